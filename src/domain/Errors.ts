@@ -1,0 +1,86 @@
+/**
+ * What can go wrong, in the domain's words. Each error says what its reader needs to act; which HTTP status it becomes
+ * stands in one place, `http/Problems.ts`.
+ */
+import { Schema } from "effect"
+import { RunId } from "./Id.ts"
+import { TeamName } from "./Team.ts"
+
+/** Where in a request a fault lies: a JSON Pointer (RFC 6901) into its body, or a parameter's name. */
+export const Fault = Schema.Struct({ pointer: Schema.String, detail: Schema.String })
+export type Fault = typeof Fault.Type
+
+/** No such webhook, run, team or page. Says nothing of why: an unknown and a disabled token look alike. */
+export class NotFound extends Schema.TaggedError<NotFound>()("NotFound", {}) {}
+
+export class MethodNotAllowed extends Schema.TaggedError<MethodNotAllowed>()("MethodNotAllowed", {
+  allow: Schema.String
+}) {}
+
+export class UnsupportedMediaType extends Schema.TaggedError<UnsupportedMediaType>()("UnsupportedMediaType", {
+  detail: Schema.String
+}) {}
+
+export class BodyTooLarge extends Schema.TaggedError<BodyTooLarge>()("BodyTooLarge", { limit_bytes: Schema.Number }) {}
+
+/** The body is not the JSON object it should be. */
+export class InvalidBody extends Schema.TaggedError<InvalidBody>()("InvalidBody", { detail: Schema.String }) {}
+
+/** A query parameter is not what it may be. */
+export class InvalidParameter extends Schema.TaggedError<InvalidParameter>()("InvalidParameter", {
+  name: Schema.String,
+  detail: Schema.String
+}) {}
+
+export class InvalidVariables extends Schema.TaggedError<InvalidVariables>()("InvalidVariables", {
+  faults: Schema.Array(Fault)
+}) {}
+
+/** The JSON is well formed and breaks a rule of the record; every fault is listed. */
+export class Invalid extends Schema.TaggedError<Invalid>()("Invalid", { faults: Schema.Array(Fault) }) {}
+
+export class MissingVariables extends Schema.TaggedError<MissingVariables>()("MissingVariables", {
+  names: Schema.Array(Schema.String)
+}) {}
+
+export class PromptTooLarge extends Schema.TaggedError<PromptTooLarge>()("PromptTooLarge", {
+  limit_bytes: Schema.Number
+}) {}
+
+/** A template's braces do not pair; `offset` counts UTF-16 code units from 0. */
+export class TemplateInvalid extends Schema.TaggedError<TemplateInvalid>()("TemplateInvalid", {
+  offset: Schema.Number,
+  line: Schema.Number,
+  column: Schema.Number,
+  reason: Schema.String
+}) {}
+
+/** No leader is consuming the team's queue. */
+export class TeamNotRunning extends Schema.TaggedError<TeamNotRunning>()("TeamNotRunning", { team: TeamName }) {}
+
+export class TeamUnknown extends Schema.TaggedError<TeamUnknown>()("TeamUnknown", { team: TeamName }) {}
+export class TeamExists extends Schema.TaggedError<TeamExists>()("TeamExists", { team: TeamName }) {}
+
+/** Webhooks point at the team, or work for it is not finished. */
+export class TeamInUse extends Schema.TaggedError<TeamInUse>()("TeamInUse", {
+  team: TeamName,
+  webhooks: Schema.Number,
+  live_runs: Schema.Number
+}) {}
+
+export class TooManyQueued extends Schema.TaggedError<TooManyQueued>()("TooManyQueued", {
+  limit: Schema.Number
+}) {}
+
+/** The same `Idempotency-Key` came with another request before. */
+export class IdempotencyKeyReused extends Schema.TaggedError<IdempotencyKeyReused>()("IdempotencyKeyReused", {}) {}
+
+export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", { detail: Schema.String }) {}
+
+/** Database or broker out of reach, or the server is stopping; the same request may work in a moment. */
+export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", {
+  what: Schema.Literal("database", "broker", "server"),
+  detail: Schema.String,
+  /** Set when the request's run was accepted before and goes on. */
+  run_id: Schema.optionalWith(RunId, { exact: true })
+}) {}

@@ -1,0 +1,86 @@
+import { Context, type Effect, type Scope } from "effect"
+import type { Unavailable } from "../domain/Errors.ts"
+import type { RunId, WebhookId } from "../domain/Id.ts"
+import type { RunSource } from "../domain/Run.ts"
+import type { TeamName } from "../domain/Team.ts"
+
+/** What a team's leader is asked to do. */
+export interface Prompt {
+  readonly run_id: RunId
+  readonly source: RunSource
+  /** Absent for a chat message. */
+  readonly webhook?: { readonly id: WebhookId; readonly name: string }
+  readonly team: TeamName
+  readonly prompt: string
+  /** In wait mode: after this nobody waits for the answer, and the broker need not deliver it. */
+  readonly deadline?: Date
+}
+
+/** What comes back about a run, from its leader or from the broker. Any of these may come late, twice or never. */
+export type Report =
+  | { readonly _tag: "Started"; readonly run_id: RunId }
+  | { readonly _tag: "Answered"; readonly run_id: RunId; readonly response: string }
+  | { readonly _tag: "Failed"; readonly run_id: RunId; readonly message: string }
+  /** The broker gave the prompt up before the leader acknowledged it. */
+  | { readonly _tag: "Dead"; readonly run_id: RunId; readonly reason: "expired" | "rejected" | "delivery_limit" }
+
+/** The state of a team's queue. */
+export interface TeamQueue {
+  readonly exists: boolean
+  readonly consumers: number
+  /** Prompts in the queue that are not yet delivered. */
+  readonly messages: number
+}
+
+/** The team has no queue: no leader was ever there, or somebody deleted it. */
+export class QueueGone extends Error {
+  readonly _tag = "QueueGone"
+}
+
+/** The server's side of the message bus. Layers: `BusMemory.layer` and `amqp/BusAmqp.layer`. */
+export class Bus extends Context.Tag("webhook-trigger/Bus")<
+  Bus,
+  {
+    /** Whether a confirmed prompt outlives this process. */
+    readonly durable: boolean
+    /** Sends the prompt to the team's queue; success means that the broker has taken it for good. */
+    readonly publish: (prompt: Prompt) => Effect.Effect<void, QueueGone | Unavailable>
+    readonly queue: (team: TeamName) => Effect.Effect<TeamQueue, Unavailable>
+    /** Deletes the queue of a deleted team, unless something is in it or consumes it. */
+    readonly removeQueue: (team: TeamName) => Effect.Effect<void, Unavailable>
+    /**
+     * Hands every report to `handle` until the scope closes, many at a time, reconnecting for ever. A report is
+     * acknowledged once `handle` has succeeded; when it fails it is tried again, never dropped.
+     */
+    readonly consume: (
+      handle: (report: Report) => Effect.Effect<void, Unavailable>
+    ) => Effect.Effect<void, never, Scope.Scope>
+    /** Succeeds when the broker takes messages. */
+    readonly ping: Effect.Effect<void, Unavailable>
+  }
+>() {}
+
+/** A prompt as the leader gets it. */
+export interface Delivery {
+  readonly prompt: Prompt
+  /** The broker has delivered it before; the leader may have begun it. */
+  readonly redelivered: boolean
+  /** Sends a report about the run; success means that the broker has taken it for good. */
+  readonly reply: (report: Exclude<Report, { readonly _tag: "Dead" }>) => Effect.Effect<void, Unavailable>
+}
+
+/** The leader's side of the message bus. */
+export class LeaderBus extends Context.Tag("webhook-trigger/LeaderBus")<
+  LeaderBus,
+  {
+    /**
+     * Consumes the team's prompts one at a time until the scope closes, declaring the queue if needed and reconnecting
+     * for ever. A prompt is acknowledged after `handle`; a prompt whose `handle` was cut short is delivered again,
+     * first. When two lead one team, only one of them is given work.
+     */
+    readonly lead: (
+      team: TeamName,
+      handle: (delivery: Delivery) => Effect.Effect<void, Unavailable>
+    ) => Effect.Effect<void, never, Scope.Scope>
+  }
+>() {}
