@@ -1,0 +1,110 @@
+/** Child processes that a test can stop, kill, freeze and start again. */
+import { type ChildProcess, execFile, type SpawnOptions, spawn } from "node:child_process"
+import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { createServer } from "node:net"
+import { setTimeout as sleep } from "node:timers/promises"
+import { promisify } from "node:util"
+
+export const exec = promisify(execFile)
+
+/** A process running in the background; its id lies in `<dir>/pid` while it lives, its output in `<dir>/output.log`. */
+export interface Daemon {
+  readonly pid: number
+  /** Resolves when the process has ended. */
+  readonly exited: Promise<void>
+  readonly alive: () => boolean
+  readonly signal: (signal: NodeJS.Signals) => void
+  /** Asks by `signal`, kills after ten seconds, and waits for the end. */
+  readonly stop: (signal?: NodeJS.Signals) => Promise<void>
+}
+
+export const startDaemon = (
+  dir: string,
+  command: string,
+  args: ReadonlyArray<string>,
+  options: Pick<SpawnOptions, "env" | "uid" | "gid" | "cwd"> = {}
+): Daemon => {
+  const log = openSync(`${dir}/output.log`, "a")
+  const child: ChildProcess = spawn(command, args, { ...options, detached: true, stdio: ["ignore", log, log] })
+  closeSync(log)
+  let ended = false
+  const exited = new Promise<void>((resolve) => {
+    const end = () => {
+      ended = true
+      rmSync(`${dir}/pid`, { force: true })
+      resolve()
+    }
+    child.once("exit", end)
+    child.once("error", end)
+  })
+  const pid = child.pid
+  if (pid === undefined) throw new Error(`cannot start ${command}`)
+  writeFileSync(`${dir}/pid`, String(pid))
+  const signal = (name: NodeJS.Signals) => {
+    if (!ended) process.kill(pid, name)
+  }
+  return {
+    pid,
+    exited,
+    alive: () => !ended,
+    signal,
+    stop: async (name = "SIGTERM") => {
+      signal(name)
+      const killer = setTimeout(() => signal("SIGKILL"), 10_000)
+      await exited
+      clearTimeout(killer)
+    }
+  }
+}
+
+/** Tries until it succeeds; gives up after `ms`, or as soon as the daemon has ended, and shows what the daemon wrote. */
+export const untilReady = async (
+  dir: string,
+  daemon: Daemon,
+  ms: number,
+  attempt: () => Promise<unknown>
+): Promise<void> => {
+  const end = Date.now() + ms
+  for (;;) {
+    try {
+      await attempt()
+      return
+    } catch (error) {
+      if (!daemon.alive() || Date.now() > end) {
+        throw new Error(`not ready: ${error}\n${readFileSync(`${dir}/output.log`, "utf8").slice(-4000)}`)
+      }
+      await sleep(50)
+    }
+  }
+}
+
+/** A TCP port on the loopback address that nobody listens on now. */
+export const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once("error", reject)
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address()
+      server.close(() =>
+        typeof address === "object" && address ? resolve(address.port) : reject(new Error("no address"))
+      )
+    })
+  })
+
+/**
+ * Kills what runs under `dir` (by its `pid` files) and removes `dir` when this process ends, however it ends: a shell
+ * waits for the end of a pipe whose other side only this process holds. Returns how to do it now.
+ */
+export const cleanUpAtExit = (dir: string): (() => Promise<void>) => {
+  const script = `cat; for f in "$0"/*/pid "$0"/*/*/pid; do [ -f "$f" ] && kill -9 "$(cat "$f")"; done; sleep 0.2; rm -rf "$0"`
+  const watch = spawn("/bin/sh", ["-c", script, dir], { detached: true, stdio: ["pipe", "ignore", "ignore"] })
+  const done = new Promise<void>((resolve) => watch.once("exit", () => resolve()))
+  watch.unref()
+  // The pipe is a socket, whose type hides `unref`.
+  ;(watch.stdin as any)?.unref?.()
+  return async () => {
+    watch.ref()
+    watch.stdin?.end()
+    await done
+  }
+}

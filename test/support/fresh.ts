@@ -1,0 +1,43 @@
+/** A database and a virtual host for one test (or file) alone: files run side by side, and queue names are fixed. */
+import { randomBytes } from "node:crypto"
+import { Effect, type Scope } from "effect"
+import { inject } from "vitest"
+import { queryPostgres } from "./Postgres.ts"
+import { createVhost, deleteVhost } from "./RabbitMq.ts"
+import type {} from "./services.ts"
+
+const given = (name: "databaseUrl" | "amqpUrl" | "amqpManagementUrl"): string => {
+  const url = inject(name)
+  if (url === "") throw new Error("this test needs the services that TEST_SERVICES=none turned off")
+  return url
+}
+
+const freshName = () => `test_${randomBytes(6).toString("hex")}`
+
+/** The URL of an empty database, dropped when the scope closes. */
+export const freshDatabase: Effect.Effect<string, never, Scope.Scope> = Effect.suspend(() => {
+  const server = given("databaseUrl")
+  const name = freshName()
+  return Effect.acquireRelease(
+    Effect.promise(async () => {
+      await queryPostgres(server, `CREATE DATABASE ${name}`)
+      const url = new URL(server)
+      url.pathname = `/${name}`
+      return url.href
+    }),
+    () => Effect.promise(() => queryPostgres(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`))
+  )
+})
+
+/** The AMQP URL of an empty virtual host, deleted when the scope closes. */
+export const freshVhost: Effect.Effect<string, never, Scope.Scope> = Effect.suspend(() => {
+  const [server, management] = [given("amqpUrl"), given("amqpManagementUrl")]
+  const name = freshName()
+  return Effect.acquireRelease(
+    Effect.promise(() => createVhost(server, management, name)),
+    () => Effect.promise(() => deleteVhost(management, name))
+  )
+})
+
+/** The broker's management API, for `manage`. */
+export const managementUrl = (): string => given("amqpManagementUrl")

@@ -1,0 +1,33 @@
+/** What the tests need beside npm packages, installed from Debian when it is missing and that is possible. */
+import { execFileSync, spawnSync } from "node:child_process"
+import { existsSync } from "node:fs"
+import { postgresBin } from "./Postgres.ts"
+import { rabbitMqScript } from "./RabbitMq.ts"
+
+const succeeds = (command: string, ...args: ReadonlyArray<string>): boolean =>
+  spawnSync(command, args, { stdio: "ignore" }).status === 0
+
+/** The Debian packages that are missing. */
+const missing = (need: { readonly postgres: boolean; readonly rabbitmq: boolean }): ReadonlyArray<string> => [
+  ...(need.postgres && postgresBin() === undefined ? ["postgresql"] : []),
+  ...(need.rabbitmq && rabbitMqScript() === undefined ? ["rabbitmq-server"] : []),
+  ...(succeeds("/usr/bin/python3", "-c", "import pika") ? [] : ["python3-pika"]),
+  ...(succeeds("jq", "--version") ? [] : ["jq"])
+]
+
+export const installServices = (need: { readonly postgres: boolean; readonly rabbitmq: boolean }): void => {
+  const packages = missing(need)
+  if (packages.length === 0) return
+  const wanted = packages.join(" ")
+  if (process.getuid?.() !== 0 || !existsSync("/usr/bin/apt-get")) {
+    throw new Error(
+      `The tests need ${wanted} (Debian package names). Install them, or give TEST_DATABASE_URL and TEST_AMQP_URL.`
+    )
+  }
+  console.log(`installing ${wanted}`)
+  // Packages start their own servers; the tests use private ones.
+  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1" }
+  const apt = (...args: ReadonlyArray<string>) => execFileSync("apt-get", args, { env, stdio: ["ignore", 2, 2] })
+  apt("update", "-q")
+  apt("install", "-y", "-q", "--no-install-recommends", ...packages)
+}

@@ -1,0 +1,64 @@
+/**
+ * Vitest's global set-up: one PostgreSQL and one RabbitMQ for the whole run.
+ *
+ * `TEST_DATABASE_URL` (a superuser's, or one who may create databases) and `TEST_AMQP_URL` name running servers; the
+ * broker's management API is then looked for on port 15672 or at `TEST_AMQP_MANAGEMENT_URL`. What is not named is started
+ * from the installed packages, in a temporary folder, and gone at the end. `TEST_SERVICES=none` starts nothing, for runs
+ * of tests that need no service.
+ */
+import { chmodSync, mkdtempSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import type { TestProject } from "vitest/node"
+import { installServices } from "./install.ts"
+import { startPostgres } from "./Postgres.ts"
+import { cleanUpAtExit } from "./Process.ts"
+import { startRabbitMq } from "./RabbitMq.ts"
+
+declare module "vitest" {
+  export interface ProvidedContext {
+    databaseUrl: string
+    amqpUrl: string
+    amqpManagementUrl: string
+  }
+}
+
+export default async (project: TestProject): Promise<(() => Promise<void>) | undefined> => {
+  const given = { database: process.env.TEST_DATABASE_URL, amqp: process.env.TEST_AMQP_URL }
+  if (process.env.TEST_SERVICES === "none") {
+    project.provide("databaseUrl", "")
+    project.provide("amqpUrl", "")
+    project.provide("amqpManagementUrl", "")
+    return
+  }
+  installServices({ postgres: !given.database, rabbitmq: !given.amqp })
+  const dir = mkdtempSync(join(tmpdir(), "webhook-trigger-test-"))
+  // PostgreSQL runs as another user and must reach its folder.
+  chmodSync(dir, 0o755)
+  const cleanUp = cleanUpAtExit(dir)
+  try {
+    const [database, broker] = await Promise.all([
+      given.database ? { url: given.database, stop: async () => {} } : startPostgres({ dir: join(dir, "postgres") }),
+      given.amqp
+        ? { url: given.amqp, managementUrl: managementOf(given.amqp), dispose: async () => {} }
+        : startRabbitMq({ dir: join(dir, "rabbitmq") })
+    ])
+    project.provide("databaseUrl", database.url)
+    project.provide("amqpUrl", broker.url)
+    project.provide("amqpManagementUrl", broker.managementUrl)
+    return async () => {
+      await Promise.all([database.stop(), broker.dispose()])
+      await cleanUp()
+    }
+  } catch (error) {
+    await cleanUp()
+    throw error
+  }
+}
+
+const managementOf = (amqp: string): string => {
+  if (process.env.TEST_AMQP_MANAGEMENT_URL) return process.env.TEST_AMQP_MANAGEMENT_URL
+  const url = new URL(amqp)
+  const user = url.username === "" ? "guest:guest" : `${url.username}:${url.password}`
+  return `http://${user}@${url.hostname}:15672`
+}
