@@ -1,0 +1,94 @@
+import type { Fault } from "./Errors.ts"
+import type { Variables } from "./Run.ts"
+
+/** How many variables a request may have. */
+export const maxVariables = 100
+/** A variable's name, in bytes of UTF-8. */
+export const maxNameBytes = 256
+/** How many arrays and objects may stand inside each other in one value. */
+export const maxDepth = 32
+
+/** More faults are not listed: with long names the list could grow far larger than the request. */
+const maxFaults = 100
+
+// With the `u` flag a surrogate matches only when it stands alone.
+const unstorable = /[\0\uD800-\uDFFF]/u
+const nameProblem = "must not have a NUL or a lone surrogate in its name"
+
+/** RFC 6901; a long name is cut short. */
+const step = (name: string): string => {
+  const short = name.length > maxNameBytes ? `${name.slice(0, maxNameBytes)}…` : name
+  return `/${short
+    .replaceAll("~", "~0")
+    .replaceAll("/", "~1")
+    .replaceAll("\0", "\\0")
+    .replace(/[\uD800-\uDFFF]/gu, "�")}`
+}
+
+/** A plain object also when it was made in another realm. */
+const isPlain = (value: object): boolean => {
+  const prototype = Object.getPrototypeOf(value)
+  return prototype === null || Object.getPrototypeOf(prototype) === null
+}
+
+/**
+ * What keeps these variables from being stored and sent exactly as they came, with JSON Pointers into the request's
+ * body: PostgreSQL has no NUL, UTF-8 no lone surrogate, and JSON's other readers round integers beyond 2^53-1. Empty:
+ * they are fine.
+ */
+export const checkVariables = (variables: Variables): ReadonlyArray<Fault> => {
+  const faults: Array<Fault> = []
+  const fault = (pointer: string, detail: string): void => {
+    if (faults.length < maxFaults) faults.push({ pointer, detail })
+    else if (faults.length === maxFaults) faults.push({ pointer: "/variables", detail: "and more" })
+  }
+
+  const check = (value: unknown, pointer: () => string, depth: number): void => {
+    if (faults.length > maxFaults) return
+    switch (typeof value) {
+      case "string":
+        if (unstorable.test(value)) fault(pointer(), "must not contain a NUL or a lone surrogate")
+        return
+      case "boolean":
+        return
+      case "number":
+        if (!Number.isFinite(value)) fault(pointer(), "must be a finite number")
+        else if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
+          fault(pointer(), "must be an integer within ±(2^53-1), or a string")
+        }
+        return
+      case "object":
+        if (value === null) return
+        if (depth === maxDepth) {
+          fault(pointer(), `must not be nested deeper than ${maxDepth}`)
+          return
+        }
+        if (Array.isArray(value)) {
+          for (let i = 0; i < value.length; i++) check(value[i], () => `${pointer()}/${i}`, depth + 1)
+          return
+        }
+        if (isPlain(value)) {
+          for (const name of Object.keys(value)) {
+            const here = () => pointer() + step(name)
+            if (unstorable.test(name)) fault(here(), nameProblem)
+            check((value as Variables)[name], here, depth + 1)
+          }
+          return
+        }
+    }
+    fault(pointer(), "must be a JSON value")
+  }
+
+  const names = Object.keys(variables)
+  if (names.length > maxVariables) fault("/variables", `must have at most ${maxVariables} members`)
+  for (const name of names) {
+    const pointer = () => `/variables${step(name)}`
+    // A UTF-16 code unit becomes at most three bytes.
+    if (name.length * 3 > maxNameBytes && new TextEncoder().encode(name).length > maxNameBytes) {
+      fault(pointer(), `must have a name of at most ${maxNameBytes} bytes`)
+    }
+    if (unstorable.test(name)) fault(pointer(), nameProblem)
+    check(variables[name], pointer, 0)
+  }
+  return faults
+}
