@@ -1,15 +1,23 @@
 /**
  * Prompt templates: text with `{{name}}` placeholders. Pure and browser-safe, so that the form in which a template is
- * written shows what the server will do with it. Parsing and filling take time linear in their input.
+ * written shows what the server will do with it; so it needs `Either` and no `Schema`, which alone is 120 KB of
+ * compressed JavaScript. Parsing and filling take time linear in their input.
  */
 import { Either, Option } from "effect"
-import { TemplateInvalid } from "./Errors.ts"
 import type { Variables } from "./Run.ts"
 
 /** A template taken apart: `literals[0]`, the value of `names[0]`, `literals[1]`, …, and a last literal. */
 export interface Template {
   readonly literals: ReadonlyArray<string>
   readonly names: ReadonlyArray<string>
+}
+
+/** Where a template's braces do not pair, and why; `offset` counts UTF-16 code units from 0, the others from 1. */
+export interface BrokenBraces {
+  readonly offset: number
+  readonly line: number
+  readonly column: number
+  readonly reason: string
 }
 
 // Sticky, and one character class: nothing to backtrack into.
@@ -30,11 +38,11 @@ const runLength = (text: string, from: number): number => {
   return end - from
 }
 
-const invalid = (text: string, offset: number, reason: string): Either.Either<never, TemplateInvalid> => {
+const invalid = (text: string, offset: number, reason: string): Either.Either<never, BrokenBraces> => {
   const before = text.slice(0, offset)
   const lineStart = before.lastIndexOf("\n") + 1
   const line = before.split("\n").length
-  return Either.left(new TemplateInvalid({ offset, line, column: offset - lineStart + 1, reason }))
+  return Either.left({ offset, line, column: offset - lineStart + 1, reason })
 }
 
 /**
@@ -42,7 +50,7 @@ const invalid = (text: string, offset: number, reason: string): Either.Either<ne
  * placeholder. Single braces are text, and so is a `}}` that closes two of them, so a prompt may hold JSON; any other
  * `}}` is taken for a slip of the pen.
  */
-export const parse = (text: string): Either.Either<Template, TemplateInvalid> => {
+export const parse = (text: string): Either.Either<Template, BrokenBraces> => {
   const literals: Array<string> = []
   const names: Array<string> = []
   let literalStart = 0

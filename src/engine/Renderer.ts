@@ -1,5 +1,5 @@
 import { Context, Effect, Either, Layer } from "effect"
-import { MissingVariables, PromptTooLarge, type TemplateInvalid } from "../domain/Errors.ts"
+import { MissingVariables, PromptTooLarge, TemplateInvalid } from "../domain/Errors.ts"
 import type { Variables } from "../domain/Run.ts"
 import * as Template from "../domain/Template.ts"
 import { Settings } from "./Settings.ts"
@@ -21,7 +21,11 @@ export class Renderer extends Context.Tag("webhook-trigger/Renderer")<
   static readonly layer: Layer.Layer<Renderer, never, Settings> = Layer.effect(
     Renderer,
     Effect.map(Settings, ({ maxPrompt }) => ({
-      placeholders: (template) => Either.map(Template.parse(template), Template.placeholders),
+      placeholders: (template) =>
+        Either.mapBoth(Template.parse(template), {
+          onLeft: (broken) => new TemplateInvalid(broken),
+          onRight: Template.placeholders
+        }),
       render: (template, variables) =>
         // Only parsed templates are stored: a broken one here is our mistake.
         Effect.orDie(Template.parse(template)).pipe(
