@@ -145,12 +145,12 @@ export class Repo extends Context.Tag("webhook-trigger/Repo")<
 
     /**
      * The hand-over: once this succeeds the run is kept whatever happens. `NotFound`: the webhook is gone, disabled, or
-     * has another token by now. Order: a run accepted before this call began stands before it in the lane.
+     * has another token by now; or the chat message's team is gone. Order: a run accepted before this call began stands before it in the lane.
      */
     readonly accept: (
       run: NewRun,
       limits: { readonly max_queued: number }
-    ) => Effect.Effect<Acceptance, NotFound | TeamUnknown | TooManyQueued | IdempotencyKeyReused | Unavailable>
+    ) => Effect.Effect<Acceptance, NotFound | TooManyQueued | IdempotencyKeyReused | Unavailable>
     readonly run: (id: RunId) => Effect.Effect<Run, NotFound | Unavailable>
     readonly runs: (
       query: RunQuery

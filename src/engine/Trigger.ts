@@ -1,19 +1,26 @@
-import { Context, type Effect } from "effect"
-import type {
+import { Clock, Context, Duration, Effect, Layer, Option, Redacted } from "effect"
+import {
   IdempotencyKeyReused,
   InvalidVariables,
-  MissingVariables,
+  type MissingVariables,
   NotFound,
   PromptTooLarge,
   TeamNotRunning,
-  TooManyQueued,
+  type TooManyQueued,
   Unavailable
 } from "../domain/Errors.ts"
-import type { RunId } from "../domain/Id.ts"
-import type { Run, Variables } from "../domain/Run.ts"
+import { makeRunId, type RunId } from "../domain/Id.ts"
+import { isFinal, type Run, type RunMode, type Variables } from "../domain/Run.ts"
 import type { TeamName } from "../domain/Team.ts"
+import { checkVariables } from "../domain/Variables.ts"
 import type { Webhook } from "../domain/Webhook.ts"
-import type { Token, TokenHash } from "./Token.ts"
+import { Bus } from "./Bus.ts"
+import { type Ended, Outcomes } from "./Outcomes.ts"
+import { Renderer } from "./Renderer.ts"
+import { type NewRun, Repo } from "./Repo.ts"
+import { Settings } from "./Settings.ts"
+import { Shutdown } from "./Shutdown.ts"
+import { hashToken, isTokenShaped, type Token, type TokenHash } from "./Token.ts"
 
 /** A webhook that a caller has shown the token of. */
 export interface Entry {
@@ -58,4 +65,173 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
     readonly submitMessage: (team: TeamName, message: string) => Effect.Effect<RunId, Refused>
     readonly askMessage: (team: TeamName, message: string, received_at: number) => Effect.Effect<Run, Refused>
   }
->() {}
+>() {
+  static readonly layer: Layer.Layer<Trigger, never, Bus | Outcomes | Renderer | Repo | Settings | Shutdown> =
+    Layer.effect(
+      Trigger,
+      Effect.gen(function* () {
+        const bus = yield* Bus
+        const outcomes = yield* Outcomes
+        const renderer = yield* Renderer
+        const repo = yield* Repo
+        const settings = yield* Settings
+        const shutdown = yield* Shutdown
+
+        const timeoutOf = (webhook: Webhook) =>
+          webhook.timeout_seconds === undefined ? settings.timeout : Duration.seconds(webhook.timeout_seconds)
+
+        const authenticate = (token: Token) => {
+          if (!isTokenShaped(Redacted.value(token))) return Effect.fail(new NotFound())
+          const token_hash = hashToken(token)
+          return Effect.map(repo.webhookByToken(token_hash), (webhook): Entry => ({ webhook, token_hash }))
+        }
+
+        const render = (entry: Entry, variables: Variables) => {
+          const faults = checkVariables(variables)
+          return faults.length > 0
+            ? Effect.fail(new InvalidVariables({ faults }))
+            : renderer.render(entry.webhook.prompt_template, variables)
+        }
+
+        const mustRun = Effect.fn("Trigger.mustRun")(function* (team: TeamName) {
+          const { consumers } = yield* bus.queue(team)
+          if (consumers === 0) return yield* new TeamNotRunning({ team })
+        })
+
+        /** The row is the hand-over: after this the run is the dispatcher's. */
+        const accept = Effect.fn("Trigger.accept")(function* (run: NewRun) {
+          yield* mustRun(run.team)
+          if (yield* shutdown.begun) return yield* stopping
+          const acceptance = yield* repo.accept(run, { max_queued: settings.maxQueued })
+          if (acceptance._tag === "accepted") return Option.none<Run>()
+          // An answer at once and an answer waited for are not the same request.
+          if (acceptance.run.mode !== run.mode) return yield* new IdempotencyKeyReused()
+          return Option.some(acceptance.run)
+        })
+
+        const submit = (run: NewRun) =>
+          Effect.map(accept(run), (earlier) => (Option.isSome(earlier) ? earlier.value.run_id : run.run_id))
+
+        const ask = (run: NewRun) =>
+          Effect.scoped(
+            Effect.gen(function* () {
+              const end = yield* outcomes.watch(run.run_id)
+              const earlier = yield* accept(run)
+              if (Option.isNone(earlier)) return yield* waitFor(run.run_id, end, run.deadline_at!)
+              const { accepted_at, run_id } = earlier.value
+              return yield* waitAgain(run_id, new Date(accepted_at.getTime() + run.timeout_ms))
+            })
+          )
+
+        /** Waits for the end of the run; at the deadline, makes `timeout` its end unless another came first. */
+        const waitFor = Effect.fn("Trigger.waitFor")(function* (
+          id: RunId,
+          end: Effect.Effect<Ended>,
+          deadline: Date
+        ) {
+          const left = deadline.getTime() - (yield* Clock.currentTimeMillis)
+          const ended = yield* end.pipe(
+            Effect.timeoutOption(Duration.millis(Math.max(0, left))),
+            Effect.raceFirst(shutdown.waitingEnds(id))
+          )
+          if (Option.isSome(ended)) return yield* ended.value.pipe(Effect.mapError(() => new NotFound()))
+          const ending = yield* repo
+            .end(id, { status: "timeout" }, new Date(yield* Clock.currentTimeMillis))
+            .pipe(Effect.mapError(({ what, detail }) => new Unavailable({ what, detail, run_id: id })))
+          if (Option.isSome(ending.run)) yield* outcomes.announce(ending.run.value)
+          return yield* ending.run.pipe(Effect.mapError(() => new NotFound()))
+        })
+
+        const waitAgain = (id: RunId, deadline: Date) =>
+          Effect.scoped(
+            Effect.gen(function* () {
+              const end = yield* outcomes.watch(id)
+              const run = yield* repo.run(id)
+              return isFinal(run.status) ? run : yield* waitFor(id, end, deadline)
+            })
+          )
+
+        const webhookRun = Effect.fn("Trigger.webhookRun")(function* (
+          entry: Entry,
+          { variables, received_at, idempotency }: TriggerRequest,
+          mode: RunMode
+        ) {
+          const prompt = yield* render(entry, variables)
+          const { id, team } = entry.webhook
+          const timeout_ms = Duration.toMillis(timeoutOf(entry.webhook))
+          return {
+            run_id: yield* makeRunId,
+            source: "webhook",
+            webhook: { id, token_hash: entry.token_hash },
+            team,
+            mode,
+            prompt,
+            variables,
+            timeout_ms,
+            ...(mode === "wait" && { deadline_at: new Date(received_at + timeout_ms) }),
+            accepted_at: new Date(yield* Clock.currentTimeMillis),
+            ...(idempotency && { idempotency: { ...idempotency, ttl_ms: Duration.toMillis(idempotencyKeyLife) } })
+          } satisfies NewRun
+        })
+
+        const messageRun = Effect.fn("Trigger.messageRun")(function* (
+          team: TeamName,
+          message: string,
+          received_at: number,
+          mode: RunMode
+        ) {
+          yield* repo.team(team)
+          if (Buffer.byteLength(message) > settings.maxPrompt) {
+            return yield* new PromptTooLarge({ limit_bytes: settings.maxPrompt })
+          }
+          const timeout_ms = Duration.toMillis(settings.timeout)
+          return {
+            run_id: yield* makeRunId,
+            source: "chat",
+            team,
+            mode,
+            prompt: message,
+            variables: {},
+            timeout_ms,
+            ...(mode === "wait" && { deadline_at: new Date(received_at + timeout_ms) }),
+            accepted_at: new Date(yield* Clock.currentTimeMillis)
+          } satisfies NewRun
+        })
+
+        const run = Effect.fn("Trigger.run")(function* (entry: Entry, id: RunId, options: { readonly wait: boolean }) {
+          const own = Effect.filterOrFail(
+            repo.run(id),
+            (run) => run.webhook_id === entry.webhook.id,
+            () => new NotFound()
+          )
+          if (!options.wait) return yield* own
+          const end = yield* outcomes.watch(id)
+          const now = yield* own
+          if (isFinal(now.status)) return now
+          const ended = yield* end.pipe(
+            Effect.timeoutOption(timeoutOf(entry.webhook)),
+            Effect.raceFirst(shutdown.waitingEnds(id))
+          )
+          return yield* Option.isSome(ended) ? ended.value.pipe(Effect.mapError(() => new NotFound())) : own
+        }, Effect.scoped)
+
+        return Trigger.of({
+          authenticate,
+          submit: (entry, request) => Effect.flatMap(webhookRun(entry, request, "async"), submit),
+          ask: (entry, request) => Effect.flatMap(webhookRun(entry, request, "wait"), ask),
+          run,
+          submitMessage: (team, message) =>
+            Effect.flatMap(Clock.currentTimeMillis, (now) => messageRun(team, message, now, "async")).pipe(
+              Effect.flatMap(submit)
+            ),
+          askMessage: (team, message, received_at) =>
+            Effect.flatMap(messageRun(team, message, received_at, "wait"), ask)
+        })
+      })
+    )
+}
+
+/** For how long a repeat of an `Idempotency-Key` returns the first run. */
+const idempotencyKeyLife = Duration.hours(24)
+
+const stopping = new Unavailable({ what: "server", detail: "The server is stopping; try again in a moment." })

@@ -1,0 +1,90 @@
+import { Array, Context, Deferred, Effect, FiberId, Layer, Option, Queue, Schedule, type Scope, Stream } from "effect"
+import type { RunId } from "../domain/Id.ts"
+import type { Run } from "../domain/Run.ts"
+import { Repo } from "./Repo.ts"
+
+/** The run as it ended; none when it was deleted. */
+export type Ended = Option.Option<Run>
+
+/** How often the rows are asked about the runs that somebody here waits for. */
+const pollInterval = "1 second"
+const pollSize = 1_000
+
+/** Wakes whoever waits for the end of a run, whichever replica recorded it. */
+export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
+  Outcomes,
+  {
+    /**
+     * Starts to watch the run, until the scope closes; the effect inside waits for its end. Watch first, then accept or
+     * read the row, then wait: so no end falls between, and no row is missed before it is there.
+     */
+    readonly watch: (id: RunId) => Effect.Effect<Effect.Effect<Ended>, never, Scope.Scope>
+    /** The run has ended: this process has recorded it, or read it. */
+    readonly announce: (run: Run) => Effect.Effect<void>
+    readonly announceGone: (ids: ReadonlyArray<RunId>) => Effect.Effect<void>
+  }
+>() {
+  static readonly layer: Layer.Layer<Outcomes, never, Repo> = Layer.scoped(
+    Outcomes,
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const watched = new Map<RunId, { readonly end: Deferred.Deferred<Ended>; watchers: number; waitedFor: boolean }>()
+      const toRead = yield* Queue.unbounded<RunId>()
+
+      const settle = (id: RunId, ended: Ended) =>
+        Effect.suspend(() => {
+          const entry = watched.get(id)
+          return entry === undefined ? Effect.void : Deferred.succeed(entry.end, ended)
+        })
+      const announce = (run: Run) => settle(run.run_id, Option.some(run))
+      const announceGone = (ids: ReadonlyArray<RunId>) =>
+        Effect.forEach(ids, (id) => settle(id, Option.none()), { discard: true })
+
+      const read = Effect.fn("Outcomes.read")(function* (ids: Iterable<RunId>) {
+        for (const some of Array.chunksOf(ids, pollSize)) {
+          const { runs, gone } = yield* repo.ended(some)
+          yield* Effect.forEach(runs, announce, { discard: true })
+          yield* announceGone(gone)
+        }
+      }, Effect.ignore)
+
+      // Another replica's word arrives at once, as a rule; the poll finds what a broken connection swallowed.
+      yield* repo.changes.pipe(
+        Stream.runForEach((change) =>
+          change._tag === "RunEnded" && watched.has(change.run_id) ? toRead.offer(change.run_id) : Effect.void
+        ),
+        Effect.forkScoped
+      )
+      yield* Queue.takeBetween(toRead, 1, pollSize).pipe(Effect.flatMap(read), Effect.forever, Effect.forkScoped)
+      const waitedFor = () => Array.filterMap([...watched], ([id, entry]) => Option.liftPredicate(id, () => entry.waitedFor))
+      yield* Effect.suspend(() => read(waitedFor())).pipe(
+        Effect.repeat(Schedule.spaced(pollInterval)),
+        Effect.forkScoped
+      )
+
+      const watch = (id: RunId) =>
+        Effect.acquireRelease(
+          Effect.sync(() => {
+            const entry = watched.get(id) ?? { end: Deferred.unsafeMake<Ended>(FiberId.none), watchers: 0, waitedFor: false }
+            entry.watchers++
+            watched.set(id, entry)
+            return entry
+          }),
+          (entry) =>
+            Effect.sync(() => {
+              entry.watchers--
+              if (entry.watchers === 0) watched.delete(id)
+            })
+        ).pipe(
+          Effect.map((entry) =>
+            Effect.suspend(() => {
+              entry.waitedFor = true
+              return Deferred.await(entry.end)
+            })
+          )
+        )
+
+      return Outcomes.of({ watch, announce, announceGone })
+    })
+  )
+}
