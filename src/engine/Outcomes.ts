@@ -56,7 +56,8 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
         Effect.forkScoped
       )
       yield* Queue.takeBetween(toRead, 1, pollSize).pipe(Effect.flatMap(read), Effect.forever, Effect.forkScoped)
-      const waitedFor = () => Array.filterMap([...watched], ([id, entry]) => Option.liftPredicate(id, () => entry.waitedFor))
+      const waitedFor = () =>
+        Array.filterMap([...watched], ([id, entry]) => Option.liftPredicate(id, () => entry.waitedFor))
       yield* Effect.suspend(() => read(waitedFor())).pipe(
         Effect.repeat(Schedule.spaced(pollInterval)),
         Effect.forkScoped
@@ -65,7 +66,11 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
       const watch = (id: RunId) =>
         Effect.acquireRelease(
           Effect.sync(() => {
-            const entry = watched.get(id) ?? { end: Deferred.unsafeMake<Ended>(FiberId.none), watchers: 0, waitedFor: false }
+            const entry = watched.get(id) ?? {
+              end: Deferred.unsafeMake<Ended>(FiberId.none),
+              watchers: 0,
+              waitedFor: false
+            }
             entry.watchers++
             watched.set(id, entry)
             return entry

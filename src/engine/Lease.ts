@@ -1,0 +1,68 @@
+import { Clock, Duration, Effect, Option, Queue, type Scope, Stream } from "effect"
+import { v4 } from "uuid"
+import { persistently } from "./Persistently.ts"
+import { type LeaseLost, Repo, type Term } from "./Repo.ts"
+
+/** A crashed holder's successor starts this much later at the most, plus one look. */
+const life = Duration.seconds(6)
+const renewEvery = Duration.seconds(2)
+const lookEvery = Duration.seconds(1)
+
+/** The right to send prompts, held by one process at a time. */
+export interface Lease {
+  readonly term: Term
+  /**
+   * Fails when another process has taken over. A process that was stopped for a while finds out here, before it sends;
+   * what it writes to the rows is refused by its term in any case.
+   */
+  readonly check: Effect.Effect<void, LeaseLost>
+}
+
+/** Does `work` for as long as this process holds the dispatcher's lease, anew each time that it gets it, for ever. */
+export const whileHeld = <R>(
+  work: (lease: Lease) => Effect.Effect<void, LeaseLost, R>
+): Effect.Effect<never, never, Exclude<R, Scope.Scope> | Repo> =>
+  Effect.gen(function* () {
+    const repo = yield* Repo
+    const holder = v4()
+    const released = yield* Queue.sliding<void>(1)
+    yield* repo.changes.pipe(
+      Stream.filter((change) => change._tag === "LeaseReleased"),
+      Stream.runForEach(() => released.offer(undefined)),
+      Effect.forkScoped
+    )
+
+    const lookAgain = Effect.timeoutOption(Queue.take(released), lookEvery)
+    const obtain: Effect.Effect<Term> = Effect.gen(function* () {
+      for (;;) {
+        const term = yield* persistently(repo.acquireLease(holder, Duration.toMillis(life)))
+        if (Option.isSome(term)) return term.value
+        yield* lookAgain
+      }
+    })
+
+    const hold = (term: Term) =>
+      Effect.gen(function* () {
+        yield* Effect.logInfo("This process sends the prompts now").pipe(Effect.annotateLogs({ term }))
+        let renewedAt = yield* Clock.currentTimeMillis
+        const renew = persistently(
+          Effect.flatMap(Clock.currentTimeMillis, (now) =>
+            Effect.map(repo.renewLease(term, Duration.toMillis(life)), () => {
+              renewedAt = now
+            })
+          )
+        )
+        const check = Effect.flatMap(Clock.currentTimeMillis, (now) =>
+          now - renewedAt < Duration.toMillis(renewEvery) * 2 ? Effect.void : renew
+        )
+        const keepRenewing = Effect.forever(Effect.zipRight(Effect.sleep(renewEvery), renew))
+        yield* Effect.raceFirst(Effect.scoped(work({ term, check })), keepRenewing)
+      }).pipe(
+        Effect.catchTag("LeaseLost", () =>
+          Effect.logWarning("Another process sends the prompts now").pipe(Effect.annotateLogs({ term }))
+        ),
+        Effect.onInterrupt(() => Effect.ignore(repo.releaseLease(term)))
+      )
+
+    return yield* Effect.forever(Effect.flatMap(obtain, hold))
+  }).pipe(Effect.scoped) as Effect.Effect<never, never, Exclude<R, Scope.Scope> | Repo>

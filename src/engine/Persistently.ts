@@ -1,0 +1,13 @@
+import { Effect, Schedule } from "effect"
+import type { Unavailable } from "../domain/Errors.ts"
+
+const backoff = Schedule.exponential("50 millis").pipe(Schedule.union(Schedule.spaced("1 second")), Schedule.jittered)
+
+/** Tries again while database or broker are out of reach, for ever; other failures pass. */
+export const persistently = <A, E extends { readonly _tag: string }, R>(
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<A, Exclude<E, Unavailable>, R> =>
+  Effect.retry(
+    effect,
+    Schedule.whileInput(backoff, (error: E) => error._tag === "Unavailable")
+  ) as Effect.Effect<A, Exclude<E, Unavailable>, R>
