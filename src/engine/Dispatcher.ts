@@ -18,6 +18,7 @@ import { type Lease, whileHeld } from "./Lease.ts"
 import { Limiter } from "./Limiter.ts"
 import { type Ended, Outcomes } from "./Outcomes.ts"
 import { persistently } from "./Persistently.ts"
+import { reach } from "./RacePoint.ts"
 import { type Change, type Dispatchable, type LeaseLost, Repo } from "./Repo.ts"
 
 /** How often the rows are asked what no notification told. */
@@ -115,6 +116,7 @@ export const layer: Layer.Layer<never, never, Bus | Limiter | Outcomes | Repo> =
           const flight = yield* takeOff(run)
           const ready = yield* awaitSlots(flight)
           if (!ready || !(yield* persistently(repo.admit(run.run_id, lease.term)))) return yield* land(flight)
+          yield* reach("admitted")
           yield* follow(lane, flight)
           lane.unsent = [...lane.unsent, flight]
           yield* publishUnsent(lane)
@@ -175,7 +177,9 @@ export const layer: Layer.Layer<never, never, Bus | Limiter | Outcomes | Repo> =
             if (yield* isLate(run)) return yield* end(run, { status: "timeout" })
             yield* lease.check
             // A stop between the two would leave the run sent and not known to be: it would be sent twice.
-            yield* Effect.uninterruptible(Effect.zipRight(bus.publish(promptOf(run)), recordSent(run)))
+            yield* Effect.uninterruptible(
+              bus.publish(promptOf(run)).pipe(Effect.zipRight(reach("published")), Effect.zipRight(recordSent(run)))
+            )
           }).pipe(
             persistently,
             Effect.raceFirst(ended),

@@ -3,6 +3,7 @@ import type { RunId } from "../domain/Id.ts"
 import type { Outcome } from "../domain/Run.ts"
 import { Bus, type Report } from "./Bus.ts"
 import { Outcomes } from "./Outcomes.ts"
+import { reach } from "./RacePoint.ts"
 import { Repo } from "./Repo.ts"
 
 /**
@@ -19,6 +20,7 @@ export const layer: Layer.Layer<never, never, Bus | Outcomes | Repo> = Layer.sco
     const end = Effect.fn("Replies.end")(function* (id: RunId, outcome: Outcome) {
       const { run } = yield* repo.end(id, outcome, new Date(yield* Clock.currentTimeMillis))
       if (Option.isSome(run)) yield* outcomes.announce(run.value)
+      yield* reach("ended")
     })
 
     yield* bus.consume((report) => {

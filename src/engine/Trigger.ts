@@ -16,6 +16,7 @@ import { checkVariables } from "../domain/Variables.ts"
 import type { Webhook } from "../domain/Webhook.ts"
 import { Bus } from "./Bus.ts"
 import { type Ended, Outcomes } from "./Outcomes.ts"
+import { reach } from "./RacePoint.ts"
 import { Renderer } from "./Renderer.ts"
 import { type NewRun, Repo } from "./Repo.ts"
 import { Settings } from "./Settings.ts"
@@ -102,7 +103,9 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         const accept = Effect.fn("Trigger.accept")(function* (run: NewRun) {
           yield* mustRun(run.team)
           if (yield* shutdown.begun) return yield* stopping
+          yield* reach("accept")
           const acceptance = yield* repo.accept(run, { max_queued: settings.maxQueued })
+          yield* reach("accepted")
           if (acceptance._tag === "accepted") return Option.none<Run>()
           // An answer at once and an answer waited for are not the same request.
           if (acceptance.run.mode !== run.mode) return yield* new IdempotencyKeyReused()
@@ -124,11 +127,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
           )
 
         /** Waits for the end of the run; at the deadline, makes `timeout` its end unless another came first. */
-        const waitFor = Effect.fn("Trigger.waitFor")(function* (
-          id: RunId,
-          end: Effect.Effect<Ended>,
-          deadline: Date
-        ) {
+        const waitFor = Effect.fn("Trigger.waitFor")(function* (id: RunId, end: Effect.Effect<Ended>, deadline: Date) {
           const left = deadline.getTime() - (yield* Clock.currentTimeMillis)
           const ended = yield* end.pipe(
             Effect.timeoutOption(Duration.millis(Math.max(0, left))),
