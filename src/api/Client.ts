@@ -1,0 +1,16 @@
+import { HttpApiClient, HttpClient, HttpClientRequest } from "@effect/platform"
+import { type Effect, identity, type Redacted } from "effect"
+import { Api } from "./Api.ts"
+
+/**
+ * A typed client of a running server. `url` is where it is reached, with the path it is mounted under, if any. Without
+ * an admin key only the `trigger` group works. Runs on any `HttpClient`, in a browser too.
+ */
+export const make = (options: { readonly url: string; readonly adminKey?: Redacted.Redacted }) =>
+  HttpApiClient.make(Api, {
+    baseUrl: options.url,
+    transformClient:
+      options.adminKey === undefined ? identity : HttpClient.mapRequest(HttpClientRequest.bearerToken(options.adminKey))
+  })
+
+export type Client = Effect.Effect.Success<ReturnType<typeof make>>

@@ -1,0 +1,59 @@
+import { Effect } from "effect"
+
+type Cell = string | number | undefined
+
+/** Columns side by side, two blanks apart; an absent value is a dash. */
+export const table = (head: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<Cell>>): string => {
+  const lines = [head, ...rows.map((row) => row.map((cell) => oneLine(String(cell ?? "-"))))]
+  const widths = head.map((_, column) => Math.max(...lines.map((line) => [...(line[column] ?? "")].length)))
+  return lines
+    .map((line) =>
+      line
+        .map((cell, column) => cell + " ".repeat(widths[column]! - [...cell].length))
+        .join("  ")
+        .trimEnd()
+    )
+    .join("\n")
+}
+
+/** Name and value, one a line, the values aligned; absent ones are left out. */
+export const fields = (values: Readonly<Record<string, Cell>>): string => {
+  const known = Object.entries(values).filter(([, value]) => value !== undefined)
+  const width = Math.max(...known.map(([name]) => name.length))
+  return known.map(([name, value]) => `${name.padEnd(width)}  ${oneLine(String(value))}`).join("\n")
+}
+
+/** A text of several lines under its heading. */
+export const section = (heading: string, text: string): string =>
+  `\n${heading}\n${text
+    .split("\n")
+    .map((line) => `  ${printable(line)}`.trimEnd())
+    .join("\n")}`
+
+/** A terminal acts on control characters; what others wrote must not steer it. */
+export const printable = (text: string): string =>
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is taken out
+  text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, "�")
+
+/** An agent's answer: as it is for a program, harmless for a terminal. */
+export const answerText = (text: string): string => (process.stdout.isTTY ? printable(text) : text)
+
+const oneLine = (text: string): string => printable(text.replace(/\s*\n\s*/g, " ↵ "))
+
+/** `2026-11-20 10:23:28Z` */
+export const time = (date: Date | undefined): string | undefined =>
+  date?.toISOString().replace("T", " ").replace(/\.\d+/, "")
+
+/** `340 ms`, `12.5 s`, `3 min 20 s` */
+export const elapsed = (ms: number | undefined): string | undefined => {
+  if (ms === undefined) return undefined
+  if (ms < 1000) return `${ms} ms`
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`
+  return `${Math.floor(ms / 60_000)} min ${Math.floor((ms % 60_000) / 1000)} s`
+}
+
+const write = (stream: NodeJS.WriteStream, text: string) => Effect.sync(() => void stream.write(`${text}\n`))
+
+export const print = (text: string): Effect.Effect<void> => write(process.stdout, text)
+export const printError = (text: string): Effect.Effect<void> => write(process.stderr, text)
+export const printJson = (value: unknown): Effect.Effect<void> => print(JSON.stringify(value, null, 2))

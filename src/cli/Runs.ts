@@ -1,0 +1,87 @@
+import { Args, Command, Options } from "@effect/cli"
+import { Effect, Option } from "effect"
+import { RunPage } from "../api/Webhooks.ts"
+import { Run, RunStatus } from "../domain/Run.ts"
+import { ask, managed, show } from "./Connection.ts"
+import { elapsed, fields, section, table, time } from "./Output.ts"
+import { findWebhook, webhook } from "./WebhookRef.ts"
+
+const status = Options.choice("status", RunStatus.literals).pipe(
+  Options.withDescription("Only runs in this state"),
+  Options.optional
+)
+const limit = Options.integer("limit").pipe(
+  Options.withDescription("Runs on a page, 1 to 100"),
+  Options.withDefault(20)
+)
+const cursor = Options.text("cursor").pipe(
+  Options.withDescription("Where the page before ended: its `next_cursor`"),
+  Options.optional
+)
+
+const list = Command.make("list", { ...managed, status, limit, cursor, webhook }, (options) =>
+  Effect.gen(function* () {
+    const page = yield* ask(options, (client) =>
+      Effect.flatMap(findWebhook(client, options.webhook), ({ id }) =>
+        client.webhooks.runs({
+          path: { id },
+          urlParams: {
+            limit: options.limit,
+            status: Option.getOrUndefined(options.status),
+            cursor: Option.getOrUndefined(options.cursor)
+          }
+        })
+      )
+    )
+    yield* show(options, RunPage, page, ({ data, next_cursor }) =>
+      data.length === 0
+        ? "No runs."
+        : table(
+            ["RUN", "STATUS", "MODE", "ACCEPTED", "DURATION", "ERROR"],
+            data.map((run) => [
+              run.run_id,
+              run.status,
+              run.mode,
+              time(run.accepted_at),
+              elapsed(run.duration_ms),
+              run.error?.code ?? ""
+            ])
+          ) + (next_cursor === null ? "" : `\n\nOlder ones: --cursor ${next_cursor}`)
+    )
+  })
+).pipe(Command.withDescription("A webhook's history, newest first"))
+
+const words = (run: Run) =>
+  [
+    fields({
+      run: run.run_id,
+      status: run.status,
+      source: run.source,
+      webhook: run.webhook_id,
+      team: run.team,
+      mode: run.mode,
+      accepted: time(run.accepted_at),
+      sent: time(run.sent_at),
+      started: time(run.started_at),
+      finished: time(run.finished_at),
+      duration: elapsed(run.duration_ms),
+      error: run.error && `${run.error.code}: ${run.error.message}`
+    }),
+    ...(Object.keys(run.variables).length === 0 ? [] : [section("Variables", JSON.stringify(run.variables, null, 2))]),
+    section("Prompt", run.conversation.prompt),
+    ...(run.conversation.response === undefined ? [] : [section("Response", run.conversation.response)])
+  ].join("\n")
+
+const id = Args.text({ name: "run-id" }).pipe(Args.withDescription("The `run_id` that a trigger answers with"))
+
+const showOne = Command.make("show", { ...managed, id }, (options) =>
+  Effect.gen(function* () {
+    const run = yield* ask(options, (client) => client.runs.show({ path: { run_id: options.id } }))
+    yield* show(options, Run, run, words)
+  })
+).pipe(Command.withDescription("Show one run with its prompt and answer"))
+
+export const runs = Command.make("run").pipe(
+  Command.withDescription("Runs: what was triggered and what came of it"),
+  Command.withSubcommands([list, showOne])
+)

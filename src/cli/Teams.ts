@@ -1,0 +1,97 @@
+import { Args, Command, Options } from "@effect/cli"
+import { Effect, Schema } from "effect"
+import { MessageAccepted, MessageAnswered } from "../api/Teams.ts"
+import { Team, TeamName } from "../domain/Team.ts"
+import { ask, done, managed, show } from "./Connection.ts"
+import { answerText, fields, print, printJson, table, time } from "./Output.ts"
+import { endedBadly } from "./RunEnd.ts"
+
+const team = Args.text({ name: "team" }).pipe(
+  Args.withSchema(TeamName),
+  Args.withDescription("The team's name: lower-case letters, digits and hyphens")
+)
+
+const words = (team: Team) =>
+  fields({
+    team: team.team,
+    running: team.running ? "yes" : "no",
+    leaders: team.consumers,
+    queued: team.queued,
+    created: time(team.created_at)
+  })
+
+const list = Command.make("list", managed, (options) =>
+  Effect.gen(function* () {
+    const teams = yield* ask(options, (client) => client.teams.list())
+    yield* show(options, Schema.Array(Team), teams, () =>
+      teams.length === 0
+        ? "No teams yet. Make one: webhook-trigger team create <team>"
+        : table(
+            ["TEAM", "RUNNING", "LEADERS", "QUEUED", "CREATED"],
+            teams.map((team) => [
+              team.team,
+              team.running ? "yes" : "no",
+              team.consumers,
+              team.queued,
+              time(team.created_at)
+            ])
+          )
+    )
+  })
+).pipe(Command.withDescription("List the teams, and whether a leader of each is connected"))
+
+const create = Command.make("create", { ...managed, team }, (options) =>
+  Effect.gen(function* () {
+    const made = yield* ask(options, (client) => client.teams.create({ payload: { team: options.team } }))
+    yield* show(
+      options,
+      Team,
+      made,
+      () => `Team ${made.team} created. Connect its leader: webhook-trigger leader --team ${made.team} -- <command>`
+    )
+  })
+).pipe(Command.withDescription("Make a team known, so that webhooks can point at it"))
+
+const showOne = Command.make("show", { ...managed, team }, (options) =>
+  Effect.gen(function* () {
+    const found = yield* ask(options, (client) => client.teams.show({ path: { team: options.team } }))
+    yield* show(options, Team, found, words)
+  })
+).pipe(Command.withDescription("Show one team"))
+
+const remove = Command.make("delete", { ...managed, team }, (options) =>
+  ask(options, (client) => client.teams.delete({ path: { team: options.team } })).pipe(
+    Effect.zipRight(done(options, `Team ${options.team} deleted.`))
+  )
+).pipe(Command.withDescription("Delete a team that no webhook points at"))
+
+const text = Args.text({ name: "text" }).pipe(Args.withDescription("What to say to the team's leader"))
+const wait = Options.boolean("wait").pipe(Options.withDescription("Wait for the answer and print it"))
+
+const message = Command.make("message", { ...managed, wait, team, text }, (options) =>
+  Effect.gen(function* () {
+    const sent = yield* ask(options, (client) =>
+      client.teams
+        .message({
+          path: { team: options.team },
+          urlParams: options.wait ? { wait: "true" } : {},
+          payload: { message: options.text }
+        })
+        .pipe(Effect.catchAll(endedBadly))
+    )
+    if (options.json) {
+      yield* printJson(Schema.encodeSync(Schema.Union(MessageAccepted, MessageAnswered))(sent))
+    } else {
+      yield* print(
+        sent.status === "accepted"
+          ? `Accepted as ${sent.message_id}. See what becomes of it: webhook-trigger run show ${sent.message_id}`
+          : answerText(sent.response)
+      )
+    }
+  })
+).pipe(Command.withDescription("Send a chat message to the team; it queues with the webhooks' prompts"))
+
+export const teams = Command.make("team").pipe(
+  Command.withDescription("Teams of agents: create, list, show, delete, message"),
+  Command.withSubcommands([create, list, showOne, remove, message])
+)

@@ -1,0 +1,45 @@
+import { Args, Command, Options } from "@effect/cli"
+import { Config, Effect, Redacted, Schema } from "effect"
+import { Accepted, Answered } from "../api/Trigger.ts"
+import { ask, open } from "./Connection.ts"
+import { usage } from "./Failure.ts"
+import { answerText, print, printJson } from "./Output.ts"
+import { endedBadly } from "./RunEnd.ts"
+import { variableOptions, variablesOf } from "./Variables.ts"
+
+const target = Args.redacted({ name: "token-or-url" }).pipe(
+  Args.withDescription(
+    "The trigger URL, or the token alone; better given as WEBHOOK_TOKEN, which no process list shows"
+  ),
+  Args.withFallbackConfig(Config.redacted(Config.nonEmptyString("WEBHOOK_TOKEN")))
+)
+const wait = Options.boolean("wait").pipe(Options.withDescription("Wait for the answer and print it"))
+
+const path = "/webhook/trigger/"
+
+/** A trigger URL holds both the server's address and the token. */
+const locate = (target: string, url: string) => {
+  const at = target.indexOf(path)
+  if (at > 0)
+    return Effect.succeed({ url: target.slice(0, at), token: target.slice(at + path.length).replace(/[?#].*$/, "") })
+  return target.startsWith("whk_")
+    ? Effect.succeed({ url, token: target })
+    : Effect.fail(usage("a trigger URL (…/webhook/trigger/whk_…) or a token (whk_…) is needed"))
+}
+
+export const trigger = Command.make("trigger", { ...open, wait, variables: variableOptions, target }, (options) =>
+  Effect.gen(function* () {
+    const { url, token } = yield* locate(Redacted.value(options.target), options.url)
+    const variables = yield* variablesOf(options.variables)
+    const answer = yield* ask({ url, json: options.json }, (client) =>
+      client.trigger
+        .trigger({ path: { token }, urlParams: options.wait ? { wait: "true" } : {}, payload: { variables } })
+        .pipe(Effect.catchAll(endedBadly))
+    )
+    if (options.json) {
+      yield* printJson(Schema.encodeSync(Schema.Union(Accepted, Answered))(answer))
+    } else {
+      yield* print(answer.status === "accepted" ? `Accepted: run ${answer.run_id}` : answerText(answer.response))
+    }
+  })
+).pipe(Command.withDescription("Trigger a webhook; needs its token and no admin key"))
