@@ -1,6 +1,7 @@
 import { Context, type Effect, type Option, type Stream } from "effect"
 import type {
   IdempotencyKeyReused,
+  InvalidParameter,
   NotFound,
   TeamExists,
   TeamInUse,
@@ -145,7 +146,8 @@ export class Repo extends Context.Tag("webhook-trigger/Repo")<
 
     /**
      * The hand-over: once this succeeds the run is kept whatever happens. `NotFound`: the webhook is gone, disabled, or
-     * has another token by now; or the chat message's team is gone. Order: a run accepted before this call began stands before it in the lane.
+     * has another token by now; or the team is gone. Order: a run accepted before this call began stands before it in
+     * the lane.
      */
     readonly accept: (
       run: NewRun,
@@ -156,7 +158,7 @@ export class Repo extends Context.Tag("webhook-trigger/Repo")<
       query: RunQuery
     ) => Effect.Effect<
       { readonly data: ReadonlyArray<Run>; readonly next_cursor: string | null },
-      NotFound | Unavailable
+      NotFound | InvalidParameter | Unavailable
     >
     /** Of these runs, the ones that have ended, and the ids of the ones that no longer exist. */
     readonly ended: (
@@ -173,11 +175,14 @@ export class Repo extends Context.Tag("webhook-trigger/Repo")<
     readonly limits: (ids: ReadonlyArray<WebhookId>) => Effect.Effect<ReadonlyMap<WebhookId, number>, Unavailable>
 
     /**
-     * Marks a queued run as about to be sent. False: it ended or was deleted, and must not be sent. Fails with
-     * `LeaseLost` when `term` is no longer the dispatcher's.
+     * Marks a queued run as about to be sent; doing so again changes nothing. False: it is no longer queued, or was
+     * deleted, and must not be sent. Fails with `LeaseLost` when `term` is no longer the dispatcher's.
      */
     readonly admit: (id: RunId, term: Term) => Effect.Effect<boolean, LeaseLost | Unavailable>
-    /** The broker has confirmed it: `running`, and its clock (fire-and-forget) starts. */
+    /**
+     * The broker has confirmed it: `running`, and its clock (fire-and-forget) starts, or starts anew when it was sent
+     * again. Leaves alone what has ended and what went back into its lane.
+     */
     readonly sent: (id: RunId, at: Date) => Effect.Effect<void, Unavailable>
     /** Back into its place in the lane, as if never admitted; ended runs are left alone. */
     readonly requeue: (ids: ReadonlyArray<RunId>, term: Term) => Effect.Effect<void, LeaseLost | Unavailable>

@@ -1,0 +1,60 @@
+import { Clock, Effect, Option } from "effect"
+import type { RunId } from "../domain/Id.ts"
+import { isFinal } from "../domain/Run.ts"
+import { LeaseLost, type Term } from "./Repo.ts"
+import type { Tables } from "./RepoMemoryTables.ts"
+
+/** The part of the memory `Repo` that keeps the dispatcher's lease, and what only its holder may do. */
+export const makeLease = ({ runs, publish }: Tables) => {
+  let term: Term = 0
+  let holder: string | undefined
+  let expiresAt = 0
+
+  const acquireLease = (who: string, ttl_ms: number) =>
+    Effect.map(Clock.currentTimeMillis, (now) => {
+      if (holder !== undefined && expiresAt > now) return Option.none()
+      term++
+      holder = who
+      expiresAt = now + ttl_ms
+      return Option.some(term)
+    })
+
+  const whoHolds = (mine: Term) =>
+    Effect.suspend(() => (holder !== undefined && mine === term ? Effect.void : Effect.fail(new LeaseLost())))
+
+  const renewLease = (mine: Term, ttl_ms: number) =>
+    Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis
+      yield* whoHolds(mine)
+      expiresAt = now + ttl_ms
+    })
+
+  const releaseLease = (mine: Term) =>
+    Effect.sync(() => {
+      if (holder === undefined || mine !== term) return
+      holder = undefined
+      publish({ _tag: "LeaseReleased" })
+    })
+
+  const admit = (id: RunId, mine: Term) =>
+    Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis
+      yield* whoHolds(mine)
+      const run = runs.get(id)
+      if (run?.status !== "queued") return false
+      if (run.admitted_at === null) runs.update(run, { admitted_at: new Date(now) })
+      return true
+    })
+
+  const requeue = (ids: ReadonlyArray<RunId>, mine: Term) =>
+    Effect.map(whoHolds(mine), () => {
+      for (const id of ids) {
+        const run = runs.get(id)
+        if (!run || isFinal(run.status)) continue
+        const fresh = { status: "queued", admitted_at: null, sent_at: null, started_at: null } as const
+        runs.update(run, { ...fresh, deadline_at: run.mode === "async" ? null : run.deadline_at })
+      }
+    })
+
+  return { acquireLease, renewLease, releaseLease, admit, requeue }
+}
