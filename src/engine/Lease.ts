@@ -61,7 +61,8 @@ export const whileHeld = <R>(
         Effect.catchTag("LeaseLost", () =>
           Effect.logWarning("Another process sends the prompts now").pipe(Effect.annotateLogs({ term }))
         ),
-        Effect.onInterrupt(() => Effect.ignore(repo.releaseLease(term)))
+        Effect.catchAllDefect((defect) => Effect.logError("The dispatcher failed and starts anew", defect)),
+        Effect.ensuring(Effect.ignore(repo.releaseLease(term)))
       )
 
     return yield* Effect.forever(Effect.flatMap(obtain, hold))
