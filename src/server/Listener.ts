@@ -1,0 +1,80 @@
+import { createServer, type Server } from "node:http"
+import { HttpServer } from "@effect/platform"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { Clock, Data, Duration, Effect, Layer } from "effect"
+import { Shutdown } from "../engine/Shutdown.ts"
+
+/** The address cannot be listened on. */
+export class CannotListen extends Data.TaggedError("CannotListen")<{
+  readonly host: string
+  readonly port: number
+  /** As Node names it, for example `EADDRINUSE`. */
+  readonly code: string
+}> {}
+
+/** Once `stopWaiting` has answered the last callers, this is how long their answers may take to go out. */
+const lastAnswers = Duration.seconds(2)
+
+export interface Listener {
+  readonly layer: Layer.Layer<HttpServer.HttpServer, CannotListen>
+  /**
+   * Stops in good order: first nothing new is accepted while callers that wait still get their answers, for up to
+   * `grace`; then the rest are told to come back; then the sockets are closed. Build it last, so that it closes first.
+   */
+  readonly drain: (grace: Duration.Duration) => Layer.Layer<never, never, Shutdown>
+}
+
+/** An HTTP server that listens once its layer is built. */
+export const make = (address: { readonly host: string; readonly port: number }): Listener => {
+  const server = createServer()
+  const requests = countRequests(server)
+  return {
+    layer: NodeHttpServer.layer(() => server, address).pipe(
+      Layer.mapError(
+        ({ cause }) =>
+          new CannotListen({ ...address, code: String((cause as NodeJS.ErrnoException | undefined)?.code ?? cause) })
+      )
+    ),
+    drain: (grace) =>
+      Layer.scopedDiscard(
+        Effect.gen(function* () {
+          const shutdown = yield* Shutdown
+          yield* Effect.addFinalizer(() =>
+            Effect.gen(function* () {
+              yield* shutdown.begin
+              requests.sayGoodbye()
+              yield* until(() => requests.open() === 0, grace)
+              yield* shutdown.stopWaiting
+              yield* until(() => requests.open() === 0, lastAnswers)
+              // What is left is idle, an event stream, or a caller who does not read.
+              server.closeAllConnections()
+            })
+          )
+        })
+      )
+  }
+}
+
+/** Requests that are not answered yet. Event streams never end by themselves and do not count. */
+const countRequests = (server: Server) => {
+  let open = 0
+  let leaving = false
+  server.on("request", (request, response) => {
+    if (leaving) response.setHeader("connection", "close")
+    if (request.headers.accept?.includes("text/event-stream")) return
+    open++
+    response.once("close", () => open--)
+  })
+  return {
+    open: () => open,
+    sayGoodbye: () => {
+      leaving = true
+    }
+  }
+}
+
+const until = (done: () => boolean, limit: Duration.Duration) =>
+  Effect.gen(function* () {
+    const deadline = (yield* Clock.currentTimeMillis) + Duration.toMillis(limit)
+    while (!done() && (yield* Clock.currentTimeMillis) < deadline) yield* Effect.sleep("20 millis")
+  })

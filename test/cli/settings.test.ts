@@ -1,0 +1,159 @@
+import { describe, expect, it } from "@effect/vitest"
+import { ConfigProvider, Duration, Effect, Either, LogLevel, Option, Redacted } from "effect"
+import * as Environment from "../../src/server/Environment.ts"
+
+const load = (variables: Readonly<Record<string, string>>) =>
+  Environment.load.pipe(
+    Effect.withConfigProvider(ConfigProvider.fromMap(new Map(Object.entries(variables)))),
+    Effect.either
+  )
+
+const loaded = (variables: Readonly<Record<string, string>>) => Effect.map(load(variables), Either.getOrThrow)
+const faults = (variables: Readonly<Record<string, string>>) =>
+  Effect.map(load(variables), (result) => (Either.isLeft(result) ? result.left.faults : []))
+
+describe("settings", () => {
+  it.effect("have the documented defaults when nothing is set", () =>
+    Effect.gen(function* () {
+      const settings = yield* loaded({})
+      expect(settings).toMatchObject({ host: "0.0.0.0", port: 8080, dataDir: "data", amqpQueueType: "classic" })
+      expect(settings.engine).toMatchObject({ maxConcurrent: 20, maxQueued: 10_000, maxBody: 1024 * 1024 })
+      expect(Duration.toSeconds(settings.engine.timeout)).toBe(300)
+      expect(Duration.toSeconds(settings.shutdownGrace)).toBe(30)
+      expect(settings.logLevel).toBe(LogLevel.Info)
+      for (const absent of [
+        "publicUrl",
+        "databaseUrl",
+        "amqpUrl",
+        "adminKey",
+        "runRetention",
+        "otlpEndpoint"
+      ] as const) {
+        expect(Option.isNone(settings[absent]), absent).toBe(true)
+      }
+    })
+  )
+
+  it.effect("are all read", () =>
+    Effect.gen(function* () {
+      const settings = yield* loaded({
+        HOST: "127.0.0.1",
+        PORT: "0",
+        PUBLIC_URL: "https://hooks.example.com/base/",
+        DATABASE_URL: "postgres://u:p@db/hooks",
+        AMQP_URL: "amqps://u:p@mq/vhost",
+        AMQP_QUEUE_TYPE: "quorum",
+        DATA_DIR: "/var/lib/hooks",
+        ADMIN_API_KEY: "a-key-of-enough-length",
+        WEBHOOK_MAX_CONCURRENT: "7",
+        WEBHOOK_TIMEOUT: "90",
+        WEBHOOK_MAX_QUEUED: "5",
+        WEBHOOK_MAX_BODY: "64 KiB",
+        RUN_RETENTION: "30 days",
+        SHUTDOWN_GRACE: "0",
+        LOG_LEVEL: "Warn",
+        LOG_FORMAT: "json",
+        OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318"
+      })
+      expect(settings).toMatchObject({
+        host: "127.0.0.1",
+        port: 0,
+        publicUrl: Option.some("https://hooks.example.com/base"),
+        amqpQueueType: "quorum",
+        dataDir: "/var/lib/hooks",
+        engine: { maxConcurrent: 7, maxQueued: 5, maxBody: 65_536 },
+        logLevel: LogLevel.Warning,
+        logFormat: "json",
+        otlpEndpoint: Option.some("http://collector:4318")
+      })
+      expect(Option.map(settings.databaseUrl, Redacted.value)).toEqual(Option.some("postgres://u:p@db/hooks"))
+      expect(Option.map(settings.amqpUrl, Redacted.value)).toEqual(Option.some("amqps://u:p@mq/vhost"))
+      expect(Option.map(settings.adminKey, Redacted.value)).toEqual(Option.some("a-key-of-enough-length"))
+      expect(Duration.toSeconds(settings.engine.timeout)).toBe(90)
+      expect(Option.map(settings.runRetention, Duration.toHours)).toEqual(Option.some(720))
+      expect(Duration.toMillis(settings.shutdownGrace)).toBe(0)
+    })
+  )
+
+  it.effect("that are wrong are reported all at once, each by name with what it accepts and what was given", () =>
+    Effect.gen(function* () {
+      const found = yield* faults({
+        PORT: "80a",
+        PUBLIC_URL: "hooks.example.com",
+        AMQP_QUEUE_TYPE: "fast",
+        WEBHOOK_MAX_CONCURRENT: "0",
+        WEBHOOK_TIMEOUT: "5 fortnights",
+        WEBHOOK_MAX_QUEUED: "-1",
+        WEBHOOK_MAX_BODY: "much",
+        RUN_RETENTION: "never",
+        SHUTDOWN_GRACE: "2 days",
+        LOG_LEVEL: "loud",
+        LOG_FORMAT: "xml",
+        OTEL_EXPORTER_OTLP_ENDPOINT: "collector"
+      })
+      expect(found.map(({ given, name }) => [name, given])).toEqual([
+        ["PORT", "80a"],
+        ["PUBLIC_URL", "hooks.example.com"],
+        ["AMQP_QUEUE_TYPE", "fast"],
+        ["WEBHOOK_MAX_CONCURRENT", "0"],
+        ["WEBHOOK_TIMEOUT", "5 fortnights"],
+        ["WEBHOOK_MAX_QUEUED", "-1"],
+        ["WEBHOOK_MAX_BODY", "much"],
+        ["RUN_RETENTION", "never"],
+        ["SHUTDOWN_GRACE", "2 days"],
+        ["LOG_LEVEL", "loud"],
+        ["LOG_FORMAT", "xml"],
+        ["OTEL_EXPORTER_OTLP_ENDPOINT", "collector"]
+      ])
+      for (const { accepts, name } of found) expect(accepts, name).toMatch(/^takes .+/)
+    })
+  )
+
+  it.effect("never show a secret, not even a wrong one", () =>
+    Effect.gen(function* () {
+      const found = yield* faults({
+        DATABASE_URL: "mysql://root:hunter2@db/x",
+        AMQP_URL: "http://root:hunter2@mq",
+        ADMIN_API_KEY: "hunter2"
+      })
+      expect(found.map(({ name }) => name)).toEqual(["DATABASE_URL", "AMQP_URL", "ADMIN_API_KEY"])
+      expect(JSON.stringify(found)).not.toContain("hunter2")
+      const settings = yield* loaded({
+        DATABASE_URL: "postgres://root:hunter2@db/x",
+        ADMIN_API_KEY: "hunter2hunter2hunter2"
+      })
+      expect(`${JSON.stringify(settings)} ${String(settings.databaseUrl)}`).not.toContain("hunter2")
+    })
+  )
+
+  it.effect("that are empty count as absent", () =>
+    Effect.gen(function* () {
+      const settings = yield* loaded({ PORT: "", DATABASE_URL: "  ", RUN_RETENTION: "off" })
+      expect(settings.port).toBe(8080)
+      expect(Option.isNone(settings.databaseUrl)).toBe(true)
+      expect(Option.isNone(settings.runRetention)).toBe(true)
+    })
+  )
+
+  it.effect("take durations as seconds or with a unit, and sizes as bytes or with a unit", () =>
+    Effect.gen(function* () {
+      for (const [text, seconds] of [
+        ["90", 90],
+        ["90 s", 90],
+        ["5 minutes", 300],
+        ["1.5h", 5400],
+        ["1 day", 86_400]
+      ] as const) {
+        expect(Duration.toSeconds((yield* loaded({ WEBHOOK_TIMEOUT: text })).engine.timeout), text).toBe(seconds)
+      }
+      for (const [text, bytes] of [
+        ["2048", 2048],
+        ["500 kB", 500_000],
+        ["1 MiB", 1_048_576],
+        ["1.5MiB", 1_572_864]
+      ] as const) {
+        expect((yield* loaded({ WEBHOOK_MAX_BODY: text })).engine.maxBody, text).toBe(bytes)
+      }
+    })
+  )
+})
