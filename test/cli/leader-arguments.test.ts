@@ -1,0 +1,52 @@
+import { describe, expect, it } from "@effect/vitest"
+import { ConfigProvider, Effect, Option, Redacted } from "effect"
+import * as Cli from "../../src/cli/Cli.ts"
+import type { LeaderOptions } from "../../src/cli/Here.ts"
+
+/** Runs the command line with a leader that only notes what it is told. */
+const run = (words: ReadonlyArray<string>, variables: Readonly<Record<string, string>> = {}) =>
+  Effect.gen(function* () {
+    const told: Array<LeaderOptions> = []
+    const code = yield* Cli.run(words, "0.0.0", {
+      serve: () => Effect.void,
+      leader: (options) => Effect.sync(() => void told.push(options))
+    }).pipe(Effect.withConfigProvider(ConfigProvider.fromMap(new Map(Object.entries(variables)))))
+    return { code, told }
+  })
+
+describe("the leader command", () => {
+  it.effect("passes everything after -- through untouched", () =>
+    Effect.gen(function* () {
+      const words = ["agent", "--team", "other", "--json", "-v", "--", "a b", "", "--help", "$HOME", "*"]
+      const { code, told } = yield* run(["leader", "--team", "deploy", "--", ...words])
+      expect(code).toBe(0)
+      expect(told.map(({ command, team }) => ({ command, team }))).toEqual([{ command: words, team: "deploy" }])
+    })
+  )
+
+  it.effect("takes the broker from --amqp-url, else from AMQP_URL", () =>
+    Effect.gen(function* () {
+      const variables = { AMQP_URL: "amqp://variable" }
+      const brokers = [
+        yield* run(["leader", "--team", "a", "--", "true"]),
+        yield* run(["leader", "--team", "a", "--", "true"], variables),
+        yield* run(["leader", "--team", "a", "--amqp-url", "amqp://option", "--", "true"], variables)
+      ].map(({ told }) => told.map(({ amqpUrl }) => Option.getOrNull(Option.map(amqpUrl, Redacted.value))))
+      expect(brokers).toEqual([[null], ["amqp://variable"], ["amqp://option"]])
+    })
+  )
+
+  it.effect("is wrong usage without a program, a team, or with a timeout that is none", () =>
+    Effect.gen(function* () {
+      for (const words of [
+        ["leader", "--team", "deploy"],
+        ["leader", "--team", "deploy", "--"],
+        ["leader", "--team", "Not A Team", "--", "true"],
+        ["leader", "--", "true"],
+        ["leader", "--team", "deploy", "--timeout", "0", "--", "true"]
+      ]) {
+        expect(yield* run(words), words.join(" ")).toEqual({ code: 2, told: [] })
+      }
+    })
+  )
+})
