@@ -1,0 +1,99 @@
+/** The checker is what every fault test leans on: it must see each broken promise. */
+import { describe, expect, it } from "vitest"
+import type { Call } from "./support/Callers.ts"
+import { check, type Evidence, type Row } from "./support/Checker.ts"
+import type { Delivered } from "./support/RecordingLeader.ts"
+
+const hook = { id: "w1", token: "t", team: "deploy" }
+const call = (nonce: string, asked_at: number, more: Partial<Call> = {}): Call => ({
+  nonce,
+  hook,
+  mode: "async",
+  asked_at,
+  told_at: asked_at + 1,
+  status: 202,
+  body: { status: "accepted", run_id: `run-${nonce}` },
+  ...more
+})
+const delivery = (nonce: string, at: number, more: Partial<Delivered> = {}): Delivered => ({
+  run_id: `run-${nonce}`,
+  prompt: nonce,
+  team: "deploy",
+  leader: "leader",
+  redelivered: false,
+  at,
+  executed: true,
+  ...more
+})
+const row = (nonce: string, from: number, to: number, more: Partial<Row> = {}): Row => ({
+  id: `run-${nonce}`,
+  webhook_id: "w1",
+  team: "deploy",
+  mode: "async",
+  status: "success",
+  prompt: nonce,
+  response: `answer to ${nonce}`,
+  error_code: null,
+  accepted_at: new Date(from),
+  admitted_at: new Date(from),
+  sent_at: new Date(from),
+  started_at: new Date(from),
+  finished_at: new Date(to),
+  ...more
+})
+const good: Evidence = {
+  calls: [call("a", 0), call("b", 10)],
+  deliveries: [delivery("a", 5), delivery("b", 15)],
+  rows: [row("a", 1, 6), row("b", 11, 16)],
+  limits: { global: 1 },
+  refusalsLeaveNothing: true
+}
+
+describe("the checker", () => {
+  it("finds nothing where all is well", () => {
+    expect(check(good)).toEqual([])
+  })
+
+  const answered = (response: string) =>
+    call("a", 0, { mode: "wait", status: 200, body: { status: "success", response, run_id: "run-a" } })
+  it.each<[string, Partial<Evidence>]>([
+    [
+      "a run that never ended",
+      { rows: [row("a", 1, 6, { status: "running", finished_at: null, response: null }), row("b", 11, 16)] }
+    ],
+    ["a 202 without a run", { rows: [row("b", 11, 16)] }],
+    ["a 408 whose run succeeded", { calls: [call("a", 0, { mode: "wait", status: 408 }), call("b", 10)] }],
+    ["another caller's answer", { calls: [answered("answer to b"), call("b", 10)] }],
+    ["another caller's run", { calls: [call("a", 0, { body: { run_id: "run-b" } }), call("b", 10)] }],
+    [
+      "an answer that the history does not have",
+      { rows: [row("a", 1, 6, { response: "answer to c" }), row("b", 11, 16)] }
+    ],
+    [
+      "a refusal that left a run",
+      { calls: [call("a", 0, { status: 503, body: { code: "unavailable" } }), call("b", 10)] }
+    ],
+    ["a later run delivered first", { deliveries: [delivery("b", 5), delivery("a", 15)] }],
+    ["one run too many in flight", { rows: [row("a", 1, 12), row("b", 11, 16)] }],
+    [
+      "one of its webhook too many in flight",
+      { rows: [row("a", 1, 12), row("b", 11, 16)], limits: { global: 2, webhooks: { w1: 1 } } }
+    ],
+    ["a run executed twice", { deliveries: [...good.deliveries, delivery("a", 20, { redelivered: true })] }],
+    ["a prompt under two ids", { deliveries: [...good.deliveries, delivery("a", 20, { run_id: "run-x" })] }],
+    ["two runs of a team at once", { overlaps: ["run-a"] }]
+  ])("finds %s", (_, change) => {
+    expect(check({ ...good, ...change })).not.toEqual([])
+  })
+
+  it("lets a run reach its webhook's higher limit, and no other run pass the global one", () => {
+    const rows = [row("a", 1, 20), row("b", 2, 20), row("c", 3, 20, { webhook_id: "w2" })]
+    const calls = ["a", "b", "c"].map((nonce, n) => call(nonce, n))
+    const deliveries = ["a", "b", "c"].map((nonce, n) => delivery(nonce, 10 + n))
+    const limits = { global: 2, webhooks: { w2: 3 } }
+    expect(check({ rows, calls, deliveries, limits })).toEqual([])
+    expect(
+      check({ rows: [rows[0]!, rows[2]!, { ...rows[1]!, admitted_at: new Date(4) }], calls, deliveries, limits })
+    ).toHaveLength(1)
+  })
+})

@@ -1,0 +1,158 @@
+/** Compares what callers were told, what leaders saw, and what the history says: the promises, whatever broke. */
+import type { Call } from "./Callers.ts"
+import { answerTo, type Delivered } from "./RecordingLeader.ts"
+
+/** A run's row, as the history has it. */
+export interface Row {
+  readonly id: string
+  readonly webhook_id: string | null
+  readonly team: string
+  readonly mode: "async" | "wait"
+  readonly status: "queued" | "running" | "success" | "error" | "timeout"
+  readonly prompt: string
+  readonly response: string | null
+  readonly error_code: string | null
+  readonly accepted_at: Date
+  readonly admitted_at: Date | null
+  readonly sent_at: Date | null
+  readonly started_at: Date | null
+  readonly finished_at: Date | null
+}
+
+export interface Evidence {
+  readonly calls: ReadonlyArray<Call>
+  readonly deliveries: ReadonlyArray<Delivered>
+  readonly rows: ReadonlyArray<Row>
+  /** Prompts that a leader worked on while another of the same team was worked on. */
+  readonly overlaps?: ReadonlyArray<string>
+  readonly limits?: {
+    readonly global: number
+    /** By webhook id. */
+    readonly webhooks?: Readonly<Record<string, number>>
+  }
+  /** A leader that is killed in its work executes again; a queue that is deleted loses the leader's acknowledgement. */
+  readonly executions?: "once" | "at least once"
+  /** A refusal without a run id left nothing behind. Not to be had when the database's connection breaks on a commit. */
+  readonly refusalsLeaveNothing?: boolean
+}
+
+const final = new Set(["success", "error", "timeout"])
+
+/** What each status of a trigger's answer says about the run. */
+const said: Record<number, string> = { 200: "success", 408: "timeout", 502: "error" }
+
+/** Every broken promise, in words; empty: all is well. */
+export const check = (evidence: Evidence): ReadonlyArray<string> => [
+  ...everyRunHasOneEnd(evidence),
+  ...callersAndHistoryAgree(evidence),
+  ...answersAreTheirOwn(evidence),
+  ...orderHolds(evidence),
+  ...limitsHold(evidence),
+  ...executedOnce(evidence)
+]
+
+function* everyRunHasOneEnd({ rows }: Evidence): Generator<string> {
+  const ids = new Set<string>()
+  for (const row of rows) {
+    if (ids.has(row.id)) yield `run ${row.id} is there twice`
+    ids.add(row.id)
+    if (!final.has(row.status)) yield `run ${row.id} (${row.prompt}) never ended: ${row.status}`
+    else if (row.finished_at === null) yield `run ${row.id} ended as ${row.status} and has no end time`
+    if (row.status === "success" && row.response === null) yield `run ${row.id} succeeded without an answer`
+    if (row.status === "error" && row.error_code === null) yield `run ${row.id} failed without a code`
+  }
+}
+
+function* callersAndHistoryAgree({ calls, rows, refusalsLeaveNothing }: Evidence): Generator<string> {
+  const byId = new Map(rows.map((row) => [row.id, row]))
+  const prompts = new Set(rows.map((row) => row.prompt))
+  for (const { nonce, status, body } of calls) {
+    if (status === undefined) continue
+    const row = byId.get(body?.run_id)
+    if (status === 202 && row === undefined) yield `call ${nonce}: 202, and there is no run ${body?.run_id}`
+    const expected = said[status]
+    if (expected !== undefined) {
+      if (row === undefined) yield `call ${nonce}: ${status}, and there is no run ${body?.run_id}`
+      else if (row.status !== expected) yield `call ${nonce}: ${status}, and the history says ${row.status} (${row.id})`
+      else if (status === 200 && row.response !== body.response)
+        yield `call ${nonce}: another answer than the history's`
+    }
+    if (row !== undefined && row.prompt !== nonce) yield `call ${nonce}: was given the run of ${row.prompt}`
+    if (status >= 400 && body?.run_id === undefined && refusalsLeaveNothing && prompts.has(nonce)) {
+      yield `call ${nonce}: refused with ${status} ${body?.code}, and a run is there`
+    }
+  }
+}
+
+function* answersAreTheirOwn({ calls, rows }: Evidence): Generator<string> {
+  for (const { nonce, status, body } of calls) {
+    if (status === 200 && body.response !== answerTo(nonce)) yield `call ${nonce}: got "${body.response}"`
+  }
+  for (const { id, prompt, response } of rows) {
+    if (response !== null && response !== answerTo(prompt)) yield `run ${id} of ${prompt}: has "${response}"`
+  }
+}
+
+/** If A's 202 came before B's request and both target one team, the leader gets A first. */
+function* orderHolds({ calls, deliveries }: Evidence): Generator<string> {
+  const byNonce = new Map(calls.map((call) => [call.nonce, call]))
+  const seen = new Set<string>()
+  const latest = new Map<string, Call>()
+  for (const { prompt, team } of [...deliveries].sort((a, b) => a.at - b.at)) {
+    if (seen.has(prompt)) continue
+    seen.add(prompt)
+    const call = byNonce.get(prompt)
+    if (call === undefined) continue
+    const before = latest.get(team)
+    if (call.mode === "async" && call.status === 202 && before !== undefined && call.told_at! < before.asked_at) {
+      yield `order of ${team}: ${before.nonce} was asked after ${call.nonce} had its 202, and delivered before it`
+    }
+    if (before === undefined || call.asked_at > before.asked_at) latest.set(team, call)
+  }
+}
+
+/** Rows hold their slots from admission to their end, whichever server sent them. */
+function* limitsHold({ rows, limits }: Evidence): Generator<string> {
+  if (limits === undefined) return
+  const { global, webhooks = {} } = limits
+  const events = rows.flatMap((row) => {
+    if (row.webhook_id === null || row.admitted_at === null || row.finished_at === null) return []
+    const webhook = row.webhook_id
+    return [
+      { at: row.admitted_at.getTime(), webhook, change: 1 },
+      // An end that came before the admission was seen held no slot.
+      { at: Math.max(row.finished_at.getTime(), row.admitted_at.getTime()), webhook, change: -1 }
+    ]
+  })
+  events.sort((a, b) => a.at - b.at || a.change - b.change)
+  let total = 0
+  const inFlight = new Map<string, number>()
+  let worst: string | undefined
+  let over = 0
+  for (const { at, webhook, change } of events) {
+    total += change
+    const own = (inFlight.get(webhook) ?? 0) + change
+    inFlight.set(webhook, own)
+    if (change < 0) continue
+    const limit = webhooks[webhook] ?? global
+    const beyond = Math.max(own - limit, total - Math.max(global, limit))
+    if (beyond > over) {
+      over = beyond
+      worst = `limits: ${total} in flight (global ${global}), ${own} of webhook ${webhook} (${limit}) at ${new Date(at).toISOString()}`
+    }
+  }
+  if (worst !== undefined) yield worst
+}
+
+function* executedOnce({ deliveries, overlaps = [], executions = "once" }: Evidence): Generator<string> {
+  for (const run of overlaps) yield `run ${run} was worked on while another run of its team was`
+  const executed = new Map<string, number>()
+  const ids = new Map<string, string>()
+  for (const { executed: really, prompt, run_id } of deliveries) {
+    if (ids.get(prompt) !== undefined && ids.get(prompt) !== run_id) yield `${prompt} came under two run ids`
+    ids.set(prompt, run_id)
+    if (really) executed.set(run_id, (executed.get(run_id) ?? 0) + 1)
+  }
+  if (executions === "at least once") return
+  for (const [run, times] of executed) if (times > 1) yield `run ${run} was executed ${times} times`
+}

@@ -1,0 +1,207 @@
+/** A team's leader that writes down every delivery, written from the bus contract alone; it can be slow, silent, or crash. */
+import { EventEmitter, once } from "node:events"
+import { setTimeout as sleep } from "node:timers/promises"
+import { type Channel, type ChannelModel, type ConfirmChannel, type ConsumeMessage, connect } from "amqplib"
+
+export const queueType = process.env.TEST_QUEUE_TYPE === "quorum" ? "quorum" : "classic"
+
+export interface Delivered {
+  readonly run_id: string
+  readonly prompt: string
+  readonly team: string
+  /** Which leader of the team. */
+  readonly leader: string
+  readonly redelivered: boolean
+  /** Milliseconds, from `performance.now()`. */
+  readonly at: number
+  /** Whether the leader worked on it, or gave the answer that it remembered. */
+  readonly executed: boolean
+  /** When the broker confirmed the answer and the prompt was acknowledged; absent: never. */
+  done_at?: number
+}
+
+export type Handle = (delivery: Delivered) => string | Promise<string>
+
+/** The answer that belongs to a prompt and to no other. */
+export const answerTo = (prompt: string): string => `answer to ${prompt}`
+
+const socketOf = (model: ChannelModel) => (model.connection as any).stream as import("node:net").Socket
+
+export class RecordingLeader extends EventEmitter {
+  readonly url: string
+  readonly team: string
+  readonly name: string
+  readonly log: Array<Delivered>
+  /** What it does with a prompt; may be changed while it runs. `never` answers nothing and acknowledges nothing. */
+  handle: Handle | "never"
+  /** Remembers what it answered, so that a redelivery is answered and not executed again. */
+  private readonly answers: Map<string, string>
+  private readonly remembers: boolean
+  private model: ChannelModel | undefined
+  private stopped = false
+  private running: Promise<void> = Promise.resolve()
+  /** Prompts that were executed more than once at the same time or in parallel with others of this team. */
+  readonly overlaps: Array<string> = []
+  private static readonly working = new Map<string, Set<string>>()
+
+  constructor(options: {
+    readonly url: string
+    readonly team: string
+    readonly name?: string
+    readonly handle?: Handle | "never"
+    readonly log?: Array<Delivered>
+    /** Shared with another leader, as a durable store would be; `false`: forgets everything. */
+    readonly answers?: Map<string, string> | false
+  }) {
+    super()
+    this.setMaxListeners(0)
+    this.url = options.url
+    this.team = options.team
+    this.name = options.name ?? "leader"
+    this.handle = options.handle ?? ((delivery) => answerTo(delivery.prompt))
+    this.log = options.log ?? []
+    this.remembers = options.answers !== false
+    this.answers = options.answers || new Map()
+  }
+
+  /** Consumes, reconnecting for ever; resolves when it consumes for the first time. */
+  async start(): Promise<this> {
+    this.stopped = false
+    const consuming = once(this, "consuming")
+    this.running = this.run()
+    await consuming
+    return this
+  }
+
+  private async run(): Promise<void> {
+    while (!this.stopped) {
+      try {
+        await this.session()
+      } catch {
+        await sleep(100)
+      }
+    }
+  }
+
+  private async session(): Promise<void> {
+    const url = new URL(this.url)
+    url.searchParams.set("heartbeat", "5")
+    const model = await connect(url.href, { noDelay: true, timeout: 3000 })
+    model.on("error", () => {})
+    const closed = new Promise<void>((resolve) => model.once("close", () => resolve()))
+    if (this.stopped) return void model.close().catch(() => {})
+    this.model = model
+    try {
+      const channel = await model.createConfirmChannel()
+      channel.on("error", () => {})
+      channel.on("close", () => socketOf(model).destroy())
+      await this.declare(channel)
+      await channel.prefetch(1)
+      await channel.consume(`team.${this.team}`, (message) => {
+        // A null delivery: the queue is gone. The next session declares it again.
+        if (message === null) socketOf(model).destroy()
+        else void this.work(channel, message).catch(() => socketOf(model).destroy())
+      })
+      this.emit("consuming")
+      await closed
+    } finally {
+      this.model = undefined
+      socketOf(model).destroy()
+    }
+  }
+
+  private async declare(channel: Channel): Promise<void> {
+    await channel.assertQueue(`team.${this.team}`, {
+      durable: true,
+      arguments: {
+        "x-single-active-consumer": true,
+        "x-dead-letter-exchange": "webhook.dlx",
+        ...(queueType === "quorum" ? { "x-queue-type": "quorum", "x-delivery-limit": 20 } : {})
+      }
+    })
+  }
+
+  private async work(channel: ConfirmChannel, message: ConsumeMessage): Promise<void> {
+    const body = JSON.parse(message.content.toString())
+    const { correlationId, messageId, replyTo } = message.properties
+    if (body.run_id !== correlationId || messageId !== correlationId) throw new Error("the ids disagree")
+    const known = this.answers.get(body.run_id)
+    const delivery: Delivered = {
+      run_id: body.run_id,
+      prompt: body.prompt,
+      team: this.team,
+      leader: this.name,
+      redelivered: message.fields.redelivered,
+      at: performance.now(),
+      executed: known === undefined
+    }
+    this.log.push(delivery)
+    this.emit("delivery", delivery)
+    let answer = known
+    if (answer === undefined) {
+      if (this.handle === "never") return
+      answer = await this.execute(delivery, this.handle)
+      if (this.remembers) this.answers.set(delivery.run_id, answer)
+    }
+    await this.reply(channel, replyTo, correlationId, answer)
+    channel.ack(message)
+    delivery.done_at = performance.now()
+    this.emit("done", delivery)
+  }
+
+  private async execute(delivery: Delivered, handle: Handle): Promise<string> {
+    const lane = `${this.url} ${this.team}`
+    const working = RecordingLeader.working.get(lane) ?? new Set()
+    RecordingLeader.working.set(lane, working)
+    if (working.size > 0) this.overlaps.push(delivery.run_id)
+    working.add(delivery.run_id)
+    // A crash ends the work, as the end of its process would.
+    const crashed = once(this, "crash").then(() => Promise.reject(new Error("crashed")))
+    crashed.catch(() => {})
+    try {
+      return await Promise.race([handle(delivery), crashed])
+    } finally {
+      working.delete(delivery.run_id)
+    }
+  }
+
+  private async reply(channel: ConfirmChannel, to: string, correlationId: string, answer: string): Promise<void> {
+    const content = Buffer.from(JSON.stringify({ response: answer }))
+    await new Promise<void>((resolve, reject) => {
+      const options = { type: "response", contentType: "application/json", correlationId, persistent: true }
+      channel.sendToQueue(to, content, options, (error) => (error ? reject(error) : resolve()))
+      // A channel that closes may leave a confirm unanswered.
+      channel.once("close", () => reject(new Error("closed")))
+    })
+  }
+
+  /** The process is gone, with its connection: nothing is acknowledged. `start` again brings the next process. */
+  async crash(): Promise<void> {
+    this.stopped = true
+    if (this.model) socketOf(this.model).resetAndDestroy()
+    this.emit("crash")
+    await this.running
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true
+    const model = this.model
+    if (model) {
+      await model.close().catch(() => {})
+      socketOf(model).destroy()
+    }
+    this.emit("crash")
+    await this.running
+  }
+
+  /** Resolves with the log's first `count` deliveries once they are there. */
+  async deliveries(count: number, ms = 20_000): Promise<ReadonlyArray<Delivered>> {
+    const end = performance.now() + ms
+    while (this.log.length < count) {
+      const left = end - performance.now()
+      if (left <= 0) throw new Error(`${this.log.length} deliveries instead of ${count} after ${ms} ms`)
+      await Promise.race([once(this, "delivery"), sleep(Math.min(left, 250))])
+    }
+    return this.log.slice(0, count)
+  }
+}
