@@ -60,6 +60,7 @@ const dispatch = (lease: Lease): Effect.Effect<void, LeaseLost, Bus | Limiter | 
         case "RunAccepted":
           return wake(change.team)
         case "WebhookChanged":
+          for (const lane of lanes.values()) lane.readAgain()
           return Effect.ignore(refreshLimits)
         default:
           return Effect.void
@@ -86,8 +87,9 @@ const dispatch = (lease: Lease): Effect.Effect<void, LeaseLost, Bus | Limiter | 
 
     const audit = Effect.suspend(() => Effect.forEach(lanes.values(), (lane) => lane.audit, { discard: true }))
 
+    const changes = yield* repo.changes
     yield* recover
-    yield* fork(Stream.runForEach(repo.changes, heed))
+    yield* fork(Stream.runForEach(changes, heed))
     yield* fork(Effect.repeat(poll, Schedule.spaced(pollInterval)))
     yield* fork(Effect.repeat(audit, Schedule.spaced(auditInterval)))
     yield* FiberSet.join(fibers)

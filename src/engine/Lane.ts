@@ -18,6 +18,8 @@ const queueLookInterval = Duration.seconds(1)
 export interface Lane {
   /** There may be more in the rows. The lane is busy from this call on, not only from the effect's. */
   readonly wake: () => Effect.Effect<void>
+  /** What was read ahead is no longer as it was read. */
+  readonly readAgain: () => void
   /** Takes on, at the start, a run that the dispatcher before had in flight. */
   readonly takeOver: (run: Dispatchable) => Effect.Effect<void>
   /** Looks whether the broker still has what it should have, and sends it again when not. */
@@ -55,6 +57,7 @@ export const make = (team: TeamName, term: Term): Lane => {
   let unsent: ReadonlyArray<Flight> = []
   /** Somebody said that there is more, after the rows were last read. */
   let more = false
+  let stale = false
   let busy = false
   /** Milliseconds since the epoch at which the team's queue was first missed. */
   let goneSince: number | undefined
@@ -71,8 +74,9 @@ export const make = (team: TeamName, term: Term): Lane => {
     while (more) {
       more = false
       yield* publishUnsent
+      stale = false
       const runs = yield* persistently(repo.lane(team, pageSize))
-      for (const run of runs) yield* send(run)
+      for (const run of runs) if (!stale) yield* send(run)
       if (runs.length > 0) more = true
     }
     busy = false
@@ -213,7 +217,11 @@ export const make = (team: TeamName, term: Term): Lane => {
     yield* wake()
   }).pipe(Effect.ignore)
 
-  return { wake, takeOver, audit, isIdle: () => !busy && flights.size === 0 }
+  const readAgain = () => {
+    stale = true
+  }
+
+  return { wake, readAgain, takeOver, audit, isIdle: () => !busy && flights.size === 0 }
 }
 
 const teamGone = { code: "team_gone", message: "The team's queue is gone, and did not come back in time." } as const

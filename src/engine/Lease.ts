@@ -26,7 +26,7 @@ export const whileHeld = <R>(
     const repo = yield* Repo
     const holder = v4()
     const released = yield* Queue.sliding<void>(1)
-    yield* repo.changes.pipe(
+    yield* (yield* repo.changes).pipe(
       Stream.filter((change) => change._tag === "LeaseReleased"),
       Stream.runForEach(() => released.offer(undefined)),
       Effect.forkScoped

@@ -16,7 +16,10 @@ export interface Usage {
 export class Limiter extends Context.Tag("webhook-trigger/Limiter")<
   Limiter,
   {
-    /** Waits for both slots; who has waited longest and fits comes first. Interruption gives up the place. */
+    /**
+     * Waits for both slots; who has waited longest and fits comes first. Interruption gives up the place. The limit
+     * counts for a webhook that neither holds nor waits; after that, `setLimit` does.
+     */
     readonly acquire: (webhook: WebhookId, maxConcurrent: number | undefined) => Effect.Effect<void, never, Scope.Scope>
     /** Takes both slots without asking, for a run that is in flight already. */
     readonly hold: (webhook: WebhookId, maxConcurrent: number | undefined) => Effect.Effect<void, never, Scope.Scope>
@@ -38,10 +41,10 @@ export class Limiter extends Context.Tag("webhook-trigger/Limiter")<
       const waiting = new Set<{ readonly webhook: WebhookId; readonly turn: Deferred.Deferred<void> }>()
       let total = 0
 
-      const slots = (webhook: WebhookId) => {
+      const slots = (webhook: WebhookId, maxConcurrent?: number) => {
         const known = webhooks.get(webhook)
         if (known !== undefined) return known
-        const fresh = { limit: globalLimit, inFlight: 0, waiting: 0 }
+        const fresh = { limit: maxConcurrent ?? globalLimit, inFlight: 0, waiting: 0 }
         webhooks.set(webhook, fresh)
         return fresh
       }
@@ -73,13 +76,6 @@ export class Limiter extends Context.Tag("webhook-trigger/Limiter")<
           wakeThoseThatFit()
           forgetIdle(webhook)
         })
-      const setLimit = (webhook: WebhookId, maxConcurrent: number | undefined) => {
-        const known = slots(webhook)
-        const limit = maxConcurrent ?? globalLimit
-        if (limit === known.limit) return
-        known.limit = limit
-        wakeThoseThatFit()
-      }
 
       const waitForTurn = (webhook: WebhookId) =>
         Effect.suspend(() => {
@@ -98,7 +94,7 @@ export class Limiter extends Context.Tag("webhook-trigger/Limiter")<
         acquire: (webhook, maxConcurrent) =>
           Effect.uninterruptible(
             Effect.suspend(() => {
-              setLimit(webhook, maxConcurrent)
+              slots(webhook, maxConcurrent)
               if (!fits(webhook)) return waitForTurn(webhook)
               take(webhook)
               return Effect.void
@@ -107,14 +103,17 @@ export class Limiter extends Context.Tag("webhook-trigger/Limiter")<
         hold: (webhook, maxConcurrent) =>
           Effect.acquireRelease(
             Effect.sync(() => {
-              setLimit(webhook, maxConcurrent)
+              slots(webhook, maxConcurrent)
               take(webhook)
             }),
             () => give(webhook)
           ),
         setLimit: (webhook, maxConcurrent) =>
           Effect.sync(() => {
-            if (webhooks.has(webhook)) setLimit(webhook, maxConcurrent)
+            const known = webhooks.get(webhook)
+            if (known === undefined) return
+            known.limit = maxConcurrent ?? globalLimit
+            wakeThoseThatFit()
           }),
         webhooks: Effect.sync(() => [...webhooks.keys()]),
         usage: Effect.sync(() => ({

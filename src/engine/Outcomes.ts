@@ -49,7 +49,7 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
       }, Effect.ignore)
 
       // Another replica's word arrives at once, as a rule; the poll finds what a broken connection swallowed.
-      yield* repo.changes.pipe(
+      yield* (yield* repo.changes).pipe(
         Stream.runForEach((change) =>
           change._tag === "RunEnded" && watched.has(change.run_id) ? toRead.offer(change.run_id) : Effect.void
         ),

@@ -1,4 +1,4 @@
-import { Context, type Effect, type Option, type Stream } from "effect"
+import { Context, type Effect, type Option, type Scope, type Stream } from "effect"
 import type {
   IdempotencyKeyReused,
   InvalidParameter,
@@ -207,7 +207,8 @@ export class Repo extends Context.Tag("webhook-trigger/Repo")<
     readonly adminKeyHash: Effect.Effect<Option.Option<Uint8Array>, Unavailable>
     readonly claimAdminKeyHash: (hash: Uint8Array) => Effect.Effect<Uint8Array, Unavailable>
 
-    readonly changes: Stream.Stream<Change>
+    /** What changes from now on: subscribed once the effect has succeeded. */
+    readonly changes: Effect.Effect<Stream.Stream<Change>, never, Scope.Scope>
     /** Succeeds when the database answers. */
     readonly ping: Effect.Effect<void, Unavailable>
   }

@@ -33,7 +33,7 @@ export const layer: Layer.Layer<Repo> = Layer.scoped(
           adminKey = Option.some(stands)
           return stands
         }),
-      changes: Stream.fromPubSub(changes),
+      changes: Stream.fromPubSub(changes, { scoped: true }),
       ping: Effect.void
     })
   })

@@ -99,13 +99,26 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
           if (consumers === 0) return yield* new TeamNotRunning({ team })
         })
 
-        /** The row is the hand-over: after this the run is the dispatcher's. */
-        const accept = Effect.fn("Trigger.accept")(function* (run: NewRun) {
-          yield* mustRun(run.team)
+        const commit = Effect.fn("Trigger.commit")(function* (run: NewRun, max_queued: number) {
           if (yield* shutdown.begun) return yield* stopping
           yield* reach("accept")
-          const acceptance = yield* repo.accept(run, { max_queued: settings.maxQueued })
+          const acceptance = yield* repo.accept(run, { max_queued })
           yield* reach("accepted")
+          return acceptance
+        })
+
+        /** A repeat gets its first answer also when the team has stopped since; nothing new is taken in its place. */
+        const repeated = (run: NewRun, error: TeamNotRunning) =>
+          run.idempotency === undefined
+            ? Effect.fail(error)
+            : Effect.catchTag(commit(run, 0), "TooManyQueued", () => Effect.fail(error))
+
+        /** The row is the hand-over: after this the run is the dispatcher's. */
+        const accept = Effect.fn("Trigger.accept")(function* (run: NewRun) {
+          const acceptance = yield* mustRun(run.team).pipe(
+            Effect.zipRight(commit(run, settings.maxQueued)),
+            Effect.catchTag("TeamNotRunning", (error) => repeated(run, error))
+          )
           if (acceptance._tag === "accepted") return Option.none<Run>()
           // An answer at once and an answer waited for are not the same request.
           if (acceptance.run.mode !== run.mode) return yield* new IdempotencyKeyReused()

@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import { Effect, Exit, FastCheck as fc, Fiber, Layer, Scope } from "effect"
+import { Effect, Exit, Fiber, FastCheck as fc, Layer, Scope } from "effect"
 import { WebhookId } from "../../src/domain/Id.ts"
 import { Limiter } from "../../src/engine/Limiter.ts"
 import { Settings } from "../../src/engine/Settings.ts"

@@ -1,0 +1,241 @@
+import { expect, it } from "@effect/vitest"
+import { Duration, Effect, Exit, Fiber, Layer, Scope, TestClock } from "effect"
+import { Limiter } from "../../src/engine/Limiter.ts"
+import { Repo } from "../../src/engine/Repo.ts"
+import { Shutdown } from "../../src/engine/Shutdown.ts"
+import { Trigger } from "../../src/engine/Trigger.ts"
+import { echo, engine, lead, makeTeam, makeWebhook, rooms, until, waiting, world } from "./World.ts"
+
+const statusOf = (id: Parameters<typeof Repo.Service.run>[0]) =>
+  Effect.flatMap(Repo, (repo) => Effect.map(repo.run(id), ({ status }) => status))
+const inFlight = Effect.flatMap(Limiter, (limiter) => Effect.map(limiter.usage, ({ total }) => total))
+
+it.scoped("brings a waiting caller its answer", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    yield* echo(team)
+    const webhook = yield* makeWebhook(team)
+    const run = yield* webhook.ask("hello")
+    expect(run).toMatchObject({ status: "success", conversation: { prompt: "hello", response: "echo: hello" } })
+    yield* until(Effect.map(inFlight, (total) => total === 0))
+  }).pipe(Effect.provide(world()))
+)
+
+it.scoped("refuses a trigger whose team has no leader, and leaves no run behind", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const webhook = yield* makeWebhook(team)
+    const error = yield* Effect.flip(webhook.submit("hello"))
+    expect(error._tag).toBe("TeamNotRunning")
+    const repo = yield* Repo
+    expect((yield* repo.runs({ webhook_id: webhook.id, limit: 10 })).data).toEqual([])
+  }).pipe(Effect.provide(world()))
+)
+
+it.scoped("sends a team its prompts in the order of acceptance, across webhooks and chat messages", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const seen = yield* echo(team)
+    const one = yield* makeWebhook(team, { max_concurrent: 1 })
+    const two = yield* makeWebhook(team, { max_concurrent: 3 })
+    const trigger = yield* Trigger
+    const texts = Array.from({ length: 60 }, (_, n) => `prompt ${n}`)
+    for (const [n, text] of texts.entries()) {
+      yield* n % 3 === 0 ? one.submit(text) : n % 3 === 1 ? two.submit(text) : trigger.submitMessage(team, text)
+    }
+    yield* until(Effect.sync(() => seen.length >= texts.length))
+    expect(seen).toEqual(texts)
+  }).pipe(Effect.provide(world({ maxConcurrent: 2 })))
+)
+
+it.scoped("answers timeout at the deadline, frees the slot, and keeps the late answer", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const webhook = yield* makeWebhook(team, { timeout_seconds: 30 })
+    const asking = yield* Effect.fork(webhook.ask("slow"))
+    const delivery = yield* leader.next
+    yield* TestClock.adjust(Duration.millis(29_999))
+    expect(yield* statusOf(delivery.prompt.run_id)).toBe("running")
+    yield* TestClock.adjust(Duration.millis(1))
+    const run = yield* Fiber.join(asking)
+    expect(run).toMatchObject({ run_id: delivery.prompt.run_id, status: "timeout" })
+    yield* until(Effect.map(inFlight, (total) => total === 0))
+
+    yield* leader.answer("too late")
+    const repo = yield* Repo
+    yield* until(Effect.map(repo.run(run.run_id), ({ conversation }) => conversation.response === "too late"))
+    expect(yield* statusOf(run.run_id)).toBe("timeout")
+  }).pipe(Effect.provide(world()))
+)
+
+it.scoped("never sends a run whose deadline passed while it waited for a slot", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const long = yield* makeWebhook(team, { timeout_seconds: 1000 })
+    const short = yield* makeWebhook(team, { timeout_seconds: 10 })
+    yield* long.submit("first")
+    yield* leader.next
+    const asking = yield* Effect.fork(short.ask("never sent"))
+    const repo = yield* Repo
+    yield* until(Effect.map(repo.lanes, (lanes) => lanes.length === 1))
+    yield* TestClock.adjust("10 seconds")
+    expect((yield* Fiber.join(asking)).status).toBe("timeout")
+    const third = yield* long.submit("third")
+    yield* leader.answer("done")
+    const delivery = yield* leader.next
+    expect(delivery).toMatchObject({ text: "third", prompt: { run_id: third } })
+  }).pipe(Effect.provide(world({ maxConcurrent: 1 })))
+)
+
+it.scoped("lets a head that has ended make way at once for the run behind it", () =>
+  Effect.gen(function* () {
+    const busy = yield* makeTeam("busy")
+    const team = yield* makeTeam("deploy")
+    const elsewhere = yield* lead(busy)
+    const leader = yield* lead(team)
+    const blocker = yield* makeWebhook(busy, { timeout_seconds: 1000 })
+    const stuck = yield* makeWebhook(team)
+    yield* blocker.submit("holds the only slot")
+    yield* elsewhere.next
+    yield* stuck.submit("deleted while it waits")
+    const trigger = yield* Trigger
+    yield* trigger.submitMessage(team, "a chat message needs no slot")
+    const repo = yield* Repo
+    yield* repo.deleteWebhook(stuck.id)
+    yield* TestClock.adjust("1 second")
+    expect((yield* leader.next).text).toBe("a chat message needs no slot")
+  }).pipe(Effect.provide(world({ maxConcurrent: 1 })))
+)
+
+it.scoped("counts a fire-and-forget run's timeout from the leader's start", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const webhook = yield* makeWebhook(team, { timeout_seconds: 10 })
+    const id = yield* webhook.submit("work")
+    const delivery = yield* leader.next
+    yield* TestClock.adjust("6 seconds")
+    yield* delivery.reply({ _tag: "Started", run_id: id })
+    const repo = yield* Repo
+    yield* until(Effect.map(repo.run(id), (run) => run.started_at !== undefined))
+    yield* TestClock.adjust("9 seconds")
+    expect(yield* statusOf(id)).toBe("running")
+    yield* TestClock.adjust("2 seconds")
+    expect(yield* statusOf(id)).toBe("timeout")
+  }).pipe(Effect.provide(world()))
+)
+
+it.scoped("frees the slots of a team that never answers, when their timeout has passed", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("dead")
+    const leader = yield* lead(team)
+    const webhook = yield* makeWebhook(team, { timeout_seconds: 10 })
+    const ids = yield* Effect.replicateEffect(webhook.submit("work"), 5)
+    yield* leader.next
+    yield* until(Effect.map(waiting(team), (messages) => messages === 2))
+    for (let seconds = 0; seconds < 45; seconds++) yield* TestClock.adjust("1 second")
+    expect(yield* Effect.forEach(ids, statusOf)).toEqual(ids.map(() => "timeout"))
+    expect(yield* inFlight).toBe(0)
+  }).pipe(Effect.provide(world({ maxConcurrent: 3 })))
+)
+
+it.scoped("heeds an edited limit while runs wait", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const webhook = yield* makeWebhook(team, { max_concurrent: 1 })
+    yield* Effect.replicateEffect(webhook.submit("work"), 5)
+    yield* leader.next
+    expect(yield* waiting(team)).toBe(0)
+    const repo = yield* Repo
+    yield* repo.changeWebhook(webhook.id, { max_concurrent: 3 }, new Date(0))
+    yield* until(Effect.map(waiting(team), (messages) => messages === 2))
+    expect(yield* inFlight).toBe(3)
+  }).pipe(Effect.provide(world()))
+)
+
+it.scoped("goes on with accepted runs of a disabled webhook, and drops those of a deleted one with their slots", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const disabled = yield* makeWebhook(team)
+    const deleted = yield* makeWebhook(team)
+    const kept = yield* disabled.submit("kept")
+    yield* leader.next
+    const asking = yield* Effect.fork(Effect.flip(deleted.ask("dropped")))
+    yield* until(Effect.map(waiting(team), (messages) => messages === 1))
+    const repo = yield* Repo
+    yield* repo.changeWebhook(disabled.id, { enabled: false }, new Date(0))
+    yield* repo.deleteWebhook(deleted.id)
+    yield* TestClock.adjust("1 second")
+    expect((yield* Fiber.join(asking))._tag).toBe("NotFound")
+    expect((yield* Effect.flip(disabled.submit("refused")))._tag).toBe("NotFound")
+    expect(yield* inFlight).toBe(1)
+    yield* leader.answer("done")
+    yield* until(Effect.map(statusOf(kept), (status) => status === "success"))
+    // The prompt was with the broker already; its answer belongs to no run and is dropped.
+    yield* leader.next
+    yield* leader.answer("to nobody")
+    yield* until(Effect.map(inFlight, (total) => total === 0))
+  }).pipe(Effect.provide(world()))
+)
+
+it.scoped("takes up after a restart what was queued and in flight, in order, as the same runs", () =>
+  Effect.gen(function* () {
+    const kept = yield* Layer.build(rooms)
+    const start = (scope: Scope.Scope) =>
+      Layer.buildWithScope(Layer.provide(engine({ maxConcurrent: 5 }), Layer.succeedContext(kept)), scope)
+
+    const first = yield* Scope.make()
+    const running = yield* start(first)
+    const { leader, ids, team } = yield* Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const webhook = yield* makeWebhook(team)
+      const leader = yield* lead(team)
+      const ids = yield* Effect.forEach(Array.from({ length: 55 }), (_, n) => webhook.submit(`prompt ${n}`))
+      yield* leader.next
+      yield* until(Effect.map(waiting(team), (messages) => messages === 4))
+      return { leader, ids, team }
+    }).pipe(Effect.provide(running), Effect.provide(kept))
+    yield* Scope.close(first, Exit.void)
+
+    const again = yield* start(yield* Effect.scope)
+    yield* Effect.gen(function* () {
+      const repo = yield* Repo
+      const order: Array<string> = []
+      yield* leader.answer("0")
+      for (let given = 1; !order.includes(ids.at(-1)!); given++) {
+        const { prompt } = yield* leader.next
+        order.push(prompt.run_id)
+        yield* leader.answer(String(given))
+      }
+      expect([...new Set(order)].filter((id) => id !== ids[0])).toEqual(ids.slice(1))
+      yield* until(
+        Effect.map(
+          Effect.forEach(ids, (id) => repo.run(id)),
+          (runs) => runs.every((run) => run.status === "success")
+        )
+      )
+      expect(yield* waiting(team)).toBeLessThanOrEqual(5)
+    }).pipe(Effect.provide(again), Effect.provide(kept))
+  })
+)
+
+it.scoped("tells a caller who waits at the end of a shutdown to come back, and finishes the run", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const webhook = yield* makeWebhook(team)
+    const asking = yield* Effect.fork(Effect.flip(webhook.ask("work")))
+    const { prompt } = yield* leader.next
+    const shutdown = yield* Shutdown
+    yield* shutdown.begin
+    expect(yield* Effect.flip(webhook.submit("refused"))).toMatchObject({ _tag: "Unavailable", what: "server" })
+    yield* shutdown.stopWaiting
+    expect(yield* Fiber.join(asking)).toMatchObject({ _tag: "Unavailable", run_id: prompt.run_id })
+    yield* leader.answer("done")
+    yield* until(Effect.map(statusOf(prompt.run_id), (status) => status === "success"))
+  }).pipe(Effect.provide(world()))
+)
