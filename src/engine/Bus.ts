@@ -1,4 +1,4 @@
-import { Context, type Effect, type Scope } from "effect"
+import { Context, type Duration, type Effect, type Scope } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
 import type { RunId, WebhookId } from "../domain/Id.ts"
 import type { RunSource } from "../domain/Run.ts"
@@ -76,11 +76,13 @@ export class LeaderBus extends Context.Tag("webhook-trigger/LeaderBus")<
     /**
      * Consumes the team's prompts one at a time until the scope closes, declaring the queue if needed and reconnecting
      * for ever. A prompt is acknowledged after `handle`; a prompt whose `handle` was cut short is delivered again,
-     * first. When two lead one team, only one of them is given work.
+     * first; one on which `handle` dies is rejected. When two lead one team, only one of them is given work.
+     * When the scope closes, the prompt in work may go on for `grace` (default: none), then it is cut short.
      */
     readonly lead: (
       team: TeamName,
-      handle: (delivery: Delivery) => Effect.Effect<void, Unavailable>
+      handle: (delivery: Delivery) => Effect.Effect<void, Unavailable>,
+      options?: { readonly grace?: Duration.DurationInput }
     ) => Effect.Effect<void, never, Scope.Scope>
   }
 >() {}

@@ -1,0 +1,26 @@
+/** What the bus counts, for `/metrics`. */
+import { Effect, Metric } from "effect"
+
+const reports = Metric.counter("webhook_bus_reports_total", {
+  description: "Messages consumed about runs: started, response, error, dead letters, and what could not be read.",
+  incremental: true
+})
+const publishes = Metric.counter("webhook_bus_publishes_total", {
+  description: "Messages sent to the broker, by what became of them.",
+  incremental: true
+})
+const reconnects = Metric.counter("webhook_bus_reconnects_total", {
+  description: "Connections to the broker that were lost or could not be made, and are tried again.",
+  incremental: true
+})
+
+export type ReportKind = "started" | "response" | "error" | "dead" | "malformed" | "unknown"
+
+export const countReport = (kind: ReportKind): Effect.Effect<void> =>
+  Metric.increment(Metric.tagged(reports, "kind", kind))
+
+export const countPublish = (outcome: "confirmed" | "returned" | "lost"): Effect.Effect<void> =>
+  Metric.increment(Metric.tagged(publishes, "outcome", outcome))
+
+export const countReconnect = (connection: string): Effect.Effect<void> =>
+  Metric.increment(Metric.tagged(reconnects, "connection", connection))
