@@ -1,5 +1,6 @@
 import { expect, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Fiber, Layer, Scope, TestClock } from "effect"
+import { Bus } from "../../src/engine/Bus.ts"
 import { Limiter } from "../../src/engine/Limiter.ts"
 import { Repo } from "../../src/engine/Repo.ts"
 import { Shutdown } from "../../src/engine/Shutdown.ts"
@@ -238,4 +239,42 @@ it.scoped("tells a caller who waits at the end of a shutdown to come back, and f
     yield* leader.answer("done")
     yield* until(Effect.map(statusOf(prompt.run_id), (status) => status === "success"))
   }).pipe(Effect.provide(world()))
+)
+
+/** A run that waits for the only slot, while its team's queue goes away. */
+const queueGoesAway = Effect.gen(function* () {
+  const [busy, team] = [yield* makeTeam("busy"), yield* makeTeam("deploy")]
+  const elsewhere = yield* lead(busy)
+  yield* (yield* makeWebhook(busy, { timeout_seconds: 1000 })).submit("holds the only slot")
+  yield* elsewhere.next
+  const working = yield* Scope.make()
+  yield* Scope.extend(echo(team), working)
+  const id = yield* (yield* makeWebhook(team, { timeout_seconds: 60 })).submit("work")
+  yield* Scope.close(working, Exit.void)
+  yield* (yield* Bus).removeQueue(team)
+  yield* elsewhere.answer("done")
+  return { team, id }
+})
+
+it.scoped("sends a run whose team's queue was missing once the queue is back", () =>
+  Effect.gen(function* () {
+    const { team, id } = yield* queueGoesAway
+    yield* TestClock.adjust("50 seconds")
+    expect(yield* statusOf(id)).toBe("queued")
+    yield* echo(team)
+    yield* TestClock.adjust("1 second")
+    yield* until(Effect.map(statusOf(id), (status) => status === "success"))
+  }).pipe(Effect.provide(world({ maxConcurrent: 1 })))
+)
+
+it.scoped("ends a run as team_gone when its team's queue stays away for the run's timeout", () =>
+  Effect.gen(function* () {
+    const { id } = yield* queueGoesAway
+    yield* TestClock.adjust("59 seconds")
+    expect(yield* statusOf(id)).toBe("queued")
+    yield* TestClock.adjust("1 second")
+    yield* until(Effect.map(inFlight, (total) => total === 0))
+    const repo = yield* Repo
+    expect(yield* repo.run(id)).toMatchObject({ status: "error", error: { code: "team_gone" } })
+  }).pipe(Effect.provide(world({ maxConcurrent: 1 })))
 )

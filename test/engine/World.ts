@@ -54,20 +54,22 @@ export const makeWebhook = (
       ...more
     })
     const authenticate = Effect.flatMap(Trigger, (trigger) => trigger.authenticate(token))
-    const request = (text: string) =>
-      Effect.map(Clock.currentTimeMillis, (received_at) => ({ variables: { text }, received_at }))
+    const request = (text: string, key?: string) =>
+      Effect.map(Clock.currentTimeMillis, (received_at) => ({
+        variables: { text },
+        received_at,
+        ...(key && { idempotency: { key, request_hash: new TextEncoder().encode(text) } })
+      }))
     return {
       id,
       token: Redacted.value(token),
-      submit: (text: string) =>
+      submit: (text: string, key?: string) =>
         Effect.flatMap(Trigger, (trigger) =>
-          Effect.flatMap(Effect.all([authenticate, request(text)]), ([entry, request]) =>
-            trigger.submit(entry, request)
-          )
+          Effect.flatMap(Effect.all([authenticate, request(text, key)]), (args) => trigger.submit(...args))
         ),
-      ask: (text: string) =>
+      ask: (text: string, key?: string) =>
         Effect.flatMap(Trigger, (trigger) =>
-          Effect.flatMap(Effect.all([authenticate, request(text)]), ([entry, request]) => trigger.ask(entry, request))
+          Effect.flatMap(Effect.all([authenticate, request(text, key)]), (args) => trigger.ask(...args))
         )
     }
   })

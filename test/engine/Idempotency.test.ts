@@ -1,0 +1,71 @@
+import { expect, it } from "@effect/vitest"
+import { Effect, Exit, Fiber, Scope } from "effect"
+import { Repo } from "../../src/engine/Repo.ts"
+import { echo, lead, makeTeam, makeWebhook, world } from "./World.ts"
+
+it.scoped("returns the same run to a repeat, once it has ended and while it is outstanding", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const webhook = yield* makeWebhook(team)
+    const first = yield* Effect.fork(webhook.ask("work", "key"))
+    yield* leader.next
+    const second = yield* Effect.fork(webhook.ask("work", "key"))
+    yield* Effect.yieldNow()
+    yield* leader.answer("done")
+    const run = yield* Fiber.join(first)
+    expect(yield* Fiber.join(second)).toEqual(run)
+    expect(yield* webhook.ask("work", "key")).toEqual(run)
+    expect(yield* leader.idle).toBe(true)
+  }).pipe(Effect.provide(world()))
+)
+
+it.scoped("makes one run of 100 repeats that arrive at once", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    yield* echo(team)
+    const webhook = yield* makeWebhook(team)
+    const ids = yield* Effect.all(
+      Array.from({ length: 100 }, () => webhook.submit("work", "key")),
+      {
+        concurrency: "unbounded"
+      }
+    )
+    expect(new Set(ids).size).toBe(1)
+    const { data } = yield* (yield* Repo).runs({ webhook_id: webhook.id, limit: 100 })
+    expect(data).toHaveLength(1)
+  }).pipe(Effect.provide(world()))
+)
+
+it.scoped("refuses the same key with another body, or for an answer at once in place of one waited for", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    yield* echo(team)
+    const webhook = yield* makeWebhook(team)
+    yield* webhook.submit("work", "key")
+    expect((yield* Effect.flip(webhook.submit("other work", "key")))._tag).toBe("IdempotencyKeyReused")
+    expect((yield* Effect.flip(webhook.ask("work", "key")))._tag).toBe("IdempotencyKeyReused")
+  }).pipe(Effect.provide(world()))
+)
+
+it.scoped("keeps the keys of two webhooks apart", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    yield* echo(team)
+    const [one, two] = [yield* makeWebhook(team), yield* makeWebhook(team)]
+    expect(yield* one.submit("work", "key")).not.toBe(yield* two.submit("work", "key"))
+  }).pipe(Effect.provide(world()))
+)
+
+it.scoped("returns the first run although the team has stopped, or the backlog is full, and takes on nothing new", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const webhook = yield* makeWebhook(team)
+    const working = yield* Scope.make()
+    yield* Scope.extend(echo(team), working)
+    const run = yield* webhook.ask("work", "key")
+    yield* Scope.close(working, Exit.void)
+    expect(yield* webhook.ask("work", "key")).toEqual(run)
+    expect((yield* Effect.flip(webhook.ask("work", "new key")))._tag).toBe("TeamNotRunning")
+  }).pipe(Effect.provide(world()))
+)
