@@ -1,0 +1,111 @@
+import routes from "virtual:api-routes"
+import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "@effect/platform"
+import type { UiApi } from "../../api/UiApi.ts"
+import { ApiError, NetworkError, type Problem } from "./Errors.ts"
+
+/** A value as JSON carries it: times are strings, brands are gone. */
+export type Json<T> = unknown extends T
+  ? unknown
+  : T extends Date
+    ? string
+    : T extends string
+      ? string extends T
+        ? string
+        : T extends `${infer Plain}`
+          ? Plain
+          : string
+      : T extends number | boolean | null | undefined
+        ? T
+        : T extends ReadonlyArray<infer Item>
+          ? ReadonlyArray<Json<Item>>
+          : T extends object
+            ? { readonly [Key in keyof T]: Json<T[Key]> }
+            : T
+
+type Groups = typeof UiApi extends HttpApi.HttpApi<any, infer G, any, any> ? G : never
+
+// `never` stands for a part the endpoint does not have.
+type Part<Name extends string, T> = [T] extends [never] ? unknown : { readonly [Key in Name]: Json<T> }
+
+type Method<Endpoint> = [Endpoint] extends [
+  HttpApiEndpoint.HttpApiEndpoint<
+    infer _Name,
+    infer _Method,
+    infer Path,
+    infer Query,
+    infer Payload,
+    infer _Headers,
+    infer Success,
+    infer _Error,
+    infer _R,
+    infer _RE
+  >
+]
+  ? (
+      request: Part<"path", Path> & Part<"query", Query> & Part<"payload", Payload> & { readonly signal?: AbortSignal }
+    ) => Promise<Json<Success>>
+  : never
+
+type Endpoints<Group> = Group extends HttpApiGroup.HttpApiGroup<any, infer E, any, any, any> ? E : never
+
+/** One function an endpoint, in its group, with the types of the API's definition. */
+export type Client = {
+  readonly [G in Groups as G["identifier"]]: {
+    readonly [E in Endpoints<G> as E extends { readonly name: infer Name extends string } ? Name : never]: Method<E>
+  }
+}
+
+interface Request {
+  readonly path?: Record<string, string>
+  readonly query?: Record<string, unknown>
+  readonly payload?: unknown
+  readonly signal?: AbortSignal
+}
+
+const call = async (method: string, template: string, request: Request): Promise<unknown> => {
+  const path = template.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(request.path?.[name] ?? ""))
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(request.query ?? {})) {
+    if (value !== undefined && value !== "") query.set(name, String(value))
+  }
+  const url = query.size > 0 ? `${path}?${query}` : path
+  let response: Response
+  let text: string
+  try {
+    response = await fetch(url, {
+      method,
+      credentials: "same-origin",
+      headers: request.payload === undefined ? {} : { "content-type": "application/json" },
+      ...(request.payload === undefined ? {} : { body: JSON.stringify(request.payload) }),
+      ...(request.signal ? { signal: request.signal } : {})
+    })
+    text = await response.text()
+  } catch (cause) {
+    if (request.signal?.aborted) throw cause
+    throw new NetworkError()
+  }
+  const body = parse(text)
+  // A wait that ends in 408 or 502 is an outcome of the run, not a refusal of the request.
+  if (response.ok || (body as { run_id?: string } | undefined)?.run_id !== undefined) return body
+  throw new ApiError(response.status, (body ?? {}) as Problem, response.headers.get("retry-after"))
+}
+
+const parse = (text: string): unknown => {
+  try {
+    return text === "" ? undefined : JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+export const api = Object.fromEntries(
+  Object.entries(routes).map(([group, endpoints]) => [
+    group,
+    Object.fromEntries(
+      Object.entries(endpoints).map(([name, [method, path]]) => [
+        name,
+        (request: Request) => call(method, path, request)
+      ])
+    )
+  ])
+) as unknown as Client

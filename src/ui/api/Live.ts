@@ -1,0 +1,116 @@
+import type { QueryClient } from "@tanstack/react-query"
+import { useSyncExternalStore } from "react"
+
+/** `live`: the server tells us of changes; `polling`: we ask; `offline`: nobody answers. */
+export type LiveStatus = "live" | "polling" | "offline"
+
+const listeners = new Set<() => void>()
+let streaming = false
+let reachable = true
+
+const notify = () => {
+  for (const listener of listeners) listener()
+}
+const subscribe = (listener: () => void) => {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+const status = (): LiveStatus => (!reachable ? "offline" : streaming ? "live" : "polling")
+
+export const useLiveStatus = (): LiveStatus => useSyncExternalStore(subscribe, status)
+
+/** Whether the last request reached the server. */
+export const setReachable = (value: boolean): void => {
+  if (reachable !== value) {
+    reachable = value
+    notify()
+  }
+}
+
+const setStreaming = (value: boolean): void => {
+  if (streaming !== value) {
+    streaming = value
+    notify()
+  }
+}
+
+/** How often to ask again, in milliseconds: a safety net while the stream works, all there is while it does not. */
+export const useInterval = (): number => (useLiveStatus() === "live" ? 30_000 : 4_000)
+
+/** What is read anew when something of this kind has changed. */
+const shown: Record<string, ReadonlyArray<string>> = {
+  runs: ["run", "runs", "team-runs", "statistics", "activity", "teams"],
+  webhooks: ["webhooks", "webhook", "activity"]
+}
+
+/** A browser gives a host six connections, for all tabs together: one tab holds the stream and tells the others. */
+const channel = typeof BroadcastChannel === "undefined" ? undefined : new BroadcastChannel("webhook-trigger-live")
+
+/** Listens for changes until it is called off, and marks what is shown as out of date. */
+export const listen = (queries: QueryClient): (() => void) => {
+  const changed = new Set<string>()
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const flush = () => {
+    timer = undefined
+    const keys = new Set([...changed].flatMap((kind) => shown[kind] ?? []))
+    changed.clear()
+    void queries.invalidateQueries({ predicate: ({ queryKey }) => keys.has(queryKey[0] as string) })
+  }
+  const onChange = (kinds: ReadonlyArray<string>) => {
+    for (const kind of kinds) changed.add(kind)
+    // A busy server changes all the time; two looks a second are enough for a reader.
+    timer ??= setTimeout(flush, 500)
+  }
+
+  const everything = Object.keys(shown)
+  const stop = new AbortController()
+  const stream = () =>
+    new Promise<void>((resolve) => {
+      const source = new EventSource("/api/events")
+      source.onopen = () => {
+        setStreaming(true)
+        channel?.postMessage("open")
+        onChange(everything)
+      }
+      source.onerror = () => {
+        setStreaming(false)
+        channel?.postMessage("closed")
+        // The browser reconnects by itself, but not after a refusal such as 401 or 503.
+        if (source.readyState === EventSource.CLOSED) setTimeout(done, 5_000)
+      }
+      source.addEventListener("change", (event) => {
+        const kinds = String(event.data).split(",")
+        channel?.postMessage(kinds)
+        onChange(kinds)
+      })
+      const done = () => {
+        source.close()
+        setStreaming(false)
+        channel?.postMessage("closed")
+        resolve()
+      }
+      stop.signal.addEventListener("abort", done, { once: true })
+    })
+  const hold = async () => {
+    while (!stop.signal.aborted) await stream()
+  }
+
+  if (channel) {
+    channel.onmessage = ({ data }: MessageEvent<"open" | "closed" | "who" | ReadonlyArray<string>>) => {
+      if (data === "open") setStreaming(true)
+      else if (data === "closed") setStreaming(false)
+      else if (data === "who") streaming && channel.postMessage("open")
+      else onChange(data)
+    }
+    channel.postMessage("who")
+  }
+  // Locks exist on secure addresses only; elsewhere every tab has a stream of its own.
+  if (channel && navigator.locks) {
+    navigator.locks.request("webhook-trigger-live", { signal: stop.signal }, hold).catch(() => undefined)
+  } else void hold()
+
+  return () => {
+    stop.abort()
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,60 @@
+import type { Snippet } from "./Snippets.ts"
+
+/** Ways to become a team's leader; the name is a slug, so it needs no quoting anywhere. */
+export const leaderSnippets = (team: string): ReadonlyArray<Snippet> => [
+  {
+    id: "command",
+    title: "Any command",
+    hint: "The prompt comes on standard input, what the program prints is the answer, and a failure is reported with the end of what it said on standard error.",
+    text: `export AMQP_URL=amqp://user:password@your-rabbitmq
+npx webhook-trigger leader --team ${team} -- my-agent --some-option`
+  },
+  {
+    id: "typescript",
+    title: "TypeScript",
+    hint: "The library reconnects for ever, takes one prompt at a time, and answers a prompt that comes twice without doing the work again.",
+    text: `import { NodeRuntime } from "@effect/platform-node"
+import { Effect } from "effect"
+import { Leader } from "webhook-trigger/leader"
+
+Leader.run({
+  team: "${team}",
+  amqpUrl: process.env.AMQP_URL!,
+  handle: ({ prompt }) => Effect.succeed(\`You said: \${prompt}\`)
+}).pipe(NodeRuntime.runMain)`
+  },
+  {
+    id: "python",
+    title: "Python",
+    hint: "With pika. Any AMQP 0-9-1 client in any language works in the same way.",
+    text: `import json, os, pika
+
+def answer(prompt: str) -> str:
+    return "You said: " + prompt
+
+connection = pika.BlockingConnection(pika.URLParameters(os.environ["AMQP_URL"]))
+channel = connection.channel()
+channel.confirm_delivery()
+channel.basic_qos(prefetch_count=1)
+channel.queue_declare("team.${team}", durable=True, arguments={
+    "x-single-active-consumer": True,
+    "x-dead-letter-exchange": "webhook.dlx",
+})
+
+def reply(properties, kind, body):
+    channel.basic_publish("", properties.reply_to, json.dumps(body), pika.BasicProperties(
+        correlation_id=properties.correlation_id, type=kind, delivery_mode=2,
+        content_type="application/json"))
+
+def on_prompt(_, method, properties, body):
+    reply(properties, "started", {})
+    try:
+        reply(properties, "response", {"response": answer(json.loads(body)["prompt"])})
+    except Exception as error:
+        reply(properties, "error", {"message": str(error)})
+    channel.basic_ack(method.delivery_tag)  # after the answer: nothing is lost
+
+channel.basic_consume("team.${team}", on_prompt)
+channel.start_consuming()`
+  }
+]
