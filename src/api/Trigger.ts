@@ -1,7 +1,7 @@
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "@effect/platform"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { RunId } from "../domain/Id.ts"
-import { RunError, RunStatus, Variables } from "../domain/Run.ts"
+import { Run, RunError, RunStatus, Variables } from "../domain/Run.ts"
 import {
   BadRequest,
   Conflict,
@@ -14,38 +14,65 @@ import {
   WrongMediaType
 } from "./Problem.ts"
 
-/** `wait=true` holds the answer back until the run has ended. */
-export const Wait = Schema.Struct({ wait: Schema.optional(Schema.Literal("true", "false")) })
+export const Wait = Schema.Struct({
+  wait: Schema.optional(
+    Schema.Literal("true", "false").annotations({
+      description: "`true` holds the answer back until the run has ended."
+    })
+  )
+})
 
-export const Accepted = Schema.Struct({ status: Schema.Literal("accepted"), run_id: RunId }).annotations(
-  HttpApiSchema.annotations({ status: 202 })
-)
-export const Answered = Schema.Struct({ status: Schema.Literal("success"), response: Schema.String, run_id: RunId })
-export const TimedOut = Schema.Struct({ status: Schema.Literal("timeout"), run_id: RunId }).annotations(
-  HttpApiSchema.annotations({ status: 408 })
-)
-export const Failed = Schema.Struct({ status: Schema.Literal("error"), run_id: RunId, error: RunError }).annotations(
-  HttpApiSchema.annotations({ status: 502 })
-)
+const token = Schema.String.annotations({ description: "The webhook's token, `whk_` and 43 letters and digits." })
+
+const status = <const S extends string>(status: S) =>
+  Schema.Literal(status).annotations({ description: "What became of the request." })
+
+export const Accepted = Schema.Struct({ status: status("accepted"), run_id: RunId }).annotations({
+  ...HttpApiSchema.annotations({ status: 202 }),
+  description: "The run is kept and will be sent, whatever happens."
+})
+export const Answered = Schema.Struct({
+  status: status("success"),
+  response: Schema.String.annotations({ description: "The agent's answer." }),
+  run_id: RunId
+}).annotations({ description: "The team has answered." })
+export const TimedOut = Schema.Struct({ status: status("timeout"), run_id: RunId }).annotations({
+  ...HttpApiSchema.annotations({ status: 408 }),
+  description: "The timeout has passed. A late answer is kept with the run."
+})
+export const Failed = Schema.Struct({ status: status("error"), run_id: RunId, error: RunError }).annotations({
+  ...HttpApiSchema.annotations({ status: 502 }),
+  description: "The run ended as `error`."
+})
 
 /** A run as its caller may see it: nothing but the outcome. */
 export const CallersRun = Schema.Struct({
   run_id: RunId,
   status: RunStatus,
-  started_at: Schema.optionalWith(Schema.Date, { exact: true }),
-  finished_at: Schema.optionalWith(Schema.Date, { exact: true }),
-  duration_ms: Schema.optionalWith(Schema.Number, { exact: true }),
-  response: Schema.optionalWith(Schema.String, { exact: true }),
-  error: Schema.optionalWith(RunError, { exact: true })
-}).annotations({ identifier: "CallersRun" })
+  started_at: Run.fields.started_at,
+  finished_at: Run.fields.finished_at,
+  duration_ms: Run.fields.duration_ms,
+  response: Run.fields.conversation.fields.response,
+  error: Run.fields.error
+}).annotations({ identifier: "CallersRun", description: "A run as its caller may see it." })
 export type CallersRun = typeof CallersRun.Type
 
 /** What callers use. The token in the path is the only credential. */
 export class Trigger extends HttpApiGroup.make("trigger")
   .add(
     HttpApiEndpoint.post("trigger", "/webhook/trigger/:token")
-      .setPath(Schema.Struct({ token: Schema.String }))
+      .setPath(Schema.Struct({ token }))
       .setUrlParams(Wait)
+      .setHeaders(
+        Schema.Struct({
+          "idempotency-key": Schema.optional(
+            Schema.String.annotations({
+              description:
+                "1 to 255 printable ASCII characters. A repeat within 24 hours returns the first run instead of a new one."
+            })
+          )
+        })
+      )
       .setPayload(Schema.Struct({ variables: Variables }))
       .addSuccess(Accepted)
       .addSuccess(Answered)
@@ -58,13 +85,33 @@ export class Trigger extends HttpApiGroup.make("trigger")
       .addError(Unprocessable)
       .addError(Conflict)
       .addError(TooMany)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Trigger a webhook",
+          description:
+            "Fills the webhook's template with the variables and sends the prompt to its team. Answers 202 as soon as the run is kept; with `wait=true`, when the team has answered (200), reported an error (502), or the webhook's timeout has passed (408)."
+        })
+      )
   )
   .add(
     HttpApiEndpoint.get("run", "/webhook/trigger/:token/runs/:run_id")
-      .setPath(Schema.Struct({ token: Schema.String, run_id: Schema.String }))
+      .setPath(
+        Schema.Struct({ token, run_id: Schema.String.annotations({ description: "The run's id, from the trigger." }) })
+      )
       .setUrlParams(Wait)
       .addSuccess(CallersRun)
       .addError(BadRequest)
+      .addError(NotAllowed)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Ask for a run",
+          description:
+            "What became of a run of this webhook: what `Location` points at. With `wait=true` it is held until the run has ended or the webhook's timeout has passed."
+        })
+      )
   )
   .addError(NoSuchThing)
-  .addError(OutOfReach) {}
+  .addError(OutOfReach)
+  .annotateContext(
+    OpenApi.annotations({ title: "Trigger", description: "What callers use. The token is the only credential." })
+  ) {}

@@ -7,7 +7,10 @@ import { RunId } from "./Id.ts"
 import { TeamName } from "./Team.ts"
 
 /** Where in a request a fault lies: a JSON Pointer (RFC 6901) into its body, or a parameter's name. */
-export const Fault = Schema.Struct({ pointer: Schema.String, detail: Schema.String })
+export const Fault = Schema.Struct({
+  pointer: Schema.String.annotations({ description: "A JSON Pointer into the body, or a parameter's name." }),
+  detail: Schema.String.annotations({ description: "What is wrong there." })
+}).annotations({ identifier: "Fault", description: "One thing that is wrong with a request." })
 export type Fault = typeof Fault.Type
 
 /** No such webhook, run, team or page. Says nothing of why: an unknown and a disabled token look alike. */

@@ -4,11 +4,13 @@ import { v7 } from "uuid"
 /** A UUIDv7 (RFC 9562): 128 bits, the first 48 the milliseconds of its making, so ids sort by age. */
 const Uuid = Schema.UUID
 
-export const WebhookId = Uuid.pipe(Schema.brand("WebhookId"))
+export const WebhookId = Uuid.pipe(Schema.brand("WebhookId")).annotations({
+  description: "The webhook's id, a UUIDv7."
+})
 export type WebhookId = typeof WebhookId.Type
 
 /** The identity of one execution; also the `message_id` and `correlation_id` of its prompt on the bus. */
-export const RunId = Uuid.pipe(Schema.brand("RunId"))
+export const RunId = Uuid.pipe(Schema.brand("RunId")).annotations({ description: "The run's id, a UUIDv7." })
 export type RunId = typeof RunId.Type
 
 const uuid = Effect.map(Clock.currentTimeMillis, (msecs) => v7({ msecs }))

@@ -13,6 +13,10 @@ const maxFaults = 100
 
 // With the `u` flag a surrogate matches only when it stands alone.
 const unstorable = /[\0\uD800-\uDFFF]/u
+
+/** Whether PostgreSQL and UTF-8 can hold the text: it has no NUL and no lone surrogate. */
+export const isStorable = (text: string): boolean => !unstorable.test(text)
+
 const nameProblem = "must not have a NUL or a lone surrogate in its name"
 
 /** RFC 6901; a long name is cut short. */
@@ -47,7 +51,7 @@ export const checkVariables = (variables: Variables): ReadonlyArray<Fault> => {
     if (faults.length > maxFaults) return
     switch (typeof value) {
       case "string":
-        if (unstorable.test(value)) fault(pointer(), "must not contain a NUL or a lone surrogate")
+        if (!isStorable(value)) fault(pointer(), "must not contain a NUL or a lone surrogate")
         return
       case "boolean":
         return
@@ -70,7 +74,7 @@ export const checkVariables = (variables: Variables): ReadonlyArray<Fault> => {
         if (isPlain(value)) {
           for (const name of Object.keys(value)) {
             const here = () => pointer() + step(name)
-            if (unstorable.test(name)) fault(here(), nameProblem)
+            if (!isStorable(name)) fault(here(), nameProblem)
             check((value as Variables)[name], here, depth + 1)
           }
           return
@@ -87,7 +91,7 @@ export const checkVariables = (variables: Variables): ReadonlyArray<Fault> => {
     if (name.length * 3 > maxNameBytes && new TextEncoder().encode(name).length > maxNameBytes) {
       fault(pointer(), `must have a name of at most ${maxNameBytes} bytes`)
     }
-    if (unstorable.test(name)) fault(pointer(), nameProblem)
+    if (!isStorable(name)) fault(pointer(), nameProblem)
     check(variables[name], pointer, 0)
   }
   return faults

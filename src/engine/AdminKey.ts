@@ -1,0 +1,37 @@
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto"
+import { Context, Effect, Layer, Option, Redacted } from "effect"
+import type { Unavailable } from "../domain/Errors.ts"
+import { Repo } from "./Repo.ts"
+
+/** The secret that opens the management operations. */
+export class AdminKey extends Context.Tag("webhook-trigger/AdminKey")<
+  AdminKey,
+  {
+    /** Whether this is the key; takes as long for a nearly right one as for any other. */
+    readonly verify: (candidate: Redacted.Redacted) => boolean
+    /** The key that this start made, to be shown once; none when it was given or made before. */
+    readonly generated: Option.Option<Redacted.Redacted>
+  }
+>() {
+  /** The key that somebody chose. It is not stored. */
+  static readonly layerGiven = (key: Redacted.Redacted): Layer.Layer<AdminKey> =>
+    Layer.succeed(AdminKey, { verify: verifier(hash(key)), generated: Option.none() })
+
+  /** Made on the first start, of which only the hash is kept; of servers that start at once, one makes it. */
+  static readonly layerGenerated: Layer.Layer<AdminKey, Unavailable, Repo> = Layer.effect(
+    AdminKey,
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const known = yield* repo.adminKeyHash
+      if (Option.isSome(known)) return { verify: verifier(known.value), generated: Option.none() }
+      const made = Redacted.make(`wha_${randomBytes(32).toString("base64url")}`)
+      const stands = yield* repo.claimAdminKeyHash(hash(made))
+      const verify = verifier(stands)
+      return { verify, generated: Option.liftPredicate(made, verify) }
+    })
+  )
+}
+
+const hash = (key: Redacted.Redacted): Uint8Array => createHash("sha256").update(Redacted.value(key)).digest()
+
+const verifier = (expected: Uint8Array) => (candidate: Redacted.Redacted) => timingSafeEqual(hash(candidate), expected)

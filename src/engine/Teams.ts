@@ -1,0 +1,58 @@
+import { Clock, Context, Effect, Layer, Schema } from "effect"
+import { Invalid, NotFound, type TeamExists, type TeamInUse, type Unavailable } from "../domain/Errors.ts"
+import { type Team, TeamName } from "../domain/Team.ts"
+import { Bus } from "./Bus.ts"
+import { Repo, type TeamRecord } from "./Repo.ts"
+import { validate } from "./Validation.ts"
+
+/** Managing teams. Names come as a caller wrote them: what cannot be a team's name is `NotFound`. */
+export class Teams extends Context.Tag("webhook-trigger/Teams")<
+  Teams,
+  {
+    /** All teams, with whether they run now. */
+    readonly list: Effect.Effect<ReadonlyArray<Team>, Unavailable>
+    readonly show: (team: string) => Effect.Effect<Team, NotFound | Unavailable>
+    /** From a request as it came, with every fault listed. */
+    readonly create: (draft: unknown) => Effect.Effect<Team, Invalid | TeamExists | Unavailable>
+    /** Its queue goes too, unless somebody still consumes it. */
+    readonly remove: (team: string) => Effect.Effect<void, NotFound | TeamInUse | Unavailable>
+  }
+>() {
+  static readonly layer: Layer.Layer<Teams, never, Bus | Repo> = Layer.effect(
+    Teams,
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const repo = yield* Repo
+
+      const withState = (record: TeamRecord): Effect.Effect<Team, Unavailable> =>
+        Effect.map(bus.queue(record.team), ({ consumers }) => ({ ...record, running: consumers > 0, consumers }))
+
+      const create = Effect.fn("Teams.create")(function* (draft: unknown) {
+        const { team } = yield* decodeDraft(draft)
+        return yield* withState(yield* repo.createTeam(team, new Date(yield* Clock.currentTimeMillis)))
+      })
+
+      const remove = Effect.fn("Teams.remove")(function* (team: TeamName) {
+        yield* repo.deleteTeam(team)
+        // The rows decide what is a team; a queue left behind is only untidy.
+        yield* Effect.catchTag(bus.removeQueue(team), "Unavailable", ({ detail }) =>
+          Effect.logWarning(`The queue of the deleted team ${team} is left behind: ${detail}`)
+        )
+      })
+
+      return Teams.of({
+        list: Effect.flatMap(repo.teams, Effect.forEach(withState, { concurrency: 16 })),
+        show: (team) => Effect.flatMap(teamNamed(team), (team) => Effect.flatMap(repo.team(team), withState)),
+        create,
+        remove: (team) => Effect.flatMap(teamNamed(team), remove)
+      })
+    })
+  )
+}
+
+const isTeamName = Schema.is(TeamName)
+const decodeDraft = validate(Schema.Struct({ team: TeamName }))
+
+/** The name, when it can be one. */
+export const teamNamed = (text: string): Effect.Effect<TeamName, NotFound> =>
+  isTeamName(text) ? Effect.succeed(text) : new NotFound()

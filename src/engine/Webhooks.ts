@@ -1,0 +1,179 @@
+import { Clock, Context, Effect, Either, Layer, Option, Schema } from "effect"
+import {
+  type Fault,
+  Invalid,
+  type InvalidParameter,
+  InvalidVariables,
+  NotFound,
+  type PromptTooLarge,
+  type TeamUnknown,
+  type Unavailable
+} from "../domain/Errors.ts"
+import { makeWebhookId, WebhookId } from "../domain/Id.ts"
+import type { Run, Variables } from "../domain/Run.ts"
+import { TeamName } from "../domain/Team.ts"
+import { checkVariables, isStorable } from "../domain/Variables.ts"
+import { type Webhook, WebhookDraft, WebhookEdit } from "../domain/Webhook.ts"
+import { Outcomes } from "./Outcomes.ts"
+import { Renderer } from "./Renderer.ts"
+import { Repo, type RunQuery } from "./Repo.ts"
+import { hashToken, makeToken, type Token, tokenHint } from "./Token.ts"
+import { decode } from "./Validation.ts"
+
+/** The webhook with its token: the only time anybody sees it. */
+export interface WithToken {
+  readonly webhook: Webhook
+  readonly token: Token
+}
+
+export interface Preview {
+  /** Absent while names are missing. */
+  readonly prompt?: string
+  readonly missing: ReadonlyArray<string>
+}
+
+/** Managing webhooks. Ids come as a caller wrote them: what cannot be an id is `NotFound`. */
+export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
+  Webhooks,
+  {
+    readonly list: Effect.Effect<ReadonlyArray<Webhook>, Unavailable>
+    readonly show: (id: string) => Effect.Effect<Webhook, NotFound | Unavailable>
+    /** From a draft as it came, with every fault listed. */
+    readonly create: (draft: unknown) => Effect.Effect<WithToken, Invalid | Unavailable>
+    /** Holds for the next trigger. */
+    readonly edit: (id: string, edit: unknown) => Effect.Effect<Webhook, NotFound | Invalid | Unavailable>
+    /** The old token is dead at once. */
+    readonly regenerate: (id: string) => Effect.Effect<WithToken, NotFound | Unavailable>
+    /** With its runs; whoever waits for one of them is told that it is gone. */
+    readonly remove: (id: string) => Effect.Effect<void, NotFound | Unavailable>
+    /** The prompt that these variables would make; runs nothing. */
+    readonly preview: (
+      id: string,
+      variables: Variables
+    ) => Effect.Effect<Preview, NotFound | InvalidVariables | PromptTooLarge | Unavailable>
+    readonly runs: (
+      id: string,
+      query: Omit<RunQuery, "webhook_id">
+    ) => Effect.Effect<
+      { readonly data: ReadonlyArray<Run>; readonly next_cursor: string | null },
+      NotFound | InvalidParameter | Unavailable
+    >
+  }
+>() {
+  static readonly layer: Layer.Layer<Webhooks, never, Outcomes | Renderer | Repo> = Layer.effect(
+    Webhooks,
+    Effect.gen(function* () {
+      const outcomes = yield* Outcomes
+      const renderer = yield* Renderer
+      const repo = yield* Repo
+      const now = Effect.map(Clock.currentTimeMillis, (millis) => new Date(millis))
+
+      const placeholders = (template: unknown) =>
+        typeof template === "string" ? renderer.placeholders(template) : Effect.succeed([])
+
+      /** What a schema cannot know: the template's braces, the team's existence, what PostgreSQL cannot store. */
+      const faultsBeyondSchema = Effect.fn("Webhooks.check")(function* (input: Input) {
+        const faults: Array<Fault> = []
+        for (const field of ["name", "prompt_template"] as const) {
+          const text = input[field]
+          if (typeof text === "string" && !isStorable(text)) {
+            faults.push({ pointer: `/${field}`, detail: "must not contain a NUL or a lone surrogate" })
+          }
+        }
+        yield* Effect.catchAll(placeholders(input.prompt_template), ({ reason, line, column }) =>
+          Effect.sync(() =>
+            faults.push({ pointer: "/prompt_template", detail: `line ${line}, column ${column}: ${reason}` })
+          )
+        )
+        if (isTeamName(input.team)) {
+          yield* Effect.catchTag(repo.team(input.team), "NotFound", () => Effect.sync(() => faults.push(noSuchTeam)))
+        }
+        return faults
+      })
+
+      const checked = <A>(decoded: Either.Either<A, ReadonlyArray<Fault>>, input: unknown) =>
+        Effect.gen(function* () {
+          const more = yield* faultsBeyondSchema(input as Input)
+          const faults = [...Option.getOrElse(Either.getLeft(decoded), () => []), ...more]
+          return faults.length > 0 ? yield* new Invalid({ faults }) : Either.getOrThrow(decoded)
+        })
+
+      /** The template's names, when there is a template; it has been parsed before. */
+      const variablesOf = (template: string | undefined) =>
+        template === undefined
+          ? Effect.succeed({})
+          : Effect.map(Effect.orDie(renderer.placeholders(template)), (variables) => ({ variables }))
+
+      const found = <A, E>(id: string, use: (id: WebhookId) => Effect.Effect<A, E>): Effect.Effect<A, E | NotFound> =>
+        isWebhookId(id) ? use(id.toLowerCase() as WebhookId) : new NotFound()
+
+      const create = Effect.fn("Webhooks.create")(function* (input: unknown) {
+        const draft = yield* checked(decodeDraft(input), input)
+        const token = yield* makeToken
+        const webhook = yield* repo
+          .createWebhook({
+            ...draft,
+            id: yield* makeWebhookId,
+            variables: yield* Effect.orDie(renderer.placeholders(draft.prompt_template)),
+            enabled: draft.enabled ?? true,
+            token_hash: hashToken(token),
+            token_hint: tokenHint(token),
+            created_at: yield* now
+          })
+          .pipe(Effect.catchTag("TeamUnknown", teamGone))
+        return { webhook, token }
+      })
+
+      const edit = Effect.fn("Webhooks.edit")(function* (id: WebhookId, input: unknown) {
+        // An unknown id is told of before the faults of what was meant for it.
+        yield* repo.webhook(id)
+        const change = yield* checked(decodeEdit(input), input)
+        return yield* repo
+          .changeWebhook(id, { ...change, ...(yield* variablesOf(change.prompt_template)) }, yield* now)
+          .pipe(Effect.catchTag("TeamUnknown", teamGone))
+      })
+
+      const regenerate = Effect.fn("Webhooks.regenerate")(function* (id: WebhookId) {
+        const token = yield* makeToken
+        const webhook = yield* repo.replaceToken(id, { hash: hashToken(token), hint: tokenHint(token) }, yield* now)
+        return { webhook, token }
+      })
+
+      const remove = Effect.fn("Webhooks.remove")(function* (id: WebhookId) {
+        yield* outcomes.announceGone(yield* repo.deleteWebhook(id))
+      })
+
+      const preview = Effect.fn("Webhooks.preview")(function* (id: WebhookId, variables: Variables) {
+        const { prompt_template } = yield* repo.webhook(id)
+        const faults = checkVariables(variables)
+        if (faults.length > 0) return yield* new InvalidVariables({ faults })
+        return yield* renderer.render(prompt_template, variables).pipe(
+          Effect.map((prompt): Preview => ({ prompt, missing: [] })),
+          Effect.catchTag("MissingVariables", ({ names }) => Effect.succeed<Preview>({ missing: names }))
+        )
+      })
+
+      return Webhooks.of({
+        list: repo.webhooks,
+        show: (id) => found(id, repo.webhook),
+        create,
+        edit: (id, input) => found(id, (id) => edit(id, input)),
+        regenerate: (id) => found(id, regenerate),
+        remove: (id) => found(id, remove),
+        preview: (id, variables) => found(id, (id) => preview(id, variables)),
+        runs: (id, query) => found(id, (webhook_id) => repo.runs({ ...query, webhook_id }))
+      })
+    })
+  )
+}
+
+type Input = { readonly [field in keyof WebhookDraft]?: unknown }
+
+const decodeDraft = decode(WebhookDraft)
+const decodeEdit = decode(WebhookEdit)
+const isTeamName = Schema.is(TeamName)
+const isWebhookId = Schema.is(WebhookId)
+
+const noSuchTeam: Fault = { pointer: "/team", detail: "there is no such team" }
+/** It was there a moment ago. */
+const teamGone = (_: TeamUnknown) => new Invalid({ faults: [noSuchTeam] })
