@@ -1,7 +1,7 @@
 /** A private RabbitMQ server from the installed package, for the whole test run or for one test that breaks it. */
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs"
-import { join } from "node:path"
-import { type Daemon, freePort, startDaemon, untilReady } from "./Process.ts"
+import { dirname, join } from "node:path"
+import { type Daemon, exec, freePort, startDaemon, untilReady } from "./Process.ts"
 
 export interface RabbitMqServer {
   /** Of the virtual host `/`. */
@@ -18,6 +18,8 @@ export interface RabbitMqServer {
   /** SIGSTOP: connections stay open and say nothing. */
   readonly pause: () => void
   readonly resume: () => void
+  /** Runs `rabbitmqctl`; for example to raise an alarm. */
+  readonly control: (...args: ReadonlyArray<string>) => Promise<void>
   /** kill -9 also of its port mapper: nothing of it is left. */
   readonly dispose: () => Promise<void>
 }
@@ -109,6 +111,9 @@ export const startRabbitMq = async (options: {
     kill: () => daemon.stop("SIGKILL"),
     pause: () => daemon.signal("SIGSTOP"),
     resume: () => daemon.signal("SIGCONT"),
+    control: async (...args) => {
+      await exec(join(dirname(script), "rabbitmqctl"), [...args], { env, cwd: dir })
+    },
     dispose: async () => {
       await Promise.all([daemon.stop("SIGKILL"), epmd.stop("SIGKILL")])
     }

@@ -1,11 +1,16 @@
 /** A TCP proxy between the server and one of its services, that can do to a connection what networks do. */
 import { connect, createServer, type Server, type Socket } from "node:net"
-import { setTimeout as sleep } from "node:timers/promises"
+
+interface Pair {
+  readonly client: Socket
+  readonly upstream: Socket
+  silent: boolean
+}
 
 export class Proxy {
   private readonly target: { readonly host: string; readonly port: number }
   private readonly server: Server
-  private readonly pairs = new Set<readonly [Socket, Socket]>()
+  private readonly pairs = new Set<Pair>()
   private mode: "pass" | "silent" | "refuse" = "pass"
   private delayMs = 0
   /** Connections ever made through it. */
@@ -46,7 +51,7 @@ export class Proxy {
     const upstream = connect({ ...this.target, noDelay: true, allowHalfOpen: true })
     upstream.on("error", () => client.destroy())
     client.on("error", () => upstream.destroy())
-    const pair = [client, upstream] as const
+    const pair: Pair = { client, upstream, silent: this.mode === "silent" }
     this.pairs.add(pair)
     const gone = () => this.pairs.delete(pair)
     client.once("close", gone)
@@ -54,15 +59,15 @@ export class Proxy {
     const carry = (from: Socket, to: Socket) => {
       from.on("data", (chunk) => {
         // What falls into the silence is lost, as with a host that is gone.
-        if (this.mode !== "pass") return
+        if (pair.silent) return
         if (this.delayMs === 0) to.write(chunk)
-        else setTimeout(() => to.writable && to.write(chunk), this.delayMs)
+        else setTimeout(() => to.writable && !pair.silent && to.write(chunk), this.delayMs)
       })
       from.on("end", () => {
-        if (this.mode === "pass") to.end()
+        if (!pair.silent) to.end()
       })
       from.on("close", () => {
-        if (this.mode === "pass") to.destroy()
+        if (!pair.silent) to.destroy()
       })
     }
     carry(client, upstream)
@@ -74,38 +79,39 @@ export class Proxy {
     this.delayMs = ms
   }
 
-  /** Half-open: connections stay, new ones are taken, and nothing comes through any more: no data, no FIN, no RST. */
-  silence(): void {
-    this.mode = "silent"
+  /**
+   * Half-open: the connections stay, and nothing comes through any more: no data, no FIN, no RST. `all`: new
+   * connections are taken, and are as silent.
+   */
+  silence(which: "present" | "all"): void {
+    if (which === "all") this.mode = "silent"
+    for (const pair of this.pairs) pair.silent = true
   }
 
-  /** Through it goes again; what was silenced does not come back to life, as after a router's restart. */
+  /** New connections go through again; what was silenced stays so, as after the restart of a router. */
   pass(): void {
-    if (this.mode === "silent") this.reset()
     this.mode = "pass"
   }
 
-  /** RST on every connection; `refuse`: and on every new one until `pass`. */
+  /** RST on every connection, and with `refuse` on every new one until `pass`. */
   reset(options: { readonly refuse?: boolean } = {}): void {
     if (options.refuse) this.mode = "refuse"
-    for (const [client, upstream] of this.pairs) {
+    for (const { client, upstream } of this.pairs) {
       client.resetAndDestroy()
       upstream.resetAndDestroy()
     }
   }
 
   /** FIN on every connection. */
-  async cut(): Promise<void> {
-    for (const [client, upstream] of this.pairs) {
+  cut(): void {
+    for (const { client, upstream } of this.pairs) {
       client.end()
       upstream.end()
     }
-    await sleep(0)
   }
 
   async close(): Promise<void> {
-    this.mode = "refuse"
-    this.reset()
+    this.reset({ refuse: true })
     await new Promise<void>((resolve) => this.server.close(() => resolve()))
   }
 }

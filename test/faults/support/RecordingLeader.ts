@@ -35,11 +35,14 @@ export class RecordingLeader extends EventEmitter {
   /** What it does with a prompt; may be changed while it runs. `never` answers nothing and acknowledges nothing. */
   handle: Handle | "never"
   /** Remembers what it answered, so that a redelivery is answered and not executed again. */
-  private readonly answers: Map<string, string>
+  private readonly answers: Map<string, Promise<string>>
   private readonly remembers: boolean
   private model: ChannelModel | undefined
   private stopped = false
   private running: Promise<void> = Promise.resolve()
+  /** Ends the work in hand as the end of its process would: what is not finished is not remembered. */
+  private crashed: Promise<never> = new Promise(() => {})
+  private die: () => void = () => {}
   /** Prompts that were executed more than once at the same time or in parallel with others of this team. */
   readonly overlaps: Array<string> = []
   private static readonly working = new Map<string, Set<string>>()
@@ -51,7 +54,7 @@ export class RecordingLeader extends EventEmitter {
     readonly handle?: Handle | "never"
     readonly log?: Array<Delivered>
     /** Shared with another leader, as a durable store would be; `false`: forgets everything. */
-    readonly answers?: Map<string, string> | false
+    readonly answers?: Map<string, Promise<string>> | false
   }) {
     super()
     this.setMaxListeners(0)
@@ -67,6 +70,10 @@ export class RecordingLeader extends EventEmitter {
   /** Consumes, reconnecting for ever; resolves when it consumes for the first time. */
   async start(): Promise<this> {
     this.stopped = false
+    this.crashed = new Promise((_, reject) => {
+      this.die = () => reject(new Error("crashed"))
+    })
+    this.crashed.catch(() => {})
     const consuming = once(this, "consuming")
     this.running = this.run()
     await consuming
@@ -137,12 +144,10 @@ export class RecordingLeader extends EventEmitter {
     }
     this.log.push(delivery)
     this.emit("delivery", delivery)
-    let answer = known
-    if (answer === undefined) {
-      if (this.handle === "never") return
-      answer = await this.execute(delivery, this.handle)
-      if (this.remembers) this.answers.set(delivery.run_id, answer)
-    }
+    if (this.handle === "never" && known === undefined) return
+    const answering = known ?? this.execute(delivery, this.handle as Handle)
+    if (this.remembers) this.answers.set(delivery.run_id, answering)
+    const answer = await answering
     await this.reply(channel, replyTo, correlationId, answer)
     channel.ack(message)
     delivery.done_at = performance.now()
@@ -155,11 +160,11 @@ export class RecordingLeader extends EventEmitter {
     RecordingLeader.working.set(lane, working)
     if (working.size > 0) this.overlaps.push(delivery.run_id)
     working.add(delivery.run_id)
-    // A crash ends the work, as the end of its process would.
-    const crashed = once(this, "crash").then(() => Promise.reject(new Error("crashed")))
-    crashed.catch(() => {})
     try {
-      return await Promise.race([handle(delivery), crashed])
+      return await Promise.race([handle(delivery), this.crashed])
+    } catch (error) {
+      this.answers.delete(delivery.run_id)
+      throw error
     } finally {
       working.delete(delivery.run_id)
     }
@@ -179,7 +184,7 @@ export class RecordingLeader extends EventEmitter {
   async crash(): Promise<void> {
     this.stopped = true
     if (this.model) socketOf(this.model).resetAndDestroy()
-    this.emit("crash")
+    this.die()
     await this.running
   }
 
@@ -190,7 +195,7 @@ export class RecordingLeader extends EventEmitter {
       await model.close().catch(() => {})
       socketOf(model).destroy()
     }
-    this.emit("crash")
+    this.die()
     await this.running
   }
 

@@ -1,0 +1,100 @@
+/** Callers in great numbers, and at the very moment of the timeout. */
+import { readFileSync } from "node:fs"
+import { setTimeout as sleep } from "node:timers/promises"
+import { describe, expect } from "vitest"
+import { Gate } from "./support/Gate.ts"
+import { leadMany } from "./support/ManyTeams.ts"
+import { answerTo } from "./support/RecordingLeader.ts"
+import type { Replica } from "./support/Replica.ts"
+import { row, type Stage } from "./support/Stage.ts"
+import { until } from "./support/Until.ts"
+
+const names = (count: number) => Array.from({ length: count }, (_, n) => `team-${n}`)
+
+const hooksOf = async (stage: Stage, server: Replica, teams: ReadonlyArray<string>, timeout_seconds: number) => {
+  const hooks = []
+  for (const team of teams) hooks.push(await stage.hook(server, { team, timeout_seconds }))
+  for (const team of teams) await stage.running(server, team)
+  return hooks
+}
+
+/** Resident memory, in KiB. */
+const memory = (pid: number) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1])
+
+describe("callers", () => {
+  row(
+    "row 18: 1,000 replies within ±5 ms of the 408: HTTP and history agree every time",
+    { timeout: 90_000 },
+    async ({ stage }) => {
+      const server = await stage.server({ env: { WEBHOOK_MAX_CONCURRENT: "1000" } })
+      const teams = names(100)
+      const leading = await leadMany(stage.amqpUrl, teams, async ({ prompt, deadline }) => {
+        // A reply takes two or three milliseconds from here to the row.
+        await sleep(Date.parse(deadline!) - Date.now() - 2.5 + (Math.random() - 0.5) * 10)
+        return answerTo(prompt)
+      })
+      stage.atEnd(leading.close)
+      const hooks = await hooksOf(stage, server, teams, 1)
+      for (let round = 0; round < 10; round++) {
+        // Spread over half a second: a hundred at the same moment would come one after the other, and too late.
+        await Promise.all(
+          hooks.map(async (hook, n) => {
+            await sleep(n * 5)
+            await stage.callers.trigger(server, hook, { wait: true })
+          })
+        )
+      }
+      const statuses = stage.callers.calls.map(({ status }) => status)
+      const answered = statuses.filter((status) => status === 200).length
+      const late = statuses.filter((status) => status === 408).length
+      console.log(`row 18: ${answered} were answered, ${late} were told 408`)
+      expect(answered + late).toBe(1000)
+      expect(Math.min(answered, late)).toBeGreaterThan(50)
+      await stage.checked({ count: 1000 })
+    }
+  )
+
+  row("row 20: 10,000 callers wait at once: each gets its own answer", { timeout: 150_000 }, async ({ stage }) => {
+    const server = await stage.server({
+      env: { WEBHOOK_MAX_CONCURRENT: "10000", WEBHOOK_MAX_QUEUED: "20000", WEBHOOK_TIMEOUT: "600" }
+    })
+    const count = 10_000
+    const gate = new Gate()
+    const teams = names(50)
+    const leading = await leadMany(stage.amqpUrl, teams, async ({ prompt }) => {
+      await gate.opened
+      return answerTo(prompt)
+    })
+    stage.atEnd(leading.close)
+    const hooks = await hooksOf(stage, server, teams, 600)
+    const before = memory(server.pid)
+    const begun = performance.now()
+    const calls: Array<ReturnType<typeof stage.callers.trigger>> = []
+    // In waves, as the listening socket's backlog takes them.
+    for (let n = 0; n < count; n += 250) {
+      for (let i = n; i < n + 250; i++)
+        calls.push(stage.callers.trigger(server, hooks[i % hooks.length]!, { wait: true }))
+      await until("the wave is accepted", async () => {
+        const [{ all } = {}] = await stage.query("select count(*)::int as all from webhook_trigger.runs")
+        return (all as number) > n - 1000
+      })
+    }
+    const waiting = async () => {
+      const [{ all } = {}] = await stage.query("select count(*)::int as all from webhook_trigger.runs")
+      return all === count
+    }
+    await until("all are accepted", waiting, 60_000, 200)
+    const accepted = performance.now()
+    const during = memory(server.pid)
+    gate.open()
+    await Promise.all(calls)
+    const told = performance.now()
+    console.log(
+      `row 20: accepted in ${Math.round(accepted - begun)} ms, answered in ${Math.round(told - accepted)} ms, ` +
+        `${((during - before) / count).toFixed(1)} KiB of server memory a waiting caller`
+    )
+    expect(stage.callers.calls.filter(({ status }) => status !== 200)).toEqual([])
+    expect(during - before).toBeLessThan(count * 100)
+    await stage.checked({ count, limits: { global: count } })
+  })
+})

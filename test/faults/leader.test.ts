@@ -1,0 +1,212 @@
+/** Leaders crash, hang, come in pairs, and send what nobody asked for. */
+import { connect } from "amqplib"
+import { describe, expect } from "vitest"
+import { answerTo } from "./support/RecordingLeader.ts"
+import { row, type Stage } from "./support/Stage.ts"
+import { until } from "./support/Until.ts"
+
+/** Sends messages as a leader would; resolves when the broker has them. */
+const replying = async (stage: Stage) => {
+  const model = await connect(stage.amqpUrl, { noDelay: true })
+  stage.atEnd(() => model.close())
+  const channel = await model.createConfirmChannel()
+  return {
+    channel,
+    reply: (
+      correlationId: string | undefined,
+      content: Buffer | string,
+      type = "response",
+      contentType = "application/json"
+    ) =>
+      channel.sendToQueue("webhook.replies", Buffer.from(content), {
+        type,
+        contentType,
+        persistent: true,
+        ...(correlationId === undefined ? {} : { correlationId })
+      }),
+    sent: () => channel.waitForConfirms()
+  }
+}
+
+describe("leaders", () => {
+  row("row 14: killed in its work three times: the same prompt first, and the order kept", async ({ stage }) => {
+    const { server, hook, leader } = await stage.one()
+    let deaths = 0
+    const died = () => new Promise<string>(() => {})
+    leader.handle = ({ prompt }) => (deaths < 3 ? died() : answerTo(prompt))
+    const calls = await stage.callers.sequence(server, [hook, hook, hook, hook])
+    while (deaths < 3) {
+      await leader.deliveries(deaths + 1)
+      await leader.crash()
+      deaths++
+      await leader.start()
+    }
+    await stage.checked({ count: 4, executions: "at least once" })
+    const [a, b, c, d] = calls.map(({ nonce }) => nonce)
+    expect(stage.deliveries.map(({ prompt }) => prompt)).toEqual([a, a, a, a, b, c, d])
+    expect(stage.deliveries.map(({ redelivered }) => redelivered)).toEqual([
+      false,
+      true,
+      true,
+      true,
+      false,
+      false,
+      false
+    ])
+  })
+
+  row("row 15: two leaders on one team: never two tasks at once, also when one dies", async ({ stage }) => {
+    const { server, hook, leader } = await stage.one()
+    // What they have answered lies in a store that both read.
+    const answers = new Map<string, Promise<string>>()
+    await leader.stop()
+    const slowly = ({ prompt }: { readonly prompt: string }) =>
+      new Promise<string>((resolve) => setTimeout(() => resolve(answerTo(prompt)), 20))
+    const first = await stage.leader(hook.team, { name: "first", answers, handle: slowly })
+    await stage.leader(hook.team, { name: "second", answers, handle: slowly })
+    await stage.running(server, hook.team)
+    const calls = await stage.callers.sequence(
+      server,
+      Array.from({ length: 40 }, () => hook)
+    )
+    await first.deliveries(10)
+    await first.crash()
+    await stage.checked({ count: 40, executions: "at least once" })
+    expect([...new Set(stage.deliveries.map(({ leader }) => leader))]).toEqual(["first", "second"])
+    const order = [...new Set(stage.deliveries.map(({ prompt }) => prompt))]
+    expect(order).toEqual(calls.map(({ nonce }) => nonce))
+  })
+
+  row(
+    "row 16: never answers: runs time out, slots come back, and a leader that answers takes over",
+    async ({ stage }) => {
+      const { server, hook, leader } = await stage.one({ timeout_seconds: 1, max_concurrent: 2 })
+      leader.handle = "never"
+      const other = await stage.hook(server, { team: "other" })
+      await stage.leader("other")
+      await stage.running(server, "other")
+      const waited = await stage.callers.trigger(server, hook, { wait: true })
+      expect(waited.status).toBe(408)
+      const calls = await stage.callers.sequence(server, [hook, hook, hook, hook])
+      const meanwhile = await stage.callers.trigger(server, other, { wait: true })
+      expect(meanwhile.status).toBe(200)
+      const rows = await stage.settled(6, 20_000)
+      expect(rows.filter(({ status }) => status === "timeout").map(({ prompt }) => prompt)).toEqual(
+        [waited, ...calls].map(({ nonce }) => nonce)
+      )
+
+      await leader.crash()
+      const late = await stage.leader(hook.team)
+      await stage.running(server, hook.team)
+      const answered = await stage.callers.trigger(server, hook, { wait: true })
+      expect(answered.status).toBe(200)
+      await late.stop()
+      await stage.checked({ count: 7, limits: { global: 20, webhooks: { [hook.id]: 2 } }, executions: "at least once" })
+    }
+  )
+
+  row(
+    "row 17: the same reply 100 times, unknown ids, malformed, 20 MB and NUL: none harms another",
+    async ({ stage }) => {
+      const { server, hook, leader } = await stage.one()
+      leader.handle = "never"
+      const { reply, sent } = await replying(stage)
+      const waiting = stage.callers.trigger(server, hook, { wait: true })
+      const [delivery] = await leader.deliveries(1)
+      const id = delivery!.run_id
+
+      for (const type of ["response", "error", "started", "nonsense", ""]) {
+        reply(undefined, "{}", type)
+        reply("not an id", "{}", type)
+        reply(
+          "01900000-0000-7000-8000-000000000000",
+          JSON.stringify({ response: "for nobody", message: "for nobody" }),
+          type
+        )
+      }
+      for (const body of [
+        "",
+        "{",
+        "[]",
+        "null",
+        "{}",
+        '{"response":1}',
+        '{"Response":"x"}',
+        "\0\0",
+        Buffer.from([0xff, 0xfe])
+      ])
+        reply(id, body)
+      reply("01900000-0000-7000-8000-000000000000", Buffer.alloc(20 * 1024 * 1024, "x"), "response", "text/plain")
+      reply(id, Buffer.alloc(20 * 1024 * 1024, "{"))
+      await sent()
+      // The 20 MB that carry the run's id are its end; what is malformed is not.
+      const ended = await waiting
+      expect(ended.status).toBe(502)
+      expect(ended.body.error).toMatchObject({ code: "agent_error" })
+
+      await leader.crash()
+      await leader.start()
+      const second = stage.callers.trigger(server, hook, { wait: true })
+      const repeated = (await until("it is delivered", () => stage.deliveries.find(({ run_id }) => run_id !== id)))
+        .run_id
+      for (let i = 0; i < 100; i++) reply(repeated, JSON.stringify({ response: "once" }))
+      reply(repeated, JSON.stringify({ response: "twice" }))
+      reply(repeated, JSON.stringify({ message: "too late" }), "error")
+      await sent()
+      expect(await second).toMatchObject({ status: 200, body: { response: "once", run_id: repeated } })
+
+      await leader.crash()
+      await leader.start()
+      const third = stage.callers.trigger(server, hook, { wait: true })
+      const nul = await until("it is delivered", () =>
+        stage.deliveries.find(({ run_id }) => run_id !== id && run_id !== repeated)
+      )
+      reply(nul.run_id, JSON.stringify({ response: "a\0b" }))
+      await sent()
+      expect(await third).toMatchObject({ status: 200, body: { response: "a\ufffdb" } })
+
+      await until("every reply is acknowledged", async () => {
+        const queue = (await (
+          await stage.broker("GET", "/api/queues/<vhost>/webhook.replies?disable_stats=true&enable_queue_totals=true")
+        ).json()) as any
+        return queue.messages === 0
+      })
+      expect((await stage.rows()).map(({ status, response }) => [status, response])).toEqual([
+        ["error", null],
+        ["success", "once"],
+        ["success", "a\ufffdb"]
+      ])
+      expect(await server.health("ready")).toBe(200)
+    }
+  )
+
+  row("row 22: the team's queue is deleted under load: every run ends, none is executed twice", async ({ stage }) => {
+    const { server, hook, leader } = await stage.one({}, { env: { WEBHOOK_MAX_CONCURRENT: "50" } })
+    leader.handle = ({ prompt }) => new Promise((resolve) => setTimeout(() => resolve(answerTo(prompt)), 5))
+    const stop = stage.callers.load([server], [hook], { lanes: 6, pauseMs: 5 })
+    for (const seen of [50, 150, 250]) {
+      await leader.deliveries(seen)
+      const gone = await stage.broker("DELETE", `/api/queues/<vhost>/team.${hook.team}`)
+      expect(gone.status).toBe(204)
+    }
+    await leader.deliveries(350)
+    const calls = await stop()
+    const rows = await stage.checked({ settleMs: 45_000, limits: { global: 50 } })
+    expect(calls.filter(({ status }) => status !== 202 && status !== 409)).toEqual([])
+    expect(rows.filter(({ status }) => status !== "success")).toEqual([])
+  })
+
+  row(
+    "row 16: a leader that is slow keeps its runs: none is taken for dead while the team is at work",
+    async ({ stage }) => {
+      const { server, hook, leader } = await stage.one({ timeout_seconds: 2 })
+      leader.handle = ({ prompt }) => new Promise((resolve) => setTimeout(() => resolve(answerTo(prompt)), 700))
+      await stage.callers.sequence(
+        server,
+        Array.from({ length: 6 }, () => hook)
+      )
+      const rows = await stage.checked({ count: 6 })
+      expect(rows.filter(({ status }) => status !== "success")).toEqual([])
+    }
+  )
+})
