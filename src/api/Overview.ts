@@ -1,7 +1,7 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "@effect/platform"
 import { Schema } from "effect"
-import { WebhookId } from "../domain/Id.ts"
 import { Run, Variables } from "../domain/Run.ts"
+import { Activity, Statistics, StatisticsRange } from "../domain/Statistics.ts"
 import { Admin } from "./Auth.ts"
 import { BadRequest, Conflict, NoSuchThing, OutOfReach, TooMany, Unprocessable } from "./Problem.ts"
 import { Accepted, Answered, Failed, TimedOut, Wait } from "./Trigger.ts"
@@ -18,47 +18,6 @@ export const Server = Schema.Struct({
   webhook_max_queued: Schema.Number
 }).annotations({ identifier: "Server" })
 export type Server = typeof Server.Type
-
-/** How runs ended, counted by when they were accepted. */
-export const Counts = Schema.Struct({
-  success: Schema.Number,
-  error: Schema.Number,
-  timeout: Schema.Number,
-  /** Not finished: queued or running. */
-  live: Schema.Number
-})
-export type Counts = typeof Counts.Type
-
-/** A webhook's last 24 hours. */
-export const Activity = Schema.Struct({
-  webhook_id: WebhookId,
-  /** 24 hours, oldest first; the last one is the running hour. */
-  hours: Schema.Array(Counts)
-}).annotations({ identifier: "Activity" })
-export type Activity = typeof Activity.Type
-
-export const StatisticsRange = Schema.Literal("24h", "7d", "30d")
-export type StatisticsRange = typeof StatisticsRange.Type
-
-export const StatisticsBucket = Schema.Struct({
-  ...Counts.fields,
-  /** When the bucket begins; it ends where the next one begins. */
-  at: Schema.Date,
-  /** Milliseconds, over the runs that ended as success; absent when there are none. */
-  median_ms: Schema.optionalWith(Schema.Number, { exact: true }),
-  slowest_ms: Schema.optionalWith(Schema.Number, { exact: true })
-})
-export type StatisticsBucket = typeof StatisticsBucket.Type
-
-export const Statistics = Schema.Struct({
-  /** Runs that hold a slot now, of `limit` that may. */
-  slots_in_use: Schema.Number,
-  limit: Schema.Number,
-  /** Accepted and waiting for a slot or for the team. */
-  queued: Schema.Number,
-  buckets: Schema.Array(StatisticsBucket)
-}).annotations({ identifier: "Statistics" })
-export type Statistics = typeof Statistics.Type
 
 /** What the web UI shows beside the records themselves. */
 export class Overview extends HttpApiGroup.make("overview")

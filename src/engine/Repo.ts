@@ -11,6 +11,7 @@ import type {
 } from "../domain/Errors.ts"
 import type { RunId, WebhookId } from "../domain/Id.ts"
 import type { Outcome, Run, RunMode, RunSource, RunStatus, Variables } from "../domain/Run.ts"
+import type { Counts } from "../domain/Statistics.ts"
 import type { Team, TeamName } from "../domain/Team.ts"
 import type { Webhook } from "../domain/Webhook.ts"
 import type { TokenHash } from "./Token.ts"
@@ -106,9 +107,21 @@ export interface Ending {
 export interface RunQuery {
   readonly webhook_id: WebhookId
   readonly status?: RunStatus
+  /** Accepted at or after. */
+  readonly from?: Date
+  /** Accepted before. */
+  readonly to?: Date
   readonly limit: number
   /** Opaque; from the page before. */
   readonly cursor?: string
+}
+
+/** The runs accepted within one step of time; `bucket` counts the steps from 0. */
+export interface RunBucket extends Counts {
+  readonly bucket: number
+  /** Of the runs that succeeded; absent when none did. */
+  readonly median_ms?: number
+  readonly slowest_ms?: number
 }
 
 /**
@@ -164,6 +177,26 @@ export class Repo extends Context.Tag("webhook-trigger/Repo")<
     readonly ended: (
       ids: ReadonlyArray<RunId>
     ) => Effect.Effect<{ readonly runs: ReadonlyArray<Run>; readonly gone: ReadonlyArray<RunId> }, Unavailable>
+
+    /** How the runs accepted since then ended, by webhook and by steps of `step_ms`; empty steps are left out. */
+    readonly activity: (
+      since: Date,
+      step_ms: number
+    ) => Effect.Effect<ReadonlyArray<Counts & { readonly webhook_id: WebhookId; readonly bucket: number }>, Unavailable>
+    /** The same of one webhook, with how long its runs took. */
+    readonly statistics: (
+      id: WebhookId,
+      since: Date,
+      step_ms: number
+    ) => Effect.Effect<ReadonlyArray<RunBucket>, Unavailable>
+    /** A webhook's runs that hold a slot, and those that wait for one. */
+    readonly slots: (
+      id: WebhookId
+    ) => Effect.Effect<{ readonly slots_in_use: number; readonly queued: number }, Unavailable>
+    /** What a team was asked, newest first: by the webhooks that point at it now, and in chat. */
+    readonly teamRuns: (team: TeamName, limit: number) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
+    /** For whoever may trigger a webhook without its token. */
+    readonly tokenHash: (id: WebhookId) => Effect.Effect<TokenHash, NotFound | Unavailable>
 
     /** Teams that have a queued run which was not admitted. */
     readonly lanes: Effect.Effect<ReadonlyArray<TeamName>, Unavailable>

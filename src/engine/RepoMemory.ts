@@ -4,6 +4,7 @@ import { makeDefinitions } from "./RepoMemoryDefinitions.ts"
 import { makeLease } from "./RepoMemoryLease.ts"
 import { limitsOf, makeRuns } from "./RepoMemoryRuns.ts"
 import { RunTable } from "./RepoMemoryRunTable.ts"
+import { makeStatistics } from "./RepoMemoryStatistics.ts"
 import type { Tables } from "./RepoMemoryTables.ts"
 
 /** Wake-ups that a slow reader may be behind; older ones are dropped, and it asks the rows. */
@@ -24,6 +25,7 @@ export const layer: Layer.Layer<Repo> = Layer.scoped(
     return Repo.of({
       ...makeDefinitions(tables),
       ...makeRuns(tables),
+      ...makeStatistics(tables),
       ...makeLease(tables),
       limits: limitsOf(tables),
       adminKeyHash: Effect.sync(() => adminKey),

@@ -71,6 +71,9 @@ export const makeRuns = ({ webhooks, teams, runs, publish }: Tables) => {
       const rows = runs
         .history(query.webhook_id)
         .filter((row) => row.seq < before && (query.status === undefined || row.status === query.status))
+        .filter(
+          ({ accepted_at }) => accepted_at >= (query.from ?? accepted_at) && !(query.to && accepted_at >= query.to)
+        )
         .slice(-query.limit - 1)
         .reverse()
       const data = rows.slice(0, query.limit)
