@@ -3,6 +3,7 @@ import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync } from "nod
 import { join } from "node:path"
 import pg from "pg"
 import { type Daemon, exec, freePort, startDaemon, untilReady } from "./Process.ts"
+import { command, pathOf, postgresUser } from "./System.ts"
 
 export interface PostgresServer {
   /** Of the database `postgres`, as a superuser. */
@@ -24,20 +25,13 @@ export interface PostgresServer {
 
 /** The folder of the newest installed PostgreSQL's programs. */
 export const postgresBin = (): string | undefined => {
-  const root = "/usr/lib/postgresql"
-  const debian = existsSync(root)
-    ? readdirSync(root)
+  const base = "/usr/lib/postgresql"
+  const debian = existsSync(pathOf(base))
+    ? readdirSync(pathOf(base))
         .sort((a, b) => Number(b) - Number(a))
-        .map((version) => `${root}/${version}/bin`)
+        .map((version) => `${base}/${version}/bin`)
     : []
-  return [...debian, ...(process.env.PATH ?? "").split(":")].find((dir) => existsSync(join(dir, "initdb")))
-}
-
-/** PostgreSQL refuses to run as root: then it runs as the user `postgres`, which the package makes. */
-const runAs = async (): Promise<{ uid?: number; gid?: number }> => {
-  if (process.getuid?.() !== 0) return {}
-  const id = async (flag: string) => Number((await exec("id", [flag, "postgres"])).stdout)
-  return { uid: await id("-u"), gid: await id("-g") }
+  return [...debian, ...(process.env.PATH ?? "").split(":")].find((dir) => existsSync(pathOf(join(dir, "initdb"))))
 }
 
 const childrenOf = (pid: number): ReadonlyArray<number> =>
@@ -51,14 +45,17 @@ export const startPostgres = async (options: {
 }): Promise<PostgresServer> => {
   const bin = postgresBin()
   if (bin === undefined) throw new Error("PostgreSQL is not installed")
-  const user = await runAs()
+  const user = await postgresUser()
   const port = options.port ?? (await freePort())
   const data = join(options.dir, "data")
   mkdirSync(options.dir, { recursive: true })
-  if (user.uid !== undefined && user.gid !== undefined) chownSync(options.dir, user.uid, user.gid)
+  if (user) chownSync(options.dir, user.uid, user.gid)
   const env = { PATH: process.env.PATH, LC_ALL: "C.UTF-8", TZ: "UTC" }
   const init = ["-D", data, "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-sync"]
-  if (!existsSync(data)) await exec(join(bin, "initdb"), init, { ...user, env, cwd: options.dir })
+  if (!existsSync(data)) {
+    const make = command(join(bin, "initdb"), init, user)
+    await exec(make.program, [...make.args], { ...make.options, env, cwd: options.dir })
+  }
 
   const settings = {
     listen_addresses: "127.0.0.1",
@@ -73,11 +70,8 @@ export const startPostgres = async (options: {
   const start = async () => {
     // A backend that outlives a killed server by a moment keeps the next one from starting.
     for (let attempt = 0; ; attempt++) {
-      daemon = startDaemon(options.dir, join(bin, "postgres"), ["-D", data, ...args], {
-        ...user,
-        env,
-        cwd: options.dir
-      })
+      const server = command(join(bin, "postgres"), ["-D", data, ...args], user)
+      daemon = startDaemon(options.dir, server.program, server.args, { ...server.options, env, cwd: options.dir })
       try {
         await untilReady(options.dir, daemon, 30_000, () => ping(url))
         return

@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { type Daemon, exec, freePort, startDaemon, untilReady } from "./Process.ts"
+import { command, pathOf } from "./System.ts"
 
 export interface RabbitMqServer {
   /** Of the virtual host `/`. */
@@ -26,14 +27,14 @@ export interface RabbitMqServer {
 
 /** The server's own script: the wrapper in /usr/sbin changes the user. */
 export const rabbitMqScript = (): string | undefined => {
-  const root = "/usr/lib/rabbitmq/lib"
-  const debian = existsSync(root) ? readdirSync(root).map((version) => `${root}/${version}/sbin`) : []
+  const base = "/usr/lib/rabbitmq/lib"
+  const debian = existsSync(pathOf(base)) ? readdirSync(pathOf(base)).map((version) => `${base}/${version}/sbin`) : []
   const path = (process.env.PATH ?? "").split(":").filter((dir) => dir !== "/usr/sbin")
-  return [...debian, ...path].map((dir) => join(dir, "rabbitmq-server")).find((script) => existsSync(script))
+  return [...debian, ...path].map((dir) => join(dir, "rabbitmq-server")).find((script) => existsSync(pathOf(script)))
 }
 
 const epmdProgram = (): string =>
-  ["/usr/bin/epmd", "/usr/lib/erlang/bin/epmd"].find((program) => existsSync(program)) ?? "epmd"
+  ["/usr/bin/epmd", "/usr/lib/erlang/bin/epmd"].find((program) => existsSync(pathOf(program))) ?? "epmd"
 
 export const startRabbitMq = async (options: {
   readonly dir: string
@@ -89,12 +90,12 @@ export const startRabbitMq = async (options: {
   const url = `amqp://guest:guest@127.0.0.1:${port}`
   const managementUrl = `http://guest:guest@127.0.0.1:${management}`
   // The server would start a mapper of its own, as a daemon that outlives it.
-  const epmd = startDaemon(join(dir, "epmd"), epmdProgram(), ["-port", String(mapper), "-address", "127.0.0.1"], {
-    env
-  })
+  const map = command(epmdProgram(), ["-port", String(mapper), "-address", "127.0.0.1"])
+  const epmd = startDaemon(join(dir, "epmd"), map.program, map.args, { env })
   let daemon: Daemon
   const start = async () => {
-    daemon = startDaemon(dir, script, [], { env, cwd: dir })
+    const server = command(script, [])
+    daemon = startDaemon(dir, server.program, server.args, { env, cwd: dir })
     await untilReady(dir, daemon, 60_000, async () => {
       const answer = await manage(managementUrl, "GET", `/api/health/checks/port-listener/${port}`)
       if (!answer.ok) throw new Error(`status ${answer.status}`)
@@ -112,7 +113,8 @@ export const startRabbitMq = async (options: {
     pause: () => daemon.signal("SIGSTOP"),
     resume: () => daemon.signal("SIGCONT"),
     control: async (...args) => {
-      await exec(join(dirname(script), "rabbitmqctl"), [...args], { env, cwd: dir })
+      const run = command(join(dirname(script), "rabbitmqctl"), args)
+      await exec(run.program, [...run.args], { env, cwd: dir })
     },
     dispose: async () => {
       await Promise.all([daemon.stop("SIGKILL"), epmd.stop("SIGKILL")])
