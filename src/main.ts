@@ -1,18 +1,32 @@
 #!/usr/bin/env node
 import { readFileSync } from "node:fs"
 import { runMain } from "@effect/platform-node/NodeRuntime"
-import { Effect } from "effect"
+import { Cause, Effect } from "effect"
 import * as Cli from "./cli/Cli.ts"
+import type { Here } from "./cli/Here.ts"
 
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as { version: string }
 
-/** The server and the leader are loaded only when they are asked for: the other commands answer faster. */
-const here = {
-  serve: () => Effect.void,
+/** Server and leader are loaded only when they are asked for: the other commands answer faster. */
+const here: Here = {
+  serve: (overrides) =>
+    Effect.flatMap(
+      Effect.promise(() => import("./server/Serve.ts")),
+      ({ serve }) => serve(overrides, version)
+    ),
   leader: () => Effect.void
 }
 
+// `runMain` interrupts at the first SIGINT or SIGTERM; the second one ends the process.
 Cli.run(process.argv.slice(2), version, here).pipe(
+  Effect.catchAllCause((cause) =>
+    Cause.isInterruptedOnly(cause)
+      ? Effect.failCause(cause)
+      : Effect.sync(() => {
+          console.error(Cause.pretty(cause))
+          return 70
+        })
+  ),
   Effect.tap((code) => Effect.sync(() => (process.exitCode = code))),
-  runMain
+  runMain({ disableErrorReporting: true, disablePrettyLogger: true })
 )

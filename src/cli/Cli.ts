@@ -21,7 +21,7 @@ const split = (words: ReadonlyArray<string>) => {
  * Runs the command line and gives its exit code. `words` are the words after the program's name. Answers go to
  * standard output, everything else to standard error.
  */
-export const run = Effect.fn("Cli.run")(function* (words: ReadonlyArray<string>, version: string, here: Here) {
+export const run = Effect.fnUntraced(function* (words: ReadonlyArray<string>, version: string, here: Here) {
   const { own, rest } = split(words)
   const root = Command.make("webhook-trigger").pipe(
     Command.withDescription("Put a team of AI agents to work with one HTTP POST."),

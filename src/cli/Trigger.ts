@@ -33,7 +33,12 @@ export const trigger = Command.make("trigger", { ...open, wait, variables: varia
     const variables = yield* variablesOf(options.variables)
     const answer = yield* ask({ url, json: options.json }, (client) =>
       client.trigger
-        .trigger({ path: { token }, urlParams: options.wait ? { wait: "true" } : {}, headers: {}, payload: { variables } })
+        .trigger({
+          path: { token },
+          urlParams: options.wait ? { wait: "true" } : {},
+          headers: {},
+          payload: { variables }
+        })
         .pipe(Effect.catchAll(endedBadly))
     )
     if (options.json) {

@@ -1,5 +1,4 @@
 import { createServer, type Server } from "node:http"
-import { HttpServer } from "@effect/platform"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Clock, Data, Duration, Effect, Layer } from "effect"
 import { Shutdown } from "../engine/Shutdown.ts"
@@ -16,7 +15,7 @@ export class CannotListen extends Data.TaggedError("CannotListen")<{
 const lastAnswers = Duration.seconds(2)
 
 export interface Listener {
-  readonly layer: Layer.Layer<HttpServer.HttpServer, CannotListen>
+  readonly layer: Layer.Layer<Layer.Layer.Success<ReturnType<typeof NodeHttpServer.layer>>, CannotListen>
   /**
    * Stops in good order: first nothing new is accepted while callers that wait still get their answers, for up to
    * `grace`; then the rest are told to come back; then the sockets are closed. Build it last, so that it closes first.

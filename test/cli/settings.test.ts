@@ -29,7 +29,7 @@ describe("settings", () => {
         "runRetention",
         "otlpEndpoint"
       ] as const) {
-        expect(Option.isNone(settings[absent]), absent).toBe(true)
+        expect(settings[absent]._tag, absent).toBe("None")
       }
     })
   )

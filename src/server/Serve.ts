@@ -1,0 +1,79 @@
+import { HttpServer } from "@effect/platform"
+import { ConfigProvider, Effect, Layer, Option } from "effect"
+import { exitCodes, Failure } from "../cli/Failure.ts"
+import { print } from "../cli/Output.ts"
+import type { Unavailable } from "../domain/Errors.ts"
+import { AdminKey } from "../engine/AdminKey.ts"
+import type { DataFolderInUse } from "../sql/DataFolder.ts"
+import * as Demo from "./Demo.ts"
+import * as Environment from "./Environment.ts"
+import type { CannotListen } from "./Listener.ts"
+import * as Server from "./Server.ts"
+import * as Telemetry from "./Telemetry.ts"
+import * as Welcome from "./Welcome.ts"
+
+const serveWith = (environment: Environment.Environment, version: string) =>
+  Effect.gen(function* () {
+    const demo = Option.isNone(environment.amqpUrl) ? yield* Demo.prepare : Option.none()
+    const { address } = yield* HttpServer.HttpServer
+    const port = address._tag === "TcpAddress" ? address.port : environment.port
+    const url = Option.getOrElse(environment.publicUrl, () => `http://localhost:${port}`)
+    const { generated } = yield* AdminKey
+    yield* print(Welcome.text({ version, url, environment, demo, generatedKey: generated }))
+    yield* Effect.logInfo(`Listening on ${environment.host}:${port}`)
+    return yield* Effect.never
+  }).pipe(Effect.provide(Server.layer(environment)))
+
+/** The `serve` command: reads the settings, runs until a signal comes, and says why when it cannot. */
+export const serve = (overrides: ReadonlyMap<string, string>, version: string): Effect.Effect<void, Failure> =>
+  Effect.gen(function* () {
+    const environment = yield* Environment.load
+    const telemetry = Layer.merge(Telemetry.logs(environment), Telemetry.otlp(environment, version))
+    return yield* Effect.provide(serveWith(environment, version), telemetry)
+  }).pipe(
+    Effect.catchTags({
+      SettingsInvalid: (error) => Effect.fail(settings(error)),
+      CannotListen: (error) => Effect.fail(address(error)),
+      DataFolderInUse: (error) => Effect.fail(folder(error)),
+      Unavailable: (error) => Effect.fail(unavailable(error)),
+      TeamExists: Effect.die,
+      TeamUnknown: Effect.die
+    }),
+    (started) =>
+      Effect.configProviderWith((environment) =>
+        Effect.withConfigProvider(
+          started,
+          ConfigProvider.orElse(ConfigProvider.fromMap(new Map(overrides)), () => environment)
+        )
+      )
+  )
+
+const settings = ({ faults }: Environment.SettingsInvalid) =>
+  new Failure({
+    exit: exitCodes.usage,
+    title: "The server did not start: these settings cannot be used (docs/settings.md)",
+    faults: faults.map(({ accepts, given, name }) => ({
+      pointer: name,
+      detail: `${accepts}${given === undefined ? "; what was given is not shown, as it may be a secret" : `, not ${JSON.stringify(given)}`}`
+    }))
+  })
+
+const address = ({ code, host, port }: CannotListen) =>
+  new Failure({
+    exit: exitCodes.refused,
+    title: "The server did not start",
+    detail:
+      code === "EADDRINUSE"
+        ? `port ${port} is in use; stop what uses it, or choose another port with PORT or --port`
+        : `it cannot listen on ${host}:${port} (${code}); see HOST and PORT in docs/settings.md`
+  })
+
+const folder = ({ folder, pid }: DataFolderInUse) =>
+  new Failure({
+    exit: exitCodes.refused,
+    title: "The server did not start",
+    detail: `the data folder ${folder} is in use by another server (process ${pid}); stop that one, or choose another folder with DATA_DIR or --data-dir`
+  })
+
+const unavailable = ({ detail }: Unavailable) =>
+  new Failure({ exit: exitCodes.outOfReach, title: "The server did not start", detail })

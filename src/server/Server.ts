@@ -1,0 +1,61 @@
+import { HttpLayerRouter } from "@effect/platform"
+import { Layer, Option } from "effect"
+import * as BusAmqp from "../amqp/BusAmqp.ts"
+import { AdminKey } from "../engine/AdminKey.ts"
+import type { Bus } from "../engine/Bus.ts"
+import * as BusMemory from "../engine/BusMemory.ts"
+import * as Engine from "../engine/Engine.ts"
+import { Limiter } from "../engine/Limiter.ts"
+import { Renderer } from "../engine/Renderer.ts"
+import { Settings } from "../engine/Settings.ts"
+import { Shutdown } from "../engine/Shutdown.ts"
+import { Teams } from "../engine/Teams.ts"
+import { Webhooks } from "../engine/Webhooks.ts"
+import { PublicUrl } from "../http/PublicUrl.ts"
+import * as Routes from "../http/Routes.ts"
+import * as PgliteClient from "../sql/PgliteClient.ts"
+import * as PostgresClient from "../sql/PostgresClient.ts"
+import * as RepoSql from "../sql/RepoSql.ts"
+import * as Demo from "./Demo.ts"
+import type { Environment } from "./Environment.ts"
+import * as Listener from "./Listener.ts"
+import * as Retention from "./Retention.ts"
+
+/** PostgreSQL where one is named, else PGlite in the data folder: the same SQL on both. */
+const repo = (environment: Environment) =>
+  Option.match(environment.databaseUrl, {
+    onNone: () => Layer.provide(RepoSql.layer, PgliteClient.layer({ folder: environment.dataDir })),
+    onSome: (url) => Layer.provide(RepoSql.layer, PostgresClient.layer({ url }))
+  })
+
+/** RabbitMQ where one is named, else a bus in memory and the demo team on it. */
+const bus = (environment: Environment): Layer.Layer<Bus> =>
+  Option.match(environment.amqpUrl, {
+    onNone: () => Layer.provideMerge(Demo.leader, BusMemory.layer),
+    onSome: (url) => BusAmqp.layer({ url, queueType: environment.amqpQueueType })
+  })
+
+const adminKey = (environment: Environment) =>
+  Option.match(environment.adminKey, { onNone: () => AdminKey.layerGenerated, onSome: AdminKey.layerGiven })
+
+/**
+ * The whole server. What is provided last is built first and closed last: requests in flight are answered before any of
+ * what they need goes away.
+ */
+export const layer = (environment: Environment) => {
+  const listener = Listener.make(environment)
+  const routes = Layer.merge(Routes.layer, Routes.notFound)
+  const http = HttpLayerRouter.serve(routes, { disableLogger: true, disableListenLog: true })
+
+  return listener
+    .drain(environment.shutdownGrace)
+    .pipe(
+      Layer.provideMerge(http),
+      Layer.provideMerge(listener.layer),
+      Layer.provideMerge(Layer.mergeAll(Teams.layer, Webhooks.layer, Retention.layer(environment.runRetention))),
+      Layer.provideMerge(Engine.layer),
+      Layer.provideMerge(Layer.mergeAll(Limiter.layer, Renderer.layer, adminKey(environment))),
+      Layer.provideMerge(Layer.mergeAll(repo(environment), bus(environment), Shutdown.layer)),
+      Layer.provide(Layer.mergeAll(Settings.layer(environment.engine), PublicUrl.layer(environment.publicUrl)))
+    )
+}
