@@ -1,0 +1,107 @@
+import { randomUUID } from "node:crypto"
+import { link, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { Data, Effect, type Scope } from "effect"
+
+/** Another process, or another part of this one, works on the folder. */
+export class DataFolderInUse extends Data.TaggedError("DataFolderInUse")<{
+  readonly folder: string
+  readonly pid: number
+}> {
+  override get message() {
+    return `the data folder ${this.folder} is in use by process ${this.pid}`
+  }
+}
+
+interface Holder {
+  readonly pid: number
+  /** When the process started, in the kernel's words; tells it from a later process of the same number. */
+  readonly born: string
+}
+
+const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === "ENOENT"
+
+/** Field 22 of `/proc/<pid>/stat` (proc(5)), counted from boot; elsewhere than on Linux nothing is known. */
+const bornAt = async (pid: number): Promise<string> => {
+  try {
+    const boot = await readFile("/proc/sys/kernel/random/boot_id", "utf8")
+    const fields = await readFile(`/proc/${pid}/stat`, "utf8")
+    return `${boot.trim()} ${fields.slice(fields.lastIndexOf(")") + 2).split(" ")[19]}`
+  } catch {
+    return ""
+  }
+}
+
+const isAlive = async ({ pid, born }: Holder): Promise<boolean> => {
+  try {
+    process.kill(pid, 0)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ESRCH") return false
+  }
+  return (await bornAt(pid)) === born
+}
+
+const read = async (path: string): Promise<Holder | undefined> => {
+  try {
+    return JSON.parse(await readFile(path, "utf8"))
+  } catch (error) {
+    if (isMissing(error)) return undefined
+    throw error
+  }
+}
+
+/** Puts a complete file in place unless one is there. */
+const create = async (path: string, content: string): Promise<boolean> => {
+  const draft = `${path}.${randomUUID()}`
+  await writeFile(draft, content)
+  try {
+    await link(draft, path)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false
+    throw error
+  } finally {
+    await rm(draft, { force: true })
+  }
+}
+
+/** One at a time removes what a dead process has left, else two could each take the place over. */
+const removeDead = async (path: string): Promise<void> => {
+  const turn = `${path}.turn`
+  if (!(await create(turn, ""))) {
+    const age = await stat(turn).then(
+      ({ mtimeMs }) => Date.now() - mtimeMs,
+      () => 0
+    )
+    if (age > 5_000) await rm(turn, { force: true })
+    return
+  }
+  try {
+    const holder = await read(path)
+    if (holder && !(await isAlive(holder))) await rename(path, `${path}.dead`)
+  } finally {
+    await rm(turn, { force: true })
+  }
+}
+
+/**
+ * Makes the folder if need be and keeps it for this process until the scope closes. A process that was killed holds
+ * nothing: its lock names a process that is gone.
+ */
+export const hold = (folder: string): Effect.Effect<void, DataFolderInUse, Scope.Scope> =>
+  Effect.gen(function* () {
+    const path = join(folder, "lock")
+    yield* Effect.promise(() => mkdir(folder, { recursive: true, mode: 0o700 }))
+    const me: Holder = { pid: process.pid, born: yield* Effect.promise(() => bornAt(process.pid)) }
+    const take: Effect.Effect<void, DataFolderInUse> = Effect.gen(function* () {
+      if (yield* Effect.promise(() => create(path, JSON.stringify(me)))) return
+      const holder = yield* Effect.promise(() => read(path))
+      if (holder && (yield* Effect.promise(() => isAlive(holder)))) {
+        return yield* new DataFolderInUse({ folder, pid: holder.pid })
+      }
+      yield* Effect.promise(() => removeDead(path))
+      yield* Effect.sleep("20 millis")
+      yield* take
+    })
+    yield* Effect.acquireRelease(take, () => Effect.promise(() => rm(path, { force: true })))
+  })

@@ -1,0 +1,80 @@
+import { join } from "node:path"
+import { Reactivity } from "@effect/experimental"
+import { SqlClient, type SqlConnection, SqlError } from "@effect/sql"
+import { PgClient } from "@effect/sql-pg"
+import { PGlite } from "@electric-sql/pglite"
+import { Context, Effect, Layer, Stream } from "effect"
+import { channel, Notifications } from "./Database.ts"
+import { type DataFolderInUse, hold } from "./DataFolder.ts"
+import { migrate } from "./Migrations.ts"
+
+export interface PgliteOptions {
+  /** Where the rows are kept; absent: in memory, gone with the process. */
+  readonly folder?: string
+}
+
+const open = (folder: string | undefined) =>
+  Effect.acquireRelease(
+    Effect.promise(() => PGlite.create(folder === undefined ? {} : { dataDir: folder })),
+    (db) => Effect.promise(() => db.close())
+  )
+
+const makeConnection = (db: PGlite): SqlConnection.Connection => {
+  // A statement cannot be called back, so whoever asked waits for it: else the next would find a transaction half done.
+  const query = (sql: string, params: ReadonlyArray<unknown>, rowMode: "object" | "array" = "object") =>
+    Effect.uninterruptible(
+      Effect.tryPromise({
+        try: () => db.query<any>(sql, [...params], { rowMode }),
+        catch: (cause) => new SqlError.SqlError({ cause, message: "Failed to execute statement" })
+      })
+    )
+  const execute: SqlConnection.Connection["execute"] = (sql, params, transform) =>
+    Effect.map(query(sql, params), ({ rows }) => (transform ? transform(rows) : rows))
+  return {
+    execute,
+    executeRaw: query,
+    executeUnprepared: execute,
+    executeValues: (sql, params) => Effect.map(query(sql, params, "array"), ({ rows }) => rows),
+    executeStream: (sql, params, transform) => Stream.fromIterableEffect(execute(sql, params, transform))
+  }
+}
+
+/** PGlite has one session: a transaction keeps everybody else out until it ends. */
+const makeClient = Effect.fnUntraced(function* (db: PGlite) {
+  const connection = makeConnection(db)
+  const turn = Effect.unsafeMakeSemaphore(1)
+  const taken = Effect.as(
+    Effect.acquireRelease(turn.take(1), () => turn.release(1)),
+    connection
+  )
+  return yield* SqlClient.make({
+    acquirer: taken,
+    transactionAcquirer: taken,
+    compiler: PgClient.makeCompiler(),
+    spanAttributes: [["db.system.name", "pglite"]]
+  })
+})
+
+/**
+ * PostgreSQL in this process, with this version's tables in it. For trying out and for single processes: a commit
+ * outlives the process, even one that is killed, but not the machine's loss of power.
+ */
+export const layer = (options: PgliteOptions = {}): Layer.Layer<SqlClient.SqlClient | Notifications, DataFolderInUse> =>
+  Layer.scopedContext(
+    Effect.gen(function* () {
+      const { folder } = options
+      if (folder !== undefined) yield* hold(folder)
+      const db = yield* open(folder === undefined ? undefined : join(folder, "database"))
+      const client = yield* makeClient(db)
+      yield* Effect.orDie(Effect.provideService(migrate, SqlClient.SqlClient, client))
+      return Context.make(SqlClient.SqlClient, client).pipe(
+        Context.add(Notifications, {
+          listen: (heed) =>
+            Effect.acquireRelease(
+              Effect.promise(() => db.listen(channel, heed)),
+              (stop) => Effect.promise(() => stop())
+            )
+        })
+      )
+    })
+  ).pipe(Layer.provide(Reactivity.layer))

@@ -1,0 +1,72 @@
+import { type Context, Deferred, Effect, Schedule, type Scope } from "effect"
+import type pg from "pg"
+import { channel, type Notifications } from "./Database.ts"
+
+/** A connection that is silent for longer is taken for dead. */
+const probeEvery = "5 seconds"
+const probeTimeout = "3 seconds"
+
+const backoff = Schedule.exponential("100 millis").pipe(Schedule.union(Schedule.spaced("2 seconds")), Schedule.jittered)
+
+/**
+ * Listens on our channel over a connection of its own, for ever: a connection that breaks, or goes silent, is replaced.
+ * Returns when it listens for the first time, or has failed to. (`PgClient.listen` stays silent after a restart of
+ * PostgreSQL.)
+ */
+export const listenOn = (
+  connect: () => pg.Client
+): Effect.Effect<Context.Tag.Service<Notifications>, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const listeners = new Set<(payload: string) => void>()
+    const tried = yield* Deferred.make<void>()
+
+    const listenOnce = Effect.gen(function* () {
+      const broken = yield* Deferred.make<never, unknown>()
+      const client = yield* Effect.acquireRelease(Effect.sync(connect), hangUp)
+      client.on("error", (error) => Deferred.unsafeDone(broken, Effect.fail(error)))
+      client.on("end", () => Deferred.unsafeDone(broken, Effect.fail(new Error("the connection ended"))))
+      client.on("notification", ({ payload }) => {
+        if (payload) for (const heed of listeners) heed(payload)
+      })
+      yield* Effect.tryPromise(() => client.connect())
+      yield* Effect.tryPromise(() => client.query(`listen ${channel}`))
+      yield* Deferred.succeed(tried, undefined)
+      const probe = Effect.tryPromise(() => client.query("select 1")).pipe(
+        Effect.timeout(probeTimeout),
+        Effect.delay(probeEvery)
+      )
+      yield* Effect.raceFirst(Deferred.await(broken), Effect.forever(probe))
+    }).pipe(Effect.scoped)
+
+    yield* listenOnce.pipe(
+      Effect.tapError((error) =>
+        Effect.zipRight(
+          Effect.logWarning(`Notifications from the database are interrupted: ${reasonOf(error)}`),
+          Deferred.succeed(tried, undefined)
+        )
+      ),
+      Effect.retry(backoff),
+      Effect.forkScoped
+    )
+    yield* Deferred.await(tried)
+
+    return {
+      listen: (heed) =>
+        Effect.acquireRelease(
+          Effect.sync(() => listeners.add(heed)),
+          () => Effect.sync(() => listeners.delete(heed))
+        )
+    }
+  })
+
+/** Without waiting for a server that may not answer. */
+const hangUp = (client: pg.Client) =>
+  Effect.sync(() => {
+    client.end().catch(() => {})
+    ;(client as any).connection.stream.destroy()
+  })
+
+const reasonOf = (error: unknown): string => {
+  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
+  return cause instanceof Error ? cause.message : String(cause)
+}
