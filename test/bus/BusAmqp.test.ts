@@ -16,4 +16,4 @@ const onRabbitMq = (queueType: QueueType) =>
 
 describe("the bus on RabbitMQ, classic queues", () => contract(onRabbitMq("classic")))
 
-describe("the bus on RabbitMQ, quorum queues", () => contract(onRabbitMq("quorum")))
+describe("the bus on RabbitMQ, quorum queues", () => contract(onRabbitMq("quorum"), { standbys: false }))
