@@ -20,7 +20,7 @@ test(`${minutes} minutes of random faults`, { timeout: minutes * 60_000 + 600_00
   onTestFinished(close)
   const stage = await Stage.open(services)
   onTestFinished(() => stage.close())
-  onTestFailed(() => console.error(stage.tails()))
+  onTestFailed(() => console.error(stage.lastWords))
   const wires = { broker: await stage.proxy("broker"), database: await stage.proxy("database") }
   const all = await world(stage, wires)
 

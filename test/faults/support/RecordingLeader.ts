@@ -95,7 +95,8 @@ export class RecordingLeader extends EventEmitter {
     url.searchParams.set("heartbeat", "5")
     const model = await connect(url.href, { noDelay: true, timeout: 3000 })
     model.on("error", () => {})
-    const closed = new Promise<void>((resolve) => model.once("close", () => resolve()))
+    // amqplib overlooks the end of a stream that ends without an error.
+    const closed = once(socketOf(model), "close")
     if (this.stopped) return void model.close().catch(() => {})
     this.model = model
     try {

@@ -65,6 +65,8 @@ export class Stage {
   private services!: Services
   databaseUrl = ""
   amqpUrl = ""
+  /** What the servers wrote at last; for a test that failed. */
+  lastWords = ""
 
   private constructor() {
     this.dir = mkdtempSync(join(tmpdir(), "webhook-trigger-stage-"))
@@ -95,6 +97,7 @@ export class Stage {
   }
 
   async close(): Promise<void> {
+    this.lastWords = this.replicas.map((replica) => `--- ${replica.url}\n${replica.tail()}`).join("\n")
     this.callers.close()
     await Promise.all(this.replicas.map((replica) => replica.kill()))
     await Promise.all(this.leaders.map((leader) => leader.crash()))
@@ -249,18 +252,13 @@ export class Stage {
     const vhost = new URL(this.amqpUrl).pathname.slice(1)
     return manage(this.services.managementUrl, method, path.replace("<vhost>", vhost), body)
   }
-
-  /** What the servers wrote, for a test that failed. */
-  tails(): string {
-    return this.replicas.map((replica) => `--- ${replica.url}\n${replica.tail()}`).join("\n")
-  }
 }
 
 /** A fault test on a stage of its own with the shared services. */
 export const row = test.extend<{ stage: Stage }>({
   stage: async ({ onTestFailed }, use) => {
     const stage = await Stage.open()
-    onTestFailed(() => console.error(stage.tails()))
+    onTestFailed(() => console.error(stage.lastWords))
     await use(stage)
     await stage.close()
   }
@@ -271,7 +269,7 @@ export const rowOn = (services: () => Services) =>
   test.extend<{ stage: Stage }>({
     stage: async ({ onTestFailed }, use) => {
       const stage = await Stage.open(services())
-      onTestFailed(() => console.error(stage.tails()))
+      onTestFailed(() => console.error(stage.lastWords))
       await use(stage)
       await stage.close()
     }
