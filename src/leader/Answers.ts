@@ -1,0 +1,43 @@
+import type { RunId } from "../domain/Id.ts"
+import type { Report } from "../engine/Bus.ts"
+
+/** How the work on a prompt ended. */
+export type Answer = Extract<Report, { readonly _tag: "Answered" | "Failed" }>
+
+/** The last answers, so that a prompt that comes again is answered and not worked on again. */
+export interface Answers {
+  readonly get: (id: RunId) => Answer | undefined
+  readonly put: (answer: Answer) => void
+}
+
+/** Forgets the oldest beyond `count` answers or `size` UTF-16 code units of them; the latest stays whatever its size. */
+export const make = ({ count = 1000, size = 64 * 1024 * 1024 } = {}): Answers => {
+  // A map remembers the order of insertion.
+  const answers = new Map<RunId, Answer>()
+  let held = 0
+  const sizeOf = (answer: Answer) => (answer._tag === "Answered" ? answer.response : answer.message).length
+  const forget = (answer: Answer) => {
+    answers.delete(answer.run_id)
+    held -= sizeOf(answer)
+  }
+  return {
+    get: (id) => {
+      const answer = answers.get(id)
+      if (answer !== undefined) {
+        answers.delete(id)
+        answers.set(id, answer)
+      }
+      return answer
+    },
+    put: (answer) => {
+      const before = answers.get(answer.run_id)
+      if (before !== undefined) forget(before)
+      answers.set(answer.run_id, answer)
+      held += sizeOf(answer)
+      for (const oldest of answers.values()) {
+        if (answers.size === 1 || (answers.size <= count && held <= size)) break
+        forget(oldest)
+      }
+    }
+  }
+}

@@ -1,0 +1,104 @@
+import {
+  Cause,
+  Chunk,
+  type Duration,
+  Effect,
+  Exit,
+  Layer,
+  Option,
+  Predicate,
+  Schedule,
+  Schema,
+  type Scope
+} from "effect"
+import type { TeamName } from "../domain/Team.ts"
+import { type Delivery, LeaderBus, type Prompt, type Report } from "../engine/Bus.ts"
+import * as Answers from "./Answers.ts"
+
+/** The work on a prompt failed; the run ends as `error` with this message. */
+export class LeaderError extends Schema.TaggedError<LeaderError>()("LeaderError", { message: Schema.String }) {}
+
+export interface LeaderOptions<E, R> {
+  readonly team: TeamName
+  /**
+   * Does the work, one prompt at a time, and returns the answer. A failure or a defect ends the run as `error`. When the
+   * leader stops, or loses its connection, it is interrupted, and the prompt is delivered again, here or elsewhere.
+   */
+  readonly handler: (prompt: Prompt) => Effect.Effect<string, E, R>
+  /** How long work may go on after the leader was told to stop; default: not at all. */
+  readonly grace?: Duration.DurationInput
+}
+
+/** While the broker is out of reach: a leader that cannot report keeps trying, since its work is done. */
+const patiently = Schedule.exponential("100 millis").pipe(
+  Schedule.union(Schedule.spaced("5 seconds")),
+  Schedule.jittered
+)
+
+/**
+ * Leads the team until the scope closes. Every prompt is answered at least once under its run's id, and worked on once
+ * unless the work was cut short: answers are remembered for a while, so that a prompt that comes again is answered again.
+ */
+export const start = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<void, never, LeaderBus | R | Scope.Scope> =>
+  Effect.gen(function* () {
+    const bus = yield* LeaderBus
+    const context = yield* Effect.context<R>()
+    const answers = Answers.make()
+
+    const work = (prompt: Prompt): Effect.Effect<Answers.Answer> =>
+      Effect.suspend(() => options.handler(prompt)).pipe(
+        Effect.provide(context),
+        Effect.exit,
+        Effect.flatMap((exit) => {
+          if (Exit.isSuccess(exit)) {
+            return Effect.succeed<Report & Answers.Answer>({
+              _tag: "Answered",
+              run_id: prompt.run_id,
+              response: exit.value
+            })
+          }
+          const message = messageOf(exit.cause)
+          return Effect.as(Effect.logWarning(`run ${prompt.run_id} failed: ${message}`), {
+            _tag: "Failed",
+            run_id: prompt.run_id,
+            message
+          } as const)
+        })
+      )
+
+    const answer = ({ prompt, reply }: Delivery) =>
+      Effect.gen(function* () {
+        const before = answers.get(prompt.run_id)
+        if (before !== undefined) {
+          yield* Effect.logInfo(`run ${prompt.run_id} came again, and is answered again`)
+          return yield* reply(before)
+        }
+        yield* reply({ _tag: "Started", run_id: prompt.run_id })
+        const now = yield* work(prompt)
+        // Before it is sent: a prompt that comes again because this fails finds it.
+        answers.put(now)
+        yield* Effect.retry(reply(now), patiently)
+      })
+
+    yield* bus.lead(options.team, answer, options.grace === undefined ? {} : { grace: options.grace })
+  })
+
+/** Leads the team for ever. */
+export const run = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<never, never, LeaderBus | R> =>
+  Effect.scoped(Effect.zipRight(start(options), Effect.never)) as Effect.Effect<never, never, LeaderBus | R>
+
+/** Leads the team while the layer lives, for a leader inside another program. */
+export const layer = <E, R>(options: LeaderOptions<E, R>): Layer.Layer<never, never, LeaderBus | R> =>
+  Layer.scopedDiscard(start(options)) as Layer.Layer<never, never, LeaderBus | R>
+
+/** What the caller of the webhook gets to read. */
+const messageOf = (cause: Cause.Cause<unknown>): string => {
+  const failure = Option.getOrElse(Cause.failureOption(cause), () =>
+    Option.getOrUndefined(Chunk.head(Cause.defects(cause)))
+  )
+  if (typeof failure === "string") return failure
+  if (Predicate.hasProperty(failure, "message") && typeof failure.message === "string" && failure.message !== "") {
+    return failure.message
+  }
+  return Cause.pretty(cause)
+}
