@@ -6,6 +6,7 @@ import type { TeamName } from "../domain/Team.ts"
 import type { Webhook } from "../domain/Webhook.ts"
 import type { NewWebhook, TeamRecord, WebhookChange } from "./Repo.ts"
 import { type StoredWebhook, sameBytes, type Tables } from "./RepoMemoryTables.ts"
+import { storable } from "./RunRow.ts"
 import type { TokenHash } from "./Token.ts"
 
 /** The part of the memory `Repo` that keeps teams and webhooks. */
@@ -48,7 +49,7 @@ export const makeDefinitions = ({ teams, webhooks, runs, publish }: Tables) => {
   const createWebhook = (webhook: NewWebhook) =>
     Effect.suspend(() => {
       if (!teams.has(webhook.team)) return Effect.fail(new TeamUnknown({ team: webhook.team }))
-      const stored = { ...webhook, updated_at: webhook.created_at }
+      const stored = { ...webhook, ...keepable(webhook), updated_at: webhook.created_at }
       webhooks.set(webhook.id, stored)
       publish({ _tag: "WebhookChanged", webhook_id: webhook.id })
       return Effect.succeed(view(stored))
@@ -86,6 +87,7 @@ export const makeDefinitions = ({ teams, webhooks, runs, publish }: Tables) => {
       return update(id, ({ timeout_seconds: timeout, max_concurrent: limit, ...stored }) => ({
         ...stored,
         ...change,
+        ...keepable(change),
         ...optional("timeout_seconds", timeout_seconds === undefined ? timeout : timeout_seconds),
         ...optional("max_concurrent", max_concurrent === undefined ? limit : max_concurrent),
         updated_at: at
@@ -109,11 +111,13 @@ export const makeDefinitions = ({ teams, webhooks, runs, publish }: Tables) => {
 
   return {
     createTeam,
-    teams: Effect.sync(() => [...teams].map(([name, record]) => teamRecord(name, record)).sort(by("team"))),
+    teams: Effect.sync(() =>
+      [...teams].map(([name, record]) => teamRecord(name, record)).sort(by((record) => record.team))
+    ),
     team,
     deleteTeam,
     createWebhook,
-    webhooks: Effect.sync(() => [...webhooks.values()].map(view).sort(by("name"))),
+    webhooks: Effect.sync(() => [...webhooks.values()].map(view).sort(by((webhook) => webhook.name.toLowerCase()))),
     webhook,
     webhookByToken,
     changeWebhook,
@@ -122,10 +126,15 @@ export const makeDefinitions = ({ teams, webhooks, runs, publish }: Tables) => {
   }
 }
 
+const keepable = ({ name, prompt_template }: WebhookChange) => ({
+  ...(name !== undefined && { name: storable(name) }),
+  ...(prompt_template !== undefined && { prompt_template: storable(prompt_template) })
+})
+
 const optional = <K extends string>(key: K, value: number | null | undefined): { readonly [P in K]?: number } =>
   (value === null || value === undefined ? {} : { [key]: value }) as { readonly [P in K]?: number }
 
 const by =
-  <K extends string>(key: K) =>
-  (a: { readonly [P in K]: string }, b: { readonly [P in K]: string }): number =>
-    a[key] < b[key] ? -1 : a[key] > b[key] ? 1 : 0
+  <A>(key: (a: A) => string) =>
+  (a: A, b: A): number =>
+    key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0

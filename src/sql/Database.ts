@@ -48,18 +48,18 @@ export const unavailable = (detail: string) => new Unavailable({ what: "database
 
 const refuse = (error: SqlError.SqlError): Effect.Effect<never, Unavailable> => {
   const code = codeOf(error)
-  // Neither the message nor the detail: they quote values.
-  if (isOurFault(error)) {
-    const where = ["table", "constraint", "routine"].flatMap((name) => fieldOf(error, name) ?? []).join(", ")
-    return Effect.die(new Error(`the database refused a statement: SQLSTATE ${code} (${where})`))
-  }
-  return Effect.logDebug("The database is out of reach", fieldOf(error, "message") ?? error.message).pipe(
+  const answer = isOurFault(error)
+    ? // Neither the message nor the detail: they quote values.
+      Effect.die(new Error(`the database refused a statement: SQLSTATE ${[code, ...partsOf(error)].join(", ")}`))
+    : Effect.fail(unavailable(`The database is out of reach${code === "" ? "" : ` (${code})`}.`))
+  return Effect.logDebug("A statement failed", fieldOf(error, "message") ?? error.message).pipe(
     Effect.annotateLogs({ code }),
-    Effect.zipRight(
-      Effect.fail(unavailable(code ? `The database is out of reach (${code}).` : "The database is out of reach."))
-    )
+    Effect.zipRight(answer)
   )
 }
+
+const partsOf = (error: SqlError.SqlError): ReadonlyArray<string> =>
+  ["table", "constraint", "routine"].flatMap((name) => fieldOf(error, name) ?? [])
 
 /**
  * Runs statements within a bounded time. A database out of reach becomes `Unavailable`; a fault of ours dies, with

@@ -75,7 +75,7 @@ export const makeAccept = Effect.gen(function* () {
       ), queue as materialized (
         select count(*) as length from (
           select from webhook_trigger.runs where status = 'queued' and admitted_at is null limit ${most}
-        ) as some
+        ) as waiting
       ), placed as materialized (
         select c.*, queue.length + row_number() over (order by c.ord) <= c.max_queued as fits
         from checked c, queue where c.valid and c.earlier is null

@@ -1,0 +1,8 @@
+import { describe } from "@effect/vitest"
+import * as PgliteClient from "../../src/sql/PgliteClient.ts"
+import { contract } from "./contract.ts"
+import { sqlRepo } from "./sql.ts"
+
+describe("RepoSql on PGlite", () => {
+  contract(sqlRepo(PgliteClient.layer()).withRepo)
+})
