@@ -1,0 +1,49 @@
+/** `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header): a repeat of the request returns the first run. */
+import { createHash } from "node:crypto"
+import type { HttpServerRequest } from "@effect/platform"
+import { Effect } from "effect"
+import { InvalidParameter, InvalidVariables } from "../domain/Errors.ts"
+import type { Variables } from "../domain/Run.ts"
+import { checkVariables } from "../domain/Variables.ts"
+import type { TriggerRequest } from "../engine/Trigger.ts"
+import { nodeRequest } from "./Body.ts"
+
+const header = "idempotency-key"
+const printable = /^[\x20-\x7e]{1,255}$/
+/** A string as structured fields write it (RFC 9651, 3.3.3). */
+const quoted = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/
+
+/** The draft quotes the key, most callers do not: `"k"` and `k` are one key. */
+const parse = (text: string): string | undefined => {
+  const key = text.startsWith('"') ? quoted.exec(text)?.[1]?.replaceAll(/\\(["\\])/g, "$1") : text
+  return key !== undefined && printable.test(key) ? key : undefined
+}
+
+/** JSON that is the same whatever the order of the members and the blanks between them. */
+const canonical = (value: unknown): string => {
+  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
+  if (typeof value !== "object" || value === null) return JSON.stringify(value)
+  const members = Object.keys(value)
+    .sort()
+    .map((name) => `${JSON.stringify(name)}:${canonical((value as Variables)[name])}`)
+  return `{${members.join()}}`
+}
+
+/** What the request says of itself, if it says anything: its key, and a fingerprint of what it asks for. */
+export const of = (
+  request: HttpServerRequest.HttpServerRequest,
+  variables: Variables
+): Effect.Effect<Pick<TriggerRequest, "idempotency">, InvalidParameter | InvalidVariables> => {
+  const text = request.headers[header]
+  if (text === undefined) return Effect.succeed({})
+  const times = nodeRequest(request)?.headersDistinct[header]?.length ?? 1
+  const key = times === 1 ? parse(text) : undefined
+  if (key === undefined) {
+    return new InvalidParameter({ name: "Idempotency-Key", detail: "takes 1 to 255 printable ASCII characters, once" })
+  }
+  // Bounds the nesting, too, that `canonical` goes into.
+  const faults = checkVariables(variables)
+  if (faults.length > 0) return new InvalidVariables({ faults })
+  const request_hash = createHash("sha256").update(canonical(variables)).digest()
+  return Effect.succeed({ idempotency: { key, request_hash } })
+}

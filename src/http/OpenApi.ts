@@ -1,0 +1,45 @@
+/** The contract for machines: OpenAPI 3.1, derived from the API's definition. */
+import { HttpLayerRouter, HttpServerResponse, OpenApi } from "@effect/platform"
+import { Effect, Layer } from "effect"
+import { Api } from "../api/Api.ts"
+import * as Access from "./Access.ts"
+
+const header = (description: string) => ({ description, schema: { type: "string" } })
+
+/** The headers that come with a status, as `Problems.headersOf` and the routes send them. */
+const headers: { readonly [status: string]: { readonly [name: string]: unknown } } = {
+  202: { Location: header("Where to ask for the run; of a trigger only.") },
+  401: { "WWW-Authenticate": header("`Bearer`.") },
+  405: { Allow: header("The methods that the address takes.") },
+  429: { "Retry-After": header("Seconds.") },
+  503: { "Retry-After": header("Seconds.") }
+}
+
+/** Effect puts the same `$id` into schemas in several places, which makes them ambiguous. */
+const withoutIds = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(withoutIds)
+  if (typeof value !== "object" || value === null) return value
+  const entries = Object.entries(value).filter(([key, it]) => key !== "$id" || typeof it !== "string")
+  return Object.fromEntries(entries.map(([key, it]) => [key, withoutIds(it)]))
+}
+
+const withHeaders = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
+  for (const path of Object.values(spec.paths)) {
+    for (const operation of Object.values(path)) {
+      for (const [status, response] of Object.entries(operation.responses)) {
+        if (headers[status] !== undefined) Object.assign(response, { headers: headers[status] })
+      }
+    }
+  }
+  return spec
+}
+
+export const document = withHeaders(withoutIds(OpenApi.fromApi(Api)) as OpenApi.OpenAPISpec)
+
+const make = Effect.gen(function* () {
+  const router = yield* HttpLayerRouter.HttpRouter
+  const response = HttpServerResponse.unsafeJson(document)
+  yield* router.add("GET", "/openapi.json", Access.observe("/openapi.json", Effect.succeed(response)))
+})
+
+export const layer = Layer.scopedDiscard(make)

@@ -1,0 +1,71 @@
+import { HttpApiBuilder, type HttpServerRequest } from "@effect/platform"
+import { Effect, Redacted, Schema } from "effect"
+import { ManagementApi } from "../api/Api.ts"
+import { Variables } from "../domain/Run.ts"
+import { Settings } from "../engine/Settings.ts"
+import { validate } from "../engine/Validation.ts"
+import { Webhooks, type WithToken } from "../engine/Webhooks.ts"
+import * as Body from "./Body.ts"
+import * as Problems from "./Problems.ts"
+import { originFor, PublicUrl } from "./PublicUrl.ts"
+import * as TriggerRoutes from "./TriggerRoutes.ts"
+
+const decodeSample = validate(Schema.Struct({ variables: Variables }))
+
+const defaultPage = 20
+
+export const layer = HttpApiBuilder.group(ManagementApi, "webhooks", (handlers) =>
+  Effect.gen(function* () {
+    const webhooks = yield* Webhooks
+    const { maxBody } = yield* Settings
+    const publicUrl = yield* PublicUrl
+
+    /** The one place that shows a token. */
+    const shown = (request: HttpServerRequest.HttpServerRequest, { webhook, token }: WithToken) => ({
+      webhook,
+      token: Redacted.value(token),
+      trigger_url: `${originFor(publicUrl, request)}${TriggerRoutes.path}/${Redacted.value(token)}`
+    })
+
+    return handlers
+      .handle("list", () => Effect.mapError(webhooks.list, Problems.of))
+      .handleRaw("create", ({ request }) =>
+        Body.readObject(request, maxBody).pipe(
+          Effect.flatMap(webhooks.create),
+          Effect.map((created) => shown(request, created)),
+          Effect.mapError(Problems.of)
+        )
+      )
+      .handle("show", ({ path }) => Effect.mapError(webhooks.show(path.id), Problems.of))
+      .handleRaw("edit", ({ path, request }) =>
+        Body.readObject(request, maxBody).pipe(
+          Effect.flatMap((edit) => webhooks.edit(path.id, edit)),
+          Effect.mapError(Problems.of)
+        )
+      )
+      .handle("delete", ({ path }) => Effect.mapError(webhooks.remove(path.id), Problems.of))
+      .handle("regenerate", ({ path, request }) =>
+        webhooks.regenerate(path.id).pipe(
+          Effect.map((created) => shown(request, created)),
+          Effect.mapError(Problems.of)
+        )
+      )
+      .handleRaw("preview", ({ path, request }) =>
+        Body.readObject(request, maxBody).pipe(
+          Effect.flatMap(decodeSample),
+          Effect.flatMap(({ variables }) => webhooks.preview(path.id, variables)),
+          Effect.mapError(Problems.of)
+        )
+      )
+      .handle("runs", ({ path, urlParams: { limit = defaultPage, status, from, to, cursor } }) => {
+        const query = {
+          limit,
+          ...(status !== undefined && { status }),
+          ...(from !== undefined && { from }),
+          ...(to !== undefined && { to }),
+          ...(cursor !== undefined && { cursor })
+        }
+        return Effect.mapError(webhooks.runs(path.id, query), Problems.of)
+      })
+  })
+)
