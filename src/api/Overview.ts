@@ -3,7 +3,16 @@ import { Schema } from "effect"
 import { Run, Variables } from "../domain/Run.ts"
 import { Activity, Statistics, StatisticsRange } from "../domain/Statistics.ts"
 import { Admin } from "./Auth.ts"
-import { BadRequest, Conflict, NoSuchThing, OutOfReach, TooMany, Unprocessable } from "./Problem.ts"
+import {
+  BadRequest,
+  Conflict,
+  NoSuchThing,
+  OutOfReach,
+  TooLarge,
+  TooMany,
+  Unprocessable,
+  WrongMediaType
+} from "./Problem.ts"
 import { Accepted, Answered, Failed, TimedOut, Wait } from "./Trigger.ts"
 
 /** What the server is, and what holds where a webhook says nothing. */
@@ -44,6 +53,8 @@ export class Overview extends HttpApiGroup.make("overview")
       .addError(BadRequest)
       .addError(NoSuchThing)
       .addError(Conflict)
+      .addError(TooLarge)
+      .addError(WrongMediaType)
       .addError(Unprocessable)
       .addError(TooMany)
   )

@@ -1,6 +1,6 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "@effect/platform"
 import { Schema } from "effect"
-import { BadRequest, OutOfReach, TooMany, Unauthenticated, Unprocessable } from "./Problem.ts"
+import { BadRequest, OutOfReach, TooLarge, TooMany, Unauthenticated, Unprocessable, WrongMediaType } from "./Problem.ts"
 
 /** The cookie of the web UI's session: `HttpOnly`, `SameSite=Strict`, and `Secure` behind TLS. */
 export const cookieName = "webhook_trigger_session"
@@ -21,6 +21,8 @@ export class Session extends HttpApiGroup.make("session")
       .addSuccess(SessionState)
       .addError(BadRequest)
       .addError(Unauthenticated)
+      .addError(TooLarge)
+      .addError(WrongMediaType)
       .addError(Unprocessable)
       .addError(TooMany)
   )

@@ -27,6 +27,8 @@ export const Preview = Schema.Struct({
 
 export const RunFilter = Schema.Struct({
   status: Schema.optional(RunStatus.annotations({ description: "Only runs in this state." })),
+  from: Schema.optional(Schema.Date.annotations({ description: "Only runs accepted then or later, RFC 3339." })),
+  to: Schema.optional(Schema.Date.annotations({ description: "Only runs accepted before then, RFC 3339." })),
   limit: Schema.optional(
     Schema.NumberFromString.pipe(Schema.int(), Schema.between(1, 100)).annotations({
       jsonSchema: { type: "integer", minimum: 1, maximum: 100, default: 20, description: "How many runs." }

@@ -22,7 +22,7 @@ const serveWith = (environment: Environment.Environment, version: string) =>
     yield* print(Welcome.text({ version, url, environment, demo, generatedKey: generated }))
     yield* Effect.logInfo(`Listening on ${environment.host}:${port}`)
     return yield* Effect.never
-  }).pipe(Effect.provide(Server.layer(environment)))
+  }).pipe(Effect.provide(Server.layer(environment, version)))
 
 /** The `serve` command: reads the settings, runs until a signal comes, and says why when it cannot. */
 export const serve = (overrides: ReadonlyMap<string, string>, version: string): Effect.Effect<void, Failure> =>

@@ -13,6 +13,7 @@ import { Teams } from "../engine/Teams.ts"
 import { Webhooks } from "../engine/Webhooks.ts"
 import { PublicUrl } from "../http/PublicUrl.ts"
 import * as Routes from "../http/Routes.ts"
+import { ServerFacts } from "../http/ServerFacts.ts"
 import * as PgliteClient from "../sql/PgliteClient.ts"
 import * as PostgresClient from "../sql/PostgresClient.ts"
 import * as RepoSql from "../sql/RepoSql.ts"
@@ -38,11 +39,18 @@ const bus = (environment: Environment): Layer.Layer<Bus> =>
 const adminKey = (environment: Environment) =>
   Option.match(environment.adminKey, { onNone: () => AdminKey.layerGenerated, onSome: AdminKey.layerGiven })
 
+const facts = (environment: Environment, version: string) =>
+  ServerFacts.layer({
+    version,
+    database: Option.isSome(environment.databaseUrl) ? "postgresql" : "embedded",
+    bus: Option.isSome(environment.amqpUrl) ? "rabbitmq" : "embedded"
+  })
+
 /**
  * The whole server. What is provided last is built first and closed last: requests in flight are answered before any of
  * what they need goes away.
  */
-export const layer = (environment: Environment) => {
+export const layer = (environment: Environment, version: string) => {
   const listener = Listener.make(environment)
   const routes = Layer.merge(Routes.layer, Routes.notFound)
   const http = HttpLayerRouter.serve(routes, { disableLogger: true, disableListenLog: true })
@@ -56,6 +64,12 @@ export const layer = (environment: Environment) => {
       Layer.provideMerge(Engine.layer),
       Layer.provideMerge(Layer.mergeAll(Limiter.layer, Renderer.layer, adminKey(environment))),
       Layer.provideMerge(Layer.mergeAll(repo(environment), bus(environment), Shutdown.layer)),
-      Layer.provide(Layer.mergeAll(Settings.layer(environment.engine), PublicUrl.layer(environment.publicUrl)))
+      Layer.provide(
+        Layer.mergeAll(
+          Settings.layer(environment.engine),
+          PublicUrl.layer(environment.publicUrl),
+          facts(environment, version)
+        )
+      )
     )
 }

@@ -1,0 +1,14 @@
+import { Context, Layer } from "effect"
+
+interface Facts {
+  readonly version: string
+  readonly database: "postgresql" | "embedded"
+  readonly bus: "rabbitmq" | "embedded"
+}
+
+/** What the server runs on, for people; whoever puts it together says so. */
+export class ServerFacts extends Context.Reference<ServerFacts>()("webhook-trigger/ServerFacts", {
+  defaultValue: (): Facts => ({ version: "unknown", database: "embedded", bus: "embedded" })
+}) {
+  static readonly layer = (facts: Facts): Layer.Layer<never> => Layer.succeed(ServerFacts, facts)
+}
