@@ -69,7 +69,9 @@ const canRun = (command: string): boolean => {
     const path = isAbsolute(command) || folder === "" ? command : join(folder, command)
     try {
       accessSync(path, constants.X_OK)
-      return statSync(path).isFile()
+      const { mode } = statSync(path)
+      // For root, access alone may say yes to any file.
+      return (mode & constants.S_IFMT) === constants.S_IFREG && (mode & 0o111) !== 0
     } catch {
       return false
     }

@@ -1,0 +1,253 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Fiber, Logger, LogLevel, Queue, Schedule, type Scope } from "effect"
+import { Bus, type LeaderBus, type Prompt, type Report } from "../../src/engine/Bus.ts"
+import * as BusMemory from "../../src/engine/BusMemory.ts"
+import { Command } from "../../src/leader/index.ts"
+import { collectReports, makePrompt, team, untilQueue } from "../bus/contract.ts"
+
+const behaviour = (name: string, test: Effect.Effect<unknown, unknown, Bus | LeaderBus | Scope.Scope>) =>
+  it.live(name, () =>
+    Effect.scoped(test).pipe(Effect.provide(BusMemory.layer), Logger.withMinimumLogLevel(LogLevel.None))
+  )
+
+/** A leader of this program; the returned function sends it a prompt and waits for the end of the run. */
+const leader = (options: Partial<Command.CommandOptions> & Pick<Command.CommandOptions, "command" | "args">) =>
+  Effect.gen(function* () {
+    const bus = yield* Bus
+    const reports = yield* collectReports
+    const running = yield* Effect.forkScoped(Command.run({ team, ...options }))
+    yield* untilQueue(({ consumers }) => consumers === 1)
+    const ask = (prompt: string, fields: Partial<Prompt> = {}) =>
+      Effect.gen(function* () {
+        yield* bus.publish(yield* makePrompt({ prompt, ...fields }))
+        let report: Report
+        do report = yield* Queue.take(reports)
+        while (report._tag === "Started")
+        return report
+      })
+    return { ask, running, reports }
+  })
+
+const shell = (script: string): Pick<Command.CommandOptions, "command" | "args"> => ({
+  command: "sh",
+  args: ["-c", script]
+})
+
+const temporaryFolder = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "leader-"))),
+  (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
+)
+
+const isAlive = (pid: number): boolean => {
+  try {
+    // A process that has ended and was not collected by its parent is a zombie.
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"))
+  } catch {
+    return false
+  }
+}
+
+/** The process id that a program writes to the file, once it has. */
+const pidIn = (file: string) =>
+  Effect.try(() => Number(readFileSync(file, "utf8").trim())).pipe(
+    Effect.filterOrFail((pid) => pid > 0),
+    Effect.retry({ schedule: Schedule.spaced("10 millis"), times: 1000 })
+  )
+
+const untilDead = (pid: number) =>
+  Effect.sync(() => isAlive(pid)).pipe(
+    Effect.filterOrFail((alive) => !alive),
+    Effect.retry({ schedule: Schedule.spaced("10 millis"), times: 500 })
+  )
+
+describe("the leader command", () => {
+  behaviour(
+    "jq answers about the JSON in the prompt, and its complaint is the run's error",
+    Effect.gen(function* () {
+      const { ask } = yield* leader({ command: "jq", args: ["-c", ".items | length"] })
+      expect(yield* ask('{"items":[1,2,3]}')).toMatchObject({ _tag: "Answered", response: "3" })
+      const failed = yield* ask("this is not JSON")
+      expect(failed._tag).toBe("Failed")
+      expect(failed._tag === "Failed" && failed.message).toMatch(/^exit code \d: .*parse error/s)
+    })
+  )
+
+  behaviour(
+    "a shell script that runs git log answers with the commit",
+    Effect.gen(function* () {
+      const { ask } = yield* leader(shell('git log -1 --format=%H "$(cat)"'))
+      expect(yield* ask("HEAD")).toMatchObject({
+        _tag: "Answered",
+        response: expect.stringMatching(/^[0-9a-f]{40}$/)
+      })
+      expect(yield* ask("no-such-branch")).toMatchObject({
+        _tag: "Failed",
+        message: expect.stringMatching(/^exit code 128: .*no-such-branch/)
+      })
+    })
+  )
+
+  behaviour(
+    "a program that fails silently and does not read its prompt fails with its exit code",
+    Effect.gen(function* () {
+      const { ask } = yield* leader({ command: "false", args: [] })
+      expect(yield* ask("x".repeat(1024 * 1024))).toMatchObject({ _tag: "Failed", message: "exit code 1" })
+    })
+  )
+
+  behaviour(
+    "a program that does not read its prompt may answer nevertheless",
+    Effect.gen(function* () {
+      const { ask } = yield* leader({ command: "echo", args: ["done"] })
+      expect(yield* ask("x".repeat(1024 * 1024))).toMatchObject({ _tag: "Answered", response: "done" })
+    })
+  )
+
+  behaviour(
+    "prompt and answer pass through unchanged, but for one newline at the end",
+    Effect.gen(function* () {
+      const { ask } = yield* leader({ command: "cat", args: [] })
+      const text = `日本語 🦊 $HOME \`id\` "quoted" \\ ${"x".repeat(200_000)}`
+      expect(yield* ask(text)).toMatchObject({ response: text })
+      expect(yield* ask("two\n\n")).toMatchObject({ response: "two\n" })
+      expect(yield* ask("dos\r\n")).toMatchObject({ response: "dos" })
+      expect(yield* ask("")).toMatchObject({ response: "" })
+    })
+  )
+
+  behaviour(
+    "the program learns the run from its environment, and nothing of the broker",
+    Effect.gen(function* () {
+      process.env.AMQP_URL = "amqp://user:secret@broker"
+      const { ask } = yield* leader(shell("env"))
+      const id = (yield* makePrompt()).run_id
+      const run = { run_id: id, source: "webhook", webhook: { id: id as never, name: "nightly build" } } as const
+      const answer = yield* ask("", run)
+      delete process.env.AMQP_URL
+      const lines = answer._tag === "Answered" ? answer.response.split("\n") : []
+      expect(lines).toEqual(
+        expect.arrayContaining([
+          `WEBHOOK_RUN_ID=${id}`,
+          "WEBHOOK_TEAM=deploy",
+          "WEBHOOK_SOURCE=webhook",
+          `WEBHOOK_ID=${id}`,
+          "WEBHOOK_NAME=nightly build",
+          `PATH=${process.env.PATH}`
+        ])
+      )
+      expect(lines.join()).not.toContain("secret")
+    })
+  )
+
+  behaviour(
+    "only the end of a long complaint is kept",
+    Effect.gen(function* () {
+      const { ask } = yield* leader(shell("seq 1 100000 >&2; echo the end >&2; exit 3"))
+      const failed = yield* ask("")
+      const message = failed._tag === "Failed" ? failed.message : ""
+      expect(message).toMatch(/^exit code 3: /)
+      expect(message.endsWith("99999\n100000\nthe end")).toBe(true)
+      expect(message.length).toBeLessThan(4200)
+    })
+  )
+
+  behaviour(
+    "an answer over 8 MiB fails the run without waiting for its end",
+    Effect.gen(function* () {
+      const { ask } = yield* leader({ command: "yes", args: [] })
+      expect(yield* ask("")).toMatchObject({ _tag: "Failed", message: "answer larger than 8 MiB" })
+    })
+  )
+
+  behaviour(
+    "a program that takes too long is ended with everything that it started, even what ignores SIGTERM",
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const script = `sh -c 'trap "" TERM; echo $$ > ${folder}/grandchild; while :; do sleep 1; done' & wait`
+      const { ask } = yield* leader({ ...shell(script), timeout: "300 millis" })
+      const failed = yield* ask("")
+      expect(failed).toMatchObject({ _tag: "Failed", message: "sh did not finish within 300ms" })
+      yield* untilDead(yield* pidIn(`${folder}/grandchild`))
+    })
+  )
+
+  behaviour(
+    "what a program leaves running does not hold up its answer, and is ended",
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const { ask } = yield* leader(shell(`sleep 600 & echo $! > ${folder}/left; echo done`))
+      expect(yield* ask("")).toMatchObject({ _tag: "Answered", response: "done" })
+      yield* untilDead(yield* pidIn(`${folder}/left`))
+    })
+  )
+
+  behaviour(
+    "a program that is killed fails its run with the signal",
+    Effect.gen(function* () {
+      const { ask } = yield* leader(shell("kill -9 $$"))
+      expect(yield* ask("")).toMatchObject({ _tag: "Failed", message: "ended by SIGKILL" })
+    })
+  )
+
+  behaviour(
+    "a leader that is told to stop lets its program finish within the grace, and sends the answer",
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const script = `echo $$ > ${folder}/pid; while ! [ -e ${folder}/go ]; do sleep 0.05; done; echo finished`
+      const { running, reports } = yield* leader(shell(script))
+      const bus = yield* Bus
+      yield* bus.publish(yield* makePrompt())
+      yield* pidIn(`${folder}/pid`)
+      const stopping = yield* Effect.fork(Fiber.interrupt(running))
+      yield* Effect.yieldNow()
+      writeFileSync(`${folder}/go`, "")
+      yield* Fiber.join(stopping)
+      expect((yield* Queue.take(reports))._tag).toBe("Started")
+      expect(yield* Queue.take(reports)).toMatchObject({ _tag: "Answered", response: "finished" })
+    })
+  )
+
+  behaviour(
+    "after the grace its program is ended and the prompt waits for the next leader",
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const { running } = yield* leader({
+        ...shell(`echo $$ > ${folder}/pid; sleep 600; echo never`),
+        grace: "100 millis"
+      })
+      const bus = yield* Bus
+      yield* bus.publish(yield* makePrompt())
+      const pid = yield* pidIn(`${folder}/pid`)
+      yield* Fiber.interrupt(running)
+      expect(isAlive(pid)).toBe(false)
+      expect(yield* bus.queue(team)).toEqual({ exists: true, consumers: 0, messages: 1 })
+    })
+  )
+
+  behaviour(
+    "a program that does not exist, or is no program, is refused at once",
+    Effect.gen(function* () {
+      for (const command of ["no-such-program", "/etc/hostname", "/tmp"]) {
+        const error = yield* Effect.flip(Command.run({ team, command, args: [] }))
+        expect(error._tag).toBe("ProgramMissing")
+        expect(error.message).toContain(command)
+      }
+    })
+  )
+
+  behaviour(
+    "a program that disappears later fails its runs with a clear message",
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const command = join(folder, "agent")
+      writeFileSync(command, "#!/bin/sh\ncat\n", { mode: 0o755 })
+      const { ask } = yield* leader({ command, args: [] })
+      expect(yield* ask("hello")).toMatchObject({ response: "hello" })
+      rmSync(command)
+      expect(yield* ask("hello")).toMatchObject({ _tag: "Failed", message: `there is no program ${command}` })
+    })
+  )
+})

@@ -1,0 +1,190 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Chunk, Deferred, Effect, Exit, Layer, Logger, LogLevel, Queue, Scope } from "effect"
+import { Unavailable } from "../../src/domain/Errors.ts"
+import { RunId } from "../../src/domain/Id.ts"
+import { Bus, type Delivery, LeaderBus, type Report } from "../../src/engine/Bus.ts"
+import * as BusMemory from "../../src/engine/BusMemory.ts"
+import * as Answers from "../../src/leader/Answers.ts"
+import { Leader, LeaderError } from "../../src/leader/index.ts"
+import { collectReports, makePrompt, team } from "../bus/contract.ts"
+
+const behaviour = (name: string, test: Effect.Effect<unknown, unknown, Bus | LeaderBus | Scope.Scope>) =>
+  it.live(name, () =>
+    Effect.scoped(test).pipe(Effect.provide(BusMemory.layer), Logger.withMinimumLogLevel(LogLevel.None))
+  )
+
+describe("Leader", () => {
+  behaviour(
+    "a run is reported started, then answered with what the handler returns",
+    Effect.gen(function* () {
+      const reports = yield* collectReports
+      yield* Leader.start({ team, handler: ({ prompt }) => Effect.succeed(prompt.toUpperCase()) })
+      const prompt = yield* makePrompt({ prompt: "ship it" })
+      yield* Effect.flatMap(Bus, (bus) => bus.publish(prompt))
+      expect(Chunk.toReadonlyArray(yield* Queue.takeN(reports, 2))).toEqual([
+        { _tag: "Started", run_id: prompt.run_id },
+        { _tag: "Answered", run_id: prompt.run_id, response: "SHIP IT" }
+      ])
+    })
+  )
+
+  behaviour(
+    "whatever way the handler fails, its run fails with what it said, and the next prompt is worked on",
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const reports = yield* collectReports
+      const ways: Record<string, Effect.Effect<string, unknown>> = {
+        "said so": new LeaderError({ message: "no such branch" }),
+        "a string": Effect.fail("out of money"),
+        "an exception": Effect.sync(() => {
+          throw new Error("x is undefined")
+        }),
+        "a rejection": Effect.promise(() => Promise.reject(new Error("fetch failed"))),
+        "interrupted itself": Effect.interrupt
+      }
+      yield* Leader.start({ team, handler: ({ prompt }) => ways[prompt] ?? Effect.succeed("fine") })
+      const messages: Array<string> = []
+      for (const prompt of [...Object.keys(ways), "good"]) {
+        yield* bus.publish(yield* makePrompt({ prompt }))
+        expect((yield* Queue.take(reports))._tag).toBe("Started")
+        const end = yield* Queue.take(reports)
+        messages.push(end._tag === "Failed" ? end.message : end._tag === "Answered" ? end.response : end._tag)
+      }
+      expect(messages).toEqual([
+        "no such branch",
+        "out of money",
+        "x is undefined",
+        "fetch failed",
+        "All fibers interrupted without errors.",
+        "fine"
+      ])
+    })
+  )
+
+  behaviour(
+    "a run that comes again is answered again, and not worked on again",
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const reports = yield* collectReports
+      let worked = 0
+      yield* Leader.start({ team, handler: () => Effect.sync(() => `answer ${++worked}`) })
+      const prompt = yield* makePrompt()
+      yield* bus.publish(prompt)
+      yield* Queue.takeN(reports, 2)
+      yield* bus.publish(prompt)
+      expect(yield* Queue.take(reports)).toEqual({ _tag: "Answered", run_id: prompt.run_id, response: "answer 1" })
+      expect(worked).toBe(1)
+    })
+  )
+
+  behaviour(
+    "work that was cut short begins anew with the next leader",
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const reports = yield* collectReports
+      const begun = yield* Deferred.make<void>()
+      const ended = yield* Deferred.make<void>()
+      const scope = yield* Scope.make()
+      yield* Leader.start({
+        team,
+        handler: () =>
+          Deferred.succeed(begun, undefined).pipe(
+            Effect.zipRight(Effect.never),
+            Effect.onInterrupt(() => Deferred.succeed(ended, undefined))
+          )
+      }).pipe(Scope.extend(scope))
+      const prompt = yield* makePrompt()
+      yield* bus.publish(prompt)
+      yield* Deferred.await(begun)
+      yield* Scope.close(scope, Exit.void)
+      yield* Deferred.await(ended)
+      yield* Leader.start({ team, handler: () => Effect.succeed("second try") })
+      const got = Chunk.toReadonlyArray(yield* Queue.takeN(reports, 3))
+      expect(got.map(({ _tag }) => _tag)).toEqual(["Started", "Started", "Answered"])
+      expect(got[2]).toEqual({ _tag: "Answered", run_id: prompt.run_id, response: "second try" })
+    })
+  )
+
+  it.live("an answer that the broker does not take is sent until it does, and the work is done once", () =>
+    Effect.gen(function* () {
+      const prompt = yield* makePrompt()
+      const sent: Array<Report> = []
+      const done = yield* Deferred.make<void>()
+      let refusals = 3
+      let worked = 0
+      const bus = LeaderBus.of({
+        lead: (_team, handle) => {
+          const reply: Delivery["reply"] = (report) =>
+            Effect.suspend(() => {
+              if (report._tag === "Answered" && refusals-- > 0) {
+                return Effect.fail(new Unavailable({ what: "broker", detail: "for the test" }))
+              }
+              sent.push(report)
+              return Effect.void
+            })
+          return handle({ prompt, redelivered: false, reply }).pipe(
+            Effect.orDie,
+            Effect.zipRight(Deferred.succeed(done, undefined)),
+            Effect.forkScoped,
+            Effect.asVoid
+          )
+        }
+      })
+      yield* Leader.start({ team, handler: () => Effect.sync(() => String(++worked)) }).pipe(
+        Effect.provideService(LeaderBus, bus)
+      )
+      yield* Deferred.await(done)
+      expect(sent.map(({ _tag }) => _tag)).toEqual(["Started", "Answered"])
+      expect(worked).toBe(1)
+    }).pipe(Effect.scoped)
+  )
+
+  behaviour(
+    "a leader as a layer leads as long as the layer lives, with services of its own",
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const reports = yield* collectReports
+      const running = Layer.provide(
+        Leader.layer({ team, handler: () => Effect.map(Bus, ({ durable }) => String(durable)) }),
+        Layer.mergeAll(Layer.succeed(Bus, bus), Layer.succeed(LeaderBus, yield* LeaderBus))
+      )
+      const scope = yield* Scope.make()
+      yield* Layer.build(running).pipe(Scope.extend(scope))
+      expect((yield* bus.queue(team)).consumers).toBe(1)
+      yield* bus.publish(yield* makePrompt())
+      expect(Chunk.toReadonlyArray(yield* Queue.takeN(reports, 2))[1]).toMatchObject({ response: "false" })
+      yield* Scope.close(scope, Exit.void)
+      expect((yield* bus.queue(team)).consumers).toBe(0)
+    })
+  )
+})
+
+describe("remembered answers", () => {
+  const answer = (n: number, response = "x") => ({
+    _tag: "Answered" as const,
+    run_id: RunId.make(`01234567-89ab-7000-8000-${String(n).padStart(12, "0")}`),
+    response
+  })
+
+  it("the oldest are forgotten beyond the count; one that was asked for is young again", () => {
+    const answers = Answers.make({ count: 2 })
+    answers.put(answer(1))
+    answers.put(answer(2))
+    answers.get(answer(1).run_id)
+    answers.put(answer(3))
+    expect([1, 2, 3].map((n) => answers.get(answer(n).run_id) !== undefined)).toEqual([true, false, true])
+  })
+
+  it("the oldest are forgotten beyond the size, but never the latest", () => {
+    const answers = Answers.make({ size: 10 })
+    answers.put(answer(1, "12345"))
+    answers.put(answer(2, "12345"))
+    expect(answers.get(answer(1).run_id)).toBeDefined()
+    answers.put(answer(3, "1"))
+    expect([1, 2, 3].map((n) => answers.get(answer(n).run_id) !== undefined)).toEqual([true, false, true])
+    answers.put(answer(4, "x".repeat(100)))
+    expect([1, 2, 3, 4].map((n) => answers.get(answer(n).run_id) !== undefined)).toEqual([false, false, false, true])
+    answers.put(answer(5, "12345"))
+    expect([4, 5].map((n) => answers.get(answer(n).run_id) !== undefined)).toEqual([false, true])
+  })
+})
