@@ -103,39 +103,37 @@ export const makeReports = Effect.gen(function* () {
   const asTheyAre = (ids: ReadonlyArray<RunId>) =>
     bounded(sql<RunRow>`select ${columns} from webhook_trigger.runs r where r.id in ${oneOf(sql, ids)}`)
 
-  /** Each run at most once. */
-  const endEach = Effect.fnUntraced(function* (ends: ReadonlyArray<End>) {
-    const endings = new Map<RunId, Ending>(
-      (yield* record(ends)).map((row) => [row.id, { recorded: true, run: Option.some(toRun(row)) }])
-    )
-    const others = ends.filter(({ id }) => !endings.has(id))
-    if (others.length > 0) {
-      // Only a statement of its own sees what another has committed meanwhile.
-      if (others.some(({ outcome }) => outcome.status === "success")) yield* keepLate(others)
-      for (const row of yield* asTheyAre(others.map(({ id }) => id))) {
-        endings.set(row.id, { recorded: false, run: Option.some(toRun(row)) })
-      }
+  const endAll = Effect.fnUntraced(function* (ends: ReadonlyArray<End>) {
+    const endings = new Map<End, Ending>()
+    const heads = firstOfEach(ends)
+    const recorded = new Map((yield* record(heads)).map((row) => [row.id, toRun(row)]))
+    for (const end of heads) {
+      const run = recorded.get(end.id)
+      if (run) endings.set(end, { recorded: true, run: Option.some(run) })
     }
+    const late = ends.filter((end) => !endings.has(end))
+    if (late.length === 0) return endings
+    // Only a statement of its own sees what another has committed meanwhile.
+    const answers = firstOfEach(late.filter(({ outcome }) => outcome.status === "success"))
+    if (answers.length > 0) yield* keepLate(answers)
+    const runs = new Map((yield* asTheyAre(late.map(({ id }) => id))).map((row) => [row.id, toRun(row)]))
+    for (const end of late) endings.set(end, { recorded: false, run: Option.fromNullable(runs.get(end.id)) })
     return endings
   })
 
   const reportAll = Effect.fn("Repo.report")(function* (reports: ReadonlyArray<Report>) {
-    const ends = reports.filter((report) => report._tag === "Ended")
-    const started = firstOfEach(
-      reports.filter(
-        (report, index) =>
-          report._tag === "Started" &&
-          !reports.slice(0, index).some((earlier) => earlier._tag === "Ended" && earlier.id === report.id)
-      )
-    )
-    if (started.length > 0) yield* startedAll(started.map(({ id, at }) => ({ id, at })))
-    const answers = new Map<Report, Ending>()
-    for (let rest = ends; rest.length > 0; rest = rest.filter((end) => !answers.has(end))) {
-      const round = firstOfEach(rest)
-      const endings = yield* endEach(round)
-      for (const end of round) answers.set(end, endings.get(end.id) ?? nothing)
+    const ended = new Set<RunId>()
+    const starts: Array<Mark> = []
+    const ends: Array<End> = []
+    for (const report of reports) {
+      if (report._tag === "Ended") {
+        ends.push(report)
+        ended.add(report.id)
+      } else if (!ended.has(report.id)) starts.push({ id: report.id, at: report.at })
     }
-    return reports.map((report) => Exit.succeed(answers.get(report) ?? nothing))
+    if (starts.length > 0) yield* startedAll(firstOfEach(starts))
+    const endings = ends.length > 0 ? yield* endAll(ends) : new Map<Report, Ending>()
+    return reports.map((report) => Exit.succeed(report._tag === "Ended" ? endings.get(report)! : nothing))
   })
 
   const sent = yield* makeBatch({
