@@ -230,7 +230,9 @@ describe("the leader command", () => {
   behaviour(
     "a program that does not exist, or is no program, is refused at once",
     Effect.gen(function* () {
-      for (const command of ["no-such-program", "/etc/hostname", "/tmp"]) {
+      const folder = yield* temporaryFolder
+      writeFileSync(`${folder}/notes`, "no program", { mode: 0o644 })
+      for (const command of ["no-such-program", `${folder}/missing`, `${folder}/notes`, folder]) {
         const error = yield* Effect.flip(Command.run({ team, command, args: [] }))
         expect(error._tag).toBe("ProgramMissing")
         expect(error.message).toContain(command)
