@@ -22,7 +22,7 @@ export type Json<T> = unknown extends T
             ? { readonly [Key in keyof T]: Json<T[Key]> }
             : T
 
-type Groups = typeof UiApi extends HttpApi.HttpApi<any, infer G, any, any> ? G : never
+type Groups = typeof UiApi extends HttpApi.HttpApi<infer _Id, infer G, infer _E, infer _R> ? G : never
 
 // `never` stands for a part the endpoint does not have.
 type Part<Name extends string, T> = [T] extends [never] ? unknown : { readonly [Key in Name]: Json<T> }
@@ -46,7 +46,8 @@ type Method<Endpoint> = [Endpoint] extends [
     ) => Promise<Json<Success>>
   : never
 
-type Endpoints<Group> = Group extends HttpApiGroup.HttpApiGroup<any, infer E, any, any, any> ? E : never
+type Endpoints<Group> =
+  Group extends HttpApiGroup.HttpApiGroup<infer _Id, infer E, infer _Error, infer _R, infer _Top> ? E : never
 
 /** One function an endpoint, in its group, with the types of the API's definition. */
 export type Client = {

@@ -39,7 +39,7 @@ export const useInterval = (): number => (useLiveStatus() === "live" ? 30_000 : 
 
 /** What is read anew when something of this kind has changed. */
 const shown: Record<string, ReadonlyArray<string>> = {
-  runs: ["run", "runs", "team-runs", "statistics", "activity", "teams"],
+  runs: ["run", "runs", "team-runs", "statistics", "activity", "teams", "webhook", "webhooks"],
   webhooks: ["webhooks", "webhook", "activity"]
 }
 

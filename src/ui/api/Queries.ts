@@ -79,10 +79,11 @@ export const useTeamRuns = (team: string) =>
     refetchInterval: useInterval()
   })
 
-export const useWebhook = (id: string) =>
+export const useWebhook = (id: string | undefined) =>
   useQuery({
     queryKey: ["webhook", id],
-    queryFn: ({ signal }) => api.webhooks.show({ path: { id }, signal }),
+    queryFn: ({ signal }) => api.webhooks.show({ path: { id: id! }, signal }),
+    enabled: id !== undefined,
     refetchInterval: useInterval()
   })
 

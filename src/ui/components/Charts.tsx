@@ -112,7 +112,7 @@ const StatusChart = ({ buckets }: { readonly buckets: ReadonlyArray<Bucket> }) =
 /** How long successful runs took: the middle one as a dot, the slowest as the end of its line. */
 const DurationChart = ({ buckets }: { readonly buckets: ReadonlyArray<Bucket> }) => {
   const slowest = Math.max(...buckets.map((bucket) => bucket.slowest_ms ?? 0), 0)
-  const top = Math.max(slowest, 1)
+  const top = ceiling(Math.max(slowest, 10))
   const step = plot.width / Math.max(1, buckets.length)
   const at = (ms: number) => 8 + plot.height * (1 - ms / top)
   return (

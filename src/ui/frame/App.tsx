@@ -55,7 +55,9 @@ const Frame = ({ onSignOut }: { readonly onSignOut: () => void }) => {
   const [path] = useLocation()
   const live = useLiveStatus()
   // biome-ignore lint/correctness/useExhaustiveDependencies: another page begins at its top.
-  useEffect(() => window.scrollTo(0, 0), [path])
+  useEffect(() => {
+    window.scrollTo(0, 0)
+  }, [path])
   const current = (section: string) => (path.startsWith(section) ? { "aria-current": "page" as const } : {})
   return (
     <div className="frame">

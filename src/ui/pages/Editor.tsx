@@ -152,7 +152,7 @@ const Form = ({ server, webhook }: { readonly server: Server; readonly webhook?:
               onChange={setTimeout}
               inputMode="numeric"
               placeholder={String(server.webhook_timeout_seconds)}
-              help={`How long an answer may take. Empty: ${duration(server.webhook_timeout_seconds * 1000)}, as everywhere.`}
+              help={`How long an answer may take. Left empty: ${duration(server.webhook_timeout_seconds * 1000)}, the default.`}
               fault={shown("timeout", "/timeout_seconds")}
             />
             <Field
@@ -161,7 +161,7 @@ const Form = ({ server, webhook }: { readonly server: Server; readonly webhook?:
               onChange={setLimit}
               inputMode="numeric"
               placeholder={String(server.webhook_max_concurrent)}
-              help={`More triggers wait their turn. Empty: ${server.webhook_max_concurrent}, as everywhere.`}
+              help={`More triggers wait their turn. Left empty: ${server.webhook_max_concurrent}, the default.`}
               fault={shown("limit", "/max_concurrent")}
             />
           </div>

@@ -17,8 +17,9 @@ const Markdown = lazy(() => import("../components/Markdown.tsx"))
 const RunPage = ({ run_id }: { readonly run_id: string }) => {
   const run = useRun(run_id)
   const data = run.data
+  const webhook = useWebhook(data?.webhook_id)
   const back = data?.webhook_id
-    ? { to: `/webhooks/${data.webhook_id}`, text: "Webhook" }
+    ? { to: `/webhooks/${data.webhook_id}`, text: plain(webhook.data?.name ?? "Webhook") }
     : data
       ? { to: `/teams/${data.team}`, text: `Team ${data.team}` }
       : { to: "/webhooks", text: "Webhooks" }

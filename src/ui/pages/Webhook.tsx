@@ -103,12 +103,12 @@ const Facts = ({ webhook, server }: { readonly webhook: Webhook; readonly server
       <dd>
         {webhook.timeout_seconds !== undefined
           ? duration(webhook.timeout_seconds * 1000)
-          : server && `${duration(server.webhook_timeout_seconds * 1000)} (as everywhere)`}
+          : server && `${duration(server.webhook_timeout_seconds * 1000)} (default)`}
       </dd>
     </div>
     <div>
       <dt>Runs at once</dt>
-      <dd>{webhook.max_concurrent ?? (server && `${server.webhook_max_concurrent} (as everywhere)`)}</dd>
+      <dd>{webhook.max_concurrent ?? (server && `${server.webhook_max_concurrent} (default)`)}</dd>
     </div>
     <div>
       <dt>Token</dt>
