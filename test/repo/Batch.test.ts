@@ -1,0 +1,130 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Cause, Deferred, Effect, Exit, Fiber, Scope } from "effect"
+import { makeBatch } from "../../src/sql/Batch.ts"
+
+/** A batch whose runs are recorded, and wait for the gate. */
+const recorded = (options: { readonly size?: number; readonly limit?: number } = {}) =>
+  Effect.gen(function* () {
+    const runs: Array<ReadonlyArray<number>> = []
+    const gate = yield* Effect.makeLatch(false)
+    const submit = yield* makeBatch({
+      size: options.size ?? 100,
+      ...(options.limit !== undefined && { weight: { of: (n: number) => n, limit: options.limit } }),
+      run: (items: ReadonlyArray<number>) =>
+        Effect.gen(function* () {
+          runs.push(items)
+          yield* gate.await
+          if (items.includes(13)) return yield* Effect.dieMessage("13")
+          if (items.includes(-1)) return yield* Effect.fail("out of reach")
+          return items.map((n) => (n < 0 ? Exit.fail("negative") : Exit.succeed(n * 2)))
+        })
+    })
+    return { submit, runs, gate }
+  })
+
+const settle = Effect.repeatN(Effect.yieldNow(), 20)
+
+describe("makeBatch", () => {
+  it.scoped("runs the first call alone and at once, and those that come meanwhile together, in order", () =>
+    Effect.gen(function* () {
+      const { submit, runs, gate } = yield* recorded()
+      const first = yield* Effect.fork(submit(1))
+      yield* settle
+      expect(runs).toEqual([[1]])
+      const others = yield* Effect.fork(
+        Effect.forEach([2, 3, -4, 5], (n) => Effect.either(submit(n)), { concurrency: 9 })
+      )
+      yield* settle
+      yield* gate.open
+      expect(yield* Fiber.join(first)).toBe(2)
+      const answers = yield* Fiber.join(others)
+      expect(answers.map((answer) => (answer._tag === "Right" ? answer.right : answer.left))).toEqual([
+        4,
+        6,
+        "negative",
+        10
+      ])
+      expect(runs).toEqual([[1], [2, 3, -4, 5]])
+    })
+  )
+
+  it.scoped("keeps batches to their size and weight, and takes an item that is too heavy alone", () =>
+    Effect.gen(function* () {
+      const { submit, runs, gate } = yield* recorded({ size: 3, limit: 10 })
+      const calls = yield* Effect.fork(Effect.forEach([1, 1, 1, 1, 6, 4, 99, 5], submit, { concurrency: "unbounded" }))
+      yield* settle
+      yield* gate.open
+      yield* Fiber.join(calls)
+      expect(runs.flat()).toEqual([1, 1, 1, 1, 6, 4, 99, 5])
+      for (const run of runs) {
+        expect(run.length).toBeLessThanOrEqual(3)
+        if (run.length > 1) expect(run.reduce((a, b) => a + b)).toBeLessThanOrEqual(10)
+      }
+      expect(runs).toContainEqual([99])
+    })
+  )
+
+  it.scoped("lets an item that kills its batch die alone", () =>
+    Effect.gen(function* () {
+      const { submit, gate } = yield* recorded()
+      yield* Effect.fork(submit(0))
+      yield* settle
+      const calls = yield* Effect.fork(
+        Effect.forEach([1, 13, 2], (n) => Effect.exit(submit(n)), { concurrency: "unbounded" })
+      )
+      yield* settle
+      yield* gate.open
+      const [one, thirteen, two] = yield* Fiber.join(calls)
+      expect(one).toEqual(Exit.succeed(2))
+      expect(two).toEqual(Exit.succeed(4))
+      expect(Exit.isFailure(thirteen!) && Cause.isDie(thirteen.cause)).toBe(true)
+      expect(yield* submit(3)).toBe(6)
+    })
+  )
+
+  it.scoped("fails every item of a batch that fails, and goes on", () =>
+    Effect.gen(function* () {
+      const { submit, runs, gate } = yield* recorded()
+      yield* Effect.fork(submit(0))
+      yield* settle
+      const calls = yield* Effect.fork(
+        Effect.forEach([1, -1, 2], (n) => Effect.exit(submit(n)), { concurrency: "unbounded" })
+      )
+      yield* settle
+      yield* gate.open
+      expect(yield* Fiber.join(calls)).toEqual([1, 2, 3].map(() => Exit.fail("out of reach")))
+      expect(yield* submit(3)).toBe(6)
+      expect(runs).toEqual([[0], [1, -1, 2], [3]])
+    })
+  )
+
+  it.scoped("leaves out a caller that has gone before its batch starts, and no other", () =>
+    Effect.gen(function* () {
+      const { submit, runs, gate } = yield* recorded()
+      const running = yield* Effect.fork(submit(1))
+      yield* settle
+      const [leaves, stays] = [yield* Effect.fork(submit(2)), yield* Effect.fork(submit(3))]
+      yield* settle
+      yield* Fiber.interrupt(leaves)
+      // This one's batch is under way: it is done without it.
+      yield* Fiber.interrupt(running)
+      yield* gate.open
+      expect(yield* Fiber.join(stays)).toBe(6)
+      expect(runs).toEqual([[1], [3]])
+    })
+  )
+
+  it.effect("lets nobody wait for ever once its scope is closed", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const { submit } = yield* Scope.extend(recorded(), scope)
+      const [running, waiting] = [yield* Effect.fork(submit(1)), yield* Effect.fork(submit(2))]
+      yield* settle
+      const done = yield* Deferred.make<void>()
+      yield* Effect.fork(Effect.zipRight(Scope.close(scope, Exit.void), Deferred.succeed(done, undefined)))
+      yield* Deferred.await(done)
+      for (const fiber of [running, waiting]) expect(Exit.isInterrupted(yield* Fiber.await(fiber))).toBe(true)
+      expect(Exit.isInterrupted(yield* Effect.exit(submit(3)))).toBe(true)
+    })
+  )
+})

@@ -1,0 +1,78 @@
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdirSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Exit, Layer } from "effect"
+import { RunId } from "../../src/domain/Id.ts"
+import { Repo } from "../../src/engine/Repo.ts"
+import { DataFolderInUse, hold } from "../../src/sql/DataFolder.ts"
+import * as PgliteClient from "../../src/sql/PgliteClient.ts"
+import * as RepoSql from "../../src/sql/RepoSql.ts"
+import { temporaryFolder } from "../support/private.ts"
+import { makeHook, queue } from "./fixtures.ts"
+
+const repoIn = (folder: string) => RepoSql.layer.pipe(Layer.provide(PgliteClient.layer({ folder })))
+
+describe("PgliteClient", () => {
+  it.scopedLive("keeps its rows from one start to the next", () =>
+    Effect.gen(function* () {
+      const folder = join(yield* temporaryFolder, "new", "data")
+      const id = yield* Effect.flatMap(makeHook(), (hook) => queue(hook)).pipe(Effect.provide(repoIn(folder)))
+      const run = yield* Effect.flatMap(Repo, (repo) => repo.run(id)).pipe(Effect.provide(repoIn(folder)))
+      expect(run).toMatchObject({ run_id: id, status: "queued" })
+    })
+  )
+
+  it.scopedLive("keeps what was accepted before its process was killed, and the folder is free again", () =>
+    Effect.gen(function* () {
+      const folder = join(yield* temporaryFolder, "data")
+      const child = spawn("node_modules/.bin/vite-node", ["test/repo/acceptForEver.ts", folder], {
+        stdio: ["ignore", "pipe", "inherit"],
+        detached: true
+      })
+      const accepted: Array<string> = []
+      child.stdout.setEncoding("utf8").on("data", (text: string) => accepted.push(...text.split("\n").filter(Boolean)))
+      yield* Effect.promise(async () => {
+        while (accepted.length < 20) await once(child.stdout, "data")
+        process.kill(-child.pid!, "SIGKILL")
+        await once(child, "close")
+      })
+      yield* Effect.gen(function* () {
+        const repo = yield* Repo
+        for (const id of accepted.slice(0, -1)) expect((yield* repo.run(RunId.make(id))).status).toBe("queued")
+        yield* queue(yield* makeHook())
+      }).pipe(Effect.provide(repoIn(folder)))
+    })
+  )
+})
+
+describe("the data folder", () => {
+  it.scopedLive("is held by one at a time", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          yield* hold(folder)
+          expect(yield* Effect.flip(Effect.scoped(hold(folder)))).toEqual(
+            new DataFolderInUse({ folder, pid: process.pid })
+          )
+        })
+      )
+      yield* hold(folder)
+    })
+  )
+
+  it.scopedLive("is taken over from a dead process by exactly one of many", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      mkdirSync(folder, { recursive: true })
+      // The number is ours, the time of birth is not: a process of the same number, before this one.
+      writeFileSync(join(folder, "lock"), JSON.stringify({ pid: process.pid, born: "another boot 1" }))
+      const exits = yield* Effect.forEach(Array.from({ length: 20 }), () => Effect.exit(hold(folder)), {
+        concurrency: "unbounded"
+      })
+      expect(exits.filter(Exit.isSuccess)).toHaveLength(1)
+    })
+  )
+})
