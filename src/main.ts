@@ -14,7 +14,11 @@ const here: Here = {
       Effect.promise(() => import("./server/Serve.ts")),
       ({ serve }) => serve(overrides, version)
     ),
-  leader: () => Effect.void
+  leader: (options) =>
+    Effect.flatMap(
+      Effect.promise(() => import("./server/Lead.ts")),
+      ({ lead }) => lead(options, version)
+    )
 }
 
 // `runMain` interrupts at the first SIGINT or SIGTERM; the second one ends the process.

@@ -1,28 +1,30 @@
 import { Command, Options } from "@effect/cli"
-import { Config, Effect, Option, type Redacted } from "effect"
+import { Effect, Option } from "effect"
 import { TeamName } from "../domain/Team.ts"
 import { type Failure, usage } from "./Failure.ts"
+
+/** Environment variables that options have set. */
+export type Overrides = ReadonlyMap<string, string>
 
 /** What the `leader` command is told; `command` is the program and its arguments, untouched. */
 export interface LeaderOptions {
   readonly team: TeamName
-  readonly amqpUrl: Option.Option<Redacted.Redacted>
   /** After this the program is ended and the run fails; absent: it may take as long as it likes. */
   readonly timeoutSeconds: Option.Option<number>
   readonly command: readonly [program: string, ...args: ReadonlyArray<string>]
+  readonly overrides: Overrides
 }
 
 /** What runs in this very process, not against a server. `main.ts` gives it, so that it is loaded only when asked for. */
 export interface Here {
-  /** `overrides` are environment variables that options have set. */
-  readonly serve: (overrides: ReadonlyMap<string, string>) => Effect.Effect<void, Failure>
+  readonly serve: (overrides: Overrides) => Effect.Effect<void, Failure>
   readonly leader: (options: LeaderOptions) => Effect.Effect<void, Failure>
 }
 
 const override = (option: string, name: string, meaning: string) =>
   Options.text(option).pipe(
-    Options.withDescription(`${meaning}, in place of ${name}`),
-    Options.map((value): [string, string] => [name, value]),
+    Options.withDescription(`${meaning}; else ${name}`),
+    Options.map((value): readonly [string, string] => [name, value]),
     Options.optional
   )
 
@@ -45,11 +47,7 @@ const team = Options.text("team").pipe(
   Options.withSchema(TeamName),
   Options.withDescription("The team that the program leads")
 )
-const amqpUrl = Options.redacted("amqp-url").pipe(
-  Options.withDescription("The message broker; better given as AMQP_URL, which no process list shows"),
-  Options.withFallbackConfig(Config.redacted(Config.nonEmptyString("AMQP_URL"))),
-  Options.optional
-)
+const amqpUrl = override("amqp-url", "AMQP_URL", "The message broker; the variable is better, no process list shows it")
 const timeout = Options.integer("timeout").pipe(
   Options.withPseudoName("seconds"),
   Options.withDescription("End the program, and fail the run, after this time"),
@@ -67,9 +65,9 @@ export const leader = (here: Here, command: ReadonlyArray<string> | undefined) =
         return yield* usage("--timeout takes seconds, 1 or more")
       yield* here.leader({
         team: options.team,
-        amqpUrl: options.amqpUrl,
         timeoutSeconds: options.timeout,
-        command: [program, ...args]
+        command: [program, ...args],
+        overrides: new Map(Option.toArray(options.amqpUrl))
       })
     })
   ).pipe(

@@ -1,22 +1,20 @@
-import { Clock, Effect, Layer, Option, Redacted } from "effect"
+import { Clock, Effect, type Layer, Option, type Redacted } from "effect"
 import { makeWebhookId } from "../domain/Id.ts"
 import { TeamName } from "../domain/Team.ts"
 import type { Webhook } from "../domain/Webhook.ts"
-import { LeaderBus } from "../engine/Bus.ts"
+import type { LeaderBus } from "../engine/Bus.ts"
 import { Repo } from "../engine/Repo.ts"
 import { hashToken, makeToken, tokenHint } from "../engine/Token.ts"
+import * as Leader from "../leader/Leader.ts"
 
 /** The team of the embedded default, and what its webhook is called. */
 export const demo = TeamName.make("demo")
 
 /** Leads the demo team in this process: the answer is the prompt itself. */
-export const leader: Layer.Layer<never, never, LeaderBus> = Layer.scopedDiscard(
-  Effect.flatMap(LeaderBus, (bus) =>
-    bus.lead(demo, ({ prompt: { prompt, run_id }, reply }) =>
-      Effect.zipRight(reply({ _tag: "Started", run_id }), reply({ _tag: "Answered", run_id, response: prompt }))
-    )
-  )
-)
+export const leader: Layer.Layer<never, never, LeaderBus> = Leader.layer({
+  team: demo,
+  handler: ({ prompt }) => Effect.succeed(prompt)
+})
 
 /** The demo webhook; its token only when it was made just now, for nobody can read it later. */
 export interface Demo {

@@ -1,19 +1,27 @@
-import { Config, ConfigError, Duration, Effect, Either, LogLevel, Option, Redacted } from "effect"
+import { Config, ConfigError, Data, Duration, Effect, Either, LogLevel, Option, Redacted } from "effect"
 import { Settings, type SettingsValues } from "../engine/Settings.ts"
 import { parseDuration, parseSize } from "./Quantity.ts"
 
+/** What server and leader both can be told from outside. */
+export interface Shared {
+  /** Absent: the server's bus is in memory and a demo team answers; a leader cannot do without. */
+  readonly amqpUrl: Option.Option<Redacted.Redacted>
+  readonly amqpQueueType: "classic" | "quorum"
+  readonly logLevel: LogLevel.LogLevel
+  readonly logFormat: "pretty" | "logfmt" | "json"
+  /** Traces, metrics and log lines are sent there; absent: nowhere. */
+  readonly otlpEndpoint: Option.Option<string>
+}
+
 /** Everything the server can be told from outside. `docs/settings.md` explains each variable. */
-export interface Environment {
+export interface Environment extends Shared {
   readonly host: string
   /** 0: any free port. */
   readonly port: number
-  /** Where callers reach the server, without a slash at the end; absent: `http://localhost:<port>`. */
+  /** Where callers reach the server, without a slash at the end; absent: as each request was addressed. */
   readonly publicUrl: Option.Option<string>
   /** Absent: PGlite in `dataDir`. */
   readonly databaseUrl: Option.Option<Redacted.Redacted>
-  /** Absent: the bus is in memory and a demo team answers. */
-  readonly amqpUrl: Option.Option<Redacted.Redacted>
-  readonly amqpQueueType: "classic" | "quorum"
   readonly dataDir: string
   /** Absent: one is made at the first start. */
   readonly adminKey: Option.Option<Redacted.Redacted>
@@ -22,10 +30,6 @@ export interface Environment {
   readonly runRetention: Option.Option<Duration.Duration>
   /** How long a stop waits for what is in flight. */
   readonly shutdownGrace: Duration.Duration
-  readonly logLevel: LogLevel.LogLevel
-  readonly logFormat: "pretty" | "logfmt" | "json"
-  /** Traces are sent there; absent: none are made. */
-  readonly otlpEndpoint: Option.Option<string>
 }
 
 /** A variable whose value cannot be used. */
@@ -37,14 +41,9 @@ export interface SettingFault {
 }
 
 /** Every fault of the environment, not only the first. */
-export class SettingsInvalid extends Error {
-  readonly _tag = "SettingsInvalid"
+export class SettingsInvalid extends Data.TaggedError("SettingsInvalid")<{
   readonly faults: ReadonlyArray<SettingFault>
-  constructor(faults: ReadonlyArray<SettingFault>) {
-    super(`Settings that cannot be used: ${faults.map((fault) => `${fault.name} ${fault.accepts}`).join("; ")}`)
-    this.faults = faults
-  }
-}
+}> {}
 
 /** A variable, trimmed; an empty one counts as absent. */
 const variable = <A>(name: string, accepts: string, parse: (text: string) => Option.Option<A>) =>
@@ -109,6 +108,17 @@ const logLevels = {
   ...{ warning: LogLevel.Warning, error: LogLevel.Error, fatal: LogLevel.Fatal, none: LogLevel.None }
 }
 
+const shared = {
+  amqpUrl: secret(url("AMQP_URL", ["amqp:", "amqps:"], "amqp://user:password@mq.example.com:5672")),
+  amqpQueueType: orElse(oneOf("AMQP_QUEUE_TYPE", ["classic", "quorum"]), "classic"),
+  logLevel: orElse(
+    oneOf("LOG_LEVEL", ["trace", "debug", "info", "warn", "warning", "error", "fatal", "none"]),
+    "info"
+  ).pipe(Config.map((level) => logLevels[level])),
+  logFormat: orElse(oneOf("LOG_FORMAT", ["pretty", "logfmt", "json"]), process.stderr.isTTY ? "pretty" : "logfmt"),
+  otlpEndpoint: baseUrl("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector.example.com:4318")
+}
+
 const environment: Config.Config<Environment> = Config.all({
   host: orElse(variable("HOST", "takes an address to listen on", Option.some), "0.0.0.0"),
   port: orElse(whole("PORT", 0, 65_535, " (0: any free port)"), 8080),
@@ -116,8 +126,6 @@ const environment: Config.Config<Environment> = Config.all({
   databaseUrl: secret(
     url("DATABASE_URL", ["postgres:", "postgresql:"], "postgres://user:password@db.example.com:5432/webhooks")
   ),
-  amqpUrl: secret(url("AMQP_URL", ["amqp:", "amqps:"], "amqp://user:password@mq.example.com:5672")),
-  amqpQueueType: orElse(oneOf("AMQP_QUEUE_TYPE", ["classic", "quorum"]), "classic"),
   dataDir: orElse(variable("DATA_DIR", "takes a folder", Option.some), "data"),
   adminKey: secret(
     variable(
@@ -144,12 +152,7 @@ const environment: Config.Config<Environment> = Config.all({
           )
   ).pipe(Config.map(Option.flatten)),
   shutdownGrace: orElse(duration("SHUTDOWN_GRACE", "0 seconds", "1 hour", "30 s"), Duration.seconds(30)),
-  logLevel: orElse(
-    oneOf("LOG_LEVEL", ["trace", "debug", "info", "warn", "warning", "error", "fatal", "none"]),
-    "info"
-  ).pipe(Config.map((level) => logLevels[level])),
-  logFormat: orElse(oneOf("LOG_FORMAT", ["pretty", "logfmt", "json"]), process.stderr.isTTY ? "pretty" : "logfmt"),
-  otlpEndpoint: baseUrl("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector.example.com:4318")
+  ...shared
 })
 
 const given = (name: string) =>
@@ -164,10 +167,16 @@ const faultsOf = (
     ? [...faultsOf(error.left), ...faultsOf(error.right)]
     : [{ name: error.path.join("_"), accepts: error.message }]
 
-/** Reads the environment through Effect's `ConfigProvider`; fails with all faults at once. */
-export const load: Effect.Effect<Environment, SettingsInvalid> = Effect.catchAll(environment, (error) =>
-  Effect.flatMap(
-    Effect.forEach(faultsOf(error), (fault) => Effect.map(given(fault.name), (more) => ({ ...fault, ...more }))),
-    (faults) => Effect.fail(new SettingsInvalid(faults))
+const orAllFaults = <A>(config: Config.Config<A>): Effect.Effect<A, SettingsInvalid> =>
+  Effect.catchAll(config, (error) =>
+    Effect.flatMap(
+      Effect.forEach(faultsOf(error), (fault) => Effect.map(given(fault.name), (more) => ({ ...fault, ...more }))),
+      (faults) => Effect.fail(new SettingsInvalid({ faults }))
+    )
   )
-)
+
+/** Reads the environment through Effect's `ConfigProvider`; fails with all faults at once. */
+export const load: Effect.Effect<Environment, SettingsInvalid> = orAllFaults(environment)
+
+/** The part of it that a leader needs. */
+export const loadShared: Effect.Effect<Shared, SettingsInvalid> = orAllFaults(Config.all(shared))

@@ -1,6 +1,7 @@
 import { HttpServer } from "@effect/platform"
-import { ConfigProvider, Effect, Layer, Option } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { exitCodes, Failure } from "../cli/Failure.ts"
+import type { Overrides } from "../cli/Here.ts"
 import { print } from "../cli/Output.ts"
 import type { Unavailable } from "../domain/Errors.ts"
 import { AdminKey } from "../engine/AdminKey.ts"
@@ -8,6 +9,7 @@ import type { DataFolderInUse } from "../sql/DataFolder.ts"
 import * as Demo from "./Demo.ts"
 import * as Environment from "./Environment.ts"
 import type { CannotListen } from "./Listener.ts"
+import { settingsInvalid, withOverrides } from "./Overrides.ts"
 import * as Server from "./Server.ts"
 import * as Telemetry from "./Telemetry.ts"
 import * as Welcome from "./Welcome.ts"
@@ -25,38 +27,22 @@ const serveWith = (environment: Environment.Environment, version: string) =>
   }).pipe(Effect.provide(Server.layer(environment, version)))
 
 /** The `serve` command: reads the settings, runs until a signal comes, and says why when it cannot. */
-export const serve = (overrides: ReadonlyMap<string, string>, version: string): Effect.Effect<void, Failure> =>
+export const serve = (overrides: Overrides, version: string): Effect.Effect<void, Failure> =>
   Effect.gen(function* () {
     const environment = yield* Environment.load
     const telemetry = Layer.merge(Telemetry.logs(environment), Telemetry.otlp(environment, version))
     return yield* Effect.provide(serveWith(environment, version), telemetry)
   }).pipe(
     Effect.catchTags({
-      SettingsInvalid: (error) => Effect.fail(settings(error)),
+      SettingsInvalid: (error) => Effect.fail(settingsInvalid("The server", error)),
       CannotListen: (error) => Effect.fail(address(error)),
       DataFolderInUse: (error) => Effect.fail(folder(error)),
       Unavailable: (error) => Effect.fail(unavailable(error)),
       TeamExists: Effect.die,
       TeamUnknown: Effect.die
     }),
-    (started) =>
-      Effect.configProviderWith((environment) =>
-        Effect.withConfigProvider(
-          started,
-          ConfigProvider.orElse(ConfigProvider.fromMap(new Map(overrides)), () => environment)
-        )
-      )
+    withOverrides(overrides)
   )
-
-const settings = ({ faults }: Environment.SettingsInvalid) =>
-  new Failure({
-    exit: exitCodes.usage,
-    title: "The server did not start: these settings cannot be used (docs/settings.md)",
-    faults: faults.map(({ accepts, given, name }) => ({
-      pointer: name,
-      detail: `${accepts}${given === undefined ? "; what was given is not shown, as it may be a secret" : `, not ${JSON.stringify(given)}`}`
-    }))
-  })
 
 const address = ({ code, host, port }: CannotListen) =>
   new Failure({

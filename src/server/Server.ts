@@ -8,9 +8,6 @@ import * as Engine from "../engine/Engine.ts"
 import { Limiter } from "../engine/Limiter.ts"
 import { Renderer } from "../engine/Renderer.ts"
 import { Settings } from "../engine/Settings.ts"
-import { Shutdown } from "../engine/Shutdown.ts"
-import { Teams } from "../engine/Teams.ts"
-import { Webhooks } from "../engine/Webhooks.ts"
 import { PublicUrl } from "../http/PublicUrl.ts"
 import * as Routes from "../http/Routes.ts"
 import { ServerFacts } from "../http/ServerFacts.ts"
@@ -60,10 +57,9 @@ export const layer = (environment: Environment, version: string) => {
     .pipe(
       Layer.provideMerge(http),
       Layer.provideMerge(listener.layer),
-      Layer.provideMerge(Layer.mergeAll(Teams.layer, Webhooks.layer, Retention.layer(environment.runRetention))),
-      Layer.provideMerge(Engine.layer),
+      Layer.provideMerge(Layer.merge(Engine.layer, Retention.layer(environment.runRetention))),
       Layer.provideMerge(Layer.mergeAll(Limiter.layer, Renderer.layer, adminKey(environment))),
-      Layer.provideMerge(Layer.mergeAll(repo(environment), bus(environment), Shutdown.layer)),
+      Layer.provideMerge(Layer.mergeAll(repo(environment), bus(environment))),
       Layer.provide(
         Layer.mergeAll(
           Settings.layer(environment.engine),

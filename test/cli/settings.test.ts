@@ -94,13 +94,13 @@ describe("settings", () => {
       expect(found.map(({ given, name }) => [name, given])).toEqual([
         ["PORT", "80a"],
         ["PUBLIC_URL", "hooks.example.com"],
-        ["AMQP_QUEUE_TYPE", "fast"],
         ["WEBHOOK_MAX_CONCURRENT", "0"],
         ["WEBHOOK_TIMEOUT", "5 fortnights"],
         ["WEBHOOK_MAX_QUEUED", "-1"],
         ["WEBHOOK_MAX_BODY", "much"],
         ["RUN_RETENTION", "never"],
         ["SHUTDOWN_GRACE", "2 days"],
+        ["AMQP_QUEUE_TYPE", "fast"],
         ["LOG_LEVEL", "loud"],
         ["LOG_FORMAT", "xml"],
         ["OTEL_EXPORTER_OTLP_ENDPOINT", "collector"]
@@ -116,7 +116,7 @@ describe("settings", () => {
         AMQP_URL: "http://root:hunter2@mq",
         ADMIN_API_KEY: "hunter2"
       })
-      expect(found.map(({ name }) => name)).toEqual(["DATABASE_URL", "AMQP_URL", "ADMIN_API_KEY"])
+      expect(found.map(({ name }) => name)).toEqual(["DATABASE_URL", "ADMIN_API_KEY", "AMQP_URL"])
       expect(JSON.stringify(found)).not.toContain("hunter2")
       const settings = yield* loaded({
         DATABASE_URL: "postgres://root:hunter2@db/x",

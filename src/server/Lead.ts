@@ -1,0 +1,36 @@
+import { Duration, Effect, Layer, Option } from "effect"
+import { exitCodes, Failure, usage } from "../cli/Failure.ts"
+import type { LeaderOptions } from "../cli/Here.ts"
+import * as Command from "../leader/Command.ts"
+import * as Environment from "./Environment.ts"
+import { settingsInvalid, withOverrides } from "./Overrides.ts"
+import * as Telemetry from "./Telemetry.ts"
+
+const noBroker = usage(
+  "a leader needs the broker that the server uses: --amqp-url or AMQP_URL. A server without AMQP_URL has its bus in its own memory, which no other process reaches"
+)
+
+/** The `leader` command: leads until a signal comes, and says why when it cannot. */
+export const lead = (options: LeaderOptions, version: string): Effect.Effect<void, Failure> =>
+  Effect.gen(function* () {
+    const environment = yield* Environment.loadShared
+    const { amqpQueueType: queueType, amqpUrl } = environment
+    if (Option.isNone(amqpUrl)) return yield* noBroker
+    const [command, ...args] = options.command
+    const timeout = Option.map(options.timeoutSeconds, Duration.seconds)
+    return yield* Command.runAmqp({
+      team: options.team,
+      command,
+      args,
+      amqpUrl: amqpUrl.value,
+      queueType,
+      ...(Option.isSome(timeout) && { timeout: timeout.value })
+    }).pipe(Effect.provide(Layer.merge(Telemetry.logs(environment), Telemetry.otlp(environment, version))))
+  }).pipe(
+    Effect.catchTags({
+      SettingsInvalid: (error) => Effect.fail(settingsInvalid("The leader", error)),
+      ProgramMissing: ({ message }) =>
+        Effect.fail(new Failure({ exit: exitCodes.usage, title: "The leader did not start", detail: message }))
+    }),
+    withOverrides(options.overrides)
+  )

@@ -1,0 +1,101 @@
+/** The built program as a user runs it. `npm test` builds it first. */
+import { type ChildProcess, spawn } from "node:child_process"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { Effect, type Scope } from "effect"
+
+const program = fileURLToPath(new URL("../../dist/main.js", import.meta.url))
+
+type Variables = Readonly<Record<string, string>>
+
+export interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** A process that writes, and what it has written. */
+class Process {
+  stdout = ""
+  stderr = ""
+  readonly child: ChildProcess
+  readonly ended: Promise<Ended>
+
+  constructor(command: string, args: ReadonlyArray<string>, variables: Variables) {
+    this.child = spawn(command, args, {
+      env: { PATH: process.env.PATH, ...variables },
+      stdio: ["ignore", "pipe", "pipe"]
+    })
+    this.child.stdout!.on("data", (chunk) => (this.stdout += chunk))
+    this.child.stderr!.on("data", (chunk) => (this.stderr += chunk))
+    this.ended = new Promise((resolve) =>
+      this.child.once("close", (code) => resolve({ code, stdout: this.stdout, stderr: this.stderr }))
+    )
+  }
+
+  /** Resolves with what the pattern finds on standard output; fails when the process ends without it. */
+  says(pattern: RegExp): Promise<RegExpExecArray> {
+    return new Promise((resolve, reject) => {
+      const look = () => {
+        const found = pattern.exec(this.stdout)
+        if (found) resolve(found)
+      }
+      this.child.stdout!.on("data", look)
+      this.ended.then(() => reject(new Error(`ended without ${pattern}:\n${this.stdout}\n${this.stderr}`)))
+      look()
+    })
+  }
+
+  async end(signal: NodeJS.Signals): Promise<Ended> {
+    this.child.kill(signal)
+    return this.ended
+  }
+}
+
+/** Runs one command line to its end. */
+export const run = (args: ReadonlyArray<string>, variables: Variables = {}): Effect.Effect<Ended> =>
+  Effect.promise(() => new Process(process.execPath, [program, ...args], variables).ended)
+
+/** Runs a line in a shell, as somebody does who pastes it. */
+export const shell = (line: string): Effect.Effect<Ended> =>
+  Effect.promise(() => new Process("/bin/sh", ["-c", line], {}).ended)
+
+export interface Server {
+  readonly url: string
+  readonly pid: number
+  /** What the start said on standard output. */
+  readonly welcome: () => string
+  readonly log: () => string
+  readonly end: (signal: NodeJS.Signals) => Effect.Effect<Ended>
+}
+
+/** Starts `serve` on a free port and waits until it says that it runs. */
+export const serve = (variables: Variables): Effect.Effect<Server, never, Scope.Scope> =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.promise(async () => {
+        const server = new Process(process.execPath, [program, "serve"], { HOST: "127.0.0.1", PORT: "0", ...variables })
+        const [, url] = await server.says(/Web UI and API +(\S+)\/\n[\s\S]*\n$/)
+        return { server, url: url! }
+      }),
+      ({ server }) => Effect.promise(() => server.end("SIGKILL"))
+    ),
+    ({ server, url }) => ({
+      url,
+      pid: server.child.pid!,
+      welcome: () => server.stdout,
+      log: () => server.stderr,
+      end: (signal) => Effect.promise(() => server.end(signal))
+    })
+  )
+
+/** A folder that is not there yet, removed at the end. */
+export const newFolder: Effect.Effect<string, never, Scope.Scope> = Effect.map(
+  Effect.acquireRelease(
+    Effect.sync(() => mkdtempSync(join(tmpdir(), "webhook-trigger-"))),
+    (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
+  ),
+  (folder) => join(folder, "data")
+)
