@@ -1,13 +1,15 @@
 /** Callers in great numbers, and at the very moment of the timeout. */
 import { readFileSync } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
-import { describe, expect } from "vitest"
+import { describe, expect, vi } from "vitest"
 import { Gate } from "./support/Gate.ts"
 import { leadMany } from "./support/ManyTeams.ts"
 import { answerTo } from "./support/RecordingLeader.ts"
 import type { Replica } from "./support/Replica.ts"
 import { row, type Stage } from "./support/Stage.ts"
 import { until } from "./support/Until.ts"
+
+vi.setConfig({ testTimeout: 150_000 })
 
 const names = (count: number) => Array.from({ length: count }, (_, n) => `team-${n}`)
 
@@ -22,39 +24,35 @@ const hooksOf = async (stage: Stage, server: Replica, teams: ReadonlyArray<strin
 const memory = (pid: number) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1])
 
 describe("callers", () => {
-  row(
-    "row 18: 1,000 replies within ±5 ms of the 408: HTTP and history agree every time",
-    { timeout: 90_000 },
-    async ({ stage }) => {
-      const server = await stage.server({ env: { WEBHOOK_MAX_CONCURRENT: "1000" } })
-      const teams = names(100)
-      const leading = await leadMany(stage.amqpUrl, teams, async ({ prompt, deadline }) => {
-        // A reply takes two or three milliseconds from here to the row.
-        await sleep(Date.parse(deadline!) - Date.now() - 2.5 + (Math.random() - 0.5) * 10)
-        return answerTo(prompt)
-      })
-      stage.atEnd(leading.close)
-      const hooks = await hooksOf(stage, server, teams, 1)
-      for (let round = 0; round < 10; round++) {
-        // Spread over half a second: a hundred at the same moment would come one after the other, and too late.
-        await Promise.all(
-          hooks.map(async (hook, n) => {
-            await sleep(n * 5)
-            await stage.callers.trigger(server, hook, { wait: true })
-          })
-        )
-      }
-      const statuses = stage.callers.calls.map(({ status }) => status)
-      const answered = statuses.filter((status) => status === 200).length
-      const late = statuses.filter((status) => status === 408).length
-      console.log(`row 18: ${answered} were answered, ${late} were told 408`)
-      expect(answered + late).toBe(1000)
-      expect(Math.min(answered, late)).toBeGreaterThan(50)
-      await stage.checked({ count: 1000 })
+  row("row 18: 1,000 replies within ±5 ms of the 408: HTTP and history agree", async ({ stage }) => {
+    const server = await stage.server({ env: { WEBHOOK_MAX_CONCURRENT: "1000" } })
+    const teams = names(100)
+    const leading = await leadMany(stage.amqpUrl, teams, async ({ prompt, deadline }) => {
+      // A reply takes two or three milliseconds from here to the row.
+      await sleep(Date.parse(deadline!) - Date.now() - 2.5 + (Math.random() - 0.5) * 10)
+      return answerTo(prompt)
+    })
+    stage.atEnd(leading.close)
+    const hooks = await hooksOf(stage, server, teams, 1)
+    for (let round = 0; round < 10; round++) {
+      // Spread over half a second: a hundred at the same moment would come one after the other, and too late.
+      await Promise.all(
+        hooks.map(async (hook, n) => {
+          await sleep(n * 5)
+          await stage.callers.trigger(server, hook, { wait: true })
+        })
+      )
     }
-  )
+    const statuses = stage.callers.calls.map(({ status }) => status)
+    const answered = statuses.filter((status) => status === 200).length
+    const late = statuses.filter((status) => status === 408).length
+    console.log(`row 18: ${answered} were answered, ${late} were told 408`)
+    expect(answered + late).toBe(1000)
+    expect(Math.min(answered, late)).toBeGreaterThan(50)
+    await stage.checked({ count: 1000 })
+  })
 
-  row("row 20: 10,000 callers wait at once: each gets its own answer", { timeout: 150_000 }, async ({ stage }) => {
+  row("row 20: 10,000 callers wait at once: each gets its own answer", async ({ stage }) => {
     const server = await stage.server({
       env: { WEBHOOK_MAX_CONCURRENT: "10000", WEBHOOK_MAX_QUEUED: "20000", WEBHOOK_TIMEOUT: "600" }
     })

@@ -1,13 +1,15 @@
 /** Several servers on one database and one broker: they share the work, and take over from each other. */
 import { readFileSync } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
-import { describe, expect } from "vitest"
+import { describe, expect, vi } from "vitest"
 import type { Hook } from "./support/Callers.ts"
 import { Gate } from "./support/Gate.ts"
 import { answerTo } from "./support/RecordingLeader.ts"
 import type { Replica } from "./support/Replica.ts"
 import { row, type Stage } from "./support/Stage.ts"
 import { until } from "./support/Until.ts"
+
+vi.setConfig({ testTimeout: 90_000 })
 
 const dispatches = (server: Replica) => readFileSync(server.log, "utf8").split("sends the prompts now").length - 1
 
@@ -50,40 +52,36 @@ describe("replicas", () => {
     await stage.checked({})
   })
 
-  row(
-    "row 23: a webhook deleted, disabled or edited, a token regenerated: holds for the next trigger on the other",
-    { timeout: 60_000 },
-    async ({ stage }) => {
-      const { first, second, hook } = await two(stage)
-      const status = async (server: Replica, hook: Hook) => (await stage.callers.trigger(server, hook)).status
-      for (let round = 0; round < 20; round++) {
-        const [here, there] = round % 2 ? [first, second] : [second, first]
-        const made = await stage.hook(here, { team: hook.team })
-        expect(await status(there, made)).toBe(202)
+  row("row 23: a change of a webhook or token holds for the next trigger on the other", async ({ stage }) => {
+    const { first, second, hook } = await two(stage)
+    const status = async (server: Replica, hook: Hook) => (await stage.callers.trigger(server, hook)).status
+    for (let round = 0; round < 20; round++) {
+      const [here, there] = round % 2 ? [first, second] : [second, first]
+      const made = await stage.hook(here, { team: hook.team })
+      expect(await status(there, made)).toBe(202)
 
-        await stage.manage(here, "PATCH", `/api/webhooks/${made.id}`, { enabled: false })
-        expect(await status(there, made)).toBe(404)
-        await stage.manage(here, "PATCH", `/api/webhooks/${made.id}`, { enabled: true })
-        expect(await status(there, made)).toBe(202)
+      await stage.manage(here, "PATCH", `/api/webhooks/${made.id}`, { enabled: false })
+      expect(await status(there, made)).toBe(404)
+      await stage.manage(here, "PATCH", `/api/webhooks/${made.id}`, { enabled: true })
+      expect(await status(there, made)).toBe(202)
 
-        await stage.manage(here, "PATCH", `/api/webhooks/${made.id}`, { prompt_template: "edited" })
-        const edited = await stage.callers.trigger(there, made, { wait: true, nonce: "edited" })
-        expect(edited.body).toMatchObject({ response: answerTo("edited") })
-        stage.callers.calls.splice(stage.callers.calls.indexOf(edited), 1)
-        await stage.manage(here, "PATCH", `/api/webhooks/${made.id}`, { prompt_template: "{{nonce}}" })
+      await stage.manage(here, "PATCH", `/api/webhooks/${made.id}`, { prompt_template: "edited" })
+      const edited = await stage.callers.trigger(there, made, { wait: true, nonce: "edited" })
+      expect(edited.body).toMatchObject({ response: answerTo("edited") })
+      stage.callers.calls.splice(stage.callers.calls.indexOf(edited), 1)
+      await stage.manage(here, "PATCH", `/api/webhooks/${made.id}`, { prompt_template: "{{nonce}}" })
 
-        const { token } = await stage.manage(here, "POST", `/api/webhooks/${made.id}/token`)
-        expect(await status(there, made)).toBe(404)
-        expect(await status(there, { ...made, token })).toBe(202)
+      const { token } = await stage.manage(here, "POST", `/api/webhooks/${made.id}/token`)
+      expect(await status(there, made)).toBe(404)
+      expect(await status(there, { ...made, token })).toBe(202)
 
-        await stage.manage(here, "DELETE", `/api/webhooks/${made.id}`)
-        expect(await status(there, { ...made, token })).toBe(404)
-      }
-      // Deleting a webhook has deleted its runs: nothing is left to be checked but that the lane is free.
-      expect((await stage.callers.trigger(second, hook, { wait: true })).status).toBe(200)
-      expect(await stage.rows()).toHaveLength(1)
+      await stage.manage(here, "DELETE", `/api/webhooks/${made.id}`)
+      expect(await status(there, { ...made, token })).toBe(404)
     }
-  )
+    // Deleting a webhook has deleted its runs: nothing is left to be checked but that the lane is free.
+    expect((await stage.callers.trigger(second, hook, { wait: true })).status).toBe(200)
+    expect(await stage.rows()).toHaveLength(1)
+  })
 
   row("row 23: a webhook is edited and deleted while a caller waits at the other", async ({ stage }) => {
     const { first, second, hook, leader } = await two(stage)
@@ -106,7 +104,7 @@ describe("replicas", () => {
     await stage.checked({ count: 1 })
   })
 
-  row("row 25: started at once on an empty database: all come up, and work", { timeout: 60_000 }, async ({ stage }) => {
+  row("row 25: started at once on an empty database: all come up, and work", async ({ stage }) => {
     const servers = await Promise.all([1, 2, 3].map(() => stage.server({ started: false })))
     await Promise.all(servers.map((server) => server.start()))
     const hook = await stage.hook(servers[0]!, { team: "deploy" })
@@ -120,7 +118,7 @@ describe("replicas", () => {
 })
 
 describe("a graceful stop", () => {
-  row("waiting callers get their answers, new triggers a 503, and the server is not ready", async ({ stage }) => {
+  row("those who wait get their answers, new triggers a 503, and it is not ready", async ({ stage }) => {
     const { server, hook, leader } = await stage.one({}, { env: { SHUTDOWN_GRACE: "10" } })
     const gate = new Gate()
     leader.handle = async ({ prompt }) => {
@@ -140,27 +138,24 @@ describe("a graceful stop", () => {
     await stage.checked({ count: 3, refusalsLeaveNothing: true })
   })
 
-  row(
-    "at the end of the grace callers are told 503 with their run, which ends after the restart",
-    async ({ stage }) => {
-      const { server, hook, leader } = await stage.one({}, { env: { SHUTDOWN_GRACE: "1" } })
-      const gate = new Gate()
-      leader.handle = async ({ prompt }) => {
-        await gate.opened
-        return answerTo(prompt)
-      }
-      const waiting = [1, 2, 3].map(() => stage.callers.trigger(server, hook, { wait: true }))
-      await until("three wait", async () => (await stage.rows()).length === 3)
-      await server.stop()
-      const calls = await Promise.all(waiting)
-      expect(calls.map(({ status }) => status)).toEqual([503, 503, 503])
-      expect(new Set(calls.map(({ body }) => body.run_id))).toEqual(new Set((await stage.rows()).map(({ id }) => id)))
-      gate.open()
-      await server.start()
-      const rows = await stage.checked({ count: 3 })
-      expect(rows.map(({ status }) => status)).toEqual(["success", "success", "success"])
+  row("at the end of the grace: 503 with the run's id, and it ends after the restart", async ({ stage }) => {
+    const { server, hook, leader } = await stage.one({}, { env: { SHUTDOWN_GRACE: "1" } })
+    const gate = new Gate()
+    leader.handle = async ({ prompt }) => {
+      await gate.opened
+      return answerTo(prompt)
     }
-  )
+    const waiting = [1, 2, 3].map(() => stage.callers.trigger(server, hook, { wait: true }))
+    await until("three wait", async () => (await stage.rows()).length === 3)
+    await server.stop()
+    const calls = await Promise.all(waiting)
+    expect(calls.map(({ status }) => status)).toEqual([503, 503, 503])
+    expect(new Set(calls.map(({ body }) => body.run_id))).toEqual(new Set((await stage.rows()).map(({ id }) => id)))
+    gate.open()
+    await server.start()
+    const rows = await stage.checked({ count: 3 })
+    expect(rows.map(({ status }) => status)).toEqual(["success", "success", "success"])
+  })
 
   row("a second signal ends it at once", async ({ stage }) => {
     const { server, hook, leader } = await stage.one({}, { env: { SHUTDOWN_GRACE: "60" } })
@@ -176,31 +171,27 @@ describe("a graceful stop", () => {
 })
 
 describe("Idempotency-Key", () => {
-  row(
-    "100 repeats at once on three replicas: one run, one answer for all; and the same after it has ended",
-    { timeout: 60_000 },
-    async ({ stage }) => {
-      const { first, second, hook, leader } = await two(stage)
-      const third = await stage.server()
-      const servers = [first, second, third]
-      leader.handle = async ({ prompt }) => {
-        await sleep(500)
-        return answerTo(prompt)
-      }
-      const options = { wait: true, nonce: "the-same", key: "k-1" }
-      const calls = await Promise.all(
-        Array.from({ length: 100 }, (_, n) => stage.callers.trigger(servers[n % 3]!, hook, options))
-      )
-      expect(calls.map(({ status }) => status)).toEqual(calls.map(() => 200))
-      const later = await stage.callers.trigger(second, hook, options)
-      expect(later.status).toBe(200)
-      expect(new Set([...calls, later].map(({ body }) => body.run_id)).size).toBe(1)
-      const other = await stage.callers.trigger(third, hook, { ...options, nonce: "another" })
-      expect(other).toMatchObject({ status: 422 })
-      await stage.checked({ count: 1 })
-      expect(stage.deliveries).toHaveLength(1)
+  row("100 repeats at once on three replicas, and one later: one run, one answer", async ({ stage }) => {
+    const { first, second, hook, leader } = await two(stage)
+    const third = await stage.server()
+    const servers = [first, second, third]
+    leader.handle = async ({ prompt }) => {
+      await sleep(500)
+      return answerTo(prompt)
     }
-  )
+    const options = { wait: true, nonce: "the-same", key: "k-1" }
+    const calls = await Promise.all(
+      Array.from({ length: 100 }, (_, n) => stage.callers.trigger(servers[n % 3]!, hook, options))
+    )
+    expect(calls.map(({ status }) => status)).toEqual(calls.map(() => 200))
+    const later = await stage.callers.trigger(second, hook, options)
+    expect(later.status).toBe(200)
+    expect(new Set([...calls, later].map(({ body }) => body.run_id)).size).toBe(1)
+    const other = await stage.callers.trigger(third, hook, { ...options, nonce: "another" })
+    expect(other).toMatchObject({ status: 422 })
+    await stage.checked({ count: 1 })
+    expect(stage.deliveries).toHaveLength(1)
+  })
 
   row("a repeat after the server was killed returns the run that was accepted", async ({ stage }) => {
     const { first, second, hook } = await two(stage)
@@ -216,29 +207,26 @@ describe("Idempotency-Key", () => {
 })
 
 describe("backpressure", () => {
-  row(
-    "WEBHOOK_MAX_QUEUED: 429 with Retry-After, which leaves nothing behind, and 202 again when there is room",
-    async ({ stage }) => {
-      const { server, hook, leader } = await stage.one(
-        {},
-        { env: { WEBHOOK_MAX_QUEUED: "10", WEBHOOK_MAX_CONCURRENT: "2" } }
-      )
-      const gate = new Gate()
-      leader.handle = async ({ prompt }) => {
-        await gate.opened
-        return answerTo(prompt)
-      }
-      const calls = await stage.callers.sequence(
-        server,
-        Array.from({ length: 40 }, () => hook)
-      )
-      const refused = calls.filter(({ status }) => status === 429)
-      expect(refused.length).toBeGreaterThanOrEqual(25)
-      expect(refused.filter(({ retry_after, body }) => !retry_after || body.code !== "too_many_queued")).toEqual([])
-      gate.open()
-      await stage.settled()
-      expect((await stage.callers.trigger(server, hook)).status).toBe(202)
-      await stage.checked({ refusalsLeaveNothing: true, limits: { global: 2 } })
+  row("WEBHOOK_MAX_QUEUED: 429 leaves nothing behind, and 202 when there is room", async ({ stage }) => {
+    const { server, hook, leader } = await stage.one(
+      {},
+      { env: { WEBHOOK_MAX_QUEUED: "10", WEBHOOK_MAX_CONCURRENT: "2" } }
+    )
+    const gate = new Gate()
+    leader.handle = async ({ prompt }) => {
+      await gate.opened
+      return answerTo(prompt)
     }
-  )
+    const calls = await stage.callers.sequence(
+      server,
+      Array.from({ length: 40 }, () => hook)
+    )
+    const refused = calls.filter(({ status }) => status === 429)
+    expect(refused.length).toBeGreaterThanOrEqual(25)
+    expect(refused.filter(({ retry_after, body }) => !retry_after || body.code !== "too_many_queued")).toEqual([])
+    gate.open()
+    await stage.settled()
+    expect((await stage.callers.trigger(server, hook)).status).toBe(202)
+    await stage.checked({ refusalsLeaveNothing: true, limits: { global: 2 } })
+  })
 })

@@ -175,9 +175,14 @@ export class RecordingLeader extends EventEmitter {
     const content = Buffer.from(JSON.stringify({ response: answer }))
     await new Promise<void>((resolve, reject) => {
       const options = { type: "response", contentType: "application/json", correlationId, persistent: true }
-      channel.sendToQueue(to, content, options, (error) => (error ? reject(error) : resolve()))
       // A channel that closes may leave a confirm unanswered.
-      channel.once("close", () => reject(new Error("closed")))
+      const closed = () => reject(new Error("closed"))
+      channel.once("close", closed)
+      channel.sendToQueue(to, content, options, (error) => {
+        channel.off("close", closed)
+        if (error) reject(error)
+        else resolve()
+      })
     })
   }
 

@@ -4,6 +4,7 @@ import { chmodSync, mkdtempSync } from "node:fs"
 import { rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { connect } from "amqplib"
 import { expect, inject, test } from "vitest"
 import { type PostgresServer, queryPostgres, startPostgres } from "../../support/Postgres.ts"
 import { cleanUpAtExit } from "../../support/Process.ts"
@@ -245,6 +246,19 @@ export class Stage {
     })
     expect([...(late ? [late] : []), ...broken.slice(0, 20)]).toEqual([])
     return rows
+  }
+
+  /** How many messages of the queue are with nobody. */
+  async ready(queue: string): Promise<number> {
+    const model = await connect(this.amqpUrl, { noDelay: true })
+    model.on("error", () => {})
+    try {
+      const channel = await model.createChannel()
+      channel.on("error", () => {})
+      return (await channel.checkQueue(queue)).messageCount
+    } finally {
+      await model.close()
+    }
   }
 
   /** The broker's management API, for the test's virtual host: `/api/queues/<vhost>`… */
