@@ -6,7 +6,6 @@ import { HttpLayerRouter } from "@effect/platform"
 import { Layer } from "effect"
 import { ManagementApi } from "../api/Api.ts"
 import { SessionApi } from "../api/UiApi.ts"
-import { Overview } from "../engine/Overview.ts"
 import * as Access from "./Access.ts"
 import * as Auth from "./Auth.ts"
 import * as Docs from "./Docs.ts"
@@ -37,7 +36,7 @@ export const management = HttpLayerRouter.addHttpApi(ManagementApi).pipe(
   Layer.provide(Auth.layer),
   Layer.provide(Access.layer),
   Layer.merge(MethodNotAllowed.layer(MethodNotAllowed.pathsOf(ManagementApi, SessionApi))),
-  Layer.provide([Sessions.layer, Overview.layer, Events.layer])
+  Layer.provide([Sessions.layer, Events.layer])
 )
 
 const get = new Set(["GET"])

@@ -10,11 +10,10 @@ import { Renderer } from "../../src/engine/Renderer.ts"
 import { Repo } from "../../src/engine/Repo.ts"
 import * as RepoMemory from "../../src/engine/RepoMemory.ts"
 import { Settings, type SettingsValues } from "../../src/engine/Settings.ts"
-import { Shutdown } from "../../src/engine/Shutdown.ts"
 import { hashToken, makeToken, tokenHint } from "../../src/engine/Token.ts"
 import { Trigger } from "../../src/engine/Trigger.ts"
 
-export const rooms = Layer.mergeAll(RepoMemory.layer, BusMemory.layer, Shutdown.layer)
+export const rooms = Layer.mergeAll(RepoMemory.layer, BusMemory.layer)
 
 /** Everything but the rows and the bus, which a story may want to keep while the engine comes and goes. */
 export const engine = (settings: Partial<SettingsValues> = {}) =>
