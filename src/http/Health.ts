@@ -17,19 +17,21 @@ const answers = <E>(ping: Effect.Effect<void, E>): Effect.Effect<"ok" | "out of 
     Effect.catchAll(() => Effect.succeed("out of reach" as const))
   )
 
+/** Whether database and bus answer. */
+export const check = Effect.flatMap(Effect.all([Repo, Bus]), ([repo, bus]) =>
+  Effect.all({ database: answers(repo.ping), bus: answers(bus.ping) }, { concurrency: "unbounded" })
+)
+
 const make = Effect.gen(function* () {
   const router = yield* HttpLayerRouter.HttpRouter
-  const bus = yield* Bus
-  const repo = yield* Repo
   const shutdown = yield* Shutdown
+  const parts = yield* Effect.context<Bus | Repo>()
 
   const live = Effect.succeed(HttpServerResponse.unsafeJson({ status: "ok" }))
 
   const ready = Effect.gen(function* () {
-    const { stopping, ...checks } = yield* Effect.all(
-      { database: answers(repo.ping), bus: answers(bus.ping), stopping: shutdown.begun },
-      { concurrency: "unbounded" }
-    )
+    const checks = yield* Effect.provide(check, parts)
+    const stopping = yield* shutdown.begun
     if (!stopping && checks.database === "ok" && checks.bus === "ok") {
       return HttpServerResponse.unsafeJson({ status: "ok", ...checks })
     }

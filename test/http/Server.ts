@@ -3,6 +3,7 @@ import { createServer } from "node:http"
 import { connect } from "node:net"
 import { HttpLayerRouter, HttpServer } from "@effect/platform"
 import { NodeHttpServer } from "@effect/platform-node"
+import { assert } from "@effect/vitest"
 import { Context, Effect, Layer, Option, Redacted } from "effect"
 import { Unavailable } from "../../src/domain/Errors.ts"
 import { TeamName } from "../../src/domain/Team.ts"
@@ -18,9 +19,11 @@ import { echo, engine, rooms } from "../engine/World.ts"
 
 export const adminKey = "an-admin-key-for-tests"
 
-/** What is out of reach at the moment. */
-export class Faults extends Context.Tag("test/Faults")<Faults, Set<"database" | "broker">>() {
-  static readonly layer = Layer.sync(Faults, () => new Set<"database" | "broker">())
+type Fault = "database" | "broker" | "bug"
+
+/** What is out of reach at the moment; `bug`: the database's driver throws. */
+export class Faults extends Context.Tag("test/Faults")<Faults, Set<Fault>>() {
+  static readonly layer = Layer.sync(Faults, () => new Set<Fault>())
 }
 
 /** The service, whose every effect fails while its part is among the faults. */
@@ -29,9 +32,10 @@ const breakable = <I, S extends object>(tag: Context.Tag<I, S>, what: "database"
     tag,
     Effect.map(Effect.all([tag, Faults]), ([service, faults]) => {
       const guarded = (effect: Effect.Effect<unknown, unknown>) =>
-        Effect.suspend(() =>
-          faults.has(what) ? Effect.fail(new Unavailable({ what, detail: `The ${what} is out of reach.` })) : effect
-        )
+        Effect.suspend(() => {
+          if (faults.has("bug") && what === "database") return Effect.die(new Error("a bug"))
+          return faults.has(what) ? new Unavailable({ what, detail: `The ${what} is out of reach.` }) : effect
+        })
       return new Proxy(service, {
         get: (target, key) => {
           const value: any = Reflect.get(target, key)
@@ -77,7 +81,19 @@ const server = (options: Options) =>
   HttpLayerRouter.serve(Layer.merge(Routes.layer, Routes.notFound), {
     disableLogger: true,
     disableListenLog: true
-  }).pipe(Layer.provideMerge(services(options)), Layer.provideMerge(listening))
+  }).pipe(Layer.provideMerge(listening), Layer.provideMerge(services(options)))
+
+/** The refusal's status and code, after checking that it is a whole problem. */
+export const refusal = ({ status, headers, json }: Answer) => {
+  assert.strictEqual(headers.get("content-type"), "application/problem+json")
+  assert.containsAllKeys(json, ["type", "title", "status", "detail", "code"])
+  assert.strictEqual(json.status, status)
+  assert.strictEqual(json.type, `/docs#${json.code}`)
+  return [status, json.code] as const
+}
+
+/** The places of a refusal's faults. */
+export const pointers = ({ json }: Answer) => json.errors.map(({ pointer }: { pointer: string }) => pointer)
 
 export interface Answer {
   readonly status: number

@@ -2,22 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { LeaderBus } from "../../src/engine/Bus.ts"
 import { Shutdown } from "../../src/engine/Shutdown.ts"
-import { type Answer, start, wire } from "./Server.ts"
+import { pointers, refusal, start, wire } from "./Server.ts"
 
 const unknownToken = `whk_${"0".repeat(43)}`
 const noRun = "01890a5d-ac96-774b-bcce-b302099a8057"
 const variables = { variables: { text: "hello" } }
-
-/** The refusal's status and code, after checking that it is a whole problem. */
-const refusal = ({ status, headers, json }: Answer) => {
-  assert.strictEqual(headers.get("content-type"), "application/problem+json")
-  assert.containsAllKeys(json, ["type", "title", "status", "detail", "code"])
-  assert.strictEqual(json.status, status)
-  assert.strictEqual(json.type, `/docs#${json.code}`)
-  return [status, json.code] as const
-}
-
-const pointers = ({ json }: Answer) => json.errors.map(({ pointer }: { pointer: string }) => pointer)
 
 const ready = Effect.gen(function* () {
   const server = yield* start()
