@@ -1,15 +1,15 @@
 /** What the bus counts, for `/metrics`. */
 import { Effect, Metric } from "effect"
 
-const reports = Metric.counter("webhook_bus_reports_total", {
+export const reports = Metric.counter("webhook_bus_reports_total", {
   description: "Messages consumed about runs: started, response, error, dead letters, and what could not be read.",
   incremental: true
 })
-const publishes = Metric.counter("webhook_bus_publishes_total", {
+export const publishes = Metric.counter("webhook_bus_publishes_total", {
   description: "Messages sent to the broker, by what became of them.",
   incremental: true
 })
-const reconnects = Metric.counter("webhook_bus_reconnects_total", {
+export const reconnects = Metric.counter("webhook_bus_reconnects_total", {
   description: "Connections to the broker that were lost or could not be made, and are tried again.",
   incremental: true
 })

@@ -21,7 +21,7 @@ const answerTimeout = "3 seconds"
 /** Milliseconds. */
 const positiveFor = 1000
 /** Questions asked at once; each takes a channel. */
-const parallel = 16
+const parallel = 32
 
 const noAnswer = () => unavailable("the broker did not answer in 3 seconds")
 
@@ -76,7 +76,10 @@ export const make = Effect.fnUntraced(function* (options: {
   const look = (team: TeamName) =>
     Effect.acquireUseRelease(
       Queue.take(turns),
-      () => ask((channel) => channel.checkQueue(teamQueue(team))),
+      () =>
+        ask((channel) => channel.checkQueue(teamQueue(team))).pipe(
+          Effect.timeoutFail({ duration: answerTimeout, onTimeout: noAnswer })
+        ),
       () => Queue.offer(turns, undefined)
     ).pipe(
       Effect.map((ok): TeamQueue => ({ exists: true, consumers: ok.consumerCount, messages: ok.messageCount })),
@@ -87,7 +90,6 @@ export const make = Effect.fnUntraced(function* (options: {
             : Effect.fail(unavailable(error.refusal.message))
           : Effect.fail(error)
       ),
-      Effect.timeoutFail({ duration: answerTimeout, onTimeout: noAnswer }),
       Effect.tap((queue) =>
         Effect.map(Clock.currentTimeMillis, (at) => {
           if (queue.consumers > 0) known.set(team, { at, queue })

@@ -1,10 +1,31 @@
 /** What every bus must do, whatever carries it. */
 import { describe, expect, it } from "@effect/vitest"
-import { Chunk, Deferred, Effect, Exit, Fiber, type Layer, Logger, LogLevel, Option, Queue, Schedule, Scope } from "effect"
+import {
+  Chunk,
+  Deferred,
+  Effect,
+  Exit,
+  Fiber,
+  type Layer,
+  Logger,
+  LogLevel,
+  Option,
+  Queue,
+  Schedule,
+  Scope
+} from "effect"
 import { Unavailable } from "../../src/domain/Errors.ts"
 import { makeRunId } from "../../src/domain/Id.ts"
 import { TeamName } from "../../src/domain/Team.ts"
-import { Bus, type Delivery, LeaderBus, type Prompt, QueueGone, type Report, type TeamQueue } from "../../src/engine/Bus.ts"
+import {
+  Bus,
+  type Delivery,
+  LeaderBus,
+  type Prompt,
+  QueueGone,
+  type Report,
+  type TeamQueue
+} from "../../src/engine/Bus.ts"
 
 export const team = TeamName.make("deploy")
 
@@ -49,9 +70,7 @@ const echo = ({ prompt, reply }: Delivery) =>
  */
 export const contract = (layer: Layer.Layer<Bus | LeaderBus>, { standbys = true } = {}): void => {
   const behaviour = (name: string, test: Effect.Effect<unknown, unknown, Bus | LeaderBus | Scope.Scope>) =>
-    it.live(name, () =>
-      Effect.scoped(test).pipe(Effect.provide(layer), Logger.withMinimumLogLevel(LogLevel.None))
-    )
+    it.live(name, () => Effect.scoped(test).pipe(Effect.provide(layer), Logger.withMinimumLogLevel(LogLevel.None)))
   const withStandby = { consumers: standbys ? 2 : 1 }
 
   describe("queues", () => {
@@ -75,7 +94,11 @@ export const contract = (layer: Layer.Layer<Bus | LeaderBus>, { standbys = true 
         yield* untilQueue(({ consumers, messages }) => consumers === withStandby.consumers && messages === 2)
         yield* stopSecond
         yield* stopFirst
-        expect(yield* untilQueue(({ consumers }) => consumers === 0)).toEqual({ exists: true, consumers: 0, messages: 3 })
+        expect(yield* untilQueue(({ consumers }) => consumers === 0)).toEqual({
+          exists: true,
+          consumers: 0,
+          messages: 3
+        })
       })
     )
 
@@ -140,7 +163,12 @@ export const contract = (layer: Layer.Layer<Bus | LeaderBus>, { standbys = true 
         const deadline = new Date(Date.now() + 60_000)
         const prompts = [
           yield* makePrompt({ prompt: "x".repeat(256 * 1024) }),
-          yield* makePrompt({ prompt: "日本語 🦊 \u0001 \r\n\t \\ \" {{x}} \u2028", source: "webhook", webhook, deadline }),
+          yield* makePrompt({
+            prompt: '日本語 🦊 \u0001 \r\n\t \\ " {{x}} \u2028',
+            source: "webhook",
+            webhook,
+            deadline
+          }),
           yield* makePrompt({ prompt: "" })
         ]
         for (const prompt of prompts) yield* bus.publish(prompt)

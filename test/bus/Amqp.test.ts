@@ -1,0 +1,249 @@
+/** The AMQP contract of `docs/amqp.md`, from the other side: what is on the wire, and what a leader may send. */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Logger, LogLevel, Metric, Queue, Redacted, Schedule, type Scope } from "effect"
+import * as BusAmqp from "../../src/amqp/BusAmqp.ts"
+import { reports } from "../../src/amqp/Metrics.ts"
+import type { QueueType } from "../../src/amqp/Topology.ts"
+import { WebhookId } from "../../src/domain/Id.ts"
+import { Bus } from "../../src/engine/Bus.ts"
+import { freshVhost } from "../support/fresh.ts"
+import { collectReports, makePrompt, team, untilQueue } from "./contract.ts"
+import { declareTeam, nextMessage, rawChannel, reply } from "./raw.ts"
+
+const behaviour = (
+  name: string,
+  test: (url: string) => Effect.Effect<unknown, unknown, Bus | Scope.Scope>,
+  queueType: QueueType = "classic"
+) =>
+  it.live(name, () =>
+    Effect.gen(function* () {
+      const url = yield* freshVhost
+      const layer = BusAmqp.layer({ url: Redacted.make(url), queueType })
+      yield* Effect.provide(Effect.scoped(Effect.zipRight(untilUp, test(url))), layer)
+    }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
+  )
+
+const untilUp = Effect.flatMap(Bus, (bus) =>
+  Effect.retry(bus.ping, { schedule: Schedule.spaced("20 millis"), times: 500 })
+)
+
+const counted = (kind: string) => Effect.map(Metric.value(Metric.tagged(reports, "kind", kind)), ({ count }) => count)
+
+describe("a prompt on the wire", () => {
+  behaviour("has the properties and the body that leaders rely on", (url) =>
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const channel = yield* rawChannel(url)
+      yield* declareTeam(channel, team)
+      const webhook = { id: WebhookId.make("01890a5d-ac96-774b-bcce-b302099a8057"), name: "nightly" }
+      const prompt = yield* makePrompt({ source: "webhook", webhook, deadline: new Date(Date.now() + 60_000) })
+      yield* bus.publish(prompt)
+      const message = yield* nextMessage(channel, "team.deploy")
+      expect(message.properties).toMatchObject({
+        messageId: prompt.run_id,
+        correlationId: prompt.run_id,
+        replyTo: "webhook.replies",
+        type: "prompt",
+        contentType: "application/json",
+        deliveryMode: 2
+      })
+      expect(Number(message.properties.expiration)).toBeGreaterThan(50_000)
+      expect(Number(message.properties.expiration)).toBeLessThanOrEqual(60_000)
+      expect(message.properties.headers?.traceparent).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/)
+      expect(JSON.parse(message.content.toString())).toEqual({
+        run_id: prompt.run_id,
+        source: "webhook",
+        webhook,
+        prompt: "hello",
+        deadline: prompt.deadline?.toISOString()
+      })
+    })
+  )
+
+  behaviour("does not expire when nobody waits for the answer", (url) =>
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const channel = yield* rawChannel(url)
+      yield* declareTeam(channel, team)
+      const prompt = yield* makePrompt()
+      yield* bus.publish(prompt)
+      const message = yield* nextMessage(channel, "team.deploy")
+      expect(message.properties.expiration).toBeUndefined()
+      expect(JSON.parse(message.content.toString())).toEqual({ run_id: prompt.run_id, source: "chat", prompt: "hello" })
+    })
+  )
+
+  behaviour("carries the trace of whoever sends it", (url) =>
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const channel = yield* rawChannel(url)
+      yield* declareTeam(channel, team)
+      const prompt = yield* makePrompt()
+      const trace = yield* Effect.gen(function* () {
+        yield* bus.publish(prompt)
+        return (yield* Effect.currentSpan).traceId
+      }).pipe(Effect.withSpan("test"))
+      const message = yield* nextMessage(channel, "team.deploy")
+      expect(message.properties.headers?.traceparent).toContain(trace)
+    })
+  )
+})
+
+describe("replies of foreign leaders", () => {
+  behaviour("an answer may be JSON or plain text, and an error too", (url) =>
+    Effect.gen(function* () {
+      const collected = yield* collectReports
+      const channel = yield* rawChannel(url)
+      const { run_id } = yield* makePrompt()
+      const answered = (response: string) => ({ _tag: "Answered", run_id, response })
+      const failed = (message: string) => ({ _tag: "Failed", run_id, message })
+      const text = { contentType: "text/plain", correlationId: run_id }
+      const json = { contentType: "application/json", correlationId: run_id }
+      const bare = { correlationId: run_id }
+      const cases = [
+        ['{"response":"fine"}', { ...json, type: "response" }, answered("fine")],
+        ['{"response":"fine"}', json, answered("fine")],
+        ['{"response":"fine","tokens":12}', { ...bare, type: "response" }, answered("fine")],
+        ["just text", { ...text, type: "response" }, answered("just text")],
+        ["no type", text, answered("no type")],
+        ['{"response":"x"}', { ...text, contentType: "text/plain; charset=utf-8" }, answered('{"response":"x"}')],
+        ["", text, answered("")],
+        [Buffer.from([0x61, 0xff, 0x62]), text, answered("a\uFFFDb")],
+        ["nul \0 here", text, answered("nul \uFFFD here")],
+        ['{"response":"nul \\u0000, half \\ud800"}', json, answered("nul \uFFFD, half \uFFFD")],
+        ['{"message":"broken"}', { ...json, type: "error" }, failed("broken")],
+        ["broken", { ...text, type: "error" }, failed("broken")],
+        ["", { ...bare, type: "started" }, { _tag: "Started", run_id }],
+        ["anything", { ...json, type: "started" }, { _tag: "Started", run_id }]
+      ] as const
+      for (const [body, options, report] of cases) {
+        yield* reply(channel, body, options)
+        expect(yield* Queue.take(collected)).toEqual(report)
+      }
+    })
+  )
+
+  behaviour("what cannot be read is counted and gone, and holds up nothing", (url) =>
+    Effect.gen(function* () {
+      const collected = yield* collectReports
+      const channel = yield* rawChannel(url)
+      const before = [yield* counted("malformed"), yield* counted("unknown")] as const
+      const { run_id } = yield* makePrompt()
+      const good = { correlationId: run_id, contentType: "application/json" }
+      const bad = [
+        ['{"response":"x"}', {}],
+        ['{"response":"x"}', { correlationId: "not-a-uuid" }],
+        ['{"response":"x"}', { correlationId: "'; drop table runs; --" }],
+        ["{", good],
+        ["null", good],
+        ['{"answer":"x"}', good],
+        ['{"response":12}', good],
+        [Buffer.from([0xff, 0xfe]), good],
+        ["text", { ...good, type: "error" }],
+        ['{"response":"x"}', { ...good, type: "error" }]
+      ] as const
+      for (const [body, options] of bad) yield* reply(channel, body, options)
+      yield* reply(channel, '{"progress":0.5}', { ...good, type: "progress" })
+      yield* reply(channel, '{"response":"the good one"}', good)
+      expect(yield* Queue.take(collected)).toEqual({ _tag: "Answered", run_id, response: "the good one" })
+      expect([yield* counted("malformed"), yield* counted("unknown")]).toEqual([before[0] + bad.length, before[1] + 1])
+    })
+  )
+
+  it.live("what cannot be read is acknowledged: nothing of it is left", () =>
+    Effect.gen(function* () {
+      const url = yield* freshVhost
+      const channel = yield* rawChannel(url)
+      yield* Effect.gen(function* () {
+        yield* untilUp
+        const collected = yield* collectReports
+        const { run_id } = yield* makePrompt()
+        yield* reply(channel, "{", { correlationId: run_id })
+        yield* reply(channel, "good", { correlationId: run_id, contentType: "text/plain" })
+        yield* Queue.take(collected)
+      }).pipe(Effect.scoped, Effect.provide(BusAmqp.layer({ url: Redacted.make(url), queueType: "classic" })))
+      const { messageCount } = yield* Effect.promise(() => channel.checkQueue("webhook.replies"))
+      expect(messageCount).toBe(0)
+    }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
+  )
+
+  behaviour("an answer of 20 MB fails its run and is not read", (url) =>
+    Effect.gen(function* () {
+      const collected = yield* collectReports
+      const channel = yield* rawChannel(url)
+      const { run_id } = yield* makePrompt()
+      yield* reply(channel, Buffer.alloc(20_000_000, "x"), { correlationId: run_id, contentType: "text/plain" })
+      expect(yield* Queue.take(collected)).toEqual({ _tag: "Failed", run_id, message: "answer larger than 8 MiB" })
+    })
+  )
+})
+
+describe("dead letters", () => {
+  behaviour("a prompt that a leader rejects is reported dead", (url) =>
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const collected = yield* collectReports
+      const channel = yield* rawChannel(url)
+      yield* declareTeam(channel, team)
+      const prompt = yield* makePrompt()
+      yield* bus.publish(prompt)
+      channel.reject(yield* nextMessage(channel, "team.deploy"), false)
+      expect(yield* Queue.take(collected)).toEqual({ _tag: "Dead", run_id: prompt.run_id, reason: "rejected" })
+    })
+  )
+
+  behaviour(
+    "a prompt on a quorum queue that kills its leader again and again is given up",
+    (url) =>
+      Effect.gen(function* () {
+        const bus = yield* Bus
+        const collected = yield* collectReports
+        const channel = yield* rawChannel(url)
+        yield* declareTeam(channel, team, { "x-queue-type": "quorum", "x-delivery-limit": 20 })
+        const prompt = yield* makePrompt()
+        yield* bus.publish(prompt)
+        let deliveries = 0
+        yield* Effect.promise(() =>
+          channel.consume("team.deploy", (message) => {
+            if (message === null) return
+            deliveries++
+            channel.nack(message)
+          })
+        )
+        expect(yield* Queue.take(collected)).toEqual({ _tag: "Dead", run_id: prompt.run_id, reason: "delivery_limit" })
+        expect(deliveries).toBeGreaterThanOrEqual(20)
+      }),
+    "quorum"
+  )
+
+  behaviour("junk on the dead-letter queue holds up nothing", (url) =>
+    Effect.gen(function* () {
+      const collected = yield* collectReports
+      const channel = yield* rawChannel(url)
+      channel.publish("webhook.dlx", "", Buffer.from("junk"), {})
+      const { run_id } = yield* makePrompt()
+      channel.publish("webhook.dlx", "", Buffer.from("junk"), { correlationId: run_id })
+      expect(yield* Queue.take(collected)).toEqual({ _tag: "Dead", run_id, reason: "rejected" })
+    })
+  )
+})
+
+describe("queues made by others", () => {
+  behaviour("a leader in another language counts as running", (url) =>
+    Effect.gen(function* () {
+      const channel = yield* rawChannel(url)
+      yield* declareTeam(channel, team)
+      yield* Effect.promise(() => channel.consume("team.deploy", () => {}))
+      expect(yield* untilQueue(({ consumers }) => consumers === 1)).toEqual({ exists: true, consumers: 1, messages: 0 })
+    })
+  )
+
+  behaviour("a thousand questions at once about many teams are all answered", () =>
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const teams = Array.from({ length: 1000 }, (_, i) => `team-${i % 200}` as typeof team)
+      const queues = yield* Effect.forEach(teams, bus.queue, { concurrency: "unbounded" })
+      expect(new Set(queues.map(({ exists }) => exists))).toEqual(new Set([false]))
+    })
+  )
+})

@@ -1,0 +1,346 @@
+/** The bus while its broker goes away, falls silent, blocks, or loses queues. */
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { describe, expect, it } from "@effect/vitest"
+import {
+  Cause,
+  Deferred,
+  Duration,
+  Effect,
+  Exit,
+  Layer,
+  Logger,
+  LogLevel,
+  Metric,
+  Queue,
+  Redacted,
+  Schedule,
+  Scope
+} from "effect"
+import { afterAll, beforeAll } from "vitest"
+import * as BusAmqp from "../../src/amqp/BusAmqp.ts"
+import * as LeaderAmqp from "../../src/amqp/LeaderAmqp.ts"
+import { reconnects } from "../../src/amqp/Metrics.ts"
+import { Bus, type Delivery, type LeaderBus, type Report } from "../../src/engine/Bus.ts"
+import { Leader } from "../../src/leader/index.ts"
+import { Proxy } from "../faults/support/Proxy.ts"
+import { freshVhost } from "../support/fresh.ts"
+import { type RabbitMqServer, startRabbitMq } from "../support/RabbitMq.ts"
+import { collectReports, makePrompt, startLeader, team, untilQueue } from "./contract.ts"
+import { rawChannel, reply } from "./raw.ts"
+
+interface Wires {
+  /** The broker itself. */
+  readonly url: string
+  /** Between the server's side of the bus and the broker. */
+  readonly server: Proxy
+  /** Between the leader's side of the bus and the broker. */
+  readonly leader: Proxy
+}
+
+const proxied = (url: string) =>
+  Effect.acquireRelease(
+    Effect.promise(() => Proxy.of(url)),
+    (proxy) => Effect.promise(() => proxy.close())
+  )
+
+const behaviour = (
+  name: string,
+  test: (wires: Wires) => Effect.Effect<unknown, unknown, Bus | LeaderBus | Scope.Scope>,
+  options: { readonly before?: (wires: Wires) => void; readonly url?: () => string } = {}
+) =>
+  it.live(
+    name,
+    () =>
+      Effect.gen(function* () {
+        const url = options.url?.() ?? (yield* freshVhost)
+        const wires = { url, server: yield* proxied(url), leader: yield* proxied(url) }
+        options.before?.(wires)
+        const through = (proxy: Proxy) => ({ url: Redacted.make(proxy.through(url)), queueType: "classic" as const })
+        const layer = Layer.merge(BusAmqp.layer(through(wires.server)), LeaderAmqp.layer(through(wires.leader)))
+        yield* Effect.provide(Effect.scoped(test(wires)), layer)
+      }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None)),
+    60_000
+  )
+
+const again = { schedule: Schedule.spaced("20 millis"), times: 1500 }
+const untilUp = Effect.flatMap(Bus, (bus) => Effect.retry(bus.ping, again))
+
+const echo = ({ prompt, reply: send }: Delivery) =>
+  send({ _tag: "Answered", run_id: prompt.run_id, response: prompt.prompt })
+
+/** A prompt goes out and its answer comes back, as soon as the bus can. */
+const roundTrip = (reports: Queue.Dequeue<Report>) =>
+  Effect.gen(function* () {
+    const bus = yield* Bus
+    const prompt = yield* makePrompt()
+    yield* Effect.retry(bus.publish(prompt), again)
+    let run_id: string
+    do run_id = (yield* Queue.take(reports)).run_id
+    while (run_id !== prompt.run_id)
+  })
+
+describe("the bus and its connections", () => {
+  behaviour(
+    "comes up while the broker is down, says so in bounded time, and works once it is there",
+    ({ server }) =>
+      Effect.gen(function* () {
+        const bus = yield* Bus
+        for (const ask of [bus.ping, bus.queue(team), makePrompt().pipe(Effect.flatMap(bus.publish))]) {
+          const [took, exit] = yield* Effect.timed(Effect.exit(ask))
+          expect(Exit.isFailure(exit) && Cause.pretty(exit.cause)).toContain("Unavailable")
+          expect(Duration.toMillis(took)).toBeLessThan(3500)
+        }
+        const reports = yield* collectReports
+        server.pass()
+        yield* untilUp
+        yield* startLeader(echo)
+        yield* roundTrip(reports)
+      }),
+    { before: ({ server }) => server.reset({ refuse: true }) }
+  )
+
+  for (const how of ["reset", "cut"] as const) {
+    behaviour(`goes on after every connection was ${how}`, ({ leader, server }) =>
+      Effect.gen(function* () {
+        const reports = yield* collectReports
+        yield* startLeader(echo)
+        yield* roundTrip(reports)
+        const before = yield* Metric.value(Metric.tagged(reconnects, "connection", "consume"))
+        for (let i = 0; i < 3; i++) {
+          server[how]()
+          leader[how]()
+          yield* roundTrip(reports)
+        }
+        const after = yield* Metric.value(Metric.tagged(reconnects, "connection", "consume"))
+        expect(after.count).toBeGreaterThan(before.count)
+      })
+    )
+  }
+
+  behaviour("a prompt in work when the leader's connection breaks is stopped, and comes again first", ({ leader }) =>
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const reports = yield* collectReports
+      const begun = yield* Deferred.make<void>()
+      let stopped = false
+      const seen: Array<readonly [string, boolean]> = []
+      yield* startLeader((delivery) => {
+        seen.push([delivery.prompt.prompt, delivery.redelivered])
+        if (seen.length > 1) return echo(delivery)
+        return Deferred.succeed(begun, undefined).pipe(
+          Effect.zipRight(Effect.never),
+          Effect.onInterrupt(() => Effect.sync(() => (stopped = true)))
+        )
+      })
+      yield* bus.publish(yield* makePrompt({ prompt: "first" }))
+      yield* bus.publish(yield* makePrompt({ prompt: "second" }))
+      yield* Deferred.await(begun)
+      leader.reset()
+      yield* Queue.takeN(reports, 2)
+      expect(stopped).toBe(true)
+      expect(seen).toEqual([
+        ["first", false],
+        ["first", true],
+        ["second", false]
+      ])
+    })
+  )
+
+  behaviour("an answer that was given while the broker was away arrives, and the work is done once", ({ leader }) =>
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const reports = yield* collectReports
+      let worked = 0
+      yield* Leader.start({
+        team,
+        handler: () =>
+          Effect.sync(() => {
+            worked++
+            leader.reset({ refuse: true })
+            setTimeout(() => leader.pass(), 300)
+            return "done"
+          }).pipe(Effect.uninterruptible)
+      })
+      yield* untilQueue(({ consumers }) => consumers === 1)
+      const prompt = yield* makePrompt()
+      yield* bus.publish(prompt)
+      let report = yield* Queue.take(reports)
+      while (report._tag === "Started") report = yield* Queue.take(reports)
+      expect(report).toEqual({ _tag: "Answered", run_id: prompt.run_id, response: "done" })
+      expect(worked).toBe(1)
+    })
+  )
+
+  behaviour("a broker that falls silent is noticed in bounded time, and the bus recovers", ({ server }) =>
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const reports = yield* collectReports
+      yield* startLeader(echo)
+      yield* roundTrip(reports)
+      server.silence("all")
+      const prompt = yield* makePrompt()
+      const [publishing, looking, pinging] = yield* Effect.all(
+        [bus.publish(prompt), Effect.delay(bus.queue(team), "1100 millis"), bus.ping].map((ask) =>
+          Effect.timed(Effect.either(ask))
+        ),
+        { concurrency: "unbounded" }
+      )
+      for (const [, result] of [publishing, looking, pinging].map((it) => it!)) expect(result._tag).toBe("Left")
+      expect(Duration.toMillis(publishing![0])).toBeLessThan(14_000)
+      expect(Duration.toMillis(looking![0])).toBeLessThan(4800)
+      expect(Duration.toMillis(pinging![0])).toBeLessThan(3500)
+      server.pass()
+      yield* untilUp
+      yield* roundTrip(reports)
+    })
+  )
+
+  behaviour("closes in bounded time although the broker is silent", ({ server }) =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const bus = yield* Bus
+      yield* bus.consume(() => Effect.void).pipe(Scope.extend(scope))
+      yield* untilUp
+      server.silence("all")
+      const [took] = yield* Effect.timed(Scope.close(scope, Exit.void))
+      expect(Duration.toMillis(took)).toBeLessThan(4000)
+    })
+  )
+
+  behaviour("a deleted reply queue or dead-letter queue is made again, and consumed", ({ url }) =>
+    Effect.gen(function* () {
+      const reports = yield* collectReports
+      yield* startLeader(echo)
+      yield* roundTrip(reports)
+      const channel = yield* rawChannel(url)
+      for (const queue of ["webhook.replies", "webhook.dead"]) {
+        yield* Effect.promise(() => channel.deleteQueue(queue))
+        yield* roundTrip(reports)
+      }
+      const { run_id } = yield* makePrompt()
+      channel.publish("webhook.dlx", "", Buffer.from("x"), { correlationId: run_id })
+      expect(yield* Queue.take(reports)).toEqual({ _tag: "Dead", run_id, reason: "rejected" })
+    })
+  )
+
+  behaviour("a leader whose queue was deleted declares it anew", ({ url }) =>
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const reports = yield* collectReports
+      yield* startLeader(echo)
+      const channel = yield* rawChannel(url)
+      for (let i = 0; i < 3; i++) {
+        yield* Effect.promise(() => channel.deleteQueue("team.deploy"))
+        const prompt = yield* makePrompt()
+        yield* Effect.retry(bus.publish(prompt), again)
+        expect((yield* Queue.take(reports)).run_id).toBe(prompt.run_id)
+      }
+    })
+  )
+
+  behaviour("reports that wait for the database are handled once although their connection broke", ({ server, url }) =>
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const begun = yield* Queue.unbounded<void>()
+      const handled = yield* Queue.unbounded<string>()
+      let first = true
+      yield* bus.consume((report) =>
+        Effect.gen(function* () {
+          yield* Queue.offer(begun, undefined)
+          if (first) {
+            first = false
+            yield* Effect.never
+          }
+          yield* Queue.offer(handled, report.run_id)
+        })
+      )
+      yield* untilUp
+      const channel = yield* rawChannel(url)
+      const { run_id } = yield* makePrompt()
+      yield* Effect.retry(
+        Effect.tryPromise(() => channel.checkQueue("webhook.replies")),
+        again
+      )
+      yield* reply(channel, "answer", { correlationId: run_id, contentType: "text/plain" })
+      yield* Queue.take(begun)
+      server.reset()
+      expect(yield* Queue.take(handled)).toBe(run_id)
+    })
+  )
+
+  it.live("the password of the broker's URL is never logged", () =>
+    Effect.gen(function* () {
+      const lines: Array<string> = []
+      const logger = Logger.make(({ cause, message }) => lines.push(String(message) + Cause.pretty(cause)))
+      const run = (url: string) =>
+        Effect.gen(function* () {
+          const bus = yield* Bus
+          yield* bus.consume(() => Effect.void)
+          lines.push(Cause.pretty(yield* Effect.flip(Effect.sandbox(bus.ping))))
+        }).pipe(
+          Effect.scoped,
+          Effect.provide(BusAmqp.layer({ url: Redacted.make(url), queueType: "classic" })),
+          Effect.provide(Logger.replace(Logger.defaultLogger, logger))
+        )
+      yield* run("amqp://user:hunter2@127.0.0.1:1/vhost")
+      yield* run("amqp://user:hunter2@127.0.0.1:99999999")
+      yield* run("http://user:hunter2@127.0.0.1:1")
+      const url = new URL(yield* freshVhost)
+      url.password = "hunter2"
+      yield* run(url.href)
+      const text = lines.join("\n")
+      expect(text).toContain("127.0.0.1:1/vhost")
+      expect(text).toMatch(/ACCESS.REFUSED/)
+      expect(text).not.toContain("hunter2")
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("a broker with an alarm", () => {
+  const dir = mkdtempSync(join(tmpdir(), "bus-alarm-"))
+  let broker: RabbitMqServer
+  beforeAll(async () => {
+    broker = await startRabbitMq({ dir })
+  }, 60_000)
+  afterAll(async () => {
+    await broker.dispose()
+    rmSync(dir, { recursive: true, force: true })
+  })
+
+  behaviour(
+    "refuses prompts in bounded time, still answers about queues, and delivers each prompt once when it is over",
+    () =>
+      Effect.gen(function* () {
+        const bus = yield* Bus
+        const reports = yield* collectReports
+        const seen: Array<string> = []
+        yield* startLeader((delivery) => {
+          seen.push(delivery.prompt.run_id)
+          return echo(delivery)
+        })
+        yield* roundTrip(reports)
+        yield* Effect.promise(() => broker.control("set_vm_memory_high_watermark", "absolute", "1"))
+        const prompt = yield* makePrompt()
+        const [took, first] = yield* Effect.timed(Effect.either(bus.publish(prompt)))
+        expect(first._tag).toBe("Left")
+        expect(Duration.toMillis(took)).toBeLessThan(14_000)
+        for (let i = 0; i < 5; i++) {
+          const [took, result] = yield* Effect.timed(Effect.either(bus.publish(prompt)))
+          expect(result._tag).toBe("Left")
+          expect(Duration.toMillis(took)).toBeLessThan(1000)
+        }
+        expect((yield* Effect.either(bus.ping))._tag).toBe("Left")
+        expect((yield* bus.queue(team)).consumers).toBe(1)
+        yield* Effect.promise(() => broker.control("set_vm_memory_high_watermark", "0.4"))
+        yield* Effect.retry(bus.publish(prompt), again)
+        yield* roundTrip(reports)
+        const deliveries = seen.filter((id) => id === prompt.run_id).length
+        // Once from the blocked connection, and once more if that was confirmed before the last attempt.
+        expect(deliveries).toBeLessThanOrEqual(2)
+        expect(deliveries).toBeGreaterThanOrEqual(1)
+      }),
+    { url: () => broker.url }
+  )
+})
