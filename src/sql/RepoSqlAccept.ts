@@ -74,7 +74,8 @@ export const makeAccept = Effect.gen(function* () {
         ) earlier on true
       ), queue as materialized (
         select count(*) as length from (
-          select from webhook_trigger.runs where status = 'queued' and admitted_at is null limit ${most}
+          select from webhook_trigger.runs where status = 'queued' and admitted_at is null
+          order by team, seq limit ${most}
         ) as waiting
       ), placed as materialized (
         select c.*, queue.length + row_number() over (order by c.ord) <= c.max_queued as fits

@@ -99,8 +99,8 @@ export const makeRuns = Effect.gen(function* () {
   const purgeSome = (before: Date) =>
     bounded(sql<{ readonly removed: number }>`
       with removed as (
-        delete from webhook_trigger.runs where seq in (
-          select seq from webhook_trigger.runs where finished_at < ${before} order by finished_at limit ${purgedInOneStep}
+        delete from webhook_trigger.runs where id in (
+          select id from webhook_trigger.runs where finished_at < ${before} order by finished_at limit ${purgedInOneStep}
         ) returning 1
       )
       select count(*)::int as removed from removed`).pipe(Effect.map(([row]) => row?.removed ?? 0))

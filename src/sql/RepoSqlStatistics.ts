@@ -32,8 +32,9 @@ export const makeStatistics = Effect.gen(function* () {
 
   const activity = Effect.fn("Repo.activity")(function* (since: Date, step_ms: number) {
     return yield* sql<CountsRow & { readonly webhook_id: WebhookId }>`
-      select r.webhook_id, ${bucket(since, step_ms)} as bucket, ${counts} from webhook_trigger.runs r
-      where ${sql.and([sql`r.webhook_id is not null`, ...accepted(sql, { from: since })])}
+      select r.webhook_id, ${bucket(since, step_ms)} as bucket, ${counts}
+      from webhook_trigger.webhooks w join webhook_trigger.runs r on r.webhook_id = w.id
+      where ${sql.and(accepted(sql, { from: since }))}
       group by 1, 2`
   }, bounded)
 
@@ -76,15 +77,15 @@ export const makeStatistics = Effect.gen(function* () {
     const rows = yield* sql<RunRow>`
       select ${runColumns(sql)} from (
         (
-          select newest.seq from webhook_trigger.webhooks w cross join lateral (
-            select seq from webhook_trigger.runs
+          select newest.id from webhook_trigger.webhooks w cross join lateral (
+            select id from webhook_trigger.runs
             where webhook_id = w.id and team = ${team} order by seq desc limit ${limit}
           ) as newest where w.team = ${team}
         ) union all (
-          select seq from webhook_trigger.runs
+          select id from webhook_trigger.runs
           where webhook_id is null and team = ${team} order by seq desc limit ${limit}
         )
-      ) as asked join webhook_trigger.runs r using (seq)
+      ) as asked join webhook_trigger.runs r using (id)
       order by r.seq desc limit ${limit}`
     return rows.map(toRun)
   }, bounded)

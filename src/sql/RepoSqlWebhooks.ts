@@ -146,8 +146,8 @@ export const makeWebhooks = Effect.gen(function* () {
   const removeSomeHistory = (id: WebhookId) =>
     bounded(sql<{ readonly removed: number }>`
       with removed as (
-        delete from webhook_trigger.runs where seq in (
-          select seq from webhook_trigger.runs
+        delete from webhook_trigger.runs where id in (
+          select id from webhook_trigger.runs
           where webhook_id = ${id} and status in ('success', 'error', 'timeout')
           limit ${runsInOneStep}
         ) returning 1

@@ -5,7 +5,8 @@ import { Effect } from "effect"
  * The tables, in a schema of their own so that a host's database can hold them beside its own.
  *
  * `runs.seq` orders runs by acceptance: it is drawn as the row is written, so a run whose acceptance began after
- * another's was committed has the higher one. `runs.team` has no foreign key, so history outlives its team.
+ * another's was committed has the higher one. It has no index of its own, on purpose: for "the newest run of a webhook"
+ * PostgreSQL would walk it through everybody else's. `runs.team` has no foreign key, so history outlives its team.
  * `variables` are `json`, not `jsonb`: kept as they came, with the order of names.
  */
 export default Effect.gen(function* () {
@@ -36,8 +37,8 @@ export default Effect.gen(function* () {
 
   yield* sql`
     create table webhook_trigger.runs (
-      seq bigint generated always as identity primary key,
-      id uuid not null unique,
+      id uuid primary key,
+      seq bigint generated always as identity,
       source text not null check (source in ('webhook', 'chat')),
       webhook_id uuid references webhook_trigger.webhooks on delete cascade,
       team text collate "C" not null,

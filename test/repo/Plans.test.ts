@@ -1,0 +1,161 @@
+import { SqlClient } from "@effect/sql"
+import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import { Effect, Layer, ManagedRuntime, Redacted } from "effect"
+import type { RunId } from "../../src/domain/Id.ts"
+import { Repo } from "../../src/engine/Repo.ts"
+import * as PostgresClient from "../../src/sql/PostgresClient.ts"
+import * as RepoSql from "../../src/sql/RepoSql.ts"
+import { freshDatabase } from "../support/fresh.ts"
+import { at, type Hook, makeHook, newRun, ops, send, success, takeTerm } from "./fixtures.ts"
+import { readsOf, recording } from "./plans.ts"
+
+const many = 100_000
+const recorder = recording()
+
+const client = Layer.unwrapScoped(
+  Effect.map(freshDatabase, (url) => PostgresClient.layer({ url: Redacted.make(url), max_connections: 5 }))
+)
+const runtime = ManagedRuntime.make(RepoSql.layer.pipe(Layer.provideMerge(client), Layer.provideMerge(recorder.layer)))
+
+/** A hundred thousand queued runs of one webhook, and as many that have ended of another one of the same team. */
+const fill = (queued: Hook, ended: Hook) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const insert = (hook: Hook, status: string, finished: Date | null) => sql`
+      insert into webhook_trigger.runs
+        (id, source, webhook_id, team, mode, status, prompt, variables, timeout_ms, accepted_at, finished_at)
+      select gen_random_uuid(), 'webhook', ${hook.id}, 'ops', 'async', ${status}, 'x', '{}', 60000, ${at(0)},
+        ${finished}::timestamptz + n * interval '1 millisecond'
+      from generate_series(1, ${many}::int) as n`
+    yield* sql.withTransaction(
+      Effect.gen(function* () {
+        yield* sql`set local statement_timeout = 0`
+        yield* insert(queued, "queued", null)
+      })
+    )
+    yield* sql.withTransaction(
+      Effect.gen(function* () {
+        yield* sql`set local statement_timeout = 0`
+        yield* insert(ended, "success", at(1))
+      })
+    )
+  })
+
+describe("with a hundred thousand queued runs, and as many that have ended", () => {
+  let queued: Hook
+  let ended: Hook
+  let term: number
+  let behind: RunId
+  beforeAll(
+    () =>
+      runtime.runPromise(
+        Effect.gen(function* () {
+          queued = yield* makeHook({ name: "queued" })
+          ended = yield* makeHook({ name: "ended" })
+          term = yield* takeTerm
+          yield* fill(queued, ended)
+          behind = yield* send(ended, term, at(0), { timeout_ms: 1 })
+        })
+      ),
+    60_000
+  )
+  afterAll(() => runtime.dispose())
+
+  /** Reads at most so many rows of `runs`, by index only, on fresh statistics and on none. */
+  const reads = <E>(name: string, most: number, effect: () => Effect.Effect<unknown, E, Repo | SqlClient.SqlClient>) =>
+    it.live(`${name} reads few rows, by index`, () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const statements = yield* recorder.of(effect())
+        expect(statements.length).toBeGreaterThan(0)
+        for (const prepare of [Effect.void, sql`analyze webhook_trigger.runs`]) {
+          yield* prepare
+          for (const statement of statements) {
+            const { scans, rows } = yield* readsOf(statement)
+            expect(scans).not.toContain("Seq Scan")
+            expect(rows).toBeLessThanOrEqual(most)
+          }
+        }
+      }).pipe(Effect.provide(runtime))
+    )
+  const repo = Repo
+
+  reads("lanes", 10, () => Effect.flatMap(repo, ({ lanes }) => lanes))
+  reads("lane", 20, () => Effect.flatMap(repo, ({ lane }) => lane(ops, 10)))
+  reads("history", 42, () => Effect.flatMap(repo, ({ runs }) => runs({ webhook_id: ended.id, limit: 20 })))
+  reads("history from a cursor in the middle", 42, () =>
+    Effect.flatMap(repo, ({ runs }) =>
+      runs({ webhook_id: ended.id, limit: 20, cursor: Buffer.from("150000").toString("base64url") })
+    )
+  )
+  reads("history by a status that no run has", 10, () =>
+    Effect.flatMap(repo, ({ runs }) => runs({ webhook_id: ended.id, limit: 20, status: "error" }))
+  )
+  reads("webhooks", 10, () => Effect.flatMap(repo, ({ webhooks }) => webhooks))
+  reads("webhookByToken", 10, () => Effect.flatMap(repo, ({ webhookByToken }) => webhookByToken(queued.token_hash)))
+  reads("inFlight", 1_000, () => Effect.flatMap(repo, ({ inFlight }) => inFlight))
+  reads("expire", 1_000, () => Effect.flatMap(repo, ({ expire }) => expire(at(0))))
+  reads("a refused accept", 1_010, () =>
+    Effect.gen(function* () {
+      const run = yield* newRun(ended)
+      expect((yield* Effect.flip((yield* repo).accept(run, { max_queued: 1_000 })))._tag).toBe("TooManyQueued")
+    })
+  )
+  reads("an accept with a key", 10, () =>
+    Effect.gen(function* () {
+      const run = yield* newRun(ended, { idempotency: { key: "k", request_hash: new Uint8Array(32), ttl_ms: 1_000 } })
+      yield* Effect.flip((yield* repo).accept(run, { max_queued: 0 }))
+    })
+  )
+  reads("admit, sent, started and end", 20, () =>
+    Effect.gen(function* () {
+      const { admit, end, lane, sent, started } = yield* repo
+      const id = (yield* lane(ops, 1))[0]!.run_id
+      yield* admit(id, term)
+      yield* sent(id, at(1))
+      yield* started(id, at(2))
+      yield* end(id, success("done"), at(3))
+      yield* end(id, success("again"), at(4))
+    })
+  )
+  reads("ended", 10, () =>
+    Effect.gen(function* () {
+      const { lane, ended } = yield* repo
+      yield* ended((yield* lane(ops, 5)).map((run) => run.run_id))
+    })
+  )
+  reads("expire of a prompt that lies behind others", 1_000, () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const expired = yield* (yield* repo).expire(at(many + 90_000))
+      expect(expired.map((run) => run.run_id)).toEqual([behind])
+      yield* sql`update webhook_trigger.runs set status = 'running', finished_at = null where id = ${behind}`
+    })
+  )
+
+  it.live("requeue puts a run back before all of them", () =>
+    Effect.gen(function* () {
+      const { admit, lane, requeue } = yield* repo
+      const first = (yield* lane(ops, 1))[0]!.run_id
+      yield* admit(first, term)
+      yield* requeue([first], term)
+      expect((yield* lane(ops, 1))[0]!.run_id).toBe(first)
+    }).pipe(Effect.provide(runtime))
+  )
+
+  it.live("deleting the webhook takes its history with it, however long", () =>
+    Effect.gen(function* () {
+      const { deleteWebhook, runs } = yield* repo
+      expect(yield* deleteWebhook(ended.id)).toEqual([behind])
+      expect((yield* Effect.flip(runs({ webhook_id: ended.id, limit: 1 })))._tag).toBe("NotFound")
+    }).pipe(Effect.provide(runtime))
+  )
+
+  it.live("deleting a webhook with all of them in its lane ends them all", () =>
+    Effect.gen(function* () {
+      const { deleteWebhook, lanes } = yield* repo
+      expect((yield* deleteWebhook(queued.id)).length).toBeGreaterThan(many - 10)
+      expect(yield* lanes).toEqual([])
+    }).pipe(Effect.provide(runtime))
+  )
+})
