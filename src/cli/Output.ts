@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Console, type Effect } from "effect"
 
 type Cell = string | number | undefined
 
@@ -52,8 +52,7 @@ export const elapsed = (ms: number | undefined): string | undefined => {
   return `${Math.floor(ms / 60_000)} min ${Math.floor((ms % 60_000) / 1000)} s`
 }
 
-const write = (stream: NodeJS.WriteStream, text: string) => Effect.sync(() => void stream.write(`${text}\n`))
-
-export const print = (text: string): Effect.Effect<void> => write(process.stdout, text)
-export const printError = (text: string): Effect.Effect<void> => write(process.stderr, text)
+/** Not `log` and `error`: those are the library's, whose help comes in colours. */
+export const print = (text: string): Effect.Effect<void> => Console.info(text)
+export const printError = (text: string): Effect.Effect<void> => Console.warn(text)
 export const printJson = (value: unknown): Effect.Effect<void> => print(JSON.stringify(value, null, 2))
