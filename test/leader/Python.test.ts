@@ -1,0 +1,82 @@
+import { spawn } from "node:child_process"
+import { fileURLToPath } from "node:url"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Logger, LogLevel, Queue, Redacted, type Scope } from "effect"
+import * as BusAmqp from "../../src/amqp/BusAmqp.ts"
+import { Bus, type Report } from "../../src/engine/Bus.ts"
+import { collectReports, makePrompt, team, untilQueue } from "../bus/contract.ts"
+import { Proxy } from "../faults/support/Proxy.ts"
+import { freshVhost } from "../support/fresh.ts"
+
+const script = fileURLToPath(new URL("leader.py", import.meta.url))
+
+/** Runs the Python leader until the scope closes. */
+const startPython = (url: string) =>
+  Effect.acquireRelease(
+    Effect.sync(() => spawn("/usr/bin/python3", [script, url, team], { stdio: ["ignore", "ignore", "inherit"] })),
+    (child) =>
+      Effect.async<void>((resume) => {
+        child.once("exit", () => resume(Effect.void))
+        child.kill("SIGKILL")
+      })
+  )
+
+const behaviour = (name: string, test: (python: Proxy) => Effect.Effect<unknown, unknown, Bus | Scope.Scope>) =>
+  it.live(name, () =>
+    Effect.gen(function* () {
+      const url = yield* freshVhost
+      const proxy = yield* Effect.acquireRelease(
+        Effect.promise(() => Proxy.of(url)),
+        (it) => Effect.promise(() => it.close())
+      )
+      yield* Effect.zipRight(startPython(proxy.through(url)), test(proxy)).pipe(
+        Effect.scoped,
+        Effect.provide(BusAmqp.layer({ url: Redacted.make(url), queueType: "classic" }))
+      )
+    }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
+  )
+
+const endOf = (reports: Queue.Dequeue<Report>) =>
+  Effect.repeat(Queue.take(reports), { until: ({ _tag }) => _tag !== "Started" })
+
+describe("a leader in Python, written from the documentation", () => {
+  behaviour("is seen running, and answers prompts in order, with success and with errors", () =>
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const reports = yield* collectReports
+      yield* untilQueue(({ consumers }) => consumers === 1)
+      const prompts = [
+        yield* makePrompt({ prompt: "grüße 🦊" }),
+        yield* makePrompt({ prompt: "fail please" }),
+        yield* makePrompt({ prompt: "x".repeat(256 * 1024) })
+      ] as const
+      for (const prompt of prompts) yield* bus.publish(prompt)
+      expect(yield* Queue.take(reports)).toEqual({ _tag: "Started", run_id: prompts[0].run_id })
+      const [answered, failed, big] = [yield* endOf(reports), yield* endOf(reports), yield* endOf(reports)]
+      expect(answered).toEqual({ _tag: "Answered", run_id: prompts[0].run_id, response: "GRÜSSE 🦊" })
+      expect(failed).toEqual({ _tag: "Failed", run_id: prompts[1].run_id, message: "cannot do that: fail please" })
+      expect(big).toEqual({ _tag: "Answered", run_id: prompts[2].run_id, response: "X".repeat(256 * 1024) })
+    })
+  )
+
+  behaviour("answers a repeated prompt again, and comes back after its connection was lost", (python) =>
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const reports = yield* collectReports
+      yield* untilQueue(({ consumers }) => consumers === 1)
+      const prompt = yield* makePrompt()
+      const answer = { _tag: "Answered", run_id: prompt.run_id, response: "HELLO" }
+      yield* bus.publish(prompt)
+      expect(yield* endOf(reports)).toEqual(answer)
+      yield* bus.publish(prompt)
+      expect(yield* Queue.take(reports)).toEqual(answer)
+      python.reset()
+      yield* untilQueue(({ consumers }) => consumers === 0)
+      const other = yield* makePrompt({ prompt: "again" })
+      yield* bus.publish(other)
+      // The first may come once more: its acknowledgement may have been lost with the connection.
+      const end = yield* Effect.repeat(endOf(reports), { until: ({ run_id }) => run_id === other.run_id })
+      expect(end).toEqual({ _tag: "Answered", run_id: other.run_id, response: "AGAIN" })
+    })
+  )
+})

@@ -1,0 +1,76 @@
+"""A team's leader in Python, written from docs/amqp.md alone: it answers with the prompt in capitals.
+
+usage: leader.py AMQP_URL TEAM
+"""
+
+import json
+import sys
+import time
+
+import pika
+
+url, team = sys.argv[1:]
+queue = f"team.{team}"
+answers = {}  # run id -> (type, body): a prompt that comes again is answered again, not worked on again
+
+
+def work(prompt):
+    if prompt["prompt"].startswith("fail"):
+        raise ValueError("cannot do that: " + prompt["prompt"])
+    return prompt["prompt"].upper()
+
+
+def send(channel, properties, kind, body):
+    """Returns once the broker has confirmed the reply; raises when it has no queue for it."""
+    channel.basic_publish(
+        exchange="",
+        routing_key=properties.reply_to,
+        body=json.dumps(body),
+        properties=pika.BasicProperties(
+            type=kind,
+            correlation_id=properties.correlation_id,
+            content_type="application/json",
+            delivery_mode=2,
+        ),
+        mandatory=True,
+    )
+
+
+def on_prompt(channel, method, properties, body):
+    run_id = properties.correlation_id
+    try:
+        prompt = json.loads(body)
+    except ValueError:
+        channel.basic_reject(method.delivery_tag, requeue=False)
+        return
+    if run_id not in answers:
+        send(channel, properties, "started", {})
+        try:
+            answers[run_id] = ("response", {"response": work(prompt)})
+        except Exception as error:
+            answers[run_id] = ("error", {"message": str(error)})
+        while len(answers) > 1000:
+            del answers[next(iter(answers))]
+    send(channel, properties, *answers[run_id])
+    channel.basic_ack(method.delivery_tag)
+
+
+while True:
+    try:
+        parameters = pika.URLParameters(url)
+        parameters.heartbeat = 10
+        connection = pika.BlockingConnection(parameters)
+        channel = connection.channel()
+        channel.queue_declare(
+            queue,
+            durable=True,
+            arguments={"x-single-active-consumer": True, "x-dead-letter-exchange": "webhook.dlx"},
+        )
+        channel.confirm_delivery()
+        channel.basic_qos(prefetch_count=1)
+        channel.basic_consume(queue, on_prompt)
+        print(f"leading {team}", flush=True)
+        channel.start_consuming()
+    except pika.exceptions.AMQPError as error:
+        print(f"connection lost: {error!r}", flush=True)
+        time.sleep(1)
