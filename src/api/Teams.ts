@@ -36,7 +36,7 @@ export const MessageAnswered = Schema.Struct({
 export class Teams extends HttpApiGroup.make("teams")
   .add(
     HttpApiEndpoint.get("list", "/api/teams")
-      .addSuccess(Schema.Array(Team))
+      .addSuccess(Schema.Array(Team).annotations({ description: "All teams." }))
       .annotateContext(
         OpenApi.annotations({
           summary: "List the teams",
@@ -72,7 +72,7 @@ export class Teams extends HttpApiGroup.make("teams")
   .add(
     HttpApiEndpoint.del("delete", "/api/teams/:team")
       .setPath(path)
-      .addSuccess(HttpApiSchema.NoContent)
+      .addSuccess(HttpApiSchema.NoContent.annotations({ description: "It is gone." }))
       .addError(NoSuchThing)
       .addError(Conflict)
       .annotateContext(

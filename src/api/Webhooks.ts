@@ -1,6 +1,7 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Run, RunStatus, Variables } from "../domain/Run.ts"
+import { time } from "../domain/Time.ts"
 import { Webhook, WebhookDraft, WebhookEdit } from "../domain/Webhook.ts"
 import { Admin } from "./Auth.ts"
 import { BadRequest, NoSuchThing, OutOfReach, TooLarge, Unprocessable, WrongMediaType } from "./Problem.ts"
@@ -27,8 +28,8 @@ export const Preview = Schema.Struct({
 
 export const RunFilter = Schema.Struct({
   status: Schema.optional(RunStatus.annotations({ description: "Only runs in this state." })),
-  from: Schema.optional(Schema.Date.annotations({ description: "Only runs accepted then or later, RFC 3339." })),
-  to: Schema.optional(Schema.Date.annotations({ description: "Only runs accepted before then, RFC 3339." })),
+  from: Schema.optional(time("Only runs accepted then or later.")),
+  to: Schema.optional(time("Only runs accepted before then.")),
   limit: Schema.optional(
     Schema.NumberFromString.pipe(Schema.int(), Schema.between(1, 100)).annotations({
       jsonSchema: { type: "integer", minimum: 1, maximum: 100, default: 20, description: "How many runs." }
@@ -45,7 +46,7 @@ export const RunPage = Schema.Struct({
 export class Webhooks extends HttpApiGroup.make("webhooks")
   .add(
     HttpApiEndpoint.get("list", "/api/webhooks")
-      .addSuccess(Schema.Array(Webhook))
+      .addSuccess(Schema.Array(Webhook).annotations({ description: "All webhooks." }))
       .annotateContext(OpenApi.annotations({ summary: "List the webhooks", description: "All webhooks, by name." }))
   )
   .add(
@@ -93,7 +94,7 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
   .add(
     HttpApiEndpoint.del("delete", "/api/webhooks/:id")
       .setPath(path)
-      .addSuccess(HttpApiSchema.NoContent)
+      .addSuccess(HttpApiSchema.NoContent.annotations({ description: "It is gone." }))
       .addError(NoSuchThing)
       .annotateContext(
         OpenApi.annotations({

@@ -1,0 +1,333 @@
+/** The OpenAPI document says what the server does: it is valid, it is complete, and each answer in it exists. */
+import type { OpenApi } from "@effect/platform"
+import { assert, describe, it } from "@effect/vitest"
+import { Validator } from "@seriousme/openapi-schema-validator"
+import { Ajv2020 } from "ajv/dist/2020.js"
+import { Duration, Effect } from "effect"
+import { LeaderBus } from "../../src/engine/Bus.ts"
+import { Shutdown } from "../../src/engine/Shutdown.ts"
+import { titles } from "../../src/http/Problems.ts"
+import { type Answer, type Call, start } from "./Server.ts"
+
+const operationsOf = (document: OpenApi.OpenAPISpec) =>
+  Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation }))
+  )
+
+const fetched = Effect.gen(function* () {
+  const { http } = yield* start()
+  const { json, headers } = yield* http("GET", "/openapi.json")
+  assert.strictEqual(headers.get("content-type"), "application/json")
+  return json as OpenApi.OpenAPISpec
+})
+
+/** Every field in a schema, with its path. */
+const fieldsIn = (schema: any, at: string): Array<[string, any]> => [
+  ...Object.entries<any>(schema.properties ?? {}).flatMap(
+    ([name, it]): Array<[string, any]> => [[`${at}.${name}`, it], ...fieldsIn(it, `${at}.${name}`)]
+  ),
+  ...(schema.items ? fieldsIn(schema.items, `${at}[]`) : [])
+]
+
+describe("/openapi.json", () => {
+  it.scopedLive("is valid OpenAPI 3.1", () =>
+    Effect.gen(function* () {
+      const document = yield* fetched
+      const result = yield* Effect.promise(() => new Validator().validate(structuredClone(document) as any))
+      assert.deepStrictEqual([result.valid, result.errors], [true, undefined])
+      assert.match(document.openapi, /^3\.1\./)
+    })
+  )
+
+  it.scopedLive("describes every operation, parameter, answer and field", () =>
+    Effect.gen(function* () {
+      const document = yield* fetched
+      const bare: Array<string> = []
+      const note = (at: string, text: unknown) => {
+        if (typeof text !== "string" || text.length < 5) bare.push(at)
+      }
+      const fields = (schema: any, at: string) => {
+        for (const [path, field] of fieldsIn(schema, at)) if (field.$ref === undefined) note(path, field.description)
+      }
+      for (const { path, method, operation } of operationsOf(document)) {
+        note(`${method} ${path} summary`, operation.summary)
+        note(`${method} ${path}`, operation.description)
+        for (const parameter of operation.parameters) note(`${method} ${path} ${parameter.name}`, parameter.description)
+        for (const [status, response] of Object.entries(operation.responses)) {
+          note(`${method} ${path} ${status}`, response.description === "Success" ? "" : response.description)
+          for (const { schema } of Object.values<any>(response.content ?? {}))
+            fields(schema, `${method} ${path} ${status}`)
+        }
+        for (const { schema } of Object.values<any>(operation.requestBody?.content ?? {}))
+          fields(schema, `${method} ${path}`)
+      }
+      for (const [name, schema] of Object.entries<any>(document.components.schemas)) {
+        note(name, schema.description)
+        fields(schema, name)
+      }
+      for (const { name, description } of document.tags) note(name, description)
+      assert.deepStrictEqual(bare, [])
+    })
+  )
+
+  it.scopedLive("asks for the key or the session on all of /api, and for nothing on the trigger", () =>
+    Effect.gen(function* () {
+      const document = yield* fetched
+      assert.deepInclude(document.components.securitySchemes.key, { type: "http", scheme: "bearer" })
+      assert.deepInclude(document.components.securitySchemes.session, { type: "apiKey", in: "cookie" })
+      for (const { path, operation } of operationsOf(document)) {
+        assert.deepStrictEqual(operation.security, path.startsWith("/api/") ? [{ key: [] }, { session: [] }] : [], path)
+      }
+    })
+  )
+
+  it.scopedLive("documents answers that exist, and answers as it documents", () =>
+    Effect.gen(function* () {
+      const document = yield* fetched
+      const ajv = new Ajv2020({ strict: false, validateFormats: false })
+      ajv.addSchema({ $id: "document", ...document }, "document")
+      const seen = new Set<string>()
+
+      const open = yield* start()
+      const narrow = yield* start({
+        settings: { maxQueued: 1, maxConcurrent: 1, timeout: Duration.millis(200), maxBody: 2_000 }
+      })
+      const stopping = yield* start()
+      const failing = (server: typeof open, name: string) =>
+        Effect.gen(function* () {
+          const team = yield* server.team(name, { running: false })
+          const lead = Effect.flatMap(LeaderBus, (bus) =>
+            bus.lead(team, ({ prompt, reply }) => reply({ _tag: "Failed", run_id: prompt.run_id, message: "no disk" }))
+          )
+          yield* Effect.provide(lead, server.context)
+          return team
+        })
+      yield* open.team("ops")
+      yield* open.team("idle", { running: false })
+      yield* failing(open, "failing")
+      const hook = yield* open.webhook("ops")
+      const idle = yield* open.webhook("idle")
+      const broken = yield* open.webhook("failing")
+      const silent = yield* narrow.team("silent", { running: false })
+      yield* Effect.provide(
+        Effect.flatMap(LeaderBus, (bus) => bus.lead(silent, () => Effect.never)),
+        narrow.context
+      )
+      const slow = yield* narrow.webhook("silent")
+      yield* stopping.team("ops")
+      const late = yield* stopping.webhook("ops")
+      yield* Effect.provide(
+        Effect.flatMap(Shutdown, ({ begin }) => begin),
+        stopping.context
+      )
+
+      /** Matches the request to its operation, and the answer to what is documented. */
+      const expect = (status: number, method: string, path: string, answer: Answer, as = method) => {
+        const { pathname } = new URL(path, "http://x")
+        const found = operationsOf(document).find(
+          (it) => it.method === as && new RegExp(`^${it.path.replaceAll(/\{\w+\}/g, "[^/]+")}$`).test(pathname)
+        )!
+        const at = `${found.operation.operationId} ${status}`
+        assert.strictEqual(answer.status, status, `${at}: ${answer.text}`)
+        const documented = (found.operation.responses as any)[status]
+        assert.isDefined(documented, `${at} is not documented`)
+        for (const name of Object.keys(documented.headers ?? {})) {
+          if (name !== "Location" || found.operation.operationId === "trigger.trigger") {
+            assert.isTrue(answer.headers.has(name), `${at}: ${name}`)
+          }
+        }
+        const [[type, { schema }] = ["", { schema: undefined }]] = Object.entries<any>(documented.content ?? {})
+        if (type === "") assert.strictEqual(answer.text, "", at)
+        else {
+          assert.strictEqual(answer.headers.get("content-type"), type, at)
+          const local = JSON.parse(JSON.stringify(schema).replaceAll('"#/components', '"document#/components'))
+          const valid = ajv.compile(local)
+          assert.isTrue(valid(answer.json), `${at}: ${ajv.errorsText(valid.errors)} ${answer.text}`)
+        }
+        seen.add(at)
+      }
+      const on =
+        (send: (typeof open)["http"]) =>
+        (status: number, method: string, path: string, request: Call = {}, as?: string) =>
+          Effect.map(send(method, path, request), (answer) => expect(status, method, path, answer, as))
+      const caller = on(open.http)
+      const admin = on(open.admin)
+      const slowCaller = on(narrow.http)
+      const slowAdmin = on(narrow.admin)
+
+      const variables = { body: { variables: { text: "x" } } }
+      const text = { raw: "{}", headers: { "content-type": "text/plain" } }
+      const large = { raw: "x".repeat(1024 * 1024 + 1) }
+      const notJson = { raw: "{" }
+      const none = "/01890a5d-ac96-774b-bcce-b302099a8057"
+
+      // The trigger.
+      yield* caller(202, "POST", hook.path, variables)
+      yield* caller(200, "POST", `${hook.path}?wait=true`, variables)
+      yield* caller(400, "POST", hook.path, notJson)
+      yield* caller(404, "POST", "/webhook/trigger/x", variables)
+      yield* caller(405, "GET", hook.path, {}, "POST")
+      yield* slowCaller(408, "POST", `${slow.path}?wait=true`, variables)
+      yield* caller(409, "POST", idle.path, variables)
+      yield* caller(413, "POST", hook.path, large)
+      yield* caller(415, "POST", hook.path, text)
+      yield* caller(422, "POST", hook.path, { body: { variables: {} } })
+      yield* caller(502, "POST", `${broken.path}?wait=true`, variables)
+      yield* on(stopping.http)(503, "POST", late.path, variables)
+      const { run_id } = (yield* open.http("POST", `${hook.path}?wait=true`, variables)).json
+      const failed = (yield* open.http("POST", `${broken.path}?wait=true`, variables)).json
+      yield* caller(200, "GET", `${hook.path}/runs/${run_id}`)
+      yield* caller(200, "GET", `${broken.path}/runs/${failed.run_id}`)
+      yield* caller(400, "GET", `${hook.path}/runs/${run_id}?wait=x`)
+      yield* caller(404, "GET", `${hook.path}/runs${none}`)
+      yield* caller(405, "POST", `${hook.path}/runs/${run_id}`, {}, "GET")
+
+      // Teams.
+      yield* admin(200, "GET", "/api/teams")
+      yield* admin(201, "POST", "/api/teams", { body: { team: "new" } })
+      yield* admin(409, "POST", "/api/teams", { body: { team: "new" } })
+      yield* admin(422, "POST", "/api/teams", { body: {} })
+      yield* admin(200, "GET", "/api/teams/ops")
+      yield* admin(404, "GET", "/api/teams/none")
+      yield* admin(204, "DELETE", "/api/teams/new")
+      yield* admin(404, "DELETE", "/api/teams/none")
+      yield* admin(409, "DELETE", "/api/teams/ops")
+      const message = { body: { message: "x" } }
+      yield* admin(202, "POST", "/api/teams/ops/messages", message)
+      yield* admin(200, "POST", "/api/teams/ops/messages?wait=true", message)
+      yield* admin(400, "POST", "/api/teams/ops/messages?wait=x", message)
+      yield* admin(404, "POST", "/api/teams/none/messages", message)
+      yield* slowAdmin(408, "POST", "/api/teams/silent/messages?wait=true", message)
+      yield* admin(409, "POST", "/api/teams/idle/messages", message)
+      yield* admin(422, "POST", "/api/teams/ops/messages", { body: {} })
+      yield* admin(502, "POST", "/api/teams/failing/messages?wait=true", message)
+
+      // Webhooks and runs.
+      const draft = { name: "n", team: "ops", prompt_template: "{{text}}", timeout_seconds: 9, max_concurrent: 2 }
+      const hookAt = `/api/webhooks/${hook.id}`
+      yield* admin(200, "GET", "/api/webhooks")
+      yield* admin(201, "POST", "/api/webhooks", { body: draft })
+      yield* admin(422, "POST", "/api/webhooks", { body: {} })
+      yield* admin(200, "GET", hookAt)
+      yield* admin(200, "PATCH", hookAt, { body: { name: "m" } })
+      yield* admin(422, "PATCH", hookAt, { body: { id: 1 } })
+      yield* admin(200, "POST", `${hookAt}/preview`, variables)
+      yield* admin(422, "POST", `${hookAt}/preview`, { body: {} })
+      yield* admin(200, "GET", `${hookAt}/runs`)
+      yield* admin(400, "GET", `${hookAt}/runs?limit=0`)
+      yield* admin(200, "GET", `/api/runs/${run_id}`)
+      for (const [method, path, request] of [
+        ...[
+          ["GET", ""],
+          ["DELETE", ""],
+          ["POST", "/token"],
+          ["GET", "/runs"]
+        ],
+        ...[
+          ["PATCH", "", { body: {} }],
+          ["POST", "/preview", { body: { variables: {} } }]
+        ]
+      ] as Array<[string, string, Call?]>) {
+        yield* admin(404, method, `/api/webhooks${none}${path}`, request)
+      }
+      yield* admin(404, "GET", `/api/runs${none}`)
+      yield* admin(200, "POST", `${hookAt}/token`)
+
+      // What every body may be told.
+      for (const [method, path] of [
+        ...[
+          ["POST", "/api/teams"],
+          ["POST", "/api/teams/ops/messages"],
+          ["POST", "/api/webhooks"]
+        ],
+        ...[
+          ["PATCH", hookAt],
+          ["POST", `${hookAt}/preview`]
+        ]
+      ] as Array<[string, string]>) {
+        yield* admin(400, method, path, notJson)
+        yield* admin(413, method, path, large)
+        yield* admin(415, method, path, text)
+      }
+
+      // A backlog: one runs, one waits.
+      const waiting = yield* narrow.webhook("silent", "{{text}}", { timeout_seconds: 60 })
+      const many = yield* Effect.replicateEffect(narrow.http("POST", waiting.path, variables), 5)
+      expect(429, "POST", waiting.path, many.at(-1)!)
+      yield* slowAdmin(429, "POST", "/api/teams/silent/messages", message)
+
+      // Without the key, and without the database.
+      const everything = [
+        ...[
+          ["GET", "/api/teams"],
+          ["POST", "/api/teams"],
+          ["GET", "/api/teams/ops"],
+          ["DELETE", "/api/teams/ops"]
+        ],
+        ...[
+          ["POST", "/api/teams/ops/messages"],
+          ["GET", "/api/webhooks"],
+          ["POST", "/api/webhooks"]
+        ],
+        ...[
+          ["GET", hookAt],
+          ["PATCH", hookAt],
+          ["DELETE", hookAt],
+          ["POST", `${hookAt}/token`]
+        ],
+        ...[
+          ["POST", `${hookAt}/preview`],
+          ["GET", `${hookAt}/runs`],
+          ["GET", `/api/runs/${run_id}`]
+        ]
+      ] as Array<[string, string]>
+      const good: { readonly [at: string]: Call } = {
+        "POST /api/teams": { body: { team: "next" } },
+        "POST /api/teams/ops/messages": message,
+        "POST /api/webhooks": { body: draft },
+        [`PATCH ${hookAt}`]: { body: {} },
+        [`POST ${hookAt}/preview`]: variables
+      }
+      for (const [method, path] of everything) yield* caller(401, method, path)
+      open.faults.add("database")
+      for (const [method, path] of everything) yield* admin(503, method, path, good[`${method} ${path}`])
+      yield* caller(503, "GET", `${idle.path}/runs/${run_id}`)
+      open.faults.clear()
+      yield* admin(204, "DELETE", hookAt)
+
+      const documented = operationsOf(document).flatMap(({ operation }) =>
+        Object.keys(operation.responses).map((status) => `${operation.operationId} ${status}`)
+      )
+      assert.sameMembers([...seen], documented)
+    })
+  )
+})
+
+describe("/docs", () => {
+  it.scopedLive("is one page that asks nothing of anywhere and runs nothing", () =>
+    Effect.gen(function* () {
+      const { http } = yield* start()
+      const { text, headers, status } = yield* http("GET", "/docs")
+      assert.strictEqual(status, 200)
+      assert.strictEqual(headers.get("content-type"), "text/html; charset=utf-8")
+      assert.match(headers.get("content-security-policy")!, /^default-src 'none'; style-src 'sha256-[^' ]+';/)
+      assert.notMatch(headers.get("content-security-policy")!, /unsafe/)
+      assert.notMatch(text, /<script|<link|<img|<iframe|\ssrc=|https?:\/\/|@import|url\(|\sstyle=|\son\w+=/i)
+    })
+  )
+
+  it.scopedLive("has a place for every operation, every code and every link in it", () =>
+    Effect.gen(function* () {
+      const { http } = yield* start()
+      const { text } = yield* http("GET", "/docs")
+      const ids = new Set([...text.matchAll(/\sid="([^"]+)"/g)].map(([, id]) => id))
+      for (const { operation } of operationsOf((yield* http("GET", "/openapi.json")).json)) {
+        assert.isTrue(ids.has(operation.operationId), operation.operationId)
+      }
+      for (const code of Object.keys(titles)) assert.isTrue(ids.has(code), code)
+      for (const [, id] of text.matchAll(/href="#([^"]+)"/g)) assert.isTrue(ids.has(id), id)
+      const withoutTags = text.replaceAll(/<style>[\s\S]*?<\/style>|<[^>]*>/g, "")
+      assert.notMatch(withoutTags, /undefined|\[object|`/)
+    })
+  )
+})
