@@ -91,6 +91,19 @@ export const serve = (variables: Variables): Effect.Effect<Server, never, Scope.
     })
   )
 
+/** Starts the `leader` command; `log` is what it has written so far. */
+export const lead = (
+  args: ReadonlyArray<string>,
+  variables: Variables
+): Effect.Effect<Pick<Server, "log" | "end">, never, Scope.Scope> =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => new Process(process.execPath, [program, "leader", ...args], variables)),
+      (leader) => Effect.promise(() => leader.end("SIGKILL"))
+    ),
+    (leader) => ({ log: () => leader.stderr, end: (signal) => Effect.promise(() => leader.end(signal)) })
+  )
+
 /** A folder that is not there yet, removed at the end. */
 export const newFolder: Effect.Effect<string, never, Scope.Scope> = Effect.map(
   Effect.acquireRelease(

@@ -167,7 +167,7 @@ describe("the command line", { timeout: 60_000 }, () => {
     })
   )
 
-  it.live("tells a missing variable, a run that timed out and a wrong key apart", () =>
+  it.live("says what is missing: a variable, a key", () =>
     Effect.gen(function* () {
       const { token } = yield* json("webhook", "create", "--name", "exits", "--team", "demo", "--template", "{{a}}")
       const missing = yield* run("trigger", token)

@@ -1,0 +1,87 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Schedule } from "effect"
+import { freshDatabase, freshVhost } from "../support/fresh.ts"
+import * as Program from "./Program.ts"
+
+const ADMIN_API_KEY = "a-key-for-these-tests"
+
+/** A server on PostgreSQL and RabbitMQ, and the commands of whoever uses it. */
+const production = Effect.gen(function* () {
+  const AMQP_URL = yield* freshVhost
+  const server = yield* Program.serve({ DATABASE_URL: yield* freshDatabase, AMQP_URL, ADMIN_API_KEY })
+  const run = (...words: ReadonlyArray<string>) =>
+    Program.run(words, { ADMIN_API_KEY, WEBHOOK_TRIGGER_URL: server.url })
+  const json = (...words: ReadonlyArray<string>) =>
+    Effect.map(run(...words, "--json"), ({ stderr, stdout }) => {
+      expect(stderr, words.join(" ")).toBe("")
+      return JSON.parse(stdout)
+    })
+  const connected = (team: string) =>
+    json("team", "show", team).pipe(
+      Effect.map(({ running }: { running: boolean }) => running),
+      Effect.repeat({ until: (running) => running, schedule: Schedule.spaced("100 millis") }),
+      Effect.timeout("20 seconds")
+    )
+  return { AMQP_URL, server, run, json, connected }
+})
+
+describe("the leader command with a real program", { timeout: 90_000 }, () => {
+  it.scopedLive("makes the program's output the answer, and its failure or slowness the run's end", () =>
+    Effect.gen(function* () {
+      const { AMQP_URL, connected, json, run, server } = yield* production
+      expect(server.welcome()).not.toContain("trying out")
+      yield* json("team", "create", "shell")
+
+      const early = yield* run("team", "message", "shell", "too early")
+      expect(early.code).toBe(1)
+      expect(early.stderr).toContain("shell")
+
+      // The prompt is a script for the shell: any program, any end.
+      const leader = yield* Program.lead(
+        ["--team", "shell", "--timeout", "30", "--", "/bin/sh", "-s", "--", "--json", "a b"],
+        {
+          AMQP_URL
+        }
+      )
+      yield* connected("shell")
+      const { token, webhook } = yield* json(
+        ...["webhook", "create", "--name", "script", "--team", "shell", "--template", "{{script}}", "--timeout", "5"]
+      )
+      const trigger = (script: string) => run("trigger", token, "--wait", "--var", `script=${script}`)
+
+      expect(yield* trigger("printf '%s|' \"$@\"")).toMatchObject({ code: 0, stdout: "--json|a b|\n" })
+
+      const failed = yield* trigger("echo partial; echo no such branch >&2; exit 3")
+      expect(failed).toMatchObject({ code: 4, stdout: "" })
+      expect(failed.stderr).toContain("no such branch")
+
+      const late = yield* trigger("sleep 6; echo done")
+      expect(late).toMatchObject({ code: 5, stdout: "" })
+      expect(late.stderr).toMatch(/webhook-trigger run show [0-9a-f-]{36}/)
+
+      const page = yield* json("run", "list", webhook.id)
+      expect(page.data.map(({ status }: { status: string }) => status)).toEqual(["timeout", "error", "success"])
+
+      expect((yield* leader.end("SIGTERM")).code).toBe(0)
+      expect((yield* server.end("SIGTERM")).code).toBe(0)
+      expect(server.log() + leader.log()).not.toContain(token)
+    })
+  )
+
+  it.scopedLive("does not start without a broker, with wrong settings or without its program, and says so", () =>
+    Effect.gen(function* () {
+      const start = (variables: Readonly<Record<string, string>>, ...words: ReadonlyArray<string>) =>
+        Program.run(["leader", "--team", "a", ...words], variables)
+      const AMQP_URL = "amqp://127.0.0.1:9"
+      for (const [ended, says] of [
+        [yield* start({}, "--", "true"), "AMQP_URL"],
+        [yield* start({ AMQP_URL: "localhost" }, "--", "true"), "AMQP_URL"],
+        [yield* start({ AMQP_URL, AMQP_QUEUE_TYPE: "fast" }, "--", "true"), "AMQP_QUEUE_TYPE"],
+        [yield* start({ AMQP_URL }, "--", "no-such-program"), "no-such-program"]
+      ] as const) {
+        expect(ended, says).toMatchObject({ code: 2, stdout: "" })
+        expect(ended.stderr).toContain(says)
+      }
+    })
+  )
+})
