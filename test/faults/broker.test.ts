@@ -48,17 +48,19 @@ describe("the broker", () => {
   ] as const) {
     row(`row 7: broker ${how} under load: triggers are bounded, and every 202 ends`, async ({ stage }) => {
       const { servers, hooks, limits } = await busy(stage)
-      const stop = stage.callers.load(servers, hooks, { lanes: 8, waitShare: 0.2 })
+      const stop = stage.callers.load(servers, hooks, { lanes: 8 })
       await until("work is going on", () => stage.deliveries.length > 150)
       await end()
-      await until("the loss is noticed", () => stage.callers.calls.some(({ status }) => status === 503))
-      await broken.rabbitmq.start()
+      try {
+        await until("the loss is noticed", () => stage.callers.calls.some(({ status }) => status === 503))
+      } finally {
+        await broken.rabbitmq.start()
+      }
       const before = stage.deliveries.length
       await until("work goes on", () => stage.deliveries.length > before + 150, 30_000)
       const calls = await stop()
-      expect(new Set(calls.map(({ status }) => status))).toEqual(
-        new Set([200, 202, 503, 409].filter((status) => status !== 409 || calls.some((call) => call.status === 409)))
-      )
+      // 409: the broker is back before the leader is.
+      expect(calls.filter(({ status }) => ![200, 202, 409, 503].includes(status ?? 0))).toEqual([])
       expect(calls.filter(({ status, retry_after }) => status === 503 && !retry_after)).toEqual([])
       expect(slowest(calls)).toBeLessThan(12_000)
       const rows = await stage.checked({ limits, refusalsLeaveNothing: true, settleMs: 45_000 })
@@ -78,9 +80,7 @@ describe("the broker", () => {
     const before = stage.deliveries.length
     await until("work goes on", () => stage.deliveries.length > before + 100, 30_000)
     const calls = await stop()
-    expect(
-      [...new Set(calls.map(({ status }) => status))].filter((status) => status !== 202 && status !== 503)
-    ).toEqual([])
+    expect(calls.filter(({ status }) => ![200, 202, 503].includes(status ?? 0))).toEqual([])
     expect(slowest(calls)).toBeLessThan(12_000)
     const rows = await stage.checked({ limits, refusalsLeaveNothing: true, settleMs: 45_000 })
     expect(rows.filter(({ status }) => status !== "success")).toEqual([])

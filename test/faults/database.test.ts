@@ -25,13 +25,16 @@ describe("PostgreSQL", () => {
     )
     for (const team of teams) await stage.leader(team)
     for (const team of teams) for (const server of servers) await stage.running(server, team)
-    const stop = stage.callers.load(servers, hooks, { lanes: 8, waitShare: 0.2 })
+    const stop = stage.callers.load(servers, hooks, { lanes: 8 })
     for (const _ of [1, 2]) {
       const seen = stage.deliveries.length
       await until("work goes on", () => stage.deliveries.length > seen + 150, 30_000)
       await broken.postgres.crash()
-      await until("the loss is noticed", () => stage.callers.calls.some(({ status }) => status === 503))
-      await broken.postgres.start()
+      try {
+        await until("the loss is noticed", () => stage.callers.calls.some(({ status }) => status === 503))
+      } finally {
+        await broken.postgres.start()
+      }
     }
     const seen = stage.deliveries.length
     await until("work goes on", () => stage.deliveries.length > seen + 150, 30_000)

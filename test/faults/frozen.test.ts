@@ -24,7 +24,7 @@ describe.concurrent("what says nothing more", () => {
   rowOnBrokenBroker("row 9: broker SIGSTOP 30 s: every 202 ends", async ({ stage, expect }) => {
     const { server, hook, leader } = await stage.one()
     leader.handle = quickly
-    const stop = stage.callers.load([server], [hook], { lanes: 4, pauseMs: 20, waitShare: 0.25 })
+    const stop = stage.callers.load([server], [hook], { lanes: 4, pauseMs: 20 })
     await until("work is going on", () => stage.deliveries.length > 50)
     broken.rabbitmq.pause()
     await sleep(freeze)
@@ -41,7 +41,7 @@ describe.concurrent("what says nothing more", () => {
     const proxy = await stage.proxy("broker")
     const { server, hook, leader } = await stage.one({}, { broker: proxy })
     leader.handle = quickly
-    const stop = stage.callers.load([server], [hook], { lanes: 4, pauseMs: 20, waitShare: 0.25 })
+    const stop = stage.callers.load([server], [hook], { lanes: 4, pauseMs: 20 })
     await until("work is going on", () => stage.deliveries.length > 50)
     const connections = proxy.connections
     proxy.silence("present")
@@ -59,7 +59,7 @@ describe.concurrent("what says nothing more", () => {
     const proxy = await stage.proxy("database")
     const { server, hook, leader } = await stage.one({}, { database: proxy })
     leader.handle = quickly
-    const stop = stage.callers.load([server], [hook], { lanes: 4, pauseMs: 20, waitShare: 0.25 })
+    const stop = stage.callers.load([server], [hook], { lanes: 4, pauseMs: 20 })
     await until("work is going on", () => stage.deliveries.length > 50)
     const connections = proxy.connections
     proxy.silence("present")
@@ -82,7 +82,7 @@ describe.concurrent("what says nothing more", () => {
     )
     for (const team of teams) await stage.leader(team, { handle: quickly })
     for (const team of teams) await stage.running(second, team)
-    const stop = stage.callers.load([second], hooks, { lanes: 6, pauseMs: 20, waitShare: 0.2 })
+    const stop = stage.callers.load([second], hooks, { lanes: 6, pauseMs: 20 })
     await until("work is going on", () => stage.deliveries.length > 100)
     expect(first.tail()).toContain("sends the prompts now")
     expect(second.tail()).not.toContain("sends the prompts now")

@@ -1,5 +1,6 @@
 /** Callers that write down what they were told, and when. */
 import { Agent, request } from "node:http"
+import { setTimeout as sleep } from "node:timers/promises"
 
 /** A webhook as its callers know it. */
 export interface Hook {
@@ -101,27 +102,29 @@ export class Callers {
   }
 
   /**
-   * Triggers all the time, `lanes` at once, each to one of the servers and one of the webhooks in turn, until the
-   * returned `stop` is called; that resolves when the last request has its answer.
+   * Triggers all the time, each time another server and webhook, until the returned `stop` is called; that resolves when
+   * the last request has its answer. `lanes` callers at once fire and forget, `waiters` wait for their answers.
    */
   load(
     servers: ReadonlyArray<{ readonly url: string }>,
     hooks: ReadonlyArray<Hook>,
-    options: { readonly lanes?: number; readonly pauseMs?: number; readonly waitShare?: number } = {}
+    options: { readonly lanes?: number; readonly waiters?: number; readonly pauseMs?: number } = {}
   ): () => Promise<ReadonlyArray<Call>> {
-    const { lanes = 4, pauseMs = 10, waitShare = 0 } = options
+    const { lanes = 4, waiters = 2, pauseMs = 10 } = options
     let stopping = false
     const made: Array<Call> = []
-    const lane = async (n: number) => {
+    const lane = async (n: number, wait: boolean) => {
       for (let i = n; !stopping; i++) {
-        const wait = waitShare > 0 && i % Math.round(1 / waitShare) === 0
         const call = await this.trigger(servers[i % servers.length]!, hooks[i % hooks.length]!, { wait })
         made.push(call)
         // A caller that was refused comes back a little later, not at once.
-        await new Promise((resolve) => setTimeout(resolve, call.status === 202 || call.status === 200 ? pauseMs : 100))
+        await sleep(call.status === 202 || call.status === 200 ? pauseMs : 100)
       }
     }
-    const all = Promise.all(Array.from({ length: lanes }, (_, n) => lane(n)))
+    const all = Promise.all([
+      ...Array.from({ length: lanes }, (_, n) => lane(n, false)),
+      ...Array.from({ length: waiters }, (_, n) => lane(n, true))
+    ])
     return async () => {
       stopping = true
       await all

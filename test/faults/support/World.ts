@@ -36,7 +36,7 @@ export const world = async (
     })
   }
   for (const server of servers) for (const team of teams) await stage.running(server, team)
-  const stop = stage.callers.load(servers, hooks, { lanes: 6, pauseMs: 60, waitShare: 0.25 })
+  const stop = stage.callers.load(servers, hooks, { lanes: 6, pauseMs: 60 })
   return { servers, hooks, limits: { global: 6, webhooks: { [hooks[0]!.id]: 2, [hooks[4]!.id]: 8 } }, stop }
 }
 
