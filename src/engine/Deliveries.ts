@@ -43,9 +43,12 @@ const deaths = 8
 export const deliver = (
   handle: (report: Report) => Effect.Effect<void, Unavailable>,
   report: Report
-): Effect.Effect<boolean> =>
-  Effect.suspend(() => handle(report)).pipe(
-    Effect.tapError((error) => Effect.logWarning(`report about run ${report.run_id} waits: ${error.detail}`)),
+): Effect.Effect<boolean> => {
+  let tries = 0
+  return Effect.suspend(() => handle(report)).pipe(
+    Effect.tapError(({ detail }) =>
+      Effect.when(Effect.logWarning(`report about run ${report.run_id} waits: ${detail}`), () => ++tries === 1)
+    ),
     Effect.retry(backoff),
     Effect.sandbox,
     Effect.retry({ schedule: backoff, times: deaths, while: (cause) => !Cause.isInterrupted(cause) }),
@@ -60,6 +63,7 @@ export const deliver = (
       )
     })
   )
+}
 
 /** Gives the fiber `grace` to end by itself, then interrupts it; to be used in finalizers. */
 export const finishWithin = <A, E>(

@@ -2,11 +2,14 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Logger, LogLevel, Metric, Queue, Redacted, Schedule, type Scope } from "effect"
 import * as BusAmqp from "../../src/amqp/BusAmqp.ts"
+import * as LeaderAmqp from "../../src/amqp/LeaderAmqp.ts"
 import { reports } from "../../src/amqp/Metrics.ts"
 import type { QueueType } from "../../src/amqp/Topology.ts"
 import { WebhookId } from "../../src/domain/Id.ts"
 import { Bus } from "../../src/engine/Bus.ts"
-import { freshVhost } from "../support/fresh.ts"
+import { Leader } from "../../src/leader/index.ts"
+import { freshVhost, managementUrl } from "../support/fresh.ts"
+import { manage } from "../support/RabbitMq.ts"
 import { collectReports, makePrompt, team, untilQueue } from "./contract.ts"
 import { declareTeam, nextMessage, rawChannel, reply } from "./raw.ts"
 
@@ -225,6 +228,45 @@ describe("dead letters", () => {
       channel.publish("webhook.dlx", "", Buffer.from("junk"), { correlationId: run_id })
       expect(yield* Queue.take(collected)).toEqual({ _tag: "Dead", run_id, reason: "rejected" })
     })
+  )
+})
+
+describe("a leader's rights", () => {
+  it.live("a broker's user who may only use team queues can lead", () =>
+    Effect.gen(function* () {
+      const url = new URL(yield* freshVhost)
+      const name = `leader-${url.pathname.slice(1)}`
+      const base = managementUrl()
+      const rights = {
+        configure: "^team\\.",
+        read: "^team\\.",
+        write: "^(team\\..*|webhook\\.dlx|amq\\.default)$"
+      }
+      yield* Effect.acquireRelease(
+        Effect.promise(async () => {
+          await manage(base, "PUT", `/api/users/${name}`, { password: "secret", tags: "" })
+          await manage(base, "PUT", `/api/permissions${url.pathname}/${name}`, rights)
+        }),
+        () => Effect.promise(() => manage(base, "DELETE", `/api/users/${name}`))
+      )
+      const its = new URL(url)
+      its.username = name
+      its.password = "secret"
+      yield* Effect.gen(function* () {
+        yield* untilUp
+        const collected = yield* collectReports
+        yield* Leader.start({ team, handler: ({ prompt }) => Effect.succeed(prompt) })
+        yield* untilQueue(({ consumers }) => consumers === 1)
+        const prompt = yield* makePrompt()
+        yield* Effect.flatMap(Bus, (bus) => bus.publish(prompt))
+        expect((yield* Queue.take(collected))._tag).toBe("Started")
+        expect(yield* Queue.take(collected)).toEqual({ _tag: "Answered", run_id: prompt.run_id, response: "hello" })
+      }).pipe(
+        Effect.scoped,
+        Effect.provide(BusAmqp.layer({ url: Redacted.make(url.href), queueType: "classic" })),
+        Effect.provide(LeaderAmqp.layer({ url: Redacted.make(its.href), queueType: "classic" }))
+      )
+    }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
   )
 })
 
