@@ -1,20 +1,18 @@
 import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
-import { Clock, Duration, Effect, Schema, Stream } from "effect"
+import { Clock, Duration, Effect, Stream } from "effect"
 import type { Accepted, Answered, Failed, TimedOut } from "../api/Trigger.ts"
 import { SessionApi } from "../api/UiApi.ts"
-import { type Run, Variables } from "../domain/Run.ts"
+import type { Run } from "../domain/Run.ts"
 import { Overview } from "../engine/Overview.ts"
 import { Settings } from "../engine/Settings.ts"
 import { Trigger } from "../engine/Trigger.ts"
-import { validate } from "../engine/Validation.ts"
 import * as Access from "./Access.ts"
 import * as Body from "./Body.ts"
 import { Events } from "./Events.ts"
 import * as Problems from "./Problems.ts"
 import { originFor, PublicUrl } from "./PublicUrl.ts"
 import { ServerFacts } from "./ServerFacts.ts"
-
-const decodeRequest = validate(Schema.Struct({ variables: Variables }))
+import { variablesIn } from "./TriggerRoutes.ts"
 
 /** What the sender is told, once it is clear. */
 type Reply = Effect.Effect<typeof Accepted.Type | typeof Answered.Type, typeof Failed.Type | typeof TimedOut.Type>
@@ -60,7 +58,7 @@ export const layer = HttpApiBuilder.group(SessionApi, "overview", (handlers) =>
         Effect.gen(function* () {
           const received_at = yield* Clock.currentTimeMillis
           const entry = yield* overview.entry(path.id)
-          const { variables } = yield* Effect.flatMap(Body.readObject(request, settings.maxBody), decodeRequest)
+          const variables = yield* variablesIn(yield* Body.readObject(request, settings.maxBody))
           if (urlParams.wait === "true") {
             const run = yield* trigger.ask(entry, { variables, received_at })
             yield* Access.about(run.run_id)

@@ -61,7 +61,7 @@ const withLocation = (request: Request, response: HttpServerResponse.HttpServerR
   return response
 }
 
-const variablesIn = (body: Readonly<Record<string, unknown>>): Effect.Effect<Variables, InvalidBody> => {
+export const variablesIn = (body: Readonly<Record<string, unknown>>): Effect.Effect<Variables, InvalidBody> => {
   const variables = Object.hasOwn(body, "variables") ? body.variables : undefined
   return typeof variables === "object" && variables !== null && !Array.isArray(variables)
     ? Effect.succeed(variables as Variables)

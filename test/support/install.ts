@@ -1,6 +1,7 @@
 /** What the tests need beside npm packages, installed from Debian when it is missing and that is possible. */
 import { execFileSync, spawnSync } from "node:child_process"
 import { existsSync } from "node:fs"
+import { chromium } from "./Chromium.ts"
 import { postgresBin } from "./Postgres.ts"
 import { rabbitMqScript } from "./RabbitMq.ts"
 
@@ -12,7 +13,8 @@ const missing = (need: { readonly postgres: boolean; readonly rabbitmq: boolean 
   ...(need.postgres && postgresBin() === undefined ? ["postgresql"] : []),
   ...(need.rabbitmq && rabbitMqScript() === undefined ? ["rabbitmq-server"] : []),
   ...(succeeds("/usr/bin/python3", "-c", "import pika") ? [] : ["python3-pika"]),
-  ...(succeeds("jq", "--version") ? [] : ["jq"])
+  ...(succeeds("jq", "--version") ? [] : ["jq"]),
+  ...(existsSync(chromium) ? [] : ["chromium"])
 ]
 
 export const installServices = (need: { readonly postgres: boolean; readonly rabbitmq: boolean }): void => {

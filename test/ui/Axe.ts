@@ -1,0 +1,25 @@
+import { readFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import type { Page } from "playwright-core"
+
+const source = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
+
+interface Result {
+  readonly violations: ReadonlyArray<{
+    readonly id: string
+    readonly help: string
+    readonly nodes: ReadonlyArray<{ readonly html: string; readonly failureSummary: string }>
+  }>
+}
+
+/**
+ * What axe finds wrong with a page, with every rule it has, best practices too. It is evaluated through the debugger,
+ * which the page's content security policy does not concern.
+ */
+export const axe = async (page: Page): Promise<ReadonlyArray<string>> => {
+  await page.evaluate(source)
+  const { violations } = (await page.evaluate("axe.run(document, { resultTypes: ['violations'] })")) as Result
+  return violations.flatMap(({ id, help, nodes }) =>
+    nodes.map(({ html, failureSummary }) => `${id} (${help}): ${html.slice(0, 200)} ${failureSummary}`)
+  )
+}
