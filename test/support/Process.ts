@@ -78,17 +78,26 @@ export const untilReady = async (
   }
 }
 
-/** A TCP port on the loopback address that nobody listens on now. */
-export const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
+const given = new Set<number>()
+
+/**
+ * A TCP port on the loopback address that nobody listens on now. Not one that the system gives to outgoing connections:
+ * such a one may be taken before it is used.
+ */
+export const freePort = async (): Promise<number> => {
+  for (;;) {
+    const port = 10_240 + Math.floor(Math.random() * 20_000)
+    if (given.has(port) || !(await isFree(port))) continue
+    given.add(port)
+    return port
+  }
+}
+
+const isFree = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
     const server = createServer()
-    server.once("error", reject)
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address()
-      server.close(() =>
-        typeof address === "object" && address ? resolve(address.port) : reject(new Error("no address"))
-      )
-    })
+    server.once("error", () => resolve(false))
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)))
   })
 
 /**
