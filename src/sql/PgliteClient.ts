@@ -3,7 +3,7 @@ import { Reactivity } from "@effect/experimental"
 import { SqlClient, type SqlConnection, SqlError } from "@effect/sql"
 import { PgClient } from "@effect/sql-pg"
 import { PGlite } from "@electric-sql/pglite"
-import { Context, Effect, Layer, Stream } from "effect"
+import { Context, Effect, Layer, Schedule, Stream } from "effect"
 import { channel, Notifications } from "./Database.ts"
 import { type DataFolderInUse, hold } from "./DataFolder.ts"
 import { migrate } from "./Migrations.ts"
@@ -12,6 +12,9 @@ export interface PgliteOptions {
   /** Where the rows are kept; absent: in memory, gone with the process. */
   readonly folder?: string
 }
+
+/** PGlite has no autovacuum: without this the lane's index fills with what has left it. */
+const vacuumEvery = "10 minutes"
 
 const open = (folder: string | undefined) =>
   Effect.acquireRelease(
@@ -67,6 +70,11 @@ export const layer = (options: PgliteOptions = {}): Layer.Layer<SqlClient.SqlCli
       const db = yield* open(folder === undefined ? undefined : join(folder, "database"))
       const client = yield* makeClient(db)
       yield* Effect.orDie(Effect.provideService(migrate, SqlClient.SqlClient, client))
+      yield* client`vacuum (analyze) webhook_trigger.runs`.pipe(
+        Effect.ignoreLogged,
+        Effect.repeat(Schedule.spaced(vacuumEvery)),
+        Effect.forkScoped
+      )
       return Context.make(SqlClient.SqlClient, client).pipe(
         Context.add(Notifications, {
           listen: (heed) =>

@@ -19,6 +19,7 @@ export const listenOn = (
   Effect.gen(function* () {
     const listeners = new Set<(payload: string) => void>()
     const tried = yield* Deferred.make<void>()
+    let interrupted = false
 
     const listenOnce = Effect.gen(function* () {
       const broken = yield* Deferred.make<never, unknown>()
@@ -31,6 +32,8 @@ export const listenOn = (
       yield* Effect.tryPromise(() => client.connect())
       yield* Effect.tryPromise(() => client.query(`listen ${channel}`))
       yield* Deferred.succeed(tried, undefined)
+      if (interrupted) yield* Effect.logInfo("Notifications from the database are back")
+      interrupted = false
       const probe = Effect.tryPromise(() => client.query("select 1")).pipe(
         Effect.timeout(probeTimeout),
         Effect.delay(probeEvery)
@@ -39,12 +42,13 @@ export const listenOn = (
     }).pipe(Effect.scoped)
 
     yield* listenOnce.pipe(
-      Effect.tapError((error) =>
-        Effect.zipRight(
-          Effect.logWarning(`Notifications from the database are interrupted: ${reasonOf(error)}`),
-          Deferred.succeed(tried, undefined)
-        )
-      ),
+      Effect.tapError((error) => {
+        const log = interrupted
+          ? Effect.void
+          : Effect.logWarning(`Notifications from the database are interrupted: ${reasonOf(error)}`)
+        interrupted = true
+        return Effect.zipRight(log, Deferred.succeed(tried, undefined))
+      }),
       Effect.retry(backoff),
       Effect.forkScoped
     )

@@ -14,7 +14,8 @@ import { makeHook, queue } from "./fixtures.ts"
 
 const repoIn = (folder: string) => RepoSql.layer.pipe(Layer.provide(PgliteClient.layer({ folder })))
 
-describe("PgliteClient", () => {
+// Making a database takes PGlite seconds of computing, many on a busy machine.
+describe("PgliteClient", { timeout: 120_000 }, () => {
   it.scopedLive("keeps its rows from one start to the next", () =>
     Effect.gen(function* () {
       const folder = join(yield* temporaryFolder, "new", "data")

@@ -16,7 +16,7 @@ const empty = Effect.gen(function* () {
 
 export const sqlRepo = <E>(client: Layer.Layer<SqlClient.SqlClient | Notifications, E>) => {
   const runtime = ManagedRuntime.make(RepoSql.layer.pipe(Layer.provideMerge(client)))
-  beforeAll(() => runtime.runPromise(Effect.void))
+  beforeAll(() => runtime.runPromise(Effect.void), 120_000)
   afterAll(() => runtime.dispose())
 
   const withSql = <A, E2>(test: Effect.Effect<A, E2, Repo | SqlClient.SqlClient | Scope.Scope>) =>
