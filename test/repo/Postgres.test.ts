@@ -1,6 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Layer, Logger, Redacted, Schedule, type Scope, Stream } from "effect"
+import { Deferred, Effect, Either, Exit, Fiber, Layer, Logger, Redacted, Schedule, type Scope, Stream } from "effect"
 import { Unavailable } from "../../src/domain/Errors.ts"
 import { Repo } from "../../src/engine/Repo.ts"
 import * as PostgresClient from "../../src/sql/PostgresClient.ts"
@@ -8,7 +8,7 @@ import * as RepoSql from "../../src/sql/RepoSql.ts"
 import { freshDatabase } from "../support/fresh.ts"
 import { queryPostgres } from "../support/Postgres.ts"
 import { privatePostgres } from "../support/private.ts"
-import { at, makeHook, newMessage, newRun, ops, plenty, queue } from "./fixtures.ts"
+import { at, makeHook, newMessage, newRun, ops, plenty, queue, takeTerm } from "./fixtures.ts"
 
 const all = { concurrency: "unbounded" } as const
 const password = "s3cr3t-of-the-database"
@@ -80,6 +80,45 @@ describe("replicas on one database", () => {
       )
       yield* Effect.provideService(queue(hook), Repo, a)
       yield* Deferred.await(heard)
+    })
+  )
+
+  it.scopedLive("hand the lease over only when what its holder was about to do is done, and seen", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const [a, b] = [yield* replicaOf(url), yield* replicaOf(url)]
+      const hook = yield* Effect.provideService(makeHook(), Repo, a)
+      const id = yield* Effect.provideService(queue(hook), Repo, a)
+      const term = yield* Effect.provideService(takeTerm, Repo, a)
+      const context = yield* Layer.build(PostgresClient.layer({ url: Redacted.make(url) }))
+      yield* Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const waiting = Effect.map(
+          sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+          (rows) => rows.length
+        )
+        const [locked, release] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+        const locker = yield* sql`select 1 from webhook_trigger.runs where id = ${id} for update`.pipe(
+          Effect.zipRight(Deferred.succeed(locked, undefined)),
+          Effect.zipRight(Deferred.await(release)),
+          sql.withTransaction,
+          Effect.fork
+        )
+        yield* Deferred.await(locked)
+        const admitted = yield* Effect.fork(Effect.either(a.admit(id, term)))
+        yield* Effect.repeat(waiting, { until: (n) => n === 1 })
+        const seen = yield* Effect.fork(
+          Effect.gen(function* () {
+            yield* b.releaseLease(term)
+            yield* Effect.provideService(takeTerm, Repo, b)
+            return (yield* b.inFlight).some((run) => run.run_id === id)
+          })
+        )
+        yield* Effect.raceFirst(Fiber.await(seen), Effect.repeat(waiting, { until: (n) => n === 2 }))
+        yield* Deferred.succeed(release, undefined)
+        yield* locker.await
+        expect(yield* Fiber.join(seen)).toBe(Either.isRight(yield* Fiber.join(admitted)))
+      }).pipe(Effect.provide(context))
     })
   )
 
