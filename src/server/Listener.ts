@@ -1,4 +1,4 @@
-import { createServer, type Server } from "node:http"
+import { createServer, type Server, type ServerResponse } from "node:http"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Clock, Data, Duration, Effect, Layer } from "effect"
 import { Shutdown } from "../engine/Shutdown.ts"
@@ -26,7 +26,7 @@ export interface Listener {
 /** An HTTP server that listens once its layer is built. */
 export const make = (address: { readonly host: string; readonly port: number }): Listener => {
   const server = createServer()
-  const requests = countRequests(server)
+  const requests = trackRequests(server)
   return {
     layer: NodeHttpServer.layer(() => server, address).pipe(
       Layer.mapError(
@@ -42,10 +42,11 @@ export const make = (address: { readonly host: string; readonly port: number }):
             Effect.gen(function* () {
               yield* shutdown.begin
               requests.sayGoodbye()
-              yield* until(() => requests.open() === 0, grace)
+              yield* until(() => requests.waiting() === 0, grace)
               yield* shutdown.stopWaiting
               yield* until(() => requests.open() === 0, lastAnswers)
-              // What is left is idle, an event stream, or a caller who does not read.
+              // What is left is idle, an event stream, or a caller who does not read. Nothing new may come in between.
+              server.close()
               server.closeAllConnections()
             })
           )
@@ -54,18 +55,19 @@ export const make = (address: { readonly host: string; readonly port: number }):
   }
 }
 
-/** Requests that are not answered yet. Event streams never end by themselves and do not count. */
-const countRequests = (server: Server) => {
-  let open = 0
+const trackRequests = (server: Server) => {
+  const open = new Set<ServerResponse>()
   let leaving = false
-  server.on("request", (request, response) => {
+  server.on("request", (_, response) => {
     if (leaving) response.setHeader("connection", "close")
-    if (request.headers.accept?.includes("text/event-stream")) return
-    open++
-    response.once("close", () => open--)
+    open.add(response)
+    response.once("close", () => open.delete(response))
   })
   return {
-    open: () => open,
+    /** No answer has begun. An event stream, which never ends by itself, has. */
+    waiting: () => [...open].filter((response) => !response.headersSent).length,
+    /** Some of its answer is still to go out. */
+    open: () => open.size,
     sayGoodbye: () => {
       leaving = true
     }

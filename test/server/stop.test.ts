@@ -1,0 +1,115 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import * as Program from "../cli/Program.ts"
+import { until } from "../faults/support/Until.ts"
+import { freshDatabase, freshVhost } from "../support/fresh.ts"
+
+const ADMIN_API_KEY = "a-key-for-these-tests"
+const headers = { authorization: `Bearer ${ADMIN_API_KEY}`, "content-type": "application/json" }
+
+/** A server with a team whose leader runs the prompt in a shell, and a webhook for it. */
+const world = (variables: Readonly<Record<string, string>>) =>
+  Effect.gen(function* () {
+    const environment = { DATABASE_URL: yield* freshDatabase, AMQP_URL: yield* freshVhost, ADMIN_API_KEY, ...variables }
+    const server = yield* Program.serve(environment)
+    const api = (method: string, path: string, body?: unknown) =>
+      Effect.promise(async () => {
+        const answer = await fetch(`${server.url}${path}`, {
+          method,
+          headers,
+          body: body ? JSON.stringify(body) : null
+        })
+        const text = await answer.text()
+        return { status: answer.status, headers: answer.headers, body: text === "" ? undefined : JSON.parse(text) }
+      })
+    yield* api("POST", "/api/teams", { team: "shell" })
+    yield* Program.lead(["--team", "shell", "--", "/bin/sh"], { AMQP_URL: environment.AMQP_URL })
+    const team = api("GET", "/api/teams/shell")
+    yield* Effect.promise(() =>
+      until("the leader is connected", async () => (await Effect.runPromise(team)).body.running)
+    )
+    const draft = { name: "script", team: "shell", prompt_template: "{{script}}", timeout_seconds: 60 }
+    const { token, webhook } = (yield* api("POST", "/api/webhooks", draft)).body
+    const ask = (script: string) => api("POST", `/webhook/trigger/${token}?wait=true`, { variables: { script } })
+    const started = Effect.promise(() =>
+      until("the run has started", async () => {
+        const { body } = await Effect.runPromise(api("GET", `/api/webhooks/${webhook.id}/runs`))
+        return body.data[0]?.started_at !== undefined
+      })
+    )
+    return { server, api, ask, started, environment }
+  })
+
+describe("a stop", { timeout: 90_000 }, () => {
+  it.scopedLive("answers callers who wait, takes nothing new, and is not held up by event streams", () =>
+    Effect.gen(function* () {
+      const { api, ask, server, started } = yield* world({ SHUTDOWN_GRACE: "30 s" })
+      const caller = yield* Effect.fork(ask("sleep 3; echo done"))
+      yield* started
+      const stream = yield* Effect.promise(() => fetch(`${server.url}/api/events`, { headers }))
+      expect(stream.status).toBe(200)
+
+      const begun = Date.now()
+      const ended = yield* Effect.fork(server.end("SIGTERM"))
+      yield* Effect.promise(() =>
+        until(
+          "the server is not ready",
+          async () => (await Effect.runPromise(api("GET", "/health/ready"))).status === 503
+        )
+      )
+      const refused = yield* ask("echo more")
+      expect(refused).toMatchObject({ status: 503, body: { code: "unavailable" } })
+      expect(refused.headers.get("retry-after")).toMatch(/^\d+$/)
+
+      const answered = yield* Fiber.join(caller)
+      expect(answered).toMatchObject({ status: 200, body: { status: "success", response: "done" } })
+      expect((yield* Fiber.join(ended)).code).toBe(0)
+      expect(Date.now() - begun).toBeLessThan(20_000)
+      yield* Effect.promise(async () => stream.body?.cancel().catch(() => {}))
+    })
+  )
+
+  it.scopedLive("tells callers to come back when the grace is over; their runs go on", () =>
+    Effect.gen(function* () {
+      const { ask, environment, server, started } = yield* world({ SHUTDOWN_GRACE: "1 s" })
+      const caller = yield* Effect.fork(ask("sleep 5; echo done"))
+      yield* started
+      expect((yield* server.end("SIGTERM")).code).toBe(0)
+      const { body, headers: told, status } = yield* Fiber.join(caller)
+      expect({ status, body }).toMatchObject({ status: 503, body: { code: "unavailable" } })
+      expect(told.get("retry-after")).toMatch(/^\d+$/)
+
+      const again = yield* Program.serve(environment)
+      const run = () =>
+        fetch(`${again.url}/api/runs/${body.run_id}`, { headers }).then((answer) => answer.json() as Promise<any>)
+      const ended = yield* Effect.promise(() =>
+        until("the run has ended", async () => {
+          const seen = await run()
+          return seen.finished_at === undefined ? undefined : seen
+        })
+      )
+      expect(ended).toMatchObject({ status: "success", conversation: { response: "done" } })
+    })
+  )
+
+  it.scopedLive("ends at once at the second signal", () =>
+    Effect.gen(function* () {
+      const { api, ask, server, started } = yield* world({ SHUTDOWN_GRACE: "1 hour" })
+      const caller = yield* Effect.fork(Effect.exit(ask("sleep 60")))
+      yield* started
+      const first = yield* Effect.fork(server.end("SIGTERM"))
+      yield* Effect.promise(() =>
+        until(
+          "the server is not ready",
+          async () => (await Effect.runPromise(api("GET", "/health/ready"))).status === 503
+        )
+      )
+      const begun = Date.now()
+      // Ended by the signal itself: no exit code.
+      expect((yield* server.end("SIGTERM")).code).toBeNull()
+      expect(Date.now() - begun).toBeLessThan(2_000)
+      yield* Fiber.join(first)
+      yield* Fiber.join(caller)
+    })
+  )
+})
