@@ -29,10 +29,18 @@ export const RunError = Schema.Struct({
 }).annotations({ identifier: "RunError", description: "Why the run ended as `error`." })
 export type RunError = typeof RunError.Type
 
-export const Variables = Schema.Record({ key: Schema.String, value: Schema.Unknown }).annotations({
-  description: "The values for the template's placeholders, as the caller sent them: any JSON."
-})
 export type Variables = { readonly [name: string]: unknown }
+
+const isObject = (value: unknown): value is Variables =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Taken as it is and not copied, as a `Schema.Record` would, which loses the name `__proto__` on the way. */
+export const Variables: Schema.Schema<Variables> = Schema.declare(isObject, {
+  identifier: "Variables",
+  description: "The values for the template's placeholders, as the caller sent them: any JSON.",
+  message: () => "must be an object",
+  jsonSchema: { type: "object", additionalProperties: true }
+})
 
 const optionalTime = (description: string) => Schema.optionalWith(time(description), { exact: true })
 
