@@ -142,7 +142,7 @@ export class Repo extends Context.Tag("webhook-trigger/Repo")<
     /** All webhooks, by name. */
     readonly webhooks: Effect.Effect<ReadonlyArray<Webhook>, Unavailable>
     readonly webhook: (id: WebhookId) => Effect.Effect<Webhook, NotFound | Unavailable>
-    /** The enabled webhook with this token. */
+    /** The enabled webhook with this token; `last_triggered_at` is not looked up. */
     readonly webhookByToken: (hash: TokenHash) => Effect.Effect<Webhook, NotFound | Unavailable>
     readonly changeWebhook: (
       id: WebhookId,

@@ -48,9 +48,10 @@ const runsInOneStep = 5_000
 export const makeWebhooks = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  const columns = sql.literal(`
+  const own = `
     w.id, w.name, w.team, w.prompt_template, w.variables, w.timeout_seconds, w.max_concurrent, w.enabled, w.token_hint,
-    w.created_at, w.updated_at, (
+    w.created_at, w.updated_at`
+  const columns = sql.literal(`${own}, (
       select r.accepted_at from webhook_trigger.runs r where r.webhook_id = w.id order by r.seq desc limit 1
     ) as last_triggered_at`)
   const told = tell(sql, "WebhookChanged", sql`select id::text as name from changed`)
@@ -83,12 +84,13 @@ export const makeWebhooks = Effect.gen(function* () {
     return row ? toWebhook(row) : yield* new NotFound()
   }, bounded)
 
-  // Every trigger asks this first, and no answer is kept: a disabled webhook is disabled at once.
+  // Every trigger asks this first, and no answer is kept: a disabled webhook is disabled at once. It asks no other table:
+  // an unknown token is refused also while the runs are locked.
   const byToken = yield* makeBatch({
     size: 500,
     run: (hashes: ReadonlyArray<string>) =>
       bounded(sql<WebhookRow & { readonly hash: string }>`
-        select encode(w.token_hash, 'hex') as hash, ${columns}
+        select encode(w.token_hash, 'hex') as hash, ${sql.literal(own)}, null as last_triggered_at
         from webhook_trigger.webhooks w
         where w.enabled and w.token_hash in (
           select decode(value, 'hex') from json_array_elements_text(${JSON.stringify(hashes)}::json)
