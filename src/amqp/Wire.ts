@@ -55,13 +55,14 @@ export const encodePrompt = (prompt: Prompt, queue: string, left: number | undef
 export const decodePrompt = (message: Message, team: TeamName): Option.Option<Prompt> =>
   Option.map(decodePromptBody(message.content.toString()), (body) => ({ ...body, team }))
 
+/** A reply that is too long is told as that: RabbitMQ 4 closes the channel on messages over 16 MiB. */
 export const encodeReply = (report: Exclude<Report, { readonly _tag: "Dead" }>, queue: string): Outgoing => {
-  const reply = (type: string, body: unknown): Outgoing => ({
-    id: `${report.run_id}:${type}`,
-    queue,
-    body: Buffer.from(JSON.stringify(body)),
-    options: { type, contentType: json, correlationId: report.run_id }
-  })
+  const reply = (type: string, content: unknown): Outgoing => {
+    const body = Buffer.from(JSON.stringify(content))
+    if (body.length > maxAnswer) return reply("error", { message: answerTooLarge })
+    const options = { type, contentType: json, correlationId: report.run_id }
+    return { id: `${report.run_id}:${type}`, queue, body, options }
+  }
   switch (report._tag) {
     case "Started":
       return reply("started", {})

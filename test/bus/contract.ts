@@ -400,10 +400,12 @@ export const contract = (layer: Layer.Layer<Bus | LeaderBus>, { standbys = true 
         yield* startLeader(({ prompt: { prompt, run_id }, reply }) =>
           reply({ _tag: "Answered", run_id, response: "x".repeat(Number(prompt)) })
         )
-        const over = yield* makePrompt({ prompt: String(8 * 1024 * 1024 + 1) })
-        yield* bus.publish(over)
-        const message = "answer larger than 8 MiB"
-        expect(yield* Queue.take(reports)).toEqual({ _tag: "Failed", run_id: over.run_id, message })
+        for (const size of [8 * 1024 * 1024 + 1, 20 * 1024 * 1024]) {
+          const over = yield* makePrompt({ prompt: String(size) })
+          yield* bus.publish(over)
+          const message = "answer larger than 8 MiB"
+          expect(yield* Queue.take(reports)).toEqual({ _tag: "Failed", run_id: over.run_id, message })
+        }
         yield* bus.publish(yield* makePrompt({ prompt: String(longest) }))
         const report = yield* Queue.take(reports)
         expect(report._tag === "Answered" && report.response.length).toBe(longest)

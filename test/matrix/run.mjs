@@ -8,7 +8,7 @@ import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs"
 import { homedir } from "node:os"
 import { join } from "node:path"
 
-const suites = ["test/amqp", "test/sql", "test/contract", "test/faults"]
+const suites = ["test/bus", "test/leader", "test/repo", "test/faults"]
 const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "webhook-trigger")
 const root = join(cache, "trixie")
 
