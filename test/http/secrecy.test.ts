@@ -1,7 +1,8 @@
 /** What the server writes down about its requests: with the route's pattern, never with a token. */
-import { HttpLayerRouter, HttpMiddleware, HttpServer, HttpServerResponse } from "@effect/platform"
+import { FetchHttpClient, HttpLayerRouter, HttpMiddleware, HttpServer, HttpServerResponse } from "@effect/platform"
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Exit, Fiber, Layer, Logger, Option, Tracer } from "effect"
+import { Cause, Effect, Exit, Fiber, Layer, Logger, Option, Redacted, Tracer } from "effect"
+import * as Client from "../../src/api/Client.ts"
 import * as Routes from "../../src/http/Routes.ts"
 import { address, adminKey, call, listening, services, start, wire } from "./Server.ts"
 
@@ -169,6 +170,22 @@ describe("a token is in no log line, span, metric or output", () => {
     )
   }
 })
+
+it.scopedLive("a token is in no span of the typed client either", () =>
+  Effect.gen(function* () {
+    const recorded = yield* recorder
+    yield* Effect.gen(function* () {
+      const { origin, team, webhook } = yield* start()
+      const { token } = yield* webhook(yield* team("ops"))
+      const client = yield* Client.make({ url: origin, adminKey: Redacted.make(adminKey) })
+      const payload = { variables: { text: "x" } }
+      yield* client.trigger.trigger({ path: { token }, urlParams: {}, headers: {}, payload })
+      yield* client.teams.list()
+      assert.isTrue(recorded.spans.some(({ kind, name }) => kind === "client" && name === "http.client GET"))
+      assert.notInclude(recorded.text(), token)
+    }).pipe(Effect.provide(recorded.layer), Effect.provide(FetchHttpClient.layer))
+  })
+)
 
 describe("a request", () => {
   it.scopedLive("has one log line, with route, status, duration and run, and a span of the same name", () =>
