@@ -214,11 +214,9 @@ export class Repo extends Context.Tag("webhook-trigger/Repo")<
     readonly admit: (id: RunId, term: Term) => Effect.Effect<boolean, LeaseLost | Unavailable>
     /**
      * The broker has confirmed it: `running`, and its clock (fire-and-forget) starts, or starts anew when it was sent
-     * again. Leaves alone what has ended and what went back into its lane.
+     * again. Leaves alone what has ended.
      */
     readonly sent: (id: RunId, at: Date) => Effect.Effect<void, Unavailable>
-    /** Back into its place in the lane, as if never admitted; ended runs are left alone. */
-    readonly requeue: (ids: ReadonlyArray<RunId>, term: Term) => Effect.Effect<void, LeaseLost | Unavailable>
     /** The leader says it started: the clock of a fire-and-forget run starts anew. */
     readonly started: (id: RunId, at: Date) => Effect.Effect<void, Unavailable>
     /** The first end wins. An answer to a run that has timed out is kept in its conversation. */

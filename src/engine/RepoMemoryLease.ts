@@ -1,6 +1,5 @@
 import { Clock, Effect, Option } from "effect"
 import type { RunId } from "../domain/Id.ts"
-import { isFinal } from "../domain/Run.ts"
 import { LeaseLost, type Term } from "./Repo.ts"
 import type { Tables } from "./RepoMemoryTables.ts"
 
@@ -46,15 +45,5 @@ export const makeLease = ({ runs, publish }: Tables) => {
       return true
     })
 
-  const requeue = (ids: ReadonlyArray<RunId>, mine: Term) =>
-    Effect.map(whoHolds(mine), () => {
-      for (const id of ids) {
-        const run = runs.get(id)
-        if (!run || isFinal(run.status)) continue
-        const fresh = { status: "queued", admitted_at: null, sent_at: null, started_at: null } as const
-        runs.update(run, { ...fresh, deadline_at: run.mode === "async" ? null : run.deadline_at })
-      }
-    })
-
-  return { acquireLease, renewLease, releaseLease, admit, requeue }
+  return { acquireLease, renewLease, releaseLease, admit }
 }

@@ -81,21 +81,5 @@ export const makeLease = Effect.gen(function* () {
     })
   })
 
-  const requeue = Effect.fn("Repo.requeue")(function* (ids: ReadonlyArray<RunId>, term: Term) {
-    const rows = yield* sql`
-      with ${held(term)}, locked as materialized (
-        select r.id from webhook_trigger.runs r
-        where r.id in ${oneOf(sql, ids)} and r.status in ('queued', 'running') and exists (select from lease)
-        order by r.id for no key update
-      ), requeued as (
-        update webhook_trigger.runs r set
-          status = 'queued', admitted_at = null, sent_at = null, started_at = null,
-          deadline_at = case when r.mode = 'wait' then r.deadline_at end
-        from locked where r.id = locked.id and r.status in ('queued', 'running')
-      )
-      select 1 from lease`
-    if (rows.length === 0) return yield* Effect.fail(new LeaseLost())
-  }, bounded)
-
-  return { acquireLease, renewLease, releaseLease, admit: (id: RunId, term: Term) => admit({ id, term }), requeue }
+  return { acquireLease, renewLease, releaseLease, admit: (id: RunId, term: Term) => admit({ id, term }) }
 })

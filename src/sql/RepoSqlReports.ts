@@ -28,6 +28,12 @@ export const makeReports = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const columns = runColumns(sql)
 
+  /**
+   * A `with` query for marks whose loss in a crash of PostgreSQL does no harm: their commit does not wait for the disk.
+   * A run that is not known to be sent is sent again, as the same run.
+   */
+  const relaxed = sql`relaxed as materialized (select set_config('synchronous_commit', 'off', true))`
+
   const sentAll = (marks: ReadonlyArray<Mark>) =>
     bounded(sql`
       with input as materialized (
@@ -36,7 +42,7 @@ export const makeReports = Effect.gen(function* () {
         select r.id from webhook_trigger.runs r
         where r.id in (select id from input) and r.status in ('queued', 'running') and r.admitted_at is not null
         order by r.id for no key update
-      )
+      ), ${relaxed}
       update webhook_trigger.runs r set
         status = 'running',
         sent_at = case when r.started_at is null then i.at else coalesce(r.sent_at, least(i.at, r.started_at)) end,
@@ -44,7 +50,7 @@ export const makeReports = Effect.gen(function* () {
           when r.mode = 'async' and r.started_at is null then i.at + r.timeout_ms * interval '1 millisecond'
           else r.deadline_at
         end
-      from input i join locked on locked.id = i.id
+      from input i join locked on locked.id = i.id, relaxed
       where r.id = i.id and r.status in ('queued', 'running') and r.admitted_at is not null`)
 
   const startedAll = (marks: ReadonlyArray<Mark>) =>
@@ -55,14 +61,14 @@ export const makeReports = Effect.gen(function* () {
         select r.id from webhook_trigger.runs r
         where r.id in (select id from input) and r.status in ('queued', 'running') and r.admitted_at is not null
         order by r.id for no key update
-      ), started as (
+      ), ${relaxed}, started as (
         update webhook_trigger.runs r set
           status = 'running',
           started_at = i.at,
           deadline_at = case
             when r.mode = 'async' then i.at + r.timeout_ms * interval '1 millisecond' else r.deadline_at
           end
-        from input i join locked on locked.id = i.id
+        from input i join locked on locked.id = i.id, relaxed
         where r.id = i.id and r.status in ('queued', 'running') and r.admitted_at is not null and r.started_at is null
         returning r.id
       ), ${tell(sql, "RunStarted", sql`select id::text as name from started`)}

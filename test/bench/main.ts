@@ -18,7 +18,7 @@ import { startRabbitMq } from "../support/RabbitMq.ts"
 const seconds = Number(process.argv[2] ?? 8)
 const connections = 64
 const asks = 300
-const adminKey = "benchmark"
+const adminKey = "benchmark-admin-key"
 const body = JSON.stringify({ variables: { text: "x".repeat(500), nested: { ref: "main", count: 3 } } })
 
 const here = (file: string) => fileURLToPath(new URL(file, import.meta.url))

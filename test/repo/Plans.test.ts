@@ -133,16 +133,6 @@ describe("with a hundred thousand queued runs, and as many that have ended", () 
     })
   )
 
-  it.live("requeue puts a run back before all of them", () =>
-    Effect.gen(function* () {
-      const { admit, lane, requeue } = yield* repo
-      const first = (yield* lane(ops, 1))[0]!.run_id
-      yield* admit(first, term)
-      yield* requeue([first], term)
-      expect((yield* lane(ops, 1))[0]!.run_id).toBe(first)
-    }).pipe(Effect.provide(runtime))
-  )
-
   it.live("deleting the webhook takes its history with it, however long", () =>
     Effect.gen(function* () {
       const { deleteWebhook, runs } = yield* repo

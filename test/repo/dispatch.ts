@@ -47,7 +47,7 @@ export const dispatch = (withRepo: WithRepo): void => {
     )
 
     test(
-      "lose what is admitted to the flight, which a requeue undoes",
+      "lose what is admitted to the flight",
       Effect.gen(function* () {
         const repo = yield* Repo
         const hook = yield* makeHook()
@@ -63,28 +63,17 @@ export const dispatch = (withRepo: WithRepo): void => {
           [ids[0], "running", true],
           [ids[1], "queued", true]
         ])
-        yield* repo.requeue([ids[0], ids[1], ids[2]], term)
-        expect(yield* repo.inFlight).toEqual([])
-        const lane = yield* repo.lane(ops, 9)
-        expect(lane.map(({ run_id, status, admitted }) => [run_id, status, admitted])).toEqual(
-          ids.map((id) => [id, "queued", false])
-        )
-        expect(Object.keys(lane[0]!)).not.toContain("deadline_at")
-        const run = yield* repo.run(ids[0])
-        expect(Object.keys(run)).not.toContain("sent_at")
-        expect(Object.keys(run)).not.toContain("started_at")
       })
     )
 
     test(
-      "do not take back what has ended",
+      "do not admit what has ended",
       Effect.gen(function* () {
         const repo = yield* Repo
         const hook = yield* makeHook()
         const term = yield* takeTerm
         const id = yield* send(hook, term, at(1))
         yield* repo.end(id, success("done"), at(2))
-        yield* repo.requeue([id], term)
         expect(yield* statusOf(id)).toBe("success")
         expect(yield* repo.lanes).toEqual([])
         expect(yield* repo.admit(id, term)).toBe(false)

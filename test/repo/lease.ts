@@ -53,7 +53,7 @@ export const lease = (withRepo: WithRepo): void => {
     )
 
     test(
-      "lets nobody but its holder admit or requeue",
+      "lets nobody but its holder admit",
       Effect.gen(function* () {
         const repo = yield* Repo
         const hook = yield* makeHook()
@@ -63,7 +63,6 @@ export const lease = (withRepo: WithRepo): void => {
         yield* repo.releaseLease(old)
         const refused = Effect.gen(function* () {
           expect(yield* Effect.flip(repo.admit(queued, old))).toBeInstanceOf(LeaseLost)
-          expect(yield* Effect.flip(repo.requeue([sent], old))).toBeInstanceOf(LeaseLost)
           expect((yield* repo.lane(ops, 9)).map((run) => run.run_id)).toEqual([queued])
           expect(yield* statusOf(sent)).toBe("running")
         })
