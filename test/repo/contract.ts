@@ -8,6 +8,7 @@ import { endings } from "./endings.ts"
 import { expiry } from "./expiry.ts"
 import { history } from "./history.ts"
 import { lease } from "./lease.ts"
+import { statistics } from "./statistics.ts"
 
 /** Gives a test an empty `Repo`. */
 export type WithRepo = <A, E>(test: Effect.Effect<A, E, Repo | Scope.Scope>) => Effect.Effect<A, E>
@@ -20,4 +21,5 @@ export const contract = (withRepo: WithRepo): void => {
   expiry(withRepo)
   history(withRepo)
   lease(withRepo)
+  statistics(withRepo)
 }

@@ -1,0 +1,100 @@
+import { Effect } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { freshDatabase } from "../support/fresh.ts"
+import { queryPostgres } from "../support/Postgres.ts"
+import { type Stage, startStage } from "./Stage.ts"
+
+const many = 100_000
+
+let stage: Stage
+let id: string
+let newest: number
+
+/** A run every 24 seconds, which makes four weeks; every tenth failed, and ids tell the time as UUIDv7 do. */
+const fill = (webhook_id: string) => `
+  insert into webhook_trigger.runs
+    (id, source, webhook_id, team, mode, status, prompt, variables, response, error_code, error_message, timeout_ms,
+     accepted_at, admitted_at, sent_at, started_at, finished_at)
+  select
+    (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '7' || lpad(to_hex(n % 4096), 3, '0') ||
+      '8' || substr(md5(n::text), 1, 15))::uuid,
+    'webhook', '${webhook_id}', 'demo', 'async', case when n % 10 = 0 then 'error' else 'success' end,
+    'Say hello to number ' || n, json_build_object('name', 'number ' || n), 'Hello, number ' || n,
+    case when n % 10 = 0 then 'agent_error' end, case when n % 10 = 0 then 'no' end, 300000,
+    at, at, at, at, at + (n % 1000) * interval '1 millisecond'
+  from (
+    select n, now() - (${many} - n) * interval '24 seconds' as at from generate_series(1, ${many}) as n
+  ) as runs`
+
+beforeAll(async () => {
+  let url = ""
+  stage = await startStage(
+    Effect.map(freshDatabase, (DATABASE_URL) => {
+      url = DATABASE_URL
+      return { DATABASE_URL }
+    })
+  )
+  id = (await stage.call("GET", "/api/webhooks"))[0].id
+  await queryPostgres(url, fill(id))
+  await queryPostgres(url, "analyze webhook_trigger.runs")
+  newest = many
+})
+afterAll(() => stage?.close())
+
+describe("a history of 100,000 runs", () => {
+  it("pages without lag, newest first, and keeps the page in the address", async () => {
+    const page = await stage.signedIn()
+    await page.goto(`/webhooks/${id}`)
+    const history = page.getByRole("list", { name: "Runs, newest first" })
+    const first = history.getByRole("listitem").first()
+    await expect.poll(() => first.textContent()).toContain(`number ${newest}`)
+    const times: Array<number> = []
+    for (let i = 1; i <= 5; i++) {
+      const started = Date.now()
+      await page.getByRole("button", { name: "Older" }).click()
+      await first.getByText(`name: number ${newest - i * 20}`, { exact: true }).waitFor()
+      times.push(Date.now() - started)
+    }
+    expect(times.sort((a, b) => a - b)[2]).toBeLessThan(500)
+    const address = page.url()
+    await page.goBack()
+    await first.getByText(`name: number ${newest - 80}`, { exact: true }).waitFor()
+    await page.goto(address)
+    await first.getByText(`name: number ${newest - 100}`, { exact: true }).waitFor()
+    await page.getByRole("button", { name: "Newest" }).click()
+    await first.getByText(`name: number ${newest}`, { exact: true }).waitFor()
+    await page.context().close()
+  })
+
+  it("is found by status and by date, however far back", async () => {
+    const page = await stage.signedIn()
+    const day = new Date(Date.now() - 20 * 24 * 3_600_000).toISOString().slice(0, 10)
+    await page.goto(`/webhooks/${id}?status=error&from=${day}&to=${day}`)
+    const history = page.getByRole("list", { name: "Runs, newest first" })
+    await expect.poll(() => history.getByRole("listitem").count()).toBe(20)
+    for (const text of await history.getByRole("listitem").allTextContents()) expect(text).toContain("Error")
+    const times = await history.locator("time").evaluateAll((all) => all.map((time) => time.getAttribute("datetime")!))
+    for (const time of times) expect(new Date(time).toISOString().slice(0, 10)).toBe(day)
+    await page.getByRole("button", { name: "Show all" }).click()
+    await history.getByText(`number ${newest}`).waitFor()
+    expect(new URL(page.url()).search).toBe("")
+    await page.context().close()
+  })
+
+  it("is counted in less than a second, for a day and for a month", async () => {
+    for (const [path, expected] of [
+      [`/api/webhooks/${id}/statistics?range=24h`, 3_500],
+      [`/api/webhooks/${id}/statistics?range=30d`, many]
+    ] as const) {
+      const started = Date.now()
+      const { buckets } = await stage.call("GET", path)
+      expect(Date.now() - started).toBeLessThan(1_000)
+      const counted = buckets.reduce((sum: number, { success, error }: any) => sum + success + error, 0)
+      expect(counted).toBeGreaterThan(expected * 0.95)
+      expect(counted).toBeLessThanOrEqual(expected * 1.05)
+    }
+    const started = Date.now()
+    expect(await stage.call("GET", "/api/activity")).toHaveLength(1)
+    expect(Date.now() - started).toBeLessThan(1_000)
+  })
+})
