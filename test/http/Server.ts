@@ -1,6 +1,6 @@
 /** A real server on memory layers, and ways to speak to it: `fetch`, and bytes on a socket. */
 import { createServer } from "node:http"
-import { connect } from "node:net"
+import { connect, type Socket } from "node:net"
 import { HttpLayerRouter, HttpServer } from "@effect/platform"
 import { NodeHttpServer } from "@effect/platform-node"
 import { assert } from "@effect/vitest"
@@ -127,23 +127,45 @@ export const call =
       return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined }
     })
 
-/** Writes bytes to a fresh connection and reads until the server closes it, or `until` holds of what came. */
-export const wire = (port: number, bytes: string | Uint8Array, until: (text: string) => boolean = () => false) =>
-  Effect.async<{ readonly text: string; readonly closed: "ended" | "reset" | "by us" }>((resume) => {
+type Closed = "ended" | "reset" | "by us"
+
+const conversation = (port: number, talk: (socket: Socket, done: (closed: Closed) => void) => () => string) =>
+  Effect.async<{ readonly text: string; readonly closed: Closed }>((resume) => {
     const socket = connect(port, "127.0.0.1")
-    let text = ""
-    const done = (closed: "ended" | "reset" | "by us") => {
-      resume(Effect.succeed({ text, closed }))
+    const done = (closed: Closed) => {
+      resume(Effect.sync(() => ({ text: text(), closed })))
       socket.destroy()
     }
-    socket.on("data", (chunk) => {
-      text += chunk.toString("latin1")
-      if (until(text)) done("by us")
-    })
-    socket.on("end", () => done("ended"))
-    socket.on("error", () => done("reset"))
-    socket.write(bytes)
+    const text = talk(socket, done)
+    socket.on("end", () => done("ended")).on("error", () => done("reset"))
     return Effect.sync(() => socket.destroy())
+  })
+
+const heard = (socket: Socket, onText: (text: string) => void = () => {}) => {
+  let text = ""
+  socket.on("data", (chunk) => {
+    text += chunk.toString("latin1")
+    onText(text)
+  })
+  return () => text
+}
+
+/** Writes bytes to a fresh connection and reads until the server closes it, or `until` holds of what came. */
+export const wire = (port: number, bytes: string | Uint8Array, until: (text: string) => boolean = () => false) =>
+  conversation(port, (socket, done) => {
+    socket.write(bytes)
+    return heard(socket, (text) => until(text) && done("by us"))
+  })
+
+/** As most simple clients do: writes everything, and reads only then. */
+export const writeThenRead = (port: number, bytes: string | Uint8Array) =>
+  conversation(port, (socket) => {
+    let text = () => ""
+    socket.pause().write(bytes, () => {
+      text = heard(socket)
+      socket.resume()
+    })
+    return () => text()
   })
 
 /** Starts a server, for as long as the scope is open. */

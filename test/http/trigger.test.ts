@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { LeaderBus } from "../../src/engine/Bus.ts"
 import { Shutdown } from "../../src/engine/Shutdown.ts"
-import { pointers, refusal, start, wire } from "./Server.ts"
+import { pointers, refusal, start, wire, writeThenRead } from "./Server.ts"
 
 const unknownToken = `whk_${"0".repeat(43)}`
 const noRun = "01890a5d-ac96-774b-bcce-b302099a8057"
@@ -247,7 +247,7 @@ describe("refuses, in this order,", () => {
         const body = length.startsWith("T")
           ? `${size.toString(16)}\r\n${"x".repeat(size)}\r\n0\r\n\r\n`
           : "x".repeat(size)
-        const { text, closed } = yield* wire(port, head + body)
+        const { text, closed } = yield* writeThenRead(port, head + body)
         assert.match(text, /^HTTP\/1\.1 413 [\s\S]*"code":"body_too_large"/, length)
         assert.strictEqual(closed, "ended", length)
       }
