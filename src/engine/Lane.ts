@@ -127,11 +127,8 @@ export const make = (team: TeamName, term: Term): Lane => {
     for (;;) {
       const [flight, ...rest] = unsent
       if (flight === undefined) return
-      const taken = !flights.has(flight) || (yield* publish(flight))
-      if (taken) {
-        goneSince = undefined
-        unsent = rest
-      } else if (yield* queueComesBack(flight.run)) {
+      if (yield* publish(flight)) unsent = rest
+      else if (yield* queueComesBack(flight.run)) {
         // What was in the queue went with it; whatever has not been answered is sent again, as the same runs.
         unsent = [...flights]
       } else {
@@ -142,17 +139,19 @@ export const make = (team: TeamName, term: Term): Lane => {
   })
 
   /** True once the broker has the prompt for good, or nobody needs it any more; false when the queue is gone. */
-  const publish = ({ run, end: ended }: Flight) =>
+  const publish = (flight: Flight) =>
     Effect.gen(function* () {
+      const { run } = flight
+      if (!flights.has(flight)) return
       if (yield* isLate(run)) return yield* end(run, { status: "timeout" })
       yield* lease.check
       // A stop between the two would leave the run sent and not known to be: it would be sent twice.
       yield* Effect.uninterruptible(
         bus.publish(promptOf(run)).pipe(Effect.zipRight(reach("published")), Effect.zipRight(recordSent(run)))
       )
+      goneSince = undefined
     }).pipe(
       persistently,
-      Effect.raceFirst(ended),
       Effect.as(true),
       Effect.catchTag("QueueGone", () => Effect.succeed(false))
     )
