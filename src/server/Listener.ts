@@ -14,6 +14,12 @@ export class CannotListen extends Data.TaggedError("CannotListen")<{
 /** Once `stopWaiting` has answered the last callers, this is how long their answers may take to go out. */
 const lastAnswers = Duration.seconds(2)
 
+/**
+ * Connections that wait to be taken. Node asks for 511, and a busy server's thousand callers at once are then reset; the
+ * system has its own limit (Linux: `net.core.somaxconn`, 4,096).
+ */
+const backlog = 4096
+
 export interface Listener {
   readonly layer: Layer.Layer<Layer.Layer.Success<ReturnType<typeof NodeHttpServer.layer>>, CannotListen>
   /**
@@ -28,7 +34,7 @@ export const make = (address: { readonly host: string; readonly port: number }):
   const server = createServer()
   const requests = trackRequests(server)
   return {
-    layer: NodeHttpServer.layer(() => server, address).pipe(
+    layer: NodeHttpServer.layer(() => server, { ...address, backlog }).pipe(
       Layer.mapError(
         ({ cause }) =>
           new CannotListen({ ...address, code: String((cause as NodeJS.ErrnoException | undefined)?.code ?? cause) })

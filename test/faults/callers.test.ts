@@ -92,7 +92,7 @@ describe("callers", () => {
         `${((during - before) / count).toFixed(1)} KiB of server memory a waiting caller`
     )
     expect(stage.callers.calls.filter(({ status }) => status !== 200)).toEqual([])
-    expect(during - before).toBeLessThan(count * 100)
+    expect(during - before).toBeLessThan(count * 200)
     await stage.checked({ count, limits: { global: count } })
   })
 })

@@ -49,7 +49,7 @@ export class Replica {
     const out = openSync(this.log, "a")
     const child = fork(entry, [], {
       env: { PATH: process.env.PATH ?? "", ...this.env, RACE_POINTS: JSON.stringify(options.arms ?? []) },
-      execArgv: [],
+      execArgv: (process.env.FAULT_EXEC_ARGV ?? "").split(" ").filter(Boolean),
       stdio: ["ignore", out, out, "ipc"]
     })
     this.child = child
