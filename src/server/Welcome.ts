@@ -1,3 +1,4 @@
+import { resolve } from "node:path"
 import { Option, Redacted } from "effect"
 import type { Demo } from "./Demo.ts"
 import type { Environment } from "./Environment.ts"
@@ -7,7 +8,7 @@ const trigger = (url: string, token: string, query: string) =>
 
 const embedded = ({ amqpUrl, databaseUrl, dataDir }: Environment): ReadonlyArray<string> => {
   const parts = [
-    ...(Option.isNone(databaseUrl) ? [`the database is embedded, in the folder ${dataDir}`] : []),
+    ...(Option.isNone(databaseUrl) ? [`the database is embedded, in the folder ${resolve(dataDir)}`] : []),
     ...(Option.isNone(amqpUrl) ? ["the message bus is in this process's memory"] : [])
   ]
   const missing = [
