@@ -15,7 +15,7 @@ export interface Stage {
   readonly window: (options?: WindowOptions) => Promise<Page>
   /** A window that is signed in. */
   readonly signedIn: (options?: WindowOptions) => Promise<Page>
-  /** The management API, with the admin key. */
+  /** The management API, with the admin key; a whole address names another server. */
   readonly call: (method: string, path: string, body?: unknown) => Promise<any>
   readonly close: () => Promise<void>
 }
@@ -82,7 +82,7 @@ export const startStage = async (
       return page
     },
     call: async (method, path, body) => {
-      const response = await fetch(server.url + path, {
+      const response = await fetch(new URL(path, server.url), {
         method,
         headers: { authorization: `Bearer ${adminKey}`, "content-type": "application/json" },
         ...(body === undefined ? {} : { body: JSON.stringify(body) })

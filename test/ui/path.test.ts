@@ -2,8 +2,10 @@ import { Effect, Layer, Logger, Redacted } from "effect"
 import type { Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Leader, layerAmqp, TeamName } from "../../src/leader/index.ts"
+import { serve } from "../cli/Program.ts"
 import { freshDatabase, freshVhost } from "../support/fresh.ts"
-import { complaintsOf, type Stage, startStage, strangersOf } from "./Stage.ts"
+import { axe } from "./Axe.ts"
+import { adminKey, complaintsOf, type Stage, startStage, strangersOf } from "./Stage.ts"
 
 /** Everything that somebody does with a webhook, from its making to its end, in one go and without a terminal. */
 const wholePath = async (stage: Stage, page: Page, team: string) => {
@@ -15,7 +17,10 @@ const wholePath = async (stage: Stage, page: Page, team: string) => {
     })
 
   // Create it: the names of the template appear, and the prompt they make.
-  await page.getByRole("link", { name: "New webhook" }).first().click()
+  await page
+    .getByRole("link", { name: /^(New webhook|Create the first webhook)$/ })
+    .last()
+    .click()
   await page.getByLabel("Name").fill("Release notes")
   await page.getByRole("button", { name: / Team$/ }).click()
   await page.getByRole("option", { name: new RegExp(`^${team}`) }).click()
@@ -120,20 +125,49 @@ describe("the whole path of a webhook", () => {
 
   describe("on PostgreSQL and RabbitMQ", () => {
     let stage: Stage
+    let settings: { readonly DATABASE_URL: string; readonly AMQP_URL: string }
     beforeAll(async () => {
-      let AMQP_URL = ""
       stage = await startStage(
         Effect.gen(function* () {
-          AMQP_URL = yield* freshVhost
-          return { DATABASE_URL: yield* freshDatabase, AMQP_URL }
+          settings = { DATABASE_URL: yield* freshDatabase, AMQP_URL: yield* freshVhost }
+          return settings
         })
       )
       await stage.call("POST", "/api/teams", { team: "writers" })
-      const bus = layerAmqp({ url: Redacted.make(AMQP_URL), queueType: "classic" })
+      const bus = layerAmqp({ url: Redacted.make(settings.AMQP_URL), queueType: "classic" })
       const leader = Leader.layer({ team: TeamName.make("writers"), handler: ({ prompt }) => Effect.succeed(prompt) })
       await stage.run(Layer.build(leader.pipe(Layer.provide(bus), Layer.provide(Logger.remove(Logger.defaultLogger)))))
     })
     afterAll(() => stage?.close())
+
+    it("shows on every replica at once what another one has done", async () => {
+      const page = await stage.signedIn()
+      await page.getByText("No webhooks yet").waitFor()
+      expect(await axe(page)).toEqual([])
+      const other = await stage.run(serve({ ...settings, ADMIN_API_KEY: adminKey }))
+      const { webhook } = await stage.call("POST", `${other.url}/api/webhooks`, {
+        name: "Made elsewhere",
+        team: "writers",
+        prompt_template: "Hello"
+      })
+      await page.getByRole("link", { name: "Made elsewhere" }).click()
+      await page.getByText("No runs yet.").waitFor()
+      await expect.poll(async () => (await stage.call("GET", "/api/teams/writers")).running).toBe(true)
+      await stage.call("POST", `${other.url}/api/webhooks/${webhook.id}/runs`, { variables: {} })
+      // Sooner than anybody would ask for it.
+      await page.getByRole("link", { name: /Success/ }).waitFor({ timeout: 3_900 })
+      await stage.call("DELETE", `${other.url}/api/webhooks/${webhook.id}`)
+      // The session is good there too.
+      await page.goto(`${other.url}/teams/writers`)
+      await page.getByLabel("Message").fill("What is new?")
+      await page.getByRole("button", { name: "Send" }).click()
+      await page
+        .getByRole("region", { name: "Asked lately" })
+        .locator(".talk-answer")
+        .getByText("What is new?")
+        .waitFor()
+      await page.context().close()
+    })
 
     it("goes from the first sign-in to the deletion", async () => {
       await expect.poll(async () => (await stage.call("GET", "/api/teams/writers")).running).toBe(true)

@@ -14,7 +14,10 @@ interface Look {
 const className = ({ look, compact, icon, children }: Look) =>
   ["button", look, compact && "compact", icon && !children && "icon"].filter(Boolean).join(" ")
 
-/** While `pending` the button keeps the focus, says so to screen readers, and takes no second press. */
+/**
+ * While `pending` the button keeps the focus and takes no second press. A form that it submits looks at the same flag.
+ * (React Aria's own `isPending` announces a reference to the button, which dangles once the button is gone.)
+ */
 export const Button = ({
   onPress,
   type,
@@ -32,11 +35,10 @@ export const Button = ({
 }) => (
   <AriaButton
     className={className(look)}
-    {...(onPress ? { onPress } : {})}
+    {...(onPress && !pending ? { onPress } : {})}
     {...(type ? { type } : {})}
     {...(label ? { "aria-label": label } : {})}
     isDisabled={disabled ?? false}
-    isPending={pending ?? false}
   >
     {pending ? <Icon name="spin" spin /> : look.icon && <Icon name={look.icon} />}
     {look.children}

@@ -1,14 +1,21 @@
+import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from "react"
 import type { Statistics } from "../api/Types.ts"
 import { count, ended, sum } from "./Strip.tsx"
 import { duration } from "./Time.tsx"
 
 type Bucket = Statistics["buckets"][number]
 
-const width = 640
 const height = 150
-const left = 44
+const left = 64
 const bottom = 22
-const plot = { width: width - left - 4, height: height - bottom - 8 }
+const plotHeight = height - bottom - 8
+
+/** How wide the charts are drawn: as wide as they stand, so that their text is as large as all other text. */
+const Width = createContext(640)
+const usePlot = () => {
+  const width = useContext(Width)
+  return { width: width - left - 4, height: plotHeight }
+}
 
 /** A round number at or above the greatest value, so that the axis reads well. */
 const ceiling = (value: number): number => {
@@ -34,10 +41,14 @@ const Frame = ({
   readonly buckets: ReadonlyArray<Bucket>
   readonly top: number
   readonly write: (value: number) => string
-  readonly children: React.ReactNode
+  readonly children: ReactNode
 }) => {
+  const width = useContext(Width)
+  const plot = usePlot()
   const days = buckets.length > 1 && Date.parse(buckets[1]!.at) - Date.parse(buckets[0]!.at) > 3_600_000
-  const marks = [0, 0.25, 0.5, 0.75].map((part) => Math.floor(part * buckets.length)).filter((i) => buckets[i])
+  const marks = (width < 480 ? [0, 0.5] : [0, 0.25, 0.5, 0.75])
+    .map((part) => Math.floor(part * buckets.length))
+    .filter((i) => buckets[i])
   return (
     <figure className="chart">
       <figcaption>{title}</figcaption>
@@ -72,6 +83,7 @@ const kindText = { success: "Success", error: "Error", timeout: "Timeout", live:
 
 /** Runs by when they were accepted, stacked by how they ended. */
 const StatusChart = ({ buckets }: { readonly buckets: ReadonlyArray<Bucket> }) => {
+  const plot = usePlot()
   const top = ceiling(Math.max(...buckets.map((bucket) => ended(bucket) + bucket.live), 0))
   const step = plot.width / Math.max(1, buckets.length)
   const total = sum(buckets)
@@ -111,6 +123,7 @@ const StatusChart = ({ buckets }: { readonly buckets: ReadonlyArray<Bucket> }) =
 
 /** How long successful runs took: the middle one as a dot, the slowest as the end of its line. */
 const DurationChart = ({ buckets }: { readonly buckets: ReadonlyArray<Bucket> }) => {
+  const plot = usePlot()
   const slowest = Math.max(...buckets.map((bucket) => bucket.slowest_ms ?? 0), 0)
   const top = ceiling(Math.max(slowest, 10))
   const step = plot.width / Math.max(1, buckets.length)
@@ -139,12 +152,21 @@ const DurationChart = ({ buckets }: { readonly buckets: ReadonlyArray<Bucket> })
 }
 
 export const Charts = ({ statistics }: { readonly statistics: Statistics }) => {
+  const frame = useRef<HTMLDivElement>(null)
+  const [width, setWidth] = useState(640)
+  useEffect(() => {
+    const observer = new ResizeObserver(([entry]) => setWidth(Math.max(240, Math.round(entry!.contentRect.width))))
+    observer.observe(frame.current!)
+    return () => observer.disconnect()
+  }, [])
   const used = statistics.buckets.filter((bucket) => ended(bucket) + bucket.live > 0)
   return (
     <div className="stack">
-      <div className="charts">
-        <StatusChart buckets={statistics.buckets} />
-        <DurationChart buckets={statistics.buckets} />
+      <div className="charts" ref={frame}>
+        <Width.Provider value={width}>
+          <StatusChart buckets={statistics.buckets} />
+          <DurationChart buckets={statistics.buckets} />
+        </Width.Provider>
       </div>
       <ul className="legend small muted" aria-hidden="true">
         {kinds.map((kind) => (

@@ -89,15 +89,15 @@ export const SendTest = ({
         </Note>
       )}
       <VariableFields all={all} onChange={setWritten} />
-      <div className="row">
+      <div className="send">
         <Choice
           label="Answer"
           hideLabel
           value={mode}
           onChange={setMode}
           options={[
-            ["async", "Go on at once (202)"],
-            ["wait", "Wait for the answer (200)"]
+            ["async", "Do not wait"],
+            ["wait", "Wait for the answer"]
           ]}
         />
         <Button type="submit" look="primary" icon="play" pending={pending} disabled={!variables}>

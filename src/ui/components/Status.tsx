@@ -24,11 +24,11 @@ export const Running = ({ team }: { readonly team: Pick<Team, "running"> | undef
   team === undefined ? null : team.running ? (
     <span className="badge success">
       <Icon name="check" />
-      Team runs
+      Running
     </span>
   ) : (
     <span className="badge timeout">
       <Icon name="warn" />
-      Team not running
+      Not running
     </span>
   )

@@ -5,23 +5,24 @@ export const leaderSnippets = (team: string): ReadonlyArray<Snippet> => [
   {
     id: "command",
     title: "Any command",
-    hint: "The prompt comes on standard input, what the program prints is the answer, and a failure is reported with the end of what it said on standard error.",
+    hint: "Put your agent in the place of cat: the prompt comes on standard input, what it prints is the answer, and a failure is reported with the end of what it said on standard error.",
     text: `export AMQP_URL=amqp://user:password@your-rabbitmq
-npx webhook-trigger leader --team ${team} -- my-agent --some-option`
+npx webhook-trigger leader --team ${team} -- cat`
   },
   {
     id: "typescript",
     title: "TypeScript",
     hint: "The library reconnects for ever, takes one prompt at a time, and answers a prompt that comes twice without doing the work again.",
-    text: `import { NodeRuntime } from "@effect/platform-node"
-import { Effect } from "effect"
-import { Leader } from "webhook-trigger/leader"
+    text: `import { runMain } from "@effect/platform-node/NodeRuntime"
+import { Effect, Redacted } from "effect"
+import { Leader, layerAmqp, TeamName } from "webhook-trigger/leader"
+
+const url = Redacted.make(process.env.AMQP_URL ?? "amqp://localhost")
 
 Leader.run({
-  team: "${team}",
-  amqpUrl: process.env.AMQP_URL!,
-  handle: ({ prompt }) => Effect.succeed(\`You said: \${prompt}\`)
-}).pipe(NodeRuntime.runMain)`
+  team: TeamName.make("${team}"),
+  handler: ({ prompt }) => Effect.succeed(\`You said: \${prompt}\`)
+}).pipe(Effect.provide(layerAmqp({ url, queueType: "classic" })), runMain)`
   },
   {
     id: "python",

@@ -42,7 +42,7 @@ const RunPage = ({ run_id }: { readonly run_id: string }) => {
 
 const Body = ({ run }: { readonly run: Run }) => (
   <>
-    {run.webhook_id && <Origin webhook_id={run.webhook_id} run={run} />}
+    <Origin run={run} />
     <section className="card" aria-label="What happened when">
       <Timeline run={run} />
     </section>
@@ -59,17 +59,13 @@ const Body = ({ run }: { readonly run: Run }) => (
   </>
 )
 
-const Origin = ({ webhook_id, run }: { readonly webhook_id: string; readonly run: Run }) => {
-  const webhook = useWebhook(webhook_id)
+const Origin = ({ run }: { readonly run: Run }) => {
   return (
     <p className="row small muted">
-      <Link to={`/webhooks/${webhook_id}`}>
-        <Named>{webhook.data?.name ?? "Webhook"}</Named>
-      </Link>
       <span>
-        to <Link to={`/teams/${run.team}`}>{run.team}</Link>
+        To <Link to={`/teams/${run.team}`}>{run.team}</Link>,{" "}
+        {run.mode === "wait" ? "and the caller waited for the answer" : "fire and forget"}
       </span>
-      <span>{run.mode === "wait" ? "the caller waited for the answer" : "fire and forget"}</span>
       <span className="row">
         <span className="mono run-id">{run.run_id}</span>
         <Copy text={run.run_id} what="the run's id" />

@@ -111,6 +111,7 @@ const Chat = ({ team }: { readonly team: Team }) => {
 /** What the team was asked, by webhooks and in chat, newest first, each with its answer. */
 const Lane = ({ team }: { readonly team: Team }) => {
   const runs = useTeamRuns(team.team)
+  const [shown, setShown] = useState(6)
   return (
     <section className="card" aria-label="Asked lately">
       <h2>Asked lately, by webhooks and here</h2>
@@ -119,11 +120,18 @@ const Lane = ({ team }: { readonly team: Team }) => {
           all.length === 0 ? (
             <p className="muted">Nothing yet.</p>
           ) : (
-            <ul className="talk" aria-label="Newest first">
-              {all.map((run) => (
-                <Exchange key={run.run_id} run={run} />
-              ))}
-            </ul>
+            <div className="stack">
+              <ul className="talk" aria-label="Newest first">
+                {all.slice(0, shown).map((run) => (
+                  <Exchange key={run.run_id} run={run} />
+                ))}
+              </ul>
+              {all.length > shown && (
+                <div>
+                  <Button onPress={() => setShown(shown + 12)}>Show more</Button>
+                </div>
+              )}
+            </div>
           )
         }
       </Loaded>

@@ -58,7 +58,7 @@ const Body = ({ webhook }: { readonly webhook: Webhook }) => {
   return (
     <>
       <section className="card" aria-label="Settings">
-        <dl className="facts">
+        <dl className="facts three">
           <div>
             <dt>Team</dt>
             <dd className="row">
@@ -144,7 +144,7 @@ const Numbers = ({ webhook }: { readonly webhook: Webhook }) => {
           const rate = successRate(sum(data.buckets))
           return (
             <>
-              <dl className="facts">
+              <dl className="facts tight">
                 <div>
                   <dt>Slots in use</dt>
                   <dd className="big">
