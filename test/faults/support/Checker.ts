@@ -124,7 +124,9 @@ function* limitsHold({ rows, limits }: Evidence): Generator<string> {
       { at: Math.max(row.finished_at.getTime(), row.admitted_at.getTime()), webhook, change: -1 }
     ]
   })
-  events.sort((a, b) => a.at - b.at || a.change - b.change)
+  const ceiling = (webhook: string) => Math.max(global, webhooks[webhook] ?? global)
+  // Of what happened in one millisecond: ends first, and then those that had to come first.
+  events.sort((a, b) => a.at - b.at || a.change - b.change || ceiling(a.webhook) - ceiling(b.webhook))
   let total = 0
   const inFlight = new Map<string, number>()
   let worst: string | undefined
@@ -135,7 +137,7 @@ function* limitsHold({ rows, limits }: Evidence): Generator<string> {
     inFlight.set(webhook, own)
     if (change < 0) continue
     const limit = webhooks[webhook] ?? global
-    const beyond = Math.max(own - limit, total - Math.max(global, limit))
+    const beyond = Math.max(own - limit, total - ceiling(webhook))
     if (beyond > over) {
       over = beyond
       worst = `limits: ${total} in flight (global ${global}), ${own} of webhook ${webhook} (${limit}) at ${new Date(at).toISOString()}`
