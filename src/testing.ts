@@ -2,13 +2,13 @@
 import { Layer, Redacted } from "effect"
 import { AdminKey } from "./engine/AdminKey.ts"
 import type { Bus, LeaderBus } from "./engine/Bus.ts"
-import * as BusMemory from "./engine/BusMemory.ts"
 import * as Engine from "./engine/Engine.ts"
 import { Limiter } from "./engine/Limiter.ts"
 import { Renderer } from "./engine/Renderer.ts"
 import type { Repo } from "./engine/Repo.ts"
-import * as RepoMemory from "./engine/RepoMemory.ts"
 import { Settings, type SettingsValues } from "./engine/Settings.ts"
+import * as BusMemory from "./memory/BusMemory.ts"
+import * as RepoMemory from "./memory/RepoMemory.ts"
 
 export { LeaderBus } from "./engine/Bus.ts"
 export { BusMemory, RepoMemory }

@@ -37,7 +37,7 @@ export class QueueGone extends Error {
   readonly _tag = "QueueGone"
 }
 
-/** The server's side of the message bus. Layers: `BusMemory.layer` and `amqp/BusAmqp.layer`. */
+/** The server's side of the message bus. Layers: `memory/BusMemory.layer` and `amqp/BusAmqp.layer`. */
 export class Bus extends Context.Tag("webhook-trigger/Bus")<
   Bus,
   {

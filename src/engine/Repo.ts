@@ -126,7 +126,7 @@ export interface RunBucket extends Counts {
 
 /**
  * The rows: teams, webhooks, runs, and the dispatcher's lease. Every effect may fail with `Unavailable` when the
- * database is out of reach, within a bounded time, and then has done nothing or all. Layers: `RepoMemory.layer` and
+ * database is out of reach, within a bounded time, and then has done nothing or all. Layers: `memory/RepoMemory.layer` and
  * `sql/RepoSql.layer`.
  */
 export class Repo extends Context.Tag("webhook-trigger/Repo")<

@@ -76,6 +76,8 @@ export const layer = (options: PgliteOptions = {}): Layer.Layer<SqlClient.SqlCli
       const db = yield* open(folder === undefined ? undefined : join(folder, "database"))
       const client = yield* makeClient(db)
       yield* Effect.orDie(Effect.provideService(migrate, SqlClient.SqlClient, client))
+      // The folder is this process's alone: whoever held the lease is gone, and need not be waited for.
+      yield* Effect.orDie(client`update webhook_trigger.dispatcher_lease set holder = null, expires_at = null`)
       yield* client`vacuum (analyze) webhook_trigger.runs`.pipe(
         Effect.ignoreLogged,
         Effect.repeat(Schedule.spaced(vacuumEvery)),

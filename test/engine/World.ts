@@ -3,15 +3,15 @@ import { Clock, Effect, Layer, Queue, Redacted } from "effect"
 import { makeWebhookId } from "../../src/domain/Id.ts"
 import { TeamName } from "../../src/domain/Team.ts"
 import { Bus, type Delivery, LeaderBus } from "../../src/engine/Bus.ts"
-import * as BusMemory from "../../src/engine/BusMemory.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { Limiter } from "../../src/engine/Limiter.ts"
 import { Renderer } from "../../src/engine/Renderer.ts"
 import { Repo } from "../../src/engine/Repo.ts"
-import * as RepoMemory from "../../src/engine/RepoMemory.ts"
 import { Settings, type SettingsValues } from "../../src/engine/Settings.ts"
 import { hashToken, makeToken, tokenHint } from "../../src/engine/Token.ts"
 import { Trigger } from "../../src/engine/Trigger.ts"
+import * as BusMemory from "../../src/memory/BusMemory.ts"
+import * as RepoMemory from "../../src/memory/RepoMemory.ts"
 
 export const rooms = Layer.mergeAll(RepoMemory.layer, BusMemory.layer)
 

@@ -5,10 +5,10 @@ import * as Client from "../../src/api/Client.ts"
 import { AdminKey } from "../../src/engine/AdminKey.ts"
 import { Bus } from "../../src/engine/Bus.ts"
 import { Repo } from "../../src/engine/Repo.ts"
-import * as RepoMemory from "../../src/engine/RepoMemory.ts"
 import { Shutdown } from "../../src/engine/Shutdown.ts"
 import * as Health from "../../src/http/Health.ts"
 import { toText } from "../../src/http/Metrics.ts"
+import * as RepoMemory from "../../src/memory/RepoMemory.ts"
 import { adminKey, refusal, start } from "./Server.ts"
 
 describe("health", () => {

@@ -3,7 +3,7 @@ import { Duration, Effect, Layer, Option, TestClock } from "effect"
 import { makeRunId } from "../../src/domain/Id.ts"
 import { TeamName } from "../../src/domain/Team.ts"
 import { Repo } from "../../src/engine/Repo.ts"
-import * as RepoMemory from "../../src/engine/RepoMemory.ts"
+import * as RepoMemory from "../../src/memory/RepoMemory.ts"
 import * as Retention from "../../src/server/Retention.ts"
 
 const team = TeamName.make("ops")

@@ -1,9 +1,9 @@
 import type { WebhookId } from "../domain/Id.ts"
 import type { TeamName } from "../domain/Team.ts"
 import type { Webhook } from "../domain/Webhook.ts"
-import type { Change } from "./Repo.ts"
+import type { Change } from "../engine/Repo.ts"
+import type { TokenHash } from "../engine/Token.ts"
 import type { RunTable } from "./RepoMemoryRunTable.ts"
-import type { TokenHash } from "./Token.ts"
 
 export type StoredWebhook = Omit<Webhook, "last_triggered_at"> & { readonly token_hash: TokenHash }
 

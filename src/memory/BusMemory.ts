@@ -2,9 +2,9 @@ import { Clock, Context, Effect, FiberMap, Layer } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
 import type { RunId } from "../domain/Id.ts"
 import type { TeamName } from "../domain/Team.ts"
-import { Bus, type Delivery, LeaderBus, type Prompt, QueueGone } from "./Bus.ts"
-import { finishWithin, work } from "./Deliveries.ts"
-import * as ReportQueue from "./ReportQueue.ts"
+import { Bus, type Delivery, LeaderBus, type Prompt, QueueGone } from "../engine/Bus.ts"
+import { finishWithin, work } from "../engine/Deliveries.ts"
+import * as ReportQueue from "../engine/ReportQueue.ts"
 
 interface Message {
   readonly prompt: Prompt

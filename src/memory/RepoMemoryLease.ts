@@ -1,6 +1,6 @@
 import { Clock, Effect, Option } from "effect"
 import type { RunId } from "../domain/Id.ts"
-import { LeaseLost, type Term } from "./Repo.ts"
+import { LeaseLost, type Term } from "../engine/Repo.ts"
 import type { Tables } from "./RepoMemoryTables.ts"
 
 /** The part of the memory `Repo` that keeps the dispatcher's lease, and what only its holder may do. */

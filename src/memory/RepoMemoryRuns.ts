@@ -3,11 +3,11 @@ import { IdempotencyKeyReused, NotFound, TooManyQueued } from "../domain/Errors.
 import type { RunId, WebhookId } from "../domain/Id.ts"
 import { isFinal, type Outcome, type Run } from "../domain/Run.ts"
 import type { TeamName } from "../domain/Team.ts"
-import { decodeCursor, encodeCursor } from "./Cursor.ts"
-import type { Acceptance, Dispatchable, Ending, NewRun, RunQuery } from "./Repo.ts"
+import { decodeCursor, encodeCursor } from "../engine/Cursor.ts"
+import type { Acceptance, Dispatchable, Ending, NewRun, RunQuery } from "../engine/Repo.ts"
+import { storable, toDispatchable, toRun } from "../engine/RunRow.ts"
 import type { StoredRun } from "./RepoMemoryRunTable.ts"
 import { sameBytes, type Tables } from "./RepoMemoryTables.ts"
-import { storable, toDispatchable, toRun } from "./RunRow.ts"
 
 /** The part of the memory `Repo` that keeps runs: each method is one synchronous step, so each is atomic. */
 export const makeRuns = ({ webhooks, teams, runs, publish }: Tables) => {

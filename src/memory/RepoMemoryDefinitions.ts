@@ -4,10 +4,10 @@ import type { RunId, WebhookId } from "../domain/Id.ts"
 import { isFinal } from "../domain/Run.ts"
 import type { TeamName } from "../domain/Team.ts"
 import type { Webhook } from "../domain/Webhook.ts"
-import type { NewWebhook, TeamRecord, WebhookChange } from "./Repo.ts"
+import type { NewWebhook, TeamRecord, WebhookChange } from "../engine/Repo.ts"
+import { storable } from "../engine/RunRow.ts"
+import type { TokenHash } from "../engine/Token.ts"
 import { type StoredWebhook, sameBytes, type Tables } from "./RepoMemoryTables.ts"
-import { storable } from "./RunRow.ts"
-import type { TokenHash } from "./Token.ts"
 
 /** The part of the memory `Repo` that keeps teams and webhooks. */
 export const makeDefinitions = ({ teams, webhooks, runs, publish }: Tables) => {

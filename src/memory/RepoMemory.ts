@@ -1,5 +1,5 @@
 import { Effect, Layer, Option, PubSub, Stream } from "effect"
-import { type Change, Repo } from "./Repo.ts"
+import { type Change, Repo } from "../engine/Repo.ts"
 import { makeDefinitions } from "./RepoMemoryDefinitions.ts"
 import { makeLease } from "./RepoMemoryLease.ts"
 import { limitsOf, makeRuns } from "./RepoMemoryRuns.ts"

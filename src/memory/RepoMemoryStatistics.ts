@@ -3,10 +3,10 @@ import { NotFound } from "../domain/Errors.ts"
 import type { WebhookId } from "../domain/Id.ts"
 import { isFinal } from "../domain/Run.ts"
 import type { TeamName } from "../domain/Team.ts"
-import type { RunBucket } from "./Repo.ts"
+import type { RunBucket } from "../engine/Repo.ts"
+import { toRun } from "../engine/RunRow.ts"
 import type { StoredRun } from "./RepoMemoryRunTable.ts"
 import type { Tables } from "./RepoMemoryTables.ts"
-import { toRun } from "./RunRow.ts"
 
 /** The part of the memory `Repo` that counts runs. */
 export const makeStatistics = ({ webhooks, runs }: Tables) => {

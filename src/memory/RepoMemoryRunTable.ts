@@ -1,7 +1,7 @@
 import type { RunId, WebhookId } from "../domain/Id.ts"
 import { isFinal } from "../domain/Run.ts"
 import type { TeamName } from "../domain/Team.ts"
-import type { RunRow } from "./RunRow.ts"
+import type { RunRow } from "../engine/RunRow.ts"
 
 export type StoredRun = { -readonly [K in keyof RunRow]: RunRow[K] } & {
   /** The order of acceptance. */
