@@ -204,6 +204,19 @@ describe("a connection", () => {
   })
 })
 
+describe("a page whose code is gone", () => {
+  it("says so, and how to go on, after the server was updated under it", async () => {
+    const page = await stage.signedIn()
+    await page.route("**/assets/Teams-*.js", (route) => route.fulfill({ status: 404 }))
+    await page.getByRole("link", { name: "Teams", exact: true }).click()
+    await page.getByText("This page could not be shown.").waitFor()
+    await page.unrouteAll()
+    await page.getByRole("button", { name: "Load it anew" }).click()
+    await page.getByRole("heading", { name: "Teams" }).waitFor()
+    await page.context().close()
+  })
+})
+
 describe("the first load", () => {
   const folder = fileURLToPath(new URL("../../dist/ui/", import.meta.url))
 

@@ -15,8 +15,9 @@ interface FieldProps {
   readonly autoFocus?: boolean
   readonly autoComplete?: string
   readonly maxLength?: number
-  /** More than one line. */
+  /** More than one line; it grows with what is written. */
   readonly area?: boolean
+  readonly rows?: number
   /** Stands at the end of the label's line. */
   readonly beside?: ReactNode
   readonly hideLabel?: boolean
@@ -51,7 +52,7 @@ export const Field = (props: FieldProps) => {
       ) : (
         <Label className={props.hideLabel ? "sr" : "label"}>{props.label}</Label>
       )}
-      {props.area ? <TextArea {...shared} rows={1} /> : <Input {...shared} />}
+      {props.area ? <TextArea {...shared} rows={props.rows ?? 1} /> : <Input {...shared} />}
       {props.help && (
         <Text slot="description" className="help">
           {props.help}

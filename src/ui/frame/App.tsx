@@ -11,6 +11,7 @@ import { Loading, Page } from "../components/Page.tsx"
 import { Toasts } from "../components/Toasts.tsx"
 import { Webhooks } from "../pages/Webhooks.tsx"
 import { leave } from "./Leaving.ts"
+import { Mishap } from "./Mishap.tsx"
 import { SignIn, SignInAgain } from "./SignIn.tsx"
 import { ThemeButton } from "./Theme.tsx"
 
@@ -93,35 +94,37 @@ const Frame = ({ onSignOut }: { readonly onSignOut: () => void }) => {
             </Note>
           </div>
         )}
-        <Suspense fallback={<Loading />}>
-          <Switch>
-            <Route path="/webhooks">
-              <Webhooks />
-            </Route>
-            <Route path="/webhooks/new">
-              <Editor />
-            </Route>
-            <Route path="/webhooks/:id">{({ id }) => <WebhookPage key={id} id={id} />}</Route>
-            <Route path="/webhooks/:id/edit">{({ id }) => <Editor key={id} id={id} />}</Route>
-            <Route path="/webhooks/:id/call">{({ id }) => <TokenPage key={id} id={id} />}</Route>
-            <Route path="/runs/:run_id">{({ run_id }) => <RunPage key={run_id} run_id={run_id} />}</Route>
-            <Route path="/teams">
-              <Teams />
-            </Route>
-            <Route path="/teams/:team">{({ team }) => <TeamPage key={team} team={team} />}</Route>
-            <Route path="/">
-              <Redirect to="/webhooks" replace />
-            </Route>
-            <Route>
-              <Page title="No such page">
-                <p>There is nothing at this address.</p>
-                <p>
-                  <Link to="/webhooks">To the webhooks</Link>
-                </p>
-              </Page>
-            </Route>
-          </Switch>
-        </Suspense>
+        <Mishap key={path}>
+          <Suspense fallback={<Loading />}>
+            <Switch>
+              <Route path="/webhooks">
+                <Webhooks />
+              </Route>
+              <Route path="/webhooks/new">
+                <Editor />
+              </Route>
+              <Route path="/webhooks/:id">{({ id }) => <WebhookPage key={id} id={id} />}</Route>
+              <Route path="/webhooks/:id/edit">{({ id }) => <Editor key={id} id={id} />}</Route>
+              <Route path="/webhooks/:id/call">{({ id }) => <TokenPage key={id} id={id} />}</Route>
+              <Route path="/runs/:run_id">{({ run_id }) => <RunPage key={run_id} run_id={run_id} />}</Route>
+              <Route path="/teams">
+                <Teams />
+              </Route>
+              <Route path="/teams/:team">{({ team }) => <TeamPage key={team} team={team} />}</Route>
+              <Route path="/">
+                <Redirect to="/webhooks" replace />
+              </Route>
+              <Route>
+                <Page title="No such page">
+                  <p>There is nothing at this address.</p>
+                  <p>
+                    <Link to="/webhooks">To the webhooks</Link>
+                  </p>
+                </Page>
+              </Route>
+            </Switch>
+          </Suspense>
+        </Mishap>
       </main>
     </div>
   )

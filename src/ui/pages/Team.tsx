@@ -2,7 +2,7 @@ import { type FormEvent, useState } from "react"
 import { Tab, TabList, TabPanel, Tabs } from "react-aria-components"
 import { Link, useLocation } from "wouter"
 import { api } from "../api/Client.ts"
-import { act, queries, useServer, useTeam, useTeamRuns } from "../api/Queries.ts"
+import { act, queries, useServer, useTeam, useTeamRuns, useWebhooks } from "../api/Queries.ts"
 import type { Run, Team } from "../api/Types.ts"
 import { Button } from "../components/Button.tsx"
 import { Confirm } from "../components/Confirm.tsx"
@@ -11,7 +11,7 @@ import { Field } from "../components/Field.tsx"
 import { Failure, Note } from "../components/Note.tsx"
 import { Loaded, Page } from "../components/Page.tsx"
 import { Running, Status } from "../components/Status.tsx"
-import { plain } from "../components/Text.tsx"
+import { Named, plain } from "../components/Text.tsx"
 import { Ago, Exact } from "../components/Time.tsx"
 import { say } from "../components/Toasts.tsx"
 import { leaderSnippets } from "./LeaderSnippets.ts"
@@ -90,6 +90,7 @@ const Chat = ({ team }: { readonly team: Team }) => {
       <form className="stack" onSubmit={submit}>
         <Field
           area
+          rows={3}
           label="Message"
           hideLabel
           placeholder="What is the state of the release?"
@@ -111,6 +112,7 @@ const Chat = ({ team }: { readonly team: Team }) => {
 /** What the team was asked, by webhooks and in chat, newest first, each with its answer. */
 const Lane = ({ team }: { readonly team: Team }) => {
   const runs = useTeamRuns(team.team)
+  const webhooks = useWebhooks()
   const [shown, setShown] = useState(6)
   return (
     <section className="card" aria-label="Asked lately">
@@ -123,7 +125,11 @@ const Lane = ({ team }: { readonly team: Team }) => {
             <div className="stack">
               <ul className="talk" aria-label="Newest first">
                 {all.slice(0, shown).map((run) => (
-                  <Exchange key={run.run_id} run={run} />
+                  <Exchange
+                    key={run.run_id}
+                    run={run}
+                    webhook={webhooks.data?.find((webhook) => webhook.id === run.webhook_id)?.name}
+                  />
                 ))}
               </ul>
               {all.length > shown && (
@@ -139,12 +145,12 @@ const Lane = ({ team }: { readonly team: Team }) => {
   )
 }
 
-const Exchange = ({ run }: { readonly run: Run }) => (
+const Exchange = ({ run, webhook }: { readonly run: Run; readonly webhook: string | undefined }) => (
   <li>
     <div className="row between small">
       <span className="row">
         <Status of={run.status} />
-        <span className="muted">{run.source === "chat" ? "Chat" : "Webhook"}</span>
+        <span className="muted">{run.source === "chat" ? "Chat" : <Named>{webhook ?? "Webhook"}</Named>}</span>
       </span>
       <span className="row muted">
         <Ago at={run.accepted_at} />
