@@ -191,6 +191,29 @@ describe("a connection", () => {
     await page.context().close()
   })
 
+  it("is one for all tabs, and goes over to another when its tab is closed", async () => {
+    const first = await stage.signedIn()
+    const asked: Array<string> = []
+    first.context().on("request", (request) => {
+      if (request.url().endsWith("/api/events")) asked.push(request.url())
+    })
+    const second = await first.context().newPage()
+    await second.goto("/webhooks")
+    const sees = async (page: Page, enabled: boolean) => {
+      await page.getByText("Live", { exact: true }).waitFor()
+      await stage.call("PATCH", `/api/webhooks/${webhook.id}`, { enabled })
+      const name = `Review is ${enabled ? "on" : "off"}`
+      // Sooner than anybody would ask for it.
+      await expect.poll(() => page.getByRole("switch", { name }).count(), { timeout: 3_500 }).toBe(1)
+    }
+    await sees(second, false)
+    expect(asked).toEqual([])
+    await first.close()
+    await expect.poll(() => asked.length).toBe(1)
+    await sees(second, true)
+    await second.context().close()
+  })
+
   it("without server-sent events is enough: changes are asked for", async () => {
     const page = await stage.window()
     await page.route("**/api/events", (route) => route.abort())
@@ -200,6 +223,32 @@ describe("a connection", () => {
     await stage.call("PATCH", `/api/webhooks/${webhook.id}`, { enabled: false })
     await expect.poll(() => page.getByRole("switch", { name: "Review is off" }).count(), { timeout: 9_000 }).toBe(1)
     await stage.call("PATCH", `/api/webhooks/${webhook.id}`, { enabled: true })
+    await page.context().close()
+  })
+})
+
+describe("what was written", () => {
+  it("is not lost by leaving the page unasked, and is not asked about once it is saved", async () => {
+    const page = await stage.signedIn()
+    await page.goto(`/webhooks/${webhook.id}/edit`)
+    await page.getByLabel("Name", { exact: true }).fill("Review, renamed")
+    await page.getByRole("link", { name: "Teams", exact: true }).click()
+    await page.getByRole("alertdialog", { name: "Leave without saving?" }).waitFor()
+    await page.getByRole("button", { name: "Stay here" }).click()
+    await page.goBack()
+    await page.getByRole("button", { name: "Stay here" }).click()
+    expect(await page.getByLabel("Name", { exact: true }).inputValue()).toBe("Review, renamed")
+    await page.getByRole("button", { name: "Save" }).click()
+    await page.getByRole("heading", { name: "Review, renamed" }).waitFor()
+    await page.getByRole("link", { name: "Edit" }).click()
+    await page.getByLabel("Name", { exact: true }).fill("Review")
+    await page.getByRole("button", { name: "Save" }).click()
+    await page.getByRole("heading", { name: "Review", exact: true }).waitFor()
+    await page.getByRole("link", { name: "Edit" }).click()
+    await page.getByLabel("Name", { exact: true }).fill("thrown away")
+    await page.getByRole("link", { name: "Cancel" }).click()
+    await page.getByRole("button", { name: "Leave", exact: true }).click()
+    await page.getByRole("heading", { name: "Review", exact: true }).waitFor()
     await page.context().close()
   })
 })

@@ -35,6 +35,9 @@ export const Over = ({
   </ModalOverlay>
 )
 
+/** Blanks as they look on a page, where several are one. */
+const asRead = (text: string): string => text.replace(/\s+/g, " ").trim()
+
 /** Asks before something that cannot be taken back; with `typed`, only when the text was typed. */
 export const Confirm = ({
   title,
@@ -59,9 +62,11 @@ export const Confirm = ({
   const [text, setText] = useState("")
   const [pending, setPending] = useState(false)
   const [failure, setFailure] = useState<unknown>()
-  const allowed = typed === undefined || text.trim() === typed.trim()
+  const allowed = typed === undefined || asRead(text) === asRead(typed)
   const submit = async (event: FormEvent) => {
     event.preventDefault()
+    // The dialog may stand inside another form, which must not be sent with it.
+    event.stopPropagation()
     if (!allowed || pending) return
     setPending(true)
     setFailure(undefined)

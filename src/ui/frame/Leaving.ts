@@ -22,6 +22,11 @@ export const leave = (go: Go): void => {
   } else go()
 }
 
+/** What was guarded is saved: whoever goes now goes at once. */
+export const letGo = (): void => {
+  guarded = false
+}
+
 /**
  * While `active`, leaving the page must be confirmed: links, the back button, reload, and closing the window (where the
  * browser asks in its own words). Gives the navigation that waits for an answer.

@@ -7,6 +7,7 @@ import { faultAt } from "../api/Errors.ts"
 import { act, queries, useServer, useTeams, useWebhook } from "../api/Queries.ts"
 import type { Server, Webhook } from "../api/Types.ts"
 import { Button, LinkButton } from "../components/Button.tsx"
+import { Confirm } from "../components/Confirm.tsx"
 import { Field } from "../components/Field.tsx"
 import { Failure, Note } from "../components/Note.tsx"
 import { Loaded, Page } from "../components/Page.tsx"
@@ -16,6 +17,7 @@ import { plain } from "../components/Text.tsx"
 import { duration } from "../components/Time.tsx"
 import { say } from "../components/Toasts.tsx"
 import { adapt, type Draft, VariableFields, valuesOf } from "../components/Variables.tsx"
+import { letGo, useLeaving } from "../frame/Leaving.ts"
 import { keepToken } from "./FreshToken.ts"
 
 const Editor = ({ id }: { readonly id?: string }) => {
@@ -61,6 +63,8 @@ const Form = ({ server, webhook }: { readonly server: Server; readonly webhook?:
   const [pending, setPending] = useState(false)
   const [failure, setFailure] = useState<unknown>()
   const { names, broken } = useTemplate(text)
+  const written = name !== (webhook?.name ?? "") || text !== (webhook?.prompt_template ?? "")
+  const leaving = useLeaving(written)
   const timeoutValue = number(timeout, 86_400)
   const limitValue = number(limit, 10_000)
   const faults = {
@@ -102,7 +106,8 @@ const Form = ({ server, webhook }: { readonly server: Server; readonly webhook?:
         queries.setQueryData(["webhook", webhook.id], saved)
         void queries.invalidateQueries({ queryKey: ["webhooks"] })
         say("Saved. It holds from the next trigger on.")
-        navigate(`/webhooks/${webhook.id}`)
+        letGo()
+        navigate(`/webhooks/${webhook.id}`, { replace: true })
       } else {
         const made = await act(
           api.webhooks.create({
@@ -115,7 +120,8 @@ const Form = ({ server, webhook }: { readonly server: Server; readonly webhook?:
         )
         keepToken(made)
         void queries.invalidateQueries({ queryKey: ["webhooks"] })
-        navigate(`/webhooks/${made.webhook.id}/call`)
+        letGo()
+        navigate(`/webhooks/${made.webhook.id}/call`, { replace: true })
       }
     } catch (error) {
       setFailure(error)
@@ -175,6 +181,17 @@ const Form = ({ server, webhook }: { readonly server: Server; readonly webhook?:
         </div>
         <Try text={text} samples={adapt(samples, names)} onChange={setSamples} />
       </div>
+      {leaving && (
+        <Confirm
+          title="Leave without saving?"
+          action="Leave"
+          back="Stay here"
+          onClose={leaving.stay}
+          onConfirm={leaving.confirm}
+        >
+          <p>What you wrote here is not saved.</p>
+        </Confirm>
+      )}
     </form>
   )
 }

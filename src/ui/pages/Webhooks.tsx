@@ -1,15 +1,16 @@
 import { useMutation } from "@tanstack/react-query"
+import { useState } from "react"
 import { Link } from "wouter"
 import { api } from "../api/Client.ts"
 import { explain } from "../api/Errors.ts"
 import { act, queries, useActivity, useTeams, useWebhooks } from "../api/Queries.ts"
 import type { Activity, Team, Webhook } from "../api/Types.ts"
-import { LinkButton } from "../components/Button.tsx"
+import { Button, LinkButton } from "../components/Button.tsx"
 import { Choice, Field } from "../components/Field.tsx"
 import { Failure } from "../components/Note.tsx"
 import { Loaded, Page } from "../components/Page.tsx"
 import { Running } from "../components/Status.tsx"
-import { plural, Strip, successRate, sum } from "../components/Strip.tsx"
+import { count, plural, Strip, successRate, sum } from "../components/Strip.tsx"
 import { Named, plain } from "../components/Text.tsx"
 import { Ago } from "../components/Time.tsx"
 import { say } from "../components/Toasts.tsx"
@@ -50,6 +51,9 @@ const First = () => (
   </div>
 )
 
+/** Rows drawn at once. */
+const portion = 100
+
 const states = [
   ["", "On and off"],
   ["on", "On"],
@@ -66,6 +70,7 @@ const List = ({
   readonly activity: ReadonlyArray<Activity> | undefined
 }) => {
   const address = useAddress()
+  const [shown, setShown] = useState(portion)
   const [search, team, state] = [address.get("search"), address.get("team"), address.get("state")]
   const names = [...new Set(all.map((webhook) => webhook.team))].sort()
   const wanted = search.trim().toLowerCase()
@@ -111,7 +116,7 @@ const List = ({
         </div>
       ) : (
         <ul className="card webhooks">
-          {found.map((webhook) => (
+          {found.slice(0, shown).map((webhook) => (
             <Row
               key={webhook.id}
               webhook={webhook}
@@ -120,6 +125,11 @@ const List = ({
             />
           ))}
         </ul>
+      )}
+      {found.length > shown && (
+        <div>
+          <Button onPress={() => setShown(shown + portion)}>Show more ({count.format(found.length - shown)})</Button>
+        </div>
       )}
     </>
   )
