@@ -51,11 +51,16 @@ const make = ({ queueType, url }: AmqpOptions) =>
 
     return Bus.of({
       durable: true,
-      publish: Effect.fn("Bus.publish", { kind: "producer" })(function* (prompt) {
+      publish: Effect.fn("Bus.publish", { kind: "producer" })(function* (prompt, { sameQueue = false } = {}) {
         const left = prompt.deadline && prompt.deadline.getTime() - (yield* Clock.currentTimeMillis)
         if (left !== undefined && left <= 0) return own.put({ _tag: "Dead", run_id: prompt.run_id, reason: "expired" })
-        const outcome = yield* publisher.publish(encodePrompt(prompt, teamQueue(prompt.team), left))
-        if (outcome === "returned") return yield* Effect.fail(new QueueGone())
+        const message = encodePrompt(prompt, teamQueue(prompt.team), left)
+        if ((yield* publisher.publish(message)) === "confirmed") return
+        // There is no queue, or one that was declared since the last prompt.
+        const bound = yield* probe.bindQueue(prompt.team)
+        if (!bound || sameQueue || (yield* publisher.publish(message)) === "returned") {
+          return yield* Effect.fail(new QueueGone())
+        }
       }),
       queue: probe.queue,
       removeQueue: probe.removeQueue,

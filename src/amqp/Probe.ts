@@ -7,12 +7,14 @@ import type { TeamQueue } from "../engine/Bus.ts"
 import { detached } from "../engine/Detached.ts"
 import { type Connection, unavailable } from "./Connection.ts"
 import * as Link from "./Link.ts"
-import { type QueueType, teamQueue } from "./Topology.ts"
+import { prompts, type QueueType, teamQueue } from "./Topology.ts"
 
 export interface Probe {
   /** The queue's state; when it had a consumer, as it was up to a second ago. */
   readonly queue: (team: TeamName) => Effect.Effect<TeamQueue, Unavailable>
   readonly removeQueue: (team: TeamName) => Effect.Effect<void, Unavailable>
+  /** Leads prompts for the team into its queue from now on; false: it has none. */
+  readonly bindQueue: (team: TeamName) => Effect.Effect<boolean, Unavailable>
   /** Succeeds when the broker answers. */
   readonly ping: Effect.Effect<void, Unavailable>
 }
@@ -143,13 +145,22 @@ export const make = Effect.fnUntraced(function* (options: {
       )
     }).pipe(Effect.asVoid)
 
+  const bindQueue = (team: TeamName) =>
+    ask((channel) => channel.bindQueue(teamQueue(team), prompts, teamQueue(team))).pipe(
+      Effect.as(true),
+      Effect.catchIf(
+        (error): error is { refusal: Refusal } => "refusal" in error,
+        ({ refusal }) => (refusal.code === notFound ? Effect.succeed(false) : Effect.fail(unavailable(refusal.message)))
+      )
+    )
+
   const ping = Effect.catchIf(
     ask((channel) => channel.checkExchange("amq.direct")),
     (error): error is { refusal: Refusal } => "refusal" in error,
     ({ refusal }) => Effect.fail(unavailable(refusal.message))
   ).pipe(Effect.asVoid)
 
-  return { queue, removeQueue, ping }
+  return { queue, removeQueue, bindQueue, ping }
 })
 
 /** A refusal closes the channel and hurts nothing else. */

@@ -8,7 +8,7 @@ import { countPublish } from "./Metrics.ts"
 import * as Trace from "./Trace.ts"
 import type { Outgoing } from "./Wire.ts"
 
-/** `returned`: there is no such queue, and nothing was kept. */
+/** `returned`: there is no such queue, or it is not bound to the exchange, and nothing was kept. */
 export type Confirmation = "confirmed" | "returned"
 
 export interface Publisher {
@@ -74,7 +74,7 @@ const send = ({ channel, pending }: Publishing, message: Outgoing, headers: obje
           Deferred.unsafeDone(settled, outcome)
         }
         const options = { ...message.options, messageId: message.id, persistent: true, mandatory: true, headers }
-        channel.sendToQueue(message.queue, message.body, options, (error: Error | null) =>
+        channel.publish(message.exchange ?? "", message.queue, message.body, options, (error: Error | null) =>
           settle(
             error === null
               ? Effect.succeed(it.returned ? "returned" : "confirmed")

@@ -1,8 +1,9 @@
 /**
  * Exchanges and queues, defined once; `docs/amqp.md` says the same to leaders in other languages.
  *
- * The server declares `webhook.replies`, `webhook.dlx` and `webhook.dead`, each time it connects. The leader declares its
- * team's queue, and needs no right to configure anything else. The server only looks at team queues, passively.
+ * The server declares `webhook.prompts`, `webhook.replies`, `webhook.dlx` and `webhook.dead`, each time it connects. The
+ * leader declares its team's queue, and needs no right to configure anything else. The server looks at team queues,
+ * passively, and binds them to `webhook.prompts`.
  */
 import type { Channel, Options } from "amqplib"
 import type { TeamName } from "../domain/Team.ts"
@@ -10,6 +11,12 @@ import type { TeamName } from "../domain/Team.ts"
 /** Quorum queues are replicated over a cluster's nodes; classic ones are quicker and live on one node. */
 export type QueueType = "classic" | "quorum"
 
+/**
+ * Where prompts go in. A team's queue is bound to it by the server, and the binding goes with the queue: so a prompt that
+ * comes back tells that the queue was deleted, although a leader may have declared it again by now. The default exchange
+ * would take the new queue for the old one, and pass over what was lost with it.
+ */
+export const prompts = "webhook.prompts"
 /** Where leaders reply to. */
 export const replies = "webhook.replies"
 /** Where team queues send prompts that they give up. */
@@ -41,6 +48,7 @@ export const teamQueueOptions = (type: QueueType): Options.AssertQueue => ({
 })
 
 export const declareShared = async (channel: Channel, type: QueueType): Promise<void> => {
+  await channel.assertExchange(prompts, "direct", { durable: true })
   await channel.assertExchange(deadLetterExchange, "fanout", { durable: true })
   await channel.assertQueue(dead, shared(type))
   await channel.bindQueue(dead, deadLetterExchange, "")

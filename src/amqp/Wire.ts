@@ -7,11 +7,13 @@ import type { TeamName } from "../domain/Team.ts"
 import type { Prompt, Report } from "../engine/Bus.ts"
 import { acceptable, answerTooLarge, maxAnswer } from "../engine/Report.ts"
 import type { ReportKind } from "./Metrics.ts"
-import { replies } from "./Topology.ts"
+import { prompts, replies } from "./Topology.ts"
 
 /** A message ready for the broker. `id` is its `message_id`: a returned message is known by it. */
 export interface Outgoing {
   readonly id: string
+  /** Absent: the default exchange, which knows every queue by its name. */
+  readonly exchange?: string
   readonly queue: string
   readonly body: Buffer
   readonly options: Options.Publish
@@ -40,6 +42,7 @@ export const encodePrompt = (prompt: Prompt, queue: string, left: number | undef
   const { team: _, ...body } = prompt
   return {
     id: prompt.run_id,
+    exchange: prompts,
     queue,
     body: Buffer.from(encodePromptBody(body)),
     options: {

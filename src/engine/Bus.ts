@@ -32,7 +32,7 @@ export interface TeamQueue {
   readonly messages: number
 }
 
-/** The team has no queue: no leader was ever there, or somebody deleted it. */
+/** The team has no queue, or not the one asked for: no leader was ever there, or somebody deleted it. */
 export class QueueGone extends Error {
   readonly _tag = "QueueGone"
 }
@@ -43,8 +43,14 @@ export class Bus extends Context.Tag("webhook-trigger/Bus")<
   {
     /** Whether a confirmed prompt outlives this process. */
     readonly durable: boolean
-    /** Sends the prompt to the team's queue; success means that the broker has taken it for good. */
-    readonly publish: (prompt: Prompt) => Effect.Effect<void, QueueGone | Unavailable>
+    /**
+     * Sends the prompt to the team's queue; success means that the broker has taken it for good. `sameQueue`: only to
+     * the queue that has the prompts before it; a queue that was deleted and declared again is `QueueGone` then.
+     */
+    readonly publish: (
+      prompt: Prompt,
+      options?: { readonly sameQueue?: boolean }
+    ) => Effect.Effect<void, QueueGone | Unavailable>
     readonly queue: (team: TeamName) => Effect.Effect<TeamQueue, Unavailable>
     /** Deletes the queue of a deleted team, unless something is in it or consumes it. */
     readonly removeQueue: (team: TeamName) => Effect.Effect<void, Unavailable>

@@ -147,7 +147,9 @@ export const make = (team: TeamName, term: Term): Lane => {
       yield* lease.check
       // A stop between the two would leave the run sent and not known to be: it would be sent twice.
       yield* Effect.uninterruptible(
-        bus.publish(promptOf(run)).pipe(Effect.zipRight(reach("published")), Effect.zipRight(recordSent(run)))
+        bus
+          .publish(promptOf(run), { sameQueue: isBehind(flight) })
+          .pipe(Effect.zipRight(reach("published")), Effect.zipRight(recordSent(run)))
       )
       goneSince = undefined
     }).pipe(
@@ -155,6 +157,9 @@ export const make = (team: TeamName, term: Term): Lane => {
       Effect.as(true),
       Effect.catchTag("QueueGone", () => Effect.succeed(false))
     )
+
+  /** Older ones are with the broker: were they lost, they would have to be sent again before this one. */
+  const isBehind = (flight: Flight) => flights.values().next().value !== flight
 
   const now = Effect.map(Clock.currentTimeMillis, (millis) => new Date(millis))
 

@@ -19,7 +19,7 @@ describe("three replicas", () => {
       const rows = await stage.checked({ limits: all.limits, settleMs: 90_000 })
       console.log(`row 24: ${log.length} faults, ${stage.callers.calls.length} calls, ${rows.length} runs`)
       expect(rows.filter(({ status }) => status === "error")).toEqual([])
-      expect(log.length).toBeGreaterThan(10)
+      expect(log.length).toBeGreaterThan(5)
     }
   )
 })

@@ -62,6 +62,8 @@ export const startRabbitMq = async (options: {
       // Statistics are what makes an idle broker busy.
       "management_agent.disable_metrics_collector = true",
       "disk_free_limit.absolute = 50MB",
+      // Of RabbitMQ 3; since 4 it is 16 MiB.
+      "max_message_size = 134217728",
       "log.console = false",
       "log.file.level = warning",
       ...(options.config ?? [])
