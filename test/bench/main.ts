@@ -137,6 +137,39 @@ const askFor = (url: string) =>
     await answer.text()
   })
 
+/** A webhook's page of history, far back in 100,000 runs, against one that has no more than that page. */
+const historyPages = async (url: string, databaseUrl: string) => {
+  const times: Array<number> = []
+  for (const many of [20, 100_000]) {
+    const { webhook } = await manage(url, "POST", "/api/webhooks", {
+      name: "history",
+      team: "bench",
+      prompt_template: "x"
+    })
+    await queryPostgres(
+      databaseUrl,
+      `insert into webhook_trigger.runs (id, source, webhook_id, team, mode, status, prompt, variables, response,
+         timeout_ms, accepted_at, admitted_at, sent_at, finished_at)
+       select gen_random_uuid(), 'webhook', '${webhook.id}', 'bench', 'async', 'success', 'prompt ' || n, '{}', 'answer', 1000,
+         now(), now(), now(), now() from generate_series(1, ${many}) as n`
+    )
+    await queryPostgres(databaseUrl, "analyze webhook_trigger.runs")
+    const path = `/api/webhooks/${webhook.id}/runs?limit=20`
+    const far = many > 20 ? `&cursor=${await cursorFarBack(url, path)}` : ""
+    times.push(await timed(100, () => manage(url, "GET", path + far)))
+  }
+  return times as [number, number]
+}
+
+const cursorFarBack = async (url: string, path: string) => {
+  let cursor = ""
+  for (let page = 0; page < 200; page++) {
+    const { next_cursor } = await manage(url, "GET", `${path.replace("limit=20", "limit=100")}${cursor}`)
+    cursor = `&cursor=${next_cursor}`
+  }
+  return cursor.slice("&cursor=".length)
+}
+
 const table = (rows: ReadonlyArray<ReadonlyArray<string>>) => {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
   for (const row of rows) {
@@ -166,6 +199,7 @@ try {
     const production = await serve("production", "bench", { DATABASE_URL: databaseUrl, AMQP_URL: rabbitmq.url })
     const bareAsk = await bareRoundTrip(rabbitmq.url)
     const ask = await askFor(production.trigger)
+    const [fewRuns, manyRuns] = await historyPages(production.url, databaseUrl)
     const real = await load(production.trigger)
     const count = async () =>
       Number(
@@ -199,6 +233,12 @@ try {
       ["bare question and answer over RabbitMQ", bareAsk.toFixed(2), "1.00"],
       ["embedded (PGlite, in-process bus)", embeddedAsk.toFixed(2), ratio(embeddedAsk, bareAsk)],
       ["PostgreSQL and RabbitMQ", ask.toFixed(2), ratio(ask, bareAsk)]
+    ])
+    console.log("\nA page of 20 runs, median of 100")
+    table([
+      ["", "ms", "ratio"],
+      ["of 20", fewRuns.toFixed(2), "1.00"],
+      ["20,000 back in 100,000", manyRuns.toFixed(2), ratio(manyRuns, fewRuns)]
     ])
     console.log(`\nRuns of one team finished per second, from a backlog: ${drained.toFixed(0)}`)
     console.log(`(${ratio(drained * bareAsk, 1000)} of what one bare question after the other would reach)`)
