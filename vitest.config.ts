@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config"
+import { FastFirst } from "./test/support/FastFirst.ts"
 
 export default defineConfig({
   test: {
@@ -9,6 +10,7 @@ export default defineConfig({
     pool: "forks",
     maxWorkers: 2,
     minWorkers: 1,
-    fileParallelism: true
+    fileParallelism: true,
+    sequence: { sequencer: FastFirst }
   }
 })
