@@ -21,6 +21,11 @@ export class Limiter extends Context.Tag("webhook-trigger/Limiter")<
      * counts for a webhook that neither holds nor waits; after that, `setLimit` does.
      */
     readonly acquire: (webhook: WebhookId, maxConcurrent: number | undefined) => Effect.Effect<void, never, Scope.Scope>
+    /** Takes both slots if they are free; false, and nothing taken, when they are not. */
+    readonly acquireNow: (
+      webhook: WebhookId,
+      maxConcurrent: number | undefined
+    ) => Effect.Effect<boolean, never, Scope.Scope>
     /** Takes both slots without asking, for a run that is in flight already. */
     readonly hold: (webhook: WebhookId, maxConcurrent: number | undefined) => Effect.Effect<void, never, Scope.Scope>
     /** The webhook's own limit has been edited: holds at once, for the waiting too. */
@@ -99,6 +104,19 @@ export class Limiter extends Context.Tag("webhook-trigger/Limiter")<
               take(webhook)
               return Effect.void
             }).pipe(Effect.zipRight(Effect.addFinalizer(() => give(webhook))))
+          ),
+        acquireNow: (webhook, maxConcurrent) =>
+          Effect.acquireRelease(
+            Effect.sync(() => {
+              slots(webhook, maxConcurrent)
+              if (fits(webhook)) {
+                take(webhook)
+                return true
+              }
+              forgetIdle(webhook)
+              return false
+            }),
+            (taken) => (taken ? give(webhook) : Effect.void)
           ),
         hold: (webhook, maxConcurrent) =>
           Effect.acquireRelease(

@@ -19,7 +19,7 @@ export const logs = (environment: Pick<Environment, "logLevel" | "logFormat">): 
 /** Traces, metrics and log lines to an OpenTelemetry collector (OTLP over HTTP, JSON), when one is named. */
 export const otlp = (environment: Pick<Environment, "otlpEndpoint">, version: string): Layer.Layer<never> =>
   Option.match(environment.otlpEndpoint, {
-    onNone: () => Layer.empty,
+    onNone: () => Layer.setTracerEnabled(false),
     onSome: (baseUrl) =>
       Otlp.layerJson({ baseUrl, resource: { serviceName: "webhook-trigger", serviceVersion: version } }).pipe(
         Layer.provide(NodeHttpClient.layer)

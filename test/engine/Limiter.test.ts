@@ -97,6 +97,19 @@ it.effect("forgets one who gave up waiting, and gives back a slot granted to one
   }).pipe(withLimit(1))
 )
 
+it.effect("gives a slot at once or not at all to who does not want to wait", () =>
+  Effect.gen(function* () {
+    const limiter = yield* Limiter
+    const scope = yield* Scope.make()
+    expect(yield* Scope.extend(limiter.acquireNow(a, 1), scope)).toBe(true)
+    expect(yield* Effect.scoped(limiter.acquireNow(a, 1))).toBe(false)
+    expect(yield* inFlight).toBe(1)
+    yield* Scope.close(scope, Exit.void)
+    expect(yield* inFlight).toBe(0)
+    expect(yield* limiter.webhooks).toEqual([])
+  }).pipe(withLimit(5))
+)
+
 it.effect("counts a run that was in flight before, even beyond the limit", () =>
   Effect.gen(function* () {
     const limiter = yield* Limiter
