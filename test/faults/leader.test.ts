@@ -149,7 +149,7 @@ describe("leaders", () => {
     expect(await three.told).toMatchObject({ status: 200, body: { response: "a\ufffdb" } })
 
     // What is not acknowledged would be back in the queue when its consumer is gone.
-    await server.kill()
+    await server.stop()
     expect(await stage.ready("webhook.replies")).toBe(0)
     expect((await stage.rows()).map(({ status, response }) => [status, response])).toEqual([
       ["error", null],
