@@ -9,7 +9,7 @@ import type { Replica } from "./support/Replica.ts"
 import { row, type Stage } from "./support/Stage.ts"
 import { until } from "./support/Until.ts"
 
-vi.setConfig({ testTimeout: 150_000 })
+vi.setConfig({ testTimeout: 300_000 })
 
 const names = (count: number) => Array.from({ length: count }, (_, n) => `team-${n}`)
 
@@ -76,9 +76,9 @@ describe("callers", () => {
     for (let n = 0; n < count; n += 500) {
       const wave = Array.from({ length: 500 }, (_, i) => hooks[(n + i) % hooks.length]!)
       calls.push(...wave.map((hook) => stage.callers.trigger(server, hook, { wait: true })))
-      await until("most of the waves are accepted", () => accepted(n - 1000), 60_000, 200)
+      await until("most of the waves are accepted", () => accepted(n - 1000), 120_000, 200)
     }
-    await until("all are accepted", () => accepted(count), 60_000, 200)
+    await until("all are accepted", () => accepted(count), 120_000, 200)
     const waiting = performance.now()
     const during = memory(server.pid)
     gate.open()

@@ -26,15 +26,19 @@ describe("the server is killed", () => {
     expect(stage.deliveries.map(({ prompt }) => prompt)).toEqual([next.nonce])
   })
 
-  for (const point of ["accepted", "admitted"] as const) {
+  // Runs are admitted together, so the first time may be the last.
+  for (const [point, times] of [
+    ["accepted", 3],
+    ["admitted", 1]
+  ] as const) {
     row(`row 2: after the commit, before publishing (at "${point}"): sent after the restart`, async ({ stage }) => {
       const { server, hook } = await stage.one()
-      await server.arm(point, "kill", 3)
+      await server.arm(point, "kill", times)
       const calls = [0, 1, 2, 3, 4].map(() => stage.callers.trigger(server, hook))
       await server.exited()
       await Promise.all(calls)
       const accepted = await stage.rows()
-      expect(accepted.length).toBeGreaterThanOrEqual(3)
+      expect(accepted.length).toBeGreaterThanOrEqual(times)
 
       await server.start()
       const rows = await stage.checked({ count: accepted.length })
