@@ -1,6 +1,7 @@
-import { Clock, Duration, Effect, FiberSet, Layer, Schedule, type Scope, Stream } from "effect"
+import { Clock, Duration, Effect, FiberSet, Layer, Schedule, Scope, Stream } from "effect"
 import type { TeamName } from "../domain/Team.ts"
 import { Bus } from "./Bus.ts"
+import { detached } from "./Detached.ts"
 import * as Lane from "./Lane.ts"
 import { type Lease, whileHeld } from "./Lease.ts"
 import { Limiter } from "./Limiter.ts"
@@ -12,6 +13,8 @@ import { type Change, type LeaseLost, Repo } from "./Repo.ts"
 const pollInterval = Duration.seconds(1)
 /** How often the broker is asked whether it still has what was sent. */
 const auditInterval = Duration.seconds(5)
+/** How long the reply path may take, in milliseconds, to reconnect and record what has waited for it. */
+const answersCatchUp = 10_000
 /** How long a stopping dispatcher takes to record what it has sent. */
 const recordGrace = Duration.seconds(5)
 
@@ -22,12 +25,13 @@ const dispatch = (lease: Lease): Effect.Effect<void, LeaseLost, Bus | Limiter | 
     const limiter = yield* Limiter
     const outcomes = yield* Outcomes
     const repo = yield* Repo
-    const scope = yield* Effect.scope
 
+    // Closed from the last to the first: the lanes stop, then what they have sent is recorded, then slots are given back.
+    const scope = yield* Effect.acquireRelease(Scope.make(), (scope, exit) => Scope.close(scope, exit))
+    const records = yield* FiberSet.make<void>()
+    yield* Effect.addFinalizer(() => detached(Effect.timeoutOption(FiberSet.awaitEmpty(records), recordGrace)))
     const fibers = yield* FiberSet.make<void, LeaseLost>()
     const fork = FiberSet.run(fibers)
-    const records = yield* FiberSet.make<void>()
-    yield* Effect.addFinalizer(() => Effect.timeoutOption(FiberSet.awaitEmpty(records), recordGrace))
     const term: Lane.Term = {
       bus,
       limiter,
@@ -49,9 +53,9 @@ const dispatch = (lease: Lease): Effect.Effect<void, LeaseLost, Bus | Limiter | 
 
     /** Before anything is sent: what the term before has sent, or may have, is counted. */
     const recover = Effect.gen(function* () {
-      for (const run of yield* persistently(repo.inFlight)) {
-        yield* laneOf(run.team).takeOver(run)
-      }
+      const inFlight = yield* persistently(repo.inFlight)
+      for (const run of inFlight) yield* laneOf(run.team).takeOver(run)
+      if (bus.durable && inFlight.length > 0) yield* letAnswersCatchUp
       for (const lane of lanes.values()) yield* lane.wake()
     })
 
@@ -61,7 +65,7 @@ const dispatch = (lease: Lease): Effect.Effect<void, LeaseLost, Bus | Limiter | 
           return wake(change.team)
         case "WebhookChanged":
           for (const lane of lanes.values()) lane.readAgain()
-          return Effect.ignore(refreshLimits)
+          return Effect.ignoreLogged(refreshLimits)
         default:
           return Effect.void
       }
@@ -74,20 +78,36 @@ const dispatch = (lease: Lease): Effect.Effect<void, LeaseLost, Bus | Limiter | 
       for (const webhook of webhooks) yield* limiter.setLimit(webhook, limits.get(webhook))
     })
 
-    const expire = Effect.gen(function* () {
-      for (const run of yield* repo.expire(new Date(yield* Clock.currentTimeMillis))) yield* outcomes.announce(run)
+    /**
+     * Nothing expires before this, in milliseconds since the epoch. Answers that came in time while nobody could record
+     * them are with the broker, and must not lose to the clock.
+     */
+    let expireFrom = 0
+    const letAnswersCatchUp = Effect.map(Clock.currentTimeMillis, (now) => {
+      expireFrom = now + answersCatchUp
     })
 
-    const poll = Effect.gen(function* () {
-      yield* expire
-      yield* refreshLimits
+    const expire = Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis
+      if (now < expireFrom) return
+      for (const run of yield* repo.expire(new Date(now))) yield* outcomes.announce(run)
+    })
+
+    const wakeLanes = Effect.gen(function* () {
       for (const team of yield* repo.lanes) yield* wake(team)
       for (const [team, lane] of lanes) if (lane.isIdle()) lanes.delete(team)
-    }).pipe(Effect.ignore)
+    })
+
+    const poll = Effect.forEach(
+      [expire, refreshLimits, wakeLanes],
+      (step) => Effect.ignoreLogged(Effect.tapError(step, () => letAnswersCatchUp)),
+      { discard: true }
+    )
 
     const audit = Effect.suspend(() => Effect.forEach(lanes.values(), (lane) => lane.audit, { discard: true }))
 
     const changes = yield* repo.changes
+    yield* fork(lease.keep)
     yield* recover
     yield* fork(Stream.runForEach(changes, heed))
     yield* fork(Effect.repeat(poll, Schedule.spaced(pollInterval)))

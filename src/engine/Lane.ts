@@ -98,12 +98,15 @@ export const make = (team: TeamName, term: Term): Lane => {
         break
       }
     }
-    const admitted = yield* Effect.forEach(ready, ({ run }) => persistently(repo.admit(run.run_id, lease.term)), {
-      concurrency: "unbounded"
-    })
+    const admitted = yield* persistently(
+      repo.admit(
+        ready.map(({ run }) => run.run_id),
+        lease.term
+      )
+    )
     yield* reach("admitted")
-    for (const [n, flight] of ready.entries()) {
-      if (!admitted[n]) yield* land(flight)
+    for (const flight of ready) {
+      if (!admitted.has(flight.run.run_id)) yield* land(flight)
       else {
         yield* follow(flight)
         unsent = [...unsent, flight]
@@ -188,11 +191,12 @@ export const make = (team: TeamName, term: Term): Lane => {
 
   const now = Effect.map(Clock.currentTimeMillis, (millis) => new Date(millis))
 
-  const isLate = ({ deadline_at }: Dispatchable) =>
-    Effect.map(now, (now) => deadline_at !== undefined && deadline_at <= now)
+  /** A fire-and-forget run's deadline moves in its row; only the rows know whether it has passed. */
+  const isLate = ({ mode, deadline_at }: Dispatchable) =>
+    Effect.map(now, (now) => mode === "wait" && deadline_at !== undefined && deadline_at <= now)
 
   const recordSent = (run: Dispatchable) =>
-    Effect.flatMap(now, (at) => forkToTheEnd(persistently(repo.sent(run.run_id, at))))
+    Effect.flatMap(now, (at) => forkToTheEnd(Effect.interruptible(persistently(repo.sent(run.run_id, at)))))
 
   const end = Effect.fn("Lane.end")(function* (run: Dispatchable, outcome: Outcome) {
     const ending = yield* persistently(repo.end(run.run_id, outcome, yield* now))
@@ -235,6 +239,7 @@ export const make = (team: TeamName, term: Term): Lane => {
     if (busy || flights.size === 0) return
     const expected = new Set(flights)
     const { messages } = yield* bus.queue(team)
+    if (busy) return
     const missed = messages + 1 < expected.size
     const still = missed && expected.size === missedBefore.size && [...expected].every((one) => missedBefore.has(one))
     missedBefore = missed && !still ? expected : new Set()

@@ -16,6 +16,8 @@ export interface Lease {
    * what it writes to the rows is refused by its term in any case.
    */
   readonly check: Effect.Effect<void, LeaseLost>
+  /** Holds on to it; to be run beside the work. */
+  readonly keep: Effect.Effect<never, LeaseLost>
 }
 
 /** Does `work` for as long as this process holds the dispatcher's lease, anew each time that it gets it, for ever. */
@@ -55,15 +57,18 @@ export const whileHeld = <R>(
         const check = Effect.flatMap(Clock.currentTimeMillis, (now) =>
           now - renewedAt < Duration.toMillis(renewEvery) * 2 ? Effect.void : renew
         )
-        const keepRenewing = Effect.forever(Effect.zipRight(Effect.sleep(renewEvery), renew))
-        yield* Effect.raceFirst(Effect.scoped(work({ term, check })), keepRenewing)
+        const keep = Effect.forever(Effect.zipRight(Effect.sleep(renewEvery), renew))
+        // Given back only after all of the work has stopped.
+        yield* Effect.addFinalizer(() => Effect.ignoreLogged(repo.releaseLease(term)))
+        yield* work({ term, check, keep })
       }).pipe(
+        Effect.scoped,
         Effect.catchTag("LeaseLost", () =>
           Effect.logWarning("Another process sends the prompts now").pipe(Effect.annotateLogs({ term }))
-        ),
-        Effect.catchAllDefect((defect) => Effect.logError("The dispatcher failed and starts anew", defect)),
-        Effect.ensuring(Effect.ignore(repo.releaseLease(term)))
+        )
       )
 
-    return yield* Effect.forever(Effect.flatMap(obtain, hold))
+    const again = (defect: unknown) =>
+      Effect.zipRight(Effect.logError("The dispatcher failed and starts anew", defect), Effect.sleep(lookEvery))
+    return yield* Effect.forever(Effect.catchAllDefect(Effect.flatMap(obtain, hold), again))
   }).pipe(Effect.scoped) as Effect.Effect<never, never, Exclude<R, Scope.Scope> | Repo>

@@ -46,7 +46,7 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
           yield* Effect.forEach(runs, announce, { discard: true })
           yield* announceGone(gone)
         }
-      }, Effect.ignore)
+      }, Effect.ignoreLogged)
 
       // Another replica's word arrives at once, as a rule; the poll finds what a broken connection swallowed.
       yield* (yield* repo.changes).pipe(

@@ -63,7 +63,9 @@ export interface NewRun {
 }
 
 /** `repeated`: the idempotency key named an earlier run, which is returned in place of a new one. */
-export type Acceptance = { readonly _tag: "accepted" } | { readonly _tag: "repeated"; readonly run: Run }
+export type Acceptance =
+  | { readonly _tag: "accepted" }
+  | { readonly _tag: "repeated"; readonly run: Run; readonly deadline_at?: Date }
 
 /** A run as the dispatcher sees it. */
 export interface Dispatchable {
@@ -208,10 +210,14 @@ export class Repo extends Context.Tag("webhook-trigger/Repo")<
     readonly limits: (ids: ReadonlyArray<WebhookId>) => Effect.Effect<ReadonlyMap<WebhookId, number>, Unavailable>
 
     /**
-     * Marks a queued run as about to be sent; doing so again changes nothing. False: it is no longer queued, or was
-     * deleted, and must not be sent. Fails with `LeaseLost` when `term` is no longer the dispatcher's.
+     * Marks queued runs as about to be sent, all at once or none; doing so again changes nothing. Returns those that may
+     * be sent: the others are no longer queued, or were deleted. Fails with `LeaseLost` when `term` is no longer the
+     * dispatcher's.
      */
-    readonly admit: (id: RunId, term: Term) => Effect.Effect<boolean, LeaseLost | Unavailable>
+    readonly admit: (
+      ids: ReadonlyArray<RunId>,
+      term: Term
+    ) => Effect.Effect<ReadonlySet<RunId>, LeaseLost | Unavailable>
     /**
      * The broker has confirmed it: `running`, and its clock (fire-and-forget) starts, or starts anew when it was sent
      * again. Leaves alone what has ended.
@@ -223,7 +229,7 @@ export class Repo extends Context.Tag("webhook-trigger/Repo")<
     readonly end: (id: RunId, outcome: Outcome, at: Date) => Effect.Effect<Ending, Unavailable>
     /**
      * Ends, as `timeout`, runs whose deadline is past, and returns them. The clock of a sent fire-and-forget run that
-     * has not started stands still while its team is at work on another, and starts anew when the team gives an answer.
+     * has not started stands still while its team is at work on an earlier one, and starts anew when that is answered.
      */
     readonly expire: (now: Date) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
     /** Removes ended runs that finished before `before`; returns how many. */

@@ -119,14 +119,16 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
             Effect.zipRight(commit(run, settings.maxQueued)),
             Effect.catchTag("TeamNotRunning", (error) => repeated(run, error))
           )
-          if (acceptance._tag === "accepted") return Option.none<Run>()
+          if (acceptance._tag === "accepted") return Option.none()
           // An answer at once and an answer waited for are not the same request.
           if (acceptance.run.mode !== run.mode) return yield* new IdempotencyKeyReused()
-          return Option.some(acceptance.run)
+          return Option.some(acceptance)
         })
 
         const submit = (run: NewRun) =>
-          Effect.map(accept(run), (earlier) => (Option.isSome(earlier) ? earlier.value.run_id : run.run_id))
+          Effect.map(accept(run), (earlier) =>
+            Option.match(earlier, { onNone: () => run.run_id, onSome: (earlier) => earlier.run.run_id })
+          )
 
         const ask = (run: NewRun) =>
           Effect.scoped(
@@ -134,8 +136,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
               const end = yield* outcomes.watch(run.run_id)
               const earlier = yield* accept(run)
               if (Option.isNone(earlier)) return yield* waitFor(run.run_id, end, run.deadline_at!)
-              const { accepted_at, run_id } = earlier.value
-              return yield* waitAgain(run_id, new Date(accepted_at.getTime() + run.timeout_ms))
+              return yield* waitAgain(earlier.value.run.run_id, earlier.value.deadline_at!)
             })
           )
 

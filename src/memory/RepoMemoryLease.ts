@@ -35,14 +35,16 @@ export const makeLease = ({ runs, publish }: Tables) => {
       publish({ _tag: "LeaseReleased" })
     })
 
-  const admit = (id: RunId, mine: Term) =>
+  const admit = (ids: ReadonlyArray<RunId>, mine: Term) =>
     Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
       yield* whoHolds(mine)
-      const run = runs.get(id)
-      if (run?.status !== "queued") return false
-      if (run.admitted_at === null) runs.update(run, { admitted_at: new Date(now) })
-      return true
+      const admitted = ids.filter((id) => runs.get(id)?.status === "queued")
+      for (const id of admitted) {
+        const run = runs.get(id)
+        if (run?.admitted_at === null) runs.update(run, { admitted_at: new Date(now) })
+      }
+      return new Set(admitted)
     })
 
   return { acquireLease, renewLease, releaseLease, admit }

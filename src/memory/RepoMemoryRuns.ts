@@ -22,7 +22,11 @@ export const makeRuns = ({ webhooks, teams, runs, publish }: Tables) => {
         const earlier = runs.withKey(webhook.id, run.idempotency.key)
         if (earlier?.idempotency && earlier.idempotency.expires_at > now) {
           return sameBytes(earlier.idempotency.request_hash, run.idempotency.request_hash)
-            ? Effect.succeed({ _tag: "repeated", run: toRun(earlier) })
+            ? Effect.succeed({
+                _tag: "repeated",
+                run: toRun(earlier),
+                ...(earlier.deadline_at && { deadline_at: earlier.deadline_at })
+              })
             : Effect.fail(new IdempotencyKeyReused())
         }
       }
@@ -157,7 +161,7 @@ export const makeRuns = ({ webhooks, teams, runs, publish }: Tables) => {
   const laterDeadline = (row: StoredRun, now: Date): Date | undefined => {
     if (row.mode !== "async" || row.sent_at === null || row.started_at !== null) return undefined
     const sentAt = row.sent_at
-    const others = [...runs.all()].filter((other) => other.team === row.team && other !== row)
+    const others = [...runs.all()].filter((other) => other.team === row.team && other.seq < row.seq)
     const working = others.flatMap(({ status, started_at, deadline_at }) =>
       status === "running" && started_at !== null && deadline_at !== null && deadline_at > now
         ? deadline_at.getTime()

@@ -24,5 +24,5 @@ const purge = (age: Duration.Duration) =>
     if (removed > 0) yield* Effect.logInfo("Removed runs past their retention").pipe(Effect.annotateLogs({ removed }))
   }).pipe(
     // The next round removes what this one could not.
-    Effect.catchTag("Unavailable", ({ detail }) => Effect.logDebug("Runs past their retention stay for now", detail))
+    Effect.ignoreLogged
   )

@@ -56,7 +56,11 @@ export const makeBatch = <In, Out, E, F>(
         Effect.exit,
         Effect.flatMap((exit) => {
           if (Exit.isSuccess(exit)) return settle(entries, (index) => exit.value[index] ?? unanswered)
-          if (entries.length === 1 || !Cause.isDie(exit.cause)) return settle(entries, () => Exit.failCause(exit.cause))
+          if (entries.length === 1 && Cause.isDie(exit.cause)) return settle(entries, () => Exit.failCause(exit.cause))
+          // What could not be reached now would keep those who wait for the next batch waiting as long again, each in turn.
+          if (!Cause.isDie(exit.cause)) {
+            return settle([...entries, ...waiting.splice(0)], () => Exit.failCause(exit.cause))
+          }
           return Effect.forEach(entries, (entry) => runAll([entry]), { discard: true })
         })
       )

@@ -34,9 +34,12 @@ const fieldOf = (error: SqlError.SqlError, name: string): string | undefined => 
 /** PostgreSQL's SQLSTATE (its manual's appendix A), or the operating system's word for a lost connection. */
 const codeOf = (error: SqlError.SqlError): string => fieldOf(error, "code") ?? ""
 
-/** The statement met a value, a row or a table that it was not written for: trying again changes nothing. */
+/** No rights, no such table or column: a database that is being restored, say. It may be right again in a moment. */
+const passing: ReadonlySet<string> = new Set(["42501", "42P01", "42703", "3F000"])
+
+/** The statement met a value or a row that it was not written for: trying again changes nothing. */
 export const isOurFault = (error: SqlError.SqlError): boolean =>
-  /^(22|23|42)[0-9A-Z]{3}$/.test(codeOf(error)) && codeOf(error) !== "42501"
+  /^(22|23|42)[0-9A-Z]{3}$/.test(codeOf(error)) && !passing.has(codeOf(error))
 
 /** Two statements waited for each other, and the database ended this one. */
 export const isDeadlock = (error: SqlError.SqlError): boolean => ["40P01", "40001"].includes(codeOf(error))

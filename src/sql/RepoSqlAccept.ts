@@ -10,6 +10,8 @@ import { runColumns } from "./RunColumns.ts"
 
 interface Item {
   readonly run: NewRun
+  /** As JSON. */
+  readonly variables: string
   readonly max_queued: number
 }
 
@@ -29,7 +31,7 @@ export const makeAccept = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
   const insert = (items: ReadonlyArray<Item>) => {
-    const input = items.map(({ run, max_queued }, ord) => ({
+    const input = items.map(({ run, variables, max_queued }, ord) => ({
       ord,
       max_queued,
       id: run.run_id,
@@ -39,7 +41,7 @@ export const makeAccept = Effect.gen(function* () {
       team: run.team,
       mode: run.mode,
       prompt: storable(run.prompt),
-      variables: JSON.stringify(run.variables),
+      variables,
       timeout_ms: run.timeout_ms,
       deadline_at: run.deadline_at,
       accepted_at: run.accepted_at,
@@ -157,10 +159,11 @@ export const makeAccept = Effect.gen(function* () {
 
   const accept = yield* makeBatch({
     size: 500,
-    weight: { of: ({ run }: Item) => run.prompt.length, limit: 4_000_000 },
+    weight: { of: ({ run, variables }: Item) => run.prompt.length + variables.length, limit: 4_000_000 },
     run: acceptAll
   })
-  return (run: NewRun, { max_queued }: { readonly max_queued: number }) => accept({ run, max_queued })
+  return (run: NewRun, { max_queued }: { readonly max_queued: number }) =>
+    accept({ run, variables: JSON.stringify(run.variables), max_queued })
 })
 
 /** Items with one idempotency key are one item, until it is known what became of it. */
@@ -179,5 +182,5 @@ const full = ({ max_queued }: Item): Answer => Exit.fail(new TooManyQueued({ lim
 
 const repeated = (row: EarlierRow, run: NewRun): Answer =>
   run.idempotency && Buffer.from(row.request_hash).equals(run.idempotency.request_hash)
-    ? Exit.succeed({ _tag: "repeated", run: toRun(row) })
+    ? Exit.succeed({ _tag: "repeated", run: toRun(row), ...(row.deadline_at && { deadline_at: row.deadline_at }) })
     : Exit.fail(new IdempotencyKeyReused())

@@ -11,9 +11,9 @@ const step = 500
 
 /**
  * Ends runs whose deadline is past. The rule of a fire-and-forget run that was sent and has not started: its prompt lies
- * behind another, and that is not its fault. While its team is at work on another run its clock stands still, and it
- * starts anew when that run's own deadline would pass; when the team has given an answer since it was sent, it starts
- * anew from there. All this is asked only once the deadline on its row is past, so the busy path writes nothing for it.
+ * behind another, and that is not its fault. While its team is at work on an earlier run its clock stands still, and it
+ * starts anew when that run's own deadline would pass; when the team has answered an earlier run since it was sent, it
+ * starts anew from there. A later run says nothing for it: its own prompt was passed over, and is lost. All this is asked only once the deadline on its row is past, so the busy path writes nothing for it.
  */
 export const makeExpire = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -21,7 +21,7 @@ export const makeExpire = Effect.gen(function* () {
   const expireSome = (now: Date) =>
     bounded(sql<RunRow>`
       with due as materialized (
-        select r.id, r.team, r.mode, r.sent_at, r.started_at, r.timeout_ms * interval '1 millisecond' as timeout
+        select r.id, r.seq, r.team, r.mode, r.sent_at, r.started_at, r.timeout_ms * interval '1 millisecond' as timeout
         from webhook_trigger.runs r
         where r.id in (
             select id from webhook_trigger.runs
@@ -35,12 +35,12 @@ export const makeExpire = Effect.gen(function* () {
           d.timeout + coalesce(
             (
               select max(b.deadline_at) from webhook_trigger.runs b
-              where b.team = d.team and b.status in ('queued', 'running') and b.admitted_at is not null
+              where b.team = d.team and b.seq < d.seq and b.status in ('queued', 'running') and b.admitted_at is not null
                 and b.status = 'running' and b.started_at is not null and b.deadline_at > ${now} and b.id <> d.id
             ),
             (
               select f.finished_at from webhook_trigger.runs f
-              where f.team = d.team and f.finished_at > d.sent_at and f.status in ('success', 'error')
+              where f.team = d.team and f.seq < d.seq and f.finished_at > d.sent_at and f.status in ('success', 'error')
               order by f.finished_at desc limit 1
             )
           )

@@ -63,23 +63,31 @@ export const makeLease = Effect.gen(function* () {
     return rows.length === 0 ? Option.none() : Option.some(new Set(rows.map((row) => row.id)))
   })
 
+  // Several lanes share a statement, but what one lane admits at once is never split: a part of it would be out of order.
   const admit = yield* makeBatch({
-    size: 500,
-    run: Effect.fnUntraced(function* (items: ReadonlyArray<{ readonly id: RunId; readonly term: Term }>) {
+    size: 100,
+    run: Effect.fnUntraced(function* (
+      items: ReadonlyArray<{ readonly ids: ReadonlyArray<RunId>; readonly term: Term }>
+    ) {
       const admitted = new Map<Term, Option.Option<ReadonlySet<RunId | null>>>()
       for (const term of new Set(items.map((item) => item.term))) {
-        const ids = items.flatMap((item) => (item.term === term ? item.id : []))
+        const ids = items.flatMap((item) => (item.term === term ? item.ids : []))
         admitted.set(term, yield* admitAll(term, ids))
       }
       return items.map(
-        ({ id, term }): Exit.Exit<boolean, LeaseLost> =>
+        ({ ids, term }): Exit.Exit<ReadonlySet<RunId>, LeaseLost> =>
           Option.match(admitted.get(term) ?? Option.none(), {
             onNone: () => Exit.fail(new LeaseLost()),
-            onSome: (ids) => Exit.succeed(ids.has(id))
+            onSome: (all) => Exit.succeed(new Set(ids.filter((id) => all.has(id))))
           })
       )
     })
   })
 
-  return { acquireLease, renewLease, releaseLease, admit: (id: RunId, term: Term) => admit({ id, term }) }
+  return {
+    acquireLease,
+    renewLease,
+    releaseLease,
+    admit: (ids: ReadonlyArray<RunId>, term: Term) => admit({ ids, term })
+  }
 })

@@ -1,10 +1,12 @@
 import { expect, it } from "@effect/vitest"
-import { Duration, Effect, Exit, Fiber, Layer, Scope, TestClock } from "effect"
+import { Context, Duration, Effect, Exit, Fiber, Layer, Scope, TestClock } from "effect"
 import { Bus } from "../../src/engine/Bus.ts"
 import { Limiter } from "../../src/engine/Limiter.ts"
 import { Repo } from "../../src/engine/Repo.ts"
 import { Shutdown } from "../../src/engine/Shutdown.ts"
 import { Trigger } from "../../src/engine/Trigger.ts"
+import * as BusMemory from "../../src/memory/BusMemory.ts"
+import * as RepoMemory from "../../src/memory/RepoMemory.ts"
 import { echo, engine, lead, makeTeam, makeWebhook, rooms, until, waiting, world } from "./World.ts"
 
 const statusOf = (id: Parameters<typeof Repo.Service.run>[0]) =>
@@ -278,3 +280,73 @@ it.scoped("ends a run as team_gone when its team's queue stays away for the run'
     expect(yield* repo.run(id)).toMatchObject({ status: "error", error: { code: "team_gone" } })
   }).pipe(Effect.provide(world({ maxConcurrent: 1 })))
 )
+
+it.scoped("gives no slot to anybody while it stops", () =>
+  Effect.gen(function* () {
+    const kept = yield* Layer.build(rooms)
+    const first = yield* Scope.make()
+    const running = yield* Layer.buildWithScope(
+      Layer.provide(engine({ maxConcurrent: 2 }), Layer.succeedContext(kept)),
+      first
+    )
+    yield* Effect.gen(function* () {
+      const busy = yield* makeTeam("busy")
+      const leader = yield* lead(busy)
+      const webhook = yield* makeWebhook(busy)
+      yield* Effect.replicateEffect(webhook.submit("work"), 10)
+      yield* leader.next
+      yield* until(Effect.map(waiting(busy), (messages) => messages === 1))
+      yield* Scope.close(first, Exit.void)
+      expect((yield* (yield* Repo).inFlight).length).toBe(2)
+      expect(yield* waiting(busy)).toBe(1)
+    }).pipe(Effect.provide(running), Effect.provide(kept))
+  })
+)
+
+it.scoped("starts anew after a failure of its own, and sends what it had accepted", () => {
+  let broken = true
+  const failing = Layer.map(RepoMemory.layer, (context) => {
+    const repo = Context.get(context, Repo)
+    const lane: typeof repo.lane = (...args) => (broken ? Effect.dieMessage("broken") : repo.lane(...args))
+    return Context.make(Repo, { ...repo, lane })
+  })
+  return Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    yield* echo(team)
+    const id = yield* (yield* makeWebhook(team)).submit("work")
+    yield* TestClock.adjust("10 seconds")
+    expect(yield* statusOf(id)).toBe("queued")
+    broken = false
+    yield* TestClock.adjust("10 seconds")
+    yield* until(Effect.map(statusOf(id), (status) => status === "success"))
+  }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(Layer.merge(failing, BusMemory.layer)))))
+})
+
+it.scoped("lets answers that came while nobody was there be recorded before the clock counts", () => {
+  const durable = Layer.map(BusMemory.layer, (context) => {
+    const bus = Context.get(context, Bus)
+    const consume: typeof bus.consume = (handle) => Effect.forkScoped(Effect.delay(bus.consume(handle), "2 seconds"))
+    return Context.add(context, Bus, { ...bus, durable: true, consume })
+  })
+  return Effect.gen(function* () {
+    const kept = yield* Layer.build(Layer.merge(RepoMemory.layer, durable))
+    const start = (scope: Scope.Scope) =>
+      Layer.buildWithScope(Layer.provide(engine(), Layer.succeedContext(kept)), scope)
+    const first = yield* Scope.make()
+    const running = yield* start(first)
+    const { id, leader } = yield* Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const leader = yield* lead(team)
+      const id = yield* (yield* makeWebhook(team, { timeout_seconds: 10 })).submit("work")
+      yield* leader.next
+      yield* until(Effect.map(statusOf(id), (status) => status === "running"))
+      return { id, leader }
+    }).pipe(Effect.provide(running), Effect.provide(kept))
+    yield* Scope.close(first, Exit.void)
+    yield* leader.answer("in time")
+    yield* TestClock.adjust("1 minute")
+    yield* start(yield* Effect.scope)
+    yield* TestClock.adjust("5 seconds")
+    expect(yield* Effect.provide(statusOf(id), kept)).toBe("success")
+  })
+})

@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Scope } from "effect"
+import { Effect, Exit, Fiber, Scope, TestClock } from "effect"
 import { Repo } from "../../src/engine/Repo.ts"
 import { echo, lead, makeTeam, makeWebhook, world } from "./World.ts"
 
@@ -67,5 +67,21 @@ it.scoped("returns the first run although the team has stopped, or the backlog i
     yield* Scope.close(working, Exit.void)
     expect(yield* webhook.ask("work", "key")).toEqual(run)
     expect((yield* Effect.flip(webhook.ask("work", "new key")))._tag).toBe("TeamNotRunning")
+  }).pipe(Effect.provide(world()))
+)
+
+it.scoped("leaves the first run its own deadline, whatever the webhook's timeout is when the repeat comes", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const webhook = yield* makeWebhook(team, { timeout_seconds: 60 })
+    const first = yield* Effect.fork(webhook.ask("work", "key"))
+    yield* leader.next
+    yield* (yield* Repo).changeWebhook(webhook.id, { timeout_seconds: 1 }, new Date(0))
+    const second = yield* Effect.fork(webhook.ask("work", "key"))
+    yield* TestClock.adjust("30 seconds")
+    yield* leader.answer("done")
+    expect((yield* Fiber.join(first)).status).toBe("success")
+    expect((yield* Fiber.join(second)).status).toBe("success")
   }).pipe(Effect.provide(world()))
 )

@@ -64,6 +64,19 @@ describe("makeBatch", () => {
     })
   )
 
+  it.scoped("fails those who wait too when a batch finds nobody to ask: each in turn would wait as long again", () =>
+    Effect.gen(function* () {
+      const { submit, runs, gate } = yield* recorded({ size: 1 })
+      const failing = yield* Effect.fork(
+        Effect.forEach([-1, 2, 3], (n) => Effect.either(submit(n)), { concurrency: 9 })
+      )
+      yield* settle
+      yield* gate.open
+      expect((yield* Fiber.join(failing)).map((answer) => answer._tag)).toEqual(["Left", "Left", "Left"])
+      expect(runs).toEqual([[-1]])
+    })
+  )
+
   it.scoped("lets an item that kills its batch die alone", () =>
     Effect.gen(function* () {
       const { submit, gate } = yield* recorded()

@@ -111,7 +111,7 @@ describe("with a hundred thousand queued runs, and as many that have ended", () 
     Effect.gen(function* () {
       const { admit, end, lane, sent, started } = yield* repo
       const id = (yield* lane(ops, 1))[0]!.run_id
-      yield* admit(id, term)
+      yield* admit([id], term)
       yield* sent(id, at(1))
       yield* started(id, at(2))
       yield* end(id, success("done"), at(3))

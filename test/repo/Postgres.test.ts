@@ -105,7 +105,7 @@ describe("replicas on one database", () => {
           Effect.fork
         )
         yield* Deferred.await(locked)
-        const admitted = yield* Effect.fork(Effect.either(a.admit(id, term)))
+        const admitted = yield* Effect.fork(Effect.either(a.admit([id], term)))
         yield* Effect.repeat(waiting, { until: (n) => n === 1 })
         const seen = yield* Effect.fork(
           Effect.gen(function* () {

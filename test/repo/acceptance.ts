@@ -3,7 +3,20 @@ import { Effect } from "effect"
 import { IdempotencyKeyReused, NotFound, TooManyQueued } from "../../src/domain/Errors.ts"
 import { type NewRun, Repo } from "../../src/engine/Repo.ts"
 import type { WithRepo } from "./contract.ts"
-import { at, type Hook, makeHook, newMessage, newRun, ops, plenty, send, success, takeTerm, team } from "./fixtures.ts"
+import {
+  admit,
+  at,
+  type Hook,
+  makeHook,
+  newMessage,
+  newRun,
+  ops,
+  plenty,
+  send,
+  success,
+  takeTerm,
+  team
+} from "./fixtures.ts"
 
 const all = { concurrency: "unbounded" } as const
 const count = (n: number) => Array.from({ length: n }, (_, i) => i)
@@ -112,7 +125,7 @@ export const acceptance = (withRepo: WithRepo): void => {
         const another = yield* newMessage()
         expect(yield* Effect.flip(repo.accept(another, limit))).toEqual(new TooManyQueued({ limit: 5 }))
         const [first, second] = yield* repo.lane(ops, 2)
-        yield* repo.admit(first!.run_id, yield* takeTerm)
+        yield* admit(first!.run_id, yield* takeTerm)
         expect(yield* repo.accept(another, limit)).toEqual({ _tag: "accepted" })
         yield* repo.end(second!.run_id, { status: "timeout" }, at(9))
         expect(yield* repo.accept(yield* newMessage(), limit)).toEqual({ _tag: "accepted" })

@@ -5,7 +5,7 @@ import { makeWebhookId } from "../../src/domain/Id.ts"
 import { Repo } from "../../src/engine/Repo.ts"
 import { hashToken, makeToken } from "../../src/engine/Token.ts"
 import type { WithRepo } from "./contract.ts"
-import { at, makeHook, newMessage, ops, plenty, queue, send, success, takeTerm, team } from "./fixtures.ts"
+import { admit, at, makeHook, newMessage, ops, plenty, queue, send, success, takeTerm, team } from "./fixtures.ts"
 
 export const definitions = (withRepo: WithRepo): void => {
   const test = (name: string, body: Effect.Effect<unknown, unknown, Repo>) => it.live(name, () => withRepo(body))
@@ -234,7 +234,7 @@ export const definitions = (withRepo: WithRepo): void => {
         expect(yield* Effect.flip(repo.deleteWebhook(hook.id))).toEqual(new NotFound())
         expect((yield* repo.lane(ops, 10)).map((run) => run.run_id)).toEqual([kept])
         expect(yield* repo.inFlight).toEqual([])
-        expect(yield* repo.admit(queued, term)).toBe(false)
+        expect(yield* admit(queued, term)).toBe(false)
         expect(yield* repo.end(running, success("late"), at(3))).toEqual({ recorded: false, run: Option.none() })
       })
     )

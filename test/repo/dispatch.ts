@@ -3,7 +3,20 @@ import { Effect, Exit, Fiber, Option, type Scope, Stream } from "effect"
 import { makeRunId } from "../../src/domain/Id.ts"
 import { type Change, Repo } from "../../src/engine/Repo.ts"
 import type { WithRepo } from "./contract.ts"
-import { at, makeHook, newMessage, ops, plenty, queue, send, statusOf, success, takeTerm, team } from "./fixtures.ts"
+import {
+  admit,
+  at,
+  makeHook,
+  newMessage,
+  ops,
+  plenty,
+  queue,
+  send,
+  statusOf,
+  success,
+  takeTerm,
+  team
+} from "./fixtures.ts"
 
 export const dispatch = (withRepo: WithRepo): void => {
   const test = (name: string, body: Effect.Effect<unknown, unknown, Repo | Scope.Scope>) =>
@@ -53,9 +66,9 @@ export const dispatch = (withRepo: WithRepo): void => {
         const hook = yield* makeHook()
         const ids = [yield* queue(hook), yield* queue(hook), yield* queue(hook)] as const
         const term = yield* takeTerm
-        expect(yield* repo.admit(ids[1], term)).toBe(true)
-        expect(yield* repo.admit(ids[0], term)).toBe(true)
-        expect(yield* repo.admit(ids[0], term)).toBe(true)
+        expect(yield* admit(ids[1], term)).toBe(true)
+        expect(yield* admit(ids[0], term)).toBe(true)
+        expect(yield* admit(ids[0], term)).toBe(true)
         yield* repo.sent(ids[0], at(100))
         yield* repo.started(ids[0], at(200))
         expect((yield* repo.lane(ops, 9)).map((run) => run.run_id)).toEqual([ids[2]])
@@ -76,7 +89,7 @@ export const dispatch = (withRepo: WithRepo): void => {
         yield* repo.end(id, success("done"), at(2))
         expect(yield* statusOf(id)).toBe("success")
         expect(yield* repo.lanes).toEqual([])
-        expect(yield* repo.admit(id, term)).toBe(false)
+        expect(yield* admit(id, term)).toBe(false)
       })
     )
 
@@ -88,10 +101,10 @@ export const dispatch = (withRepo: WithRepo): void => {
         const term = yield* takeTerm
         const ids = yield* Effect.forEach(Array.from({ length: 100 }), () => queue(hook))
         yield* repo.end(ids[7]!, { status: "timeout" }, at(1))
-        yield* repo.admit(ids[8]!, term)
+        yield* admit(ids[8]!, term)
         yield* repo.sent(ids[8]!, at(1))
         const unknown = yield* makeRunId
-        const admitted = yield* Effect.forEach([...ids, unknown], (id) => repo.admit(id, term), {
+        const admitted = yield* Effect.forEach([...ids, unknown], (id) => admit(id, term), {
           concurrency: "unbounded"
         })
         expect(admitted).toEqual([...ids.map((_, i) => i !== 7 && i !== 8), false])
@@ -107,7 +120,7 @@ export const dispatch = (withRepo: WithRepo): void => {
         const repo = yield* Repo
         const hook = yield* makeHook()
         const id = yield* queue(hook, { timeout_ms: 1_000 })
-        yield* repo.admit(id, yield* takeTerm)
+        yield* admit(id, yield* takeTerm)
         yield* repo.sent(id, at(100))
         const deadline = Effect.map(repo.inFlight, (flight) => flight[0]?.deadline_at)
         expect(yield* deadline).toEqual(at(1_100))
@@ -137,13 +150,13 @@ export const dispatch = (withRepo: WithRepo): void => {
         const hook = yield* makeHook()
         const term = yield* takeTerm
         const id = yield* queue(hook, { timeout_ms: 1_000 })
-        yield* repo.admit(id, term)
+        yield* admit(id, term)
         yield* repo.started(id, at(50))
         yield* repo.sent(id, at(60))
         expect(yield* repo.run(id)).toMatchObject({ status: "running", sent_at: at(50), started_at: at(50) })
         expect((yield* repo.inFlight)[0]?.deadline_at).toEqual(at(1_050))
         const ended = yield* queue(hook)
-        yield* repo.admit(ended, term)
+        yield* admit(ended, term)
         yield* repo.end(ended, success("quick"), at(70))
         const before = yield* repo.run(ended)
         yield* repo.sent(ended, at(80))

@@ -3,7 +3,7 @@ import { Effect, Option } from "effect"
 import { makeRunId } from "../../src/domain/Id.ts"
 import { Repo } from "../../src/engine/Repo.ts"
 import type { WithRepo } from "./contract.ts"
-import { at, failure, makeHook, queue, send, success, takeTerm, timeout } from "./fixtures.ts"
+import { admit, at, failure, makeHook, queue, send, success, takeTerm, timeout } from "./fixtures.ts"
 
 const all = { concurrency: "unbounded" } as const
 
@@ -52,7 +52,7 @@ export const endings = (withRepo: WithRepo): void => {
       Effect.gen(function* () {
         const repo = yield* Repo
         const id = yield* queue(yield* makeHook())
-        yield* repo.admit(id, yield* takeTerm)
+        yield* admit(id, yield* takeTerm)
         yield* repo.end(id, success("quick"), new Date(Date.now() + 60_000))
         const run = yield* repo.run(id)
         expect(run.started_at).toBeInstanceOf(Date)

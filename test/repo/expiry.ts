@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Repo } from "../../src/engine/Repo.ts"
 import type { WithRepo } from "./contract.ts"
-import { at, makeHook, queue, send, statusOf, success, takeTerm, team } from "./fixtures.ts"
+import { admit, at, makeHook, queue, send, statusOf, success, takeTerm, team } from "./fixtures.ts"
 
 const second = { timeout_ms: 1_000 }
 
@@ -38,11 +38,10 @@ export const expiry = (withRepo: WithRepo): void => {
     test(
       "lets a fire-and-forget run wait in its lane for ever",
       Effect.gen(function* () {
-        const repo = yield* Repo
         const hook = yield* makeHook()
         const queued = yield* queue(hook, second)
         const admitted = yield* queue(hook, second)
-        yield* repo.admit(admitted, yield* takeTerm)
+        yield* admit(admitted, yield* takeTerm)
         expect(yield* expired(1_000_000)).toEqual([])
         expect(yield* statusOf(queued)).toBe("queued")
       })
@@ -89,6 +88,22 @@ export const expiry = (withRepo: WithRepo): void => {
         expect(yield* expired(5_000)).toEqual([working])
         expect(yield* expired(5_999)).toEqual([])
         expect(yield* expired(6_000)).toEqual([behind])
+      })
+    )
+
+    test(
+      "ends a run that the team has passed over: a later one says nothing for it",
+      Effect.gen(function* () {
+        const repo = yield* Repo
+        const hook = yield* makeHook()
+        const term = yield* takeTerm
+        const lost = yield* send(hook, term, at(0), second)
+        const answered = yield* send(hook, term, at(0), { timeout_ms: 9_000 })
+        const working = yield* send(hook, term, at(0), { timeout_ms: 9_000 })
+        yield* repo.end(answered, success("done"), at(500))
+        yield* repo.started(working, at(600))
+        expect(yield* expired(999)).toEqual([])
+        expect(yield* expired(1_000)).toEqual([lost])
       })
     )
 

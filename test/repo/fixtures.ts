@@ -4,7 +4,7 @@ import { makeRunId, makeWebhookId, type RunId } from "../../src/domain/Id.ts"
 import type { Outcome, Run } from "../../src/domain/Run.ts"
 import { TeamName } from "../../src/domain/Team.ts"
 import type { Webhook } from "../../src/domain/Webhook.ts"
-import { type NewRun, type NewWebhook, Repo } from "../../src/engine/Repo.ts"
+import { type NewRun, type NewWebhook, Repo, type Term } from "../../src/engine/Repo.ts"
 import { hashToken, makeToken, type TokenHash } from "../../src/engine/Token.ts"
 
 export const epoch = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
@@ -87,7 +87,7 @@ export const takeTerm = Effect.gen(function* () {
 export const send = Effect.fnUntraced(function* (hook: Hook, term: number, sentAt: Date, fields: Partial<NewRun> = {}) {
   const repo = yield* Repo
   const id = yield* queue(hook, fields)
-  yield* repo.admit(id, term)
+  yield* repo.admit([id], term)
   yield* repo.sent(id, sentAt)
   return id
 })
@@ -97,3 +97,7 @@ export const statusOf = (id: RunId) =>
     Effect.flatMap(Repo, (repo) => repo.run(id)),
     (run: Run) => run.status
   )
+
+/** Whether the run may be sent. */
+export const admit = (id: RunId, term: Term) =>
+  Effect.flatMap(Repo, (repo) => Effect.map(repo.admit([id], term), (admitted) => admitted.has(id)))

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Option, Schedule } from "effect"
 import { LeaseLost, Repo } from "../../src/engine/Repo.ts"
 import type { WithRepo } from "./contract.ts"
-import { at, makeHook, ops, queue, send, statusOf, takeTerm } from "./fixtures.ts"
+import { admit, at, makeHook, ops, queue, send, statusOf, takeTerm } from "./fixtures.ts"
 
 export const lease = (withRepo: WithRepo): void => {
   const test = (name: string, body: Effect.Effect<unknown, unknown, Repo>) => it.live(name, () => withRepo(body))
@@ -53,6 +53,19 @@ export const lease = (withRepo: WithRepo): void => {
     )
 
     test(
+      "lets its holder admit several at once, and none of what cannot be sent",
+      Effect.gen(function* () {
+        const repo = yield* Repo
+        const hook = yield* makeHook()
+        const [first, second, ended] = [yield* queue(hook), yield* queue(hook), yield* queue(hook)]
+        yield* repo.end(ended, { status: "timeout" }, at(1))
+        const term = yield* takeTerm
+        expect(yield* repo.admit([first, second, ended], term)).toEqual(new Set([first, second]))
+        expect((yield* repo.inFlight).map((run) => run.run_id)).toEqual([first, second])
+      })
+    )
+
+    test(
       "lets nobody but its holder admit",
       Effect.gen(function* () {
         const repo = yield* Repo
@@ -62,14 +75,14 @@ export const lease = (withRepo: WithRepo): void => {
         const sent = yield* send(hook, old, at(1))
         yield* repo.releaseLease(old)
         const refused = Effect.gen(function* () {
-          expect(yield* Effect.flip(repo.admit(queued, old))).toBeInstanceOf(LeaseLost)
+          expect(yield* Effect.flip(admit(queued, old))).toBeInstanceOf(LeaseLost)
           expect((yield* repo.lane(ops, 9)).map((run) => run.run_id)).toEqual([queued])
           expect(yield* statusOf(sent)).toBe("running")
         })
         yield* refused
         const term = yield* takeTerm
         yield* refused
-        const [mine, theirs] = yield* Effect.all([repo.admit(queued, term), Effect.flip(repo.admit(queued, old))], {
+        const [mine, theirs] = yield* Effect.all([admit(queued, term), Effect.flip(admit(queued, old))], {
           concurrency: "unbounded"
         })
         expect(mine).toBe(true)
@@ -87,7 +100,7 @@ export const lease = (withRepo: WithRepo): void => {
           const old = yield* takeTerm
           const [admitted, seen] = yield* Effect.all(
             [
-              Effect.either(repo.admit(id, old)),
+              Effect.either(admit(id, old)),
               Effect.gen(function* () {
                 yield* repo.releaseLease(old)
                 const term = yield* takeTerm

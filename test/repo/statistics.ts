@@ -6,6 +6,7 @@ import { makeWebhookId, RunId } from "../../src/domain/Id.ts"
 import { type NewRun, Repo } from "../../src/engine/Repo.ts"
 import type { WithRepo } from "./contract.ts"
 import {
+  admit,
   at,
   failure,
   type Hook,
@@ -45,7 +46,7 @@ export const statistics = (withRepo: WithRepo): void => {
         const term = yield* takeTerm
         const end = Effect.fnUntraced(function* (ms: number, took: number, outcome = success("ok")) {
           const id = yield* queueAt(hook, ms)
-          yield* repo.admit(id, term)
+          yield* admit(id, term)
           yield* repo.sent(id, at(ms + 10))
           yield* repo.started(id, at(ms + 20))
           yield* repo.end(id, outcome, at(ms + 20 + took))
@@ -78,8 +79,8 @@ export const statistics = (withRepo: WithRepo): void => {
         const [first, second] = [yield* queueAt(hook, 0), yield* queueAt(hook, 1)]
         yield* queueAt(hook, 2)
         expect(yield* repo.slots(hook.id)).toEqual({ slots_in_use: 0, queued: 3 })
-        yield* repo.admit(first, term)
-        yield* repo.admit(second, term)
+        yield* admit(first, term)
+        yield* admit(second, term)
         yield* repo.sent(first, at(5))
         expect(yield* repo.slots(hook.id)).toEqual({ slots_in_use: 2, queued: 1 })
         yield* repo.end(first, success("ok"), at(6))
