@@ -15,11 +15,17 @@ const PromptTemplate = Schema.String.pipe(
 )
 const TimeoutSeconds = Schema.Int.pipe(
   Schema.between(1, 86_400),
-  Schema.annotations({ description: "Seconds to wait for an answer; absent: the server's `WEBHOOK_TIMEOUT`." })
+  Schema.annotations({
+    description: "Seconds to wait for an answer; absent: the server's `WEBHOOK_TIMEOUT`.",
+    message: () => ({ message: "must be a whole number of seconds from 1 to 86400", override: true })
+  })
 )
 const MaxConcurrent = Schema.Int.pipe(
   Schema.between(1, 10_000),
-  Schema.annotations({ description: "Simultaneous runs; absent: the server's `WEBHOOK_MAX_CONCURRENT`." })
+  Schema.annotations({
+    description: "Simultaneous runs; absent: the server's `WEBHOOK_MAX_CONCURRENT`.",
+    message: () => ({ message: "must be a whole number from 1 to 10000", override: true })
+  })
 )
 const Enabled = Schema.Boolean.annotations({ description: "Switched off, it answers triggers with 404." })
 

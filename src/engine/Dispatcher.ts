@@ -90,7 +90,7 @@ const dispatch = (lease: Lease): Effect.Effect<void, LeaseLost, Bus | Limiter | 
     const expire = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
       if (now < expireFrom) return
-      for (const run of yield* repo.expire(new Date(now))) yield* outcomes.announce(run)
+      for (const run of yield* repo.expire(new Date(now))) yield* outcomes.recorded(run)
     })
 
     const wakeLanes = Effect.gen(function* () {

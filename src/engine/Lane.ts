@@ -198,10 +198,7 @@ export const make = (team: TeamName, term: Term): Lane => {
   const recordSent = (run: Dispatchable) =>
     Effect.flatMap(now, (at) => forkToTheEnd(Effect.interruptible(persistently(repo.sent(run.run_id, at)))))
 
-  const end = Effect.fn("Lane.end")(function* (run: Dispatchable, outcome: Outcome) {
-    const ending = yield* persistently(repo.end(run.run_id, outcome, yield* now))
-    if (Option.isSome(ending.run)) yield* outcomes.announce(ending.run.value)
-  })
+  const end = (run: Dispatchable, outcome: Outcome) => Effect.asVoid(persistently(outcomes.end(run.run_id, outcome)))
 
   /** Waits for a missing queue, for as long as the run's timeout after it was first missed. */
   const queueComesBack = Effect.fn("Lane.queueComesBack")(function* (run: Dispatchable) {

@@ -1,14 +1,34 @@
-import { Array, Context, Deferred, Effect, FiberId, Layer, Option, Queue, Schedule, type Scope, Stream } from "effect"
+import {
+  Array,
+  Clock,
+  Context,
+  Deferred,
+  Effect,
+  FiberId,
+  Layer,
+  Metric,
+  Option,
+  Queue,
+  Schedule,
+  type Scope,
+  Stream
+} from "effect"
+import type { Unavailable } from "../domain/Errors.ts"
 import type { RunId } from "../domain/Id.ts"
-import type { Run } from "../domain/Run.ts"
+import type { Outcome, Run } from "../domain/Run.ts"
 import { Repo } from "./Repo.ts"
 
 /** The run as it ended; none when it was deleted. */
 export type Ended = Option.Option<Run>
 
-/** How often the rows are asked about the runs that somebody here waits for. */
+/** How often the rows are asked about runs that somebody here waits for, and about how many of them: in turn. */
 const pollInterval = "1 second"
 const pollSize = 1_000
+
+const endedRuns = Metric.counter("webhook_runs_ended_total", {
+  description: "Runs whose end this server recorded, by status.",
+  incremental: true
+})
 
 /** Wakes whoever waits for the end of a run, whichever replica recorded it. */
 export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
@@ -19,8 +39,10 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
      * read the row, then wait: so no end falls between, and no row is missed before it is there.
      */
     readonly watch: (id: RunId) => Effect.Effect<Effect.Effect<Ended>, never, Scope.Scope>
-    /** The run has ended: this process has recorded it, or read it. */
-    readonly announce: (run: Run) => Effect.Effect<void>
+    /** Makes this the run's end, unless another came first; returns the run as it ended, none if it is not there. */
+    readonly end: (id: RunId, outcome: Outcome) => Effect.Effect<Ended, Unavailable>
+    /** This process has recorded the run's end. */
+    readonly recorded: (run: Run) => Effect.Effect<void>
     readonly announceGone: (ids: ReadonlyArray<RunId>) => Effect.Effect<void>
   }
 >() {
@@ -40,12 +62,18 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
       const announceGone = (ids: ReadonlyArray<RunId>) =>
         Effect.forEach(ids, (id) => settle(id, Option.none()), { discard: true })
 
+      const recorded = (run: Run) =>
+        Effect.zipRight(Metric.increment(Metric.tagged(endedRuns, "status", run.status)), announce(run))
+      const end = Effect.fn("Outcomes.end")(function* (id: RunId, outcome: Outcome) {
+        const ending = yield* repo.end(id, outcome, new Date(yield* Clock.currentTimeMillis))
+        if (Option.isSome(ending.run)) yield* (ending.recorded ? recorded : announce)(ending.run.value)
+        return ending.run
+      })
+
       const read = Effect.fn("Outcomes.read")(function* (ids: Iterable<RunId>) {
-        for (const some of Array.chunksOf(ids, pollSize)) {
-          const { runs, gone } = yield* repo.ended(some)
-          yield* Effect.forEach(runs, announce, { discard: true })
-          yield* announceGone(gone)
-        }
+        const { runs, gone } = yield* repo.ended([...ids])
+        yield* Effect.forEach(runs, announce, { discard: true })
+        yield* announceGone(gone)
       }, Effect.ignoreLogged)
 
       // Another replica's word arrives at once, as a rule; the poll finds what a broken connection swallowed.
@@ -56,9 +84,14 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
         Effect.forkScoped
       )
       yield* Queue.takeBetween(toRead, 1, pollSize).pipe(Effect.flatMap(read), Effect.forever, Effect.forkScoped)
-      const waitedFor = () =>
-        Array.filterMap([...watched], ([id, entry]) => Option.liftPredicate(id, () => entry.waitedFor))
-      yield* Effect.suspend(() => read(waitedFor())).pipe(
+      let turn = 0
+      const nextInTurn = () => {
+        const ids = Array.filterMap([...watched], ([id, entry]) => Option.liftPredicate(id, () => entry.waitedFor))
+        const start = turn < ids.length ? turn : 0
+        turn = start + pollSize
+        return ids.slice(start, turn)
+      }
+      yield* Effect.suspend(() => read(nextInTurn())).pipe(
         Effect.repeat(Schedule.spaced(pollInterval)),
         Effect.forkScoped
       )
@@ -89,7 +122,7 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
           )
         )
 
-      return Outcomes.of({ watch, announce, announceGone })
+      return Outcomes.of({ watch, end, recorded, announceGone })
     })
   )
 }

@@ -1,4 +1,4 @@
-import { Clock, Effect, Layer, Option } from "effect"
+import { Clock, Effect, Layer } from "effect"
 import type { RunId } from "../domain/Id.ts"
 import type { Outcome } from "../domain/Run.ts"
 import { Bus, type Report } from "./Bus.ts"
@@ -17,11 +17,7 @@ export const layer: Layer.Layer<never, never, Bus | Outcomes | Repo> = Layer.sco
     const outcomes = yield* Outcomes
     const repo = yield* Repo
 
-    const end = Effect.fn("Replies.end")(function* (id: RunId, outcome: Outcome) {
-      const { run } = yield* repo.end(id, outcome, new Date(yield* Clock.currentTimeMillis))
-      if (Option.isSome(run)) yield* outcomes.announce(run.value)
-      yield* reach("ended")
-    })
+    const end = (id: RunId, outcome: Outcome) => Effect.zipRight(outcomes.end(id, outcome), reach("ended"))
 
     yield* bus.consume((report) => {
       switch (report._tag) {

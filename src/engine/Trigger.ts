@@ -148,11 +148,10 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
             Effect.raceFirst(shutdown.waitingEnds(id))
           )
           if (Option.isSome(ended)) return yield* ended.value.pipe(Effect.mapError(() => new NotFound()))
-          const ending = yield* repo
-            .end(id, { status: "timeout" }, new Date(yield* Clock.currentTimeMillis))
+          const run = yield* outcomes
+            .end(id, { status: "timeout" })
             .pipe(Effect.mapError(({ what, detail }) => new Unavailable({ what, detail, run_id: id })))
-          if (Option.isSome(ending.run)) yield* outcomes.announce(ending.run.value)
-          return yield* ending.run.pipe(Effect.mapError(() => new NotFound()))
+          return yield* run.pipe(Effect.mapError(() => new NotFound()))
         })
 
         const waitAgain = (id: RunId, deadline: Date) =>

@@ -13,10 +13,10 @@ export const decode = <A, I>(schema: Schema.Schema<A, I>) => {
   const decodeUnknown = Schema.decodeUnknownEither(schema, { errors: "all", onExcessProperty: "error" })
   return (input: unknown): Either.Either<A, ReadonlyArray<Fault>> =>
     Either.mapLeft(decodeUnknown(input), (error) =>
-      ParseResult.ArrayFormatter.formatErrorSync(error).map((issue) => ({
-        pointer: pointer(issue.path),
-        detail: detail(issue)
-      }))
+      ParseResult.ArrayFormatter.formatErrorSync(error)
+        // That it might also be null says nothing to whoever wrote something else.
+        .filter((issue) => !issue.message.startsWith("Expected null"))
+        .map((issue) => ({ pointer: pointer(issue.path), detail: detail(issue) }))
     )
 }
 

@@ -1,6 +1,7 @@
 /** Effect's metrics in the text format that Prometheus reads (exposition format 0.0.4). */
 import { HttpLayerRouter, HttpServerResponse } from "@effect/platform"
 import { Effect, Layer, Metric, type MetricLabel, type MetricPair, MetricState, Option } from "effect"
+import { Teams } from "../engine/Teams.ts"
 import * as Access from "./Access.ts"
 
 type Labels = ReadonlyArray<readonly [name: string, value: string]>
@@ -67,9 +68,22 @@ export const toText = (pairs: ReadonlyArray<MetricPair.MetricPair.Untyped>): str
   return [...blocks.values()].map(({ head, samples }) => `${[head, ...samples].join("\n")}\n`).join("")
 }
 
+const queued = Metric.gauge("webhook_team_queued", { description: "Runs accepted for the team and not yet sent." })
+const consumers = Metric.gauge("webhook_team_consumers", { description: "Leaders connected; none: it does not run." })
+
+/** A scrape is answered before its scraper gives up, with what was known last when rows or bus do not answer. */
+const patience = "2 seconds"
+
 const make = Effect.gen(function* () {
   const router = yield* HttpLayerRouter.HttpRouter
-  const metrics = Effect.map(Metric.snapshot, (pairs) =>
+  const teams = yield* Teams
+  const look = Effect.gen(function* () {
+    for (const team of yield* teams.list) {
+      yield* Metric.set(Metric.tagged(queued, "team", team.team), team.queued)
+      yield* Metric.set(Metric.tagged(consumers, "team", team.team), team.consumers)
+    }
+  }).pipe(Effect.timeout(patience), Effect.ignore)
+  const metrics = Effect.map(Effect.zipRight(look, Metric.snapshot), (pairs) =>
     HttpServerResponse.text(toText(pairs), { contentType: "text/plain; version=0.0.4; charset=utf-8" })
   )
   yield* router.add("GET", "/metrics", Access.observe("/metrics", metrics))

@@ -127,7 +127,12 @@ const words: { readonly [Tag in Refusal["_tag"]]: (refusal: Extract<Refusal, { _
     detail: `Webhooks that point at it: ${webhooks}; runs and messages that are not finished: ${live_runs}.`
   }),
   TooManyQueued: ({ limit }) => ({ code: "too_many_queued", detail: `${limit} runs are waiting to be sent.` }),
-  Unavailable: ({ detail, run_id }) => ({ code: "unavailable", detail, ...(run_id !== undefined && { run_id }) })
+  // Where the broker is, and what it said, is for the log.
+  Unavailable: ({ what, detail, run_id }) => ({
+    code: "unavailable",
+    detail: what === "broker" ? "The message broker is out of reach." : detail,
+    ...(run_id !== undefined && { run_id })
+  })
 }
 
 export const problem = <const Status extends number>(status: Status, { code, ...rest }: Words): Problem<Status> => ({

@@ -51,10 +51,13 @@ export const runAmqp = (
 ): Effect.Effect<never, ProgramMissing> =>
   Effect.provide(run(options), LeaderAmqp.layer({ url: options.amqpUrl, queueType: options.queueType }))
 
-/** What the program is told beside the prompt. The broker's password is none of its business. */
+/** What the program is told beside the prompt. The keys that open broker, database and server are none of its business. */
 const environment = (prompt: Prompt): Readonly<Record<string, string | undefined>> => ({
   ...process.env,
   AMQP_URL: undefined,
+  DATABASE_URL: undefined,
+  ADMIN_API_KEY: undefined,
+  WEBHOOK_TOKEN: undefined,
   WEBHOOK_RUN_ID: prompt.run_id,
   WEBHOOK_TEAM: prompt.team,
   WEBHOOK_SOURCE: prompt.source,

@@ -246,6 +246,9 @@ describe("webhooks", () => {
       ] as const) {
         const answer = yield* create({ ...draft, [field]: value })
         assert.deepStrictEqual([refusal(answer), pointers(answer)], [[422, "invalid"], [`/${field}`]], String(value))
+        if (field === "timeout_seconds") {
+          assert.strictEqual(answer.json.errors[0].detail, "must be a whole number of seconds from 1 to 86400")
+        }
       }
       for (const more of [{ name: "x".repeat(255) }, { timeout_seconds: 86_400 }, { max_concurrent: 10_000 }]) {
         assert.strictEqual((yield* create({ ...draft, ...more })).status, 201)

@@ -105,6 +105,25 @@ describe("metrics", () => {
   )
 })
 
+describe("metrics of the work", () => {
+  it.scopedLive("tell each team's queue and leaders, and how runs ended", () =>
+    Effect.gen(function* () {
+      const { http, team, webhook } = yield* start()
+      yield* team("idle", { running: false })
+      const { path } = yield* webhook(yield* team("ops"), "{{a}}")
+      const before = yield* http("GET", "/metrics")
+      const ended = (text: string) =>
+        Number(/^webhook_runs_ended_total\{status="success"\} (\d+)$/m.exec(text)?.[1] ?? 0)
+      yield* http("POST", `${path}?wait=true`, { body: { variables: { a: 1 } } })
+      const { text } = yield* http("GET", "/metrics")
+      assert.match(text, /^webhook_team_consumers\{team="ops"\} 1$/m)
+      assert.match(text, /^webhook_team_consumers\{team="idle"\} 0$/m)
+      assert.match(text, /^webhook_team_queued\{team="ops"\} 0$/m)
+      assert.strictEqual(ended(text), ended(before.text) + 1)
+    })
+  )
+})
+
 describe("the admin key", () => {
   it.effect("is generated once, shown once, and known again by its hash", () =>
     Effect.gen(function* () {
