@@ -1,12 +1,19 @@
 /** The trace that a message belongs to, carried in its headers: https://www.w3.org/TR/trace-context/ */
+import { randomBytes } from "node:crypto"
 import { Headers, HttpTraceContext } from "@effect/platform"
 import type { Message } from "amqplib"
 import { Effect, Option } from "effect"
 
-/** Headers for a message that is sent now: `traceparent` when there is a span. */
+/** A trace of the message's own, not sampled: for leaders that trace while this server does not. */
+const ownTrace = () => `00-${randomBytes(16).toString("hex")}-${randomBytes(8).toString("hex")}-00`
+
+/** Headers for a message that is sent now: `traceparent` of the span, if there is a real one. */
 export const headers: Effect.Effect<Readonly<Record<string, string>>> = Effect.map(
   Effect.option(Effect.currentSpan),
-  (span) => (Option.isSome(span) ? { traceparent: HttpTraceContext.toHeaders(span.value).traceparent as string } : {})
+  (span) => {
+    const traced = Option.isSome(span) && /^[0-9a-f]{32}$/.test(span.value.traceId)
+    return { traceparent: traced ? (HttpTraceContext.toHeaders(span.value).traceparent as string) : ownTrace() }
+  }
 )
 
 /** Goes on with the message's trace, if it has one. */

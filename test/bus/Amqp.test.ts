@@ -90,6 +90,17 @@ describe("a prompt on the wire", () => {
       expect(message.properties.headers?.traceparent).toContain(trace)
     })
   )
+
+  behaviour("has a trace of its own, not sampled, where nobody traces", (url) =>
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const channel = yield* rawChannel(url)
+      yield* declareTeam(channel, team)
+      yield* Effect.withTracerEnabled(bus.publish(yield* makePrompt()), false)
+      const message = yield* nextMessage(channel, "team.deploy")
+      expect(message.properties.headers?.traceparent).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/)
+    })
+  )
 })
 
 describe("replies of foreign leaders", () => {
