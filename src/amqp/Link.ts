@@ -34,6 +34,8 @@ export const make = <A>(options: {
     let current: { readonly connection: Connection; readonly value: A } | undefined
     let failure = "not connected yet"
     let attempt = 0
+    // One line says that the connection is away, and one that it is back; the attempts in between would fill the log.
+    let told = false
     // Open while it is known how things stand: connected, or the last attempt failed.
     const known = Effect.unsafeMakeLatch()
 
@@ -43,6 +45,7 @@ export const make = <A>(options: {
       current = { connection, value }
       known.unsafeOpen()
       yield* Effect.logInfo(`broker connection ${name}: connected to ${address}`)
+      told = false
       const since = yield* Clock.currentTimeMillis
       failure = yield* Deferred.await(connection.lost)
       current = undefined
@@ -68,7 +71,11 @@ export const make = <A>(options: {
       yield* once
       const wait = yield* pause(attempt++)
       yield* countReconnect(name)
-      yield* Effect.logWarning(`broker connection ${name}: ${failure} (${address}); next attempt in ${wait} ms`)
+      const said = `broker connection ${name}: ${failure} (${address}); `
+      yield* told
+        ? Effect.logDebug(`${said}next attempt in ${wait} ms`)
+        : Effect.logWarning(`${said}trying again until it works`)
+      told = true
       yield* Effect.sleep(wait)
     }).pipe(Effect.forever, Effect.interruptible, Effect.forkScoped)
 

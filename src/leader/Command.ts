@@ -1,9 +1,10 @@
 /** Any program as a team's leader: the prompt on its standard input, the answer from its standard output. */
 import { accessSync, constants, statSync } from "node:fs"
 import { delimiter, isAbsolute, join } from "node:path"
-import { type Duration, Effect, type Redacted, Schema } from "effect"
+import { Clock, type Duration, Effect, Exit, type Redacted, Schema } from "effect"
+import { addressOf } from "../amqp/Connection.ts"
 import * as LeaderAmqp from "../amqp/LeaderAmqp.ts"
-import type { QueueType } from "../amqp/Topology.ts"
+import { type QueueType, teamQueue } from "../amqp/Topology.ts"
 import type { TeamName } from "../domain/Team.ts"
 import type { LeaderBus, Prompt } from "../engine/Bus.ts"
 import * as Leader from "./Leader.ts"
@@ -36,20 +37,44 @@ export class ProgramMissing extends Schema.TaggedError<ProgramMissing>()("Progra
  * the grace, its answer being sent; after that it is ended, and its prompt goes back to be delivered again, first.
  */
 export const run = (options: CommandOptions): Effect.Effect<never, ProgramMissing, LeaderBus> =>
-  Effect.gen(function* () {
-    if (!canRun(options.command)) return yield* new ProgramMissing({ command: options.command })
-    return yield* Leader.run({
-      team: options.team,
-      grace: options.grace ?? "10 seconds",
-      handler: (prompt) => runProgram({ ...options, input: prompt.prompt, env: environment(prompt) })
-    })
+  Effect.zipRight(present(options.command), lead(options))
+
+const present = (command: string): Effect.Effect<void, ProgramMissing> =>
+  canRun(command) ? Effect.void : new ProgramMissing({ command })
+
+const lead = (options: CommandOptions): Effect.Effect<never, never, LeaderBus> =>
+  Leader.run({
+    team: options.team,
+    grace: options.grace ?? "10 seconds",
+    handler: (prompt) => told(prompt, runProgram({ ...options, input: prompt.prompt, env: environment(prompt) }))
   })
+
+/** One line for each prompt that was worked on; what was asked and answered is nobody else's business. */
+const told = <A, E>(prompt: Prompt, work: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.flatMap(Clock.currentTimeMillis, (begun) =>
+    Effect.onExit(work, (exit) =>
+      Effect.flatMap(Clock.currentTimeMillis, (ended) =>
+        Effect.annotateLogs(Effect.logInfo("A prompt is finished"), {
+          run_id: prompt.run_id,
+          outcome: Exit.isSuccess(exit) ? "answered" : Exit.isInterrupted(exit) ? "cut short" : "failed",
+          duration_ms: ended - begun
+        })
+      )
+    )
+  )
 
 /** `run` on RabbitMQ. */
 export const runAmqp = (
   options: CommandOptions & { readonly amqpUrl: Redacted.Redacted<string>; readonly queueType: QueueType }
 ): Effect.Effect<never, ProgramMissing> =>
-  Effect.provide(run(options), LeaderAmqp.layer({ url: options.amqpUrl, queueType: options.queueType }))
+  Effect.gen(function* () {
+    const { amqpUrl: url, command, queueType, team } = options
+    yield* present(command)
+    yield* Effect.logInfo(
+      `${command} gets the prompts of the team ${team}, from ${teamQueue(team)} at ${addressOf(url)}; a team that the server does not know gets none`
+    )
+    return yield* Effect.provide(lead(options), LeaderAmqp.layer({ url, queueType }))
+  })
 
 /** What the program is told beside the prompt. The keys that open broker, database and server are none of its business. */
 const environment = (prompt: Prompt): Readonly<Record<string, string | undefined>> => ({

@@ -62,7 +62,18 @@ describe("the leader command with a real program", { timeout: 90_000 }, () => {
       const page = yield* json("run", "list", webhook.id)
       expect(page.data.map(({ status }: { status: string }) => status)).toEqual(["timeout", "error", "success"])
 
-      expect((yield* leader.end("SIGTERM")).code).toBe(0)
+      const { code, stderr: log } = yield* leader.end("SIGTERM")
+      expect(code).toBe(0)
+      // Where it listens, and each run's end; what was asked stays out.
+      expect(log).toContain("team.shell at 127.0.0.1:")
+      const ends = log.split("\n").filter((line) => line.includes("A prompt is finished"))
+      expect(ends).toHaveLength(3)
+      for (const [index, outcome] of ["answered", "failed", "answered"].entries()) {
+        expect(ends[index]).toContain(`run_id=${page.data[2 - index].run_id}`)
+        expect(ends[index]).toContain(`outcome=${outcome}`)
+        expect(ends[index]).toMatch(/duration_ms=\d+/)
+      }
+      for (const script of ["printf", "partial", "echo done"]) expect(log).not.toContain(script)
       expect((yield* server.end("SIGTERM")).code).toBe(0)
       expect(server.log() + leader.log()).not.toContain(token)
     })

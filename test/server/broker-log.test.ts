@@ -1,0 +1,62 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Logger, Metric, Redacted, Schedule } from "effect"
+import * as BusAmqp from "../../src/amqp/BusAmqp.ts"
+import { reconnects } from "../../src/amqp/Metrics.ts"
+import { Bus } from "../../src/engine/Bus.ts"
+import { Proxy } from "../faults/support/Proxy.ts"
+import { freshVhost } from "../support/fresh.ts"
+
+const names = ["publish", "consume", "probe"]
+const often = Schedule.spaced("20 millis")
+
+describe("the log while the broker is away", { timeout: 60_000 }, () => {
+  it.scopedLive(
+    "has one line when a connection is lost and one when it is back, however many attempts lie between",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* freshVhost
+        const proxy = yield* Effect.acquireRelease(
+          Effect.promise(() => Proxy.of(url)),
+          (proxy) => Effect.promise(() => proxy.close())
+        )
+        const lines: Array<string> = []
+        const logger = Logger.make(({ logLevel, message }) => lines.push(`${logLevel.label} ${message}`))
+        const attempts = Effect.forEach(names, (name) =>
+          Effect.map(Metric.value(Metric.tagged(reconnects, "connection", name)), ({ count }) => count)
+        )
+        const whileAway = Effect.gen(function* () {
+          const before = yield* attempts
+          yield* Effect.repeat(attempts, {
+            until: (now) => now.every((count, index) => count >= before[index]! + 2),
+            schedule: often
+          })
+          proxy.pass()
+          const said = lines.length
+          yield* Effect.repeat(Effect.void, {
+            until: () => lines.slice(said).filter((line) => line.startsWith("INFO")).length === names.length,
+            schedule: often
+          })
+        })
+        proxy.reset({ refuse: true })
+        yield* Effect.gen(function* () {
+          yield* (yield* Bus).consume(() => Effect.void)
+          yield* whileAway
+          proxy.reset({ refuse: true })
+          yield* whileAway
+        }).pipe(
+          Effect.scoped,
+          Effect.provide(BusAmqp.layer({ url: Redacted.make(proxy.through(url)), queueType: "classic" })),
+          Effect.provide(Logger.replace(Logger.defaultLogger, logger))
+        )
+        const of = (name: string) => lines.filter((line) => line.includes(`broker connection ${name}: `))
+        for (const name of names) {
+          expect(of(name), name).toEqual([
+            expect.stringMatching(/^WARN .*trying again/),
+            expect.stringMatching(/^INFO .*connected to/),
+            expect.stringMatching(/^WARN .*trying again/),
+            expect.stringMatching(/^INFO .*connected to/)
+          ])
+        }
+      })
+  )
+})
