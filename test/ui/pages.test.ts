@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
-import type { Page } from "playwright-core"
+import type { Page, Route } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { Gate } from "../faults/support/Gate.ts"
 import { axe } from "./Axe.ts"
 import { complaintsOf, type Stage, signIn, startStage, strangersOf } from "./Stage.ts"
 
@@ -224,6 +225,38 @@ describe("a connection", () => {
     await stage.call("PATCH", `/api/webhooks/${webhook.id}`, { enabled: false })
     await expect.poll(() => page.getByRole("switch", { name: "Review is off" }).count(), { timeout: 9_000 }).toBe(1)
     await stage.call("PATCH", `/api/webhooks/${webhook.id}`, { enabled: true })
+    await page.context().close()
+  })
+})
+
+describe("a switch", () => {
+  it("stays where it was put, although an answer from before comes late", async () => {
+    const page = await stage.signedIn()
+    await page.goto(`/webhooks/${webhook.id}`)
+    const toggle = page.getByRole("switch")
+    await toggle.waitFor()
+    const [asked, pressed, answered] = [new Gate(), new Gate(), new Gate()]
+    const address = `/api/webhooks/${webhook.id}`
+    const late = async (route: Route) => {
+      const response = await route.fetch()
+      asked.open()
+      await pressed.opened
+      // Nobody may want it any more.
+      await route.fulfill({ response }).catch(() => {})
+      answered.open()
+    }
+    await page.route(`**${address}`, late, { times: 1 })
+    // Somebody else changes it, so the page reads it.
+    await stage.call("PATCH", address, { timeout_seconds: 60 })
+    await asked.opened
+    await toggle.press("Space")
+    await page.getByText("Review is off").waitFor()
+    pressed.open()
+    await answered.opened
+    await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    expect(await toggle.isChecked()).toBe(false)
+    await toggle.press("Space")
+    await page.getByText("Review is on").waitFor()
     await page.context().close()
   })
 })

@@ -138,6 +138,8 @@ const List = ({
 /** Switches a webhook on or off: at once on screen, and back again when the server refuses. */
 export const useSwitch = (webhook: Webhook) => {
   const show = (enabled: boolean) => {
+    // What is being read was asked for before this change, and would undo it on screen.
+    for (const queryKey of [["webhooks"], ["webhook", webhook.id]]) void queries.cancelQueries({ queryKey })
     const changed = <W extends Webhook>(each: W): W => (each.id === webhook.id ? { ...each, enabled } : each)
     queries.setQueryData<ReadonlyArray<Webhook>>(["webhooks"], (all) => all?.map(changed))
     queries.setQueryData<Webhook>(["webhook", webhook.id], (one) => one && changed(one))
@@ -145,7 +147,10 @@ export const useSwitch = (webhook: Webhook) => {
   return useMutation({
     mutationFn: (enabled: boolean) => act(api.webhooks.edit({ path: { id: webhook.id }, payload: { enabled } })),
     onMutate: show,
-    onSuccess: ({ enabled, name }) => say(`${plain(name)} is ${enabled ? "on" : "off: triggers now get 404"}`),
+    onSuccess: ({ enabled, name }) => {
+      show(enabled)
+      say(`${plain(name)} is ${enabled ? "on" : "off: triggers now get 404"}`)
+    },
     onError: (error, enabled) => {
       show(!enabled)
       say(explain(error).title)
