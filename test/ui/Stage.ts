@@ -1,10 +1,20 @@
 /** A server and a browser for the tests of one file, and the words in which they speak of pages. */
 import { Effect, Exit, Scope } from "effect"
 import type { BrowserContext, Page } from "playwright-core"
+import { expect, vi } from "vitest"
 import { newFolder, type Server, serve } from "../cli/Program.ts"
 import { type Browser, startBrowser } from "../support/Chromium.ts"
 
 export const adminKey = "an-admin-key-for-the-tests-of-the-ui"
+
+// Browser, server and database share two processors with other tests.
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 120_000 })
+
+/** How long a page may take to show something; shorter than the 30 s after which it asks of itself what it was not told. */
+const patience = 20_000
+
+/** `expect.poll`, as patient as all waiting for pages. */
+export const eventually = <A>(look: () => A | Promise<A>) => expect.poll(look, { timeout: patience })
 
 export interface Stage {
   readonly server: Server
@@ -55,7 +65,7 @@ export const startStage = async (
       permissions: ["clipboard-read", "clipboard-write"],
       locale: "en-GB"
     })
-    context.setDefaultTimeout(10_000)
+    context.setDefaultTimeout(patience)
     const [said, asked]: [Array<string>, Array<string>] = [[], []]
     complaints.set(context, said)
     strangers.set(context, asked)

