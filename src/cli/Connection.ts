@@ -1,18 +1,39 @@
 import { Options } from "@effect/cli"
 import { Config, Effect, Option, Redacted, Schema } from "effect"
 import * as Client from "../api/Client.ts"
-import { fromClient, usage } from "./Failure.ts"
+import { fromClient } from "./Failure.ts"
 import { print, printJson } from "./Output.ts"
 
+/** An address without the slash at its end. */
+export const parseUrl = (text: string): Option.Option<string> =>
+  Option.liftThrowable(() => new URL(text))().pipe(
+    Option.filter(({ protocol }) => protocol === "http:" || protocol === "https:"),
+    Option.map(() => text.replace(/\/+$/, ""))
+  )
+
 const url = Options.text("url").pipe(
+  Options.withPseudoName("address"),
   Options.withDescription("Where the server is; else WEBHOOK_TRIGGER_URL, else http://localhost:8080"),
   Options.withFallbackConfig(Config.nonEmptyString("WEBHOOK_TRIGGER_URL")),
+  Options.filterMap(parseUrl, "--url or WEBHOOK_TRIGGER_URL must be an address such as http://localhost:8080"),
   Options.withDefault("http://localhost:8080")
 )
 
+/** Without the blanks and the end of line that a file or a secret store may add; a header carries only such. */
+const parseKey = (key: Redacted.Redacted): Option.Option<Redacted.Redacted> =>
+  Option.map(
+    Option.liftPredicate(Redacted.value(key).trim(), (text) => /^[\x21-\x7e]+$/.test(text)),
+    Redacted.make
+  )
+
 const adminKey = Options.redacted("admin-key").pipe(
+  Options.withPseudoName("key"),
   Options.withDescription("The server's admin key; better given as ADMIN_API_KEY, which no process list shows"),
   Options.withFallbackConfig(Config.redacted(Config.nonEmptyString("ADMIN_API_KEY"))),
+  Options.filterMap(
+    parseKey,
+    "--admin-key or ADMIN_API_KEY must be a server's key: ASCII letters, digits and signs, no blanks"
+  ),
   Options.optional
 )
 
@@ -29,23 +50,20 @@ export interface Connection {
   readonly json: boolean
 }
 
-const parseUrl = (text: string) =>
-  Option.liftThrowable(() => new URL(text))().pipe(
-    Option.filter(({ protocol }) => protocol === "http:" || protocol === "https:"),
-    Option.match({
-      onNone: () =>
-        Effect.fail(usage(`--url takes an address such as http://localhost:8080, not ${JSON.stringify(text)}`)),
-      onSome: () => Effect.succeed(text.replace(/\/+$/, ""))
-    })
-  )
-
-/** Asks the server; whatever it refuses, and a server that is not there, ends the command with a `Failure`. */
-export const ask = <A, E, R>(connection: Connection, question: (client: Client.Client) => Effect.Effect<A, E, R>) =>
+/**
+ * Asks the server; whatever it refuses, and a server that is not there, ends the command with a `Failure`. `unknown` says
+ * what there is none of when the answer is 404.
+ */
+export const ask = <A, E, R>(
+  { adminKey = Option.none(), url }: Connection,
+  question: (client: Client.Client) => Effect.Effect<A, E, R>,
+  unknown?: string
+) =>
   Effect.gen(function* () {
-    const url = yield* parseUrl(connection.url)
-    const key = connection.adminKey ?? Option.none()
-    const client = yield* Client.make({ url, ...(Option.isSome(key) && { adminKey: key.value }) })
-    return yield* Effect.catchAll(question(client), (error) => Effect.flatMap(fromClient(url)(error), Effect.fail))
+    const client = yield* Client.make({ url, ...(Option.isSome(adminKey) && { adminKey: adminKey.value }) })
+    return yield* Effect.catchAll(question(client), (error) =>
+      Effect.flatMap(fromClient(url, unknown)(error), Effect.fail)
+    )
   })
 
 /** Prints an answer: as the API writes it with `--json`, else in words. */

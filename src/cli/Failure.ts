@@ -38,11 +38,16 @@ const Problem = Schema.Struct({
 })
 const isProblem = Schema.is(Problem)
 
-const fromProblem = (body: typeof Problem.Type): Failure =>
+/** The server's words, but where they speak of HTTP to somebody who has written a command. */
+const wordsFor = ({ detail, status, title }: typeof Problem.Type, unknown: string | undefined) =>
+  status === 404 && unknown !== undefined
+    ? { title: unknown }
+    : { title, detail: status === 401 ? "set ADMIN_API_KEY, or give --admin-key" : detail }
+
+const fromProblem = (body: typeof Problem.Type, unknown: string | undefined): Failure =>
   new Failure({
     exit: body.status === 503 ? exitCodes.outOfReach : exitCodes.refused,
-    title: body.title,
-    detail: body.detail,
+    ...wordsFor(body, unknown),
     ...(body.errors && { faults: body.errors }),
     body
   })
@@ -64,19 +69,24 @@ const unreachable = (url: string, cause: unknown): Failure => {
   })
 }
 
-/** Turns whatever the typed client fails with into words. A run's end (`timeout`, `error`) is the command's to tell. */
+/**
+ * Turns whatever the typed client fails with into words; `unknown` are those for a 404. A run's end (`timeout`, `error`)
+ * is the command's to tell.
+ */
 export const fromClient =
-  (url: string) =>
+  (url: string, unknown: string | undefined) =>
   (error: unknown): Effect.Effect<Failure> => {
     if (error instanceof Failure) return Effect.succeed(error)
-    if (isProblem(error)) return Effect.succeed(fromProblem(error))
+    if (isProblem(error)) return Effect.succeed(fromProblem(error, unknown))
     if (error instanceof HttpClientError.RequestError) return Effect.succeed(unreachable(url, error.cause))
     if (error instanceof HttpClientError.ResponseError) {
       const { response } = error
       return response.json.pipe(
         Effect.option,
         Effect.map((body) =>
-          body._tag === "Some" && isProblem(body.value) ? fromProblem(body.value) : notOurs(url, response.status)
+          body._tag === "Some" && isProblem(body.value)
+            ? fromProblem(body.value, unknown)
+            : notOurs(url, response.status)
         )
       )
     }

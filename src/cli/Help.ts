@@ -1,61 +1,103 @@
-import { Effect } from "effect"
-import { print } from "./Output.ts"
+/**
+ * What `--help` says. The library knows what a command takes, but not the words before its name, and its own pages need
+ * ten lines for three options.
+ */
+import { CliConfig, Command, HelpDoc, Usage } from "@effect/cli"
+import type { Span } from "@effect/cli/HelpDoc/Span"
+import { Array as Arr } from "effect"
+import { type Group, isGroup, type Leaf, nameOf } from "./Commands.ts"
 
-/** The overview of all commands; each command's own `--help` has its options. */
-const overview = `Put a team of AI agents to work with one HTTP POST.
+/** A command's description: one line for the lists, what else there is to know, and lines to start from. */
+export const about = (
+  summary: string,
+  more: { readonly details?: string; readonly examples?: Arr.NonEmptyReadonlyArray<string> } = {}
+): HelpDoc.HelpDoc =>
+  HelpDoc.blocks([
+    HelpDoc.p(summary),
+    ...(more.details === undefined ? [] : [HelpDoc.p(more.details)]),
+    ...(more.examples === undefined ? [] : [HelpDoc.enumeration(Arr.map(more.examples, (line) => HelpDoc.p(line)))])
+  ])
 
-Usage: webhook-trigger <command> [options]
+const textOf = (span: Span): string =>
+  span._tag === "Sequence"
+    ? textOf(span.left) + textOf(span.right)
+    : typeof span.value === "string"
+      ? span.value
+      : textOf(span.value)
 
-  serve                  Run the server
-  leader                 Lead a team with any program: leader --team deploy -- my-agent --flag
+const blocksOf = (help: HelpDoc.HelpDoc): ReadonlyArray<HelpDoc.HelpDoc> =>
+  help._tag === "Sequence" ? [...blocksOf(help.left), ...blocksOf(help.right)] : [help]
 
-  team     list          List the teams, and whether a leader of each is connected
-           create        Make a team known, so that webhooks can point at it
-           show          Show one team
-           message       Send a chat message to a team
-           delete        Delete a team that no webhook points at
+/** The paragraphs of a help text, each as one line. */
+export const paragraphs = (help: HelpDoc.HelpDoc): ReadonlyArray<string> =>
+  blocksOf(help).flatMap((block) => (block._tag === "Paragraph" ? [textOf(block.value)] : []))
 
-  webhook  list          List the webhooks
-           create        Make a webhook; prints its token, once
-           show          Show one webhook
-           edit          Change a webhook
-           enable        Let a webhook take triggers again
-           disable       Answer a webhook's triggers with 404
-           regenerate    Replace a webhook's token; prints the new one, once
-           preview       Show the prompt that variables give; runs nothing
-           delete        Delete a webhook and all its runs
+const width = 100
 
-  run      list          A webhook's history
-           show          Show one run with its prompt and answer
+/** Lines of at most `width` characters, all but the first behind `indent` blanks. */
+const wrap = (text: string, indent: number): string => {
+  const lines = [""]
+  for (const word of text.split(" ")) {
+    const line = lines.at(-1)!
+    if (line !== "" && indent + line.length + 1 + word.length > width) lines.push(word)
+    else lines[lines.length - 1] = line === "" ? word : `${line} ${word}`
+  }
+  return lines.join(`\n${" ".repeat(indent)}`)
+}
 
-  trigger                Trigger a webhook by its URL or token
+/** Names and what they mean, in two columns. */
+const list = (rows: ReadonlyArray<readonly [name: string, meaning: string]>): string => {
+  const column = Math.max(...rows.map(([name]) => name.length)) + 4
+  return rows.map(([name, meaning]) => `  ${name.padEnd(column - 2)}${wrap(meaning, column)}`.trimEnd()).join("\n")
+}
 
-team, webhook and run manage a running server: --url or WEBHOOK_TRIGGER_URL says where it is
-(default http://localhost:8080), --admin-key or ADMIN_API_KEY opens it, --json prints JSON.
+const config = CliConfig.make({ showBuiltIns: false, showAllNames: false })
+const summaryOf = (command: Leaf): string => paragraphs(Command.getHelp(command, config))[0]!
 
-webhook-trigger <command> --help explains a command's options; --version prints the version.
-`
+const rowsOf = ({ commands }: Group, path: ReadonlyArray<string>): ReadonlyArray<readonly [string, string]> =>
+  commands.flatMap((command, index): ReadonlyArray<readonly [string, string]> => {
+    const words = [...path, nameOf(command)]
+    if (!isGroup(command)) return [[words.join(" "), summaryOf(command)]]
+    return index === 0 ? rowsOf(command, words) : [["", ""], ...rowsOf(command, words)]
+  })
 
-const groups = ["team", "webhook", "run"]
-const isHelp = (word: string | undefined) => word === undefined || word === "--help" || word === "-h" || word === "help"
+/** All commands of a group. */
+export const ofGroup = (group: Group, path: ReadonlyArray<string>): string =>
+  [
+    group.about,
+    `Usage: ${path.join(" ")} <command> [options]`,
+    list(rowsOf(group, path.slice(1))),
+    ...(group.note === undefined ? [] : [wrap(group.note, 0)]),
+    `${path.join(" ")} <command> --help explains a command.`
+  ].join("\n\n")
 
-/** Whether only an overview is asked for: nothing, `--help`, or a group without one of its commands. */
-export const wantsOverview = ([first, second]: ReadonlyArray<string>): boolean =>
-  isHelp(first) || (groups.includes(first!) && isHelp(second))
+/** What must be given. What may be given is in the list of the options. */
+const required = (usage: Usage.Usage): ReadonlyArray<string> => {
+  if (usage._tag === "Concat") return [...required(usage.left), ...required(usage.right)]
+  const text = Usage.enumerate(usage, config).map(textOf).join("")
+  const isFree = usage._tag === "Repeated" || text.startsWith("[-")
+  return text === "" || isFree ? [] : [text]
+}
 
-export const printOverview = print(overview.trimEnd())
-
-/** The library's help comes in colours; a file, a pipe or NO_COLOR gets none. */
-export const withPlainHelp = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  process.stdout.isTTY && process.stderr.isTTY && !process.env.NO_COLOR
-    ? effect
-    : Effect.consoleWith((console) =>
-        Effect.withConsole(effect, {
-          ...console,
-          log: (text: string) => console.log(plain(text)),
-          error: (text: string) => console.error(plain(text))
-        })
-      )
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the start of a colour
-const plain = (text: string) => text.replace(/\u001b\[[0-9;]*m/g, "").trimEnd()
+/** What one command takes. */
+export const ofCommand = (command: Leaf, path: ReadonlyArray<string>): string => {
+  const blocks = blocksOf(Command.getHelp(command, config))
+  const [summary, ...details] = blocks.flatMap(paragraphs)
+  const examples = blocks.flatMap((block) => (block._tag === "Enumeration" ? block.elements.flatMap(paragraphs) : []))
+  const taken = blocks
+    .flatMap((block) => (block._tag === "DescriptionList" ? block.definitions : []))
+    // The first paragraph of a definition is the library's, and says of what type it is.
+    .map(([name, help]) => [textOf(name).replace(/^\((.*)\)$/, "$1"), paragraphs(help)[1] ?? ""] as const)
+  const [, ...words] = required(Command.getUsage(command))
+  const sections = {
+    Arguments: list(taken.filter(([name]) => !name.startsWith("-"))),
+    Options: list(taken.filter(([name]) => name.startsWith("-"))),
+    Examples: examples.map((line) => `  ${line}`).join("\n")
+  }
+  return [
+    summary,
+    `Usage: ${[...path, ...words, "[options]"].join(" ")}`,
+    ...details.map((text) => wrap(text, 0)),
+    ...Object.entries(sections).flatMap(([title, text]) => (text === "" ? [] : [`${title}:\n${text}`]))
+  ].join("\n\n")
+}

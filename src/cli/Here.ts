@@ -1,7 +1,9 @@
 import { Command, Options } from "@effect/cli"
 import { Effect, Option } from "effect"
 import { TeamName } from "../domain/Team.ts"
+import { checked, whole } from "./Checked.ts"
 import { type Failure, usage } from "./Failure.ts"
+import { about } from "./Help.ts"
 
 /** Environment variables that options have set. */
 export type Overrides = ReadonlyMap<string, string>
@@ -21,8 +23,9 @@ export interface Here {
   readonly leader: (options: LeaderOptions) => Effect.Effect<void, Failure>
 }
 
-const override = (option: string, name: string, meaning: string) =>
+const override = (option: string, value: string, name: string, meaning: string) =>
   Options.text(option).pipe(
+    Options.withPseudoName(value),
     Options.withDescription(`${meaning}; else ${name}`),
     Options.map((value): readonly [string, string] => [name, value]),
     Options.optional
@@ -32,25 +35,39 @@ export const serve = (here: Here) =>
   Command.make(
     "serve",
     {
-      host: override("host", "HOST", "The address to listen on"),
-      port: override("port", "PORT", "The port to listen on"),
-      dataDir: override("data-dir", "DATA_DIR", "The folder of the embedded database")
+      host: override("host", "address", "HOST", "The address to listen on"),
+      port: override("port", "number", "PORT", "The port to listen on, 0 for any free one"),
+      dataDir: override("data-dir", "folder", "DATA_DIR", "Where the embedded database is kept")
     },
     (options) => here.serve(new Map([options.host, options.port, options.dataDir].flatMap(Option.toArray)))
   ).pipe(
     Command.withDescription(
-      "Run the server. It is told what to do by environment variables (docs/settings.md); without any it keeps its own database and a demo team, for trying out"
+      about("Run the server", {
+        details:
+          "It is told what to do by environment variables (docs/settings.md). Without any it keeps its own database and has a demo team, for trying out.",
+        examples: [
+          "webhook-trigger serve --port 8081",
+          "DATABASE_URL=postgres://… AMQP_URL=amqp://… PUBLIC_URL=https://… ADMIN_API_KEY=… webhook-trigger serve"
+        ]
+      })
     )
   )
 
 const team = Options.text("team").pipe(
-  Options.withSchema(TeamName),
-  Options.withDescription("The team that the program leads")
+  Options.withPseudoName("name"),
+  Options.withDescription("The team that the program leads"),
+  Options.mapTryCatch(...checked("--team", TeamName))
 )
-const amqpUrl = override("amqp-url", "AMQP_URL", "The message broker; the variable is better, no process list shows it")
-const timeout = Options.integer("timeout").pipe(
+const amqpUrl = override(
+  "amqp-url",
+  "address",
+  "AMQP_URL",
+  "The message broker; the variable is better, no process list shows it"
+)
+const timeout = Options.text("timeout").pipe(
   Options.withPseudoName("seconds"),
-  Options.withDescription("End the program, and fail the run, after this time"),
+  Options.withDescription("End the program, and fail the run, after this time; else it may take as long as it likes"),
+  Options.mapTryCatch(...checked("--timeout", whole(1, 86_400))),
   Options.optional
 )
 
@@ -61,8 +78,6 @@ export const leader = (here: Here, command: ReadonlyArray<string> | undefined) =
       if (program === undefined || program === "") {
         return yield* usage("say what to run after --, as in: webhook-trigger leader --team deploy -- my-agent --flag")
       }
-      if (Option.exists(options.timeout, (seconds) => seconds < 1))
-        return yield* usage("--timeout takes seconds, 1 or more")
       yield* here.leader({
         team: options.team,
         timeoutSeconds: options.timeout,
@@ -72,6 +87,13 @@ export const leader = (here: Here, command: ReadonlyArray<string> | undefined) =
     })
   ).pipe(
     Command.withDescription(
-      "Lead a team with any program: webhook-trigger leader --team deploy -- my-agent --flag. For each prompt the program is started with the prompt on its standard input; what it prints is the answer; an exit code other than 0 is an error"
+      about("Lead a team with any program", {
+        details:
+          "For each prompt the program behind -- is started with the prompt on its standard input. What it prints is the answer; an exit code other than 0 is an error.",
+        examples: [
+          "webhook-trigger leader --team deploy -- my-agent --flag",
+          "AMQP_URL=amqp://… webhook-trigger leader --team deploy --timeout 600 -- sh -c 'my-agent | tail -1'"
+        ]
+      })
     )
   )

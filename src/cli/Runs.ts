@@ -2,16 +2,29 @@ import { Args, Command, Options } from "@effect/cli"
 import { Effect, Option } from "effect"
 import { RunPage } from "../api/Webhooks.ts"
 import { Run, RunStatus } from "../domain/Run.ts"
+import { checked, whole } from "./Checked.ts"
+import type { Group } from "./Commands.ts"
 import { ask, managed, show } from "./Connection.ts"
+import { about } from "./Help.ts"
 import { elapsed, fields, section, table, time } from "./Output.ts"
-import { findWebhook, webhook } from "./WebhookRef.ts"
+import { askAbout, webhook } from "./WebhookRef.ts"
 
-const status = Options.choice("status", RunStatus.literals).pipe(
-  Options.withDescription("Only runs in this state"),
+const states = RunStatus.literals.join(", ")
+const status = Options.text("status").pipe(
+  Options.withPseudoName("state"),
+  Options.withDescription(`Only runs in this state: ${states}`),
+  Options.mapTryCatch(
+    ...checked(
+      "--status",
+      RunStatus.annotations({ message: () => ({ message: `must be one of ${states}`, override: true }) })
+    )
+  ),
   Options.optional
 )
-const limit = Options.integer("limit").pipe(
-  Options.withDescription("Runs on a page, 1 to 100"),
+const limit = Options.text("limit").pipe(
+  Options.withPseudoName("count"),
+  Options.withDescription("Runs on a page, 1 to 100; 20 when not given"),
+  Options.mapTryCatch(...checked("--limit", whole(1, 100))),
   Options.withDefault(20)
 )
 const cursor = Options.text("cursor").pipe(
@@ -19,19 +32,17 @@ const cursor = Options.text("cursor").pipe(
   Options.optional
 )
 
-const list = Command.make("list", { ...managed, status, limit, cursor, webhook }, (options) =>
+const list = Command.make("list", { webhook, status, limit, cursor, ...managed }, (options) =>
   Effect.gen(function* () {
-    const page = yield* ask(options, (client) =>
-      Effect.flatMap(findWebhook(client, options.webhook), ({ id }) =>
-        client.webhooks.runs({
-          path: { id },
-          urlParams: {
-            limit: options.limit,
-            status: Option.getOrUndefined(options.status),
-            cursor: Option.getOrUndefined(options.cursor)
-          }
-        })
-      )
+    const page = yield* askAbout(options, (client, { id }) =>
+      client.webhooks.runs({
+        path: { id },
+        urlParams: {
+          limit: options.limit,
+          status: Option.getOrUndefined(options.status),
+          cursor: Option.getOrUndefined(options.cursor)
+        }
+      })
     )
     yield* show(options, RunPage, page, ({ data, next_cursor }) =>
       data.length === 0
@@ -49,7 +60,16 @@ const list = Command.make("list", { ...managed, status, limit, cursor, webhook }
           ) + (next_cursor === null ? "" : `\n\nOlder ones: --cursor ${next_cursor}`)
     )
   })
-).pipe(Command.withDescription("A webhook's history, newest first"))
+).pipe(
+  Command.withDescription(
+    about("List a webhook's runs, newest first", {
+      examples: [
+        "webhook-trigger run list review --status error",
+        "webhook-trigger run list review --json | jq -r '.data[].run_id'"
+      ]
+    })
+  )
+)
 
 const words = (run: Run) =>
   [
@@ -74,14 +94,19 @@ const words = (run: Run) =>
 
 const id = Args.text({ name: "run-id" }).pipe(Args.withDescription("The `run_id` that a trigger answers with"))
 
-const showOne = Command.make("show", { ...managed, id }, (options) =>
+const showOne = Command.make("show", { id, ...managed }, (options) =>
   Effect.gen(function* () {
-    const run = yield* ask(options, (client) => client.runs.show({ path: { run_id: options.id } }))
+    const run = yield* ask(
+      options,
+      (client) => client.runs.show({ path: { run_id: options.id } }),
+      `No run has the id ${JSON.stringify(options.id)}; see webhook-trigger run list <webhook>`
+    )
     yield* show(options, Run, run, words)
   })
 ).pipe(Command.withDescription("Show one run with its prompt and answer"))
 
-export const runs = Command.make("run").pipe(
-  Command.withDescription("Runs: what was triggered and what came of it"),
-  Command.withSubcommands([list, showOne])
-)
+export const runs: Group = {
+  name: "run",
+  about: "Runs: what was triggered, and what came of it.",
+  commands: [list, showOne]
+}

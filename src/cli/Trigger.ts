@@ -1,8 +1,9 @@
 import { Args, Command, Options } from "@effect/cli"
-import { Config, Effect, Redacted, Schema } from "effect"
+import { Config, Effect, Option, Redacted, Schema } from "effect"
 import { Accepted, Answered } from "../api/Trigger.ts"
-import { ask, open } from "./Connection.ts"
+import { ask, open, parseUrl } from "./Connection.ts"
 import { usage } from "./Failure.ts"
+import { about } from "./Help.ts"
 import { answerText, print, printJson } from "./Output.ts"
 import { endedBadly } from "./RunEnd.ts"
 import { variableOptions, variablesOf } from "./Variables.ts"
@@ -20,26 +21,32 @@ const path = "/webhook/trigger/"
 /** A trigger URL holds both the server's address and the token. */
 const locate = (target: string, url: string) => {
   const at = target.indexOf(path)
-  if (at > 0)
-    return Effect.succeed({ url: target.slice(0, at), token: target.slice(at + path.length).replace(/[?#].*$/, "") })
-  return target.startsWith("whk_")
-    ? Effect.succeed({ url, token: target })
-    : Effect.fail(usage("a trigger URL (…/webhook/trigger/whk_…) or a token (whk_…) is needed"))
+  const token = target.slice(at + path.length).replace(/[?#].*$/, "")
+  return Option.match(parseUrl(target.slice(0, Math.max(at, 0))), {
+    onSome: (url) => Effect.succeed({ url, token }),
+    onNone: () =>
+      target.startsWith("whk_")
+        ? Effect.succeed({ url, token: target })
+        : Effect.fail(usage("a trigger URL (https://…/webhook/trigger/whk_…) or a token (whk_…) is needed"))
+  })
 }
 
-export const trigger = Command.make("trigger", { ...open, wait, variables: variableOptions, target }, (options) =>
+export const trigger = Command.make("trigger", { target, variables: variableOptions, wait, ...open }, (options) =>
   Effect.gen(function* () {
     const { url, token } = yield* locate(Redacted.value(options.target), options.url)
     const variables = yield* variablesOf(options.variables)
-    const answer = yield* ask({ url, json: options.json }, (client) =>
-      client.trigger
-        .trigger({
-          path: { token },
-          urlParams: options.wait ? { wait: "true" } : {},
-          headers: {},
-          payload: { variables }
-        })
-        .pipe(Effect.catchAll(endedBadly))
+    const answer = yield* ask(
+      { url, json: options.json },
+      (client) =>
+        client.trigger
+          .trigger({
+            path: { token },
+            urlParams: options.wait ? { wait: "true" } : {},
+            headers: {},
+            payload: { variables }
+          })
+          .pipe(Effect.catchAll(endedBadly)),
+      `No webhook at ${url} has this token, or it is switched off`
     )
     if (options.json) {
       yield* printJson(Schema.encodeSync(Schema.Union(Accepted, Answered))(answer))
@@ -47,4 +54,13 @@ export const trigger = Command.make("trigger", { ...open, wait, variables: varia
       yield* print(answer.status === "accepted" ? `Accepted: run ${answer.run_id}` : answerText(answer.response))
     }
   })
-).pipe(Command.withDescription("Trigger a webhook; needs its token and no admin key"))
+).pipe(
+  Command.withDescription(
+    about("Trigger a webhook by its URL or token; needs no admin key", {
+      examples: [
+        "webhook-trigger trigger https://hooks.example.com/webhook/trigger/whk_… --var branch=main --wait",
+        'WEBHOOK_TOKEN=whk_… webhook-trigger trigger --var branch=main --json-var \'labels=["a","b"]\''
+      ]
+    })
+  )
+)

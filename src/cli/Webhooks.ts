@@ -2,11 +2,14 @@ import { Command } from "@effect/cli"
 import { Effect, Schema } from "effect"
 import { Preview, WebhookWithToken } from "../api/Webhooks.ts"
 import { Webhook } from "../domain/Webhook.ts"
+import type { Group } from "./Commands.ts"
+import { confirm, yes } from "./Confirm.ts"
 import { ask, done, managed, show } from "./Connection.ts"
+import { about } from "./Help.ts"
 import { fields, printable, section, table, time } from "./Output.ts"
 import { variableOptions, variablesOf } from "./Variables.ts"
 import { draftOf, draftOptions, editOf, editOptions } from "./WebhookOptions.ts"
-import { findWebhook, webhook } from "./WebhookRef.ts"
+import { askAbout, webhook } from "./WebhookRef.ts"
 
 const words = (webhook: Webhook) =>
   fields({
@@ -61,7 +64,7 @@ const list = Command.make("list", managed, (options) =>
   })
 ).pipe(Command.withDescription("List the webhooks, by name"))
 
-const create = Command.make("create", { ...managed, draft: draftOptions }, (options) =>
+const create = Command.make("create", { draft: draftOptions, ...managed }, (options) =>
   Effect.gen(function* () {
     const payload = yield* draftOf(options.draft)
     const made = yield* ask(options, (client) => client.webhooks.create({ payload }))
@@ -69,80 +72,111 @@ const create = Command.make("create", { ...managed, draft: draftOptions }, (opti
       withToken(`Webhook ${printable(made.webhook.name)} (${made.webhook.id}) created.`, made)
     )
   })
-).pipe(Command.withDescription("Make a webhook; prints its token, once"))
+).pipe(
+  Command.withDescription(
+    about("Make a webhook; prints its trigger URL with the secret token, once", {
+      details: "The prompt is given with --template or --template-file; {{name}} in it is replaced by a variable.",
+      examples: [
+        "webhook-trigger webhook create --name review --team deploy --template 'Review {{branch}} of {{repo}}'",
+        "webhook-trigger webhook create --name nightly --team deploy --template-file prompt.md --timeout 600"
+      ]
+    })
+  )
+)
 
-const showOne = Command.make("show", { ...managed, webhook }, (options) =>
+const showOne = Command.make("show", { webhook, ...managed }, (options) =>
   Effect.gen(function* () {
-    const found = yield* ask(options, (client) => findWebhook(client, options.webhook))
+    const found = yield* askAbout(options, (_, webhook) => Effect.succeed(webhook))
     yield* show(options, Webhook, found, words)
   })
 ).pipe(Command.withDescription("Show one webhook"))
 
-const edit = Command.make("edit", { ...managed, edit: editOptions, webhook }, (options) =>
+const edit = Command.make("edit", { webhook, edit: editOptions, ...managed }, (options) =>
   Effect.gen(function* () {
     const payload = yield* editOf(options.edit)
-    const edited = yield* ask(options, (client) =>
-      Effect.flatMap(findWebhook(client, options.webhook), ({ id }) => client.webhooks.edit({ path: { id }, payload }))
-    )
+    const edited = yield* askAbout(options, (client, { id }) => client.webhooks.edit({ path: { id }, payload }))
     yield* show(options, Webhook, edited, words)
   })
-).pipe(Command.withDescription("Change a webhook; holds from the next trigger on"))
+).pipe(
+  Command.withDescription(
+    about("Change a webhook; holds from the next trigger on", {
+      details: "What is not given stays as it is.",
+      examples: [
+        "webhook-trigger webhook edit review --template-file prompt.md",
+        "webhook-trigger webhook edit review --timeout 600 --max-concurrent default"
+      ]
+    })
+  )
+)
 
 const toggle = (name: "enable" | "disable", description: string) =>
-  Command.make(name, { ...managed, webhook }, (options) =>
+  Command.make(name, { webhook, ...managed }, (options) =>
     Effect.gen(function* () {
       const payload = { enabled: name === "enable" }
-      const edited = yield* ask(options, (client) =>
-        Effect.flatMap(findWebhook(client, options.webhook), ({ id }) =>
-          client.webhooks.edit({ path: { id }, payload })
-        )
-      )
+      const edited = yield* askAbout(options, (client, { id }) => client.webhooks.edit({ path: { id }, payload }))
       yield* show(options, Webhook, edited, () => `Webhook ${printable(edited.name)} ${name}d.`)
     })
   ).pipe(Command.withDescription(description))
 
-const remove = Command.make("delete", { ...managed, webhook }, (options) =>
-  ask(options, (client) =>
-    Effect.flatMap(findWebhook(client, options.webhook), ({ id }) => client.webhooks.delete({ path: { id } }))
-  ).pipe(Effect.zipRight(done(options, "Webhook and its history deleted.")))
+const remove = Command.make("delete", { webhook, yes, ...managed }, (options) =>
+  Effect.gen(function* () {
+    yield* askAbout(options, (client, { id, name }) =>
+      Effect.zipRight(
+        confirm(options.yes, `Delete the webhook ${printable(name)} and all its runs, for good?`),
+        client.webhooks.delete({ path: { id } })
+      )
+    )
+    yield* done(options, "Webhook and its history deleted.")
+  })
 ).pipe(Command.withDescription("Delete a webhook and all its runs, for good"))
 
-const regenerate = Command.make("regenerate", { ...managed, webhook }, (options) =>
+const regenerate = Command.make("regenerate", { webhook, yes, ...managed }, (options) =>
   Effect.gen(function* () {
-    const made = yield* ask(options, (client) =>
-      Effect.flatMap(findWebhook(client, options.webhook), ({ id }) => client.webhooks.regenerate({ path: { id } }))
+    const made = yield* askAbout(options, (client, { id, name, token_hint }) =>
+      Effect.zipRight(
+        confirm(
+          options.yes,
+          `Replace the token ${token_hint} of ${printable(name)}? Who uses it gets 404 from then on.`
+        ),
+        client.webhooks.regenerate({ path: { id } })
+      )
     )
     yield* show(options, WebhookWithToken, made, () =>
       withToken(`Webhook ${printable(made.webhook.name)} has a new token; the old one is dead.`, made)
     )
   })
-).pipe(Command.withDescription("Replace a webhook's token; prints the new one, once"))
+).pipe(Command.withDescription("Replace a webhook's token, at once; prints the new trigger URL, once"))
 
-const preview = Command.make("preview", { ...managed, variables: variableOptions, webhook }, (options) =>
+const preview = Command.make("preview", { webhook, variables: variableOptions, ...managed }, (options) =>
   Effect.gen(function* () {
     const variables = yield* variablesOf(options.variables)
-    const answer = yield* ask(options, (client) =>
-      Effect.flatMap(findWebhook(client, options.webhook), ({ id }) =>
-        client.webhooks.preview({ path: { id }, payload: { variables } })
-      )
+    const answer = yield* askAbout(options, (client, { id }) =>
+      client.webhooks.preview({ path: { id }, payload: { variables } })
     )
     yield* show(options, Preview, answer, ({ missing, prompt }) =>
       prompt === undefined ? `Without a value: ${missing.join(", ")}` : printable(prompt)
     )
   })
-).pipe(Command.withDescription("Show the prompt that these variables give; runs nothing"))
+).pipe(
+  Command.withDescription(
+    about("Show the prompt that variables give; runs nothing", {
+      examples: ['webhook-trigger webhook preview review --var branch=main --json-var \'labels=["a","b"]\'']
+    })
+  )
+)
 
-export const webhooks = Command.make("webhook").pipe(
-  Command.withDescription("Webhooks: create, list, show, edit, enable, disable, delete, regenerate, preview"),
-  Command.withSubcommands([
-    create,
+export const webhooks: Group = {
+  name: "webhook",
+  about: "Webhooks: stored prompts, each with a team and a secret URL that triggers it.",
+  commands: [
     list,
+    create,
     showOne,
     edit,
     toggle("enable", "Let a webhook take triggers again"),
     toggle("disable", "Answer a webhook's triggers with 404; runs already accepted go on"),
-    remove,
     regenerate,
-    preview
-  ])
-)
+    preview,
+    remove
+  ]
+}

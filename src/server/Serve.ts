@@ -5,7 +5,7 @@ import type { Overrides } from "../cli/Here.ts"
 import { print } from "../cli/Output.ts"
 import type { Unavailable } from "../domain/Errors.ts"
 import { AdminKey } from "../engine/AdminKey.ts"
-import type { DataFolderInUse } from "../sql/DataFolder.ts"
+import { type DataFolderInUse, DataFolderUnusable } from "../sql/DataFolder.ts"
 import * as Demo from "./Demo.ts"
 import * as Environment from "./Environment.ts"
 import type { CannotListen } from "./Listener.ts"
@@ -41,6 +41,9 @@ export const serve = (overrides: Overrides, version: string): Effect.Effect<void
       TeamExists: Effect.die,
       TeamUnknown: Effect.die
     }),
+    Effect.catchSomeDefect((defect) =>
+      defect instanceof DataFolderUnusable ? Option.some(Effect.fail(unusable(defect))) : Option.none()
+    ),
     withOverrides(overrides)
   )
 
@@ -59,6 +62,13 @@ const folder = ({ folder, pid }: DataFolderInUse) =>
     exit: exitCodes.refused,
     title: "The server did not start",
     detail: `the data folder ${folder} is in use by another server (process ${pid}); stop that one, or choose another folder with DATA_DIR or --data-dir`
+  })
+
+const unusable = ({ code, folder }: DataFolderUnusable) =>
+  new Failure({
+    exit: exitCodes.usage,
+    title: "The server did not start",
+    detail: `DATA_DIR or --data-dir must be a folder that this user can write to, or one that can be made; ${folder} is not (${code})`
   })
 
 const unavailable = ({ detail }: Unavailable) =>

@@ -29,7 +29,7 @@ const demoTeam = (url: string, { token, webhook }: Demo): ReadonlyArray<string> 
     onNone: () => [
       "The demo webhook's URL was shown when it was made. For a new one, with the admin key in ADMIN_API_KEY:",
       "",
-      `  npx webhook-trigger webhook regenerate ${webhook.id} --url ${url}`,
+      `  npx webhook-trigger webhook regenerate ${webhook.id} --yes --url ${url}`,
       ""
     ],
     onSome: (token) => [

@@ -13,6 +13,17 @@ export class DataFolderInUse extends Data.TaggedError("DataFolderInUse")<{
   }
 }
 
+/** The folder cannot be made, or not be written to. */
+export class DataFolderUnusable extends Data.TaggedError("DataFolderUnusable")<{
+  readonly folder: string
+  /** As Node names it, for example `EACCES`. */
+  readonly code: string
+}> {
+  override get message() {
+    return `the data folder ${this.folder} cannot be used (${this.code})`
+  }
+}
+
 interface Holder {
   readonly pid: number
   /** When the process started, in the kernel's words; tells it from a later process of the same number. */
@@ -86,20 +97,28 @@ const removeDead = async (path: string): Promise<void> => {
 
 /**
  * Makes the folder if need be and keeps it for this process until the scope closes. A process that was killed holds
- * nothing: its lock names a process that is gone.
+ * nothing: its lock names a process that is gone. Dies with `DataFolderUnusable` when there is no working on the folder.
  */
 export const hold = (folder: string): Effect.Effect<void, DataFolderInUse, Scope.Scope> =>
   Effect.gen(function* () {
     const path = join(folder, "lock")
-    yield* Effect.promise(() => mkdir(folder, { recursive: true, mode: 0o700 }))
+    const work = <A>(attempt: () => Promise<A>) =>
+      Effect.orDie(
+        Effect.tryPromise({
+          try: attempt,
+          catch: (error) =>
+            new DataFolderUnusable({ folder, code: String((error as NodeJS.ErrnoException).code ?? error) })
+        })
+      )
+    yield* work(() => mkdir(folder, { recursive: true, mode: 0o700 }))
     const me: Holder = { pid: process.pid, born: yield* Effect.promise(() => bornAt(process.pid)) }
     const take: Effect.Effect<void, DataFolderInUse> = Effect.gen(function* () {
-      if (yield* Effect.promise(() => create(path, JSON.stringify(me)))) return
-      const holder = yield* Effect.promise(() => read(path))
+      if (yield* work(() => create(path, JSON.stringify(me)))) return
+      const holder = yield* work(() => read(path))
       if (holder && (yield* Effect.promise(() => isAlive(holder)))) {
         return yield* new DataFolderInUse({ folder, pid: holder.pid })
       }
-      yield* Effect.promise(() => removeDead(path))
+      yield* work(() => removeDead(path))
       yield* Effect.sleep("20 millis")
       yield* take
     })

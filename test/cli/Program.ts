@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect, type Scope } from "effect"
 
-const program = fileURLToPath(new URL("../../dist/main.js", import.meta.url))
+export const program = fileURLToPath(new URL("../../dist/main.js", import.meta.url))
 
 type Variables = Readonly<Record<string, string>>
 
@@ -61,6 +61,19 @@ export const run = (args: ReadonlyArray<string>, variables: Variables = {}): Eff
 /** Runs a line in a shell, as somebody does who pastes it. */
 export const shell = (line: string): Effect.Effect<Ended> =>
   Effect.promise(() => new Process("/bin/sh", ["-c", line], {}).ended)
+
+/** Runs one command line on a terminal (util-linux's `script`), where somebody types `input`. */
+export const onTerminal = (input: string, args: ReadonlyArray<string>, variables: Variables): Effect.Effect<Ended> => {
+  const line = [process.execPath, program, ...args].map((word) => `'${word}'`).join(" ")
+  return Effect.promise(
+    () =>
+      new Process("/bin/sh", ["-c", 'printf "$INPUT" | script -qec "$LINE" /dev/null'], {
+        ...variables,
+        INPUT: input,
+        LINE: line
+      }).ended
+  )
+}
 
 export interface Server {
   readonly url: string

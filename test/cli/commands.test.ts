@@ -59,7 +59,7 @@ describe("the command line", { timeout: 60_000 }, () => {
       expect(again.stdout).toBe("")
       expect(again.stderr).not.toBe("")
 
-      expect((yield* run("team", "delete", "ops")).code).toBe(0)
+      expect((yield* run("team", "delete", "ops", "--yes")).code).toBe(0)
       const gone = yield* run("team", "show", "ops", "--json")
       expect(gone).toMatchObject({ code: 1, stdout: "" })
       expect(JSON.parse(gone.stderr)).toMatchObject({ status: 404, code: "not_found" })
@@ -130,11 +130,11 @@ describe("the command line", { timeout: 60_000 }, () => {
       expect((yield* run("trigger", token, ...variables)).code).toBe(1)
       expect((yield* run("webhook", "enable", "review")).stdout).toBe("Webhook review enabled.\n")
 
-      const fresh = yield* json("webhook", "regenerate", "review")
+      const fresh = yield* json("webhook", "regenerate", "review", "--yes")
       expect((yield* run("trigger", token, ...variables)).code).toBe(1)
       expect((yield* run("trigger", fresh.token, ...variables)).code).toBe(0)
 
-      expect((yield* run("webhook", "delete", "review")).code).toBe(0)
+      expect((yield* run("webhook", "delete", "review", "-y")).code).toBe(0)
       expect((yield* run("run", "show", run_id)).code).toBe(1)
     })
   )
@@ -162,8 +162,109 @@ describe("the command line", { timeout: 60_000 }, () => {
         ...["webhook", "create", "--name", "x", "--team", "No Team", "--template", "x", "--timeout", "soon"]
       )
       expect(wrong.code).toBe(2)
-      expect(wrong.stderr).toContain("team")
-      expect(wrong.stderr).toContain("timeout_seconds")
+      expect(wrong.stderr).toContain("--team must be")
+      expect(wrong.stderr).toContain("--timeout must be")
+      expect(wrong.stderr).not.toContain("--name")
+    })
+  )
+
+  it.live("refuses what the server could not accept by the option's name, and asks no server for it", () =>
+    Effect.gen(function* () {
+      const offline = (...words: ReadonlyArray<string>) =>
+        runWith({ ADMIN_API_KEY, WEBHOOK_TRIGGER_URL: "http://127.0.0.1:9" }, ...words)
+      const webhook = ["webhook", "create", "--name", "x", "--team", "demo"]
+      for (const [words, says] of [
+        [["run", "list", "demo", "--limit", "0"], "--limit must be a whole number from 1 to 100"],
+        [["run", "list", "demo", "--limit", "500"], "--limit must be a whole number from 1 to 100"],
+        [["run", "list", "demo", "--limit", "few"], "--limit must be a whole number from 1 to 100"],
+        [["run", "list", "demo", "--status", "lost"], "--status must be one of queued, running, success"],
+        [["team", "message", "demo", ""], "<text> must not be empty"],
+        [["team", "create", "My Team"], "<team> must be 1 to 63 lower-case letters"],
+        [["team", "list", "--url", "localhost"], "--url or WEBHOOK_TRIGGER_URL must be an address"],
+        [["team", "list", "--admin-key", "schlüssel"], "--admin-key or ADMIN_API_KEY must be"],
+        [webhook, "--template or --template-file must be given"],
+        [[...webhook, "--template", ""], "--template or --template-file must be given, and be 1 to 65,536 characters"],
+        [[...webhook, "--template", "a", "--template-file", import.meta.filename], "not both"],
+        [[...webhook, "--template-file", "/no/such/file"], "--template-file cannot be read"],
+        [[...webhook, "--template", "a", "--timeout", "0"], "--timeout must be a whole number of seconds"],
+        [[...webhook, "--template", "a", "--max-concurrent", "0"], "--max-concurrent must be a whole number"]
+      ] as const) {
+        const { code, stderr, stdout } = yield* offline(...words)
+        expect({ code, stdout }, words.join(" ")).toEqual({ code: 2, stdout: "" })
+        expect(stderr).toContain(says)
+      }
+      const asJson = yield* offline("run", "list", "demo", "--limit", "0", "--json")
+      expect(JSON.parse(asJson.stderr).errors).toEqual([
+        { pointer: "", detail: "--limit must be a whole number from 1 to 100" }
+      ])
+      expect(yield* offline("run", "list", "demo", "--limit", "100")).toMatchObject({ code: 3 })
+    })
+  )
+
+  it.live("asks on a terminal before what cannot be undone, and without one wants --yes", () =>
+    Effect.gen(function* () {
+      const variables = { ADMIN_API_KEY, WEBHOOK_TRIGGER_URL: server.url }
+      yield* json("team", "create", "doomed")
+      const { token } = yield* json("webhook", "create", "--name", "doomed", "--team", "doomed", "--template", "x")
+      const isThere = Effect.map(json("webhook", "list"), (all) =>
+        all.some(({ name }: { name: string }) => name === "doomed")
+      )
+
+      for (const words of [
+        ["webhook", "delete", "doomed"],
+        ["webhook", "regenerate", "doomed"],
+        ["team", "delete", "doomed"]
+      ]) {
+        const refused = yield* run(...words)
+        expect(refused, words.join(" ")).toMatchObject({ code: 2, stdout: "" })
+        expect(refused.stderr).toContain("--yes")
+        const declined = yield* Program.onTerminal("n\n", words, variables)
+        expect(declined.stdout).toMatch(/doomed.*\[y\/N\]/)
+        expect(declined.stdout).toContain("Nothing is changed")
+        expect(declined.code).toBe(1)
+      }
+      expect(yield* isThere).toBe(true)
+      // The old token is still alive: the team that is asked for has no leader.
+      expect((yield* run("trigger", token)).stderr).not.toContain("No webhook")
+
+      // The end of the input is no yes either.
+      expect((yield* Program.onTerminal("\\004", ["webhook", "delete", "doomed"], variables)).code).toBe(1)
+      expect(yield* isThere).toBe(true)
+      expect((yield* Program.onTerminal("y\n", ["webhook", "delete", "doomed"], variables)).code).toBe(0)
+      expect(yield* isThere).toBe(false)
+      expect((yield* run("team", "delete", "doomed", "--yes")).code).toBe(0)
+    })
+  )
+
+  it.live("says which thing there is none of", () =>
+    Effect.gen(function* () {
+      const id = "01890a5d-ac96-774b-bcce-b302099a8057"
+      for (const [words, says] of [
+        [["team", "show", "nobody"], "nobody"],
+        [["webhook", "show", "nothing"], "nothing"],
+        [["webhook", "show", id], id],
+        [["run", "list", id], id],
+        [["run", "show", id], id],
+        [["trigger", "whk_none"], "token"]
+      ] as const) {
+        const { code, stderr } = yield* run(...words)
+        expect(code, words.join(" ")).toBe(1)
+        expect(stderr).toMatch(/^No (team|webhook|run) /)
+        expect(stderr).toContain(says)
+      }
+    })
+  )
+
+  it.live("reads a prompt from a file or from standard input", () =>
+    Effect.gen(function* () {
+      const create = `'${process.execPath}' '${Program.program}' webhook create --json --team demo --name piped --template-file`
+      const line = `printf 'Hello {{name}}' | ADMIN_API_KEY=${ADMIN_API_KEY} WEBHOOK_TRIGGER_URL=${server.url} ${create} -`
+      const { webhook } = JSON.parse((yield* Program.shell(line)).stdout)
+      expect(webhook).toMatchObject({ prompt_template: "Hello {{name}}", variables: ["name"] })
+      const edited = yield* json("webhook", "edit", "piped", "--template-file", "tsconfig.build.json")
+      expect(edited.prompt_template).toContain("compilerOptions")
+      yield* json("webhook", "edit", "piped", "--template", "x")
+      expect((yield* run("webhook", "delete", "piped", "--yes")).code).toBe(0)
     })
   )
 
@@ -176,6 +277,13 @@ describe("the command line", { timeout: 60_000 }, () => {
 
       const key = yield* runWith({}, "team", "list", "--url", server.url, "--admin-key", "wrong")
       expect(key).toMatchObject({ code: 1, stdout: "" })
+      expect(key.stderr).toContain("set ADMIN_API_KEY, or give --admin-key")
+      // As a file or a secret store hands it over.
+      expect(
+        yield* runWith({ ADMIN_API_KEY: `${ADMIN_API_KEY}\n` }, "team", "list", "--url", server.url)
+      ).toMatchObject({
+        code: 0
+      })
       const none = yield* runWith({}, "team", "list", "--url", server.url, "--json")
       expect(JSON.parse(none.stderr)).toMatchObject({ status: 401 })
     })
@@ -193,29 +301,62 @@ describe("the command line", { timeout: 60_000 }, () => {
     })
   )
 
-  it.live("knows its version, an overview and each command's help, and wrong usage from right", () =>
+  it.live("knows its version, and wrong usage from right", () =>
     Effect.gen(function* () {
       expect((yield* run("--version")).stdout).toBe("1.2.3\n")
-      for (const words of [[], ["--help"], ["webhook"], ["webhook", "--help"]]) {
-        expect((yield* run(...words)).stdout).toContain("Usage: webhook-trigger <command> [options]")
+      for (const [words, says] of [
+        [["frob"], 'webhook-trigger has no command "frob"; it has serve, leader, trigger, team, webhook, run'],
+        [["--url", "x", "team", "list"], 'webhook-trigger has no command "--url"'],
+        [["webhook", "lst"], 'webhook-trigger webhook has no command "lst"; it has list, create, show, edit'],
+        [["help", "run", "lst"], 'webhook-trigger run has no command "lst"; it has list, show'],
+        [["team", "list", "--frob"], "--frob"],
+        [["run", "show"], "run-id"],
+        [["webhook", "create"], "webhook-trigger webhook create --help"],
+        [["trigger", "x"], "whk_"],
+        [["serve", "--", "x"], "leader"]
+      ] as const) {
+        const { code, stderr, stdout } = yield* run(...words)
+        expect({ code, stdout }, words.join(" ")).toEqual({ code: 2, stdout: "" })
+        expect(stderr).toContain(says)
+        expect(stderr.split("\n").length).toBeLessThan(6)
       }
-      const help = yield* run("webhook", "create", "--help")
-      expect(help.stdout).toContain("--template-file")
-      expect(help.stdout).not.toContain("\u001b")
-      for (const words of [
-        ["frob"],
-        ["team", "list", "--frob"],
-        ["run", "show"],
-        ["trigger", "x"],
-        ["serve", "--", "x"]
-      ]) {
-        const ended = yield* run(...words)
-        expect({ ...ended, stderr: ended.stderr !== "" }, words.join(" ")).toEqual({
-          code: 2,
-          stdout: "",
-          stderr: true
-        })
+    })
+  )
+
+  it.live("explains every command and each of its options, and lists the commands of a group", () =>
+    Effect.gen(function* () {
+      const overview = yield* run()
+      expect(overview.stdout).toContain("Usage: webhook-trigger <command> [options]")
+      for (const words of [["--help"], ["-h"], ["help"]]) expect(yield* run(...words)).toEqual(overview)
+      const commands = [...overview.stdout.matchAll(/^ {2}(\S+(?: \S+)?) {2,}\S/gm)].map(([, words]) =>
+        words!.split(" ")
+      )
+      expect(commands).toHaveLength(19)
+
+      for (const group of ["team", "webhook", "run"]) {
+        const { stdout } = yield* run(group)
+        expect(stdout).toContain(`Usage: webhook-trigger ${group} <command> [options]`)
+        for (const words of commands) {
+          expect(stdout.includes(`\n  ${words.join(" ")} `), words.join(" ")).toBe(words[0] === group)
+        }
+        expect((yield* run(group, "--help")).stdout).toBe(stdout)
+        expect((yield* run("help", group)).stdout).toBe(stdout)
       }
+
+      for (const words of commands) {
+        const { code, stdout } = yield* run(...words, "--help")
+        expect(code).toBe(0)
+        expect(stdout).toContain(`Usage: webhook-trigger ${words.join(" ")}`)
+        expect(stdout).not.toContain("\u001b")
+        for (const line of stdout.split("\n")) expect(line.length, line).toBeLessThanOrEqual(110)
+        // A name, and what it means.
+        const options = stdout.split("\n").filter((line) => /^ {2}-/.test(line))
+        for (const line of options) expect(line).toMatch(/^ {2}-\S+( \S+)* {2,}\S/)
+        expect((yield* run("help", ...words)).stdout).toBe(stdout)
+      }
+      expect((yield* run("webhook", "create", "--help")).stdout).toMatch(
+        /--name text --team name \[options\][\s\S]*--template-file file +A file[\s\S]*Examples:\n {2}webhook-trigger webhook create --name/
+      )
     })
   )
 })

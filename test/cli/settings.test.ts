@@ -118,6 +118,11 @@ describe("settings", () => {
       })
       expect(found.map(({ name }) => name)).toEqual(["DATABASE_URL", "ADMIN_API_KEY", "AMQP_URL"])
       expect(JSON.stringify(found)).not.toContain("hunter2")
+      for (const ADMIN_API_KEY of ["a-long-key-for-the-schlüssel", "a long key with blanks in it"]) {
+        const [fault] = yield* faults({ ADMIN_API_KEY })
+        expect(fault).toMatchObject({ name: "ADMIN_API_KEY", accepts: expect.stringContaining("HTTP header") })
+        expect(fault).not.toHaveProperty("given")
+      }
       const settings = yield* loaded({
         DATABASE_URL: "postgres://root:hunter2@db/x",
         ADMIN_API_KEY: "hunter2hunter2hunter2"

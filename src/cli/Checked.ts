@@ -1,0 +1,24 @@
+import { HelpDoc } from "@effect/cli"
+import { ParseResult, Schema } from "effect"
+
+/**
+ * For `mapTryCatch` of options and arguments: refuses by its name what the schema does not accept, before anything is
+ * sent.
+ */
+export const checked = <A>(name: string, schema: Schema.Schema<A, any>) =>
+  [
+    Schema.decodeUnknownSync(schema) as (text: string) => A,
+    (error: unknown) => {
+      const [issue] = ParseResult.ArrayFormatter.formatErrorSync(error as ParseResult.ParseError)
+      return HelpDoc.p(`${name} ${issue!.message}`)
+    }
+  ] as const
+
+export const whole = (min: number, max: number) =>
+  Schema.NumberFromString.pipe(
+    Schema.int(),
+    Schema.between(min, max),
+    Schema.annotations({
+      message: () => ({ message: `must be a whole number from ${min} to ${max}`, override: true })
+    })
+  )
