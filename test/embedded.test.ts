@@ -1,11 +1,16 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { newFolder, run, type Server, serve, shell } from "./cli/Program.ts"
+import { freePort } from "./support/Process.ts"
 
 const curls = (server: Server): ReadonlyArray<string> => server.welcome().match(/curl .*/g) ?? []
 const adminKey = (server: Server): string => /Admin key +(wha_\S+)/.exec(server.welcome())![1]!
 
-const minute = { timeout: 60_000 }
+/** For a server that starts again where it was: a port that the system gave out of itself may be another's by then. */
+const fixedPort = Effect.map(Effect.promise(freePort), String)
+
+// Making a database takes PGlite seconds of computing, many on a busy machine.
+const patiently = { timeout: 180_000 }
 
 describe("the embedded default", () => {
   it.scopedLive(
@@ -24,22 +29,22 @@ describe("the embedded default", () => {
         expect(asked.stdout).toMatch(/^HTTP\/1\.1 200 /)
         expect(asked.stdout).toContain('"status":"success","response":"Say hello to world."')
       }),
-    minute
+    patiently
   )
 
   it.scopedLive(
     "keeps everything over a clean stop, and shows no secret twice",
     () =>
       Effect.gen(function* () {
-        const DATA_DIR = yield* newFolder
-        const first = yield* serve({ DATA_DIR })
+        const [DATA_DIR, PORT] = [yield* newFolder, yield* fixedPort]
+        const first = yield* serve({ DATA_DIR, PORT })
         const [, ask] = curls(first)
         const ADMIN_API_KEY = adminKey(first)
         const token = /whk_\w+/.exec(ask!)![0]
         yield* shell(`${ask} --silent`)
         expect((yield* first.end("SIGTERM")).code).toBe(0)
 
-        const second = yield* serve({ DATA_DIR, PORT: new URL(first.url).port })
+        const second = yield* serve({ DATA_DIR, PORT })
         expect(curls(second)).toEqual([])
         for (const secret of [token, ADMIN_API_KEY]) {
           expect(second.welcome()).not.toContain(secret)
@@ -56,21 +61,21 @@ describe("the embedded default", () => {
         expect((yield* shell(`${ask} --silent --output /dev/null --write-out '%{http_code}'`)).stdout).toBe("404")
         expect((yield* shell(`${ask!.replace(token, fresh)} --silent`)).stdout).toContain("Say hello to world.")
       }),
-    minute
+    patiently
   )
 
   it.scopedLive(
     "starts again after it was killed, with what it had accepted",
     () =>
       Effect.gen(function* () {
-        const DATA_DIR = yield* newFolder
-        const first = yield* serve({ DATA_DIR })
+        const [DATA_DIR, PORT] = [yield* newFolder, yield* fixedPort]
+        const first = yield* serve({ DATA_DIR, PORT })
         const [send, ask] = curls(first)
         const ADMIN_API_KEY = adminKey(first)
         const { run_id } = JSON.parse((yield* shell(`${send} --silent`)).stdout)
         yield* first.end("SIGKILL")
 
-        const second = yield* serve({ DATA_DIR, PORT: new URL(first.url).port })
+        const second = yield* serve({ DATA_DIR, PORT })
         expect((yield* shell(`${ask} --silent`)).stdout).toContain('"response":"Say hello to world."')
         const shown = yield* run(["run", "show", run_id, "--json", "--url", second.url], { ADMIN_API_KEY })
         // It stood before the one that has just been answered.
@@ -79,7 +84,7 @@ describe("the embedded default", () => {
           conversation: { response: "Say hello to world." }
         })
       }),
-    minute
+    patiently
   )
 
   it.scopedLive(
@@ -104,7 +109,7 @@ describe("the embedded default", () => {
 
         expect((yield* shell(`${curls(server)[1]} --silent`)).stdout).toContain("success")
       }),
-    minute
+    patiently
   )
 
   it.scopedLive("does not start with wrong settings, and names every one", () =>

@@ -80,13 +80,17 @@ export const untilReady = async (
 
 const given = new Set<number>()
 
+/** Vitest's workers, which run test files side by side, and the process that started them: each has ports of its own. */
+const portsEach = 4_000
+const firstPort = 10_240 + portsEach * (Number(process.env.VITEST_POOL_ID ?? 0) % 5)
+
 /**
  * A TCP port on the loopback address that nobody listens on now. Not one that the system gives to outgoing connections:
  * such a one may be taken before it is used.
  */
 export const freePort = async (): Promise<number> => {
   for (;;) {
-    const port = 10_240 + Math.floor(Math.random() * 20_000)
+    const port = firstPort + Math.floor(Math.random() * portsEach)
     if (given.has(port) || !(await isFree(port))) continue
     given.add(port)
     return port
