@@ -1,6 +1,6 @@
 /** The AMQP contract of `docs/amqp.md`, from the other side: what is on the wire, and what a leader may send. */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Logger, LogLevel, Metric, Queue, Redacted, Schedule, type Scope } from "effect"
+import { Effect, Logger, LogLevel, Metric, Queue, Redacted, type Scope } from "effect"
 import * as BusAmqp from "../../src/amqp/BusAmqp.ts"
 import * as LeaderAmqp from "../../src/amqp/LeaderAmqp.ts"
 import { reports } from "../../src/amqp/Metrics.ts"
@@ -10,7 +10,7 @@ import { Bus } from "../../src/engine/Bus.ts"
 import { Leader } from "../../src/leader/index.ts"
 import { freshVhost, managementUrl } from "../support/fresh.ts"
 import { manage } from "../support/RabbitMq.ts"
-import { collectReports, makePrompt, team, untilQueue } from "./contract.ts"
+import { collectReports, makePrompt, team, untilQueue, untilUp } from "./contract.ts"
 import { declareTeam, nextMessage, rawChannel, reply } from "./raw.ts"
 
 const behaviour = (
@@ -25,10 +25,6 @@ const behaviour = (
       yield* Effect.provide(Effect.scoped(Effect.zipRight(untilUp, test(url))), layer)
     }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
   )
-
-const untilUp = Effect.flatMap(Bus, (bus) =>
-  Effect.retry(bus.ping, { schedule: Schedule.spaced("20 millis"), times: 500 })
-)
 
 const counted = (kind: string) => Effect.map(Metric.value(Metric.tagged(reports, "kind", kind)), ({ count }) => count)
 

@@ -6,7 +6,6 @@ import { describe, expect, it } from "@effect/vitest"
 import {
   Cause,
   Deferred,
-  Duration,
   Effect,
   Exit,
   Layer,
@@ -27,7 +26,8 @@ import { Leader } from "../../src/leader/index.ts"
 import { Proxy } from "../faults/support/Proxy.ts"
 import { freshVhost } from "../support/fresh.ts"
 import { type RabbitMqServer, startRabbitMq } from "../support/RabbitMq.ts"
-import { collectReports, makePrompt, startLeader, team, untilQueue } from "./contract.ts"
+import { timed } from "../support/Stopwatch.ts"
+import { collectReports, makePrompt, startLeader, team, untilQueue, untilUp } from "./contract.ts"
 import { rawChannel, reply } from "./raw.ts"
 
 interface Wires {
@@ -61,11 +61,10 @@ const behaviour = (
         const layer = Layer.merge(BusAmqp.layer(through(wires.server)), LeaderAmqp.layer(through(wires.leader)))
         yield* Effect.provide(Effect.scoped(test(wires)), layer)
       }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None)),
-    60_000
+    120_000
   )
 
 const again = { schedule: Schedule.spaced("20 millis"), times: 1500 }
-const untilUp = Effect.flatMap(Bus, (bus) => Effect.retry(bus.ping, again))
 
 const echo = ({ prompt, reply: send }: Delivery) =>
   send({ _tag: "Answered", run_id: prompt.run_id, response: prompt.prompt })
@@ -88,9 +87,9 @@ describe("the bus and its connections", () => {
       Effect.gen(function* () {
         const bus = yield* Bus
         for (const ask of [bus.ping, bus.queue(team), makePrompt().pipe(Effect.flatMap(bus.publish))]) {
-          const [took, exit] = yield* Effect.timed(Effect.exit(ask))
+          const [took, exit] = yield* timed(Effect.exit(ask))
           expect(Exit.isFailure(exit) && Cause.pretty(exit.cause)).toContain("Unavailable")
-          expect(Duration.toMillis(took)).toBeLessThan(3500)
+          expect(took).toBeLessThan(3500)
         }
         const reports = yield* collectReports
         server.pass()
@@ -183,14 +182,14 @@ describe("the bus and its connections", () => {
       const prompt = yield* makePrompt()
       const [publishing, looking, pinging] = yield* Effect.all(
         [bus.publish(prompt), Effect.delay(bus.queue(team), "1100 millis"), bus.ping].map((ask) =>
-          Effect.timed(Effect.either(ask))
+          timed(Effect.either(ask))
         ),
         { concurrency: "unbounded" }
       )
       for (const [, result] of [publishing, looking, pinging].map((it) => it!)) expect(result._tag).toBe("Left")
-      expect(Duration.toMillis(publishing![0])).toBeLessThan(14_000)
-      expect(Duration.toMillis(looking![0])).toBeLessThan(4800)
-      expect(Duration.toMillis(pinging![0])).toBeLessThan(3500)
+      expect(publishing![0]).toBeLessThan(14_000)
+      expect(looking![0]).toBeLessThan(4800)
+      expect(pinging![0]).toBeLessThan(3500)
       server.pass()
       yield* untilUp
       yield* roundTrip(reports)
@@ -204,8 +203,8 @@ describe("the bus and its connections", () => {
       yield* bus.consume(() => Effect.void).pipe(Scope.extend(scope))
       yield* untilUp
       server.silence("all")
-      const [took] = yield* Effect.timed(Scope.close(scope, Exit.void))
-      expect(Duration.toMillis(took)).toBeLessThan(4000)
+      const [took] = yield* timed(Scope.close(scope, Exit.void))
+      expect(took).toBeLessThan(4000)
     })
   )
 
@@ -220,8 +219,10 @@ describe("the bus and its connections", () => {
         yield* roundTrip(reports)
       }
       const { run_id } = yield* makePrompt()
-      channel.publish("webhook.dlx", "", Buffer.from("x"), { correlationId: run_id })
-      expect(yield* Queue.take(reports)).toEqual({ _tag: "Dead", run_id, reason: "rejected" })
+      // Until its queue is there again it is dropped, and the round trip needs the other queue only.
+      const bury = Effect.sync(() => channel.publish("webhook.dlx", "", Buffer.from("x"), { correlationId: run_id }))
+      const dead = yield* Effect.raceFirst(Queue.take(reports), Effect.forever(Effect.delay(bury, "100 millis")))
+      expect(dead).toEqual({ _tag: "Dead", run_id, reason: "rejected" })
     })
   )
 
@@ -278,7 +279,10 @@ describe("the bus and its connections", () => {
         Effect.gen(function* () {
           const bus = yield* Bus
           yield* bus.consume(() => Effect.void)
-          lines.push(Cause.pretty(yield* Effect.flip(Effect.sandbox(bus.ping))))
+          const refusal = yield* Effect.repeat(Effect.map(Effect.flip(Effect.sandbox(bus.ping)), Cause.pretty), {
+            until: (text) => !text.includes("not connected yet")
+          })
+          lines.push(refusal)
         }).pipe(
           Effect.scoped,
           Effect.provide(BusAmqp.layer({ url: Redacted.make(url), queueType: "classic" })),
@@ -303,7 +307,7 @@ describe("a broker with an alarm", () => {
   let broker: RabbitMqServer
   beforeAll(async () => {
     broker = await startRabbitMq({ dir })
-  }, 60_000)
+  }, 120_000)
   afterAll(async () => {
     await broker.dispose()
     rmSync(dir, { recursive: true, force: true })
@@ -323,13 +327,13 @@ describe("a broker with an alarm", () => {
         yield* roundTrip(reports)
         yield* Effect.promise(() => broker.control("set_vm_memory_high_watermark", "absolute", "1"))
         const prompt = yield* makePrompt()
-        const [took, first] = yield* Effect.timed(Effect.either(bus.publish(prompt)))
+        const [took, first] = yield* timed(Effect.either(bus.publish(prompt)))
         expect(first._tag).toBe("Left")
-        expect(Duration.toMillis(took)).toBeLessThan(14_000)
+        expect(took).toBeLessThan(14_000)
         for (let i = 0; i < 5; i++) {
-          const [took, result] = yield* Effect.timed(Effect.either(bus.publish(prompt)))
+          const [took, result] = yield* timed(Effect.either(bus.publish(prompt)))
           expect(result._tag).toBe("Left")
-          expect(Duration.toMillis(took)).toBeLessThan(1000)
+          expect(took).toBeLessThan(1000)
         }
         expect((yield* Effect.either(bus.ping))._tag).toBe("Left")
         expect((yield* bus.queue(team)).consumers).toBe(1)

@@ -32,6 +32,11 @@ export const team = TeamName.make("deploy")
 export const makePrompt = (fields: Partial<Prompt> = {}) =>
   Effect.map(makeRunId, (run_id): Prompt => ({ run_id, source: "chat", team, prompt: "hello", ...fields }))
 
+/** Waits until the bus is connected: an operation waits for that for three seconds only. */
+export const untilUp: Effect.Effect<void, Unavailable, Bus> = Effect.flatMap(Bus, (bus) =>
+  Effect.retry(bus.ping, { schedule: Schedule.spaced("20 millis"), times: 1500 })
+)
+
 /** Waits until the team's queue is as asked for, and returns it. */
 export const untilQueue = (condition: (queue: TeamQueue) => boolean): Effect.Effect<TeamQueue, unknown, Bus> =>
   Effect.flatMap(Bus, (bus) => bus.queue(team)).pipe(
@@ -70,7 +75,12 @@ const echo = ({ prompt, reply }: Delivery) =>
  */
 export const contract = (layer: Layer.Layer<Bus | LeaderBus>, { standbys = true } = {}): void => {
   const behaviour = (name: string, test: Effect.Effect<unknown, unknown, Bus | LeaderBus | Scope.Scope>) =>
-    it.live(name, () => Effect.scoped(test).pipe(Effect.provide(layer), Logger.withMinimumLogLevel(LogLevel.None)))
+    it.live(name, () =>
+      Effect.scoped(Effect.zipRight(untilUp, test)).pipe(
+        Effect.provide(layer),
+        Logger.withMinimumLogLevel(LogLevel.None)
+      )
+    )
   const withStandby = { consumers: standbys ? 2 : 1 }
 
   describe("queues", () => {
@@ -94,11 +104,8 @@ export const contract = (layer: Layer.Layer<Bus | LeaderBus>, { standbys = true 
         yield* untilQueue(({ consumers, messages }) => consumers === withStandby.consumers && messages === 2)
         yield* stopSecond
         yield* stopFirst
-        expect(yield* untilQueue(({ consumers }) => consumers === 0)).toEqual({
-          exists: true,
-          consumers: 0,
-          messages: 3
-        })
+        const left = yield* untilQueue(({ consumers, messages }) => consumers === 0 && messages === 3)
+        expect(left).toEqual({ exists: true, consumers: 0, messages: 3 })
       })
     )
 
@@ -114,8 +121,12 @@ export const contract = (layer: Layer.Layer<Bus | LeaderBus>, { standbys = true 
         yield* untilQueue(({ consumers, messages }) => consumers === 0 && messages === 1)
         yield* bus.removeQueue(team)
         expect((yield* bus.queue(team)).exists).toBe(true)
-        const worked = yield* startLeader(echo)
-        yield* untilQueue(({ messages }) => messages === 0)
+        const answered = yield* Deferred.make<void>()
+        const worked = yield* startLeader(
+          (delivery) => Effect.zipRight(echo(delivery), Deferred.succeed(answered, undefined)),
+          { grace: 10_000 }
+        )
+        yield* Deferred.await(answered)
         yield* worked
         yield* untilQueue(({ consumers, messages }) => consumers === 0 && messages === 0)
         yield* bus.removeQueue(team)
