@@ -70,8 +70,9 @@ describe("a leader in Python, written from the documentation", () => {
       expect(yield* endOf(reports)).toEqual(answer)
       yield* bus.publish(prompt)
       expect(yield* Queue.take(reports)).toEqual(answer)
-      python.reset()
+      python.reset({ refuse: true })
       yield* untilQueue(({ consumers }) => consumers === 0)
+      python.pass()
       const other = yield* makePrompt({ prompt: "again" })
       yield* bus.publish(other)
       // The first may come once more: its acknowledgement may have been lost with the connection.
