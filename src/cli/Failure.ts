@@ -39,16 +39,16 @@ const Problem = Schema.Struct({
 const isProblem = Schema.is(Problem)
 
 /** The server's words, but where they speak of HTTP to somebody who has written a command. */
-const wordsFor = ({ detail, status, title }: typeof Problem.Type, unknown: string | undefined) =>
-  status === 404 && unknown !== undefined
-    ? { title: unknown }
-    : { title, detail: status === 401 ? "set ADMIN_API_KEY, or give --admin-key" : detail }
+const wordsFor = ({ detail, errors, status, title }: typeof Problem.Type, unknown: string | undefined) => {
+  if (status === 404 && unknown !== undefined) return { title: unknown }
+  if (status === 401) return { title, detail: "set ADMIN_API_KEY, or give --admin-key" }
+  return errors === undefined ? { title, detail } : { title, faults: errors }
+}
 
 const fromProblem = (body: typeof Problem.Type, unknown: string | undefined): Failure =>
   new Failure({
     exit: body.status === 503 ? exitCodes.outOfReach : exitCodes.refused,
     ...wordsFor(body, unknown),
-    ...(body.errors && { faults: body.errors }),
     body
   })
 

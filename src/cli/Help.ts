@@ -55,10 +55,9 @@ const config = CliConfig.make({ showBuiltIns: false, showAllNames: false })
 const summaryOf = (command: Leaf): string => paragraphs(Command.getHelp(command, config))[0]!
 
 const rowsOf = ({ commands }: Group, path: ReadonlyArray<string>): ReadonlyArray<readonly [string, string]> =>
-  commands.flatMap((command, index): ReadonlyArray<readonly [string, string]> => {
+  commands.flatMap((command): ReadonlyArray<readonly [string, string]> => {
     const words = [...path, nameOf(command)]
-    if (!isGroup(command)) return [[words.join(" "), summaryOf(command)]]
-    return index === 0 ? rowsOf(command, words) : [["", ""], ...rowsOf(command, words)]
+    return isGroup(command) ? [["", ""], ...rowsOf(command, words)] : [[words.join(" "), summaryOf(command)]]
   })
 
 /** All commands of a group. */

@@ -12,28 +12,33 @@ const target = Args.redacted({ name: "token-or-url" }).pipe(
   Args.withDescription(
     "The trigger URL, or the token alone; better given as WEBHOOK_TOKEN, which no process list shows"
   ),
-  Args.withFallbackConfig(Config.redacted(Config.nonEmptyString("WEBHOOK_TOKEN")))
+  // None is as wrong as one that is no token, and told with the same words.
+  Args.withFallbackConfig(Config.redacted(Config.withDefault(Config.string("WEBHOOK_TOKEN"), "")))
 )
 const wait = Options.boolean("wait").pipe(Options.withDescription("Wait for the answer and print it"))
 
 const path = "/webhook/trigger/"
 
-/** A trigger URL holds both the server's address and the token. */
+/** A trigger URL holds the server's address and the token, and may say that the caller waits. */
 const locate = (target: string, url: string) => {
-  const at = target.indexOf(path)
-  const token = target.slice(at + path.length).replace(/[?#].*$/, "")
-  return Option.match(parseUrl(target.slice(0, Math.max(at, 0))), {
-    onSome: (url) => Effect.succeed({ url, token }),
+  const at = Math.max(target.indexOf(path), 0)
+  const [token = "", query] = target.slice(at + path.length).split(/[?#]/)
+  return Option.match(parseUrl(target.slice(0, at)), {
+    onSome: (url) => Effect.succeed({ url, token, waits: new URLSearchParams(query).get("wait") === "true" }),
     onNone: () =>
       target.startsWith("whk_")
-        ? Effect.succeed({ url, token: target })
-        : Effect.fail(usage("a trigger URL (https://…/webhook/trigger/whk_…) or a token (whk_…) is needed"))
+        ? Effect.succeed({ url, token: target, waits: false })
+        : Effect.fail(
+            usage(
+              "a trigger URL (https://…/webhook/trigger/whk_…) or a token (whk_…) is needed, here or in WEBHOOK_TOKEN"
+            )
+          )
   })
 }
 
 export const trigger = Command.make("trigger", { target, variables: variableOptions, wait, ...open }, (options) =>
   Effect.gen(function* () {
-    const { url, token } = yield* locate(Redacted.value(options.target), options.url)
+    const { url, token, waits } = yield* locate(Redacted.value(options.target).trim(), options.url)
     const variables = yield* variablesOf(options.variables)
     const answer = yield* ask(
       { url, json: options.json },
@@ -41,7 +46,7 @@ export const trigger = Command.make("trigger", { target, variables: variableOpti
         client.trigger
           .trigger({
             path: { token },
-            urlParams: options.wait ? { wait: "true" } : {},
+            urlParams: options.wait || waits ? { wait: "true" } : {},
             headers: {},
             payload: { variables }
           })
@@ -51,7 +56,11 @@ export const trigger = Command.make("trigger", { target, variables: variableOpti
     if (options.json) {
       yield* printJson(Schema.encodeSync(Schema.Union(Accepted, Answered))(answer))
     } else {
-      yield* print(answer.status === "accepted" ? `Accepted: run ${answer.run_id}` : answerText(answer.response))
+      yield* print(
+        answer.status === "accepted"
+          ? `Accepted as ${answer.run_id}. See what becomes of it: webhook-trigger run show ${answer.run_id}`
+          : answerText(answer.response)
+      )
     }
   })
 ).pipe(

@@ -12,19 +12,22 @@ import { draftOf, draftOptions, editOf, editOptions } from "./WebhookOptions.ts"
 import { askAbout, webhook } from "./WebhookRef.ts"
 
 const words = (webhook: Webhook) =>
-  fields({
-    id: webhook.id,
-    name: webhook.name,
-    team: webhook.team,
-    enabled: webhook.enabled ? "yes" : "no",
-    variables: webhook.variables.join(", ") || "none",
-    timeout: webhook.timeout_seconds === undefined ? "default" : `${webhook.timeout_seconds} s`,
-    "at once": webhook.max_concurrent ?? "default",
-    token: webhook.token_hint,
-    created: time(webhook.created_at),
-    changed: time(webhook.updated_at),
-    "last triggered": time(webhook.last_triggered_at) ?? "never"
-  }) + section("Prompt template", webhook.prompt_template)
+  [
+    fields({
+      id: webhook.id,
+      name: webhook.name,
+      team: webhook.team,
+      enabled: webhook.enabled ? "yes" : "no",
+      variables: webhook.variables.join(", ") || "none",
+      timeout: webhook.timeout_seconds === undefined ? "default" : `${webhook.timeout_seconds} s`,
+      "at once": webhook.max_concurrent ?? "default",
+      token: webhook.token_hint,
+      created: time(webhook.created_at),
+      changed: time(webhook.updated_at),
+      "last triggered": time(webhook.last_triggered_at) ?? "never"
+    }),
+    section("Prompt template", webhook.prompt_template)
+  ].join("\n")
 
 const withToken = (title: string, made: typeof WebhookWithToken.Type) => {
   const sample = Object.fromEntries(made.webhook.variables.map((name) => [name, "..."]))
