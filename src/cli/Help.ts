@@ -70,12 +70,18 @@ export const ofGroup = (group: Group, path: ReadonlyArray<string>): string =>
     `${path.join(" ")} <command> --help explains a command.`
   ].join("\n\n")
 
-/** What must be given. What may be given is in the list of the options. */
-const required = (usage: Usage.Usage): ReadonlyArray<string> => {
-  if (usage._tag === "Concat") return [...required(usage.left), ...required(usage.right)]
-  const text = Usage.enumerate(usage, config).map(textOf).join("")
-  const isFree = usage._tag === "Repeated" || text.startsWith("[-")
-  return text === "" || isFree ? [] : [text]
+/** What a command takes, one by one. */
+const parts = (usage: Usage.Usage): ReadonlyArray<{ readonly text: string; readonly repeats: boolean }> =>
+  usage._tag === "Concat"
+    ? [...parts(usage.left), ...parts(usage.right)]
+    : [{ text: Usage.enumerate(usage, config).map(textOf).join(""), repeats: usage._tag === "Repeated" }]
+
+/** What must be given is shown, what may be given is in the list of the options. Only a program's words repeat. */
+const usageOf = (command: Leaf, path: ReadonlyArray<string>): string => {
+  const [, ...taken] = parts(Command.getUsage(command)).filter(({ text }) => text !== "")
+  const needed = taken.filter(({ repeats, text }) => !repeats && !text.startsWith("[-"))
+  const program = taken.filter(({ repeats, text }) => repeats && text.startsWith("<"))
+  return [...path, ...needed.map(({ text }) => text), "[options]", ...program.map(({ text }) => `-- ${text}`)].join(" ")
 }
 
 /** What one command takes. */
@@ -87,7 +93,6 @@ export const ofCommand = (command: Leaf, path: ReadonlyArray<string>): string =>
     .flatMap((block) => (block._tag === "DescriptionList" ? block.definitions : []))
     // The first paragraph of a definition is the library's, and says of what type it is.
     .map(([name, help]) => [textOf(name).replace(/^\((.*)\)$/, "$1"), paragraphs(help)[1] ?? ""] as const)
-  const [, ...words] = required(Command.getUsage(command))
   const sections = {
     Arguments: list(taken.filter(([name]) => !name.startsWith("-"))),
     Options: list(taken.filter(([name]) => name.startsWith("-"))),
@@ -95,7 +100,7 @@ export const ofCommand = (command: Leaf, path: ReadonlyArray<string>): string =>
   }
   return [
     summary,
-    `Usage: ${[...path, ...words, "[options]"].join(" ")}`,
+    `Usage: ${usageOf(command, path)}`,
     ...details.map((text) => wrap(text, 0)),
     ...Object.entries(sections).flatMap(([title, text]) => (text === "" ? [] : [`${title}:\n${text}`]))
   ].join("\n\n")

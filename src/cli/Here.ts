@@ -1,4 +1,4 @@
-import { Command, Options } from "@effect/cli"
+import { Args, Command, Options } from "@effect/cli"
 import { Effect, Option } from "effect"
 import { TeamName } from "../domain/Team.ts"
 import { checked, whole } from "./Checked.ts"
@@ -71,11 +71,17 @@ const timeout = Options.text("timeout").pipe(
   Options.optional
 )
 
+/** For help, and for those who forget the `--`: what stands behind it does not come this way. */
+const forgotten = Args.text({ name: "program" }).pipe(
+  Args.withDescription("The program and its arguments, untouched"),
+  Args.repeated
+)
+
 export const leader = (here: Here, command: ReadonlyArray<string> | undefined) =>
-  Command.make("leader", { team, amqpUrl, timeout }, (options) =>
+  Command.make("leader", { team, timeout, amqpUrl, forgotten }, (options) =>
     Effect.gen(function* () {
       const [program, ...args] = command ?? []
-      if (program === undefined || program === "") {
+      if (program === undefined || program === "" || options.forgotten.length > 0) {
         return yield* usage("say what to run after --, as in: webhook-trigger leader --team deploy -- my-agent --flag")
       }
       yield* here.leader({

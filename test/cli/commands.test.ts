@@ -322,7 +322,8 @@ describe("the command line", { timeout: 60_000 }, () => {
         [["webhook", "create"], "webhook-trigger webhook create --help"],
         [["trigger", "x"], "a token (whk_…) is needed, here or in WEBHOOK_TOKEN"],
         [["trigger", "--var", "a=b"], "a token (whk_…) is needed, here or in WEBHOOK_TOKEN"],
-        [["serve", "--", "x"], "leader"]
+        [["serve", "--", "x"], "leader"],
+        [["leader", "--team", "a", "cat"], "say what to run after --"]
       ] as const) {
         const { code, stderr, stdout } = yield* run(...words)
         expect({ code, stdout }, words.join(" ")).toEqual({ code: 2, stdout: "" })
@@ -363,6 +364,7 @@ describe("the command line", { timeout: 60_000 }, () => {
         for (const line of options) expect(line).toMatch(/^ {2}-\S+( \S+)* {2,}\S/)
         expect((yield* run("help", ...words)).stdout).toBe(stdout)
       }
+      expect((yield* run("leader", "--help")).stdout).toContain("leader --team name [options] -- <program>...\n")
       expect((yield* run("webhook", "create", "--help")).stdout).toMatch(
         /--name text --team name \[options\][\s\S]*--template-file file +A file[\s\S]*Examples:\n {2}webhook-trigger webhook create --name/
       )
