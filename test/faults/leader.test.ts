@@ -7,7 +7,7 @@ import { answerTo } from "./support/RecordingLeader.ts"
 import { row, type Stage } from "./support/Stage.ts"
 import { until } from "./support/Until.ts"
 
-vi.setConfig({ testTimeout: 90_000 })
+vi.setConfig({ testTimeout: 180_000 })
 
 /** Sends messages as a leader would; resolves when the broker has them. */
 const replying = async (stage: Stage) => {
@@ -100,6 +100,7 @@ describe("leaders", () => {
     await leader.crash()
     const late = await stage.leader(hook.team)
     await stage.running(server, hook.team)
+    await stage.manage(server, "PATCH", `/api/webhooks/${hook.id}`, { timeout_seconds: 30 })
     const answered = await stage.callers.trigger(server, hook, { wait: true })
     expect(answered.status).toBe(200)
     await late.stop()
@@ -169,7 +170,7 @@ describe("leaders", () => {
     }
     await leader.deliveries(350)
     const calls = await stop()
-    const rows = await stage.checked({ settleMs: 45_000, limits: { global: 50 } })
+    const rows = await stage.checked({ settleMs: 90_000, limits: { global: 50 } })
     expect(calls.filter(({ status }) => ![200, 202, 409].includes(status ?? 0))).toEqual([])
     expect(rows.filter(({ status }) => status !== "success")).toEqual([])
   })
@@ -195,13 +196,13 @@ describe("leaders", () => {
   })
 
   row("row 16: a slow leader's runs are not taken for dead while it works", async ({ stage }) => {
-    const { server, hook, leader } = await stage.one({ timeout_seconds: 2 })
-    leader.handle = ({ prompt }) => new Promise((resolve) => setTimeout(() => resolve(answerTo(prompt)), 700))
+    const { server, hook, leader } = await stage.one({ timeout_seconds: 5 })
+    leader.handle = ({ prompt }) => new Promise((resolve) => setTimeout(() => resolve(answerTo(prompt)), 800))
     await stage.callers.sequence(
       server,
-      Array.from({ length: 6 }, () => hook)
+      Array.from({ length: 8 }, () => hook)
     )
-    const rows = await stage.checked({ count: 6 })
+    const rows = await stage.checked({ count: 8 })
     expect(rows.filter(({ status }) => status !== "success")).toEqual([])
   })
 })
