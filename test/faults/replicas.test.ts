@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, vi } from "vitest"
+import { Stopwatch } from "../support/Stopwatch.ts"
 import type { Hook } from "./support/Callers.ts"
 import { Gate } from "./support/Gate.ts"
 import { answerTo } from "./support/RecordingLeader.ts"
@@ -9,7 +10,7 @@ import type { Replica } from "./support/Replica.ts"
 import { row, type Stage } from "./support/Stage.ts"
 import { until } from "./support/Until.ts"
 
-vi.setConfig({ testTimeout: 90_000 })
+vi.setConfig({ testTimeout: 180_000 })
 
 const dispatches = (server: Replica) => readFileSync(server.log, "utf8").split("sends the prompts now").length - 1
 
@@ -28,27 +29,29 @@ describe("replicas", () => {
       Array.from({ length: 60 }, (_, n) => stage.callers.trigger(n % 2 ? first : second, hook, { wait: true }))
     )
     expect(calls.map(({ status }) => status)).toEqual(calls.map(() => 200))
-    expect(Math.max(...calls.map(({ told_at, asked_at }) => told_at! - asked_at))).toBeLessThan(5000)
-    await stage.checked({ limits: { global: 20 } })
+    const rows = await stage.checked({ limits: { global: 20 } })
+    const ended = new Map(rows.map(({ id, finished_at }) => [id, finished_at!.getTime()]))
+    const late = calls.map(({ body, told_at }) => performance.timeOrigin + told_at! - ended.get(body.run_id)!)
+    expect(Math.max(...late)).toBeLessThan(5000)
   })
 
   row("the dispatcher is killed: another takes over within 10 s", async ({ stage }) => {
     const { first, second, hook } = await two(stage)
     await first.kill()
-    const killed = performance.now()
+    const watch = new Stopwatch()
     const call = await stage.callers.trigger(second, hook, { wait: true })
+    expect(watch.stop()).toBeLessThan(10_000)
     expect(call.status).toBe(200)
-    expect(performance.now() - killed).toBeLessThan(10_000)
     await stage.checked({})
   })
 
   row("the dispatcher stops cleanly: another takes over at once", async ({ stage }) => {
     const { first, second, hook } = await two(stage)
     await first.stop()
-    const stopped = performance.now()
+    const watch = new Stopwatch()
     const call = await stage.callers.trigger(second, hook, { wait: true })
+    expect(watch.stop()).toBeLessThan(2000)
     expect(call.status).toBe(200)
-    expect(performance.now() - stopped).toBeLessThan(2000)
     await stage.checked({})
   })
 
@@ -119,7 +122,7 @@ describe("replicas", () => {
 
 describe("a graceful stop", () => {
   row("those who wait get their answers, new triggers a 503, and it is not ready", async ({ stage }) => {
-    const { server, hook, leader } = await stage.one({}, { env: { SHUTDOWN_GRACE: "10" } })
+    const { server, hook, leader } = await stage.one({}, { env: { SHUTDOWN_GRACE: "30" } })
     const gate = new Gate()
     leader.handle = async ({ prompt }) => {
       await gate.opened
@@ -165,7 +168,7 @@ describe("a graceful stop", () => {
     server.signal("SIGTERM")
     await until("it is not ready", async () => (await server.health("ready")) === 503)
     server.signal("SIGTERM")
-    await server.exited(3000)
+    await server.exited()
     expect((await waiting).status).toBeUndefined()
   })
 })
