@@ -6,18 +6,22 @@ import { answerTo } from "./support/RecordingLeader.ts"
 import { privateServices, rowOn, type Stage } from "./support/Stage.ts"
 import { until } from "./support/Until.ts"
 
-vi.setConfig({ testTimeout: 90_000 })
+vi.setConfig({ testTimeout: 240_000 })
 
 let broken: Awaited<ReturnType<typeof privateServices>>
 beforeAll(async () => {
   broken = await privateServices({ rabbitmq: true })
-}, 90_000)
+}, 180_000)
 afterAll(() => broken.close())
 const row = rowOn(() => broken.services)
 
-/** Two replicas, four teams with leaders of uneven speed, one webhook each, one of them with a limit of its own. */
+/**
+ * Two replicas, four teams with leaders of uneven speed, one webhook each, one of them with a limit of its own. Callers
+ * wait for longer than the broker is away.
+ */
 const busy = async (stage: Stage) => {
-  const servers = [await stage.server(), await stage.server()]
+  const env = { WEBHOOK_TIMEOUT: "300" }
+  const servers = [await stage.server({ env }), await stage.server({ env })]
   const teams = ["a", "b", "c", "d"]
   const hooks = await Promise.all(
     teams.map((team) => stage.hook(servers[0]!, { team, ...(team === "a" && { max_concurrent: 2 }) }))
@@ -63,7 +67,7 @@ describe("the broker", () => {
       expect(calls.filter(({ status }) => ![200, 202, 409, 503].includes(status ?? 0))).toEqual([])
       expect(calls.filter(({ status, retry_after }) => status === 503 && !retry_after)).toEqual([])
       expect(slowest(calls)).toBeLessThan(12_000)
-      const rows = await stage.checked({ limits, refusalsLeaveNothing: true, settleMs: 45_000 })
+      const rows = await stage.checked({ limits, refusalsLeaveNothing: true, settleMs: 90_000 })
       expect(rows.filter(({ status }) => status === "error")).toEqual([])
     })
   }
@@ -82,7 +86,7 @@ describe("the broker", () => {
     const calls = await stop()
     expect(calls.filter(({ status }) => ![200, 202, 503].includes(status ?? 0))).toEqual([])
     expect(slowest(calls)).toBeLessThan(12_000)
-    const rows = await stage.checked({ limits, refusalsLeaveNothing: true, settleMs: 45_000 })
+    const rows = await stage.checked({ limits, refusalsLeaveNothing: true, settleMs: 90_000 })
     expect(rows.filter(({ status }) => status !== "success")).toEqual([])
   })
 })
