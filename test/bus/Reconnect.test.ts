@@ -307,7 +307,7 @@ describe("a broker with an alarm", () => {
   let broker: RabbitMqServer
   beforeAll(async () => {
     broker = await startRabbitMq({ dir })
-  }, 120_000)
+  }, 180_000)
   afterAll(async () => {
     await broker.dispose()
     rmSync(dir, { recursive: true, force: true })

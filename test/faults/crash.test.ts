@@ -6,7 +6,7 @@ import { answerTo } from "./support/RecordingLeader.ts"
 import { row } from "./support/Stage.ts"
 import { until } from "./support/Until.ts"
 
-vi.setConfig({ testTimeout: 90_000 })
+vi.setConfig({ testTimeout: 180_000 })
 
 describe("the server is killed", () => {
   row("row 1: before the commit: no row, no message, no 202", async ({ stage }) => {

@@ -8,7 +8,7 @@ const minutes = 2
 describe("three replicas", () => {
   row(
     `row 24: random kills for ${minutes} minutes under load: the checker finds nothing`,
-    { timeout: minutes * 60_000 + 120_000 },
+    { timeout: minutes * 60_000 + 240_000 },
     async ({ stage }) => {
       const seed = Number(process.env.FAULT_SEED ?? Math.floor(Math.random() * 2 ** 32))
       console.log(`row 24: FAULT_SEED=${seed}`)

@@ -107,7 +107,7 @@ const ping = async (url: string) => {
 
 /** One statement over a connection of its own. */
 export const queryPostgres = async (url: string, sql: string): Promise<ReadonlyArray<Record<string, unknown>>> => {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000 })
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 20_000 })
   client.on("error", () => {})
   await client.connect()
   try {

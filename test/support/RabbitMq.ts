@@ -98,7 +98,7 @@ export const startRabbitMq = async (options: {
   const start = async () => {
     const server = command(script, [])
     daemon = startDaemon(dir, server.program, server.args, { env, cwd: dir })
-    await untilReady(dir, daemon, 60_000, async () => {
+    await untilReady(dir, daemon, 120_000, async () => {
       const answer = await manage(managementUrl, "GET", `/api/health/checks/port-listener/${port}`)
       if (!answer.ok) throw new Error(`status ${answer.status}`)
     })

@@ -206,7 +206,7 @@ export class RecordingLeader extends EventEmitter {
   }
 
   /** Resolves with the log's first `count` deliveries once they are there. */
-  async deliveries(count: number, ms = 20_000): Promise<ReadonlyArray<Delivered>> {
+  async deliveries(count: number, ms = 30_000): Promise<ReadonlyArray<Delivered>> {
     const end = performance.now() + ms
     while (this.log.length < count) {
       const left = end - performance.now()

@@ -61,7 +61,7 @@ export class Replica {
     if (options.ready !== false) await this.ready()
   }
 
-  async ready(ms = 30_000): Promise<void> {
+  async ready(ms = 60_000): Promise<void> {
     const look = async () => {
       if (!this.alive) throw new Error(`the server ended\n${this.tail()}`)
       return (await this.health("ready")) === 200
@@ -91,7 +91,7 @@ export class Replica {
   }
 
   /** Resolves when something is held at the point, once for each time. */
-  async held(point: RacePoint, ms = 15_000): Promise<void> {
+  async held(point: RacePoint, ms = 30_000): Promise<void> {
     await until(`the server is held at "${point}"`, () => this.reached.includes(point), ms, 5)
     this.reached.splice(this.reached.indexOf(point), 1)
   }
@@ -115,7 +115,7 @@ export class Replica {
   }
 
   /** Resolves when the process has ended by itself or by a signal that was sent. */
-  exited(ms = 15_000): Promise<void> {
+  exited(ms = 30_000): Promise<void> {
     return within(ms, "the server ends", this.ended)
   }
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 export const until = async <A>(
   what: string,
   look: () => A | undefined | false | Promise<A | undefined | false>,
-  ms = 20_000,
+  ms = 30_000,
   every = 25
 ): Promise<A> => {
   const end = performance.now() + ms
