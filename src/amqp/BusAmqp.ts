@@ -4,6 +4,7 @@ import type { Unavailable } from "../domain/Errors.ts"
 import { Bus, QueueGone, type Report } from "../engine/Bus.ts"
 import { deliver } from "../engine/Deliveries.ts"
 import * as ReportQueue from "../engine/ReportQueue.ts"
+import { traced } from "../engine/Traced.ts"
 import { type Connection, call, openChannel } from "./Connection.ts"
 import * as Link from "./Link.ts"
 import { countReport } from "./Metrics.ts"
@@ -51,17 +52,21 @@ const make = ({ queueType, url }: AmqpOptions) =>
 
     return Bus.of({
       durable: true,
-      publish: Effect.fn("Bus.publish", { kind: "producer" })(function* (prompt, { sameQueue = false } = {}) {
-        const left = prompt.deadline && prompt.deadline.getTime() - (yield* Clock.currentTimeMillis)
-        if (left !== undefined && left <= 0) return own.put({ _tag: "Dead", run_id: prompt.run_id, reason: "expired" })
-        const message = encodePrompt(prompt, teamQueue(prompt.team), left)
-        if ((yield* publisher.publish(message)) === "confirmed") return
-        // There is no queue, or one that was declared since the last prompt.
-        const bound = yield* probe.bindQueue(prompt.team)
-        if (!bound || sameQueue || (yield* publisher.publish(message)) === "returned") {
-          return yield* Effect.fail(new QueueGone())
-        }
-      }),
+      publish: Effect.fnUntraced(
+        function* (prompt, { sameQueue = false } = {}) {
+          const left = prompt.deadline && prompt.deadline.getTime() - (yield* Clock.currentTimeMillis)
+          if (left !== undefined && left <= 0)
+            return own.put({ _tag: "Dead", run_id: prompt.run_id, reason: "expired" })
+          const message = encodePrompt(prompt, teamQueue(prompt.team), left)
+          if ((yield* publisher.publish(message)) === "confirmed") return
+          // There is no queue, or one that was declared since the last prompt.
+          const bound = yield* probe.bindQueue(prompt.team)
+          if (!bound || sameQueue || (yield* publisher.publish(message)) === "returned") {
+            return yield* Effect.fail(new QueueGone())
+          }
+        },
+        traced("Bus.publish", { kind: "producer" })
+      ),
       queue: probe.queue,
       removeQueue: probe.removeQueue,
       consume: (handle) =>
@@ -91,7 +96,7 @@ const receive = (channel: Channel, message: Message, decoded: Decoded, handle: H
   return countReport(kind).pipe(
     Effect.zipRight(deliver(handle, report)),
     Effect.flatMap((handled) => settle(handled ? "ack" : "nack")),
-    Effect.withSpan("Bus.receive", { kind: "consumer", attributes: { kind, run_id: report.run_id } }),
+    traced("Bus.receive", { kind: "consumer", attributes: { kind, run_id: report.run_id } }),
     Trace.within(message),
     Effect.interruptible
   )

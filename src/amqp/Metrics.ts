@@ -1,5 +1,6 @@
 /** What the bus counts, for `/metrics`. */
 import { Effect, Metric } from "effect"
+import { labels } from "../engine/Labels.ts"
 
 export const reports = Metric.counter("webhook_bus_reports_total", {
   description: "Messages consumed about runs: started, response, error, dead letters, and what could not be read.",
@@ -17,10 +18,10 @@ export const reconnects = Metric.counter("webhook_bus_reconnects_total", {
 export type ReportKind = "started" | "response" | "error" | "dead" | "malformed" | "unknown"
 
 export const countReport = (kind: ReportKind): Effect.Effect<void> =>
-  Metric.increment(Metric.tagged(reports, "kind", kind))
+  Effect.sync(() => reports.unsafeUpdate(1, labels({ kind })))
 
 export const countPublish = (outcome: "confirmed" | "returned" | "lost"): Effect.Effect<void> =>
-  Metric.increment(Metric.tagged(publishes, "outcome", outcome))
+  Effect.sync(() => publishes.unsafeUpdate(1, labels({ outcome })))
 
 export const countReconnect = (connection: string): Effect.Effect<void> =>
-  Metric.increment(Metric.tagged(reconnects, "connection", connection))
+  Effect.sync(() => reconnects.unsafeUpdate(1, labels({ connection })))

@@ -15,5 +15,5 @@ export type RunId = typeof RunId.Type
 
 const uuid = Effect.map(Clock.currentTimeMillis, (msecs) => v7({ msecs }))
 
-export const makeWebhookId: Effect.Effect<WebhookId> = Effect.map(uuid, (id) => WebhookId.make(id))
-export const makeRunId: Effect.Effect<RunId> = Effect.map(uuid, (id) => RunId.make(id))
+export const makeWebhookId: Effect.Effect<WebhookId> = Effect.map(uuid, (id) => id as WebhookId)
+export const makeRunId: Effect.Effect<RunId> = Effect.map(uuid, (id) => id as RunId)

@@ -88,7 +88,7 @@ export const make = (team: TeamName, term: Term): Lane => {
    * Sends the head once it has its slots, and with it those behind it that have theirs at once: one commit admits them
    * all. Runs that have ended meanwhile are passed over. Returns what is left.
    */
-  const send = Effect.fn("Lane.send")(function* (runs: ReadonlyArray<Dispatchable>) {
+  const send = Effect.fnUntraced(function* (runs: ReadonlyArray<Dispatchable>) {
     const ready: Array<Flight> = []
     for (const run of runs.slice(0, admittedAtOnce)) {
       const flight = yield* takeOff(run)
@@ -116,7 +116,7 @@ export const make = (team: TeamName, term: Term): Lane => {
     return runs.slice(Math.max(1, ready.length))
   })
 
-  const takeOff = Effect.fn("Lane.takeOff")(function* (run: Dispatchable) {
+  const takeOff = Effect.fnUntraced(function* (run: Dispatchable) {
     const scope = yield* Scope.fork(term.scope, ExecutionStrategy.sequential)
     const end = yield* Scope.extend(outcomes.watch(run.run_id), scope)
     return { run, end, scope } satisfies Flight
@@ -201,7 +201,7 @@ export const make = (team: TeamName, term: Term): Lane => {
   const end = (run: Dispatchable, outcome: Outcome) => Effect.asVoid(persistently(outcomes.end(run.run_id, outcome)))
 
   /** Waits for a missing queue, for as long as the run's timeout after it was first missed. */
-  const queueComesBack = Effect.fn("Lane.queueComesBack")(function* (run: Dispatchable) {
+  const queueComesBack = Effect.fnUntraced(function* (run: Dispatchable) {
     const now = yield* Clock.currentTimeMillis
     if (goneSince === undefined) {
       goneSince = now
@@ -214,7 +214,7 @@ export const make = (team: TeamName, term: Term): Lane => {
     return Option.isSome(yield* back)
   })
 
-  const takeOver = Effect.fn("Lane.takeOver")(function* (run: Dispatchable) {
+  const takeOver = Effect.fnUntraced(function* (run: Dispatchable) {
     const flight = yield* takeOff(run)
     if (run.webhook !== undefined) {
       yield* Scope.extend(limiter.hold(run.webhook.id, run.webhook.max_concurrent), flight.scope)

@@ -16,6 +16,7 @@ import {
 import type { Unavailable } from "../domain/Errors.ts"
 import type { RunId } from "../domain/Id.ts"
 import type { Outcome, Run } from "../domain/Run.ts"
+import { labels } from "./Labels.ts"
 import { Repo } from "./Repo.ts"
 
 /** The run as it ended; none when it was deleted. */
@@ -36,9 +37,13 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
   {
     /**
      * Starts to watch the run, until the scope closes; the effect inside waits for its end. Watch first, then accept or
-     * read the row, then wait: so no end falls between, and no row is missed before it is there.
+     * read the row, then wait: so no end falls between, and no row is missed before it is there. What is given as `end`
+     * may be settled by others too, a deadline for example, and then the waiting is over.
      */
-    readonly watch: (id: RunId) => Effect.Effect<Effect.Effect<Ended>, never, Scope.Scope>
+    readonly watch: <E = never>(
+      id: RunId,
+      end?: Deferred.Deferred<Ended, E>
+    ) => Effect.Effect<Effect.Effect<Ended, E>, never, Scope.Scope>
     /** Makes this the run's end, unless another came first; returns the run as it ended, none if it is not there. */
     readonly end: (id: RunId, outcome: Outcome) => Effect.Effect<Ended, Unavailable>
     /** This process has recorded the run's end. */
@@ -50,27 +55,29 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
     Outcomes,
     Effect.gen(function* () {
       const repo = yield* Repo
-      const watched = new Map<RunId, { readonly end: Deferred.Deferred<Ended>; watchers: number; waitedFor: boolean }>()
+      const watched = new Map<RunId, { readonly watchers: Set<(ended: Ended) => void>; waitedFor: boolean }>()
       const toRead = yield* Queue.unbounded<RunId>()
 
       const settle = (id: RunId, ended: Ended) =>
-        Effect.suspend(() => {
-          const entry = watched.get(id)
-          return entry === undefined ? Effect.void : Deferred.succeed(entry.end, ended)
+        Effect.sync(() => {
+          for (const tell of watched.get(id)?.watchers ?? []) tell(ended)
         })
       const announce = (run: Run) => settle(run.run_id, Option.some(run))
       const announceGone = (ids: ReadonlyArray<RunId>) =>
         Effect.forEach(ids, (id) => settle(id, Option.none()), { discard: true })
 
       const recorded = (run: Run) =>
-        Effect.zipRight(Metric.increment(Metric.tagged(endedRuns, "status", run.status)), announce(run))
-      const end = Effect.fn("Outcomes.end")(function* (id: RunId, outcome: Outcome) {
+        Effect.suspend(() => {
+          endedRuns.unsafeUpdate(1, labels({ status: run.status }))
+          return announce(run)
+        })
+      const end = Effect.fnUntraced(function* (id: RunId, outcome: Outcome) {
         const ending = yield* repo.end(id, outcome, new Date(yield* Clock.currentTimeMillis))
         if (Option.isSome(ending.run)) yield* (ending.recorded ? recorded : announce)(ending.run.value)
         return ending.run
       })
 
-      const read = Effect.fn("Outcomes.read")(function* (ids: Iterable<RunId>) {
+      const read = Effect.fnUntraced(function* (ids: Iterable<RunId>) {
         const { runs, gone } = yield* repo.ended([...ids])
         yield* Effect.forEach(runs, announce, { discard: true })
         yield* announceGone(gone)
@@ -96,31 +103,29 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
         Effect.forkScoped
       )
 
-      const watch = (id: RunId) =>
-        Effect.acquireRelease(
+      const watch = <E = never>(
+        id: RunId,
+        end: Deferred.Deferred<Ended, E> = Deferred.unsafeMake<Ended, E>(FiberId.none)
+      ) => {
+        const tell = (ended: Ended) => Deferred.unsafeDone(end, Effect.succeed(ended))
+        return Effect.acquireRelease(
           Effect.sync(() => {
-            const entry = watched.get(id) ?? {
-              end: Deferred.unsafeMake<Ended>(FiberId.none),
-              watchers: 0,
-              waitedFor: false
-            }
-            entry.watchers++
+            const entry = watched.get(id) ?? { watchers: new Set(), waitedFor: false }
+            entry.watchers.add(tell)
             watched.set(id, entry)
-            return entry
-          }),
-          (entry) =>
-            Effect.sync(() => {
-              entry.watchers--
-              if (entry.watchers === 0) watched.delete(id)
-            })
-        ).pipe(
-          Effect.map((entry) =>
-            Effect.suspend(() => {
+            return Effect.suspend(() => {
               entry.waitedFor = true
-              return Deferred.await(entry.end)
+              return Deferred.await(end)
             })
-          )
+          }),
+          () =>
+            Effect.sync(() => {
+              const watchers = watched.get(id)?.watchers
+              watchers?.delete(tell)
+              if (watchers?.size === 0) watched.delete(id)
+            })
         )
+      }
 
       return Outcomes.of({ watch, end, recorded, announceGone })
     })

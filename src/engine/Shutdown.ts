@@ -1,4 +1,4 @@
-import { Context, Deferred, Effect, Layer } from "effect"
+import { Context, Deferred, Effect, Layer, type Scope } from "effect"
 import { Unavailable } from "../domain/Errors.ts"
 import type { RunId } from "../domain/Id.ts"
 
@@ -11,31 +11,46 @@ export class Shutdown extends Context.Tag("webhook-trigger/Shutdown")<
     readonly begun: Effect.Effect<boolean>
     /** Whoever still waits for an answer is told to come back. */
     readonly stopWaiting: Effect.Effect<void>
-    /** Fails once `stopWaiting` was called; the run it names goes on and is finished after the restart. */
-    readonly waitingEnds: (run_id: RunId) => Effect.Effect<never, Unavailable>
+    /** Until the scope closes, `stopWaiting` fails it; the run it waits for goes on and is finished after the restart. */
+    readonly endsWaiting: <A, E>(
+      waiting: Deferred.Deferred<A, E | Unavailable>,
+      run_id: RunId
+    ) => Effect.Effect<void, never, Scope.Scope>
   }
 >() {
   static readonly layer: Layer.Layer<Shutdown> = Layer.effect(
     Shutdown,
-    Effect.gen(function* () {
+    Effect.sync(() => {
       let begun = false
-      const over = yield* Deferred.make<void>()
+      let over = false
+      const tellAll = new Set<() => void>()
       return Shutdown.of({
         begin: Effect.sync(() => {
           begun = true
         }),
         begun: Effect.sync(() => begun),
-        stopWaiting: Effect.asVoid(Deferred.succeed(over, undefined)),
-        waitingEnds: (run_id) =>
-          Effect.zipRight(
-            Deferred.await(over),
-            new Unavailable({
-              what: "server",
-              detail: "The server is stopping. The run goes on; ask for it by its id in a moment.",
-              run_id
-            })
+        stopWaiting: Effect.sync(() => {
+          over = true
+          for (const tell of tellAll) tell()
+        }),
+        endsWaiting: (waiting, run_id) =>
+          Effect.acquireRelease(
+            Effect.sync(() => {
+              const tell = () => Deferred.unsafeDone(waiting, Effect.fail(stoppedWaiting(run_id)))
+              tellAll.add(tell)
+              if (over) tell()
+              return tell
+            }),
+            (tell) => Effect.sync(() => tellAll.delete(tell))
           )
       })
     })
   )
 }
+
+const stoppedWaiting = (run_id: RunId) =>
+  new Unavailable({
+    what: "server",
+    detail: "The server is stopping. The run goes on; ask for it by its id in a moment.",
+    run_id
+  })

@@ -1,4 +1,4 @@
-import { Clock, Context, Duration, Effect, Layer, Option, Redacted } from "effect"
+import { Clock, Context, Data, Deferred, Duration, Effect, Layer, Option, Redacted } from "effect"
 import {
   IdempotencyKeyReused,
   InvalidVariables,
@@ -22,6 +22,7 @@ import { type NewRun, Repo } from "./Repo.ts"
 import { Settings } from "./Settings.ts"
 import { Shutdown } from "./Shutdown.ts"
 import { hashToken, isTokenShaped, type Token, type TokenHash } from "./Token.ts"
+import { traced } from "./Traced.ts"
 
 /** A webhook that a caller has shown the token of. */
 export interface Entry {
@@ -94,12 +95,12 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
             : renderer.render(entry.webhook.prompt_template, variables)
         }
 
-        const mustRun = Effect.fn("Trigger.mustRun")(function* (team: TeamName) {
+        const mustRun = Effect.fnUntraced(function* (team: TeamName) {
           const { consumers } = yield* bus.queue(team)
           if (consumers === 0) return yield* new TeamNotRunning({ team })
         })
 
-        const commit = Effect.fn("Trigger.commit")(function* (run: NewRun, max_queued: number) {
+        const commit = Effect.fnUntraced(function* (run: NewRun, max_queued: number) {
           if (yield* shutdown.begun) return yield* stopping
           yield* reach("accept")
           const acceptance = yield* repo.accept(run, { max_queued })
@@ -114,7 +115,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
             : Effect.catchTag(commit(run, 0), "TooManyQueued", () => Effect.fail(error))
 
         /** The row is the hand-over: after this the run is the dispatcher's. */
-        const accept = Effect.fn("Trigger.accept")(function* (run: NewRun) {
+        const accept = Effect.fnUntraced(function* (run: NewRun) {
           const acceptance = yield* mustRun(run.team).pipe(
             Effect.zipRight(commit(run, settings.maxQueued)),
             Effect.catchTag("TeamNotRunning", (error) => repeated(run, error))
@@ -123,7 +124,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
           // An answer at once and an answer waited for are not the same request.
           if (acceptance.run.mode !== run.mode) return yield* new IdempotencyKeyReused()
           return Option.some(acceptance)
-        })
+        }, traced("Trigger.accept"))
 
         const submit = (run: NewRun) =>
           Effect.map(accept(run), (earlier) =>
@@ -133,37 +134,51 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         const ask = (run: NewRun) =>
           Effect.scoped(
             Effect.gen(function* () {
-              const end = yield* outcomes.watch(run.run_id)
+              const end = yield* watch(run.run_id)
               const earlier = yield* accept(run)
-              if (Option.isNone(earlier)) return yield* waitFor(run.run_id, end, run.deadline_at!)
+              if (Option.isNone(earlier)) return yield* endBy(run.run_id, end, run.deadline_at!)
               return yield* waitAgain(earlier.value.run.run_id, earlier.value.deadline_at!)
             })
           )
 
+        /**
+         * From now on the end of the run is not missed; the function inside waits for it, no longer than it is told to.
+         * Only one fiber more for each of thousands of callers: all that may end the waiting settles one `Deferred`.
+         */
+        const watch = Effect.fnUntraced(function* (id: RunId) {
+          const end = yield* Deferred.make<Ended, Late | Unavailable>()
+          const ended = yield* outcomes.watch(id, end)
+          return Effect.fnUntraced(function* (limit: Duration.Duration) {
+            yield* shutdown.endsWaiting(end, id)
+            yield* Effect.forkScoped(Effect.delay(Deferred.fail(end, new Late()), limit))
+            return yield* Effect.flatMap(
+              ended,
+              Effect.mapError(() => new NotFound())
+            )
+          })
+        })
+        type Watch = Effect.Effect.Success<ReturnType<typeof watch>>
+
         /** Waits for the end of the run; at the deadline, makes `timeout` its end unless another came first. */
-        const waitFor = Effect.fn("Trigger.waitFor")(function* (id: RunId, end: Effect.Effect<Ended>, deadline: Date) {
+        const endBy = Effect.fnUntraced(function* (id: RunId, end: Watch, deadline: Date) {
           const left = deadline.getTime() - (yield* Clock.currentTimeMillis)
-          const ended = yield* end.pipe(
-            Effect.timeoutOption(Duration.millis(Math.max(0, left))),
-            Effect.raceFirst(shutdown.waitingEnds(id))
+          const timeout = outcomes.end(id, { status: "timeout" }).pipe(
+            Effect.mapError(({ what, detail }) => new Unavailable({ what, detail, run_id: id })),
+            Effect.flatMap(Effect.mapError(() => new NotFound()))
           )
-          if (Option.isSome(ended)) return yield* ended.value.pipe(Effect.mapError(() => new NotFound()))
-          const run = yield* outcomes
-            .end(id, { status: "timeout" })
-            .pipe(Effect.mapError(({ what, detail }) => new Unavailable({ what, detail, run_id: id })))
-          return yield* run.pipe(Effect.mapError(() => new NotFound()))
+          return yield* Effect.catchTag(end(Duration.millis(Math.max(0, left))), "Late", () => timeout)
         })
 
         const waitAgain = (id: RunId, deadline: Date) =>
           Effect.scoped(
             Effect.gen(function* () {
-              const end = yield* outcomes.watch(id)
+              const end = yield* watch(id)
               const run = yield* repo.run(id)
-              return isFinal(run.status) ? run : yield* waitFor(id, end, deadline)
+              return isFinal(run.status) ? run : yield* endBy(id, end, deadline)
             })
           )
 
-        const webhookRun = Effect.fn("Trigger.webhookRun")(function* (
+        const webhookRun = Effect.fnUntraced(function* (
           entry: Entry,
           { variables, received_at, idempotency }: TriggerRequest,
           mode: RunMode
@@ -186,7 +201,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
           } satisfies NewRun
         })
 
-        const messageRun = Effect.fn("Trigger.messageRun")(function* (
+        const messageRun = Effect.fnUntraced(function* (
           team: TeamName,
           message: string,
           received_at: number,
@@ -210,21 +225,17 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
           } satisfies NewRun
         })
 
-        const run = Effect.fn("Trigger.run")(function* (entry: Entry, id: RunId, options: { readonly wait: boolean }) {
+        const run = Effect.fnUntraced(function* (entry: Entry, id: RunId, options: { readonly wait: boolean }) {
           const own = Effect.filterOrFail(
             repo.run(id),
             (run) => run.webhook_id === entry.webhook.id,
             () => new NotFound()
           )
           if (!options.wait) return yield* own
-          const end = yield* outcomes.watch(id)
+          const end = yield* watch(id)
           const now = yield* own
           if (isFinal(now.status)) return now
-          const ended = yield* end.pipe(
-            Effect.timeoutOption(timeoutOf(entry.webhook)),
-            Effect.raceFirst(shutdown.waitingEnds(id))
-          )
-          return yield* Option.isSome(ended) ? ended.value.pipe(Effect.mapError(() => new NotFound())) : own
+          return yield* Effect.catchTag(end(timeoutOf(entry.webhook)), "Late", () => own)
         }, Effect.scoped)
 
         return Trigger.of({
@@ -245,5 +256,8 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
 
 /** For how long a repeat of an `Idempotency-Key` returns the first run. */
 const idempotencyKeyLife = Duration.hours(24)
+
+/** The deadline came before the run's end. */
+class Late extends Data.TaggedError("Late") {}
 
 const stopping = new Unavailable({ what: "server", detail: "The server is stopping; try again in a moment." })

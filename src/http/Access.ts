@@ -11,18 +11,22 @@ import {
   HttpServerResponse,
   HttpTraceContext
 } from "@effect/platform"
-import { Cause, Clock, Effect, FiberRef, Metric, MetricBoundaries, MetricLabel, Option, Tracer } from "effect"
+import { Cause, Clock, Effect, FiberRef, Metric, MetricBoundaries, Option, Tracer } from "effect"
 import { InvalidParameter } from "../domain/Errors.ts"
 import type { RunId } from "../domain/Id.ts"
+import { labels } from "../engine/Labels.ts"
 import { linger } from "./Body.ts"
 import * as Problems from "./Problems.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
 
-const currentRun = FiberRef.unsafeMake<RunId | undefined>(undefined)
+const runs = new WeakMap<HttpServerRequest.HttpServerRequest, RunId>()
 
 /** The request is about this run: said in its log line and its span. */
-export const about = (run_id: RunId): Effect.Effect<void> => FiberRef.set(currentRun, run_id)
+export const about = (run_id: RunId): Effect.Effect<void, never, HttpServerRequest.HttpServerRequest> =>
+  Effect.map(HttpServerRequest.HttpServerRequest, (request) => {
+    runs.set(request, run_id)
+  })
 
 const requests = Metric.counter("http_server_requests_total", {
   description: "Requests answered, by route and status.",
@@ -34,13 +38,9 @@ const durations = Metric.histogram(
   "From a request's arrival to its answer, waiting included."
 )
 
-const count = (method: string, route: string, status: number, seconds: number): Effect.Effect<void> => {
-  const labels = [MetricLabel.make("method", method), MetricLabel.make("route", route)]
-  const byStatus = [...labels, MetricLabel.make("status", String(status))]
-  return Effect.zipRight(
-    Metric.update(Metric.taggedWithLabels(requests, byStatus), 1),
-    Metric.update(Metric.taggedWithLabels(durations, labels), seconds)
-  )
+const count = (method: string, route: string, status: number, seconds: number): void => {
+  requests.unsafeUpdate(1, labels({ method, route, status: String(status) }))
+  durations.unsafeUpdate(seconds, labels({ method, route }))
 }
 
 /** What a route fails with, as a response. A defect's cause is for the log only. */
@@ -60,6 +60,25 @@ const parameterOf = ({ issues: [issue] }: HttpApiError.HttpApiDecodeError): Inva
 export const isRouteNotFound = (error: unknown): boolean =>
   HttpServerError.isServerError(error) && error._tag === "RouteNotFound"
 
+/** Effect's own log line about the request is not wanted: it holds the URL. Each change of a fiber's state has a price. */
+export const unlogged: Effect.Effect<void> = Effect.flatMap(FiberRef.get(HttpMiddleware.loggerDisabled), (disabled) =>
+  disabled ? Effect.void : FiberRef.set(HttpMiddleware.loggerDisabled, true)
+)
+
+/** Under a span of the server's where somebody traces. */
+const traced = <E, R>(
+  request: HttpServerRequest.HttpServerRequest,
+  name: string,
+  use: (span: Option.Option<Tracer.Span>) => Effect.Effect<Response, E, R>
+) =>
+  Effect.gen(function* () {
+    if (!(yield* FiberRef.get(FiberRef.currentTracerEnabled))) return yield* use(Option.none())
+    const above = yield* Effect.serviceOption(Tracer.ParentSpan)
+    const parent = Option.orElse(above, () => HttpTraceContext.fromHeaders(request.headers))
+    const options = { kind: "server", captureStackTrace: false, parent: Option.getOrUndefined(parent) } as const
+    return yield* Effect.useSpan(name, options, (span) => Effect.withParentSpan(use(Option.some(span)), span))
+  })
+
 /** Runs a handler under its route's pattern: answers whatever it fails with, and tells of it. */
 export const observe = <E, R>(
   route: string,
@@ -67,33 +86,32 @@ export const observe = <E, R>(
 ): Effect.Effect<Response, never, R | HttpServerRequest.HttpServerRequest> =>
   Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
-    yield* FiberRef.set(HttpMiddleware.loggerDisabled, true)
     const { method } = request
+    const name = `${method} ${route}`
     const started = yield* Clock.currentTimeMillis
+    yield* unlogged
 
-    const tell = (status: number, span: Tracer.Span) =>
+    const tell = (status: number, span: Option.Option<Tracer.Span>) =>
       Effect.gen(function* () {
-        const run_id = yield* FiberRef.get(currentRun)
-        const millis = (yield* Clock.currentTimeMillis) - started
-        span.attribute("http.request.method", method)
-        span.attribute("http.route", route)
-        span.attribute("http.response.status_code", status)
-        if (run_id !== undefined) span.attribute("run.id", run_id)
-        yield* count(method, route, status, millis / 1000)
-        yield* Effect.annotateLogs(Effect.logInfo(`${method} ${route}`), {
-          status,
-          duration_ms: millis,
-          ...(run_id !== undefined && { run_id })
-        })
+        const run_id = runs.get(request)
+        const duration_ms = (yield* Clock.currentTimeMillis) - started
+        if (Option.isSome(span)) {
+          span.value.attribute("http.request.method", method)
+          span.value.attribute("http.route", route)
+          span.value.attribute("http.response.status_code", status)
+          if (run_id !== undefined) span.value.attribute("run.id", run_id)
+        }
+        count(method, route, status, duration_ms / 1000)
+        yield* Effect.logInfo(name).pipe(
+          Effect.annotateLogs({ status, duration_ms, ...(run_id !== undefined && { run_id }) }),
+          Effect.whenLogLevel("Info")
+        )
       })
 
-    const above = yield* Effect.serviceOption(Tracer.ParentSpan)
-    const parent = Option.orElse(above, () => HttpTraceContext.fromHeaders(request.headers))
-    const options = Option.match(parent, { onNone: () => ({}), onSome: (parent) => ({ parent }) })
     // Only the handler can be interrupted: a caller that goes away is told of too, as status 499.
     return yield* Effect.uninterruptibleMask((restore) =>
-      Effect.useSpan(`${method} ${route}`, { kind: "server", captureStackTrace: false, ...options }, (span) =>
-        restore(Effect.withParentSpan(handler, span)).pipe(
+      traced(request, name, (span) =>
+        restore(handler).pipe(
           Effect.catchAllCause((cause) =>
             Cause.isInterruptedOnly(cause)
               ? Effect.zipRight(tell(499, span), Effect.failCause(cause as Cause.Cause<never>))

@@ -4,7 +4,7 @@
  */
 import { HttpLayerRouter, HttpMiddleware, HttpServerRequest } from "@effect/platform"
 import { Effect, FiberRef, Layer, Option, Tracer } from "effect"
-import { isRouteNotFound, observe } from "./Access.ts"
+import { isRouteNotFound, observe, unlogged } from "./Access.ts"
 
 type Router = HttpLayerRouter.HttpRouter
 
@@ -45,7 +45,7 @@ const quiet = HttpLayerRouter.middleware(
     Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
       if (!mayHoldToken(request.url)) return app
       return Effect.gen(function* () {
-        yield* FiberRef.set(HttpMiddleware.loggerDisabled, true)
+        yield* unlogged
         const span = yield* Effect.serviceOption(Tracer.ParentSpan)
         if (Option.isSome(span)) scrub(span.value, request)
         return yield* answerUnrouted(app)

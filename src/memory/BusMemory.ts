@@ -78,7 +78,7 @@ const make = Effect.gen(function* () {
 
   const bus = Bus.of({
     durable: false,
-    publish: Effect.fn("Bus.publish")(function* (prompt) {
+    publish: Effect.fnUntraced(function* (prompt) {
       const queue = queues.get(prompt.team)
       if (queue === undefined) return yield* Effect.fail(new QueueGone())
       yield* enqueue(queue, { prompt, redelivered: false })

@@ -1,4 +1,4 @@
-import { HttpLayerRouter } from "@effect/platform"
+import { HttpLayerRouter, HttpMiddleware } from "@effect/platform"
 import { Layer, Option } from "effect"
 import * as BusAmqp from "../amqp/BusAmqp.ts"
 import { AdminKey } from "../engine/AdminKey.ts"
@@ -50,7 +50,10 @@ const facts = (environment: Environment, version: string) =>
 export const layer = (environment: Environment, version: string) => {
   const listener = Listener.make(environment)
   const routes = Layer.merge(Routes.layer, Routes.notFound)
-  const http = HttpLayerRouter.serve(routes, { disableLogger: true, disableListenLog: true })
+  // Effect's logger is off for all: said here, no request has to say it for itself.
+  const http = HttpLayerRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
+    Layer.locally(HttpMiddleware.loggerDisabled, true)
+  )
 
   return listener
     .drain(environment.shutdownGrace)

@@ -1,8 +1,8 @@
-import { Cause, Deferred, Effect, Exit, FiberId, type Scope } from "effect"
+import { Cause, Effect, Exit, FiberId, type Scope } from "effect"
 
 interface Entry<In, Out, E> {
   readonly item: In
-  readonly result: Deferred.Deferred<Out, E>
+  readonly settle: (exit: Exit.Exit<Out, E>) => void
   wanted: boolean
 }
 
@@ -33,7 +33,7 @@ export const makeBatch = <In, Out, E, F>(
 
     const settle = (entries: ReadonlyArray<Waiting>, exit: (index: number) => Exit.Exit<Out, E | F>) =>
       Effect.sync(() => {
-        for (const [index, entry] of entries.entries()) Deferred.unsafeDone(entry.result, exit(index))
+        for (const [index, entry] of entries.entries()) entry.settle(exit(index))
       })
 
     const take = () => {
@@ -83,16 +83,14 @@ export const makeBatch = <In, Out, E, F>(
     )
 
     return (item) =>
-      Effect.suspend(() => {
-        if (closed) return Effect.interrupt
-        const entry: Waiting = { item, result: Deferred.unsafeMake(FiberId.none), wanted: true }
+      Effect.async((settle) => {
+        if (closed) return settle(Effect.interrupt)
+        const entry: Waiting = { item, settle, wanted: true }
         waiting.push(entry)
         work.unsafeOpen()
-        return Effect.onInterrupt(Deferred.await(entry.result), () =>
-          Effect.sync(() => {
-            entry.wanted = false
-          })
-        )
+        return Effect.sync(() => {
+          entry.wanted = false
+        })
       })
   })
 
