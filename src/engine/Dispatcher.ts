@@ -1,4 +1,4 @@
-import { Clock, Duration, Effect, FiberSet, Layer, Schedule, Scope, Stream } from "effect"
+import { Clock, Duration, Effect, FiberSet, Layer, Schedule, Scope } from "effect"
 import type { TeamName } from "../domain/Team.ts"
 import { Bus } from "./Bus.ts"
 import { detached } from "./Detached.ts"
@@ -7,7 +7,7 @@ import { type Lease, whileHeld } from "./Lease.ts"
 import { Limiter } from "./Limiter.ts"
 import { Outcomes } from "./Outcomes.ts"
 import { persistently } from "./Persistently.ts"
-import { type Change, type LeaseLost, Repo } from "./Repo.ts"
+import { type Change, type LeaseLost, onChanges, Repo } from "./Repo.ts"
 
 /** How often the rows are asked what no notification told. */
 const pollInterval = Duration.seconds(1)
@@ -109,7 +109,7 @@ const dispatch = (lease: Lease): Effect.Effect<void, LeaseLost, Bus | Limiter | 
     const changes = yield* repo.changes
     yield* fork(lease.keep)
     yield* recover
-    yield* fork(Stream.runForEach(changes, heed))
+    yield* fork(onChanges(changes, (all) => Effect.forEach(all, heed, { discard: true })))
     yield* fork(Effect.repeat(poll, Schedule.spaced(pollInterval)))
     yield* fork(Effect.repeat(audit, Schedule.spaced(auditInterval)))
     yield* FiberSet.join(fibers)

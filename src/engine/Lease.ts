@@ -1,7 +1,7 @@
-import { Clock, Duration, Effect, Option, Queue, type Scope, Stream } from "effect"
+import { Clock, Duration, Effect, Option, Queue, type Scope } from "effect"
 import { v4 } from "uuid"
 import { persistently } from "./Persistently.ts"
-import { type LeaseLost, Repo, type Term } from "./Repo.ts"
+import { type LeaseLost, onChanges, Repo, type Term } from "./Repo.ts"
 
 /** A crashed holder's successor starts this much later at the most, plus one look. */
 const life = Duration.seconds(6)
@@ -28,11 +28,9 @@ export const whileHeld = <R>(
     const repo = yield* Repo
     const holder = v4()
     const released = yield* Queue.sliding<void>(1)
-    yield* (yield* repo.changes).pipe(
-      Stream.filter((change) => change._tag === "LeaseReleased"),
-      Stream.runForEach(() => released.offer(undefined)),
-      Effect.forkScoped
-    )
+    yield* onChanges(yield* repo.changes, (changes) =>
+      changes.some((change) => change._tag === "LeaseReleased") ? released.offer(undefined) : Effect.void
+    ).pipe(Effect.forkScoped)
 
     const lookAgain = Effect.timeoutOption(Queue.take(released), lookEvery)
     const obtain: Effect.Effect<Term> = Effect.gen(function* () {

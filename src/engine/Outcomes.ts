@@ -1,23 +1,9 @@
-import {
-  Array,
-  Clock,
-  Context,
-  Deferred,
-  Effect,
-  FiberId,
-  Layer,
-  Metric,
-  Option,
-  Queue,
-  Schedule,
-  type Scope,
-  Stream
-} from "effect"
+import { Array, Clock, Context, Deferred, Effect, FiberId, Layer, Metric, Option, Schedule, type Scope } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
 import type { RunId } from "../domain/Id.ts"
 import type { Outcome, Run } from "../domain/Run.ts"
 import { labels } from "./Labels.ts"
-import { Repo } from "./Repo.ts"
+import { onChanges, Repo } from "./Repo.ts"
 
 /** The run as it ended; none when it was deleted. */
 export type Ended = Option.Option<Run>
@@ -56,7 +42,6 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
     Effect.gen(function* () {
       const repo = yield* Repo
       const watched = new Map<RunId, { readonly watchers: Set<(ended: Ended) => void>; waitedFor: boolean }>()
-      const toRead = yield* Queue.unbounded<RunId>()
 
       const settle = (id: RunId, ended: Ended) =>
         Effect.sync(() => {
@@ -77,20 +62,18 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
         return ending.run
       })
 
-      const read = Effect.fnUntraced(function* (ids: Iterable<RunId>) {
-        const { runs, gone } = yield* repo.ended([...ids])
+      const read = Effect.fnUntraced(function* (ids: ReadonlyArray<RunId>) {
+        if (ids.length === 0) return
+        const { runs, gone } = yield* repo.ended(ids)
         yield* Effect.forEach(runs, announce, { discard: true })
         yield* announceGone(gone)
       }, Effect.ignoreLogged)
 
       // Another replica's word arrives at once, as a rule; the poll finds what a broken connection swallowed.
-      yield* (yield* repo.changes).pipe(
-        Stream.runForEach((change) =>
-          change._tag === "RunEnded" && watched.has(change.run_id) ? toRead.offer(change.run_id) : Effect.void
-        ),
-        Effect.forkScoped
-      )
-      yield* Queue.takeBetween(toRead, 1, pollSize).pipe(Effect.flatMap(read), Effect.forever, Effect.forkScoped)
+      yield* onChanges(yield* repo.changes, (changes) => {
+        const ids = changes.flatMap((change) => (change._tag === "RunEnded" ? [change.run_id] : []))
+        return read(ids.filter((id) => watched.has(id)))
+      }).pipe(Effect.forkScoped)
       let turn = 0
       const nextInTurn = () => {
         const ids = Array.filterMap([...watched], ([id, entry]) => Option.liftPredicate(id, () => entry.waitedFor))

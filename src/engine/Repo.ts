@@ -1,4 +1,4 @@
-import { Context, type Effect, type Option, type Scope, type Stream } from "effect"
+import { Chunk, Context, Effect, type Option, Queue, type Scope } from "effect"
 import type {
   IdempotencyKeyReused,
   InvalidParameter,
@@ -245,11 +245,21 @@ export class Repo extends Context.Tag("webhook-trigger/Repo")<
     readonly claimAdminKeyHash: (hash: Uint8Array) => Effect.Effect<Uint8Array, Unavailable>
 
     /** What changes from now on: subscribed once the effect has succeeded. */
-    readonly changes: Effect.Effect<Stream.Stream<Change>, never, Scope.Scope>
+    readonly changes: Effect.Effect<Queue.Dequeue<Change>, never, Scope.Scope>
     /** Succeeds when the database answers. */
     readonly ping: Effect.Effect<void, Unavailable>
   }
 >() {}
+
+/** Heeds what changes, for ever; what has come meanwhile, together. */
+export const onChanges = <E, R>(
+  changes: Queue.Dequeue<Change>,
+  heed: (changes: ReadonlyArray<Change>) => Effect.Effect<void, E, R>
+): Effect.Effect<never, E, R> =>
+  Queue.takeBetween(changes, 1, 1_000).pipe(
+    Effect.flatMap((all) => heed(Chunk.toReadonlyArray(all))),
+    Effect.forever
+  )
 
 /** Another dispatcher holds the lease now. */
 export class LeaseLost extends Error {

@@ -37,7 +37,7 @@ export class Events extends Context.Tag("webhook-trigger/Events")<
     Effect.gen(function* () {
       const repo = yield* Repo
       // One look at the changes for all readers.
-      const changes = yield* Stream.unwrapScoped(repo.changes).pipe(
+      const changes = yield* Stream.unwrapScoped(Effect.map(repo.changes, Stream.fromQueue)).pipe(
         Stream.groupedWithin(10_000, together),
         Stream.map((all) => [...new Set(Chunk.toReadonlyArray(all).flatMap((change) => kindOf(change) ?? []))]),
         Stream.filter((kinds) => kinds.length > 0),

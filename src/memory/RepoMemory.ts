@@ -1,4 +1,4 @@
-import { Effect, Layer, Option, PubSub, Stream } from "effect"
+import { Effect, Layer, Option, PubSub } from "effect"
 import { type Change, Repo } from "../engine/Repo.ts"
 import { makeDefinitions } from "./RepoMemoryDefinitions.ts"
 import { makeLease } from "./RepoMemoryLease.ts"
@@ -35,7 +35,7 @@ export const layer: Layer.Layer<Repo> = Layer.scoped(
           adminKey = Option.some(stands)
           return stands
         }),
-      changes: Stream.fromPubSub(changes, { scoped: true }),
+      changes: PubSub.subscribe(changes),
       ping: Effect.void
     })
   })

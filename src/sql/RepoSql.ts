@@ -1,5 +1,5 @@
 import { SqlClient } from "@effect/sql"
-import { Effect, Layer, Option, PubSub, Stream } from "effect"
+import { Effect, Layer, Option, PubSub } from "effect"
 import { type Change, Repo } from "../engine/Repo.ts"
 import { parseChanges } from "./Changes.ts"
 import { bounded, Notifications } from "./Database.ts"
@@ -50,7 +50,7 @@ export const layer: Layer.Layer<Repo, never, SqlClient.SqlClient | Notifications
       expire: yield* makeExpire,
       ...(yield* makeLease),
       ...(yield* makeAdminKey),
-      changes: Stream.fromPubSub(changes, { scoped: true }),
+      changes: PubSub.subscribe(changes),
       ping: Effect.asVoid(bounded(sql`select 1`))
     })
   })

@@ -73,7 +73,7 @@ describe("replicas on one database", () => {
       const [a, b] = [yield* replicaOf(url), yield* replicaOf(url)]
       const hook = yield* Effect.provideService(makeHook(), Repo, a)
       const heard = yield* Deferred.make<void>()
-      yield* (yield* b.changes).pipe(
+      yield* Stream.fromQueue(yield* b.changes).pipe(
         Stream.filter((change) => change._tag === "RunAccepted" && change.team === ops),
         Stream.runForEach(() => Deferred.succeed(heard, undefined)),
         Effect.forkScoped
@@ -177,7 +177,7 @@ describe("a database that goes away", () => {
           yield* eventually(repo.ping)
           expect((yield* repo.run(before)).status).toBe("queued")
           const heard = yield* Deferred.make<void>()
-          yield* (yield* repo.changes).pipe(
+          yield* Stream.fromQueue(yield* repo.changes).pipe(
             Stream.runForEach(() => Deferred.succeed(heard, undefined)),
             Effect.forkScoped
           )

@@ -194,7 +194,7 @@ export const dispatch = (withRepo: WithRepo): void => {
         ]
         const changes = yield* repo.changes
         const reader = yield* Effect.fork(
-          Stream.runForEachWhile(changes, (change) => {
+          Stream.runForEachWhile(Stream.fromQueue(changes), (change) => {
             seen.push(change)
             return Effect.succeed(!wanted.every((tag) => seen.some((change) => change._tag === tag)))
           })
@@ -220,7 +220,7 @@ export const dispatch = (withRepo: WithRepo): void => {
         const hook = yield* makeHook()
         const ids = yield* Effect.forEach(Array.from({ length: 250 }), () => queue(hook), { concurrency: "unbounded" })
         const changes = yield* repo.changes
-        const reader = yield* changes.pipe(
+        const reader = yield* Stream.fromQueue(changes).pipe(
           Stream.filterMap((change) => (change._tag === "RunEnded" ? Option.some(change.run_id) : Option.none())),
           Stream.take(250),
           Stream.runCollect,
