@@ -5,7 +5,7 @@ import type { Overrides } from "../cli/Here.ts"
 import { print } from "../cli/Output.ts"
 import type { Unavailable } from "../domain/Errors.ts"
 import { AdminKey } from "../engine/AdminKey.ts"
-import { type DataFolderInUse, DataFolderUnusable } from "../sql/DataFolder.ts"
+import { type DataFolderInUse, type DataFolderUnusable } from "../sql/DataFolder.ts"
 import * as Demo from "./Demo.ts"
 import * as Environment from "./Environment.ts"
 import type { CannotListen } from "./Listener.ts"
@@ -37,13 +37,11 @@ export const serve = (overrides: Overrides, version: string): Effect.Effect<void
       SettingsInvalid: (error) => Effect.fail(settingsInvalid("The server", error)),
       CannotListen: (error) => Effect.fail(address(error)),
       DataFolderInUse: (error) => Effect.fail(folder(error)),
+      DataFolderUnusable: (error) => Effect.fail(unusable(error)),
       Unavailable: (error) => Effect.fail(unavailable(error)),
       TeamExists: Effect.die,
       TeamUnknown: Effect.die
     }),
-    Effect.catchSomeDefect((defect) =>
-      defect instanceof DataFolderUnusable ? Option.some(Effect.fail(unusable(defect))) : Option.none()
-    ),
     withOverrides(overrides)
   )
 

@@ -13,7 +13,7 @@ export class DataFolderInUse extends Data.TaggedError("DataFolderInUse")<{
   }
 }
 
-/** The folder cannot be made, or not be written to. */
+/** The folder cannot be made, or not be written to, or the database in it not be opened. */
 export class DataFolderUnusable extends Data.TaggedError("DataFolderUnusable")<{
   readonly folder: string
   /** As Node names it, for example `EACCES`. */
@@ -95,24 +95,24 @@ const removeDead = async (path: string): Promise<void> => {
   }
 }
 
+/** What is done with the folder, or why it cannot be. */
+export const workOn = <A>(folder: string, attempt: () => Promise<A>): Effect.Effect<A, DataFolderUnusable> =>
+  Effect.tryPromise({
+    try: attempt,
+    catch: (error) => new DataFolderUnusable({ folder, code: String((error as NodeJS.ErrnoException).code ?? error) })
+  })
+
 /**
  * Makes the folder if need be and keeps it for this process until the scope closes. A process that was killed holds
- * nothing: its lock names a process that is gone. Dies with `DataFolderUnusable` when there is no working on the folder.
+ * nothing: its lock names a process that is gone.
  */
-export const hold = (folder: string): Effect.Effect<void, DataFolderInUse, Scope.Scope> =>
+export const hold = (folder: string): Effect.Effect<void, DataFolderInUse | DataFolderUnusable, Scope.Scope> =>
   Effect.gen(function* () {
     const path = join(folder, "lock")
-    const work = <A>(attempt: () => Promise<A>) =>
-      Effect.orDie(
-        Effect.tryPromise({
-          try: attempt,
-          catch: (error) =>
-            new DataFolderUnusable({ folder, code: String((error as NodeJS.ErrnoException).code ?? error) })
-        })
-      )
+    const work = <A>(attempt: () => Promise<A>) => workOn(folder, attempt)
     yield* work(() => mkdir(folder, { recursive: true, mode: 0o700 }))
     const me: Holder = { pid: process.pid, born: yield* Effect.promise(() => bornAt(process.pid)) }
-    const take: Effect.Effect<void, DataFolderInUse> = Effect.gen(function* () {
+    const take: Effect.Effect<void, DataFolderInUse | DataFolderUnusable> = Effect.gen(function* () {
       if (yield* work(() => create(path, JSON.stringify(me)))) return
       const holder = yield* work(() => read(path))
       if (holder && (yield* Effect.promise(() => isAlive(holder)))) {

@@ -6,7 +6,7 @@ import { PgClient } from "@effect/sql-pg"
 import { PGlite } from "@electric-sql/pglite"
 import { Context, Effect, Layer, Schedule, Stream } from "effect"
 import { channel, Notifications } from "./Database.ts"
-import { type DataFolderInUse, hold } from "./DataFolder.ts"
+import { type DataFolderInUse, type DataFolderUnusable, hold, workOn } from "./DataFolder.ts"
 import { migrate } from "./Migrations.ts"
 
 export interface PgliteOptions {
@@ -19,7 +19,9 @@ const vacuumEvery = "10 minutes"
 
 const open = (folder: string | undefined) =>
   Effect.acquireRelease(
-    Effect.promise(() => PGlite.create(folder === undefined ? {} : { dataDir: folder })),
+    folder === undefined
+      ? Effect.promise(() => PGlite.create())
+      : workOn(folder, () => PGlite.create({ dataDir: join(folder, "database") })),
     (db) => Effect.promise(() => db.close())
   )
 
@@ -68,12 +70,14 @@ const makeClient = Effect.fnUntraced(function* (db: PGlite) {
  * PostgreSQL in this process, with this version's tables in it. For trying out and for single processes: a commit
  * outlives the process, even one that is killed, but not the machine's loss of power.
  */
-export const layer = (options: PgliteOptions = {}): Layer.Layer<SqlClient.SqlClient | Notifications, DataFolderInUse> =>
+export const layer = (
+  options: PgliteOptions = {}
+): Layer.Layer<SqlClient.SqlClient | Notifications, DataFolderInUse | DataFolderUnusable> =>
   Layer.scopedContext(
     Effect.gen(function* () {
       const { folder } = options
       if (folder !== undefined) yield* hold(folder)
-      const db = yield* open(folder === undefined ? undefined : join(folder, "database"))
+      const db = yield* open(folder)
       const client = yield* makeClient(db)
       yield* Effect.orDie(Effect.provideService(migrate, SqlClient.SqlClient, client))
       // The folder is this process's alone: whoever held the lease is gone, and need not be waited for.

@@ -12,8 +12,11 @@ describe("a data folder that cannot be used", { timeout: 60_000 }, () => {
       writeFileSync(file, "")
       const locked = join(folder, "locked")
       mkdirSync(join(locked, "lock"), { recursive: true })
+      const broken = join(folder, "broken")
+      mkdirSync(join(broken, "database"), { recursive: true })
+      writeFileSync(join(broken, "database", "PG_VERSION"), "17")
       // Nobody may make a folder in the last one, not even root.
-      for (const DATA_DIR of [file, join(file, "below"), locked, "/sys/webhook-trigger"]) {
+      for (const DATA_DIR of [file, join(file, "below"), locked, broken, "/sys/webhook-trigger"]) {
         const { code, stderr, stdout } = yield* Program.run(["serve"], { DATA_DIR, PORT: "0" })
         expect({ code, stdout }, DATA_DIR).toEqual({ code: 2, stdout: "" })
         expect(stderr).toMatch(/^The server did not start: DATA_DIR or --data-dir must be a folder .*\n$/)
