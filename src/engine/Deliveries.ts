@@ -3,6 +3,7 @@ import { Cause, type Duration, Effect, Exit, Fiber, Schedule } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
 import type { Delivery, Report } from "./Bus.ts"
 import { detached } from "./Detached.ts"
+import { retry } from "./Retry.ts"
 
 const backoff = Schedule.exponential("100 millis").pipe(Schedule.union(Schedule.spaced("5 seconds")), Schedule.jittered)
 
@@ -20,7 +21,7 @@ export const work = (
 ): Effect.Effect<Verdict> =>
   Effect.suspend(() => handle(delivery)).pipe(
     Effect.tapError((error) => Effect.logWarning(`prompt ${delivery.prompt.run_id}: ${error.detail}; trying again`)),
-    Effect.retry(backoff),
+    retry(backoff),
     restore,
     Effect.exit,
     Effect.flatMap((exit) => {
@@ -35,6 +36,9 @@ export const work = (
 
 /** How often a handler may die on one report: more than that is a fault of ours that time does not mend. */
 const deaths = 8
+const untilDropped = Schedule.intersect(backoff, Schedule.recurs(deaths)).pipe(
+  Schedule.whileInput((cause: Cause.Cause<unknown>) => !Cause.isInterrupted(cause))
+)
 
 /**
  * Hands the report to `handle` until that succeeds. True: acknowledge it. False: it was interrupted, and belongs to
@@ -49,9 +53,9 @@ export const deliver = (
     Effect.tapError(({ detail }) =>
       Effect.when(Effect.logWarning(`report about run ${report.run_id} waits: ${detail}`), () => ++tries === 1)
     ),
-    Effect.retry(backoff),
+    retry(backoff),
     Effect.sandbox,
-    Effect.retry({ schedule: backoff, times: deaths, while: (cause) => !Cause.isInterrupted(cause) }),
+    retry(untilDropped),
     Effect.exit,
     Effect.flatMap((exit) => {
       if (Exit.isSuccess(exit)) return Effect.succeed(true)

@@ -92,7 +92,7 @@ export const make = (team: TeamName, term: Term): Lane => {
     const ready: Array<Flight> = []
     for (const run of runs.slice(0, admittedAtOnce)) {
       const flight = yield* takeOff(run)
-      if (yield* ready.length === 0 ? awaitSlots(flight) : takeFreeSlots(flight)) ready.push(flight)
+      if ((yield* takeFreeSlots(flight)) || (ready.length === 0 && (yield* awaitSlots(flight)))) ready.push(flight)
       else {
         yield* land(flight)
         break

@@ -1,5 +1,6 @@
 import { Context, Deferred, Effect, FiberId, Layer, type Scope } from "effect"
 import type { WebhookId } from "../domain/Id.ts"
+import { acquireReleaseSync } from "./Acquire.ts"
 import { Settings } from "./Settings.ts"
 
 /** How many runs are in flight now. */
@@ -74,25 +75,25 @@ export class Limiter extends Context.Tag("webhook-trigger/Limiter")<
           Deferred.unsafeDone(waiter.turn, Effect.void)
         }
       }
-      const give = (webhook: WebhookId) =>
-        Effect.sync(() => {
-          slots(webhook).inFlight--
-          total--
-          wakeThoseThatFit()
-          forgetIdle(webhook)
-        })
+      const give = (webhook: WebhookId) => {
+        slots(webhook).inFlight--
+        total--
+        wakeThoseThatFit()
+        forgetIdle(webhook)
+      }
 
       const waitForTurn = (webhook: WebhookId) =>
         Effect.suspend(() => {
           const waiter = { webhook, turn: Deferred.unsafeMake<void>(FiberId.none) }
           waiting.add(waiter)
           slots(webhook).waiting++
-          return Effect.onInterrupt(Effect.interruptible(Deferred.await(waiter.turn)), () => {
-            if (!waiting.delete(waiter)) return give(webhook)
-            slots(webhook).waiting--
-            forgetIdle(webhook)
-            return Effect.void
-          })
+          return Effect.onInterrupt(Effect.interruptible(Deferred.await(waiter.turn)), () =>
+            Effect.sync(() => {
+              if (!waiting.delete(waiter)) return give(webhook)
+              slots(webhook).waiting--
+              forgetIdle(webhook)
+            })
+          )
         })
 
       return Limiter.of({
@@ -103,11 +104,11 @@ export class Limiter extends Context.Tag("webhook-trigger/Limiter")<
               if (!fits(webhook)) return waitForTurn(webhook)
               take(webhook)
               return Effect.void
-            }).pipe(Effect.zipRight(Effect.addFinalizer(() => give(webhook))))
+            }).pipe(Effect.zipRight(Effect.addFinalizer(() => Effect.sync(() => give(webhook)))))
           ),
         acquireNow: (webhook, maxConcurrent) =>
-          Effect.acquireRelease(
-            Effect.sync(() => {
+          acquireReleaseSync(
+            () => {
               slots(webhook, maxConcurrent)
               if (fits(webhook)) {
                 take(webhook)
@@ -115,16 +116,18 @@ export class Limiter extends Context.Tag("webhook-trigger/Limiter")<
               }
               forgetIdle(webhook)
               return false
-            }),
-            (taken) => (taken ? give(webhook) : Effect.void)
+            },
+            (taken) => taken && give(webhook)
           ),
         hold: (webhook, maxConcurrent) =>
-          Effect.acquireRelease(
-            Effect.sync(() => {
-              slots(webhook, maxConcurrent)
-              take(webhook)
-            }),
-            () => give(webhook)
+          Effect.asVoid(
+            acquireReleaseSync(
+              () => {
+                slots(webhook, maxConcurrent)
+                take(webhook)
+              },
+              () => give(webhook)
+            )
           ),
         setLimit: (webhook, maxConcurrent) =>
           Effect.sync(() => {

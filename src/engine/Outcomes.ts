@@ -2,6 +2,7 @@ import { Array, Clock, Context, Deferred, Effect, FiberId, Layer, Metric, Option
 import type { Unavailable } from "../domain/Errors.ts"
 import type { RunId } from "../domain/Id.ts"
 import type { Outcome, Run } from "../domain/Run.ts"
+import { acquireReleaseSync } from "./Acquire.ts"
 import { labels } from "./Labels.ts"
 import { onChanges, Repo } from "./Repo.ts"
 
@@ -91,8 +92,8 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
         end: Deferred.Deferred<Ended, E> = Deferred.unsafeMake<Ended, E>(FiberId.none)
       ) => {
         const tell = (ended: Ended) => Deferred.unsafeDone(end, Effect.succeed(ended))
-        return Effect.acquireRelease(
-          Effect.sync(() => {
+        return acquireReleaseSync(
+          () => {
             const entry = watched.get(id) ?? { watchers: new Set(), waitedFor: false }
             entry.watchers.add(tell)
             watched.set(id, entry)
@@ -100,13 +101,12 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
               entry.waitedFor = true
               return Deferred.await(end)
             })
-          }),
-          () =>
-            Effect.sync(() => {
-              const watchers = watched.get(id)?.watchers
-              watchers?.delete(tell)
-              if (watchers?.size === 0) watched.delete(id)
-            })
+          },
+          () => {
+            const watchers = watched.get(id)?.watchers
+            watchers?.delete(tell)
+            if (watchers?.size === 0) watched.delete(id)
+          }
         )
       }
 

@@ -1,6 +1,7 @@
 import { Context, Deferred, Effect, Layer, type Scope } from "effect"
 import { Unavailable } from "../domain/Errors.ts"
 import type { RunId } from "../domain/Id.ts"
+import { acquireReleaseSync } from "./Acquire.ts"
 
 /** How the engine is told that its server stops: first no new triggers, then no more waiting. */
 export class Shutdown extends Context.Tag("webhook-trigger/Shutdown")<
@@ -34,14 +35,14 @@ export class Shutdown extends Context.Tag("webhook-trigger/Shutdown")<
           for (const tell of tellAll) tell()
         }),
         endsWaiting: (waiting, run_id) =>
-          Effect.acquireRelease(
-            Effect.sync(() => {
+          acquireReleaseSync(
+            () => {
               const tell = () => Deferred.unsafeDone(waiting, Effect.fail(stoppedWaiting(run_id)))
               tellAll.add(tell)
               if (over) tell()
               return tell
-            }),
-            (tell) => Effect.sync(() => tellAll.delete(tell))
+            },
+            (tell) => tellAll.delete(tell)
           )
       })
     })

@@ -150,7 +150,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
           const ended = yield* outcomes.watch(id, end)
           return Effect.fnUntraced(function* (limit: Duration.Duration) {
             yield* shutdown.endsWaiting(end, id)
-            yield* Effect.forkScoped(Effect.delay(Deferred.fail(end, new Late()), limit))
+            yield* Effect.forkScoped(Effect.delay(Deferred.fail(end, late), limit))
             return yield* Effect.flatMap(
               ended,
               Effect.mapError(() => new NotFound())
@@ -259,5 +259,7 @@ const idempotencyKeyLife = Duration.hours(24)
 
 /** The deadline came before the run's end. */
 class Late extends Data.TaggedError("Late") {}
+/** One for all: to make an error takes a picture of the stack. */
+const late = new Late()
 
 const stopping = new Unavailable({ what: "server", detail: "The server is stopping; try again in a moment." })

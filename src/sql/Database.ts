@@ -1,6 +1,7 @@
 import { SqlError } from "@effect/sql"
-import { Clock, Context, Effect, Schedule, type Scope } from "effect"
+import { Context, Effect, Fiber, Runtime, Schedule, type Scope } from "effect"
 import { Unavailable } from "../domain/Errors.ts"
+import { retry } from "../engine/Retry.ts"
 
 /** The channel of PostgreSQL's NOTIFY that is ours; channels belong to one database. */
 export const channel = "webhook_trigger"
@@ -17,11 +18,8 @@ export class Notifications extends Context.Tag("webhook-trigger/Notifications")<
   }
 >() {}
 
-/** No operation takes longer, whatever state the database is in. */
-const limit = "10 seconds"
-
-/** A test that turns the clock on does not speed the database up. */
-const realTime = Clock.make()
+/** No operation takes longer, whatever state the database is in. Milliseconds. */
+const limit = 10_000
 
 const isSqlError = (error: unknown): error is SqlError.SqlError => error instanceof SqlError.SqlError
 
@@ -64,9 +62,33 @@ const refuse = (error: SqlError.SqlError): Effect.Effect<never, Unavailable> => 
 const partsOf = (error: SqlError.SqlError): ReadonlyArray<string> =>
   ["table", "constraint", "routine"].flatMap((name) => fieldOf(error, name) ?? [])
 
+const afterDeadlock = Schedule.intersect(Schedule.recurs(3), Schedule.jittered(Schedule.spaced("20 millis"))).pipe(
+  Schedule.whileInput((error: unknown) => isSqlError(error) && isDeadlock(error))
+)
+
+/**
+ * Fails when the effect takes too long, without waiting for its end. In the process's own time: a test that turns the
+ * clock on does not speed the database up.
+ */
+const inTime = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | Unavailable, R> =>
+  Effect.flatMap(Effect.runtime<R>(), (runtime) =>
+    Effect.async((resume) => {
+      const fiber = Runtime.runFork(runtime)(effect)
+      const timer = setTimeout(() => {
+        fiber.unsafeInterruptAsFork(fiber.id())
+        resume(Effect.fail(unavailable("The database does not answer in time.")))
+      }, limit)
+      fiber.addObserver((exit) => {
+        clearTimeout(timer)
+        resume(exit)
+      })
+      return Fiber.interruptFork(fiber)
+    })
+  )
+
 /**
  * Runs statements within a bounded time. A database out of reach becomes `Unavailable`; a fault of ours dies, with
- * PostgreSQL's code and no word of the values. Nothing in here may ask the Clock for a time to store.
+ * PostgreSQL's code and no word of the values.
  */
 export const bounded = <A, E, R>(
   effect: Effect.Effect<A, E, R>
@@ -74,12 +96,7 @@ export const bounded = <A, E, R>(
   effect.pipe(
     // `withTransaction` makes a defect of a connection that is lost at the commit.
     Effect.catchAllDefect((defect) => (isSqlError(defect) ? Effect.fail(defect) : Effect.die(defect))),
-    Effect.retry({
-      while: (error) => isSqlError(error) && isDeadlock(error),
-      schedule: Schedule.intersect(Schedule.recurs(3), Schedule.jittered(Schedule.spaced("20 millis")))
-    }),
-    Effect.disconnect,
-    Effect.timeoutFail({ duration: limit, onTimeout: () => unavailable("The database does not answer in time.") }),
-    Effect.withClock(realTime),
+    retry(afterDeadlock),
+    inTime,
     Effect.catchAll((error) => (isSqlError(error) ? refuse(error) : Effect.fail(error)))
   ) as Effect.Effect<A, Exclude<E, SqlError.SqlError> | Unavailable, R>
