@@ -16,8 +16,15 @@ export interface BatchOptions<In, Out, E, F> {
 }
 
 /**
- * Group commit: calls that arrive while a statement is under way share the next one. So an idle database is asked at
- * once, and a busy one seldom. Items keep the order of their calls, and only one statement runs at a time.
+ * A batch is closed when so many turns of the event loop have brought nothing, or after so many turns in all. Node takes
+ * one new connection a turn: without this a thousand callers at once would be a thousand batches of one.
+ */
+const quietTurns = 2
+const mostTurns = 100
+
+/**
+ * Group commit: calls that arrive while a statement is under way share the next one, and so do those that arrive with
+ * it, turn by turn. So an idle database is asked at once, and a busy one seldom. Items keep the order of their calls, and only one statement runs at a time.
  *
  * When a batch dies, the fault may lie in one of its items: each is run alone, so that it fails alone.
  * A caller that is interrupted before its batch starts drops out; later, the batch goes on without it.
@@ -35,6 +42,20 @@ export const makeBatch = <In, Out, E, F>(
       Effect.sync(() => {
         for (const [index, entry] of entries.entries()) entry.settle(exit(index))
       })
+
+    const gather = Effect.async<void>((resume) => {
+      let before = 0
+      let quiet = 0
+      let turns = 0
+      const look = () => {
+        quiet = waiting.length > before ? 0 : quiet + 1
+        before = waiting.length
+        const isFull = before >= options.size || turns++ === mostTurns
+        if (isFull || quiet === quietTurns) resume(Effect.void)
+        else setImmediate(look)
+      }
+      look()
+    })
 
     const take = () => {
       waiting = waiting.filter((entry) => entry.wanted)
@@ -70,6 +91,7 @@ export const makeBatch = <In, Out, E, F>(
       return settle(waiting, () => Exit.interrupt(FiberId.none))
     })
     yield* work.await.pipe(
+      Effect.zipRight(gather),
       Effect.interruptible,
       Effect.zipRight(
         Effect.suspend(() => {

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises"
 import { describe, expect, it } from "@effect/vitest"
 import { Cause, Deferred, Effect, Exit, Fiber, Scope } from "effect"
 import { makeBatch } from "../../src/sql/Batch.ts"
@@ -22,10 +23,12 @@ const recorded = (options: { readonly size?: number; readonly limit?: number } =
     return { submit, runs, gate }
   })
 
-const settle = Effect.repeatN(Effect.yieldNow(), 20)
+const turn = Effect.promise(() => setImmediate())
+/** More turns of the event loop than a batch waits for when nothing more comes. */
+const settle = Effect.repeatN(turn, 10)
 
 describe("makeBatch", () => {
-  it.scoped("runs the first call alone and at once, and those that come meanwhile together, in order", () =>
+  it.scoped("runs the first call alone, and those that come meanwhile together, in order", () =>
     Effect.gen(function* () {
       const { submit, runs, gate } = yield* recorded()
       const first = yield* Effect.fork(submit(1))
@@ -45,6 +48,28 @@ describe("makeBatch", () => {
         10
       ])
       expect(runs).toEqual([[1], [2, 3, -4, 5]])
+    })
+  )
+
+  it.scoped("takes calls that come on one turn of the event loop after the other together", () =>
+    Effect.gen(function* () {
+      const { submit, runs, gate } = yield* recorded()
+      yield* gate.open
+      const calls = yield* Effect.forEach([1, 2, 3, 4, 5, 6, 7, 8], (n) => Effect.zipLeft(Effect.fork(submit(n)), turn))
+      yield* Effect.forEach(calls, Fiber.join)
+      expect(runs).toEqual([[1, 2, 3, 4, 5, 6, 7, 8]])
+    })
+  )
+
+  it.scoped("does not wait for ever for more", () =>
+    Effect.gen(function* () {
+      const { submit, runs, gate } = yield* recorded({ size: 10_000 })
+      yield* gate.open
+      const first = yield* Effect.fork(submit(1))
+      const others = yield* Effect.fork(Effect.forever(Effect.zipRight(Effect.fork(submit(2)), turn)))
+      expect(yield* Fiber.join(first)).toBe(2)
+      expect(runs).toHaveLength(1)
+      yield* Fiber.interrupt(others)
     })
   )
 
