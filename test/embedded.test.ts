@@ -10,106 +10,92 @@ const adminKey = (server: Server): string => /Admin key +(wha_\S+)/.exec(server.
 const fixedPort = Effect.map(Effect.promise(freePort), String)
 
 // Making a database takes PGlite seconds of computing, many on a busy machine.
-const patiently = { timeout: 180_000 }
+describe("the embedded default", { timeout: 180_000 }, () => {
+  it.scopedLive("goes from an empty folder to the first answer with the lines that it prints", () =>
+    Effect.gen(function* () {
+      const server = yield* serve({ DATA_DIR: yield* newFolder })
+      expect(server.welcome()).toContain("This mode is for trying out and for single-process use")
+      const [send, ask] = curls(server)
 
-describe("the embedded default", () => {
-  it.scopedLive(
-    "goes from an empty folder to the first answer with the lines that it prints",
-    () =>
-      Effect.gen(function* () {
-        const server = yield* serve({ DATA_DIR: yield* newFolder })
-        expect(server.welcome()).toContain("This mode is for trying out and for single-process use")
-        const [send, ask] = curls(server)
+      const sent = yield* shell(`${send} --silent --include`)
+      expect(sent.stdout).toMatch(/^HTTP\/1\.1 202 /)
+      expect(sent.stdout).toMatch(/\{"status":"accepted","run_id":"[0-9a-f-]{36}"\}$/)
 
-        const sent = yield* shell(`${send} --silent --include`)
-        expect(sent.stdout).toMatch(/^HTTP\/1\.1 202 /)
-        expect(sent.stdout).toMatch(/\{"status":"accepted","run_id":"[0-9a-f-]{36}"\}$/)
-
-        const asked = yield* shell(`${ask} --silent --include`)
-        expect(asked.stdout).toMatch(/^HTTP\/1\.1 200 /)
-        expect(asked.stdout).toContain('"status":"success","response":"Say hello to world."')
-      }),
-    patiently
+      const asked = yield* shell(`${ask} --silent --include`)
+      expect(asked.stdout).toMatch(/^HTTP\/1\.1 200 /)
+      expect(asked.stdout).toContain('"status":"success","response":"Say hello to world."')
+    })
   )
 
-  it.scopedLive(
-    "keeps everything over a clean stop, and shows no secret twice",
-    () =>
-      Effect.gen(function* () {
-        const [DATA_DIR, PORT] = [yield* newFolder, yield* fixedPort]
-        const first = yield* serve({ DATA_DIR, PORT })
-        const [, ask] = curls(first)
-        const ADMIN_API_KEY = adminKey(first)
-        const token = /whk_\w+/.exec(ask!)![0]
-        yield* shell(`${ask} --silent`)
-        expect((yield* first.end("SIGTERM")).code).toBe(0)
+  it.scopedLive("keeps everything over a clean stop, and shows no secret twice", () =>
+    Effect.gen(function* () {
+      const [DATA_DIR, PORT] = [yield* newFolder, yield* fixedPort]
+      const first = yield* serve({ DATA_DIR, PORT })
+      const [, ask] = curls(first)
+      const ADMIN_API_KEY = adminKey(first)
+      const token = /whk_\w+/.exec(ask!)![0]
+      yield* shell(`${ask} --silent`)
+      expect((yield* first.end("SIGTERM")).code).toBe(0)
 
-        const second = yield* serve({ DATA_DIR, PORT })
-        expect(curls(second)).toEqual([])
-        for (const secret of [token, ADMIN_API_KEY]) {
-          expect(second.welcome()).not.toContain(secret)
-          expect(first.log() + second.log()).not.toContain(secret)
-        }
-        expect((yield* shell(`${ask} --silent`)).stdout).toContain('"response":"Say hello to world."')
-        const runs = yield* run(["run", "list", "demo", "--json", "--url", second.url], { ADMIN_API_KEY })
-        expect(JSON.parse(runs.stdout).data).toHaveLength(2)
+      const second = yield* serve({ DATA_DIR, PORT })
+      expect(curls(second)).toEqual([])
+      for (const secret of [token, ADMIN_API_KEY]) {
+        expect(second.welcome()).not.toContain(secret)
+        expect(first.log() + second.log()).not.toContain(secret)
+      }
+      expect((yield* shell(`${ask} --silent`)).stdout).toContain('"response":"Say hello to world."')
+      const runs = yield* run(["run", "list", "demo", "--json", "--url", second.url], { ADMIN_API_KEY })
+      expect(JSON.parse(runs.stdout).data).toHaveLength(2)
 
-        // The way to a new URL that the later start points out.
-        const [line] = /webhook regenerate .*/.exec(second.welcome())!
-        const regenerated = yield* run(line.split(" "), { ADMIN_API_KEY })
-        const [fresh] = /whk_\w+/.exec(regenerated.stdout)!
-        expect((yield* shell(`${ask} --silent --output /dev/null --write-out '%{http_code}'`)).stdout).toBe("404")
-        expect((yield* shell(`${ask!.replace(token, fresh)} --silent`)).stdout).toContain("Say hello to world.")
-      }),
-    patiently
+      // The way to a new URL that the later start points out.
+      const [line] = /webhook regenerate .*/.exec(second.welcome())!
+      const regenerated = yield* run(line.split(" "), { ADMIN_API_KEY })
+      const [fresh] = /whk_\w+/.exec(regenerated.stdout)!
+      expect((yield* shell(`${ask} --silent --output /dev/null --write-out '%{http_code}'`)).stdout).toBe("404")
+      expect((yield* shell(`${ask!.replace(token, fresh)} --silent`)).stdout).toContain("Say hello to world.")
+    })
   )
 
-  it.scopedLive(
-    "starts again after it was killed, with what it had accepted",
-    () =>
-      Effect.gen(function* () {
-        const [DATA_DIR, PORT] = [yield* newFolder, yield* fixedPort]
-        const first = yield* serve({ DATA_DIR, PORT })
-        const [send, ask] = curls(first)
-        const ADMIN_API_KEY = adminKey(first)
-        const { run_id } = JSON.parse((yield* shell(`${send} --silent`)).stdout)
-        yield* first.end("SIGKILL")
+  it.scopedLive("starts again after it was killed, with what it had accepted", () =>
+    Effect.gen(function* () {
+      const [DATA_DIR, PORT] = [yield* newFolder, yield* fixedPort]
+      const first = yield* serve({ DATA_DIR, PORT })
+      const [send, ask] = curls(first)
+      const ADMIN_API_KEY = adminKey(first)
+      const { run_id } = JSON.parse((yield* shell(`${send} --silent`)).stdout)
+      yield* first.end("SIGKILL")
 
-        const second = yield* serve({ DATA_DIR, PORT })
-        expect((yield* shell(`${ask} --silent`)).stdout).toContain('"response":"Say hello to world."')
-        const shown = yield* run(["run", "show", run_id, "--json", "--url", second.url], { ADMIN_API_KEY })
-        // It stood before the one that has just been answered.
-        expect(JSON.parse(shown.stdout)).toMatchObject({
-          status: "success",
-          conversation: { response: "Say hello to world." }
-        })
-      }),
-    patiently
+      const second = yield* serve({ DATA_DIR, PORT })
+      expect((yield* shell(`${ask} --silent`)).stdout).toContain('"response":"Say hello to world."')
+      const shown = yield* run(["run", "show", run_id, "--json", "--url", second.url], { ADMIN_API_KEY })
+      // It stood before the one that has just been answered.
+      expect(JSON.parse(shown.stdout)).toMatchObject({
+        status: "success",
+        conversation: { response: "Say hello to world." }
+      })
+    })
   )
 
-  it.scopedLive(
-    "refuses a second server on the same folder, and one on the same port, with what to do about it",
-    () =>
-      Effect.gen(function* () {
-        const DATA_DIR = yield* newFolder
-        const server = yield* serve({ DATA_DIR })
-        const PORT = new URL(server.url).port
+  it.scopedLive("refuses a second server on the same folder, and one on the same port, with what to do about it", () =>
+    Effect.gen(function* () {
+      const DATA_DIR = yield* newFolder
+      const server = yield* serve({ DATA_DIR })
+      const PORT = new URL(server.url).port
 
-        const sameFolder = yield* run(["serve"], { DATA_DIR, PORT: "0" })
-        expect(sameFolder.code).toBe(1)
-        expect(sameFolder.stdout).toBe("")
-        expect(sameFolder.stderr).toContain(`is in use by another server (process ${server.pid})`)
-        expect(sameFolder.stderr).toContain("DATA_DIR")
+      const sameFolder = yield* run(["serve"], { DATA_DIR, PORT: "0" })
+      expect(sameFolder.code).toBe(1)
+      expect(sameFolder.stdout).toBe("")
+      expect(sameFolder.stderr).toContain(`is in use by another server (process ${server.pid})`)
+      expect(sameFolder.stderr).toContain("DATA_DIR")
 
-        const samePort = yield* run(["serve"], { DATA_DIR: yield* newFolder, HOST: "127.0.0.1", PORT })
-        expect(samePort.code).toBe(1)
-        expect(samePort.stdout).toBe("")
-        expect(samePort.stderr).toContain(`port ${PORT} is in use`)
-        expect(samePort.stderr).toContain("--port")
+      const samePort = yield* run(["serve"], { DATA_DIR: yield* newFolder, HOST: "127.0.0.1", PORT })
+      expect(samePort.code).toBe(1)
+      expect(samePort.stdout).toBe("")
+      expect(samePort.stderr).toContain(`port ${PORT} is in use`)
+      expect(samePort.stderr).toContain("--port")
 
-        expect((yield* shell(`${curls(server)[1]} --silent`)).stdout).toContain("success")
-      }),
-    patiently
+      expect((yield* shell(`${curls(server)[1]} --silent`)).stdout).toContain("success")
+    })
   )
 
   it.scopedLive("does not start with wrong settings, and names every one", () =>
