@@ -56,3 +56,6 @@ export const elapsed = (ms: number | undefined): string | undefined => {
 export const print = (text: string): Effect.Effect<void> => Console.info(text)
 export const printError = (text: string): Effect.Effect<void> => Console.warn(text)
 export const printJson = (value: unknown): Effect.Effect<void> => print(JSON.stringify(value, null, 2))
+
+export const acceptedText = (id: string): string =>
+  `Accepted as ${id}. See what becomes of it: webhook-trigger run show ${id}`

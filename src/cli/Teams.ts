@@ -7,7 +7,7 @@ import type { Group } from "./Commands.ts"
 import { confirm, yes } from "./Confirm.ts"
 import { ask, done, managed, show } from "./Connection.ts"
 import { about } from "./Help.ts"
-import { answerText, fields, print, printJson, table, time } from "./Output.ts"
+import { acceptedText, answerText, fields, print, printJson, table, time } from "./Output.ts"
 import { endedBadly } from "./RunEnd.ts"
 
 const team = Args.text({ name: "team" }).pipe(
@@ -110,11 +110,7 @@ const message = Command.make("message", { team, text, wait, ...managed }, (optio
     if (options.json) {
       yield* printJson(Schema.encodeSync(Schema.Union(MessageAccepted, MessageAnswered))(sent))
     } else {
-      yield* print(
-        sent.status === "accepted"
-          ? `Accepted as ${sent.message_id}. See what becomes of it: webhook-trigger run show ${sent.message_id}`
-          : answerText(sent.response)
-      )
+      yield* print(sent.status === "accepted" ? acceptedText(sent.message_id) : answerText(sent.response))
     }
   })
 ).pipe(

@@ -4,7 +4,7 @@ import { Accepted, Answered } from "../api/Trigger.ts"
 import { ask, open, parseUrl } from "./Connection.ts"
 import { usage } from "./Failure.ts"
 import { about } from "./Help.ts"
-import { answerText, print, printJson } from "./Output.ts"
+import { acceptedText, answerText, print, printJson } from "./Output.ts"
 import { endedBadly } from "./RunEnd.ts"
 import { variableOptions, variablesOf } from "./Variables.ts"
 
@@ -56,11 +56,7 @@ export const trigger = Command.make("trigger", { target, variables: variableOpti
     if (options.json) {
       yield* printJson(Schema.encodeSync(Schema.Union(Accepted, Answered))(answer))
     } else {
-      yield* print(
-        answer.status === "accepted"
-          ? `Accepted as ${answer.run_id}. See what becomes of it: webhook-trigger run show ${answer.run_id}`
-          : answerText(answer.response)
-      )
+      yield* print(answer.status === "accepted" ? acceptedText(answer.run_id) : answerText(answer.response))
     }
   })
 ).pipe(

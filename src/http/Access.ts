@@ -15,6 +15,7 @@ import { Cause, Clock, Effect, FiberRef, Metric, MetricBoundaries, Option, Trace
 import { InvalidParameter } from "../domain/Errors.ts"
 import type { RunId } from "../domain/Id.ts"
 import { labels } from "../engine/Labels.ts"
+import { traced } from "../engine/Traced.ts"
 import { linger } from "./Body.ts"
 import * as Problems from "./Problems.ts"
 
@@ -65,20 +66,6 @@ export const unlogged: Effect.Effect<void> = Effect.flatMap(FiberRef.get(HttpMid
   disabled ? Effect.void : FiberRef.set(HttpMiddleware.loggerDisabled, true)
 )
 
-/** Under a span of the server's where somebody traces. */
-const traced = <E, R>(
-  request: HttpServerRequest.HttpServerRequest,
-  name: string,
-  use: (span: Option.Option<Tracer.Span>) => Effect.Effect<Response, E, R>
-) =>
-  Effect.gen(function* () {
-    if (!(yield* FiberRef.get(FiberRef.currentTracerEnabled))) return yield* use(Option.none())
-    const above = yield* Effect.serviceOption(Tracer.ParentSpan)
-    const parent = Option.orElse(above, () => HttpTraceContext.fromHeaders(request.headers))
-    const options = { kind: "server", captureStackTrace: false, parent: Option.getOrUndefined(parent) } as const
-    return yield* Effect.useSpan(name, options, (span) => Effect.withParentSpan(use(Option.some(span)), span))
-  })
-
 /** Runs a handler under its route's pattern: answers whatever it fails with, and tells of it. */
 export const observe = <E, R>(
   route: string,
@@ -91,16 +78,16 @@ export const observe = <E, R>(
     const started = yield* Clock.currentTimeMillis
     yield* unlogged
 
-    const tell = (status: number, span: Option.Option<Tracer.Span>) =>
+    const tell = (status: number) =>
       Effect.gen(function* () {
         const run_id = runs.get(request)
         const duration_ms = (yield* Clock.currentTimeMillis) - started
-        if (Option.isSome(span)) {
-          span.value.attribute("http.request.method", method)
-          span.value.attribute("http.route", route)
-          span.value.attribute("http.response.status_code", status)
-          if (run_id !== undefined) span.value.attribute("run.id", run_id)
-        }
+        yield* Effect.annotateCurrentSpan({
+          "http.request.method": method,
+          "http.route": route,
+          "http.response.status_code": status,
+          ...(run_id !== undefined && { "run.id": run_id })
+        })
         count(method, route, status, duration_ms / 1000)
         yield* Effect.logInfo(name).pipe(
           Effect.annotateLogs({ status, duration_ms, ...(run_id !== undefined && { run_id }) }),
@@ -108,21 +95,22 @@ export const observe = <E, R>(
         )
       })
 
+    const above = yield* Effect.serviceOption(Tracer.ParentSpan)
+    const parent = Option.orElse(above, () => HttpTraceContext.fromHeaders(request.headers))
     // Only the handler can be interrupted: a caller that goes away is told of too, as status 499.
     return yield* Effect.uninterruptibleMask((restore) =>
-      traced(request, name, (span) =>
-        restore(handler).pipe(
-          Effect.catchAllCause((cause) =>
-            Cause.isInterruptedOnly(cause)
-              ? Effect.zipRight(tell(499, span), Effect.failCause(cause as Cause.Cause<never>))
-              : answer(cause)
-          ),
-          Effect.tap(({ status }) => tell(status, span)),
-          Effect.map((response) => {
-            const complete = HttpServerResponse.setHeaders(response, Problems.headersOf(response.status))
-            return response.status === 413 ? linger(request, complete) : complete
-          })
-        )
+      restore(handler).pipe(
+        Effect.catchAllCause((cause) =>
+          Cause.isInterruptedOnly(cause)
+            ? Effect.zipRight(tell(499), Effect.failCause(cause as Cause.Cause<never>))
+            : answer(cause)
+        ),
+        Effect.tap(({ status }) => tell(status)),
+        Effect.map((response) => {
+          const complete = HttpServerResponse.setHeaders(response, Problems.headersOf(response.status))
+          return response.status === 413 ? linger(request, complete) : complete
+        }),
+        traced(name, { kind: "server", parent: Option.getOrUndefined(parent) })
       )
     )
   })

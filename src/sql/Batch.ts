@@ -24,7 +24,8 @@ const mostTurns = 100
 
 /**
  * Group commit: calls that arrive while a statement is under way share the next one, and so do those that arrive with
- * it, turn by turn. So an idle database is asked at once, and a busy one seldom. Items keep the order of their calls, and only one statement runs at a time.
+ * it, turn by turn. So an idle database is asked at once, and a busy one seldom. Items keep the order of their calls,
+ * and only one statement runs at a time.
  *
  * When a batch dies, the fault may lie in one of its items: each is run alone, so that it fails alone.
  * A caller that is interrupted before its batch starts drops out; later, the batch goes on without it.

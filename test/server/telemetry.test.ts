@@ -27,7 +27,7 @@ const collector = Effect.map(
   ({ received, url }) => ({ received, url })
 )
 
-describe("telemetry", { timeout: 60_000 }, () => {
+describe("telemetry", { timeout: 120_000 }, () => {
   it.scopedLive("goes to the collector that is named: traces, metrics and logs, and no token in any", () =>
     Effect.gen(function* () {
       const { received, url } = yield* collector
@@ -45,6 +45,7 @@ describe("telemetry", { timeout: 60_000 }, () => {
 
       expect([...received.keys()].sort()).toEqual(["/v1/logs", "/v1/metrics", "/v1/traces"])
       expect(received.get("/v1/traces")).toContain("POST /webhook/trigger/:token")
+      expect(received.get("/v1/traces")).toContain("Trigger.accept")
       expect(received.get("/v1/metrics")).toContain("http_server_requests_total")
       expect(received.get("/v1/logs")).toContain("Listening on")
       expect([...received.values(), server.log()].join("\n")).not.toContain(token.slice(0, 20))
