@@ -5,6 +5,7 @@ import type { TeamName } from "../domain/Team.ts"
 import { Bus, type Delivery, LeaderBus, type Prompt, QueueGone } from "../engine/Bus.ts"
 import { finishWithin, work } from "../engine/Deliveries.ts"
 import * as ReportQueue from "../engine/ReportQueue.ts"
+import { traced } from "../engine/Traced.ts"
 
 interface Message {
   readonly prompt: Prompt
@@ -78,11 +79,15 @@ const make = Effect.gen(function* () {
 
   const bus = Bus.of({
     durable: false,
-    publish: Effect.fnUntraced(function* (prompt) {
-      const queue = queues.get(prompt.team)
-      if (queue === undefined) return yield* Effect.fail(new QueueGone())
-      yield* enqueue(queue, { prompt, redelivered: false })
-    }, Effect.uninterruptible),
+    publish: Effect.fnUntraced(
+      function* (prompt) {
+        const queue = queues.get(prompt.team)
+        if (queue === undefined) return yield* Effect.fail(new QueueGone())
+        yield* enqueue(queue, { prompt, redelivered: false })
+      },
+      Effect.uninterruptible,
+      traced("Bus.publish", { kind: "producer" })
+    ),
 
     queue: (team) =>
       Effect.sync(() => {

@@ -46,6 +46,7 @@ describe("telemetry", { timeout: 120_000 }, () => {
       expect([...received.keys()].sort()).toEqual(["/v1/logs", "/v1/metrics", "/v1/traces"])
       expect(received.get("/v1/traces")).toContain("POST /webhook/trigger/:token")
       expect(received.get("/v1/traces")).toContain("Trigger.accept")
+      expect(received.get("/v1/traces")).toContain("Bus.publish")
       expect(received.get("/v1/metrics")).toContain("http_server_requests_total")
       expect(received.get("/v1/logs")).toContain("Listening on")
       expect([...received.values(), server.log()].join("\n")).not.toContain(token.slice(0, 20))
