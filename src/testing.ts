@@ -1,16 +1,16 @@
 /** The service's ports in memory, so that a host tests its own code without PostgreSQL or RabbitMQ. */
 import { Layer, Redacted } from "effect"
+import type { Bus, LeaderBus } from "./bus/Bus.ts"
+import * as BusMemory from "./bus/BusMemory.ts"
 import { AdminKey } from "./engine/AdminKey.ts"
-import type { Bus, LeaderBus } from "./engine/Bus.ts"
 import * as Engine from "./engine/Engine.ts"
 import { Limiter } from "./engine/Limiter.ts"
 import { Renderer } from "./engine/Renderer.ts"
-import type { Repo } from "./engine/Repo.ts"
 import { Settings, type SettingsValues } from "./engine/Settings.ts"
-import * as BusMemory from "./memory/BusMemory.ts"
-import * as RepoMemory from "./memory/RepoMemory.ts"
+import * as RepoMemory from "./repo/memory/RepoMemory.ts"
+import type { Repo } from "./repo/Repo.ts"
 
-export { LeaderBus } from "./engine/Bus.ts"
+export { LeaderBus } from "./bus/Bus.ts"
 export { BusMemory, RepoMemory }
 
 /** The admin key that `layer` takes. */

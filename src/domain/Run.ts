@@ -1,11 +1,15 @@
-import { Schema } from "effect"
+import * as VariantSchema from "@effect/experimental/VariantSchema"
+import { DateTime, Schema } from "effect"
 import { RunId, WebhookId } from "./Id.ts"
+import { allStatuses, type FinalStatus } from "./RunStatus.ts"
 import { TeamName } from "./Team.ts"
-import { time } from "./Time.ts"
+import { optional, time } from "./Time.ts"
 
-export const RunStatus = Schema.Literal("queued", "running", "success", "error", "timeout").annotations({
+export { finalStatuses, isFinal } from "./RunStatus.ts"
+
+export const RunStatus = Schema.Literal(...allStatuses).annotations({
   identifier: "RunStatus",
-  description: "`queued`, then `running`, then one of the other three, which are final."
+  description: "`queued`, then `running`, then one of the others, which are final."
 })
 export type RunStatus = typeof RunStatus.Type
 
@@ -21,7 +25,7 @@ export type RunSource = typeof RunSource.Type
 
 export const RunErrorCode = Schema.Literal("agent_error", "team_gone", "undeliverable", "cancelled").annotations({
   description:
-    "The leader said so (`agent_error`), the team's queue went away (`team_gone`), the broker gave the prompt up (`undeliverable`), somebody stopped it (`cancelled`)."
+    "The leader said so (`agent_error`), the team's queue went away (`team_gone`), the broker gave up on the prompt (`undeliverable`), it was stopped on request (`cancelled`)."
 })
 export const RunError = Schema.Struct({
   code: RunErrorCode,
@@ -42,44 +46,77 @@ export const Variables: Schema.Schema<Variables> = Schema.declare(isObject, {
   jsonSchema: { type: "object", additionalProperties: true }
 })
 
-const optionalTime = (description: string) => Schema.optionalWith(time(description), { exact: true })
+/** One definition, two records: `json` is what the API shows, `row` what a `Repo` stores. */
+const { FieldOnly, Struct, extract } = VariantSchema.make({ variants: ["json", "row"], defaultVariant: "json" })
+const shown = FieldOnly("json")
+const stored = FieldOnly("row")
 
-/** One execution, as the history keeps it. */
-export const Run = Schema.Struct({
+const record = Struct({
   run_id: RunId,
   source: RunSource,
-  webhook_id: Schema.optionalWith(WebhookId.annotations({ description: "Absent for a chat message." }), {
-    exact: true
-  }),
+  webhook_id: optional(WebhookId.annotations({ description: "Absent for a chat message." })),
   team: TeamName,
   mode: RunMode,
   status: RunStatus,
-  accepted_at: time("When the run was kept, and 202 could be sent."),
-  sent_at: optionalTime("When the broker confirmed the prompt."),
-  started_at: optionalTime(
-    "When the leader said that it started; of an ended run whose leader said nothing, when it was sent."
+  accepted_at: time("When the run was stored, and 202 could be sent."),
+  sent_at: optional(time("When the broker confirmed the prompt.")),
+  started_at: optional(
+    time("When the leader reported that it started; of an ended run whose leader reported nothing, when it was sent.")
   ),
-  finished_at: optionalTime("When the run ended."),
-  duration_ms: Schema.optionalWith(
-    Schema.Number.annotations({ description: "Milliseconds from `started_at` to `finished_at`." }),
-    { exact: true }
+  finished_at: optional(time("When the run ended.")),
+  duration_ms: shown(
+    optional(Schema.Number.annotations({ description: "Milliseconds from `started_at` to `finished_at`." }))
   ),
   variables: Variables,
-  conversation: Schema.Struct({
-    prompt: Schema.String.annotations({ description: "The rendered prompt, as the leader got it." }),
-    response: Schema.optionalWith(
-      Schema.String.annotations({ description: "The agent's answer; of a `timeout` run, one that came late." }),
-      { exact: true }
-    )
-  }).annotations({ description: "What was asked and answered." }),
-  error: Schema.optionalWith(RunError, { exact: true })
-}).annotations({ identifier: "Run", description: "One execution, as the history keeps it." })
+  conversation: shown(
+    Schema.Struct({
+      prompt: Schema.String.annotations({ description: "The rendered prompt, as the leader got it." }),
+      response: optional(
+        Schema.String.annotations({ description: "The agent's answer; of a `timeout` run, one that came late." })
+      )
+    }).annotations({ description: "What was asked and answered." })
+  ),
+  error: shown(optional(RunError)),
+
+  prompt: stored(Schema.String),
+  response: stored(optional(Schema.String)),
+  error_code: stored(optional(RunErrorCode)),
+  error_message: stored(optional(Schema.String)),
+  timeout_ms: stored(Schema.Number),
+  /** In wait mode from the start; of a fire-and-forget run once it was sent. */
+  deadline_at: stored(optional(time("When it times out."))),
+  admitted_at: stored(optional(time("When it got its slots, just before it was published.")))
+})
+
+/** One execution, as the history shows it. */
+export const Run = extract(record, "json").annotations({
+  identifier: "Run",
+  description: "One execution, as the history shows it."
+})
 export type Run = typeof Run.Type
 
-/** How a run ends. */
-export type Outcome =
-  | { readonly status: "success"; readonly response: string }
-  | { readonly status: "error"; readonly error: RunError }
-  | { readonly status: "timeout" }
+/** One execution, as it is stored. */
+export const RunRow = extract(record, "row")
+export type RunRow = typeof RunRow.Type
 
-export const isFinal = (status: RunStatus): boolean => status !== "queued" && status !== "running"
+export const toRun = (row: RunRow): Run => {
+  const { prompt, response, error_code, error_message, timeout_ms, deadline_at, admitted_at, ...shared } = row
+  const { started_at, finished_at } = row
+  return {
+    ...shared,
+    ...(started_at && finished_at && { duration_ms: Math.max(0, DateTime.distance(started_at, finished_at)) }),
+    conversation: { prompt, ...(response !== undefined && { response }) },
+    ...(error_code && { error: { code: error_code, message: error_message ?? "" } })
+  }
+}
+
+/** What else is known of an end. A final state that has no line here does not compile. */
+interface OutcomeDetails {
+  readonly success: { readonly response: string }
+  readonly error: { readonly error: RunError }
+  // biome-ignore lint/complexity/noBannedTypes: nothing else is known of it
+  readonly timeout: {}
+}
+
+/** How a run ends. */
+export type Outcome = { [S in FinalStatus]: { readonly status: S } & OutcomeDetails[S] }[FinalStatus]

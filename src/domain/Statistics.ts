@@ -1,11 +1,13 @@
 import { Schema } from "effect"
 import { WebhookId } from "./Id.ts"
+import { type FinalStatus, finalStatuses } from "./RunStatus.ts"
+import { optional, time } from "./Time.ts"
 
 /** How runs ended, of those accepted in some stretch of time. */
 export const Counts = Schema.Struct({
-  success: Schema.Number,
-  error: Schema.Number,
-  timeout: Schema.Number,
+  ...(Object.fromEntries(finalStatuses.map((status) => [status, Schema.Number])) as {
+    readonly [S in FinalStatus]: typeof Schema.Number
+  }),
   /** Not finished: queued or running. */
   live: Schema.Number
 })
@@ -22,15 +24,12 @@ export type Activity = typeof Activity.Type
 export const StatisticsRange = Schema.Literal("24h", "7d", "30d")
 export type StatisticsRange = typeof StatisticsRange.Type
 
-const optional = Schema.optionalWith(Schema.Number, { exact: true })
-
 export const StatisticsBucket = Schema.Struct({
   ...Counts.fields,
-  /** When the bucket begins; it ends where the next one begins. */
-  at: Schema.Date,
+  at: time("When the bucket begins; it ends where the next one begins."),
   /** Milliseconds, of the runs that succeeded; absent when none did. */
-  median_ms: optional,
-  slowest_ms: optional
+  median_ms: optional(Schema.Number),
+  slowest_ms: optional(Schema.Number)
 })
 export type StatisticsBucket = typeof StatisticsBucket.Type
 
@@ -44,3 +43,12 @@ export const Statistics = Schema.Struct({
   buckets: Schema.Array(StatisticsBucket)
 }).annotations({ identifier: "Statistics" })
 export type Statistics = typeof Statistics.Type
+
+/** The runs accepted within one step of time. */
+export interface RunBucket extends Counts {
+  /** Steps, from 0. */
+  readonly bucket: number
+  /** Of the runs that succeeded; absent when none did. */
+  readonly median_ms?: number
+  readonly slowest_ms?: number
+}

@@ -20,6 +20,9 @@ export const Team = Schema.Struct({
   queued: Schema.Number.annotations({
     description: "Runs and chat messages accepted for the team and not yet sent to it."
   }),
-  created_at: time("When the team was made.")
+  created_at: time("When the team was created.")
 }).annotations({ identifier: "Team", description: "A team that webhooks can put to work." })
 export type Team = typeof Team.Type
+
+/** A team as it is stored; the bus knows whether it is running. */
+export type TeamRecord = Omit<Team, "running" | "consumers">

@@ -1,74 +1,105 @@
+import * as VariantSchema from "@effect/experimental/VariantSchema"
 import { Schema } from "effect"
 import { WebhookId } from "./Id.ts"
 import { TeamName } from "./Team.ts"
-import { time } from "./Time.ts"
+import { optional, time } from "./Time.ts"
+import type { TokenHash } from "./Token.ts"
+import { accepts, type WebhookSetting, type WebhookSettingName, webhookSettings } from "./WebhookSettings.ts"
 
-const Name = Schema.String.pipe(
-  Schema.minLength(1),
-  Schema.maxLength(255),
-  Schema.annotations({ description: "What people call it; need not be unique." })
-)
-const PromptTemplate = Schema.String.pipe(
-  Schema.minLength(1),
-  Schema.maxLength(65_536),
-  Schema.annotations({ description: "The prompt, with `{{name}}` where a variable goes." })
-)
-const TimeoutSeconds = Schema.Int.pipe(
-  Schema.between(1, 86_400),
-  Schema.annotations({
-    description: "Seconds to wait for an answer; absent: the server's `WEBHOOK_TIMEOUT`.",
-    message: () => ({ message: "must be a whole number of seconds from 1 to 86400", override: true })
-  })
-)
-const MaxConcurrent = Schema.Int.pipe(
-  Schema.between(1, 10_000),
-  Schema.annotations({
-    description: "Simultaneous runs; absent: the server's `WEBHOOK_MAX_CONCURRENT`.",
-    message: () => ({ message: "must be a whole number from 1 to 10000", override: true })
-  })
-)
-const Enabled = Schema.Boolean.annotations({ description: "Switched off, it answers triggers with 404." })
+/**
+ * One definition, four records: `json` is what the API shows, `row` what a `Repo` stores, `draft` what a new webhook is
+ * made from, `edit` what may be changed.
+ */
+const { Field, FieldExcept, FieldOnly, Struct, extract } = VariantSchema.make({
+  variants: ["json", "row", "draft", "edit"],
+  defaultVariant: "json"
+})
 
-/** A stored definition: whoever knows its token may send its prompt, filled in, to its team. */
-export const Webhook = Schema.Struct({
-  id: WebhookId,
-  name: Name,
-  team: TeamName,
-  prompt_template: PromptTemplate,
-  variables: Schema.Array(Schema.String).annotations({
-    description: "The names found in the template, each once, in order of appearance."
-  }),
-  timeout_seconds: Schema.optionalWith(TimeoutSeconds, { exact: true }),
-  max_concurrent: Schema.optionalWith(MaxConcurrent, { exact: true }),
-  enabled: Enabled,
-  token_hint: Schema.String.annotations({ description: "The end of the token, to tell tokens apart: `…x7Qa`." }),
-  created_at: time("When it was made."),
-  updated_at: time("When it was last edited, or given a new token."),
-  last_triggered_at: Schema.optionalWith(time("When it last accepted a trigger; absent: never."), { exact: true })
-}).annotations({ identifier: "Webhook", description: "Whoever knows its token may send its prompt to its team." })
+/** Set by whoever makes the webhook, and editable. */
+const editable = <A, I>(schema: Schema.Schema<A, I>) =>
+  Field({ json: schema, row: schema, draft: schema, edit: optional(schema) })
+
+const schemaOf = (setting: WebhookSetting) =>
+  Schema.Int.pipe(
+    Schema.between(setting.min, setting.max),
+    Schema.annotations({
+      description: setting.description,
+      message: () => ({ message: accepts(setting), override: true })
+    })
+  )
+
+/** A setting that gives way to the server's default: absent until it is set, and given back by `null`. */
+const withServerDefault = (setting: WebhookSetting) => {
+  const schema = schemaOf(setting)
+  const field = optional(schema)
+  const edit = optional(
+    Schema.NullOr(schema).annotations({ description: "`null` gives it back to the server's default." })
+  )
+  return Field({ json: field, row: field, draft: field, edit })
+}
+
+const settings = Object.fromEntries(
+  Object.entries(webhookSettings).map(([name, setting]) => [name, withServerDefault(setting)])
+) as { readonly [Name in WebhookSettingName]: ReturnType<typeof withServerDefault> }
+
+const enabled = Schema.Boolean.annotations({ description: "Switched off, it answers triggers with 404." })
+
+const generated = FieldExcept("draft", "edit")
+
+const record = Struct({
+  id: generated(WebhookId),
+  name: editable(
+    Schema.String.pipe(
+      Schema.minLength(1),
+      Schema.maxLength(255),
+      Schema.annotations({ description: "What people call it; need not be unique." })
+    )
+  ),
+  team: editable(TeamName),
+  prompt_template: editable(
+    Schema.String.pipe(
+      Schema.minLength(1),
+      Schema.maxLength(65_536),
+      Schema.annotations({ description: "The prompt, with `{{name}}` where a variable goes." })
+    )
+  ),
+  variables: generated(
+    Schema.Array(Schema.String).annotations({
+      description: "The names found in the template, each once, in order of appearance."
+    })
+  ),
+  ...settings,
+  enabled: Field({ json: enabled, row: enabled, draft: optional(enabled), edit: optional(enabled) }),
+  token_hash: FieldOnly("row")(Schema.Uint8ArrayFromSelf as Schema.Schema<TokenHash>),
+  token_hint: generated(
+    Schema.String.annotations({ description: "The end of the token, to tell tokens apart: `…x7Qa`." })
+  ),
+  created_at: generated(time("When it was created.")),
+  updated_at: generated(time("When it was last edited, or given a new token.")),
+  last_triggered_at: FieldOnly("json")(optional(time("When it last accepted a trigger; absent: never.")))
+})
+
+/** A stored definition: anyone who knows its token may send its prompt, filled in, to its team. */
+export const Webhook = extract(record, "json").annotations({
+  identifier: "Webhook",
+  description: "Anyone who knows its token may send its prompt to its team."
+})
 export type Webhook = typeof Webhook.Type
 
-/** What its maker says of a new webhook. */
-export const WebhookDraft = Schema.Struct({
-  name: Name,
-  team: TeamName,
-  prompt_template: PromptTemplate,
-  timeout_seconds: Schema.optionalWith(TimeoutSeconds, { exact: true }),
-  max_concurrent: Schema.optionalWith(MaxConcurrent, { exact: true }),
-  enabled: Schema.optionalWith(Enabled, { exact: true })
-}).annotations({ identifier: "WebhookDraft", description: "A new webhook." })
+/** A webhook as it is stored. */
+export const WebhookRow = extract(record, "row")
+export type WebhookRow = typeof WebhookRow.Type
+
+/** What its creator says of a new webhook. */
+export const WebhookDraft = extract(record, "draft").annotations({
+  identifier: "WebhookDraft",
+  description: "A new webhook."
+})
 export type WebhookDraft = typeof WebhookDraft.Type
 
-const orDefault = (schema: typeof TimeoutSeconds) =>
-  Schema.NullOr(schema).annotations({ description: "`null` gives it back to the server's default." })
-
-/** The fields to change; `null` gives a timeout or limit back to the global default. */
-export const WebhookEdit = Schema.Struct({
-  name: Schema.optionalWith(Name, { exact: true }),
-  team: Schema.optionalWith(TeamName, { exact: true }),
-  prompt_template: Schema.optionalWith(PromptTemplate, { exact: true }),
-  timeout_seconds: Schema.optionalWith(orDefault(TimeoutSeconds), { exact: true }),
-  max_concurrent: Schema.optionalWith(orDefault(MaxConcurrent), { exact: true }),
-  enabled: Schema.optionalWith(Enabled, { exact: true })
-}).annotations({ identifier: "WebhookEdit", description: "The fields to change." })
+/** The fields to change; `null` gives a setting back to the server's default. */
+export const WebhookEdit = extract(record, "edit").annotations({
+  identifier: "WebhookEdit",
+  description: "The fields to change."
+})
 export type WebhookEdit = typeof WebhookEdit.Type

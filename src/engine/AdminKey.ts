@@ -1,7 +1,7 @@
 import { createHash, createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto"
 import { Context, Effect, Layer, Option, Redacted } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
-import { Repo } from "./Repo.ts"
+import { Repo } from "../repo/Repo.ts"
 
 /** The secret that opens the management operations. */
 export class AdminKey extends Context.Tag("webhook-trigger/AdminKey")<

@@ -1,13 +1,13 @@
 import { Clock, Duration, Effect, FiberSet, Layer, Schedule, Scope } from "effect"
+import { Bus } from "../bus/Bus.ts"
 import type { TeamName } from "../domain/Team.ts"
-import { Bus } from "./Bus.ts"
+import { type Change, type LeaseLost, onChanges, Repo } from "../repo/Repo.ts"
 import { detached } from "./Detached.ts"
 import * as Lane from "./Lane.ts"
 import { type Lease, whileHeld } from "./Lease.ts"
 import { Limiter } from "./Limiter.ts"
 import { Outcomes } from "./Outcomes.ts"
 import { persistently } from "./Persistently.ts"
-import { type Change, type LeaseLost, onChanges, Repo } from "./Repo.ts"
 
 /** How often the rows are asked what no notification told. */
 const pollInterval = Duration.seconds(1)

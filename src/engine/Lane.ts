@@ -1,13 +1,13 @@
 import { Clock, type Context, Duration, Effect, ExecutionStrategy, Exit, Option, Schedule, Scope } from "effect"
+import type { Bus, Prompt } from "../bus/Bus.ts"
 import type { Outcome } from "../domain/Run.ts"
 import type { TeamName } from "../domain/Team.ts"
-import type { Bus, Prompt } from "./Bus.ts"
+import type { Dispatchable, LeaseLost, Repo } from "../repo/Repo.ts"
 import type { Lease } from "./Lease.ts"
 import type { Limiter } from "./Limiter.ts"
 import type { Ended, Outcomes } from "./Outcomes.ts"
 import { persistently } from "./Persistently.ts"
 import { reach } from "./RacePoint.ts"
-import type { Dispatchable, LeaseLost, Repo } from "./Repo.ts"
 
 /** Runs of a lane that are read ahead. */
 const pageSize = 64

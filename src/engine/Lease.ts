@@ -1,7 +1,7 @@
 import { Clock, Duration, Effect, Option, Queue, type Scope } from "effect"
 import { v4 } from "uuid"
+import { type LeaseLost, onChanges, Repo, type Term } from "../repo/Repo.ts"
 import { persistently } from "./Persistently.ts"
-import { type LeaseLost, onChanges, Repo, type Term } from "./Repo.ts"
 
 /** A crashed holder's successor starts this much later at the most, plus one look. */
 const life = Duration.seconds(6)

@@ -2,9 +2,9 @@ import { Array, Clock, Context, Deferred, Effect, FiberId, Layer, Metric, Option
 import type { Unavailable } from "../domain/Errors.ts"
 import type { RunId } from "../domain/Id.ts"
 import type { Outcome, Run } from "../domain/Run.ts"
+import { onChanges, Repo } from "../repo/Repo.ts"
 import { acquireReleaseSync } from "./Acquire.ts"
 import { labels } from "./Labels.ts"
-import { onChanges, Repo } from "./Repo.ts"
 
 /** The run as it ended; none when it was deleted. */
 export type Ended = Option.Option<Run>

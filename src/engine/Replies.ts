@@ -1,10 +1,10 @@
 import { Clock, Effect, Layer } from "effect"
+import { Bus, type Report } from "../bus/Bus.ts"
 import type { RunId } from "../domain/Id.ts"
 import type { Outcome } from "../domain/Run.ts"
-import { Bus, type Report } from "./Bus.ts"
+import { Repo } from "../repo/Repo.ts"
 import { Outcomes } from "./Outcomes.ts"
 import { reach } from "./RacePoint.ts"
-import { Repo } from "./Repo.ts"
 
 /**
  * The reply path: what leaders and the broker report about runs is recorded, then whoever waits is woken. The bus takes

@@ -1,8 +1,8 @@
 import { Clock, Context, Effect, Layer, Schema } from "effect"
+import { Bus } from "../bus/Bus.ts"
 import { Invalid, NotFound, type TeamExists, type TeamInUse, type Unavailable } from "../domain/Errors.ts"
 import { type Team, TeamName } from "../domain/Team.ts"
-import { Bus } from "./Bus.ts"
-import { Repo, type TeamRecord } from "./Repo.ts"
+import { Repo, type TeamRecord } from "../repo/Repo.ts"
 import { validate } from "./Validation.ts"
 
 /** Managing teams. Names come as a caller wrote them: what cannot be a team's name is `NotFound`. */

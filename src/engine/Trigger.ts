@@ -1,4 +1,5 @@
 import { Clock, Context, Data, Deferred, Duration, Effect, Layer, Option, Redacted } from "effect"
+import { Bus } from "../bus/Bus.ts"
 import {
   IdempotencyKeyReused,
   InvalidVariables,
@@ -14,11 +15,10 @@ import { isFinal, type Run, type RunMode, type Variables } from "../domain/Run.t
 import type { TeamName } from "../domain/Team.ts"
 import { checkVariables } from "../domain/Variables.ts"
 import type { Webhook } from "../domain/Webhook.ts"
-import { Bus } from "./Bus.ts"
+import { type NewRun, Repo } from "../repo/Repo.ts"
 import { type Ended, Outcomes } from "./Outcomes.ts"
 import { reach } from "./RacePoint.ts"
 import { Renderer } from "./Renderer.ts"
-import { type NewRun, Repo } from "./Repo.ts"
 import { Settings } from "./Settings.ts"
 import { Shutdown } from "./Shutdown.ts"
 import { hashToken, isTokenShaped, type Token, type TokenHash } from "./Token.ts"

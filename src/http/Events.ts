@@ -1,5 +1,5 @@
 import { Chunk, Context, Duration, Effect, Layer, Stream } from "effect"
-import { type Change, Repo } from "../engine/Repo.ts"
+import { type Change, Repo } from "../repo/Repo.ts"
 
 /** Changes within this time are told together: a busy server has thousands a second. */
 const together = Duration.millis(250)

@@ -1,9 +1,9 @@
 /** For whoever keeps the server running: is it alive, and can it take triggers? */
 import { HttpLayerRouter, HttpServerResponse } from "@effect/platform"
 import { Effect, Layer } from "effect"
-import { Bus } from "../engine/Bus.ts"
-import { Repo } from "../engine/Repo.ts"
+import { Bus } from "../bus/Bus.ts"
 import { Shutdown } from "../engine/Shutdown.ts"
+import { Repo } from "../repo/Repo.ts"
 import * as Access from "./Access.ts"
 import * as Problems from "./Problems.ts"
 

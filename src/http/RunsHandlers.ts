@@ -4,7 +4,7 @@ import { ManagementApi } from "../api/Api.ts"
 import { NotFound, type Unavailable } from "../domain/Errors.ts"
 import { RunId } from "../domain/Id.ts"
 import type { Run } from "../domain/Run.ts"
-import { Repo } from "../engine/Repo.ts"
+import { Repo } from "../repo/Repo.ts"
 import * as Problems from "./Problems.ts"
 
 const isRunId = Schema.is(RunId)

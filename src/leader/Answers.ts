@@ -1,5 +1,5 @@
+import type { Report } from "../bus/Bus.ts"
 import type { RunId } from "../domain/Id.ts"
-import type { Report } from "../engine/Bus.ts"
 
 /** How the work on a prompt ended. */
 export type Answer = Extract<Report, { readonly _tag: "Answered" | "Failed" }>

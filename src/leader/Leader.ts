@@ -11,8 +11,8 @@ import {
   Schema,
   type Scope
 } from "effect"
+import { type Delivery, LeaderBus, type Prompt, type Report } from "../bus/Bus.ts"
 import type { TeamName } from "../domain/Team.ts"
-import { type Delivery, LeaderBus, type Prompt, type Report } from "../engine/Bus.ts"
 import * as Answers from "./Answers.ts"
 
 /** The work on a prompt failed; the run ends as `error` with this message. */

@@ -1,8 +1,8 @@
 /** One run of a program, with everything it starts, in bounded space and time. */
 import { type ChildProcess, spawn } from "node:child_process"
 import { Duration, Effect, Option } from "effect"
+import { answerTooLarge, maxAnswer } from "../bus/Report.ts"
 import { detached } from "../engine/Detached.ts"
-import { answerTooLarge, maxAnswer } from "../engine/Report.ts"
 import { LeaderError } from "./Leader.ts"
 
 export interface ProgramOptions {

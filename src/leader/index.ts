@@ -1,10 +1,10 @@
 /** What a team's leader needs, for programs that lead a team themselves. */
-export { layer as layerAmqp } from "../amqp/LeaderAmqp.ts"
-export type { QueueType } from "../amqp/Topology.ts"
+export { layer as layerAmqp } from "../bus/amqp/LeaderAmqp.ts"
+export type { QueueType } from "../bus/amqp/Topology.ts"
+export { type Delivery, LeaderBus, type Prompt, type Report } from "../bus/Bus.ts"
 export { Unavailable } from "../domain/Errors.ts"
 export { RunId, WebhookId } from "../domain/Id.ts"
 export { TeamName } from "../domain/Team.ts"
-export { type Delivery, LeaderBus, type Prompt, type Report } from "../engine/Bus.ts"
 export * as Command from "./Command.ts"
 export * as Leader from "./Leader.ts"
 export { LeaderError } from "./Leader.ts"

@@ -1,11 +1,11 @@
 import { Clock, Effect, type Layer, Option, type Redacted } from "effect"
+import type { LeaderBus } from "../bus/Bus.ts"
 import { makeWebhookId } from "../domain/Id.ts"
 import { TeamName } from "../domain/Team.ts"
 import type { Webhook } from "../domain/Webhook.ts"
-import type { LeaderBus } from "../engine/Bus.ts"
-import { Repo } from "../engine/Repo.ts"
 import { hashToken, makeToken, tokenHint } from "../engine/Token.ts"
 import * as Leader from "../leader/Leader.ts"
+import { Repo } from "../repo/Repo.ts"
 
 /** The team of the embedded default, and what its webhook is called. */
 export const demo = TeamName.make("demo")

@@ -1,8 +1,8 @@
 import { describe } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
-import * as BusAmqp from "../../src/amqp/BusAmqp.ts"
-import * as LeaderAmqp from "../../src/amqp/LeaderAmqp.ts"
-import type { QueueType } from "../../src/amqp/Topology.ts"
+import * as BusAmqp from "../../src/bus/amqp/BusAmqp.ts"
+import * as LeaderAmqp from "../../src/bus/amqp/LeaderAmqp.ts"
+import type { QueueType } from "../../src/bus/amqp/Topology.ts"
 import { freshVhost } from "../support/fresh.ts"
 import { contract } from "./contract.ts"
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Queue, Scope, TestClock } from "effect"
-import { Bus, type Delivery, LeaderBus } from "../../src/engine/Bus.ts"
-import * as BusMemory from "../../src/memory/BusMemory.ts"
+import { Bus, type Delivery, LeaderBus } from "../../src/bus/Bus.ts"
+import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { collectReports, contract, makePrompt, team } from "./contract.ts"
 
 describe("the bus in process", () => {

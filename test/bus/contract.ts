@@ -14,9 +14,6 @@ import {
   Schedule,
   Scope
 } from "effect"
-import { Unavailable } from "../../src/domain/Errors.ts"
-import { makeRunId } from "../../src/domain/Id.ts"
-import { TeamName } from "../../src/domain/Team.ts"
 import {
   Bus,
   type Delivery,
@@ -25,7 +22,10 @@ import {
   QueueGone,
   type Report,
   type TeamQueue
-} from "../../src/engine/Bus.ts"
+} from "../../src/bus/Bus.ts"
+import { Unavailable } from "../../src/domain/Errors.ts"
+import { makeRunId } from "../../src/domain/Id.ts"
+import { TeamName } from "../../src/domain/Team.ts"
 
 export const team = TeamName.make("deploy")
 

@@ -1,12 +1,12 @@
 import { expect, it } from "@effect/vitest"
 import { Context, Duration, Effect, Exit, Fiber, Layer, Scope, TestClock } from "effect"
-import { Bus } from "../../src/engine/Bus.ts"
+import { Bus } from "../../src/bus/Bus.ts"
+import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { Limiter } from "../../src/engine/Limiter.ts"
-import { Repo } from "../../src/engine/Repo.ts"
 import { Shutdown } from "../../src/engine/Shutdown.ts"
 import { Trigger } from "../../src/engine/Trigger.ts"
-import * as BusMemory from "../../src/memory/BusMemory.ts"
-import * as RepoMemory from "../../src/memory/RepoMemory.ts"
+import * as RepoMemory from "../../src/repo/memory/RepoMemory.ts"
+import { Repo } from "../../src/repo/Repo.ts"
 import { echo, engine, lead, makeTeam, makeWebhook, rooms, until, waiting, world } from "./World.ts"
 
 const statusOf = (id: Parameters<typeof Repo.Service.run>[0]) =>

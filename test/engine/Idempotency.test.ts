@@ -1,6 +1,6 @@
 import { expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope, TestClock } from "effect"
-import { Repo } from "../../src/engine/Repo.ts"
+import { Repo } from "../../src/repo/Repo.ts"
 import { echo, lead, makeTeam, makeWebhook, world } from "./World.ts"
 
 it.scoped("returns the same run to a repeat, once it has ended and while it is outstanding", () =>

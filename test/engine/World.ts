@@ -1,17 +1,17 @@
 /** The engine on its memory layers, and words to tell stories about it in. */
 import { Clock, Effect, Layer, Queue, Redacted } from "effect"
+import { Bus, type Delivery, LeaderBus } from "../../src/bus/Bus.ts"
+import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { makeWebhookId } from "../../src/domain/Id.ts"
 import { TeamName } from "../../src/domain/Team.ts"
-import { Bus, type Delivery, LeaderBus } from "../../src/engine/Bus.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { Limiter } from "../../src/engine/Limiter.ts"
 import { Renderer } from "../../src/engine/Renderer.ts"
-import { Repo } from "../../src/engine/Repo.ts"
 import { Settings, type SettingsValues } from "../../src/engine/Settings.ts"
 import { hashToken, makeToken, tokenHint } from "../../src/engine/Token.ts"
 import { Trigger } from "../../src/engine/Trigger.ts"
-import * as BusMemory from "../../src/memory/BusMemory.ts"
-import * as RepoMemory from "../../src/memory/RepoMemory.ts"
+import * as RepoMemory from "../../src/repo/memory/RepoMemory.ts"
+import { Repo } from "../../src/repo/Repo.ts"
 
 export const rooms = Layer.mergeAll(RepoMemory.layer, BusMemory.layer)
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { LeaderBus } from "../../src/bus/Bus.ts"
 import { TeamName } from "../../src/domain/Team.ts"
-import { LeaderBus } from "../../src/engine/Bus.ts"
 import { adminKey, pointers, refusal, start } from "./Server.ts"
 
 const noId = "01890a5d-ac96-774b-bcce-b302099a8057"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { LeaderBus } from "../../src/engine/Bus.ts"
+import { LeaderBus } from "../../src/bus/Bus.ts"
 import { Shutdown } from "../../src/engine/Shutdown.ts"
 import { pointers, refusal, start, wire, writeThenRead } from "./Server.ts"
 

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Logger, LogLevel, Queue, Schedule, type Scope } from "effect"
-import { Bus, type LeaderBus, type Prompt, type Report } from "../../src/engine/Bus.ts"
+import { Bus, type LeaderBus, type Prompt, type Report } from "../../src/bus/Bus.ts"
+import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { Command } from "../../src/leader/index.ts"
-import * as BusMemory from "../../src/memory/BusMemory.ts"
 import { collectReports, makePrompt, team, untilQueue } from "../bus/contract.ts"
 
 const behaviour = (name: string, test: Effect.Effect<unknown, unknown, Bus | LeaderBus | Scope.Scope>) =>

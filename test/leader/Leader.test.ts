@@ -1,11 +1,11 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Chunk, Deferred, Effect, Exit, Layer, Logger, LogLevel, Queue, Scope } from "effect"
+import { Bus, type Delivery, LeaderBus, type Report } from "../../src/bus/Bus.ts"
+import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { Unavailable } from "../../src/domain/Errors.ts"
 import { RunId } from "../../src/domain/Id.ts"
-import { Bus, type Delivery, LeaderBus, type Report } from "../../src/engine/Bus.ts"
 import * as Answers from "../../src/leader/Answers.ts"
 import { Leader, LeaderError } from "../../src/leader/index.ts"
-import * as BusMemory from "../../src/memory/BusMemory.ts"
 import { collectReports, makePrompt, team } from "../bus/contract.ts"
 
 const behaviour = (name: string, test: Effect.Effect<unknown, unknown, Bus | LeaderBus | Scope.Scope>) =>

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises"
 import { describe, expect, it } from "@effect/vitest"
 import { Cause, Deferred, Effect, Exit, Fiber, Scope } from "effect"
-import { makeBatch } from "../../src/sql/Batch.ts"
+import { makeBatch } from "../../src/repo/sql/Batch.ts"
 
 /** A batch whose runs are recorded, and wait for the gate. */
 const recorded = (options: { readonly size?: number; readonly limit?: number } = {}) =>

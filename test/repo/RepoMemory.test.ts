@@ -1,6 +1,6 @@
 import { describe } from "@effect/vitest"
 import { Effect } from "effect"
-import * as RepoMemory from "../../src/memory/RepoMemory.ts"
+import * as RepoMemory from "../../src/repo/memory/RepoMemory.ts"
 import { contract } from "./contract.ts"
 
 describe("RepoMemory", () => {

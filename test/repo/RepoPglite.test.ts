@@ -1,5 +1,5 @@
 import { describe } from "@effect/vitest"
-import * as PgliteClient from "../../src/sql/PgliteClient.ts"
+import * as PgliteClient from "../../src/repo/sql/PgliteClient.ts"
 import { contract } from "./contract.ts"
 import { sqlRepo } from "./sql.ts"
 

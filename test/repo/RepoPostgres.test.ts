@@ -1,6 +1,6 @@
 import { describe } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
-import * as PostgresClient from "../../src/sql/PostgresClient.ts"
+import * as PostgresClient from "../../src/repo/sql/PostgresClient.ts"
 import { freshDatabase } from "../support/fresh.ts"
 import { contract } from "./contract.ts"
 import { sqlRepo } from "./sql.ts"

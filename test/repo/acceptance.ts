@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { IdempotencyKeyReused, NotFound, TooManyQueued } from "../../src/domain/Errors.ts"
-import { type NewRun, Repo } from "../../src/engine/Repo.ts"
+import { type NewRun, Repo } from "../../src/repo/Repo.ts"
 import type { WithRepo } from "./contract.ts"
 import {
   admit,

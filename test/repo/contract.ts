@@ -1,6 +1,6 @@
 /** What every `Repo` must do, whatever it keeps its rows in. */
 import type { Effect, Scope } from "effect"
-import type { Repo } from "../../src/engine/Repo.ts"
+import type { Repo } from "../../src/repo/Repo.ts"
 import { acceptance } from "./acceptance.ts"
 import { definitions } from "./definitions.ts"
 import { dispatch } from "./dispatch.ts"

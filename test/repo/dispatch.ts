@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Option, type Scope, Stream } from "effect"
 import { makeRunId } from "../../src/domain/Id.ts"
-import { type Change, Repo } from "../../src/engine/Repo.ts"
+import { type Change, Repo } from "../../src/repo/Repo.ts"
 import type { WithRepo } from "./contract.ts"
 import {
   admit,

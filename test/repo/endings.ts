@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { makeRunId } from "../../src/domain/Id.ts"
-import { Repo } from "../../src/engine/Repo.ts"
+import { Repo } from "../../src/repo/Repo.ts"
 import type { WithRepo } from "./contract.ts"
 import { admit, at, failure, makeHook, queue, send, success, takeTerm, timeout } from "./fixtures.ts"
 

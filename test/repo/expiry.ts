@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { Repo } from "../../src/engine/Repo.ts"
+import { Repo } from "../../src/repo/Repo.ts"
 import type { WithRepo } from "./contract.ts"
 import { admit, at, makeHook, queue, send, statusOf, success, takeTerm, team } from "./fixtures.ts"
 

@@ -4,8 +4,8 @@ import { makeRunId, makeWebhookId, type RunId } from "../../src/domain/Id.ts"
 import type { Outcome, Run } from "../../src/domain/Run.ts"
 import { TeamName } from "../../src/domain/Team.ts"
 import type { Webhook } from "../../src/domain/Webhook.ts"
-import { type NewRun, type NewWebhook, Repo, type Term } from "../../src/engine/Repo.ts"
 import { hashToken, makeToken, type TokenHash } from "../../src/engine/Token.ts"
+import { type NewRun, type NewWebhook, Repo, type Term } from "../../src/repo/Repo.ts"
 
 export const epoch = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 export const at = (ms: number): Date => new Date(epoch + ms)

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { InvalidParameter, NotFound } from "../../src/domain/Errors.ts"
 import { makeRunId, makeWebhookId, type RunId } from "../../src/domain/Id.ts"
-import { Repo, type RunQuery } from "../../src/engine/Repo.ts"
+import { Repo, type RunQuery } from "../../src/repo/Repo.ts"
 import type { WithRepo } from "./contract.ts"
 import { at, failure, makeHook, newMessage, plenty, queue, success } from "./fixtures.ts"
 

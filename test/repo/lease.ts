@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Option, Schedule } from "effect"
-import { LeaseLost, Repo } from "../../src/engine/Repo.ts"
+import { LeaseLost, Repo } from "../../src/repo/Repo.ts"
 import type { WithRepo } from "./contract.ts"
 import { admit, at, makeHook, ops, queue, send, statusOf, takeTerm } from "./fixtures.ts"
 

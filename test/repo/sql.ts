@@ -3,9 +3,9 @@
 import { SqlClient } from "@effect/sql"
 import { afterAll, beforeAll } from "@effect/vitest"
 import { Effect, Layer, ManagedRuntime, type Scope } from "effect"
-import { Repo } from "../../src/engine/Repo.ts"
-import type { Notifications } from "../../src/sql/Database.ts"
-import * as RepoSql from "../../src/sql/RepoSql.ts"
+import { Repo } from "../../src/repo/Repo.ts"
+import type { Notifications } from "../../src/repo/sql/Database.ts"
+import * as RepoSql from "../../src/repo/sql/RepoSql.ts"
 import type { WithRepo } from "./contract.ts"
 
 const empty = Effect.gen(function* () {

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { v7 } from "uuid"
 import { NotFound } from "../../src/domain/Errors.ts"
 import { makeWebhookId, RunId } from "../../src/domain/Id.ts"
-import { type NewRun, Repo } from "../../src/engine/Repo.ts"
+import { type NewRun, Repo } from "../../src/repo/Repo.ts"
 import type { WithRepo } from "./contract.ts"
 import {
   admit,

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Logger, Metric, Redacted, Schedule } from "effect"
-import * as BusAmqp from "../../src/amqp/BusAmqp.ts"
-import { reconnects } from "../../src/amqp/Metrics.ts"
-import { Bus } from "../../src/engine/Bus.ts"
+import * as BusAmqp from "../../src/bus/amqp/BusAmqp.ts"
+import { reconnects } from "../../src/bus/amqp/Metrics.ts"
+import { Bus } from "../../src/bus/Bus.ts"
 import { Proxy } from "../faults/support/Proxy.ts"
 import { freshVhost } from "../support/fresh.ts"
 

@@ -2,9 +2,9 @@ import { describe, expect, it } from "@effect/vitest"
 import { Duration, Effect, Layer, Option, TestClock } from "effect"
 import { makeRunId } from "../../src/domain/Id.ts"
 import { TeamName } from "../../src/domain/Team.ts"
-import { Repo } from "../../src/engine/Repo.ts"
-import * as RepoMemory from "../../src/memory/RepoMemory.ts"
-import * as Retention from "../../src/server/Retention.ts"
+import * as Retention from "../../src/engine/Retention.ts"
+import * as RepoMemory from "../../src/repo/memory/RepoMemory.ts"
+import { Repo } from "../../src/repo/Repo.ts"
 
 const team = TeamName.make("ops")
 const now = Effect.map(TestClock.currentTimeMillis, (millis) => new Date(millis))

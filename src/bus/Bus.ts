@@ -1,0 +1,101 @@
+import { Context, Data, type DateTime, type Duration, type Effect, type Scope } from "effect"
+import type { Unavailable } from "../domain/Errors.ts"
+import type { RunId, WebhookId } from "../domain/Id.ts"
+import type { RunSource } from "../domain/Run.ts"
+import type { TeamName } from "../domain/Team.ts"
+
+/** What a team's leader is asked to do. */
+export interface Prompt {
+  readonly run_id: RunId
+  readonly source: RunSource
+  /** Absent for a chat message. */
+  readonly webhook?: { readonly id: WebhookId; readonly name: string }
+  readonly team: TeamName
+  readonly prompt: string
+  /** In wait mode: after this nobody waits for the answer, and the broker need not deliver the prompt. */
+  readonly deadline?: DateTime.Utc
+}
+
+/** What a leader sends back about a run. Any of these may come late, twice or never. */
+export type LeaderReply =
+  | { readonly _tag: "Started"; readonly run_id: RunId }
+  | { readonly _tag: "Answered"; readonly run_id: RunId; readonly response: string }
+  | { readonly _tag: "Failed"; readonly run_id: RunId; readonly message: string }
+
+/** What comes back about a run, from its leader or from the broker. */
+export type Reply =
+  | LeaderReply
+  /** The broker gave up on the prompt before the leader acknowledged it. */
+  | {
+      readonly _tag: "DeadLettered"
+      readonly run_id: RunId
+      readonly reason: "expired" | "rejected" | "delivery_limit"
+    }
+
+/** The state of a team's queue. */
+export interface TeamQueue {
+  readonly exists: boolean
+  readonly consumers: number
+  /** Prompts in the queue that are not yet delivered. */
+  readonly messages: number
+}
+
+/** The team has no queue, or not the one meant: no leader was ever there, or it was deleted. */
+export class QueueGone extends Data.TaggedError("QueueGone") {}
+
+/** The server's side of the message bus. Layers: `BusMemory.layer` and `BusAmqp.layer`. */
+export class Bus extends Context.Tag("webhook-trigger/Bus")<
+  Bus,
+  {
+    /** Whether a confirmed prompt outlives this process. */
+    readonly durable: boolean
+    /**
+     * Sends the prompt to the team's queue; success means that the broker has taken it for good. `sameQueue`: only to
+     * the queue that has the prompts before it; a queue that was deleted and declared again is `QueueGone` then.
+     */
+    readonly publish: (
+      prompt: Prompt,
+      options?: { readonly sameQueue?: boolean }
+    ) => Effect.Effect<void, QueueGone | Unavailable>
+    readonly queue: (team: TeamName) => Effect.Effect<TeamQueue, Unavailable>
+    /** Deletes the queue of a deleted team, unless something is in it or consumes it. */
+    readonly removeQueue: (team: TeamName) => Effect.Effect<void, Unavailable>
+    /**
+     * Passes every reply to `handle` until the scope closes, in the groups in which they arrive, one group at a time,
+     * reconnecting forever. Replies are acknowledged once `handle` has succeeded; when it fails they are tried again,
+     * never dropped.
+     */
+    readonly consume: (
+      handle: (replies: ReadonlyArray<Reply>) => Effect.Effect<void, Unavailable>
+    ) => Effect.Effect<void, never, Scope.Scope>
+    /** Succeeds when the broker takes messages. */
+    readonly ping: Effect.Effect<void, Unavailable>
+  }
+>() {}
+
+/** A prompt as the leader gets it. */
+export interface Delivery {
+  readonly prompt: Prompt
+  /** The broker has delivered it before; the leader may have begun it. */
+  readonly redelivered: boolean
+  /** Sends a reply about the run; success means that the broker has taken it for good. */
+  readonly reply: (reply: LeaderReply) => Effect.Effect<void, Unavailable>
+}
+
+/** The leader's side of the message bus. Layers: `BusMemory.layer` and `LeaderAmqp.layer`. */
+export class LeaderBus extends Context.Tag("webhook-trigger/LeaderBus")<
+  LeaderBus,
+  {
+    /**
+     * Consumes the team's prompts one at a time until the scope closes, declaring the queue if needed and reconnecting
+     * forever. A prompt is acknowledged after `handle`; a prompt whose `handle` was interrupted is delivered again,
+     * first; one on which `handle` dies is rejected. When two lead one team, only one of them is given work.
+     * When the scope closes, the prompt in work may go on for `grace` (default: none), then it is interrupted.
+     */
+    readonly lead: (
+      team: TeamName,
+      handle: (delivery: Delivery) => Effect.Effect<void, Unavailable>,
+      options?: { readonly grace?: Duration.DurationInput }
+    ) => Effect.Effect<void, never, Scope.Scope>
+  }
+>() {}

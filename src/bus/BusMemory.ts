@@ -1,0 +1,144 @@
+import { Clock, Context, Effect, FiberMap, Layer } from "effect"
+import type { Unavailable } from "../domain/Errors.ts"
+import type { RunId } from "../domain/Id.ts"
+import type { TeamName } from "../domain/Team.ts"
+import { traced } from "../engine/Traced.ts"
+import { Bus, type Delivery, LeaderBus, type Prompt, QueueGone } from "./Bus.ts"
+import { finishWithin, work } from "./Deliveries.ts"
+import * as ReportQueue from "./ReportQueue.ts"
+
+interface Message {
+  readonly prompt: Prompt
+  readonly redelivered: boolean
+}
+
+interface Consumer {
+  stopping: boolean
+}
+
+type Handle = (delivery: Delivery) => Effect.Effect<void, Unavailable>
+
+/** A team's queue: it outlives its consumers; the first of them is the active one. */
+interface TeamQueue {
+  readonly waiting: Array<Message>
+  readonly consumers: Array<Consumer>
+  /** Opened on every change. Whoever finds nothing to do closes it, in the step that looked: no wake-up is lost. */
+  readonly changed: Effect.Latch
+}
+
+const make = Effect.gen(function* () {
+  const queues = new Map<TeamName, TeamQueue>()
+  const reports = ReportQueue.make()
+  const timers = yield* FiberMap.make<RunId>()
+
+  const declare = (team: TeamName): TeamQueue => {
+    const queue = queues.get(team) ?? { waiting: [], consumers: [], changed: Effect.unsafeMakeLatch() }
+    queues.set(team, queue)
+    return queue
+  }
+
+  /** Takes the prompt out when its deadline passes while it waits; one that is in work stays with its leader. */
+  const expire = (queue: TeamQueue, run_id: RunId, left: number) =>
+    Effect.interruptible(
+      Effect.map(Effect.sleep(left), () => {
+        const before = queue.waiting.length
+        for (let i = before - 1; i >= 0; i--) if (queue.waiting[i]?.prompt.run_id === run_id) queue.waiting.splice(i, 1)
+        if (queue.waiting.length < before) reports.put({ _tag: "Dead", run_id, reason: "expired" })
+      })
+    )
+
+  const enqueue = (queue: TeamQueue, message: Message) =>
+    Effect.gen(function* () {
+      const { deadline, run_id } = message.prompt
+      const left = deadline && deadline.getTime() - (yield* Clock.currentTimeMillis)
+      if (left !== undefined && left <= 0) return reports.put({ _tag: "Dead", run_id, reason: "expired" })
+      if (message.redelivered) queue.waiting.unshift(message)
+      else queue.waiting.push(message)
+      queue.changed.unsafeOpen()
+      if (left !== undefined) yield* FiberMap.run(timers, run_id, expire(queue, run_id, left))
+    })
+
+  /** One step of a consumer: work on the next prompt, or wait for a change. */
+  const step = (queue: TeamQueue, me: Consumer, handle: Handle) =>
+    Effect.uninterruptibleMask((restore) =>
+      Effect.gen(function* () {
+        const message = queue.consumers[0] === me && !me.stopping ? queue.waiting.shift() : undefined
+        if (message === undefined) {
+          queue.changed.unsafeClose()
+          if (!me.stopping) yield* restore(queue.changed.await)
+          return
+        }
+        const { prompt, redelivered } = message
+        if (prompt.deadline) yield* FiberMap.remove(timers, prompt.run_id)
+        const reply: Delivery["reply"] = (it) => Effect.sync(() => reports.put(it))
+        const verdict = yield* work(handle, { prompt, redelivered, reply }, restore)
+        if (verdict === "cut short") yield* enqueue(queue, { prompt, redelivered: true })
+        if (verdict === "rejected") reports.put({ _tag: "Dead", run_id: prompt.run_id, reason: "rejected" })
+      })
+    )
+
+  const bus = Bus.of({
+    durable: false,
+    publish: Effect.fnUntraced(
+      function* (prompt) {
+        const queue = queues.get(prompt.team)
+        if (queue === undefined) return yield* Effect.fail(new QueueGone())
+        yield* enqueue(queue, { prompt, redelivered: false })
+      },
+      Effect.uninterruptible,
+      traced("Bus.publish", { kind: "producer" })
+    ),
+
+    queue: (team) =>
+      Effect.sync(() => {
+        const queue = queues.get(team)
+        return {
+          exists: queue !== undefined,
+          consumers: queue?.consumers.length ?? 0,
+          messages: queue?.waiting.length ?? 0
+        }
+      }),
+
+    removeQueue: (team) =>
+      Effect.sync(() => {
+        const queue = queues.get(team)
+        if (queue?.waiting.length === 0 && queue.consumers.length === 0) queues.delete(team)
+      }),
+
+    consume: reports.consume,
+
+    ping: Effect.void
+  })
+
+  const leaderBus = LeaderBus.of({
+    lead: (team, handle, { grace = 0 } = {}) =>
+      Effect.asVoid(
+        Effect.acquireRelease(
+          Effect.suspend(() => {
+            const queue = declare(team)
+            const me: Consumer = { stopping: false }
+            queue.consumers.push(me)
+            const work = Effect.repeat(step(queue, me, handle), { while: () => !me.stopping })
+            return Effect.map(Effect.forkDaemon(Effect.interruptible(work)), (fiber) => ({ queue, me, fiber }))
+          }),
+          ({ queue, me, fiber }) =>
+            Effect.suspend(() => {
+              me.stopping = true
+              queue.changed.unsafeOpen()
+              return Effect.map(finishWithin(fiber, grace), () => {
+                queue.consumers.splice(queue.consumers.indexOf(me), 1)
+                queue.changed.unsafeOpen()
+              })
+            })
+        )
+      )
+  })
+
+  return Context.make(Bus, bus).pipe(Context.add(LeaderBus, leaderBus))
+})
+
+/**
+ * Both sides of the bus in one process: the same order, redelivery, expiry and reply rules as on RabbitMQ, and nothing
+ * kept beyond the process. Give the server and the leader the same instance.
+ */
+export const layer: Layer.Layer<Bus | LeaderBus> = Layer.scopedContext(make)

@@ -1,0 +1,91 @@
+/** A connection that is made again for ever, with something set up on it each time. */
+import { Cause, Clock, Deferred, Effect, Random, type Redacted, type Scope } from "effect"
+import { Unavailable } from "../../domain/Errors.ts"
+import { addressOf, type Connection, open, unavailable } from "./Connection.ts"
+import { countReconnect } from "./Metrics.ts"
+
+export interface Link<A> {
+  /** What is set up on the present connection. While one is being made it waits a little; else it fails at once. */
+  readonly get: Effect.Effect<{ readonly connection: Connection; readonly value: A }, Unavailable>
+}
+
+/** How long an operation waits for a connection that is just being made. */
+const patience = "3 seconds"
+
+/** From 100 ms doubling to 10 s, each between half and one and a half of that, so that replicas spread out. */
+const pause = (attempt: number): Effect.Effect<number> =>
+  Effect.map(Random.next, (random) => Math.round(Math.min(100 * 2 ** attempt, 10_000) * (0.5 + random)))
+
+/** A connection that lasted this long was a good one: the next is tried for at once. */
+const lasting = 5000
+
+/**
+ * Keeps a connection until the scope closes. `use` runs on every new one, in a scope that closes when it is lost; what
+ * it returns is what `get` gives.
+ */
+export const make = <A>(options: {
+  readonly url: Redacted.Redacted<string>
+  readonly name: string
+  readonly use: (connection: Connection) => Effect.Effect<A, Unavailable, Scope.Scope>
+}): Effect.Effect<Link<A>, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { name, url, use } = options
+    const address = addressOf(url)
+    let current: { readonly connection: Connection; readonly value: A } | undefined
+    let failure = "not connected yet"
+    let attempt = 0
+    // One line says that the connection is away, and one that it is back; the attempts in between would fill the log.
+    let told = false
+    // Open while it is known how things stand: connected, or the last attempt failed.
+    const known = Effect.unsafeMakeLatch()
+
+    const once = Effect.gen(function* () {
+      const connection = yield* open(url, name)
+      const value = yield* use(connection)
+      current = { connection, value }
+      known.unsafeOpen()
+      yield* Effect.logInfo(`broker connection ${name}: connected to ${address}`)
+      told = false
+      const since = yield* Clock.currentTimeMillis
+      failure = yield* Deferred.await(connection.lost)
+      current = undefined
+      known.unsafeClose()
+      if ((yield* Clock.currentTimeMillis) - since > lasting) attempt = 0
+    }).pipe(
+      Effect.scoped,
+      Effect.catchAllCause((cause) =>
+        Effect.sync(() => {
+          const error = Cause.squash(cause)
+          failure = error instanceof Unavailable ? error.detail : String(error)
+          known.unsafeOpen()
+        })
+      ),
+      Effect.ensuring(
+        Effect.sync(() => {
+          current = undefined
+        })
+      )
+    )
+
+    yield* Effect.gen(function* () {
+      yield* once
+      const wait = yield* pause(attempt++)
+      yield* countReconnect(name)
+      const said = `broker connection ${name}: ${failure} (${address}); `
+      yield* told
+        ? Effect.logDebug(`${said}next attempt in ${wait} ms`)
+        : Effect.logWarning(`${said}trying again until it works`)
+      told = true
+      yield* Effect.sleep(wait)
+    }).pipe(Effect.forever, Effect.interruptible, Effect.forkScoped)
+
+    const fail = Effect.suspend(() => Effect.fail(unavailable(failure)))
+    const get = Effect.suspend(() => {
+      if (current !== undefined) return Effect.succeed(current)
+      return known.await.pipe(
+        Effect.timeoutOption(patience),
+        Effect.flatMap(() => (current === undefined ? fail : Effect.succeed(current)))
+      )
+    })
+    return { get }
+  })

@@ -1,0 +1,122 @@
+/** Messages that the broker has confirmed to have taken for good. */
+import type { ConfirmChannel } from "amqplib"
+import { Clock, Deferred, Effect, type Redacted, type Scope } from "effect"
+import type { Unavailable } from "../../domain/Errors.ts"
+import { type Connection, openChannel, unavailable } from "./Connection.ts"
+import * as Link from "./Link.ts"
+import { countPublish } from "./Metrics.ts"
+import * as Trace from "./Trace.ts"
+import type { Outgoing } from "./Wire.ts"
+
+/** `returned`: there is no such queue, or it is not bound to the exchange, and nothing was kept. */
+export type Confirmation = "confirmed" | "returned"
+
+export interface Publisher {
+  /**
+   * Fails within 14 seconds when the broker does not confirm; the message may have reached it nevertheless. While a
+   * message is unconfirmed on a living connection, publishing it again waits for that confirmation and sends nothing.
+   */
+  readonly publish: (message: Outgoing) => Effect.Effect<Confirmation, Unavailable>
+  /** Fails while the broker is out of reach, or takes no messages. */
+  readonly ready: Effect.Effect<void, Unavailable>
+}
+
+/** Milliseconds. */
+const confirmTimeout = 10_000
+
+interface Pending {
+  readonly settled: Deferred.Deferred<Confirmation, Unavailable>
+  readonly sent_at: number
+  returned: boolean
+}
+
+interface Publishing {
+  readonly channel: ConfirmChannel
+  readonly pending: Map<string, Pending>
+}
+
+/**
+ * Ends waits that take too long, by settling them: so they end for a caller, too, who must not be interrupted.
+ *
+ * A blocked broker confirms later, and until then the message stays pending, so that it is not sent twice. Any other
+ * silence is a broken connection: what it may still bring would only confuse, so it is given up.
+ */
+const watch = (connection: Connection, pending: Map<string, Pending>) =>
+  Effect.map(Clock.currentTimeMillis, (now) => {
+    for (const it of pending.values()) {
+      // In the order of sending.
+      if (now - it.sent_at < confirmTimeout) return
+      if (connection.blocked() === undefined) return connection.kill("a message was not confirmed in time")
+      Deferred.unsafeDone(it.settled, Effect.fail(unavailable("the broker did not confirm in time")))
+    }
+  }).pipe(Effect.delay("1 second"), Effect.forever, Effect.forkScoped)
+
+const open = (connection: Connection): Effect.Effect<Publishing, Unavailable, Scope.Scope> =>
+  Effect.gen(function* () {
+    const channel = yield* openChannel(connection, "confirm")
+    const pending = new Map<string, Pending>()
+    // RabbitMQ sends a message's return before its confirmation: https://www.rabbitmq.com/docs/publishers#unroutable
+    channel.on("return", (message) => {
+      const it = pending.get(message.properties.messageId)
+      if (it !== undefined) it.returned = true
+    })
+    yield* watch(connection, pending)
+    return { channel, pending }
+  })
+
+const send = ({ channel, pending }: Publishing, message: Outgoing, headers: object) =>
+  Effect.flatMap(Effect.all([Clock.currentTimeMillis, Deferred.make<Confirmation, Unavailable>()]), ([now, settled]) =>
+    Effect.try({
+      try: () => {
+        const it: Pending = { settled, sent_at: now, returned: false }
+        const settle = (outcome: Effect.Effect<Confirmation, Unavailable>) => {
+          pending.delete(message.id)
+          Deferred.unsafeDone(settled, outcome)
+        }
+        const options = { ...message.options, messageId: message.id, persistent: true, mandatory: true, headers }
+        channel.publish(message.exchange ?? "", message.queue, message.body, options, (error: Error | null) =>
+          settle(
+            error === null
+              ? Effect.succeed(it.returned ? "returned" : "confirmed")
+              : Effect.fail(unavailable(`not taken by the broker: ${error.message}`))
+          )
+        )
+        pending.set(message.id, it)
+        return it
+      },
+      catch: (error) => unavailable(`not sent: ${error instanceof Error ? error.message : error}`)
+    })
+  )
+
+/** A connection of its own: one that the broker blocks must not keep consumers from acknowledging. */
+export const make = Effect.fnUntraced(function* (options: {
+  readonly url: Redacted.Redacted<string>
+  readonly name: string
+  /** Runs on every new connection before anything is published on it. */
+  readonly prepare?: (channel: ConfirmChannel) => Effect.Effect<void, Unavailable>
+}): Effect.fn.Return<Publisher, never, Scope.Scope> {
+  const link = yield* Link.make({
+    ...options,
+    use: (connection) => Effect.tap(open(connection), ({ channel }) => options.prepare?.(channel) ?? Effect.void)
+  })
+
+  const takesMessages = ({ connection }: { readonly connection: Connection }) => {
+    const reason = connection.blocked()
+    return reason === undefined ? Effect.void : Effect.fail(unavailable(`the broker takes no messages: ${reason}`))
+  }
+
+  const publish = (message: Outgoing) =>
+    Effect.gen(function* () {
+      const at = yield* link.get
+      const before = at.value.pending.get(message.id)
+      if (before !== undefined) return yield* Deferred.await(before.settled)
+      yield* takesMessages(at)
+      const it = yield* send(at.value, message, yield* Trace.headers)
+      return yield* Deferred.await(it.settled)
+    }).pipe(
+      Effect.tap(countPublish),
+      Effect.tapError(() => countPublish("lost"))
+    )
+
+  return { publish, ready: Effect.flatMap(link.get, takesMessages) }
+})

@@ -1,0 +1,71 @@
+/**
+ * Exchanges and queues, defined once; `docs/amqp.md` says the same to leaders in other languages.
+ *
+ * The server declares `webhook.prompts`, `webhook.replies`, `webhook.dlx` and `webhook.dead`, each time it connects. The
+ * leader declares its team's queue, and needs no right to configure anything else. The server looks at team queues,
+ * passively, and binds them to `webhook.prompts`.
+ */
+import type { Channel, Options } from "amqplib"
+import type { TeamName } from "../../domain/Team.ts"
+
+/** Quorum queues are replicated over a cluster's nodes; classic ones are quicker and live on one node. */
+export type QueueType = "classic" | "quorum"
+
+/**
+ * Where prompts go in. A team's queue is bound to it by the server, and the binding goes with the queue: so a prompt that
+ * comes back tells that the queue was deleted, although a leader may have declared it again by now. The default exchange
+ * would take the new queue for the old one, and pass over what was lost with it.
+ */
+export const prompts = "webhook.prompts"
+/** Where leaders reply to. */
+export const replies = "webhook.replies"
+/** Where team queues send prompts that they give up. */
+export const deadLetterExchange = "webhook.dlx"
+export const dead = "webhook.dead"
+
+export const teamQueue = (team: TeamName): string => `team.${team}`
+
+/** How often a prompt on a quorum queue is delivered without an end before it is given up: it may kill its leader. */
+export const deliveryLimit = 20
+
+/**
+ * What a shared queue is declared with. RabbitMQ 4 drops messages of quorum queues after 20 deliveries unless told
+ * otherwise; a reply must outlast any number of our restarts.
+ */
+const shared = (type: QueueType): Options.AssertQueue => ({
+  durable: true,
+  arguments: type === "quorum" ? { "x-queue-type": "quorum", "x-delivery-limit": 1_000_000 } : {}
+})
+
+/** What a team's queue is declared with: by every leader alike, since RabbitMQ refuses other arguments (406). */
+export const teamQueueOptions = (type: QueueType): Options.AssertQueue => ({
+  durable: true,
+  arguments: {
+    "x-single-active-consumer": true,
+    "x-dead-letter-exchange": deadLetterExchange,
+    ...(type === "quorum" ? { "x-queue-type": "quorum", "x-delivery-limit": deliveryLimit } : {})
+  }
+})
+
+export const declareShared = async (channel: Channel, type: QueueType): Promise<void> => {
+  await channel.assertExchange(prompts, "direct", { durable: true })
+  await channel.assertExchange(deadLetterExchange, "fanout", { durable: true })
+  await channel.assertQueue(dead, shared(type))
+  await channel.bindQueue(dead, deadLetterExchange, "")
+  await channel.assertQueue(replies, shared(type))
+}
+
+export const declareTeamQueue = async (channel: Channel, team: TeamName, type: QueueType): Promise<void> => {
+  await channel.assertQueue(teamQueue(team), teamQueueOptions(type))
+}
+
+/**
+ * A leader may work for a day, and RabbitMQ takes a prompt back that is not acknowledged in half an hour. As an argument
+ * of the consumer it asks for longer (RabbitMQ 3.11.15 and later; earlier ones have only their `consumer_timeout`
+ * setting). From 4.3 classic queues have no such limit, and refuse the argument.
+ */
+export const leaderArguments = (type: QueueType, serverVersion: string): Record<string, unknown> => {
+  const [major = 0, minor = 0] = serverVersion.split(".").map(Number)
+  const unlimited = type === "classic" && (major > 4 || (major === 4 && minor >= 3))
+  return unlimited ? {} : { "x-consumer-timeout": 25 * 60 * 60 * 1000 }
+}

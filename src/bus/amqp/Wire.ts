@@ -1,0 +1,118 @@
+/** The bus contract's messages, as bytes: `docs/amqp.md` describes them for leaders in other languages. */
+import type { Message, Options } from "amqplib"
+import { Either, Option, Schema } from "effect"
+import { RunId, WebhookId } from "../../domain/Id.ts"
+import { RunSource } from "../../domain/Run.ts"
+import type { TeamName } from "../../domain/Team.ts"
+import type { Prompt, Report } from "../Bus.ts"
+import { acceptable, answerTooLarge, maxAnswer } from "../Report.ts"
+import type { ReportKind } from "./Metrics.ts"
+import { prompts, replies } from "./Topology.ts"
+
+/** A message ready for the broker. `id` is its `message_id`: a returned message is known by it. */
+export interface Outgoing {
+  readonly id: string
+  /** Absent: the default exchange, which knows every queue by its name. */
+  readonly exchange?: string
+  readonly queue: string
+  readonly body: Buffer
+  readonly options: Options.Publish
+}
+
+const PromptBody = Schema.Struct({
+  run_id: RunId,
+  source: RunSource,
+  webhook: Schema.optionalWith(Schema.Struct({ id: WebhookId, name: Schema.String }), { exact: true }),
+  prompt: Schema.String,
+  deadline: Schema.optionalWith(Schema.Date, { exact: true })
+})
+const AnswerBody = Schema.Struct({ response: Schema.String })
+const ErrorBody = Schema.Struct({ message: Schema.String })
+
+const decodePromptBody = Schema.decodeUnknownOption(Schema.parseJson(PromptBody))
+const encodePromptBody = Schema.encodeSync(Schema.parseJson(PromptBody))
+const decodeAnswer = Schema.decodeUnknownOption(Schema.parseJson(AnswerBody))
+const decodeError = Schema.decodeUnknownOption(Schema.parseJson(ErrorBody))
+const decodeRunId = Schema.decodeUnknownOption(RunId)
+
+const json = "application/json"
+
+/** @param left what is left of the deadline in milliseconds, more than 0; none: the prompt does not expire. */
+export const encodePrompt = (prompt: Prompt, queue: string, left: number | undefined): Outgoing => {
+  const { team: _, ...body } = prompt
+  return {
+    id: prompt.run_id,
+    exchange: prompts,
+    queue,
+    body: Buffer.from(encodePromptBody(body)),
+    options: {
+      type: "prompt",
+      contentType: json,
+      correlationId: prompt.run_id,
+      replyTo: replies,
+      ...(left === undefined ? {} : { expiration: String(Math.ceil(left)) })
+    }
+  }
+}
+
+export const decodePrompt = (message: Message, team: TeamName): Option.Option<Prompt> =>
+  Option.map(decodePromptBody(message.content.toString()), (body) => ({ ...body, team }))
+
+/** A reply that is too long is told as that: RabbitMQ 4 closes the channel on messages over 16 MiB. */
+export const encodeReply = (report: Exclude<Report, { readonly _tag: "Dead" }>, queue: string): Outgoing => {
+  const reply = (type: string, content: unknown): Outgoing => {
+    const body = Buffer.from(JSON.stringify(content))
+    if (body.length > maxAnswer) return reply("error", { message: answerTooLarge })
+    const options = { type, contentType: json, correlationId: report.run_id }
+    return { id: `${report.run_id}:${type}`, queue, body, options }
+  }
+  switch (report._tag) {
+    case "Started":
+      return reply("started", {})
+    case "Answered":
+      return reply("response", { response: report.response })
+    case "Failed":
+      return reply("error", { message: report.message })
+  }
+}
+
+/** What a message on `webhook.replies` or `webhook.dead` says; left: nothing that anybody could act on. */
+export type Decoded = Either.Either<{ readonly kind: ReportKind; readonly report: Report }, "malformed" | "unknown">
+
+const isText = ({ contentType }: Message["properties"]): boolean => /^text\/plain\s*(;|$)/i.test(String(contentType))
+
+/**
+ * A reply's type is `started`, `response` or `error`; none is taken for `response`. A `text/plain` body is the answer, or
+ * the error's message, as it stands; bytes that are not UTF-8 become U+FFFD in it.
+ */
+export const decodeReply = (message: Message): Decoded => {
+  const id = decodeRunId(message.properties.correlationId)
+  if (Option.isNone(id)) return Either.left("malformed")
+  const run_id = id.value
+  const type = message.properties.type ?? "response"
+  const report = (kind: ReportKind, it: Report): Decoded => Either.right({ kind, report: acceptable(it) })
+  if (type === "started") return report("started", { _tag: "Started", run_id })
+  if (type !== "response" && type !== "error") return Either.left("unknown")
+  if (message.content.length > maxAnswer) return report("error", { _tag: "Failed", run_id, message: answerTooLarge })
+  const body = message.content.toString()
+  if (type === "error") {
+    const text = isText(message.properties) ? Option.some({ message: body }) : decodeError(body)
+    return Option.isSome(text)
+      ? report("error", { _tag: "Failed", run_id, message: text.value.message })
+      : Either.left("malformed")
+  }
+  const answer = isText(message.properties) ? Option.some({ response: body }) : decodeAnswer(body)
+  return Option.isSome(answer)
+    ? report("response", { _tag: "Answered", run_id, response: answer.value.response })
+    : Either.left("malformed")
+}
+
+/** The latest entry of RabbitMQ's `x-death` header says why: https://www.rabbitmq.com/docs/dlx#effects */
+export const decodeDead = (message: Message): Decoded => {
+  const { correlationId, headers, messageId } = message.properties
+  const id = Option.orElse(decodeRunId(messageId), () => decodeRunId(correlationId))
+  if (Option.isNone(id)) return Either.left("malformed")
+  const why: string | undefined = headers?.["x-death"]?.[0]?.reason ?? headers?.["x-first-death-reason"]
+  const reason = why === "expired" || why === "delivery_limit" ? why : "rejected"
+  return Either.right({ kind: "dead", report: { _tag: "Dead", run_id: id.value, reason } })
+}

@@ -1,0 +1,53 @@
+import { Context, type DateTime, type Duration, type Effect } from "effect"
+import type { InvalidParameter, NotFound, Unavailable } from "../domain/Errors.ts"
+import type { RunId, WebhookId } from "../domain/Id.ts"
+import type { Run, RunStatus } from "../domain/Run.ts"
+import type { Counts, RunBucket } from "../domain/Statistics.ts"
+import type { TeamName } from "../domain/Team.ts"
+
+/** A page of history, newest first. */
+export interface RunQuery {
+  readonly webhook_id: WebhookId
+  readonly status?: RunStatus
+  /** Accepted at or after. */
+  readonly from?: DateTime.Utc
+  /** Accepted before. */
+  readonly to?: DateTime.Utc
+  readonly limit: number
+  /** Opaque; from the page before. */
+  readonly cursor?: string
+}
+
+export interface RunPage {
+  readonly data: ReadonlyArray<Run>
+  /** `null` on the last page. */
+  readonly next_cursor: string | null
+}
+
+/** Runs as people read them. */
+export class HistoryStore extends Context.Tag("webhook-trigger/HistoryStore")<
+  HistoryStore,
+  {
+    readonly run: (id: RunId) => Effect.Effect<Run, NotFound | Unavailable>
+    readonly runs: (query: RunQuery) => Effect.Effect<RunPage, NotFound | InvalidParameter | Unavailable>
+    /** A team's runs, newest first: of the webhooks that point at it now, and its chat messages. */
+    readonly teamRuns: (team: TeamName, limit: number) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
+    /** How the runs accepted since then ended, by webhook and by steps of time; empty steps are left out. */
+    readonly activity: (
+      since: DateTime.Utc,
+      step: Duration.Duration
+    ) => Effect.Effect<ReadonlyArray<Counts & { readonly webhook_id: WebhookId; readonly bucket: number }>, Unavailable>
+    /** The same of one webhook, with how long its runs took. */
+    readonly statistics: (
+      id: WebhookId,
+      since: DateTime.Utc,
+      step: Duration.Duration
+    ) => Effect.Effect<ReadonlyArray<RunBucket>, Unavailable>
+    /** A webhook's runs that hold a slot, and those that wait for one. */
+    readonly slots: (
+      id: WebhookId
+    ) => Effect.Effect<{ readonly slots_in_use: number; readonly queued: number }, Unavailable>
+    /** Removes ended runs that finished before `before`; returns how many. */
+    readonly purge: (before: DateTime.Utc) => Effect.Effect<number, Unavailable>
+  }
+>() {}

@@ -1,0 +1,41 @@
+import { Context, type DateTime, type Effect } from "effect"
+import type { Unavailable } from "../domain/Errors.ts"
+import type { RunId, WebhookId } from "../domain/Id.ts"
+import type { RunRow } from "../domain/Run.ts"
+import type { TeamName } from "../domain/Team.ts"
+import type { LeaseLost, Term } from "./LeaseStore.ts"
+
+/** A run as the dispatcher sees it. */
+export interface LaneRun
+  extends Pick<RunRow, "run_id" | "source" | "team" | "mode" | "status" | "prompt" | "timeout_ms" | "deadline_at"> {
+  /** As it is now, not as it was at acceptance; absent for a chat message. */
+  readonly webhook?: { readonly id: WebhookId; readonly name: string; readonly max_concurrent?: number }
+}
+
+/** What is to be sent, and what is under way: for the dispatcher. */
+export class LaneStore extends Context.Tag("webhook-trigger/LaneStore")<
+  LaneStore,
+  {
+    /** Teams that have a queued run which was not admitted. */
+    readonly lanes: Effect.Effect<ReadonlyArray<TeamName>, Unavailable>
+    /** The next runs of a team's lane, oldest first: queued and not admitted. */
+    readonly lane: (team: TeamName, limit: number) => Effect.Effect<ReadonlyArray<LaneRun>, Unavailable>
+    /**
+     * Admitted and not finished, oldest first: these hold slots. One that is `queued` may or may not have reached the
+     * broker.
+     */
+    readonly inFlight: Effect.Effect<ReadonlyArray<LaneRun>, Unavailable>
+    /**
+     * Marks queued runs as about to be sent, all in one commit; doing so again changes nothing. Returns those that may be
+     * sent: the others are no longer queued, or were deleted. Fails with `LeaseLost` when `term` is no longer the
+     * dispatcher's.
+     */
+    readonly admit: (
+      ids: ReadonlyArray<RunId>,
+      term: Term,
+      at: DateTime.Utc
+    ) => Effect.Effect<ReadonlySet<RunId>, LeaseLost | Unavailable>
+    /** The webhooks' own limits as they are now; absent in the map: none of its own, or no such webhook. */
+    readonly limits: (ids: ReadonlyArray<WebhookId>) => Effect.Effect<ReadonlyMap<WebhookId, number>, Unavailable>
+  }
+>() {}

@@ -1,0 +1,19 @@
+import { Context, Data, type Duration, type Effect, type Option } from "effect"
+import type { Unavailable } from "../domain/Errors.ts"
+
+/** Which dispatcher speaks: grows by one with every new holder of the lease, so that an old one is recognised. */
+export type Term = number
+
+/** Another dispatcher holds the lease now. */
+export class LeaseLost extends Data.TaggedError("LeaseLost") {}
+
+/** The right to send prompts: one holder at a time. Time is the database's own. */
+export class LeaseStore extends Context.Tag("webhook-trigger/LeaseStore")<
+  LeaseStore,
+  {
+    /** Takes the lease if it is free or has run out, else none. */
+    readonly acquireLease: (holder: string, life: Duration.Duration) => Effect.Effect<Option.Option<Term>, Unavailable>
+    readonly renewLease: (term: Term, life: Duration.Duration) => Effect.Effect<void, LeaseLost | Unavailable>
+    readonly releaseLease: (term: Term) => Effect.Effect<void, Unavailable>
+  }
+>() {}

@@ -1,0 +1,42 @@
+/**
+ * The rows: teams, webhooks, runs, and who may send. One port for each use, so that each stays small; a driver gives all of
+ * them: `RepoSql.layer` on PostgreSQL or PGlite, `RepoMemory.layer` in tests.
+ *
+ * Every effect of every port may fail with `Unavailable` when the database is out of reach, within a bounded time, and has
+ * then done nothing or everything. Times are the caller's, but for the lease's, which are the database's own.
+ */
+import { Effect } from "effect"
+import { AdminKeyStore } from "./AdminKeyStore.ts"
+import { ChangeFeed } from "./ChangeFeed.ts"
+import { HistoryStore } from "./HistoryStore.ts"
+import { LaneStore } from "./LaneStore.ts"
+import { LeaseStore } from "./LeaseStore.ts"
+import { RunStore } from "./RunStore.ts"
+import { TeamStore } from "./TeamStore.ts"
+import { WebhookStore } from "./WebhookStore.ts"
+
+/** All ports of the repo. */
+export type Repo =
+  | TeamStore
+  | WebhookStore
+  | RunStore
+  | LaneStore
+  | LeaseStore
+  | HistoryStore
+  | AdminKeyStore
+  | ChangeFeed
+
+/** All ports at once, for tests and tools. */
+export const Repo = Effect.map(
+  Effect.all([TeamStore, WebhookStore, RunStore, LaneStore, LeaseStore, HistoryStore, AdminKeyStore, ChangeFeed]),
+  ([teams, webhooks, runs, lanes, lease, history, adminKey, changes]) => ({
+    ...teams,
+    ...webhooks,
+    ...runs,
+    ...lanes,
+    ...lease,
+    ...history,
+    ...adminKey,
+    ...changes
+  })
+)

@@ -1,0 +1,94 @@
+import { Context, type DateTime, type Duration, type Effect, type Either } from "effect"
+import type { IdempotencyKeyReused, NotFound, TooManyQueued, Unavailable } from "../domain/Errors.ts"
+import type { RunId, WebhookId } from "../domain/Id.ts"
+import type { Outcome, Run, RunMode, RunSource, Variables } from "../domain/Run.ts"
+import type { TeamName } from "../domain/Team.ts"
+import type { TokenHash } from "../domain/Token.ts"
+
+/** A run at acceptance: everything that a later edit of its webhook must not change. */
+export interface NewRun {
+  readonly run_id: RunId
+  readonly source: RunSource
+  /** Absent for a chat message. Accepted only while the webhook is enabled and still has this token. */
+  readonly webhook?: { readonly id: WebhookId; readonly token_hash: TokenHash }
+  readonly team: TeamName
+  readonly mode: RunMode
+  readonly prompt: string
+  readonly variables: Variables
+  readonly timeout: Duration.Duration
+  /** Set in wait mode: counted from the request's arrival. */
+  readonly deadline_at?: DateTime.Utc
+  readonly accepted_at: DateTime.Utc
+  readonly idempotency?: {
+    readonly key: string
+    readonly request_hash: Uint8Array
+    /** From then on the key is free again. */
+    readonly expires_at: DateTime.Utc
+  }
+}
+
+/** `Repeated`: the idempotency key named an earlier run, which is returned in place of a new one. */
+export type Acceptance =
+  | { readonly _tag: "Accepted" }
+  | { readonly _tag: "Repeated"; readonly run: Run; readonly deadline_at?: DateTime.Utc }
+
+/**
+ * Why a run was not accepted. `NotFound`: the webhook is gone, disabled, or has another token by now; or the team is gone.
+ */
+export type AcceptanceRefused = NotFound | TooManyQueued | IdempotencyKeyReused
+
+/** Something that happened to a run, and when. */
+export interface RunMark {
+  readonly run_id: RunId
+  readonly at: DateTime.Utc
+}
+
+/** The end of a run, to be recorded unless another came first. */
+export interface RunEnd extends RunMark {
+  readonly outcome: Outcome
+}
+
+/** What became of a `RunEnd`. */
+export interface EndedRun {
+  /** This call ended the run; else `run` shows who was first. */
+  readonly recorded: boolean
+  /** The run as it is now; `undefined`: unknown, or deleted meanwhile. */
+  readonly run: Run | undefined
+}
+
+/**
+ * The life of runs. Everything comes in groups, and each group is one commit: what arrives together shares its cost. The
+ * answers stand in the order of the questions; the same run may be named more than once, and the first one counts.
+ */
+export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
+  RunStore,
+  {
+    /**
+     * The hand-over: a run that is `Accepted` is kept whatever happens. Order: a run accepted before this call began stands
+     * before these in the lane, and these stand in the order in which they are given. `maxQueued` counts runs that were
+     * accepted and not admitted, over all teams.
+     */
+    readonly accept: (
+      runs: ReadonlyArray<NewRun>,
+      limits: { readonly maxQueued: number }
+    ) => Effect.Effect<ReadonlyArray<Either.Either<Acceptance, AcceptanceRefused>>, Unavailable>
+    /**
+     * The broker has confirmed them: `running`, and their clock (fire-and-forget) starts, or starts anew when they were
+     * sent again. Leaves alone what has ended. A crash of the database may lose it.
+     */
+    readonly sent: (marks: ReadonlyArray<RunMark>) => Effect.Effect<void, Unavailable>
+    /** The leader reports that it started: the clock of a fire-and-forget run starts anew. A crash may lose it. */
+    readonly started: (marks: ReadonlyArray<RunMark>) => Effect.Effect<void, Unavailable>
+    /** The first end wins. An answer to a run that has timed out is kept in its conversation. */
+    readonly end: (ends: ReadonlyArray<RunEnd>) => Effect.Effect<ReadonlyArray<EndedRun>, Unavailable>
+    /** Of these runs, those that have ended, and the ids of those that no longer exist. */
+    readonly ended: (
+      ids: ReadonlyArray<RunId>
+    ) => Effect.Effect<{ readonly runs: ReadonlyArray<Run>; readonly deleted: ReadonlyArray<RunId> }, Unavailable>
+    /**
+     * Ends, as `timeout`, runs whose deadline is past, and returns them. The clock of a sent fire-and-forget run that
+     * has not started stands still while its team works on an earlier one, and starts anew when that one is answered.
+     */
+    readonly expire: (now: DateTime.Utc) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
+  }
+>() {}

@@ -1,0 +1,16 @@
+import { Context, type DateTime, type Effect } from "effect"
+import type { NotFound, TeamExists, TeamInUse, Unavailable } from "../domain/Errors.ts"
+import type { TeamName, TeamRecord } from "../domain/Team.ts"
+
+/** Teams that webhooks can point at. */
+export class TeamStore extends Context.Tag("webhook-trigger/TeamStore")<
+  TeamStore,
+  {
+    readonly createTeam: (team: TeamName, at: DateTime.Utc) => Effect.Effect<TeamRecord, TeamExists | Unavailable>
+    /** All teams, by name. */
+    readonly teams: Effect.Effect<ReadonlyArray<TeamRecord>, Unavailable>
+    readonly team: (team: TeamName) => Effect.Effect<TeamRecord, NotFound | Unavailable>
+    /** Removes the team and its ended chat messages. */
+    readonly deleteTeam: (team: TeamName) => Effect.Effect<void, NotFound | TeamInUse | Unavailable>
+  }
+>() {}

@@ -1,0 +1,127 @@
+import { Reactivity } from "@effect/experimental"
+import { SqlClient, SqlError } from "@effect/sql"
+import { PgClient } from "@effect/sql-pg"
+import { Context, Effect, Layer, Redacted, Schedule, type Scope } from "effect"
+import pg from "pg"
+import type { Unavailable } from "../../domain/Errors.ts"
+import { Notifications, unavailable } from "./Database.ts"
+import { migrate } from "./Migrations.ts"
+import { listenOn } from "./PostgresListener.ts"
+
+export interface PostgresOptions {
+  /** `postgres://user:password@host:port/database`, with what else PostgreSQL's URLs may hold. */
+  readonly url: Redacted.Redacted
+  /** Connections of this process at the most; two more tell of changes and, at the start, migrate. */
+  readonly max_connections?: number
+}
+
+/** Milliseconds. A statement that waits for a lock gives up first, then the server ends it, then we hang up. */
+const lockTimeout = 3_000
+const statementTimeout = 5_000
+const silence = 7_000
+const connectTimeout = 5_000
+
+/** How long the start waits for a database that is not there yet. */
+const startTimeout = "30 seconds"
+
+/**
+ * A connection on which a statement went unanswered is cut. `pg` has `query_timeout`, but gives the connection, dead or
+ * just late, back to the pool, where the next statement waits behind the first.
+ */
+class BoundedClient extends pg.Client {
+  override query(...args: ReadonlyArray<any>): any {
+    const last = args.at(-1)
+    if (typeof last !== "function") return (super.query as any)(...args)
+    const timer = setTimeout(() => {
+      ;(this as any).connection.stream.destroy(new Error("the database does not answer"))
+    }, silence)
+    const callback = (...results: ReadonlyArray<unknown>) => {
+      clearTimeout(timer)
+      last(...results)
+    }
+    return (super.query as any)(...args.slice(0, -1), callback)
+  }
+}
+
+const connection = (url: Redacted.Redacted): pg.ClientConfig => ({
+  connectionString: Redacted.value(url),
+  application_name: "webhook-trigger",
+  connectionTimeoutMillis: connectTimeout,
+  keepAlive: true,
+  keepAliveInitialDelayMillis: 10_000
+})
+
+const makePool = (config: pg.PoolConfig): Effect.Effect<pg.Pool, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const pool = new pg.Pool(config)
+      // An idle connection broke; the pool makes another when it needs one.
+      pool.on("error", () => {})
+      return pool
+    }),
+    (pool) =>
+      Effect.timeoutOption(
+        Effect.promise(() => pool.end()),
+        "2 seconds"
+      )
+  )
+
+/** What no waiting will mend: a wrong password or name. */
+const isHopeless = (error: SqlError.SqlError): boolean =>
+  /^(28|3D)/.test(String((error.cause as { readonly code?: unknown } | undefined)?.code))
+
+const describe = (error: unknown): string => {
+  const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown }
+  return [code, message].filter((part) => typeof part === "string" && part !== "").join(": ") || "no answer"
+}
+
+const start = <A>(effect: Effect.Effect<A, SqlError.SqlError>): Effect.Effect<A, Unavailable> =>
+  effect.pipe(
+    Effect.tapError((error) => Effect.logWarning(`The database cannot be reached yet: ${describe(error.cause)}`)),
+    Effect.retry({ while: (error) => !isHopeless(error), schedule: Schedule.spaced("1 second") }),
+    Effect.timeoutFail({
+      duration: startTimeout,
+      onTimeout: () =>
+        new SqlError.SqlError({ message: "timeout", cause: { message: `no answer within ${startTimeout}` } })
+    }),
+    Effect.mapError((error) => unavailable(`The database cannot be reached: ${describe(error.cause)}`))
+  )
+
+const makeClient = (config: pg.PoolConfig) => PgClient.fromPool({ acquire: makePool(config) })
+
+/**
+ * PostgreSQL, with this version's tables in it. Waits at the start for a database that is not there yet, for half a
+ * minute; later, a broken connection is replaced and every statement ends within a bounded time.
+ */
+export const layer = (options: PostgresOptions): Layer.Layer<SqlClient.SqlClient | Notifications, Unavailable> =>
+  Layer.scopedContext(
+    Effect.gen(function* () {
+      // A migration may take as long as it takes.
+      yield* Effect.gen(function* () {
+        const client = yield* Effect.orDie(makeClient({ ...connection(options.url), max: 1 }))
+        yield* start(client`select 1`)
+        yield* Effect.provideService(migrate, SqlClient.SqlClient, client).pipe(
+          Effect.catchTag("SqlError", (error) =>
+            Effect.fail(unavailable(`The database's tables cannot be made: ${describe(error.cause)}`))
+          ),
+          Effect.catchTag("MigrationError", Effect.die)
+        )
+      }).pipe(Effect.scoped)
+
+      const client = yield* Effect.orDie(
+        makeClient({
+          ...connection(options.url),
+          max: options.max_connections ?? 10,
+          idleTimeoutMillis: 30_000,
+          statement_timeout: statementTimeout,
+          lock_timeout: lockTimeout,
+          idle_in_transaction_session_timeout: statementTimeout,
+          Client: BoundedClient
+        } as pg.PoolConfig)
+      )
+      const notifications = yield* listenOn(() => new pg.Client(connection(options.url)))
+      return Context.make(SqlClient.SqlClient, client as SqlClient.SqlClient).pipe(
+        Context.add(Notifications, notifications)
+      )
+    })
+  ).pipe(Layer.provide(Reactivity.layer))
