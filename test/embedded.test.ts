@@ -6,10 +6,10 @@ import { freePort } from "./support/Process.ts"
 const curls = (server: Server): ReadonlyArray<string> => server.welcome().match(/curl .*/g) ?? []
 const adminKey = (server: Server): string => /Admin key +(wha_\S+)/.exec(server.welcome())![1]!
 
-/** For a server that starts again where it was: a port that the system gave out of itself may be another's by then. */
+/** For a server that starts again on the same port: one that the system has chosen may be taken by then. */
 const fixedPort = Effect.map(Effect.promise(freePort), String)
 
-// Making a database takes PGlite seconds of computing, many on a busy machine.
+// Creating a database takes PGlite seconds of computing, many on a busy machine.
 describe("the embedded default", { timeout: 180_000 }, () => {
   it.scopedLive("goes from an empty folder to the first answer with the lines that it prints", () =>
     Effect.gen(function* () {
@@ -47,7 +47,7 @@ describe("the embedded default", { timeout: 180_000 }, () => {
       const runs = yield* run(["run", "list", "demo", "--json", "--url", second.url], { ADMIN_API_KEY })
       expect(JSON.parse(runs.stdout).data).toHaveLength(2)
 
-      // The way to a new URL that the later start points out.
+      // The way to a new URL that the second start prints.
       const [line] = /webhook regenerate .*/.exec(second.welcome())!
       const regenerated = yield* run(line.split(" "), { ADMIN_API_KEY })
       const [fresh] = /whk_\w+/.exec(regenerated.stdout)!
@@ -68,7 +68,7 @@ describe("the embedded default", { timeout: 180_000 }, () => {
       const second = yield* serve({ DATA_DIR, PORT })
       expect((yield* shell(`${ask} --silent`)).stdout).toContain('"response":"Say hello to world."')
       const shown = yield* run(["run", "show", run_id, "--json", "--url", second.url], { ADMIN_API_KEY })
-      // It stood before the one that has just been answered.
+      // It was in the lane before the one that has just been answered.
       expect(JSON.parse(shown.stdout)).toMatchObject({
         status: "success",
         conversation: { response: "Say hello to world." }
