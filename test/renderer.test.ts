@@ -19,7 +19,11 @@ const bracey = fc.string({ unit: fc.constantFrom("{", "}", "{{", "}}", " ", "a",
 
 describe("a template", () => {
   it("without placeholders is its own prompt", () => {
-    fc.assert(fc.property(plain, (text) => expect(render(text, {})).toBe(text)))
+    fc.assert(
+      fc.property(plain, (text) => {
+        expect(render(text, {})).toBe(text)
+      })
+    )
   })
 
   it("inserts a string verbatim, whatever it contains", () => {
