@@ -107,4 +107,30 @@ describe("callers", () => {
     expect(during - before).toBeLessThan(count * 200)
     await cluster.checked({ count, limits: { global: count } })
   })
+
+  faultTest(
+    "beyond WEBHOOK_MAX_QUEUED are refused with 429 and leave no run, until there is room",
+    async ({ cluster }) => {
+      const { server, webhook, leader } = await cluster.single(
+        {},
+        { env: { WEBHOOK_MAX_QUEUED: "10", WEBHOOK_MAX_CONCURRENT: "2" } }
+      )
+      const gate = new Gate()
+      leader.handle = answerWhenOpen(gate)
+      await cluster.callers.sequence(server, [webhook, webhook])
+      const admitted = "select count(*)::int as count from webhook_trigger.runs where admitted_at is not null"
+      await until("two runs have slots", async () => (await cluster.storage.query(admitted))[0]?.count === 2)
+      const calls = await cluster.callers.sequence(
+        server,
+        Array.from({ length: 30 }, () => webhook)
+      )
+      expect(calls.map(({ status }) => status)).toEqual(calls.map((_, n) => (n < 10 ? 202 : 429)))
+      const refused = calls.slice(10)
+      expect(refused.filter(({ retryAfter, body }) => !retryAfter || body.code !== "too_many_queued")).toEqual([])
+      gate.open()
+      await cluster.storage.ended(12)
+      expect((await cluster.callers.trigger(server, webhook)).status).toBe(202)
+      await cluster.checked({ refusalsLeaveNothing: true, limits: { global: 2 } })
+    }
+  )
 })

@@ -81,7 +81,7 @@ describe("the checker", () => {
     ],
     ["a run executed twice", { deliveries: [...good.deliveries, delivery("a", 20, { redelivered: true })] }],
     ["a prompt under two ids", { deliveries: [...good.deliveries, delivery("a", 20, { run_id: "run-x" })] }],
-    ["two runs of a team at once", { overlaps: ["run-a"] }]
+    ["two runs of a team at the same time", { overlaps: ["run-a"] }]
   ])("finds %s", (_, change) => {
     expect(check({ ...good, ...change })).not.toEqual([])
   })

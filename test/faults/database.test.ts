@@ -1,4 +1,4 @@
-/** PostgreSQL goes away, comes back, or is locked: refusals are bounded, what was accepted ends, answers are kept. */
+/** PostgreSQL goes away, comes back, or is locked: refusals take bounded time, every run ends, no answer is lost. */
 import { setTimeout as sleep } from "node:timers/promises"
 import pg from "pg"
 import { afterAll, beforeAll, describe, expect, vi } from "vitest"

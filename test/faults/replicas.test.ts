@@ -96,58 +96,6 @@ describe.concurrent("several servers", () => {
   })
 })
 
-describe.concurrent("a graceful stop", () => {
-  faultTest("answers callers who wait, refuses new triggers with 503, and is not ready", async ({ cluster }) => {
-    const { server, webhook, leader } = await cluster.single({}, { env: { SHUTDOWN_GRACE: "30" } })
-    const gate = new Gate()
-    leader.handle = answerWhenOpen(gate)
-    const waiting = [1, 2, 3].map(() => cluster.callers.trigger(server, webhook, { wait: true }))
-    await until("three callers wait", async () => (await cluster.storage.rows()).length === 3)
-    server.signal("SIGTERM")
-    await until("it is not ready", async () => (await server.health("ready")) === 503)
-    const refused = await cluster.callers.trigger(server, webhook)
-    expect(refused).toMatchObject({ status: 503, body: { code: "unavailable" } })
-    expect(refused.retryAfter).toMatch(/^\d+$/)
-    gate.open()
-    expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([200, 200, 200])
-    await server.exited()
-    await cluster.checked({ count: 3, refusalsLeaveNothing: true })
-  })
-
-  faultTest(
-    "answers 503 with the run's id at the end of the grace, and the run ends after the restart",
-    async ({ cluster }) => {
-      const { server, webhook, leader } = await cluster.single({}, { env: { SHUTDOWN_GRACE: "1" } })
-      const gate = new Gate()
-      leader.handle = answerWhenOpen(gate)
-      const waiting = [1, 2, 3].map(() => cluster.callers.trigger(server, webhook, { wait: true }))
-      await until("three callers wait", async () => (await cluster.storage.rows()).length === 3)
-      await server.stop()
-      const calls = await Promise.all(waiting)
-      expect(calls.map(({ status }) => status)).toEqual([503, 503, 503])
-      expect(new Set(calls.map(({ body }) => body.run_id))).toEqual(
-        new Set((await cluster.storage.rows()).map(({ id }) => id))
-      )
-      gate.open()
-      await server.start()
-      const rows = await cluster.checked({ count: 3 })
-      expect(rows.map(({ status }) => status)).toEqual(["success", "success", "success"])
-    }
-  )
-
-  faultTest("ends immediately at the second signal", async ({ cluster }) => {
-    const { server, webhook, leader } = await cluster.single({}, { env: { SHUTDOWN_GRACE: "60" } })
-    leader.handle = "never"
-    const waiting = cluster.callers.trigger(server, webhook, { wait: true })
-    await leader.deliveries(1)
-    server.signal("SIGTERM")
-    await until("it is not ready", async () => (await server.health("ready")) === 503)
-    server.signal("SIGTERM")
-    await server.exited()
-    expect((await waiting).status).toBeUndefined()
-  })
-})
-
 describe.concurrent("Idempotency-Key", () => {
   faultTest(
     "gives 100 repeats on three servers at the same time, and one later, one run and one answer",
@@ -182,34 +130,6 @@ describe.concurrent("Idempotency-Key", () => {
     await cluster.checked({ count: 1 })
     expect(cluster.deliveries).toHaveLength(1)
   })
-})
-
-describe.concurrent("backpressure", () => {
-  faultTest(
-    "refuses triggers beyond WEBHOOK_MAX_QUEUED with 429 and no run, until there is room",
-    async ({ cluster }) => {
-      const { server, webhook, leader } = await cluster.single(
-        {},
-        { env: { WEBHOOK_MAX_QUEUED: "10", WEBHOOK_MAX_CONCURRENT: "2" } }
-      )
-      const gate = new Gate()
-      leader.handle = answerWhenOpen(gate)
-      await cluster.callers.sequence(server, [webhook, webhook])
-      const admitted = "select count(*)::int as count from webhook_trigger.runs where admitted_at is not null"
-      await until("two runs have slots", async () => (await cluster.storage.query(admitted))[0]?.count === 2)
-      const calls = await cluster.callers.sequence(
-        server,
-        Array.from({ length: 30 }, () => webhook)
-      )
-      expect(calls.map(({ status }) => status)).toEqual(calls.map((_, n) => (n < 10 ? 202 : 429)))
-      const refused = calls.slice(10)
-      expect(refused.filter(({ retryAfter, body }) => !retryAfter || body.code !== "too_many_queued")).toEqual([])
-      gate.open()
-      await cluster.storage.ended(12)
-      expect((await cluster.callers.trigger(server, webhook)).status).toBe(202)
-      await cluster.checked({ refusalsLeaveNothing: true, limits: { global: 2 } })
-    }
-  )
 })
 
 // One after the other: they measure time.

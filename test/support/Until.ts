@@ -63,7 +63,7 @@ export const until = async <A>(
   }
 }
 
-/** `until` for effects. It waits in real time, also where a `TestClock` stands still, and dies when the limit has passed. */
+/** `until` for effects. It waits in real time, also under a `TestClock`, and dies when the limit has passed. */
 export const untilEffect = <A, E, R>(
   what: string,
   check: Effect.Effect<A | undefined | false, E, R>,
