@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { SqlClient } from "@effect/sql"
 import { expect, layer } from "@effect/vitest"
 import { PGlite } from "@electric-sql/pglite"
-import { DateTime, Duration, Effect, Either, Layer, Option, Redacted, Schema } from "effect"
+import { DateTime, Duration, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { makeRunId, WebhookId } from "../../src/domain/Id.ts"
 import { Run } from "../../src/domain/Run.ts"
 import { TeamName } from "../../src/domain/Team.ts"
@@ -140,10 +140,10 @@ for (const { name, upgraded, empty } of databases) {
       Effect.gen(function* () {
         const runs = [...(yield* historyOf(deployId)), ...(yield* historyOf(reviewId))]
         expect(
-          runs.map(({ mode, status, duration_ms, conversation, error }) => [
-            ...[mode, status, duration_ms],
-            error?.code ?? conversation.response
-          ])
+          runs.map(({ mode, status, duration_ms, conversation, error }) => {
+            const end = error?.code ?? conversation.response
+            return [mode, status, duration_ms, end]
+          })
         ).toEqual([
           ["wait", "queued", undefined, undefined],
           ["async", "error", undefined, "team_gone"],
@@ -192,16 +192,24 @@ for (const { name, upgraded, empty } of databases) {
         ])
 
         const accepted_at = DateTime.unsafeMake("2026-01-02T03:18:20Z")
-        const timeout = Duration.minutes(5)
+        const common = { mode: "async", timeout: Duration.minutes(5), accepted_at } as const
         const accepted = yield* runs.accept(
           [
             {
-              ...{ run_id: yield* makeRunId, source: "chat", team: review, mode: "async" },
-              ...{ prompt: "And now?", variables: {}, timeout, accepted_at }
+              ...common,
+              run_id: yield* makeRunId,
+              source: "chat",
+              team: review,
+              prompt: "And now?",
+              variables: {}
             },
             {
-              ...{ run_id: yield* makeRunId, source: "webhook", team: deploy, mode: "async" },
-              ...{ prompt, variables, timeout, accepted_at },
+              ...common,
+              run_id: yield* makeRunId,
+              source: "webhook",
+              team: deploy,
+              prompt,
+              variables,
               webhook: { id: deployId, token_hash: tokenHash("D") },
               idempotency: {
                 key: "release-1",
@@ -213,15 +221,14 @@ for (const { name, upgraded, empty } of databases) {
           { maxQueued: 100 }
         )
         expect(accepted).toMatchObject([
-          Either.right({ _tag: "Accepted" }),
+          { right: { _tag: "Accepted" } },
           { right: { _tag: "Repeated", run: { run_id: "019b7caa-798e-71fc-9871-bc4f48641d02" } } }
         ])
 
+        const inReview = ["Review d", "Are you there?", "And now?"]
         expect((yield* lanes.lanes).toSorted()).toEqual([deploy, review])
         expect((yield* lanes.lane(deploy, 9)).map((run) => run.prompt)).toEqual([prompt])
-        expect((yield* lanes.lane(review, 9)).map((run) => run.prompt)).toEqual([
-          ...["Review d", "Are you there?", "And now?"]
-        ])
+        expect((yield* lanes.lane(review, 9)).map((run) => run.prompt)).toEqual(inReview)
       })
     )
   })
