@@ -68,7 +68,7 @@ const decode = <A, I>(schema: Schema.Schema<A, I>, values: unknown) =>
     Effect.mapError((error) => {
       const fields = ParseResult.ArrayFormatter.formatErrorSync(error).map(({ path }) => String(path[0]))
       return usage(
-        "the webhook cannot be like this",
+        "the webhook is invalid",
         [...new Set(fields)].map((field) => ({ pointer: "", detail: refusals[field] ?? field }))
       )
     })
