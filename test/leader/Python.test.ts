@@ -5,8 +5,8 @@ import { Effect, Logger, LogLevel, Queue, Redacted, type Scope } from "effect"
 import * as BusAmqp from "../../src/bus/amqp/BusAmqp.ts"
 import { Bus, type Report } from "../../src/bus/Bus.ts"
 import { collectReports, makePrompt, team, untilQueue } from "../bus/contract.ts"
-import { Proxy } from "../faults/support/Proxy.ts"
 import { freshVhost } from "../support/fresh.ts"
+import { Proxy } from "../support/Proxy.ts"
 
 const script = fileURLToPath(new URL("leader.py", import.meta.url))
 

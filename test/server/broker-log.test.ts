@@ -3,8 +3,8 @@ import { Effect, Logger, Metric, Redacted, Schedule } from "effect"
 import * as BusAmqp from "../../src/bus/amqp/BusAmqp.ts"
 import { reconnects } from "../../src/bus/amqp/Metrics.ts"
 import { Bus } from "../../src/bus/Bus.ts"
-import { Proxy } from "../faults/support/Proxy.ts"
 import { freshVhost } from "../support/fresh.ts"
+import { Proxy } from "../support/Proxy.ts"
 
 const names = ["publish", "consume", "probe"]
 const often = Schedule.spaced("20 millis")

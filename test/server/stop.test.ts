@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import * as Program from "../cli/Program.ts"
-import { until } from "../faults/support/Until.ts"
 import { freshDatabase, freshVhost } from "../support/fresh.ts"
+import { until } from "../support/Until.ts"
 
 const ADMIN_API_KEY = "a-key-for-these-tests"
 const headers = { authorization: `Bearer ${ADMIN_API_KEY}`, "content-type": "application/json" }
