@@ -134,14 +134,9 @@ describe("the bus in process", () => {
         .consume(() => Effect.zipRight(Queue.offer(tries, undefined), Effect.die("for the test")))
         .pipe(Scope.extend(scope), Effect.provide(Logger.replace(Logger.defaultLogger, logger)))
       const run_id = yield* answerOne
-      for (let i = 0; i < 7; i++) {
-        yield* Queue.take(tries)
-        expect(errors).toEqual([])
-        yield* TestClock.adjust("5 seconds")
-      }
       yield* Queue.take(tries)
       yield* TestClock.adjust("1 hour")
-      expect(yield* Queue.size(tries)).toBe(0)
+      expect(yield* Queue.size(tries)).toBe(7)
       expect(errors).toEqual([`the reply about run ${run_id} is dropped: its handler dies on it`])
       yield* Scope.close(scope, Exit.void)
       const collected = yield* collectReplies

@@ -3,10 +3,10 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Logger, LogLevel, Queue, Schedule, type Scope } from "effect"
-import { Bus, type LeaderBus, type Prompt, type Report } from "../../src/bus/Bus.ts"
+import { Bus, type LeaderBus, type Prompt, type Reply } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
+import { collectReplies, makePrompt, team, untilQueue } from "../../src/bus/contract.ts"
 import { Command } from "../../src/leader/index.ts"
-import { collectReports, makePrompt, team, untilQueue } from "../bus/contract.ts"
 
 const behaviour = (name: string, test: Effect.Effect<unknown, unknown, Bus | LeaderBus | Scope.Scope>) =>
   it.live(name, () =>
@@ -17,18 +17,18 @@ const behaviour = (name: string, test: Effect.Effect<unknown, unknown, Bus | Lea
 const leader = (options: Partial<Command.CommandOptions> & Pick<Command.CommandOptions, "command" | "args">) =>
   Effect.gen(function* () {
     const bus = yield* Bus
-    const reports = yield* collectReports
+    const replies = yield* collectReplies
     const running = yield* Effect.forkScoped(Command.run({ team, ...options }))
     yield* untilQueue(({ consumers }) => consumers === 1)
     const ask = (prompt: string, fields: Partial<Prompt> = {}) =>
       Effect.gen(function* () {
         yield* bus.publish(yield* makePrompt({ prompt, ...fields }))
-        let report: Report
-        do report = yield* Queue.take(reports)
-        while (report._tag === "Started")
-        return report
+        let reply: Reply
+        do reply = yield* Queue.take(replies)
+        while (reply._tag === "Started")
+        return reply
       })
-    return { ask, running, reports }
+    return { ask, running, replies }
   })
 
 const shell = (script: string): Pick<Command.CommandOptions, "command" | "args"> => ({
@@ -65,7 +65,7 @@ const untilDead = (pid: number) =>
 
 describe("the leader command", () => {
   behaviour(
-    "jq answers about the JSON in the prompt, and its complaint is the run's error",
+    "jq answers from the JSON in the prompt, and its error output is the run's error",
     Effect.gen(function* () {
       const { ask } = yield* leader({ command: "jq", args: ["-c", ".items | length"] })
       expect(yield* ask('{"items":[1,2,3]}')).toMatchObject({ _tag: "Answered", response: "3" })
@@ -119,7 +119,7 @@ describe("the leader command", () => {
   )
 
   behaviour(
-    "the program learns the run from its environment, and none of the keys that are there",
+    "the program finds the run in its environment, and none of the keys that are set there",
     Effect.gen(function* () {
       const secrets = ["AMQP_URL", "DATABASE_URL", "ADMIN_API_KEY", "WEBHOOK_TOKEN"]
       for (const name of secrets) process.env[name] = "secret"
@@ -144,7 +144,7 @@ describe("the leader command", () => {
   )
 
   behaviour(
-    "only the end of a long complaint is kept",
+    "only the end of a long error output is kept",
     Effect.gen(function* () {
       const { ask } = yield* leader(shell("seq 1 100000 >&2; echo the end >&2; exit 3"))
       const failed = yield* ask("")
@@ -178,7 +178,7 @@ describe("the leader command", () => {
   )
 
   behaviour(
-    "what a program leaves running does not hold up its answer, and is ended",
+    "a process that a program leaves running does not hold up its answer, and is ended",
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const { ask } = yield* leader(shell(`sleep 600 & echo $! > ${folder}/left; echo done`))
@@ -196,11 +196,11 @@ describe("the leader command", () => {
   )
 
   behaviour(
-    "a leader that is told to stop lets its program finish within the grace, and sends the answer",
+    "a leader that is stopped lets its program finish within the grace, and sends the answer",
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const script = `echo $$ > ${folder}/pid; while ! [ -e ${folder}/go ]; do sleep 0.05; done; echo finished`
-      const { running, reports } = yield* leader(shell(script))
+      const { running, replies } = yield* leader(shell(script))
       const bus = yield* Bus
       yield* bus.publish(yield* makePrompt())
       yield* pidIn(`${folder}/pid`)
@@ -208,8 +208,8 @@ describe("the leader command", () => {
       yield* Effect.yieldNow()
       writeFileSync(`${folder}/go`, "")
       yield* Fiber.join(stopping)
-      expect((yield* Queue.take(reports))._tag).toBe("Started")
-      expect(yield* Queue.take(reports)).toMatchObject({ _tag: "Answered", response: "finished" })
+      expect((yield* Queue.take(replies))._tag).toBe("Started")
+      expect(yield* Queue.take(replies)).toMatchObject({ _tag: "Answered", response: "finished" })
     })
   )
 
@@ -231,10 +231,10 @@ describe("the leader command", () => {
   )
 
   behaviour(
-    "a program that does not exist, or is no program, is refused at once",
+    "a program that does not exist, or cannot be run, is refused immediately",
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
-      writeFileSync(`${folder}/notes`, "no program", { mode: 0o644 })
+      writeFileSync(`${folder}/notes`, "not a program", { mode: 0o644 })
       for (const command of ["no-such-program", `${folder}/missing`, `${folder}/notes`, folder]) {
         const error = yield* Effect.flip(Command.run({ team, command, args: [] }))
         expect(error._tag).toBe("ProgramMissing")
