@@ -123,11 +123,11 @@ const signal = (child: ChildProcess, name: NodeJS.Signals | 0): boolean => {
 const endGroup = ({ child }: Running): Effect.Effect<void> =>
   Effect.gen(function* () {
     if (!signal(child, "SIGTERM")) return
-    const left = yield* Effect.repeat(
+    yield* Effect.repeat(
       Effect.sync(() => signal(child, 0)),
-      { schedule: graceChecks, while: (alive) => alive }
+      { schedule: graceChecks, while: (isAlive) => isAlive }
     )
-    if (left) signal(child, "SIGKILL")
+    signal(child, "SIGKILL")
   }).pipe(
     Effect.ensuring(
       Effect.sync(() => {
