@@ -36,8 +36,8 @@ export const storable = (reply: Reply): Reply => {
   }
 }
 
-/** At most this many replies make a group: half of what a broker delivers ahead, so that the next group arrives meanwhile. */
-const maxGroup = 50
+/** At most this many replies make a group. A broker should deliver twice as many ahead, so that the next group arrives meanwhile. */
+export const maxGroup = 50
 /** Nor is there more text than this in a group, in UTF-16 code units; one reply may be longer. */
 const maxGroupText = 4_000_000
 

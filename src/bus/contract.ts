@@ -13,7 +13,7 @@ export { collectReplies, echo, makePrompt, startLeader, team, untilQueue, untilU
 
 export interface ContractOptions {
   /**
-   * Whether `TeamQueue.consumers` counts leaders that stand by; default: yes. RabbitMQ 3.10 counts only the active
+   * Whether `TeamQueue.consumers` counts leaders on standby; default: yes. RabbitMQ 3.10 counts only the active
    * consumer of a quorum queue.
    */
   readonly countsStandbys?: boolean

@@ -12,7 +12,7 @@ import { runProgram } from "./Program.ts"
 
 export interface CommandOptions {
   readonly team: TeamName
-  /** A program's path, or a name to look for in `PATH`. */
+  /** A program's path, or a name to find in `PATH`. */
   readonly command: string
   readonly args: ReadonlyArray<string>
   /** How long the program may take for one prompt; then its whole process group is ended. Absent: no limit. */
@@ -56,7 +56,7 @@ const logged = <A, E>(prompt: Prompt, work: Effect.Effect<A, E>): Effect.Effect<
       Effect.flatMap(Clock.currentTimeMillis, (endedAt) =>
         Effect.annotateLogs(Effect.logInfo("A prompt is finished"), {
           run_id: prompt.run_id,
-          outcome: Exit.isSuccess(exit) ? "answered" : Exit.isInterrupted(exit) ? "interrupted" : "failed",
+          outcome: Exit.isSuccess(exit) ? "answered" : Exit.isInterrupted(exit) ? "cut short" : "failed",
           duration_ms: endedAt - startedAt
         })
       )

@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import {
   Cause,
+  DateTime,
   Deferred,
   Effect,
   Exit,
@@ -96,6 +97,20 @@ describe("the bus and its connections", () => {
         yield* untilUp
         yield* startLeader(echo)
         yield* roundTrip(replies)
+      }),
+    { before: ({ server }) => server.reset({ refuse: true }) }
+  )
+
+  behaviour(
+    "reports a prompt that expired before it was sent, also when the broker was down then",
+    ({ server }) =>
+      Effect.gen(function* () {
+        const bus = yield* Bus
+        const replies = yield* collectReplies
+        const prompt = yield* makePrompt({ deadline: DateTime.unsafeMake(Date.now() - 1) })
+        yield* bus.publish(prompt)
+        server.pass()
+        expect(yield* Queue.take(replies)).toEqual({ _tag: "DeadLettered", run_id: prompt.run_id, reason: "expired" })
       }),
     { before: ({ server }) => server.reset({ refuse: true }) }
   )

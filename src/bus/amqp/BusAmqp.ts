@@ -3,7 +3,7 @@ import { Clock, Effect, Either, FiberSet, Layer, type Redacted } from "effect"
 import { whenTraced } from "../../telemetry/Span.ts"
 import type { ReplyHandler } from "../Acknowledgement.ts"
 import { Bus, QueueGone } from "../Bus.ts"
-import { makeInbox } from "../Replies.ts"
+import { makeInbox, maxGroup } from "../Replies.ts"
 import { type Connection, call, openChannel } from "./Connection.ts"
 import * as Link from "./Link.ts"
 import { countReceived } from "./Metrics.ts"
@@ -19,8 +19,8 @@ export interface AmqpOptions {
   readonly queueType: QueueType
 }
 
-/** Unacknowledged replies; each may be 8 MiB. */
-const prefetch = 100
+/** Unacknowledged replies: 100, each of which may be 8 MiB. */
+const prefetch = 2 * maxGroup
 
 const make = ({ queueType, url }: AmqpOptions) =>
   Effect.gen(function* () {
