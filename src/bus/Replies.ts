@@ -36,7 +36,7 @@ export const storable = (reply: Reply): Reply => {
   }
 }
 
-/** At most this many replies make a group. A broker should deliver twice as many ahead, so that the next group arrives meanwhile. */
+/** At most this many replies make a group. A broker delivers twice as many ahead, so that the next arrive meanwhile. */
 export const maxGroup = 50
 /** Nor is there more text than this in a group, in UTF-16 code units; one reply may be longer. */
 const maxGroupText = 4_000_000
@@ -54,7 +54,7 @@ interface Waiting extends PendingReply {
 }
 
 export interface Inbox {
-  /** Takes a reply that is stored nowhere else. It stays here until it is acknowledged, whichever consumer handles it. */
+  /** Takes a reply that is stored nowhere else. It stays here until a consumer has acknowledged it. */
   readonly put: (reply: Reply) => void
   /**
    * As `Bus.consume`. The function that it returns takes what a broker delivers to this consumer; when the scope closes

@@ -22,8 +22,8 @@ import { afterAll, beforeAll } from "vitest"
 import * as BusAmqp from "../../src/bus/amqp/BusAmqp.ts"
 import * as LeaderAmqp from "../../src/bus/amqp/LeaderAmqp.ts"
 import { reconnects } from "../../src/bus/amqp/Metrics.ts"
-import { Bus, type Delivery, type LeaderBus, type Reply } from "../../src/bus/Bus.ts"
-import { collectReplies, makePrompt, startLeader, team, untilQueue, untilUp } from "../../src/bus/contract.ts"
+import { Bus, type LeaderBus, type Reply } from "../../src/bus/Bus.ts"
+import { collectReplies, echo, makePrompt, startLeader, team, untilQueue, untilUp } from "../../src/bus/contract.ts"
 import { Leader } from "../../src/leader/index.ts"
 import { Proxy } from "../faults/support/Proxy.ts"
 import { freshVhost } from "../support/fresh.ts"
@@ -66,9 +66,6 @@ const behaviour = (
   )
 
 const again = { schedule: Schedule.spaced("20 millis"), times: 1500 }
-
-const echo = ({ prompt, reply: send }: Delivery) =>
-  send({ _tag: "Answered", run_id: prompt.run_id, response: prompt.prompt })
 
 /** A prompt goes out and its answer comes back, as soon as the bus can. */
 const roundTrip = (replies: Queue.Dequeue<Reply>) =>

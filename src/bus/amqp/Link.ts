@@ -5,7 +5,7 @@ import { addressOf, type Connection, open, unavailable } from "./Connection.ts"
 import { countReconnect } from "./Metrics.ts"
 
 export interface Link<A> {
-  /** What is set up on the present connection. While one is being opened it waits for 3 seconds; else it fails immediately. */
+  /** What is set up on the present connection; waits for 3 seconds while one is being opened, else fails immediately. */
   readonly get: Effect.Effect<{ readonly connection: Connection; readonly value: A }, Unavailable>
 }
 

@@ -1,4 +1,4 @@
-/** Requests about queues, on a connection of their own: neither a blocked publisher nor a refused one disturbs others. */
+/** Requests about queues, on a connection of their own: a blocked publisher or a refused request disturbs no other. */
 import type { Channel } from "amqplib"
 import { Clock, Data, Deferred, Effect, Queue, type Redacted, Scope } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"

@@ -18,7 +18,7 @@ const answerAll = (answers: ReadonlyArray<string>) =>
     return Array.from(yield* Queue.takeN(answered, answers.length))
   })
 
-/** Consumes, and holds the first group up until `goOn`; `groups` are the others, each with all that was passed on at once. */
+/** Consumes, and holds the first group up until `goOn`. `groups` are all that were handled, `handled` their replies. */
 const consumeAfterPause = Effect.gen(function* () {
   const bus = yield* Bus
   const begun = yield* Deferred.make<void>()
