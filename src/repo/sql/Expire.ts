@@ -1,41 +1,41 @@
 import { SqlClient } from "@effect/sql"
-import { Effect } from "effect"
+import { DateTime, Effect } from "effect"
 import type { Run } from "../../domain/Run.ts"
-import { type RunRow, toRun } from "../RunRow.ts"
-import { tell } from "./Changes.ts"
+import { notify } from "./Changes.ts"
 import { bounded } from "./Database.ts"
-import { runColumns } from "./RunColumns.ts"
+import { live, runColumns, runFromRow } from "./RunColumns.ts"
 
-/** Looked at by one statement. */
+/** Runs checked by one statement. */
 const step = 500
 
 /**
- * Ends runs whose deadline is past. The rule of a fire-and-forget run that was sent and has not started: its prompt lies
- * behind another, and that is not its fault. While its team is at work on an earlier run its clock stands still, and it
- * starts anew when that run's own deadline would pass; when the team has answered an earlier run since it was sent, it
- * starts anew from there. A later run says nothing for it: its own prompt was passed over, and is lost. All this is asked only once the deadline on its row is past, so the busy path writes nothing for it.
+ * `RunStore.expire`. The rule for a fire-and-forget run that was sent and has not started: its prompt lies behind another,
+ * and that is not its fault. While its team works on an earlier run its clock is paused, and starts again when that run's
+ * own deadline would pass; when the team has answered an earlier run since it was sent, it starts again from there. A
+ * later run does not count: if that one is at work, this one's prompt was passed over, and is lost. All this is checked
+ * only once the deadline in its row is past, so the busy path writes nothing for it.
  */
 export const makeExpire = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
   const expireSome = (now: Date) =>
-    bounded(sql<RunRow>`
+    bounded(sql<{ readonly status: Run["status"] }>`
       with due as materialized (
         select r.id, r.seq, r.team, r.mode, r.sent_at, r.started_at, r.timeout_ms * interval '1 millisecond' as timeout
         from webhook_trigger.runs r
         where r.id in (
             select id from webhook_trigger.runs
-            where status in ('queued', 'running') and deadline_at <= ${now}
+            where status in ${live} and deadline_at <= ${now}
             order by deadline_at limit ${step}
           )
-          and r.status in ('queued', 'running') and r.deadline_at <= ${now}
+          and r.status in ${live} and r.deadline_at <= ${now}
         order by r.id for no key update
-      ), fates as materialized (
+      ), decided as materialized (
         select d.id, case when d.mode = 'async' and d.sent_at is not null and d.started_at is null then
           d.timeout + coalesce(
             (
               select max(b.deadline_at) from webhook_trigger.runs b
-              where b.team = d.team and b.seq < d.seq and b.status in ('queued', 'running') and b.admitted_at is not null
+              where b.team = d.team and b.seq < d.seq and b.status in ${live} and b.admitted_at is not null
                 and b.status = 'running' and b.started_at is not null and b.deadline_at > ${now} and b.id <> d.id
             ),
             (
@@ -52,18 +52,18 @@ export const makeExpire = Effect.gen(function* () {
           status = case when f.later > ${now} then r.status else 'timeout' end,
           started_at = case when f.later > ${now} then r.started_at else coalesce(r.started_at, r.sent_at) end,
           finished_at = case when f.later > ${now} then null else ${now}::timestamptz end
-        from fates f
-        where r.id = f.id and r.status in ('queued', 'running')
+        from decided f
+        where r.id = f.id and r.status in ${live}
         returning r.*
-      ), ${tell(sql, "RunEnded", sql`select id::text as name from changed where status = 'timeout'`)}
-      select ${runColumns(sql)}, (select count(*) from told)
+      ), ${notify(sql, "RunEnded", sql`select id::text as name from changed where status = 'timeout'`)}
+      select ${runColumns}, (select count(*) from notified)
       from changed r`)
 
-  return Effect.fn("Repo.expire")(function* (now: Date) {
+  return Effect.fn("RunStore.expire")(function* (now: DateTime.Utc) {
     const expired: Array<Run> = []
     for (;;) {
-      const rows = yield* expireSome(now)
-      expired.push(...rows.filter((row) => row.status === "timeout").map(toRun))
+      const rows = yield* expireSome(DateTime.toDateUtc(now))
+      expired.push(...rows.filter((row) => row.status === "timeout").map(runFromRow))
       if (rows.length < step) return expired
     }
   })

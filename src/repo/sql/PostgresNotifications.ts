@@ -1,6 +1,15 @@
-import { type Context, Deferred, Effect, Schedule, type Scope } from "effect"
-import type pg from "pg"
-import { channel, type Notifications } from "./Database.ts"
+import { type Context, Deferred, Effect, Layer, Redacted, Schedule, type Scope } from "effect"
+import pg from "pg"
+import { channel, Notifications } from "./Notifications.ts"
+
+/** How every connection of ours is opened. */
+export const connection = (url: Redacted.Redacted): pg.ClientConfig => ({
+  connectionString: Redacted.value(url),
+  application_name: "webhook-trigger",
+  connectionTimeoutMillis: 5_000,
+  keepAlive: true,
+  keepAliveInitialDelayMillis: 10_000
+})
 
 /** A connection that is silent for longer is taken for dead. */
 const probeEvery = "5 seconds"
@@ -9,8 +18,8 @@ const probeTimeout = "3 seconds"
 const backoff = Schedule.exponential("100 millis").pipe(Schedule.union(Schedule.spaced("2 seconds")), Schedule.jittered)
 
 /**
- * Listens on our channel over a connection of its own, for ever: a connection that breaks, or goes silent, is replaced.
- * Returns when it listens for the first time, or has failed to. (`PgClient.listen` stays silent after a restart of
+ * Listens on our channel over a connection of its own, forever: a connection that breaks, or goes silent, is replaced.
+ * Succeeds when it listens for the first time, or has failed to. (`PgClient.listen` stays silent after a restart of
  * PostgreSQL.)
  */
 export const listenOn = (
@@ -18,20 +27,20 @@ export const listenOn = (
 ): Effect.Effect<Context.Tag.Service<Notifications>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const listeners = new Set<(payload: string) => void>()
-    const tried = yield* Deferred.make<void>()
+    const attempted = yield* Deferred.make<void>()
     let interrupted = false
 
     const listenOnce = Effect.gen(function* () {
       const broken = yield* Deferred.make<never, unknown>()
-      const client = yield* Effect.acquireRelease(Effect.sync(connect), hangUp)
+      const client = yield* Effect.acquireRelease(Effect.sync(connect), close)
       client.on("error", (error) => Deferred.unsafeDone(broken, Effect.fail(error)))
       client.on("end", () => Deferred.unsafeDone(broken, Effect.fail(new Error("the connection ended"))))
       client.on("notification", ({ payload }) => {
-        if (payload) for (const heed of listeners) heed(payload)
+        if (payload) for (const handle of listeners) handle(payload)
       })
       yield* Effect.tryPromise(() => client.connect())
       yield* Effect.tryPromise(() => client.query(`listen ${channel}`))
-      yield* Deferred.succeed(tried, undefined)
+      yield* Deferred.succeed(attempted, undefined)
       if (interrupted) yield* Effect.logInfo("Notifications from the database are back")
       interrupted = false
       const probe = Effect.tryPromise(() => client.query("select 1")).pipe(
@@ -47,24 +56,31 @@ export const listenOn = (
           ? Effect.void
           : Effect.logWarning(`Notifications from the database are interrupted: ${reasonOf(error)}`)
         interrupted = true
-        return Effect.zipRight(log, Deferred.succeed(tried, undefined))
+        return Effect.zipRight(log, Deferred.succeed(attempted, undefined))
       }),
       Effect.retry(backoff),
       Effect.forkScoped
     )
-    yield* Deferred.await(tried)
+    yield* Deferred.await(attempted)
 
     return {
-      listen: (heed) =>
+      listen: (handle) =>
         Effect.acquireRelease(
-          Effect.sync(() => listeners.add(heed)),
-          () => Effect.sync(() => listeners.delete(heed))
+          Effect.sync(() => listeners.add(handle)),
+          () => Effect.sync(() => listeners.delete(handle))
         )
     }
   })
 
+/** Notifications for a `SqlClient` of the host's own: over one connection to the same database. */
+export const layer = (options: { readonly url: Redacted.Redacted }): Layer.Layer<Notifications> =>
+  Layer.scoped(
+    Notifications,
+    listenOn(() => new pg.Client(connection(options.url)))
+  )
+
 /** Without waiting for a server that may not answer. */
-const hangUp = (client: pg.Client) =>
+const close = (client: pg.Client) =>
   Effect.sync(() => {
     client.end().catch(() => {})
     ;(client as any).connection.stream.destroy()
