@@ -33,7 +33,7 @@ export const recording = () => {
 
 const nodes = (plan: Plan): ReadonlyArray<Plan> => [plan, ...(plan.Plans ?? []).flatMap(nodes)]
 
-/** Runs a statement again, undoes it, and says how it read the table `runs`, and how many of its rows. */
+/** Runs a statement again, undoes it, and returns how it read the table `runs`, and how many of its rows. */
 export const readsOf = ([text, params]: Recorded) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
