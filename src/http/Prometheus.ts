@@ -1,6 +1,6 @@
 /**
- * `/metrics`: Effect's metrics in Prometheus's text format (exposition format 0.0.4). By hand: `@effect/opentelemetry` exports
- * to Prometheus only through the OpenTelemetry SDK, on a port of its own.
+ * `/metrics`: Effect's metrics in Prometheus's text format (exposition format 0.0.4). By hand: Effect has no exporter for it
+ * but OpenTelemetry's, which would bring its SDK into every server.
  */
 import { HttpLayerRouter, HttpServerResponse } from "@effect/platform"
 import { Effect, Layer, Metric, type MetricLabel, type MetricPair, MetricState, Option } from "effect"
