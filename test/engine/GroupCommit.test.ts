@@ -1,33 +1,34 @@
 import { setImmediate } from "node:timers/promises"
 import { describe, expect, it } from "@effect/vitest"
-import { Cause, Deferred, Effect, Exit, Fiber, Scope } from "effect"
-import { makeBatch } from "../../src/repo/sql/Batch.ts"
+import { Cause, Deferred, Effect, Either, Exit, Fiber, Scope } from "effect"
+import * as GroupCommit from "../../src/engine/GroupCommit.ts"
 
-/** A batch whose runs are recorded, and wait for the gate. */
+/** A group commit whose groups are recorded, and wait for the gate. */
 const recorded = (options: { readonly size?: number; readonly limit?: number } = {}) =>
   Effect.gen(function* () {
     const runs: Array<ReadonlyArray<number>> = []
     const gate = yield* Effect.makeLatch(false)
-    const submit = yield* makeBatch({
+    const submitAll = yield* GroupCommit.make({
       size: options.size ?? 100,
       ...(options.limit !== undefined && { weight: { of: (n: number) => n, limit: options.limit } }),
-      run: (items: ReadonlyArray<number>) =>
+      commit: (items: ReadonlyArray<number>) =>
         Effect.gen(function* () {
           runs.push(items)
           yield* gate.await
           if (items.includes(13)) return yield* Effect.dieMessage("13")
           if (items.includes(-1)) return yield* Effect.fail("out of reach")
-          return items.map((n) => (n < 0 ? Exit.fail("negative") : Exit.succeed(n * 2)))
+          return items.map((n) => n * 2)
         })
     })
-    return { submit, runs, gate }
+    const submit = (item: number) => Effect.map(submitAll([item]), ([answer]) => answer)
+    return { submit, submitAll, runs, gate }
   })
 
 const turn = Effect.promise(() => setImmediate())
-/** More turns of the event loop than a batch waits for when nothing more comes. */
+/** More turns of the event loop than a group waits for when nothing more comes. */
 const settle = Effect.repeatN(turn, 10)
 
-describe("makeBatch", () => {
+describe("GroupCommit", () => {
   it.scoped("runs the first call alone, and those that come meanwhile together, in order", () =>
     Effect.gen(function* () {
       const { submit, runs, gate } = yield* recorded()
@@ -35,19 +36,14 @@ describe("makeBatch", () => {
       yield* settle
       expect(runs).toEqual([[1]])
       const others = yield* Effect.fork(
-        Effect.forEach([2, 3, -4, 5], (n) => Effect.either(submit(n)), { concurrency: 9 })
+        Effect.forEach([2, 3, 4, 5], (n) => Effect.either(submit(n)), { concurrency: 9 })
       )
       yield* settle
       yield* gate.open
       expect(yield* Fiber.join(first)).toBe(2)
       const answers = yield* Fiber.join(others)
-      expect(answers.map((answer) => (answer._tag === "Right" ? answer.right : answer.left))).toEqual([
-        4,
-        6,
-        "negative",
-        10
-      ])
-      expect(runs).toEqual([[1], [2, 3, -4, 5]])
+      expect(answers.map((answer) => Either.getOrThrow(answer))).toEqual([4, 6, 8, 10])
+      expect(runs).toEqual([[1], [2, 3, 4, 5]])
     })
   )
 
@@ -61,7 +57,7 @@ describe("makeBatch", () => {
     })
   )
 
-  it.scoped("does not wait for ever for more", () =>
+  it.scoped("does not wait forever for more", () =>
     Effect.gen(function* () {
       const { submit, runs, gate } = yield* recorded({ size: 10_000 })
       yield* gate.open
@@ -73,7 +69,7 @@ describe("makeBatch", () => {
     })
   )
 
-  it.scoped("keeps batches to their size and weight, and takes an item that is too heavy alone", () =>
+  it.scoped("keeps groups to their size and weight, and takes an item that is too heavy alone", () =>
     Effect.gen(function* () {
       const { submit, runs, gate } = yield* recorded({ size: 3, limit: 10 })
       const calls = yield* Effect.fork(Effect.forEach([1, 1, 1, 1, 6, 4, 99, 5], submit, { concurrency: "unbounded" }))
@@ -89,20 +85,22 @@ describe("makeBatch", () => {
     })
   )
 
-  it.scoped("fails those who wait too when a batch finds nobody to ask: each in turn would wait as long again", () =>
-    Effect.gen(function* () {
-      const { submit, runs, gate } = yield* recorded({ size: 1 })
-      const failing = yield* Effect.fork(
-        Effect.forEach([-1, 2, 3], (n) => Effect.either(submit(n)), { concurrency: 9 })
-      )
-      yield* settle
-      yield* gate.open
-      expect((yield* Fiber.join(failing)).map((answer) => answer._tag)).toEqual(["Left", "Left", "Left"])
-      expect(runs).toEqual([[-1]])
-    })
+  it.scoped(
+    "fails the waiting too when a commit finds the database out of reach: each in turn would wait as long again",
+    () =>
+      Effect.gen(function* () {
+        const { submit, runs, gate } = yield* recorded({ size: 1 })
+        const failing = yield* Effect.fork(
+          Effect.forEach([-1, 2, 3], (n) => Effect.either(submit(n)), { concurrency: 9 })
+        )
+        yield* settle
+        yield* gate.open
+        expect((yield* Fiber.join(failing)).map((answer) => answer._tag)).toEqual(["Left", "Left", "Left"])
+        expect(runs).toEqual([[-1]])
+      })
   )
 
-  it.scoped("lets an item that kills its batch die alone", () =>
+  it.scoped("lets an item that kills its group die alone", () =>
     Effect.gen(function* () {
       const { submit, gate } = yield* recorded()
       yield* Effect.fork(submit(0))
@@ -120,7 +118,7 @@ describe("makeBatch", () => {
     })
   )
 
-  it.scoped("fails every item of a batch that fails, and goes on", () =>
+  it.scoped("fails every item of a group that fails, and goes on", () =>
     Effect.gen(function* () {
       const { submit, runs, gate } = yield* recorded()
       yield* Effect.fork(submit(0))
@@ -136,7 +134,7 @@ describe("makeBatch", () => {
     })
   )
 
-  it.scoped("leaves out a caller that has gone before its batch starts, and no other", () =>
+  it.scoped("leaves out a caller that has gone before its group starts, and no other", () =>
     Effect.gen(function* () {
       const { submit, runs, gate } = yield* recorded()
       const running = yield* Effect.fork(submit(1))
@@ -144,7 +142,7 @@ describe("makeBatch", () => {
       const [leaves, stays] = [yield* Effect.fork(submit(2)), yield* Effect.fork(submit(3))]
       yield* settle
       yield* Fiber.interrupt(leaves)
-      // This one's batch is under way: it is done without it.
+      // This one's group is under way: it is done without it.
       yield* Fiber.interrupt(running)
       yield* gate.open
       expect(yield* Fiber.join(stays)).toBe(6)
@@ -152,7 +150,17 @@ describe("makeBatch", () => {
     })
   )
 
-  it.effect("lets nobody wait for ever once its scope is closed", () =>
+  it.scoped("answers several items of one call together, each in its place", () =>
+    Effect.gen(function* () {
+      const { submitAll, runs, gate } = yield* recorded()
+      yield* gate.open
+      expect(yield* submitAll([3, 1, 2])).toEqual([6, 2, 4])
+      expect(runs).toEqual([[3, 1, 2]])
+      expect(yield* submitAll([])).toEqual([])
+    })
+  )
+
+  it.effect("lets no caller wait forever once its scope is closed", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const { submit } = yield* Scope.extend(recorded(), scope)

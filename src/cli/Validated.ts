@@ -2,10 +2,10 @@ import { HelpDoc } from "@effect/cli"
 import { ParseResult, Schema } from "effect"
 
 /**
- * For `mapTryCatch` of options and arguments: refuses by its name what the schema does not accept, before anything is
- * sent.
+ * For `mapTryCatch` of options and arguments: a value that the schema does not accept is wrong usage, reported with the
+ * option's name before any request is sent.
  */
-export const checked = <A>(name: string, schema: Schema.Schema<A, any>) =>
+export const validated = <A>(name: string, schema: Schema.Schema<A, any>) =>
   [
     Schema.decodeUnknownSync(schema) as (text: string) => A,
     (error: unknown) => {
@@ -14,7 +14,7 @@ export const checked = <A>(name: string, schema: Schema.Schema<A, any>) =>
     }
   ] as const
 
-export const whole = (min: number, max: number) =>
+export const wholeNumber = (min: number, max: number) =>
   Schema.NumberFromString.pipe(
     Schema.int(),
     Schema.between(min, max),

@@ -1,5 +1,5 @@
-/** The engine on its memory layers, and words to tell stories about it in. */
-import { Clock, Effect, Layer, Queue, Redacted } from "effect"
+/** The engine on its memory layers, and the steps that its tests are written in. */
+import { DateTime, Effect, Layer, Queue } from "effect"
 import { Bus, type Delivery, LeaderBus } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { makeWebhookId } from "../../src/domain/Id.ts"
@@ -9,27 +9,27 @@ import { Limiter } from "../../src/engine/Limiter.ts"
 import { Renderer } from "../../src/engine/Renderer.ts"
 import { Settings, type SettingsValues } from "../../src/engine/Settings.ts"
 import { hashToken, makeToken, tokenHint } from "../../src/engine/Token.ts"
-import { Trigger } from "../../src/engine/Trigger.ts"
-import * as RepoMemory from "../../src/repo/memory/RepoMemory.ts"
+import { type Submitted, Trigger } from "../../src/engine/Trigger.ts"
 import { Repo } from "../../src/repo/Repo.ts"
+import * as RepoMemory from "../../src/repo/RepoMemory.ts"
 
-export const rooms = Layer.mergeAll(RepoMemory.layer, BusMemory.layer)
+/** The ports in memory. */
+export const ports = Layer.mergeAll(RepoMemory.layer, BusMemory.layer)
 
-/** Everything but the rows and the bus, which a story may want to keep while the engine comes and goes. */
+/** Everything but the ports, which a test may want to keep while the engine comes and goes. */
 export const engine = (settings: Partial<SettingsValues> = {}) =>
   Engine.layer.pipe(
     Layer.provideMerge(Layer.mergeAll(Limiter.layer, Renderer.layer)),
     Layer.provideMerge(Settings.layer(settings))
   )
 
-export const world = (settings: Partial<SettingsValues> = {}) => engine(settings).pipe(Layer.provideMerge(rooms))
-
-const now = Effect.map(Clock.currentTimeMillis, (millis) => new Date(millis))
+export const engineInMemory = (settings: Partial<SettingsValues> = {}) =>
+  engine(settings).pipe(Layer.provideMerge(ports))
 
 export const makeTeam = (name: string) =>
   Effect.gen(function* () {
     const team = TeamName.make(name)
-    yield* (yield* Repo).createTeam(team, yield* now)
+    yield* (yield* Repo).createTeam(team, yield* DateTime.now)
     return team
   })
 
@@ -40,6 +40,7 @@ export const makeWebhook = (
   Effect.gen(function* () {
     const token = yield* makeToken
     const id = yield* makeWebhookId
+    const now = yield* DateTime.now
     yield* (yield* Repo).createWebhook({
       id,
       name: `for ${team}`,
@@ -49,31 +50,44 @@ export const makeWebhook = (
       enabled: true,
       token_hash: hashToken(token),
       token_hint: tokenHint(token),
-      created_at: yield* now,
+      created_at: now,
+      updated_at: now,
       ...more
     })
-    const authenticate = Effect.flatMap(Trigger, (trigger) => trigger.authenticate(token))
-    const request = (text: string, key?: string) =>
-      Effect.map(Clock.currentTimeMillis, (received_at) => ({
-        variables: { text },
-        received_at,
-        ...(key && { idempotency: { key, request_hash: new TextEncoder().encode(text) } })
-      }))
+    const trigger = (text: string, wait: boolean, key?: string) =>
+      Effect.gen(function* () {
+        const trigger = yield* Trigger
+        return yield* trigger.trigger(yield* trigger.authenticate(token), {
+          variables: { text },
+          received_at: yield* DateTime.now,
+          wait,
+          ...(key && { idempotency: { key, request_hash: new TextEncoder().encode(text) } })
+        })
+      })
     return {
       id,
-      token: Redacted.value(token),
-      submit: (text: string, key?: string) =>
-        Effect.flatMap(Trigger, (trigger) =>
-          Effect.flatMap(Effect.all([authenticate, request(text, key)]), (args) => trigger.submit(...args))
-        ),
-      ask: (text: string, key?: string) =>
-        Effect.flatMap(Trigger, (trigger) =>
-          Effect.flatMap(Effect.all([authenticate, request(text, key)]), (args) => trigger.ask(...args))
-        )
+      /** Fire and forget. */
+      submit: (text: string, key?: string) => Effect.map(trigger(text, false, key), runIdOf),
+      /** Waits for the end of the run. */
+      ask: (text: string, key?: string) => Effect.map(trigger(text, true, key), endOf)
     }
   })
 
-/** A leader whose every step the story decides: `next` is what it was given, and it works until it is told an answer. */
+export const sendMessage = (team: TeamName, text: string) =>
+  Effect.gen(function* () {
+    const trigger = yield* Trigger
+    return runIdOf(yield* trigger.message(team, text, { received_at: yield* DateTime.now, wait: false }))
+  })
+
+const runIdOf = (submitted: Submitted) =>
+  submitted._tag === "Accepted" ? submitted.run_id : unexpected("a run that was not waited for has ended")
+const endOf = (submitted: Submitted) =>
+  submitted._tag === "Ended" ? submitted.run : unexpected("a run that was waited for has not ended")
+const unexpected = (what: string): never => {
+  throw new Error(what)
+}
+
+/** A leader whose every step the test decides: `next` is what it was given, and it works until `answer` is called. */
 export const lead = (team: TeamName) =>
   Effect.gen(function* () {
     const given = yield* Queue.unbounded<Delivery>()
@@ -92,7 +106,7 @@ export const lead = (team: TeamName) =>
     }
   })
 
-/** A leader that answers with what it is asked. */
+/** A leader that answers with the prompt. */
 export const echo = (team: TeamName) =>
   Effect.gen(function* () {
     const seen: Array<string> = []
@@ -103,10 +117,10 @@ export const echo = (team: TeamName) =>
     return seen
   })
 
-/** How many prompts the bus holds for the team, not counting the one in the leader's hands. */
+/** How many prompts the bus holds for the team, not counting the one that its leader works on. */
 export const waiting = (team: TeamName) =>
   Effect.flatMap(Bus, (bus) => Effect.map(bus.queue(team), ({ messages }) => messages))
 
-/** Waits, without time passing, until the condition holds; a story that goes wrong fails by the test's own timeout. */
+/** Waits, without time passing, until the condition holds; a test that goes wrong fails by its timeout. */
 export const until = <E, R>(condition: Effect.Effect<boolean, E, R>) =>
   Effect.repeat(Effect.zipLeft(condition, Effect.yieldNow()), { until: (holds) => holds })
