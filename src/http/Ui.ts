@@ -4,20 +4,8 @@ import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { HttpLayerRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect, Layer } from "effect"
+import { pages } from "../api/Pages.ts"
 import * as MethodNotAllowed from "./MethodNotAllowed.ts"
-
-/** The UI's own addresses, which all open with the same page. Whatever else is unknown stays unknown. */
-const pages = [
-  "/",
-  "/webhooks",
-  "/webhooks/new",
-  "/webhooks/:id",
-  "/webhooks/:id/edit",
-  "/webhooks/:id/call",
-  "/runs/:run_id",
-  "/teams",
-  "/teams/:team"
-] as const
 
 /** Nothing from elsewhere, no script or style but those of the build, and nobody may put the UI into a frame. */
 const policy = [
@@ -102,7 +90,7 @@ const make = Effect.gen(function* () {
   if (folder === undefined) return yield* Effect.logDebug("The web UI was not built, and is not served.")
   const router = yield* HttpLayerRouter.HttpRouter
   const index = serve(variants(`${folder}index.html`, "index.html", false))
-  for (const page of pages) yield* router.add("GET", page, index)
+  for (const page of Object.values(pages)) yield* router.add("GET", page, index)
   yield* router.add("GET", "/icon.svg", serve(variants(`${folder}icon.svg`, "icon.svg", false)))
   for (const name of readdirSync(`${folder}assets`)) {
     if (/\.(js|css|svg)$/.test(name)) {
@@ -115,5 +103,7 @@ const get = new Set(["GET"])
 
 export const layer = Layer.merge(
   Layer.scopedDiscard(make),
-  folder === undefined ? Layer.empty : MethodNotAllowed.layer(new Map(pages.map((page) => [page, get] as const)))
+  folder === undefined
+    ? Layer.empty
+    : MethodNotAllowed.layer(new Map(Object.values(pages).map((page) => [page, get] as const)))
 )
