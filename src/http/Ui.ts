@@ -4,20 +4,8 @@ import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { HttpLayerRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect, Layer } from "effect"
+import { pages } from "../api/Pages.ts"
 import * as Unmatched from "./Unmatched.ts"
-
-/** The UI's own paths, which all serve the same page. Any other unknown path stays a 404. */
-const pages = [
-  "/",
-  "/webhooks",
-  "/webhooks/new",
-  "/webhooks/:id",
-  "/webhooks/:id/edit",
-  "/webhooks/:id/call",
-  "/runs/:run_id",
-  "/teams",
-  "/teams/:team"
-] as const
 
 /** Scripts and styles of the build only, nothing from another server, and no page may put the UI into a frame. */
 const policy = [
@@ -102,7 +90,7 @@ const make = Effect.gen(function* () {
   if (folder === undefined) return yield* Effect.logDebug("The web UI was not built, and is not served.")
   const router = yield* HttpLayerRouter.HttpRouter
   const index = serve(variantsOf(`${folder}index.html`, "index.html", false))
-  for (const page of pages) yield* router.add("GET", page, index)
+  for (const page of Object.values(pages)) yield* router.add("GET", page, index)
   yield* router.add("GET", "/icon.svg", serve(variantsOf(`${folder}icon.svg`, "icon.svg", false)))
   for (const name of readdirSync(`${folder}assets`)) {
     if (/\.(js|css|svg)$/.test(name)) {
@@ -113,5 +101,5 @@ const make = Effect.gen(function* () {
 
 export const layer = Layer.merge(
   Layer.scopedDiscard(make),
-  folder === undefined ? Layer.empty : Unmatched.methodNotAllowed(Unmatched.onlyGet(pages))
+  folder === undefined ? Layer.empty : Unmatched.methodNotAllowed(Unmatched.onlyGet(Object.values(pages)))
 )
