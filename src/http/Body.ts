@@ -20,7 +20,7 @@ export const nodeRequest = (request: Request): IncomingMessage | undefined => {
 const json = /^(application\/json|[^\s/;]+\/[^\s/;]+\+json)\s*(;|$)/i
 
 /** A body without a `Content-Type` counts as JSON; an encoded body is not decoded. */
-export const checkMediaType = (request: Request): Effect.Effect<void, UnsupportedMediaType> => {
+const checkMediaType = (request: Request): Effect.Effect<void, UnsupportedMediaType> => {
   if (request.headers["content-encoding"] !== undefined) {
     return new UnsupportedMediaType({ detail: "A body with a `Content-Encoding` is not accepted." })
   }

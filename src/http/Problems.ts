@@ -2,10 +2,9 @@
  * The one place where errors become RFC 9457 problems: status, code, text and headers. A problem's `type` is
  * `/docs#<code>`, the page that explains it.
  */
-import { HttpApiError, HttpServerError, HttpServerResponse } from "@effect/platform"
-import { Cause, Effect } from "effect"
+import { HttpServerResponse } from "@effect/platform"
 import { mediaType } from "../api/Problem.ts"
-import * as Errors from "../domain/Errors.ts"
+import type * as Errors from "../domain/Errors.ts"
 import type { RunId } from "../domain/Id.ts"
 
 /** Every error that a request can be refused with. */
@@ -145,7 +144,7 @@ export interface Problem<Status extends number = number> {
   readonly run_id?: RunId
 }
 
-export type ProblemOf<E extends Refusal> = E extends Refusal ? Problem<(typeof table)[E["_tag"]][0]> : never
+type ProblemOf<E extends Refusal> = E extends Refusal ? Problem<(typeof table)[E["_tag"]][0]> : never
 
 export const problem = <const Status extends number>(
   status: Status,
@@ -178,45 +177,9 @@ export const headersOf = (status: number): Readonly<Record<string, string>> => (
 export const toResponse = (problem: Problem): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.unsafeJson(problem, { status: problem.status, contentType: mediaType })
 
-/** One response for all: its bytes are the same whatever the reason. */
-const notFound = toResponse(problem(404, table.NotFound[1]()))
-
-const respond = (refusal: Refusal): HttpServerResponse.HttpServerResponse => {
-  if (refusal._tag === "NotFound") return notFound
-  const response = toResponse(of(refusal))
-  return refusal._tag === "MethodNotAllowed" ? HttpServerResponse.setHeader(response, "allow", refusal.allow) : response
-}
-
-const internalError = toResponse(
-  problem(500, {
-    code: "internal_error",
-    detail: "The server's log has the cause. Part of the work may have been done."
-  })
-)
-
-const isRefusal = (error: unknown): error is Refusal =>
+export const isRefusal = (error: unknown): error is Refusal =>
   typeof error === "object" &&
   error !== null &&
   "_tag" in error &&
   typeof error._tag === "string" &&
   Object.hasOwn(table, error._tag)
-
-export const isRouteNotFound = (error: unknown): boolean =>
-  HttpServerError.isServerError(error) && error._tag === "RouteNotFound"
-
-/** No body is decoded by Effect here, so what could not be decoded is a query parameter. */
-const invalidParameter = ({ issues: [issue] }: HttpApiError.HttpApiDecodeError): Errors.InvalidParameter =>
-  new Errors.InvalidParameter({
-    name: issue?.path.map(String).join(".") ?? "",
-    detail: `is not valid: ${issue?.message}`
-  })
-
-/** A route's failure as a response. The cause of a defect goes to the log only. */
-export const respondToCause = (cause: Cause.Cause<unknown>): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
-  const error = Cause.squash(cause)
-  if (HttpServerResponse.isServerResponse(error)) return Effect.succeed(error)
-  if (isRefusal(error)) return Effect.succeed(respond(error))
-  if (error instanceof HttpApiError.HttpApiDecodeError) return Effect.succeed(respond(invalidParameter(error)))
-  if (isRouteNotFound(error)) return Effect.succeed(notFound)
-  return Effect.as(Effect.logError("A request failed unexpectedly", cause), internalError)
-}

@@ -10,7 +10,7 @@ import { answerNotFound } from "./Unmatched.ts"
 type Router = HttpLayerRouter.HttpRouter
 
 /** In whatever spelling the router accepts: it decodes the URL, and ignores case and repeated slashes. */
-export const mayContainToken = (url: string): boolean => {
+const mayContainToken = (url: string): boolean => {
   let decoded = url
   try {
     decoded = decodeURIComponent(url)

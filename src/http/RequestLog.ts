@@ -14,6 +14,7 @@ import type { RunId } from "../domain/Id.ts"
 import { record } from "../telemetry/Metrics.ts"
 import { whenTraced } from "../telemetry/Span.ts"
 import { lingeringClose } from "./Body.ts"
+import * as ErrorResponse from "./ErrorResponse.ts"
 import * as Problems from "./Problems.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
@@ -83,7 +84,7 @@ export const observe = <E, R>(
         Effect.catchAllCause((cause) =>
           Cause.isInterruptedOnly(cause)
             ? Effect.zipRight(log(499), Effect.failCause(cause as Cause.Cause<never>))
-            : Problems.respondToCause(cause)
+            : ErrorResponse.ofCause(cause)
         ),
         Effect.tap(({ status }) => log(status)),
         Effect.map((response) => {

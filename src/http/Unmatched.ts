@@ -3,7 +3,7 @@ import { HttpApi, HttpLayerRouter, type HttpMethod, type HttpServerResponse } fr
 import { Effect, type Layer } from "effect"
 import { Api } from "../api/Api.ts"
 import { MethodNotAllowed } from "../domain/Errors.ts"
-import { isRouteNotFound } from "./Problems.ts"
+import { isRouteNotFound } from "./ErrorResponse.ts"
 import * as RequestLog from "./RequestLog.ts"
 
 const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const
