@@ -162,3 +162,17 @@ export const start = (options: Options = {}) =>
       shutdown: Context.get(context, Shutdown)
     }
   })
+
+/** A server with a team whose leader echoes, and a webhook for it. */
+export const startWithWebhook = Effect.gen(function* () {
+  const server = yield* start()
+  const webhook = yield* server.webhook(yield* server.team("ops"))
+  const post = (body: object, query = "", headers = {}) => server.http("POST", webhook.path + query, { body, headers })
+  return { ...server, hook: webhook, post, runs: server.history(webhook.id) }
+})
+
+/** A body that the webhook's template accepts. */
+export const hello = { variables: { text: "hello" } }
+
+/** A well-formed id that nothing has. */
+export const unusedId = "01890a5d-ac96-774b-bcce-b302099a8057"
