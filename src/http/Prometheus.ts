@@ -1,8 +1,11 @@
-/** Effect's metrics in the text format that Prometheus reads (exposition format 0.0.4). */
+/**
+ * `/metrics`: Effect's metrics in Prometheus's text format (exposition format 0.0.4). By hand: Effect has no exporter for it
+ * but OpenTelemetry's, which would bring its SDK into every server.
+ */
 import { HttpLayerRouter, HttpServerResponse } from "@effect/platform"
 import { Effect, Layer, Metric, type MetricLabel, type MetricPair, MetricState, Option } from "effect"
 import { Teams } from "../engine/Teams.ts"
-import * as Access from "./Access.ts"
+import * as RequestLog from "./RequestLog.ts"
 
 type Labels = ReadonlyArray<readonly [name: string, value: string]>
 
@@ -20,7 +23,7 @@ const sample = (name: string, labels: Labels, value: number | bigint): string =>
 
 const labelsOf = (tags: ReadonlyArray<MetricLabel.MetricLabel>): Labels => tags.map(({ key, value }) => [key, value])
 
-/** The type that Prometheus has for it, and its samples. */
+/** The metric's type in Prometheus, and its samples. */
 const render = (name: string, labels: Labels, state: MetricState.MetricState.Untyped): [string, Array<string>] => {
   if (MetricState.isCounterState(state)) return ["counter", [sample(name, labels, state.count)]]
   if (MetricState.isGaugeState(state)) return ["gauge", [sample(name, labels, state.value)]]
@@ -51,7 +54,7 @@ const render = (name: string, labels: Labels, state: MetricState.MetricState.Unt
   return ["untyped", []]
 }
 
-/** One block a metric: its samples must stand together, under one `TYPE`. */
+/** One block for each metric: its samples must be together, under one `TYPE`. */
 export const toText = (pairs: ReadonlyArray<MetricPair.MetricPair.Untyped>): string => {
   const blocks = new Map<string, { readonly head: string; readonly samples: Array<string> }>()
   for (const { metricKey, metricState } of pairs) {
@@ -69,24 +72,26 @@ export const toText = (pairs: ReadonlyArray<MetricPair.MetricPair.Untyped>): str
 }
 
 const queued = Metric.gauge("webhook_team_queued", { description: "Runs accepted for the team and not yet sent." })
-const consumers = Metric.gauge("webhook_team_consumers", { description: "Leaders connected; none: it does not run." })
+const consumers = Metric.gauge("webhook_team_consumers", {
+  description: "Leaders connected to the team's queue; 0: the team is not running."
+})
 
-/** A scrape is answered before its scraper gives up, with what was known last when rows or bus do not answer. */
-const patience = "2 seconds"
+/** Before a scraper gives up, it gets the last known values, when the database or the bus does not answer. */
+const refreshTimeout = "2 seconds"
 
 const make = Effect.gen(function* () {
   const router = yield* HttpLayerRouter.HttpRouter
   const teams = yield* Teams
-  const look = Effect.gen(function* () {
+  const refresh = Effect.gen(function* () {
     for (const team of yield* teams.list) {
       yield* Metric.set(Metric.tagged(queued, "team", team.team), team.queued)
       yield* Metric.set(Metric.tagged(consumers, "team", team.team), team.consumers)
     }
-  }).pipe(Effect.timeout(patience), Effect.ignore)
-  const metrics = Effect.map(Effect.zipRight(look, Metric.snapshot), (pairs) =>
+  }).pipe(Effect.timeout(refreshTimeout), Effect.ignore)
+  const metrics = Effect.map(Effect.zipRight(refresh, Metric.snapshot), (pairs) =>
     HttpServerResponse.text(toText(pairs), { contentType: "text/plain; version=0.0.4; charset=utf-8" })
   )
-  yield* router.add("GET", "/metrics", Access.observe("/metrics", metrics))
+  yield* router.add("GET", "/metrics", RequestLog.observe("/metrics", metrics))
 })
 
 export const layer = Layer.scopedDiscard(make)

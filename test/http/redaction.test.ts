@@ -1,12 +1,13 @@
-/** What the server writes down about its requests: with the route's pattern, never with a token. */
+/** What the server records about its requests: the route's pattern, never a token. */
 import { FetchHttpClient, HttpLayerRouter, HttpMiddleware, HttpServer, HttpServerResponse } from "@effect/platform"
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Layer, Logger, Option, Redacted, Tracer } from "effect"
 import * as Client from "../../src/api/Client.ts"
 import * as Routes from "../../src/http/Routes.ts"
-import { address, adminKey, call, listening, services, start, wire } from "./Server.ts"
+import { call, wire } from "./Client.ts"
+import { adminKey, echo, lead, listening, listeningPort, services, start } from "./Server.ts"
 
-/** Everything that is logged or traced while the layer is there, as text. */
+/** Everything that is logged or traced while the layer is provided, as text. */
 const recorder = Effect.map(Effect.tracer, (native) => {
   const logs: Array<string> = []
   const spans: Array<Tracer.Span> = []
@@ -37,7 +38,7 @@ const recorder = Effect.map(Effect.tracer, (native) => {
   }
 })
 
-/** All that the process prints, too. */
+/** Everything that the process prints. */
 const printed = Effect.acquireRelease(
   Effect.sync(() => {
     const outputs: Array<string> = []
@@ -63,10 +64,10 @@ const requests = (port: number, token: string) =>
     const path = `/webhook/trigger/${token}`
     const body = { variables: { text: "x" } }
     const accepted = yield* http("POST", path, { body, headers: { "x-original-uri": path, referer: path } })
-    assert.strictEqual(accepted.status, 202)
-    assert.include(accepted.headers.get("location")!, token)
+    expect(accepted.status).toBe(202)
+    expect(accepted.headers.get("location")!).toContain(token)
     yield* http("GET", `${accepted.headers.get("location")}?wait=true`)
-    assert.strictEqual((yield* http("POST", `${path}?wait=true`, { body })).status, 200)
+    expect((yield* http("POST", `${path}?wait=true`, { body })).status).toBe(200)
     yield* http("POST", path, { raw: "x".repeat(2_000_000) })
     yield* http("POST", `${path}?wait=x`, { body })
     yield* http("POST", path, { body: { variables: {} } })
@@ -107,18 +108,18 @@ describe("a token is in no log line, span, metric or output", () => {
         const answers = yield* requests(port, token)
         faults.add("bug")
         const broken = yield* http("POST", `/webhook/trigger/${token}`, { body: { variables: { text: "x" } } })
-        assert.strictEqual(broken.status, 500)
-        assert.strictEqual(broken.json.code, "internal_error")
-        assert.notInclude(broken.text, "a bug")
+        expect(broken.status).toBe(500)
+        expect(broken.json.code).toBe("internal_error")
+        expect(broken.text).not.toContain("a bug")
         const everything = [recorded.text(), answers, (yield* http("GET", "/metrics")).text, ...outputs].join("\n")
         for (const secret of [token, dead]) {
-          assert.notInclude(everything, secret)
-          assert.notInclude(everything, secret.slice(4))
+          expect(everything).not.toContain(secret)
+          expect(everything).not.toContain(secret.slice(4))
         }
-        // The proof that the recorder hears.
-        assert.include(everything, "POST /webhook/trigger/:token")
-        assert.include(everything, "Error: a bug")
-        assert.notInclude(everything, adminKey)
+        // The recorder does record.
+        expect(everything).toContain("POST /webhook/trigger/:token")
+        expect(everything).toContain("Error: a bug")
+        expect(everything).not.toContain(adminKey)
       }).pipe(Effect.provide(recorded.layer))
     })
   )
@@ -130,9 +131,9 @@ describe("a token is in no log line, span, metric or output", () => {
     "of a host that serves the routes beside its own": HttpLayerRouter.serve(Layer.merge(ownRoutes, Routes.layer), {
       disableListenLog: true
     }),
-    "of a host whose server was made before the routes": Layer.unwrapScoped(
+    "of a host whose server was built before the routes": Layer.unwrapScoped(
       Effect.gen(function* () {
-        // In a fiber whose settings stay with it, so that only what is done on each request can help.
+        // In a fiber that keeps its settings to itself, so that only what happens on each request has an effect.
         const building = yield* Effect.forkScoped(HttpLayerRouter.toHttpEffect(Layer.merge(ownRoutes, Routes.layer)))
         const app = yield* Effect.flatten(Fiber.await(building))
         return HttpServer.serve(app as any, HttpMiddleware.logger)
@@ -148,23 +149,22 @@ describe("a token is in no log line, span, metric or output", () => {
           const context = yield* Layer.build(
             (host as Layer.Layer<never, never, any>).pipe(Layer.provideMerge(listening), Layer.provideMerge(services()))
           )
-          const port = yield* Effect.provide(address, context as any) as Effect.Effect<number>
+          const port = yield* Effect.provide(listeningPort, context as any) as Effect.Effect<number>
           const http = call(`http://127.0.0.1:${port}`)
           yield* http("POST", "/api/teams", { body: { team: "ops" }, headers: { authorization: `Bearer ${adminKey}` } })
           const [dead, token] = yield* webhook(port)
-          const team = yield* Effect.promise(() => import("../engine/World.ts"))
-          yield* Effect.provide(team.echo("ops" as any), context as any) as Effect.Effect<unknown>
+          yield* Effect.provide(lead("ops", echo), context as any) as Effect.Effect<unknown>
           yield* requests(port, token)
-          assert.strictEqual((yield* http("GET", "/host")).text, "the host's own")
-          assert.strictEqual((yield* http("GET", "/nothing-here")).text, "")
+          expect((yield* http("GET", "/host")).text).toBe("the host's own")
+          expect((yield* http("GET", "/nothing-here")).text).toBe("")
           const everything = recorded.text()
           for (const secret of [token, dead]) {
-            assert.notInclude(everything, secret)
-            assert.notInclude(everything, secret.slice(4))
+            expect(everything).not.toContain(secret)
+            expect(everything).not.toContain(secret.slice(4))
           }
-          // The host's own requests are logged and traced as ever.
-          assert.isTrue(recorded.logs.some((line) => line.includes("http.url=/host")))
-          assert.isTrue(recorded.spans.some((span) => String(span.attributes.get("url.path")) === "/host"))
+          // The host's own requests are logged and traced as before.
+          expect(recorded.logs.some((line) => line.includes("http.url=/host"))).toBe(true)
+          expect(recorded.spans.some((span) => String(span.attributes.get("url.path")) === "/host")).toBe(true)
         }).pipe(Effect.provide(recorded.layer))
       })
     )
@@ -181,14 +181,14 @@ it.scopedLive("a token is in no span of the typed client either", () =>
       const payload = { variables: { text: "x" } }
       yield* client.trigger.trigger({ path: { token }, urlParams: {}, headers: {}, payload })
       yield* client.teams.list()
-      assert.isTrue(recorded.spans.some(({ kind, name }) => kind === "client" && name === "http.client GET"))
-      assert.notInclude(recorded.text(), token)
+      expect(recorded.spans.some(({ kind, name }) => kind === "client" && name === "http.client GET")).toBe(true)
+      expect(recorded.text()).not.toContain(token)
     }).pipe(Effect.provide(recorded.layer), Effect.provide(FetchHttpClient.layer))
   })
 )
 
 describe("a request", () => {
-  it.scopedLive("has one log line, with route, status, duration and run, and a span of the same name", () =>
+  it.scopedLive("has one log line with route, status, duration and run, and a span of the same name", () =>
     Effect.gen(function* () {
       const recorded = yield* recorder
       yield* Effect.gen(function* () {
@@ -197,12 +197,12 @@ describe("a request", () => {
         recorded.logs.length = 0
         const { run_id } = (yield* http("POST", path, { body: { variables: { text: "x" } } })).json
         const lines = recorded.logs.filter((line) => line.includes("/webhook/trigger"))
-        assert.lengthOf(lines, 1)
-        assert.match(lines[0]!, /message="POST \/webhook\/trigger\/:token" status=202 duration_ms=\d+ /)
-        assert.include(lines[0]!, `run_id=${run_id}`)
+        expect(lines).toHaveLength(1)
+        expect(lines[0]!).toMatch(/message="POST \/webhook\/trigger\/:token" status=202 duration_ms=\d+ /)
+        expect(lines[0]!).toContain(`run_id=${run_id}`)
         const span = recorded.spans.find(({ name }) => name === "POST /webhook/trigger/:token")!
-        assert.strictEqual(span.kind, "server")
-        assert.deepStrictEqual(Object.fromEntries(span.attributes), {
+        expect(span.kind).toBe("server")
+        expect(Object.fromEntries(span.attributes)).toStrictEqual({
           "http.request.method": "POST",
           "http.route": "/webhook/trigger/:token",
           "http.response.status_code": 202,
@@ -222,8 +222,8 @@ describe("a request", () => {
         const headers = { traceparent: `00-${traceId}-b7ad6b7169203331-01` }
         yield* http("POST", path, { body: { variables: { text: "x" } }, headers })
         const span = recorded.spans.find(({ name }) => name === "POST /webhook/trigger/:token")!
-        assert.strictEqual(span.traceId, traceId)
-        assert.strictEqual(Option.getOrThrow(span.parent).spanId, "b7ad6b7169203331")
+        expect(span.traceId).toBe(traceId)
+        expect(Option.getOrThrow(span.parent).spanId).toBe("b7ad6b7169203331")
       }).pipe(Effect.provide(recorded.layer))
     })
   )
