@@ -18,7 +18,7 @@ import { type LaneRun, LaneStore } from "./LaneStore.ts"
 import { LeaseLost, LeaseStore, type Term } from "./LeaseStore.ts"
 import type { Repo } from "./Repo.ts"
 import { type Acceptance, type AcceptanceRefused, type EndedRun, type NewRun, RunStore } from "./RunStore.ts"
-import { isAnswer, outcomeFields, storable } from "./Stored.ts"
+import { firstOfEach, isAnswer, outcomeFields, storable } from "./Stored.ts"
 import { TeamStore } from "./TeamStore.ts"
 import { WebhookStore } from "./WebhookStore.ts"
 
@@ -64,8 +64,8 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         }),
       teams: Effect.sync(() => [...teams].map((team) => teamRecord(...team)).sort(by(({ team }) => team))),
       team: (team) =>
-        Effect.map(
-          orNotFound(() => teams.get(team)),
+        orNotFound(
+          () => teams.get(team),
           (created_at) => teamRecord(team, created_at)
         ),
       deleteTeam: (team) =>
@@ -92,7 +92,11 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       notify({ _tag: "WebhookChanged", webhook_id: webhook.id })
       return Effect.succeed(view(stored))
     }
-    const webhookRow = (id: WebhookId) => orNotFound(() => webhooks.get(id))
+    const webhookRow = (id: WebhookId) =>
+      orNotFound(
+        () => webhooks.get(id),
+        (webhook) => webhook
+      )
     const webhookStore = WebhookStore.of({
       createWebhook: (webhook) => Effect.suspend(() => write(webhook)),
       webhooks: Effect.sync(() =>
@@ -203,7 +207,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       end: (ends) => Effect.sync(() => ends.map(({ run_id, outcome, at }) => end(find(run_id), outcome, at))),
       ended: (ids) =>
         Effect.sync(() => ({
-          runs: where((row) => ids.includes(row.run_id) && isFinal(row.status)).map(({ row }) => toRun(row)),
+          runs: shown(where((row) => ids.includes(row.run_id) && isFinal(row.status))),
           deleted: ids.filter((id) => !find(id))
         })),
       expire: (now) =>
@@ -248,8 +252,8 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
 
     const laneRun = ({ row }: Stored): LaneRun => {
       const { run_id, source, team, mode, status, prompt, timeout_ms, deadline_at } = row
-      const hook = row.webhook_id && webhooks.get(row.webhook_id)
-      const { id, name, max_concurrent } = hook || {}
+      const webhook = row.webhook_id && webhooks.get(row.webhook_id)
+      const { id, name, max_concurrent } = webhook || {}
       return {
         ...{ run_id, source, team, mode, status, prompt, timeout_ms, ...(deadline_at && { deadline_at }) },
         ...(id && name && { webhook: { id, name, ...(max_concurrent && { max_concurrent }) } })
@@ -285,8 +289,8 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
     }
     const historyStore = HistoryStore.of({
       run: (id) =>
-        Effect.map(
-          orNotFound(() => find(id)),
+        orNotFound(
+          () => find(id),
           ({ row }) => toRun(row)
         ),
       runs: ({ webhook_id, status, from, to, limit, cursor }) =>
@@ -300,16 +304,15 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
           const page = found.slice(0, limit)
           const last = page.at(-1)
           return {
-            data: page.map(({ row }) => toRun(row)),
+            data: shown(page),
             next_cursor: last && found.length > limit ? encodeCursor(last.seq) : null
           }
         }),
       teamRuns: (team, limit) =>
         Effect.sync(() =>
-          where((row) => row.team === team && (!row.webhook_id || webhooks.get(row.webhook_id)?.team === team))
+          shown(where((row) => row.team === team && (!row.webhook_id || webhooks.get(row.webhook_id)?.team === team)))
             .toReversed()
             .slice(0, limit)
-            .map(({ row }) => toRun(row))
         ),
       activity: (since, step) =>
         Effect.sync(() =>
@@ -351,11 +354,13 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
   })
 )
 
-const orNotFound = <A>(find: () => A | undefined): Effect.Effect<A, NotFound> =>
-  Effect.mapError(
-    Effect.suspend(() => Effect.fromNullable(find())),
-    () => new NotFound()
-  )
+const orNotFound = <A, B>(find: () => A | undefined, use: (found: A) => B): Effect.Effect<B, NotFound> =>
+  Effect.suspend(() => {
+    const found = find()
+    return found === undefined ? new NotFound() : Effect.succeed(use(found))
+  })
+
+const shown = (runs: ReadonlyArray<Stored>) => runs.map(({ row }) => toRun(row))
 
 const isWaiting = (row: RunRow): boolean => row.status === "queued" && row.admitted_at === undefined
 
@@ -393,6 +398,3 @@ const by =
   <A>(key: (a: A) => string) =>
   (a: A, b: A): number =>
     key(a) < key(b) ? -1 : 1
-
-const firstOfEach = <A extends { readonly run_id: string }>(items: ReadonlyArray<A>): Iterable<A> =>
-  new Map(items.toReversed().map((item) => [item.run_id, item])).values()

@@ -34,3 +34,10 @@ export const isAnswer = (outcome: Outcome): boolean => {
       return false
   }
 }
+
+/** Of several items for one run, the first, in the order of the runs' first items. */
+export const firstOfEach = <A extends { readonly run_id: string }>(items: Iterable<A>): ReadonlyArray<A> => {
+  const first = new Map<string, A>()
+  for (const item of items) if (!first.has(item.run_id)) first.set(item.run_id, item)
+  return [...first.values()]
+}

@@ -1,5 +1,5 @@
 /**
- * What every driver of the repo must do, whatever it keeps its rows in. For a driver of your own, in a Vitest test file:
+ * What every driver of the repo must do, whatever it stores its rows in. For a driver of your own, in a Vitest test file:
  *
  * ```ts
  * describe("RepoMine", () => repoContract((test) => test.pipe(Effect.scoped, Effect.provide(RepoMine.layer))))

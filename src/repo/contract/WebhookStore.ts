@@ -202,7 +202,7 @@ export const webhookStore = (test: Test): void => {
       const webhook = yield* createWebhook()
       const other = yield* createWebhook()
       const term = yield* acquireTerm
-      const [queued, running, ended, kept] = [
+      const [queued, running, ended, untouched] = [
         yield* queueRun(webhook),
         yield* sendRun(webhook, term, 1),
         yield* sendRun(webhook, term, 1),
@@ -210,11 +210,11 @@ export const webhookStore = (test: Test): void => {
       ]
       yield* endOne(ended, success("done"), 2)
       expect([...(yield* repo.deleteWebhook(webhook.id))].sort()).toEqual([queued, running].sort())
-      expect((yield* repo.ended([queued, running, ended, kept])).deleted.toSorted()).toEqual(
+      expect((yield* repo.ended([queued, running, ended, untouched])).deleted.toSorted()).toEqual(
         [queued, running, ended].sort()
       )
       expect(yield* Effect.flip(repo.deleteWebhook(webhook.id))).toEqual(new NotFound())
-      expect((yield* repo.lane(ops, 10)).map((run) => run.run_id)).toEqual([kept])
+      expect((yield* repo.lane(ops, 10)).map((run) => run.run_id)).toEqual([untouched])
       expect(yield* repo.inFlight).toEqual([])
       expect(yield* admitOne(queued, term)).toBe(false)
       expect(yield* endOne(running, success("late"), 3)).toEqual({ recorded: false, run: undefined })

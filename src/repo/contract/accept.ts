@@ -203,7 +203,7 @@ export const accept = (test: Test): void => {
   )
 
   test(
-    "keeps the keys of two webhooks apart, and forgets a key after its time",
+    "treats the keys of two webhooks as different, and forgets a key after its time",
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()

@@ -146,7 +146,7 @@ export const expire = (test: Test): void => {
   )
 
   test(
-    "and an answer at the same moment: one of them is recorded, and both say the same",
+    "records one of a timeout and an answer at the same moment, and both say the same",
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()

@@ -46,6 +46,9 @@ const inputTypes = { ...storedTypes, ord: "int", token_hash: "bytea" } as const 
   readonly [Name in keyof ReturnType<typeof toInput>]-?: string
 }
 
+/** What an earlier run is found by. */
+const keyTypes = { ord: "int", webhook_id: "uuid", idempotency_key: "text", accepted_at: "timestamptz" } as const
+
 /** The run that a key named before. */
 interface Earlier {
   readonly ord: number
@@ -112,7 +115,7 @@ export const makeAccept = Effect.gen(function* () {
   const findEarlier = (runs: ReadonlyArray<NewRun>) =>
     bounded(sql`
       select i.ord, ${runColumns}, r.request_hash, r.idempotency_expires_at <= i.accepted_at as expired
-      from ${recordset(sql, inputTypes, runs.map(toInput))}
+      from ${recordset(sql, keyTypes, runs.map(toInput))}
       join webhook_trigger.runs r on r.webhook_id = i.webhook_id and r.idempotency_key = i.idempotency_key`)
 
   /** An old key is free again; its run stays. */

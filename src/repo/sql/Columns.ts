@@ -28,14 +28,21 @@ const toColumn = (value: unknown): unknown => {
   return DateTime.isDateTime(value) ? DateTime.toDateUtc(value) : JSON.stringify(value)
 }
 
-const mapFields = <A>(record: object, map: (value: unknown) => A): Record<string, A> => {
-  const columns: Record<string, A> = {}
-  for (const [field, value] of Object.entries(record)) if (value !== undefined) columns[field] = map(value)
+const mapFields = (
+  record: object,
+  fields: ReadonlyArray<string>,
+  map: (value: unknown) => unknown
+): Record<string, unknown> => {
+  const columns: Record<string, unknown> = {}
+  for (const field of fields) {
+    const value = (record as Readonly<Record<string, unknown>>)[field]
+    if (value !== undefined) columns[field] = map(value)
+  }
   return columns
 }
 
 /** The columns of a record's fields that are present: for `sql.insert` and `sql.update`. */
-export const toColumns = (record: object): Record<string, unknown> => mapFields(record, toColumn)
+export const toColumns = (record: object): Record<string, unknown> => mapFields(record, Object.keys(record), toColumn)
 
 const toJson = (value: unknown): unknown =>
   value instanceof Uint8Array ? `\\x${Buffer.from(value).toString("hex")}` : toColumn(value)
@@ -44,16 +51,17 @@ const toJson = (value: unknown): unknown =>
 export type ColumnTypes = Readonly<Record<string, string>>
 
 /**
- * Any number of records as the rows `i` of one parameter: `select .. from ${recordset(sql, types, records)}`. A `json`
- * column arrives as the text of its JSON, which PostgreSQL would otherwise read for escapes that it cannot store.
+ * Any number of records as the rows `i` of one parameter: `select .. from ${recordset(sql, types, records)}`. Fields without
+ * a type are left out. A `json` column arrives as the text of its JSON: PostgreSQL would refuse an escaped U+0000 in it.
  */
 export const recordset = (
   sql: SqlClient.SqlClient,
   types: ColumnTypes,
   records: ReadonlyArray<object>
 ): Statement.Fragment => {
-  const columns = Object.entries(types).map(([name, type]) => `${name} ${type === "json" ? "text" : type}`)
-  const parameter = JSON.stringify(records.map((record) => mapFields(record, toJson)))
+  const names = Object.keys(types)
+  const columns = names.map((name) => `${name} ${types[name] === "json" ? "text" : types[name]}`)
+  const parameter = JSON.stringify(records.map((record) => mapFields(record, names, toJson)))
   return sql`json_to_recordset(${parameter}::json) as i(${sql.literal(columns.join(", "))})`
 }
 
@@ -63,10 +71,3 @@ export const list = (parts: Iterable<string>): Statement.Fragment => Statement.u
 /** Ids as one parameter: `where id in ${oneOf(sql, ids)}`. */
 export const oneOf = (sql: SqlClient.SqlClient, ids: Iterable<string>): Statement.Fragment =>
   sql`(select value::uuid from json_array_elements_text(${JSON.stringify([...ids])}::json))`
-
-/** Of several items for one run, the first, in the order of the runs' first items. */
-export const firstOfEach = <A extends { readonly run_id: string }>(items: Iterable<A>): ReadonlyArray<A> => {
-  const first = new Map<string, A>()
-  for (const item of items) if (!first.has(item.run_id)) first.set(item.run_id, item)
-  return [...first.values()]
-}

@@ -2,9 +2,9 @@ import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import type { RunId } from "../../domain/Id.ts"
 import type { EndedRun, RunEnd } from "../RunStore.ts"
-import { isAnswer, outcomeFields } from "../Stored.ts"
+import { firstOfEach, isAnswer, outcomeFields } from "../Stored.ts"
 import { notify } from "./Changes.ts"
-import { type ColumnTypes, firstOfEach, list, oneOf, recordset } from "./Columns.ts"
+import { type ColumnTypes, list, oneOf, recordset } from "./Columns.ts"
 import { bounded } from "./Database.ts"
 import { final, live, runColumns, runFromRow } from "./RunColumns.ts"
 
@@ -88,13 +88,13 @@ export const makeEnds = Effect.gen(function* () {
   })
 
   const ended = Effect.fn("RunStore.ended")(function* (ids: ReadonlyArray<RunId>) {
-    const rows = yield* sql<{ readonly asked: RunId; readonly run_id: RunId | null }>`
-      select asked.id as asked, ${runColumns}
-      from ${oneOf(sql, ids)} as asked(id) left join webhook_trigger.runs r on r.id = asked.id
+    const rows = yield* sql<{ readonly given: RunId; readonly run_id: RunId | null }>`
+      select given.id as given, ${runColumns}
+      from ${oneOf(sql, ids)} as given(id) left join webhook_trigger.runs r on r.id = given.id
       where r.id is null or r.status in ${final}`
     return {
       runs: rows.flatMap((row) => (row.run_id === null ? [] : runFromRow(row))),
-      deleted: rows.flatMap((row) => (row.run_id === null ? row.asked : []))
+      deleted: rows.flatMap((row) => (row.run_id === null ? row.given : []))
     }
   }, bounded)
 

@@ -56,7 +56,7 @@ export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Laye
             select id from webhook_trigger.runs
             where webhook_id is null and team = ${team} order by seq desc limit ${limit}
           )
-        ) as asked join webhook_trigger.runs r using (id)
+        ) as newest join webhook_trigger.runs r using (id)
         order by r.seq desc limit ${limit}`
       return rows.map(runFromRow)
     }, bounded)

@@ -1,8 +1,9 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import type { RunMark } from "../RunStore.ts"
+import { firstOfEach } from "../Stored.ts"
 import { notify } from "./Changes.ts"
-import { firstOfEach, recordset } from "./Columns.ts"
+import { recordset } from "./Columns.ts"
 import { bounded } from "./Database.ts"
 import { live } from "./RunColumns.ts"
 

@@ -39,7 +39,7 @@ export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.e
 
     const deleteTeam = Effect.fn("TeamStore.deleteTeam")(
       function* (team: TeamName) {
-        // Anyone who accepts a run or creates a webhook for the team has it locked, or waits here and finds it gone.
+        // Anyone who accepts a run or creates a webhook for the team has locked it, or waits here and finds it gone.
         const found = yield* sql`select 1 from webhook_trigger.teams where team = ${team} for update`
         if (found.length === 0) return yield* new NotFound()
         const [use] = yield* sql<{ readonly webhooks: number; readonly live_runs: number }>`
