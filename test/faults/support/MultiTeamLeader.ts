@@ -1,6 +1,6 @@
-/** One connection that leads many teams, a channel each: for tests with more leaders than connections are worth. */
+/** One connection that leads many teams, a channel each: for tests with too many leaders for a connection each. */
 import { connect } from "amqplib"
-import { queueType } from "./RecordingLeader.ts"
+import { declareTeamQueue, teamQueue } from "./TeamQueue.ts"
 
 export interface Work {
   readonly run_id: string
@@ -9,7 +9,7 @@ export interface Work {
   readonly deadline?: string
 }
 
-export const leadMany = async (
+export const leadTeams = async (
   url: string,
   teams: ReadonlyArray<string>,
   handle: (work: Work) => Promise<string>
@@ -20,16 +20,9 @@ export const leadMany = async (
     teams.map(async (team) => {
       const channel = await model.createChannel()
       channel.on("error", () => {})
-      await channel.assertQueue(`team.${team}`, {
-        durable: true,
-        arguments: {
-          "x-single-active-consumer": true,
-          "x-dead-letter-exchange": "webhook.dlx",
-          ...(queueType === "quorum" ? { "x-queue-type": "quorum", "x-delivery-limit": 20 } : {})
-        }
-      })
+      await declareTeamQueue(channel, team)
       await channel.prefetch(1)
-      await channel.consume(`team.${team}`, async (message) => {
+      await channel.consume(teamQueue(team), async (message) => {
         if (message === null) return
         const { correlationId, replyTo } = message.properties
         const response = await handle(JSON.parse(message.content.toString()))
