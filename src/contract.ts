@@ -9,4 +9,4 @@
  * ```
  */
 export { contract as busContract } from "./bus/contract.ts"
-export { contract as repoContract, type WithRepo } from "./repo/contract/contract.ts"
+export { repoContract, type WithRepo } from "./repo/contract/RepoContract.ts"

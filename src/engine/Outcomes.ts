@@ -25,9 +25,12 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
   {
     /**
      * Calls `onEnd` when the run has ended, until the returned function is called; more than once when an end is reported
-     * more than once. Watch first, then accept or read the row: so no end falls between.
+     * more than once. Watch first, then accept or read the row: so no end falls between. A run that is `isNew` counts as
+     * deleted only once `stored` was called for it.
      */
-    readonly watch: (id: RunId, onEnd: OnEnd) => () => void
+    readonly watch: (id: RunId, onEnd: OnEnd, options?: { readonly isNew?: boolean }) => () => void
+    /** The new run has its row now. */
+    readonly stored: (id: RunId) => void
     /** Makes this the run's end, unless another came first; gives the run as it ended, `undefined` if it is not there. */
     readonly end: (id: RunId, outcome: Outcome) => Effect.Effect<Run | undefined, Unavailable>
     /** Several ends with one commit. */
@@ -45,10 +48,10 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
     Effect.gen(function* () {
       const runs = yield* RunStore
       const feed = yield* ChangeFeed
-      const watchers = new Map<RunId, Set<OnEnd>>()
+      const watchers = new Map<RunId, { readonly callbacks: Set<OnEnd>; stored: boolean }>()
 
       const notify = (id: RunId, run: Run | undefined) => {
-        for (const onEnd of watchers.get(id) ?? []) onEnd(run)
+        for (const onEnd of watchers.get(id)?.callbacks ?? []) onEnd(run)
       }
       const recorded = (run: Run) => {
         record(endedRuns, 1, { status: run.status })
@@ -94,7 +97,7 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
 
       let next = 0
       const nextInTurn = () => {
-        const ids = [...watchers.keys()]
+        const ids = Array.from(watchers).flatMap(([id, { stored }]) => (stored ? [id] : []))
         const start = next < ids.length ? next : 0
         next = start + pollSize
         return ids.slice(start, next)
@@ -105,14 +108,18 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
       )
 
       return Outcomes.of({
-        watch: (id, onEnd) => {
-          const set = watchers.get(id) ?? new Set()
-          set.add(onEnd)
-          watchers.set(id, set)
+        watch: (id, onEnd, { isNew = false } = {}) => {
+          const entry = watchers.get(id) ?? { callbacks: new Set(), stored: !isNew }
+          entry.callbacks.add(onEnd)
+          watchers.set(id, entry)
           return () => {
-            set.delete(onEnd)
-            if (set.size === 0 && watchers.get(id) === set) watchers.delete(id)
+            entry.callbacks.delete(onEnd)
+            if (entry.callbacks.size === 0 && watchers.get(id) === entry) watchers.delete(id)
           }
+        },
+        stored: (id) => {
+          const entry = watchers.get(id)
+          if (entry !== undefined) entry.stored = true
         },
         end: (run_id, outcome) => Effect.map(endAll([{ run_id, outcome }]), ([run]) => run),
         endAll,

@@ -173,6 +173,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
        */
       const watching = <A, E>(
         id: RunId,
+        { isNew }: { readonly isNew: boolean },
         use: (
           until: (deadline: DateTime.Utc) => Effect.Effect<Run, Late | NotFound | Unavailable>
         ) => Effect.Effect<A, E>
@@ -183,13 +184,18 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
             const settle = (exit: Effect.Effect<Run, Late | NotFound | Unavailable>) =>
               Deferred.unsafeDone(settled, exit)
             const stops = [
-              outcomes.watch(id, (run) => settle(run === undefined ? Effect.fail(new NotFound()) : Effect.succeed(run)))
+              outcomes.watch(
+                id,
+                (run) => settle(run === undefined ? Effect.fail(new NotFound()) : Effect.succeed(run)),
+                { isNew }
+              )
             ]
             return { settled, settle, stops }
           }),
           ({ settled, settle, stops }) =>
             use((deadline) =>
               Effect.suspend(() => {
+                outcomes.stored(id)
                 stops.push(
                   shutdown.onStopWaiting(() => settle(Effect.fail(stoppedWaiting(id)))),
                   deadlines.at(DateTime.toEpochMillis(deadline), () => settle(Effect.fail(late)))
@@ -213,7 +219,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         )
 
       const waitForEarlier = (id: RunId, deadline: DateTime.Utc) =>
-        watching(id, (until) =>
+        watching(id, { isNew: false }, (until) =>
           Effect.flatMap(history.run(id), (run) =>
             isFinal(run.status) ? Effect.succeed(run) : endOf(id, until(deadline))
           )
@@ -227,7 +233,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
           }))
         }
         const deadline = run.deadline_at
-        return watching(run.run_id, (until) =>
+        return watching(run.run_id, { isNew: true }, (until) =>
           Effect.flatMap(accept(run), (earlier) =>
             earlier === undefined
               ? endOf(run.run_id, until(deadline))
@@ -289,7 +295,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
           () => new NotFound()
         )
         if (!wait) return own
-        return watching(id, (until) =>
+        return watching(id, { isNew: false }, (until) =>
           Effect.gen(function* () {
             const now = yield* own
             if (isFinal(now.status)) return now
@@ -315,7 +321,7 @@ const idempotencyKeyLife = Duration.hours(24)
 
 /** The deadline came before the run's end. */
 class Late extends Data.TaggedError("Late") {}
-/** One for all: to make an error takes a picture of the stack. */
+/** One for all: creating an error captures the stack. */
 const late = new Late()
 
 const stopping = new Unavailable({ what: "server", detail: "The server is stopping; try again in a moment." })

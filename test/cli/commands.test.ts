@@ -164,7 +164,7 @@ describe("the command line", { timeout: 60_000 }, () => {
         ...["webhook", "create", "--name", "x", "--team", "nobody", "--template", "Review {{branch"]
       )
       expect(refused.code).toBe(1)
-      expect(refused.stderr).toMatch(/^Fields break a rule\n {2}\/prompt_template {2}.*\n {2}\/team {2}.*\n$/)
+      expect(refused.stderr).toMatch(/^Some fields are not valid\n {2}\/prompt_template {2}.*\n {2}\/team {2}.*\n$/)
 
       const wrong = yield* run(
         ...["webhook", "create", "--name", "x", "--team", "No Team", "--template", "x", "--timeout", "soon"]

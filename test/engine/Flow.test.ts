@@ -3,6 +3,7 @@ import { Context, DateTime, Duration, Effect, Exit, Fiber, Layer, Scope, TestClo
 import { Bus } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
 import type { RunId } from "../../src/domain/Id.ts"
+import { Checkpoints } from "../../src/engine/Checkpoints.ts"
 import { Limiter } from "../../src/engine/Limiter.ts"
 import { Shutdown } from "../../src/engine/Shutdown.ts"
 import { LaneStore } from "../../src/repo/LaneStore.ts"
@@ -33,6 +34,20 @@ it.scoped("gives a waiting caller its answer", () =>
     expect(run).toMatchObject({ status: "success", conversation: { prompt: "hello", response: "echo: hello" } })
     yield* until(Effect.map(inFlight, (total) => total === 0))
   }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("waits for a run whose acceptance takes long", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    yield* echo(team)
+    const webhook = yield* makeWebhook(team)
+    const asking = yield* Effect.fork(webhook.ask("hello"))
+    yield* TestClock.adjust("5 seconds")
+    expect((yield* Fiber.join(asking)).status).toBe("success")
+  }).pipe(
+    Effect.provide(engineInMemory()),
+    Effect.provideService(Checkpoints, (point) => (point === "accept" ? Effect.sleep("5 seconds") : Effect.void))
+  )
 )
 
 it.scoped("refuses a trigger whose team has no leader, and leaves no run behind", () =>

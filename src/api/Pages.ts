@@ -1,0 +1,38 @@
+/**
+ * The addresses of the web UI's pages: the server answers all of them with the UI's HTML document, and the UI's router
+ * has one view for each. The first one that matches is shown, so a fixed address comes before one with a parameter in the
+ * same place. Plain data: the browser loads it without Effect.
+ */
+export const pages = {
+  home: "/",
+  webhooks: "/webhooks",
+  newWebhook: "/webhooks/new",
+  webhook: "/webhooks/:id",
+  editWebhook: "/webhooks/:id/edit",
+  callWebhook: "/webhooks/:id/call",
+  run: "/runs/:run_id",
+  teams: "/teams",
+  team: "/teams/:team"
+} as const
+
+export type PageName = keyof typeof pages
+
+type ParameterNames<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? Name | ParameterNames<Rest>
+  : Path extends `${string}:${infer Name}`
+    ? Name
+    : never
+
+/** The parameters in a page's address, such as `{ id: string }`. */
+export type PageParameters<Name extends PageName> = {
+  readonly [Parameter in ParameterNames<(typeof pages)[Name]>]: string
+}
+
+/** The address of a page: `pathTo("webhook", { id })`. */
+export const pathTo = <Name extends PageName>(
+  page: Name,
+  ...[parameters]: [ParameterNames<(typeof pages)[Name]>] extends [never] ? [] : [PageParameters<Name>]
+): string =>
+  pages[page].replace(/:(\w+)/g, (_, name: string) =>
+    encodeURIComponent((parameters as Record<string, string> | undefined)?.[name] ?? "")
+  )
