@@ -4,6 +4,7 @@ import { expect, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Redacted, TestClock } from "effect"
 import { AdminKey, Limiter, Renderer, Settings } from "../../src/index.ts"
 import { adminKey, RepoMemory } from "../../src/testing.ts"
+import { untilEffect } from "../support/Until.ts"
 import { host } from "./Host.ts"
 
 /** What the host's author provides in a test; in production only `RepoMemory.layer` differs. */
@@ -66,15 +67,15 @@ it.scoped("answers 408 when the test's clock passes the webhook's timeout", () =
     const send = yield* client
     const address = yield* makeWebhook(send)
     const asking = yield* Effect.fork(send("POST", `${address}?wait=true`, { variables: { text: "sleep" } }))
-    const running = yield* Effect.repeat(
-      Effect.zipLeft(
-        Effect.flatMap(send("GET", "/api/webhooks"), ({ body }) => send("GET", `/api/webhooks/${body[0].id}/runs`)),
-        Effect.yieldNow()
-      ),
-      { until: ({ body }) => body.data[0]?.status === "running" }
+    const newest = Effect.flatMap(send("GET", "/api/webhooks"), ({ body }) =>
+      Effect.map(send("GET", `/api/webhooks/${body[0].id}/runs`), ({ body }) => body.data[0])
     )
+    yield* untilEffect(
+      "the run is running",
+      Effect.map(newest, (run) => run?.status === "running")
+    )
+    const { run_id } = yield* newest
     yield* TestClock.adjust("30 seconds")
-    const { run_id } = running.body.data[0]
     expect(yield* Fiber.join(asking)).toMatchObject({ status: 408, body: { status: "timeout", run_id } })
     expect((yield* send("GET", `/api/runs/${run_id}`)).body.status).toBe("timeout")
   })

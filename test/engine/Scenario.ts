@@ -12,6 +12,7 @@ import { hashToken, makeToken, tokenHint } from "../../src/engine/Token.ts"
 import { type Submitted, Trigger } from "../../src/engine/Trigger.ts"
 import { Repo } from "../../src/repo/Repo.ts"
 import * as RepoMemory from "../../src/repo/RepoMemory.ts"
+import { untilEffect } from "../support/Until.ts"
 
 /** The ports in memory. */
 export const ports = Layer.mergeAll(RepoMemory.layer, BusMemory.layer)
@@ -121,6 +122,6 @@ export const echo = (team: TeamName) =>
 export const waiting = (team: TeamName) =>
   Effect.flatMap(Bus, (bus) => Effect.map(bus.queue(team), ({ messages }) => messages))
 
-/** Waits, without time passing, until the condition holds; a test that goes wrong fails by its timeout. */
+/** Waits, without the test's clock moving, until the condition holds. */
 export const until = <E, R>(condition: Effect.Effect<boolean, E, R>) =>
-  Effect.repeat(Effect.zipLeft(condition, Effect.yieldNow()), { until: (holds) => holds })
+  untilEffect("what the test waits for has happened", condition)
