@@ -7,6 +7,12 @@ import { cleanUpAtExit, type Daemon, exec, startDaemon } from "../support/Proces
 
 export const root = fileURLToPath(new URL("../../", import.meta.url))
 
+/** A compiled file that runs in the background. */
+export interface RunningFile extends Daemon {
+  /** What it has written so far. */
+  readonly output: () => string
+}
+
 export interface Project {
   readonly dir: string
   readonly tarball: string
@@ -18,7 +24,7 @@ export interface Project {
    */
   readonly compile: (compiler: string) => Promise<string>
   /** Starts a compiled file in the background. */
-  readonly start: (file: string, env: Readonly<Record<string, string>>) => Daemon
+  readonly start: (file: string, env: Readonly<Record<string, string>>) => RunningFile
   readonly run: (program: string, ...args: ReadonlyArray<string>) => Promise<string>
   readonly remove: () => Promise<void>
 }
@@ -115,10 +121,11 @@ export const makeProject = async (files: Readonly<Record<string, string>>): Prom
       },
       start: (file, variables) => {
         const folder = mkdtempSync(join(base, `${file}-`))
-        return startDaemon(folder, process.execPath, [join(dir, "out", `${file}.js`)], {
+        const daemon = startDaemon(folder, process.execPath, [join(dir, "out", `${file}.js`)], {
           cwd: folder,
           env: { PATH: process.env.PATH, ...variables }
         })
+        return { ...daemon, output: () => readFileSync(join(folder, "output.log"), "utf8") }
       }
     }
   } catch (error) {

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path"
 import { Effect, Exit, Scope } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { freshDatabase, freshVhost } from "../support/fresh.ts"
-import { type Daemon, freePort } from "../support/Process.ts"
+import { freePort } from "../support/Process.ts"
 import { until } from "../support/Until.ts"
 import { makeProject, type Project, root } from "./Project.ts"
 
@@ -70,7 +70,7 @@ const client = (url: string) => {
     webhookFor: async (team: string) => {
       await json("POST", "/api/teams", { team })
       const { token, webhook } = await json("POST", "/api/webhooks", { name: "say", team, prompt_template: "{{text}}" })
-      return { id: webhook.id as string, path: `/webhook/trigger/${token}` }
+      return { id: webhook.id as string, token: token as string, path: `/webhook/trigger/${token}` }
     }
   }
 }
@@ -151,7 +151,7 @@ describe("the package", () => {
       })
       expect(await (await send("GET", "/hello")).text()).toBe("Hello from the host")
       const webhook = await webhookFor("deploy")
-      const leader: Daemon = project.start("leader", { AMQP_URL })
+      const leader = project.start("leader", { AMQP_URL })
       await until("the team runs", async () => (await json("GET", "/api/teams/deploy")).running)
       expect(await json("POST", `${webhook.path}?wait=true`, variables)).toMatchObject({ response: "HI" })
 
@@ -166,17 +166,21 @@ describe("the package", () => {
       leader.signal("SIGCONT")
       expect(await waiting).toMatchObject({ status: "success", response: "HI" })
       await host.exited
+      expect(host.output()).toContain("webhook/trigger/:token")
+      expect(host.output()).not.toContain(webhook.token)
       await leader.stop()
     }, 120_000)
 
     it("embedded database, own bus, own renderer, retention and source of settings", async () => {
       const { host, json, send, webhookFor } = await startHost("on-pglite")
-      const { path } = await webhookFor("agents")
+      const { id, path } = await webhookFor("agents")
       const accepted = await send("POST", path, variables)
       expect(accepted.status).toBe(202)
       const { run_id } = (await accepted.json()) as any
       expect(accepted.headers.get("location")).toBe(`${path}/runs/${run_id}`)
       expect(await json("POST", `${path}?wait=true`, variables)).toMatchObject({ response: "HI\nANSWER IN ENGLISH." })
+      // As the source of settings says.
+      expect(await json("GET", `/api/webhooks/${id}/statistics?range=24h`)).toMatchObject({ limit: 50 })
       await host.stop()
     }, 180_000)
 
