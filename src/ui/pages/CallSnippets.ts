@@ -1,10 +1,12 @@
-/** The body that a webhook with these names takes, with a sample for each; names with dots reach into objects. */
+import type { Snippet } from "../components/Snippet.ts"
+
+/** Sample values for a template's names; names with dots are fields of objects. */
 export const sampleVariables = (names: ReadonlyArray<string>): Record<string, unknown> => {
   const root: Record<string, unknown> = {}
   const sample = (name: string) => `your ${name}`
   for (const name of names) {
     const path = name.split(".")
-    // `a` beside `a.b`, or a name such as `__proto__`: an exact key is right as well, and says it more simply.
+    // With `a` beside `a.b`, or a name such as `__proto__`, an exact key is simpler and works as well.
     const nests =
       path.length > 1 &&
       !names.some((other) => other !== name && (name.startsWith(`${other}.`) || other.startsWith(`${name}.`))) &&
@@ -23,46 +25,43 @@ export const sampleVariables = (names: ReadonlyArray<string>): Record<string, un
   return root
 }
 
-export interface Snippet {
-  readonly id: string
-  readonly title: string
-  /** What to do around the text. */
-  readonly hint?: string
-  readonly text: string
-}
-
 const indent = (text: string, by: number): string => text.replaceAll("\n", `\n${" ".repeat(by)}`)
 
 /**
- * Ready-made calls. Names hold letters, digits, `_`, `-` and `.` only, and a URL no quotes, so nothing here can end a
- * string early. In CI the whole URL is a secret, because its last part is.
+ * Ways to call a webhook. Names consist of letters, digits, `_`, `-` and `.`, and a URL has no quotes, so nothing here can
+ * end a string early. In CI the whole URL is a secret, because its last part is.
  */
-export const snippets = (url: string, names: ReadonlyArray<string>, timeoutSeconds: number): ReadonlyArray<Snippet> => {
+export const callSnippets = (
+  url: string,
+  names: ReadonlyArray<string>,
+  timeoutSeconds: number
+): ReadonlyArray<Snippet> => {
   const body = { variables: sampleVariables(names) }
   const pretty = JSON.stringify(body, null, 2)
-  const line = JSON.stringify(body)
-  const patience = timeoutSeconds + 10
+  const compact = JSON.stringify(body)
+  // The client waits longer than the server, which then responds with 408.
+  const clientTimeout = timeoutSeconds + 10
   return [
     {
       id: "curl",
-      title: "curl, and go on",
-      hint: "Answers 202 at once; Location says where the outcome will be.",
+      title: "curl",
+      hint: "Returns 202 immediately; the Location header is the address of the outcome.",
       text: `curl --fail-with-body '${url}' \\
   -H 'Content-Type: application/json' \\
   -d '${pretty}'`
     },
     {
       id: "curl-wait",
-      title: "curl, and wait",
-      hint: "Answers 200 with the team's response, 408 when the time is up, 502 when the team reports an error.",
-      text: `curl --fail-with-body --max-time ${patience} '${url}?wait=true' \\
+      title: "curl, waiting",
+      hint: "Returns 200 with the team's answer, 408 when the run times out, or 502 when the team reports an error.",
+      text: `curl --fail-with-body --max-time ${clientTimeout} '${url}?wait=true' \\
   -H 'Content-Type: application/json' \\
   -d '${pretty}'`
     },
     {
       id: "github",
       title: "GitHub Actions",
-      hint: "Keep the URL as the repository's secret WEBHOOK_URL.",
+      hint: "Store the URL as the repository secret WEBHOOK_URL.",
       text: `- name: Send to the team
   env:
     WEBHOOK_URL: \${{ secrets.WEBHOOK_URL }}
@@ -74,7 +73,7 @@ export const snippets = (url: string, names: ReadonlyArray<string>, timeoutSecon
     {
       id: "gitlab",
       title: "GitLab CI",
-      hint: "Keep the URL as the masked variable WEBHOOK_URL.",
+      hint: "Store the URL as the masked CI/CD variable WEBHOOK_URL.",
       text: `send-to-the-team:
   image: curlimages/curl
   script:
@@ -89,7 +88,7 @@ export const snippets = (url: string, names: ReadonlyArray<string>, timeoutSecon
       text: `$body = @'
 ${pretty}
 '@
-Invoke-RestMethod -Method Post -TimeoutSec ${patience} -ContentType 'application/json' \`
+Invoke-RestMethod -Method Post -TimeoutSec ${clientTimeout} -ContentType 'application/json' \`
   -Uri '${url}?wait=true' -Body ([Text.Encoding]::UTF8.GetBytes($body))`
     },
     {
@@ -102,28 +101,28 @@ request = urllib.request.Request(
     json.dumps(${indent(python(body), 4)}).encode(),
     {"Content-Type": "application/json"},
 )
-with urllib.request.urlopen(request, timeout=${patience}) as answer:
-    print(json.load(answer)["response"])`
+with urllib.request.urlopen(request, timeout=${clientTimeout}) as response:
+    print(json.load(response)["response"])`
     },
     {
       id: "javascript",
       title: "JavaScript",
-      text: `const answer = await fetch("${url}?wait=true", {
+      text: `const response = await fetch("${url}?wait=true", {
   method: "POST",
   headers: { "content-type": "application/json" },
   body: JSON.stringify(${indent(pretty, 2)})
 })
-if (!answer.ok) throw new Error(\`\${answer.status}: \${await answer.text()}\`)
-console.log((await answer.json()).response)`
+if (!response.ok) throw new Error(\`\${response.status}: \${await response.text()}\`)
+console.log((await response.json()).response)`
     },
     {
       id: "body",
-      title: "The body alone",
-      hint: "For a form, a chat command or a monitoring system that asks for a URL and a body.",
-      text: line
+      title: "Request body",
+      hint: "For a form, a chat command or a monitoring system that has fields for a URL and a body.",
+      text: compact
     }
   ]
 }
 
-/** Strings and objects are written alike in JSON and Python. */
+/** Strings, arrays and objects are the same in JSON and Python. */
 const python = (value: unknown): string => JSON.stringify(value, null, 4)

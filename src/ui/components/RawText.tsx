@@ -1,12 +1,13 @@
 import { useState } from "react"
 import { Button } from "./Button.tsx"
-import { Copy } from "./Copy.tsx"
-import { plain } from "./Text.tsx"
+import { CopyButton } from "./CopyButton.tsx"
+import { showDirectionMarks } from "./UserText.tsx"
 
+/** How many characters are shown at first. */
 const portion = 100_000
 
-/** Text exactly as it came; what is copied is the original. */
-export const Raw = ({
+/** Text exactly as it was received; the copy button copies the original. */
+export const RawText = ({
   text,
   title,
   what
@@ -20,14 +21,14 @@ export const Raw = ({
     <div className="code wrap">
       <div className="code-bar">
         <span>{title}</span>
-        <Copy text={text} what={what} />
+        <CopyButton text={text} what={what} />
       </div>
       <pre tabIndex={0} role="region" aria-label={what} dir="auto">
-        {plain(text.slice(0, shown))}
+        {showDirectionMarks(text.slice(0, shown))}
       </pre>
       {text.length > shown && (
         <div className="code-bar">
-          <span>{Math.round((text.length - shown) / 1000)} thousand characters more</span>
+          <span>{Math.round((text.length - shown) / 1000)} thousand more characters</span>
           <Button compact onPress={() => setShown(text.length)}>
             Show all
           </Button>

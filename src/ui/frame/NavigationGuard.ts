@@ -1,10 +1,10 @@
 import { useEffect, useSyncExternalStore } from "react"
 
-type Go = () => void
+type Navigate = () => void
 
-/** What would be lost by leaving, and where somebody wants to go; one page at a time may ask. */
+/** Whether leaving the page would lose something, and the navigation that waits for confirmation. */
 let guarded = false
-let going: Go | undefined
+let blocked: Navigate | undefined
 const listeners = new Set<() => void>()
 const notify = () => {
   for (const listener of listeners) listener()
@@ -14,40 +14,42 @@ const subscribe = (listener: () => void) => {
   return () => listeners.delete(listener)
 }
 
-/** Asked before every navigation within the page: goes at once, or when it is confirmed. */
-export const leave = (go: Go): void => {
+/** Called for every navigation within the UI: navigates immediately, or once it is confirmed. */
+export const guardNavigation = (navigate: Navigate): void => {
   if (guarded) {
-    going = go
+    blocked = navigate
     notify()
-  } else go()
+  } else navigate()
 }
 
-/** What was guarded is saved: whoever goes now goes at once. */
-export const letGo = (): void => {
+/** Ends the guard, because what it protected has been saved: the next navigation needs no confirmation. */
+export const releaseNavigation = (): void => {
   guarded = false
 }
 
 /**
  * While `active`, leaving the page must be confirmed: links, the back button, reload, and closing the window (where the
- * browser asks in its own words). Gives the navigation that waits for an answer.
+ * browser asks in its own words). Returns the navigation that waits for confirmation. One page at a time may use it.
  */
-export const useLeaving = (active: boolean): { readonly confirm: Go; readonly stay: Go } | undefined => {
-  const waiting = useSyncExternalStore(subscribe, () => going)
+export const useNavigationGuard = (
+  active: boolean
+): { readonly confirm: () => void; readonly cancel: () => void } | undefined => {
+  const waiting = useSyncExternalStore(subscribe, () => blocked)
   useEffect(() => {
     if (!active) return
     guarded = true
-    // One more entry of the same address: the back button ends on it, and the page stays.
+    // One more entry with the same address: the back button ends on it, and the page stays.
     history.pushState(history.state, "", location.href)
     const onPop = () => {
       history.pushState(history.state, "", location.href)
-      leave(() => history.go(-2))
+      guardNavigation(() => history.go(-2))
     }
     const onUnload = (event: BeforeUnloadEvent) => event.preventDefault()
     window.addEventListener("popstate", onPop)
     window.addEventListener("beforeunload", onUnload)
     return () => {
       guarded = false
-      going = undefined
+      blocked = undefined
       window.removeEventListener("popstate", onPop)
       window.removeEventListener("beforeunload", onUnload)
     }
@@ -56,12 +58,12 @@ export const useLeaving = (active: boolean): { readonly confirm: Go; readonly st
   return {
     confirm: () => {
       guarded = false
-      going = undefined
+      blocked = undefined
       waiting()
       notify()
     },
-    stay: () => {
-      going = undefined
+    cancel: () => {
+      blocked = undefined
       notify()
     }
   }

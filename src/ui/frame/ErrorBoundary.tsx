@@ -1,9 +1,9 @@
 import { Component, type ReactNode } from "react"
 import { Button } from "../components/Button.tsx"
-import { Note } from "../components/Note.tsx"
+import { Notice } from "../components/Notice.tsx"
 
-/** Shows that a page could not be drawn, and the way on; most often a newer server no longer has the page's old code. */
-export class Mishap extends Component<{ readonly children: ReactNode }, { readonly error: unknown }> {
+/** Shown in place of a page that failed to render; most often a newer server no longer has the code of the old page. */
+export class ErrorBoundary extends Component<{ readonly children: ReactNode }, { readonly error: unknown }> {
   override state = { error: undefined as unknown }
 
   static getDerivedStateFromError(error: unknown) {
@@ -13,14 +13,14 @@ export class Mishap extends Component<{ readonly children: ReactNode }, { readon
   override render() {
     if (this.state.error === undefined) return this.props.children
     return (
-      <Note kind="error">
+      <Notice tone="danger">
         <div className="row between">
           <p>This page could not be shown. The server may have been updated since you opened it.</p>
           <Button compact onPress={() => location.reload()}>
-            Load it anew
+            Reload
           </Button>
         </div>
-      </Note>
+      </Notice>
     )
   }
 }

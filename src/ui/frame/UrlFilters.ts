@@ -1,11 +1,11 @@
 import { useSearchParams } from "wouter"
 
-/** The filters of a page, kept in its address so that they can be shared and gone back to. */
-export const useAddress = () => {
+/** A page's filters, stored in its address so that they can be bookmarked, shared, and restored by the back button. */
+export const useUrlFilters = () => {
   const [search, setSearch] = useSearchParams()
   return {
     get: (name: string): string => search.get(name) ?? "",
-    /** Empty values leave the address; typing replaces the entry in the history, choosing adds one. */
+    /** Removes empty values from the address; with `replace`, as for typing, it adds no entry to the history. */
     set: (values: Record<string, string>, options: { readonly replace?: boolean } = {}): void =>
       setSearch(
         (before) => {
