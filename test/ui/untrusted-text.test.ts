@@ -3,26 +3,26 @@ import type { Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { freshDatabase } from "../support/fresh.ts"
 import { queryPostgres } from "../support/Postgres.ts"
-import { complaintsOf, eventually, type Stage, startStage, strangersOf } from "./Stage.ts"
+import { errorsOf, eventually, foreignRequestsOf, startTestUi, type TestUi } from "./TestUi.ts"
 
-let stage: Stage
+let ui: TestUi
 let page: Page
 
 let url: string
 beforeAll(async () => {
-  stage = await startStage(
+  ui = await startTestUi(
     Effect.map(freshDatabase, (DATABASE_URL) => {
       url = DATABASE_URL
       return { DATABASE_URL }
     })
   )
-  page = await stage.signedIn()
+  page = await ui.newSignedInPage()
 })
-afterAll(() => stage?.close())
+afterAll(() => ui?.close())
 
-/** A run whose answer is this very text: the demo team says what it is told. */
+/** A run whose answer is this very text: the demo team repeats its prompt. */
 const answered = async (response: string): Promise<string> => {
-  const { message_id } = await stage.call("POST", "/api/teams/demo/messages?wait=true", { message: response })
+  const { message_id } = await ui.call("POST", "/api/teams/demo/messages?wait=true", { message: response })
   return message_id
 }
 
@@ -33,11 +33,11 @@ const show = async (run_id: string) => {
   return answer
 }
 
-/** Nothing ran, nothing was fetched, nothing was stopped on the way: the page did not even try. */
-const nothingHappened = async () => {
+/** No script ran, nothing was fetched from elsewhere, and the policy had nothing to block. */
+const expectNoHarm = async () => {
   expect(await page.evaluate("window.harmed")).toBeUndefined()
-  expect(strangersOf(page)).toEqual([])
-  expect(complaintsOf(page)).toEqual([])
+  expect(foreignRequestsOf(page)).toEqual([])
+  expect(errorsOf(page)).toEqual([])
 }
 
 describe("a malicious answer", () => {
@@ -56,10 +56,10 @@ describe("a malicious answer", () => {
     const text = await answer.textContent()
     for (const attack of attacks) expect(text).toContain(attack)
     expect(await answer.locator("script, img, svg a, iframe, form, style, base, meta").count()).toBe(0)
-    await nothingHappened()
+    await expectNoHarm()
   })
 
-  it("has no link but to web pages and mail addresses", async () => {
+  it("has links to web pages and mail addresses only", async () => {
     const answer = await show(
       await answered(
         [
@@ -86,7 +86,7 @@ describe("a malicious answer", () => {
       ["https://example.com/page", "noopener noreferrer nofollow", "_blank"],
       ["mailto:ada@example.com", "noopener noreferrer nofollow", "_blank"]
     ])
-    await nothingHappened()
+    await expectNoHarm()
   })
 
   it("fetches no image from anywhere", async () => {
@@ -95,43 +95,43 @@ describe("a malicious answer", () => {
     )
     await answer.getByRole("link", { name: "[image: x]" }).waitFor()
     expect(await answer.locator("img").count()).toBe(0)
-    await nothingHappened()
+    await expectNoHarm()
   })
 
-  it("of a megabyte does not hold the page up", async () => {
+  it("of a megabyte does not block the page", async () => {
     const paragraph = "A line with **bold**, `code` and [a link](https://example.com).\n\n"
     const text = paragraph.repeat(Math.ceil((1024 * 1024) / paragraph.length))
     const run_id = await answered("small")
-    // Larger than a prompt may be, and so than what the demo team can say.
+    // Larger than a prompt may be, and so than what the demo team can answer.
     await queryPostgres(url, `update webhook_trigger.runs set response = '${text}' where id = '${run_id}'`)
     const answer = await show(run_id)
     await answer.getByRole("button", { name: /^Show more/ }).click()
     await answer.getByRole("button", { name: "Show raw" }).click()
     await answer.getByRole("button", { name: "Show all" }).click()
     await eventually(async () => (await answer.getByRole("region").textContent())?.length).toBe(text.length)
-    await nothingHappened()
+    await expectNoHarm()
   })
 
-  it("nested beyond reason is shown all the same", async () => {
+  it("is shown even when it is nested extremely deeply", async () => {
     for (const text of [">".repeat(20_000), `${"[".repeat(20_000)}x`, "*a **b ".repeat(5_000), "- ".repeat(10_000)]) {
       const run_id = await answered(text)
       const answer = await show(run_id)
       await answer.getByRole("button", { name: "Show raw" }).click()
     }
-    await nothingHappened()
+    await expectNoHarm()
   })
 
-  it("cannot turn the direction of the text around it", async () => {
+  it("cannot change the direction of the text around it", async () => {
     const answer = await show(await answered("Run safe\u202Egnp.exe now"))
     expect(await answer.textContent()).toContain("Run safe[U+202E]gnp.exe now")
   })
 })
 
 describe("a malicious name", () => {
-  it("is text in the list, on its page, in the title and in the dialog that deletes it", async () => {
+  it("is shown as text in the list, on its page, in the title and in the deletion dialog", async () => {
     const name = '<img src=x onerror="window.harmed=1">\u202Etxet'
     const shown = '<img src=x onerror="window.harmed=1">[U+202E]txet'
-    const { webhook } = await stage.call("POST", "/api/webhooks", {
+    const { webhook } = await ui.call("POST", "/api/webhooks", {
       name,
       team: "demo",
       prompt_template: "{{__proto__}} {{constructor}} {{a.b}} {{a}}"
@@ -143,18 +143,18 @@ describe("a malicious name", () => {
     for (const variable of ["__proto__", "constructor", "a.b", "a"]) {
       await page.getByRole("textbox", { name: variable, exact: true }).fill(`<b>${variable}</b>`)
     }
-    await page.getByRole("button", { name: "Send the test" }).click()
+    await page.getByRole("button", { name: "Send test" }).click()
     await page.getByRole("link", { name: "Open the run" }).click()
     await page.getByText("Finished: success").waitFor()
-    const { variables } = await stage.call("GET", `/api/runs/${page.url().split("/").at(-1)}`)
+    const { variables } = await ui.call("GET", `/api/runs/${page.url().split("/").at(-1)}`)
     expect(Object.entries(variables)).toEqual(
       ["__proto__", "constructor", "a.b", "a"].map((variable) => [variable, `<b>${variable}</b>`])
     )
     await page.goto(`/webhooks/${webhook.id}`)
     await page.getByRole("button", { name: "Delete webhook" }).click()
     await page.getByLabel(/^Type/).fill(shown)
-    await page.getByRole("button", { name: "Delete for good" }).click()
-    await eventually(() => page.url()).toBe(`${stage.server.url}/webhooks`)
-    await nothingHappened()
+    await page.getByRole("button", { name: "Delete permanently" }).click()
+    await eventually(() => page.url()).toBe(`${ui.server.url}/webhooks`)
+    await expectNoHarm()
   })
 })
