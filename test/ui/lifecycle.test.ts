@@ -160,7 +160,7 @@ describe("a webhook's lifecycle", () => {
       await ui.call("DELETE", `${other.url}/api/webhooks/${webhook.id}`)
       // The session is valid there too.
       await page.goto(`${other.url}/teams/writers`)
-      await page.getByLabel("Message").fill("What is new?")
+      await page.getByLabel("Message", { exact: true }).fill("What is new?")
       await page.getByRole("button", { name: "Send" }).click()
       await page
         .getByRole("region", { name: "Recent runs and messages" })
