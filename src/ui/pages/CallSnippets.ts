@@ -52,7 +52,7 @@ export const callSnippets = (
     },
     {
       id: "curl-wait",
-      title: "curl, waiting",
+      title: "curl with wait=true",
       hint: "Returns 200 with the team's answer, 408 when the run times out, or 502 when the team reports an error.",
       text: `curl --fail-with-body --max-time ${clientTimeout} '${url}?wait=true' \\
   -H 'Content-Type: application/json' \\
