@@ -87,10 +87,10 @@ describe("the snippets", () => {
     const text = (id: string) =>
       callSnippets(trigger_url, webhook.variables, 300).find((snippet) => snippet.id === id)!.text
     const prompt = "your title on your alert.labels.host"
-    const sent = await exec("/bin/sh", ["-c", `${text("curl")} --silent`])
-    expect(JSON.parse(sent.stdout)).toMatchObject({ status: "accepted" })
-    const asked = await exec("/bin/sh", ["-c", `${text("curl-wait")} --silent`])
-    expect(JSON.parse(asked.stdout)).toMatchObject({ status: "success", response: prompt })
+    const accepted = await exec("/bin/sh", ["-c", `${text("curl")} --silent`])
+    expect(JSON.parse(accepted.stdout)).toMatchObject({ status: "accepted" })
+    const waited = await exec("/bin/sh", ["-c", `${text("curl-wait")} --silent`])
+    expect(JSON.parse(waited.stdout)).toMatchObject({ status: "success", response: prompt })
     const python = await exec("/usr/bin/python3", ["-c", text("python")])
     expect(python.stdout.trim()).toBe(prompt)
     const javascript = await exec(process.execPath, ["--input-type=module", "-e", text("javascript")])
