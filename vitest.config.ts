@@ -11,6 +11,8 @@ export default defineConfig({
     maxWorkers: 2,
     minWorkers: 1,
     fileParallelism: true,
+    // Of the tests of one file that may run side by side: each of them starts servers.
+    maxConcurrency: 4,
     sequence: { sequencer: FastFirst }
   }
 })

@@ -3,12 +3,12 @@ import { readFileSync } from "node:fs"
 import { runMain } from "@effect/platform-node/NodeRuntime"
 import { Cause, Effect } from "effect"
 import * as Cli from "./cli/Cli.ts"
-import type { Here } from "./cli/Here.ts"
+import type { LocalCommands } from "./cli/LocalCommands.ts"
 
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as { version: string }
 
-/** Server and leader are loaded only when they are asked for: the other commands answer faster. */
-const here: Here = {
+/** The server and the leader are loaded only when they are run: the other commands start faster. */
+const local: LocalCommands = {
   serve: (overrides) =>
     Effect.flatMap(
       Effect.promise(() => import("./server/Serve.ts")),
@@ -21,8 +21,8 @@ const here: Here = {
     )
 }
 
-// `runMain` interrupts at the first SIGINT or SIGTERM; the second one ends the process.
-Cli.run(process.argv.slice(2), version, here).pipe(
+// `runMain` interrupts at the first SIGINT or SIGTERM; the second one ends the process immediately.
+Cli.run(process.argv.slice(2), version, local).pipe(
   Effect.catchAllCause((cause) =>
     Cause.isInterruptedOnly(cause)
       ? Effect.failCause(cause)

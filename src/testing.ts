@@ -7,8 +7,8 @@ import * as Engine from "./engine/Engine.ts"
 import { Limiter } from "./engine/Limiter.ts"
 import { Renderer } from "./engine/Renderer.ts"
 import { Settings, type SettingsValues } from "./engine/Settings.ts"
-import * as RepoMemory from "./repo/memory/RepoMemory.ts"
 import type { Repo } from "./repo/Repo.ts"
+import * as RepoMemory from "./repo/RepoMemory.ts"
 
 export { LeaderBus } from "./bus/Bus.ts"
 export { BusMemory, RepoMemory }

@@ -6,24 +6,24 @@ import { freePort } from "./support/Process.ts"
 const curls = (server: Server): ReadonlyArray<string> => server.welcome().match(/curl .*/g) ?? []
 const adminKey = (server: Server): string => /Admin key +(wha_\S+)/.exec(server.welcome())![1]!
 
-/** For a server that starts again where it was: a port that the system gave out of itself may be another's by then. */
+/** For a server that starts again on the same port: one that the system has chosen may be taken by then. */
 const fixedPort = Effect.map(Effect.promise(freePort), String)
 
-// Making a database takes PGlite seconds of computing, many on a busy machine.
+// Creating a database takes PGlite seconds of computing, many on a busy machine.
 describe("the embedded default", { timeout: 180_000 }, () => {
   it.scopedLive("goes from an empty folder to the first answer with the lines that it prints", () =>
     Effect.gen(function* () {
       const server = yield* serve({ DATA_DIR: yield* newFolder })
       expect(server.welcome()).toContain("This mode is for trying out and for single-process use")
-      const [send, ask] = curls(server)
+      const [trigger, triggerAndWait] = curls(server)
 
-      const sent = yield* shell(`${send} --silent --include`)
-      expect(sent.stdout).toMatch(/^HTTP\/1\.1 202 /)
-      expect(sent.stdout).toMatch(/\{"status":"accepted","run_id":"[0-9a-f-]{36}"\}$/)
+      const accepted = yield* shell(`${trigger} --silent --include`)
+      expect(accepted.stdout).toMatch(/^HTTP\/1\.1 202 /)
+      expect(accepted.stdout).toMatch(/\{"status":"accepted","run_id":"[0-9a-f-]{36}"\}$/)
 
-      const asked = yield* shell(`${ask} --silent --include`)
-      expect(asked.stdout).toMatch(/^HTTP\/1\.1 200 /)
-      expect(asked.stdout).toContain('"status":"success","response":"Say hello to world."')
+      const answered = yield* shell(`${triggerAndWait} --silent --include`)
+      expect(answered.stdout).toMatch(/^HTTP\/1\.1 200 /)
+      expect(answered.stdout).toContain('"status":"success","response":"Say hello to world."')
     })
   )
 
@@ -31,10 +31,10 @@ describe("the embedded default", { timeout: 180_000 }, () => {
     Effect.gen(function* () {
       const [DATA_DIR, PORT] = [yield* newFolder, yield* fixedPort]
       const first = yield* serve({ DATA_DIR, PORT })
-      const [, ask] = curls(first)
+      const [, triggerAndWait] = curls(first)
       const ADMIN_API_KEY = adminKey(first)
-      const token = /whk_\w+/.exec(ask!)![0]
-      yield* shell(`${ask} --silent`)
+      const token = /whk_\w+/.exec(triggerAndWait!)![0]
+      yield* shell(`${triggerAndWait} --silent`)
       expect((yield* first.end("SIGTERM")).code).toBe(0)
 
       const second = yield* serve({ DATA_DIR, PORT })
@@ -43,16 +43,20 @@ describe("the embedded default", { timeout: 180_000 }, () => {
         expect(second.welcome()).not.toContain(secret)
         expect(first.log() + second.log()).not.toContain(secret)
       }
-      expect((yield* shell(`${ask} --silent`)).stdout).toContain('"response":"Say hello to world."')
+      expect((yield* shell(`${triggerAndWait} --silent`)).stdout).toContain('"response":"Say hello to world."')
       const runs = yield* run(["run", "list", "demo", "--json", "--url", second.url], { ADMIN_API_KEY })
       expect(JSON.parse(runs.stdout).data).toHaveLength(2)
 
-      // The way to a new URL that the later start points out.
+      // The way to a new URL that the second start prints.
       const [line] = /webhook regenerate .*/.exec(second.welcome())!
       const regenerated = yield* run(line.split(" "), { ADMIN_API_KEY })
       const [fresh] = /whk_\w+/.exec(regenerated.stdout)!
-      expect((yield* shell(`${ask} --silent --output /dev/null --write-out '%{http_code}'`)).stdout).toBe("404")
-      expect((yield* shell(`${ask!.replace(token, fresh)} --silent`)).stdout).toContain("Say hello to world.")
+      expect((yield* shell(`${triggerAndWait} --silent --output /dev/null --write-out '%{http_code}'`)).stdout).toBe(
+        "404"
+      )
+      expect((yield* shell(`${triggerAndWait!.replace(token, fresh)} --silent`)).stdout).toContain(
+        "Say hello to world."
+      )
     })
   )
 
@@ -60,15 +64,15 @@ describe("the embedded default", { timeout: 180_000 }, () => {
     Effect.gen(function* () {
       const [DATA_DIR, PORT] = [yield* newFolder, yield* fixedPort]
       const first = yield* serve({ DATA_DIR, PORT })
-      const [send, ask] = curls(first)
+      const [trigger, triggerAndWait] = curls(first)
       const ADMIN_API_KEY = adminKey(first)
-      const { run_id } = JSON.parse((yield* shell(`${send} --silent`)).stdout)
+      const { run_id } = JSON.parse((yield* shell(`${trigger} --silent`)).stdout)
       yield* first.end("SIGKILL")
 
       const second = yield* serve({ DATA_DIR, PORT })
-      expect((yield* shell(`${ask} --silent`)).stdout).toContain('"response":"Say hello to world."')
+      expect((yield* shell(`${triggerAndWait} --silent`)).stdout).toContain('"response":"Say hello to world."')
       const shown = yield* run(["run", "show", run_id, "--json", "--url", second.url], { ADMIN_API_KEY })
-      // It stood before the one that has just been answered.
+      // It was in the lane before the one that has just been answered.
       expect(JSON.parse(shown.stdout)).toMatchObject({
         status: "success",
         conversation: { response: "Say hello to world." }

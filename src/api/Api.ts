@@ -1,26 +1,28 @@
 import { HttpApi, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { Overview } from "./Overview.ts"
 import { Runs } from "./Runs.ts"
+import { Session } from "./Session.ts"
 import { Teams } from "./Teams.ts"
 import { Trigger } from "./Trigger.ts"
 import { Webhooks } from "./Webhooks.ts"
 
-/** Without Effect's own answer to a malformed request, another format beside RFC 9457. */
-export const make = <const Id extends string>(id: Id): HttpApi.HttpApi<Id> =>
-  Object.assign(HttpApi.make(id) as any, { errorSchema: Schema.Never })
-
-/** Management of teams and webhooks, and the history: what the server's handlers implement. */
-export class ManagementApi extends make("management").add(Teams).add(Webhooks).add(Runs) {}
+/** Without Effect's own answer to a malformed request, which would be a second error format beside RFC 9457. */
+const base: HttpApi.HttpApi<"webhook-trigger"> = Object.assign(HttpApi.make("webhook-trigger") as any, {
+  errorSchema: Schema.Never
+})
 
 /**
- * Everything a client can call. The trigger's handlers read the request themselves, for its exact order of checks and
- * its speed, so its group stands here as the contract: OpenAPI and the typed clients are derived from this.
+ * Everything that the server offers: its handlers, OpenAPI, the typed client and the web UI's addresses follow from this.
+ * `Session` and `Overview` are the web UI's own, and are left out of OpenAPI.
  */
-export class Api extends make("webhook-trigger")
+export class Api extends base
   .add(Trigger)
   .add(Teams)
   .add(Webhooks)
   .add(Runs)
+  .add(Session)
+  .add(Overview)
   .annotateContext(
     OpenApi.annotations({
       title: "Webhook trigger",

@@ -1,9 +1,9 @@
 import { HttpApiMiddleware, HttpApiSecurity } from "@effect/platform"
-import { Unauthenticated } from "./Problem.ts"
+import { Unauthorized } from "./Problem.ts"
 
-/** The management operations take `Authorization: Bearer <admin key>`, or the session cookie of the web UI. */
+/** Management requests carry `Authorization: Bearer <admin key>`, or the session cookie of the web UI. */
 export class Admin extends HttpApiMiddleware.Tag<Admin>()("webhook-trigger/Admin", {
-  failure: Unauthenticated,
+  failure: Unauthorized,
   security: {
     key: HttpApiSecurity.bearer,
     session: HttpApiSecurity.apiKey({ key: "webhook_trigger_session", in: "cookie" })

@@ -3,8 +3,8 @@ import { type Effect, flow, identity, type Redacted } from "effect"
 import { Api } from "./Api.ts"
 
 /**
- * A typed client of a running server. `url` is where it is reached, with the path it is mounted under, if any. Without
- * an admin key only the `trigger` group works. Runs on any `HttpClient`, in a browser too.
+ * A typed client of a running server. `url` is its address, including the path it is mounted under, if any. Without an
+ * admin key only the `trigger` group works. Runs on any `HttpClient`, also in a browser.
  */
 export const make = (options: { readonly url: string; readonly adminKey?: Redacted.Redacted }) =>
   HttpApiClient.make(Api, {
@@ -13,7 +13,7 @@ export const make = (options: { readonly url: string; readonly adminKey?: Redact
       options.adminKey === undefined
         ? identity
         : HttpClient.mapRequest(HttpClientRequest.bearerToken(options.adminKey)),
-      // Its spans hold the URL, and a trigger's URL the token.
+      // Its spans contain the URL, and a trigger's URL contains the token.
       HttpClient.withTracerDisabledWhen(({ url }) => url.includes("/webhook/trigger/"))
     )
   })

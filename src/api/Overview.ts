@@ -1,4 +1,4 @@
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "@effect/platform"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Run, Variables } from "../domain/Run.ts"
 import { Activity, Statistics, StatisticsRange } from "../domain/Statistics.ts"
@@ -6,21 +6,21 @@ import { Admin } from "./Auth.ts"
 import {
   BadRequest,
   Conflict,
-  NoSuchThing,
-  OutOfReach,
-  TooLarge,
-  TooMany,
-  Unprocessable,
-  WrongMediaType
+  ContentTooLarge,
+  NotFound,
+  ServiceUnavailable,
+  TooManyRequests,
+  UnprocessableContent,
+  UnsupportedMediaType
 } from "./Problem.ts"
 import { Accepted, Answered, Failed, TimedOut, Wait } from "./Trigger.ts"
 
-/** What the server is, and what holds where a webhook says nothing. */
+/** What the server runs on, and its defaults for webhooks. */
 export const Server = Schema.Struct({
   version: Schema.String,
   database: Schema.Literal("postgresql", "embedded"),
   bus: Schema.Literal("rabbitmq", "embedded"),
-  /** Where callers reach the service; the first part of every trigger URL. */
+  /** Where callers reach the server; the first part of every trigger URL. */
   public_url: Schema.String,
   webhook_timeout_seconds: Schema.Number,
   webhook_max_concurrent: Schema.Number,
@@ -28,7 +28,7 @@ export const Server = Schema.Struct({
 }).annotations({ identifier: "Server" })
 export type Server = typeof Server.Type
 
-/** What the web UI shows beside the records themselves. */
+/** What the web UI shows beside the records themselves; not in OpenAPI. */
 export class Overview extends HttpApiGroup.make("overview")
   .add(HttpApiEndpoint.get("server", "/api/server").addSuccess(Server))
   .add(HttpApiEndpoint.get("activity", "/api/activity").addSuccess(Schema.Array(Activity)))
@@ -38,10 +38,10 @@ export class Overview extends HttpApiGroup.make("overview")
       .setUrlParams(Schema.Struct({ range: Schema.optional(StatisticsRange) }))
       .addSuccess(Statistics)
       .addError(BadRequest)
-      .addError(NoSuchThing)
+      .addError(NotFound)
   )
   .add(
-    /** Triggers a webhook with the admin key in place of its token: a test, or a run repeated. */
+    /** Triggers a webhook with the admin key in place of its token: for a test, or to repeat a run. */
     HttpApiEndpoint.post("run", "/api/webhooks/:id/runs")
       .setPath(Schema.Struct({ id: Schema.String }))
       .setUrlParams(Wait)
@@ -51,12 +51,12 @@ export class Overview extends HttpApiGroup.make("overview")
       .addError(TimedOut)
       .addError(Failed)
       .addError(BadRequest)
-      .addError(NoSuchThing)
+      .addError(NotFound)
       .addError(Conflict)
-      .addError(TooLarge)
-      .addError(WrongMediaType)
-      .addError(Unprocessable)
-      .addError(TooMany)
+      .addError(ContentTooLarge)
+      .addError(UnsupportedMediaType)
+      .addError(UnprocessableContent)
+      .addError(TooManyRequests)
   )
   .add(
     HttpApiEndpoint.get("teamRuns", "/api/teams/:team/runs")
@@ -68,16 +68,17 @@ export class Overview extends HttpApiGroup.make("overview")
       )
       .addSuccess(Schema.Array(Run))
       .addError(BadRequest)
-      .addError(NoSuchThing)
+      .addError(NotFound)
   )
   .add(
     /**
      * Server-sent events: `change` names what may have changed (`runs`, `webhooks`), at most a few times a second.
-     * Only a wake-up, so a client reads what it shows again; after a reconnect it reads everything.
+     * Only a hint: the client reads again what it shows, and everything after a reconnect.
      */
     HttpApiEndpoint.get("events", "/api/events").addSuccess(
       Schema.String.pipe(HttpApiSchema.withEncoding({ kind: "Text", contentType: "text/event-stream" }))
     )
   )
-  .addError(OutOfReach)
-  .middleware(Admin) {}
+  .addError(ServiceUnavailable)
+  .middleware(Admin)
+  .annotate(OpenApi.Exclude, true) {}

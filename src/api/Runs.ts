@@ -2,14 +2,14 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Run } from "../domain/Run.ts"
 import { Admin } from "./Auth.ts"
-import { NoSuchThing, OutOfReach } from "./Problem.ts"
+import { NotFound, ServiceUnavailable } from "./Problem.ts"
 
 export class Runs extends HttpApiGroup.make("runs")
   .add(
     HttpApiEndpoint.get("show", "/api/runs/:run_id")
       .setPath(Schema.Struct({ run_id: Schema.String.annotations({ description: "The run's id." }) }))
       .addSuccess(Run)
-      .addError(NoSuchThing)
+      .addError(NotFound)
       .annotateContext(
         OpenApi.annotations({
           summary: "Show a run",
@@ -17,6 +17,6 @@ export class Runs extends HttpApiGroup.make("runs")
         })
       )
   )
-  .addError(OutOfReach)
+  .addError(ServiceUnavailable)
   .middleware(Admin)
   .annotateContext(OpenApi.annotations({ title: "Runs", description: "The history, run by run." })) {}

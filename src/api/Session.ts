@@ -1,18 +1,29 @@
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "@effect/platform"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { BadRequest, OutOfReach, TooLarge, TooMany, Unauthenticated, Unprocessable, WrongMediaType } from "./Problem.ts"
+import { optional, time } from "../domain/Time.ts"
+import {
+  BadRequest,
+  ContentTooLarge,
+  ServiceUnavailable,
+  TooManyRequests,
+  Unauthorized,
+  UnprocessableContent,
+  UnsupportedMediaType
+} from "./Problem.ts"
 
 /** The cookie of the web UI's session: `HttpOnly`, `SameSite=Strict`, and `Secure` behind TLS. */
 export const cookieName = "webhook_trigger_session"
 
 export const SessionState = Schema.Struct({
   signed_in: Schema.Boolean,
-  /** When the cookie stops counting; it is renewed while the UI is in use. */
-  expires_at: Schema.optionalWith(Schema.Date, { exact: true })
+  expires_at: optional(time("When the session ends; it is renewed while the UI is in use."))
 }).annotations({ identifier: "SessionState" })
 export type SessionState = typeof SessionState.Type
 
-/** Signing in and out of the web UI. Programs need none of this: they send the admin key with every request. */
+/**
+ * Signing in and out of the web UI; not in OpenAPI. Programs need none of this: they send the admin key with every
+ * request.
+ */
 export class Session extends HttpApiGroup.make("session")
   .add(HttpApiEndpoint.get("show", "/api/session").addSuccess(SessionState))
   .add(
@@ -20,11 +31,12 @@ export class Session extends HttpApiGroup.make("session")
       .setPayload(Schema.Struct({ key: Schema.String }))
       .addSuccess(SessionState)
       .addError(BadRequest)
-      .addError(Unauthenticated)
-      .addError(TooLarge)
-      .addError(WrongMediaType)
-      .addError(Unprocessable)
-      .addError(TooMany)
+      .addError(Unauthorized)
+      .addError(ContentTooLarge)
+      .addError(UnsupportedMediaType)
+      .addError(UnprocessableContent)
+      .addError(TooManyRequests)
   )
-  .add(HttpApiEndpoint.del("signOut", "/api/session").addSuccess(HttpApiSchema.NoContent).addError(Unauthenticated))
-  .addError(OutOfReach) {}
+  .add(HttpApiEndpoint.del("signOut", "/api/session").addSuccess(HttpApiSchema.NoContent).addError(Unauthorized))
+  .addError(ServiceUnavailable)
+  .annotate(OpenApi.Exclude, true) {}

@@ -4,31 +4,31 @@ import { RunId } from "../domain/Id.ts"
 import { Team, TeamName } from "../domain/Team.ts"
 import { Admin } from "./Auth.ts"
 import {
-  AgentFailed,
+  BadGateway,
   BadRequest,
   Conflict,
-  NoSuchThing,
-  OutOfReach,
-  TooLarge,
-  TooMany,
-  Unprocessable,
-  WrongMediaType
+  ContentTooLarge,
+  NotFound,
+  ServiceUnavailable,
+  TooManyRequests,
+  UnprocessableContent,
+  UnsupportedMediaType
 } from "./Problem.ts"
 import { TimedOut, Wait } from "./Trigger.ts"
 
 const path = Schema.Struct({ team: Schema.String.annotations({ description: "The team's name." }) })
 
-const message_id = RunId.annotations({ description: "The message's id; it is kept like a run." })
+const message_id = RunId.annotations({ description: "The message's id; it is stored like a run." })
 
 export const MessageAccepted = Schema.Struct({
-  status: Schema.Literal("accepted").annotations({ description: "What became of the message." }),
+  status: Schema.Literal("accepted").annotations({ description: "What happened to the message." }),
   message_id
 }).annotations({
   ...HttpApiSchema.annotations({ status: 202 }),
-  description: "The message is kept and will be sent."
+  description: "The message is stored and will be sent."
 })
 export const MessageAnswered = Schema.Struct({
-  status: Schema.Literal("success").annotations({ description: "What became of the message." }),
+  status: Schema.Literal("success").annotations({ description: "What happened to the message." }),
   response: Schema.String.annotations({ description: "The agent's answer." }),
   message_id
 }).annotations({ description: "The team has answered." })
@@ -40,7 +40,7 @@ export class Teams extends HttpApiGroup.make("teams")
       .annotateContext(
         OpenApi.annotations({
           summary: "List the teams",
-          description: "All teams, by name, with whether they run now."
+          description: "All teams, by name, and whether they are running."
         })
       )
   )
@@ -50,13 +50,13 @@ export class Teams extends HttpApiGroup.make("teams")
       .addSuccess(Team, { status: 201 })
       .addError(BadRequest)
       .addError(Conflict)
-      .addError(TooLarge)
-      .addError(WrongMediaType)
-      .addError(Unprocessable)
+      .addError(ContentTooLarge)
+      .addError(UnsupportedMediaType)
+      .addError(UnprocessableContent)
       .annotateContext(
         OpenApi.annotations({
-          summary: "Make a team",
-          description: "Webhooks can point at it from now on. It runs once a leader consumes its queue."
+          summary: "Create a team",
+          description: "Webhooks can point at it from now on. It is running once a leader consumes its queue."
         })
       )
   )
@@ -64,22 +64,22 @@ export class Teams extends HttpApiGroup.make("teams")
     HttpApiEndpoint.get("show", "/api/teams/:team")
       .setPath(path)
       .addSuccess(Team)
-      .addError(NoSuchThing)
+      .addError(NotFound)
       .annotateContext(
-        OpenApi.annotations({ summary: "Show a team", description: "One team, with whether it runs now." })
+        OpenApi.annotations({ summary: "Show a team", description: "One team, and whether it is running." })
       )
   )
   .add(
     HttpApiEndpoint.del("delete", "/api/teams/:team")
       .setPath(path)
-      .addSuccess(HttpApiSchema.NoContent.annotations({ description: "It is gone." }))
-      .addError(NoSuchThing)
+      .addSuccess(HttpApiSchema.NoContent.annotations({ description: "The team was deleted." }))
+      .addError(NotFound)
       .addError(Conflict)
       .annotateContext(
         OpenApi.annotations({
           summary: "Delete a team",
           description:
-            "With its ended chat messages. Refused while webhooks point at it or work for it is not finished."
+            "Together with its ended chat messages. Refused while webhooks point at it or it has unfinished work."
         })
       )
   )
@@ -89,28 +89,28 @@ export class Teams extends HttpApiGroup.make("teams")
       .setUrlParams(Wait)
       .setPayload(
         Schema.Struct({
-          message: Schema.NonEmptyString.annotations({ description: "What the team's leader is told." })
+          message: Schema.NonEmptyString.annotations({ description: "The text for the team's leader." })
         })
       )
       .addSuccess(MessageAccepted)
       .addSuccess(MessageAnswered)
       .addError(TimedOut)
       .addError(BadRequest)
-      .addError(NoSuchThing)
+      .addError(NotFound)
       .addError(Conflict)
-      .addError(TooLarge)
-      .addError(WrongMediaType)
-      .addError(Unprocessable)
-      .addError(TooMany)
-      .addError(AgentFailed)
+      .addError(ContentTooLarge)
+      .addError(UnsupportedMediaType)
+      .addError(UnprocessableContent)
+      .addError(TooManyRequests)
+      .addError(BadGateway)
       .annotateContext(
         OpenApi.annotations({
           summary: "Send a chat message",
           description:
-            "Takes its place in the team's lane, among the webhooks' prompts, and needs no slot. With `wait=true` the answer is waited for."
+            "Joins the team's lane, in order with the prompts of its webhooks, and needs no slot. With `wait=true` the response is the team's answer."
         })
       )
   )
-  .addError(OutOfReach)
+  .addError(ServiceUnavailable)
   .middleware(Admin)
   .annotateContext(OpenApi.annotations({ title: "Teams", description: "The teams that webhooks put to work." })) {}

@@ -5,19 +5,19 @@ import { Run, RunError, RunStatus, Variables } from "../domain/Run.ts"
 import {
   BadRequest,
   Conflict,
-  NoSuchThing,
-  NotAllowed,
-  OutOfReach,
-  TooLarge,
-  TooMany,
-  Unprocessable,
-  WrongMediaType
+  ContentTooLarge,
+  MethodNotAllowed,
+  NotFound,
+  ServiceUnavailable,
+  TooManyRequests,
+  UnprocessableContent,
+  UnsupportedMediaType
 } from "./Problem.ts"
 
 export const Wait = Schema.Struct({
   wait: Schema.optional(
     Schema.Literal("true", "false").annotations({
-      description: "`true` holds the answer back until the run has ended."
+      description: "`true` holds the response until the run has ended."
     })
   )
 })
@@ -25,11 +25,11 @@ export const Wait = Schema.Struct({
 const token = Schema.String.annotations({ description: "The webhook's token, `whk_` and 43 letters and digits." })
 
 const status = <const S extends string>(status: S) =>
-  Schema.Literal(status).annotations({ description: "What became of the request." })
+  Schema.Literal(status).annotations({ description: "What happened to the request." })
 
 export const Accepted = Schema.Struct({ status: status("accepted"), run_id: RunId }).annotations({
   ...HttpApiSchema.annotations({ status: 202 }),
-  description: "The run is kept and will be sent, whatever happens."
+  description: "The run is stored and will be sent, whatever happens."
 })
 export const Answered = Schema.Struct({
   status: status("success"),
@@ -38,14 +38,14 @@ export const Answered = Schema.Struct({
 }).annotations({ description: "The team has answered." })
 export const TimedOut = Schema.Struct({ status: status("timeout"), run_id: RunId }).annotations({
   ...HttpApiSchema.annotations({ status: 408 }),
-  description: "The timeout has passed. A late answer is kept with the run."
+  description: "The timeout has passed. A late answer is stored with the run."
 })
 export const Failed = Schema.Struct({ status: status("error"), run_id: RunId, error: RunError }).annotations({
   ...HttpApiSchema.annotations({ status: 502 }),
   description: "The run ended as `error`."
 })
 
-/** A run as its caller may see it: nothing but the outcome. */
+/** A run as its caller may see it: only the outcome. */
 export const CallersRun = Schema.Struct({
   run_id: RunId,
   status: RunStatus,
@@ -57,7 +57,7 @@ export const CallersRun = Schema.Struct({
 }).annotations({ identifier: "CallersRun", description: "A run as its caller may see it." })
 export type CallersRun = typeof CallersRun.Type
 
-/** What callers use. The token in the path is the only credential. */
+/** For callers. The token in the path is the only credential. */
 export class Trigger extends HttpApiGroup.make("trigger")
   .add(
     HttpApiEndpoint.post("trigger", "/webhook/trigger/:token")
@@ -78,18 +78,18 @@ export class Trigger extends HttpApiGroup.make("trigger")
       .addSuccess(Answered)
       .addError(TimedOut)
       .addError(Failed)
-      .addError(NotAllowed)
-      .addError(WrongMediaType)
-      .addError(TooLarge)
+      .addError(MethodNotAllowed)
+      .addError(UnsupportedMediaType)
+      .addError(ContentTooLarge)
       .addError(BadRequest)
-      .addError(Unprocessable)
+      .addError(UnprocessableContent)
       .addError(Conflict)
-      .addError(TooMany)
+      .addError(TooManyRequests)
       .annotateContext(
         OpenApi.annotations({
           summary: "Trigger a webhook",
           description:
-            "Fills the webhook's template with the variables and sends the prompt to its team. Answers 202 as soon as the run is kept; with `wait=true`, when the team has answered (200), reported an error (502), or the webhook's timeout has passed (408)."
+            "Fills in the webhook's template with the variables and sends the prompt to its team. Answers 202 as soon as the run is stored; with `wait=true`, when the team has answered (200), the run has ended as `error` (502), or the webhook's timeout has passed (408)."
         })
       )
   )
@@ -101,17 +101,17 @@ export class Trigger extends HttpApiGroup.make("trigger")
       .setUrlParams(Wait)
       .addSuccess(CallersRun)
       .addError(BadRequest)
-      .addError(NotAllowed)
+      .addError(MethodNotAllowed)
       .annotateContext(
         OpenApi.annotations({
-          summary: "Ask for a run",
+          summary: "Show a run to its caller",
           description:
-            "What became of a run of this webhook: what `Location` points at. With `wait=true` it is held until the run has ended or the webhook's timeout has passed."
+            "The state of a run of this webhook: what `Location` points at. With `wait=true` the response is held until the run has ended or the webhook's timeout has passed."
         })
       )
   )
-  .addError(NoSuchThing)
-  .addError(OutOfReach)
+  .addError(NotFound)
+  .addError(ServiceUnavailable)
   .annotateContext(
-    OpenApi.annotations({ title: "Trigger", description: "What callers use. The token is the only credential." })
+    OpenApi.annotations({ title: "Trigger", description: "For callers. The token is the only credential." })
   ) {}

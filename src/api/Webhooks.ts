@@ -4,15 +4,22 @@ import { Run, RunStatus, Variables } from "../domain/Run.ts"
 import { time } from "../domain/Time.ts"
 import { Webhook, WebhookDraft, WebhookEdit } from "../domain/Webhook.ts"
 import { Admin } from "./Auth.ts"
-import { BadRequest, NoSuchThing, OutOfReach, TooLarge, Unprocessable, WrongMediaType } from "./Problem.ts"
+import {
+  BadRequest,
+  ContentTooLarge,
+  NotFound,
+  ServiceUnavailable,
+  UnprocessableContent,
+  UnsupportedMediaType
+} from "./Problem.ts"
 
 const path = Schema.Struct({ id: Schema.String.annotations({ description: "The webhook's id." }) })
 
 /** The webhook with its token: the only time it is shown. */
 export const WebhookWithToken = Schema.Struct({
   webhook: Webhook,
-  token: Schema.String.annotations({ description: "The secret. It is shown now and never again." }),
-  trigger_url: Schema.String.annotations({ description: "Where to POST; it holds the token." })
+  token: Schema.String.annotations({ description: "The secret. It is shown now, and never again." }),
+  trigger_url: Schema.String.annotations({ description: "Where to POST; it contains the token." })
 }).annotations({
   identifier: "WebhookWithToken",
   description: "The webhook with its token: the only time it is shown."
@@ -24,7 +31,7 @@ export const Preview = Schema.Struct({
     { exact: true }
   ),
   missing: Schema.Array(Schema.String).annotations({ description: "Placeholders without a value." })
-}).annotations({ identifier: "Preview", description: "What the variables would make of the template." })
+}).annotations({ identifier: "Preview", description: "The template, filled in with sample variables." })
 
 export const RunFilter = Schema.Struct({
   status: Schema.optional(RunStatus.annotations({ description: "Only runs in this state." })),
@@ -35,7 +42,7 @@ export const RunFilter = Schema.Struct({
       jsonSchema: { type: "integer", minimum: 1, maximum: 100, default: 20, description: "How many runs." }
     })
   ),
-  cursor: Schema.optional(Schema.String.annotations({ description: "`next_cursor` of the page before." }))
+  cursor: Schema.optional(Schema.String.annotations({ description: "`next_cursor` of the previous page." }))
 })
 
 export const RunPage = Schema.Struct({
@@ -54,13 +61,13 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
       .setPayload(WebhookDraft)
       .addSuccess(WebhookWithToken, { status: 201 })
       .addError(BadRequest)
-      .addError(TooLarge)
-      .addError(WrongMediaType)
-      .addError(Unprocessable)
+      .addError(ContentTooLarge)
+      .addError(UnsupportedMediaType)
+      .addError(UnprocessableContent)
       .annotateContext(
         OpenApi.annotations({
-          summary: "Make a webhook",
-          description: "Answers with the token, the only time it is shown."
+          summary: "Create a webhook",
+          description: "The response contains the token, the only time it is shown."
         })
       )
   )
@@ -68,7 +75,7 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
     HttpApiEndpoint.get("show", "/api/webhooks/:id")
       .setPath(path)
       .addSuccess(Webhook)
-      .addError(NoSuchThing)
+      .addError(NotFound)
       .annotateContext(
         OpenApi.annotations({ summary: "Show a webhook", description: "One webhook, without its token." })
       )
@@ -79,27 +86,27 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
       .setPayload(WebhookEdit)
       .addSuccess(Webhook)
       .addError(BadRequest)
-      .addError(NoSuchThing)
-      .addError(TooLarge)
-      .addError(WrongMediaType)
-      .addError(Unprocessable)
+      .addError(NotFound)
+      .addError(ContentTooLarge)
+      .addError(UnsupportedMediaType)
+      .addError(UnprocessableContent)
       .annotateContext(
         OpenApi.annotations({
           summary: "Edit a webhook",
           description:
-            "Changes the fields that are given; `enabled` is the on/off switch. Holds for the next trigger: runs that are accepted keep what they were accepted with."
+            "Changes the fields that are given; `enabled` is the on/off switch. Applies from the next trigger on: accepted runs keep the settings they were accepted with."
         })
       )
   )
   .add(
     HttpApiEndpoint.del("delete", "/api/webhooks/:id")
       .setPath(path)
-      .addSuccess(HttpApiSchema.NoContent.annotations({ description: "It is gone." }))
-      .addError(NoSuchThing)
+      .addSuccess(HttpApiSchema.NoContent.annotations({ description: "The webhook was deleted." }))
+      .addError(NotFound)
       .annotateContext(
         OpenApi.annotations({
           summary: "Delete a webhook",
-          description: "For good, with all its runs. Its token is dead at once."
+          description: "Forever, with all its runs. Its token stops working immediately."
         })
       )
   )
@@ -107,11 +114,12 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
     HttpApiEndpoint.post("regenerate", "/api/webhooks/:id/token")
       .setPath(path)
       .addSuccess(WebhookWithToken)
-      .addError(NoSuchThing)
+      .addError(NotFound)
       .annotateContext(
         OpenApi.annotations({
           summary: "Regenerate the token",
-          description: "The old token is dead at once. Answers with the new one, the only time it is shown."
+          description:
+            "The old token stops working immediately. The response contains the new one, the only time it is shown."
         })
       )
   )
@@ -121,14 +129,14 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
       .setPayload(Schema.Struct({ variables: Variables }))
       .addSuccess(Preview)
       .addError(BadRequest)
-      .addError(NoSuchThing)
-      .addError(TooLarge)
-      .addError(WrongMediaType)
-      .addError(Unprocessable)
+      .addError(NotFound)
+      .addError(ContentTooLarge)
+      .addError(UnsupportedMediaType)
+      .addError(UnprocessableContent)
       .annotateContext(
         OpenApi.annotations({
           summary: "Preview the prompt",
-          description: "Fills the template with sample variables. Runs nothing."
+          description: "Fills in the template with sample variables. Starts no run."
         })
       )
   )
@@ -138,7 +146,7 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
       .setUrlParams(RunFilter)
       .addSuccess(RunPage)
       .addError(BadRequest)
-      .addError(NoSuchThing)
+      .addError(NotFound)
       .annotateContext(
         OpenApi.annotations({
           summary: "Read the history",
@@ -146,11 +154,11 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
         })
       )
   )
-  .addError(OutOfReach)
+  .addError(ServiceUnavailable)
   .middleware(Admin)
   .annotateContext(
     OpenApi.annotations({
       title: "Webhooks",
-      description: "Definitions: who knows a token may send its prompt to its team."
+      description: "Definitions: anyone who knows a webhook's token may send its prompt to its team."
     })
   ) {}

@@ -1,3 +1,3 @@
 /** The HTTP contract as code: what a client or a user interface needs, and nothing that only a server needs. */
-export { Api, ManagementApi } from "./Api.ts"
+export { Api } from "./Api.ts"
 export * as Client from "./Client.ts"

@@ -1,11 +1,10 @@
 import { Clock, Context, Effect, FiberMap, Layer } from "effect"
-import type { Unavailable } from "../domain/Errors.ts"
 import type { RunId } from "../domain/Id.ts"
 import type { TeamName } from "../domain/Team.ts"
-import { traced } from "../engine/Traced.ts"
+import { whenTraced } from "../telemetry/Span.ts"
+import { finishWithin, handlePrompt, type PromptHandler } from "./Acknowledgement.ts"
 import { Bus, type Delivery, LeaderBus, type Prompt, QueueGone } from "./Bus.ts"
-import { finishWithin, work } from "./Deliveries.ts"
-import * as ReportQueue from "./ReportQueue.ts"
+import { makeInbox } from "./Replies.ts"
 
 interface Message {
   readonly prompt: Prompt
@@ -16,19 +15,20 @@ interface Consumer {
   stopping: boolean
 }
 
-type Handle = (delivery: Delivery) => Effect.Effect<void, Unavailable>
-
 /** A team's queue: it outlives its consumers; the first of them is the active one. */
 interface TeamQueue {
   readonly waiting: Array<Message>
   readonly consumers: Array<Consumer>
-  /** Opened on every change. Whoever finds nothing to do closes it, in the step that looked: no wake-up is lost. */
+  /**
+   * Opened on every change. A consumer that finds nothing to do closes it in the same step, so no wake-up is lost. Not
+   * Effect's `Queue`, from which a prompt that has expired cannot be taken, and to whose head none can return.
+   */
   readonly changed: Effect.Latch
 }
 
 const make = Effect.gen(function* () {
   const queues = new Map<TeamName, TeamQueue>()
-  const reports = ReportQueue.make()
+  const inbox = makeInbox()
   const timers = yield* FiberMap.make<RunId>()
 
   const declare = (team: TeamName): TeamQueue => {
@@ -43,15 +43,15 @@ const make = Effect.gen(function* () {
       Effect.map(Effect.sleep(left), () => {
         const before = queue.waiting.length
         for (let i = before - 1; i >= 0; i--) if (queue.waiting[i]?.prompt.run_id === run_id) queue.waiting.splice(i, 1)
-        if (queue.waiting.length < before) reports.put({ _tag: "Dead", run_id, reason: "expired" })
+        if (queue.waiting.length < before) inbox.put({ _tag: "DeadLettered", run_id, reason: "expired" })
       })
     )
 
   const enqueue = (queue: TeamQueue, message: Message) =>
     Effect.gen(function* () {
       const { deadline, run_id } = message.prompt
-      const left = deadline && deadline.getTime() - (yield* Clock.currentTimeMillis)
-      if (left !== undefined && left <= 0) return reports.put({ _tag: "Dead", run_id, reason: "expired" })
+      const left = deadline && deadline.epochMillis - (yield* Clock.currentTimeMillis)
+      if (left !== undefined && left <= 0) return inbox.put({ _tag: "DeadLettered", run_id, reason: "expired" })
       if (message.redelivered) queue.waiting.unshift(message)
       else queue.waiting.push(message)
       queue.changed.unsafeOpen()
@@ -59,21 +59,26 @@ const make = Effect.gen(function* () {
     })
 
   /** One step of a consumer: work on the next prompt, or wait for a change. */
-  const step = (queue: TeamQueue, me: Consumer, handle: Handle) =>
+  const step = (queue: TeamQueue, consumer: Consumer, handle: PromptHandler) =>
     Effect.uninterruptibleMask((restore) =>
       Effect.gen(function* () {
-        const message = queue.consumers[0] === me && !me.stopping ? queue.waiting.shift() : undefined
+        const message = queue.consumers[0] === consumer && !consumer.stopping ? queue.waiting.shift() : undefined
         if (message === undefined) {
           queue.changed.unsafeClose()
-          if (!me.stopping) yield* restore(queue.changed.await)
+          if (!consumer.stopping) yield* restore(queue.changed.await)
           return
         }
         const { prompt, redelivered } = message
         if (prompt.deadline) yield* FiberMap.remove(timers, prompt.run_id)
-        const reply: Delivery["reply"] = (it) => Effect.sync(() => reports.put(it))
-        const verdict = yield* work(handle, { prompt, redelivered, reply }, restore)
-        if (verdict === "cut short") yield* enqueue(queue, { prompt, redelivered: true })
-        if (verdict === "rejected") reports.put({ _tag: "Dead", run_id: prompt.run_id, reason: "rejected" })
+        const reply: Delivery["reply"] = (it) => Effect.sync(() => inbox.put(it))
+        switch (yield* handlePrompt(handle, { prompt, redelivered, reply }, restore)) {
+          case "ack":
+            return
+          case "requeue":
+            return yield* enqueue(queue, { prompt, redelivered: true })
+          case "reject":
+            return inbox.put({ _tag: "DeadLettered", run_id: prompt.run_id, reason: "rejected" })
+        }
       })
     )
 
@@ -82,11 +87,11 @@ const make = Effect.gen(function* () {
     publish: Effect.fnUntraced(
       function* (prompt) {
         const queue = queues.get(prompt.team)
-        if (queue === undefined) return yield* Effect.fail(new QueueGone())
+        if (queue === undefined) return yield* new QueueGone()
         yield* enqueue(queue, { prompt, redelivered: false })
       },
       Effect.uninterruptible,
-      traced("Bus.publish", { kind: "producer" })
+      whenTraced("Bus.publish", { kind: "producer" })
     ),
 
     queue: (team) =>
@@ -105,7 +110,7 @@ const make = Effect.gen(function* () {
         if (queue?.waiting.length === 0 && queue.consumers.length === 0) queues.delete(team)
       }),
 
-    consume: reports.consume,
+    consume: (handle) => Effect.asVoid(inbox.consume(handle)),
 
     ping: Effect.void
   })
@@ -116,17 +121,17 @@ const make = Effect.gen(function* () {
         Effect.acquireRelease(
           Effect.suspend(() => {
             const queue = declare(team)
-            const me: Consumer = { stopping: false }
-            queue.consumers.push(me)
-            const work = Effect.repeat(step(queue, me, handle), { while: () => !me.stopping })
-            return Effect.map(Effect.forkDaemon(Effect.interruptible(work)), (fiber) => ({ queue, me, fiber }))
+            const consumer: Consumer = { stopping: false }
+            queue.consumers.push(consumer)
+            const work = Effect.repeat(step(queue, consumer, handle), { while: () => !consumer.stopping })
+            return Effect.map(Effect.forkDaemon(Effect.interruptible(work)), (fiber) => ({ queue, consumer, fiber }))
           }),
-          ({ queue, me, fiber }) =>
+          ({ queue, consumer, fiber }) =>
             Effect.suspend(() => {
-              me.stopping = true
+              consumer.stopping = true
               queue.changed.unsafeOpen()
               return Effect.map(finishWithin(fiber, grace), () => {
-                queue.consumers.splice(queue.consumers.indexOf(me), 1)
+                queue.consumers.splice(queue.consumers.indexOf(consumer), 1)
                 queue.changed.unsafeOpen()
               })
             })
@@ -139,6 +144,6 @@ const make = Effect.gen(function* () {
 
 /**
  * Both sides of the bus in one process: the same order, redelivery, expiry and reply rules as on RabbitMQ, and nothing
- * kept beyond the process. Give the server and the leader the same instance.
+ * stored beyond the process. Give the server and the leader the same instance.
  */
 export const layer: Layer.Layer<Bus | LeaderBus> = Layer.scopedContext(make)

@@ -5,27 +5,27 @@ import { Effect, Layer } from "effect"
 import { find, type Group, isGroup, type Leaf } from "./Commands.ts"
 import { describe, exitCodes, Failure, toJson, usage } from "./Failure.ts"
 import * as Help from "./Help.ts"
-import { type Here, leader, serve } from "./Here.ts"
+import { type LocalCommands, leader, serve } from "./LocalCommands.ts"
 import { print, printError } from "./Output.ts"
 import { runs } from "./Runs.ts"
 import { teams } from "./Teams.ts"
 import { trigger } from "./Trigger.ts"
 import { webhooks } from "./Webhooks.ts"
 
-const commands = (here: Here, program: ReadonlyArray<string> | undefined): Group => ({
+const commands = (local: LocalCommands, program: ReadonlyArray<string> | undefined): Group => ({
   name: "webhook-trigger",
   about: "Put a team of AI agents to work with one HTTP POST.",
-  note: "team, webhook and run manage a running server: --url or WEBHOOK_TRIGGER_URL says where it is (default http://localhost:8080), --admin-key or ADMIN_API_KEY opens it. --json prints JSON; --version alone the version.",
-  commands: [serve(here), leader(here, program), trigger, teams, webhooks, runs]
+  note: "team, webhook and run manage a running server: --url or WEBHOOK_TRIGGER_URL is its address (default http://localhost:8080), --admin-key or ADMIN_API_KEY its admin key. --json prints JSON; --version alone prints the version.",
+  commands: [serve(local), leader(local, program), trigger, teams, webhooks, runs]
 })
 
-/** Splits at the first `--`: what follows belongs to the program that `leader` runs, flags and all. */
+/** Splits at the first `--`: everything after it belongs to the program that `leader` runs, options included. */
 const split = (words: ReadonlyArray<string>) => {
   const at = words.indexOf("--")
   return at < 0 ? { own: words, rest: undefined } : { own: words.slice(0, at), rest: words.slice(at + 1) }
 }
 
-/** The library prints its faults before it fails with them; they are told once, and like all others. */
+/** The library prints its errors before it fails with them; they are reported once, like all others. */
 const silently = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.consoleWith((console) => Effect.withConsole(effect, { ...console, error: () => Effect.void }))
 
@@ -43,24 +43,24 @@ const execute = (command: Leaf, path: ReadonlyArray<string>, words: ReadonlyArra
   )
 
 /**
- * Runs the command line and gives its exit code. `words` are the words after the program's name. Answers go to
+ * Runs the command line and returns its exit code. `words` are the words after the program's name. Results go to
  * standard output, everything else to standard error.
  */
-export const run = Effect.fnUntraced(function* (words: ReadonlyArray<string>, version: string, here: Here) {
+export const run = Effect.fnUntraced(function* (words: ReadonlyArray<string>, version: string, local: LocalCommands) {
   const { own, rest } = split(words)
-  const carryOut = Effect.gen(function* () {
+  const result = Effect.gen(function* () {
     if (own[0] === "--version") return yield* print(version)
     if (rest !== undefined && own[0] !== "leader") return yield* usage("only `leader` takes a command after --")
-    const { asked, path, wantsHelp, words } = yield* find(commands(here, rest), own)
-    if (isGroup(asked)) return yield* print(Help.ofGroup(asked, path))
-    return yield* wantsHelp ? print(Help.ofCommand(asked, path)) : execute(asked, path, words, version)
+    const { command, path, wantsHelp, words } = yield* find(commands(local, rest), own)
+    if (isGroup(command)) return yield* print(Help.ofGroup(command, path))
+    return yield* wantsHelp ? print(Help.ofCommand(command, path)) : execute(command, path, words, version)
   })
-  const tell = (failure: Failure) =>
+  const report = (failure: Failure) =>
     Effect.as(
       printError(own.includes("--json") ? JSON.stringify(toJson(failure), null, 2) : describe(failure)),
       failure.exit as number
     )
-  return yield* carryOut.pipe(Effect.as(0), Effect.catchTag("CliFailure", tell), Effect.provide(layer))
+  return yield* result.pipe(Effect.as(0), Effect.catchTag("CliFailure", report), Effect.provide(layer))
 })
 
 const layer = Layer.mergeAll(

@@ -9,17 +9,17 @@ export type Leaf = Command.Command<any, HttpClient.HttpClient, Failure, any>
 export interface Group {
   readonly name: string
   readonly about: string
-  /** What help says below the list of the commands. */
+  /** Shown in the help below the list of the commands. */
   readonly note?: string
   readonly commands: ReadonlyArray<Leaf | Group>
 }
 
-/** What the words ask for. `path` is how the command is called, from the program's name on. */
+/** The command that the words name. `path` is its full name, with the program's. */
 export interface Found<A> {
-  readonly asked: A
+  readonly command: A
   readonly path: ReadonlyArray<string>
   readonly wantsHelp: boolean
-  /** What follows the command's name. */
+  /** The words after the command's name. */
   readonly words: ReadonlyArray<string>
 }
 
@@ -30,7 +30,7 @@ export const nameOf = (command: Leaf | Group): string =>
 
 const isHelp = (word: string) => word === "--help" || word === "-h"
 
-/** Follows the words from group to group down to a command. */
+/** Follows the words from group to group to a command. */
 export const find = (
   group: Group,
   words: ReadonlyArray<string>,
@@ -38,14 +38,14 @@ export const find = (
 ): Effect.Effect<Found<Leaf> | Found<Group>, Failure> => {
   const path = [...above, group.name]
   const [word, ...rest] = words
-  if (word === undefined || isHelp(word)) return Effect.succeed({ asked: group, path, wantsHelp: true, words: [] })
+  if (word === undefined || isHelp(word)) return Effect.succeed({ command: group, path, wantsHelp: true, words: [] })
   if (word === "help") return find(group, [...rest, "--help"], above)
-  const command = group.commands.find((one) => nameOf(one) === word)
+  const command = group.commands.find((candidate) => nameOf(candidate) === word)
   if (command === undefined) {
     const names = group.commands.map(nameOf).join(", ")
     return Effect.fail(usage(`${path.join(" ")} has no command ${JSON.stringify(word)}; it has ${names}`))
   }
   return isGroup(command)
     ? find(command, rest, path)
-    : Effect.succeed({ asked: command, path: [...path, word], wantsHelp: rest.some(isHelp), words: rest })
+    : Effect.succeed({ command, path: [...path, word], wantsHelp: rest.some(isHelp), words: rest })
 }

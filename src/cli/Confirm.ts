@@ -5,10 +5,10 @@ import { exitCodes, Failure, usage } from "./Failure.ts"
 
 export const yes = Options.boolean("yes").pipe(
   Options.withAlias("y"),
-  Options.withDescription("Do not ask; needed where there is no terminal to ask on")
+  Options.withDescription("Do not ask for confirmation; needed where there is no terminal to ask on")
 )
 
-/** A line from the terminal. The question stands on standard error: standard output is for the answer, or its JSON. */
+/** A line from the terminal. The question is written to standard error: standard output is for the result, or its JSON. */
 const askUser = (question: string): Effect.Effect<string> =>
   Effect.async((resume) => {
     const terminal = createInterface({ input: process.stdin, output: process.stderr, terminal: false })
@@ -23,15 +23,15 @@ const askUser = (question: string): Effect.Effect<string> =>
     return Effect.sync(() => terminal.close())
   })
 
-/** Goes on with what cannot be undone only when the user wants it. */
-export const confirm = (isSure: boolean, question: string): Effect.Effect<void, Failure> =>
+/** Succeeds only when the user confirms what cannot be undone. */
+export const confirm = (isConfirmed: boolean, question: string): Effect.Effect<void, Failure> =>
   Effect.gen(function* () {
-    if (isSure) return
+    if (isConfirmed) return
     if (!(process.stdin.isTTY && process.stderr.isTTY)) {
       return yield* usage("this cannot be undone; where there is no terminal to ask on, it needs --yes")
     }
     const answer = yield* askUser(`${question} [y/N] `)
     if (!/^\s*y(es)?\s*$/i.test(answer)) {
-      return yield* new Failure({ exit: exitCodes.refused, title: "Nothing is changed" })
+      return yield* new Failure({ exit: exitCodes.refused, title: "Nothing was changed" })
     }
   })

@@ -4,7 +4,7 @@ import * as Client from "../api/Client.ts"
 import { fromClient } from "./Failure.ts"
 import { print, printJson } from "./Output.ts"
 
-/** An address without the slash at its end. */
+/** An HTTP address, without the slash at its end. */
 export const parseUrl = (text: string): Option.Option<string> =>
   Option.liftThrowable(() => new URL(text))().pipe(
     Option.filter(({ protocol }) => protocol === "http:" || protocol === "https:"),
@@ -13,13 +13,13 @@ export const parseUrl = (text: string): Option.Option<string> =>
 
 const url = Options.text("url").pipe(
   Options.withPseudoName("address"),
-  Options.withDescription("Where the server is; else WEBHOOK_TRIGGER_URL, else http://localhost:8080"),
+  Options.withDescription("The server's address; else WEBHOOK_TRIGGER_URL, else http://localhost:8080"),
   Options.withFallbackConfig(Config.nonEmptyString("WEBHOOK_TRIGGER_URL")),
   Options.filterMap(parseUrl, "--url or WEBHOOK_TRIGGER_URL must be an address such as http://localhost:8080"),
   Options.withDefault("http://localhost:8080")
 )
 
-/** Without the blanks and the end of line that a file or a secret store may add; a header carries only such. */
+/** A key that an HTTP header can carry, without the blanks and the end of line that a file or a secret store may add. */
 const parseKey = (key: Redacted.Redacted): Option.Option<Redacted.Redacted> =>
   Option.map(
     Option.liftPredicate(Redacted.value(key).trim(), (text) => /^[\x21-\x7e]+$/.test(text)),
@@ -32,7 +32,7 @@ const adminKey = Options.redacted("admin-key").pipe(
   Options.withFallbackConfig(Config.redacted(Config.nonEmptyString("ADMIN_API_KEY"))),
   Options.filterMap(
     parseKey,
-    "--admin-key or ADMIN_API_KEY must be a server's key: ASCII letters, digits and signs, no blanks"
+    "--admin-key or ADMIN_API_KEY must be a server's key: ASCII letters, digits and punctuation, no blanks"
   ),
   Options.optional
 )
@@ -40,9 +40,9 @@ const adminKey = Options.redacted("admin-key").pipe(
 export const json = Options.boolean("json").pipe(Options.withDescription("Print JSON, for scripts"))
 
 /** The options of every command that manages a server. */
-export const managed = { url, adminKey, json }
+export const adminOptions = { url, adminKey, json }
 /** The options of a command that needs no admin key. */
-export const open = { url, json }
+export const publicOptions = { url, json }
 
 export interface Connection {
   readonly url: string
@@ -51,28 +51,28 @@ export interface Connection {
 }
 
 /**
- * Asks the server; whatever it refuses, and a server that is not there, ends the command with a `Failure`. `unknown` says
- * what there is none of when the answer is 404.
+ * Calls the server. A request that it refuses, and a server that cannot be reached, end the command with a `Failure`, whose
+ * title is `notFound`, when given, for a 404.
  */
-export const ask = <A, E, R>(
+export const call = <A, E, R>(
   { adminKey = Option.none(), url }: Connection,
-  question: (client: Client.Client) => Effect.Effect<A, E, R>,
-  unknown?: string
+  request: (client: Client.Client) => Effect.Effect<A, E, R>,
+  notFound?: string
 ) =>
   Effect.gen(function* () {
     const client = yield* Client.make({ url, ...(Option.isSome(adminKey) && { adminKey: adminKey.value }) })
-    return yield* Effect.catchAll(question(client), (error) =>
-      Effect.flatMap(fromClient(url, unknown)(error), Effect.fail)
+    return yield* Effect.catchAll(request(client), (error) =>
+      Effect.flatMap(fromClient(url, notFound)(error), Effect.fail)
     )
   })
 
-/** Prints an answer: as the API writes it with `--json`, else in words. */
+/** Prints a result: as the API writes it with `--json`, else as text. */
 export const show = <A, I>(
   connection: Connection,
   schema: Schema.Schema<A, I>,
   value: A,
-  words: (value: A) => string
-) => (connection.json ? printJson(Schema.encodeSync(schema)(value)) : print(words(value)))
+  text: (value: A) => string
+) => (connection.json ? printJson(Schema.encodeSync(schema)(value)) : print(text(value)))
 
-/** For commands whose answer is empty. */
-export const done = (connection: Connection, words: string) => (connection.json ? Effect.void : print(words))
+/** For commands without a result. */
+export const done = (connection: Connection, text: string) => (connection.json ? Effect.void : print(text))

@@ -1,5 +1,5 @@
 /**
- * What `--help` says. The library knows what a command takes, but not the words before its name, and its own pages need
+ * The text of `--help`. The library knows what a command takes, but not the words before its name, and its own pages need
  * ten lines for three options.
  */
 import { CliConfig, Command, HelpDoc, Usage } from "@effect/cli"
@@ -7,7 +7,7 @@ import type { Span } from "@effect/cli/HelpDoc/Span"
 import { Array as Arr } from "effect"
 import { type Group, isGroup, type Leaf, nameOf } from "./Commands.ts"
 
-/** A command's description: one line for the lists, what else there is to know, and lines to start from. */
+/** A command's description: one line for the lists, more details, and examples. */
 export const about = (
   summary: string,
   more: { readonly details?: string; readonly examples?: Arr.NonEmptyReadonlyArray<string> } = {}
@@ -34,7 +34,7 @@ export const paragraphs = (help: HelpDoc.HelpDoc): ReadonlyArray<string> =>
 
 const width = 100
 
-/** Lines of at most `width` characters, all but the first behind `indent` blanks. */
+/** Lines of at most `width` characters, all but the first indented by `indent` blanks. */
 const wrap = (text: string, indent: number): string => {
   const lines = [""]
   for (const word of text.split(" ")) {
@@ -70,13 +70,13 @@ export const ofGroup = (group: Group, path: ReadonlyArray<string>): string =>
     `${path.join(" ")} <command> --help explains a command.`
   ].join("\n\n")
 
-/** What a command takes, one by one. */
+/** The options and arguments of a command, one by one. */
 const parts = (usage: Usage.Usage): ReadonlyArray<{ readonly text: string; readonly repeats: boolean }> =>
   usage._tag === "Concat"
     ? [...parts(usage.left), ...parts(usage.right)]
     : [{ text: Usage.enumerate(usage, config).map(textOf).join(""), repeats: usage._tag === "Repeated" }]
 
-/** What must be given is shown, what may be given is in the list of the options. Only a program's words repeat. */
+/** Shows what is required; the rest is in the list of the options. Only a program's words repeat. */
 const usageOf = (command: Leaf, path: ReadonlyArray<string>): string => {
   const [, ...taken] = parts(Command.getUsage(command)).filter(({ text }) => text !== "")
   const needed = taken.filter(({ repeats, text }) => !repeats && !text.startsWith("[-"))
@@ -84,14 +84,14 @@ const usageOf = (command: Leaf, path: ReadonlyArray<string>): string => {
   return [...path, ...needed.map(({ text }) => text), "[options]", ...program.map(({ text }) => `-- ${text}`)].join(" ")
 }
 
-/** What one command takes. */
+/** One command: its usage, options and examples. */
 export const ofCommand = (command: Leaf, path: ReadonlyArray<string>): string => {
   const blocks = blocksOf(Command.getHelp(command, config))
   const [summary, ...details] = blocks.flatMap(paragraphs)
   const examples = blocks.flatMap((block) => (block._tag === "Enumeration" ? block.elements.flatMap(paragraphs) : []))
   const taken = blocks
     .flatMap((block) => (block._tag === "DescriptionList" ? block.definitions : []))
-    // The first paragraph of a definition is the library's, and says of what type it is.
+    // The first paragraph of a definition is the library's, and names the type.
     .map(([name, help]) => [textOf(name).replace(/^\((.*)\)$/, "$1"), paragraphs(help)[1] ?? ""] as const)
   const sections = {
     Arguments: list(taken.filter(([name]) => !name.startsWith("-"))),

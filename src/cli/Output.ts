@@ -1,4 +1,4 @@
-import { Console, type Effect } from "effect"
+import { Console, DateTime, type Effect } from "effect"
 
 type Cell = string | number | undefined
 
@@ -16,7 +16,7 @@ export const table = (head: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyA
     .join("\n")
 }
 
-/** Name and value, one a line, the values aligned; absent ones are left out. */
+/** A name and a value on each line, the values aligned; absent ones are left out. */
 export const fields = (values: Readonly<Record<string, Cell>>): string => {
   const known = Object.entries(values).filter(([, value]) => value !== undefined)
   const width = Math.max(...known.map(([name]) => name.length))
@@ -30,9 +30,9 @@ export const section = (heading: string, text: string): string =>
     .map((line) => `  ${printable(line)}`.trimEnd())
     .join("\n")}`
 
-/** A terminal acts on control characters; what others wrote must not steer it. */
+/** A terminal acts on control characters; text that others wrote must not control it. */
 export const printable = (text: string): string =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is taken out
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones to replace
   text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, "�")
 
 /** An agent's answer: as it is for a program, harmless for a terminal. */
@@ -41,8 +41,14 @@ export const answerText = (text: string): string => (process.stdout.isTTY ? prin
 const oneLine = (text: string): string => printable(text.replace(/\s*\n\s*/g, " ↵ "))
 
 /** `2026-11-20 10:23:28Z` */
-export const time = (date: Date | undefined): string | undefined =>
-  date?.toISOString().replace("T", " ").replace(/\.\d+/, "")
+export const time = (time: DateTime.Utc | undefined): string | undefined =>
+  time && DateTime.formatIso(time).replace("T", " ").replace(/\.\d+/, "")
+
+const symbols: Readonly<Record<string, string>> = { seconds: "s" }
+
+/** `60 s`, `3 GiB`, `20` */
+export const quantity = (value: number, unit: string | undefined): string =>
+  unit === undefined ? String(value) : `${value} ${symbols[unit] ?? unit}`
 
 /** `340 ms`, `12.5 s`, `3 min 20 s` */
 export const elapsed = (ms: number | undefined): string | undefined => {
@@ -52,10 +58,9 @@ export const elapsed = (ms: number | undefined): string | undefined => {
   return `${Math.floor(ms / 60_000)} min ${Math.floor((ms % 60_000) / 1000)} s`
 }
 
-/** Not `log` and `error`: those are the library's, whose help comes in colours. */
+/** Not `log` and `error`: the library uses those, and its help is coloured. */
 export const print = (text: string): Effect.Effect<void> => Console.info(text)
 export const printError = (text: string): Effect.Effect<void> => Console.warn(text)
 export const printJson = (value: unknown): Effect.Effect<void> => print(JSON.stringify(value, null, 2))
 
-export const acceptedText = (id: string): string =>
-  `Accepted as ${id}. See what becomes of it: webhook-trigger run show ${id}`
+export const acceptedText = (id: string): string => `Accepted as ${id}. See its outcome: webhook-trigger run show ${id}`

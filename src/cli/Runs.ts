@@ -2,19 +2,19 @@ import { Args, Command, Options } from "@effect/cli"
 import { Effect, Option } from "effect"
 import { RunPage } from "../api/Webhooks.ts"
 import { Run, RunStatus } from "../domain/Run.ts"
-import { checked, whole } from "./Checked.ts"
 import type { Group } from "./Commands.ts"
-import { ask, managed, show } from "./Connection.ts"
+import { adminOptions, call, show } from "./Connection.ts"
 import { about } from "./Help.ts"
 import { elapsed, fields, section, table, time } from "./Output.ts"
-import { askAbout, webhook } from "./WebhookRef.ts"
+import { validated, wholeNumber } from "./Validated.ts"
+import { callOnWebhook, webhook } from "./WebhookRef.ts"
 
 const states = RunStatus.literals.join(", ")
 const status = Options.text("status").pipe(
   Options.withPseudoName("state"),
   Options.withDescription(`Only runs in this state: ${states}`),
   Options.mapTryCatch(
-    ...checked(
+    ...validated(
       "--status",
       RunStatus.annotations({ message: () => ({ message: `must be one of ${states}`, override: true }) })
     )
@@ -24,17 +24,17 @@ const status = Options.text("status").pipe(
 const limit = Options.text("limit").pipe(
   Options.withPseudoName("count"),
   Options.withDescription("Runs on a page, 1 to 100; 20 when not given"),
-  Options.mapTryCatch(...checked("--limit", whole(1, 100))),
+  Options.mapTryCatch(...validated("--limit", wholeNumber(1, 100))),
   Options.withDefault(20)
 )
 const cursor = Options.text("cursor").pipe(
-  Options.withDescription("Where the page before ended: its `next_cursor`"),
+  Options.withDescription("Where the previous page ended: its `next_cursor`"),
   Options.optional
 )
 
-const list = Command.make("list", { webhook, status, limit, cursor, ...managed }, (options) =>
+const list = Command.make("list", { webhook, status, limit, cursor, ...adminOptions }, (options) =>
   Effect.gen(function* () {
-    const page = yield* askAbout(options, (client, { id }) =>
+    const page = yield* callOnWebhook(options, (client, { id }) =>
       client.webhooks.runs({
         path: { id },
         urlParams: {
@@ -57,7 +57,7 @@ const list = Command.make("list", { webhook, status, limit, cursor, ...managed }
               elapsed(run.duration_ms),
               run.error?.code ?? ""
             ])
-          ) + (next_cursor === null ? "" : `\n\nOlder ones: --cursor ${next_cursor}`)
+          ) + (next_cursor === null ? "" : `\n\nOlder runs: --cursor ${next_cursor}`)
     )
   })
 ).pipe(
@@ -71,7 +71,7 @@ const list = Command.make("list", { webhook, status, limit, cursor, ...managed }
   )
 )
 
-const words = (run: Run) =>
+const describe = (run: Run) =>
   [
     fields({
       run: run.run_id,
@@ -94,19 +94,19 @@ const words = (run: Run) =>
 
 const id = Args.text({ name: "run-id" }).pipe(Args.withDescription("The `run_id` that a trigger answers with"))
 
-const showOne = Command.make("show", { id, ...managed }, (options) =>
+const showOne = Command.make("show", { id, ...adminOptions }, (options) =>
   Effect.gen(function* () {
-    const run = yield* ask(
+    const run = yield* call(
       options,
       (client) => client.runs.show({ path: { run_id: options.id } }),
       `No run has the id ${JSON.stringify(options.id)}; see webhook-trigger run list <webhook>`
     )
-    yield* show(options, Run, run, words)
+    yield* show(options, Run, run, describe)
   })
 ).pipe(Command.withDescription("Show one run with its prompt and answer"))
 
 export const runs: Group = {
   name: "run",
-  about: "Runs: what was triggered, and what came of it.",
+  about: "Runs: what was triggered, and the outcome.",
   commands: [list, showOne]
 }

@@ -2,22 +2,22 @@ import { Args, Command, Options } from "@effect/cli"
 import { Effect, Schema } from "effect"
 import { MessageAccepted, MessageAnswered } from "../api/Teams.ts"
 import { Team, TeamName } from "../domain/Team.ts"
-import { checked } from "./Checked.ts"
 import type { Group } from "./Commands.ts"
 import { confirm, yes } from "./Confirm.ts"
-import { ask, done, managed, show } from "./Connection.ts"
+import { adminOptions, call, done, show } from "./Connection.ts"
 import { about } from "./Help.ts"
+import { failUnsuccessful } from "./Outcome.ts"
 import { acceptedText, answerText, fields, print, printJson, table, time } from "./Output.ts"
-import { endedBadly } from "./RunEnd.ts"
+import { validated } from "./Validated.ts"
 
 const team = Args.text({ name: "team" }).pipe(
   Args.withDescription("The team's name: lower-case letters, digits and hyphens"),
-  Args.mapTryCatch(...checked("<team>", TeamName))
+  Args.mapTryCatch(...validated("<team>", TeamName))
 )
 
-const unknown = (team: string) => `No team is called ${JSON.stringify(team)}; see webhook-trigger team list`
+const notFound = (team: string) => `No team is called ${JSON.stringify(team)}; see webhook-trigger team list`
 
-const words = (team: Team) =>
+const describe = (team: Team) =>
   fields({
     team: team.team,
     running: team.running ? "yes" : "no",
@@ -26,12 +26,12 @@ const words = (team: Team) =>
     created: time(team.created_at)
   })
 
-const list = Command.make("list", managed, (options) =>
+const list = Command.make("list", adminOptions, (options) =>
   Effect.gen(function* () {
-    const teams = yield* ask(options, (client) => client.teams.list())
+    const teams = yield* call(options, (client) => client.teams.list())
     yield* show(options, Schema.Array(Team), teams, () =>
       teams.length === 0
-        ? "No teams yet. Make one: webhook-trigger team create <team>"
+        ? "No teams yet. Create one: webhook-trigger team create <team>"
         : table(
             ["TEAM", "RUNNING", "LEADERS", "QUEUED", "CREATED"],
             teams.map((team) => [
@@ -46,56 +46,57 @@ const list = Command.make("list", managed, (options) =>
   })
 ).pipe(Command.withDescription("List the teams, and whether a leader of each is connected"))
 
-const create = Command.make("create", { team, ...managed }, (options) =>
+const create = Command.make("create", { team, ...adminOptions }, (options) =>
   Effect.gen(function* () {
-    const made = yield* ask(options, (client) => client.teams.create({ payload: { team: options.team } }))
+    const created = yield* call(options, (client) => client.teams.create({ payload: { team: options.team } }))
     yield* show(
       options,
       Team,
-      made,
-      () => `Team ${made.team} created. Connect its leader: webhook-trigger leader --team ${made.team} -- <command>`
+      created,
+      () =>
+        `Team ${created.team} created. Connect its leader: webhook-trigger leader --team ${created.team} -- <command>`
     )
   })
 ).pipe(
   Command.withDescription(
-    about("Make a team known, so that webhooks can point at it", {
+    about("Create a team, so that webhooks can point at it", {
       details:
-        "The team runs once a leader of it is connected to the broker: see webhook-trigger leader --help, or docs/amqp.md.",
+        "The team is running once its leader is connected to the broker: see webhook-trigger leader --help, or docs/amqp.md.",
       examples: ["webhook-trigger team create deploy"]
     })
   )
 )
 
-const showOne = Command.make("show", { team, ...managed }, (options) =>
+const showOne = Command.make("show", { team, ...adminOptions }, (options) =>
   Effect.gen(function* () {
-    const found = yield* ask(
+    const found = yield* call(
       options,
       (client) => client.teams.show({ path: { team: options.team } }),
-      unknown(options.team)
+      notFound(options.team)
     )
-    yield* show(options, Team, found, words)
+    yield* show(options, Team, found, describe)
   })
 ).pipe(Command.withDescription("Show one team"))
 
-const remove = Command.make("delete", { team, yes, ...managed }, (options) =>
+const remove = Command.make("delete", { team, yes, ...adminOptions }, (options) =>
   Effect.gen(function* () {
-    yield* confirm(options.yes, `Delete the team ${options.team} and its chat messages, for good?`)
-    yield* ask(options, (client) => client.teams.delete({ path: { team: options.team } }), unknown(options.team))
+    yield* confirm(options.yes, `Delete the team ${options.team} and its chat messages, permanently?`)
+    yield* call(options, (client) => client.teams.delete({ path: { team: options.team } }), notFound(options.team))
     yield* done(options, `Team ${options.team} deleted.`)
   })
 ).pipe(Command.withDescription("Delete a team that no webhook points at"))
 
 const text = Args.text({ name: "text" }).pipe(
-  Args.withDescription("What to say to the team's leader"),
+  Args.withDescription("The message to the team's leader"),
   Args.mapTryCatch(
-    ...checked("<text>", Schema.String.pipe(Schema.minLength(1, { message: () => "must not be empty" })))
+    ...validated("<text>", Schema.String.pipe(Schema.minLength(1, { message: () => "must not be empty" })))
   )
 )
 const wait = Options.boolean("wait").pipe(Options.withDescription("Wait for the answer and print it"))
 
-const message = Command.make("message", { team, text, wait, ...managed }, (options) =>
+const message = Command.make("message", { team, text, wait, ...adminOptions }, (options) =>
   Effect.gen(function* () {
-    const sent = yield* ask(
+    const sent = yield* call(
       options,
       (client) =>
         client.teams
@@ -104,8 +105,8 @@ const message = Command.make("message", { team, text, wait, ...managed }, (optio
             urlParams: options.wait ? { wait: "true" } : {},
             payload: { message: options.text }
           })
-          .pipe(Effect.catchAll(endedBadly)),
-      unknown(options.team)
+          .pipe(Effect.catchAll(failUnsuccessful)),
+      notFound(options.team)
     )
     if (options.json) {
       yield* printJson(Schema.encodeSync(Schema.Union(MessageAccepted, MessageAnswered))(sent))

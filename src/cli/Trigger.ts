@@ -1,18 +1,18 @@
 import { Args, Command, Options } from "@effect/cli"
 import { Config, Effect, Option, Redacted, Schema } from "effect"
 import { Accepted, Answered } from "../api/Trigger.ts"
-import { ask, open, parseUrl } from "./Connection.ts"
+import { call, parseUrl, publicOptions } from "./Connection.ts"
 import { usage } from "./Failure.ts"
 import { about } from "./Help.ts"
+import { failUnsuccessful } from "./Outcome.ts"
 import { acceptedText, answerText, print, printJson } from "./Output.ts"
-import { endedBadly } from "./RunEnd.ts"
 import { variableOptions, variablesOf } from "./Variables.ts"
 
 const target = Args.redacted({ name: "token-or-url" }).pipe(
   Args.withDescription(
     "The trigger URL, or the token alone; better given as WEBHOOK_TOKEN, which no process list shows"
   ),
-  // None is as wrong as one that is no token, and told with the same words.
+  // A missing token is reported like a malformed one.
   Args.withFallbackConfig(Config.redacted(Config.withDefault(Config.string("WEBHOOK_TOKEN"), "")))
 )
 const wait = Options.boolean("wait").pipe(Options.withDescription("Wait for the answer and print it"))
@@ -36,29 +36,32 @@ const locate = (target: string, url: string) => {
   })
 }
 
-export const trigger = Command.make("trigger", { target, variables: variableOptions, wait, ...open }, (options) =>
-  Effect.gen(function* () {
-    const { url, token, waits } = yield* locate(Redacted.value(options.target).trim(), options.url)
-    const variables = yield* variablesOf(options.variables)
-    const answer = yield* ask(
-      { url, json: options.json },
-      (client) =>
-        client.trigger
-          .trigger({
-            path: { token },
-            urlParams: options.wait || waits ? { wait: "true" } : {},
-            headers: {},
-            payload: { variables }
-          })
-          .pipe(Effect.catchAll(endedBadly)),
-      `No webhook at ${url} has this token, or it is switched off`
-    )
-    if (options.json) {
-      yield* printJson(Schema.encodeSync(Schema.Union(Accepted, Answered))(answer))
-    } else {
-      yield* print(answer.status === "accepted" ? acceptedText(answer.run_id) : answerText(answer.response))
-    }
-  })
+export const trigger = Command.make(
+  "trigger",
+  { target, variables: variableOptions, wait, ...publicOptions },
+  (options) =>
+    Effect.gen(function* () {
+      const { url, token, waits } = yield* locate(Redacted.value(options.target).trim(), options.url)
+      const variables = yield* variablesOf(options.variables)
+      const answer = yield* call(
+        { url, json: options.json },
+        (client) =>
+          client.trigger
+            .trigger({
+              path: { token },
+              urlParams: options.wait || waits ? { wait: "true" } : {},
+              headers: {},
+              payload: { variables }
+            })
+            .pipe(Effect.catchAll(failUnsuccessful)),
+        `No webhook at ${url} has this token, or it is switched off`
+      )
+      if (options.json) {
+        yield* printJson(Schema.encodeSync(Schema.Union(Accepted, Answered))(answer))
+      } else {
+        yield* print(answer.status === "accepted" ? acceptedText(answer.run_id) : answerText(answer.response))
+      }
+    })
 ).pipe(
   Command.withDescription(
     about("Trigger a webhook by its URL or token; needs no admin key", {

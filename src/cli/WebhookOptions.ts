@@ -2,6 +2,7 @@ import { HelpDoc, Options, ValidationError } from "@effect/cli"
 import { FileSystem } from "@effect/platform"
 import { Effect, Option, ParseResult, Record, Schema } from "effect"
 import { WebhookDraft, WebhookEdit } from "../domain/Webhook.ts"
+import { accepts, type WebhookSetting, type WebhookSettingName, webhookSettings } from "../domain/WebhookSettings.ts"
 import { usage } from "./Failure.ts"
 
 const name = Options.text("name").pipe(Options.withDescription("What people call the webhook"))
@@ -22,37 +23,44 @@ const templateFile = Options.text("template-file").pipe(
   ),
   Options.optional
 )
-const timeout = Options.text("timeout").pipe(
-  Options.withPseudoName("seconds"),
-  Options.withDescription("How long an answer may take; `default` is the server's WEBHOOK_TIMEOUT"),
-  Options.optional
-)
-const maxConcurrent = Options.text("max-concurrent").pipe(
-  Options.withPseudoName("count"),
-  Options.withDescription("How many runs of it at once; `default` is the server's WEBHOOK_MAX_CONCURRENT"),
-  Options.optional
+/** An option for each optional setting of a webhook. */
+const settings = Record.map(webhookSettings, ({ help, option, serverSetting, value }: WebhookSetting) =>
+  Options.text(option).pipe(
+    Options.withPseudoName(value),
+    Options.withDescription(`${help}; \`default\` is the server's ${serverSetting}`),
+    Options.optional
+  )
 )
 const disabled = Options.boolean("disabled").pipe(
-  Options.withDescription("Make it switched off: it answers triggers with 404 until it is enabled")
+  Options.withDescription("Create it switched off: it answers triggers with 404 until it is enabled")
 )
 
-const shared = { template, templateFile, timeout, maxConcurrent }
+const shared = { template, templateFile, settings }
 export const draftOptions = { name, team, ...shared, disabled }
 export const editOptions = { name: Options.optional(name), team: Options.optional(team), ...shared }
 
 type Text = Option.Option<string>
 
-/** `default` is `null`; what is no number is left for the schema to refuse, in the user's own words. */
-const numberOrDefault = (text: string): unknown =>
-  text === "default" ? null : /^\d+$/.test(text) ? Number(text) : text
+/** `default` is `null`; a value of the wrong kind is left as it was typed, for the webhook's schema to refuse. */
+const settingValue = ({ kind }: WebhookSetting, text: string): unknown => {
+  if (text === "default") return null
+  switch (kind) {
+    case "whole number":
+      return /^\d+$/.test(text) ? Number(text) : text
+  }
+}
 
-/** Where each field comes from, and what it takes. */
-const accepts: Readonly<Record<string, string>> = {
+const grouped = (text: string) => text.replace(/\d+/g, (digits) => Number(digits).toLocaleString("en"))
+
+/** For each field, the options that it comes from, and what they accept. */
+const refusals: Readonly<Record<string, string>> = {
   name: "--name must be 1 to 255 characters",
   team: "--team must be 1 to 63 lower-case letters, digits or hyphens, starting with a letter or digit",
   prompt_template: "--template or --template-file must be given, and be 1 to 65,536 characters",
-  timeout_seconds: "--timeout must be a whole number of seconds from 1 to 86,400, or `default`",
-  max_concurrent: "--max-concurrent must be a whole number from 1 to 10,000, or `default`"
+  ...Record.map(
+    webhookSettings,
+    (setting: WebhookSetting) => `--${setting.option} ${grouped(accepts(setting))}, or \`default\``
+  )
 }
 
 const decode = <A, I>(schema: Schema.Schema<A, I>, values: unknown) =>
@@ -60,8 +68,8 @@ const decode = <A, I>(schema: Schema.Schema<A, I>, values: unknown) =>
     Effect.mapError((error) => {
       const fields = ParseResult.ArrayFormatter.formatErrorSync(error).map(({ path }) => String(path[0]))
       return usage(
-        "the webhook cannot be like this",
-        [...new Set(fields)].map((field) => ({ pointer: "", detail: accepts[field] ?? field }))
+        "the webhook is invalid",
+        [...new Set(fields)].map((field) => ({ pointer: "", detail: refusals[field] ?? field }))
       )
     })
   )
@@ -69,8 +77,7 @@ const decode = <A, I>(schema: Schema.Schema<A, I>, values: unknown) =>
 interface SharedOptions {
   readonly template: Text
   readonly templateFile: Text
-  readonly timeout: Text
-  readonly maxConcurrent: Text
+  readonly settings: { readonly [Name in WebhookSettingName]: Text }
 }
 
 const sharedOf = (options: SharedOptions) =>
@@ -79,8 +86,9 @@ const sharedOf = (options: SharedOptions) =>
     : Effect.succeed(
         Record.getSomes({
           prompt_template: Option.orElse(options.template, () => options.templateFile),
-          timeout_seconds: Option.map(options.timeout, numberOrDefault),
-          max_concurrent: Option.map(options.maxConcurrent, numberOrDefault)
+          ...Record.map(options.settings, (text, name) =>
+            Option.map(text, (text) => settingValue(webhookSettings[name], text))
+          )
         })
       )
 
@@ -91,7 +99,7 @@ export const draftOf = (
     decode(WebhookDraft, {
       name: options.name,
       team: options.team,
-      // What a new webhook is not told is the default.
+      // A new webhook has the default for every setting that is absent.
       ...Record.filter(shared, (value) => value !== null),
       ...(options.disabled && { enabled: false })
     })

@@ -2,40 +2,40 @@ import { Args } from "@effect/cli"
 import { Effect, Schema } from "effect"
 import type { Client } from "../api/Client.ts"
 import type { Webhook } from "../domain/Webhook.ts"
-import { ask, type Connection } from "./Connection.ts"
+import { type Connection, call } from "./Connection.ts"
 import { exitCodes, Failure } from "./Failure.ts"
 
-/** A webhook on the command line: its id, or its name while only one has it. */
+/** A webhook on the command line: its id, or its name if only one webhook has that name. */
 export const webhook = Args.text({ name: "webhook" }).pipe(Args.withDescription("The webhook's id, or its name"))
 
 const isId = Schema.is(Schema.UUID)
 
-const unknown = (ref: string) =>
+const notFound = (ref: string) =>
   `No webhook has the id or name ${JSON.stringify(ref)}; see webhook-trigger webhook list`
 
 /** Looks the webhook up by id, else by name. */
 const find = Effect.fn("Cli.findWebhook")(function* (client: Client, ref: string) {
   if (isId(ref)) return yield* client.webhooks.show({ path: { id: ref } })
   const named = (yield* client.webhooks.list()).filter((webhook) => webhook.name === ref)
-  return named.length === 1 ? named[0]! : yield* notOne(ref, named)
+  return named.length === 1 ? named[0]! : yield* notUnique(ref, named)
 })
 
-const notOne = (ref: string, named: ReadonlyArray<Webhook>) =>
+const notUnique = (ref: string, named: ReadonlyArray<Webhook>) =>
   named.length === 0
-    ? new Failure({ exit: exitCodes.refused, title: unknown(ref) })
+    ? new Failure({ exit: exitCodes.refused, title: notFound(ref) })
     : new Failure({
         exit: exitCodes.refused,
         title: "More than one webhook has this name",
-        detail: `say which by its id: ${named.map(({ id }) => id).join(", ")}`
+        detail: `use its id: ${named.map(({ id }) => id).join(", ")}`
       })
 
-/** Asks the server about the webhook that the command line names. */
-export const askAbout = <A, E, R>(
+/** Calls the server about the webhook that the command line names. */
+export const callOnWebhook = <A, E, R>(
   options: Connection & { readonly webhook: string },
-  question: (client: Client, webhook: Webhook) => Effect.Effect<A, E, R>
+  request: (client: Client, webhook: Webhook) => Effect.Effect<A, E, R>
 ) =>
-  ask(
+  call(
     options,
-    (client) => Effect.flatMap(find(client, options.webhook), (found) => question(client, found)),
-    unknown(options.webhook)
+    (client) => Effect.flatMap(find(client, options.webhook), (found) => request(client, found)),
+    notFound(options.webhook)
   )

@@ -2,16 +2,26 @@ import { Command } from "@effect/cli"
 import { Effect, Schema } from "effect"
 import { Preview, WebhookWithToken } from "../api/Webhooks.ts"
 import { Webhook } from "../domain/Webhook.ts"
+import { type WebhookSetting, webhookSettingNames, webhookSettings } from "../domain/WebhookSettings.ts"
 import type { Group } from "./Commands.ts"
 import { confirm, yes } from "./Confirm.ts"
-import { ask, done, managed, show } from "./Connection.ts"
+import { adminOptions, call, done, show } from "./Connection.ts"
 import { about } from "./Help.ts"
-import { fields, printable, section, table, time } from "./Output.ts"
+import { fields, printable, quantity, section, table, time } from "./Output.ts"
 import { variableOptions, variablesOf } from "./Variables.ts"
 import { draftOf, draftOptions, editOf, editOptions } from "./WebhookOptions.ts"
-import { askAbout, webhook } from "./WebhookRef.ts"
+import { callOnWebhook, webhook } from "./WebhookRef.ts"
 
-const words = (webhook: Webhook) =>
+const settingsOf = (webhook: Webhook) =>
+  Object.fromEntries(
+    webhookSettingNames.map((name) => {
+      const { label, unit }: WebhookSetting = webhookSettings[name]
+      const value = webhook[name]
+      return [label.toLowerCase(), value === undefined ? "default" : quantity(value, unit)]
+    })
+  )
+
+const describe = (webhook: Webhook) =>
   [
     fields({
       id: webhook.id,
@@ -19,8 +29,7 @@ const words = (webhook: Webhook) =>
       team: webhook.team,
       enabled: webhook.enabled ? "yes" : "no",
       variables: webhook.variables.join(", ") || "none",
-      timeout: webhook.timeout_seconds === undefined ? "default" : `${webhook.timeout_seconds} s`,
-      "at once": webhook.max_concurrent ?? "default",
+      ...settingsOf(webhook),
       token: webhook.token_hint,
       created: time(webhook.created_at),
       changed: time(webhook.updated_at),
@@ -29,29 +38,29 @@ const words = (webhook: Webhook) =>
     section("Prompt template", webhook.prompt_template)
   ].join("\n")
 
-const withToken = (title: string, made: typeof WebhookWithToken.Type) => {
-  const sample = Object.fromEntries(made.webhook.variables.map((name) => [name, "..."]))
+const withToken = (title: string, created: typeof WebhookWithToken.Type) => {
+  const sample = Object.fromEntries(created.webhook.variables.map((name) => [name, "..."]))
   const body = JSON.stringify({ variables: sample }).replaceAll("'", "'\\''")
   return [
     title,
     "",
     "The trigger URL holds the secret token and is shown only now:",
     "",
-    `  ${made.trigger_url}`,
+    `  ${created.trigger_url}`,
     "",
     "Try it:",
     "",
-    `  curl -X POST '${made.trigger_url}?wait=true' \\`,
+    `  curl -X POST '${created.trigger_url}?wait=true' \\`,
     `    -H 'Content-Type: application/json' -d '${body}'`
   ].join("\n")
 }
 
-const list = Command.make("list", managed, (options) =>
+const list = Command.make("list", adminOptions, (options) =>
   Effect.gen(function* () {
-    const webhooks = yield* ask(options, (client) => client.webhooks.list())
+    const webhooks = yield* call(options, (client) => client.webhooks.list())
     yield* show(options, Schema.Array(Webhook), webhooks, () =>
       webhooks.length === 0
-        ? "No webhooks yet. Make one: webhook-trigger webhook create --help"
+        ? "No webhooks yet. Create one: webhook-trigger webhook create --help"
         : table(
             ["ID", "NAME", "TEAM", "ENABLED", "TOKEN", "LAST TRIGGERED"],
             webhooks.map((one) => [
@@ -67,17 +76,17 @@ const list = Command.make("list", managed, (options) =>
   })
 ).pipe(Command.withDescription("List the webhooks, by name"))
 
-const create = Command.make("create", { draft: draftOptions, ...managed }, (options) =>
+const create = Command.make("create", { draft: draftOptions, ...adminOptions }, (options) =>
   Effect.gen(function* () {
     const payload = yield* draftOf(options.draft)
-    const made = yield* ask(options, (client) => client.webhooks.create({ payload }))
-    yield* show(options, WebhookWithToken, made, () =>
-      withToken(`Webhook ${printable(made.webhook.name)} (${made.webhook.id}) created.`, made)
+    const created = yield* call(options, (client) => client.webhooks.create({ payload }))
+    yield* show(options, WebhookWithToken, created, () =>
+      withToken(`Webhook ${printable(created.webhook.name)} (${created.webhook.id}) created.`, created)
     )
   })
 ).pipe(
   Command.withDescription(
-    about("Make a webhook; prints its trigger URL with the secret token, once", {
+    about("Create a webhook; prints its trigger URL with the secret token, once", {
       details: "The prompt is given with --template or --template-file; {{name}} in it is replaced by a variable.",
       examples: [
         "webhook-trigger webhook create --name review --team deploy --template 'Review {{branch}} of {{repo}}'",
@@ -87,23 +96,23 @@ const create = Command.make("create", { draft: draftOptions, ...managed }, (opti
   )
 )
 
-const showOne = Command.make("show", { webhook, ...managed }, (options) =>
+const showOne = Command.make("show", { webhook, ...adminOptions }, (options) =>
   Effect.gen(function* () {
-    const found = yield* askAbout(options, (_, webhook) => Effect.succeed(webhook))
-    yield* show(options, Webhook, found, words)
+    const found = yield* callOnWebhook(options, (_, webhook) => Effect.succeed(webhook))
+    yield* show(options, Webhook, found, describe)
   })
 ).pipe(Command.withDescription("Show one webhook"))
 
-const edit = Command.make("edit", { webhook, edit: editOptions, ...managed }, (options) =>
+const edit = Command.make("edit", { webhook, edit: editOptions, ...adminOptions }, (options) =>
   Effect.gen(function* () {
     const payload = yield* editOf(options.edit)
-    const edited = yield* askAbout(options, (client, { id }) => client.webhooks.edit({ path: { id }, payload }))
-    yield* show(options, Webhook, edited, words)
+    const edited = yield* callOnWebhook(options, (client, { id }) => client.webhooks.edit({ path: { id }, payload }))
+    yield* show(options, Webhook, edited, describe)
   })
 ).pipe(
   Command.withDescription(
-    about("Change a webhook; holds from the next trigger on", {
-      details: "What is not given stays as it is.",
+    about("Change a webhook; applies from the next trigger on", {
+      details: "Fields that are not given stay as they are.",
       examples: [
         "webhook-trigger webhook edit review --template-file prompt.md",
         "webhook-trigger webhook edit review --timeout 600 --max-concurrent default"
@@ -113,47 +122,50 @@ const edit = Command.make("edit", { webhook, edit: editOptions, ...managed }, (o
 )
 
 const toggle = (name: "enable" | "disable", description: string) =>
-  Command.make(name, { webhook, ...managed }, (options) =>
+  Command.make(name, { webhook, ...adminOptions }, (options) =>
     Effect.gen(function* () {
       const payload = { enabled: name === "enable" }
-      const edited = yield* askAbout(options, (client, { id }) => client.webhooks.edit({ path: { id }, payload }))
+      const edited = yield* callOnWebhook(options, (client, { id }) => client.webhooks.edit({ path: { id }, payload }))
       yield* show(options, Webhook, edited, () => `Webhook ${printable(edited.name)} ${name}d.`)
     })
   ).pipe(Command.withDescription(description))
 
-const remove = Command.make("delete", { webhook, yes, ...managed }, (options) =>
+const remove = Command.make("delete", { webhook, yes, ...adminOptions }, (options) =>
   Effect.gen(function* () {
-    yield* askAbout(options, (client, { id, name }) =>
+    yield* callOnWebhook(options, (client, { id, name }) =>
       Effect.zipRight(
-        confirm(options.yes, `Delete the webhook ${printable(name)} and all its runs, for good?`),
+        confirm(options.yes, `Delete the webhook ${printable(name)} and all its runs, permanently?`),
         client.webhooks.delete({ path: { id } })
       )
     )
     yield* done(options, "Webhook and its history deleted.")
   })
-).pipe(Command.withDescription("Delete a webhook and all its runs, for good"))
+).pipe(Command.withDescription("Delete a webhook and all its runs, permanently"))
 
-const regenerate = Command.make("regenerate", { webhook, yes, ...managed }, (options) =>
+const regenerate = Command.make("regenerate", { webhook, yes, ...adminOptions }, (options) =>
   Effect.gen(function* () {
-    const made = yield* askAbout(options, (client, { id, name, token_hint }) =>
+    const regenerated = yield* callOnWebhook(options, (client, { id, name, token_hint }) =>
       Effect.zipRight(
         confirm(
           options.yes,
-          `Replace the token ${token_hint} of ${printable(name)}? Who uses it gets 404 from then on.`
+          `Replace the token ${token_hint} of ${printable(name)}? Callers that use it get 404 from then on.`
         ),
         client.webhooks.regenerate({ path: { id } })
       )
     )
-    yield* show(options, WebhookWithToken, made, () =>
-      withToken(`Webhook ${printable(made.webhook.name)} has a new token; the old one is dead.`, made)
+    yield* show(options, WebhookWithToken, regenerated, () =>
+      withToken(
+        `Webhook ${printable(regenerated.webhook.name)} has a new token; the old one no longer works.`,
+        regenerated
+      )
     )
   })
-).pipe(Command.withDescription("Replace a webhook's token, at once; prints the new trigger URL, once"))
+).pipe(Command.withDescription("Replace a webhook's token immediately; prints the new trigger URL, once"))
 
-const preview = Command.make("preview", { webhook, variables: variableOptions, ...managed }, (options) =>
+const preview = Command.make("preview", { webhook, variables: variableOptions, ...adminOptions }, (options) =>
   Effect.gen(function* () {
     const variables = yield* variablesOf(options.variables)
-    const answer = yield* askAbout(options, (client, { id }) =>
+    const answer = yield* callOnWebhook(options, (client, { id }) =>
       client.webhooks.preview({ path: { id }, payload: { variables } })
     )
     yield* show(options, Preview, answer, ({ missing, prompt }) =>
@@ -162,7 +174,7 @@ const preview = Command.make("preview", { webhook, variables: variableOptions, .
   })
 ).pipe(
   Command.withDescription(
-    about("Show the prompt that variables give; runs nothing", {
+    about("Show the rendered prompt for some variables; runs nothing", {
       examples: ['webhook-trigger webhook preview review --var branch=main --json-var \'labels=["a","b"]\'']
     })
   )
@@ -177,7 +189,7 @@ export const webhooks: Group = {
     showOne,
     edit,
     toggle("enable", "Let a webhook take triggers again"),
-    toggle("disable", "Answer a webhook's triggers with 404; runs already accepted go on"),
+    toggle("disable", "Answer a webhook's triggers with 404; runs already accepted continue"),
     regenerate,
     preview,
     remove

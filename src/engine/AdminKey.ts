@@ -1,7 +1,7 @@
 import { createHash, createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto"
 import { Context, Effect, Layer, Option, Redacted } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
-import { Repo } from "../repo/Repo.ts"
+import { AdminKeyStore } from "../repo/AdminKeyStore.ts"
 
 /** The secret that opens the management operations. */
 export class AdminKey extends Context.Tag("webhook-trigger/AdminKey")<
@@ -10,7 +10,7 @@ export class AdminKey extends Context.Tag("webhook-trigger/AdminKey")<
     /** Whether this is the key; takes as long for a nearly right one as for any other. */
     readonly verify: (candidate: Redacted.Redacted) => boolean
     /**
-     * A signature that only a server with this key can make, on every replica the same: for what is handed to whoever
+     * A signature that only a server with this key can make, on every replica the same: for what is handed to a caller who
      * showed the key. Another key makes all of them worthless.
      */
     readonly sign: (text: string) => string
@@ -18,21 +18,21 @@ export class AdminKey extends Context.Tag("webhook-trigger/AdminKey")<
     readonly generated: Option.Option<Redacted.Redacted>
   }
 >() {
-  /** The key that somebody chose. It is not stored. */
+  /** The key that the operator chose. It is not stored. */
   static readonly layerGiven = (key: Redacted.Redacted): Layer.Layer<AdminKey> =>
     Layer.succeed(AdminKey, { verify: verifier(hash(key)), sign: signer(hash(key)), generated: Option.none() })
 
   /** Made on the first start, of which only the hash is kept; of servers that start at once, one makes it. */
-  static readonly layerGenerated: Layer.Layer<AdminKey, Unavailable, Repo> = Layer.effect(
+  static readonly layerGenerated: Layer.Layer<AdminKey, Unavailable, AdminKeyStore> = Layer.effect(
     AdminKey,
     Effect.gen(function* () {
-      const repo = yield* Repo
-      const known = yield* repo.adminKeyHash
+      const store = yield* AdminKeyStore
+      const known = yield* store.adminKeyHash
       if (Option.isSome(known)) {
         return { verify: verifier(known.value), sign: signer(known.value), generated: Option.none() }
       }
       const made = Redacted.make(`wha_${randomBytes(32).toString("base64url")}`)
-      const stands = yield* repo.claimAdminKeyHash(hash(made))
+      const stands = yield* store.claimAdminKeyHash(hash(made))
       const verify = verifier(stands)
       return { verify, sign: signer(stands), generated: Option.liftPredicate(made, verify) }
     })

@@ -1,12 +1,13 @@
 import { Clock, Duration, Effect, Option, Queue, type Scope } from "effect"
 import { v4 } from "uuid"
-import { type LeaseLost, onChanges, Repo, type Term } from "../repo/Repo.ts"
-import { persistently } from "./Persistently.ts"
+import { ChangeFeed, onChanges } from "../repo/ChangeFeed.ts"
+import { type LeaseLost, LeaseStore, type Term } from "../repo/LeaseStore.ts"
+import { untilAvailable } from "./Availability.ts"
 
-/** A crashed holder's successor starts this much later at the most, plus one look. */
+/** A crashed holder's successor starts this much later at the most, plus one attempt. */
 const life = Duration.seconds(6)
 const renewEvery = Duration.seconds(2)
-const lookEvery = Duration.seconds(1)
+const tryEvery = Duration.seconds(1)
 
 /** The right to send prompts, held by one process at a time. */
 export interface Lease {
@@ -16,28 +17,28 @@ export interface Lease {
    * what it writes to the rows is refused by its term in any case.
    */
   readonly check: Effect.Effect<void, LeaseLost>
-  /** Holds on to it; to be run beside the work. */
+  /** Renews it, forever; to be run beside the work. */
   readonly keep: Effect.Effect<never, LeaseLost>
 }
 
-/** Does `work` for as long as this process holds the dispatcher's lease, anew each time that it gets it, for ever. */
+/** Does `work` for as long as this process holds the dispatcher's lease, again each time that it gets it, forever. */
 export const whileHeld = <R>(
   work: (lease: Lease) => Effect.Effect<void, LeaseLost, R>
-): Effect.Effect<never, never, Exclude<R, Scope.Scope> | Repo> =>
+): Effect.Effect<never, never, Exclude<R, Scope.Scope> | LeaseStore | ChangeFeed> =>
   Effect.gen(function* () {
-    const repo = yield* Repo
+    const store = yield* LeaseStore
+    const feed = yield* ChangeFeed
     const holder = v4()
     const released = yield* Queue.sliding<void>(1)
-    yield* onChanges(yield* repo.changes, (changes) =>
+    yield* onChanges(yield* feed.changes, (changes) =>
       changes.some((change) => change._tag === "LeaseReleased") ? released.offer(undefined) : Effect.void
     ).pipe(Effect.forkScoped)
 
-    const lookAgain = Effect.timeoutOption(Queue.take(released), lookEvery)
     const obtain: Effect.Effect<Term> = Effect.gen(function* () {
       for (;;) {
-        const term = yield* persistently(repo.acquireLease(holder, Duration.toMillis(life)))
+        const term = yield* untilAvailable(store.acquireLease(holder, life))
         if (Option.isSome(term)) return term.value
-        yield* lookAgain
+        yield* Effect.timeoutOption(Queue.take(released), tryEvery)
       }
     })
 
@@ -45,9 +46,9 @@ export const whileHeld = <R>(
       Effect.gen(function* () {
         yield* Effect.logInfo("This process sends the prompts now").pipe(Effect.annotateLogs({ term }))
         let renewedAt = yield* Clock.currentTimeMillis
-        const renew = persistently(
+        const renew = untilAvailable(
           Effect.flatMap(Clock.currentTimeMillis, (now) =>
-            Effect.map(repo.renewLease(term, Duration.toMillis(life)), () => {
+            Effect.map(store.renewLease(term, life), () => {
               renewedAt = now
             })
           )
@@ -57,7 +58,7 @@ export const whileHeld = <R>(
         )
         const keep = Effect.forever(Effect.zipRight(Effect.sleep(renewEvery), renew))
         // Given back only after all of the work has stopped.
-        yield* Effect.addFinalizer(() => Effect.ignoreLogged(repo.releaseLease(term)))
+        yield* Effect.addFinalizer(() => Effect.ignoreLogged(store.releaseLease(term)))
         yield* work({ term, check, keep })
       }).pipe(
         Effect.scoped,
@@ -66,7 +67,7 @@ export const whileHeld = <R>(
         )
       )
 
-    const again = (defect: unknown) =>
-      Effect.zipRight(Effect.logError("The dispatcher failed and starts anew", defect), Effect.sleep(lookEvery))
-    return yield* Effect.forever(Effect.catchAllDefect(Effect.flatMap(obtain, hold), again))
-  }).pipe(Effect.scoped) as Effect.Effect<never, never, Exclude<R, Scope.Scope> | Repo>
+    const afterDefect = (defect: unknown) =>
+      Effect.zipRight(Effect.logError("The dispatcher failed and starts again", defect), Effect.sleep(tryEvery))
+    return yield* Effect.forever(Effect.catchAllDefect(Effect.flatMap(obtain, hold), afterDefect))
+  }).pipe(Effect.scoped) as Effect.Effect<never, never, Exclude<R, Scope.Scope> | LeaseStore | ChangeFeed>

@@ -1,15 +1,16 @@
-import { Array, Clock, Context, Deferred, Effect, FiberId, Layer, Metric, Option, Schedule, type Scope } from "effect"
+import { Context, DateTime, Effect, Layer, Metric, Schedule } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
 import type { RunId } from "../domain/Id.ts"
 import type { Outcome, Run } from "../domain/Run.ts"
-import { onChanges, Repo } from "../repo/Repo.ts"
-import { acquireReleaseSync } from "./Acquire.ts"
-import { labels } from "./Labels.ts"
+import { ChangeFeed, onChanges } from "../repo/ChangeFeed.ts"
+import { type RunEnd, RunStore } from "../repo/RunStore.ts"
+import { record } from "../telemetry/Metrics.ts"
+import * as GroupCommit from "./GroupCommit.ts"
 
-/** The run as it ended; none when it was deleted. */
-export type Ended = Option.Option<Run>
+/** Called with the run as it ended; with `undefined` when it was deleted. */
+export type OnEnd = (run: Run | undefined) => void
 
-/** How often the rows are asked about runs that somebody here waits for, and about how many of them: in turn. */
+/** How often the rows are read for the ends of watched runs, and of how many of them: in turn. */
 const pollInterval = "1 second"
 const pollSize = 1_000
 
@@ -18,99 +19,124 @@ const endedRuns = Metric.counter("webhook_runs_ended_total", {
   incremental: true
 })
 
-/** Wakes whoever waits for the end of a run, whichever replica recorded it. */
+/** Records the ends of runs, and notifies those that wait for them, whichever replica recorded them. */
 export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
   Outcomes,
   {
     /**
-     * Starts to watch the run, until the scope closes; the effect inside waits for its end. Watch first, then accept or
-     * read the row, then wait: so no end falls between, and no row is missed before it is there. What is given as `end`
-     * may be settled by others too, a deadline for example, and then the waiting is over.
+     * Calls `onEnd` when the run has ended, until the returned function is called; more than once when an end is reported
+     * more than once. Watch first, then accept or read the row: so no end falls between. A run that is `isNew` counts as
+     * deleted only once `stored` was called for it.
      */
-    readonly watch: <E = never>(
-      id: RunId,
-      end?: Deferred.Deferred<Ended, E>
-    ) => Effect.Effect<Effect.Effect<Ended, E>, never, Scope.Scope>
-    /** Makes this the run's end, unless another came first; returns the run as it ended, none if it is not there. */
-    readonly end: (id: RunId, outcome: Outcome) => Effect.Effect<Ended, Unavailable>
+    readonly watch: (id: RunId, onEnd: OnEnd, options?: { readonly isNew?: boolean }) => () => void
+    /** The new run has its row now. */
+    readonly stored: (id: RunId) => void
+    /** Makes this the run's end, unless another came first; gives the run as it ended, `undefined` if it is not there. */
+    readonly end: (id: RunId, outcome: Outcome) => Effect.Effect<Run | undefined, Unavailable>
+    /** Several ends with one commit. */
+    readonly endAll: (
+      ends: ReadonlyArray<{ readonly run_id: RunId; readonly outcome: Outcome }>
+    ) => Effect.Effect<ReadonlyArray<Run | undefined>, Unavailable>
     /** This process has recorded the run's end. */
-    readonly recorded: (run: Run) => Effect.Effect<void>
-    readonly announceGone: (ids: ReadonlyArray<RunId>) => Effect.Effect<void>
+    readonly recorded: (run: Run) => void
+    /** These runs no longer exist. */
+    readonly deleted: (ids: ReadonlyArray<RunId>) => void
   }
 >() {
-  static readonly layer: Layer.Layer<Outcomes, never, Repo> = Layer.scoped(
+  static readonly layer: Layer.Layer<Outcomes, never, RunStore | ChangeFeed> = Layer.scoped(
     Outcomes,
     Effect.gen(function* () {
-      const repo = yield* Repo
-      const watched = new Map<RunId, { readonly watchers: Set<(ended: Ended) => void>; waitedFor: boolean }>()
+      const runs = yield* RunStore
+      const feed = yield* ChangeFeed
+      const watchers = new Map<RunId, { readonly callbacks: Set<OnEnd>; stored: boolean }>()
 
-      const settle = (id: RunId, ended: Ended) =>
-        Effect.sync(() => {
-          for (const tell of watched.get(id)?.watchers ?? []) tell(ended)
-        })
-      const announce = (run: Run) => settle(run.run_id, Option.some(run))
-      const announceGone = (ids: ReadonlyArray<RunId>) =>
-        Effect.forEach(ids, (id) => settle(id, Option.none()), { discard: true })
+      const notify = (id: RunId, run: Run | undefined) => {
+        for (const onEnd of watchers.get(id)?.callbacks ?? []) onEnd(run)
+      }
+      const recorded = (run: Run) => {
+        record(endedRuns, 1, { status: run.status })
+        notify(run.run_id, run)
+      }
+      const deleted = (ids: ReadonlyArray<RunId>) => {
+        for (const id of ids) notify(id, undefined)
+      }
 
-      const recorded = (run: Run) =>
-        Effect.suspend(() => {
-          endedRuns.unsafeUpdate(1, labels({ status: run.status }))
-          return announce(run)
-        })
-      const end = Effect.fnUntraced(function* (id: RunId, outcome: Outcome) {
-        const ending = yield* repo.end(id, outcome, new Date(yield* Clock.currentTimeMillis))
-        if (Option.isSome(ending.run)) yield* (ending.recorded ? recorded : announce)(ending.run.value)
-        return ending.run
+      const commit = yield* GroupCommit.make({
+        size: 500,
+        weight: { of: ({ outcome }: RunEnd) => textOf(outcome).length, limit: 4_000_000 },
+        commit: (ends: ReadonlyArray<RunEnd>) => runs.end(ends)
+      })
+      const endAll = Effect.fnUntraced(function* (
+        ends: ReadonlyArray<{ readonly run_id: RunId; readonly outcome: Outcome }>
+      ) {
+        const at = yield* DateTime.now
+        const ended = yield* commit(ends.map((end) => ({ ...end, at })))
+        for (const { run, recorded: byUs } of ended) {
+          if (run === undefined) continue
+          if (byUs) recorded(run)
+          else notify(run.run_id, run)
+        }
+        return ended.map(({ run }) => run)
       })
 
       const read = Effect.fnUntraced(function* (ids: ReadonlyArray<RunId>) {
         if (ids.length === 0) return
-        const { runs, gone } = yield* repo.ended(ids)
-        yield* Effect.forEach(runs, announce, { discard: true })
-        yield* announceGone(gone)
+        const found = yield* runs.ended(ids)
+        for (const run of found.runs) notify(run.run_id, run)
+        deleted(found.deleted)
       }, Effect.ignoreLogged)
 
-      // Another replica's word arrives at once, as a rule; the poll finds what a broken connection swallowed.
-      yield* onChanges(yield* repo.changes, (changes) => {
-        const ids = changes.flatMap((change) => (change._tag === "RunEnded" ? [change.run_id] : []))
-        return read(ids.filter((id) => watched.has(id)))
-      }).pipe(Effect.forkScoped)
-      let turn = 0
+      // Another replica's end is notified immediately, as a rule; the poll finds what a broken connection swallowed.
+      yield* onChanges(yield* feed.changes, (changes) =>
+        read(
+          changes.flatMap((change) =>
+            change._tag === "RunEnded" && watchers.has(change.run_id) ? [change.run_id] : []
+          )
+        )
+      ).pipe(Effect.forkScoped)
+
+      let next = 0
       const nextInTurn = () => {
-        const ids = Array.filterMap([...watched], ([id, entry]) => Option.liftPredicate(id, () => entry.waitedFor))
-        const start = turn < ids.length ? turn : 0
-        turn = start + pollSize
-        return ids.slice(start, turn)
+        const ids = Array.from(watchers).flatMap(([id, { stored }]) => (stored ? [id] : []))
+        const start = next < ids.length ? next : 0
+        next = start + pollSize
+        return ids.slice(start, next)
       }
       yield* Effect.suspend(() => read(nextInTurn())).pipe(
         Effect.repeat(Schedule.spaced(pollInterval)),
         Effect.forkScoped
       )
 
-      const watch = <E = never>(
-        id: RunId,
-        end: Deferred.Deferred<Ended, E> = Deferred.unsafeMake<Ended, E>(FiberId.none)
-      ) => {
-        const tell = (ended: Ended) => Deferred.unsafeDone(end, Effect.succeed(ended))
-        return acquireReleaseSync(
-          () => {
-            const entry = watched.get(id) ?? { watchers: new Set(), waitedFor: false }
-            entry.watchers.add(tell)
-            watched.set(id, entry)
-            return Effect.suspend(() => {
-              entry.waitedFor = true
-              return Deferred.await(end)
-            })
-          },
-          () => {
-            const watchers = watched.get(id)?.watchers
-            watchers?.delete(tell)
-            if (watchers?.size === 0) watched.delete(id)
+      return Outcomes.of({
+        watch: (id, onEnd, { isNew = false } = {}) => {
+          const entry = watchers.get(id) ?? { callbacks: new Set(), stored: !isNew }
+          entry.callbacks.add(onEnd)
+          watchers.set(id, entry)
+          return () => {
+            entry.callbacks.delete(onEnd)
+            if (entry.callbacks.size === 0 && watchers.get(id) === entry) watchers.delete(id)
           }
-        )
-      }
-
-      return Outcomes.of({ watch, end, recorded, announceGone })
+        },
+        stored: (id) => {
+          const entry = watchers.get(id)
+          if (entry !== undefined) entry.stored = true
+        },
+        end: (run_id, outcome) => Effect.map(endAll([{ run_id, outcome }]), ([run]) => run),
+        endAll,
+        recorded,
+        deleted
+      })
     })
   )
+}
+
+const textOf = (outcome: Outcome): string => {
+  switch (outcome.status) {
+    case "success":
+      return outcome.response
+    case "error":
+      return outcome.error.message
+    case "timeout":
+      return ""
+  }
 }

@@ -1,49 +1,63 @@
-import { Clock, Effect, Layer } from "effect"
-import { Bus, type Report } from "../bus/Bus.ts"
-import type { RunId } from "../domain/Id.ts"
+import { DateTime, Effect, Layer } from "effect"
+import { Bus, type Reply } from "../bus/Bus.ts"
 import type { Outcome } from "../domain/Run.ts"
-import { Repo } from "../repo/Repo.ts"
+import { RunStore } from "../repo/RunStore.ts"
+import { Checkpoints } from "./Checkpoints.ts"
 import { Outcomes } from "./Outcomes.ts"
-import { reach } from "./RacePoint.ts"
 
 /**
- * The reply path: what leaders and the broker report about runs is recorded, then whoever waits is woken. The bus takes
- * a report for done only after this, so an answer that was confirmed to the leader is never lost; repeats are harmless,
+ * The reply path: what leaders and the broker say about runs is recorded, then those that wait are notified. The bus
+ * acknowledges replies only after this, so an answer that was confirmed to the leader is never lost; repeats are harmless,
  * since the first end wins. Every replica runs it.
  */
-export const layer: Layer.Layer<never, never, Bus | Outcomes | Repo> = Layer.scopedDiscard(
+export const layer: Layer.Layer<never, never, Bus | Outcomes | RunStore> = Layer.scopedDiscard(
   Effect.gen(function* () {
     const bus = yield* Bus
     const outcomes = yield* Outcomes
-    const repo = yield* Repo
+    const runs = yield* RunStore
+    const reach = yield* Checkpoints
 
-    const end = (id: RunId, outcome: Outcome) => Effect.zipRight(outcomes.end(id, outcome), reach("ended"))
-
-    yield* bus.consume((report) => {
-      switch (report._tag) {
-        case "Started":
-          return Effect.flatMap(Clock.currentTimeMillis, (now) => repo.started(report.run_id, new Date(now)))
-        default:
-          return end(report.run_id, outcomeOf(report))
-      }
-    })
+    yield* bus.consume(
+      Effect.fnUntraced(function* (replies) {
+        const ends = replies.flatMap((reply) => {
+          const outcome = outcomeOf(reply)
+          return outcome === undefined ? [] : [{ run_id: reply.run_id, outcome }]
+        })
+        const ended = new Set(ends.map(({ run_id }) => run_id))
+        const started = replies.filter(({ _tag, run_id }) => _tag === "Started" && !ended.has(run_id))
+        if (started.length > 0) {
+          const at = yield* DateTime.now
+          yield* runs.started(started.map(({ run_id }) => ({ run_id, at })))
+        }
+        if (ends.length > 0) {
+          yield* outcomes.endAll(ends)
+          yield* reach("ended")
+        }
+      })
+    )
   })
 )
 
-const outcomeOf = (report: Exclude<Report, { readonly _tag: "Started" }>): Outcome => {
-  switch (report._tag) {
+/** The end that the reply brings; `undefined`: it brings none. */
+const outcomeOf = (reply: Reply): Outcome | undefined => {
+  switch (reply._tag) {
+    case "Started":
+      return undefined
     case "Answered":
-      return { status: "success", response: report.response }
+      return { status: "success", response: reply.response }
     case "Failed":
-      return { status: "error", error: { code: "agent_error", message: report.message } }
-    case "Dead":
-      return report.reason === "expired"
-        ? { status: "timeout" }
-        : { status: "error", error: { code: "undeliverable", message: undeliverable[report.reason] } }
+      return { status: "error", error: { code: "agent_error", message: reply.message } }
+    case "DeadLettered":
+      return deadLettered[reply.reason]
   }
 }
 
-const undeliverable = {
-  rejected: "The leader rejected the prompt.",
-  delivery_limit: "The prompt was delivered too often without being acknowledged; the leader may crash on it."
+const undeliverable = (message: string): Outcome => ({ status: "error", error: { code: "undeliverable", message } })
+
+const deadLettered: { readonly [R in Extract<Reply, { _tag: "DeadLettered" }>["reason"]]: Outcome } = {
+  expired: { status: "timeout" },
+  rejected: undeliverable("The leader rejected the prompt."),
+  delivery_limit: undeliverable(
+    "The prompt was delivered too often without being acknowledged; the leader may crash on it."
+  )
 }

@@ -1,11 +1,11 @@
-import { Clock, Duration, Effect, Layer, Option, Schedule } from "effect"
-import { Repo } from "../repo/Repo.ts"
+import { DateTime, Duration, Effect, Layer, Option, Schedule } from "effect"
+import { HistoryStore } from "../repo/HistoryStore.ts"
 
 /**
  * Removes ended runs once they are older than `retention`; without one, none. Every replica may do it: what one has
  * removed the next does not find.
  */
-export const layer = (retention: Option.Option<Duration.Duration>): Layer.Layer<never, never, Repo> =>
+export const layer = (retention: Option.Option<Duration.Duration>): Layer.Layer<never, never, HistoryStore> =>
   Option.match(retention, {
     onNone: () => Layer.empty,
     onSome: (age) => {
@@ -19,8 +19,8 @@ export const layer = (retention: Option.Option<Duration.Duration>): Layer.Layer<
 
 const purge = (age: Duration.Duration) =>
   Effect.gen(function* () {
-    const now = yield* Clock.currentTimeMillis
-    const removed = yield* Effect.flatMap(Repo, (repo) => repo.purge(new Date(now - Duration.toMillis(age))))
+    const history = yield* HistoryStore
+    const removed = yield* history.purge(DateTime.subtractDuration(yield* DateTime.now, age))
     if (removed > 0) yield* Effect.logInfo("Removed runs past their retention").pipe(Effect.annotateLogs({ removed }))
   }).pipe(
     // The next round removes what this one could not.

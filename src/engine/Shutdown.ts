@@ -1,57 +1,36 @@
-import { Context, Deferred, Effect, Layer, type Scope } from "effect"
-import { Unavailable } from "../domain/Errors.ts"
-import type { RunId } from "../domain/Id.ts"
-import { acquireReleaseSync } from "./Acquire.ts"
+import { Context, Effect, Layer } from "effect"
 
-/** How the engine is told that its server stops: first no new triggers, then no more waiting. */
+/** How a server that stops says so to the engine: first no new triggers, then no more waiting. */
 export class Shutdown extends Context.Tag("webhook-trigger/Shutdown")<
   Shutdown,
   {
     /** From now on nothing is accepted. */
     readonly begin: Effect.Effect<void>
     readonly begun: Effect.Effect<boolean>
-    /** Whoever still waits for an answer is told to come back. */
+    /** Callers that still wait for an answer are sent away; their runs go on and are finished after the restart. */
     readonly stopWaiting: Effect.Effect<void>
-    /** Until the scope closes, `stopWaiting` fails it; the run it waits for goes on and is finished after the restart. */
-    readonly endsWaiting: <A, E>(
-      waiting: Deferred.Deferred<A, E | Unavailable>,
-      run_id: RunId
-    ) => Effect.Effect<void, never, Scope.Scope>
+    /** Calls `listener` when callers are sent away, or now when they were already, until the returned function is called. */
+    readonly onStopWaiting: (listener: () => void) => () => void
   }
 >() {
-  static readonly layer: Layer.Layer<Shutdown> = Layer.effect(
-    Shutdown,
-    Effect.sync(() => {
-      let begun = false
-      let over = false
-      const tellAll = new Set<() => void>()
-      return Shutdown.of({
-        begin: Effect.sync(() => {
-          begun = true
-        }),
-        begun: Effect.sync(() => begun),
-        stopWaiting: Effect.sync(() => {
-          over = true
-          for (const tell of tellAll) tell()
-        }),
-        endsWaiting: (waiting, run_id) =>
-          acquireReleaseSync(
-            () => {
-              const tell = () => Deferred.unsafeDone(waiting, Effect.fail(stoppedWaiting(run_id)))
-              tellAll.add(tell)
-              if (over) tell()
-              return tell
-            },
-            (tell) => tellAll.delete(tell)
-          )
-      })
+  static readonly layer: Layer.Layer<Shutdown> = Layer.sync(Shutdown, () => {
+    let begun = false
+    let waitingIsOver = false
+    const listeners = new Set<() => void>()
+    return Shutdown.of({
+      begin: Effect.sync(() => {
+        begun = true
+      }),
+      begun: Effect.sync(() => begun),
+      stopWaiting: Effect.sync(() => {
+        waitingIsOver = true
+        for (const listener of listeners) listener()
+      }),
+      onStopWaiting: (listener) => {
+        listeners.add(listener)
+        if (waitingIsOver) listener()
+        return () => listeners.delete(listener)
+      }
     })
-  )
-}
-
-const stoppedWaiting = (run_id: RunId) =>
-  new Unavailable({
-    what: "server",
-    detail: "The server is stopping. The run goes on; ask for it by its id in a moment.",
-    run_id
   })
+}

@@ -1,8 +1,8 @@
-import { Clock, Context, Effect, Layer, Schema } from "effect"
+import { Context, DateTime, Effect, Layer, Schema } from "effect"
 import { Bus } from "../bus/Bus.ts"
 import { Invalid, NotFound, type TeamExists, type TeamInUse, type Unavailable } from "../domain/Errors.ts"
-import { type Team, TeamName } from "../domain/Team.ts"
-import { Repo, type TeamRecord } from "../repo/Repo.ts"
+import { type Team, TeamName, type TeamRecord } from "../domain/Team.ts"
+import { TeamStore } from "../repo/TeamStore.ts"
 import { validate } from "./Validation.ts"
 
 /** Managing teams. Names come as a caller wrote them: what cannot be a team's name is `NotFound`. */
@@ -18,22 +18,22 @@ export class Teams extends Context.Tag("webhook-trigger/Teams")<
     readonly remove: (team: string) => Effect.Effect<void, NotFound | TeamInUse | Unavailable>
   }
 >() {
-  static readonly layer: Layer.Layer<Teams, never, Bus | Repo> = Layer.effect(
+  static readonly layer: Layer.Layer<Teams, never, Bus | TeamStore> = Layer.effect(
     Teams,
     Effect.gen(function* () {
       const bus = yield* Bus
-      const repo = yield* Repo
+      const store = yield* TeamStore
 
       const withState = (record: TeamRecord): Effect.Effect<Team, Unavailable> =>
         Effect.map(bus.queue(record.team), ({ consumers }) => ({ ...record, running: consumers > 0, consumers }))
 
       const create = Effect.fn("Teams.create")(function* (draft: unknown) {
         const { team } = yield* decodeDraft(draft)
-        return yield* withState(yield* repo.createTeam(team, new Date(yield* Clock.currentTimeMillis)))
+        return yield* withState(yield* store.createTeam(team, yield* DateTime.now))
       })
 
       const remove = Effect.fn("Teams.remove")(function* (team: TeamName) {
-        yield* repo.deleteTeam(team)
+        yield* store.deleteTeam(team)
         // The rows decide what is a team; a queue left behind is only untidy.
         yield* Effect.catchTag(bus.removeQueue(team), "Unavailable", ({ detail }) =>
           Effect.logWarning(`The queue of the deleted team ${team} is left behind: ${detail}`)
@@ -41,8 +41,8 @@ export class Teams extends Context.Tag("webhook-trigger/Teams")<
       })
 
       return Teams.of({
-        list: Effect.flatMap(repo.teams, Effect.forEach(withState, { concurrency: 16 })),
-        show: (team) => Effect.flatMap(teamNamed(team), (team) => Effect.flatMap(repo.team(team), withState)),
+        list: Effect.flatMap(store.teams, Effect.forEach(withState, { concurrency: 16 })),
+        show: (team) => Effect.flatMap(teamNamed(team), (team) => Effect.flatMap(store.team(team), withState)),
         create,
         remove: (team) => Effect.flatMap(teamNamed(team), remove)
       })

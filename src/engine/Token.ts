@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto"
 import { Effect, Redacted } from "effect"
+import type { TokenHash } from "../domain/Token.ts"
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 const length = 43
@@ -10,9 +11,6 @@ const wellFormed = /^whk_[0-9A-Za-z]{43}$/
  * line or error can print it by accident.
  */
 export type Token = Redacted.Redacted<string>
-
-/** The SHA-256 of a token: 32 bytes, the only form that is stored. */
-export type TokenHash = Uint8Array
 
 export const makeToken: Effect.Effect<Token> = Effect.sync(() => {
   let rest = BigInt(`0x${randomBytes(32).toString("hex")}`)

@@ -1,4 +1,4 @@
-import { Clock, Context, Data, Deferred, Duration, Effect, Layer, Option, Redacted } from "effect"
+import { Context, Data, DateTime, Deferred, Duration, Effect, FiberId, Layer, Redacted } from "effect"
 import { Bus } from "../bus/Bus.ts"
 import {
   IdempotencyKeyReused,
@@ -13,29 +13,36 @@ import {
 import { makeRunId, type RunId } from "../domain/Id.ts"
 import { isFinal, type Run, type RunMode, type Variables } from "../domain/Run.ts"
 import type { TeamName } from "../domain/Team.ts"
+import type { TokenHash } from "../domain/Token.ts"
 import { checkVariables } from "../domain/Variables.ts"
-import type { Webhook } from "../domain/Webhook.ts"
-import { type NewRun, Repo } from "../repo/Repo.ts"
-import { type Ended, Outcomes } from "./Outcomes.ts"
-import { reach } from "./RacePoint.ts"
+import type { WebhookRow } from "../domain/Webhook.ts"
+import { HistoryStore } from "../repo/HistoryStore.ts"
+import { type Acceptance, type AcceptanceRefused, type NewRun, RunStore } from "../repo/RunStore.ts"
+import { TeamStore } from "../repo/TeamStore.ts"
+import { WebhookStore } from "../repo/WebhookStore.ts"
+import { whenTraced } from "../telemetry/Span.ts"
+import { Checkpoints } from "./Checkpoints.ts"
+import * as Deadlines from "./Deadlines.ts"
+import * as GroupCommit from "./GroupCommit.ts"
+import { Outcomes } from "./Outcomes.ts"
 import { Renderer } from "./Renderer.ts"
 import { Settings } from "./Settings.ts"
 import { Shutdown } from "./Shutdown.ts"
-import { hashToken, isTokenShaped, type Token, type TokenHash } from "./Token.ts"
-import { traced } from "./Traced.ts"
-
-/** A webhook that a caller has shown the token of. */
-export interface Entry {
-  readonly webhook: Webhook
-  readonly token_hash: TokenHash
-}
+import { hashToken, isTokenShaped, type Token } from "./Token.ts"
+import { webhookIdOf } from "./Webhooks.ts"
 
 export interface TriggerRequest {
   readonly variables: Variables
-  /** Milliseconds since the epoch, from Effect's `Clock`; a wait's deadline is counted from here. */
-  readonly received_at: number
+  /** From Effect's clock; a wait's deadline is counted from here. */
+  readonly received_at: DateTime.Utc
+  readonly wait: boolean
   readonly idempotency?: { readonly key: string; readonly request_hash: Uint8Array }
 }
+
+/** `Accepted`: the run is stored. `Ended`: the caller waited, and this is the run as it ended. */
+export type Submitted =
+  | { readonly _tag: "Accepted"; readonly run_id: RunId }
+  | { readonly _tag: "Ended"; readonly run: Run }
 
 export type Refused =
   | InvalidVariables
@@ -52,206 +59,261 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
   Trigger,
   {
     /** `NotFound`: unknown, malformed, replaced or deleted token, or a disabled webhook. */
-    readonly authenticate: (token: Token) => Effect.Effect<Entry, NotFound | Unavailable>
-    /** Fire and forget: returns once the run is committed. */
-    readonly submit: (entry: Entry, request: TriggerRequest) => Effect.Effect<RunId, Refused>
-    /** Waits for the end of the run: `success`, `error`, or `timeout` at the deadline. Interruption leaves the run alone. */
-    readonly ask: (entry: Entry, request: TriggerRequest) => Effect.Effect<Run, Refused>
+    readonly authenticate: (token: Token) => Effect.Effect<WebhookRow, NotFound | Unavailable>
+    /** The webhook as its token would open it, for an admin. The id comes as a caller wrote it. */
+    readonly open: (id: string) => Effect.Effect<WebhookRow, NotFound | Unavailable>
+    /**
+     * Accepts a run. With `wait`, waits for its end as well: `success`, `error`, or `timeout` at the deadline;
+     * interruption leaves the run alone.
+     */
+    readonly trigger: (webhook: WebhookRow, request: TriggerRequest) => Effect.Effect<Submitted, Refused>
+    /** A chat message into the team's lane. `NotFound`: no such team. */
+    readonly message: (
+      team: TeamName,
+      message: string,
+      options: { readonly received_at: DateTime.Utc; readonly wait: boolean }
+    ) => Effect.Effect<Submitted, Refused>
     /** A run of this very webhook; with `wait`, held until it has ended or the webhook's timeout has passed. */
     readonly run: (
-      entry: Entry,
+      webhook: WebhookRow,
       run_id: RunId,
       options: { readonly wait: boolean }
     ) => Effect.Effect<Run, NotFound | Unavailable>
-    /** A chat message into the team's lane. `NotFound`: no such team. */
-    readonly submitMessage: (team: TeamName, message: string) => Effect.Effect<RunId, Refused>
-    readonly askMessage: (team: TeamName, message: string, received_at: number) => Effect.Effect<Run, Refused>
   }
 >() {
-  static readonly layer: Layer.Layer<Trigger, never, Bus | Outcomes | Renderer | Repo | Settings | Shutdown> =
-    Layer.effect(
-      Trigger,
-      Effect.gen(function* () {
-        const bus = yield* Bus
-        const outcomes = yield* Outcomes
-        const renderer = yield* Renderer
-        const repo = yield* Repo
-        const settings = yield* Settings
-        const shutdown = yield* Shutdown
+  static readonly layer: Layer.Layer<
+    Trigger,
+    never,
+    Bus | HistoryStore | Outcomes | Renderer | RunStore | Settings | Shutdown | TeamStore | WebhookStore
+  > = Layer.scoped(
+    Trigger,
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const history = yield* HistoryStore
+      const outcomes = yield* Outcomes
+      const renderer = yield* Renderer
+      const runs = yield* RunStore
+      const settings = yield* Settings
+      const shutdown = yield* Shutdown
+      const teams = yield* TeamStore
+      const webhooks = yield* WebhookStore
+      const reach = yield* Checkpoints
+      const deadlines = yield* Deadlines.make
 
-        const timeoutOf = (webhook: Webhook) =>
-          webhook.timeout_seconds === undefined ? settings.timeout : Duration.seconds(webhook.timeout_seconds)
-
-        const authenticate = (token: Token) => {
-          if (!isTokenShaped(Redacted.value(token))) return Effect.fail(new NotFound())
-          const token_hash = hashToken(token)
-          return Effect.map(repo.webhookByToken(token_hash), (webhook): Entry => ({ webhook, token_hash }))
-        }
-
-        const render = (entry: Entry, variables: Variables) => {
-          const faults = checkVariables(variables)
-          return faults.length > 0
-            ? Effect.fail(new InvalidVariables({ faults }))
-            : renderer.render(entry.webhook.prompt_template, variables)
-        }
-
-        const mustRun = Effect.fnUntraced(function* (team: TeamName) {
-          const { consumers } = yield* bus.queue(team)
-          if (consumers === 0) return yield* new TeamNotRunning({ team })
-        })
-
-        const commit = Effect.fnUntraced(function* (run: NewRun, max_queued: number) {
-          if (yield* shutdown.begun) return yield* stopping
-          yield* reach("accept")
-          const acceptance = yield* repo.accept(run, { max_queued })
-          yield* reach("accepted")
-          return acceptance
-        })
-
-        /** A repeat gets its first answer also when the team has stopped since; nothing new is taken in its place. */
-        const repeated = (run: NewRun, error: TeamNotRunning) =>
-          run.idempotency === undefined
-            ? Effect.fail(error)
-            : Effect.catchTag(commit(run, 0), "TooManyQueued", () => Effect.fail(error))
-
-        /** The row is the hand-over: after this the run is the dispatcher's. */
-        const accept = Effect.fnUntraced(function* (run: NewRun) {
-          const acceptance = yield* mustRun(run.team).pipe(
-            Effect.zipRight(commit(run, settings.maxQueued)),
-            Effect.catchTag("TeamNotRunning", (error) => repeated(run, error))
-          )
-          if (acceptance._tag === "accepted") return Option.none()
-          // An answer at once and an answer waited for are not the same request.
-          if (acceptance.run.mode !== run.mode) return yield* new IdempotencyKeyReused()
-          return Option.some(acceptance)
-        }, traced("Trigger.accept"))
-
-        const submit = (run: NewRun) =>
-          Effect.map(accept(run), (earlier) =>
-            Option.match(earlier, { onNone: () => run.run_id, onSome: (earlier) => earlier.run.run_id })
-          )
-
-        const ask = (run: NewRun) =>
-          Effect.scoped(
-            Effect.gen(function* () {
-              const end = yield* watch(run.run_id)
-              const earlier = yield* accept(run)
-              if (Option.isNone(earlier)) return yield* endBy(run.run_id, end, run.deadline_at!)
-              return yield* waitAgain(earlier.value.run.run_id, earlier.value.deadline_at!)
-            })
-          )
-
-        /**
-         * From now on the end of the run is not missed; the function inside waits for it, no longer than it is told to.
-         * Only one fiber more for each of thousands of callers: all that may end the waiting settles one `Deferred`.
-         */
-        const watch = Effect.fnUntraced(function* (id: RunId) {
-          const end = yield* Deferred.make<Ended, Late | Unavailable>()
-          const ended = yield* outcomes.watch(id, end)
-          return Effect.fnUntraced(function* (limit: Duration.Duration) {
-            yield* shutdown.endsWaiting(end, id)
-            yield* Effect.forkScoped(Effect.delay(Deferred.fail(end, late), limit))
-            return yield* Effect.flatMap(
-              ended,
-              Effect.mapError(() => new NotFound())
-            )
-          })
-        })
-        type Watch = Effect.Effect.Success<ReturnType<typeof watch>>
-
-        /** Waits for the end of the run; at the deadline, makes `timeout` its end unless another came first. */
-        const endBy = Effect.fnUntraced(function* (id: RunId, end: Watch, deadline: Date) {
-          const left = deadline.getTime() - (yield* Clock.currentTimeMillis)
-          const timeout = outcomes.end(id, { status: "timeout" }).pipe(
-            Effect.mapError(({ what, detail }) => new Unavailable({ what, detail, run_id: id })),
-            Effect.flatMap(Effect.mapError(() => new NotFound()))
-          )
-          return yield* Effect.catchTag(end(Duration.millis(Math.max(0, left))), "Late", () => timeout)
-        })
-
-        const waitAgain = (id: RunId, deadline: Date) =>
-          Effect.scoped(
-            Effect.gen(function* () {
-              const end = yield* watch(id)
-              const run = yield* repo.run(id)
-              return isFinal(run.status) ? run : yield* endBy(id, end, deadline)
-            })
-          )
-
-        const webhookRun = Effect.fnUntraced(function* (
-          entry: Entry,
-          { variables, received_at, idempotency }: TriggerRequest,
-          mode: RunMode
-        ) {
-          const prompt = yield* render(entry, variables)
-          const { id, team } = entry.webhook
-          const timeout_ms = Duration.toMillis(timeoutOf(entry.webhook))
-          return {
-            run_id: yield* makeRunId,
-            source: "webhook",
-            webhook: { id, token_hash: entry.token_hash },
-            team,
-            mode,
-            prompt,
-            variables,
-            timeout_ms,
-            ...(mode === "wait" && { deadline_at: new Date(received_at + timeout_ms) }),
-            accepted_at: new Date(yield* Clock.currentTimeMillis),
-            ...(idempotency && { idempotency: { ...idempotency, ttl_ms: Duration.toMillis(idempotencyKeyLife) } })
-          } satisfies NewRun
-        })
-
-        const messageRun = Effect.fnUntraced(function* (
-          team: TeamName,
-          message: string,
-          received_at: number,
-          mode: RunMode
-        ) {
-          yield* repo.team(team)
-          if (Buffer.byteLength(message) > settings.maxPrompt) {
-            return yield* new PromptTooLarge({ limit_bytes: settings.maxPrompt })
-          }
-          const timeout_ms = Duration.toMillis(settings.timeout)
-          return {
-            run_id: yield* makeRunId,
-            source: "chat",
-            team,
-            mode,
-            prompt: message,
-            variables: {},
-            timeout_ms,
-            ...(mode === "wait" && { deadline_at: new Date(received_at + timeout_ms) }),
-            accepted_at: new Date(yield* Clock.currentTimeMillis)
-          } satisfies NewRun
-        })
-
-        const run = Effect.fnUntraced(function* (entry: Entry, id: RunId, options: { readonly wait: boolean }) {
-          const own = Effect.filterOrFail(
-            repo.run(id),
-            (run) => run.webhook_id === entry.webhook.id,
-            () => new NotFound()
-          )
-          if (!options.wait) return yield* own
-          const end = yield* watch(id)
-          const now = yield* own
-          if (isFinal(now.status)) return now
-          return yield* Effect.catchTag(end(timeoutOf(entry.webhook)), "Late", () => own)
-        }, Effect.scoped)
-
-        return Trigger.of({
-          authenticate,
-          submit: (entry, request) => Effect.flatMap(webhookRun(entry, request, "async"), submit),
-          ask: (entry, request) => Effect.flatMap(webhookRun(entry, request, "wait"), ask),
-          run,
-          submitMessage: (team, message) =>
-            Effect.flatMap(Clock.currentTimeMillis, (now) => messageRun(team, message, now, "async")).pipe(
-              Effect.flatMap(submit)
-            ),
-          askMessage: (team, message, received_at) =>
-            Effect.flatMap(messageRun(team, message, received_at, "wait"), ask)
-        })
+      const lookUp = yield* GroupCommit.make({
+        size: 500,
+        commit: (hashes: ReadonlyArray<TokenHash>) => webhooks.webhooksByToken(hashes)
       })
-    )
+      const authenticate = (token: Token) =>
+        isTokenShaped(Redacted.value(token))
+          ? Effect.flatMap(lookUp([hashToken(token)]), ([webhook]) =>
+              webhook === undefined ? Effect.fail(new NotFound()) : Effect.succeed(webhook)
+            )
+          : Effect.fail(new NotFound())
+
+      const timeoutOf = (webhook: WebhookRow) =>
+        webhook.timeout_seconds === undefined ? settings.timeout : Duration.seconds(webhook.timeout_seconds)
+
+      const render = (webhook: WebhookRow, variables: Variables) => {
+        const faults = checkVariables(variables)
+        return faults.length > 0
+          ? Effect.fail(new InvalidVariables({ faults }))
+          : renderer.render(webhook.prompt_template, variables)
+      }
+
+      const requireRunning = (team: TeamName) =>
+        Effect.flatMap(bus.queue(team), ({ consumers }) =>
+          consumers === 0 ? Effect.fail(new TeamNotRunning({ team })) : Effect.void
+        )
+
+      const acceptTogether = yield* GroupCommit.make({
+        size: 500,
+        weight: { of: ({ size }: { readonly size: number }) => size, limit: 4_000_000 },
+        commit: (items: ReadonlyArray<{ readonly run: NewRun; readonly size: number }>) =>
+          runs.accept(
+            items.map(({ run }) => run),
+            { maxQueued: settings.maxQueued }
+          )
+      })
+      const commit = (run: NewRun): Effect.Effect<Acceptance, AcceptanceRefused | Unavailable> =>
+        Effect.flatMap(
+          acceptTogether([{ run, size: run.prompt.length + JSON.stringify(run.variables).length }]),
+          ([answer]) => answer!
+        )
+      const unlessStopping = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | Unavailable, R> =>
+        Effect.flatMap(
+          shutdown.begun,
+          (begun): Effect.Effect<A, E | Unavailable, R> => (begun ? Effect.fail(stopping) : effect)
+        )
+
+      /** A repeat gets its first answer also when the team has stopped since; nothing new is taken in its place. */
+      const repeatOnly = (run: NewRun, error: TeamNotRunning): Effect.Effect<Acceptance, Refused> =>
+        run.idempotency === undefined
+          ? Effect.fail(error)
+          : Effect.flatMap(runs.accept([run], { maxQueued: 0 }), ([answer]) => answer!).pipe(
+              Effect.catchTag("TooManyQueued", () => Effect.fail(error))
+            )
+
+      /** The row is the hand-over: after this the run is the dispatcher's. Gives the earlier run when it is a repeat. */
+      const accept = Effect.fnUntraced(function* (run: NewRun) {
+        const acceptance = yield* requireRunning(run.team).pipe(
+          Effect.zipRight(unlessStopping(Effect.zipRight(reach("accept"), commit(run)))),
+          Effect.catchTag("TeamNotRunning", (error) => unlessStopping(repeatOnly(run, error)))
+        )
+        yield* reach("accepted")
+        if (acceptance._tag === "Accepted") return undefined
+        // An answer at acceptance and an answer waited for are not the same request.
+        if (acceptance.run.mode !== run.mode) return yield* new IdempotencyKeyReused()
+        return acceptance
+      }, whenTraced("Trigger.accept"))
+
+      /**
+       * Watches the run from before `use` on, which waits with what it is given: for the run's end, a deadline, or the
+       * end of all waiting. Whatever comes first settles one `Deferred`: no fiber more for each of thousands of callers.
+       */
+      const watching = <A, E>(
+        id: RunId,
+        { isNew }: { readonly isNew: boolean },
+        use: (
+          until: (deadline: DateTime.Utc) => Effect.Effect<Run, Late | NotFound | Unavailable>
+        ) => Effect.Effect<A, E>
+      ): Effect.Effect<A, E> =>
+        Effect.acquireUseRelease(
+          Effect.sync(() => {
+            const settled = Deferred.unsafeMake<Run, Late | NotFound | Unavailable>(FiberId.none)
+            const settle = (exit: Effect.Effect<Run, Late | NotFound | Unavailable>) =>
+              Deferred.unsafeDone(settled, exit)
+            const stops = [
+              outcomes.watch(
+                id,
+                (run) => settle(run === undefined ? Effect.fail(new NotFound()) : Effect.succeed(run)),
+                { isNew }
+              )
+            ]
+            return { settled, settle, stops }
+          }),
+          ({ settled, settle, stops }) =>
+            use((deadline) =>
+              Effect.suspend(() => {
+                outcomes.stored(id)
+                stops.push(
+                  shutdown.onStopWaiting(() => settle(Effect.fail(stoppedWaiting(id)))),
+                  deadlines.at(DateTime.toEpochMillis(deadline), () => settle(Effect.fail(late)))
+                )
+                return Deferred.await(settled)
+              })
+            ),
+          ({ stops }) => Effect.sync(() => stops.forEach((stop) => stop()))
+        )
+
+      /** Waits for the end of the run; at the deadline, makes `timeout` its end unless another came first. */
+      const endOf = (
+        id: RunId,
+        ended: Effect.Effect<Run, Late | NotFound | Unavailable>
+      ): Effect.Effect<Run, NotFound | Unavailable> =>
+        Effect.catchTag(ended, "Late", () =>
+          outcomes.end(id, { status: "timeout" }).pipe(
+            Effect.mapError(({ what, detail }) => new Unavailable({ what, detail, run_id: id })),
+            Effect.flatMap((run) => (run === undefined ? Effect.fail(new NotFound()) : Effect.succeed(run)))
+          )
+        )
+
+      const waitForEarlier = (id: RunId, deadline: DateTime.Utc) =>
+        watching(id, { isNew: false }, (until) =>
+          Effect.flatMap(history.run(id), (run) =>
+            isFinal(run.status) ? Effect.succeed(run) : endOf(id, until(deadline))
+          )
+        )
+
+      const submit = (run: NewRun): Effect.Effect<Submitted, Refused> => {
+        if (run.deadline_at === undefined) {
+          return Effect.map(accept(run), (earlier) => ({
+            _tag: "Accepted",
+            run_id: earlier === undefined ? run.run_id : earlier.run.run_id
+          }))
+        }
+        const deadline = run.deadline_at
+        return watching(run.run_id, { isNew: true }, (until) =>
+          Effect.flatMap(accept(run), (earlier) =>
+            earlier === undefined
+              ? endOf(run.run_id, until(deadline))
+              : waitForEarlier(earlier.run.run_id, earlier.deadline_at ?? deadline)
+          )
+        ).pipe(Effect.map((ended): Submitted => ({ _tag: "Ended", run: ended })))
+      }
+
+      /** What every new run has, whatever it is made from. */
+      const newRun = (
+        origin: Pick<NewRun, "source" | "webhook" | "team" | "prompt" | "variables">,
+        timeout: Duration.Duration,
+        { received_at, wait }: { readonly received_at: DateTime.Utc; readonly wait: boolean }
+      ): Effect.Effect<NewRun> =>
+        Effect.zipWith(makeRunId, DateTime.now, (run_id, accepted_at) => ({
+          run_id,
+          ...origin,
+          mode: (wait ? "wait" : "async") satisfies RunMode,
+          timeout,
+          ...(wait && { deadline_at: DateTime.addDuration(received_at, timeout) }),
+          accepted_at
+        }))
+
+      const trigger = Effect.fnUntraced(function* (webhook: WebhookRow, request: TriggerRequest) {
+        const { variables, idempotency } = request
+        const prompt = yield* render(webhook, variables)
+        const run = yield* newRun(
+          {
+            source: "webhook",
+            webhook: { id: webhook.id, token_hash: webhook.token_hash },
+            team: webhook.team,
+            prompt,
+            variables
+          },
+          timeoutOf(webhook),
+          request
+        )
+        const expires_at = DateTime.addDuration(run.accepted_at, idempotencyKeyLife)
+        return yield* submit(idempotency ? { ...run, idempotency: { ...idempotency, expires_at } } : run)
+      })
+
+      const message = Effect.fnUntraced(function* (
+        team: TeamName,
+        message: string,
+        options: { readonly received_at: DateTime.Utc; readonly wait: boolean }
+      ) {
+        yield* teams.team(team)
+        if (Buffer.byteLength(message) > settings.maxPrompt) {
+          return yield* new PromptTooLarge({ limit_bytes: settings.maxPrompt })
+        }
+        const run = yield* newRun({ source: "chat", team, prompt: message, variables: {} }, settings.timeout, options)
+        return yield* submit(run)
+      })
+
+      const run = (webhook: WebhookRow, id: RunId, { wait }: { readonly wait: boolean }) => {
+        const own = Effect.filterOrFail(
+          history.run(id),
+          (run) => run.webhook_id === webhook.id,
+          () => new NotFound()
+        )
+        if (!wait) return own
+        return watching(id, { isNew: false }, (until) =>
+          Effect.gen(function* () {
+            const now = yield* own
+            if (isFinal(now.status)) return now
+            const deadline = DateTime.addDuration(yield* DateTime.now, timeoutOf(webhook))
+            return yield* Effect.catchTag(until(deadline), "Late", () => own)
+          })
+        )
+      }
+
+      return Trigger.of({
+        authenticate,
+        open: (id) => Effect.flatMap(webhookIdOf(id), webhooks.webhookRow),
+        trigger,
+        message,
+        run
+      })
+    })
+  )
 }
 
 /** For how long a repeat of an `Idempotency-Key` returns the first run. */
@@ -259,7 +321,14 @@ const idempotencyKeyLife = Duration.hours(24)
 
 /** The deadline came before the run's end. */
 class Late extends Data.TaggedError("Late") {}
-/** One for all: to make an error takes a picture of the stack. */
+/** One for all: creating an error captures the stack. */
 const late = new Late()
 
 const stopping = new Unavailable({ what: "server", detail: "The server is stopping; try again in a moment." })
+
+const stoppedWaiting = (run_id: RunId) =>
+  new Unavailable({
+    what: "server",
+    detail: "The server is stopping. The run goes on; ask for it by its id in a moment.",
+    run_id
+  })

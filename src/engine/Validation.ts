@@ -14,7 +14,7 @@ export const decode = <A, I>(schema: Schema.Schema<A, I>) => {
   return (input: unknown): Either.Either<A, ReadonlyArray<Fault>> =>
     Either.mapLeft(decodeUnknown(input), (error) =>
       ParseResult.ArrayFormatter.formatErrorSync(error)
-        // That it might also be null says nothing to whoever wrote something else.
+        // That it might also be null says nothing to a caller who wrote something else.
         .filter((issue) => !issue.message.startsWith("Expected null"))
         .map((issue) => ({ pointer: pointer(issue.path), detail: detail(issue) }))
     )

@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Either, Layer, Option, Schema } from "effect"
+import { Context, DateTime, Effect, Either, Layer, Option, Schema } from "effect"
 import {
   type Fault,
   Invalid,
@@ -10,17 +10,19 @@ import {
   type Unavailable
 } from "../domain/Errors.ts"
 import { makeWebhookId, WebhookId } from "../domain/Id.ts"
-import type { Run, Variables } from "../domain/Run.ts"
+import type { Variables } from "../domain/Run.ts"
 import { TeamName } from "../domain/Team.ts"
 import { checkVariables, isStorable } from "../domain/Variables.ts"
 import { type Webhook, WebhookDraft, WebhookEdit } from "../domain/Webhook.ts"
-import { Repo, type RunQuery } from "../repo/Repo.ts"
+import { HistoryStore, type RunPage, type RunQuery } from "../repo/HistoryStore.ts"
+import { TeamStore } from "../repo/TeamStore.ts"
+import { WebhookStore } from "../repo/WebhookStore.ts"
 import { Outcomes } from "./Outcomes.ts"
 import { Renderer } from "./Renderer.ts"
 import { hashToken, makeToken, type Token, tokenHint } from "./Token.ts"
 import { decode } from "./Validation.ts"
 
-/** The webhook with its token: the only time anybody sees it. */
+/** The webhook with its token: the only time it is shown. */
 export interface WithToken {
   readonly webhook: Webhook
   readonly token: Token
@@ -42,9 +44,9 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
     readonly create: (draft: unknown) => Effect.Effect<WithToken, Invalid | Unavailable>
     /** Holds for the next trigger. */
     readonly edit: (id: string, edit: unknown) => Effect.Effect<Webhook, NotFound | Invalid | Unavailable>
-    /** The old token is dead at once. */
+    /** The old token is invalid immediately. */
     readonly regenerate: (id: string) => Effect.Effect<WithToken, NotFound | Unavailable>
-    /** With its runs; whoever waits for one of them is told that it is gone. */
+    /** With its runs; callers that wait for one of them are answered that it is gone. */
     readonly remove: (id: string) => Effect.Effect<void, NotFound | Unavailable>
     /** The prompt that these variables would make; runs nothing. */
     readonly preview: (
@@ -54,117 +56,128 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
     readonly runs: (
       id: string,
       query: Omit<RunQuery, "webhook_id">
-    ) => Effect.Effect<
-      { readonly data: ReadonlyArray<Run>; readonly next_cursor: string | null },
-      NotFound | InvalidParameter | Unavailable
-    >
+    ) => Effect.Effect<RunPage, NotFound | InvalidParameter | Unavailable>
   }
 >() {
-  static readonly layer: Layer.Layer<Webhooks, never, Outcomes | Renderer | Repo> = Layer.effect(
-    Webhooks,
-    Effect.gen(function* () {
-      const outcomes = yield* Outcomes
-      const renderer = yield* Renderer
-      const repo = yield* Repo
-      const now = Effect.map(Clock.currentTimeMillis, (millis) => new Date(millis))
+  static readonly layer: Layer.Layer<Webhooks, never, HistoryStore | Outcomes | Renderer | TeamStore | WebhookStore> =
+    Layer.effect(
+      Webhooks,
+      Effect.gen(function* () {
+        const outcomes = yield* Outcomes
+        const renderer = yield* Renderer
+        const history = yield* HistoryStore
+        const teams = yield* TeamStore
+        const store = yield* WebhookStore
 
-      const placeholders = (template: unknown) =>
-        typeof template === "string" ? renderer.placeholders(template) : Effect.succeed([])
+        const placeholders = (template: unknown) =>
+          typeof template === "string" ? renderer.placeholders(template) : Effect.succeed([])
 
-      /** What a schema cannot know: the template's braces, the team's existence, what PostgreSQL cannot store. */
-      const faultsBeyondSchema = Effect.fn("Webhooks.check")(function* (input: Input) {
-        const faults: Array<Fault> = []
-        for (const field of ["name", "prompt_template"] as const) {
-          const text = input[field]
-          if (typeof text === "string" && !isStorable(text)) {
-            faults.push({ pointer: `/${field}`, detail: "must not contain a NUL or a lone surrogate" })
+        /** What a schema cannot know: the template's braces, the team's existence, what PostgreSQL cannot store. */
+        const faultsBeyondSchema = Effect.fn("Webhooks.check")(function* (input: Input) {
+          const faults: Array<Fault> = []
+          for (const field of ["name", "prompt_template"] as const) {
+            const text = input[field]
+            if (typeof text === "string" && !isStorable(text)) {
+              faults.push({ pointer: `/${field}`, detail: "must not contain a NUL or a lone surrogate" })
+            }
           }
-        }
-        yield* Effect.catchAll(placeholders(input.prompt_template), ({ reason, line, column }) =>
-          Effect.sync(() =>
-            faults.push({ pointer: "/prompt_template", detail: `line ${line}, column ${column}: ${reason}` })
+          yield* Effect.catchAll(placeholders(input.prompt_template), ({ reason, line, column }) =>
+            Effect.sync(() =>
+              faults.push({ pointer: "/prompt_template", detail: `line ${line}, column ${column}: ${reason}` })
+            )
           )
-        )
-        if (isTeamName(input.team)) {
-          yield* Effect.catchTag(repo.team(input.team), "NotFound", () => Effect.sync(() => faults.push(noSuchTeam)))
-        }
-        return faults
-      })
-
-      const checked = <A>(decoded: Either.Either<A, ReadonlyArray<Fault>>, input: unknown) =>
-        Effect.gen(function* () {
-          const more = yield* faultsBeyondSchema(input as Input)
-          const faults = [...Option.getOrElse(Either.getLeft(decoded), () => []), ...more]
-          return faults.length > 0 ? yield* new Invalid({ faults }) : Either.getOrThrow(decoded)
+          if (isTeamName(input.team)) {
+            yield* Effect.catchTag(teams.team(input.team), "NotFound", () => Effect.sync(() => faults.push(noSuchTeam)))
+          }
+          return faults
         })
 
-      /** The template's names, when there is a template; it has been parsed before. */
-      const variablesOf = (template: string | undefined) =>
-        template === undefined
-          ? Effect.succeed({})
-          : Effect.map(Effect.orDie(renderer.placeholders(template)), (variables) => ({ variables }))
-
-      const found = <A, E>(id: string, use: (id: WebhookId) => Effect.Effect<A, E>): Effect.Effect<A, E | NotFound> =>
-        isWebhookId(id) ? use(id.toLowerCase() as WebhookId) : new NotFound()
-
-      const create = Effect.fn("Webhooks.create")(function* (input: unknown) {
-        const draft = yield* checked(decodeDraft(input), input)
-        const token = yield* makeToken
-        const webhook = yield* repo
-          .createWebhook({
-            ...draft,
-            id: yield* makeWebhookId,
-            variables: yield* Effect.orDie(renderer.placeholders(draft.prompt_template)),
-            enabled: draft.enabled ?? true,
-            token_hash: hashToken(token),
-            token_hint: tokenHint(token),
-            created_at: yield* now
+        const checked = <A>(decoded: Either.Either<A, ReadonlyArray<Fault>>, input: unknown) =>
+          Effect.gen(function* () {
+            const more = yield* faultsBeyondSchema(input as Input)
+            const faults = [...Option.getOrElse(Either.getLeft(decoded), () => []), ...more]
+            return faults.length > 0 ? yield* new Invalid({ faults }) : Either.getOrThrow(decoded)
           })
-          .pipe(Effect.catchTag("TeamUnknown", teamGone))
-        return { webhook, token }
-      })
 
-      const edit = Effect.fn("Webhooks.edit")(function* (id: WebhookId, input: unknown) {
-        // An unknown id is told of before the faults of what was meant for it.
-        yield* repo.webhook(id)
-        const change = yield* checked(decodeEdit(input), input)
-        return yield* repo
-          .changeWebhook(id, { ...change, ...(yield* variablesOf(change.prompt_template)) }, yield* now)
-          .pipe(Effect.catchTag("TeamUnknown", teamGone))
-      })
+        /** The template's names, when there is a template; it has been parsed before. */
+        const variablesOf = (template: string | undefined) =>
+          template === undefined
+            ? Effect.succeed({})
+            : Effect.map(Effect.orDie(renderer.placeholders(template)), (variables) => ({ variables }))
 
-      const regenerate = Effect.fn("Webhooks.regenerate")(function* (id: WebhookId) {
-        const token = yield* makeToken
-        const webhook = yield* repo.replaceToken(id, { hash: hashToken(token), hint: tokenHint(token) }, yield* now)
-        return { webhook, token }
-      })
+        const found = <A, E>(id: string, use: (id: WebhookId) => Effect.Effect<A, E>): Effect.Effect<A, E | NotFound> =>
+          Effect.flatMap(webhookIdOf(id), use)
 
-      const remove = Effect.fn("Webhooks.remove")(function* (id: WebhookId) {
-        yield* outcomes.announceGone(yield* repo.deleteWebhook(id))
-      })
+        const create = Effect.fn("Webhooks.create")(function* (input: unknown) {
+          const draft = yield* checked(decodeDraft(input), input)
+          const token = yield* makeToken
+          const now = yield* DateTime.now
+          const webhook = yield* store
+            .createWebhook({
+              ...draft,
+              id: yield* makeWebhookId,
+              variables: yield* Effect.orDie(renderer.placeholders(draft.prompt_template)),
+              enabled: draft.enabled ?? true,
+              token_hash: hashToken(token),
+              token_hint: tokenHint(token),
+              created_at: now,
+              updated_at: now
+            })
+            .pipe(Effect.catchTag("TeamUnknown", teamGone))
+          return { webhook, token }
+        })
 
-      const preview = Effect.fn("Webhooks.preview")(function* (id: WebhookId, variables: Variables) {
-        const { prompt_template } = yield* repo.webhook(id)
-        const faults = checkVariables(variables)
-        if (faults.length > 0) return yield* new InvalidVariables({ faults })
-        return yield* renderer.render(prompt_template, variables).pipe(
-          Effect.map((prompt): Preview => ({ prompt, missing: [] })),
-          Effect.catchTag("MissingVariables", ({ names }) => Effect.succeed<Preview>({ missing: names }))
-        )
-      })
+        const edit = Effect.fn("Webhooks.edit")(function* (id: WebhookId, input: unknown) {
+          // An unknown id is reported before the faults of what was meant for it.
+          yield* store.webhook(id)
+          const change = yield* checked(decodeEdit(input), input)
+          return yield* store
+            .updateWebhook(id, {
+              ...change,
+              ...(yield* variablesOf(change.prompt_template)),
+              updated_at: yield* DateTime.now
+            })
+            .pipe(Effect.catchTag("TeamUnknown", teamGone))
+        })
 
-      return Webhooks.of({
-        list: repo.webhooks,
-        show: (id) => found(id, repo.webhook),
-        create,
-        edit: (id, input) => found(id, (id) => edit(id, input)),
-        regenerate: (id) => found(id, regenerate),
-        remove: (id) => found(id, remove),
-        preview: (id, variables) => found(id, (id) => preview(id, variables)),
-        runs: (id, query) => found(id, (webhook_id) => repo.runs({ ...query, webhook_id }))
+        const regenerate = Effect.fn("Webhooks.regenerate")(function* (id: WebhookId) {
+          const token = yield* makeToken
+          const webhook = yield* store
+            .updateWebhook(id, {
+              token_hash: hashToken(token),
+              token_hint: tokenHint(token),
+              updated_at: yield* DateTime.now
+            })
+            .pipe(Effect.catchTag("TeamUnknown", Effect.die))
+          return { webhook, token }
+        })
+
+        const remove = Effect.fn("Webhooks.remove")(function* (id: WebhookId) {
+          outcomes.deleted(yield* store.deleteWebhook(id))
+        })
+
+        const preview = Effect.fn("Webhooks.preview")(function* (id: WebhookId, variables: Variables) {
+          const { prompt_template } = yield* store.webhook(id)
+          const faults = checkVariables(variables)
+          if (faults.length > 0) return yield* new InvalidVariables({ faults })
+          return yield* renderer.render(prompt_template, variables).pipe(
+            Effect.map((prompt): Preview => ({ prompt, missing: [] })),
+            Effect.catchTag("MissingVariables", ({ names }) => Effect.succeed<Preview>({ missing: names }))
+          )
+        })
+
+        return Webhooks.of({
+          list: store.webhooks,
+          show: (id) => found(id, store.webhook),
+          create,
+          edit: (id, input) => found(id, (id) => edit(id, input)),
+          regenerate: (id) => found(id, regenerate),
+          remove: (id) => found(id, remove),
+          preview: (id, variables) => found(id, (id) => preview(id, variables)),
+          runs: (id, query) => found(id, (webhook_id) => history.runs({ ...query, webhook_id }))
+        })
       })
-    })
-  )
+    )
 }
 
 type Input = { readonly [field in keyof WebhookDraft]?: unknown }
@@ -173,6 +186,10 @@ const decodeDraft = decode(WebhookDraft)
 const decodeEdit = decode(WebhookEdit)
 const isTeamName = Schema.is(TeamName)
 const isWebhookId = Schema.is(WebhookId)
+
+/** The id, when it can be one. */
+export const webhookIdOf = (text: string): Effect.Effect<WebhookId, NotFound> =>
+  isWebhookId(text) ? Effect.succeed(text.toLowerCase() as WebhookId) : Effect.fail(new NotFound())
 
 const noSuchTeam: Fault = { pointer: "/team", detail: "there is no such team" }
 /** It was there a moment ago. */

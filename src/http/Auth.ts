@@ -1,6 +1,6 @@
 /**
- * Who may manage: whoever has the admin key, or a session of the web UI. It is asked for before anything else, for
- * unknown ids too.
+ * Who may manage: anyone with the admin key or a session of the web UI. Checked before anything else, also for unknown
+ * ids.
  */
 import { HttpServerRequest } from "@effect/platform"
 import { Effect, Layer, Option, Redacted } from "effect"
@@ -14,10 +14,10 @@ const refused = Effect.fail(
   Problems.of(new Unauthorized({ detail: "Send `Authorization: Bearer <admin key>`, with the key of this server." }))
 )
 
-/** RFC 6750, 2.1; the scheme's name may be written in any case (RFC 9110, 11.1). */
+/** RFC 6750, 2.1; the scheme is case-insensitive (RFC 9110, 11.1). */
 const bearer = /^bearer +([\x21-\x7e]+)$/i
 
-/** What changes nothing; a page of another site may link to it, but not read the answer. */
+/** Safe methods change nothing; a page of another site may cause such a request, but cannot read the response. */
 const isSafe = (method: string): boolean => method === "GET" || method === "HEAD"
 
 export const layer: Layer.Layer<Admin, never, AdminKey | Sessions> = Layer.effect(
@@ -31,12 +31,12 @@ export const layer: Layer.Layer<Admin, never, AdminKey | Sessions> = Layer.effec
           const key = bearer.exec(headers.authorization ?? "")?.[1]
           return key !== undefined && verify(Redacted.make(key)) ? Effect.void : refused
         }),
-      // Tried when the key was refused. A browser sends the cookie along, so who asks matters as well.
+      // Tried when the key was refused. Browsers attach the cookie by themselves, so the request's origin matters too.
       session: (cookie) =>
         Effect.gen(function* () {
           const request = yield* HttpServerRequest.HttpServerRequest
           if (Option.isNone(yield* sessions.read(Redacted.value(cookie)))) return yield* refused
-          if (!isSafe(request.method) && !sessions.isOwnPage(request)) return yield* refused
+          if (!isSafe(request.method) && !sessions.isSameOrigin(request)) return yield* refused
         })
     })
   })

@@ -1,5 +1,5 @@
 /**
- * Reading a request's body. Straight from Node's stream: Effect's `request.text` has no limit, replaces invalid UTF-8
+ * Reads a request's body, by hand from Node's stream: Effect's `request.text` has no limit, replaces invalid UTF-8
  * silently, and costs a third of the requests per second (7,500 against 11,200).
  */
 import { IncomingMessage } from "node:http"
@@ -7,10 +7,11 @@ import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { NodeHttpServerRequest } from "@effect/platform-node"
 import { Effect, Stream } from "effect"
 import { BodyTooLarge, InvalidBody, UnsupportedMediaType } from "../domain/Errors.ts"
+import type { Variables } from "../domain/Run.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** Node's request, when it is a Node server that asks. */
+/** Node's request; `undefined` when the server is not Node's. */
 export const nodeRequest = (request: Request): IncomingMessage | undefined => {
   const source: unknown = NodeHttpServerRequest.toIncomingMessage(request)
   return source instanceof IncomingMessage ? source : undefined
@@ -18,10 +19,10 @@ export const nodeRequest = (request: Request): IncomingMessage | undefined => {
 
 const json = /^(application\/json|[^\s/;]+\/[^\s/;]+\+json)\s*(;|$)/i
 
-/** Nothing said of the type is taken for JSON; a coded body is not decoded. */
-export const checkMediaType = (request: Request): Effect.Effect<void, UnsupportedMediaType> => {
+/** A body without a `Content-Type` counts as JSON; an encoded body is not decoded. */
+const checkMediaType = (request: Request): Effect.Effect<void, UnsupportedMediaType> => {
   if (request.headers["content-encoding"] !== undefined) {
-    return new UnsupportedMediaType({ detail: "A body with a `Content-Encoding` is not taken." })
+    return new UnsupportedMediaType({ detail: "A body with a `Content-Encoding` is not accepted." })
   }
   const type = request.headers["content-type"]
   return type === undefined || json.test(type.trim())
@@ -29,9 +30,9 @@ export const checkMediaType = (request: Request): Effect.Effect<void, Unsupporte
     : new UnsupportedMediaType({ detail: "Send `Content-Type: application/json`." })
 }
 
-const cutShort = new InvalidBody({ detail: "The body ended early." })
+const incomplete = new InvalidBody({ detail: "The body ended early." })
 
-const readNode = (source: IncomingMessage, limit_bytes: number) =>
+const readNodeStream = (source: IncomingMessage, limit_bytes: number) =>
   Effect.async<Uint8Array, BodyTooLarge | InvalidBody>((resume) => {
     const chunks: Array<Buffer> = []
     let bytes = 0
@@ -41,21 +42,21 @@ const readNode = (source: IncomingMessage, limit_bytes: number) =>
       if (bytes > limit_bytes) finish(new BodyTooLarge({ limit_bytes }))
     }
     const onEnd = () => finish(Effect.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
-    const onEarlyEnd = () => finish(cutShort)
-    const forget = () => {
+    const onEarlyEnd = () => finish(incomplete)
+    const stopListening = () => {
       source.off("data", onData).off("end", onEnd).off("error", onEarlyEnd).off("close", onEarlyEnd)
     }
     const finish = (result: Effect.Effect<Uint8Array, BodyTooLarge | InvalidBody>) => {
-      forget()
+      stopListening()
       resume(result)
     }
     source.on("data", onData).on("end", onEnd).on("error", onEarlyEnd).on("close", onEarlyEnd)
-    return Effect.sync(forget)
+    return Effect.sync(stopListening)
   })
 
-const readAny = (request: Request, limit_bytes: number) =>
+const readStream = (request: Request, limit_bytes: number) =>
   request.stream.pipe(
-    Stream.mapError(() => cutShort),
+    Stream.mapError(() => incomplete),
     Stream.runFoldEffect(new Uint8Array(), (before, chunk) =>
       before.length + chunk.length > limit_bytes
         ? new BodyTooLarge({ limit_bytes })
@@ -63,14 +64,14 @@ const readAny = (request: Request, limit_bytes: number) =>
     )
   )
 
-/** The body's bytes. One that declares to be over the limit is not read at all. */
+/** The body's bytes. A body whose declared length is over the limit is not read at all. */
 const readBytes = (request: Request, limit_bytes: number): Effect.Effect<Uint8Array, BodyTooLarge | InvalidBody> => {
   if (Number(request.headers["content-length"] ?? 0) > limit_bytes) return new BodyTooLarge({ limit_bytes })
   const source = nodeRequest(request)
-  return source === undefined ? readAny(request, limit_bytes) : readNode(source, limit_bytes)
+  return source === undefined ? readStream(request, limit_bytes) : readNodeStream(source, limit_bytes)
 }
 
-/** Strict, where a replacement character would hide what was sent; a byte order mark is dropped. */
+/** Strict, because replacement characters would hide what was sent; a byte order mark is dropped. */
 const utf8 = new TextDecoder("utf-8", { fatal: true })
 
 const parseObject = (bytes: Uint8Array): Effect.Effect<Readonly<Record<string, unknown>>, InvalidBody> => {
@@ -91,22 +92,34 @@ const parseObject = (bytes: Uint8Array): Effect.Effect<Readonly<Record<string, u
     : new InvalidBody({ detail: "The body is not a JSON object." })
 }
 
-/** The body as a JSON object. Its parts are as they came: unchecked. */
+/** The body as a JSON object, whose fields are not checked. */
 export const readObject = (
   request: Request,
   limit_bytes: number
 ): Effect.Effect<Readonly<Record<string, unknown>>, UnsupportedMediaType | BodyTooLarge | InvalidBody> =>
   checkMediaType(request).pipe(Effect.zipRight(readBytes(request, limit_bytes)), Effect.flatMap(parseObject))
 
-/** What a caller may go on sending after it was told that it is too much. */
+/** The body of a request that starts a run. The variables themselves are checked by the engine. */
+export const readVariables = (
+  request: Request,
+  limit_bytes: number
+): Effect.Effect<Variables, UnsupportedMediaType | BodyTooLarge | InvalidBody> =>
+  Effect.flatMap(readObject(request, limit_bytes), (body) => {
+    const variables = Object.hasOwn(body, "variables") ? body.variables : undefined
+    return typeof variables === "object" && variables !== null && !Array.isArray(variables)
+      ? Effect.succeed(variables as Variables)
+      : new InvalidBody({ detail: "`variables` must be an object." })
+  })
+
+/** How much longer a caller may send when its body was refused as too large. */
 const lingerBytes = 64 * 1024 * 1024
 const lingerTime = "30 seconds"
 
 /**
- * Sends the response at once and closes the connection only when the caller has stopped sending, within bounds. To
- * close it under a sender resets it, and the answer is lost (RFC 9112, 9.6).
+ * Sends the response immediately, and closes the connection only when the caller has stopped sending, within bounds.
+ * Closing it while the caller sends would reset it, and the response would be lost (RFC 9112, 9.6).
  */
-export const linger = (
+export const lingeringClose = (
   request: Request,
   response: HttpServerResponse.HttpServerResponse
 ): HttpServerResponse.HttpServerResponse => {

@@ -1,11 +1,14 @@
-/** The contract for people: one page made of the OpenAPI document, without a script and without a request elsewhere. */
+/**
+ * The contract for people: one page written from the OpenAPI document. By hand: `HttpApiScalar` and `HttpApiSwagger` need
+ * scripts, and this page must work without any, and without a request to another server.
+ */
 import { createHash } from "node:crypto"
 import { HttpLayerRouter, HttpServerResponse, type OpenApi } from "@effect/platform"
 import { Effect, Layer } from "effect"
-import * as Access from "./Access.ts"
 import { Html, html, prose } from "./Html.ts"
 import { document } from "./OpenApi.ts"
 import { titles } from "./Problems.ts"
+import * as RequestLog from "./RequestLog.ts"
 
 /** The part of a JSON Schema that the page shows. */
 interface Shape {
@@ -70,7 +73,7 @@ const operation = (method: string, path: string, it: OpenApi.OpenAPISpecOperatio
 <p>${prose(it.description ?? "")}</p>
 ${it.parameters.length === 0 ? "" : html`<h4>Parameters</h4><dl>${it.parameters.map(parameter)}</dl>`}
 ${body === undefined ? "" : html`<h4>Body</h4>${typeOf(body)}`}
-<h4>Answers</h4><table>${Object.entries(it.responses).map(response)}</table>
+<h4>Responses</h4><table>${Object.entries(it.responses).map(response)}</table>
 </section>`
 }
 
@@ -96,18 +99,18 @@ const page = html`<!doctype html>
 <style>${new Html(style)}</style></head><body>
 <h1>${document.info.title}: HTTP API</h1>
 <p>${document.info.description ?? ""} For machines: <a href="openapi.json">openapi.json</a>.</p>
-<p>Callers need nothing but a trigger URL. The <code>/api</code> operations take
+<p>Callers need only a trigger URL. The <code>/api</code> operations require
 <code>Authorization: Bearer &lt;admin key&gt;</code>. Bodies are JSON in UTF-8; times are RFC 3339 in UTC.</p>
 <nav><ul>${operations.map(({ it }) => html`<li><a href="#${it.operationId}">${it.summary ?? it.operationId}</a></li>`)}
-<li><a href="#problems">Refusals</a></li><li><a href="#schemas">Records</a></li></ul></nav>
+<li><a href="#problems">Errors</a></li><li><a href="#schemas">Schemas</a></li></ul></nav>
 ${document.tags.map(
   ({ name, description = "" }) =>
     html`<h2>${name}</h2><p>${prose(description)}</p>${operations.filter(({ tag }) => tag === name).map(({ part }) => part)}`
 )}
-<h2 id="problems">Refusals</h2>
-<p>Every refusal is <code>application/problem+json</code> (RFC 9457). Its <code>code</code> is one of these.</p>
+<h2 id="problems">Errors</h2>
+<p>Every error is <code>application/problem+json</code> (RFC 9457). Its <code>code</code> is one of these.</p>
 <dl>${Object.entries(titles).map(([code, title]) => html`<dt id="${code}"><code>${code}</code></dt><dd>${prose(title)}.</dd>`)}</dl>
-<h2 id="schemas">Records</h2>
+<h2 id="schemas">Schemas</h2>
 ${Object.entries(document.components.schemas).map(([name, shape]) =>
   name === "Int"
     ? html``
@@ -116,7 +119,7 @@ ${Object.entries(document.components.schemas).map(([name, shape]) =>
 </body></html>
 `
 
-/** The one style is allowed by its hash, and nothing else is. */
+/** Allows only the page's own style, by its hash. */
 const policy = `default-src 'none'; style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 
 const make = Effect.gen(function* () {
@@ -129,7 +132,7 @@ const make = Effect.gen(function* () {
       "referrer-policy": "no-referrer"
     }
   })
-  yield* router.add("GET", "/docs", Access.observe("/docs", Effect.succeed(docs)))
+  yield* router.add("GET", "/docs", RequestLog.observe("/docs", Effect.succeed(docs)))
 })
 
 export const layer = Layer.scopedDiscard(make)

@@ -1,16 +1,25 @@
+import * as Sse from "@effect/experimental/Sse"
 import { Chunk, Context, Duration, Effect, Layer, Stream } from "effect"
-import { type Change, Repo } from "../repo/Repo.ts"
+import { type Change, ChangeFeed } from "../repo/ChangeFeed.ts"
 
-/** Changes within this time are told together: a busy server has thousands a second. */
-const together = Duration.millis(250)
+/** Changes within this time are sent as one event: a busy server has thousands a second. */
+const window = Duration.millis(250)
 
-/** Keeps proxies from taking the silence for a dead connection. */
+/** Keeps proxies from closing a connection that looks idle. */
 const heartbeat = Duration.seconds(15)
 
-/** After this a client connects anew, and shows again that it may: a session does not live on in a stream. */
-const longest = Duration.minutes(10)
+/** Then the client reconnects and authenticates again: a session does not outlive itself in a stream. */
+const maxConnectionAge = Duration.minutes(10)
 
-/** What a reader has to look at again. */
+const retry = Sse.encoder.write(new Sse.Retry({ duration: Duration.seconds(2), lastEventId: undefined }))
+
+/** By hand: the encoder writes no comments. */
+const comment = ":\n\n"
+
+const changeEvent = (kinds: ReadonlyArray<string>): string =>
+  Sse.encoder.write({ _tag: "Event", event: "change", id: undefined, data: kinds.join() })
+
+/** What a client should read again. */
 const kindOf = (change: Change): "runs" | "webhooks" | undefined => {
   switch (change._tag) {
     case "RunAccepted":
@@ -24,7 +33,7 @@ const kindOf = (change: Change): "runs" | "webhooks" | undefined => {
   }
 }
 
-/** Changes as server-sent events. They come by way of the database, so every replica tells of what any of them did. */
+/** Changes as server-sent events. They come through the database, so every replica sends what any of them did. */
 export class Events extends Context.Tag("webhook-trigger/Events")<
   Events,
   {
@@ -32,22 +41,22 @@ export class Events extends Context.Tag("webhook-trigger/Events")<
     readonly stream: Stream.Stream<string>
   }
 >() {
-  static readonly layer: Layer.Layer<Events, never, Repo> = Layer.scoped(
+  static readonly layer: Layer.Layer<Events, never, ChangeFeed> = Layer.scoped(
     Events,
     Effect.gen(function* () {
-      const repo = yield* Repo
-      // One look at the changes for all readers.
-      const changes = yield* Stream.unwrapScoped(Effect.map(repo.changes, Stream.fromQueue)).pipe(
-        Stream.groupedWithin(10_000, together),
+      const feed = yield* ChangeFeed
+      // All clients share one subscription.
+      const changes = yield* Stream.unwrapScoped(Effect.map(feed.changes, Stream.fromQueue)).pipe(
+        Stream.groupedWithin(10_000, window),
         Stream.map((all) => [...new Set(Chunk.toReadonlyArray(all).flatMap((change) => kindOf(change) ?? []))]),
         Stream.filter((kinds) => kinds.length > 0),
-        Stream.map((kinds) => `event: change\ndata: ${kinds.join(",")}\n\n`),
+        Stream.map(changeEvent),
         Stream.share({ capacity: 16, strategy: "sliding" })
       )
       return Events.of({
-        stream: Stream.make("retry: 2000\n\n").pipe(
-          Stream.concat(Stream.merge(changes, Stream.as(Stream.tick(heartbeat), ":\n\n"))),
-          Stream.interruptAfter(longest)
+        stream: Stream.make(retry).pipe(
+          Stream.concat(Stream.merge(changes, Stream.as(Stream.tick(heartbeat), comment))),
+          Stream.interruptAfter(maxConnectionAge)
         )
       })
     })

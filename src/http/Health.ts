@@ -1,46 +1,46 @@
-/** For whoever keeps the server running: is it alive, and can it take triggers? */
+/** For operators: is the server alive, and can it accept triggers? */
 import { HttpLayerRouter, HttpServerResponse } from "@effect/platform"
 import { Effect, Layer } from "effect"
 import { Bus } from "../bus/Bus.ts"
 import { Shutdown } from "../engine/Shutdown.ts"
-import { Repo } from "../repo/Repo.ts"
-import * as Access from "./Access.ts"
+import { ChangeFeed } from "../repo/ChangeFeed.ts"
 import * as Problems from "./Problems.ts"
+import * as RequestLog from "./RequestLog.ts"
 
-/** A probe is answered before whoever asks gives up, which is often after one second. */
-const patience = "900 millis"
+/** Probes often give up after one second; they are answered before that. */
+const pingTimeout = "900 millis"
 
-const answers = <E>(ping: Effect.Effect<void, E>): Effect.Effect<"ok" | "out of reach"> =>
+const check = <E>(ping: Effect.Effect<void, E>): Effect.Effect<"ok" | "out of reach"> =>
   ping.pipe(
     Effect.as("ok" as const),
-    Effect.timeout(patience),
+    Effect.timeout(pingTimeout),
     Effect.catchAll(() => Effect.succeed("out of reach" as const))
   )
 
 /** Whether database and bus answer. */
-export const check = Effect.flatMap(Effect.all([Repo, Bus]), ([repo, bus]) =>
-  Effect.all({ database: answers(repo.ping), bus: answers(bus.ping) }, { concurrency: "unbounded" })
+export const checks = Effect.flatMap(Effect.all([ChangeFeed, Bus]), ([database, bus]) =>
+  Effect.all({ database: check(database.ping), bus: check(bus.ping) }, { concurrency: "unbounded" })
 )
 
 const make = Effect.gen(function* () {
   const router = yield* HttpLayerRouter.HttpRouter
   const shutdown = yield* Shutdown
-  const parts = yield* Effect.context<Bus | Repo>()
+  const context = yield* Effect.context<Bus | ChangeFeed>()
 
   const live = Effect.succeed(HttpServerResponse.unsafeJson({ status: "ok" }))
 
   const ready = Effect.gen(function* () {
-    const checks = yield* Effect.provide(check, parts)
+    const parts = yield* Effect.provide(checks, context)
     const stopping = yield* shutdown.begun
-    if (!stopping && checks.database === "ok" && checks.bus === "ok") {
-      return HttpServerResponse.unsafeJson({ status: "ok", ...checks })
+    if (!stopping && parts.database === "ok" && parts.bus === "ok") {
+      return HttpServerResponse.unsafeJson({ status: "ok", ...parts })
     }
-    const detail = stopping ? "The server is stopping." : "Database or bus is out of reach."
-    return Problems.toResponse({ ...Problems.problem(503, { code: "unavailable", detail }), ...checks })
+    const detail = stopping ? "The server is stopping." : "The database or the bus is out of reach."
+    return Problems.toResponse({ ...Problems.problem(503, { code: "unavailable", detail }), ...parts })
   })
 
-  yield* router.add("GET", "/health/live", Access.observe("/health/live", live))
-  yield* router.add("GET", "/health/ready", Access.observe("/health/ready", ready))
+  yield* router.add("GET", "/health/live", RequestLog.observe("/health/live", live))
+  yield* router.add("GET", "/health/ready", RequestLog.observe("/health/ready", ready))
 })
 
 export const layer = Layer.scopedDiscard(make)

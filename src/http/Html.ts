@@ -1,4 +1,4 @@
-/** Writing HTML by hand, safely: what is put between the literal parts is escaped unless it is HTML itself. */
+/** Safe HTML from template literals: a value is escaped unless it is `Html` itself. */
 export class Html {
   readonly text: string
   constructor(text: string) {
@@ -24,7 +24,7 @@ const write = (part: Part): string =>
 export const html = (literals: TemplateStringsArray, ...parts: ReadonlyArray<Part>): Html =>
   new Html(literals.map((literal, i) => (i < parts.length ? literal + write(parts[i]!) : literal)).join(""))
 
-/** Text in which `code` stands between backticks. */
+/** Text with `code` between backticks. */
 export const prose = (text: string): Html =>
   new Html(
     text

@@ -10,16 +10,16 @@ import { nodeRequest } from "./Body.ts"
 
 const header = "idempotency-key"
 const printable = /^[\x20-\x7e]{1,255}$/
-/** A string as structured fields write it (RFC 9651, 3.3.3). */
+/** A string in the syntax of structured fields (RFC 9651, 3.3.3). */
 const quoted = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/
 
-/** The draft quotes the key, most callers do not: `"k"` and `k` are one key. */
+/** The draft quotes the key, most callers do not: `"k"` and `k` are the same key. */
 const parse = (text: string): string | undefined => {
   const key = text.startsWith('"') ? quoted.exec(text)?.[1]?.replaceAll(/\\(["\\])/g, "$1") : text
   return key !== undefined && printable.test(key) ? key : undefined
 }
 
-/** JSON that is the same whatever the order of the members and the blanks between them. */
+/** JSON that does not depend on the order of members or on white space. */
 const canonical = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
   if (typeof value !== "object" || value === null) return JSON.stringify(value)
@@ -29,19 +29,22 @@ const canonical = (value: unknown): string => {
   return `{${members.join()}}`
 }
 
-/** What the request says of itself, if it says anything: its key, and a fingerprint of what it asks for. */
-export const of = (
+/** The request's key, if it has one, and a hash of its variables. */
+export const read = (
   request: HttpServerRequest.HttpServerRequest,
   variables: Variables
 ): Effect.Effect<Pick<TriggerRequest, "idempotency">, InvalidParameter | InvalidVariables> => {
   const text = request.headers[header]
   if (text === undefined) return Effect.succeed({})
-  const times = nodeRequest(request)?.headersDistinct[header]?.length ?? 1
-  const key = times === 1 ? parse(text) : undefined
+  const count = nodeRequest(request)?.headersDistinct[header]?.length ?? 1
+  const key = count === 1 ? parse(text) : undefined
   if (key === undefined) {
-    return new InvalidParameter({ name: "Idempotency-Key", detail: "takes 1 to 255 printable ASCII characters, once" })
+    return new InvalidParameter({
+      name: "Idempotency-Key",
+      detail: "must be 1 to 255 printable ASCII characters, given once"
+    })
   }
-  // Bounds the nesting, too, that `canonical` goes into.
+  // Also bounds the nesting, so that `canonical` cannot overflow the stack.
   const faults = checkVariables(variables)
   if (faults.length > 0) return new InvalidVariables({ faults })
   const request_hash = createHash("sha256").update(canonical(variables)).digest()

@@ -1,21 +1,21 @@
-/** The contract for machines: OpenAPI 3.1, derived from the API's definition. */
+/** The contract for programs: OpenAPI 3.1, derived from the API's definition. */
 import { HttpLayerRouter, HttpServerResponse, OpenApi } from "@effect/platform"
 import { Effect, Layer } from "effect"
 import { Api } from "../api/Api.ts"
-import * as Access from "./Access.ts"
+import * as RequestLog from "./RequestLog.ts"
 
 const header = (description: string) => ({ description, schema: { type: "string" } })
 
 /** The headers that come with a status, as `Problems.headersOf` and the routes send them. */
 const headers: { readonly [status: string]: { readonly [name: string]: unknown } } = {
-  202: { Location: header("Where to ask for the run; of a trigger only.") },
+  202: { Location: header("The address of the run; only in the response to a trigger.") },
   401: { "WWW-Authenticate": header("`Bearer`.") },
-  405: { Allow: header("The methods that the address takes.") },
+  405: { Allow: header("The methods that the address accepts.") },
   429: { "Retry-After": header("Seconds.") },
   503: { "Retry-After": header("Seconds.") }
 }
 
-/** Effect puts the same `$id` into schemas in several places, which makes them ambiguous. */
+/** Effect repeats the same `$id` in several schemas, which makes references ambiguous. */
 const withoutIds = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(withoutIds)
   if (typeof value !== "object" || value === null) return value
@@ -39,7 +39,7 @@ export const document = withHeaders(withoutIds(OpenApi.fromApi(Api)) as OpenApi.
 const make = Effect.gen(function* () {
   const router = yield* HttpLayerRouter.HttpRouter
   const response = HttpServerResponse.unsafeJson(document)
-  yield* router.add("GET", "/openapi.json", Access.observe("/openapi.json", Effect.succeed(response)))
+  yield* router.add("GET", "/openapi.json", RequestLog.observe("/openapi.json", Effect.succeed(response)))
 })
 
 export const layer = Layer.scopedDiscard(make)

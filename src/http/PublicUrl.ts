@@ -2,8 +2,8 @@ import type { HttpServerRequest } from "@effect/platform"
 import { Context, Layer, Option } from "effect"
 
 /**
- * Where callers reach the server, without a slash at the end: `https://example.com/hooks`. None: as the request at hand
- * was addressed.
+ * The address at which callers reach the server, without a slash at the end: `https://example.com/hooks`. None: the host
+ * that each request names.
  */
 export class PublicUrl extends Context.Reference<PublicUrl>()("webhook-trigger/PublicUrl", {
   defaultValue: () => Option.none<string>()
@@ -15,10 +15,10 @@ export class PublicUrl extends Context.Reference<PublicUrl>()("webhook-trigger/P
     )
 }
 
-/** The start of an absolute address. */
+/** The beginning of an absolute URL. */
 export const originFor = (publicUrl: Option.Option<string>, request: HttpServerRequest.HttpServerRequest): string =>
   Option.getOrElse(publicUrl, () => `http://${request.headers.host ?? "localhost"}`)
 
-/** The start of an address on the same server: the path it is mounted under, if any. */
+/** The path that the server is mounted under, if any: the beginning of a URL on the same server. */
 export const mountedAt = (publicUrl: Option.Option<string>): string =>
   Option.match(publicUrl, { onNone: () => "", onSome: (url) => new URL(url).pathname.replace(/\/+$/, "") })

@@ -1,18 +1,14 @@
 import { HttpApiBuilder } from "@effect/platform"
-import { Effect, Schema } from "effect"
-import { ManagementApi } from "../api/Api.ts"
-import { NotFound, type Unavailable } from "../domain/Errors.ts"
-import { RunId } from "../domain/Id.ts"
-import type { Run } from "../domain/Run.ts"
-import { Repo } from "../repo/Repo.ts"
+import { Effect } from "effect"
+import { Api } from "../api/Api.ts"
+import { HistoryStore } from "../repo/HistoryStore.ts"
+import * as Parameters from "./Parameters.ts"
 import * as Problems from "./Problems.ts"
 
-const isRunId = Schema.is(RunId)
-
-export const layer = HttpApiBuilder.group(ManagementApi, "runs", (handlers) =>
-  Effect.map(Repo, (repo) => {
-    const find = (id: string): Effect.Effect<Run, NotFound | Unavailable> =>
-      isRunId(id) ? repo.run(id.toLowerCase() as RunId) : new NotFound()
-    return handlers.handle("show", ({ path }) => Effect.mapError(find(path.run_id), Problems.of))
-  })
+export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
+  Effect.map(HistoryStore, (history) =>
+    handlers.handle("show", ({ path }) =>
+      Parameters.runId(path.run_id).pipe(Effect.flatMap(history.run), Effect.mapError(Problems.of))
+    )
+  )
 )

@@ -6,7 +6,7 @@ interface Facts {
   readonly bus: "rabbitmq" | "embedded"
 }
 
-/** What the server runs on, for people; whoever puts it together says so. */
+/** What the server runs on, for the web UI to show. Given by the program that composes the server. */
 export class ServerFacts extends Context.Reference<ServerFacts>()("webhook-trigger/ServerFacts", {
   defaultValue: (): Facts => ({ version: "unknown", database: "embedded", bus: "embedded" })
 }) {

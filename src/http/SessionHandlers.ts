@@ -1,13 +1,14 @@
 import { HttpApiBuilder, type HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { Effect, Option, Redacted, Schema } from "effect"
+import { Duration, Effect, Option, Redacted, Schema } from "effect"
+import { Api } from "../api/Api.ts"
 import { cookieName, SessionState } from "../api/Session.ts"
-import { SessionApi } from "../api/UiApi.ts"
 import { Unauthorized } from "../domain/Errors.ts"
 import { AdminKey } from "../engine/AdminKey.ts"
 import { validate } from "../engine/Validation.ts"
 import * as Body from "./Body.ts"
 import * as Problems from "./Problems.ts"
-import { Sessions, type Ticket } from "./Sessions.ts"
+import { type SessionCookie, Sessions } from "./Sessions.ts"
+import * as SignInLimit from "./SignInLimit.ts"
 
 const decodeKey = validate(Schema.Struct({ key: Schema.String }))
 const encodeState = Schema.encodeSync(SessionState)
@@ -15,35 +16,39 @@ const encodeState = Schema.encodeSync(SessionState)
 /** More than any key needs. */
 const maxBody = 4096
 
-const strange = new Unauthorized({ detail: "Sign in and out from the server's own pages only." })
-const wrong = new Unauthorized({ detail: "This is not the admin key." })
-const tooMany = Problems.problem(429, {
+const foreignPage = new Unauthorized({ detail: "Sign in and out from the server's own pages only." })
+const wrongKey = new Unauthorized({ detail: "This is not the admin key." })
+const tooManyAttempts = Problems.problem(429, {
   code: "too_many_attempts",
   detail: "Too many wrong keys came from this address."
 })
 
-export const layer = HttpApiBuilder.group(SessionApi, "session", (handlers) =>
+export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
   Effect.gen(function* () {
     const sessions = yield* Sessions
+    const limit = yield* SignInLimit.make
     const { verify } = yield* AdminKey
 
-    const cookie = (request: HttpServerRequest.HttpServerRequest, value: string, seconds: number) =>
+    const setCookie = (
+      request: HttpServerRequest.HttpServerRequest,
+      { value, maxAge }: Omit<SessionCookie, "expires_at">
+    ) =>
       HttpServerResponse.unsafeSetCookie(cookieName, value, {
         path: "/",
         httpOnly: true,
         sameSite: "strict",
         secure: sessions.isSecure(request),
-        maxAge: `${seconds} seconds`
+        maxAge
       })
 
-    const signedIn = (request: HttpServerRequest.HttpServerRequest, ticket: Ticket) =>
-      HttpServerResponse.unsafeJson(encodeState({ signed_in: true, expires_at: ticket.expires_at })).pipe(
-        cookie(request, ticket.value, ticket.max_age_seconds)
+    const signedIn = (request: HttpServerRequest.HttpServerRequest, cookie: SessionCookie) =>
+      HttpServerResponse.unsafeJson(encodeState({ signed_in: true, expires_at: cookie.expires_at })).pipe(
+        setCookie(request, cookie)
       )
 
-    /** Some tools send neither header; a page of another site always sends one, and is not let in with its own key. */
+    /** Some tools send neither header; a page of another site always sends one, and may not sign in even with the key. */
     const isForeign = (request: HttpServerRequest.HttpServerRequest) =>
-      (request.headers.origin ?? request.headers["sec-fetch-site"]) !== undefined && !sessions.isOwnPage(request)
+      (request.headers.origin ?? request.headers["sec-fetch-site"]) !== undefined && !sessions.isSameOrigin(request)
 
     return handlers
       .handleRaw("show", ({ request }) =>
@@ -58,22 +63,24 @@ export const layer = HttpApiBuilder.group(SessionApi, "session", (handlers) =>
       )
       .handleRaw("signIn", ({ request }) =>
         Effect.gen(function* () {
-          if (isForeign(request)) return yield* Effect.fail(Problems.of(strange))
-          if (!(yield* sessions.mayTry(request))) return yield* Effect.fail(tooMany)
+          if (isForeign(request)) return yield* Effect.fail(Problems.of(foreignPage))
+          if (!(yield* limit.allows(request))) return yield* Effect.fail(tooManyAttempts)
           const { key } = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeKey).pipe(
             Effect.mapError(Problems.of)
           )
           if (!verify(Redacted.make(key))) {
-            yield* sessions.wrongKey(request)
-            return yield* Effect.fail(Problems.of(wrong))
+            yield* limit.recordWrongKey(request)
+            return yield* Effect.fail(Problems.of(wrongKey))
           }
           return signedIn(request, yield* sessions.start)
         })
       )
       .handleRaw("signOut", ({ request }) =>
         isForeign(request)
-          ? Effect.fail(Problems.of(strange))
-          : Effect.succeed(HttpServerResponse.empty({ status: 204 }).pipe(cookie(request, "", 0)))
+          ? Effect.fail(Problems.of(foreignPage))
+          : Effect.succeed(
+              HttpServerResponse.empty({ status: 204 }).pipe(setCookie(request, { value: "", maxAge: Duration.zero }))
+            )
       )
   })
 )

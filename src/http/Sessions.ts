@@ -1,48 +1,38 @@
 /**
- * The web UI's sessions: a cookie that says until when it counts, signed with a key that every replica derives from the
- * admin key. Nothing is stored, so any replica takes it, and another admin key ends them all.
+ * The web UI's sessions: a cookie that contains its own expiry, signed with a key that every replica derives from the
+ * admin key. Nothing is stored, so every replica accepts it, and a new admin key ends all sessions.
  */
 import { timingSafeEqual } from "node:crypto"
-import { HttpServerRequest } from "@effect/platform"
-import { Clock, Context, Effect, Layer, Option } from "effect"
+import type { HttpServerRequest } from "@effect/platform"
+import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
 import { AdminKey } from "../engine/AdminKey.ts"
 import { PublicUrl } from "./PublicUrl.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-const life_ms = 12 * 60 * 60 * 1000
+const lifetime = Duration.hours(12)
 
-/** Younger ones are not renewed: a cookie with every answer would be too much. */
-const renewedAfter_ms = 60 * 60 * 1000
+/** A younger session is not renewed, so that not every answer sets a cookie. */
+const renewAfter = Duration.hours(1)
 
-/** Wrong keys that one address may try at once, and how long until it may try one more. */
-const attempts = 10
-const pause_ms = 10_000
-
-/** Addresses remembered at most; the oldest are forgotten first. */
-const maxAddresses = 10_000
-
-export interface Ticket {
+export interface SessionCookie {
   readonly value: string
-  readonly expires_at: Date
-  readonly max_age_seconds: number
+  readonly expires_at: DateTime.Utc
+  readonly maxAge: Duration.Duration
 }
 
 export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
   Sessions,
   {
-    readonly start: Effect.Effect<Ticket>
-    /** When the cookie's session ends; none when it has ended or was not made here. */
-    readonly read: (cookie: string) => Effect.Effect<Option.Option<Date>>
-    /** Another one in place of one that has been in use for a while. */
-    readonly renew: (expires_at: Date) => Effect.Effect<Option.Option<Ticket>>
-    /** Whether the request comes from the server's own pages, and not from another site with the cookie's help. */
-    readonly isOwnPage: (request: Request) => boolean
-    /** Whether the cookie must not travel in the clear. */
+    readonly start: Effect.Effect<SessionCookie>
+    /** When the cookie's session ends; none when it has ended or the cookie was not issued here. */
+    readonly read: (cookie: string) => Effect.Effect<Option.Option<DateTime.Utc>>
+    /** A new cookie for a session that has been in use for a while. */
+    readonly renew: (expires_at: DateTime.Utc) => Effect.Effect<Option.Option<SessionCookie>>
+    /** Whether the request comes from the server's own pages, and not from another site that makes use of the cookie. */
+    readonly isSameOrigin: (request: Request) => boolean
+    /** Whether the cookie may be sent over TLS only. */
     readonly isSecure: (request: Request) => boolean
-    /** False: too many wrong keys came from there lately. */
-    readonly mayTry: (request: Request) => Effect.Effect<boolean>
-    readonly wrongKey: (request: Request) => Effect.Effect<void>
   }
 >() {
   static readonly layer: Layer.Layer<Sessions, never, AdminKey> = Layer.effect(
@@ -50,30 +40,33 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
     Effect.gen(function* () {
       const { sign } = yield* AdminKey
       const publicUrl = yield* PublicUrl
-      const wrong = new Map<string, { readonly left: number; readonly at: number }>()
 
-      const signed = (seconds: number) => `v1.${seconds}.${sign(`session v1 ${seconds}`)}`
+      const cookieOf = (seconds: number) => `v1.${seconds}.${sign(`session v1 ${seconds}`)}`
 
-      const start = Effect.map(Clock.currentTimeMillis, (now): Ticket => {
-        const seconds = Math.floor((now + life_ms) / 1000)
-        return { value: signed(seconds), expires_at: new Date(seconds * 1000), max_age_seconds: life_ms / 1000 }
+      const start = Effect.map(DateTime.now, (now): SessionCookie => {
+        const seconds = Math.floor(DateTime.toEpochMillis(DateTime.addDuration(now, lifetime)) / 1000)
+        return { value: cookieOf(seconds), expires_at: fromSeconds(seconds), maxAge: lifetime }
       })
 
       const read = (cookie: string) =>
-        Effect.map(Clock.currentTimeMillis, (now) => {
+        Effect.map(DateTime.now, (now) => {
           const seconds = Number(/^v1\.([1-9][0-9]{0,11})\./.exec(cookie)?.[1])
-          return Number.isInteger(seconds) && seconds * 1000 > now && same(cookie, signed(seconds))
-            ? Option.some(new Date(seconds * 1000))
+          return Number.isInteger(seconds) &&
+            DateTime.greaterThan(fromSeconds(seconds), now) &&
+            isEqual(cookie, cookieOf(seconds))
+            ? Option.some(fromSeconds(seconds))
             : Option.none()
         })
 
-      const renew = (expires_at: Date) =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          expires_at.getTime() - now < life_ms - renewedAfter_ms ? Effect.asSome(start) : Effect.succeedNone
+      const renew = (expires_at: DateTime.Utc) =>
+        Effect.flatMap(DateTime.now, (now) =>
+          DateTime.lessThan(expires_at, DateTime.addDuration(now, Duration.subtract(lifetime, renewAfter)))
+            ? Effect.asSome(start)
+            : Effect.succeedNone
         )
 
-      // Browsers send `Sec-Fetch-Site` on secure addresses only, and `Origin` with every unsafe request.
-      const isOwnPage = ({ headers }: Request) => {
+      // Browsers send `Sec-Fetch-Site` to secure addresses only, and `Origin` with every unsafe request.
+      const isSameOrigin = ({ headers }: Request) => {
         if (headers["sec-fetch-site"] !== undefined) return headers["sec-fetch-site"] === "same-origin"
         const origin = headers.origin === undefined ? undefined : URL.parse(headers.origin)
         if (!origin) return false
@@ -84,30 +77,14 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
       const isSecure = ({ headers }: Request) =>
         headers["x-forwarded-proto"] === "https" || Option.exists(publicUrl, (url) => url.startsWith("https:"))
 
-      const left = (address: string, now: number) => {
-        const known = wrong.get(address)
-        return known === undefined ? attempts : Math.min(attempts, known.left + (now - known.at) / pause_ms)
-      }
-      const mayTry = (request: Request) =>
-        Effect.map(Clock.currentTimeMillis, (now) => left(addressOf(request), now) >= 1)
-      const wrongKey = (request: Request) =>
-        Effect.map(Clock.currentTimeMillis, (now) => {
-          const address = addressOf(request)
-          const rest = { left: left(address, now) - 1, at: now }
-          wrong.delete(address)
-          wrong.set(address, rest)
-          if (wrong.size > maxAddresses) wrong.delete(wrong.keys().next().value!)
-        })
-
-      return Sessions.of({ start, read, renew, isOwnPage, isSecure, mayTry, wrongKey })
+      return Sessions.of({ start, read, renew, isSameOrigin, isSecure })
     })
   )
 }
 
-/** The nearest one: behind a proxy everybody shares it, for what a proxy says of others can be made up. */
-const addressOf = ({ remoteAddress }: Request): string => Option.getOrElse(remoteAddress, () => "")
+const fromSeconds = (seconds: number): DateTime.Utc => DateTime.unsafeMake(seconds * 1000)
 
-const same = (a: string, b: string): boolean => {
+const isEqual = (a: string, b: string): boolean => {
   const [left, right] = [Buffer.from(a), Buffer.from(b)]
   return left.length === right.length && timingSafeEqual(left, right)
 }

@@ -1,28 +1,30 @@
-/** What callers use: `POST /webhook/trigger/:token`, and the view of a run that `Location` points at. */
+/**
+ * The group `trigger` of the API: `POST /webhook/trigger/:token`, and a caller's view of a run, which `Location` points
+ * at. Written by hand, for speed and for the exact order of the checks.
+ */
 import { HttpLayerRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { NodeHttpServerRequest } from "@effect/platform-node"
-import { Clock, Effect, Layer, Redacted, Schema } from "effect"
+import { DateTime, Effect, Layer, Redacted, Schema } from "effect"
 import { CallersRun } from "../api/Trigger.ts"
-import { InvalidBody, MethodNotAllowed, NotFound } from "../domain/Errors.ts"
-import { RunId } from "../domain/Id.ts"
-import type { Run, Variables } from "../domain/Run.ts"
+import { MethodNotAllowed } from "../domain/Errors.ts"
+import type { Run } from "../domain/Run.ts"
 import { Settings } from "../engine/Settings.ts"
-import { type Entry, Trigger, type TriggerRequest } from "../engine/Trigger.ts"
-import * as Access from "./Access.ts"
+import { Trigger } from "../engine/Trigger.ts"
 import * as Body from "./Body.ts"
 import * as Idempotency from "./Idempotency.ts"
+import * as Parameters from "./Parameters.ts"
 import { mountedAt, PublicUrl } from "./PublicUrl.ts"
-import * as Query from "./Query.ts"
+import * as RequestLog from "./RequestLog.ts"
+import * as RunAnswer from "./RunAnswer.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
 export const path = "/webhook/trigger"
 
-/** The token as it stands in the URL: one that has to be decoded first is none of ours. */
+/** The token as the URL spells it. A percent-encoded one is not accepted. */
 const tokenIn = (request: Request, token: string | undefined) =>
   Redacted.make(token === undefined || request.url.split("?", 1)[0]!.includes("%") ? "" : token)
 
-const isRunId = Schema.is(RunId)
 const encodeRun = Schema.encodeSync(CallersRun)
 
 const callersRun = (run: Run): CallersRun => {
@@ -39,20 +41,8 @@ const callersRun = (run: Run): CallersRun => {
   }
 }
 
-/** How the run ended, as the answer to who waited for it. */
-const outcome = ({ run_id, status, conversation, error }: Run): HttpServerResponse.HttpServerResponse => {
-  switch (status) {
-    case "success":
-      return HttpServerResponse.unsafeJson({ status, response: conversation.response, run_id })
-    case "error":
-      return HttpServerResponse.unsafeJson({ status, run_id, error }, { status: 502 })
-    default:
-      return HttpServerResponse.unsafeJson({ status: "timeout", run_id }, { status: 408 })
-  }
-}
-
 /**
- * `Location` holds the token. On a Node server it goes past Effect's response, whose headers a host may write into its
+ * `Location` contains the token. On a Node server it bypasses Effect's response, whose headers a host may write into its
  * spans and logs.
  */
 const withLocation = (request: Request, response: HttpServerResponse.HttpServerResponse, location: string) => {
@@ -61,43 +51,30 @@ const withLocation = (request: Request, response: HttpServerResponse.HttpServerR
   return response
 }
 
-export const variablesIn = (body: Readonly<Record<string, unknown>>): Effect.Effect<Variables, InvalidBody> => {
-  const variables = Object.hasOwn(body, "variables") ? body.variables : undefined
-  return typeof variables === "object" && variables !== null && !Array.isArray(variables)
-    ? Effect.succeed(variables as Variables)
-    : new InvalidBody({ detail: "`variables` must be an object." })
-}
-
 const make = Effect.gen(function* () {
   const router = yield* HttpLayerRouter.HttpRouter
   const trigger = yield* Trigger
   const settings = yield* Settings
   const mount = mountedAt(yield* PublicUrl)
 
-  const send = Effect.fnUntraced(function* (entry: Entry, request: Request, ask: TriggerRequest, wait: boolean) {
-    if (wait) {
-      const run = yield* trigger.ask(entry, ask)
-      yield* Access.about(run.run_id)
-      return outcome(run)
-    }
-    const run_id = yield* trigger.submit(entry, ask)
-    yield* Access.about(run_id)
-    const accepted = HttpServerResponse.unsafeJson({ status: "accepted", run_id }, { status: 202 })
-    const { token } = yield* HttpLayerRouter.params
-    return withLocation(request, accepted, `${mount}${path}/${token}/runs/${run_id}`)
-  })
+  /** The webhook that the request may use. Whatever it must show beside the token would be checked here, after it. */
+  const verify = (request: Request, token: string | undefined) => trigger.authenticate(tokenIn(request, token))
 
-  /** The order of the steps is the order in which a request with several faults is told of them. */
+  /** A request with several faults is refused for the first: the order of the steps is part of the contract. */
   const post = Effect.gen(function* () {
-    const received_at = yield* Clock.currentTimeMillis
+    const received_at = yield* DateTime.now
     const request = yield* HttpServerRequest.HttpServerRequest
     if (request.method !== "POST") return yield* new MethodNotAllowed({ allow: "POST" })
     const { token } = yield* HttpLayerRouter.params
-    const entry = yield* trigger.authenticate(tokenIn(request, token))
-    const variables = yield* variablesIn(yield* Body.readObject(request, settings.maxBody))
-    const wait = yield* Query.wait(request)
-    const idempotency = yield* Idempotency.of(request, variables)
-    return yield* send(entry, request, { variables, received_at, ...idempotency }, wait)
+    const webhook = yield* verify(request, token)
+    const variables = yield* Body.readVariables(request, settings.maxBody)
+    const wait = yield* Parameters.wait(request)
+    const idempotency = yield* Idempotency.read(request, variables)
+    const submitted = yield* trigger.trigger(webhook, { variables, received_at, wait, ...idempotency })
+    const answer = yield* RunAnswer.ofRun(submitted)
+    return submitted._tag === "Accepted"
+      ? withLocation(request, answer, `${mount}${path}/${token}/runs/${submitted.run_id}`)
+      : answer
   })
 
   const show = Effect.gen(function* () {
@@ -106,16 +83,16 @@ const make = Effect.gen(function* () {
       return yield* new MethodNotAllowed({ allow: "GET, HEAD" })
     }
     const { token, run_id = "" } = yield* HttpLayerRouter.params
-    const entry = yield* trigger.authenticate(tokenIn(request, token))
-    if (!isRunId(run_id)) return yield* new NotFound()
-    const wait = yield* Query.wait(request)
-    const run = yield* trigger.run(entry, run_id.toLowerCase() as RunId, { wait })
-    yield* Access.about(run.run_id)
+    const webhook = yield* verify(request, token)
+    const id = yield* Parameters.runId(run_id)
+    const wait = yield* Parameters.wait(request)
+    const run = yield* trigger.run(webhook, id, { wait })
+    yield* RequestLog.setRun(run.run_id)
     return HttpServerResponse.unsafeJson(encodeRun(callersRun(run)))
   })
 
-  yield* router.add("*", `${path}/:token`, Access.observe(`${path}/:token`, post))
-  yield* router.add("*", `${path}/:token/runs/:run_id`, Access.observe(`${path}/:token/runs/:run_id`, show))
+  yield* router.add("*", `${path}/:token`, RequestLog.observe(`${path}/:token`, post))
+  yield* router.add("*", `${path}/:token/runs/:run_id`, RequestLog.observe(`${path}/:token/runs/:run_id`, show))
 })
 
 export const layer = Layer.scopedDiscard(make)

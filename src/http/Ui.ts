@@ -1,13 +1,13 @@
-/** The web UI: files that the build has made, held in memory and compressed beforehand. */
+/** The web UI: the files of its build, in memory, compressed at build time. */
 import { createHash } from "node:crypto"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { HttpLayerRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect, Layer } from "effect"
 import { pages } from "../api/Pages.ts"
-import * as MethodNotAllowed from "./MethodNotAllowed.ts"
+import * as Unmatched from "./Unmatched.ts"
 
-/** Nothing from elsewhere, no script or style but those of the build, and nobody may put the UI into a frame. */
+/** Scripts and styles of the build only, nothing from another server, and no page may put the UI into a frame. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -27,59 +27,59 @@ const headers = {
   "cross-origin-resource-policy": "same-origin"
 }
 
-const types: { readonly [ending: string]: string } = {
+const contentTypes: { readonly [extension: string]: string } = {
   html: "text/html; charset=utf-8",
   js: "text/javascript; charset=utf-8",
   css: "text/css; charset=utf-8",
   svg: "image/svg+xml"
 }
 
-/** Where the build puts them, seen from the built server and from its sources. */
+/** The build's folder, relative to the built server and to its sources. */
 const folder = ["../ui/", "../../dist/ui/"]
   .map((path) => fileURLToPath(new URL(path, import.meta.url)))
   .find((path) => existsSync(`${path}.vite/manifest.json`))
 
-const codings = [
+const encodings = [
   ["br", ".br"],
   ["gzip", ".gz"]
 ] as const
 
 interface Variant {
-  readonly coding: string | undefined
+  readonly encoding: string | undefined
   readonly response: HttpServerResponse.HttpServerResponse
 }
 
-/** A file as it goes out, in every coding there is of it. */
-const variants = (path: string, name: string, lasting: boolean): ReadonlyArray<Variant> => {
+/** The responses for a file, one for each encoding that the build made. */
+const variantsOf = (path: string, name: string, immutable: boolean): ReadonlyArray<Variant> => {
   const plain = readFileSync(path)
   const etag = `"${createHash("sha256").update(plain).digest("base64url").slice(0, 22)}"`
-  const make = (coding: string | undefined, content: Uint8Array): Variant => ({
-    coding,
+  const variant = (encoding: string | undefined, content: Uint8Array): Variant => ({
+    encoding,
     response: HttpServerResponse.uint8Array(content, {
-      contentType: types[name.slice(name.lastIndexOf(".") + 1)] ?? "application/octet-stream",
+      contentType: contentTypes[name.slice(name.lastIndexOf(".") + 1)] ?? "application/octet-stream",
       headers: {
         ...headers,
-        // A name with a hash in it never changes its content; the page that names it must be asked for anew.
-        "cache-control": lasting ? "public, max-age=31536000, immutable" : "no-cache",
+        // A file whose name contains a hash never changes; the page that names it is revalidated.
+        "cache-control": immutable ? "public, max-age=31536000, immutable" : "no-cache",
         vary: "accept-encoding",
-        etag: coding === undefined ? etag : etag.replace(/"$/, `-${coding}"`),
-        ...(coding !== undefined && { "content-encoding": coding })
+        etag: encoding === undefined ? etag : etag.replace(/"$/, `-${encoding}"`),
+        ...(encoding !== undefined && { "content-encoding": encoding })
       }
     })
   })
   return [
-    ...codings.flatMap(([coding, ending]) =>
-      existsSync(path + ending) ? make(coding, readFileSync(path + ending)) : []
+    ...encodings.flatMap(([encoding, suffix]) =>
+      existsSync(path + suffix) ? variant(encoding, readFileSync(path + suffix)) : []
     ),
-    make(undefined, plain)
+    variant(undefined, plain)
   ]
 }
 
-/** The first coding that the browser takes; 304 when it has this very content. */
-const serve = (all: ReadonlyArray<Variant>) =>
+/** The first encoding that the browser accepts; 304 when it already has this content. */
+const serve = (variants: ReadonlyArray<Variant>) =>
   Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) => {
     const accepted = (headers["accept-encoding"] ?? "").split(",").map((part) => part.split(";")[0]!.trim())
-    const { response } = all.find(({ coding }) => coding === undefined || accepted.includes(coding))!
+    const { response } = variants.find(({ encoding }) => encoding === undefined || accepted.includes(encoding))!
     const known = (headers["if-none-match"] ?? "").split(",").map((tag) => tag.trim())
     return known.includes(response.headers.etag!)
       ? HttpServerResponse.empty({ status: 304, headers: response.headers })
@@ -89,21 +89,17 @@ const serve = (all: ReadonlyArray<Variant>) =>
 const make = Effect.gen(function* () {
   if (folder === undefined) return yield* Effect.logDebug("The web UI was not built, and is not served.")
   const router = yield* HttpLayerRouter.HttpRouter
-  const index = serve(variants(`${folder}index.html`, "index.html", false))
+  const index = serve(variantsOf(`${folder}index.html`, "index.html", false))
   for (const page of Object.values(pages)) yield* router.add("GET", page, index)
-  yield* router.add("GET", "/icon.svg", serve(variants(`${folder}icon.svg`, "icon.svg", false)))
+  yield* router.add("GET", "/icon.svg", serve(variantsOf(`${folder}icon.svg`, "icon.svg", false)))
   for (const name of readdirSync(`${folder}assets`)) {
     if (/\.(js|css|svg)$/.test(name)) {
-      yield* router.add("GET", `/assets/${name}`, serve(variants(`${folder}assets/${name}`, name, true)))
+      yield* router.add("GET", `/assets/${name}`, serve(variantsOf(`${folder}assets/${name}`, name, true)))
     }
   }
 })
 
-const get = new Set(["GET"])
-
 export const layer = Layer.merge(
   Layer.scopedDiscard(make),
-  folder === undefined
-    ? Layer.empty
-    : MethodNotAllowed.layer(new Map(Object.values(pages).map((page) => [page, get] as const)))
+  folder === undefined ? Layer.empty : Unmatched.methodNotAllowed(Unmatched.onlyGet(Object.values(pages)))
 )

@@ -1,6 +1,6 @@
 import { HttpApiBuilder, type HttpServerRequest } from "@effect/platform"
 import { Effect, Redacted, Schema } from "effect"
-import { ManagementApi } from "../api/Api.ts"
+import { Api } from "../api/Api.ts"
 import { Variables } from "../domain/Run.ts"
 import { Settings } from "../engine/Settings.ts"
 import { validate } from "../engine/Validation.ts"
@@ -10,18 +10,18 @@ import * as Problems from "./Problems.ts"
 import { originFor, PublicUrl } from "./PublicUrl.ts"
 import * as TriggerRoutes from "./TriggerRoutes.ts"
 
-const decodeSample = validate(Schema.Struct({ variables: Variables }))
+const decodePreview = validate(Schema.Struct({ variables: Variables }))
 
-const defaultPage = 20
+const defaultLimit = 20
 
-export const layer = HttpApiBuilder.group(ManagementApi, "webhooks", (handlers) =>
+export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
   Effect.gen(function* () {
     const webhooks = yield* Webhooks
     const { maxBody } = yield* Settings
     const publicUrl = yield* PublicUrl
 
-    /** The one place that shows a token. */
-    const shown = (request: HttpServerRequest.HttpServerRequest, { webhook, token }: WithToken) => ({
+    /** The only place that shows a token. */
+    const withToken = (request: HttpServerRequest.HttpServerRequest, { webhook, token }: WithToken) => ({
       webhook,
       token: Redacted.value(token),
       trigger_url: `${originFor(publicUrl, request)}${TriggerRoutes.path}/${Redacted.value(token)}`
@@ -32,7 +32,7 @@ export const layer = HttpApiBuilder.group(ManagementApi, "webhooks", (handlers) 
       .handleRaw("create", ({ request }) =>
         Body.readObject(request, maxBody).pipe(
           Effect.flatMap(webhooks.create),
-          Effect.map((created) => shown(request, created)),
+          Effect.map((created) => withToken(request, created)),
           Effect.mapError(Problems.of)
         )
       )
@@ -46,18 +46,18 @@ export const layer = HttpApiBuilder.group(ManagementApi, "webhooks", (handlers) 
       .handle("delete", ({ path }) => Effect.mapError(webhooks.remove(path.id), Problems.of))
       .handle("regenerate", ({ path, request }) =>
         webhooks.regenerate(path.id).pipe(
-          Effect.map((created) => shown(request, created)),
+          Effect.map((created) => withToken(request, created)),
           Effect.mapError(Problems.of)
         )
       )
       .handleRaw("preview", ({ path, request }) =>
         Body.readObject(request, maxBody).pipe(
-          Effect.flatMap(decodeSample),
+          Effect.flatMap(decodePreview),
           Effect.flatMap(({ variables }) => webhooks.preview(path.id, variables)),
           Effect.mapError(Problems.of)
         )
       )
-      .handle("runs", ({ path, urlParams: { limit = defaultPage, status, from, to, cursor } }) => {
+      .handle("runs", ({ path, urlParams: { limit = defaultLimit, status, from, to, cursor } }) => {
         const query = {
           limit,
           ...(status !== undefined && { status }),

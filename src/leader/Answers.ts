@@ -1,10 +1,10 @@
-import type { Report } from "../bus/Bus.ts"
+import type { LeaderReply } from "../bus/Bus.ts"
 import type { RunId } from "../domain/Id.ts"
 
 /** How the work on a prompt ended. */
-export type Answer = Extract<Report, { readonly _tag: "Answered" | "Failed" }>
+export type Answer = Extract<LeaderReply, { readonly _tag: "Answered" | "Failed" }>
 
-/** The last answers, so that a prompt that comes again is answered and not worked on again. */
+/** The last answers, so that a prompt that is delivered again is answered and not worked on again. */
 export interface Answers {
   readonly get: (id: RunId) => Answer | undefined
   readonly put: (answer: Answer) => void

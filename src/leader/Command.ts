@@ -1,7 +1,7 @@
 /** Any program as a team's leader: the prompt on its standard input, the answer from its standard output. */
 import { accessSync, constants, statSync } from "node:fs"
 import { delimiter, isAbsolute, join } from "node:path"
-import { Clock, type Duration, Effect, Exit, type Redacted, Schema } from "effect"
+import { Clock, DateTime, type Duration, Effect, Exit, type Redacted, Schema } from "effect"
 import { addressOf } from "../bus/amqp/Connection.ts"
 import * as LeaderAmqp from "../bus/amqp/LeaderAmqp.ts"
 import { type QueueType, teamQueue } from "../bus/amqp/Topology.ts"
@@ -12,12 +12,12 @@ import { runProgram } from "./Program.ts"
 
 export interface CommandOptions {
   readonly team: TeamName
-  /** A program's path, or a name to look for in `PATH`. */
+  /** A program's path, or a name to find in `PATH`. */
   readonly command: string
   readonly args: ReadonlyArray<string>
-  /** How long the program may take for one prompt; then its whole process group is ended. Absent: as long as it likes. */
+  /** How long the program may take for one prompt; then its whole process group is ended. Absent: no limit. */
   readonly timeout?: Duration.DurationInput
-  /** How long a prompt in work may go on after the leader was told to stop; default 10 seconds. */
+  /** How long a prompt in work may go on after the leader was stopped; default 10 seconds. */
   readonly grace?: Duration.DurationInput
 }
 
@@ -31,10 +31,10 @@ export class ProgramMissing extends Schema.TaggedError<ProgramMissing>()("Progra
 }
 
 /**
- * Leads the team with the program, for ever. Needs a `LeaderBus`; `runAmqp` brings its own.
+ * Leads the team with the program until interrupted. Needs a `LeaderBus`; `runAmqp` brings its own.
  *
  * When it is interrupted (by SIGINT or SIGTERM, say) it takes no more work, and the program in work may finish within
- * the grace, its answer being sent; after that it is ended, and its prompt goes back to be delivered again, first.
+ * the grace, its answer being sent; after that it is ended, and its prompt is delivered again, first.
  */
 export const run = (options: CommandOptions): Effect.Effect<never, ProgramMissing, LeaderBus> =>
   Effect.zipRight(present(options.command), lead(options))
@@ -46,18 +46,18 @@ const lead = (options: CommandOptions): Effect.Effect<never, never, LeaderBus> =
   Leader.run({
     team: options.team,
     grace: options.grace ?? "10 seconds",
-    handler: (prompt) => told(prompt, runProgram({ ...options, input: prompt.prompt, env: environment(prompt) }))
+    handler: (prompt) => logged(prompt, runProgram({ ...options, input: prompt.prompt, env: environment(prompt) }))
   })
 
-/** One line for each prompt that was worked on; what was asked and answered is nobody else's business. */
-const told = <A, E>(prompt: Prompt, work: Effect.Effect<A, E>): Effect.Effect<A, E> =>
-  Effect.flatMap(Clock.currentTimeMillis, (begun) =>
+/** One line for each prompt that was worked on, without its text or the answer, which are confidential. */
+const logged = <A, E>(prompt: Prompt, work: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.flatMap(Clock.currentTimeMillis, (startedAt) =>
     Effect.onExit(work, (exit) =>
-      Effect.flatMap(Clock.currentTimeMillis, (ended) =>
+      Effect.flatMap(Clock.currentTimeMillis, (endedAt) =>
         Effect.annotateLogs(Effect.logInfo("A prompt is finished"), {
           run_id: prompt.run_id,
           outcome: Exit.isSuccess(exit) ? "answered" : Exit.isInterrupted(exit) ? "cut short" : "failed",
-          duration_ms: ended - begun
+          duration_ms: endedAt - startedAt
         })
       )
     )
@@ -76,7 +76,7 @@ export const runAmqp = (
     return yield* Effect.provide(lead(options), LeaderAmqp.layer({ url, queueType }))
   })
 
-/** What the program is told beside the prompt. The keys that open broker, database and server are none of its business. */
+/** What the program gets beside the prompt, without the keys to broker, database and server. */
 const environment = (prompt: Prompt): Readonly<Record<string, string | undefined>> => ({
   ...process.env,
   AMQP_URL: undefined,
@@ -88,7 +88,7 @@ const environment = (prompt: Prompt): Readonly<Record<string, string | undefined
   WEBHOOK_SOURCE: prompt.source,
   WEBHOOK_ID: prompt.webhook?.id,
   WEBHOOK_NAME: prompt.webhook?.name,
-  WEBHOOK_DEADLINE: prompt.deadline?.toISOString()
+  WEBHOOK_DEADLINE: prompt.deadline && DateTime.formatIso(prompt.deadline)
 })
 
 const canRun = (command: string): boolean => {
@@ -98,7 +98,7 @@ const canRun = (command: string): boolean => {
     try {
       accessSync(path, constants.X_OK)
       const { mode } = statSync(path)
-      // For root, access alone may say yes to any file.
+      // For root, access alone may allow any file.
       return (mode & constants.S_IFMT) === constants.S_IFREG && (mode & 0o111) !== 0
     } catch {
       return false

@@ -11,7 +11,7 @@ import {
   Schema,
   type Scope
 } from "effect"
-import { type Delivery, LeaderBus, type Prompt, type Report } from "../bus/Bus.ts"
+import { type Delivery, LeaderBus, type Prompt } from "../bus/Bus.ts"
 import type { TeamName } from "../domain/Team.ts"
 import * as Answers from "./Answers.ts"
 
@@ -25,19 +25,20 @@ export interface LeaderOptions<E, R> {
    * leader stops, or loses its connection, it is interrupted, and the prompt is delivered again, here or elsewhere.
    */
   readonly handler: (prompt: Prompt) => Effect.Effect<string, E, R>
-  /** How long work may go on after the leader was told to stop; default: not at all. */
+  /** How long work may go on after the leader was stopped; default: not at all. */
   readonly grace?: Duration.DurationInput
 }
 
-/** While the broker is out of reach: a leader that cannot report keeps trying, since its work is done. */
-const patiently = Schedule.exponential("100 millis").pipe(
+/** While the broker is out of reach: the work is done, so its answer is sent until the broker takes it. */
+const untilSent = Schedule.exponential("100 millis").pipe(
   Schedule.union(Schedule.spaced("5 seconds")),
   Schedule.jittered
 )
 
 /**
  * Leads the team until the scope closes. Every prompt is answered at least once under its run's id, and worked on once
- * unless the work was cut short: answers are remembered for a while, so that a prompt that comes again is answered again.
+ * unless the work was interrupted: the last answers are remembered, so that a prompt that is delivered again is answered
+ * again.
  */
 export const start = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<void, never, LeaderBus | R | Scope.Scope> =>
   Effect.gen(function* () {
@@ -51,7 +52,7 @@ export const start = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<void, n
         Effect.exit,
         Effect.flatMap((exit) => {
           if (Exit.isSuccess(exit)) {
-            return Effect.succeed<Report & Answers.Answer>({
+            return Effect.succeed<Answers.Answer>({
               _tag: "Answered",
               run_id: prompt.run_id,
               response: exit.value
@@ -70,20 +71,20 @@ export const start = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<void, n
       Effect.gen(function* () {
         const before = answers.get(prompt.run_id)
         if (before !== undefined) {
-          yield* Effect.logInfo(`run ${prompt.run_id} came again, and is answered again`)
+          yield* Effect.logInfo(`run ${prompt.run_id} was delivered again, and is answered again`)
           return yield* reply(before)
         }
         yield* reply({ _tag: "Started", run_id: prompt.run_id })
         const now = yield* work(prompt)
-        // Before it is sent: a prompt that comes again because this fails finds it.
+        // Before it is sent, so that it is found when this fails and the prompt is delivered again.
         answers.put(now)
-        yield* Effect.retry(reply(now), patiently)
+        yield* Effect.retry(reply(now), untilSent)
       })
 
     yield* bus.lead(options.team, answer, options.grace === undefined ? {} : { grace: options.grace })
   })
 
-/** Leads the team for ever. */
+/** Leads the team until interrupted. */
 export const run = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<never, never, LeaderBus | R> =>
   Effect.scoped(Effect.zipRight(start(options), Effect.never)) as Effect.Effect<never, never, LeaderBus | R>
 
@@ -91,7 +92,7 @@ export const run = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<never, ne
 export const layer = <E, R>(options: LeaderOptions<E, R>): Layer.Layer<never, never, LeaderBus | R> =>
   Layer.scopedDiscard(start(options)) as Layer.Layer<never, never, LeaderBus | R>
 
-/** What the caller of the webhook gets to read. */
+/** The error message that the caller of the webhook gets. */
 const messageOf = (cause: Cause.Cause<unknown>): string => {
   const failure = Option.getOrElse(Cause.failureOption(cause), () =>
     Option.getOrUndefined(Chunk.head(Cause.defects(cause)))

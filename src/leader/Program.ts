@@ -1,8 +1,7 @@
 /** One run of a program, with everything it starts, in bounded space and time. */
 import { type ChildProcess, spawn } from "node:child_process"
-import { Duration, Effect, Option } from "effect"
-import { answerTooLarge, maxAnswer } from "../bus/Report.ts"
-import { detached } from "../engine/Detached.ts"
+import { Duration, Effect, Option, Schedule } from "effect"
+import { answerTooLarge, maxAnswer } from "../bus/Replies.ts"
 import { LeaderError } from "./Leader.ts"
 
 export interface ProgramOptions {
@@ -13,12 +12,12 @@ export interface ProgramOptions {
   readonly timeout?: Duration.DurationInput
 }
 
-/** What is kept of the program's error output, in bytes. */
-const tail = 4096
-/** Between asking a process group to end and ending it. */
-const politeness = "5 seconds"
+/** How much of the end of the program's error output is kept, in bytes. */
+const maxErrors = 4096
+/** How long a process group has between SIGTERM and SIGKILL: 250 checks, one every 20 ms. */
+const graceChecks = Schedule.intersect(Schedule.spaced("20 millis"), Schedule.recurs(250))
 /** How long a process that the program left behind may hold its output open. */
-const lingering = "1 second"
+const drainTimeout = "1 second"
 
 /**
  * Runs the program and returns its output, without one newline at the end. A status other than 0 is a failure that shows
@@ -33,7 +32,7 @@ export const runProgram = (options: ProgramOptions): Effect.Effect<string, Leade
     (running) =>
       Effect.gen(function* () {
         const status = yield* running.ended
-        yield* Effect.timeoutOption(running.drained, lingering)
+        yield* Effect.timeoutOption(running.drained, drainTimeout)
         const errors = running.errors()
         if (running.tooLarge()) return yield* new LeaderError({ message: answerTooLarge })
         if (status !== "exit code 0") {
@@ -62,7 +61,7 @@ interface Running {
   readonly tooLarge: () => boolean
   /** Completes with the exit code or the signal when the program itself has ended. */
   readonly ended: Effect.Effect<string, LeaderError>
-  /** Completes when nobody holds its output open any longer. */
+  /** Completes when no process holds its output open any longer. */
   readonly drained: Effect.Effect<void>
 }
 
@@ -79,7 +78,7 @@ const start = ({ args, command, env, input }: ProgramOptions): Effect.Effect<Run
       })
       let errors = Buffer.alloc(0)
       child.stderr.on("data", (chunk: Buffer) => {
-        errors = Buffer.concat([errors, chunk]).subarray(-tail)
+        errors = Buffer.concat([errors, chunk]).subarray(-maxErrors)
       })
       // A program that does not read its input closes it: EPIPE.
       child.stdin.on("error", () => {})
@@ -89,7 +88,7 @@ const start = ({ args, command, env, input }: ProgramOptions): Effect.Effect<Run
         child.once("exit", (code, by) => resolve(code === null ? `ended by ${by}` : `exit code ${code}`))
       })
       const drained = new Promise<void>((resolve) => child.once("close", () => resolve()))
-      // Looked at only later, or never.
+      // Awaited only later, or never.
       ended.catch(() => {})
       return {
         child,
@@ -111,7 +110,7 @@ const notStarted = (command: string, error: unknown) =>
         : `${command} could not be started: ${error instanceof Error ? error.message : error}`
   })
 
-/** To the whole group; false when nobody is left in it. */
+/** To the whole group; false when no process is left in it. */
 const signal = (child: ChildProcess, name: NodeJS.Signals | 0): boolean => {
   if (child.pid === undefined) return false
   try {
@@ -124,15 +123,11 @@ const signal = (child: ChildProcess, name: NodeJS.Signals | 0): boolean => {
 const endGroup = ({ child }: Running): Effect.Effect<void> =>
   Effect.gen(function* () {
     if (!signal(child, "SIGTERM")) return
-    const gone = Effect.repeat(
-      Effect.delay(
-        Effect.sync(() => !signal(child, 0)),
-        "20 millis"
-      ),
-      { until: (it) => it }
+    yield* Effect.repeat(
+      Effect.sync(() => signal(child, 0)),
+      { schedule: graceChecks, while: (isAlive) => isAlive }
     )
-    const left = yield* detached(Effect.timeoutOption(gone, politeness))
-    if (Option.isNone(left)) signal(child, "SIGKILL")
+    signal(child, "SIGKILL")
   }).pipe(
     Effect.ensuring(
       Effect.sync(() => {

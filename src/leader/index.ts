@@ -1,7 +1,7 @@
-/** What a team's leader needs, for programs that lead a team themselves. */
+/** For programs that lead a team: the library, and the bus it needs. */
 export { layer as layerAmqp } from "../bus/amqp/LeaderAmqp.ts"
 export type { QueueType } from "../bus/amqp/Topology.ts"
-export { type Delivery, LeaderBus, type Prompt, type Report } from "../bus/Bus.ts"
+export { type Delivery, LeaderBus, type LeaderReply, type Prompt } from "../bus/Bus.ts"
 export { Unavailable } from "../domain/Errors.ts"
 export { RunId, WebhookId } from "../domain/Id.ts"
 export { TeamName } from "../domain/Team.ts"

@@ -1,19 +1,19 @@
 import { Duration, Effect, Layer, Option } from "effect"
 import { exitCodes, Failure, usage } from "../cli/Failure.ts"
-import type { LeaderOptions } from "../cli/Here.ts"
+import type { LeaderOptions } from "../cli/LocalCommands.ts"
 import * as Command from "../leader/Command.ts"
 import * as Environment from "./Environment.ts"
 import { settingsInvalid, withOverrides } from "./Overrides.ts"
 import * as Telemetry from "./Telemetry.ts"
 
 const noBroker = usage(
-  "a leader needs the broker that the server uses: --amqp-url or AMQP_URL. A server without AMQP_URL has its bus in its own memory, which no other process reaches"
+  "a leader needs the broker that the server uses: --amqp-url or AMQP_URL. A server without AMQP_URL has its bus in its own memory, which no other process can reach"
 )
 
-/** The `leader` command: leads until a signal comes, and says why when it cannot. */
+/** The `leader` command: leads until a signal comes; a start that fails says why. */
 export const lead = (options: LeaderOptions, version: string): Effect.Effect<void, Failure> =>
   Effect.gen(function* () {
-    const environment = yield* Environment.loadShared
+    const environment = yield* Environment.loadLeader
     const { amqpQueueType: queueType, amqpUrl } = environment
     if (Option.isNone(amqpUrl)) return yield* noBroker
     const [command, ...args] = options.command

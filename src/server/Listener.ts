@@ -3,7 +3,7 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Clock, Data, Duration, Effect, Layer } from "effect"
 import { Shutdown } from "../engine/Shutdown.ts"
 
-/** The address cannot be listened on. */
+/** The server cannot listen on the address. */
 export class CannotListen extends Data.TaggedError("CannotListen")<{
   readonly host: string
   readonly port: number
@@ -11,20 +11,21 @@ export class CannotListen extends Data.TaggedError("CannotListen")<{
   readonly code: string
 }> {}
 
-/** Once `stopWaiting` has answered the last callers, this is how long their answers may take to go out. */
-const lastAnswers = Duration.seconds(2)
+/** How long the last callers' responses may take to be sent once `stopWaiting` has ended their wait. */
+const lastResponses = Duration.seconds(2)
 
 /**
- * Connections that wait to be taken. Node asks for 511, and a busy server's thousand callers at once are then reset; the
- * system has its own limit (Linux: `net.core.somaxconn`, 4,096).
+ * Connections that wait to be accepted. With Node's default, 511, a thousand callers at the same moment were reset; the
+ * operating system has its own limit (Linux: `net.core.somaxconn`, 4,096).
  */
 const backlog = 4096
 
 export interface Listener {
   readonly layer: Layer.Layer<Layer.Layer.Success<ReturnType<typeof NodeHttpServer.layer>>, CannotListen>
   /**
-   * Stops in good order: first nothing new is accepted while callers that wait still get their answers, for up to
-   * `grace`; then the rest are told to come back; then the sockets are closed. Build it last, so that it closes first.
+   * Shuts down in order: first nothing new is accepted while waiting callers still get their answers, for up to
+   * `grace`; then the rest get 503 and `Retry-After`; then the sockets are closed. Build it last, so that it closes
+   * first.
    */
   readonly drain: (grace: Duration.Duration) => Layer.Layer<never, never, Shutdown>
 }
@@ -47,11 +48,11 @@ export const make = (address: { readonly host: string; readonly port: number }):
           yield* Effect.addFinalizer(() =>
             Effect.gen(function* () {
               yield* shutdown.begin
-              requests.sayGoodbye()
+              requests.endKeepAlive()
               yield* until(() => requests.waiting() === 0, grace)
               yield* shutdown.stopWaiting
-              yield* until(() => requests.open() === 0, lastAnswers)
-              // What is left is idle, an event stream, or a caller who does not read. Nothing new may come in between.
+              yield* until(() => requests.open() === 0, lastResponses)
+              // What is left is idle, an event stream, or a caller that does not read. No request may arrive in between.
               server.close()
               server.closeAllConnections()
             })
@@ -63,19 +64,20 @@ export const make = (address: { readonly host: string; readonly port: number }):
 
 const trackRequests = (server: Server) => {
   const open = new Set<ServerResponse>()
-  let leaving = false
+  let isClosing = false
   server.on("request", (_, response) => {
-    if (leaving) response.setHeader("connection", "close")
+    if (isClosing) response.setHeader("connection", "close")
     open.add(response)
     response.once("close", () => open.delete(response))
   })
   return {
-    /** No answer has begun. An event stream, which never ends by itself, has. */
+    /** Requests without a response so far. An event stream, which never ends by itself, has begun its response. */
     waiting: () => [...open].filter((response) => !response.headersSent).length,
-    /** Some of its answer is still to go out. */
+    /** Requests whose response is not sent completely. */
     open: () => open.size,
-    sayGoodbye: () => {
-      leaving = true
+    /** From now on each response closes its connection. */
+    endKeepAlive: () => {
+      isClosing = true
     }
   }
 }

@@ -1,6 +1,6 @@
 import { ConfigProvider, Effect } from "effect"
 import { exitCodes, Failure } from "../cli/Failure.ts"
-import type { Overrides } from "../cli/Here.ts"
+import type { Overrides } from "../cli/LocalCommands.ts"
 import type { SettingsInvalid } from "./Environment.ts"
 
 /** Options of the command line take the place of the variables that they name. */
@@ -14,16 +14,16 @@ export const withOverrides =
       )
     )
 
-/** All faults of the settings, in words. */
-export const settingsInvalid = (who: "The server" | "The leader", { faults }: SettingsInvalid): Failure =>
+/** All faults of the settings, as the command reports them. */
+export const settingsInvalid = (subject: "The server" | "The leader", { faults }: SettingsInvalid): Failure =>
   new Failure({
     exit: exitCodes.usage,
-    title: `${who} did not start: these settings cannot be used (docs/settings.md)`,
+    title: `${subject} did not start: these settings cannot be used (docs/settings.md)`,
     faults: faults.map(({ accepts, given, name }) => ({
       pointer: name,
       detail:
         given === undefined
-          ? `${accepts}; what was given is not shown, as it may be a secret`
+          ? `${accepts}; the given value is not shown, as it may be a secret`
           : `${accepts}, not ${JSON.stringify(given)}`
     }))
   })

@@ -1,12 +1,13 @@
 import { HttpServer } from "@effect/platform"
 import { Effect, Layer, Option } from "effect"
 import { exitCodes, Failure } from "../cli/Failure.ts"
-import type { Overrides } from "../cli/Here.ts"
+import type { Overrides } from "../cli/LocalCommands.ts"
 import { print } from "../cli/Output.ts"
 import type { Unavailable } from "../domain/Errors.ts"
 import { AdminKey } from "../engine/AdminKey.ts"
-import { type DataFolderInUse, type DataFolderUnusable } from "../repo/sql/DataFolder.ts"
+import type { DataFolderInUse, DataFolderUnusable } from "../repo/sql/DataFolder.ts"
 import * as Demo from "./Demo.ts"
+import * as Drivers from "./Drivers.ts"
 import * as Environment from "./Environment.ts"
 import type { CannotListen } from "./Listener.ts"
 import { settingsInvalid, withOverrides } from "./Overrides.ts"
@@ -14,19 +15,22 @@ import * as Server from "./Server.ts"
 import * as Telemetry from "./Telemetry.ts"
 import * as Welcome from "./Welcome.ts"
 
-const serveWith = (environment: Environment.Environment, version: string) =>
-  Effect.gen(function* () {
-    const demo = Option.isNone(environment.amqpUrl) ? yield* Demo.prepare : Option.none()
+const serveWith = (environment: Environment.Environment, version: string) => {
+  const drivers = Drivers.choose(environment)
+  return Effect.gen(function* () {
+    const demo = drivers.bus.hasDemoTeam ? yield* Demo.prepare : Option.none()
     const { address } = yield* HttpServer.HttpServer
     const port = address._tag === "TcpAddress" ? address.port : environment.port
     const url = Option.getOrElse(environment.publicUrl, () => `http://localhost:${port}`)
     const { generated } = yield* AdminKey
-    yield* print(Welcome.text({ version, url, environment, demo, generatedKey: generated }))
+    const adminKey = { isGiven: Option.isSome(environment.adminKey), generated }
+    yield* print(Welcome.text({ version, url, drivers, adminKey, demo }))
     yield* Effect.logInfo(`Listening on ${environment.host}:${port}`)
     return yield* Effect.never
-  }).pipe(Effect.provide(Server.layer(environment, version)))
+  }).pipe(Effect.provide(Server.layer(environment, drivers, version)))
+}
 
-/** The `serve` command: reads the settings, runs until a signal comes, and says why when it cannot. */
+/** The `serve` command: reads the settings and runs until a signal comes; a start that fails says why. */
 export const serve = (overrides: Overrides, version: string): Effect.Effect<void, Failure> =>
   Effect.gen(function* () {
     const environment = yield* Environment.load
@@ -35,9 +39,9 @@ export const serve = (overrides: Overrides, version: string): Effect.Effect<void
   }).pipe(
     Effect.catchTags({
       SettingsInvalid: (error) => Effect.fail(settingsInvalid("The server", error)),
-      CannotListen: (error) => Effect.fail(address(error)),
-      DataFolderInUse: (error) => Effect.fail(folder(error)),
-      DataFolderUnusable: (error) => Effect.fail(unusable(error)),
+      CannotListen: (error) => Effect.fail(cannotListen(error)),
+      DataFolderInUse: (error) => Effect.fail(folderInUse(error)),
+      DataFolderUnusable: (error) => Effect.fail(folderUnusable(error)),
       Unavailable: (error) => Effect.fail(unavailable(error)),
       TeamExists: Effect.die,
       TeamUnknown: Effect.die
@@ -45,7 +49,7 @@ export const serve = (overrides: Overrides, version: string): Effect.Effect<void
     withOverrides(overrides)
   )
 
-const address = ({ code, host, port }: CannotListen) =>
+const cannotListen = ({ code, host, port }: CannotListen) =>
   new Failure({
     exit: exitCodes.refused,
     title: "The server did not start",
@@ -55,18 +59,18 @@ const address = ({ code, host, port }: CannotListen) =>
         : `it cannot listen on ${host}:${port} (${code}); see HOST and PORT in docs/settings.md`
   })
 
-const folder = ({ folder, pid }: DataFolderInUse) =>
+const folderInUse = ({ folder, pid }: DataFolderInUse) =>
   new Failure({
     exit: exitCodes.refused,
     title: "The server did not start",
     detail: `the data folder ${folder} is in use by another server (process ${pid}); stop that one, or choose another folder with DATA_DIR or --data-dir`
   })
 
-const unusable = ({ code, folder }: DataFolderUnusable) =>
+const folderUnusable = ({ code, folder }: DataFolderUnusable) =>
   new Failure({
     exit: exitCodes.usage,
     title: "The server did not start",
-    detail: `DATA_DIR or --data-dir must be a folder that this user can write to, or one that can be made; ${folder} is not (${code})`
+    detail: `DATA_DIR or --data-dir must be a folder that this user can write to, or one that can be created; ${folder} is not (${code})`
   })
 
 const unavailable = ({ detail }: Unavailable) =>

@@ -16,7 +16,7 @@ export const logs = (environment: Pick<Environment, "logLevel" | "logFormat">): 
   )
 }
 
-/** Traces, metrics and log lines to an OpenTelemetry collector (OTLP over HTTP, JSON), when one is named. */
+/** Traces, metrics and log lines to an OpenTelemetry collector (OTLP over HTTP, JSON), when one is set. */
 export const otlp = (environment: Pick<Environment, "otlpEndpoint">, version: string): Layer.Layer<never> =>
   Option.match(environment.otlpEndpoint, {
     onNone: () => Layer.setTracerEnabled(false),

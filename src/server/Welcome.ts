@@ -1,25 +1,17 @@
-import { resolve } from "node:path"
 import { Option, Redacted } from "effect"
 import type { Demo } from "./Demo.ts"
-import type { Environment } from "./Environment.ts"
+import type { Drivers } from "./Drivers.ts"
 
 const trigger = (url: string, token: string, query: string) =>
   `curl -X POST '${url}/webhook/trigger/${token}${query}' -H 'Content-Type: application/json' -d '{"variables": {"name": "world"}}'`
 
-const embedded = ({ amqpUrl, databaseUrl, dataDir }: Environment): ReadonlyArray<string> => {
-  const parts = [
-    ...(Option.isNone(databaseUrl) ? [`the database is embedded, in the folder ${resolve(dataDir)}`] : []),
-    ...(Option.isNone(amqpUrl) ? ["the message bus is in this process's memory"] : [])
-  ]
-  const missing = [
-    ...(Option.isNone(databaseUrl) ? ["DATABASE_URL"] : []),
-    ...(Option.isNone(amqpUrl) ? ["AMQP_URL"] : [])
-  ]
+const embeddedParts = ({ bus, repo }: Drivers): ReadonlyArray<string> => {
+  const parts = [repo, bus].flatMap(({ embedded }) => (embedded === undefined ? [] : [embedded]))
   return parts.length === 0
     ? []
     : [
-        `This mode is for trying out and for single-process use: ${parts.join(", and ")}.`,
-        `For production set ${missing.join(" and ")}: docs/production.md.`,
+        `This mode is for trying out and for single-process use: ${parts.map(({ place }) => place).join(", and ")}.`,
+        `For production set ${parts.map(({ replacedBy }) => replacedBy).join(" and ")}: docs/production.md.`,
         ""
       ]
 }
@@ -27,7 +19,7 @@ const embedded = ({ amqpUrl, databaseUrl, dataDir }: Environment): ReadonlyArray
 const demoTeam = (url: string, { token, webhook }: Demo): ReadonlyArray<string> =>
   Option.match(token, {
     onNone: () => [
-      "The demo webhook's URL was shown when it was made. For a new one, with the admin key in ADMIN_API_KEY:",
+      "The demo webhook's URL was shown when it was created. For a new one, with the admin key in ADMIN_API_KEY:",
       "",
       `  npx webhook-trigger webhook regenerate ${webhook.id} --yes --url ${url}`,
       ""
@@ -41,34 +33,35 @@ const demoTeam = (url: string, { token, webhook }: Demo): ReadonlyArray<string> 
       "",
       `  ${trigger(url, Redacted.value(token), "?wait=true")}`,
       "",
-      "The token in these lines is shown only now; only its hash is kept.",
+      "The token in these lines is shown only now; only its hash is stored.",
       ""
     ]
   })
 
-/** What a start says on standard output: where the server is, how to get in, and what to try. */
+/** Where the admin key comes from. */
+const keyLine = (isGiven: boolean, generated: Option.Option<Redacted.Redacted>): string => {
+  if (Option.isSome(generated)) return `${Redacted.value(generated.value)}   (shown only now; only its hash is stored)`
+  return isGiven
+    ? "as given in ADMIN_API_KEY"
+    : "as shown at the first start; if it is lost, start with another in ADMIN_API_KEY"
+}
+
+/** What a start prints on standard output: where the server is, how to get in, and what to try. */
 export const text = (started: {
   readonly version: string
   readonly url: string
-  readonly environment: Environment
-  readonly generatedKey: Option.Option<Redacted.Redacted>
+  readonly drivers: Drivers
+  readonly adminKey: { readonly isGiven: boolean; readonly generated: Option.Option<Redacted.Redacted> }
   readonly demo: Option.Option<Demo>
 }): string => {
-  const { demo, environment, generatedKey, url, version } = started
-  const key = Option.match(generatedKey, {
-    onSome: (key) => `${Redacted.value(key)}   (shown only now; only its hash is kept)`,
-    onNone: () =>
-      Option.isSome(environment.adminKey)
-        ? "as given in ADMIN_API_KEY"
-        : "as shown at the first start; lost: start with another in ADMIN_API_KEY"
-  })
+  const { adminKey, demo, drivers, url, version } = started
   return [
     `webhook-trigger ${version} is running.`,
     "",
-    ...embedded(environment),
+    ...embeddedParts(drivers),
     `  Web UI and API   ${url}/`,
     `  API reference    ${url}/docs`,
-    `  Admin key        ${key}`,
+    `  Admin key        ${keyLine(adminKey.isGiven, adminKey.generated)}`,
     "",
     ...Option.match(demo, { onNone: () => [], onSome: (demo) => demoTeam(url, demo) })
   ].join("\n")

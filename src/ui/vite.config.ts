@@ -4,14 +4,14 @@ import { fileURLToPath } from "node:url"
 import { brotliCompressSync, gzipSync, constants as zlib } from "node:zlib"
 import { HttpApi } from "@effect/platform"
 import { defineConfig, type Plugin } from "vite"
-import { UiApi } from "../api/UiApi.ts"
+import { Api } from "../api/Api.ts"
 
 const outDir = fileURLToPath(new URL("../../dist/ui", import.meta.url))
 
 /** The addresses of the API, read from its definition: `{ group: { endpoint: [method, path] } }`. */
 const routeTable = (): string => {
   const table: Record<string, Record<string, [method: string, path: string]>> = {}
-  HttpApi.reflect(UiApi, {
+  HttpApi.reflect(Api, {
     onGroup: ({ group }) => {
       table[group.identifier] = {}
     },

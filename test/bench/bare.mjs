@@ -1,4 +1,4 @@
-/** What the trigger is held against: Node's own server that reads a JSON body and answers 202, and does nothing else. */
+/** What the trigger is compared with: Node's own server that reads a JSON body and answers 202. */
 import { createServer } from "node:http"
 
 const server = createServer((request, response) => {

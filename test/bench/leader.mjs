@@ -1,4 +1,4 @@
-/** A leader that answers at once, from the bus contract alone, in a process of its own. */
+/** A leader that answers immediately, from the bus contract alone, in a process of its own. */
 import { connect } from "amqplib"
 
 const [url, team] = process.argv.slice(2)

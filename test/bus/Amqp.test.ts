@@ -1,16 +1,16 @@
 /** The AMQP contract of `docs/amqp.md`, from the other side: what is on the wire, and what a leader may send. */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Logger, LogLevel, Metric, Queue, Redacted, type Scope } from "effect"
+import { DateTime, Effect, Logger, LogLevel, Metric, Queue, Redacted, type Scope } from "effect"
 import * as BusAmqp from "../../src/bus/amqp/BusAmqp.ts"
 import * as LeaderAmqp from "../../src/bus/amqp/LeaderAmqp.ts"
-import { reports } from "../../src/bus/amqp/Metrics.ts"
+import { received } from "../../src/bus/amqp/Metrics.ts"
 import type { QueueType } from "../../src/bus/amqp/Topology.ts"
 import { Bus } from "../../src/bus/Bus.ts"
+import { collectReplies, makePrompt, team, untilQueue, untilUp } from "../../src/bus/contract.ts"
 import { WebhookId } from "../../src/domain/Id.ts"
 import { Leader } from "../../src/leader/index.ts"
 import { freshVhost, managementUrl } from "../support/fresh.ts"
 import { manage } from "../support/RabbitMq.ts"
-import { collectReports, makePrompt, team, untilQueue, untilUp } from "./contract.ts"
 import { declareTeam, nextMessage, rawChannel, reply } from "./raw.ts"
 
 const behaviour = (
@@ -26,7 +26,7 @@ const behaviour = (
     }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
   )
 
-const counted = (kind: string) => Effect.map(Metric.value(Metric.tagged(reports, "kind", kind)), ({ count }) => count)
+const counted = (kind: string) => Effect.map(Metric.value(Metric.tagged(received, "kind", kind)), ({ count }) => count)
 
 describe("a prompt on the wire", () => {
   behaviour("has the properties and the body that leaders rely on", (url) =>
@@ -35,7 +35,11 @@ describe("a prompt on the wire", () => {
       const channel = yield* rawChannel(url)
       yield* declareTeam(channel, team)
       const webhook = { id: WebhookId.make("01890a5d-ac96-774b-bcce-b302099a8057"), name: "nightly" }
-      const prompt = yield* makePrompt({ source: "webhook", webhook, deadline: new Date(Date.now() + 60_000) })
+      const prompt = yield* makePrompt({
+        source: "webhook",
+        webhook,
+        deadline: DateTime.unsafeMake(Date.now() + 60_000)
+      })
       yield* bus.publish(prompt)
       const message = yield* nextMessage(channel, "team.deploy")
       expect(message.properties).toMatchObject({
@@ -54,12 +58,12 @@ describe("a prompt on the wire", () => {
         source: "webhook",
         webhook,
         prompt: "hello",
-        deadline: prompt.deadline?.toISOString()
+        deadline: prompt.deadline && DateTime.formatIso(prompt.deadline)
       })
     })
   )
 
-  behaviour("does not expire when nobody waits for the answer", (url) =>
+  behaviour("does not expire when no caller waits for the answer", (url) =>
     Effect.gen(function* () {
       const bus = yield* Bus
       const channel = yield* rawChannel(url)
@@ -72,7 +76,7 @@ describe("a prompt on the wire", () => {
     })
   )
 
-  behaviour("carries the trace of whoever sends it", (url) =>
+  behaviour("carries the trace in which it is sent", (url) =>
     Effect.gen(function* () {
       const bus = yield* Bus
       const channel = yield* rawChannel(url)
@@ -87,7 +91,7 @@ describe("a prompt on the wire", () => {
     })
   )
 
-  behaviour("has a trace of its own, not sampled, where nobody traces", (url) =>
+  behaviour("has a trace of its own, not sampled, when tracing is off", (url) =>
     Effect.gen(function* () {
       const bus = yield* Bus
       const channel = yield* rawChannel(url)
@@ -99,10 +103,10 @@ describe("a prompt on the wire", () => {
   )
 })
 
-describe("replies of foreign leaders", () => {
+describe("replies of leaders in other languages", () => {
   behaviour("an answer may be JSON or plain text, and an error too", (url) =>
     Effect.gen(function* () {
-      const collected = yield* collectReports
+      const collected = yield* collectReplies
       const channel = yield* rawChannel(url)
       const { run_id } = yield* makePrompt()
       const answered = (response: string) => ({ _tag: "Answered", run_id, response })
@@ -126,16 +130,16 @@ describe("replies of foreign leaders", () => {
         ["", { ...bare, type: "started" }, { _tag: "Started", run_id }],
         ["anything", { ...json, type: "started" }, { _tag: "Started", run_id }]
       ] as const
-      for (const [body, options, report] of cases) {
+      for (const [body, options, expected] of cases) {
         yield* reply(channel, body, options)
-        expect(yield* Queue.take(collected)).toEqual(report)
+        expect(yield* Queue.take(collected)).toEqual(expected)
       }
     })
   )
 
-  behaviour("what cannot be read is counted and gone, and holds up nothing", (url) =>
+  behaviour("what cannot be read is counted and dropped, and holds up nothing", (url) =>
     Effect.gen(function* () {
-      const collected = yield* collectReports
+      const collected = yield* collectReplies
       const channel = yield* rawChannel(url)
       const before = [yield* counted("malformed"), yield* counted("unknown")] as const
       const { run_id } = yield* makePrompt()
@@ -166,7 +170,7 @@ describe("replies of foreign leaders", () => {
       const channel = yield* rawChannel(url)
       yield* Effect.gen(function* () {
         yield* untilUp
-        const collected = yield* collectReports
+        const collected = yield* collectReplies
         const { run_id } = yield* makePrompt()
         yield* reply(channel, "{", { correlationId: run_id })
         yield* reply(channel, "good", { correlationId: run_id, contentType: "text/plain" })
@@ -179,7 +183,7 @@ describe("replies of foreign leaders", () => {
 
   behaviour("an answer of 12 MB fails its run and is not read", (url) =>
     Effect.gen(function* () {
-      const collected = yield* collectReports
+      const collected = yield* collectReplies
       const channel = yield* rawChannel(url)
       const { run_id } = yield* makePrompt()
       yield* reply(channel, Buffer.alloc(12_000_000, "x"), { correlationId: run_id, contentType: "text/plain" })
@@ -189,7 +193,7 @@ describe("replies of foreign leaders", () => {
 
   behaviour("an answer of 20 MB, which RabbitMQ 4 does not even take, holds up nothing", (url) =>
     Effect.gen(function* () {
-      const collected = yield* collectReports
+      const collected = yield* collectReplies
       const [huge, good] = [yield* makePrompt(), yield* makePrompt()]
       const text = { contentType: "text/plain" }
       const channel = yield* rawChannel(url)
@@ -202,25 +206,25 @@ describe("replies of foreign leaders", () => {
 })
 
 describe("dead letters", () => {
-  behaviour("a prompt that a leader rejects is reported dead", (url) =>
+  behaviour("a prompt that a leader rejects is reported as dead-lettered", (url) =>
     Effect.gen(function* () {
       const bus = yield* Bus
-      const collected = yield* collectReports
+      const collected = yield* collectReplies
       const channel = yield* rawChannel(url)
       yield* declareTeam(channel, team)
       const prompt = yield* makePrompt()
       yield* bus.publish(prompt)
       channel.reject(yield* nextMessage(channel, "team.deploy"), false)
-      expect(yield* Queue.take(collected)).toEqual({ _tag: "Dead", run_id: prompt.run_id, reason: "rejected" })
+      expect(yield* Queue.take(collected)).toEqual({ _tag: "DeadLettered", run_id: prompt.run_id, reason: "rejected" })
     })
   )
 
   behaviour(
-    "a prompt on a quorum queue that kills its leader again and again is given up",
+    "a prompt on a quorum queue that crashes its leader again and again is given up",
     (url) =>
       Effect.gen(function* () {
         const bus = yield* Bus
-        const collected = yield* collectReports
+        const collected = yield* collectReplies
         const channel = yield* rawChannel(url)
         yield* declareTeam(channel, team, { "x-queue-type": "quorum", "x-delivery-limit": 20 })
         const prompt = yield* makePrompt()
@@ -233,7 +237,11 @@ describe("dead letters", () => {
             channel.nack(message)
           })
         )
-        expect(yield* Queue.take(collected)).toEqual({ _tag: "Dead", run_id: prompt.run_id, reason: "delivery_limit" })
+        expect(yield* Queue.take(collected)).toEqual({
+          _tag: "DeadLettered",
+          run_id: prompt.run_id,
+          reason: "delivery_limit"
+        })
         expect(deliveries).toBeGreaterThanOrEqual(20)
       }),
     "quorum"
@@ -241,18 +249,18 @@ describe("dead letters", () => {
 
   behaviour("junk on the dead-letter queue holds up nothing", (url) =>
     Effect.gen(function* () {
-      const collected = yield* collectReports
+      const collected = yield* collectReplies
       const channel = yield* rawChannel(url)
       channel.publish("webhook.dlx", "", Buffer.from("junk"), {})
       const { run_id } = yield* makePrompt()
       channel.publish("webhook.dlx", "", Buffer.from("junk"), { correlationId: run_id })
-      expect(yield* Queue.take(collected)).toEqual({ _tag: "Dead", run_id, reason: "rejected" })
+      expect(yield* Queue.take(collected)).toEqual({ _tag: "DeadLettered", run_id, reason: "rejected" })
     })
   )
 })
 
 describe("a leader's rights", () => {
-  it.live("a broker's user who may only use team queues can lead", () =>
+  it.live("a broker user with rights on team queues only can lead", () =>
     Effect.gen(function* () {
       const url = new URL(yield* freshVhost)
       const name = `leader-${url.pathname.slice(1)}`
@@ -269,12 +277,12 @@ describe("a leader's rights", () => {
         }),
         () => Effect.promise(() => manage(base, "DELETE", `/api/users/${name}`))
       )
-      const its = new URL(url)
-      its.username = name
-      its.password = "secret"
+      const leaderUrl = new URL(url)
+      leaderUrl.username = name
+      leaderUrl.password = "secret"
       yield* Effect.gen(function* () {
         yield* untilUp
-        const collected = yield* collectReports
+        const collected = yield* collectReplies
         yield* Leader.start({ team, handler: ({ prompt }) => Effect.succeed(prompt) })
         yield* untilQueue(({ consumers }) => consumers === 1)
         const prompt = yield* makePrompt()
@@ -284,13 +292,13 @@ describe("a leader's rights", () => {
       }).pipe(
         Effect.scoped,
         Effect.provide(BusAmqp.layer({ url: Redacted.make(url.href), queueType: "classic" })),
-        Effect.provide(LeaderAmqp.layer({ url: Redacted.make(its.href), queueType: "classic" }))
+        Effect.provide(LeaderAmqp.layer({ url: Redacted.make(leaderUrl.href), queueType: "classic" }))
       )
     }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
   )
 })
 
-describe("queues made by others", () => {
+describe("queues declared by others", () => {
   behaviour("a leader in another language counts as running", (url) =>
     Effect.gen(function* () {
       const channel = yield* rawChannel(url)
@@ -300,7 +308,7 @@ describe("queues made by others", () => {
     })
   )
 
-  behaviour("a thousand questions at once about many teams are all answered", () =>
+  behaviour("a thousand simultaneous requests about many teams are all answered", () =>
     Effect.gen(function* () {
       const bus = yield* Bus
       const teams = Array.from({ length: 1000 }, (_, i) => `team-${i % 200}` as typeof team)

@@ -1,8 +1,24 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Queue, Scope, TestClock } from "effect"
+import { DateTime, Deferred, Effect, Exit, Fiber, Logger, LogLevel, Queue, Scope, TestClock } from "effect"
 import { Bus, type Delivery, LeaderBus } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
-import { collectReports, contract, makePrompt, team } from "./contract.ts"
+import { collectReplies, contract, echo, makePrompt, team } from "../../src/bus/contract.ts"
+
+/** Sends a prompt, and waits until the leader that answers it has acknowledged it. */
+const answerOne = Effect.gen(function* () {
+  const bus = yield* Bus
+  const leaders = yield* LeaderBus
+  const answered = yield* Deferred.make<void>()
+  const scope = yield* Scope.make()
+  yield* leaders
+    .lead(team, (delivery) => Effect.zipRight(echo(delivery), Deferred.succeed(answered, undefined)))
+    .pipe(Scope.extend(scope))
+  const prompt = yield* makePrompt()
+  yield* bus.publish(prompt)
+  yield* Deferred.await(answered)
+  yield* Scope.close(scope, Exit.void)
+  return prompt.run_id
+})
 
 describe("the bus in process", () => {
   contract(BusMemory.layer)
@@ -11,19 +27,19 @@ describe("the bus in process", () => {
     Effect.gen(function* () {
       const bus = yield* Bus
       const leaders = yield* LeaderBus
-      const reports = yield* collectReports
+      const collected = yield* collectReplies
       const scope = yield* Scope.make()
       yield* Scope.extend(
         leaders.lead(team, () => Effect.never),
         scope
       )
       yield* Scope.close(scope, Exit.void)
-      const prompt = yield* makePrompt({ deadline: new Date(300_000) })
+      const prompt = yield* makePrompt({ deadline: DateTime.unsafeMake(300_000) })
       yield* bus.publish(prompt)
       yield* TestClock.adjust("299 seconds")
       expect((yield* bus.queue(team)).messages).toBe(1)
       yield* TestClock.adjust("1 second")
-      expect(yield* Queue.take(reports)).toEqual({ _tag: "Dead", run_id: prompt.run_id, reason: "expired" })
+      expect(yield* Queue.take(collected)).toEqual({ _tag: "DeadLettered", run_id: prompt.run_id, reason: "expired" })
       expect((yield* bus.queue(team)).messages).toBe(0)
     }).pipe(Effect.provide(BusMemory.layer))
   )
@@ -52,6 +68,80 @@ describe("the bus in process", () => {
       }
       yield* Fiber.join(sending)
       expect(done).toEqual(sent)
+    }).pipe(Effect.provide(BusMemory.layer))
+  )
+
+  it.scopedLive("loses no reply while consumers come and go, and passes none on twice", () =>
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const leaders = yield* LeaderBus
+      const handled: Array<string> = []
+      yield* leaders.lead(team, echo)
+      const sent = Array.from({ length: 2000 }, (_, i) => String(i))
+      const sending = yield* Effect.fork(
+        Effect.forEach(sent, (text) =>
+          Effect.zipRight(
+            Effect.yieldNow(),
+            Effect.flatMap(makePrompt({ prompt: text }), (it) => bus.publish(it))
+          )
+        )
+      )
+      const consume = bus.consume((replies) =>
+        Effect.map(Effect.yieldNow(), () => {
+          for (const reply of replies) if (reply._tag === "Answered") handled.push(reply.response)
+        })
+      )
+      while (handled.length < sent.length) {
+        yield* Effect.scoped(Effect.zipRight(Effect.zipRight(consume, consume), Effect.sleep(1)))
+      }
+      yield* Fiber.join(sending)
+      expect(handled).toEqual(sent)
+    }).pipe(Effect.provide(BusMemory.layer))
+  )
+
+  it.scoped("passes on the replies that arrived while a group was handled as one group", () =>
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const groups = yield* Queue.unbounded<ReadonlyArray<string>>()
+      const goOn = yield* Deferred.make<void>()
+      yield* bus.consume((replies) =>
+        Effect.zipRight(
+          Queue.offer(
+            groups,
+            replies.map(({ run_id }) => run_id)
+          ),
+          Deferred.await(goOn)
+        )
+      )
+      const first = yield* answerOne
+      expect(yield* Queue.take(groups)).toEqual([first])
+      const others = yield* Effect.replicateEffect(answerOne, 3)
+      yield* Deferred.succeed(goOn, undefined)
+      expect(yield* Queue.take(groups)).toEqual(others)
+    }).pipe(Effect.provide(BusMemory.layer))
+  )
+
+  it.scoped("drops a reply on which its handler has died eight times, with one error in the log", () =>
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const errors: Array<string> = []
+      const logger = Logger.make(({ logLevel, message }) => {
+        if (logLevel === LogLevel.Error) errors.push(String(message))
+      })
+      const tries = yield* Queue.unbounded<void>()
+      const scope = yield* Scope.make()
+      yield* bus
+        .consume(() => Effect.zipRight(Queue.offer(tries, undefined), Effect.die("for the test")))
+        .pipe(Scope.extend(scope), Effect.provide(Logger.replace(Logger.defaultLogger, logger)))
+      const run_id = yield* answerOne
+      yield* Queue.take(tries)
+      yield* TestClock.adjust("1 hour")
+      expect(yield* Queue.size(tries)).toBe(7)
+      expect(errors).toEqual([`the reply about run ${run_id} is dropped: its handler dies on it`])
+      yield* Scope.close(scope, Exit.void)
+      const collected = yield* collectReplies
+      const next = yield* answerOne
+      expect((yield* Queue.take(collected)).run_id).toBe(next)
     }).pipe(Effect.provide(BusMemory.layer))
   )
 })

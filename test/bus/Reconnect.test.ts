@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import {
   Cause,
+  DateTime,
   Deferred,
   Effect,
   Exit,
@@ -21,13 +22,13 @@ import { afterAll, beforeAll } from "vitest"
 import * as BusAmqp from "../../src/bus/amqp/BusAmqp.ts"
 import * as LeaderAmqp from "../../src/bus/amqp/LeaderAmqp.ts"
 import { reconnects } from "../../src/bus/amqp/Metrics.ts"
-import { Bus, type Delivery, type LeaderBus, type Report } from "../../src/bus/Bus.ts"
+import { Bus, type LeaderBus, type Reply } from "../../src/bus/Bus.ts"
+import { collectReplies, echo, makePrompt, startLeader, team, untilQueue, untilUp } from "../../src/bus/contract.ts"
 import { Leader } from "../../src/leader/index.ts"
 import { Proxy } from "../faults/support/Proxy.ts"
 import { freshVhost } from "../support/fresh.ts"
 import { type RabbitMqServer, startRabbitMq } from "../support/RabbitMq.ts"
 import { timed } from "../support/Stopwatch.ts"
-import { collectReports, makePrompt, startLeader, team, untilQueue, untilUp } from "./contract.ts"
 import { rawChannel, reply } from "./raw.ts"
 
 interface Wires {
@@ -66,51 +67,62 @@ const behaviour = (
 
 const again = { schedule: Schedule.spaced("20 millis"), times: 1500 }
 
-const echo = ({ prompt, reply: send }: Delivery) =>
-  send({ _tag: "Answered", run_id: prompt.run_id, response: prompt.prompt })
-
 /** A prompt goes out and its answer comes back, as soon as the bus can. */
-const roundTrip = (reports: Queue.Dequeue<Report>) =>
+const roundTrip = (replies: Queue.Dequeue<Reply>) =>
   Effect.gen(function* () {
     const bus = yield* Bus
     const prompt = yield* makePrompt()
     yield* Effect.retry(bus.publish(prompt), again)
     let run_id: string
-    do run_id = (yield* Queue.take(reports)).run_id
+    do run_id = (yield* Queue.take(replies)).run_id
     while (run_id !== prompt.run_id)
   })
 
 describe("the bus and its connections", () => {
   behaviour(
-    "comes up while the broker is down, says so in bounded time, and works once it is there",
+    "starts while the broker is down, says so in bounded time, and works once it is up",
     ({ server }) =>
       Effect.gen(function* () {
         const bus = yield* Bus
-        for (const ask of [bus.ping, bus.queue(team), makePrompt().pipe(Effect.flatMap(bus.publish))]) {
-          const [took, exit] = yield* timed(Effect.exit(ask))
+        for (const request of [bus.ping, bus.queue(team), makePrompt().pipe(Effect.flatMap(bus.publish))]) {
+          const [took, exit] = yield* timed(Effect.exit(request))
           expect(Exit.isFailure(exit) && Cause.pretty(exit.cause)).toContain("Unavailable")
           expect(took).toBeLessThan(3500)
         }
-        const reports = yield* collectReports
+        const replies = yield* collectReplies
         server.pass()
         yield* untilUp
         yield* startLeader(echo)
-        yield* roundTrip(reports)
+        yield* roundTrip(replies)
+      }),
+    { before: ({ server }) => server.reset({ refuse: true }) }
+  )
+
+  behaviour(
+    "reports a prompt that expired before it was sent, also when the broker was down then",
+    ({ server }) =>
+      Effect.gen(function* () {
+        const bus = yield* Bus
+        const replies = yield* collectReplies
+        const prompt = yield* makePrompt({ deadline: DateTime.unsafeMake(Date.now() - 1) })
+        yield* bus.publish(prompt)
+        server.pass()
+        expect(yield* Queue.take(replies)).toEqual({ _tag: "DeadLettered", run_id: prompt.run_id, reason: "expired" })
       }),
     { before: ({ server }) => server.reset({ refuse: true }) }
   )
 
   for (const how of ["reset", "cut"] as const) {
-    behaviour(`goes on after every connection was ${how}`, ({ leader, server }) =>
+    behaviour(`works again after every connection was ${how}`, ({ leader, server }) =>
       Effect.gen(function* () {
-        const reports = yield* collectReports
+        const replies = yield* collectReplies
         yield* startLeader(echo)
-        yield* roundTrip(reports)
+        yield* roundTrip(replies)
         const before = yield* Metric.value(Metric.tagged(reconnects, "connection", "consume"))
         for (let i = 0; i < 3; i++) {
           server[how]()
           leader[how]()
-          yield* roundTrip(reports)
+          yield* roundTrip(replies)
         }
         const after = yield* Metric.value(Metric.tagged(reconnects, "connection", "consume"))
         expect(after.count).toBeGreaterThan(before.count)
@@ -118,39 +130,41 @@ describe("the bus and its connections", () => {
     )
   }
 
-  behaviour("a prompt in work when the leader's connection breaks is stopped, and comes again first", ({ leader }) =>
-    Effect.gen(function* () {
-      const bus = yield* Bus
-      const reports = yield* collectReports
-      const begun = yield* Deferred.make<void>()
-      let stopped = false
-      const seen: Array<readonly [string, boolean]> = []
-      yield* startLeader((delivery) => {
-        seen.push([delivery.prompt.prompt, delivery.redelivered])
-        if (seen.length > 1) return echo(delivery)
-        return Deferred.succeed(begun, undefined).pipe(
-          Effect.zipRight(Effect.never),
-          Effect.onInterrupt(() => Effect.sync(() => (stopped = true)))
-        )
+  behaviour(
+    "a prompt in work when the leader's connection breaks is interrupted, and delivered again first",
+    ({ leader }) =>
+      Effect.gen(function* () {
+        const bus = yield* Bus
+        const replies = yield* collectReplies
+        const begun = yield* Deferred.make<void>()
+        let stopped = false
+        const seen: Array<readonly [string, boolean]> = []
+        yield* startLeader((delivery) => {
+          seen.push([delivery.prompt.prompt, delivery.redelivered])
+          if (seen.length > 1) return echo(delivery)
+          return Deferred.succeed(begun, undefined).pipe(
+            Effect.zipRight(Effect.never),
+            Effect.onInterrupt(() => Effect.sync(() => (stopped = true)))
+          )
+        })
+        yield* bus.publish(yield* makePrompt({ prompt: "first" }))
+        yield* bus.publish(yield* makePrompt({ prompt: "second" }))
+        yield* Deferred.await(begun)
+        leader.reset()
+        yield* Queue.takeN(replies, 2)
+        expect(stopped).toBe(true)
+        expect(seen).toEqual([
+          ["first", false],
+          ["first", true],
+          ["second", false]
+        ])
       })
-      yield* bus.publish(yield* makePrompt({ prompt: "first" }))
-      yield* bus.publish(yield* makePrompt({ prompt: "second" }))
-      yield* Deferred.await(begun)
-      leader.reset()
-      yield* Queue.takeN(reports, 2)
-      expect(stopped).toBe(true)
-      expect(seen).toEqual([
-        ["first", false],
-        ["first", true],
-        ["second", false]
-      ])
-    })
   )
 
   behaviour("an answer that was given while the broker was away arrives, and the work is done once", ({ leader }) =>
     Effect.gen(function* () {
       const bus = yield* Bus
-      const reports = yield* collectReports
+      const replies = yield* collectReplies
       let worked = 0
       yield* Leader.start({
         team,
@@ -165,9 +179,9 @@ describe("the bus and its connections", () => {
       yield* untilQueue(({ consumers }) => consumers === 1)
       const prompt = yield* makePrompt()
       yield* bus.publish(prompt)
-      let report = yield* Queue.take(reports)
-      while (report._tag === "Started") report = yield* Queue.take(reports)
-      expect(report).toEqual({ _tag: "Answered", run_id: prompt.run_id, response: "done" })
+      let reply = yield* Queue.take(replies)
+      while (reply._tag === "Started") reply = yield* Queue.take(replies)
+      expect(reply).toEqual({ _tag: "Answered", run_id: prompt.run_id, response: "done" })
       expect(worked).toBe(1)
     })
   )
@@ -175,24 +189,24 @@ describe("the bus and its connections", () => {
   behaviour("a broker that falls silent is noticed in bounded time, and the bus recovers", ({ server }) =>
     Effect.gen(function* () {
       const bus = yield* Bus
-      const reports = yield* collectReports
+      const replies = yield* collectReplies
       yield* startLeader(echo)
-      yield* roundTrip(reports)
+      yield* roundTrip(replies)
       server.silence("all")
       const prompt = yield* makePrompt()
-      const [publishing, looking, pinging] = yield* Effect.all(
-        [bus.publish(prompt), Effect.delay(bus.queue(team), "1100 millis"), bus.ping].map((ask) =>
-          timed(Effect.either(ask))
+      const [publishing, checking, pinging] = yield* Effect.all(
+        [bus.publish(prompt), Effect.delay(bus.queue(team), "1100 millis"), bus.ping].map((request) =>
+          timed(Effect.either(request))
         ),
         { concurrency: "unbounded" }
       )
-      for (const [, result] of [publishing, looking, pinging].map((it) => it!)) expect(result._tag).toBe("Left")
+      for (const [, result] of [publishing, checking, pinging].map((it) => it!)) expect(result._tag).toBe("Left")
       expect(publishing![0]).toBeLessThan(14_000)
-      expect(looking![0]).toBeLessThan(4800)
+      expect(checking![0]).toBeLessThan(4800)
       expect(pinging![0]).toBeLessThan(3500)
       server.pass()
       yield* untilUp
-      yield* roundTrip(reports)
+      yield* roundTrip(replies)
     })
   )
 
@@ -208,53 +222,53 @@ describe("the bus and its connections", () => {
     })
   )
 
-  behaviour("a deleted reply queue or dead-letter queue is made again, and consumed", ({ url }) =>
+  behaviour("a deleted reply queue or dead-letter queue is declared again, and consumed", ({ url }) =>
     Effect.gen(function* () {
-      const reports = yield* collectReports
+      const replies = yield* collectReplies
       yield* startLeader(echo)
-      yield* roundTrip(reports)
+      yield* roundTrip(replies)
       const channel = yield* rawChannel(url)
       for (const queue of ["webhook.replies", "webhook.dead"]) {
         yield* Effect.promise(() => channel.deleteQueue(queue))
-        yield* roundTrip(reports)
+        yield* roundTrip(replies)
       }
       const { run_id } = yield* makePrompt()
       // Until its queue is there again it is dropped, and the round trip needs the other queue only.
       const bury = Effect.sync(() => channel.publish("webhook.dlx", "", Buffer.from("x"), { correlationId: run_id }))
-      const dead = yield* Effect.raceFirst(Queue.take(reports), Effect.forever(Effect.delay(bury, "100 millis")))
-      expect(dead).toEqual({ _tag: "Dead", run_id, reason: "rejected" })
+      const dead = yield* Effect.raceFirst(Queue.take(replies), Effect.forever(Effect.delay(bury, "100 millis")))
+      expect(dead).toEqual({ _tag: "DeadLettered", run_id, reason: "rejected" })
     })
   )
 
-  behaviour("a leader whose queue was deleted declares it anew", ({ url }) =>
+  behaviour("a leader whose queue was deleted declares it again", ({ url }) =>
     Effect.gen(function* () {
       const bus = yield* Bus
-      const reports = yield* collectReports
+      const replies = yield* collectReplies
       yield* startLeader(echo)
       const channel = yield* rawChannel(url)
       for (let i = 0; i < 3; i++) {
         yield* Effect.promise(() => channel.deleteQueue("team.deploy"))
         const prompt = yield* makePrompt()
         yield* Effect.retry(bus.publish(prompt), again)
-        expect((yield* Queue.take(reports)).run_id).toBe(prompt.run_id)
+        expect((yield* Queue.take(replies)).run_id).toBe(prompt.run_id)
       }
     })
   )
 
-  behaviour("reports that wait for the database are handled once although their connection broke", ({ server, url }) =>
+  behaviour("replies that wait for the database are handled once although their connection broke", ({ server, url }) =>
     Effect.gen(function* () {
       const bus = yield* Bus
       const begun = yield* Queue.unbounded<void>()
       const handled = yield* Queue.unbounded<string>()
       let first = true
-      yield* bus.consume((report) =>
+      yield* bus.consume((replies) =>
         Effect.gen(function* () {
           yield* Queue.offer(begun, undefined)
           if (first) {
             first = false
             yield* Effect.never
           }
-          yield* Queue.offer(handled, report.run_id)
+          for (const { run_id } of replies) yield* Queue.offer(handled, run_id)
         })
       )
       yield* untilUp
@@ -314,17 +328,17 @@ describe("a broker with an alarm", () => {
   })
 
   behaviour(
-    "refuses prompts in bounded time, still answers about queues, and delivers each prompt once when it is over",
+    "refuses prompts in bounded time, still answers requests about queues, and delivers each prompt once when it is over",
     () =>
       Effect.gen(function* () {
         const bus = yield* Bus
-        const reports = yield* collectReports
+        const replies = yield* collectReplies
         const seen: Array<string> = []
         yield* startLeader((delivery) => {
           seen.push(delivery.prompt.run_id)
           return echo(delivery)
         })
-        yield* roundTrip(reports)
+        yield* roundTrip(replies)
         yield* Effect.promise(() => broker.control("set_vm_memory_high_watermark", "absolute", "1"))
         const prompt = yield* makePrompt()
         const [took, first] = yield* timed(Effect.either(bus.publish(prompt)))
@@ -339,7 +353,7 @@ describe("a broker with an alarm", () => {
         expect((yield* bus.queue(team)).consumers).toBe(1)
         yield* Effect.promise(() => broker.control("set_vm_memory_high_watermark", "0.4"))
         yield* Effect.retry(bus.publish(prompt), again)
-        yield* roundTrip(reports)
+        yield* roundTrip(replies)
         const deliveries = seen.filter((id) => id === prompt.run_id).length
         // Once from the blocked connection, and once more if that was confirmed before the last attempt.
         expect(deliveries).toBeLessThanOrEqual(2)

@@ -16,7 +16,7 @@ export interface Ended {
   readonly stderr: string
 }
 
-/** A process that writes, and what it has written. */
+/** A process, and what it has written so far. */
 class Process {
   stdout = ""
   stderr = ""
@@ -35,16 +35,16 @@ class Process {
     )
   }
 
-  /** Resolves with what the pattern finds on standard output; fails when the process ends without it. */
-  says(pattern: RegExp): Promise<RegExpExecArray> {
+  /** Resolves with the pattern's match on standard output; fails when the process ends without one. */
+  waitFor(pattern: RegExp): Promise<RegExpExecArray> {
     return new Promise((resolve, reject) => {
-      const look = () => {
+      const check = () => {
         const found = pattern.exec(this.stdout)
         if (found) resolve(found)
       }
-      this.child.stdout!.on("data", look)
+      this.child.stdout!.on("data", check)
       this.ended.then(() => reject(new Error(`ended without ${pattern}:\n${this.stdout}\n${this.stderr}`)))
-      look()
+      check()
     })
   }
 
@@ -58,11 +58,11 @@ class Process {
 export const run = (args: ReadonlyArray<string>, variables: Variables = {}): Effect.Effect<Ended> =>
   Effect.promise(() => new Process(process.execPath, [program, ...args], variables).ended)
 
-/** Runs a line in a shell, as somebody does who pastes it. */
+/** Runs a line in a shell, as a user would who pastes it. */
 export const shell = (line: string): Effect.Effect<Ended> =>
   Effect.promise(() => new Process("/bin/sh", ["-c", line], {}).ended)
 
-/** Runs one command line on a terminal (util-linux's `script`), where somebody types `input`. */
+/** Runs one command line on a terminal (util-linux's `script`), where a user types `input`. */
 export const onTerminal = (input: string, args: ReadonlyArray<string>, variables: Variables): Effect.Effect<Ended> => {
   const line = [process.execPath, program, ...args].map((word) => `'${word}'`).join(" ")
   return Effect.promise(
@@ -78,19 +78,19 @@ export const onTerminal = (input: string, args: ReadonlyArray<string>, variables
 export interface Server {
   readonly url: string
   readonly pid: number
-  /** What the start said on standard output. */
+  /** Standard output: what the start printed. */
   readonly welcome: () => string
   readonly log: () => string
   readonly end: (signal: NodeJS.Signals) => Effect.Effect<Ended>
 }
 
-/** Starts `serve` on a free port and waits until it says that it runs. */
+/** Starts `serve` on a free port and waits until it reports that it is running. */
 export const serve = (variables: Variables): Effect.Effect<Server, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(
       Effect.promise(async () => {
         const server = new Process(process.execPath, [program, "serve"], { HOST: "127.0.0.1", PORT: "0", ...variables })
-        const [, url] = await server.says(/Web UI and API +(\S+)\/\n[\s\S]*\n$/)
+        const [, url] = await server.waitFor(/Web UI and API +(\S+)\/\n[\s\S]*\n$/)
         return { server, url: url! }
       }),
       ({ server }) => Effect.promise(() => server.end("SIGKILL"))
@@ -117,7 +117,7 @@ export const lead = (
     (leader) => ({ log: () => leader.stderr, end: (signal) => Effect.promise(() => leader.end(signal)) })
   )
 
-/** A folder that is not there yet, removed at the end. */
+/** A folder that does not exist yet, removed at the end. */
 export const newFolder: Effect.Effect<string, never, Scope.Scope> = Effect.map(
   Effect.acquireRelease(
     Effect.sync(() => mkdtempSync(join(tmpdir(), "webhook-trigger-"))),

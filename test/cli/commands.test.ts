@@ -16,23 +16,23 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
-/** The command line in this process: what it writes and its exit code. */
+/** Runs the command line in this process: its output and its exit code. */
 const runWith = (variables: Readonly<Record<string, string>>, ...words: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const [out, err]: [Array<string>, Array<string>] = [[], []]
     const to = (lines: Array<string>) => (text: string) => Effect.sync(() => void lines.push(`${text}\n`))
-    const code = yield* Cli.run(words, "1.2.3", nothingHere).pipe(
+    const code = yield* Cli.run(words, "1.2.3", noLocalCommands).pipe(
       Effect.withConsole({ ...(yield* Effect.console), log: to(out), info: to(out), error: to(err), warn: to(err) }),
       Effect.withConfigProvider(ConfigProvider.fromMap(new Map(Object.entries(variables))))
     )
     return { code, stdout: out.join(""), stderr: err.join("") }
   })
 
-const nothingHere = { serve: () => Effect.void, leader: () => Effect.void }
+const noLocalCommands = { serve: () => Effect.void, leader: () => Effect.void }
 
 const run = (...words: ReadonlyArray<string>) => runWith({ ADMIN_API_KEY, WEBHOOK_TRIGGER_URL: server.url }, ...words)
 
-/** The JSON document that standard output holds, which is all that it holds. */
+/** The JSON document on standard output, which holds nothing else. */
 const json = (...words: ReadonlyArray<string>) =>
   Effect.map(run(...words, "--json"), ({ code, stderr, stdout }) => {
     expect({ code, stderr }, words.join(" ")).toEqual({ code: 0, stderr: "" })
@@ -81,13 +81,13 @@ describe("the command line", { timeout: 60_000 }, () => {
     })
   )
 
-  it.live("takes a webhook from its creation to its end", () =>
+  it.live("creates, shows, edits, triggers, disables and deletes a webhook", () =>
     Effect.gen(function* () {
-      const made = yield* json(
+      const created = yield* json(
         ...["webhook", "create", "--name", "review", "--team", "demo"],
         ...["--template", "Review {{branch}} for {{who.name}}", "--timeout", "60", "--max-concurrent", "2"]
       )
-      const { token, trigger_url, webhook } = made
+      const { token, trigger_url, webhook } = created
       expect(webhook).toMatchObject({
         name: "review",
         variables: ["branch", "who.name"],
@@ -118,7 +118,7 @@ describe("the command line", { timeout: 60_000 }, () => {
         code: 0,
         stdout: `${words}\n`
       })
-      // As pasted from a line of curl.
+      // As copied from a curl command.
       expect(yield* run("trigger", `${trigger_url}?wait=true`, ...variables)).toMatchObject({ stdout: `${words}\n` })
       expect(yield* json("trigger", token, "--wait", ...variables)).toMatchObject({
         status: "success",
@@ -148,23 +148,23 @@ describe("the command line", { timeout: 60_000 }, () => {
     })
   )
 
-  it.live("shows a new webhook's token in a curl line that works", () =>
+  it.live("prints a new webhook's token in a curl command that works", () =>
     Effect.gen(function* () {
-      const made = yield* run(
+      const created = yield* run(
         ...["webhook", "create", "--name", "quoted", "--team", "demo", "--template", "It's {{a}} and {{b-c}}"]
       )
-      const [line] = /curl [\s\S]*/.exec(made.stdout)!
+      const [line] = /curl [\s\S]*/.exec(created.stdout)!
       expect((yield* Program.shell(`${line.trimEnd()} --silent`)).stdout).toContain(`"response":"It's ... and ..."`)
     })
   )
 
-  it.live("lists every fault that the server finds, and those it can find itself", () =>
+  it.live("lists every fault that the server reports, and every fault that it finds itself", () =>
     Effect.gen(function* () {
       const refused = yield* run(
         ...["webhook", "create", "--name", "x", "--team", "nobody", "--template", "Review {{branch"]
       )
       expect(refused.code).toBe(1)
-      expect(refused.stderr).toMatch(/^Fields break a rule\n {2}\/prompt_template {2}.*\n {2}\/team {2}.*\n$/)
+      expect(refused.stderr).toMatch(/^Some fields are not valid\n {2}\/prompt_template {2}.*\n {2}\/team {2}.*\n$/)
 
       const wrong = yield* run(
         ...["webhook", "create", "--name", "x", "--team", "No Team", "--template", "x", "--timeout", "soon"]
@@ -176,7 +176,7 @@ describe("the command line", { timeout: 60_000 }, () => {
     })
   )
 
-  it.live("refuses what the server could not accept by the option's name, and asks no server for it", () =>
+  it.live("refuses values that no server accepts, naming the option, without a request", () =>
     Effect.gen(function* () {
       const offline = (...words: ReadonlyArray<string>) =>
         runWith({ ADMIN_API_KEY, WEBHOOK_TRIGGER_URL: "http://127.0.0.1:9" }, ...words)
@@ -209,7 +209,7 @@ describe("the command line", { timeout: 60_000 }, () => {
     })
   )
 
-  it.live("asks on a terminal before what cannot be undone, and without one wants --yes", () =>
+  it.live("asks for confirmation on a terminal before what cannot be undone, and requires --yes without one", () =>
     Effect.gen(function* () {
       const variables = { ADMIN_API_KEY, WEBHOOK_TRIGGER_URL: server.url }
       yield* json("team", "create", "doomed")
@@ -228,14 +228,14 @@ describe("the command line", { timeout: 60_000 }, () => {
         expect(refused.stderr).toContain("--yes")
         const declined = yield* Program.onTerminal("n\n", words, variables)
         expect(declined.stdout).toMatch(/doomed.*\[y\/N\]/)
-        expect(declined.stdout).toContain("Nothing is changed")
+        expect(declined.stdout).toContain("Nothing was changed")
         expect(declined.code).toBe(1)
       }
       expect(yield* isThere).toBe(true)
-      // The old token is still alive: the team that is asked for has no leader.
+      // The old token still works: the request is refused only because the team has no leader.
       expect((yield* run("trigger", token)).stderr).not.toContain("No webhook")
 
-      // The end of the input is no yes either.
+      // The end of the input does not confirm either.
       expect((yield* Program.onTerminal("\\004", ["webhook", "delete", "doomed"], variables)).code).toBe(1)
       expect(yield* isThere).toBe(true)
       expect((yield* Program.onTerminal("y\n", ["webhook", "delete", "doomed"], variables)).code).toBe(0)
@@ -244,7 +244,7 @@ describe("the command line", { timeout: 60_000 }, () => {
     })
   )
 
-  it.live("says which thing there is none of", () =>
+  it.live("names the team, webhook or run that does not exist", () =>
     Effect.gen(function* () {
       const id = "01890a5d-ac96-774b-bcce-b302099a8057"
       for (const [words, says] of [
@@ -276,7 +276,7 @@ describe("the command line", { timeout: 60_000 }, () => {
     })
   )
 
-  it.live("says what is missing: a variable, a key", () =>
+  it.live("reports a missing variable and a missing or wrong key", () =>
     Effect.gen(function* () {
       const { token } = yield* json("webhook", "create", "--name", "exits", "--team", "demo", "--template", "{{a}}")
       const missing = yield* run("trigger", token)
@@ -286,7 +286,7 @@ describe("the command line", { timeout: 60_000 }, () => {
       const key = yield* runWith({}, "team", "list", "--url", server.url, "--admin-key", "wrong")
       expect(key).toMatchObject({ code: 1, stdout: "" })
       expect(key.stderr).toContain("set ADMIN_API_KEY, or give --admin-key")
-      // As a file or a secret store hands it over.
+      // As a file or a secret store returns it.
       expect(
         yield* runWith({ ADMIN_API_KEY: `${ADMIN_API_KEY}\n` }, "team", "list", "--url", server.url)
       ).toMatchObject({
@@ -297,19 +297,19 @@ describe("the command line", { timeout: 60_000 }, () => {
     })
   )
 
-  it.live("says what to do when no server is there, or something else is", () =>
+  it.live("reports what to do when no server answers, or something else does", () =>
     Effect.gen(function* () {
-      const nobody = yield* runWith({}, "team", "list", "--url", "http://127.0.0.1:9")
-      expect(nobody).toMatchObject({ code: 3, stdout: "" })
-      expect(nobody.stderr).toContain("http://127.0.0.1:9")
-      expect(nobody.stderr).toContain("webhook-trigger serve")
+      const unreachable = yield* runWith({}, "team", "list", "--url", "http://127.0.0.1:9")
+      expect(unreachable).toMatchObject({ code: 3, stdout: "" })
+      expect(unreachable.stderr).toContain("http://127.0.0.1:9")
+      expect(unreachable.stderr).toContain("webhook-trigger serve")
 
       const other = yield* runWith({ ADMIN_API_KEY }, "team", "list", "--url", `${server.url}/docs`)
       expect(other).toMatchObject({ code: 1, stdout: "" })
     })
   )
 
-  it.live("knows its version, and wrong usage from right", () =>
+  it.live("prints its version, and reports wrong usage", () =>
     Effect.gen(function* () {
       expect((yield* run("--version")).stdout).toBe("1.2.3\n")
       for (const [words, says] of [
@@ -333,7 +333,7 @@ describe("the command line", { timeout: 60_000 }, () => {
     })
   )
 
-  it.live("explains every command and each of its options, and lists the commands of a group", () =>
+  it.live("explains every command and each of its options, and lists each group's commands", () =>
     Effect.gen(function* () {
       const overview = yield* run()
       expect(overview.stdout).toContain("Usage: webhook-trigger <command> [options]")
@@ -359,7 +359,7 @@ describe("the command line", { timeout: 60_000 }, () => {
         expect(stdout).toContain(`Usage: webhook-trigger ${words.join(" ")}`)
         expect(stdout).not.toContain("\u001b")
         for (const line of stdout.split("\n")) expect(line.length, line).toBeLessThanOrEqual(110)
-        // A name, and what it means.
+        // A name, and its meaning.
         const options = stdout.split("\n").filter((line) => /^ {2}-/.test(line))
         for (const line of options) expect(line).toMatch(/^ {2}-\S+( \S+)* {2,}\S/)
         expect((yield* run("help", ...words)).stdout).toBe(stdout)

@@ -1,37 +1,37 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Cli from "../../src/cli/Cli.ts"
-import type { LeaderOptions } from "../../src/cli/Here.ts"
+import type { LeaderOptions } from "../../src/cli/LocalCommands.ts"
 
-/** Runs the command line with a leader that only notes what it is told. */
+/** Runs the command line with a leader that only records its options. */
 const run = (words: ReadonlyArray<string>) =>
   Effect.gen(function* () {
-    const told: Array<LeaderOptions> = []
+    const calls: Array<LeaderOptions> = []
     const code = yield* Cli.run(words, "0.0.0", {
       serve: () => Effect.void,
-      leader: (options) => Effect.sync(() => void told.push(options))
+      leader: (options) => Effect.sync(() => void calls.push(options))
     })
-    return { code, told }
+    return { code, calls }
   })
 
 describe("the leader command", () => {
   it.effect("passes everything after -- through untouched", () =>
     Effect.gen(function* () {
       const words = ["agent", "--team", "other", "--json", "-v", "--", "a b", "", "--help", "$HOME", "*"]
-      const { code, told } = yield* run(["leader", "--team", "deploy", "--", ...words])
+      const { code, calls } = yield* run(["leader", "--team", "deploy", "--", ...words])
       expect(code).toBe(0)
-      expect(told.map(({ command, team }) => ({ command, team }))).toEqual([{ command: words, team: "deploy" }])
+      expect(calls.map(({ command, team }) => ({ command, team }))).toEqual([{ command: words, team: "deploy" }])
     })
   )
 
   it.effect("takes the broker from --amqp-url in place of AMQP_URL", () =>
     Effect.gen(function* () {
-      const { told } = yield* run(["leader", "--team", "a", "--amqp-url", "amqp://option", "--", "true"])
-      expect(told.map(({ overrides }) => [...overrides])).toEqual([[["AMQP_URL", "amqp://option"]]])
+      const { calls } = yield* run(["leader", "--team", "a", "--amqp-url", "amqp://option", "--", "true"])
+      expect(calls.map(({ overrides }) => [...overrides])).toEqual([[["AMQP_URL", "amqp://option"]]])
     })
   )
 
-  it.effect("is wrong usage without a program, a team, or with a timeout that is none", () =>
+  it.effect("reports wrong usage when the program or the team is missing or a value is invalid", () =>
     Effect.gen(function* () {
       for (const words of [
         ["leader", "--team", "deploy"],
@@ -40,7 +40,7 @@ describe("the leader command", () => {
         ["leader", "--", "true"],
         ["leader", "--team", "deploy", "--timeout", "0", "--", "true"]
       ]) {
-        expect(yield* run(words), words.join(" ")).toEqual({ code: 2, told: [] })
+        expect(yield* run(words), words.join(" ")).toEqual({ code: 2, calls: [] })
       }
     })
   )

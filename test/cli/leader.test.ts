@@ -5,7 +5,7 @@ import * as Program from "./Program.ts"
 
 const ADMIN_API_KEY = "a-key-for-these-tests"
 
-/** A server on PostgreSQL and RabbitMQ, and the commands of whoever uses it. */
+/** A server on PostgreSQL and RabbitMQ, and the commands of its user. */
 const production = Effect.gen(function* () {
   const AMQP_URL = yield* freshVhost
   const server = yield* Program.serve({ DATABASE_URL: yield* freshDatabase, AMQP_URL, ADMIN_API_KEY })
@@ -26,60 +26,62 @@ const production = Effect.gen(function* () {
 })
 
 describe("the leader command with a real program", { timeout: 90_000 }, () => {
-  it.scopedLive("makes the program's output the answer, and its failure or slowness the run's end", () =>
-    Effect.gen(function* () {
-      const { AMQP_URL, connected, json, run, server } = yield* production
-      expect(server.welcome()).not.toContain("trying out")
-      yield* json("team", "create", "shell")
+  it.scopedLive(
+    "takes the program's output as the answer, and ends the run as an error or a timeout when it fails or is slow",
+    () =>
+      Effect.gen(function* () {
+        const { AMQP_URL, connected, json, run, server } = yield* production
+        expect(server.welcome()).not.toContain("trying out")
+        yield* json("team", "create", "shell")
 
-      const early = yield* run("team", "message", "shell", "too early")
-      expect(early.code).toBe(1)
-      expect(early.stderr).toContain("shell")
+        const early = yield* run("team", "message", "shell", "too early")
+        expect(early.code).toBe(1)
+        expect(early.stderr).toContain("shell")
 
-      // The prompt is a script for the shell: any program, any end.
-      const leader = yield* Program.lead(
-        ["--team", "shell", "--timeout", "30", "--", "/bin/sh", "-s", "--", "--json", "a b"],
-        {
-          AMQP_URL
+        // The prompt is a script for the shell: any program, any end.
+        const leader = yield* Program.lead(
+          ["--team", "shell", "--timeout", "30", "--", "/bin/sh", "-s", "--", "--json", "a b"],
+          {
+            AMQP_URL
+          }
+        )
+        yield* connected("shell")
+        const { token, webhook } = yield* json(
+          ...["webhook", "create", "--name", "script", "--team", "shell", "--template", "{{script}}", "--timeout", "5"]
+        )
+        const trigger = (script: string) => run("trigger", token, "--wait", "--var", `script=${script}`)
+
+        expect(yield* trigger("printf '%s|' \"$@\"")).toMatchObject({ code: 0, stdout: "--json|a b|\n" })
+
+        const failed = yield* trigger("echo partial; echo no such branch >&2; exit 3")
+        expect(failed).toMatchObject({ code: 4, stdout: "" })
+        expect(failed.stderr).toContain("no such branch")
+
+        const late = yield* trigger("sleep 6; echo done")
+        expect(late).toMatchObject({ code: 5, stdout: "" })
+        expect(late.stderr).toMatch(/webhook-trigger run show [0-9a-f-]{36}/)
+
+        const page = yield* json("run", "list", webhook.id)
+        expect(page.data.map(({ status }: { status: string }) => status)).toEqual(["timeout", "error", "success"])
+
+        const { code, stderr: log } = yield* leader.end("SIGTERM")
+        expect(code).toBe(0)
+        // The log says where it listens, and how each run ended; it holds no prompt.
+        expect(log).toContain("team.shell at 127.0.0.1:")
+        const ends = log.split("\n").filter((line) => line.includes("A prompt is finished"))
+        expect(ends).toHaveLength(3)
+        for (const [index, outcome] of ["answered", "failed", "answered"].entries()) {
+          expect(ends[index]).toContain(`run_id=${page.data[2 - index].run_id}`)
+          expect(ends[index]).toContain(`outcome=${outcome}`)
+          expect(ends[index]).toMatch(/duration_ms=\d+/)
         }
-      )
-      yield* connected("shell")
-      const { token, webhook } = yield* json(
-        ...["webhook", "create", "--name", "script", "--team", "shell", "--template", "{{script}}", "--timeout", "5"]
-      )
-      const trigger = (script: string) => run("trigger", token, "--wait", "--var", `script=${script}`)
-
-      expect(yield* trigger("printf '%s|' \"$@\"")).toMatchObject({ code: 0, stdout: "--json|a b|\n" })
-
-      const failed = yield* trigger("echo partial; echo no such branch >&2; exit 3")
-      expect(failed).toMatchObject({ code: 4, stdout: "" })
-      expect(failed.stderr).toContain("no such branch")
-
-      const late = yield* trigger("sleep 6; echo done")
-      expect(late).toMatchObject({ code: 5, stdout: "" })
-      expect(late.stderr).toMatch(/webhook-trigger run show [0-9a-f-]{36}/)
-
-      const page = yield* json("run", "list", webhook.id)
-      expect(page.data.map(({ status }: { status: string }) => status)).toEqual(["timeout", "error", "success"])
-
-      const { code, stderr: log } = yield* leader.end("SIGTERM")
-      expect(code).toBe(0)
-      // Where it listens, and each run's end; what was asked stays out.
-      expect(log).toContain("team.shell at 127.0.0.1:")
-      const ends = log.split("\n").filter((line) => line.includes("A prompt is finished"))
-      expect(ends).toHaveLength(3)
-      for (const [index, outcome] of ["answered", "failed", "answered"].entries()) {
-        expect(ends[index]).toContain(`run_id=${page.data[2 - index].run_id}`)
-        expect(ends[index]).toContain(`outcome=${outcome}`)
-        expect(ends[index]).toMatch(/duration_ms=\d+/)
-      }
-      for (const script of ["printf", "partial", "echo done"]) expect(log).not.toContain(script)
-      expect((yield* server.end("SIGTERM")).code).toBe(0)
-      expect(server.log() + leader.log()).not.toContain(token)
-    })
+        for (const script of ["printf", "partial", "echo done"]) expect(log).not.toContain(script)
+        expect((yield* server.end("SIGTERM")).code).toBe(0)
+        expect(server.log() + leader.log()).not.toContain(token)
+      })
   )
 
-  it.scopedLive("does not start without a broker, with wrong settings or without its program, and says so", () =>
+  it.scopedLive("reports a missing broker, an invalid setting or a missing program and does not start", () =>
     Effect.gen(function* () {
       const start = (variables: Readonly<Record<string, string>>, ...words: ReadonlyArray<string>) =>
         Program.run(["leader", "--team", "a", ...words], variables)

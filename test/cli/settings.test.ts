@@ -1,5 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
-import { ConfigProvider, Duration, Effect, Either, LogLevel, Option, Redacted } from "effect"
+import { ConfigProvider, Duration, Effect, Either, LogLevel, Option, Redacted, Schema } from "effect"
+import { DurationFromText, SizeFromText } from "../../src/engine/Quantity.ts"
+import * as SettingsConfig from "../../src/engine/SettingsConfig.ts"
 import * as Environment from "../../src/server/Environment.ts"
 
 const load = (variables: Readonly<Record<string, string>>) =>
@@ -13,7 +15,7 @@ const faults = (variables: Readonly<Record<string, string>>) =>
   Effect.map(load(variables), (result) => (Either.isLeft(result) ? result.left.faults : []))
 
 describe("settings", () => {
-  it.effect("have the documented defaults when nothing is set", () =>
+  it.effect("have the documented defaults when no variable is set", () =>
     Effect.gen(function* () {
       const settings = yield* loaded({})
       expect(settings).toMatchObject({ host: "0.0.0.0", port: 8080, dataDir: "data", amqpQueueType: "classic" })
@@ -34,7 +36,7 @@ describe("settings", () => {
     })
   )
 
-  it.effect("are all read", () =>
+  it.effect("are all read from their variables", () =>
     Effect.gen(function* () {
       const settings = yield* loaded({
         HOST: "127.0.0.1",
@@ -75,7 +77,7 @@ describe("settings", () => {
     })
   )
 
-  it.effect("that are wrong are reported all at once, each by name with what it accepts and what was given", () =>
+  it.effect("that are invalid are all reported together, each by name with what it accepts and what was given", () =>
     Effect.gen(function* () {
       const found = yield* faults({
         PORT: "80a",
@@ -109,7 +111,7 @@ describe("settings", () => {
     })
   )
 
-  it.effect("never show a secret, not even a wrong one", () =>
+  it.effect("never show a secret, not even an invalid one", () =>
     Effect.gen(function* () {
       const found = yield* faults({
         DATABASE_URL: "mysql://root:hunter2@db/x",
@@ -131,7 +133,7 @@ describe("settings", () => {
     })
   )
 
-  it.effect("that are empty count as absent", () =>
+  it.effect("that are blank count as absent", () =>
     Effect.gen(function* () {
       const settings = yield* loaded({ PORT: "", DATABASE_URL: "  ", RUN_RETENTION: "off" })
       expect(settings.port).toBe(8080)
@@ -140,7 +142,7 @@ describe("settings", () => {
     })
   )
 
-  it.effect("take durations as seconds or with a unit, and sizes as bytes or with a unit", () =>
+  it.effect("accept durations in seconds or with a unit, and sizes in bytes or with a unit", () =>
     Effect.gen(function* () {
       for (const [text, seconds] of [
         ["90", 90],
@@ -158,6 +160,36 @@ describe("settings", () => {
         ["1.5MiB", 1_572_864]
       ] as const) {
         expect((yield* loaded({ WEBHOOK_MAX_BODY: text })).engine.maxBody, text).toBe(bytes)
+      }
+    })
+  )
+
+  it.effect("of the engine can be read on their own, by a host that has no other settings of the server", () =>
+    Effect.gen(function* () {
+      const read = (variables: Readonly<Record<string, string>>) =>
+        Effect.withConfigProvider(SettingsConfig.config, ConfigProvider.fromMap(new Map(Object.entries(variables))))
+      expect(yield* read({})).toEqual(SettingsConfig.defaults)
+      expect(yield* read({ WEBHOOK_MAX_CONCURRENT: " 7 ", WEBHOOK_TIMEOUT: "", AMQP_QUEUE_TYPE: "fast" })).toEqual({
+        ...SettingsConfig.defaults,
+        maxConcurrent: 7
+      })
+      const error = yield* Effect.flip(read({ WEBHOOK_MAX_CONCURRENT: "0", WEBHOOK_TIMEOUT: "soon" }))
+      expect(String(error)).toContain('WEBHOOK_MAX_CONCURRENT: "takes a whole number from 1 to 10000"')
+      expect(String(error)).toContain('WEBHOOK_TIMEOUT: "takes seconds, or a number with a unit')
+    })
+  )
+
+  it.effect("are written back as text that reads as the same value", () =>
+    Effect.gen(function* () {
+      for (const text of ["90", "1.5h", "250 ms"]) {
+        const duration = yield* Schema.decode(DurationFromText)(text)
+        expect(yield* Schema.decode(DurationFromText)(yield* Schema.encode(DurationFromText)(duration))).toEqual(
+          duration
+        )
+      }
+      for (const text of ["2048", "1.5 MiB"]) {
+        const size = yield* Schema.decode(SizeFromText)(text)
+        expect(yield* Schema.decode(SizeFromText)(yield* Schema.encode(SizeFromText)(size))).toBe(size)
       }
     })
   )

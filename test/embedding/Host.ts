@@ -28,7 +28,7 @@ const HostBus = Layer.scoped(
         prompts.take.pipe(
           Effect.flatMap((prompt) =>
             agent(prompt).pipe(
-              Effect.flatMap((response) => handle({ _tag: "Answered", run_id: prompt.run_id, response })),
+              Effect.flatMap((response) => handle([{ _tag: "Answered", run_id: prompt.run_id, response }])),
               Effect.retry({ times: 3 }),
               Effect.ignoreLogged,
               Effect.forkScoped

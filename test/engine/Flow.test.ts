@@ -1,19 +1,31 @@
 import { expect, it } from "@effect/vitest"
-import { Context, Duration, Effect, Exit, Fiber, Layer, Scope, TestClock } from "effect"
+import { Context, DateTime, Duration, Effect, Exit, Fiber, Layer, Scope, TestClock } from "effect"
 import { Bus } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
+import type { RunId } from "../../src/domain/Id.ts"
+import { Checkpoints } from "../../src/engine/Checkpoints.ts"
 import { Limiter } from "../../src/engine/Limiter.ts"
 import { Shutdown } from "../../src/engine/Shutdown.ts"
-import { Trigger } from "../../src/engine/Trigger.ts"
-import * as RepoMemory from "../../src/repo/memory/RepoMemory.ts"
+import { LaneStore } from "../../src/repo/LaneStore.ts"
 import { Repo } from "../../src/repo/Repo.ts"
-import { echo, engine, lead, makeTeam, makeWebhook, rooms, until, waiting, world } from "./World.ts"
+import * as RepoMemory from "../../src/repo/RepoMemory.ts"
+import {
+  echo,
+  engine,
+  engineInMemory,
+  lead,
+  makeTeam,
+  makeWebhook,
+  ports,
+  sendMessage,
+  until,
+  waiting
+} from "./Scenario.ts"
 
-const statusOf = (id: Parameters<typeof Repo.Service.run>[0]) =>
-  Effect.flatMap(Repo, (repo) => Effect.map(repo.run(id), ({ status }) => status))
+const statusOf = (id: RunId) => Effect.flatMap(Repo, (repo) => Effect.map(repo.run(id), ({ status }) => status))
 const inFlight = Effect.flatMap(Limiter, (limiter) => Effect.map(limiter.usage, ({ total }) => total))
 
-it.scoped("brings a waiting caller its answer", () =>
+it.scoped("gives a waiting caller its answer", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     yield* echo(team)
@@ -21,7 +33,21 @@ it.scoped("brings a waiting caller its answer", () =>
     const run = yield* webhook.ask("hello")
     expect(run).toMatchObject({ status: "success", conversation: { prompt: "hello", response: "echo: hello" } })
     yield* until(Effect.map(inFlight, (total) => total === 0))
-  }).pipe(Effect.provide(world()))
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("waits for a run whose acceptance takes long", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    yield* echo(team)
+    const webhook = yield* makeWebhook(team)
+    const asking = yield* Effect.fork(webhook.ask("hello"))
+    yield* TestClock.adjust("5 seconds")
+    expect((yield* Fiber.join(asking)).status).toBe("success")
+  }).pipe(
+    Effect.provide(engineInMemory()),
+    Effect.provideService(Checkpoints, (point) => (point === "accept" ? Effect.sleep("5 seconds") : Effect.void))
+  )
 )
 
 it.scoped("refuses a trigger whose team has no leader, and leaves no run behind", () =>
@@ -32,7 +58,7 @@ it.scoped("refuses a trigger whose team has no leader, and leaves no run behind"
     expect(error._tag).toBe("TeamNotRunning")
     const repo = yield* Repo
     expect((yield* repo.runs({ webhook_id: webhook.id, limit: 10 })).data).toEqual([])
-  }).pipe(Effect.provide(world()))
+  }).pipe(Effect.provide(engineInMemory()))
 )
 
 it.scoped("sends a team its prompts in the order of acceptance, across webhooks and chat messages", () =>
@@ -41,14 +67,13 @@ it.scoped("sends a team its prompts in the order of acceptance, across webhooks 
     const seen = yield* echo(team)
     const one = yield* makeWebhook(team, { max_concurrent: 1 })
     const two = yield* makeWebhook(team, { max_concurrent: 3 })
-    const trigger = yield* Trigger
     const texts = Array.from({ length: 60 }, (_, n) => `prompt ${n}`)
     for (const [n, text] of texts.entries()) {
-      yield* n % 3 === 0 ? one.submit(text) : n % 3 === 1 ? two.submit(text) : trigger.submitMessage(team, text)
+      yield* n % 3 === 0 ? one.submit(text) : n % 3 === 1 ? two.submit(text) : sendMessage(team, text)
     }
     yield* until(Effect.sync(() => seen.length >= texts.length))
     expect(seen).toEqual(texts)
-  }).pipe(Effect.provide(world({ maxConcurrent: 2 })))
+  }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 2 })))
 )
 
 it.scoped("answers timeout at the deadline, frees the slot, and keeps the late answer", () =>
@@ -69,7 +94,7 @@ it.scoped("answers timeout at the deadline, frees the slot, and keeps the late a
     const repo = yield* Repo
     yield* until(Effect.map(repo.run(run.run_id), ({ conversation }) => conversation.response === "too late"))
     expect(yield* statusOf(run.run_id)).toBe("timeout")
-  }).pipe(Effect.provide(world()))
+  }).pipe(Effect.provide(engineInMemory()))
 )
 
 it.scoped("never sends a run whose deadline passed while it waited for a slot", () =>
@@ -89,10 +114,10 @@ it.scoped("never sends a run whose deadline passed while it waited for a slot", 
     yield* leader.answer("done")
     const delivery = yield* leader.next
     expect(delivery).toMatchObject({ text: "third", prompt: { run_id: third } })
-  }).pipe(Effect.provide(world({ maxConcurrent: 1 })))
+  }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
 )
 
-it.scoped("lets a head that has ended make way at once for the run behind it", () =>
+it.scoped("lets the run behind a head that has ended pass immediately", () =>
   Effect.gen(function* () {
     const busy = yield* makeTeam("busy")
     const team = yield* makeTeam("deploy")
@@ -103,13 +128,45 @@ it.scoped("lets a head that has ended make way at once for the run behind it", (
     yield* blocker.submit("holds the only slot")
     yield* elsewhere.next
     yield* stuck.submit("deleted while it waits")
-    const trigger = yield* Trigger
-    yield* trigger.submitMessage(team, "a chat message needs no slot")
+    yield* sendMessage(team, "a chat message needs no slot")
     const repo = yield* Repo
     yield* repo.deleteWebhook(stuck.id)
     yield* TestClock.adjust("1 second")
     expect((yield* leader.next).text).toBe("a chat message needs no slot")
-  }).pipe(Effect.provide(world({ maxConcurrent: 1 })))
+  }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
+)
+
+it.scoped("delays no team when another one never answers, however much is queued for it", () =>
+  Effect.gen(function* () {
+    const stuck = yield* makeTeam("stuck")
+    yield* lead(stuck)
+    const webhook = yield* makeWebhook(stuck)
+    for (let n = 0; n < 1_000; n++) yield* webhook.submit(`stuck ${n}`)
+    yield* until(Effect.map(inFlight, (total) => total === 2))
+    for (let n = 0; n < 9; n++) {
+      const team = yield* makeTeam(`team-${n}`)
+      yield* echo(team)
+      expect((yield* (yield* makeWebhook(team)).ask("hello")).status).toBe("success")
+    }
+    expect(yield* inFlight).toBe(2)
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("lets a tenth team work while nine others never answer", () =>
+  Effect.gen(function* () {
+    for (let n = 0; n < 9; n++) {
+      const stuck = yield* makeTeam(`stuck-${n}`)
+      yield* lead(stuck)
+      const webhook = yield* makeWebhook(stuck)
+      yield* Effect.replicateEffect(webhook.submit("stuck"), 10)
+    }
+    yield* until(Effect.map(inFlight, (total) => total === 18))
+    const team = yield* makeTeam("tenth")
+    yield* echo(team)
+    const webhook = yield* makeWebhook(team)
+    const runs = yield* Effect.all(Effect.replicate(webhook.ask("hello"), 50), { concurrency: "unbounded" })
+    expect(runs.map(({ status }) => status)).toEqual(runs.map(() => "success"))
+  }).pipe(Effect.provide(engineInMemory()))
 )
 
 it.scoped("counts a fire-and-forget run's timeout from the leader's start", () =>
@@ -127,7 +184,7 @@ it.scoped("counts a fire-and-forget run's timeout from the leader's start", () =
     expect(yield* statusOf(id)).toBe("running")
     yield* TestClock.adjust("2 seconds")
     expect(yield* statusOf(id)).toBe("timeout")
-  }).pipe(Effect.provide(world()))
+  }).pipe(Effect.provide(engineInMemory()))
 )
 
 it.scoped("frees the slots of a team that never answers, when their timeout has passed", () =>
@@ -137,14 +194,14 @@ it.scoped("frees the slots of a team that never answers, when their timeout has 
     const webhook = yield* makeWebhook(team, { timeout_seconds: 10 })
     const ids = yield* Effect.replicateEffect(webhook.submit("work"), 5)
     yield* leader.next
-    yield* until(Effect.map(waiting(team), (messages) => messages === 2))
+    yield* until(Effect.map(waiting(team), (messages) => messages === 1))
     for (let seconds = 0; seconds < 45; seconds++) yield* TestClock.adjust("1 second")
     expect(yield* Effect.forEach(ids, statusOf)).toEqual(ids.map(() => "timeout"))
     expect(yield* inFlight).toBe(0)
-  }).pipe(Effect.provide(world({ maxConcurrent: 3 })))
+  }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 3 })))
 )
 
-it.scoped("heeds an edited limit while runs wait", () =>
+it.scoped("applies an edited limit to runs that wait already", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)
@@ -153,13 +210,13 @@ it.scoped("heeds an edited limit while runs wait", () =>
     yield* leader.next
     expect(yield* waiting(team)).toBe(0)
     const repo = yield* Repo
-    yield* repo.changeWebhook(webhook.id, { max_concurrent: 3 }, new Date(0))
-    yield* until(Effect.map(waiting(team), (messages) => messages === 2))
-    expect(yield* inFlight).toBe(3)
-  }).pipe(Effect.provide(world()))
+    yield* repo.updateWebhook(webhook.id, { max_concurrent: 2, updated_at: yield* DateTime.now })
+    yield* until(Effect.map(waiting(team), (messages) => messages === 1))
+    expect(yield* inFlight).toBe(2)
+  }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("goes on with accepted runs of a disabled webhook, and drops those of a deleted one with their slots", () =>
+it.scoped("finishes accepted runs of a disabled webhook, and drops those of a deleted one with their slots", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)
@@ -170,7 +227,7 @@ it.scoped("goes on with accepted runs of a disabled webhook, and drops those of 
     const asking = yield* Effect.fork(Effect.flip(deleted.ask("dropped")))
     yield* until(Effect.map(waiting(team), (messages) => messages === 1))
     const repo = yield* Repo
-    yield* repo.changeWebhook(disabled.id, { enabled: false }, new Date(0))
+    yield* repo.updateWebhook(disabled.id, { enabled: false, updated_at: yield* DateTime.now })
     yield* repo.deleteWebhook(deleted.id)
     yield* TestClock.adjust("1 second")
     expect((yield* Fiber.join(asking))._tag).toBe("NotFound")
@@ -180,14 +237,14 @@ it.scoped("goes on with accepted runs of a disabled webhook, and drops those of 
     yield* until(Effect.map(statusOf(kept), (status) => status === "success"))
     // The prompt was with the broker already; its answer belongs to no run and is dropped.
     yield* leader.next
-    yield* leader.answer("to nobody")
+    yield* leader.answer("to no run")
     yield* until(Effect.map(inFlight, (total) => total === 0))
-  }).pipe(Effect.provide(world()))
+  }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("takes up after a restart what was queued and in flight, in order, as the same runs", () =>
+it.scoped("resumes after a restart what was queued and in flight, in order, as the same runs", () =>
   Effect.gen(function* () {
-    const kept = yield* Layer.build(rooms)
+    const kept = yield* Layer.build(ports)
     const start = (scope: Scope.Scope) =>
       Layer.buildWithScope(Layer.provide(engine({ maxConcurrent: 5 }), Layer.succeedContext(kept)), scope)
 
@@ -199,7 +256,7 @@ it.scoped("takes up after a restart what was queued and in flight, in order, as 
       const leader = yield* lead(team)
       const ids = yield* Effect.forEach(Array.from({ length: 55 }), (_, n) => webhook.submit(`prompt ${n}`))
       yield* leader.next
-      yield* until(Effect.map(waiting(team), (messages) => messages === 4))
+      yield* until(Effect.map(waiting(team), (messages) => messages === 1))
       return { leader, ids, team }
     }).pipe(Effect.provide(running), Effect.provide(kept))
     yield* Scope.close(first, Exit.void)
@@ -221,12 +278,12 @@ it.scoped("takes up after a restart what was queued and in flight, in order, as 
           (runs) => runs.every((run) => run.status === "success")
         )
       )
-      expect(yield* waiting(team)).toBeLessThanOrEqual(5)
+      expect(yield* waiting(team)).toBeLessThanOrEqual(1)
     }).pipe(Effect.provide(again), Effect.provide(kept))
   })
 )
 
-it.scoped("tells a caller who waits at the end of a shutdown to come back, and finishes the run", () =>
+it.scoped("sends a caller that waits at the end of a shutdown away, and finishes the run", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)
@@ -240,7 +297,7 @@ it.scoped("tells a caller who waits at the end of a shutdown to come back, and f
     expect(yield* Fiber.join(asking)).toMatchObject({ _tag: "Unavailable", run_id: prompt.run_id })
     yield* leader.answer("done")
     yield* until(Effect.map(statusOf(prompt.run_id), (status) => status === "success"))
-  }).pipe(Effect.provide(world()))
+  }).pipe(Effect.provide(engineInMemory()))
 )
 
 /** A run that waits for the only slot, while its team's queue goes away. */
@@ -266,7 +323,7 @@ it.scoped("sends a run whose team's queue was missing once the queue is back", (
     yield* echo(team)
     yield* TestClock.adjust("1 second")
     yield* until(Effect.map(statusOf(id), (status) => status === "success"))
-  }).pipe(Effect.provide(world({ maxConcurrent: 1 })))
+  }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
 )
 
 it.scoped("ends a run as team_gone when its team's queue stays away for the run's timeout", () =>
@@ -278,12 +335,12 @@ it.scoped("ends a run as team_gone when its team's queue stays away for the run'
     yield* until(Effect.map(inFlight, (total) => total === 0))
     const repo = yield* Repo
     expect(yield* repo.run(id)).toMatchObject({ status: "error", error: { code: "team_gone" } })
-  }).pipe(Effect.provide(world({ maxConcurrent: 1 })))
+  }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
 )
 
-it.scoped("gives no slot to anybody while it stops", () =>
+it.scoped("gives out no slot while it stops", () =>
   Effect.gen(function* () {
-    const kept = yield* Layer.build(rooms)
+    const kept = yield* Layer.build(ports)
     const first = yield* Scope.make()
     const running = yield* Layer.buildWithScope(
       Layer.provide(engine({ maxConcurrent: 2 }), Layer.succeedContext(kept)),
@@ -303,12 +360,12 @@ it.scoped("gives no slot to anybody while it stops", () =>
   })
 )
 
-it.scoped("starts anew after a failure of its own, and sends what it had accepted", () => {
+it.scoped("starts again after a failure of its own, and sends what it had accepted", () => {
   let broken = true
   const failing = Layer.map(RepoMemory.layer, (context) => {
-    const repo = Context.get(context, Repo)
-    const lane: typeof repo.lane = (...args) => (broken ? Effect.dieMessage("broken") : repo.lane(...args))
-    return Context.make(Repo, { ...repo, lane })
+    const store = Context.get(context, LaneStore)
+    const lane: typeof store.lane = (...args) => (broken ? Effect.dieMessage("broken") : store.lane(...args))
+    return Context.add(context, LaneStore, { ...store, lane })
   })
   return Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
@@ -322,7 +379,7 @@ it.scoped("starts anew after a failure of its own, and sends what it had accepte
   }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(Layer.merge(failing, BusMemory.layer)))))
 })
 
-it.scoped("lets answers that came while nobody was there be recorded before the clock counts", () => {
+it.scoped("records answers that came while no server ran before the clock counts", () => {
   const durable = Layer.map(BusMemory.layer, (context) => {
     const bus = Context.get(context, Bus)
     const consume: typeof bus.consume = (handle) => Effect.forkScoped(Effect.delay(bus.consume(handle), "2 seconds"))

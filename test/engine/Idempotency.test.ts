@@ -1,7 +1,7 @@
 import { expect, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Scope, TestClock } from "effect"
+import { DateTime, Effect, Exit, Fiber, Scope, TestClock } from "effect"
 import { Repo } from "../../src/repo/Repo.ts"
-import { echo, lead, makeTeam, makeWebhook, world } from "./World.ts"
+import { echo, engineInMemory, lead, makeTeam, makeWebhook } from "./Scenario.ts"
 
 it.scoped("returns the same run to a repeat, once it has ended and while it is outstanding", () =>
   Effect.gen(function* () {
@@ -17,10 +17,10 @@ it.scoped("returns the same run to a repeat, once it has ended and while it is o
     expect(yield* Fiber.join(second)).toEqual(run)
     expect(yield* webhook.ask("work", "key")).toEqual(run)
     expect(yield* leader.idle).toBe(true)
-  }).pipe(Effect.provide(world()))
+  }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("makes one run of 100 repeats that arrive at once", () =>
+it.scoped("makes one run of 100 repeats that arrive together", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     yield* echo(team)
@@ -34,10 +34,10 @@ it.scoped("makes one run of 100 repeats that arrive at once", () =>
     expect(new Set(ids).size).toBe(1)
     const { data } = yield* (yield* Repo).runs({ webhook_id: webhook.id, limit: 100 })
     expect(data).toHaveLength(1)
-  }).pipe(Effect.provide(world()))
+  }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("refuses the same key with another body, or for an answer at once in place of one waited for", () =>
+it.scoped("refuses the same key with another body, or without waiting in place of waiting", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     yield* echo(team)
@@ -45,7 +45,7 @@ it.scoped("refuses the same key with another body, or for an answer at once in p
     yield* webhook.submit("work", "key")
     expect((yield* Effect.flip(webhook.submit("other work", "key")))._tag).toBe("IdempotencyKeyReused")
     expect((yield* Effect.flip(webhook.ask("work", "key")))._tag).toBe("IdempotencyKeyReused")
-  }).pipe(Effect.provide(world()))
+  }).pipe(Effect.provide(engineInMemory()))
 )
 
 it.scoped("keeps the keys of two webhooks apart", () =>
@@ -54,7 +54,7 @@ it.scoped("keeps the keys of two webhooks apart", () =>
     yield* echo(team)
     const [one, two] = [yield* makeWebhook(team), yield* makeWebhook(team)]
     expect(yield* one.submit("work", "key")).not.toBe(yield* two.submit("work", "key"))
-  }).pipe(Effect.provide(world()))
+  }).pipe(Effect.provide(engineInMemory()))
 )
 
 it.scoped("returns the first run although the team has stopped, or the backlog is full, and takes on nothing new", () =>
@@ -67,21 +67,21 @@ it.scoped("returns the first run although the team has stopped, or the backlog i
     yield* Scope.close(working, Exit.void)
     expect(yield* webhook.ask("work", "key")).toEqual(run)
     expect((yield* Effect.flip(webhook.ask("work", "new key")))._tag).toBe("TeamNotRunning")
-  }).pipe(Effect.provide(world()))
+  }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("leaves the first run its own deadline, whatever the webhook's timeout is when the repeat comes", () =>
+it.scoped("keeps the first run to its own deadline, whatever the webhook's timeout is when the repeat comes", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)
     const webhook = yield* makeWebhook(team, { timeout_seconds: 60 })
     const first = yield* Effect.fork(webhook.ask("work", "key"))
     yield* leader.next
-    yield* (yield* Repo).changeWebhook(webhook.id, { timeout_seconds: 1 }, new Date(0))
+    yield* (yield* Repo).updateWebhook(webhook.id, { timeout_seconds: 1, updated_at: yield* DateTime.now })
     const second = yield* Effect.fork(webhook.ask("work", "key"))
     yield* TestClock.adjust("30 seconds")
     yield* leader.answer("done")
     expect((yield* Fiber.join(first)).status).toBe("success")
     expect((yield* Fiber.join(second)).status).toBe("success")
-  }).pipe(Effect.provide(world()))
+  }).pipe(Effect.provide(engineInMemory()))
 )

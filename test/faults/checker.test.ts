@@ -1,16 +1,16 @@
-/** The checker is what every fault test leans on: it must see each broken promise. */
+/** Every fault test relies on the checker: it must find each broken promise. */
 import { describe, expect, it } from "vitest"
 import type { Call } from "./support/Callers.ts"
 import { check, type Evidence, type Row } from "./support/Checker.ts"
 import type { Delivered } from "./support/RecordingLeader.ts"
 
-const hook = { id: "w1", token: "t", team: "deploy" }
-const call = (nonce: string, asked_at: number, more: Partial<Call> = {}): Call => ({
+const webhook = { id: "w1", token: "t", team: "deploy" }
+const call = (nonce: string, sentAt: number, more: Partial<Call> = {}): Call => ({
   nonce,
-  hook,
+  webhook,
   mode: "async",
-  asked_at,
-  told_at: asked_at + 1,
+  sentAt,
+  answeredAt: sentAt + 1,
   status: 202,
   body: { status: "accepted", run_id: `run-${nonce}` },
   ...more
@@ -50,7 +50,7 @@ const good: Evidence = {
 }
 
 describe("the checker", () => {
-  it("finds nothing where all is well", () => {
+  it("finds nothing when every promise was kept", () => {
     expect(check(good)).toEqual([])
   })
 
@@ -81,12 +81,12 @@ describe("the checker", () => {
     ],
     ["a run executed twice", { deliveries: [...good.deliveries, delivery("a", 20, { redelivered: true })] }],
     ["a prompt under two ids", { deliveries: [...good.deliveries, delivery("a", 20, { run_id: "run-x" })] }],
-    ["two runs of a team at once", { overlaps: ["run-a"] }]
+    ["two runs of a team at the same time", { overlaps: ["run-a"] }]
   ])("finds %s", (_, change) => {
     expect(check({ ...good, ...change })).not.toEqual([])
   })
 
-  it("lets a run reach its webhook's higher limit, and no other run pass the global one", () => {
+  it("lets a run reach its webhook's higher limit, and no other run exceed the global one", () => {
     const rows = [row("a", 1, 20), row("b", 2, 20), row("c", 3, 20, { webhook_id: "w2" })]
     const calls = ["a", "b", "c"].map((nonce, n) => call(nonce, n))
     const deliveries = ["a", "b", "c"].map((nonce, n) => delivery(nonce, 10 + n))

@@ -1,104 +1,110 @@
-/** What does not end but says nothing more: a frozen broker, half-open connections, a frozen dispatcher. Slow by nature. */
+/** What stays connected and does not respond: a frozen broker, half-open connections, a frozen server. Slow by nature. */
 import { setTimeout as sleep } from "node:timers/promises"
-import { afterAll, beforeAll, describe, vi } from "vitest"
-import { answerTo } from "./support/RecordingLeader.ts"
-import { privateServices, row, rowOn } from "./support/Stage.ts"
-import { until } from "./support/Until.ts"
+import { afterAll, beforeAll, describe, expect, vi } from "vitest"
+import type { Proxy } from "../support/Proxy.ts"
+import { randomFor } from "../support/Random.ts"
+import { until } from "../support/Until.ts"
+import { answerAfter } from "./support/Answers.ts"
+import { latency } from "./support/Callers.ts"
+import type { Cluster } from "./support/Cluster.ts"
+import { faultTest, faultTestOn } from "./support/FaultTest.ts"
+import { type PrivateServices, privateServices } from "./support/Services.ts"
 
 vi.setConfig({ testTimeout: 240_000 })
 
-let broken: Awaited<ReturnType<typeof privateServices>>
+let own: PrivateServices
 beforeAll(async () => {
-  broken = await privateServices({ rabbitmq: true })
+  own = await privateServices({ rabbitmq: true })
 }, 180_000)
-afterAll(() => broken.close())
-const rowOnBrokenBroker = rowOn(() => broken.services)
+afterAll(() => own.close())
+const faultTestOnOwnBroker = faultTestOn(() => own.services)
 
-const freeze = 30_000
-const quickly = async ({ prompt }: { readonly prompt: string }) => {
-  await sleep(Math.random() * 8)
-  return answerTo(prompt)
+/** Milliseconds. */
+const timeFrozen = 30_000
+/** Milliseconds within which a call that does not wait for its run has its answer. */
+const bound = 15_000
+
+/** Leaders that take a few milliseconds for a prompt. */
+const quickly = () => {
+  const random = randomFor("work")
+  return answerAfter(() => random.between(0, 8))
 }
 
-describe.concurrent("what says nothing more", () => {
-  rowOnBrokenBroker("row 9: broker SIGSTOP 30 s: every 202 ends", async ({ stage, expect }) => {
-    const { server, hook, leader } = await stage.one()
-    leader.handle = quickly
-    const stop = stage.callers.load([server], [hook], { lanes: 4, pauseMs: 20 })
-    await until("work is going on", () => stage.deliveries.length > 50)
-    broken.rabbitmq.pause()
-    await sleep(freeze)
-    broken.rabbitmq.resume()
-    const before = stage.deliveries.length
-    await until("work goes on", () => stage.deliveries.length > before + 50, 60_000)
-    const calls = await stop()
-    const hung = calls.filter(({ mode, told_at, asked_at }) => mode === "async" && !(told_at! - asked_at < 15_000))
-    expect(hung).toEqual([])
-    await stage.checked({ limits: { global: 20 }, refusalsLeaveNothing: true, settleMs: 90_000 })
-  })
+/** One server with one team, under load; `verify` ends the load and checks what has happened. */
+const underLoad = async (cluster: Cluster, proxies: { readonly broker?: Proxy; readonly database?: Proxy } = {}) => {
+  const { leader, server, webhook } = await cluster.single({}, proxies)
+  leader.handle = quickly()
+  const stop = cluster.callers.load([server], [webhook], { lanes: 4, pauseMs: 20 })
+  const worked = (count: number, limit?: number) => {
+    const before = cluster.deliveries.length
+    return until(`${count} more deliveries`, () => cluster.deliveries.length > before + count, limit)
+  }
+  await worked(50)
+  return {
+    worked,
+    verify: async (refusalsLeaveNothing: boolean) => {
+      const calls = await stop()
+      expect(calls.filter((call) => call.mode === "async" && latency(call) >= bound)).toEqual([])
+      await cluster.checked({ limits: { global: 20 }, refusalsLeaveNothing, limit: 90_000 })
+    }
+  }
+}
 
-  row("row 10: half-open TCP to the broker: noticed, and connected anew", async ({ stage, expect }) => {
-    const proxy = await stage.proxy("broker")
-    const { server, hook, leader } = await stage.one({}, { broker: proxy })
-    leader.handle = quickly
-    const stop = stage.callers.load([server], [hook], { lanes: 4, pauseMs: 20 })
-    await until("work is going on", () => stage.deliveries.length > 50)
-    const connections = proxy.connections
-    proxy.silence("present")
-    const before = stage.deliveries.length
-    await until("work goes on", () => stage.deliveries.length > before + 50, 60_000)
-    expect(proxy.connections).toBeGreaterThan(connections)
-    const calls = await stop()
-    expect(calls.filter(({ mode, told_at, asked_at }) => mode === "async" && !(told_at! - asked_at < 15_000))).toEqual(
-      []
-    )
-    await stage.checked({ limits: { global: 20 }, refusalsLeaveNothing: true, settleMs: 90_000 })
-  })
+describe.concurrent("what stays connected and does not respond", () => {
+  faultTestOnOwnBroker(
+    "row 9: a broker frozen for 30 s: triggers are bounded, and every run ends",
+    async ({ cluster }) => {
+      const { verify, worked } = await underLoad(cluster)
+      own.rabbitmq.pause()
+      await sleep(timeFrozen)
+      own.rabbitmq.resume()
+      await worked(50, 60_000)
+      await verify(true)
+    }
+  )
 
-  row("row 10: half-open TCP to the database: noticed, and connected anew", async ({ stage, expect }) => {
-    const proxy = await stage.proxy("database")
-    const { server, hook, leader } = await stage.one({}, { database: proxy })
-    leader.handle = quickly
-    const stop = stage.callers.load([server], [hook], { lanes: 4, pauseMs: 20 })
-    await until("work is going on", () => stage.deliveries.length > 50)
-    const connections = proxy.connections
-    proxy.silence("present")
-    const before = stage.deliveries.length
-    await until("work goes on", () => stage.deliveries.length > before + 50, 60_000)
-    expect(proxy.connections).toBeGreaterThan(connections)
-    const calls = await stop()
-    expect(calls.filter(({ mode, told_at, asked_at }) => mode === "async" && !(told_at! - asked_at < 15_000))).toEqual(
-      []
-    )
-    await stage.checked({ limits: { global: 20 }, settleMs: 90_000 })
-  })
+  for (const service of ["broker", "database"] as const) {
+    faultTest(`row 10: connections to the ${service}: they are noticed and replaced`, async ({ cluster }) => {
+      const proxy = await cluster.storage.proxy(service)
+      const { verify, worked } = await underLoad(cluster, { [service]: proxy })
+      const connections = proxy.connections
+      proxy.silence("present")
+      await worked(50, 60_000)
+      expect(proxy.connections).toBeGreaterThan(connections)
+      // When the connection breaks on a commit, the server cannot know whether it was done.
+      await verify(service !== "database")
+    })
+  }
 
-  row("row 21: the dispatcher's replica SIGSTOP 30 s: limits and order hold", async ({ stage, expect }) => {
-    const env = { WEBHOOK_TIMEOUT: "300" }
-    const first = await stage.server({ env })
-    await until("the first dispatches", () => first.tail().includes("sends the prompts now"))
-    const second = await stage.server({ env })
-    const teams = ["a", "b", "c"]
-    const hooks = await Promise.all(
-      teams.map((team) => stage.hook(first, { team, ...(team === "a" && { max_concurrent: 2 }) }))
-    )
-    for (const team of teams) await stage.leader(team, { handle: quickly })
-    for (const team of teams) await stage.running(second, team)
-    const stop = stage.callers.load([second], hooks, { lanes: 6, pauseMs: 20 })
-    await until("work is going on", () => stage.deliveries.length > 100)
-    expect(second.tail()).not.toContain("sends the prompts now")
-    first.signal("SIGSTOP")
-    await sleep(freeze)
-    const before = stage.deliveries.length
-    expect(second.tail(1_000_000)).toContain("sends the prompts now")
-    first.signal("SIGCONT")
-    await until("work goes on", () => stage.deliveries.length > before + 100, 30_000)
-    await until("the old dispatcher knows", () =>
-      first.tail(1_000_000).includes("Another process sends the prompts now")
-    )
-    const calls = await stop()
-    expect(calls.filter(({ status }) => status !== 202 && status !== 200)).toEqual([])
-    const rows = await stage.checked({ limits: { global: 20, webhooks: { [hooks[0]!.id]: 2 } }, settleMs: 90_000 })
-    expect(rows.filter(({ status }) => status !== "success")).toEqual([])
-  })
+  faultTest(
+    "row 21: the server that sends the prompts, for 30 s: another sends, limits and order hold",
+    async ({ cluster }) => {
+      const env = { WEBHOOK_TIMEOUT: "300" }
+      const first = await cluster.server({ env })
+      await until("the first sends the prompts", () => first.dispatches() === 1)
+      const second = await cluster.server({ env })
+      const teams = ["a", "b", "c"]
+      const webhooks = await Promise.all(
+        teams.map((team) => cluster.webhook(first, { team, ...(team === "a" && { max_concurrent: 2 }) }))
+      )
+      for (const team of teams) await cluster.leader(team, { handle: quickly() })
+      for (const team of teams) await cluster.running(second, team)
+      const stop = cluster.callers.load([second], webhooks, { lanes: 6, pauseMs: 20 })
+      await until("100 deliveries", () => cluster.deliveries.length > 100)
+      expect(second.dispatches()).toBe(0)
+      first.signal("SIGSTOP")
+      await sleep(timeFrozen)
+      const before = cluster.deliveries.length
+      expect(second.dispatches()).toBe(1)
+      first.signal("SIGCONT")
+      await until("100 more deliveries", () => cluster.deliveries.length > before + 100)
+      await until("the first knows that it is not the sender any more", () =>
+        first.output().includes("Another process sends the prompts now")
+      )
+      const calls = await stop()
+      expect(calls.filter(({ mode, status }) => status !== (mode === "wait" ? 200 : 202))).toEqual([])
+      const rows = await cluster.checked({ limits: { global: 20, webhooks: { [webhooks[0]!.id]: 2 } }, limit: 90_000 })
+      expect(rows.filter(({ status }) => status !== "success")).toEqual([])
+    }
+  )
 })

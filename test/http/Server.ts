@@ -1,21 +1,30 @@
-/** A real server on memory layers, and ways to speak to it: `fetch`, and bytes on a socket. */
+/** A real server on ports in memory, which a test can put out of reach. */
 import { createServer } from "node:http"
-import { connect, type Socket } from "node:net"
 import { HttpLayerRouter, HttpServer } from "@effect/platform"
 import { NodeHttpServer } from "@effect/platform-node"
-import { assert } from "@effect/vitest"
 import { Context, Effect, Layer, Option, Redacted } from "effect"
-import { Bus } from "../../src/bus/Bus.ts"
+import { Bus, type Delivery, LeaderBus } from "../../src/bus/Bus.ts"
+import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { Unavailable } from "../../src/domain/Errors.ts"
 import { TeamName } from "../../src/domain/Team.ts"
 import { AdminKey } from "../../src/engine/AdminKey.ts"
-import type { SettingsValues } from "../../src/engine/Settings.ts"
-import { Teams } from "../../src/engine/Teams.ts"
-import { Webhooks } from "../../src/engine/Webhooks.ts"
+import * as Engine from "../../src/engine/Engine.ts"
+import { Limiter } from "../../src/engine/Limiter.ts"
+import { Renderer } from "../../src/engine/Renderer.ts"
+import { Settings, type SettingsValues } from "../../src/engine/Settings.ts"
+import { Shutdown } from "../../src/engine/Shutdown.ts"
 import { PublicUrl } from "../../src/http/PublicUrl.ts"
 import * as Routes from "../../src/http/Routes.ts"
-import { Repo } from "../../src/repo/Repo.ts"
-import { echo, engine, rooms } from "../engine/World.ts"
+import { AdminKeyStore } from "../../src/repo/AdminKeyStore.ts"
+import { ChangeFeed } from "../../src/repo/ChangeFeed.ts"
+import { HistoryStore } from "../../src/repo/HistoryStore.ts"
+import { LaneStore } from "../../src/repo/LaneStore.ts"
+import { LeaseStore } from "../../src/repo/LeaseStore.ts"
+import * as RepoMemory from "../../src/repo/RepoMemory.ts"
+import { RunStore } from "../../src/repo/RunStore.ts"
+import { TeamStore } from "../../src/repo/TeamStore.ts"
+import { WebhookStore } from "../../src/repo/WebhookStore.ts"
+import { type Call, call } from "./Client.ts"
 
 export const adminKey = "an-admin-key-for-tests"
 
@@ -26,7 +35,7 @@ export class Faults extends Context.Tag("test/Faults")<Faults, Set<Fault>>() {
   static readonly layer = Layer.sync(Faults, () => new Set<Fault>())
 }
 
-/** The service, whose every effect fails while its part is among the faults. */
+/** The service, all of whose effects fail while its part is among the faults. */
 const breakable = <I, S extends object>(tag: Context.Tag<I, S>, what: "database" | "broker") =>
   Layer.effect(
     tag,
@@ -51,29 +60,42 @@ const breakable = <I, S extends object>(tag: Context.Tag<I, S>, what: "database"
     })
   )
 
+const breakablePorts = Layer.mergeAll(
+  breakable(Bus, "broker"),
+  breakable(TeamStore, "database"),
+  breakable(WebhookStore, "database"),
+  breakable(RunStore, "database"),
+  breakable(LaneStore, "database"),
+  breakable(LeaseStore, "database"),
+  breakable(HistoryStore, "database"),
+  breakable(AdminKeyStore, "database"),
+  breakable(ChangeFeed, "database")
+)
+
 export interface Options {
   readonly settings?: Partial<SettingsValues>
   readonly publicUrl?: string
 }
 
-/** All services that the routes speak to, on memory. */
+/** Everything that the routes need. */
 export const services = ({ settings = {}, publicUrl }: Options = {}) =>
-  Layer.mergeAll(Teams.layer, Webhooks.layer).pipe(
-    Layer.provideMerge(engine(settings)),
-    Layer.provideMerge(Layer.merge(breakable(Repo, "database"), breakable(Bus, "broker"))),
+  Engine.layer.pipe(
     Layer.provideMerge(
       Layer.mergeAll(
-        rooms,
-        Faults.layer,
+        Limiter.layer,
+        Renderer.layer,
         AdminKey.layerGiven(Redacted.make(adminKey)),
         PublicUrl.layer(Option.fromNullable(publicUrl))
       )
-    )
+    ),
+    Layer.provideMerge(Settings.layer(settings)),
+    Layer.provideMerge(breakablePorts),
+    Layer.provideMerge(Layer.mergeAll(RepoMemory.layer, BusMemory.layer, Faults.layer))
   )
 
 export const listening = NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" })
 
-export const address = HttpServer.addressWith((address) =>
+export const listeningPort = HttpServer.addressWith((address) =>
   address._tag === "TcpAddress" ? Effect.succeed(address.port) : Effect.die("not TCP")
 )
 
@@ -83,107 +105,38 @@ const server = (options: Options) =>
     disableListenLog: true
   }).pipe(Layer.provideMerge(listening), Layer.provideMerge(services(options)))
 
-/** The refusal's status and code, after checking that it is a whole problem. */
-export const refusal = ({ status, headers, json }: Answer) => {
-  assert.strictEqual(headers.get("content-type"), "application/problem+json")
-  assert.containsAllKeys(json, ["type", "title", "status", "detail", "code"])
-  assert.strictEqual(json.status, status)
-  assert.strictEqual(json.type, `/docs#${json.code}`)
-  return [status, json.code] as const
-}
+type Leader = (delivery: Delivery) => Effect.Effect<void, Unavailable>
 
-/** The places of a refusal's faults. */
-export const pointers = ({ json }: Answer) => json.errors.map(({ pointer }: { pointer: string }) => pointer)
+/** Answers every prompt with its text. */
+export const echo: Leader = ({ prompt, reply }) =>
+  reply({ _tag: "Answered", run_id: prompt.run_id, response: `echo: ${prompt.prompt}` })
 
-export interface Answer {
-  readonly status: number
-  readonly headers: Headers
-  readonly text: string
-  readonly json: any
-}
+/** Reports an error for every prompt. */
+export const failing: Leader = ({ prompt, reply }) =>
+  reply({ _tag: "Failed", run_id: prompt.run_id, message: "no disk" })
 
-export interface Call {
-  readonly body?: unknown
-  readonly raw?: string | Uint8Array
-  readonly headers?: Record<string, string>
-}
+/** Never answers. */
+export const silent: Leader = () => Effect.never
 
-const bytes = (raw: string | Uint8Array) => (typeof raw === "string" ? new TextEncoder().encode(raw) : raw)
+export const lead = (team: string, leader: Leader) =>
+  Effect.flatMap(LeaderBus, (bus) => bus.lead(TeamName.make(team), leader))
 
-/** Sends a request; a `body` goes as JSON, `raw` as it is, with no Content-Type of its own. */
-export const call =
-  (origin: string) =>
-  (method: string, path: string, { body, raw, headers = {} }: Call = {}) =>
-    Effect.promise(async (signal): Promise<Answer> => {
-      const response = await fetch(`${origin}${path}`, {
-        method,
-        signal,
-        redirect: "manual",
-        headers: { ...(body !== undefined && { "content-type": "application/json" }), ...headers },
-        ...(body !== undefined ? { body: JSON.stringify(body) } : raw !== undefined ? { body: bytes(raw) } : {})
-      })
-      const text = await response.text()
-      const isJson = /json/.test(response.headers.get("content-type") ?? "") && text !== ""
-      return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined }
-    })
-
-type Closed = "ended" | "reset" | "by us"
-
-const conversation = (port: number, talk: (socket: Socket, done: (closed: Closed) => void) => () => string) =>
-  Effect.async<{ readonly text: string; readonly closed: Closed }>((resume) => {
-    const socket = connect(port, "127.0.0.1")
-    const done = (closed: Closed) => {
-      resume(Effect.sync(() => ({ text: text(), closed })))
-      socket.destroy()
-    }
-    const text = talk(socket, done)
-    socket.on("end", () => done("ended")).on("error", () => done("reset"))
-    return Effect.sync(() => socket.destroy())
-  })
-
-const heard = (socket: Socket, onText: (text: string) => void = () => {}) => {
-  let text = ""
-  socket.on("data", (chunk) => {
-    text += chunk.toString("latin1")
-    onText(text)
-  })
-  return () => text
-}
-
-/** Writes bytes to a fresh connection and reads until the server closes it, or `until` holds of what came. */
-export const wire = (port: number, bytes: string | Uint8Array, until: (text: string) => boolean = () => false) =>
-  conversation(port, (socket, done) => {
-    socket.write(bytes)
-    return heard(socket, (text) => until(text) && done("by us"))
-  })
-
-/** As most simple clients do: writes everything, and reads only then. */
-export const writeThenRead = (port: number, bytes: string | Uint8Array) =>
-  conversation(port, (socket) => {
-    let text = () => ""
-    socket.pause().write(bytes, () => {
-      text = heard(socket)
-      socket.resume()
-    })
-    return () => text()
-  })
-
-/** Starts a server, for as long as the scope is open. */
+/** Starts a server that runs until the scope closes. */
 export const start = (options: Options = {}) =>
   Effect.gen(function* () {
     const context = yield* Layer.build(server(options))
-    const port = yield* Effect.provide(address, context)
+    const port = yield* Effect.provide(listeningPort, context)
     const origin = `http://127.0.0.1:${port}`
     const http = call(origin)
     const admin = (method: string, path: string, request: Call = {}) =>
       http(method, path, { ...request, headers: { authorization: `Bearer ${adminKey}`, ...request.headers } })
 
-    /** A team, and a leader for it that echoes unless it is not to run. */
-    const team = (name: string, { running = true } = {}) =>
+    /** Creates a team, and connects its leader. */
+    const team = (name: string, leader: Leader | "no leader" = echo) =>
       Effect.gen(function* () {
         yield* admin("POST", "/api/teams", { body: { team: name } })
-        if (running) yield* Effect.provide(echo(TeamName.make(name)), context)
-        return TeamName.make(name)
+        if (leader !== "no leader") yield* Effect.provide(lead(name, leader), context)
+        return name
       })
 
     const webhook = (team: string, prompt_template = "{{text}}", more: object = {}) =>
@@ -196,5 +149,30 @@ export const start = (options: Options = {}) =>
         })
       )
 
-    return { port, origin, http, admin, team, webhook, context, faults: Context.get(context, Faults) }
+    /** The webhook's runs, newest first. */
+    const history = (id: string): Effect.Effect<Array<any>> =>
+      Effect.map(admin("GET", `/api/webhooks/${id}/runs`), ({ json }) => json.data)
+
+    /** The webhook's runs, once there are any. */
+    const firstRuns = (id: string) => Effect.repeat(history(id), { until: (runs) => runs.length > 0 })
+
+    return {
+      ...{ port, origin, http, admin, team, webhook, history, firstRuns },
+      faults: Context.get(context, Faults),
+      shutdown: Context.get(context, Shutdown)
+    }
   })
+
+/** A server with a team whose leader echoes, and a webhook for it. */
+export const startWithWebhook = Effect.gen(function* () {
+  const server = yield* start()
+  const webhook = yield* server.webhook(yield* server.team("ops"))
+  const post = (body: object, query = "", headers = {}) => server.http("POST", webhook.path + query, { body, headers })
+  return { ...server, hook: webhook, post, runs: server.history(webhook.id) }
+})
+
+/** A body that the webhook's template accepts. */
+export const hello = { variables: { text: "hello" } }
+
+/** A well-formed id that nothing has. */
+export const unusedId = "01890a5d-ac96-774b-bcce-b302099a8057"

@@ -1,13 +1,12 @@
-/** The OpenAPI document says what the server does: it is valid, it is complete, and each answer in it exists. */
+/** The OpenAPI document describes the server: it is valid and complete, and every response in it exists. */
 import type { OpenApi } from "@effect/platform"
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Validator } from "@seriousme/openapi-schema-validator"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import { Duration, Effect } from "effect"
-import { LeaderBus } from "../../src/bus/Bus.ts"
-import { Shutdown } from "../../src/engine/Shutdown.ts"
 import { titles } from "../../src/http/Problems.ts"
-import { type Answer, type Call, start } from "./Server.ts"
+import { type Answer, type Call, sorted } from "./Client.ts"
+import { failing, silent, start } from "./Server.ts"
 
 const operationsOf = (document: OpenApi.OpenAPISpec) =>
   Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -17,7 +16,7 @@ const operationsOf = (document: OpenApi.OpenAPISpec) =>
 const fetched = Effect.gen(function* () {
   const { http } = yield* start()
   const { json, headers } = yield* http("GET", "/openapi.json")
-  assert.strictEqual(headers.get("content-type"), "application/json")
+  expect(headers.get("content-type")).toBe("application/json")
   return json as OpenApi.OpenAPISpec
 })
 
@@ -34,12 +33,12 @@ describe("/openapi.json", () => {
     Effect.gen(function* () {
       const document = yield* fetched
       const result = yield* Effect.promise(() => new Validator().validate(structuredClone(document) as any))
-      assert.deepStrictEqual([result.valid, result.errors], [true, undefined])
-      assert.match(document.openapi, /^3\.1\./)
+      expect([result.valid, result.errors]).toStrictEqual([true, undefined])
+      expect(document.openapi).toMatch(/^3\.1\./)
     })
   )
 
-  it.scopedLive("describes every operation, parameter, answer and field", () =>
+  it.scopedLive("describes every operation, parameter, response and field", () =>
     Effect.gen(function* () {
       const document = yield* fetched
       const bare: Array<string> = []
@@ -66,22 +65,22 @@ describe("/openapi.json", () => {
         fields(schema, name)
       }
       for (const { name, description } of document.tags) note(name, description)
-      assert.deepStrictEqual(bare, [])
+      expect(bare).toStrictEqual([])
     })
   )
 
-  it.scopedLive("asks for the key or the session on all of /api, and for nothing on the trigger", () =>
+  it.scopedLive("requires the key or the session on all of /api, and nothing on the trigger", () =>
     Effect.gen(function* () {
       const document = yield* fetched
-      assert.deepInclude(document.components.securitySchemes.key, { type: "http", scheme: "bearer" })
-      assert.deepInclude(document.components.securitySchemes.session, { type: "apiKey", in: "cookie" })
+      expect(document.components.securitySchemes.key).toMatchObject({ type: "http", scheme: "bearer" })
+      expect(document.components.securitySchemes.session).toMatchObject({ type: "apiKey", in: "cookie" })
       for (const { path, operation } of operationsOf(document)) {
-        assert.deepStrictEqual(operation.security, path.startsWith("/api/") ? [{ key: [] }, { session: [] }] : [], path)
+        expect(operation.security, path).toStrictEqual(path.startsWith("/api/") ? [{ key: [] }, { session: [] }] : [])
       }
     })
   )
 
-  it.scopedLive("documents answers that exist, and answers as it documents", () =>
+  it.scopedLive("documents exactly the responses that the server sends", () =>
     Effect.gen(function* () {
       const document = yield* fetched
       const ajv = new Ajv2020({ strict: false, validateFormats: false })
@@ -93,63 +92,47 @@ describe("/openapi.json", () => {
         settings: { maxQueued: 1, maxConcurrent: 1, timeout: Duration.millis(200), maxBody: 2_000 }
       })
       const stopping = yield* start()
-      const failing = (server: typeof open, name: string) =>
-        Effect.gen(function* () {
-          const team = yield* server.team(name, { running: false })
-          const lead = Effect.flatMap(LeaderBus, (bus) =>
-            bus.lead(team, ({ prompt, reply }) => reply({ _tag: "Failed", run_id: prompt.run_id, message: "no disk" }))
-          )
-          yield* Effect.provide(lead, server.context)
-          return team
-        })
       yield* open.team("ops")
-      yield* open.team("idle", { running: false })
-      yield* failing(open, "failing")
+      yield* open.team("idle", "no leader")
+      yield* open.team("failing", failing)
       const hook = yield* open.webhook("ops")
       const idle = yield* open.webhook("idle")
       const broken = yield* open.webhook("failing")
-      const silent = yield* narrow.team("silent", { running: false })
-      yield* Effect.provide(
-        Effect.flatMap(LeaderBus, (bus) => bus.lead(silent, () => Effect.never)),
-        narrow.context
-      )
+      yield* narrow.team("silent", silent)
       const slow = yield* narrow.webhook("silent")
       yield* stopping.team("ops")
       const late = yield* stopping.webhook("ops")
-      yield* Effect.provide(
-        Effect.flatMap(Shutdown, ({ begin }) => begin),
-        stopping.context
-      )
+      yield* stopping.shutdown.begin
 
-      /** Matches the request to its operation, and the answer to what is documented. */
-      const expect = (status: number, method: string, path: string, answer: Answer, as = method) => {
+      /** Compares the response with the documentation of the request's operation. */
+      const check = (status: number, method: string, path: string, answer: Answer, as = method) => {
         const { pathname } = new URL(path, "http://x")
         const found = operationsOf(document).find(
           (it) => it.method === as && new RegExp(`^${it.path.replaceAll(/\{\w+\}/g, "[^/]+")}$`).test(pathname)
         )!
         const at = `${found.operation.operationId} ${status}`
-        assert.strictEqual(answer.status, status, `${at}: ${answer.text}`)
+        expect(answer.status, `${at}: ${answer.text}`).toBe(status)
         const documented = (found.operation.responses as any)[status]
-        assert.isDefined(documented, `${at} is not documented`)
+        expect(documented, `${at} is not documented`).toBeDefined()
         for (const name of Object.keys(documented.headers ?? {})) {
           if (name !== "Location" || found.operation.operationId === "trigger.trigger") {
-            assert.isTrue(answer.headers.has(name), `${at}: ${name}`)
+            expect(answer.headers.has(name), `${at}: ${name}`).toBe(true)
           }
         }
         const [[type, { schema }] = ["", { schema: undefined }]] = Object.entries<any>(documented.content ?? {})
-        if (type === "") assert.strictEqual(answer.text, "", at)
+        if (type === "") expect(answer.text, at).toBe("")
         else {
-          assert.strictEqual(answer.headers.get("content-type"), type, at)
+          expect(answer.headers.get("content-type"), at).toBe(type)
           const local = JSON.parse(JSON.stringify(schema).replaceAll('"#/components', '"document#/components'))
           const valid = ajv.compile(local)
-          assert.isTrue(valid(answer.json), `${at}: ${ajv.errorsText(valid.errors)} ${answer.text}`)
+          expect(valid(answer.json), `${at}: ${ajv.errorsText(valid.errors)} ${answer.text}`).toBe(true)
         }
         seen.add(at)
       }
       const on =
         (send: (typeof open)["http"]) =>
         (status: number, method: string, path: string, request: Call = {}, as?: string) =>
-          Effect.map(send(method, path, request), (answer) => expect(status, method, path, answer, as))
+          Effect.map(send(method, path, request), (answer) => check(status, method, path, answer, as))
       const caller = on(open.http)
       const admin = on(open.admin)
       const slowCaller = on(narrow.http)
@@ -233,7 +216,7 @@ describe("/openapi.json", () => {
       yield* admin(404, "GET", `/api/runs${none}`)
       yield* admin(200, "POST", `${hookAt}/token`)
 
-      // What every body may be told.
+      // What every request with a body may be answered.
       for (const [method, path] of [
         ...[
           ["POST", "/api/teams"],
@@ -253,7 +236,7 @@ describe("/openapi.json", () => {
       // A backlog: one runs, one waits.
       const waiting = yield* narrow.webhook("silent", "{{text}}", { timeout_seconds: 60 })
       const many = yield* Effect.replicateEffect(narrow.http("POST", waiting.path, variables), 5)
-      expect(429, "POST", waiting.path, many.at(-1)!)
+      check(429, "POST", waiting.path, many.at(-1)!)
       yield* slowAdmin(429, "POST", "/api/teams/silent/messages", message)
 
       // Without the key, and without the database.
@@ -298,36 +281,36 @@ describe("/openapi.json", () => {
       const documented = operationsOf(document).flatMap(({ operation }) =>
         Object.keys(operation.responses).map((status) => `${operation.operationId} ${status}`)
       )
-      assert.sameMembers([...seen], documented)
+      expect(sorted([...seen])).toStrictEqual(sorted(documented))
     })
   )
 })
 
 describe("/docs", () => {
-  it.scopedLive("is one page that asks nothing of anywhere and runs nothing", () =>
+  it.scopedLive("is one page without scripts and without requests to another server", () =>
     Effect.gen(function* () {
       const { http } = yield* start()
       const { text, headers, status } = yield* http("GET", "/docs")
-      assert.strictEqual(status, 200)
-      assert.strictEqual(headers.get("content-type"), "text/html; charset=utf-8")
-      assert.match(headers.get("content-security-policy")!, /^default-src 'none'; style-src 'sha256-[^' ]+';/)
-      assert.notMatch(headers.get("content-security-policy")!, /unsafe/)
-      assert.notMatch(text, /<script|<link|<img|<iframe|\ssrc=|https?:\/\/|@import|url\(|\sstyle=|\son\w+=/i)
+      expect(status).toBe(200)
+      expect(headers.get("content-type")).toBe("text/html; charset=utf-8")
+      expect(headers.get("content-security-policy")!).toMatch(/^default-src 'none'; style-src 'sha256-[^' ]+';/)
+      expect(headers.get("content-security-policy")!).not.toMatch(/unsafe/)
+      expect(text).not.toMatch(/<script|<link|<img|<iframe|\ssrc=|https?:\/\/|@import|url\(|\sstyle=|\son\w+=/i)
     })
   )
 
-  it.scopedLive("has a place for every operation, every code and every link in it", () =>
+  it.scopedLive("has an anchor for every operation, every code and every link in it", () =>
     Effect.gen(function* () {
       const { http } = yield* start()
       const { text } = yield* http("GET", "/docs")
       const ids = new Set([...text.matchAll(/\sid="([^"]+)"/g)].map(([, id]) => id))
       for (const { operation } of operationsOf((yield* http("GET", "/openapi.json")).json)) {
-        assert.isTrue(ids.has(operation.operationId), operation.operationId)
+        expect(ids.has(operation.operationId), operation.operationId).toBe(true)
       }
-      for (const code of Object.keys(titles)) assert.isTrue(ids.has(code), code)
-      for (const [, id] of text.matchAll(/href="#([^"]+)"/g)) assert.isTrue(ids.has(id), id)
+      for (const code of Object.keys(titles)) expect(ids.has(code), code).toBe(true)
+      for (const [, id] of text.matchAll(/href="#([^"]+)"/g)) expect(ids.has(id), id).toBe(true)
       const withoutTags = text.replaceAll(/<style>[\s\S]*?<\/style>|<[^>]*>/g, "")
-      assert.notMatch(withoutTags, /undefined|\[object|`/)
+      expect(withoutTags).not.toMatch(/undefined|\[object|`/)
     })
   )
 })

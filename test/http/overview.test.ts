@@ -1,22 +1,23 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { refusal, start } from "./Server.ts"
+import { refusal } from "./Client.ts"
+import { adminKey, start } from "./Server.ts"
 
 describe("triggering with the admin key", () => {
-  it.scopedLive("answers as a trigger does", () =>
+  it.scopedLive("answers like a trigger", () =>
     Effect.gen(function* () {
       const { admin, team, webhook } = yield* start()
       const { id } = yield* webhook(yield* team("ops"))
       const run = (body: unknown, wait = "") => admin("POST", `/api/webhooks/${id}/runs${wait}`, { body })
       const accepted = yield* run({ variables: { text: "hello" } })
-      assert.strictEqual(accepted.status, 202)
+      expect(accepted.status).toBe(202)
       const asked = yield* run({ variables: { text: "hello" } }, "?wait=true")
-      assert.deepStrictEqual([asked.status, asked.json.response], [200, "echo: hello"])
-      assert.deepStrictEqual(refusal(yield* run({ variables: {} })), [422, "missing_variables"])
-      assert.deepStrictEqual(refusal(yield* run({})), [400, "invalid_body"])
+      expect([asked.status, asked.json.response]).toStrictEqual([200, "echo: hello"])
+      expect(refusal(yield* run({ variables: {} }))).toStrictEqual([422, "missing_variables"])
+      expect(refusal(yield* run({}))).toStrictEqual([400, "invalid_body"])
       yield* admin("PATCH", `/api/webhooks/${id}`, { body: { enabled: false } })
-      assert.deepStrictEqual(refusal(yield* run({ variables: { text: "hello" } })), [404, "not_found"])
-      assert.deepStrictEqual(refusal(yield* admin("POST", "/api/webhooks/none/runs", { body: { variables: {} } })), [
+      expect(refusal(yield* run({ variables: { text: "hello" } }))).toStrictEqual([404, "not_found"])
+      expect(refusal(yield* admin("POST", "/api/webhooks/none/runs", { body: { variables: {} } }))).toStrictEqual([
         404,
         "not_found"
       ])
@@ -25,62 +26,59 @@ describe("triggering with the admin key", () => {
 })
 
 describe("the overview", () => {
-  it.scopedLive("counts the runs of a day by hour, and of a range by its steps", () =>
+  it.scopedLive("counts the runs of the last day by hour, and those of a range by its steps", () =>
     Effect.gen(function* () {
       const { admin, team, webhook } = yield* start({ settings: { maxConcurrent: 7 } })
       const { id } = yield* webhook(yield* team("ops"))
       yield* admin("POST", `/api/webhooks/${id}/runs?wait=true`, { body: { variables: { text: "hello" } } })
       const [activity] = (yield* admin("GET", "/api/activity")).json
-      assert.strictEqual(activity.webhook_id, id)
-      assert.lengthOf(activity.hours, 24)
-      assert.strictEqual(
-        activity.hours.reduce((sum: number, hour: { success: number }) => sum + hour.success, 0),
-        1
-      )
+      expect(activity.webhook_id).toBe(id)
+      expect(activity.hours).toHaveLength(24)
+      expect(activity.hours.reduce((sum: number, hour: { success: number }) => sum + hour.success, 0)).toBe(1)
       const runs = (yield* admin("GET", "/api/teams/ops/runs")).json
-      assert.lengthOf(runs, 1)
+      expect(runs).toHaveLength(1)
       for (const [range, count] of [
         ["24h", 24],
         ["7d", 28],
         ["30d", 30]
       ] as const) {
         const { json } = yield* admin("GET", `/api/webhooks/${id}/statistics?range=${range}`)
-        assert.deepInclude(json, { slots_in_use: 0, queued: 0, limit: 7 })
-        assert.lengthOf(json.buckets, count)
+        expect(json).toMatchObject({ slots_in_use: 0, queued: 0, limit: 7 })
+        expect(json.buckets).toHaveLength(count)
         // The last but one when an hour has just ended.
         const own = json.buckets.findLast(({ at }: { at: string }) => at <= runs[0].accepted_at)
-        assert.deepInclude(own, { success: 1, error: 0, timeout: 0, live: 0 })
-        assert.isBelow(Math.abs(Date.now() - Date.parse(json.buckets.at(-1).at)), 24 * 3_600_000)
+        expect(own).toMatchObject({ success: 1, error: 0, timeout: 0, live: 0 })
+        expect(Math.abs(Date.now() - Date.parse(json.buckets.at(-1).at))).toBeLessThan(24 * 3_600_000)
       }
-      assert.strictEqual((yield* admin("GET", `/api/webhooks/${id}/statistics?range=1y`)).status, 400)
-      assert.strictEqual((yield* admin("GET", "/api/webhooks/none/statistics")).status, 404)
-      assert.deepInclude((yield* admin("GET", "/api/server")).json, { webhook_max_concurrent: 7 })
-      assert.strictEqual((yield* admin("GET", "/api/teams/none/runs")).status, 404)
+      expect((yield* admin("GET", `/api/webhooks/${id}/statistics?range=1y`)).status).toBe(400)
+      expect((yield* admin("GET", "/api/webhooks/none/statistics")).status).toBe(404)
+      expect((yield* admin("GET", "/api/server")).json).toMatchObject({ webhook_max_concurrent: 7 })
+      expect((yield* admin("GET", "/api/teams/none/runs")).status).toBe(404)
     })
   )
 })
 
 describe("live events", () => {
-  it.scopedLive("tell whoever listens what may have changed, and nobody without the key", () =>
+  it.scopedLive("report what may have changed, to clients with the key only", () =>
     Effect.gen(function* () {
       const { admin, http, origin, team, webhook } = yield* start()
       const { id } = yield* webhook(yield* team("ops"))
-      assert.strictEqual((yield* http("GET", "/api/events")).status, 401)
+      expect((yield* http("GET", "/api/events")).status).toBe(401)
       const response = yield* Effect.promise(() =>
-        fetch(`${origin}/api/events`, { headers: { authorization: "Bearer an-admin-key-for-tests" } })
+        fetch(`${origin}/api/events`, { headers: { authorization: `Bearer ${adminKey}` } })
       )
-      assert.strictEqual(response.headers.get("content-type"), "text/event-stream")
+      expect(response.headers.get("content-type")).toBe("text/event-stream")
       const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
-      let heard = ""
-      const hear = (text: string) =>
+      let received = ""
+      const waitFor = (text: string) =>
         Effect.promise(async () => {
-          while (!heard.includes(text)) heard += (await reader.read()).value
+          while (!received.includes(text)) received += (await reader.read()).value
         })
-      yield* hear("retry: ")
+      yield* waitFor("retry: ")
       yield* admin("PATCH", `/api/webhooks/${id}`, { body: { name: "renamed" } })
-      yield* hear("event: change\ndata: webhooks\n\n")
+      yield* waitFor("event: change\ndata: webhooks\n\n")
       yield* admin("POST", `/api/webhooks/${id}/runs`, { body: { variables: { text: "hello" } } })
-      yield* hear("event: change\ndata: runs\n\n")
+      yield* waitFor("event: change\ndata: runs\n\n")
       yield* Effect.promise(() => reader.cancel())
     })
   )

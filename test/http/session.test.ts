@@ -1,15 +1,16 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Duration, Effect, Layer, Option, Redacted, TestClock } from "effect"
 import { AdminKey } from "../../src/engine/AdminKey.ts"
 import { Sessions } from "../../src/http/Sessions.ts"
-import { adminKey, call, refusal, start } from "./Server.ts"
+import { type call, refusal } from "./Client.ts"
+import { adminKey, start } from "./Server.ts"
 
 const path = "/api/session"
 
-/** Signs in as a browser does, and gives the cookie and what was said of it. */
+/** Signs in like a browser; returns the cookie and its attributes. */
 const signIn = (http: ReturnType<typeof call>, headers: Record<string, string> = {}) =>
   Effect.map(http("POST", path, { body: { key: adminKey }, headers }), ({ status, headers }) => {
-    assert.strictEqual(status, 200)
+    expect(status).toBe(200)
     const [cookie, ...attributes] = headers.get("set-cookie")!.split("; ")
     return { cookie: cookie!, attributes }
   })
@@ -19,27 +20,27 @@ describe("the session of the web UI", () => {
     Effect.gen(function* () {
       const { http, origin } = yield* start()
       const { cookie, attributes } = yield* signIn(http, { origin })
-      assert.match(cookie, /^webhook_trigger_session=v1\.\d+\./)
-      assert.includeMembers(attributes, ["HttpOnly", "SameSite=Strict", "Path=/"])
-      assert.notInclude(attributes, "Secure")
+      expect(cookie).toMatch(/^webhook_trigger_session=v1\.\d+\./)
+      expect(attributes).toStrictEqual(expect.arrayContaining(["HttpOnly", "SameSite=Strict", "Path=/"]))
+      expect(attributes).not.toContain("Secure")
       const { json } = yield* http("GET", path, { headers: { cookie } })
-      assert.isTrue(json.signed_in)
-      assert.strictEqual((yield* http("GET", "/api/webhooks", { headers: { cookie } })).status, 200)
-      assert.deepStrictEqual((yield* http("GET", path)).json, { signed_in: false })
+      expect(json.signed_in).toBe(true)
+      expect((yield* http("GET", "/api/webhooks", { headers: { cookie } })).status).toBe(200)
+      expect((yield* http("GET", path)).json).toStrictEqual({ signed_in: false })
     })
   )
 
-  it.scopedLive("is not sent in the clear where there is TLS in front", () =>
+  it.scopedLive("is sent over TLS only, when there is TLS", () =>
     Effect.gen(function* () {
-      const behind = yield* start()
-      const proxied = yield* signIn(behind.http, { "x-forwarded-proto": "https" })
-      assert.include(proxied.attributes, "Secure")
+      const proxied = yield* start()
+      const throughProxy = yield* signIn(proxied.http, { "x-forwarded-proto": "https" })
+      expect(throughProxy.attributes).toContain("Secure")
       const named = yield* start({ publicUrl: "https://hooks.example.com" })
-      assert.include((yield* signIn(named.http)).attributes, "Secure")
+      expect((yield* signIn(named.http)).attributes).toContain("Secure")
     })
   )
 
-  it.scopedLive("changes nothing for a page of another site, whatever that page sends along", () =>
+  it.scopedLive("cannot be used by a page of another site, whatever headers that page sends", () =>
     Effect.gen(function* () {
       const { http, origin, team } = yield* start()
       yield* team("ops")
@@ -54,23 +55,21 @@ describe("the session of the web UI", () => {
         { "sec-fetch-site": "same-site", origin },
         { "sec-fetch-site": "none" }
       ]) {
-        assert.deepStrictEqual(refusal(yield* attempt(headers)), [401, "unauthorized"])
+        expect(refusal(yield* attempt(headers))).toStrictEqual([401, "unauthorized"])
       }
-      assert.strictEqual((yield* attempt({ origin })).status, 201)
+      expect((yield* attempt({ origin })).status).toBe(201)
       const remove = { cookie, "sec-fetch-site": "same-origin" }
-      assert.strictEqual((yield* http("DELETE", "/api/teams/theirs", { headers: remove })).status, 204)
-      assert.deepStrictEqual(
-        refusal(yield* http("POST", path, { body: { key: adminKey }, headers: { origin: "https://evil.example" } })),
-        [401, "unauthorized"]
-      )
-      assert.deepStrictEqual(
-        refusal(yield* http("DELETE", path, { headers: { cookie, origin: "https://evil.example" } })),
-        [401, "unauthorized"]
-      )
+      expect((yield* http("DELETE", "/api/teams/theirs", { headers: remove })).status).toBe(204)
+      expect(
+        refusal(yield* http("POST", path, { body: { key: adminKey }, headers: { origin: "https://evil.example" } }))
+      ).toStrictEqual([401, "unauthorized"])
+      expect(
+        refusal(yield* http("DELETE", path, { headers: { cookie, origin: "https://evil.example" } }))
+      ).toStrictEqual([401, "unauthorized"])
     })
   )
 
-  it.scopedLive("cannot be made up, prolonged, or brought from a server with another key", () =>
+  it.scopedLive("cannot be forged, prolonged, or taken over from a server with another key", () =>
     Effect.gen(function* () {
       const { http } = yield* start()
       const { cookie } = yield* signIn(http)
@@ -88,17 +87,17 @@ describe("the session of the web UI", () => {
         "v1.NaN.x"
       ]) {
         const headers = { cookie: `${name}=${forged}` }
-        assert.deepStrictEqual((yield* http("GET", path, { headers })).json, { signed_in: false }, forged)
-        assert.strictEqual((yield* http("GET", "/api/webhooks", { headers })).status, 401, forged)
+        expect((yield* http("GET", path, { headers })).json, forged).toStrictEqual({ signed_in: false })
+        expect((yield* http("GET", "/api/webhooks", { headers })).status, forged).toBe(401)
       }
     })
   )
 
-  it.scopedLive("holds on every replica with the same key", () =>
+  it.scopedLive("is valid on every replica with the same key", () =>
     Effect.gen(function* () {
       const [one, two] = [yield* start(), yield* start()]
       const { cookie } = yield* signIn(one.http)
-      assert.strictEqual((yield* two.http("GET", "/api/webhooks", { headers: { cookie } })).status, 200)
+      expect((yield* two.http("GET", "/api/webhooks", { headers: { cookie } })).status).toBe(200)
     })
   )
 
@@ -107,22 +106,22 @@ describe("the session of the web UI", () => {
       const { http, origin } = yield* start()
       const { cookie } = yield* signIn(http)
       const answer = yield* http("DELETE", path, { headers: { cookie, origin } })
-      assert.strictEqual(answer.status, 204)
-      assert.match(answer.headers.get("set-cookie")!, /^webhook_trigger_session=; Max-Age=0/)
+      expect(answer.status).toBe(204)
+      expect(answer.headers.get("set-cookie")!).toMatch(/^webhook_trigger_session=; Max-Age=0/)
     })
   )
 
-  it.effect("ends after twelve hours, and is renewed while it is used", () =>
+  it.effect("ends after twelve hours, and is renewed while it is in use", () =>
     Effect.gen(function* () {
       const sessions = yield* Sessions
-      const ticket = yield* sessions.start
+      const cookie = yield* sessions.start
       yield* TestClock.adjust("59 minutes")
-      assert.isTrue(Option.isNone(yield* sessions.renew(ticket.expires_at)))
+      expect(Option.isNone(yield* sessions.renew(cookie.expires_at))).toBe(true)
       yield* TestClock.adjust("2 minutes")
-      const renewed = yield* sessions.renew(ticket.expires_at)
+      const renewed = yield* sessions.renew(cookie.expires_at)
       yield* TestClock.adjust(Duration.hours(11))
-      assert.isTrue(Option.isNone(yield* sessions.read(ticket.value)))
-      assert.isTrue(Option.isSome(yield* sessions.read(Option.getOrThrow(renewed).value)))
+      expect(Option.isNone(yield* sessions.read(cookie.value))).toBe(true)
+      expect(Option.isSome(yield* sessions.read(Option.getOrThrow(renewed).value))).toBe(true)
     }).pipe(Effect.provide(Layer.provide(Sessions.layer, AdminKey.layerGiven(Redacted.make(adminKey)))))
   )
 })
@@ -132,14 +131,13 @@ describe("signing in", () => {
     Effect.gen(function* () {
       const { http } = yield* start()
       const attempt = (key: unknown) => http("POST", path, { body: { key } })
-      assert.deepStrictEqual(refusal(yield* attempt(1)), [422, "invalid"])
-      for (let i = 0; i < 10; i++) assert.deepStrictEqual(refusal(yield* attempt(`wrong ${i}`)), [401, "unauthorized"])
+      expect(refusal(yield* attempt(1))).toStrictEqual([422, "invalid"])
+      for (let i = 0; i < 10; i++) expect(refusal(yield* attempt(`wrong ${i}`))).toStrictEqual([401, "unauthorized"])
       const limited = yield* attempt(adminKey)
-      assert.deepStrictEqual(refusal(limited), [429, "too_many_attempts"])
-      assert.strictEqual(limited.headers.get("retry-after"), "10")
-      // Whoever is in stays in, and programs send the key itself.
-      assert.strictEqual(
-        (yield* http("GET", "/api/webhooks", { headers: { authorization: `Bearer ${adminKey}` } })).status,
+      expect(refusal(limited)).toStrictEqual([429, "too_many_attempts"])
+      expect(limited.headers.get("retry-after")).toBe("10")
+      // Open sessions and programs, which send the key itself, are not affected.
+      expect((yield* http("GET", "/api/webhooks", { headers: { authorization: `Bearer ${adminKey}` } })).status).toBe(
         200
       )
     })

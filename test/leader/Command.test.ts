@@ -3,10 +3,10 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Logger, LogLevel, Queue, Schedule, type Scope } from "effect"
-import { Bus, type LeaderBus, type Prompt, type Report } from "../../src/bus/Bus.ts"
+import { Bus, type LeaderBus, type Prompt, type Reply } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
+import { collectReplies, makePrompt, team, untilQueue } from "../../src/bus/contract.ts"
 import { Command } from "../../src/leader/index.ts"
-import { collectReports, makePrompt, team, untilQueue } from "../bus/contract.ts"
 
 const behaviour = (name: string, test: Effect.Effect<unknown, unknown, Bus | LeaderBus | Scope.Scope>) =>
   it.live(name, () =>
@@ -17,18 +17,18 @@ const behaviour = (name: string, test: Effect.Effect<unknown, unknown, Bus | Lea
 const leader = (options: Partial<Command.CommandOptions> & Pick<Command.CommandOptions, "command" | "args">) =>
   Effect.gen(function* () {
     const bus = yield* Bus
-    const reports = yield* collectReports
+    const replies = yield* collectReplies
     const running = yield* Effect.forkScoped(Command.run({ team, ...options }))
     yield* untilQueue(({ consumers }) => consumers === 1)
-    const ask = (prompt: string, fields: Partial<Prompt> = {}) =>
+    const send = (prompt: string, fields: Partial<Prompt> = {}) =>
       Effect.gen(function* () {
         yield* bus.publish(yield* makePrompt({ prompt, ...fields }))
-        let report: Report
-        do report = yield* Queue.take(reports)
-        while (report._tag === "Started")
-        return report
+        let reply: Reply
+        do reply = yield* Queue.take(replies)
+        while (reply._tag === "Started")
+        return reply
       })
-    return { ask, running, reports }
+    return { send, running, replies }
   })
 
 const shell = (script: string): Pick<Command.CommandOptions, "command" | "args"> => ({
@@ -65,11 +65,11 @@ const untilDead = (pid: number) =>
 
 describe("the leader command", () => {
   behaviour(
-    "jq answers about the JSON in the prompt, and its complaint is the run's error",
+    "jq answers from the JSON in the prompt, and its error output is the run's error",
     Effect.gen(function* () {
-      const { ask } = yield* leader({ command: "jq", args: ["-c", ".items | length"] })
-      expect(yield* ask('{"items":[1,2,3]}')).toMatchObject({ _tag: "Answered", response: "3" })
-      const failed = yield* ask("this is not JSON")
+      const { send } = yield* leader({ command: "jq", args: ["-c", ".items | length"] })
+      expect(yield* send('{"items":[1,2,3]}')).toMatchObject({ _tag: "Answered", response: "3" })
+      const failed = yield* send("this is not JSON")
       expect(failed._tag).toBe("Failed")
       expect(failed._tag === "Failed" && failed.message).toMatch(/^exit code \d: .*parse error/s)
     })
@@ -78,12 +78,12 @@ describe("the leader command", () => {
   behaviour(
     "a shell script that runs git log answers with the commit",
     Effect.gen(function* () {
-      const { ask } = yield* leader(shell('git log -1 --format=%H "$(cat)"'))
-      expect(yield* ask("HEAD")).toMatchObject({
+      const { send } = yield* leader(shell('git log -1 --format=%H "$(cat)"'))
+      expect(yield* send("HEAD")).toMatchObject({
         _tag: "Answered",
         response: expect.stringMatching(/^[0-9a-f]{40}$/)
       })
-      expect(yield* ask("no-such-branch")).toMatchObject({
+      expect(yield* send("no-such-branch")).toMatchObject({
         _tag: "Failed",
         message: expect.stringMatching(/^exit code 128: .*no-such-branch/)
       })
@@ -93,40 +93,40 @@ describe("the leader command", () => {
   behaviour(
     "a program that fails silently and does not read its prompt fails with its exit code",
     Effect.gen(function* () {
-      const { ask } = yield* leader({ command: "false", args: [] })
-      expect(yield* ask("x".repeat(1024 * 1024))).toMatchObject({ _tag: "Failed", message: "exit code 1" })
+      const { send } = yield* leader({ command: "false", args: [] })
+      expect(yield* send("x".repeat(1024 * 1024))).toMatchObject({ _tag: "Failed", message: "exit code 1" })
     })
   )
 
   behaviour(
     "a program that does not read its prompt may answer nevertheless",
     Effect.gen(function* () {
-      const { ask } = yield* leader({ command: "echo", args: ["done"] })
-      expect(yield* ask("x".repeat(1024 * 1024))).toMatchObject({ _tag: "Answered", response: "done" })
+      const { send } = yield* leader({ command: "echo", args: ["done"] })
+      expect(yield* send("x".repeat(1024 * 1024))).toMatchObject({ _tag: "Answered", response: "done" })
     })
   )
 
   behaviour(
     "prompt and answer pass through unchanged, but for one newline at the end",
     Effect.gen(function* () {
-      const { ask } = yield* leader({ command: "cat", args: [] })
+      const { send } = yield* leader({ command: "cat", args: [] })
       const text = `日本語 🦊 $HOME \`id\` "quoted" \\ ${"x".repeat(200_000)}`
-      expect(yield* ask(text)).toMatchObject({ response: text })
-      expect(yield* ask("two\n\n")).toMatchObject({ response: "two\n" })
-      expect(yield* ask("dos\r\n")).toMatchObject({ response: "dos" })
-      expect(yield* ask("")).toMatchObject({ response: "" })
+      expect(yield* send(text)).toMatchObject({ response: text })
+      expect(yield* send("two\n\n")).toMatchObject({ response: "two\n" })
+      expect(yield* send("dos\r\n")).toMatchObject({ response: "dos" })
+      expect(yield* send("")).toMatchObject({ response: "" })
     })
   )
 
   behaviour(
-    "the program learns the run from its environment, and none of the keys that are there",
+    "the program finds the run in its environment, and none of the keys that are set there",
     Effect.gen(function* () {
       const secrets = ["AMQP_URL", "DATABASE_URL", "ADMIN_API_KEY", "WEBHOOK_TOKEN"]
       for (const name of secrets) process.env[name] = "secret"
-      const { ask } = yield* leader(shell("env"))
+      const { send } = yield* leader(shell("env"))
       const id = (yield* makePrompt()).run_id
       const run = { run_id: id, source: "webhook", webhook: { id: id as never, name: "nightly build" } } as const
-      const answer = yield* ask("", run)
+      const answer = yield* send("", run)
       for (const name of secrets) delete process.env[name]
       const lines = answer._tag === "Answered" ? answer.response.split("\n") : []
       expect(lines).toEqual(
@@ -144,10 +144,10 @@ describe("the leader command", () => {
   )
 
   behaviour(
-    "only the end of a long complaint is kept",
+    "only the end of a long error output is kept",
     Effect.gen(function* () {
-      const { ask } = yield* leader(shell("seq 1 100000 >&2; echo the end >&2; exit 3"))
-      const failed = yield* ask("")
+      const { send } = yield* leader(shell("seq 1 100000 >&2; echo the end >&2; exit 3"))
+      const failed = yield* send("")
       const message = failed._tag === "Failed" ? failed.message : ""
       expect(message).toMatch(/^exit code 3: /)
       expect(message.endsWith("99999\n100000\nthe end")).toBe(true)
@@ -158,8 +158,8 @@ describe("the leader command", () => {
   behaviour(
     "an answer over 8 MiB fails the run without waiting for its end",
     Effect.gen(function* () {
-      const { ask } = yield* leader({ command: "yes", args: [] })
-      expect(yield* ask("")).toMatchObject({ _tag: "Failed", message: "answer larger than 8 MiB" })
+      const { send } = yield* leader({ command: "yes", args: [] })
+      expect(yield* send("")).toMatchObject({ _tag: "Failed", message: "answer larger than 8 MiB" })
     })
   )
 
@@ -168,21 +168,21 @@ describe("the leader command", () => {
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const script = `sh -c 'trap "" TERM; echo $$ > ${folder}/grandchild; while :; do sleep 1; done' & wait`
-      const { ask } = yield* leader({ ...shell(script), timeout: "300 millis" })
+      const { send } = yield* leader({ ...shell(script), timeout: "300 millis" })
       // On a busy machine it may take longer than that to start.
       while (!existsSync(`${folder}/grandchild`)) {
-        expect(yield* ask("")).toMatchObject({ _tag: "Failed", message: "sh did not finish within 300ms" })
+        expect(yield* send("")).toMatchObject({ _tag: "Failed", message: "sh did not finish within 300ms" })
       }
       yield* untilDead(yield* pidIn(`${folder}/grandchild`))
     })
   )
 
   behaviour(
-    "what a program leaves running does not hold up its answer, and is ended",
+    "a process that a program leaves running does not hold up its answer, and is ended",
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
-      const { ask } = yield* leader(shell(`sleep 600 & echo $! > ${folder}/left; echo done`))
-      expect(yield* ask("")).toMatchObject({ _tag: "Answered", response: "done" })
+      const { send } = yield* leader(shell(`sleep 600 & echo $! > ${folder}/left; echo done`))
+      expect(yield* send("")).toMatchObject({ _tag: "Answered", response: "done" })
       yield* untilDead(yield* pidIn(`${folder}/left`))
     })
   )
@@ -190,17 +190,17 @@ describe("the leader command", () => {
   behaviour(
     "a program that is killed fails its run with the signal",
     Effect.gen(function* () {
-      const { ask } = yield* leader(shell("kill -9 $$"))
-      expect(yield* ask("")).toMatchObject({ _tag: "Failed", message: "ended by SIGKILL" })
+      const { send } = yield* leader(shell("kill -9 $$"))
+      expect(yield* send("")).toMatchObject({ _tag: "Failed", message: "ended by SIGKILL" })
     })
   )
 
   behaviour(
-    "a leader that is told to stop lets its program finish within the grace, and sends the answer",
+    "a leader that is stopped lets its program finish within the grace, and sends the answer",
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const script = `echo $$ > ${folder}/pid; while ! [ -e ${folder}/go ]; do sleep 0.05; done; echo finished`
-      const { running, reports } = yield* leader(shell(script))
+      const { running, replies } = yield* leader(shell(script))
       const bus = yield* Bus
       yield* bus.publish(yield* makePrompt())
       yield* pidIn(`${folder}/pid`)
@@ -208,8 +208,8 @@ describe("the leader command", () => {
       yield* Effect.yieldNow()
       writeFileSync(`${folder}/go`, "")
       yield* Fiber.join(stopping)
-      expect((yield* Queue.take(reports))._tag).toBe("Started")
-      expect(yield* Queue.take(reports)).toMatchObject({ _tag: "Answered", response: "finished" })
+      expect((yield* Queue.take(replies))._tag).toBe("Started")
+      expect(yield* Queue.take(replies)).toMatchObject({ _tag: "Answered", response: "finished" })
     })
   )
 
@@ -231,10 +231,10 @@ describe("the leader command", () => {
   )
 
   behaviour(
-    "a program that does not exist, or is no program, is refused at once",
+    "a program that does not exist, or cannot be run, is refused immediately",
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
-      writeFileSync(`${folder}/notes`, "no program", { mode: 0o644 })
+      writeFileSync(`${folder}/notes`, "not a program", { mode: 0o644 })
       for (const command of ["no-such-program", `${folder}/missing`, `${folder}/notes`, folder]) {
         const error = yield* Effect.flip(Command.run({ team, command, args: [] }))
         expect(error._tag).toBe("ProgramMissing")
@@ -249,10 +249,10 @@ describe("the leader command", () => {
       const folder = yield* temporaryFolder
       const command = join(folder, "agent")
       writeFileSync(command, "#!/bin/sh\ncat\n", { mode: 0o755 })
-      const { ask } = yield* leader({ command, args: [] })
-      expect(yield* ask("hello")).toMatchObject({ response: "hello" })
+      const { send } = yield* leader({ command, args: [] })
+      expect(yield* send("hello")).toMatchObject({ response: "hello" })
       rmSync(command)
-      expect(yield* ask("hello")).toMatchObject({ _tag: "Failed", message: `there is no program ${command}` })
+      expect(yield* send("hello")).toMatchObject({ _tag: "Failed", message: `there is no program ${command}` })
     })
   )
 })

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Chunk, Deferred, Effect, Exit, Layer, Logger, LogLevel, Queue, Scope } from "effect"
-import { Bus, type Delivery, LeaderBus, type Report } from "../../src/bus/Bus.ts"
+import { Bus, type Delivery, LeaderBus, type Reply } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
+import { collectReplies, makePrompt, team } from "../../src/bus/contract.ts"
 import { Unavailable } from "../../src/domain/Errors.ts"
 import { RunId } from "../../src/domain/Id.ts"
 import * as Answers from "../../src/leader/Answers.ts"
 import { Leader, LeaderError } from "../../src/leader/index.ts"
-import { collectReports, makePrompt, team } from "../bus/contract.ts"
 
 const behaviour = (name: string, test: Effect.Effect<unknown, unknown, Bus | LeaderBus | Scope.Scope>) =>
   it.live(name, () =>
@@ -17,11 +17,11 @@ describe("Leader", () => {
   behaviour(
     "a run is reported started, then answered with what the handler returns",
     Effect.gen(function* () {
-      const reports = yield* collectReports
+      const replies = yield* collectReplies
       yield* Leader.start({ team, handler: ({ prompt }) => Effect.succeed(prompt.toUpperCase()) })
       const prompt = yield* makePrompt({ prompt: "ship it" })
       yield* Effect.flatMap(Bus, (bus) => bus.publish(prompt))
-      expect(Chunk.toReadonlyArray(yield* Queue.takeN(reports, 2))).toEqual([
+      expect(Chunk.toReadonlyArray(yield* Queue.takeN(replies, 2))).toEqual([
         { _tag: "Started", run_id: prompt.run_id },
         { _tag: "Answered", run_id: prompt.run_id, response: "SHIP IT" }
       ])
@@ -29,12 +29,12 @@ describe("Leader", () => {
   )
 
   behaviour(
-    "whatever way the handler fails, its run fails with what it said, and the next prompt is worked on",
+    "in whatever way the handler fails, its run fails with its message, and the next prompt is worked on",
     Effect.gen(function* () {
       const bus = yield* Bus
-      const reports = yield* collectReports
+      const replies = yield* collectReplies
       const ways: Record<string, Effect.Effect<string, unknown>> = {
-        "said so": new LeaderError({ message: "no such branch" }),
+        "a failure": new LeaderError({ message: "no such branch" }),
         "a string": Effect.fail("out of money"),
         "an exception": Effect.sync(() => {
           throw new Error("x is undefined")
@@ -46,8 +46,8 @@ describe("Leader", () => {
       const messages: Array<string> = []
       for (const prompt of [...Object.keys(ways), "good"]) {
         yield* bus.publish(yield* makePrompt({ prompt }))
-        expect((yield* Queue.take(reports))._tag).toBe("Started")
-        const end = yield* Queue.take(reports)
+        expect((yield* Queue.take(replies))._tag).toBe("Started")
+        const end = yield* Queue.take(replies)
         messages.push(end._tag === "Failed" ? end.message : end._tag === "Answered" ? end.response : end._tag)
       }
       expect(messages).toEqual([
@@ -62,26 +62,26 @@ describe("Leader", () => {
   )
 
   behaviour(
-    "a run that comes again is answered again, and not worked on again",
+    "a run that is delivered again is answered again, and not worked on again",
     Effect.gen(function* () {
       const bus = yield* Bus
-      const reports = yield* collectReports
+      const replies = yield* collectReplies
       let worked = 0
       yield* Leader.start({ team, handler: () => Effect.sync(() => `answer ${++worked}`) })
       const prompt = yield* makePrompt()
       yield* bus.publish(prompt)
-      yield* Queue.takeN(reports, 2)
+      yield* Queue.takeN(replies, 2)
       yield* bus.publish(prompt)
-      expect(yield* Queue.take(reports)).toEqual({ _tag: "Answered", run_id: prompt.run_id, response: "answer 1" })
+      expect(yield* Queue.take(replies)).toEqual({ _tag: "Answered", run_id: prompt.run_id, response: "answer 1" })
       expect(worked).toBe(1)
     })
   )
 
   behaviour(
-    "work that was cut short begins anew with the next leader",
+    "work that was interrupted begins again with the next leader",
     Effect.gen(function* () {
       const bus = yield* Bus
-      const reports = yield* collectReports
+      const replies = yield* collectReplies
       const begun = yield* Deferred.make<void>()
       const ended = yield* Deferred.make<void>()
       const scope = yield* Scope.make()
@@ -99,27 +99,27 @@ describe("Leader", () => {
       yield* Scope.close(scope, Exit.void)
       yield* Deferred.await(ended)
       yield* Leader.start({ team, handler: () => Effect.succeed("second try") })
-      const got = Chunk.toReadonlyArray(yield* Queue.takeN(reports, 3))
+      const got = Chunk.toReadonlyArray(yield* Queue.takeN(replies, 3))
       expect(got.map(({ _tag }) => _tag)).toEqual(["Started", "Started", "Answered"])
       expect(got[2]).toEqual({ _tag: "Answered", run_id: prompt.run_id, response: "second try" })
     })
   )
 
-  it.live("an answer that the broker does not take is sent until it does, and the work is done once", () =>
+  it.live("an answer that the broker does not take is sent again until it does, and the work is done once", () =>
     Effect.gen(function* () {
       const prompt = yield* makePrompt()
-      const sent: Array<Report> = []
+      const sent: Array<Reply> = []
       const done = yield* Deferred.make<void>()
       let refusals = 3
       let worked = 0
       const bus = LeaderBus.of({
         lead: (_team, handle) => {
-          const reply: Delivery["reply"] = (report) =>
+          const reply: Delivery["reply"] = (reply) =>
             Effect.suspend(() => {
-              if (report._tag === "Answered" && refusals-- > 0) {
+              if (reply._tag === "Answered" && refusals-- > 0) {
                 return Effect.fail(new Unavailable({ what: "broker", detail: "for the test" }))
               }
-              sent.push(report)
+              sent.push(reply)
               return Effect.void
             })
           return handle({ prompt, redelivered: false, reply }).pipe(
@@ -143,7 +143,7 @@ describe("Leader", () => {
     "a leader as a layer leads as long as the layer lives, with services of its own",
     Effect.gen(function* () {
       const bus = yield* Bus
-      const reports = yield* collectReports
+      const replies = yield* collectReplies
       const running = Layer.provide(
         Leader.layer({ team, handler: () => Effect.map(Bus, ({ durable }) => String(durable)) }),
         Layer.mergeAll(Layer.succeed(Bus, bus), Layer.succeed(LeaderBus, yield* LeaderBus))
@@ -152,7 +152,7 @@ describe("Leader", () => {
       yield* Layer.build(running).pipe(Scope.extend(scope))
       expect((yield* bus.queue(team)).consumers).toBe(1)
       yield* bus.publish(yield* makePrompt())
-      expect(Chunk.toReadonlyArray(yield* Queue.takeN(reports, 2))[1]).toMatchObject({ response: "false" })
+      expect(Chunk.toReadonlyArray(yield* Queue.takeN(replies, 2))[1]).toMatchObject({ response: "false" })
       yield* Scope.close(scope, Exit.void)
       expect((yield* bus.queue(team)).consumers).toBe(0)
     })
@@ -166,7 +166,7 @@ describe("remembered answers", () => {
     response
   })
 
-  it("the oldest are forgotten beyond the count; one that was asked for is young again", () => {
+  it("the oldest are forgotten beyond the count; one that was used again counts as new", () => {
     const answers = Answers.make({ count: 2 })
     answers.put(answer(1))
     answers.put(answer(2))

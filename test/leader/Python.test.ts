@@ -3,8 +3,8 @@ import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Logger, LogLevel, Queue, Redacted, type Scope } from "effect"
 import * as BusAmqp from "../../src/bus/amqp/BusAmqp.ts"
-import { Bus, type Report } from "../../src/bus/Bus.ts"
-import { collectReports, makePrompt, team, untilQueue } from "../bus/contract.ts"
+import { Bus, type Reply } from "../../src/bus/Bus.ts"
+import { collectReplies, makePrompt, team, untilQueue } from "../../src/bus/contract.ts"
 import { Proxy } from "../faults/support/Proxy.ts"
 import { freshVhost } from "../support/fresh.ts"
 
@@ -36,14 +36,14 @@ const behaviour = (name: string, test: (python: Proxy) => Effect.Effect<unknown,
     }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
   )
 
-const endOf = (reports: Queue.Dequeue<Report>) =>
-  Effect.repeat(Queue.take(reports), { until: ({ _tag }) => _tag !== "Started" })
+const endOf = (replies: Queue.Dequeue<Reply>) =>
+  Effect.repeat(Queue.take(replies), { until: ({ _tag }) => _tag !== "Started" })
 
 describe("a leader in Python, written from the documentation", () => {
-  behaviour("is seen running, and answers prompts in order, with success and with errors", () =>
+  behaviour("is shown as running, and answers prompts in order, with success and with errors", () =>
     Effect.gen(function* () {
       const bus = yield* Bus
-      const reports = yield* collectReports
+      const replies = yield* collectReplies
       yield* untilQueue(({ consumers }) => consumers === 1)
       const prompts = [
         yield* makePrompt({ prompt: "grüße 🦊" }),
@@ -51,32 +51,32 @@ describe("a leader in Python, written from the documentation", () => {
         yield* makePrompt({ prompt: "x".repeat(256 * 1024) })
       ] as const
       for (const prompt of prompts) yield* bus.publish(prompt)
-      expect(yield* Queue.take(reports)).toEqual({ _tag: "Started", run_id: prompts[0].run_id })
-      const [answered, failed, big] = [yield* endOf(reports), yield* endOf(reports), yield* endOf(reports)]
+      expect(yield* Queue.take(replies)).toEqual({ _tag: "Started", run_id: prompts[0].run_id })
+      const [answered, failed, big] = [yield* endOf(replies), yield* endOf(replies), yield* endOf(replies)]
       expect(answered).toEqual({ _tag: "Answered", run_id: prompts[0].run_id, response: "GRÜSSE 🦊" })
       expect(failed).toEqual({ _tag: "Failed", run_id: prompts[1].run_id, message: "cannot do that: fail please" })
       expect(big).toEqual({ _tag: "Answered", run_id: prompts[2].run_id, response: "X".repeat(256 * 1024) })
     })
   )
 
-  behaviour("answers a repeated prompt again, and comes back after its connection was lost", (python) =>
+  behaviour("answers a repeated prompt again, and reconnects after its connection was lost", (python) =>
     Effect.gen(function* () {
       const bus = yield* Bus
-      const reports = yield* collectReports
+      const replies = yield* collectReplies
       yield* untilQueue(({ consumers }) => consumers === 1)
       const prompt = yield* makePrompt()
       const answer = { _tag: "Answered", run_id: prompt.run_id, response: "HELLO" }
       yield* bus.publish(prompt)
-      expect(yield* endOf(reports)).toEqual(answer)
+      expect(yield* endOf(replies)).toEqual(answer)
       yield* bus.publish(prompt)
-      expect(yield* Queue.take(reports)).toEqual(answer)
+      expect(yield* Queue.take(replies)).toEqual(answer)
       python.reset({ refuse: true })
       yield* untilQueue(({ consumers }) => consumers === 0)
       python.pass()
       const other = yield* makePrompt({ prompt: "again" })
       yield* bus.publish(other)
       // The first may come once more: its acknowledgement may have been lost with the connection.
-      const end = yield* Effect.repeat(endOf(reports), { until: ({ run_id }) => run_id === other.run_id })
+      const end = yield* Effect.repeat(endOf(replies), { until: ({ run_id }) => run_id === other.run_id })
       expect(end).toEqual({ _tag: "Answered", run_id: other.run_id, response: "AGAIN" })
     })
   )

@@ -11,7 +11,7 @@ import pika
 
 url, team = sys.argv[1:]
 queue = f"team.{team}"
-answers = {}  # run id -> (type, body): a prompt that comes again is answered again, not worked on again
+answers = {}  # run id -> (type, body): a prompt that is delivered again is answered again, not worked on again
 
 
 def work(prompt):
@@ -21,7 +21,7 @@ def work(prompt):
 
 
 def send(channel, properties, kind, body):
-    """Returns once the broker has confirmed the reply; raises when it has no queue for it."""
+    """Returns once the broker has confirmed the reply; raises when there is no queue for it."""
     channel.basic_publish(
         exchange="",
         routing_key=properties.reply_to,

@@ -1,6 +1,6 @@
 /**
  * `npm run test:matrix`: the contract and fault suites against RabbitMQ 4.0 and PostgreSQL 17 of Debian 13, with classic
- * and with quorum queues. The first time makes that Debian in a folder of the user's cache (two minutes, 0.9 GB), started
+ * and with quorum queues. The first time creates that Debian in a folder of the user's cache (two minutes, 0.9 GB), started
  * by chroot: needs root. `npm run test:matrix -- <file>…` runs only these files.
  */
 import { execFileSync, spawnSync } from "node:child_process"
@@ -11,7 +11,7 @@ import { join } from "node:path"
 const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "webhook-trigger")
 const root = join(cache, "trixie")
 
-const make = () => {
+const createDebian = () => {
   if (process.getuid() !== 0) throw new Error("debootstrap and chroot need root")
   const run = (program, ...args) => execFileSync(program, args, { stdio: "inherit" })
   if (!existsSync("/usr/sbin/debootstrap")) run("apt-get", "install", "-y", "-q", "debootstrap")
@@ -23,10 +23,10 @@ const make = () => {
   renameSync(half, root)
 }
 
-if (!existsSync(root)) make()
+if (!existsSync(root)) createDebian()
 
 const files = process.argv.slice(2)
-// The contract of the bus tries both kinds of queues by itself.
+// The contract of the bus tests both kinds of queues itself.
 const suites = { classic: ["test/bus", "test/repo", "test/faults"], quorum: ["test/faults"] }
 let failed = false
 for (const [queueType, chosen] of Object.entries(suites)) {

@@ -5,21 +5,23 @@ import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Layer } from "effect"
 import { RunId } from "../../src/domain/Id.ts"
+import { createWebhook, queueRun } from "../../src/repo/contract/fixtures.ts"
 import { Repo } from "../../src/repo/Repo.ts"
 import { DataFolderInUse, hold } from "../../src/repo/sql/DataFolder.ts"
 import * as PgliteClient from "../../src/repo/sql/PgliteClient.ts"
 import * as RepoSql from "../../src/repo/sql/RepoSql.ts"
 import { temporaryFolder } from "../support/private.ts"
-import { makeHook, queue } from "./fixtures.ts"
 
 const repoIn = (folder: string) => RepoSql.layer.pipe(Layer.provide(PgliteClient.layer({ folder })))
 
-// Making a database takes PGlite seconds of computing, many on a busy machine.
+// Creating a database takes PGlite seconds of computing, many on a busy machine.
 describe("PgliteClient", { timeout: 120_000 }, () => {
   it.scopedLive("keeps its rows from one start to the next", () =>
     Effect.gen(function* () {
       const folder = join(yield* temporaryFolder, "new", "data")
-      const id = yield* Effect.flatMap(makeHook(), (hook) => queue(hook)).pipe(Effect.provide(repoIn(folder)))
+      const id = yield* Effect.flatMap(createWebhook(), (webhook) => queueRun(webhook)).pipe(
+        Effect.provide(repoIn(folder))
+      )
       const run = yield* Effect.flatMap(Repo, (repo) => repo.run(id)).pipe(Effect.provide(repoIn(folder)))
       expect(run).toMatchObject({ run_id: id, status: "queued" })
     })
@@ -28,7 +30,7 @@ describe("PgliteClient", { timeout: 120_000 }, () => {
   it.scopedLive("keeps what was accepted before its process was killed, and the folder is free again", () =>
     Effect.gen(function* () {
       const folder = join(yield* temporaryFolder, "data")
-      const child = spawn("node_modules/.bin/vite-node", ["test/repo/acceptForEver.ts", folder], {
+      const child = spawn("node_modules/.bin/vite-node", ["test/repo/acceptForever.ts", folder], {
         stdio: ["ignore", "pipe", "inherit"],
         detached: true
       })
@@ -42,7 +44,7 @@ describe("PgliteClient", { timeout: 120_000 }, () => {
       yield* Effect.gen(function* () {
         const repo = yield* Repo
         for (const id of accepted.slice(0, -1)) expect((yield* repo.run(RunId.make(id))).status).toBe("queued")
-        yield* queue(yield* makeHook())
+        yield* queueRun(yield* createWebhook())
       }).pipe(Effect.provide(repoIn(folder)))
     })
   )
@@ -68,7 +70,7 @@ describe("the data folder", () => {
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       mkdirSync(folder, { recursive: true })
-      // The number is ours, the time of birth is not: a process of the same number, before this one.
+      // The number is ours, the time of its start is not: a process of the same number, before this one.
       writeFileSync(join(folder, "lock"), JSON.stringify({ pid: process.pid, born: "another boot 1" }))
       const exits = yield* Effect.forEach(Array.from({ length: 20 }), () => Effect.exit(hold(folder)), {
         concurrency: "unbounded"

@@ -1,30 +1,43 @@
 import { SqlClient } from "@effect/sql"
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
-import { Effect, Layer, ManagedRuntime, Redacted } from "effect"
+import { DateTime, Duration, Effect, Layer, ManagedRuntime, Redacted } from "effect"
 import type { RunId } from "../../src/domain/Id.ts"
+import {
+  acceptOne,
+  acquireTerm,
+  at,
+  createWebhook,
+  endOne,
+  newRun,
+  ops,
+  sendRun,
+  sentOne,
+  startedOne,
+  success,
+  type Target
+} from "../../src/repo/contract/fixtures.ts"
 import { Repo } from "../../src/repo/Repo.ts"
 import * as PostgresClient from "../../src/repo/sql/PostgresClient.ts"
 import * as RepoSql from "../../src/repo/sql/RepoSql.ts"
 import { freshDatabase } from "../support/fresh.ts"
-import { at, type Hook, makeHook, newRun, ops, send, success, takeTerm } from "./fixtures.ts"
-import { readsOf, recording } from "./plans.ts"
+import { readsOf, recording } from "./Explain.ts"
 
 const many = 100_000
 const recorder = recording()
 
 const client = Layer.unwrapScoped(
-  Effect.map(freshDatabase, (url) => PostgresClient.layer({ url: Redacted.make(url), max_connections: 5 }))
+  Effect.map(freshDatabase, (url) => PostgresClient.layer({ url: Redacted.make(url), maxConnections: 5 }))
 )
 const runtime = ManagedRuntime.make(RepoSql.layer.pipe(Layer.provideMerge(client), Layer.provideMerge(recorder.layer)))
 
 /** A hundred thousand queued runs of one webhook, and as many that have ended of another one of the same team. */
-const fill = (queued: Hook, ended: Hook) =>
+const fill = (queued: Target, ended: Target) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const insert = (hook: Hook, status: string, finished: Date | null) => sql`
+    const insert = (webhook: Target, status: string, finished: Date | null) => sql`
       insert into webhook_trigger.runs
         (id, source, webhook_id, team, mode, status, prompt, variables, timeout_ms, accepted_at, finished_at)
-      select gen_random_uuid(), 'webhook', ${hook.id}, 'ops', 'async', ${status}, 'x', '{}', 60000, ${at(0)},
+      select gen_random_uuid(), 'webhook', ${webhook.id}, 'ops', 'async', ${status}, 'x', '{}', 60000, ${DateTime.toDateUtc(at(0))},
         ${finished}::timestamptz + n * interval '1 millisecond'
       from generate_series(1, ${many}::int) as n`
     yield* sql.withTransaction(
@@ -36,25 +49,25 @@ const fill = (queued: Hook, ended: Hook) =>
     yield* sql.withTransaction(
       Effect.gen(function* () {
         yield* sql`set local statement_timeout = 0`
-        yield* insert(ended, "success", at(1))
+        yield* insert(ended, "success", DateTime.toDateUtc(at(1)))
       })
     )
   })
 
 describe("with a hundred thousand queued runs, and as many that have ended", () => {
-  let queued: Hook
-  let ended: Hook
+  let queued: Target
+  let ended: Target
   let term: number
   let behind: RunId
   beforeAll(
     () =>
       runtime.runPromise(
         Effect.gen(function* () {
-          queued = yield* makeHook({ name: "queued" })
-          ended = yield* makeHook({ name: "ended" })
-          term = yield* takeTerm
+          queued = yield* createWebhook({ name: "queued" })
+          ended = yield* createWebhook({ name: "ended" })
+          term = yield* acquireTerm
           yield* fill(queued, ended)
-          behind = yield* send(ended, term, at(0), { timeout_ms: 1 })
+          behind = yield* sendRun(ended, term, 0, { timeout: Duration.millis(1) })
         })
       ),
     60_000
@@ -92,30 +105,34 @@ describe("with a hundred thousand queued runs, and as many that have ended", () 
     Effect.flatMap(repo, ({ runs }) => runs({ webhook_id: ended.id, limit: 20, status: "error" }))
   )
   reads("webhooks", 10, () => Effect.flatMap(repo, ({ webhooks }) => webhooks))
-  reads("webhookByToken", 10, () => Effect.flatMap(repo, ({ webhookByToken }) => webhookByToken(queued.token_hash)))
+  reads("webhooksByToken", 10, () =>
+    Effect.flatMap(repo, ({ webhooksByToken }) => webhooksByToken([queued.token_hash, ended.token_hash]))
+  )
   reads("inFlight", 1_000, () => Effect.flatMap(repo, ({ inFlight }) => inFlight))
   reads("expire", 1_000, () => Effect.flatMap(repo, ({ expire }) => expire(at(0))))
   reads("a refused accept", 1_010, () =>
     Effect.gen(function* () {
       const run = yield* newRun(ended)
-      expect((yield* Effect.flip((yield* repo).accept(run, { max_queued: 1_000 })))._tag).toBe("TooManyQueued")
+      expect((yield* Effect.flip(acceptOne(run, { maxQueued: 1_000 })))._tag).toBe("TooManyQueued")
     })
   )
   reads("an accept with a key", 10, () =>
     Effect.gen(function* () {
-      const run = yield* newRun(ended, { idempotency: { key: "k", request_hash: new Uint8Array(32), ttl_ms: 1_000 } })
-      yield* Effect.flip((yield* repo).accept(run, { max_queued: 0 }))
+      const run = yield* newRun(ended, {
+        idempotency: { key: "k", request_hash: new Uint8Array(32), expires_at: at(1_000) }
+      })
+      yield* Effect.flip(acceptOne(run, { maxQueued: 0 }))
     })
   )
   reads("admit, sent, started and end", 20, () =>
     Effect.gen(function* () {
-      const { admit, end, lane, sent, started } = yield* repo
+      const { admit, lane } = yield* repo
       const id = (yield* lane(ops, 1))[0]!.run_id
-      yield* admit([id], term)
-      yield* sent(id, at(1))
-      yield* started(id, at(2))
-      yield* end(id, success("done"), at(3))
-      yield* end(id, success("again"), at(4))
+      yield* admit([id], term, at(0))
+      yield* sentOne(id, 1)
+      yield* startedOne(id, 2)
+      yield* endOne(id, success("done"), 3)
+      yield* endOne(id, success("again"), 4)
     })
   )
   reads("ended", 10, () =>

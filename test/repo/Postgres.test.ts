@@ -1,36 +1,78 @@
 import { SqlClient } from "@effect/sql"
+import { PgClient } from "@effect/sql-pg"
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Either, Exit, Fiber, Layer, Logger, Redacted, Schedule, type Scope, Stream } from "effect"
+import {
+  type Context,
+  Deferred,
+  Effect,
+  Either,
+  Exit,
+  Fiber,
+  Layer,
+  Logger,
+  Redacted,
+  Schedule,
+  type Scope,
+  Stream,
+  String
+} from "effect"
 import { Unavailable } from "../../src/domain/Errors.ts"
+import {
+  acceptOne,
+  acquireTerm,
+  admitOne,
+  at,
+  count,
+  createWebhook,
+  endOne,
+  newMessage,
+  newRun,
+  ops,
+  queueRun,
+  success,
+  together,
+  unlimited
+} from "../../src/repo/contract/fixtures.ts"
 import { Repo } from "../../src/repo/Repo.ts"
 import * as PostgresClient from "../../src/repo/sql/PostgresClient.ts"
+import * as PostgresNotifications from "../../src/repo/sql/PostgresNotifications.ts"
 import * as RepoSql from "../../src/repo/sql/RepoSql.ts"
 import { freshDatabase } from "../support/fresh.ts"
 import { queryPostgres } from "../support/Postgres.ts"
 import { privatePostgres } from "../support/private.ts"
-import { at, makeHook, newMessage, newRun, ops, plenty, queue, takeTerm } from "./fixtures.ts"
 
-const all = { concurrency: "unbounded" } as const
 const password = "s3cr3t-of-the-database"
 
 /** The error of an effect that must fail, and in time. */
 const refusal = (effect: Effect.Effect<unknown, unknown>) => Effect.timeout(Effect.flip(effect), "15 seconds")
 
 const layerOf = (url: string) =>
-  RepoSql.layer.pipe(Layer.provideMerge(PostgresClient.layer({ url: Redacted.make(url), max_connections: 5 })))
+  RepoSql.layer.pipe(Layer.provideMerge(PostgresClient.layer({ url: Redacted.make(url), maxConnections: 5 })))
 
-/** A process's own view of the database, for as long as the scope is open. */
-const replicaOf = (url: string): Effect.Effect<Repo["Type"], Unavailable, Scope.Scope> =>
-  Effect.flatMap(Layer.build(layerOf(url)), (context) => Effect.provide(Repo, context))
+type Replica = Effect.Effect.Success<typeof Repo> & {
+  /** What a helper does with this process's repo. */
+  readonly use: <A, E>(effect: Effect.Effect<A, E, Repo>) => Effect.Effect<A, E>
+}
+
+/** A process's own repo, for as long as the scope is open. */
+const replicaWith = <E>(layer: Layer.Layer<Repo, E>): Effect.Effect<Replica, E, Scope.Scope> =>
+  Effect.flatMap(Layer.build(layer), (context: Context.Context<Repo>) =>
+    Effect.provide(
+      Effect.map(Repo, (repo) => ({ ...repo, use: Effect.provide(context) })),
+      context
+    )
+  )
+
+const replicaOf = (url: string) => replicaWith(layerOf(url))
 
 /** Waits until it succeeds, as long as the test may take. */
 const eventually = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.retry(effect, Schedule.spaced("50 millis"))
 
 describe("replicas on one database", () => {
-  it.scopedLive("make the tables of an empty database, all starting at once", () =>
+  it.scopedLive("create the tables of an empty database, all starting at once", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
-      const repos = yield* Effect.forEach(Array.from({ length: 4 }), () => replicaOf(url), all)
+      const repos = yield* Effect.forEach(count(4), () => replicaOf(url), together)
       yield* repos[0]!.createTeam(ops, at(0))
       for (const repo of repos) expect((yield* repo.teams).map((record) => record.team)).toEqual(["ops"])
       const migrations = yield* Effect.promise(() => queryPostgres(url, "select * from webhook_trigger.migrations"))
@@ -43,42 +85,43 @@ describe("replicas on one database", () => {
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const [a, b] = [yield* replicaOf(url), yield* replicaOf(url)]
-      const hook = yield* Effect.provideService(makeHook(), Repo, a)
-      const runs = yield* Effect.forEach(Array.from({ length: 20 }), () => newRun(hook))
-      for (const [i, run] of runs.entries()) yield* (i % 2 === 0 ? a : b).accept(run, plenty)
+      const webhook = yield* a.use(createWebhook())
+      const runs = yield* Effect.forEach(count(20), () => newRun(webhook))
+      for (const [i, run] of runs.entries()) yield* (i % 2 === 0 ? a : b).use(acceptOne(run))
       expect((yield* a.lane(ops, 99)).map((run) => run.run_id)).toEqual(runs.map((run) => run.run_id))
 
       // In opposite directions, so that each waits for the other's keys.
-      const keys = Array.from({ length: 50 }, (_, i) => `key ${i}`)
-      const send = (repo: Repo["Type"], keys: ReadonlyArray<string>) =>
+      const keys = count(50).map((i) => `key ${i}`)
+      const send = (replica: Replica, keys: ReadonlyArray<string>) =>
         Effect.forEach(
           keys,
           (key) =>
             Effect.gen(function* () {
-              const run = yield* newRun(hook, { idempotency: { key, request_hash: new Uint8Array(1), ttl_ms: 60_000 } })
-              const acceptance = yield* repo.accept(run, plenty)
-              return acceptance._tag === "accepted" ? run.run_id : acceptance.run.run_id
+              const idempotency = { key, request_hash: new Uint8Array(1), expires_at: at(60_000) }
+              const run = yield* newRun(webhook, { idempotency })
+              const acceptance = yield* replica.use(acceptOne(run))
+              return acceptance._tag === "Accepted" ? run.run_id : acceptance.run.run_id
             }),
-          all
+          together
         )
-      const [ofA, ofB] = yield* Effect.all([send(a, keys), send(b, keys.toReversed())], all)
+      const [ofA, ofB] = yield* Effect.all([send(a, keys), send(b, keys.toReversed())], together)
       expect(ofB.toReversed()).toEqual(ofA)
       expect(yield* a.lane(ops, 999)).toHaveLength(20 + 50)
     })
   )
 
-  it.scopedLive("are told of each other's changes", () =>
+  it.scopedLive("are notified of each other's changes", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const [a, b] = [yield* replicaOf(url), yield* replicaOf(url)]
-      const hook = yield* Effect.provideService(makeHook(), Repo, a)
+      const webhook = yield* a.use(createWebhook())
       const heard = yield* Deferred.make<void>()
       yield* Stream.fromQueue(yield* b.changes).pipe(
         Stream.filter((change) => change._tag === "RunAccepted" && change.team === ops),
         Stream.runForEach(() => Deferred.succeed(heard, undefined)),
         Effect.forkScoped
       )
-      yield* Effect.provideService(queue(hook), Repo, a)
+      yield* a.use(queueRun(webhook))
       yield* Deferred.await(heard)
     })
   )
@@ -87,9 +130,9 @@ describe("replicas on one database", () => {
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const [a, b] = [yield* replicaOf(url), yield* replicaOf(url)]
-      const hook = yield* Effect.provideService(makeHook(), Repo, a)
-      const id = yield* Effect.provideService(queue(hook), Repo, a)
-      const term = yield* Effect.provideService(takeTerm, Repo, a)
+      const webhook = yield* a.use(createWebhook())
+      const id = yield* a.use(queueRun(webhook))
+      const term = yield* a.use(acquireTerm)
       const context = yield* Layer.build(PostgresClient.layer({ url: Redacted.make(url) }))
       yield* Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -105,12 +148,12 @@ describe("replicas on one database", () => {
           Effect.fork
         )
         yield* Deferred.await(locked)
-        const admitted = yield* Effect.fork(Effect.either(a.admit([id], term)))
+        const admitted = yield* Effect.fork(Effect.either(a.admit([id], term, at(0))))
         yield* Effect.repeat(waiting, { until: (n) => n === 1 })
         const seen = yield* Effect.fork(
           Effect.gen(function* () {
             yield* b.releaseLease(term)
-            yield* Effect.provideService(takeTerm, Repo, b)
+            yield* b.use(acquireTerm)
             return (yield* b.inFlight).some((run) => run.run_id === id)
           })
         )
@@ -122,11 +165,11 @@ describe("replicas on one database", () => {
     })
   )
 
-  it.scopedLive("hold each other up for a bounded time only", () =>
+  it.scopedLive("block each other for a bounded time only", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const repo = yield* replicaOf(url)
-      const hook = yield* Effect.provideService(makeHook(), Repo, repo)
+      const webhook = yield* repo.use(createWebhook())
       const context = yield* Layer.build(PostgresClient.layer({ url: Redacted.make(url) }))
       yield* Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -139,40 +182,94 @@ describe("replicas on one database", () => {
           yield* Deferred.await(release)
         }).pipe(sql.withTransaction, Effect.fork)
         yield* Deferred.await(locked)
-        const runs = yield* Effect.forEach(Array.from({ length: 50 }), () => newRun(hook))
+        const runs = yield* Effect.forEach(count(50), () => newRun(webhook))
         const [refused, ...others] = yield* Effect.forEach(
-          [...runs.map((run) => repo.accept(run, plenty)), ...runs.map((run) => repo.run(run.run_id)), repo.lanes],
+          [repo.accept(runs, unlimited), ...runs.map((run) => repo.run(run.run_id)), repo.lanes],
           refusal,
-          all
+          together
         )
         for (const error of [refused, ...others]) expect(error).toBeInstanceOf(Unavailable)
         // The connections are not all taken by those that wait: what needs no locked table is served.
         yield* repo.ping
         yield* Deferred.succeed(release, undefined)
         yield* locker.await
-        yield* Effect.provideService(queue(hook), Repo, repo)
+        yield* repo.use(queueRun(webhook))
       }).pipe(Effect.provide(context))
+    })
+  )
+})
+
+/** What a host has that reads its own tables in camel case. */
+const hostClient = (url: string) =>
+  PgClient.layer({
+    url: Redacted.make(url),
+    transformQueryNames: String.camelToSnake,
+    transformResultNames: String.snakeToCamel
+  })
+
+const hosted = <E>(url: string, notifications: Layer.Layer<RepoSql.Notifications, E>) =>
+  RepoSql.layer.pipe(
+    Layer.provide(notifications),
+    Layer.provide(Layer.effectDiscard(RepoSql.migrate)),
+    Layer.provide(hostClient(url))
+  )
+
+describe("a host's own SqlClient", () => {
+  it.scopedLive("serves the repo, whatever names it transforms", () =>
+    Effect.gen(function* () {
+      const repo = yield* replicaWith(hosted(yield* freshDatabase, RepoSql.Notifications.layerPolling))
+      yield* Effect.gen(function* () {
+        const webhook = yield* createWebhook({ max_concurrent: 3 })
+        const { token_hash: _, ...shown } = webhook
+        expect(yield* repo.webhook(webhook.id)).toEqual(shown)
+        const id = yield* queueRun(webhook)
+        expect(yield* admitOne(id, yield* acquireTerm)).toBe(true)
+        expect(yield* repo.inFlight).toMatchObject([{ run_id: id, webhook: { id: webhook.id, max_concurrent: 3 } }])
+        const ended = yield* endOne(id, success("done"), 5)
+        expect(ended).toEqual({ recorded: true, run: yield* repo.run(id) })
+        expect(yield* repo.deleteWebhook(webhook.id)).toEqual([])
+        yield* repo.deleteTeam(ops)
+      }).pipe(repo.use)
+    })
+  )
+
+  it.scopedLive("is notified of changes over a connection beside it", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const notifications = PostgresNotifications.layer({ url: Redacted.make(url) })
+      const [a, b] = [yield* replicaWith(hosted(url, notifications)), yield* replicaOf(url)]
+      const changes = yield* a.changes
+      const webhook = yield* b.use(createWebhook())
+      expect(yield* Effect.timeout(changes.take, "10 seconds")).toEqual({
+        _tag: "WebhookChanged",
+        webhook_id: webhook.id
+      })
     })
   )
 })
 
 describe("a database that goes away", () => {
   it.scopedLive(
-    "is missed in bounded time, and used again, changes and all, when it is back",
+    "is reported in bounded time, and used again, changes included, when it is back",
     () =>
       Effect.gen(function* () {
         const server = yield* privatePostgres()
         const repo = yield* replicaOf(server.url)
-        const hook = yield* Effect.provideService(makeHook(), Repo, repo)
-        const before = yield* Effect.provideService(queue(hook), Repo, repo)
+        const webhook = yield* repo.use(createWebhook())
+        const before = yield* repo.use(queueRun(webhook))
         for (const end of [server.stop, server.crash, server.kill]) {
           yield* Effect.promise(end)
-          const missed = yield* Effect.forEach(
-            [repo.ping, repo.lanes, repo.webhookByToken(hook.token_hash), repo.accept(yield* newMessage(), plenty)],
+          const refused = yield* Effect.forEach(
+            [
+              repo.ping,
+              repo.lanes,
+              repo.webhooksByToken([webhook.token_hash]),
+              repo.accept([yield* newMessage()], unlimited)
+            ],
             refusal,
-            all
+            together
           )
-          for (const error of missed) expect(error).toBeInstanceOf(Unavailable)
+          for (const error of refused) expect(error).toBeInstanceOf(Unavailable)
           yield* Effect.promise(server.start)
           yield* eventually(repo.ping)
           expect((yield* repo.run(before)).status).toBe("queued")
@@ -181,10 +278,10 @@ describe("a database that goes away", () => {
             Stream.runForEach(() => Deferred.succeed(heard, undefined)),
             Effect.forkScoped
           )
-          // What is told before the listener is back is lost; what is told later is not.
+          // What is notified before the listener is back is lost; what is notified later is not.
           yield* Effect.raceFirst(
             Deferred.await(heard),
-            Effect.forever(Effect.delay(Effect.provideService(queue(hook), Repo, repo), "100 millis"))
+            Effect.forever(Effect.delay(repo.use(queueRun(webhook)), "100 millis"))
           )
         }
       }),
@@ -192,24 +289,24 @@ describe("a database that goes away", () => {
   )
 
   it.scopedLive(
-    "is missed in bounded time when it just says nothing, and used again when it speaks",
+    "is reported in bounded time when it does not answer, and used again when it does",
     () =>
       Effect.gen(function* () {
         const server = yield* privatePostgres()
         const repo = yield* replicaOf(server.url)
-        const hook = yield* Effect.provideService(makeHook(), Repo, repo)
+        const webhook = yield* repo.use(createWebhook())
         server.pause()
-        const runs = yield* Effect.forEach(Array.from({ length: 30 }), () => newRun(hook))
-        const missed = yield* Effect.forEach(
-          [...runs.map((run) => repo.accept(run, plenty)), ...runs.map((run) => repo.run(run.run_id))],
+        const runs = yield* Effect.forEach(count(30), () => newRun(webhook))
+        const refused = yield* Effect.forEach(
+          [repo.accept(runs, unlimited), ...runs.map((run) => repo.run(run.run_id))],
           refusal,
-          all
+          together
         )
-        for (const error of missed) expect(error).toBeInstanceOf(Unavailable)
+        for (const error of refused) expect(error).toBeInstanceOf(Unavailable)
         server.resume()
         yield* eventually(repo.ping)
-        yield* Effect.provideService(queue(hook), Repo, repo)
-        // Whether a run of which that was said is there or not: it is whole, and can be asked for.
+        yield* repo.use(queueRun(webhook))
+        // Whether such a run is there or not: it is whole, and can be read.
         const there = yield* Effect.forEach(runs, (run) => Effect.exit(repo.run(run.run_id)))
         expect(yield* repo.lane(ops, 99)).toHaveLength(1 + there.filter(Exit.isSuccess).length)
       }),

@@ -1,8 +1,6 @@
 import { describe } from "@effect/vitest"
 import { Effect } from "effect"
-import * as RepoMemory from "../../src/repo/memory/RepoMemory.ts"
-import { contract } from "./contract.ts"
+import { repoContract } from "../../src/repo/contract/RepoContract.ts"
+import * as RepoMemory from "../../src/repo/RepoMemory.ts"
 
-describe("RepoMemory", () => {
-  contract((test) => test.pipe(Effect.scoped, Effect.provide(RepoMemory.layer)))
-})
+describe("RepoMemory", () => repoContract((test) => test.pipe(Effect.scoped, Effect.provide(RepoMemory.layer))))

@@ -1,8 +1,6 @@
 import { describe } from "@effect/vitest"
+import { repoContract } from "../../src/repo/contract/RepoContract.ts"
 import * as PgliteClient from "../../src/repo/sql/PgliteClient.ts"
-import { contract } from "./contract.ts"
-import { sqlRepo } from "./sql.ts"
+import { withSqlRepo } from "./SqlRepo.ts"
 
-describe("RepoSql on PGlite", () => {
-  contract(sqlRepo(PgliteClient.layer()).withRepo)
-})
+describe("RepoSql on PGlite", () => repoContract(withSqlRepo(PgliteClient.layer())))

@@ -11,7 +11,7 @@ const often = Schedule.spaced("20 millis")
 
 describe("the log while the broker is away", { timeout: 60_000 }, () => {
   it.scopedLive(
-    "has one line when a connection is lost and one when it is back, however many attempts lie between",
+    "has one line when a connection is lost and one when it is back, however many attempts are made in between",
     () =>
       Effect.gen(function* () {
         const url = yield* freshVhost

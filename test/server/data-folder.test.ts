@@ -5,7 +5,7 @@ import { Effect } from "effect"
 import * as Program from "../cli/Program.ts"
 
 describe("a data folder that cannot be used", { timeout: 60_000 }, () => {
-  it.scopedLive("stops the start with one line that names DATA_DIR and says what it must be", () =>
+  it.scopedLive("stops the start with one line that names DATA_DIR and what it must be", () =>
     Effect.gen(function* () {
       const folder = dirname(yield* Program.newFolder)
       const file = join(folder, "file")
@@ -15,7 +15,7 @@ describe("a data folder that cannot be used", { timeout: 60_000 }, () => {
       const broken = join(folder, "broken")
       mkdirSync(join(broken, "database"), { recursive: true })
       writeFileSync(join(broken, "database", "PG_VERSION"), "17")
-      // Nobody may make a folder in the last one, not even root.
+      // Not even root may create a folder in the last one.
       for (const DATA_DIR of [file, join(file, "below"), locked, broken, "/sys/webhook-trigger"]) {
         const { code, stderr, stdout } = yield* Program.run(["serve"], { DATA_DIR, PORT: "0" })
         expect({ code, stdout }, DATA_DIR).toEqual({ code: 2, stdout: "" })

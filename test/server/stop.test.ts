@@ -30,21 +30,21 @@ const world = (variables: Readonly<Record<string, string>>) =>
     )
     const draft = { name: "script", team: "shell", prompt_template: "{{script}}", timeout_seconds: 60 }
     const { token, webhook } = (yield* api("POST", "/api/webhooks", draft)).body
-    const ask = (script: string) => api("POST", `/webhook/trigger/${token}?wait=true`, { variables: { script } })
+    const trigger = (script: string) => api("POST", `/webhook/trigger/${token}?wait=true`, { variables: { script } })
     const started = Effect.promise(() =>
       until("the run has started", async () => {
         const { body } = await Effect.runPromise(api("GET", `/api/webhooks/${webhook.id}/runs`))
         return body.data[0]?.started_at !== undefined
       })
     )
-    return { server, api, ask, started, environment }
+    return { server, api, trigger, started, environment }
   })
 
 describe("a stop", { timeout: 90_000 }, () => {
-  it.scopedLive("answers callers who wait, takes nothing new, and is not held up by event streams", () =>
+  it.scopedLive("answers waiting callers, accepts nothing new, and does not wait for event streams", () =>
     Effect.gen(function* () {
-      const { api, ask, server, started } = yield* world({ SHUTDOWN_GRACE: "30 s" })
-      const caller = yield* Effect.fork(ask("sleep 3; echo done"))
+      const { api, server, started, trigger } = yield* world({ SHUTDOWN_GRACE: "30 s" })
+      const caller = yield* Effect.fork(trigger("sleep 3; echo done"))
       yield* started
       const stream = yield* Effect.promise(() => fetch(`${server.url}/api/events`, { headers }))
       expect(stream.status).toBe(200)
@@ -57,7 +57,7 @@ describe("a stop", { timeout: 90_000 }, () => {
           async () => (await Effect.runPromise(api("GET", "/health/ready"))).status === 503
         )
       )
-      const refused = yield* ask("echo more")
+      const refused = yield* trigger("echo more")
       expect(refused).toMatchObject({ status: 503, body: { code: "unavailable" } })
       expect(refused.headers.get("retry-after")).toMatch(/^\d+$/)
 
@@ -69,15 +69,15 @@ describe("a stop", { timeout: 90_000 }, () => {
     })
   )
 
-  it.scopedLive("tells callers to come back when the grace is over; their runs go on", () =>
+  it.scopedLive("answers waiting callers with 503 when the grace period is over; their runs continue", () =>
     Effect.gen(function* () {
-      const { ask, environment, server, started } = yield* world({ SHUTDOWN_GRACE: "1 s" })
-      const caller = yield* Effect.fork(ask("sleep 5; echo done"))
+      const { environment, server, started, trigger } = yield* world({ SHUTDOWN_GRACE: "1 s" })
+      const caller = yield* Effect.fork(trigger("sleep 5; echo done"))
       yield* started
       expect((yield* server.end("SIGTERM")).code).toBe(0)
-      const { body, headers: told, status } = yield* Fiber.join(caller)
+      const { body, headers: responseHeaders, status } = yield* Fiber.join(caller)
       expect({ status, body }).toMatchObject({ status: 503, body: { code: "unavailable" } })
-      expect(told.get("retry-after")).toMatch(/^\d+$/)
+      expect(responseHeaders.get("retry-after")).toMatch(/^\d+$/)
 
       const again = yield* Program.serve(environment)
       const run = () =>
@@ -92,10 +92,10 @@ describe("a stop", { timeout: 90_000 }, () => {
     })
   )
 
-  it.scopedLive("ends at once at the second signal", () =>
+  it.scopedLive("ends immediately at the second signal", () =>
     Effect.gen(function* () {
-      const { api, ask, server, started } = yield* world({ SHUTDOWN_GRACE: "1 hour" })
-      const caller = yield* Effect.fork(Effect.exit(ask("sleep 60")))
+      const { api, server, started, trigger } = yield* world({ SHUTDOWN_GRACE: "1 hour" })
+      const caller = yield* Effect.fork(Effect.exit(trigger("sleep 60")))
       yield* started
       const first = yield* Effect.fork(server.end("SIGTERM"))
       yield* Effect.promise(() =>

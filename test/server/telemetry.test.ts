@@ -4,7 +4,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Program from "../cli/Program.ts"
 
-/** An OpenTelemetry collector that keeps what it is sent, by path. */
+/** An OpenTelemetry collector that stores what it receives, by path. */
 const collector = Effect.map(
   Effect.acquireRelease(
     Effect.promise(
@@ -28,7 +28,7 @@ const collector = Effect.map(
 )
 
 describe("telemetry", { timeout: 120_000 }, () => {
-  it.scopedLive("goes to the collector that is named: traces, metrics and logs, and no token in any", () =>
+  it.scopedLive("is sent to the configured collector: traces, metrics and logs, none with a token", () =>
     Effect.gen(function* () {
       const { received, url } = yield* collector
       const server = yield* Program.serve({
@@ -37,10 +37,12 @@ describe("telemetry", { timeout: 120_000 }, () => {
         LOG_LEVEL: "trace",
         LOG_FORMAT: "json"
       })
-      const [ask] = /curl .*wait=true.*/.exec(server.welcome())!
-      const [token] = /whk_\w+/.exec(ask)!
-      expect((yield* Program.shell(`${ask} --silent`)).stdout).toContain('"status":"success"')
-      expect((yield* Program.shell(`${ask.replace("variables", "nothing")} --silent`)).stdout).toContain("invalid_body")
+      const [curl] = /curl .*wait=true.*/.exec(server.welcome())!
+      const [token] = /whk_\w+/.exec(curl)!
+      expect((yield* Program.shell(`${curl} --silent`)).stdout).toContain('"status":"success"')
+      expect((yield* Program.shell(`${curl.replace("variables", "nothing")} --silent`)).stdout).toContain(
+        "invalid_body"
+      )
       yield* server.end("SIGTERM")
 
       expect([...received.keys()].sort()).toEqual(["/v1/logs", "/v1/metrics", "/v1/traces"])

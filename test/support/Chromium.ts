@@ -15,7 +15,7 @@ export const startBrowser = (): Promise<Browser> =>
       "--disable-gpu",
       "--disable-quic",
       "--no-first-run",
-      // What a browser does on its own account has no place in a test.
+      // No requests of the browser's own.
       "--disable-background-networking",
       "--disable-component-update",
       "--disable-sync"

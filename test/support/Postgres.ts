@@ -18,7 +18,7 @@ export interface PostgresServer {
   readonly crash: () => Promise<void>
   /** Starts it again on the same port and data. */
   readonly start: () => Promise<void>
-  /** SIGSTOP for the server and every session: connections stay open and say nothing. */
+  /** SIGSTOP for the server and every session: connections stay open and nothing comes through. */
   readonly pause: () => void
   readonly resume: () => void
 }
@@ -37,7 +37,7 @@ export const postgresBin = (): string | undefined => {
 const childrenOf = (pid: number): ReadonlyArray<number> =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number)
 
-/** Makes a cluster in `dir` and starts it; durability (fsync) is on, as in production. */
+/** Creates a database cluster in `dir` and starts it; durability (fsync) is on, as in production. */
 export const startPostgres = async (options: {
   readonly dir: string
   readonly port?: number
@@ -53,8 +53,8 @@ export const startPostgres = async (options: {
   const env = { PATH: process.env.PATH, LC_ALL: "C.UTF-8", TZ: "UTC" }
   const init = ["-D", data, "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-sync"]
   if (!existsSync(data)) {
-    const make = command(join(bin, "initdb"), init, user)
-    await exec(make.program, [...make.args], { ...make.options, env, cwd: options.dir })
+    const initdb = command(join(bin, "initdb"), init, user)
+    await exec(initdb.program, [...initdb.args], { ...initdb.options, env, cwd: options.dir })
   }
 
   const settings = {

@@ -2,19 +2,19 @@
 import { type ChildProcess, execFile, type SpawnOptions, spawn } from "node:child_process"
 import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
-import { setTimeout as sleep } from "node:timers/promises"
 import { promisify } from "node:util"
+import { until } from "./Until.ts"
 
 export const exec = promisify(execFile)
 
-/** A process running in the background; its id lies in `<dir>/pid` while it lives, its output in `<dir>/output.log`. */
+/** A process running in the background; its id is in `<dir>/pid` while it lives, its output in `<dir>/output.log`. */
 export interface Daemon {
   readonly pid: number
   /** Resolves when the process has ended. */
   readonly exited: Promise<void>
   readonly alive: () => boolean
   readonly signal: (signal: NodeJS.Signals) => void
-  /** Asks by `signal`, kills after ten seconds, and waits for the end. */
+  /** Sends `signal`, after ten seconds SIGKILL, and waits for the end. */
   readonly stop: (signal?: NodeJS.Signals) => Promise<void>
 }
 
@@ -57,43 +57,49 @@ export const startDaemon = (
   }
 }
 
-/** Tries until it succeeds; gives up after `ms`, or as soon as the daemon has ended, and shows what the daemon wrote. */
+/**
+ * Makes attempts until one succeeds; fails after `limit` milliseconds, or as soon as the daemon has ended, with what the
+ * daemon wrote.
+ */
 export const untilReady = async (
   dir: string,
   daemon: Daemon,
-  ms: number,
+  limit: number,
   attempt: () => Promise<unknown>
 ): Promise<void> => {
-  const end = Date.now() + ms
-  for (;;) {
+  let failure: unknown
+  const ready = async () => {
     try {
       await attempt()
-      return
+      return true
     } catch (error) {
-      if (!daemon.alive() || Date.now() > end) {
-        throw new Error(`not ready: ${error}\n${readFileSync(`${dir}/output.log`, "utf8").slice(-4000)}`)
-      }
-      await sleep(50)
+      failure = error
+      if (!daemon.alive()) throw new Error("the process has ended")
+      return false
     }
   }
+  try {
+    await until("the process is ready", ready, limit, 50)
+  } catch (error) {
+    throw new Error(`${error}: ${failure}\n${readFileSync(`${dir}/output.log`, "utf8").slice(-4000)}`)
+  }
 }
-
-const given = new Set<number>()
 
 /** Vitest's workers, which run test files side by side, and the process that started them: each has ports of its own. */
 const portsEach = 4_000
 const firstPort = 10_240 + portsEach * (Number(process.env.VITEST_POOL_ID ?? 0) % 5)
 
+/** Where this process begins: another place than the process that had this worker's ports before it. */
+let nextPort = process.pid * 97
+
 /**
- * A TCP port on the loopback address that nobody listens on now. Not one that the system gives to outgoing connections:
- * such a one may be taken before it is used.
+ * A TCP port on the loopback address on which no process listens now. Not one that the system gives to outgoing
+ * connections: such a port may be taken before it is used.
  */
 export const freePort = async (): Promise<number> => {
   for (;;) {
-    const port = firstPort + Math.floor(Math.random() * portsEach)
-    if (given.has(port) || !(await isFree(port))) continue
-    given.add(port)
-    return port
+    const port = firstPort + (nextPort++ % portsEach)
+    if (await isFree(port)) return port
   }
 }
 
@@ -106,7 +112,7 @@ const isFree = (port: number): Promise<boolean> =>
 
 /**
  * Kills what runs under `dir` (by its `pid` files) and removes `dir` when this process ends, however it ends: a shell
- * waits for the end of a pipe whose other side only this process holds. Returns how to do it now.
+ * waits for the end of a pipe whose other side only this process holds. The function that it returns does it now.
  */
 export const cleanUpAtExit = (dir: string): (() => Promise<void>) => {
   const script = `cat; for f in "$0"/*/pid "$0"/*/*/pid; do [ -f "$f" ] && kill -9 "$(cat "$f")"; done; sleep 0.2; rm -rf "$0"`

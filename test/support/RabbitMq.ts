@@ -16,12 +16,12 @@ export interface RabbitMqServer {
   readonly kill: () => Promise<void>
   /** Starts it again on the same ports and data. */
   readonly start: () => Promise<void>
-  /** SIGSTOP: connections stay open and say nothing. */
+  /** SIGSTOP: connections stay open and nothing comes through. */
   readonly pause: () => void
   readonly resume: () => void
   /** Runs `rabbitmqctl`; for example to raise an alarm. */
   readonly control: (...args: ReadonlyArray<string>) => Promise<void>
-  /** kill -9 also of its port mapper: nothing of it is left. */
+  /** kill -9, of its port mapper too: nothing is left. */
   readonly dispose: () => Promise<void>
 }
 
@@ -86,14 +86,14 @@ export const startRabbitMq = async (options: {
     RABBITMQ_ENABLED_PLUGINS_FILE: join(dir, "enabled_plugins"),
     // No busy waiting, two schedulers: other tests share the machine.
     RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: "+sbwt none +sbwtdcpu none +sbwtdio none +S 2:2",
-    // Makes the script become the server instead of watching over it, so that its process id is the server's.
+    // The script becomes the server (exec) instead of supervising it, so that its process id is the server's.
     RUNNING_UNDER_SYSTEMD: "true"
   }
   const url = `amqp://guest:guest@127.0.0.1:${port}`
   const managementUrl = `http://guest:guest@127.0.0.1:${management}`
   // The server would start a mapper of its own, as a daemon that outlives it.
-  const map = command(epmdProgram(), ["-port", String(mapper), "-address", "127.0.0.1"])
-  const epmd = startDaemon(join(dir, "epmd"), map.program, map.args, { env })
+  const mapperCommand = command(epmdProgram(), ["-port", String(mapper), "-address", "127.0.0.1"])
+  const epmd = startDaemon(join(dir, "epmd"), mapperCommand.program, mapperCommand.args, { env })
   let daemon: Daemon
   const start = async () => {
     const server = command(script, [])
@@ -139,12 +139,12 @@ export const manage = (base: string, method: string, path: string, body?: unknow
   })
 }
 
-/** Makes a virtual host in which the URL's user may do everything; returns its URL. */
+/** Creates a virtual host in which the URL's user may do everything; returns its URL. */
 export const createVhost = async (url: string, managementUrl: string, name: string): Promise<string> => {
   const user = new URL(managementUrl).username
   const expect = async (answer: Promise<Response>) => {
     const { ok, status } = await answer
-    if (!ok) throw new Error(`making the virtual host ${name}: the management API answered ${status}`)
+    if (!ok) throw new Error(`creating the virtual host ${name}: the management API answered ${status}`)
   }
   await expect(manage(managementUrl, "PUT", `/api/vhosts/${name}`, {}))
   const all = { configure: ".*", write: ".*", read: ".*" }

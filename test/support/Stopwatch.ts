@@ -1,29 +1,34 @@
 import { Effect } from "effect"
 
-/** Milliseconds between two looks at the clock. */
+/** Milliseconds between two readings of the clock. */
 const tick = 10
 
 /**
- * Counts milliseconds, but not those in which this process was kept from running: for limits on how long something may
- * take, on a machine that has other work, too.
+ * Counts milliseconds, but not those in which this process did not run: for limits on how long something may take that
+ * hold on a busy machine, too.
  */
 export class Stopwatch {
   private counted = 0
-  private seen = performance.now()
-  private readonly timer = setInterval(() => this.look(), tick)
+  private readAt = performance.now()
+  private readonly timer = setInterval(() => this.read(), tick)
 
-  private look(): void {
+  private read(): void {
     const now = performance.now()
-    // A look that comes late: whatever should have ended the wait was kept from it as long.
-    this.counted += Math.min(now - this.seen, 2 * tick)
-    this.seen = now
+    // When this reading is late, so was whatever should have ended the wait.
+    this.counted += Math.min(now - this.readAt, 2 * tick)
+    this.readAt = now
   }
 
-  /** The milliseconds since it was made. */
+  /** The milliseconds counted so far. */
+  get elapsed(): number {
+    this.read()
+    return this.counted
+  }
+
+  /** Ends the counting; returns the milliseconds counted. */
   stop(): number {
     clearInterval(this.timer)
-    this.look()
-    return this.counted
+    return this.elapsed
   }
 }
 

@@ -8,7 +8,7 @@ import { exec } from "./Process.ts"
 
 const root = process.env.TEST_ROOT ?? ""
 
-/** Where a path of that Debian is to be looked at from here. */
+/** A path of that Debian, as this process sees it. */
 export const pathOf = (path: string): string => root + path
 
 export interface Command {

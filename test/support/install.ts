@@ -1,4 +1,4 @@
-/** What the tests need beside npm packages, installed from Debian when it is missing and that is possible. */
+/** Installs what the tests need beside npm packages, from Debian, where that is missing and this process may. */
 import { execFileSync, spawnSync } from "node:child_process"
 import { existsSync } from "node:fs"
 import { chromium } from "./Chromium.ts"

@@ -2,9 +2,9 @@
  * Vitest's global set-up: one PostgreSQL and one RabbitMQ for the whole run.
  *
  * `TEST_DATABASE_URL` (a superuser's, or one who may create databases) and `TEST_AMQP_URL` name running servers; the
- * broker's management API is then looked for on port 15672 or at `TEST_AMQP_MANAGEMENT_URL`. What is not named is started
- * from the installed packages, in a temporary folder, and gone at the end. `TEST_SERVICES=none` starts nothing, for runs
- * of tests that need no service.
+ * broker's management API is then expected on port 15672 or at `TEST_AMQP_MANAGEMENT_URL`. What is not named is started
+ * from the installed packages, in a temporary folder, and removed at the end. `TEST_SERVICES=none` starts nothing, for
+ * runs of tests that need no service.
  */
 import { chmodSync, mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"

@@ -1,20 +1,19 @@
 import type { Channel, ConsumeMessage } from "amqplib"
-import { Deferred, type Duration, Effect, Layer, Option } from "effect"
-import type { Unavailable } from "../../domain/Errors.ts"
+import { Deferred, type Duration, Effect, Layer, Option, Queue } from "effect"
 import type { TeamName } from "../../domain/Team.ts"
+import { finishWithin, handlePrompt, type PromptHandler, type Settlement } from "../Acknowledgement.ts"
 import { type Delivery, LeaderBus } from "../Bus.ts"
-import { finishWithin, type Verdict, work } from "../Deliveries.ts"
 import type { AmqpOptions } from "./BusAmqp.ts"
 import { type Connection, call, openChannel, unavailable } from "./Connection.ts"
 import * as Link from "./Link.ts"
 import * as Publisher from "./Publisher.ts"
-import { declareTeamQueue, leaderArguments, replies, teamQueue } from "./Topology.ts"
+import { declareTeamQueue, leaderArguments, repliesQueue, teamQueue } from "./Topology.ts"
 import * as Trace from "./Trace.ts"
 import { decodePrompt, encodeReply } from "./Wire.ts"
 
-interface Leading {
+interface LeadOptions {
   readonly team: TeamName
-  readonly handle: (delivery: Delivery) => Effect.Effect<void, Unavailable>
+  readonly handle: PromptHandler
   readonly grace: Duration.DurationInput
 }
 
@@ -25,87 +24,74 @@ const make = ({ queueType, url }: AmqpOptions) =>
     /** A reply that found no queue is tried again: the server declares it when it connects. */
     const replyTo =
       (queue: string): Delivery["reply"] =>
-      (report) =>
-        Effect.flatMap(publisher.publish(encodeReply(report, queue)), (outcome) =>
+      (reply) =>
+        Effect.flatMap(publisher.publish(encodeReply(reply, queue)), (outcome) =>
           outcome === "confirmed" ? Effect.void : Effect.fail(unavailable(`there is no queue ${queue} to reply to`))
         )
 
-    const workOn = (message: ConsumeMessage, { handle, team }: Leading) =>
-      Effect.gen(function* () {
-        const prompt = decodePrompt(message, team)
-        if (Option.isNone(prompt)) {
-          yield* Effect.logError(`a message on ${teamQueue(team)} is no prompt, and is rejected`)
-          return "rejected"
-        }
-        const reply = replyTo(message.properties.replyTo ?? replies)
-        return yield* work(
-          (delivery) =>
-            Effect.withSpan(handle(delivery), "LeaderBus.handle", { kind: "consumer" }).pipe(Trace.within(message)),
-          { prompt: prompt.value, redelivered: message.fields.redelivered, reply },
-          Effect.interruptible
+    const workOn = (message: ConsumeMessage, { handle, team }: LeadOptions): Effect.Effect<Settlement> => {
+      const prompt = decodePrompt(message, team)
+      if (Option.isNone(prompt)) {
+        return Effect.as(
+          Effect.logError(`a message on ${teamQueue(team)} is not a prompt, and is rejected`),
+          "reject" as const
         )
-      }) as Effect.Effect<Verdict>
+      }
+      const parent = Trace.spanOf(message)
+      const traced = Effect.withSpan("LeaderBus.handle", { kind: "consumer", ...(parent !== undefined && { parent }) })
+      const reply = replyTo(message.properties.replyTo ?? repliesQueue)
+      return handlePrompt(
+        (delivery) => traced(handle(delivery)),
+        { prompt: prompt.value, redelivered: message.fields.redelivered, reply },
+        Effect.interruptible
+      )
+    }
 
     /** Consumes on one connection: prefetch 1, so that there is never more than one prompt here. */
-    const leadOn = (connection: Connection, leading: Leading) =>
+    const leadOn = (connection: Connection, options: LeadOptions) =>
       Effect.gen(function* () {
-        const { grace, team } = leading
+        const { grace, team } = options
         const channel = yield* openChannel(connection)
         yield* call(`declaring ${teamQueue(team)}`, () => declareTeamQueue(channel, team, queueType))
         yield* call("setting the prefetch", () => channel.prefetch(1))
-        const incoming: Array<ConsumeMessage> = []
-        const arrived = Effect.unsafeMakeLatch()
-        const state = { stopping: false, consumer: "" }
+        // Shut down when the leader is to stop. A prompt that is lost with it is delivered again, being unacknowledged.
+        const inbox = yield* Queue.unbounded<ConsumeMessage>()
+        let consumerTag = ""
 
-        const step = Effect.suspend(() => {
-          const message = state.stopping ? undefined : incoming.shift()
-          if (message !== undefined)
-            return Effect.flatMap(workOn(message, leading), (verdict) => settle(message, verdict))
-          arrived.unsafeClose()
-          return state.stopping ? Effect.void : Effect.interruptible(arrived.await)
-        })
-        const settle = (message: ConsumeMessage, verdict: Verdict) =>
+        const settle = (message: ConsumeMessage, settlement: Settlement) =>
           Effect.gen(function* () {
             const isLost = yield* Deferred.isDone(connection.lost)
+            const isStopping = yield* Queue.isShutdown(inbox)
             // It goes back by itself when the connection ends.
-            if (isLost || (state.stopping && verdict === "cut short")) return
-            // Once this one is acknowledged the broker would send the next, to a leader that is about to go.
-            if (state.stopping) yield* cancel(channel, state.consumer)
-            yield* Effect.ignore(Effect.try(() => settleOn(channel, message, verdict)))
+            if (isLost || (isStopping && settlement === "requeue")) return
+            // Once this one is acknowledged the broker would send the next, to a leader that is about to stop.
+            if (isStopping) yield* cancel(channel, consumerTag)
+            yield* Effect.ignore(Effect.try(() => settleOn(channel, message, settlement)))
           })
 
-        // Forked where nothing interrupts: a prompt whose handler is done is settled.
-        yield* Effect.acquireRelease(
-          step.pipe(
-            Effect.uninterruptible,
-            Effect.repeat({ while: () => !state.stopping }),
-            Effect.interruptible,
-            Effect.forkDaemon
-          ),
-          (fiber) =>
-            Effect.gen(function* () {
-              state.stopping = true
-              arrived.unsafeOpen()
-              const isLost = yield* Deferred.isDone(connection.lost)
-              yield* finishWithin(fiber, isLost ? 0 : grace)
-            })
+        // What is taken is settled, also when the leader is told to stop meanwhile.
+        const next = Effect.flatMap(Queue.take(inbox), (message) =>
+          Effect.uninterruptible(Effect.flatMap(workOn(message, options), (settlement) => settle(message, settlement)))
+        )
+        yield* Effect.acquireRelease(Effect.forkDaemon(Effect.interruptible(Effect.forever(next))), (fiber) =>
+          Effect.gen(function* () {
+            yield* Queue.shutdown(inbox)
+            const isLost = yield* Deferred.isDone(connection.lost)
+            yield* finishWithin(fiber, isLost ? 0 : grace)
+          })
         )
         const serverVersion = connection.model.connection.serverProperties.version
-        const { consumerTag } = yield* call(`consuming ${teamQueue(team)}`, () =>
+        const consumer = yield* call(`consuming ${teamQueue(team)}`, () =>
           channel.consume(
             teamQueue(team),
             (message) => {
-              if (message === null) {
-                Deferred.unsafeDone(connection.lost, Effect.succeed(`${teamQueue(team)} was deleted`))
-                return
-              }
-              incoming.push(message)
-              arrived.unsafeOpen()
+              if (message === null) connection.markLost(`${teamQueue(team)} was deleted`)
+              else inbox.unsafeOffer(message)
             },
             { arguments: leaderArguments(queueType, serverVersion) }
           )
         )
-        state.consumer = consumerTag
+        consumerTag = consumer.consumerTag
         yield* Effect.logInfo(`leading the team ${team}`)
       })
 
@@ -117,12 +103,12 @@ const make = ({ queueType, url }: AmqpOptions) =>
     })
   })
 
-const cancel = (channel: Channel, consumer: string) =>
-  Effect.ignore(call("cancelling the consumer", () => channel.cancel(consumer)))
+const cancel = (channel: Channel, consumerTag: string) =>
+  Effect.ignore(call("cancelling the consumer", () => channel.cancel(consumerTag)))
 
-const settleOn = (channel: Channel, message: ConsumeMessage, verdict: Verdict): void => {
-  if (verdict === "done") channel.ack(message)
-  else channel.nack(message, false, verdict === "cut short")
+const settleOn = (channel: Channel, message: ConsumeMessage, settlement: Settlement): void => {
+  if (settlement === "ack") channel.ack(message)
+  else channel.nack(message, false, settlement === "requeue")
 }
 
 /** The leader's side of the bus on RabbitMQ; it connects when it can. */

@@ -1,22 +1,21 @@
-/** A connection that is made again for ever, with something set up on it each time. */
+/** A connection that is opened again whenever it is lost, with something set up on it each time. */
 import { Cause, Clock, Deferred, Effect, Random, type Redacted, type Scope } from "effect"
 import { Unavailable } from "../../domain/Errors.ts"
 import { addressOf, type Connection, open, unavailable } from "./Connection.ts"
 import { countReconnect } from "./Metrics.ts"
 
 export interface Link<A> {
-  /** What is set up on the present connection. While one is being made it waits a little; else it fails at once. */
+  /** What is set up on the present connection; waits for 3 seconds while one is being opened, else fails immediately. */
   readonly get: Effect.Effect<{ readonly connection: Connection; readonly value: A }, Unavailable>
 }
 
-/** How long an operation waits for a connection that is just being made. */
-const patience = "3 seconds"
+const connectWait = "3 seconds"
 
 /** From 100 ms doubling to 10 s, each between half and one and a half of that, so that replicas spread out. */
 const pause = (attempt: number): Effect.Effect<number> =>
   Effect.map(Random.next, (random) => Math.round(Math.min(100 * 2 ** attempt, 10_000) * (0.5 + random)))
 
-/** A connection that lasted this long was a good one: the next is tried for at once. */
+/** A connection that lasted this long was a good one: the next is tried for immediately. */
 const lasting = 5000
 
 /**
@@ -34,22 +33,22 @@ export const make = <A>(options: {
     let current: { readonly connection: Connection; readonly value: A } | undefined
     let failure = "not connected yet"
     let attempt = 0
-    // One line says that the connection is away, and one that it is back; the attempts in between would fill the log.
-    let told = false
-    // Open while it is known how things stand: connected, or the last attempt failed.
-    const known = Effect.unsafeMakeLatch()
+    // One line says that the connection is lost, and one that it is back; the attempts in between would fill the log.
+    let lossLogged = false
+    // Closed while a connection is being opened.
+    const decided = Effect.unsafeMakeLatch()
 
     const once = Effect.gen(function* () {
       const connection = yield* open(url, name)
       const value = yield* use(connection)
       current = { connection, value }
-      known.unsafeOpen()
+      decided.unsafeOpen()
       yield* Effect.logInfo(`broker connection ${name}: connected to ${address}`)
-      told = false
+      lossLogged = false
       const since = yield* Clock.currentTimeMillis
       failure = yield* Deferred.await(connection.lost)
       current = undefined
-      known.unsafeClose()
+      decided.unsafeClose()
       if ((yield* Clock.currentTimeMillis) - since > lasting) attempt = 0
     }).pipe(
       Effect.scoped,
@@ -57,7 +56,7 @@ export const make = <A>(options: {
         Effect.sync(() => {
           const error = Cause.squash(cause)
           failure = error instanceof Unavailable ? error.detail : String(error)
-          known.unsafeOpen()
+          decided.unsafeOpen()
         })
       ),
       Effect.ensuring(
@@ -70,20 +69,20 @@ export const make = <A>(options: {
     yield* Effect.gen(function* () {
       yield* once
       const wait = yield* pause(attempt++)
-      yield* countReconnect(name)
-      const said = `broker connection ${name}: ${failure} (${address}); `
-      yield* told
-        ? Effect.logDebug(`${said}next attempt in ${wait} ms`)
-        : Effect.logWarning(`${said}trying again until it works`)
-      told = true
+      countReconnect(name)
+      const loss = `broker connection ${name}: ${failure} (${address}); `
+      yield* lossLogged
+        ? Effect.logDebug(`${loss}next attempt in ${wait} ms`)
+        : Effect.logWarning(`${loss}trying again until it works`)
+      lossLogged = true
       yield* Effect.sleep(wait)
     }).pipe(Effect.forever, Effect.interruptible, Effect.forkScoped)
 
     const fail = Effect.suspend(() => Effect.fail(unavailable(failure)))
     const get = Effect.suspend(() => {
       if (current !== undefined) return Effect.succeed(current)
-      return known.await.pipe(
-        Effect.timeoutOption(patience),
+      return decided.await.pipe(
+        Effect.timeoutOption(connectWait),
         Effect.flatMap(() => (current === undefined ? fail : Effect.succeed(current)))
       )
     })

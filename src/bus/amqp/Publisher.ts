@@ -8,7 +8,7 @@ import { countPublish } from "./Metrics.ts"
 import * as Trace from "./Trace.ts"
 import type { Outgoing } from "./Wire.ts"
 
-/** `returned`: there is no such queue, or it is not bound to the exchange, and nothing was kept. */
+/** `returned`: there is no such queue, or it is not bound to the exchange, and nothing was stored. */
 export type Confirmation = "confirmed" | "returned"
 
 export interface Publisher {
@@ -26,7 +26,7 @@ const confirmTimeout = 10_000
 
 interface Pending {
   readonly settled: Deferred.Deferred<Confirmation, Unavailable>
-  readonly sent_at: number
+  readonly sentAt: number
   returned: boolean
 }
 
@@ -36,18 +36,18 @@ interface Publishing {
 }
 
 /**
- * Ends waits that take too long, by settling them: so they end for a caller, too, who must not be interrupted.
+ * Ends waits that take too long, by settling them: so they end for a caller, too, that must not be interrupted.
  *
  * A blocked broker confirms later, and until then the message stays pending, so that it is not sent twice. Any other
- * silence is a broken connection: what it may still bring would only confuse, so it is given up.
+ * silence is a broken connection: what it may still bring would only confuse, so it is closed.
  */
 const watch = (connection: Connection, pending: Map<string, Pending>) =>
   Effect.map(Clock.currentTimeMillis, (now) => {
-    for (const it of pending.values()) {
+    for (const { sentAt, settled } of pending.values()) {
       // In the order of sending.
-      if (now - it.sent_at < confirmTimeout) return
+      if (now - sentAt < confirmTimeout) return
       if (connection.blocked() === undefined) return connection.kill("a message was not confirmed in time")
-      Deferred.unsafeDone(it.settled, Effect.fail(unavailable("the broker did not confirm in time")))
+      Deferred.unsafeDone(settled, Effect.fail(unavailable("the broker did not confirm in time")))
     }
   }).pipe(Effect.delay("1 second"), Effect.forever, Effect.forkScoped)
 
@@ -57,8 +57,8 @@ const open = (connection: Connection): Effect.Effect<Publishing, Unavailable, Sc
     const pending = new Map<string, Pending>()
     // RabbitMQ sends a message's return before its confirmation: https://www.rabbitmq.com/docs/publishers#unroutable
     channel.on("return", (message) => {
-      const it = pending.get(message.properties.messageId)
-      if (it !== undefined) it.returned = true
+      const sent = pending.get(message.properties.messageId)
+      if (sent !== undefined) sent.returned = true
     })
     yield* watch(connection, pending)
     return { channel, pending }
@@ -68,7 +68,7 @@ const send = ({ channel, pending }: Publishing, message: Outgoing, headers: obje
   Effect.flatMap(Effect.all([Clock.currentTimeMillis, Deferred.make<Confirmation, Unavailable>()]), ([now, settled]) =>
     Effect.try({
       try: () => {
-        const it: Pending = { settled, sent_at: now, returned: false }
+        const sent: Pending = { settled, sentAt: now, returned: false }
         const settle = (outcome: Effect.Effect<Confirmation, Unavailable>) => {
           pending.delete(message.id)
           Deferred.unsafeDone(settled, outcome)
@@ -77,12 +77,12 @@ const send = ({ channel, pending }: Publishing, message: Outgoing, headers: obje
         channel.publish(message.exchange ?? "", message.queue, message.body, options, (error: Error | null) =>
           settle(
             error === null
-              ? Effect.succeed(it.returned ? "returned" : "confirmed")
+              ? Effect.succeed(sent.returned ? "returned" : "confirmed")
               : Effect.fail(unavailable(`not taken by the broker: ${error.message}`))
           )
         )
-        pending.set(message.id, it)
-        return it
+        pending.set(message.id, sent)
+        return sent
       },
       catch: (error) => unavailable(`not sent: ${error instanceof Error ? error.message : error}`)
     })
@@ -111,11 +111,11 @@ export const make = Effect.fnUntraced(function* (options: {
       const before = at.value.pending.get(message.id)
       if (before !== undefined) return yield* Deferred.await(before.settled)
       yield* takesMessages(at)
-      const it = yield* send(at.value, message, yield* Trace.headers)
-      return yield* Deferred.await(it.settled)
+      const sent = yield* send(at.value, message, yield* Trace.headers)
+      return yield* Deferred.await(sent.settled)
     }).pipe(
-      Effect.tap(countPublish),
-      Effect.tapError(() => countPublish("lost"))
+      Effect.tap((confirmation) => Effect.sync(() => countPublish(confirmation))),
+      Effect.tapError(() => Effect.sync(() => countPublish("lost")))
     )
 
   return { publish, ready: Effect.flatMap(link.get, takesMessages) }

@@ -2,34 +2,34 @@
  * Exchanges and queues, defined once; `docs/amqp.md` says the same to leaders in other languages.
  *
  * The server declares `webhook.prompts`, `webhook.replies`, `webhook.dlx` and `webhook.dead`, each time it connects. The
- * leader declares its team's queue, and needs no right to configure anything else. The server looks at team queues,
+ * leader declares its team's queue, and needs no right to configure anything else. The server checks team queues
  * passively, and binds them to `webhook.prompts`.
  */
 import type { Channel, Options } from "amqplib"
 import type { TeamName } from "../../domain/Team.ts"
 
-/** Quorum queues are replicated over a cluster's nodes; classic ones are quicker and live on one node. */
+/** Quorum queues are replicated over a cluster's nodes; classic ones are faster and are on one node. */
 export type QueueType = "classic" | "quorum"
 
 /**
- * Where prompts go in. A team's queue is bound to it by the server, and the binding goes with the queue: so a prompt that
- * comes back tells that the queue was deleted, although a leader may have declared it again by now. The default exchange
- * would take the new queue for the old one, and pass over what was lost with it.
+ * Where prompts are published. The server binds each team's queue to it, and the binding is deleted with the queue: so a
+ * prompt that is returned shows that the queue was deleted, although a leader may have declared it again by now. The
+ * default exchange would take the new queue for the old one, and what was lost with it would go unnoticed.
  */
-export const prompts = "webhook.prompts"
+export const promptsExchange = "webhook.prompts"
 /** Where leaders reply to. */
-export const replies = "webhook.replies"
-/** Where team queues send prompts that they give up. */
+export const repliesQueue = "webhook.replies"
+/** Where team queues send the prompts that they give up. */
 export const deadLetterExchange = "webhook.dlx"
-export const dead = "webhook.dead"
+export const deadQueue = "webhook.dead"
 
 export const teamQueue = (team: TeamName): string => `team.${team}`
 
-/** How often a prompt on a quorum queue is delivered without an end before it is given up: it may kill its leader. */
+/** How often a prompt on a quorum queue is delivered before it is given up: its leader may crash on it. */
 export const deliveryLimit = 20
 
 /**
- * What a shared queue is declared with. RabbitMQ 4 drops messages of quorum queues after 20 deliveries unless told
+ * What a shared queue is declared with. RabbitMQ 4 drops messages of quorum queues after 20 deliveries unless set
  * otherwise; a reply must outlast any number of our restarts.
  */
 const shared = (type: QueueType): Options.AssertQueue => ({
@@ -48,11 +48,11 @@ export const teamQueueOptions = (type: QueueType): Options.AssertQueue => ({
 })
 
 export const declareShared = async (channel: Channel, type: QueueType): Promise<void> => {
-  await channel.assertExchange(prompts, "direct", { durable: true })
+  await channel.assertExchange(promptsExchange, "direct", { durable: true })
   await channel.assertExchange(deadLetterExchange, "fanout", { durable: true })
-  await channel.assertQueue(dead, shared(type))
-  await channel.bindQueue(dead, deadLetterExchange, "")
-  await channel.assertQueue(replies, shared(type))
+  await channel.assertQueue(deadQueue, shared(type))
+  await channel.bindQueue(deadQueue, deadLetterExchange, "")
+  await channel.assertQueue(repliesQueue, shared(type))
 }
 
 export const declareTeamQueue = async (channel: Channel, team: TeamName, type: QueueType): Promise<void> => {
@@ -60,8 +60,8 @@ export const declareTeamQueue = async (channel: Channel, team: TeamName, type: Q
 }
 
 /**
- * A leader may work for a day, and RabbitMQ takes a prompt back that is not acknowledged in half an hour. As an argument
- * of the consumer it asks for longer (RabbitMQ 3.11.15 and later; earlier ones have only their `consumer_timeout`
+ * A leader may work for a day, and RabbitMQ takes a prompt back that is not acknowledged in half an hour. This argument
+ * of the consumer requests more (RabbitMQ 3.11.15 and later; earlier ones have only their `consumer_timeout`
  * setting). From 4.3 classic queues have no such limit, and refuse the argument.
  */
 export const leaderArguments = (type: QueueType, serverVersion: string): Record<string, unknown> => {

@@ -4,10 +4,10 @@ import { Either, Option, Schema } from "effect"
 import { RunId, WebhookId } from "../../domain/Id.ts"
 import { RunSource } from "../../domain/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
-import type { Prompt, Report } from "../Bus.ts"
-import { acceptable, answerTooLarge, maxAnswer } from "../Report.ts"
-import type { ReportKind } from "./Metrics.ts"
-import { prompts, replies } from "./Topology.ts"
+import type { LeaderReply, Prompt, Reply } from "../Bus.ts"
+import { answerTooLarge, maxAnswer, storable } from "../Replies.ts"
+import type { ReplyKind } from "./Metrics.ts"
+import { promptsExchange, repliesQueue } from "./Topology.ts"
 
 /** A message ready for the broker. `id` is its `message_id`: a returned message is known by it. */
 export interface Outgoing {
@@ -24,7 +24,7 @@ const PromptBody = Schema.Struct({
   source: RunSource,
   webhook: Schema.optionalWith(Schema.Struct({ id: WebhookId, name: Schema.String }), { exact: true }),
   prompt: Schema.String,
-  deadline: Schema.optionalWith(Schema.Date, { exact: true })
+  deadline: Schema.optionalWith(Schema.DateTimeUtc, { exact: true })
 })
 const AnswerBody = Schema.Struct({ response: Schema.String })
 const ErrorBody = Schema.Struct({ message: Schema.String })
@@ -42,14 +42,14 @@ export const encodePrompt = (prompt: Prompt, queue: string, left: number | undef
   const { team: _, ...body } = prompt
   return {
     id: prompt.run_id,
-    exchange: prompts,
+    exchange: promptsExchange,
     queue,
     body: Buffer.from(encodePromptBody(body)),
     options: {
       type: "prompt",
       contentType: json,
       correlationId: prompt.run_id,
-      replyTo: replies,
+      replyTo: repliesQueue,
       ...(left === undefined ? {} : { expiration: String(Math.ceil(left)) })
     }
   }
@@ -58,61 +58,61 @@ export const encodePrompt = (prompt: Prompt, queue: string, left: number | undef
 export const decodePrompt = (message: Message, team: TeamName): Option.Option<Prompt> =>
   Option.map(decodePromptBody(message.content.toString()), (body) => ({ ...body, team }))
 
-/** A reply that is too long is told as that: RabbitMQ 4 closes the channel on messages over 16 MiB. */
-export const encodeReply = (report: Exclude<Report, { readonly _tag: "Dead" }>, queue: string): Outgoing => {
-  const reply = (type: string, content: unknown): Outgoing => {
+/** A reply that is too long becomes an error that says so: RabbitMQ 4 closes the channel on messages over 16 MiB. */
+export const encodeReply = (reply: LeaderReply, queue: string): Outgoing => {
+  const message = (type: string, content: unknown): Outgoing => {
     const body = Buffer.from(JSON.stringify(content))
-    if (body.length > maxAnswer) return reply("error", { message: answerTooLarge })
-    const options = { type, contentType: json, correlationId: report.run_id }
-    return { id: `${report.run_id}:${type}`, queue, body, options }
+    if (body.length > maxAnswer) return message("error", { message: answerTooLarge })
+    const options = { type, contentType: json, correlationId: reply.run_id }
+    return { id: `${reply.run_id}:${type}`, queue, body, options }
   }
-  switch (report._tag) {
+  switch (reply._tag) {
     case "Started":
-      return reply("started", {})
+      return message("started", {})
     case "Answered":
-      return reply("response", { response: report.response })
+      return message("response", { response: reply.response })
     case "Failed":
-      return reply("error", { message: report.message })
+      return message("error", { message: reply.message })
   }
 }
 
-/** What a message on `webhook.replies` or `webhook.dead` says; left: nothing that anybody could act on. */
-export type Decoded = Either.Either<{ readonly kind: ReportKind; readonly report: Report }, "malformed" | "unknown">
+/** What a message on `webhook.replies` or `webhook.dead` says; left: nothing that could be acted on. */
+export type Decoded = Either.Either<{ readonly kind: ReplyKind; readonly reply: Reply }, "malformed" | "unknown">
 
 const isText = ({ contentType }: Message["properties"]): boolean => /^text\/plain\s*(;|$)/i.test(String(contentType))
 
 /**
  * A reply's type is `started`, `response` or `error`; none is taken for `response`. A `text/plain` body is the answer, or
- * the error's message, as it stands; bytes that are not UTF-8 become U+FFFD in it.
+ * the error's message, as it is; bytes that are not UTF-8 become U+FFFD in it.
  */
 export const decodeReply = (message: Message): Decoded => {
   const id = decodeRunId(message.properties.correlationId)
   if (Option.isNone(id)) return Either.left("malformed")
   const run_id = id.value
   const type = message.properties.type ?? "response"
-  const report = (kind: ReportKind, it: Report): Decoded => Either.right({ kind, report: acceptable(it) })
-  if (type === "started") return report("started", { _tag: "Started", run_id })
+  const decoded = (kind: ReplyKind, reply: Reply): Decoded => Either.right({ kind, reply: storable(reply) })
+  if (type === "started") return decoded("started", { _tag: "Started", run_id })
   if (type !== "response" && type !== "error") return Either.left("unknown")
-  if (message.content.length > maxAnswer) return report("error", { _tag: "Failed", run_id, message: answerTooLarge })
+  if (message.content.length > maxAnswer) return decoded("error", { _tag: "Failed", run_id, message: answerTooLarge })
   const body = message.content.toString()
   if (type === "error") {
     const text = isText(message.properties) ? Option.some({ message: body }) : decodeError(body)
     return Option.isSome(text)
-      ? report("error", { _tag: "Failed", run_id, message: text.value.message })
+      ? decoded("error", { _tag: "Failed", run_id, message: text.value.message })
       : Either.left("malformed")
   }
   const answer = isText(message.properties) ? Option.some({ response: body }) : decodeAnswer(body)
   return Option.isSome(answer)
-    ? report("response", { _tag: "Answered", run_id, response: answer.value.response })
+    ? decoded("response", { _tag: "Answered", run_id, response: answer.value.response })
     : Either.left("malformed")
 }
 
 /** The latest entry of RabbitMQ's `x-death` header says why: https://www.rabbitmq.com/docs/dlx#effects */
-export const decodeDead = (message: Message): Decoded => {
+export const decodeDeadLetter = (message: Message): Decoded => {
   const { correlationId, headers, messageId } = message.properties
   const id = Option.orElse(decodeRunId(messageId), () => decodeRunId(correlationId))
   if (Option.isNone(id)) return Either.left("malformed")
   const why: string | undefined = headers?.["x-death"]?.[0]?.reason ?? headers?.["x-first-death-reason"]
   const reason = why === "expired" || why === "delivery_limit" ? why : "rejected"
-  return Either.right({ kind: "dead", report: { _tag: "Dead", run_id: id.value, reason } })
+  return Either.right({ kind: "dead", reply: { _tag: "DeadLettered", run_id: id.value, reason } })
 }

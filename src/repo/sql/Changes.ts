@@ -1,20 +1,28 @@
-import { type SqlClient, type Statement } from "@effect/sql"
-import type { RunId, WebhookId } from "../../domain/Id.ts"
-import type { TeamName } from "../../domain/Team.ts"
-import type { Change } from "../Repo.ts"
-import { channel } from "./Database.ts"
+import type { SqlClient, Statement } from "@effect/sql"
+import type { Change } from "../ChangeFeed.ts"
+import { channel } from "./Notifications.ts"
 
 type Tag = Change["_tag"]
+type FieldOf<C> = [Exclude<keyof C, "_tag">] extends [never] ? null : Exclude<keyof C, "_tag">
+
+/** The field that a change's name is put into; `null`: it has none. */
+const fields: { readonly [T in Tag]: FieldOf<Extract<Change, { readonly _tag: T }>> } = {
+  RunAccepted: "team",
+  RunStarted: "run_id",
+  RunEnded: "run_id",
+  WebhookChanged: "webhook_id",
+  LeaseReleased: null
+}
 
 /** A payload may have less than 8,000 bytes; a hundred names of 63 fit. */
 const namesInOne = 100
 
 /**
- * The end of a `with` query, named `told`: tells one change for each of the names that `names` selects as `name`. It is
- * only run when the statement reads from it. The notification is sent with the commit, or not at all.
+ * The end of a `with` query, called `notified`: reports one change for each of the names that `names` selects as `name`.
+ * It only runs when the statement reads from it. The notification is sent with the commit, or not at all.
  */
-export const tell = (sql: SqlClient.SqlClient, tag: Tag, names: Statement.Fragment): Statement.Fragment => sql`
-  told as materialized (
+export const notify = (sql: SqlClient.SqlClient, tag: Tag, names: Statement.Fragment): Statement.Fragment => sql`
+  notified as materialized (
     select pg_notify(${channel}, ${`${tag} `} || string_agg(name, ' '))
     from (
       select name, (row_number() over () - 1) / ${sql.literal(String(namesInOne))} as part
@@ -23,20 +31,13 @@ export const tell = (sql: SqlClient.SqlClient, tag: Tag, names: Statement.Fragme
     group by part
   )`
 
-/** `RunAccepted deploy review`: a tag, and what it is about. */
+const isTag = (text: string): text is Tag => Object.hasOwn(fields, text)
+
+/** `RunAccepted deploy review`: a tag, and the names of what changed. What a later version may send is left out. */
 export const parseChanges = (payload: string): ReadonlyArray<Change> => {
-  const [tag, ...names] = payload.split(" ")
-  switch (tag) {
-    case "RunAccepted":
-      return names.map((team) => ({ _tag: tag, team: team as TeamName }))
-    case "RunStarted":
-    case "RunEnded":
-      return names.map((run_id) => ({ _tag: tag, run_id: run_id as RunId }))
-    case "WebhookChanged":
-      return names.map((webhook_id) => ({ _tag: tag, webhook_id: webhook_id as WebhookId }))
-    case "LeaseReleased":
-      return [{ _tag: tag }]
-    default:
-      return []
-  }
+  const [tag = "", ...names] = payload.split(" ")
+  if (!isTag(tag)) return []
+  const field = fields[tag]
+  if (field === null) return [{ _tag: tag } as Change]
+  return names.map((name) => ({ _tag: tag, [field]: name }) as unknown as Change)
 }

@@ -13,7 +13,7 @@ export class DataFolderInUse extends Data.TaggedError("DataFolderInUse")<{
   }
 }
 
-/** The folder cannot be made, or not be written to, or the database in it not be opened. */
+/** The folder cannot be created or written to, or the database in it cannot be opened. */
 export class DataFolderUnusable extends Data.TaggedError("DataFolderUnusable")<{
   readonly folder: string
   /** As Node names it, for example `EACCES`. */
@@ -26,7 +26,7 @@ export class DataFolderUnusable extends Data.TaggedError("DataFolderUnusable")<{
 
 interface Holder {
   readonly pid: number
-  /** When the process started, in the kernel's words; tells it from a later process of the same number. */
+  /** When the process started, as the kernel counts it: not that of a later process of the same number. */
   readonly born: string
 }
 
@@ -95,7 +95,7 @@ const removeDead = async (path: string): Promise<void> => {
   }
 }
 
-/** What is done with the folder, or why it cannot be. */
+/** Works with the folder, and says why when that fails. */
 export const workOn = <A>(folder: string, attempt: () => Promise<A>): Effect.Effect<A, DataFolderUnusable> =>
   Effect.tryPromise({
     try: attempt,
@@ -103,7 +103,7 @@ export const workOn = <A>(folder: string, attempt: () => Promise<A>): Effect.Eff
   })
 
 /**
- * Makes the folder if need be and keeps it for this process until the scope closes. A process that was killed holds
+ * Creates the folder if need be and holds it for this process until the scope closes. A process that was killed holds
  * nothing: its lock names a process that is gone.
  */
 export const hold = (folder: string): Effect.Effect<void, DataFolderInUse | DataFolderUnusable, Scope.Scope> =>

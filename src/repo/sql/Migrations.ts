@@ -9,15 +9,17 @@ const migrations = { "1_first": first }
 const lock = 7_166_553_202_511
 
 /**
- * Brings the database to this version's tables, all of it or nothing. Processes that start at once take turns.
+ * Brings the database to this version's tables, in the schema `webhook_trigger`, all of it or nothing. Processes that start
+ * at once take turns. `PostgresClient.layer` and `PgliteClient.layer` do it; with a `SqlClient` of your own, run it before
+ * `RepoSql.layer`.
  */
 export const migrate: Effect.Effect<void, Migrator.MigrationError | SqlError.SqlError, SqlClient.SqlClient> =
   Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
+    const sql = (yield* SqlClient.SqlClient).withoutTransforms()
     yield* Effect.gen(function* () {
       yield* sql`select pg_advisory_xact_lock(${lock}::bigint)`
       yield* sql`create schema if not exists webhook_trigger`
-      // The migrator would make it, but looks for it in a way that ends a transaction.
+      // The migrator would create it, but checks for it in a way that ends a transaction.
       yield* sql`
         create table if not exists webhook_trigger.migrations (
           migration_id integer primary key,
@@ -25,5 +27,5 @@ export const migrate: Effect.Effect<void, Migrator.MigrationError | SqlError.Sql
           name text not null
         )`
       yield* Migrator.make({})({ loader: Migrator.fromRecord(migrations), table: "webhook_trigger.migrations" })
-    }).pipe(sql.withTransaction)
+    }).pipe(sql.withTransaction, Effect.provideService(SqlClient.SqlClient, sql))
   })

@@ -1,16 +1,15 @@
 import { join } from "node:path"
 import { setImmediate } from "node:timers/promises"
 import { Reactivity } from "@effect/experimental"
-import { SqlClient, type SqlConnection, SqlError } from "@effect/sql"
-import { PgClient } from "@effect/sql-pg"
+import { SqlClient, type SqlConnection, SqlError, Statement } from "@effect/sql"
 import { PGlite } from "@electric-sql/pglite"
 import { Context, Effect, Layer, Schedule, Stream } from "effect"
-import { channel, Notifications } from "./Database.ts"
 import { type DataFolderInUse, type DataFolderUnusable, hold, workOn } from "./DataFolder.ts"
 import { migrate } from "./Migrations.ts"
+import { channel, Notifications } from "./Notifications.ts"
 
 export interface PgliteOptions {
-  /** Where the rows are kept; absent: in memory, gone with the process. */
+  /** Where the rows are stored; absent: in memory, gone with the process. */
   readonly folder?: string
 }
 
@@ -26,9 +25,9 @@ const open = (folder: string | undefined) =>
   )
 
 const makeConnection = (db: PGlite): SqlConnection.Connection => {
-  // A statement cannot be called back, so whoever asked waits for it: else the next would find a transaction half done.
-  // It keeps the event loop while it runs, and one leads to the next without a pause: between two of them sockets have
-  // their turn, so that requests arrive and share batches (64 callers: 42 triggers a second without).
+  // A statement cannot be cancelled, so its caller waits for it: else the next would find a transaction half done. It
+  // blocks the event loop while it runs, and one leads to the next without a pause: between two of them sockets have their
+  // turn, so that requests arrive and share group commits (64 callers: 42 triggers a second without).
   const query = (sql: string, params: ReadonlyArray<unknown>, rowMode: "object" | "array" = "object") =>
     Effect.uninterruptible(
       Effect.tryPromise({
@@ -50,7 +49,21 @@ const makeConnection = (db: PGlite): SqlConnection.Connection => {
   }
 }
 
-/** PGlite has one session: a transaction keeps everybody else out until it ends. */
+/** As `PgClient` has it, whose module would load `pg`. */
+const compiler = Statement.makeCompiler({
+  dialect: "pg",
+  placeholder: (index) => `$${index}`,
+  onIdentifier: Statement.defaultEscape('"'),
+  onRecordUpdate: (placeholders, alias, columns, values) => [
+    `(values ${placeholders}) AS ${alias}${columns}`,
+    values.flat()
+  ],
+  onCustom: (type) => {
+    throw new Error(`not supported: ${type.kind}`)
+  }
+})
+
+/** PGlite has one session: a transaction keeps all others out until it ends. */
 const makeClient = Effect.fnUntraced(function* (db: PGlite) {
   const connection = makeConnection(db)
   const turn = Effect.unsafeMakeSemaphore(1)
@@ -61,7 +74,7 @@ const makeClient = Effect.fnUntraced(function* (db: PGlite) {
   return yield* SqlClient.make({
     acquirer: taken,
     transactionAcquirer: taken,
-    compiler: PgClient.makeCompiler(),
+    compiler,
     spanAttributes: [["db.system.name", "pglite"]]
   })
 })
@@ -80,7 +93,7 @@ export const layer = (
       const db = yield* open(folder)
       const client = yield* makeClient(db)
       yield* Effect.orDie(Effect.provideService(migrate, SqlClient.SqlClient, client))
-      // The folder is this process's alone: whoever held the lease is gone, and need not be waited for.
+      // The folder is this process's alone: the lease's holder is gone, and need not be waited for.
       yield* Effect.orDie(client`update webhook_trigger.dispatcher_lease set holder = null, expires_at = null`)
       yield* client`vacuum (analyze) webhook_trigger.runs`.pipe(
         Effect.ignoreLogged,
@@ -89,9 +102,9 @@ export const layer = (
       )
       return Context.make(SqlClient.SqlClient, client).pipe(
         Context.add(Notifications, {
-          listen: (heed) =>
+          listen: (handle) =>
             Effect.acquireRelease(
-              Effect.promise(() => db.listen(channel, heed)),
+              Effect.promise(() => db.listen(channel, handle)),
               (stop) => Effect.promise(() => stop())
             )
         })

@@ -4,22 +4,22 @@ import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Redacted, Schedule, type Scope } from "effect"
 import pg from "pg"
 import type { Unavailable } from "../../domain/Errors.ts"
-import { Notifications, unavailable } from "./Database.ts"
+import { unavailable } from "./Database.ts"
 import { migrate } from "./Migrations.ts"
-import { listenOn } from "./PostgresListener.ts"
+import { Notifications } from "./Notifications.ts"
+import { connection, listenOn } from "./PostgresNotifications.ts"
 
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database`, with what else PostgreSQL's URLs may hold. */
   readonly url: Redacted.Redacted
-  /** Connections of this process at the most; two more tell of changes and, at the start, migrate. */
-  readonly max_connections?: number
+  /** Connections of this process at the most; one more listens for changes, and one more migrates at the start. */
+  readonly maxConnections?: number
 }
 
-/** Milliseconds. A statement that waits for a lock gives up first, then the server ends it, then we hang up. */
+/** Milliseconds. A statement that waits for a lock gives up first, then the server ends it, then we close the connection. */
 const lockTimeout = 3_000
 const statementTimeout = 5_000
 const silence = 7_000
-const connectTimeout = 5_000
 
 /** How long the start waits for a database that is not there yet. */
 const startTimeout = "30 seconds"
@@ -43,19 +43,11 @@ class BoundedClient extends pg.Client {
   }
 }
 
-const connection = (url: Redacted.Redacted): pg.ClientConfig => ({
-  connectionString: Redacted.value(url),
-  application_name: "webhook-trigger",
-  connectionTimeoutMillis: connectTimeout,
-  keepAlive: true,
-  keepAliveInitialDelayMillis: 10_000
-})
-
 const makePool = (config: pg.PoolConfig): Effect.Effect<pg.Pool, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => {
       const pool = new pg.Pool(config)
-      // An idle connection broke; the pool makes another when it needs one.
+      // An idle connection broke; the pool opens another when it needs one.
       pool.on("error", () => {})
       return pool
     }),
@@ -66,8 +58,8 @@ const makePool = (config: pg.PoolConfig): Effect.Effect<pg.Pool, never, Scope.Sc
       )
   )
 
-/** What no waiting will mend: a wrong password or name. */
-const isHopeless = (error: SqlError.SqlError): boolean =>
+/** Waiting does not help: a wrong password or name. */
+const isPermanent = (error: SqlError.SqlError): boolean =>
   /^(28|3D)/.test(String((error.cause as { readonly code?: unknown } | undefined)?.code))
 
 const describe = (error: unknown): string => {
@@ -78,7 +70,7 @@ const describe = (error: unknown): string => {
 const start = <A>(effect: Effect.Effect<A, SqlError.SqlError>): Effect.Effect<A, Unavailable> =>
   effect.pipe(
     Effect.tapError((error) => Effect.logWarning(`The database cannot be reached yet: ${describe(error.cause)}`)),
-    Effect.retry({ while: (error) => !isHopeless(error), schedule: Schedule.spaced("1 second") }),
+    Effect.retry({ while: (error) => !isPermanent(error), schedule: Schedule.spaced("1 second") }),
     Effect.timeoutFail({
       duration: startTimeout,
       onTimeout: () =>
@@ -102,7 +94,7 @@ export const layer = (options: PostgresOptions): Layer.Layer<SqlClient.SqlClient
         yield* start(client`select 1`)
         yield* Effect.provideService(migrate, SqlClient.SqlClient, client).pipe(
           Effect.catchTag("SqlError", (error) =>
-            Effect.fail(unavailable(`The database's tables cannot be made: ${describe(error.cause)}`))
+            Effect.fail(unavailable(`The database's tables cannot be created: ${describe(error.cause)}`))
           ),
           Effect.catchTag("MigrationError", Effect.die)
         )
@@ -111,7 +103,7 @@ export const layer = (options: PostgresOptions): Layer.Layer<SqlClient.SqlClient
       const client = yield* Effect.orDie(
         makeClient({
           ...connection(options.url),
-          max: options.max_connections ?? 10,
+          max: options.maxConnections ?? 10,
           idleTimeoutMillis: 30_000,
           statement_timeout: statementTimeout,
           lock_timeout: lockTimeout,

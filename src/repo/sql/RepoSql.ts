@@ -1,57 +1,51 @@
 import { SqlClient } from "@effect/sql"
-import { Effect, Layer, Option, PubSub } from "effect"
-import { type Change, Repo } from "../Repo.ts"
-import { parseChanges } from "./Changes.ts"
-import { bounded, Notifications } from "./Database.ts"
-import { makeAccept } from "./RepoSqlAccept.ts"
-import { makeExpire } from "./RepoSqlExpire.ts"
-import { makeLease } from "./RepoSqlLease.ts"
-import { makeReports } from "./RepoSqlReports.ts"
-import { makeRuns } from "./RepoSqlRuns.ts"
-import { makeStatistics } from "./RepoSqlStatistics.ts"
-import { makeTeams } from "./RepoSqlTeams.ts"
-import { makeWebhooks } from "./RepoSqlWebhooks.ts"
+import { Effect, Layer } from "effect"
+import type { Repo } from "../Repo.ts"
+import * as AdminKeyStoreSql from "./AdminKeyStoreSql.ts"
+import * as ChangeFeedSql from "./ChangeFeedSql.ts"
+import * as HistoryStoreSql from "./HistoryStoreSql.ts"
+import * as LaneStoreSql from "./LaneStoreSql.ts"
+import * as LeaseStoreSql from "./LeaseStoreSql.ts"
+import type { Notifications } from "./Notifications.ts"
+import * as RunStoreSql from "./RunStoreSql.ts"
+import * as TeamStoreSql from "./TeamStoreSql.ts"
+import * as WebhookStoreSql from "./WebhookStoreSql.ts"
 
-/** Wake-ups that a slow reader may be behind; older ones are dropped, and it asks the rows. */
-const backlog = 16_384
+export { migrate } from "./Migrations.ts"
+export { Notifications } from "./Notifications.ts"
 
-const makeAdminKey = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const adminKeyHash = bounded(sql<{ readonly hash: Uint8Array }>`
-    select hash from webhook_trigger.secrets where name = 'admin_key'`).pipe(
-    Effect.map(([row]) => Option.map(Option.fromNullable(row), ({ hash }) => new Uint8Array(hash)))
-  )
-  const claimAdminKeyHash = (hash: Uint8Array) =>
-    bounded(sql`
-      insert into webhook_trigger.secrets (name, hash) values ('admin_key', ${hash}) on conflict do nothing`).pipe(
-      Effect.zipRight(adminKeyHash),
-      Effect.map(Option.getOrElse(() => hash))
-    )
-  return { adminKeyHash, claimAdminKeyHash }
-})
-
-/** The rows in PostgreSQL, or in PGlite: one SQL for both. The tables must be there: `Migrations.migrate`. */
-export const layer: Layer.Layer<Repo, never, SqlClient.SqlClient | Notifications> = Layer.scoped(
-  Repo,
-  Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    const changes = yield* Effect.acquireRelease(PubSub.sliding<Change>(backlog), PubSub.shutdown)
-    const notifications = yield* Notifications
-    yield* notifications.listen((payload) => {
-      for (const change of parseChanges(payload)) changes.unsafeOffer(change)
-    })
-    return Repo.of({
-      ...(yield* makeTeams),
-      ...(yield* makeWebhooks),
-      accept: yield* makeAccept,
-      ...(yield* makeRuns),
-      ...(yield* makeReports),
-      ...(yield* makeStatistics),
-      expire: yield* makeExpire,
-      ...(yield* makeLease),
-      ...(yield* makeAdminKey),
-      changes: PubSub.subscribe(changes),
-      ping: Effect.asVoid(bounded(sql`select 1`))
-    })
-  })
+/** A client that transforms names, say to camel case, would not find ours. */
+const plainNames = Layer.effect(
+  SqlClient.SqlClient,
+  Effect.map(SqlClient.SqlClient, (sql) => sql.withoutTransforms())
 )
+
+/**
+ * The rows in PostgreSQL, or in PGlite: one SQL for both. `PostgresClient.layer` and `PgliteClient.layer` give what it needs,
+ * with the tables in place.
+ *
+ * It works as well on a `SqlClient` that the host has already, beside the host's own tables: ours are in the schema
+ * `webhook_trigger`. Then the host runs `migrate` first, and chooses how this process learns of changes sooner than by
+ * polling, once a second: `PostgresNotifications.layer`, or `Notifications.layerPolling`.
+ *
+ * ```ts
+ * RepoSql.layer.pipe(
+ *   Layer.provide(PostgresNotifications.layer({ url })),
+ *   Layer.provide(Layer.effectDiscard(RepoSql.migrate)),
+ *   Layer.provide(PgClient.layer({ url }))
+ * )
+ * ```
+ *
+ * Every statement is given up after 10 seconds. To end it in the database too, set `statement_timeout` and `lock_timeout`
+ * on the connections, as `PostgresClient.layer` does.
+ */
+export const layer: Layer.Layer<Repo, never, SqlClient.SqlClient | Notifications> = Layer.mergeAll(
+  TeamStoreSql.layer,
+  WebhookStoreSql.layer,
+  RunStoreSql.layer,
+  LaneStoreSql.layer,
+  LeaseStoreSql.layer,
+  HistoryStoreSql.layer,
+  AdminKeyStoreSql.layer,
+  ChangeFeedSql.layer
+).pipe(Layer.provide(plainNames))

@@ -1,11 +1,30 @@
-import type { SqlClient, Statement } from "@effect/sql"
+/** What the statements about runs share: the table `runs`, read as `r`. */
+import { Statement } from "@effect/sql"
+import { type Run, RunRow, toRun } from "../../domain/Run.ts"
+import { allStatuses, isFinal, type RunStatus } from "../../domain/RunStatus.ts"
+import { fromRow, list } from "./Columns.ts"
 
-/** The fields of a `RunRow`, from `runs` as `r`. */
-export const runColumns = (sql: SqlClient.SqlClient): Statement.Fragment =>
-  sql.literal(`r.id, r.source, r.webhook_id, r.team, r.mode, r.status, r.prompt, r.variables, r.response, r.error_code,
-    r.error_message, r.timeout_ms::float8 as timeout_ms, r.deadline_at, r.accepted_at, r.admitted_at, r.sent_at,
-    r.started_at, r.finished_at`) as unknown as Statement.Fragment
+const columnOf = (field: string): string =>
+  field === "run_id" ? "r.id as run_id" : field === "timeout_ms" ? "r.timeout_ms::float8 as timeout_ms" : `r.${field}`
 
-/** Ids as one parameter: `where id in ${oneOf(sql, ids)}`. */
-export const oneOf = (sql: SqlClient.SqlClient, ids: ReadonlyArray<string>): Statement.Fragment =>
-  sql`(select value::uuid from json_array_elements_text(${JSON.stringify(ids)}::json))`
+/** These fields of a run, from `runs` as `r`. */
+export const columnsOf = (fields: ReadonlyArray<keyof RunRow>): Statement.Fragment => list(fields.map(columnOf))
+
+const fields = Object.keys(RunRow.fields) as ReadonlyArray<keyof RunRow>
+
+/** All fields of a run, for `runFromRow`. */
+export const runColumns = columnsOf(fields)
+
+export const runFromRow = (row: object): Run => toRun(fromRow<RunRow>(row, fields))
+
+const oneOfStatuses = (statuses: ReadonlyArray<RunStatus>): Statement.Fragment =>
+  Statement.unsafeFragment(`(${statuses.map((status) => `'${status}'`).join(", ")})`)
+
+/**
+ * `status in ${live}`: not finished. As literals, and spelled like this: partial indexes are over the same list, and the
+ * planner uses one only where it recognises the list.
+ */
+export const live = oneOfStatuses(allStatuses.filter((status) => !isFinal(status)))
+
+/** `status in ${final}`: finished. */
+export const final = oneOfStatuses(allStatuses.filter(isFinal))

@@ -1,7 +1,7 @@
 import routes from "virtual:api-routes"
 import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "@effect/platform"
 import type { DateTime } from "effect"
-import type { UiApi } from "../../api/UiApi.ts"
+import type { Api } from "../../api/Api.ts"
 import { ApiError, NetworkError, type Problem } from "./Errors.ts"
 
 /** A value as JSON carries it: times are strings, brands are gone. */
@@ -23,7 +23,7 @@ export type Json<T> = unknown extends T
             ? { readonly [Key in keyof T]: Json<T[Key]> }
             : T
 
-type Groups = typeof UiApi extends HttpApi.HttpApi<infer _Id, infer G, infer _E, infer _R> ? G : never
+type Groups = typeof Api extends HttpApi.HttpApi<infer _Id, infer G, infer _E, infer _R> ? G : never
 
 // `never` means that the endpoint does not have this part.
 type Part<Name extends string, T> = [T] extends [never] ? unknown : { readonly [Key in Name]: Json<T> }

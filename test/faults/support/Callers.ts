@@ -1,9 +1,9 @@
-/** Callers that write down what they were told, and when. */
+/** Callers that record each request, its answer, and when. */
 import { Agent, request } from "node:http"
 import { setTimeout as sleep } from "node:timers/promises"
 
 /** A webhook as its callers know it. */
-export interface Hook {
+export interface Webhook {
   readonly id: string
   readonly token: string
   readonly team: string
@@ -13,16 +13,16 @@ export interface Hook {
 export interface Call {
   /** Unique; it is the prompt. */
   readonly nonce: string
-  readonly hook: Hook
+  readonly webhook: Webhook
   readonly mode: "async" | "wait"
   /** Milliseconds, from `performance.now()`. */
-  readonly asked_at: number
-  told_at?: number
+  readonly sentAt: number
+  answeredAt?: number
   /** Absent: no answer came, see `broken`. */
   status?: number
   body?: any
-  retry_after?: string
-  /** The connection ended before an answer. */
+  retryAfter?: string
+  /** Why the connection ended before an answer. */
   broken?: string
 }
 
@@ -33,20 +33,25 @@ export interface CallOptions {
   readonly signal?: AbortSignal
 }
 
-let counter = 0
-export const makeNonce = (): string => `${++counter}-${Math.random().toString(36).slice(2, 8)}`
+let calls = 0
+
+/** Milliseconds that an answer took; infinite while there is none. */
+export const latency = ({ answeredAt = Number.POSITIVE_INFINITY, sentAt }: Call): number => answeredAt - sentAt
+
+/** How long a caller waits after a refusal, before the next call. */
+const afterRefusalMs = 100
 
 export class Callers {
   readonly calls: Array<Call> = []
   private readonly agent = new Agent({ keepAlive: false, maxSockets: Infinity })
 
-  /** Never rejects: what went wrong is in the record. */
-  trigger(server: { readonly url: string }, hook: Hook, options: CallOptions = {}): Promise<Call> {
+  /** Never rejects: what went wrong is in the call. */
+  trigger(server: { readonly url: string }, webhook: Webhook, options: CallOptions = {}): Promise<Call> {
     const call: Call = {
-      nonce: options.nonce ?? makeNonce(),
-      hook,
+      nonce: options.nonce ?? `call ${++calls}`,
+      webhook,
       mode: options.wait ? "wait" : "async",
-      asked_at: performance.now()
+      sentAt: performance.now()
     }
     this.calls.push(call)
     return this.send(server.url, call, options)
@@ -60,7 +65,7 @@ export class Callers {
         resolve(call)
       }
       const sending = request(
-        `${base}/webhook/trigger/${call.hook.token}${options.wait ? "?wait=true" : ""}`,
+        `${base}/webhook/trigger/${call.webhook.token}${options.wait ? "?wait=true" : ""}`,
         {
           method: "POST",
           agent: this.agent,
@@ -77,9 +82,9 @@ export class Callers {
           answer.on("error", broken)
           answer.on("end", () => {
             if (!answer.complete) return broken(new Error("cut off"))
-            call.told_at = performance.now()
+            call.answeredAt = performance.now()
             call.status = answer.statusCode ?? 0
-            if (answer.headers["retry-after"]) call.retry_after = answer.headers["retry-after"]
+            if (answer.headers["retry-after"]) call.retryAfter = answer.headers["retry-after"]
             try {
               call.body = JSON.parse(Buffer.concat(chunks).toString())
             } catch {
@@ -95,30 +100,29 @@ export class Callers {
   }
 
   /** One after the other. */
-  async sequence(server: { readonly url: string }, hooks: ReadonlyArray<Hook>): Promise<ReadonlyArray<Call>> {
+  async sequence(server: { readonly url: string }, webhooks: ReadonlyArray<Webhook>): Promise<ReadonlyArray<Call>> {
     const calls: Array<Call> = []
-    for (const hook of hooks) calls.push(await this.trigger(server, hook))
+    for (const webhook of webhooks) calls.push(await this.trigger(server, webhook))
     return calls
   }
 
   /**
-   * Triggers all the time, each time another server and webhook, until the returned `stop` is called; that resolves when
-   * the last request has its answer. `lanes` callers at once fire and forget, `waiters` wait for their answers.
+   * Triggers without end, each time on another server and webhook, until the returned function is called; that resolves
+   * when the last request has its answer. `lanes` callers side by side fire and forget, `waiters` wait for their answers.
    */
   load(
     servers: ReadonlyArray<{ readonly url: string }>,
-    hooks: ReadonlyArray<Hook>,
+    webhooks: ReadonlyArray<Webhook>,
     options: { readonly lanes?: number; readonly waiters?: number; readonly pauseMs?: number } = {}
   ): () => Promise<ReadonlyArray<Call>> {
     const { lanes = 4, waiters = 2, pauseMs = 10 } = options
     let stopping = false
-    const made: Array<Call> = []
+    const calls: Array<Call> = []
     const lane = async (n: number, wait: boolean) => {
       for (let i = n; !stopping; i++) {
-        const call = await this.trigger(servers[i % servers.length]!, hooks[i % hooks.length]!, { wait })
-        made.push(call)
-        // A caller that was refused comes back a little later, not at once.
-        await sleep(call.status === 202 || call.status === 200 ? pauseMs : 100)
+        const call = await this.trigger(servers[i % servers.length]!, webhooks[i % webhooks.length]!, { wait })
+        calls.push(call)
+        await sleep(call.status === 202 || call.status === 200 ? pauseMs : afterRefusalMs)
       }
     }
     const all = Promise.all([
@@ -128,7 +132,7 @@ export class Callers {
     return async () => {
       stopping = true
       await all
-      return made
+      return calls
     }
   }
 

@@ -1,6 +1,8 @@
-/** Compares what callers were told, what leaders saw, and what the history says: the promises, whatever broke. */
+/** Compares callers' answers, leaders' deliveries, and the history: the promises must be kept, whatever broke. */
+import { isFinal, type RunStatus } from "../../../src/domain/RunStatus.ts"
+import { answerTo } from "./Answers.ts"
 import type { Call } from "./Callers.ts"
-import { answerTo, type Delivered } from "./RecordingLeader.ts"
+import type { Delivered } from "./RecordingLeader.ts"
 
 /** A run's row, as the history has it. */
 export interface Row {
@@ -8,7 +10,7 @@ export interface Row {
   readonly webhook_id: string | null
   readonly team: string
   readonly mode: "async" | "wait"
-  readonly status: "queued" | "running" | "success" | "error" | "timeout"
+  readonly status: RunStatus
   readonly prompt: string
   readonly response: string | null
   readonly error_code: string | null
@@ -23,25 +25,23 @@ export interface Evidence {
   readonly calls: ReadonlyArray<Call>
   readonly deliveries: ReadonlyArray<Delivered>
   readonly rows: ReadonlyArray<Row>
-  /** Prompts that a leader worked on while another of the same team was worked on. */
+  /** Runs that a leader worked on while it worked on another of the same team. */
   readonly overlaps?: ReadonlyArray<string>
   readonly limits?: {
     readonly global: number
     /** By webhook id. */
     readonly webhooks?: Readonly<Record<string, number>>
   }
-  /** A leader that is killed in its work executes again; a queue that is deleted loses the leader's acknowledgement. */
+  /** A leader that is killed while it works executes again; a queue that is deleted loses the leader's acknowledgement. */
   readonly executions?: "once" | "at least once"
-  /** A refusal without a run id left nothing behind. Not to be had when the database's connection breaks on a commit. */
+  /** A refusal without a run id left no run. Cannot be promised when the database's connection breaks on a commit. */
   readonly refusalsLeaveNothing?: boolean
 }
 
-const final = new Set(["success", "error", "timeout"])
-
 /** What each status of a trigger's answer says about the run. */
-const said: Record<number, string> = { 200: "success", 408: "timeout", 502: "error" }
+const statusOf: Readonly<Record<number, RunStatus>> = { 200: "success", 408: "timeout", 502: "error" }
 
-/** Every broken promise, in words; empty: all is well. */
+/** Every broken promise, in words; empty: all were kept. */
 export const check = (evidence: Evidence): ReadonlyArray<string> => [
   ...everyRunHasOneEnd(evidence),
   ...callersAndHistoryAgree(evidence),
@@ -56,7 +56,7 @@ function* everyRunHasOneEnd({ rows }: Evidence): Generator<string> {
   for (const row of rows) {
     if (ids.has(row.id)) yield `run ${row.id} is there twice`
     ids.add(row.id)
-    if (!final.has(row.status)) yield `run ${row.id} (${row.prompt}) never ended: ${row.status}`
+    if (!isFinal(row.status)) yield `run ${row.id} (${row.prompt}) never ended: ${row.status}`
     else if (row.finished_at === null) yield `run ${row.id} ended as ${row.status} and has no end time`
     if (row.status === "success" && row.response === null) yield `run ${row.id} succeeded without an answer`
     if (row.status === "error" && row.error_code === null) yield `run ${row.id} failed without a code`
@@ -70,7 +70,7 @@ function* callersAndHistoryAgree({ calls, rows, refusalsLeaveNothing }: Evidence
     if (status === undefined) continue
     const row = byId.get(body?.run_id)
     if (status === 202 && row === undefined) yield `call ${nonce}: 202, and there is no run ${body?.run_id}`
-    const expected = said[status]
+    const expected = statusOf[status]
     if (expected !== undefined) {
       if (row === undefined) yield `call ${nonce}: ${status}, and there is no run ${body?.run_id}`
       else if (row.status !== expected) yield `call ${nonce}: ${status}, and the history says ${row.status} (${row.id})`
@@ -104,10 +104,10 @@ function* orderHolds({ calls, deliveries }: Evidence): Generator<string> {
     const call = byNonce.get(prompt)
     if (call === undefined) continue
     const before = latest.get(team)
-    if (call.mode === "async" && call.status === 202 && before !== undefined && call.told_at! < before.asked_at) {
-      yield `order of ${team}: ${before.nonce} was asked after ${call.nonce} had its 202, and delivered before it`
+    if (call.mode === "async" && call.status === 202 && before !== undefined && call.answeredAt! < before.sentAt) {
+      yield `order of ${team}: ${before.nonce} was sent after ${call.nonce} had its 202, and delivered before it`
     }
-    if (before === undefined || call.asked_at > before.asked_at) latest.set(team, call)
+    if (before === undefined || call.sentAt > before.sentAt) latest.set(team, call)
   }
 }
 
@@ -120,12 +120,12 @@ function* limitsHold({ rows, limits }: Evidence): Generator<string> {
     const webhook = row.webhook_id
     return [
       { at: row.admitted_at.getTime(), webhook, change: 1 },
-      // An end that came before the admission was seen held no slot.
+      // A run that ended before it was marked as admitted held no slot.
       { at: Math.max(row.finished_at.getTime(), row.admitted_at.getTime()), webhook, change: -1 }
     ]
   })
   const ceiling = (webhook: string) => Math.max(global, webhooks[webhook] ?? global)
-  // Of what happened in one millisecond: ends first, and then those that had to come first.
+  // Within one millisecond: ends first, and then in the only order that the limits allow.
   events.sort((a, b) => a.at - b.at || a.change - b.change || ceiling(a.webhook) - ceiling(b.webhook))
   let total = 0
   const inFlight = new Map<string, number>()

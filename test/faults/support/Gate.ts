@@ -1,10 +1,2 @@
-/** Something that many wait at until it is opened. */
-export class Gate {
-  readonly opened: Promise<void>
-  open: () => void = () => {}
-  constructor() {
-    this.opened = new Promise((resolve) => {
-      this.open = resolve
-    })
-  }
-}
+// Until every test imports it from its new place.
+export * from "../../support/Gate.ts"

@@ -1,9 +1,10 @@
-/** A team's leader that writes down every delivery, written from the bus contract alone; it can be slow, silent, or crash. */
+/** A team's leader that records every delivery, written from the bus contract alone; it can be slow, silent, or crash. */
 import { EventEmitter, once } from "node:events"
 import { setTimeout as sleep } from "node:timers/promises"
-import { type Channel, type ChannelModel, type ConfirmChannel, type ConsumeMessage, connect } from "amqplib"
-
-export const queueType = process.env.TEST_QUEUE_TYPE === "quorum" ? "quorum" : "classic"
+import { type ChannelModel, type ConfirmChannel, type ConsumeMessage, connect } from "amqplib"
+import { until } from "../../support/Until.ts"
+import { answerTo } from "./Answers.ts"
+import { declareTeamQueue, teamQueue } from "./TeamQueue.ts"
 
 export interface Delivered {
   readonly run_id: string
@@ -14,16 +15,16 @@ export interface Delivered {
   readonly redelivered: boolean
   /** Milliseconds, from `performance.now()`. */
   readonly at: number
-  /** Whether the leader worked on it, or gave the answer that it remembered. */
+  /** Whether the leader worked on it, or sent the answer that it remembered. */
   readonly executed: boolean
-  /** When the broker confirmed the answer and the prompt was acknowledged; absent: never. */
-  done_at?: number
+  /** When the broker had confirmed the answer and the prompt was acknowledged; absent: not yet. */
+  acknowledgedAt?: number
 }
 
 export type Handle = (delivery: Delivered) => string | Promise<string>
 
-/** The answer that belongs to a prompt and to no other. */
-export const answerTo = (prompt: string): string => `answer to ${prompt}`
+/** How long it waits before it connects again. */
+const retryMs = 100
 
 const socketOf = (model: ChannelModel) => (model.connection as any).stream as import("node:net").Socket
 
@@ -32,7 +33,7 @@ export class RecordingLeader extends EventEmitter {
   readonly team: string
   readonly name: string
   readonly log: Array<Delivered>
-  /** What it does with a prompt; may be changed while it runs. `never` answers nothing and acknowledges nothing. */
+  /** What it does with a prompt; may be changed while it runs. `never`: no answer and no acknowledgement. */
   handle: Handle | "never"
   /** Remembers what it answered, so that a redelivery is answered and not executed again. */
   private readonly answers: Map<string, Promise<string>>
@@ -40,10 +41,10 @@ export class RecordingLeader extends EventEmitter {
   private model: ChannelModel | undefined
   private stopped = false
   private running: Promise<void> = Promise.resolve()
-  /** Ends the work in hand as the end of its process would: what is not finished is not remembered. */
+  /** Ends the current work as the end of its process would: what is not finished is not remembered. */
   private crashed: Promise<never> = new Promise(() => {})
   private die: () => void = () => {}
-  /** Prompts that were executed more than once at the same time or in parallel with others of this team. */
+  /** Runs that were executed twice at the same time, or at the same time as another of this team. */
   readonly overlaps: Array<string> = []
   private static readonly working = new Map<string, Set<string>>()
 
@@ -67,7 +68,7 @@ export class RecordingLeader extends EventEmitter {
     this.answers = options.answers || new Map()
   }
 
-  /** Consumes, reconnecting for ever; resolves when it consumes for the first time. */
+  /** Consumes until it is stopped, and reconnects after every failure; resolves when it consumes for the first time. */
   async start(): Promise<this> {
     this.stopped = false
     this.crashed = new Promise((_, reject) => {
@@ -85,7 +86,7 @@ export class RecordingLeader extends EventEmitter {
       try {
         await this.session()
       } catch {
-        await sleep(100)
+        await sleep(retryMs)
       }
     }
   }
@@ -95,7 +96,7 @@ export class RecordingLeader extends EventEmitter {
     url.searchParams.set("heartbeat", "5")
     const model = await connect(url.href, { noDelay: true, timeout: 3000 })
     model.on("error", () => {})
-    // amqplib overlooks the end of a stream that ends without an error.
+    // amqplib does not notice the end of a stream that ends without an error.
     const closed = once(socketOf(model), "close")
     if (this.stopped) return void model.close().catch(() => {})
     this.model = model
@@ -103,9 +104,9 @@ export class RecordingLeader extends EventEmitter {
       const channel = await model.createConfirmChannel()
       channel.on("error", () => {})
       channel.on("close", () => socketOf(model).destroy())
-      await this.declare(channel)
+      await declareTeamQueue(channel, this.team)
       await channel.prefetch(1)
-      await channel.consume(`team.${this.team}`, (message) => {
+      await channel.consume(teamQueue(this.team), (message) => {
         // A null delivery: the queue is gone. The next session declares it again.
         if (message === null) socketOf(model).destroy()
         else void this.work(channel, message).catch(() => socketOf(model).destroy())
@@ -116,17 +117,6 @@ export class RecordingLeader extends EventEmitter {
       this.model = undefined
       socketOf(model).destroy()
     }
-  }
-
-  private async declare(channel: Channel): Promise<void> {
-    await channel.assertQueue(`team.${this.team}`, {
-      durable: true,
-      arguments: {
-        "x-single-active-consumer": true,
-        "x-dead-letter-exchange": "webhook.dlx",
-        ...(queueType === "quorum" ? { "x-queue-type": "quorum", "x-delivery-limit": 20 } : {})
-      }
-    })
   }
 
   private async work(channel: ConfirmChannel, message: ConsumeMessage): Promise<void> {
@@ -144,15 +134,13 @@ export class RecordingLeader extends EventEmitter {
       executed: known === undefined
     }
     this.log.push(delivery)
-    this.emit("delivery", delivery)
     if (this.handle === "never" && known === undefined) return
     const answering = known ?? this.execute(delivery, this.handle as Handle)
     if (this.remembers) this.answers.set(delivery.run_id, answering)
     const answer = await answering
     await this.reply(channel, replyTo, correlationId, answer)
     channel.ack(message)
-    delivery.done_at = performance.now()
-    this.emit("done", delivery)
+    delivery.acknowledgedAt = performance.now()
   }
 
   private async execute(delivery: Delivered, handle: Handle): Promise<string> {
@@ -186,7 +174,7 @@ export class RecordingLeader extends EventEmitter {
     })
   }
 
-  /** The process is gone, with its connection: nothing is acknowledged. `start` again brings the next process. */
+  /** The process is gone, with its connection: nothing is acknowledged. `start` starts the next process. */
   async crash(): Promise<void> {
     this.stopped = true
     if (this.model) socketOf(this.model).resetAndDestroy()
@@ -206,13 +194,8 @@ export class RecordingLeader extends EventEmitter {
   }
 
   /** Resolves with the log's first `count` deliveries once they are there. */
-  async deliveries(count: number, ms = 30_000): Promise<ReadonlyArray<Delivered>> {
-    const end = performance.now() + ms
-    while (this.log.length < count) {
-      const left = end - performance.now()
-      if (left <= 0) throw new Error(`${this.log.length} deliveries instead of ${count} after ${ms} ms`)
-      await Promise.race([once(this, "delivery"), sleep(Math.min(left, 250))])
-    }
+  async deliveries(count: number, limit?: number): Promise<ReadonlyArray<Delivered>> {
+    await until(`${count} deliveries`, () => this.log.length >= count, limit)
     return this.log.slice(0, count)
   }
 }

@@ -1,40 +1,38 @@
 /**
- * The built server as a process that a test holds by the hand: it tells its parent when it reaches an armed race point
- * and waits there, or kills itself there. Needs `npm run build`.
+ * The built server as a child process that a test controls: at the engine's checkpoints it does what the test has
+ * instructed by message, stays there until it is released or kills itself. Needs `npm run build`.
  */
-import { Effect } from "effect"
-import { onRacePoint } from "../../../dist/engine/RacePoint.js"
+import { runMain } from "@effect/platform-node/NodeRuntime"
+import { Effect, Layer } from "effect"
+import { Checkpoints } from "../../../dist/engine/Checkpoints.js"
+import { serve } from "../../../dist/server/Serve.js"
 
-/** What to do at which point, and at the how-manieth time. */
-const armed = new Map()
-const holding = []
+/** What to do at which checkpoint, and the how many more times it is to be reached before. */
+const instructions = new Map()
+const held = []
 
-process.on("message", ({ arm, release }) => {
-  if (arm) armed.set(arm.point, { ...arm })
+process.on("message", ({ at, release }) => {
+  if (at) instructions.set(at.point, { ...at })
   if (release) {
-    armed.delete(release)
-    for (const waiting of holding.splice(0)) waiting.point === release ? waiting.go() : holding.push(waiting)
+    instructions.delete(release)
+    for (const waiting of held.splice(0)) waiting.point === release ? waiting.resume() : held.push(waiting)
   }
-  process.send({ done: arm?.point ?? release })
+  process.send({ done: at?.point ?? release })
 })
-// A server whose test is gone has nothing left to do; one whose test is there must not be kept alive by this line.
+// Without its test the server ends; but these messages alone do not keep it running.
 process.on("disconnect", () => process.kill(process.pid, "SIGKILL"))
 process.channel.unref()
 
-for (const arm of JSON.parse(process.env.RACE_POINTS ?? "[]")) armed.set(arm.point, arm)
-
-onRacePoint((point) =>
+const atCheckpoint = (point) =>
   Effect.async((resume) => {
-    const arm = armed.get(point)
-    if (arm === undefined || --arm.times > 0) return resume(Effect.void)
-    if (arm.action === "kill") {
-      process.kill(process.pid, "SIGKILL")
-      return
-    }
-    holding.push({ point, go: () => resume(Effect.void) })
+    const instruction = instructions.get(point)
+    if (instruction === undefined || --instruction.times > 0) return resume(Effect.void)
+    if (instruction.action === "kill") return process.kill(process.pid, "SIGKILL")
+    held.push({ point, resume: () => resume(Effect.void) })
     process.send({ reached: point })
   })
-)
 
-process.argv.splice(2, process.argv.length, "serve")
-await import("../../../dist/main.js")
+serve(new Map(), "test").pipe(
+  Effect.provide(Layer.succeed(Checkpoints, atCheckpoint)),
+  runMain({ disablePrettyLogger: true })
+)

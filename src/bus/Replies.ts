@@ -1,0 +1,157 @@
+/** Replies on their way to the server's handler: how much of them is passed on, and in which groups. */
+import { type Duration, Effect, Queue, type Scope, type Tracer } from "effect"
+import { whenTraced } from "../telemetry/Span.ts"
+import { handleReplies, type PendingReply, type ReplyHandler } from "./Acknowledgement.ts"
+import type { Reply } from "./Bus.ts"
+
+/** The longest answer that is stored, in bytes of UTF-8. */
+export const maxAnswer = 8 * 1024 * 1024
+
+/** What takes the place of a longer one. */
+export const answerTooLarge = "answer larger than 8 MiB"
+
+/** A NUL, or half of a surrogate pair: a JavaScript string can hold them, a PostgreSQL text cannot. */
+const unstorable = /[\0\uD800-\uDFFF]/gu
+
+const storableText = (text: string): string => text.replace(unstorable, "\uFFFD")
+
+const withinLimit = (text: string): boolean =>
+  text.length * 3 <= maxAnswer || (text.length <= maxAnswer && Buffer.byteLength(text) <= maxAnswer)
+
+/**
+ * The reply as every bus passes it on: text that any database can store, of bounded size. What a leader wrote is never
+ * refused for a character, since the run would then wait for its timeout.
+ */
+export const storable = (reply: Reply): Reply => {
+  switch (reply._tag) {
+    case "Answered":
+      return withinLimit(reply.response)
+        ? { ...reply, response: storableText(reply.response) }
+        : { _tag: "Failed", run_id: reply.run_id, message: answerTooLarge }
+    case "Failed":
+      return { ...reply, message: withinLimit(reply.message) ? storableText(reply.message) : answerTooLarge }
+    case "Started":
+    case "DeadLettered":
+      return reply
+  }
+}
+
+/** At most this many replies make a group. A broker delivers twice as many ahead, so that the next arrive meanwhile. */
+export const maxGroup = 50
+/** Nor is there more text than this in a group, in UTF-16 code units; one reply may be longer. */
+const maxGroupText = 4_000_000
+
+/** A reply that a broker has delivered and stores until it is acknowledged. */
+export interface Received {
+  readonly reply: Reply
+  readonly acknowledge: () => void
+  /** The trace that it belongs to. */
+  readonly span?: Tracer.AnySpan | undefined
+}
+
+interface Waiting extends PendingReply {
+  readonly span?: Tracer.AnySpan | undefined
+}
+
+export interface Inbox {
+  /** Takes a reply that is stored nowhere else. It stays here until a consumer has acknowledged it. */
+  readonly put: (reply: Reply) => void
+  /**
+   * As `Bus.consume`. The function that it returns takes what a broker delivers to this consumer; when the scope closes
+   * that is forgotten, since the broker delivers it again. Of several consumers one gets everything that is `put`.
+   */
+  readonly consume: (handle: ReplyHandler) => Effect.Effect<(received: Received) => void, never, Scope.Scope>
+}
+
+export const makeInbox = (): Inbox => {
+  /** All that was `put` and not acknowledged, oldest first. What a consumer leaves behind, the next one finds here. */
+  const stored = new Set<Waiting>()
+  const consumers: Array<Queue.Queue<Waiting>> = []
+  const offerStored = () => {
+    for (const waiting of stored) consumers[0]?.unsafeOffer(waiting)
+  }
+
+  const join = Effect.map(Queue.unbounded<Waiting>(), (queue) => {
+    if (consumers.push(queue) === 1) offerStored()
+    return queue
+  })
+  const leave = (queue: Queue.Queue<Waiting>) =>
+    Effect.sync(() => {
+      const wasFirst = consumers[0] === queue
+      consumers.splice(consumers.indexOf(queue), 1)
+      if (wasFirst) offerStored()
+    })
+
+  return {
+    put: (reply) => {
+      const waiting: Waiting = { reply: storable(reply), acknowledge: () => stored.delete(waiting), deaths: 0 }
+      stored.add(waiting)
+      consumers[0]?.unsafeOffer(waiting)
+    },
+    consume: Effect.fnUntraced(function* (handle) {
+      const scope = yield* Effect.scope
+      const queue = yield* Effect.acquireRelease(join, leave)
+      const postpone = (group: ReadonlyArray<Waiting>, pause: Duration.Duration) =>
+        Queue.offerAll(queue, group).pipe(Effect.delay(pause), Effect.interruptible, Effect.forkIn(scope))
+      // Not `takeBetween`, which returns the first alone when it had to wait for it: they often arrive together.
+      const take = Effect.zipWith(Queue.take(queue), Queue.takeUpTo(queue, maxGroup - 1), (first, more) => [
+        first,
+        ...more
+      ])
+      yield* take.pipe(
+        Effect.flatMap((waiting) =>
+          Effect.forEach(groupsOf(waiting), (group) => traced(group)(handleReplies(handle, group, postpone)), {
+            discard: true
+          })
+        ),
+        Effect.forever,
+        Effect.interruptible,
+        Effect.forkScoped
+      )
+      return ({ reply, acknowledge, span }: Received) => {
+        queue.unsafeOffer({ reply, acknowledge, span, deaths: 0 })
+      }
+    })
+  }
+}
+
+const textLength = (reply: Reply): number => {
+  switch (reply._tag) {
+    case "Answered":
+      return reply.response.length
+    case "Failed":
+      return reply.message.length
+    case "Started":
+    case "DeadLettered":
+      return 0
+  }
+}
+
+/** In order. A reply on which the handler has died is a group of its own. */
+const groupsOf = (waiting: ReadonlyArray<Waiting>): ReadonlyArray<ReadonlyArray<Waiting>> => {
+  const groups: Array<[Waiting, ...Array<Waiting>]> = []
+  let text = 0
+  for (const one of waiting) {
+    const group = groups.at(-1)
+    const length = textLength(one.reply)
+    text += length
+    if (group === undefined || text > maxGroupText || one.deaths > 0 || group[0].deaths > 0) {
+      groups.push([one])
+      text = length
+    } else group.push(one)
+  }
+  return groups
+}
+
+/** A group of several belongs to several traces, so its span is linked to them. */
+const traced = (group: ReadonlyArray<Waiting>) => {
+  const spans = group.flatMap(({ span }) => span ?? [])
+  const [parent] = spans
+  return whenTraced("Bus.receive", {
+    kind: "consumer",
+    attributes: group.length === 1 ? { run_id: group[0]?.reply.run_id } : { replies: group.length },
+    ...(group.length === 1 && parent !== undefined
+      ? { parent }
+      : { links: spans.map((span) => ({ _tag: "SpanLink", span, attributes: {} })) })
+  })
+}

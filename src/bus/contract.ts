@@ -1,0 +1,39 @@
+/** What every bus must do, whatever carries it. An author of a driver runs `contract` in a test file of Vitest. */
+import { describe } from "@effect/vitest"
+import { Effect, type Layer } from "effect"
+import { Bus, type LeaderBus } from "./Bus.ts"
+import { handling } from "./contract/handling.ts"
+import { leaders } from "./contract/leaders.ts"
+import { prompts } from "./contract/prompts.ts"
+import { queues } from "./contract/queues.ts"
+import { replies } from "./contract/replies.ts"
+import { behaviourOn } from "./contract/support.ts"
+
+export { collectReplies, echo, makePrompt, startLeader, team, untilQueue, untilUp } from "./contract/support.ts"
+
+export interface ContractOptions {
+  /**
+   * Whether `TeamQueue.consumers` counts leaders on standby; default: yes. RabbitMQ 3.10 counts only the active
+   * consumer of a quorum queue.
+   */
+  readonly countsStandbys?: boolean
+}
+
+/** @param layer both sides of one bus; it is built for each test, with queues of its own. */
+export const contract = (
+  layer: Layer.Layer<Bus | LeaderBus>,
+  { countsStandbys = true }: ContractOptions = {}
+): void => {
+  const behaviour = behaviourOn(layer)
+  /** How many consumers a queue shows that has one leader at work and one standing by. */
+  const withStandby = countsStandbys ? 2 : 1
+  describe("queues", () => queues(behaviour, withStandby))
+  describe("prompts", () => prompts(behaviour))
+  describe("leaders", () => leaders(behaviour, withStandby))
+  describe("replies", () => replies(behaviour))
+  describe("the handling of replies", () => handling(behaviour))
+  behaviour(
+    "the bus answers a ping",
+    Effect.flatMap(Bus, (bus) => bus.ping)
+  )
+}

@@ -1,0 +1,95 @@
+/** Prompts on their way to the leader. */
+import { expect } from "@effect/vitest"
+import { DateTime, Deferred, Effect, Queue } from "effect"
+import { makeRunId } from "../../domain/Id.ts"
+import { Bus, type Delivery, type Prompt } from "../Bus.ts"
+import { type Behaviour, collectReplies, makePrompt, startLeader, team, untilQueue } from "./support.ts"
+
+export const prompts = (behaviour: Behaviour): void => {
+  behaviour(
+    "prompts reach the leader one at a time, in the order of sending",
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const seen: Array<string> = []
+      let atWork = 0
+      let most = 0
+      const done = yield* Deferred.make<void>()
+      yield* startLeader(({ prompt, redelivered }) =>
+        Effect.gen(function* () {
+          most = Math.max(most, ++atWork)
+          expect(redelivered).toBe(false)
+          yield* Effect.sleep(1)
+          seen.push(prompt.prompt)
+          atWork--
+          if (seen.length === 100) yield* Deferred.succeed(done, undefined)
+        })
+      )
+      const sent = Array.from({ length: 100 }, (_, i) => `prompt ${i}`)
+      for (const text of sent) yield* bus.publish(yield* makePrompt({ prompt: text }))
+      yield* Deferred.await(done)
+      expect(seen).toEqual(sent)
+      expect(most).toBe(1)
+    })
+  )
+
+  behaviour(
+    "a prompt arrives as it was sent, whatever its size and characters",
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const arrived = yield* Queue.unbounded<Prompt>()
+      yield* startLeader(({ prompt }) => Effect.asVoid(Queue.offer(arrived, prompt)))
+      const id = yield* makeRunId
+      const webhook = { id: id as never, name: "Ünïcode „quotes“ \u202e 🦊" }
+      const deadline = DateTime.unsafeMake(Date.now() + 60_000)
+      const prompts = [
+        yield* makePrompt({ prompt: "x".repeat(256 * 1024) }),
+        yield* makePrompt({
+          prompt: '日本語 🦊 \u0001 \r\n\t \\ " {{x}} \u2028',
+          source: "webhook",
+          webhook,
+          deadline
+        }),
+        yield* makePrompt({ prompt: "" })
+      ]
+      for (const prompt of prompts) yield* bus.publish(prompt)
+      for (const prompt of prompts) expect(yield* Queue.take(arrived)).toEqual(prompt)
+    })
+  )
+
+  behaviour(
+    "a prompt that waits past its deadline is reported as dead-lettered, and not delivered",
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const collected = yield* collectReplies
+      const stop = yield* startLeader(() => Effect.never)
+      yield* stop
+      const [dated, plain] = [
+        yield* makePrompt({ deadline: DateTime.unsafeMake(Date.now() + 200) }),
+        yield* makePrompt()
+      ]
+      yield* bus.publish(dated)
+      yield* bus.publish(plain)
+      expect(yield* Queue.take(collected)).toEqual({ _tag: "DeadLettered", run_id: dated.run_id, reason: "expired" })
+      const deliveries = yield* Queue.unbounded<Delivery>()
+      yield* startLeader((delivery) => Effect.asVoid(Queue.offer(deliveries, delivery)))
+      expect((yield* Queue.take(deliveries)).prompt.run_id).toBe(plain.run_id)
+    })
+  )
+
+  behaviour(
+    "a prompt whose deadline has passed is reported as dead-lettered without being sent",
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const collected = yield* collectReplies
+      yield* Effect.flatMap(
+        startLeader(() => Effect.never),
+        (stop) => stop
+      )
+      yield* untilQueue(({ consumers }) => consumers === 0)
+      const prompt = yield* makePrompt({ deadline: DateTime.unsafeMake(Date.now() - 1) })
+      yield* bus.publish(prompt)
+      expect(yield* Queue.take(collected)).toEqual({ _tag: "DeadLettered", run_id: prompt.run_id, reason: "expired" })
+      expect((yield* bus.queue(team)).messages).toBe(0)
+    })
+  )
+}

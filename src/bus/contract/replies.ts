@@ -1,0 +1,72 @@
+/** What a leader replies, as it comes back. */
+import { expect } from "@effect/vitest"
+import { Chunk, Effect, Queue } from "effect"
+import { Bus } from "../Bus.ts"
+import { type Behaviour, collectReplies, makePrompt, startLeader } from "./support.ts"
+
+export const replies = (behaviour: Behaviour): void => {
+  behaviour(
+    "what the leader replies comes back with the run's id",
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const collected = yield* collectReplies
+      yield* startLeader(({ prompt: { prompt, run_id }, reply }) =>
+        Effect.gen(function* () {
+          yield* reply({ _tag: "Started", run_id })
+          if (prompt === "fail") yield* reply({ _tag: "Failed", run_id, message: "it did not work — 💥" })
+          else yield* reply({ _tag: "Answered", run_id, response: prompt })
+        })
+      )
+      const good = yield* makePrompt({ prompt: "日本語 🦊 \r\n" })
+      const bad = yield* makePrompt({ prompt: "fail" })
+      yield* bus.publish(good)
+      yield* bus.publish(bad)
+      const got = Chunk.toReadonlyArray(yield* Queue.takeN(collected, 4))
+      expect(new Set(got)).toEqual(
+        new Set([
+          { _tag: "Started", run_id: good.run_id },
+          { _tag: "Answered", run_id: good.run_id, response: "日本語 🦊 \r\n" },
+          { _tag: "Started", run_id: bad.run_id },
+          { _tag: "Failed", run_id: bad.run_id, message: "it did not work — 💥" }
+        ])
+      )
+    })
+  )
+
+  behaviour(
+    "an answer with characters that a database cannot store has them replaced",
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const collected = yield* collectReplies
+      yield* startLeader(({ prompt: { run_id }, reply }) =>
+        reply({ _tag: "Answered", run_id, response: "a\0b\ud800c🦊" })
+      )
+      const prompt = yield* makePrompt()
+      yield* bus.publish(prompt)
+      const reply = yield* Queue.take(collected)
+      expect(reply).toEqual({ _tag: "Answered", run_id: prompt.run_id, response: "a\uFFFDb\uFFFDc🦊" })
+    })
+  )
+
+  behaviour(
+    "an answer over 8 MiB ends its run as failed; one of 8 MiB arrives",
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const collected = yield* collectReplies
+      // On the wire there are a few bytes of JSON around the answer.
+      const longest = 8 * 1024 * 1024 - 100
+      yield* startLeader(({ prompt: { prompt, run_id }, reply }) =>
+        reply({ _tag: "Answered", run_id, response: "x".repeat(Number(prompt)) })
+      )
+      for (const size of [8 * 1024 * 1024 + 1, 20 * 1024 * 1024]) {
+        const over = yield* makePrompt({ prompt: String(size) })
+        yield* bus.publish(over)
+        const message = "answer larger than 8 MiB"
+        expect(yield* Queue.take(collected)).toEqual({ _tag: "Failed", run_id: over.run_id, message })
+      }
+      yield* bus.publish(yield* makePrompt({ prompt: String(longest) }))
+      const reply = yield* Queue.take(collected)
+      expect(reply._tag === "Answered" && reply.response.length).toBe(longest)
+    })
+  )
+}

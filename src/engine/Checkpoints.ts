@@ -1,0 +1,19 @@
+import { Context, Effect } from "effect"
+
+/** The exact steps between which a crash matters most. */
+export type Checkpoint =
+  /** Before the run's row is committed. */
+  | "accept"
+  /** The row is committed, the caller has no answer yet. */
+  | "accepted"
+  /** The run is marked as about to be sent, nothing is sent. */
+  | "admitted"
+  /** The broker has confirmed the prompt, the row does not say so. */
+  | "published"
+  /** The end is committed, the reply is not acknowledged. */
+  | "ended"
+
+/** For tests that stop a server at an exact step: called when the engine reaches one. Does nothing unless provided. */
+export class Checkpoints extends Context.Reference<Checkpoints>()("webhook-trigger/Checkpoints", {
+  defaultValue: (): ((point: Checkpoint) => Effect.Effect<void>) => () => Effect.void
+}) {}

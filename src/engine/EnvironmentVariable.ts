@@ -1,0 +1,160 @@
+/**
+ * Settings that are read through Effect's `ConfigProvider`. Each is described once, by its variable and by what that
+ * accepts; reading it and the text of its errors follow.
+ */
+import { Config, Duration, Option, ParseResult, Record, type Redacted, Schema } from "effect"
+import { DurationFromText, fromText, SizeFromText } from "./Quantity.ts"
+
+/** What a variable may hold. */
+export interface Format<A> {
+  /** In words that continue the variable's name: `takes a whole number from 1 to 10000`. */
+  readonly accepts: string
+  readonly schema: Schema.Schema<A, string>
+  /** What was given is shown in no error. */
+  readonly isSecret?: boolean
+}
+
+export interface Setting<A> {
+  /** Absent: nothing outside the program sets it. */
+  readonly variable?: string
+  readonly isSecret: boolean
+  /** Its value when the variable is absent or blank. */
+  readonly fallback: A
+  /** Fails with the variable's name and what it accepts. */
+  readonly config: Config.Config<A>
+}
+
+/** The values of a table of settings. */
+export type Values<Settings> = {
+  readonly [Name in keyof Settings]: Settings[Name] extends { readonly config: Config.Config<infer A> } ? A : never
+}
+
+/** Reads a table of settings; fails with all faults at once. */
+export const configOf = <Settings extends { readonly [name: string]: { readonly config: Config.Config<any> } }>(
+  settings: Settings
+): Config.Config<Values<Settings>> =>
+  Config.all(Object.fromEntries(Object.entries(settings).map(([name, { config }]) => [name, config]))) as any
+
+/** What a table of settings holds where no variable is set. */
+export const defaultsOf = <Settings extends { readonly [name: string]: Setting<any> }>(
+  settings: Settings
+): Values<Settings> =>
+  Object.fromEntries(Object.entries(settings).map(([name, { fallback }]) => [name, fallback])) as any
+
+/** Trimmed; a blank value counts as absent. */
+const blankIsAbsent = <A>({ accepts, schema }: Format<A>): Schema.Schema<Option.Option<A>, string> =>
+  Schema.transformOrFail(Schema.Trim, Schema.OptionFromSelf(Schema.typeSchema(schema)), {
+    strict: true,
+    decode: (text) =>
+      text === ""
+        ? ParseResult.succeed(Option.none())
+        : ParseResult.map(ParseResult.decode(schema)(text), (value) => Option.some(value)),
+    encode: Option.match({ onNone: () => ParseResult.succeed(""), onSome: ParseResult.encode(schema) })
+  }).annotations({ message: () => ({ message: accepts, override: true }) })
+
+const read = <A>(variable: string, format: Format<A>): Config.Config<Option.Option<A>> =>
+  Config.withDefault(Schema.Config(variable, blankIsAbsent(format)), Option.none())
+
+export const withDefault = <A>(variable: string, format: Format<A>, fallback: A): Setting<A> => ({
+  variable,
+  isSecret: format.isSecret === true,
+  fallback,
+  config: Config.map(read(variable, format), (value) => Option.getOrElse(value, () => fallback))
+})
+
+export const optional = <A>(variable: string, format: Format<A>): Setting<Option.Option<A>> => ({
+  variable,
+  isSecret: format.isSecret === true,
+  fallback: Option.none(),
+  config: read(variable, format)
+})
+
+/** A setting that only code can change. */
+export const fixed = <A>(value: A): Setting<A> => ({ isSecret: false, fallback: value, config: Config.succeed(value) })
+
+/** `thing` with its article: `a folder`. */
+export const text = (thing: string): Format<string> => ({ accepts: `takes ${thing}`, schema: Schema.String })
+
+export const wholeNumber = (min: number, max: number, note = ""): Format<number> => ({
+  accepts: `takes a whole number from ${min} to ${max}${note}`,
+  schema: Schema.compose(Schema.String.pipe(Schema.pattern(/^\d+$/)), Schema.NumberFromString).pipe(
+    Schema.between(min, max)
+  )
+})
+
+type Bounds = readonly [min: Duration.DurationInput, max: Duration.DurationInput, example: string]
+
+const durationInWords = (...[min, max, example]: Bounds) =>
+  `seconds, or a number with a unit such as \`${example}\`, from ${Duration.format(min)} to ${Duration.format(max)}`
+
+export const duration = (...bounds: Bounds): Format<Duration.Duration> => {
+  const [min, max] = bounds
+  return {
+    accepts: `takes ${durationInWords(...bounds)}`,
+    schema: DurationFromText.pipe(Schema.betweenDuration(min, max))
+  }
+}
+
+/** A duration, or the word `off`. */
+export const durationOrOff = (...bounds: Bounds): Format<Option.Option<Duration.Duration>> => {
+  const { schema } = duration(...bounds)
+  const decode = Schema.decodeOption(schema)
+  return {
+    accepts: `takes \`off\`, ${durationInWords(...bounds)}`,
+    schema: fromText(
+      Schema.OptionFromSelf(Schema.DurationFromSelf),
+      (text) => (text.toLowerCase() === "off" ? Option.some(Option.none()) : Option.map(decode(text), Option.some)),
+      Option.match({ onNone: () => "off", onSome: Schema.encodeSync(schema) })
+    )
+  }
+}
+
+/** A number of bytes. */
+export const size = (min: number, max: number, example: string): Format<number> => ({
+  accepts: `takes bytes, or a size such as \`${example}\`, from ${min} to ${max} bytes`,
+  schema: SizeFromText.pipe(Schema.between(min, max))
+})
+
+/** One of several words, in upper or lower case, each with the value that it stands for. */
+export const wordFor = <A>(values: Readonly<Record<string, A>>): Format<A> => ({
+  accepts: `takes one of ${Object.keys(values).join(", ")}`,
+  schema: fromText(
+    Schema.Any as Schema.Schema<A>,
+    (text) => Record.get(values, text.toLowerCase()),
+    (value) => Object.keys(values).find((word) => values[word] === value) ?? ""
+  )
+})
+
+/** One of several words, in upper or lower case. */
+export const oneOf = <const Word extends string>(...words: ReadonlyArray<Word>): Format<Word> =>
+  wordFor(Object.fromEntries(words.map((word) => [word, word])))
+
+/** An address with one of these schemes (`https:`), as it was given. */
+export const address = (schemes: ReadonlyArray<string>, example: string): Format<string> => ({
+  accepts: `takes an address such as \`${example}\``,
+  schema: Schema.String.pipe(
+    Schema.filter((text) => {
+      const url = Option.getOrUndefined(Option.liftThrowable(() => new URL(text))())
+      return url !== undefined && schemes.includes(url.protocol) && url.hostname !== ""
+    })
+  )
+})
+
+/** An HTTP address, without a slash at its end. */
+export const baseUrl = (example: string): Format<string> => {
+  const { accepts, schema } = address(["http:", "https:"], example)
+  return {
+    accepts,
+    schema: Schema.transform(schema, Schema.String, {
+      strict: true,
+      decode: (text) => text.replace(/\/+$/, ""),
+      encode: (text) => text
+    })
+  }
+}
+
+export const secret = <A>({ accepts, schema }: Format<A>): Format<Redacted.Redacted<A>> => ({
+  accepts,
+  schema: Schema.Redacted(schema),
+  isSecret: true
+})

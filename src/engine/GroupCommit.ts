@@ -1,0 +1,139 @@
+import { Cause, Effect, Exit, FiberId, type Scope } from "effect"
+
+export interface GroupCommitOptions<In, Out, E> {
+  /** Answers each item, in its place. */
+  readonly commit: (items: ReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Out>, E>
+  /** Items in one group. */
+  readonly size: number
+  /** What an item weighs, and what a group may weigh; one item is always taken. */
+  readonly weight?: { readonly of: (item: In) => number; readonly limit: number }
+}
+
+/** An item that waits for its group. */
+interface Entry<In, Out, E> {
+  readonly item: In
+  readonly settle: (exit: Exit.Exit<Out, E>) => void
+  wanted: boolean
+}
+
+/**
+ * A group is closed when so many turns of the event loop have brought nothing, or after so many turns in all. Node takes
+ * one new connection a turn: without this a thousand callers at once would be a thousand groups of one.
+ */
+const quietTurns = 2
+const mostTurns = 100
+
+/**
+ * Group commit: calls that arrive while a commit is under way share the next one, and so do those that arrive with it,
+ * turn by turn. So an idle database is called immediately, and a busy one seldom. Items keep the order of their calls, and
+ * only one commit runs at a time.
+ *
+ * When a commit dies, the fault may lie in one of its items: each is committed alone, so that it fails alone.
+ * A caller that is interrupted before its group starts drops out; later, the group goes on without it.
+ */
+export const make = <In, Out, E>(
+  options: GroupCommitOptions<In, Out, E>
+): Effect.Effect<(items: ReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Out>, E>, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    type Waiting = Entry<In, Out, E>
+    let waiting: Array<Waiting> = []
+    let closed = false
+    const work = Effect.unsafeMakeLatch(false)
+
+    const settle = (entries: ReadonlyArray<Waiting>, exit: (index: number) => Exit.Exit<Out, E>) =>
+      Effect.sync(() => {
+        for (const [index, entry] of entries.entries()) entry.settle(exit(index))
+      })
+
+    const gather = Effect.async<void>((resume) => {
+      let before = 0
+      let quiet = 0
+      let turns = 0
+      const check = () => {
+        quiet = waiting.length > before ? 0 : quiet + 1
+        before = waiting.length
+        const isFull = before >= options.size || turns++ === mostTurns
+        if (isFull || quiet === quietTurns) resume(Effect.void)
+        else setImmediate(check)
+      }
+      check()
+    })
+
+    const take = () => {
+      waiting = waiting.filter((entry) => entry.wanted)
+      const { of, limit } = options.weight ?? { of: () => 0, limit: 0 }
+      let count = 0
+      let weight = 0
+      for (const entry of waiting) {
+        weight += of(entry.item)
+        if (count === options.size || (count > 0 && weight > limit)) break
+        count++
+      }
+      if (count === 0) work.unsafeClose()
+      return waiting.splice(0, count)
+    }
+
+    const commitAll = (entries: ReadonlyArray<Waiting>): Effect.Effect<void> =>
+      options.commit(entries.map((entry) => entry.item)).pipe(
+        Effect.interruptible,
+        Effect.exit,
+        Effect.flatMap((exit) => {
+          if (Exit.isSuccess(exit)) {
+            return settle(entries, (index) =>
+              index < exit.value.length ? Exit.succeed(exit.value[index]!) : withoutAnswer
+            )
+          }
+          if (entries.length === 1 && Cause.isDie(exit.cause)) return settle(entries, () => Exit.failCause(exit.cause))
+          // What could not be reached now would keep those that wait for the next group waiting as long again, in turn.
+          if (!Cause.isDie(exit.cause)) {
+            return settle([...entries, ...waiting.splice(0)], () => Exit.failCause(exit.cause))
+          }
+          return Effect.forEach(entries, (entry) => commitAll([entry]), { discard: true })
+        })
+      )
+
+    yield* Effect.addFinalizer(() => {
+      closed = true
+      return settle(waiting, () => Exit.interrupt(FiberId.none))
+    })
+    yield* work.await.pipe(
+      Effect.zipRight(gather),
+      Effect.interruptible,
+      Effect.zipRight(
+        Effect.suspend(() => {
+          const entries = take()
+          return entries.length === 0 ? Effect.void : commitAll(entries)
+        })
+      ),
+      Effect.forever,
+      Effect.uninterruptible,
+      Effect.forkScoped
+    )
+
+    return (items) =>
+      items.length === 0
+        ? Effect.succeed([])
+        : Effect.async<ReadonlyArray<Out>, E>((resume) => {
+            if (closed) return resume(Effect.interrupt)
+            const answers: Array<Out> = []
+            let left = items.length
+            const entries = items.map(
+              (item, index): Waiting => ({
+                item,
+                wanted: true,
+                settle: (exit) => {
+                  if (Exit.isFailure(exit)) return resume(Effect.failCause(exit.cause))
+                  answers[index] = exit.value
+                  if (--left === 0) resume(Effect.succeed(answers))
+                }
+              })
+            )
+            waiting.push(...entries)
+            work.unsafeOpen()
+            return Effect.sync(() => {
+              for (const entry of entries) entry.wanted = false
+            })
+          })
+  })
+
+const withoutAnswer = Exit.die(new Error("a group commit left an item without an answer"))

@@ -1,0 +1,59 @@
+import { Duration, Option, ParseResult, Schema } from "effect"
+
+/** A schema that reads text with `parse` and writes it back with `print`; text that `parse` has no value for is refused. */
+export const fromText = <A>(
+  target: Schema.Schema<A>,
+  parse: (text: string) => Option.Option<A>,
+  print: (value: A) => string
+): Schema.Schema<A, string> =>
+  Schema.transformOrFail(Schema.String, target, {
+    strict: true,
+    decode: (text, _, ast) =>
+      Option.match(parse(text), {
+        onNone: () => ParseResult.fail(new ParseResult.Type(ast, text)),
+        onSome: ParseResult.succeed
+      }),
+    encode: (value) => ParseResult.succeed(print(value))
+  })
+
+/** A number and, after optional blanks, a unit out of `units`; without a unit it counts `units[""]`. */
+const quantity = (units: Record<string, number>, text: string): Option.Option<number> => {
+  const found = /^(\d{1,15}(?:\.\d{1,6})?)\s*([a-z]*)$/i.exec(text.trim())
+  if (found === null) return Option.none()
+  const unit = units[found[2]!.toLowerCase()]
+  return unit === undefined ? Option.none() : Option.some(Number(found[1]) * unit)
+}
+
+const second = 1000
+const minute = 60 * second
+const hour = 60 * minute
+const day = 24 * hour
+
+const millis = {
+  "": second,
+  ...{ ms: 1, milli: 1, millis: 1, millisecond: 1, milliseconds: 1 },
+  ...{ s: second, sec: second, second, seconds: second },
+  ...{ m: minute, min: minute, minute, minutes: minute },
+  ...{ h: hour, hour, hours: hour },
+  ...{ d: day, day, days: day, week: 7 * day, weeks: 7 * day }
+}
+
+const bytes = {
+  ...{ "": 1, b: 1, byte: 1, bytes: 1 },
+  ...{ kb: 1e3, mb: 1e6, gb: 1e9 },
+  ...{ kib: 1024, mib: 1024 ** 2, gib: 1024 ** 3 }
+}
+
+/** `300`, `300 s`, `5 minutes`, `1.5h`: a bare number counts seconds. */
+export const DurationFromText: Schema.Schema<Duration.Duration, string> = fromText(
+  Schema.DurationFromSelf,
+  (text) => Option.map(quantity(millis, text), (ms) => Duration.millis(Math.round(ms))),
+  (duration) => `${Duration.toMillis(duration)} ms`
+)
+
+/** A size in bytes: `1048576`, `1 MiB`, `500 kB`; a bare number counts bytes. */
+export const SizeFromText: Schema.Schema<number, string> = fromText(
+  Schema.Number,
+  (text) => Option.map(quantity(bytes, text), Math.round),
+  String
+)

@@ -1,0 +1,35 @@
+import { type Config, Duration } from "effect"
+import {
+  configOf,
+  defaultsOf,
+  duration,
+  fixed,
+  size,
+  type Values,
+  wholeNumber,
+  withDefault
+} from "./EnvironmentVariable.ts"
+
+/** The engine's settings, each described once. Limits count runs, sizes are bytes. */
+const settings = {
+  /** Runs in flight at once, over all webhooks; also the limit of a webhook that has none of its own. */
+  maxConcurrent: withDefault("WEBHOOK_MAX_CONCURRENT", wholeNumber(1, 10_000), 20),
+  /** How long an answer may take when the webhook has no timeout of its own. */
+  timeout: withDefault("WEBHOOK_TIMEOUT", duration("1 second", "1 day", "5 minutes"), Duration.minutes(5)),
+  /** Accepted runs that wait to be sent; more are refused. */
+  maxQueued: withDefault("WEBHOOK_MAX_QUEUED", wholeNumber(1, 10_000_000), 10_000),
+  /** A request body's size in bytes. */
+  maxBody: withDefault("WEBHOOK_MAX_BODY", size(1024, 64 * 1024 ** 2, "1 MiB"), 1024 * 1024),
+  /** A rendered prompt's size in bytes of UTF-8. */
+  maxPrompt: fixed(256 * 1024)
+}
+
+export type SettingsValues = Values<typeof settings>
+
+export const defaults: SettingsValues = defaultsOf(settings)
+
+/**
+ * The engine's settings from the variables `WEBHOOK_MAX_CONCURRENT`, `WEBHOOK_TIMEOUT`, `WEBHOOK_MAX_QUEUED` and
+ * `WEBHOOK_MAX_BODY` of the `ConfigProvider`, with the defaults for those that are absent. Fails with all faults at once.
+ */
+export const config: Config.Config<SettingsValues> = configOf(settings)

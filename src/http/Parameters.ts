@@ -1,0 +1,23 @@
+import type { HttpServerRequest } from "@effect/platform"
+import { Effect, Schema } from "effect"
+import { InvalidParameter, NotFound } from "../domain/Errors.ts"
+import { RunId } from "../domain/Id.ts"
+
+/** `wait`, given once and exactly `true` or `false`; not given: false. */
+export const wait = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<boolean, InvalidParameter> => {
+  const { url } = request
+  const query = url.indexOf("?")
+  if (query < 0) return Effect.succeed(false)
+  const values = new URLSearchParams(url.slice(query + 1)).getAll("wait")
+  if (values.length === 0) return Effect.succeed(false)
+  if (values.length > 1) return new InvalidParameter({ name: "wait", detail: "may be given only once" })
+  return values[0] === "true" || values[0] === "false"
+    ? Effect.succeed(values[0] === "true")
+    : new InvalidParameter({ name: "wait", detail: "must be `true` or `false`" })
+}
+
+const isRunId = Schema.is(RunId)
+
+/** A run's id as the caller wrote it, in either case; text that cannot be an id names no run. */
+export const runId = (text: string): Effect.Effect<RunId, NotFound> =>
+  isRunId(text) ? Effect.succeed(text.toLowerCase() as RunId) : new NotFound()

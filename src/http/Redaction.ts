@@ -1,0 +1,61 @@
+/**
+ * Around all routes, a host's too: keeps Effect's own request logger and tracer from recording a URL that may contain a
+ * token.
+ */
+import { HttpLayerRouter, HttpMiddleware, HttpServerRequest } from "@effect/platform"
+import { Effect, FiberRef, Layer, Option, Tracer } from "effect"
+import * as RequestLog from "./RequestLog.ts"
+import { answerNotFound } from "./Unmatched.ts"
+
+type Router = HttpLayerRouter.HttpRouter
+
+/** In whatever spelling the router accepts: it decodes the URL, and ignores case and repeated slashes. */
+const mayContainToken = (url: string): boolean => {
+  let decoded = url
+  try {
+    decoded = decodeURIComponent(url)
+  } catch {
+    // What cannot be decoded is checked as it is.
+  }
+  return /whk_|webhook\/+trigger/i.test(decoded)
+}
+
+const redacted = "<may contain a token>"
+
+/** Removes the URL from the span that a host's tracer has already opened for the request. */
+const redactSpan = (span: Tracer.AnySpan, request: HttpServerRequest.HttpServerRequest): void => {
+  if (span._tag !== "Span") return
+  for (const name of ["url.full", "url.path", "url.query"]) {
+    if (span.attributes.has(name)) span.attribute(name, redacted)
+  }
+  for (const [name, value] of Object.entries(request.headers)) {
+    if (mayContainToken(String(value))) span.attribute(`http.request.header.${name}`, redacted)
+  }
+}
+
+const redactRequests = HttpLayerRouter.middleware(
+  (app) =>
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+      if (!mayContainToken(request.url)) return app
+      return Effect.gen(function* () {
+        yield* RequestLog.silenceEffectLogger
+        const span = yield* Effect.serviceOption(Tracer.ParentSpan)
+        if (Option.isSome(span)) redactSpan(span.value, request)
+        // Here already: a host may log an error that contains the request.
+        return yield* answerNotFound(app)
+      })
+    }),
+  { global: true }
+)
+
+/** Applies to a server that these routes are built into, like a logger's layer; elsewhere `redactSpan` does it. */
+const disableTracer = Layer.scopedDiscard(
+  Effect.flatMap(FiberRef.get(HttpMiddleware.currentTracerDisabledWhen), (disabled) =>
+    Effect.locallyScoped(
+      HttpMiddleware.currentTracerDisabledWhen,
+      (request) => mayContainToken(request.url) || disabled(request)
+    )
+  )
+)
+
+export const layer: Layer.Layer<never, never, Router> = Layer.mergeAll(redactRequests, disableTracer)

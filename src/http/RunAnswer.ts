@@ -1,0 +1,72 @@
+/**
+ * The answer to a request that starts a run, for all endpoints that do: a trigger, a run from the web UI and a message to
+ * a team.
+ */
+import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { Effect } from "effect"
+import type { MessageAccepted, MessageAnswered } from "../api/Teams.ts"
+import type { Accepted, Answered, Failed, TimedOut } from "../api/Trigger.ts"
+import type { RunId } from "../domain/Id.ts"
+import type { RunError } from "../domain/Run.ts"
+import type { Submitted } from "../engine/Trigger.ts"
+import * as Problems from "./Problems.ts"
+import * as RequestLog from "./RequestLog.ts"
+
+type Response = HttpServerResponse.HttpServerResponse
+
+/** Written as they are, unlike a handler's result: `Body` is the documented type. */
+const json = <Body>(status: number, body: Body): Response => HttpServerResponse.unsafeJson(body, { status })
+
+/** Where a webhook's run and a message differ. */
+interface Format {
+  readonly accepted: (id: RunId) => Response
+  readonly success: (id: RunId, response: string) => Response
+  readonly error: (id: RunId, error: RunError) => Response
+}
+
+const run: Format = {
+  accepted: (run_id) => json<typeof Accepted.Type>(202, { status: "accepted", run_id }),
+  success: (run_id, response) => json<typeof Answered.Type>(200, { status: "success", response, run_id }),
+  error: (run_id, error) => json<typeof Failed.Type>(502, { status: "error", run_id, error })
+}
+
+const message: Format = {
+  accepted: (message_id) => json<typeof MessageAccepted.Type>(202, { status: "accepted", message_id }),
+  success: (message_id, response) =>
+    json<typeof MessageAnswered.Type>(200, { status: "success", response, message_id }),
+  error: (run_id, error) =>
+    Problems.toResponse(Problems.problem(502, { code: "agent_failed", detail: error.message, run_id }))
+}
+
+const timedOut = (run_id: RunId): Response => json<typeof TimedOut.Type>(408, { status: "timeout", run_id })
+
+const write = (format: Format, submitted: Submitted): Response => {
+  if (submitted._tag === "Accepted") return format.accepted(submitted.run_id)
+  const { run_id, status, conversation, error } = submitted.run
+  switch (status) {
+    case "success":
+      return format.success(run_id, conversation.response ?? "")
+    case "error":
+      return format.error(run_id, error!)
+    case "timeout":
+      return timedOut(run_id)
+    // Not the end of a run; if it ever came, this answer would still be true.
+    case "queued":
+    case "running":
+      return format.accepted(run_id)
+  }
+}
+
+const answer =
+  (format: Format) =>
+  (submitted: Submitted): Effect.Effect<Response, never, HttpServerRequest.HttpServerRequest> =>
+    Effect.as(
+      RequestLog.setRun(submitted._tag === "Accepted" ? submitted.run_id : submitted.run.run_id),
+      write(format, submitted)
+    )
+
+/** 202, or for a caller that waited 200, 408 or 502. */
+export const ofRun = answer(run)
+
+/** The same with `message_id` in place of `run_id`; a failed message is a problem. */
+export const ofMessage = answer(message)

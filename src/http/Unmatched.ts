@@ -1,0 +1,61 @@
+/** What no route matches: 405 for a known path with another method, else 404. */
+import { HttpApi, HttpLayerRouter, type HttpMethod, type HttpServerResponse } from "@effect/platform"
+import { Effect, type Layer } from "effect"
+import { Api } from "../api/Api.ts"
+import { MethodNotAllowed } from "../domain/Errors.ts"
+import { isRouteNotFound } from "./ErrorResponse.ts"
+import * as RequestLog from "./RequestLog.ts"
+
+const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const
+
+type Paths = ReadonlyMap<`/${string}`, ReadonlySet<string>>
+
+const refusalsOf = (path: `/${string}`, allowed: ReadonlySet<string>) => {
+  const allow = methods.filter((method) => allowed.has(method)).join(", ")
+  const refuse = RequestLog.observe(path, new MethodNotAllowed({ allow }))
+  return methods
+    .filter((method) => !allowed.has(method))
+    .map((method) => HttpLayerRouter.route(method as Exclude<HttpMethod.HttpMethod, "HEAD">, path, refuse))
+}
+
+/**
+ * Refuses every other method on these paths; where GET is allowed, so is HEAD. Without these routes the router would
+ * answer 404, because it knows a path only together with its methods.
+ */
+export const methodNotAllowed = (paths: Paths) =>
+  HttpLayerRouter.addAll(
+    [...paths].flatMap(([path, allowed]) =>
+      refusalsOf(path, allowed.has("GET") ? new Set([...allowed, "HEAD"]) : allowed)
+    )
+  )
+
+/** Paths that are only read. */
+export const onlyGet = (paths: ReadonlyArray<`/${string}`>): Paths => {
+  const get = new Set(["GET"])
+  return new Map(paths.map((path) => [path, get]))
+}
+
+/** The API's paths, but for the trigger's, which check the method themselves. */
+export const apiPaths = (): Paths => {
+  const paths = new Map<`/${string}`, Set<string>>()
+  HttpApi.reflect(Api, {
+    predicate: ({ group }) => group.identifier !== "trigger",
+    onGroup: () => {},
+    onEndpoint: ({ endpoint: { path, method } }) => paths.set(path, new Set([...(paths.get(path) ?? []), method]))
+  })
+  return paths
+}
+
+type Response = HttpServerResponse.HttpServerResponse
+
+/** Answers what no route matches: an unknown path, one that cannot be decoded, or a part that is too long. */
+export const answerNotFound = <E, R>(app: Effect.Effect<Response, E, R>) =>
+  Effect.catchAll(app, (error) =>
+    isRouteNotFound(error) ? RequestLog.observe("(no route)", Effect.fail(error)) : Effect.fail(error)
+  )
+
+/** For a server of its own; a host answers unknown paths in its own way. */
+export const notFound: Layer.Layer<never, never, HttpLayerRouter.HttpRouter> = HttpLayerRouter.middleware(
+  answerNotFound,
+  { global: true }
+)

@@ -1,0 +1,400 @@
+/**
+ * The rows in this process's memory, for tests: gone with the process. Every question is a plain scan, and every method is
+ * one synchronous step, so each is atomic.
+ */
+import { Array, Clock, Context, DateTime, Duration, Effect, Either, Layer, Option, PubSub } from "effect"
+import { IdempotencyKeyReused, NotFound, TeamExists, TeamInUse, TeamUnknown, TooManyQueued } from "../domain/Errors.ts"
+import type { WebhookId } from "../domain/Id.ts"
+import { isFinal, type Outcome, type RunRow, toRun } from "../domain/Run.ts"
+import { finalStatuses } from "../domain/RunStatus.ts"
+import type { Counts } from "../domain/Statistics.ts"
+import type { TeamName } from "../domain/Team.ts"
+import type { Webhook, WebhookRow } from "../domain/Webhook.ts"
+import { AdminKeyStore } from "./AdminKeyStore.ts"
+import { type Change, ChangeFeed } from "./ChangeFeed.ts"
+import { decodeCursor, encodeCursor } from "./Cursor.ts"
+import { HistoryStore } from "./HistoryStore.ts"
+import { type LaneRun, LaneStore } from "./LaneStore.ts"
+import { LeaseLost, LeaseStore, type Term } from "./LeaseStore.ts"
+import type { Repo } from "./Repo.ts"
+import { type Acceptance, type AcceptanceRefused, type EndedRun, type NewRun, RunStore } from "./RunStore.ts"
+import { firstOfEach, isAnswer, outcomeFields, storable } from "./Stored.ts"
+import { TeamStore } from "./TeamStore.ts"
+import { WebhookStore } from "./WebhookStore.ts"
+
+interface Stored {
+  row: RunRow
+  /** The order of acceptance. */
+  readonly seq: number
+  readonly idempotency: NewRun["idempotency"]
+}
+
+/** The rows in memory. */
+export const layer: Layer.Layer<Repo> = Layer.scopedContext(
+  Effect.gen(function* () {
+    const changes = yield* Effect.acquireRelease(PubSub.sliding<Change>(16_384), PubSub.shutdown)
+    const notify = (change: Change): void => void changes.unsafeOffer(change)
+    const teams = new Map<TeamName, DateTime.Utc>()
+    const webhooks = new Map<WebhookId, WebhookRow>()
+    let runs: ReadonlyArray<Stored> = []
+    let accepted = 0
+
+    const where = (matches: (row: RunRow) => boolean) => runs.filter(({ row }) => matches(row))
+    const find = (id: string) => runs.find(({ row }) => row.run_id === id)
+    const remove = (matches: (row: RunRow) => boolean): number => {
+      const before = runs.length
+      runs = where((row) => !matches(row))
+      return before - runs.length
+    }
+    const change = (run: Stored, fields: Partial<RunRow>): void => {
+      run.row = { ...run.row, ...fields }
+    }
+
+    const teamRecord = (team: TeamName, created_at: DateTime.Utc) => ({
+      team,
+      queued: where((row) => row.team === team && isWaiting(row)).length,
+      created_at
+    })
+    const teamStore = TeamStore.of({
+      createTeam: (team, at) =>
+        Effect.suspend(() => {
+          if (teams.has(team)) return new TeamExists({ team })
+          teams.set(team, at)
+          return Effect.succeed(teamRecord(team, at))
+        }),
+      teams: Effect.sync(() => [...teams].map((team) => teamRecord(...team)).sort(by(({ team }) => team))),
+      team: (team) =>
+        orNotFound(
+          () => teams.get(team),
+          (created_at) => teamRecord(team, created_at)
+        ),
+      deleteTeam: (team) =>
+        Effect.suspend((): Effect.Effect<void, NotFound | TeamInUse> => {
+          if (!teams.has(team)) return new NotFound()
+          const pointing = [...webhooks.values()].filter((webhook) => webhook.team === team).length
+          const live_runs = where((row) => row.team === team && !isFinal(row.status)).length
+          if (pointing + live_runs > 0) return new TeamInUse({ team, webhooks: pointing, live_runs })
+          remove((row) => row.team === team && row.source === "chat")
+          teams.delete(team)
+          return Effect.void
+        })
+    })
+
+    const view = ({ token_hash: _, ...webhook }: WebhookRow): Webhook => {
+      const last = where((row) => row.webhook_id === webhook.id).at(-1)
+      return { ...webhook, ...(last && { last_triggered_at: last.row.accepted_at }) }
+    }
+    const write = (webhook: WebhookRow): Effect.Effect<Webhook, TeamUnknown> => {
+      if (!teams.has(webhook.team)) return new TeamUnknown({ team: webhook.team })
+      const fields = Object.entries(webhook).filter(([, value]) => value !== null)
+      const stored = storableFields(Object.fromEntries(fields) as unknown as WebhookRow)
+      webhooks.set(webhook.id, stored)
+      notify({ _tag: "WebhookChanged", webhook_id: webhook.id })
+      return Effect.succeed(view(stored))
+    }
+    const webhookRow = (id: WebhookId) =>
+      orNotFound(
+        () => webhooks.get(id),
+        (webhook) => webhook
+      )
+    const webhookStore = WebhookStore.of({
+      createWebhook: (webhook) => Effect.suspend(() => write(webhook)),
+      webhooks: Effect.sync(() =>
+        [...webhooks.values()].map(view).sort(by(({ name, id }) => `${name.toLowerCase()}\0${id}`))
+      ),
+      webhook: (id) => Effect.map(webhookRow(id), view),
+      webhooksByToken: (hashes) =>
+        Effect.sync(() => {
+          const enabled = [...webhooks.values()].filter((webhook) => webhook.enabled)
+          return hashes.map((hash) => enabled.find((webhook) => sameBytes(webhook.token_hash, hash)))
+        }),
+      webhookRow,
+      updateWebhook: (id, change) =>
+        Effect.flatMap(webhookRow(id), (webhook) => write({ ...webhook, ...change } as WebhookRow)),
+      deleteWebhook: (id) =>
+        Effect.suspend(() => {
+          if (!webhooks.delete(id)) return new NotFound()
+          const unfinished = where((row) => row.webhook_id === id && !isFinal(row.status))
+          remove((row) => row.webhook_id === id)
+          notify({ _tag: "WebhookChanged", webhook_id: id })
+          for (const { row } of unfinished) notify({ _tag: "RunEnded", run_id: row.run_id })
+          return Effect.succeed(unfinished.map(({ row }) => row.run_id))
+        })
+    })
+
+    const accept = (run: NewRun, maxQueued: number): Either.Either<Acceptance, AcceptanceRefused> => {
+      const { webhook: by, timeout, idempotency, ...given } = run
+      const webhook = by && webhooks.get(by.id)
+      const known = by === undefined || (webhook?.enabled && sameBytes(webhook.token_hash, by.token_hash))
+      if (!known || !teams.has(run.team)) return Either.left(new NotFound())
+      const earlier = runs.findLast(
+        (other) => by && idempotency && other.row.webhook_id === by.id && other.idempotency?.key === idempotency.key
+      )
+      if (idempotency && earlier?.idempotency && isAfter(earlier.idempotency.expires_at, run.accepted_at)) {
+        if (!sameBytes(earlier.idempotency.request_hash, idempotency.request_hash)) {
+          return Either.left(new IdempotencyKeyReused())
+        }
+        const { deadline_at } = earlier.row
+        return Either.right({ _tag: "Repeated", run: toRun(earlier.row), ...(deadline_at && { deadline_at }) })
+      }
+      if (where(isWaiting).length >= maxQueued) return Either.left(new TooManyQueued({ limit: maxQueued }))
+      const row: RunRow = {
+        ...given,
+        ...(by && { webhook_id: by.id }),
+        status: "queued",
+        prompt: storable(run.prompt),
+        timeout_ms: Duration.toMillis(timeout)
+      }
+      runs = [...runs, { row, seq: ++accepted, idempotency }]
+      notify({ _tag: "RunAccepted", team: run.team })
+      return Either.right({ _tag: "Accepted" })
+    }
+
+    const record = (run: Stored, outcome: Outcome, at: DateTime.Utc): void => {
+      const { started_at, sent_at, admitted_at } = run.row
+      const start = started_at ?? sent_at ?? (isAnswer(outcome) ? admitted_at : undefined)
+      change(run, { ...storableFields(outcomeFields(outcome)), ...(start && { started_at: start }), finished_at: at })
+      notify({ _tag: "RunEnded", run_id: run.row.run_id })
+    }
+    const end = (run: Stored | undefined, outcome: Outcome, at: DateTime.Utc): EndedRun => {
+      if (run === undefined) return { recorded: false, run }
+      const recorded = !isFinal(run.row.status)
+      if (recorded) record(run, outcome, at)
+      else if (run.row.status === "timeout" && run.row.response === undefined && outcome.status === "success") {
+        change(run, { response: storable(outcome.response) })
+      }
+      return { recorded, run: toRun(run.row) }
+    }
+
+    /** A later deadline for a prompt that waits behind an earlier one, see `RunStore.expire`. */
+    const laterDeadline = ({ row, seq }: Stored, now: DateTime.Utc): DateTime.Utc | undefined => {
+      const { sent_at } = row
+      if (row.mode !== "async" || sent_at === undefined || row.started_at !== undefined) return undefined
+      const earlier = runs.filter((other) => other.row.team === row.team && other.seq < seq).map(({ row }) => row)
+      const working = earlier.flatMap(({ status, started_at, deadline_at }) =>
+        status === "running" && started_at && deadline_at && isAfter(deadline_at, now) ? deadline_at : []
+      )
+      const answered = earlier.flatMap(({ status, finished_at }) =>
+        (status === "success" || status === "error") && finished_at && isAfter(finished_at, sent_at) ? finished_at : []
+      )
+      const from = working.length > 0 ? working : answered
+      if (from.length === 0) return undefined
+      const later = DateTime.add(from.reduce(DateTime.max), { millis: row.timeout_ms })
+      return isAfter(later, now) ? later : undefined
+    }
+
+    const runStore = RunStore.of({
+      accept: (given, { maxQueued }) => Effect.sync(() => given.map((run) => accept(run, maxQueued))),
+      sent: (marks) =>
+        Effect.sync(() => {
+          for (const { run_id, at } of firstOfEach(marks)) {
+            const run = find(run_id)
+            if (!run || !isInFlight(run.row)) continue
+            const { started_at, sent_at } = run.row
+            if (started_at) change(run, { status: "running", sent_at: sent_at ?? DateTime.min(at, started_at) })
+            else change(run, { status: "running", sent_at: at, ...clockFrom(run.row, at) })
+          }
+        }),
+      started: (marks) =>
+        Effect.sync(() => {
+          for (const { run_id, at } of marks) {
+            const run = find(run_id)
+            if (!run || !isInFlight(run.row) || run.row.started_at) continue
+            change(run, { status: "running", started_at: at, ...clockFrom(run.row, at) })
+            notify({ _tag: "RunStarted", run_id })
+          }
+        }),
+      end: (ends) => Effect.sync(() => ends.map(({ run_id, outcome, at }) => end(find(run_id), outcome, at))),
+      ended: (ids) =>
+        Effect.sync(() => ({
+          runs: shown(where((row) => ids.includes(row.run_id) && isFinal(row.status))),
+          deleted: ids.filter((id) => !find(id))
+        })),
+      expire: (now) =>
+        Effect.sync(() => {
+          const due = where(
+            (row) => !isFinal(row.status) && row.deadline_at !== undefined && !isAfter(row.deadline_at, now)
+          )
+          return due
+            .map((run) => ({ run, later: laterDeadline(run, now) }))
+            .flatMap(({ run, later }) => {
+              if (later) change(run, { deadline_at: later })
+              else record(run, { status: "timeout" }, now)
+              return later ? [] : toRun(run.row)
+            })
+        })
+    })
+
+    let term: Term = 0
+    let holder: string | undefined
+    let expiresAt = 0
+    const held = (mine: Term) =>
+      Effect.suspend(() => (holder !== undefined && mine === term ? Effect.void : new LeaseLost()))
+    const leaseStore = LeaseStore.of({
+      acquireLease: (name, life) =>
+        Effect.map(Clock.currentTimeMillis, (now) => {
+          if (holder !== undefined && expiresAt > now) return Option.none()
+          holder = name
+          expiresAt = now + Duration.toMillis(life)
+          return Option.some(++term)
+        }),
+      renewLease: (mine, life) =>
+        Effect.map(Effect.zipRight(held(mine), Clock.currentTimeMillis), (now) => {
+          expiresAt = now + Duration.toMillis(life)
+        }),
+      releaseLease: (mine) =>
+        Effect.sync(() => {
+          if (holder === undefined || mine !== term) return
+          holder = undefined
+          notify({ _tag: "LeaseReleased" })
+        })
+    })
+
+    const laneRun = ({ row }: Stored): LaneRun => {
+      const { run_id, source, team, mode, status, prompt, timeout_ms, deadline_at } = row
+      const webhook = row.webhook_id && webhooks.get(row.webhook_id)
+      const { id, name, max_concurrent } = webhook || {}
+      return {
+        ...{ run_id, source, team, mode, status, prompt, timeout_ms, ...(deadline_at && { deadline_at }) },
+        ...(id && name && { webhook: { id, name, ...(max_concurrent && { max_concurrent }) } })
+      }
+    }
+    const laneStore = LaneStore.of({
+      lanes: Effect.sync(() => [...new Set(where(isWaiting).map(({ row }) => row.team))].sort()),
+      lane: (team, limit) =>
+        Effect.sync(() =>
+          where((row) => row.team === team && isWaiting(row))
+            .slice(0, limit)
+            .map(laneRun)
+        ),
+      inFlight: Effect.sync(() => where(isInFlight).map(laneRun)),
+      admit: (ids, mine, at) =>
+        Effect.map(held(mine), () => {
+          const queued = where((row) => ids.includes(row.run_id) && row.status === "queued")
+          for (const run of queued) change(run, { admitted_at: run.row.admitted_at ?? at })
+          return new Set(queued.map(({ row }) => row.run_id))
+        }),
+      limits: (ids) =>
+        Effect.sync(() => {
+          const found = ids.map((id) => [id, webhooks.get(id)?.max_concurrent] as const)
+          return new Map(found.flatMap(([id, limit]) => (limit === undefined ? [] : [[id, limit]])))
+        })
+    })
+
+    const buckets = (id: WebhookId, since: DateTime.Utc, step: Duration.Duration) => {
+      const recent = where((row) => row.webhook_id === id && !isAfter(since, row.accepted_at)).map(({ row }) => row)
+      const bucket = ({ accepted_at }: RunRow) => DateTime.distance(since, accepted_at) / Duration.toMillis(step)
+      const grouped = Array.groupBy(recent, (row) => String(Math.floor(bucket(row))))
+      return Object.entries(grouped).map(([bucket, rows]) => ({ bucket: Number(bucket), rows }))
+    }
+    const historyStore = HistoryStore.of({
+      run: (id) =>
+        orNotFound(
+          () => find(id),
+          ({ row }) => toRun(row)
+        ),
+      runs: ({ webhook_id, status, from, to, limit, cursor }) =>
+        Effect.gen(function* () {
+          const before = Option.getOrElse(yield* decodeCursor(cursor), () => Number.POSITIVE_INFINITY)
+          if (!webhooks.has(webhook_id)) return yield* new NotFound()
+          const found = where((row) => row.webhook_id === webhook_id && (status === undefined || row.status === status))
+            .filter(({ seq }) => seq < before)
+            .filter(({ row }) => !(from && isAfter(from, row.accepted_at)) && (!to || isAfter(to, row.accepted_at)))
+            .toReversed()
+          const page = found.slice(0, limit)
+          const last = page.at(-1)
+          return {
+            data: shown(page),
+            next_cursor: last && found.length > limit ? encodeCursor(last.seq) : null
+          }
+        }),
+      teamRuns: (team, limit) =>
+        Effect.sync(() =>
+          shown(where((row) => row.team === team && (!row.webhook_id || webhooks.get(row.webhook_id)?.team === team)))
+            .toReversed()
+            .slice(0, limit)
+        ),
+      activity: (since, step) =>
+        Effect.sync(() =>
+          [...webhooks.keys()].flatMap((webhook_id) =>
+            buckets(webhook_id, since, step).map(({ bucket, rows }) => ({ webhook_id, bucket, ...counts(rows) }))
+          )
+        ),
+      statistics: (id, since, step) =>
+        Effect.sync(() =>
+          buckets(id, since, step).map(({ bucket, rows }) => ({ bucket, ...counts(rows), ...durations(rows) }))
+        ),
+      slots: (id) =>
+        Effect.sync(() => ({
+          slots_in_use: where((row) => row.webhook_id === id && isInFlight(row)).length,
+          queued: where((row) => row.webhook_id === id && isWaiting(row)).length
+        })),
+      purge: (before) => Effect.sync(() => remove(({ finished_at }) => !!finished_at && isAfter(before, finished_at)))
+    })
+
+    let adminKey = Option.none<Uint8Array>()
+    const adminKeyStore = AdminKeyStore.of({
+      adminKeyHash: Effect.sync(() => adminKey),
+      claimAdminKeyHash: (hash) =>
+        Effect.sync(() => {
+          adminKey = Option.orElse(adminKey, () => Option.some(hash))
+          return Option.getOrThrow(adminKey)
+        })
+    })
+
+    return Context.make(TeamStore, teamStore).pipe(
+      Context.add(WebhookStore, webhookStore),
+      Context.add(RunStore, runStore),
+      Context.add(LaneStore, laneStore),
+      Context.add(LeaseStore, leaseStore),
+      Context.add(HistoryStore, historyStore),
+      Context.add(AdminKeyStore, adminKeyStore),
+      Context.add(ChangeFeed, { changes: PubSub.subscribe(changes), ping: Effect.void })
+    )
+  })
+)
+
+const orNotFound = <A, B>(find: () => A | undefined, use: (found: A) => B): Effect.Effect<B, NotFound> =>
+  Effect.suspend(() => {
+    const found = find()
+    return found === undefined ? new NotFound() : Effect.succeed(use(found))
+  })
+
+const shown = (runs: ReadonlyArray<Stored>) => runs.map(({ row }) => toRun(row))
+
+const isWaiting = (row: RunRow): boolean => row.status === "queued" && row.admitted_at === undefined
+
+const isInFlight = (row: RunRow): boolean => !isFinal(row.status) && row.admitted_at !== undefined
+
+const isAfter = DateTime.greaterThan
+
+const clockFrom = ({ mode, timeout_ms }: RunRow, at: DateTime.Utc): Pick<RunRow, "deadline_at"> =>
+  mode === "async" ? { deadline_at: DateTime.add(at, { millis: timeout_ms }) } : {}
+
+const counts = (rows: ReadonlyArray<RunRow>): Counts => ({
+  ...(Object.fromEntries(
+    finalStatuses.map((status) => [status, rows.filter((row) => row.status === status).length])
+  ) as Omit<Counts, "live">),
+  live: rows.filter((row) => !isFinal(row.status)).length
+})
+
+const durations = (rows: ReadonlyArray<RunRow>) => {
+  const sorted = rows
+    .flatMap((row) => (row.status === "success" ? (toRun(row).duration_ms ?? []) : []))
+    .sort((a, b) => a - b)
+  if (sorted.length === 0) return {}
+  const median_ms = (sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!) / 2
+  return { median_ms, slowest_ms: sorted.at(-1)! }
+}
+
+const storableFields = <A extends object>(fields: A): A =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [name, typeof value === "string" ? storable(value) : value])
+  ) as A
+
+const sameBytes = (a: Uint8Array, b: Uint8Array): boolean => Buffer.from(a).equals(b)
+
+const by =
+  <A>(key: (a: A) => string) =>
+  (a: A, b: A): number =>
+    key(a) < key(b) ? -1 : 1

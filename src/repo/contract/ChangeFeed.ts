@@ -1,0 +1,78 @@
+import { expect } from "@effect/vitest"
+import { Effect, Exit, Fiber, Option, Stream } from "effect"
+import type { Change } from "../ChangeFeed.ts"
+import { Repo } from "../Repo.ts"
+import {
+  acquireTerm,
+  at,
+  count,
+  createWebhook,
+  endOne,
+  newRun,
+  sendRun,
+  startedOne,
+  success,
+  unlimited
+} from "./fixtures.ts"
+import type { Test } from "./RepoContract.ts"
+
+export const changeFeed = (test: Test): void => {
+  test(
+    "reports acceptance, start, end, edits and the released lease",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const seen: Array<Change> = []
+      const wanted: ReadonlyArray<Change["_tag"]> = [
+        "RunAccepted",
+        "RunStarted",
+        "RunEnded",
+        "WebhookChanged",
+        "LeaseReleased"
+      ]
+      const changes = yield* repo.changes
+      const reader = yield* Effect.fork(
+        Stream.runForEachWhile(Stream.fromQueue(changes), (change) => {
+          seen.push(change)
+          return Effect.succeed(!wanted.every((tag) => seen.some((change) => change._tag === tag)))
+        })
+      )
+      const term = yield* acquireTerm
+      const id = yield* sendRun(webhook, term, 1)
+      yield* startedOne(id, 2)
+      yield* endOne(id, success("done"), 3)
+      yield* repo.updateWebhook(webhook.id, { name: "renamed", updated_at: at(4) })
+      yield* repo.releaseLease(term)
+      expect(Exit.isSuccess(yield* Fiber.await(reader))).toBe(true)
+      expect(seen).toContainEqual({ _tag: "RunAccepted", team: "ops" })
+      expect(seen).toContainEqual({ _tag: "RunStarted", run_id: id })
+      expect(seen).toContainEqual({ _tag: "RunEnded", run_id: id })
+      expect(seen).toContainEqual({ _tag: "WebhookChanged", webhook_id: webhook.id })
+      expect(seen).toContainEqual({ _tag: "LeaseReleased" })
+    })
+  )
+
+  test(
+    "names every run of a deleted webhook, however many they are",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const runs = yield* Effect.forEach(count(250), () => newRun(webhook))
+      yield* repo.accept(runs, unlimited)
+      const changes = yield* repo.changes
+      const reader = yield* Stream.fromQueue(changes).pipe(
+        Stream.filterMap((change) => (change._tag === "RunEnded" ? Option.some(change.run_id) : Option.none())),
+        Stream.take(250),
+        Stream.runCollect,
+        Effect.fork
+      )
+      yield* repo.deleteWebhook(webhook.id)
+      expect([...(yield* Fiber.join(reader))].sort()).toEqual(runs.map((run) => run.run_id).sort())
+    })
+  )
+
+  test(
+    "answers a ping",
+    Effect.flatMap(Repo, (repo) => repo.ping)
+  )
+}

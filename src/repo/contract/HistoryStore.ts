@@ -1,0 +1,108 @@
+import { expect } from "@effect/vitest"
+import { Effect } from "effect"
+import { InvalidParameter, NotFound } from "../../domain/Errors.ts"
+import { makeWebhookId, type RunId } from "../../domain/Id.ts"
+import type { RunStatus } from "../../domain/Run.ts"
+import type { RunQuery } from "../HistoryStore.ts"
+import { Repo } from "../Repo.ts"
+import { acceptOne, at, count, createWebhook, endOne, failure, newMessage, queueRun, success } from "./fixtures.ts"
+import type { Test } from "./RepoContract.ts"
+
+/** All pages, one after the other. */
+const pages = (query: RunQuery, between: Effect.Effect<unknown, unknown, Repo> = Effect.void) =>
+  Effect.gen(function* () {
+    const repo = yield* Repo
+    const read: Array<ReadonlyArray<RunId>> = []
+    let cursor: string | null | undefined
+    do {
+      const page = yield* repo.runs(cursor ? { ...query, cursor } : query)
+      read.push(page.data.map((run) => run.run_id))
+      cursor = page.next_cursor
+      yield* between
+    } while (cursor !== null)
+    return read
+  })
+
+export const historyStore = (test: Test): void => {
+  test(
+    "reads a webhook's runs newest first, page by page",
+    Effect.gen(function* () {
+      const webhook = yield* createWebhook()
+      const other = yield* createWebhook()
+      const ids: Array<RunId> = []
+      for (const _ of count(10)) {
+        ids.unshift(yield* queueRun(webhook))
+        yield* queueRun(other)
+      }
+      const query = { webhook_id: webhook.id, limit: 4 }
+      expect(yield* pages(query)).toEqual([ids.slice(0, 4), ids.slice(4, 8), ids.slice(8)])
+      expect(yield* pages({ ...query, limit: 5 })).toEqual([ids.slice(0, 5), ids.slice(5)])
+      expect(yield* pages({ ...query, limit: 10 })).toEqual([ids])
+    })
+  )
+
+  test(
+    "shows each run once while more come in",
+    Effect.gen(function* () {
+      const webhook = yield* createWebhook()
+      const ids: Array<RunId> = []
+      for (const _ of count(9)) ids.unshift(yield* queueRun(webhook))
+      const read = yield* pages({ webhook_id: webhook.id, limit: 2 }, queueRun(webhook))
+      expect(read.flat()).toEqual(ids)
+    })
+  )
+
+  test(
+    "reads the runs of one status",
+    Effect.gen(function* () {
+      const webhook = yield* createWebhook()
+      const ids: Array<RunId> = []
+      for (const i of count(6)) {
+        const id = yield* queueRun(webhook)
+        if (i % 2 === 0) yield* endOne(id, success("ok"), i)
+        else if (i === 1) yield* endOne(id, failure("no"), i)
+        ids.unshift(id)
+      }
+      const read = (status: RunStatus) =>
+        Effect.map(pages({ webhook_id: webhook.id, status, limit: 2 }), (pages) => pages.flat())
+      expect(yield* read("success")).toEqual([ids[1], ids[3], ids[5]])
+      expect(yield* read("error")).toEqual([ids[4]])
+      expect(yield* read("queued")).toEqual([ids[0], ids[2]])
+      expect(yield* read("timeout")).toEqual([])
+    })
+  )
+
+  test(
+    "refuses a cursor that is not from an earlier page, and an unknown webhook",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      for (const cursor of ["", "x", "%00", "-1", "MQ==", Buffer.from("0").toString("base64url"), "A".repeat(99)]) {
+        const error = yield* Effect.flip(repo.runs({ webhook_id: webhook.id, limit: 1, cursor }))
+        expect(error).toBeInstanceOf(InvalidParameter)
+        expect(error).toMatchObject({ name: "cursor" })
+      }
+      expect(yield* repo.runs({ webhook_id: webhook.id, limit: 1 })).toEqual({ data: [], next_cursor: null })
+      const unknown = repo.runs({ webhook_id: yield* makeWebhookId, limit: 1 })
+      expect(yield* Effect.flip(unknown)).toEqual(new NotFound())
+    })
+  )
+
+  test(
+    "purges what ended before a point in time, and nothing else",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const message = yield* newMessage()
+      yield* acceptOne(message)
+      const [old, young, live] = [yield* queueRun(webhook), yield* queueRun(webhook), yield* queueRun(webhook)]
+      yield* endOne(message.run_id, success("ok"), 99)
+      yield* endOne(old, success("ok"), 99)
+      yield* endOne(young, success("ok"), 100)
+      expect(yield* repo.purge(at(100))).toBe(2)
+      const { data } = yield* repo.runs({ webhook_id: webhook.id, limit: 9 })
+      expect(data.map((run) => run.run_id)).toEqual([live, young])
+      expect(yield* Effect.flip(repo.run(message.run_id))).toEqual(new NotFound())
+    })
+  )
+}

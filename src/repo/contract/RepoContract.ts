@@ -1,0 +1,47 @@
+/**
+ * What every driver of the repo must do, whatever it stores its rows in. For a driver of your own, in a Vitest test file:
+ *
+ * ```ts
+ * describe("RepoMine", () => repoContract((test) => test.pipe(Effect.scoped, Effect.provide(RepoMine.layer))))
+ * ```
+ */
+import { describe, it } from "@effect/vitest"
+import type { Effect, Scope } from "effect"
+import type { Repo } from "../Repo.ts"
+import { adminKeyStore } from "./AdminKeyStore.ts"
+import { accept } from "./accept.ts"
+import { changeFeed } from "./ChangeFeed.ts"
+import { end } from "./end.ts"
+import { expire } from "./expire.ts"
+import { historyStore } from "./HistoryStore.ts"
+import { laneStore } from "./LaneStore.ts"
+import { leaseStore } from "./LeaseStore.ts"
+import { sentAndStarted } from "./sentAndStarted.ts"
+import { statistics } from "./statistics.ts"
+import { teamStore } from "./TeamStore.ts"
+import { webhookStore } from "./WebhookStore.ts"
+
+/** Gives a test an empty repo. */
+export type WithRepo = <A, E>(test: Effect.Effect<A, E, Repo | Scope.Scope>) => Effect.Effect<A, E>
+
+/** Declares one test; `name` is a sentence about the suite's subject. */
+export type Test = (name: string, body: Effect.Effect<unknown, unknown, Repo | Scope.Scope>) => void
+
+/** Declares the tests that every driver must pass. */
+export const repoContract = (withRepo: WithRepo): void => {
+  const test: Test = (name, body) => it.live(name, () => withRepo(body))
+  describe("TeamStore", () => teamStore(test))
+  describe("WebhookStore", () => webhookStore(test))
+  describe("RunStore.accept", () => accept(test))
+  describe("RunStore.sent and RunStore.started", () => sentAndStarted(test))
+  describe("RunStore.end and RunStore.ended", () => end(test))
+  describe("RunStore.expire", () => expire(test))
+  describe("LaneStore", () => laneStore(test))
+  describe("LeaseStore", () => leaseStore(test))
+  describe("HistoryStore", () => {
+    historyStore(test)
+    statistics(test)
+  })
+  describe("AdminKeyStore", () => adminKeyStore(test))
+  describe("ChangeFeed", () => changeFeed(test))
+}

@@ -1,0 +1,132 @@
+/** Records to fill a repo with; times count in milliseconds from `epoch`. */
+import { randomBytes } from "node:crypto"
+import { DateTime, Duration, Effect, Option } from "effect"
+import { makeRunId, makeWebhookId, type RunId } from "../../domain/Id.ts"
+import type { Outcome } from "../../domain/Run.ts"
+import { TeamName } from "../../domain/Team.ts"
+import type { TokenHash } from "../../domain/Token.ts"
+import type { Webhook, WebhookRow } from "../../domain/Webhook.ts"
+import type { Term } from "../LeaseStore.ts"
+import { Repo } from "../Repo.ts"
+import type { NewRun } from "../RunStore.ts"
+
+export const epoch = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
+export const at = (ms: number): DateTime.Utc => DateTime.unsafeMake(epoch + ms)
+
+export const team = (name: string): TeamName => TeamName.make(name)
+export const success = (response: string): Outcome => ({ status: "success", response })
+export const failure = (message: string): Outcome => ({ status: "error", error: { code: "agent_error", message } })
+export const timeout: Outcome = { status: "timeout" }
+
+export const ops = team("ops")
+export const unlimited = { maxQueued: 1_000_000 }
+export const minute = Duration.minutes(1)
+
+/** From nothing to `n - 1`. */
+export const count = (n: number): ReadonlyArray<number> => Array.from({ length: n }, (_, i) => i)
+export const together = { concurrency: "unbounded" } as const
+
+/** A hash of no token that anyone knows. */
+export const newTokenHash: Effect.Effect<TokenHash> = Effect.sync(() => new Uint8Array(randomBytes(32)))
+
+/** What a caller that triggers the webhook knows of it. */
+export type Target = Webhook & Pick<WebhookRow, "token_hash">
+
+/** A webhook, and the team that it points at. */
+export const createWebhook = Effect.fnUntraced(function* (fields: Partial<WebhookRow> = {}) {
+  const repo = yield* Repo
+  const row: WebhookRow = {
+    id: yield* makeWebhookId,
+    name: "deploy",
+    team: ops,
+    prompt_template: "Deploy {{service}}",
+    variables: ["service"],
+    enabled: true,
+    token_hash: yield* newTokenHash,
+    token_hint: "…x7Qa",
+    created_at: at(0),
+    updated_at: at(0),
+    ...fields
+  }
+  yield* Effect.ignore(repo.createTeam(row.team, at(0)))
+  return { ...(yield* repo.createWebhook(row)), token_hash: row.token_hash }
+})
+
+export const newRun = (target: Target, fields: Partial<NewRun> = {}): Effect.Effect<NewRun> =>
+  Effect.map(makeRunId, (run_id) => ({
+    run_id,
+    source: "webhook",
+    webhook: { id: target.id, token_hash: target.token_hash },
+    team: target.team,
+    mode: "async",
+    prompt: "Deploy api",
+    variables: { service: "api" },
+    timeout: minute,
+    accepted_at: at(0),
+    ...fields
+  }))
+
+export const newMessage = (fields: Partial<NewRun> = {}): Effect.Effect<NewRun> =>
+  Effect.map(makeRunId, (run_id) => ({
+    run_id,
+    source: "chat",
+    team: ops,
+    mode: "async",
+    prompt: "Hello",
+    variables: {},
+    timeout: minute,
+    accepted_at: at(0),
+    ...fields
+  }))
+
+/** Accepts one run alone. */
+export const acceptOne = (run: NewRun, limits: { readonly maxQueued: number } = unlimited) =>
+  Effect.flatMap(Repo, (repo) => repo.accept([run], limits)).pipe(Effect.flatMap(([answer]) => answer!))
+
+/** Whether the run may be sent. */
+export const admitOne = (run_id: RunId, term: Term) =>
+  Effect.flatMap(Repo, (repo) => repo.admit([run_id], term, at(0))).pipe(Effect.map((admitted) => admitted.has(run_id)))
+
+/** The broker confirmed the run at `ms`. */
+export const sentOne = (run_id: RunId, ms: number) =>
+  Effect.flatMap(Repo, (repo) => repo.sent([{ run_id, at: at(ms) }]))
+
+/** The leader started the run at `ms`. */
+export const startedOne = (run_id: RunId, ms: number) =>
+  Effect.flatMap(Repo, (repo) => repo.started([{ run_id, at: at(ms) }]))
+
+/** Ends one run alone, at `ms`. */
+export const endOne = (run_id: RunId, outcome: Outcome, ms: number) =>
+  Effect.flatMap(Repo, (repo) => repo.end([{ run_id, outcome, at: at(ms) }])).pipe(Effect.map(([ended]) => ended!))
+
+/** A run in the lane. */
+export const queueRun = Effect.fnUntraced(function* (target: Target, fields: Partial<NewRun> = {}) {
+  const run = yield* newRun(target, fields)
+  yield* acceptOne(run)
+  return run.run_id
+})
+
+/** A term as the dispatcher; fails the test when another one holds the lease. */
+export const acquireTerm = Effect.gen(function* () {
+  const term = yield* (yield* Repo).acquireLease("test", minute)
+  return Option.getOrThrowWith(term, () => new Error("the lease is held"))
+})
+
+/** A run that the broker confirmed at `ms`. */
+export const sendRun = Effect.fnUntraced(function* (
+  target: Target,
+  term: Term,
+  ms: number,
+  fields: Partial<NewRun> = {}
+) {
+  const id = yield* queueRun(target, fields)
+  yield* admitOne(id, term)
+  yield* sentOne(id, ms)
+  return id
+})
+
+export const statusOf = (id: RunId) =>
+  Effect.map(
+    Effect.flatMap(Repo, (repo) => repo.run(id)),
+    (run) => run.status
+  )

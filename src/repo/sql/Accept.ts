@@ -1,0 +1,186 @@
+import { SqlClient } from "@effect/sql"
+import { Duration, Effect, Either } from "effect"
+import { IdempotencyKeyReused, NotFound, TooManyQueued } from "../../domain/Errors.ts"
+import type { RunRow } from "../../domain/Run.ts"
+import type { Acceptance, AcceptanceRefused, NewRun } from "../RunStore.ts"
+import { notify } from "./Changes.ts"
+import { fromRow, list, oneOf, recordset } from "./Columns.ts"
+import { bounded, unavailable } from "./Database.ts"
+import { runColumns, runFromRow } from "./RunColumns.ts"
+
+type Answer = Either.Either<Acceptance, AcceptanceRefused>
+
+const accepted: Answer = Either.right({ _tag: "Accepted" })
+
+const toInput = ({ run_id, webhook, timeout, idempotency, ...run }: NewRun, ord: number) => ({
+  ...run,
+  ord,
+  id: run_id,
+  webhook_id: webhook?.id,
+  token_hash: webhook?.token_hash,
+  timeout_ms: Math.round(Duration.toMillis(timeout)),
+  idempotency_key: idempotency?.key,
+  idempotency_expires_at: idempotency?.expires_at,
+  request_hash: idempotency?.request_hash
+})
+
+/** The columns of `runs` that are given at acceptance. */
+const storedTypes = {
+  id: "uuid",
+  source: "text",
+  webhook_id: "uuid",
+  team: "text",
+  mode: "text",
+  prompt: "text",
+  variables: "json",
+  timeout_ms: "bigint",
+  deadline_at: "timestamptz",
+  accepted_at: "timestamptz",
+  idempotency_key: "text",
+  idempotency_expires_at: "timestamptz",
+  request_hash: "bytea"
+} as const
+
+/** A field of `NewRun` that has no line here does not compile. */
+const inputTypes = { ...storedTypes, ord: "int", token_hash: "bytea" } as const satisfies {
+  readonly [Name in keyof ReturnType<typeof toInput>]-?: string
+}
+
+/** What an earlier run is found by. */
+const keyTypes = { ord: "int", webhook_id: "uuid", idempotency_key: "text", accepted_at: "timestamptz" } as const
+
+/** The run that a key named before. */
+interface Earlier {
+  readonly ord: number
+  readonly run_id: string
+  readonly deadline_at: RunRow["deadline_at"]
+  readonly request_hash: Uint8Array
+  readonly expired: boolean
+}
+
+/** How often an idempotency key may turn out to be taken, and then again to be free, in one call. */
+const attempts = 5
+
+/** `RunStore.accept`, the hand-over: the runs of one call are checked and written by one statement, with one commit. */
+export const makeAccept = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  const columns = list(Object.keys(storedTypes))
+  const values = list(Object.entries(storedTypes).map(([name, type]) => `${name}::${type}`))
+
+  // Anyone who deletes a webhook or a team, or replaces a token, either waits for this commit or is seen by it.
+  const insert = (runs: ReadonlyArray<NewRun>, maxQueued: number) =>
+    bounded(sql<{ readonly outcome: "accepted" | "unknown" | "full" | "repeats" }>`
+      with input as materialized (
+        select * from ${recordset(sql, inputTypes, runs.map(toInput))}
+      ), webhook as materialized (
+        select w.id, w.token_hash from webhook_trigger.webhooks w
+        where w.enabled and w.id in (select webhook_id from input)
+        order by w.id for key share
+      ), known as materialized (
+        select t.team from webhook_trigger.teams t where t.team in (select team from input)
+        order by t.team for key share
+      ), checked as materialized (
+        select i.*, t.team is not null and (i.webhook_id is null or h.id is not null) as valid, earlier.seq as earlier
+        from input i
+        left join webhook h on h.id = i.webhook_id and h.token_hash = i.token_hash
+        left join known t on t.team = i.team
+        left join lateral (
+          select r.seq from webhook_trigger.runs r
+          where r.webhook_id = i.webhook_id and r.idempotency_key = i.idempotency_key
+        ) earlier on true
+      ), queue as materialized (
+        select count(*) as length from (
+          select from webhook_trigger.runs where status = 'queued' and admitted_at is null
+          order by team, seq limit ${maxQueued}
+        ) as waiting
+      ), placed as materialized (
+        select c.*, queue.length + row_number() over (order by c.ord) <= ${maxQueued} as fits
+        from checked c, queue where c.valid and c.earlier is null
+      ), inserted as (
+        insert into webhook_trigger.runs (${columns})
+        select ${values} from placed where fits order by ord
+        on conflict (webhook_id, idempotency_key) where idempotency_key is not null do nothing
+        returning id, team
+      ), ${notify(sql, "RunAccepted", sql`select team as name from inserted`)}
+      select case
+          when not c.valid then 'unknown'
+          when i.id is not null then 'accepted'
+          when not p.fits then 'full'
+          else 'repeats'
+        end as outcome, (select count(*) from notified)
+      from checked c left join placed p using (ord) left join inserted i on i.id = c.id
+      order by c.ord`)
+
+  const findEarlier = (runs: ReadonlyArray<NewRun>) =>
+    bounded(sql`
+      select i.ord, ${runColumns}, r.request_hash, r.idempotency_expires_at <= i.accepted_at as expired
+      from ${recordset(sql, keyTypes, runs.map(toInput))}
+      join webhook_trigger.runs r on r.webhook_id = i.webhook_id and r.idempotency_key = i.idempotency_key`)
+
+  /** An old key is free again; its run stays. */
+  const free = (rows: ReadonlyArray<Earlier>) =>
+    bounded(sql`
+      update webhook_trigger.runs set idempotency_key = null
+      where id in ${oneOf(
+        sql,
+        rows.map((row) => row.run_id)
+      )}`)
+
+  return Effect.fn("RunStore.accept")(function* (
+    runs: ReadonlyArray<NewRun>,
+    { maxQueued }: { readonly maxQueued: number }
+  ) {
+    const full: Answer = Either.left(new TooManyQueued({ limit: maxQueued }))
+    const answers = new Map<NewRun, Answer>()
+    let open = runs
+    for (let attempt = 0; open.length > 0; attempt++) {
+      if (attempt === attempts) return yield* unavailable("The idempotency key is in dispute.")
+      const heads = firstOfEachKey(open)
+      const rows = yield* insert([...heads.values()], maxQueued)
+      const outcomeOf = new Map([...heads].map(([key, head], ord) => [key, { head, outcome: rows[ord]!.outcome }]))
+
+      const doubtful = open.filter((run) => {
+        const { head, outcome } = outcomeOf.get(keyOf(run))!
+        if (outcome === "unknown") answers.set(run, Either.left(new NotFound()))
+        else if (outcome === "accepted" && run === head) answers.set(run, accepted)
+        else if (outcome === "full" && run.idempotency === undefined) answers.set(run, full)
+        return !answers.has(run)
+      })
+      if (doubtful.length === 0) break
+
+      // What these keys named before, in an earlier call or in this one.
+      const found = (yield* findEarlier(doubtful)).map((row) => ({ ...fromRow<Earlier>(row), run: runFromRow(row) }))
+      const earlierOf = new Map(found.map((earlier) => [doubtful[earlier.ord]!, earlier]))
+      open = doubtful.filter((run) => {
+        const earlier = earlierOf.get(run)
+        if (earlier && !earlier.expired) answers.set(run, repeated(earlier, run))
+        else if (!earlier && outcomeOf.get(keyOf(run))?.outcome === "full") answers.set(run, full)
+        return !answers.has(run)
+      })
+      const expired = found.filter((earlier) => earlier.expired)
+      if (expired.length > 0) yield* free(expired)
+    }
+    return runs.map((run) => answers.get(run)!)
+  })
+})
+
+/** Runs with one idempotency key are one run, until it is known what became of it. */
+const firstOfEachKey = (runs: ReadonlyArray<NewRun>): ReadonlyMap<string, NewRun> => {
+  const heads = new Map<string, NewRun>()
+  for (const run of runs) if (!heads.has(keyOf(run))) heads.set(keyOf(run), run)
+  return heads
+}
+
+const keyOf = ({ run_id, webhook, idempotency }: NewRun): string =>
+  webhook && idempotency
+    ? `${webhook.id} ${Buffer.from(webhook.token_hash).toString("hex")} ${idempotency.key}`
+    : run_id
+
+const repeated = (
+  { request_hash, run, deadline_at }: Earlier & { readonly run: Extract<Acceptance, { _tag: "Repeated" }>["run"] },
+  { idempotency }: NewRun
+): Answer =>
+  idempotency && Buffer.from(request_hash).equals(idempotency.request_hash)
+    ? Either.right({ _tag: "Repeated", run, ...(deadline_at && { deadline_at }) })
+    : Either.left(new IdempotencyKeyReused())

@@ -1,0 +1,102 @@
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+import type { RunId } from "../../domain/Id.ts"
+import type { EndedRun, RunEnd } from "../RunStore.ts"
+import { firstOfEach, isAnswer, outcomeFields } from "../Stored.ts"
+import { notify } from "./Changes.ts"
+import { type ColumnTypes, list, oneOf, recordset } from "./Columns.ts"
+import { bounded } from "./Database.ts"
+import { final, live, runColumns, runFromRow } from "./RunColumns.ts"
+
+/** What an outcome sets. */
+const outcomeTypes = {
+  status: "text",
+  response: "text",
+  error_code: "text",
+  error_message: "text"
+} as const satisfies { readonly [Name in keyof ReturnType<typeof outcomeFields>]-?: string }
+
+const inputTypes: ColumnTypes = { run_id: "uuid", at: "timestamptz", answered: "boolean", ...outcomeTypes }
+
+/** `RunStore.end` and `RunStore.ended`. */
+export const makeEnds = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  /** The ends, as rows `i`. */
+  const input = (ends: ReadonlyArray<RunEnd>) =>
+    recordset(
+      sql,
+      inputTypes,
+      ends.map(({ run_id, at, outcome }) => ({ run_id, at, answered: isAnswer(outcome), ...outcomeFields(outcome) }))
+    )
+  const outcomeSet = list(Object.keys(outcomeTypes).map((name) => `${name} = i.${name}`))
+
+  /** Ends those that are not finished, and returns them. */
+  const record = (ends: ReadonlyArray<RunEnd>) =>
+    bounded(sql`
+      with input as materialized (
+        select * from ${input(ends)}
+      ), locked as materialized (
+        select r.id from webhook_trigger.runs r
+        where r.id in (select run_id from input) and r.status in ${live}
+        order by r.id for no key update
+      ), ended as (
+        update webhook_trigger.runs r set
+          ${outcomeSet},
+          started_at = coalesce(r.started_at, r.sent_at, case when i.answered then r.admitted_at end),
+          finished_at = i.at
+        from input i join locked on locked.id = i.run_id
+        where r.id = i.run_id and r.status in ${live}
+        returning r.*
+      ), ${notify(sql, "RunEnded", sql`select id::text as name from ended`)}
+      select ${runColumns}, (select count(*) from notified) from ended r`)
+
+  /** Stores answers to runs that have timed out. */
+  const storeLate = (ends: ReadonlyArray<RunEnd>) =>
+    bounded(sql`
+      update webhook_trigger.runs r set response = i.response
+      from ${input(ends)}
+      where r.id = i.run_id and r.status = 'timeout' and r.response is null and i.response is not null`)
+
+  const current = (ends: ReadonlyArray<RunEnd>) =>
+    bounded(sql`
+      select ${runColumns} from webhook_trigger.runs r where r.id in ${oneOf(
+        sql,
+        ends.map((end) => end.run_id)
+      )}`)
+
+  const byId = (rows: ReadonlyArray<object>) =>
+    new Map(rows.map((row) => runFromRow(row)).map((run) => [run.run_id, run]))
+
+  const end = Effect.fn("RunStore.end")(function* (ends: ReadonlyArray<RunEnd>) {
+    if (ends.length === 0) return []
+    const first = firstOfEach(ends)
+    const recorded = byId(yield* record(first))
+    const won = new Set(first.filter((end) => recorded.has(end.run_id)))
+    const late = ends.filter((end) => !won.has(end))
+    if (late.length === 0) return ends.map((end): EndedRun => ({ recorded: true, run: recorded.get(end.run_id) }))
+    // Only a statement of its own sees what another has committed meanwhile.
+    const answers = firstOfEach(late.filter(({ outcome }) => outcome.status === "success"))
+    if (answers.length > 0) yield* storeLate(answers)
+    const runs = byId(yield* current(late))
+    return ends.map(
+      (end): EndedRun =>
+        won.has(end)
+          ? { recorded: true, run: recorded.get(end.run_id) }
+          : { recorded: false, run: runs.get(end.run_id) }
+    )
+  })
+
+  const ended = Effect.fn("RunStore.ended")(function* (ids: ReadonlyArray<RunId>) {
+    const rows = yield* sql<{ readonly given: RunId; readonly run_id: RunId | null }>`
+      select given.id as given, ${runColumns}
+      from ${oneOf(sql, ids)} as given(id) left join webhook_trigger.runs r on r.id = given.id
+      where r.id is null or r.status in ${final}`
+    return {
+      runs: rows.flatMap((row) => (row.run_id === null ? [] : runFromRow(row))),
+      deleted: rows.flatMap((row) => (row.run_id === null ? row.given : []))
+    }
+  }, bounded)
+
+  return { end, ended }
+})

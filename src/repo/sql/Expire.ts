@@ -1,0 +1,70 @@
+import { SqlClient } from "@effect/sql"
+import { DateTime, Effect } from "effect"
+import type { Run } from "../../domain/Run.ts"
+import { notify } from "./Changes.ts"
+import { bounded } from "./Database.ts"
+import { live, runColumns, runFromRow } from "./RunColumns.ts"
+
+/** Runs checked by one statement. */
+const step = 500
+
+/**
+ * `RunStore.expire`. The rule for a fire-and-forget run that was sent and has not started: its prompt lies behind another,
+ * and that is not its fault. While its team works on an earlier run its clock is paused, and starts again when that run's
+ * own deadline would pass; when the team has answered an earlier run since it was sent, it starts again from there. A
+ * later run does not count: if that one is at work, this one's prompt was passed over, and is lost. All this is checked
+ * only once the deadline in its row is past, so the busy path writes nothing for it.
+ */
+export const makeExpire = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  const expireSome = (now: Date) =>
+    bounded(sql<{ readonly status: Run["status"] }>`
+      with due as materialized (
+        select r.id, r.seq, r.team, r.mode, r.sent_at, r.started_at, r.timeout_ms * interval '1 millisecond' as timeout
+        from webhook_trigger.runs r
+        where r.id in (
+            select id from webhook_trigger.runs
+            where status in ${live} and deadline_at <= ${now}
+            order by deadline_at limit ${step}
+          )
+          and r.status in ${live} and r.deadline_at <= ${now}
+        order by r.id for no key update
+      ), decided as materialized (
+        select d.id, case when d.mode = 'async' and d.sent_at is not null and d.started_at is null then
+          d.timeout + coalesce(
+            (
+              select max(b.deadline_at) from webhook_trigger.runs b
+              where b.team = d.team and b.seq < d.seq and b.status in ${live} and b.admitted_at is not null
+                and b.status = 'running' and b.started_at is not null and b.deadline_at > ${now} and b.id <> d.id
+            ),
+            (
+              select f.finished_at from webhook_trigger.runs f
+              where f.team = d.team and f.seq < d.seq and f.finished_at > d.sent_at and f.status in ('success', 'error')
+              order by f.finished_at desc limit 1
+            )
+          )
+        end as later
+        from due d
+      ), changed as (
+        update webhook_trigger.runs r set
+          deadline_at = case when f.later > ${now} then f.later else r.deadline_at end,
+          status = case when f.later > ${now} then r.status else 'timeout' end,
+          started_at = case when f.later > ${now} then r.started_at else coalesce(r.started_at, r.sent_at) end,
+          finished_at = case when f.later > ${now} then null else ${now}::timestamptz end
+        from decided f
+        where r.id = f.id and r.status in ${live}
+        returning r.*
+      ), ${notify(sql, "RunEnded", sql`select id::text as name from changed where status = 'timeout'`)}
+      select ${runColumns}, (select count(*) from notified)
+      from changed r`)
+
+  return Effect.fn("RunStore.expire")(function* (now: DateTime.Utc) {
+    const expired: Array<Run> = []
+    for (;;) {
+      const rows = yield* expireSome(DateTime.toDateUtc(now))
+      expired.push(...rows.filter((row) => row.status === "timeout").map(runFromRow))
+      if (rows.length < step) return expired
+    }
+  })
+})

@@ -1,0 +1,95 @@
+import { SqlClient } from "@effect/sql"
+import { DateTime, Effect, Layer } from "effect"
+import type { RunId, WebhookId } from "../../domain/Id.ts"
+import type { RunRow } from "../../domain/Run.ts"
+import type { TeamName } from "../../domain/Team.ts"
+import { type LaneRun, LaneStore } from "../LaneStore.ts"
+import { LeaseLost, type Term } from "../LeaseStore.ts"
+import { fromRow, oneOf } from "./Columns.ts"
+import { bounded } from "./Database.ts"
+import { columnsOf, live } from "./RunColumns.ts"
+
+const runFields = [
+  "run_id",
+  "source",
+  "team",
+  "mode",
+  "status",
+  "prompt",
+  "timeout_ms",
+  "deadline_at"
+] as const satisfies ReadonlyArray<keyof RunRow & keyof LaneRun>
+
+const laneRunFromRow = (row: object): LaneRun => fromRow(row, [...runFields, "webhook"])
+
+export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.effect(
+  LaneStore,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const laneRuns = sql`
+      select ${columnsOf(runFields)}, case when w.id is not null then
+        json_strip_nulls(json_build_object('id', w.id, 'name', w.name, 'max_concurrent', w.max_concurrent))
+      end as webhook
+      from webhook_trigger.runs r left join webhook_trigger.webhooks w on w.id = r.webhook_id`
+
+    // From one team to the next through the index: a hundred thousand waiting runs of one team cost as much as one.
+    const lanes = bounded(sql<{ readonly team: TeamName }>`
+      with recursive lane as (
+        (select team from webhook_trigger.runs where status = 'queued' and admitted_at is null order by team limit 1)
+        union all
+        select (
+          select r.team from webhook_trigger.runs r
+          where r.status = 'queued' and r.admitted_at is null and r.team > lane.team order by r.team limit 1
+        ) from lane where lane.team is not null
+      )
+      select team from lane where team is not null`).pipe(
+      Effect.map((rows) => rows.map((row) => row.team)),
+      Effect.withSpan("LaneStore.lanes")
+    )
+
+    const lane = Effect.fn("LaneStore.lane")(function* (team: TeamName, limit: number) {
+      const rows = yield* sql`
+        ${laneRuns} where r.team = ${team} and r.status = 'queued' and r.admitted_at is null
+        order by r.seq limit ${limit}`
+      return rows.map(laneRunFromRow)
+    }, bounded)
+
+    const inFlight = bounded(sql`
+      ${laneRuns} where r.status in ${live} and r.admitted_at is not null
+      order by r.seq`).pipe(
+      Effect.map((rows) => rows.map(laneRunFromRow)),
+      Effect.withSpan("LaneStore.inFlight")
+    )
+
+    // It locks the lease's row against a successor: who acquires the lease sees everything that the one before has
+    // admitted, and the one before admits nothing more.
+    const admit = Effect.fn("LaneStore.admit")(function* (ids: ReadonlyArray<RunId>, term: Term, at: DateTime.Utc) {
+      const rows = yield* sql<{ readonly id: RunId | null }>`
+        with lease as materialized (
+          select 1 from webhook_trigger.dispatcher_lease where term = ${term} and holder is not null for share
+        ), locked as materialized (
+          select r.id from webhook_trigger.runs r
+          where r.id in ${oneOf(sql, ids)} and r.status = 'queued' and exists (select from lease)
+          order by r.id for no key update
+        ), admitted as (
+          update webhook_trigger.runs r set admitted_at = coalesce(r.admitted_at, ${DateTime.toDateUtc(at)}::timestamptz)
+          from locked where r.id = locked.id and r.status = 'queued'
+          returning r.id
+        )
+        select admitted.id from lease left join admitted on true`
+      // The row without an id says that the lease is held, and nothing was admitted.
+      if (rows.length === 0) return yield* new LeaseLost()
+      return new Set(rows.flatMap((row) => row.id ?? [])) as ReadonlySet<RunId>
+    }, bounded)
+
+    const limits = Effect.fn("LaneStore.limits")(function* (ids: ReadonlyArray<WebhookId>) {
+      const rows = yield* sql<{ readonly id: WebhookId; readonly max_concurrent: number }>`
+        select id, max_concurrent from webhook_trigger.webhooks
+        where id in ${oneOf(sql, ids)} and max_concurrent is not null`
+      return new Map(rows.map((row) => [row.id, row.max_concurrent])) as ReadonlyMap<WebhookId, number>
+    }, bounded)
+
+    return LaneStore.of({ lanes, lane, inFlight, admit, limits })
+  })
+)

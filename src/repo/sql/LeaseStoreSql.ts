@@ -1,0 +1,44 @@
+import { SqlClient } from "@effect/sql"
+import { Duration, Effect, Layer, Option } from "effect"
+import { LeaseLost, LeaseStore, type Term } from "../LeaseStore.ts"
+import { notify } from "./Changes.ts"
+import { bounded } from "./Database.ts"
+
+export const layer: Layer.Layer<LeaseStore, never, SqlClient.SqlClient> = Layer.effect(
+  LeaseStore,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    /** By the database's clock, which is the same for all. */
+    const endOf = (life: Duration.Duration) =>
+      sql`clock_timestamp() + ${Duration.toMillis(life)} * interval '1 millisecond'`
+
+    const acquireLease = Effect.fn("LeaseStore.acquireLease")(function* (holder: string, life: Duration.Duration) {
+      const [row] = yield* sql<{ readonly term: Term }>`
+        update webhook_trigger.dispatcher_lease set term = term + 1, holder = ${holder}, expires_at = ${endOf(life)}
+        where holder is null or expires_at <= clock_timestamp()
+        returning term::float8 as term`
+      return Option.map(Option.fromNullable(row), ({ term }) => term)
+    }, bounded)
+
+    const renewLease = Effect.fn("LeaseStore.renewLease")(function* (term: Term, life: Duration.Duration) {
+      const rows = yield* sql`
+        update webhook_trigger.dispatcher_lease set expires_at = ${endOf(life)}
+        where term = ${term} and holder is not null
+        returning 1`
+      if (rows.length === 0) return yield* new LeaseLost()
+    }, bounded)
+
+    const releaseLease = Effect.fn("LeaseStore.releaseLease")(function* (term: Term) {
+      yield* sql`
+        with released as (
+          update webhook_trigger.dispatcher_lease set holder = null, expires_at = null
+          where term = ${term} and holder is not null
+          returning 1
+        ), ${notify(sql, "LeaseReleased", sql`select '' as name from released`)}
+        select count(*) from notified`
+    }, bounded)
+
+    return LeaseStore.of({ acquireLease, renewLease, releaseLease })
+  })
+)

@@ -1,0 +1,60 @@
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+import type { RunMark } from "../RunStore.ts"
+import { firstOfEach } from "../Stored.ts"
+import { notify } from "./Changes.ts"
+import { recordset } from "./Columns.ts"
+import { bounded } from "./Database.ts"
+import { live } from "./RunColumns.ts"
+
+/** `RunStore.sent` and `RunStore.started`. */
+export const makeMarks = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  /**
+   * The beginning of a `with` query for marks whose loss in a crash of PostgreSQL does no harm: their commit does not wait
+   * for the disk. A run that is not known to be sent is sent again, as the same run.
+   */
+  const locked = (marks: ReadonlyArray<RunMark>) => sql`
+    input as materialized (
+      select * from ${recordset(sql, { run_id: "uuid", at: "timestamptz" }, firstOfEach(marks))}
+    ), locked as materialized (
+      select r.id from webhook_trigger.runs r
+      where r.id in (select run_id from input) and r.status in ${live} and r.admitted_at is not null
+      order by r.id for no key update
+    ), relaxed as materialized (select set_config('synchronous_commit', 'off', true))`
+
+  const sent = Effect.fn("RunStore.sent")(function* (marks: ReadonlyArray<RunMark>) {
+    if (marks.length === 0) return
+    yield* sql`
+      with ${locked(marks)}
+      update webhook_trigger.runs r set
+        status = 'running',
+        sent_at = case when r.started_at is null then i.at else coalesce(r.sent_at, least(i.at, r.started_at)) end,
+        deadline_at = case
+          when r.mode = 'async' and r.started_at is null then i.at + r.timeout_ms * interval '1 millisecond'
+          else r.deadline_at
+        end
+      from input i join locked on locked.id = i.run_id, relaxed
+      where r.id = i.run_id and r.status in ${live} and r.admitted_at is not null`
+  }, bounded)
+
+  const started = Effect.fn("RunStore.started")(function* (marks: ReadonlyArray<RunMark>) {
+    if (marks.length === 0) return
+    yield* sql`
+      with ${locked(marks)}, started as (
+        update webhook_trigger.runs r set
+          status = 'running',
+          started_at = i.at,
+          deadline_at = case
+            when r.mode = 'async' then i.at + r.timeout_ms * interval '1 millisecond' else r.deadline_at
+          end
+        from input i join locked on locked.id = i.run_id, relaxed
+        where r.id = i.run_id and r.status in ${live} and r.admitted_at is not null and r.started_at is null
+        returning r.id
+      ), ${notify(sql, "RunStarted", sql`select id::text as name from started`)}
+      select count(*) from notified`
+  }, bounded)
+
+  return { sent, started }
+})

@@ -1,0 +1,63 @@
+import { SqlClient } from "@effect/sql"
+import { DateTime, Effect, Layer } from "effect"
+import { NotFound, TeamExists, TeamInUse } from "../../domain/Errors.ts"
+import type { TeamName, TeamRecord } from "../../domain/Team.ts"
+import { TeamStore } from "../TeamStore.ts"
+import { fromRow } from "./Columns.ts"
+import { bounded } from "./Database.ts"
+import { live } from "./RunColumns.ts"
+
+export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.effect(
+  TeamStore,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const createTeam = Effect.fn("TeamStore.createTeam")(function* (team: TeamName, at: DateTime.Utc) {
+      const rows = yield* sql`
+        insert into webhook_trigger.teams (team, created_at) values (${team}, ${DateTime.toDateUtc(at)})
+        on conflict do nothing returning team`
+      if (rows.length === 0) return yield* new TeamExists({ team })
+      return { team, queued: 0, created_at: at } satisfies TeamRecord
+    }, bounded)
+
+    const records = sql`
+      select team, created_at, (
+        select count(*)::int from webhook_trigger.runs r
+        where r.team = t.team and r.status = 'queued' and r.admitted_at is null
+      ) as queued
+      from webhook_trigger.teams t`
+
+    const team = Effect.fn("TeamStore.team")(function* (name: TeamName) {
+      const [row] = yield* sql`${records} where team = ${name}`
+      return row ? fromRow<TeamRecord>(row) : yield* new NotFound()
+    }, bounded)
+
+    const teams = bounded(sql`${records} order by team`).pipe(
+      Effect.map((rows) => rows.map((row) => fromRow<TeamRecord>(row))),
+      Effect.withSpan("TeamStore.teams")
+    )
+
+    const deleteTeam = Effect.fn("TeamStore.deleteTeam")(
+      function* (team: TeamName) {
+        // Anyone who accepts a run or creates a webhook for the team has locked it, or waits here and finds it gone.
+        const found = yield* sql`select 1 from webhook_trigger.teams where team = ${team} for update`
+        if (found.length === 0) return yield* new NotFound()
+        const [use] = yield* sql<{ readonly webhooks: number; readonly live_runs: number }>`
+          select
+            (select count(*)::int from webhook_trigger.webhooks where team = ${team}) as webhooks,
+            (select count(*)::int from webhook_trigger.runs
+              where team = ${team} and status = 'queued' and admitted_at is null)
+            + (select count(*)::int from webhook_trigger.runs
+              where team = ${team} and status in ${live} and admitted_at is not null) as live_runs`
+        if (use && use.webhooks + use.live_runs > 0) return yield* new TeamInUse({ team, ...use })
+        yield* sql`
+          delete from webhook_trigger.runs where team = ${team} and source = 'chat' and finished_at is not null`
+        yield* sql`delete from webhook_trigger.teams where team = ${team}`
+      },
+      sql.withTransaction,
+      bounded
+    )
+
+    return TeamStore.of({ createTeam, teams, team, deleteTeam })
+  })
+)

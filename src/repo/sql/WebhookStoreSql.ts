@@ -1,0 +1,139 @@
+import { SqlClient, type SqlError, type Statement } from "@effect/sql"
+import { Effect, Layer } from "effect"
+import { NotFound, TeamUnknown } from "../../domain/Errors.ts"
+import type { RunId, WebhookId } from "../../domain/Id.ts"
+import type { TeamName } from "../../domain/Team.ts"
+import type { TokenHash } from "../../domain/Token.ts"
+import { Webhook, WebhookRow } from "../../domain/Webhook.ts"
+import { type WebhookChange, WebhookStore } from "../WebhookStore.ts"
+import { notify } from "./Changes.ts"
+import { fromRow, list, toColumns } from "./Columns.ts"
+import { bounded, isDangling } from "./Database.ts"
+import { final, live } from "./RunColumns.ts"
+
+/** A history longer than this is deleted in steps, so that no statement takes long. */
+const runsInOneStep = 5_000
+
+const rowFields = Object.keys(WebhookRow.fields)
+const fields = Object.keys(Webhook.fields)
+const columns = (names: ReadonlyArray<string>) => list(names.map((name) => `w.${name}`))
+
+const webhookFromRow = (row: object): Webhook => fromRow(row, fields)
+const hex = (hash: TokenHash): string => Buffer.from(hash).toString("hex")
+
+export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Layer.effect(
+  WebhookStore,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const stored = columns(rowFields)
+    /** A webhook as the API shows it, from `webhooks` as `w`. */
+    const shown = sql`${columns(fields.filter((name) => rowFields.includes(name)))}, (
+        select r.accepted_at from webhook_trigger.runs r where r.webhook_id = w.id order by r.seq desc limit 1
+      ) as last_triggered_at`
+    const notified = notify(sql, "WebhookChanged", sql`select id::text as name from changed`)
+
+    /** Runs a statement that changes one webhook and returns its row; none: there is no such webhook. */
+    const write = (statement: Statement.Fragment, team: TeamName | undefined) =>
+      sql`
+        with changed as (${statement} returning *), ${notified}
+        select ${shown}, (select count(*) from notified) from changed w`.pipe(
+        Effect.catchTag(
+          "SqlError",
+          (error): Effect.Effect<never, SqlError.SqlError | TeamUnknown> =>
+            Effect.fail(team !== undefined && isDangling(error) ? new TeamUnknown({ team }) : error)
+        )
+      )
+
+    const createWebhook = Effect.fn("WebhookStore.createWebhook")(function* (webhook: WebhookRow) {
+      const [row] = yield* write(
+        sql`insert into webhook_trigger.webhooks ${sql.insert(toColumns(webhook))}`,
+        webhook.team
+      )
+      return webhookFromRow(row!)
+    }, bounded)
+
+    const updateWebhook = Effect.fn("WebhookStore.updateWebhook")(function* (id: WebhookId, change: WebhookChange) {
+      const [row] = yield* write(
+        sql`update webhook_trigger.webhooks set ${sql.update(toColumns(change))} where id = ${id}`,
+        change.team
+      )
+      return row ? webhookFromRow(row) : yield* new NotFound()
+    }, bounded)
+
+    const webhook = Effect.fn("WebhookStore.webhook")(function* (id: WebhookId) {
+      const [row] = yield* sql`select ${shown} from webhook_trigger.webhooks w where w.id = ${id}`
+      return row ? webhookFromRow(row) : yield* new NotFound()
+    }, bounded)
+
+    const webhooks = bounded(
+      sql`select ${shown} from webhook_trigger.webhooks w order by lower(w.name) collate "C", w.id`
+    ).pipe(
+      Effect.map((rows) => rows.map(webhookFromRow)),
+      Effect.withSpan("WebhookStore.webhooks")
+    )
+
+    // Every trigger calls this first, and nothing is cached: a disabled webhook is disabled immediately. It reads no other
+    // table: an unknown token is refused also while the runs are locked.
+    const webhooksByToken = Effect.fn("WebhookStore.webhooksByToken")(function* (hashes: ReadonlyArray<TokenHash>) {
+      const keys = hashes.map(hex)
+      const rows = yield* sql`
+        select ${stored} from webhook_trigger.webhooks w
+        where w.enabled and w.token_hash in (
+          select decode(value, 'hex') from json_array_elements_text(${JSON.stringify(keys)}::json)
+        )`
+      const webhooks = rows.map((row) => fromRow<WebhookRow>(row, rowFields))
+      const found = new Map(webhooks.map((webhook) => [hex(webhook.token_hash), webhook]))
+      return keys.map((key) => found.get(key))
+    }, bounded)
+
+    const webhookRow = Effect.fn("WebhookStore.webhookRow")(function* (id: WebhookId) {
+      const [row] = yield* sql`select ${stored} from webhook_trigger.webhooks w where w.id = ${id}`
+      return row ? fromRow<WebhookRow>(row, rowFields) : yield* new NotFound()
+    }, bounded)
+
+    const deleteSomeHistory = (id: WebhookId) =>
+      bounded(sql<{ readonly deleted: number }>`
+        with deleted as (
+          delete from webhook_trigger.runs where id in (
+            select id from webhook_trigger.runs
+            where webhook_id = ${id} and status in ${final}
+            limit ${runsInOneStep}
+          ) returning 1
+        )
+        select count(*)::int as deleted from deleted`).pipe(Effect.map(([row]) => row?.deleted ?? 0))
+
+    const deleteWithRuns = (id: WebhookId) =>
+      bounded(sql<{ readonly deleted: boolean; readonly unfinished: ReadonlyArray<RunId> }>`
+        with webhook as materialized (
+          select id from webhook_trigger.webhooks where id = ${id} for update
+        ), live as materialized (
+          select r.id::text as name from webhook_trigger.runs r, webhook
+          where r.webhook_id = webhook.id and r.status in ${live}
+        ), changed as (
+          delete from webhook_trigger.webhooks where id in (select id from webhook) returning id
+        ), ${notified}, ended as (
+          with ${notify(sql, "RunEnded", sql`select name from live`)} select count(*) from notified
+        )
+        select
+          exists (select from changed) as deleted,
+          coalesce((select json_agg(name) from live), '[]') as unfinished,
+          (select count(*) from notified), (select * from ended)`).pipe(Effect.map(([row]) => row!))
+
+    const deleteWebhook = Effect.fn("WebhookStore.deleteWebhook")(function* (id: WebhookId) {
+      while ((yield* deleteSomeHistory(id)) === runsInOneStep) {}
+      const { deleted, unfinished } = yield* deleteWithRuns(id)
+      return deleted ? unfinished : yield* new NotFound()
+    })
+
+    return WebhookStore.of({
+      createWebhook,
+      webhooks,
+      webhook,
+      webhooksByToken,
+      webhookRow,
+      updateWebhook,
+      deleteWebhook
+    })
+  })
+)

@@ -1,0 +1,39 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { failUnsuccessful } from "../../src/cli/Outcome.ts"
+
+const run_id = "01890a5d-ac96-774b-bcce-b302099a8057"
+const failure = (error: unknown) => Effect.flip(failUnsuccessful(error))
+
+describe("the outcome of a run that a command waited for", () => {
+  it.effect("is exit code 5 for a timeout, with the command that shows a late answer", () =>
+    Effect.gen(function* () {
+      const body = { status: "timeout", run_id }
+      expect(yield* failure(body)).toMatchObject({
+        exit: 5,
+        detail: expect.stringContaining(`run show ${run_id}`),
+        body
+      })
+    })
+  )
+
+  it.effect("is exit code 4 for an error, with its code and message", () =>
+    Effect.gen(function* () {
+      const body = { status: "error", run_id, error: { code: "agent_error", message: "no such branch" } }
+      expect(yield* failure(body)).toMatchObject({
+        exit: 4,
+        title: `The run ${run_id} failed (agent_error)`,
+        detail: "no such branch",
+        body
+      })
+    })
+  )
+
+  it.effect("is left to others when the error is not a run", () =>
+    Effect.gen(function* () {
+      for (const error of ["timeout", { status: 404 }, { status: "timeout" }, { status: "success", run_id }, null]) {
+        expect(yield* failure(error)).toBe(error)
+      }
+    })
+  )
+})

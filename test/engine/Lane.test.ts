@@ -1,0 +1,163 @@
+import { describe, expect, it } from "@effect/vitest"
+import { RunId } from "../../src/domain/Id.ts"
+import { TeamName } from "../../src/domain/Team.ts"
+import { type Flight, Lane, readAhead, type Step } from "../../src/engine/Lane.ts"
+import type { LaneRun } from "../../src/repo/LaneStore.ts"
+
+const team = TeamName.make("deploy")
+
+const run = (n: number): LaneRun => ({
+  run_id: RunId.make(`00000000-0000-7000-8000-${String(n).padStart(12, "0")}`),
+  source: "chat",
+  team,
+  mode: "async",
+  status: "queued",
+  prompt: `prompt ${n}`,
+  timeout_ms: 60_000
+})
+const runs = (from: number, count: number) => Array.from({ length: count }, (_, n) => run(from + n))
+
+const flightsOf = (step: Step | undefined, begunAt = 0): ReadonlyArray<Flight> =>
+  step?._tag === "Admit" ? step.runs.map((run) => ({ run, begunAt })) : []
+
+/** A lane that was woken and has read these runs; slots are free as long as `isFree` says so. */
+const laneWith = (read: ReadonlyArray<LaneRun>, isFree: (run: LaneRun) => boolean = () => true) => {
+  const lane = new Lane(team, isFree)
+  lane.woken()
+  expect(lane.next()).toEqual({ _tag: "Read" })
+  lane.read(read)
+  return lane
+}
+
+/** Publishes all that is unsent, and gives the prompts in the order in which they were published. */
+const publishAll = (lane: Lane): ReadonlyArray<string> => {
+  const published: Array<string> = []
+  for (let step = lane.next(); step?._tag === "Publish"; step = lane.next()) {
+    published.push(step.flight.run.prompt)
+    lane.published(step.flight, 0)
+  }
+  return published
+}
+
+describe("Lane", () => {
+  it("does nothing until it is woken, and reads again only when there may be more", () => {
+    const lane = new Lane(team, () => true)
+    expect(lane.next()).toBeUndefined()
+    lane.woken()
+    expect(lane.next()).toEqual({ _tag: "Read" })
+    expect(lane.next()).toBeUndefined()
+    lane.read([])
+    expect(lane.next()).toBeUndefined()
+    expect(lane.isIdle).toBe(true)
+  })
+
+  it("keeps two runs in flight for a team whose runs take long", () => {
+    const lane = laneWith(runs(0, 5))
+    const admit = lane.next()
+    expect(flightsOf(admit).map(({ run }) => run.prompt)).toEqual(["prompt 0", "prompt 1"])
+    lane.admitted(flightsOf(admit))
+    expect(publishAll(lane)).toEqual(["prompt 0", "prompt 1"])
+    expect(lane.next()).toBeUndefined()
+    lane.ended(run(0).run_id, 1_000)
+    expect(flightsOf(lane.next()).map(({ run }) => run.prompt)).toEqual(["prompt 2"])
+  })
+
+  it("keeps more in flight when runs are shorter than it takes to hand them over, and two again when they get long", () => {
+    const lane = laneWith(runs(0, readAhead))
+    let now = 0
+    const handOver = 10
+    /** Hands over what the lane wants to send, then lets the team end everything in flight, each in `work`. */
+    const round = (work: number) => {
+      const flights = flightsOf(lane.next(), now)
+      lane.admitted(flights)
+      now += handOver
+      for (let step = lane.next(); step?._tag === "Publish"; step = lane.next()) lane.published(step.flight, now)
+      for (const { run } of flights) {
+        now += work
+        lane.ended(run.run_id, now)
+      }
+    }
+    for (let n = 0; n < 6; n++) round(1)
+    expect(lane.target).toBeGreaterThanOrEqual(4)
+    for (let n = 0; n < 6; n++) round(1_000)
+    expect(lane.target).toBe(2)
+  })
+
+  it("publishes one run at a time, in order, and says which is behind others that the broker has", () => {
+    const lane = laneWith(runs(0, 2))
+    lane.admitted(flightsOf(lane.next()))
+    const first = lane.next()
+    expect(first).toMatchObject({ _tag: "Publish", isBehind: false })
+    expect(lane.next()).toBeUndefined()
+    if (first?._tag === "Publish") lane.published(first.flight, 0)
+    expect(lane.next()).toMatchObject({ _tag: "Publish", flight: { run: run(1) }, isBehind: true })
+  })
+
+  it("waits with its head for a slot, and lets no run behind it pass", () => {
+    let free = false
+    const lane = laneWith(runs(0, 3), ({ prompt }) => free || prompt !== "prompt 0")
+    expect(lane.next()).toBeUndefined()
+    expect(lane.blockedHead).toEqual(run(0))
+    free = true
+    expect(flightsOf(lane.next()).map(({ run }) => run.prompt)).toEqual(["prompt 0", "prompt 1"])
+    expect(lane.blockedHead).toBeUndefined()
+  })
+
+  it("passes over a head that ends while it waits for a slot", () => {
+    const lane = laneWith(runs(0, 2), ({ prompt }) => prompt !== "prompt 0")
+    expect(lane.next()).toBeUndefined()
+    expect(lane.ended(run(0).run_id, 0)).toBeUndefined()
+    expect(flightsOf(lane.next()).map(({ run }) => run.prompt)).toEqual(["prompt 1"])
+  })
+
+  it("passes over runs that were not admitted", () => {
+    const lane = laneWith(runs(0, 3))
+    lane.admitted(flightsOf(lane.next()).slice(1))
+    expect(publishAll(lane)).toEqual(["prompt 1"])
+  })
+
+  it("reads again what it had read ahead once that has changed", () => {
+    const lane = laneWith(runs(0, 5))
+    lane.admitted(flightsOf(lane.next()))
+    expect(publishAll(lane)).toEqual(["prompt 0", "prompt 1"])
+    lane.changed()
+    expect(lane.next()).toEqual({ _tag: "Read" })
+  })
+
+  it("reads on after a full page", () => {
+    const lane = laneWith(runs(0, readAhead))
+    const prompts: Array<string> = []
+    for (let step = lane.next(); step !== undefined && step._tag !== "Read"; step = lane.next()) {
+      if (step._tag === "Admit") lane.admitted(flightsOf(step))
+      else {
+        prompts.push(step.flight.run.prompt)
+        lane.published(step.flight, 0)
+        lane.ended(step.flight.run.run_id, 0)
+      }
+    }
+    expect(prompts).toEqual(runs(0, readAhead).map(({ prompt }) => prompt))
+  })
+
+  it("sends everything that is in flight again, in order, when its queue was replaced", () => {
+    const lane = laneWith(runs(0, 2))
+    lane.admitted(flightsOf(lane.next()))
+    expect(publishAll(lane)).toEqual(["prompt 0", "prompt 1"])
+    lane.ended(run(0).run_id, 0)
+    lane.woken()
+    expect(lane.next()).toEqual({ _tag: "Read" })
+    lane.read([run(2)])
+    lane.admitted(flightsOf(lane.next()))
+    expect(lane.next()).toMatchObject({ flight: { run: run(2) }, isBehind: true })
+    lane.queueReplaced()
+    expect(publishAll(lane)).toEqual(["prompt 1", "prompt 2"])
+  })
+
+  it("sends again what a term before may not have sent, before the rest of its lane", () => {
+    const lane = new Lane(team, () => true)
+    lane.takenOver({ run: run(0), begunAt: 0 }, true)
+    lane.takenOver({ run: run(1), begunAt: 0 }, false)
+    lane.woken()
+    expect(publishAll(lane)).toEqual(["prompt 1"])
+    expect(lane.flights.size).toBe(2)
+  })
+})

@@ -1,0 +1,126 @@
+/** The engine on its memory layers, and the steps that its tests are written in. */
+import { DateTime, Effect, Layer, Queue } from "effect"
+import { Bus, type Delivery, LeaderBus } from "../../src/bus/Bus.ts"
+import * as BusMemory from "../../src/bus/BusMemory.ts"
+import { makeWebhookId } from "../../src/domain/Id.ts"
+import { TeamName } from "../../src/domain/Team.ts"
+import * as Engine from "../../src/engine/Engine.ts"
+import { Limiter } from "../../src/engine/Limiter.ts"
+import { Renderer } from "../../src/engine/Renderer.ts"
+import { Settings, type SettingsValues } from "../../src/engine/Settings.ts"
+import { hashToken, makeToken, tokenHint } from "../../src/engine/Token.ts"
+import { type Submitted, Trigger } from "../../src/engine/Trigger.ts"
+import { Repo } from "../../src/repo/Repo.ts"
+import * as RepoMemory from "../../src/repo/RepoMemory.ts"
+
+/** The ports in memory. */
+export const ports = Layer.mergeAll(RepoMemory.layer, BusMemory.layer)
+
+/** Everything but the ports, which a test may want to keep while the engine comes and goes. */
+export const engine = (settings: Partial<SettingsValues> = {}) =>
+  Engine.layer.pipe(
+    Layer.provideMerge(Layer.mergeAll(Limiter.layer, Renderer.layer)),
+    Layer.provideMerge(Settings.layer(settings))
+  )
+
+export const engineInMemory = (settings: Partial<SettingsValues> = {}) =>
+  engine(settings).pipe(Layer.provideMerge(ports))
+
+export const makeTeam = (name: string) =>
+  Effect.gen(function* () {
+    const team = TeamName.make(name)
+    yield* (yield* Repo).createTeam(team, yield* DateTime.now)
+    return team
+  })
+
+export const makeWebhook = (
+  team: TeamName,
+  more: { readonly timeout_seconds?: number; readonly max_concurrent?: number } = {}
+) =>
+  Effect.gen(function* () {
+    const token = yield* makeToken
+    const id = yield* makeWebhookId
+    const now = yield* DateTime.now
+    yield* (yield* Repo).createWebhook({
+      id,
+      name: `for ${team}`,
+      team,
+      prompt_template: "{{text}}",
+      variables: ["text"],
+      enabled: true,
+      token_hash: hashToken(token),
+      token_hint: tokenHint(token),
+      created_at: now,
+      updated_at: now,
+      ...more
+    })
+    const trigger = (text: string, wait: boolean, key?: string) =>
+      Effect.gen(function* () {
+        const trigger = yield* Trigger
+        return yield* trigger.trigger(yield* trigger.authenticate(token), {
+          variables: { text },
+          received_at: yield* DateTime.now,
+          wait,
+          ...(key && { idempotency: { key, request_hash: new TextEncoder().encode(text) } })
+        })
+      })
+    return {
+      id,
+      /** Fire and forget. */
+      submit: (text: string, key?: string) => Effect.map(trigger(text, false, key), runIdOf),
+      /** Waits for the end of the run. */
+      ask: (text: string, key?: string) => Effect.map(trigger(text, true, key), endOf)
+    }
+  })
+
+export const sendMessage = (team: TeamName, text: string) =>
+  Effect.gen(function* () {
+    const trigger = yield* Trigger
+    return runIdOf(yield* trigger.message(team, text, { received_at: yield* DateTime.now, wait: false }))
+  })
+
+const runIdOf = (submitted: Submitted) =>
+  submitted._tag === "Accepted" ? submitted.run_id : unexpected("a run that was not waited for has ended")
+const endOf = (submitted: Submitted) =>
+  submitted._tag === "Ended" ? submitted.run : unexpected("a run that was waited for has not ended")
+const unexpected = (what: string): never => {
+  throw new Error(what)
+}
+
+/** A leader whose every step the test decides: `next` is what it was given, and it works until `answer` is called. */
+export const lead = (team: TeamName) =>
+  Effect.gen(function* () {
+    const given = yield* Queue.unbounded<Delivery>()
+    const answers = yield* Queue.unbounded<string>()
+    yield* (yield* LeaderBus).lead(team, (delivery) =>
+      Effect.gen(function* () {
+        yield* given.offer(delivery)
+        const response = yield* answers.take
+        yield* delivery.reply({ _tag: "Answered", run_id: delivery.prompt.run_id, response })
+      })
+    )
+    return {
+      next: Effect.map(given.take, (delivery) => ({ ...delivery, text: delivery.prompt.prompt })),
+      idle: Effect.map(given.size, (size) => size === 0),
+      answer: (text: string) => answers.offer(text)
+    }
+  })
+
+/** A leader that answers with the prompt. */
+export const echo = (team: TeamName) =>
+  Effect.gen(function* () {
+    const seen: Array<string> = []
+    yield* (yield* LeaderBus).lead(team, ({ prompt, reply }) => {
+      seen.push(prompt.prompt)
+      return reply({ _tag: "Answered", run_id: prompt.run_id, response: `echo: ${prompt.prompt}` })
+    })
+    return seen
+  })
+
+/** How many prompts the bus holds for the team, not counting the one that its leader works on. */
+export const waiting = (team: TeamName) =>
+  Effect.flatMap(Bus, (bus) => Effect.map(bus.queue(team), ({ messages }) => messages))
+
+/** Waits, without time passing, until the condition holds; a test that goes wrong fails by its timeout. */
+export const until = <E, R>(condition: Effect.Effect<boolean, E, R>) =>
+  Effect.repeat(Effect.zipLeft(condition, Effect.yieldNow()), { until: (holds) => holds })

@@ -1,0 +1,90 @@
+/** Replies that no one expects. */
+import { connect } from "amqplib"
+import { describe, expect, vi } from "vitest"
+import { until } from "../support/Until.ts"
+import type { Cluster } from "./support/Cluster.ts"
+import { faultTest } from "./support/FaultTest.ts"
+
+vi.setConfig({ testTimeout: 180_000 })
+
+/** Sends messages as a leader would; resolves when the broker has them. */
+const replier = async (cluster: Cluster) => {
+  const model = await connect(cluster.storage.amqpUrl, { noDelay: true })
+  cluster.storage.onClose(() => model.close())
+  const channel = await model.createConfirmChannel()
+  return {
+    channel,
+    reply: (
+      correlationId: string | undefined,
+      content: Buffer | string,
+      type = "response",
+      contentType = "application/json"
+    ) =>
+      channel.sendToQueue("webhook.replies", Buffer.from(content), {
+        type,
+        contentType,
+        persistent: true,
+        ...(correlationId === undefined ? {} : { correlationId })
+      }),
+    sent: () => channel.waitForConfirms()
+  }
+}
+
+describe("replies", () => {
+  faultTest(
+    "row 17: that are repeated, unknown, malformed, of 20 MB, or with a NUL, do no harm",
+    async ({ cluster }) => {
+      const server = await cluster.server()
+      const { reply, sent } = await replier(cluster)
+      /** A waiting caller, and the run as a leader that answers nothing by itself got it. */
+      const waitingCaller = async (team: string) => {
+        const webhook = await cluster.webhook(server, { team })
+        await cluster.leader(team, { handle: "never" })
+        await cluster.running(server, team)
+        const call = cluster.callers.trigger(server, webhook, { wait: true })
+        const delivery = await until("the prompt is delivered", () =>
+          cluster.deliveries.find((one) => one.team === team)
+        )
+        return { call, id: delivery.run_id }
+      }
+      const unknown = "01900000-0000-7000-8000-000000000000"
+
+      const one = await waitingCaller("one")
+      for (const type of ["response", "error", "started", "nonsense", ""]) {
+        reply(undefined, "{}", type)
+        reply("not an id", "{}", type)
+        reply(unknown, JSON.stringify({ response: "for no run", message: "for no run" }), type)
+      }
+      const malformed = ["", "{", "[]", "null", "{}", '{"response":1}', '{"Response":"x"}', "\0\0", Buffer.from([0xff])]
+      for (const body of malformed) reply(one.id, body)
+      reply(unknown, Buffer.alloc(20 * 1024 * 1024, "x"), "response", "text/plain")
+      reply(one.id, Buffer.alloc(20 * 1024 * 1024, "{"))
+      await sent()
+      // The 20 MB that carry the run's id end it; what is malformed does not.
+      const ended = await one.call
+      expect(ended.status).toBe(502)
+      expect(ended.body.error).toMatchObject({ code: "agent_error" })
+
+      const two = await waitingCaller("two")
+      for (let i = 0; i < 100; i++) reply(two.id, JSON.stringify({ response: "once" }))
+      reply(two.id, JSON.stringify({ response: "twice" }))
+      reply(two.id, JSON.stringify({ message: "too late" }), "error")
+      await sent()
+      expect(await two.call).toMatchObject({ status: 200, body: { response: "once", run_id: two.id } })
+
+      const three = await waitingCaller("three")
+      reply(three.id, JSON.stringify({ response: "a\0b" }))
+      await sent()
+      expect(await three.call).toMatchObject({ status: 200, body: { response: "a\ufffdb" } })
+
+      // What is not acknowledged returns to the queue when its consumer is gone.
+      await server.stop()
+      expect(await cluster.storage.ready("webhook.replies")).toBe(0)
+      expect((await cluster.storage.rows()).map(({ status, response }) => [status, response])).toEqual([
+        ["error", null],
+        ["success", "once"],
+        ["success", "a\ufffdb"]
+      ])
+    }
+  )
+})

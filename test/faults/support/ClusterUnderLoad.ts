@@ -1,0 +1,95 @@
+/** Three servers under a steady load, for random faults. */
+import type { Proxy } from "../../support/Proxy.ts"
+import { randomFor } from "../../support/Random.ts"
+import { answerAfter } from "./Answers.ts"
+import type { Webhook } from "./Callers.ts"
+import type { Cluster } from "./Cluster.ts"
+import { type Fault, freeze, restart } from "./Faults.ts"
+import type { TestServer } from "./TestServer.ts"
+
+export interface ClusterUnderLoad {
+  readonly servers: ReadonlyArray<TestServer>
+  readonly teams: ReadonlyArray<string>
+  readonly webhooks: ReadonlyArray<Webhook>
+  readonly limits: { readonly global: number; readonly webhooks: Readonly<Record<string, number>> }
+  /** Ends the load; resolves when every caller has an answer. */
+  readonly stop: () => Promise<unknown>
+}
+
+/** Four teams and five webhooks, two of them with a limit; the first server reaches its services through the proxies. */
+export const clusterUnderLoad = async (
+  cluster: Cluster,
+  proxies: { readonly broker?: Proxy; readonly database?: Proxy } = {}
+): Promise<ClusterUnderLoad> => {
+  const env = { WEBHOOK_MAX_CONCURRENT: "6" }
+  const first = await cluster.server({ env, ...proxies })
+  const servers = [first, await cluster.server({ env }), await cluster.server({ env })]
+  const teams = ["a", "b", "c", "d"]
+  const webhooks = []
+  for (const team of teams) {
+    webhooks.push(await cluster.webhook(first, { team, ...(team === "a" && { max_concurrent: 2 }) }))
+  }
+  webhooks.push(await cluster.webhook(first, { team: "b", max_concurrent: 8 }))
+  const random = randomFor("work")
+  for (const team of teams) await cluster.leader(team, { handle: answerAfter(() => random.between(0, 30)) })
+  for (const server of servers) for (const team of teams) await cluster.running(server, team)
+  const stop = cluster.callers.load(servers, webhooks, { lanes: 6, pauseMs: 60 })
+  return {
+    servers,
+    teams,
+    webhooks,
+    limits: { global: 6, webhooks: { [webhooks[0]!.id]: 2, [webhooks[4]!.id]: 8 } },
+    stop
+  }
+}
+
+/** A fault of one server, whichever the random numbers pick. */
+const ofOne = (servers: ReadonlyArray<TestServer>, fault: (server: TestServer) => Fault): Fault => ({
+  name: fault(servers[0]!).name,
+  inject: (random) => fault(random.pick(servers)).inject(random)
+})
+
+const kill = (server: TestServer): Fault =>
+  restart(
+    "a server is killed",
+    3000,
+    () => server.kill(),
+    () => server.start()
+  )
+
+const stop = (server: TestServer): Fault =>
+  restart(
+    "a server is stopped",
+    1000,
+    () => server.stop(),
+    () => server.start()
+  )
+
+const suspend = (server: TestServer): Fault =>
+  freeze(
+    "a server is frozen",
+    12_000,
+    () => server.signal("SIGSTOP"),
+    () => server.signal("SIGCONT")
+  )
+
+const killTwo = (servers: ReadonlyArray<TestServer>): Fault => ({
+  name: "two servers are killed",
+  inject: async (random) => {
+    const spared = random.pick(servers)
+    const others = servers.filter((server) => server !== spared)
+    const killAll = () => Promise.all(others.map((server) => server.kill()))
+    const startAll = () => Promise.all(others.map((server) => server.start()))
+    await restart("two servers are killed", 3000, killAll, startAll).inject(random)
+  }
+})
+
+/** One server killed comes twice: it is the fault that happens most. */
+export const crashes = ({ servers }: ClusterUnderLoad): ReadonlyArray<Fault> => [
+  ofOne(servers, kill),
+  ofOne(servers, kill),
+  killTwo(servers),
+  ofOne(servers, stop)
+]
+
+export const freezes = ({ servers }: ClusterUnderLoad): ReadonlyArray<Fault> => [ofOne(servers, suspend)]

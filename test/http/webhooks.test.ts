@@ -1,0 +1,276 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { pointers, refusal, sorted } from "./Client.ts"
+import { silent, start, unusedId } from "./Server.ts"
+
+describe("webhooks", () => {
+  const draft = { name: "Deploy", team: "ops", prompt_template: "Deploy {{app}} to {{env.name}}" }
+
+  it.scopedLive("are created with a token that is shown once and works for the trigger", () =>
+    Effect.gen(function* () {
+      const { admin, http, team, origin } = yield* start()
+      yield* team("ops")
+      const created = yield* admin("POST", "/api/webhooks", { body: draft })
+      expect(created.status).toBe(201)
+      expect(sorted(Object.keys(created.json))).toStrictEqual(sorted(["webhook", "token", "trigger_url"]))
+      const { webhook, token, trigger_url } = created.json
+      expect(token).toMatch(/^whk_[0-9A-Za-z]{43}$/)
+      expect(trigger_url).toBe(`${origin}/webhook/trigger/${token}`)
+      expect(sorted(Object.keys(webhook))).toStrictEqual(
+        sorted([
+          ...["id", "name", "team", "prompt_template", "variables", "enabled"],
+          ...["token_hint", "created_at", "updated_at"]
+        ])
+      )
+      expect(webhook).toEqual(expect.objectContaining({ ...draft, variables: ["app", "env.name"], enabled: true }))
+      expect(webhook.token_hint).toBe(`…${token.slice(-4)}`)
+      const shown = yield* admin("GET", `/api/webhooks/${webhook.id}`)
+      const listed = yield* admin("GET", "/api/webhooks")
+      expect(shown.json).toStrictEqual(webhook)
+      expect(listed.json).toStrictEqual([webhook])
+      expect(shown.text + listed.text).not.toContain(token)
+      const body = { variables: { app: "api", env: { name: "live" } } }
+      const run = yield* http("POST", `/webhook/trigger/${token}?wait=true`, { body })
+      expect(run.json.response).toBe("echo: Deploy api to live")
+      expect((yield* admin("GET", `/api/webhooks/${webhook.id}`)).json).toHaveProperty("last_triggered_at")
+    })
+  )
+
+  it.scopedLive("show the public address in the trigger URL when one is set", () =>
+    Effect.gen(function* () {
+      const { admin, team } = yield* start({ publicUrl: "https://example.com/hooks/" })
+      yield* team("ops")
+      const { token, trigger_url } = (yield* admin("POST", "/api/webhooks", { body: draft })).json
+      expect(trigger_url).toBe(`https://example.com/hooks/webhook/trigger/${token}`)
+    })
+  )
+
+  it.scopedLive("are refused with every fault listed", () =>
+    Effect.gen(function* () {
+      const { admin, team } = yield* start()
+      yield* team("ops")
+      const create = (body: object) => admin("POST", "/api/webhooks", { body })
+      const empty = yield* create({})
+      expect(refusal(empty)).toStrictEqual([422, "invalid"])
+      expect(sorted(pointers(empty))).toStrictEqual(sorted(["/name", "/team", "/prompt_template"]))
+      const all = yield* create({
+        ...{ name: "", team: "none", prompt_template: "a\n{{b", timeout_seconds: 0, max_concurrent: 1.5 },
+        ...{ enabled: "yes", id: unusedId, token: "x" }
+      })
+      expect(refusal(all)).toStrictEqual([422, "invalid"])
+      expect(sorted(pointers(all))).toStrictEqual(
+        sorted([
+          ...["/name", "/team", "/prompt_template", "/timeout_seconds", "/max_concurrent"],
+          ...["/enabled", "/id", "/token"]
+        ])
+      )
+      const template = all.json.errors.find(({ pointer }: { pointer: string }) => pointer === "/prompt_template")
+      expect(template.detail).toMatch(/^line 2, column 1: /)
+      for (const [field, value] of [
+        ...[
+          ["name", "x".repeat(256)],
+          ["name", "a\0"],
+          ["name", 1]
+        ],
+        ...[
+          ["prompt_template", ""],
+          ["prompt_template", "x".repeat(65_537)],
+          ["prompt_template", "\ud800"]
+        ],
+        ...[
+          ["prompt_template", "{{a}"],
+          ["prompt_template", "a}}"],
+          ["team", "No Slug"],
+          ["team", null]
+        ],
+        ...[
+          ["timeout_seconds", 86_401],
+          ["timeout_seconds", "5"],
+          ["timeout_seconds", 1.5]
+        ],
+        ...[
+          ["max_concurrent", 0],
+          ["max_concurrent", 10_001],
+          ["enabled", null]
+        ]
+      ] as const) {
+        const answer = yield* create({ ...draft, [field]: value })
+        expect([refusal(answer), pointers(answer)], String(value)).toStrictEqual([[422, "invalid"], [`/${field}`]])
+        if (field === "timeout_seconds") {
+          expect(answer.json.errors[0].detail).toBe("must be a whole number of seconds from 1 to 86400")
+        }
+      }
+      for (const more of [{ name: "x".repeat(255) }, { timeout_seconds: 86_400 }, { max_concurrent: 10_000 }]) {
+        expect((yield* create({ ...draft, ...more })).status).toBe(201)
+      }
+      expect((yield* create({ ...draft, prompt_template: "x".repeat(65_536) })).status).toBe(201)
+    })
+  )
+
+  it.scopedLive("are edited field by field, and the next trigger uses the new values", () =>
+    Effect.gen(function* () {
+      const { admin, http, team, webhook } = yield* start()
+      yield* team("ops")
+      yield* team("other")
+      const { id, path } = yield* webhook("ops", "{{a}}", { timeout_seconds: 9, max_concurrent: 3 })
+      const edit = (body: object) => admin("PATCH", `/api/webhooks/${id}`, { body })
+      const changed = yield* edit({ prompt_template: "new {{b}}", team: "other", name: "N" })
+      expect(changed.status).toBe(200)
+      expect(changed.json).toEqual(
+        expect.objectContaining({
+          ...{ prompt_template: "new {{b}}", variables: ["b"], team: "other", name: "N" },
+          ...{ timeout_seconds: 9, max_concurrent: 3 }
+        })
+      )
+      const run = yield* http("POST", `${path}?wait=true`, { body: { variables: { b: "!" } } })
+      expect(run.json.response).toBe("echo: new !")
+      const reset = yield* edit({ timeout_seconds: null, max_concurrent: null })
+      expect(reset.json).not.toHaveProperty("timeout_seconds")
+      expect(reset.json).not.toHaveProperty("max_concurrent")
+      expect((yield* edit({ enabled: false })).json).toMatchObject({ enabled: false })
+      expect((yield* http("POST", path, { body: { variables: { b: "!" } } })).status).toBe(404)
+      expect((yield* edit({ enabled: true })).json).toMatchObject({ enabled: true })
+      expect((yield* http("POST", path, { body: { variables: { b: "!" } } })).status).toBe(202)
+    })
+  )
+
+  it.scopedLive("do not change when an edit is refused", () =>
+    Effect.gen(function* () {
+      const { admin, team, webhook } = yield* start()
+      yield* team("ops")
+      const { id } = yield* webhook("ops")
+      const before = (yield* admin("GET", `/api/webhooks/${id}`)).json
+      const bad = { name: "fine", prompt_template: "{{", team: "none", token_hint: "x", variables: [], enabled: null }
+      const answer = yield* admin("PATCH", `/api/webhooks/${id}`, { body: bad })
+      expect(refusal(answer)).toStrictEqual([422, "invalid"])
+      expect(sorted(pointers(answer))).toStrictEqual(
+        sorted(["/prompt_template", "/team", "/token_hint", "/variables", "/enabled"])
+      )
+      expect((yield* admin("GET", `/api/webhooks/${id}`)).json).toStrictEqual(before)
+    })
+  )
+
+  it.scopedLive("get a new token, and the old one stops working immediately", () =>
+    Effect.gen(function* () {
+      const { admin, http, team, webhook } = yield* start()
+      yield* team("ops")
+      const { id, token, path } = yield* webhook("ops")
+      const fresh = yield* admin("POST", `/api/webhooks/${id}/token`)
+      expect(fresh.status).toBe(200)
+      expect(fresh.json.token).not.toBe(token)
+      expect(fresh.json.webhook.id).toBe(id)
+      const body = { variables: { text: "x" } }
+      expect((yield* http("POST", path, { body })).status).toBe(404)
+      expect((yield* http("POST", `/webhook/trigger/${fresh.json.token}`, { body })).status).toBe(202)
+    })
+  )
+
+  it.scopedLive("are deleted with their runs", () =>
+    Effect.gen(function* () {
+      const { admin, http, team, webhook } = yield* start()
+      yield* team("ops")
+      const { id, path } = yield* webhook("ops")
+      const { run_id } = (yield* http("POST", path, { body: { variables: { text: "x" } } })).json
+      expect((yield* admin("DELETE", `/api/webhooks/${id}`)).status).toBe(204)
+      for (const gone of [`/api/webhooks/${id}`, `/api/webhooks/${id}/runs`, `/api/runs/${run_id}`]) {
+        expect(refusal(yield* admin("GET", gone)), gone).toStrictEqual([404, "not_found"])
+      }
+    })
+  )
+
+  it.scopedLive("answer callers that wait for one of their runs when they are deleted", () =>
+    Effect.gen(function* () {
+      const { admin, http, team, webhook, firstRuns } = yield* start()
+      const slow = yield* team("slow", silent)
+      const { id, path } = yield* webhook(slow)
+      const waiting = yield* Effect.fork(http("POST", `${path}?wait=true`, { body: { variables: { text: "x" } } }))
+      yield* firstRuns(id)
+      yield* admin("DELETE", `/api/webhooks/${id}`)
+      expect(refusal(yield* waiting)).toStrictEqual([404, "not_found"])
+    })
+  )
+
+  it.scopedLive("preview a prompt without running anything", () =>
+    Effect.gen(function* () {
+      const { admin, team, webhook } = yield* start()
+      yield* team("ops")
+      const { id } = yield* webhook("ops", "{{a}} {{b}}")
+      const preview = (body: object) => admin("POST", `/api/webhooks/${id}/preview`, { body })
+      expect((yield* preview({ variables: { a: 1, b: "{{a}}" } })).json).toStrictEqual({
+        prompt: "1 {{a}}",
+        missing: []
+      })
+      expect((yield* preview({ variables: {} })).json).toStrictEqual({ missing: ["a", "b"] })
+      expect(refusal(yield* preview({}))).toStrictEqual([422, "invalid"])
+      expect(refusal(yield* preview({ variables: {}, more: 1 }))).toStrictEqual([422, "invalid"])
+      expect(refusal(yield* preview({ variables: { a: "\0" } }))).toStrictEqual([400, "invalid_variables"])
+      const large = yield* preview({ variables: { a: "x".repeat(300_000), b: "" } })
+      expect(refusal(large)).toStrictEqual([422, "prompt_too_large"])
+      expect((yield* admin("GET", `/api/webhooks/${id}/runs`)).json.data).toStrictEqual([])
+    })
+  )
+
+  it.scopedLive("have a history in pages, newest first", () =>
+    Effect.gen(function* () {
+      const { admin, http, team, webhook } = yield* start()
+      yield* team("ops")
+      const { id, path } = yield* webhook("ops")
+      const ids: Array<string> = []
+      for (let i = 0; i < 25; i++) {
+        const { json } = yield* http("POST", `${path}?wait=true`, { body: { variables: { text: `${i}` } } })
+        ids.unshift(json.run_id)
+      }
+      const runs = (query: string) => admin("GET", `/api/webhooks/${id}/runs${query}`)
+      const idsOf = (page: { json: any }) => page.json.data.map(({ run_id }: { run_id: string }) => run_id)
+      const first = yield* runs("")
+      expect(sorted(Object.keys(first.json))).toStrictEqual(sorted(["data", "next_cursor"]))
+      const second = yield* runs(`?cursor=${encodeURIComponent(first.json.next_cursor)}`)
+      expect([idsOf(first).length, idsOf(second).length, second.json.next_cursor]).toStrictEqual([20, 5, null])
+      expect([...idsOf(first), ...idsOf(second)]).toStrictEqual(ids)
+      expect(idsOf(yield* runs("?limit=3&status=success"))).toStrictEqual(ids.slice(0, 3))
+      expect(idsOf(yield* runs("?status=error"))).toStrictEqual([])
+      const whole = yield* admin("GET", `/api/runs/${ids[0]}`)
+      expect(whole.json).toStrictEqual(first.json.data[0])
+      expect(whole.json.conversation).toMatchObject({ prompt: "24", response: "echo: 24" })
+      for (const query of [
+        "?limit=0",
+        "?limit=101",
+        "?limit=1.5",
+        "?limit=",
+        "?limit=1&limit=2",
+        "?status=done",
+        "?cursor=x"
+      ]) {
+        expect(refusal(yield* runs(query)), query).toStrictEqual([400, "invalid_parameter"])
+      }
+    })
+  )
+
+  it.scopedLive("are not found under an unknown, malformed or endless id", () =>
+    Effect.gen(function* () {
+      const { admin, team, webhook } = yield* start()
+      yield* team("ops")
+      for (const id of [unusedId, "1", "x".repeat(99), "x".repeat(5_000), "%00", "%ZZ"]) {
+        for (const [method, more] of [
+          ...[
+            ["GET", ""],
+            ["PATCH", ""],
+            ["DELETE", ""],
+            ["POST", "/token"],
+            ["GET", "/runs"]
+          ],
+          ["POST", "/preview"]
+        ] as const) {
+          const answer = yield* admin(method, `/api/webhooks/${id}${more}`, {
+            ...(method === "PATCH" && { body: {} }),
+            ...(more === "/preview" && { body: { variables: {} } })
+          })
+          expect(refusal(answer), `${method} ${id} ${more}`).toStrictEqual([404, "not_found"])
+        }
+        expect(refusal(yield* admin("GET", `/api/runs/${id}`)), id).toStrictEqual([404, "not_found"])
+      }
+      const { id } = yield* webhook("ops")
+      expect((yield* admin("GET", `/api/webhooks/${id.toUpperCase()}`)).status).toBe(200)
+    })
+  )
+})

@@ -1,0 +1,97 @@
+/**
+ * The one way in which tests wait: for a condition, never for a time. It is checked again and again, at first after a
+ * millisecond, then less and less often. When it does not hold within the limit, the error says what was waited for. The
+ * limit does not count time in which this process did not run (see `Stopwatch`), so that a busy machine fails no test.
+ */
+import { setTimeout as sleep } from "node:timers/promises"
+import { Effect } from "effect"
+import { Stopwatch } from "./Stopwatch.ts"
+
+/** Milliseconds: how long `until` waits, and the longest time between two checks. */
+const defaultLimit = 30_000
+const defaultInterval = 25
+
+/** The rule that both versions share: `next` resolves when it is time to check again. */
+class Waiting {
+  private readonly watch = new Stopwatch()
+  private checks = 0
+  readonly what: string
+  readonly limit: number
+  readonly interval: number
+
+  constructor(what: string, limit = defaultLimit, interval = defaultInterval) {
+    this.what = what
+    this.limit = limit
+    this.interval = interval
+  }
+
+  async next(): Promise<void> {
+    if (this.watch.elapsed > this.limit) throw new Error(`not within ${this.limit} ms: ${this.what}`)
+    await sleep(Math.min(2 ** this.checks++, this.interval))
+  }
+
+  end(): void {
+    this.watch.stop()
+  }
+}
+
+const holds = <A>(found: A | undefined | false): found is A => found !== undefined && found !== false
+
+/**
+ * Waits until `check` gives something other than `undefined` and `false`, and returns it. What `check` throws, `until`
+ * throws.
+ *
+ * @param what the condition, in words that complete "not within 30000 ms: …"
+ * @param limit milliseconds
+ * @param interval milliseconds between two checks at the most
+ */
+export const until = async <A>(
+  what: string,
+  check: () => A | undefined | false | Promise<A | undefined | false>,
+  limit?: number,
+  interval?: number
+): Promise<A> => {
+  const waiting = new Waiting(what, limit, interval)
+  try {
+    for (;;) {
+      const found = await check()
+      if (holds(found)) return found
+      await waiting.next()
+    }
+  } finally {
+    waiting.end()
+  }
+}
+
+/** `until` for effects. It waits in real time, also under a `TestClock`, and dies when the limit has passed. */
+export const untilEffect = <A, E, R>(
+  what: string,
+  check: Effect.Effect<A | undefined | false, E, R>,
+  limit?: number,
+  interval?: number
+): Effect.Effect<A, E, R> =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => new Waiting(what, limit, interval)),
+    (waiting) => {
+      const loop: Effect.Effect<A, E, R> = Effect.flatMap(check, (found) =>
+        holds(found)
+          ? Effect.succeed(found)
+          : Effect.zipRight(
+              Effect.promise(() => waiting.next()),
+              loop
+            )
+      )
+      return loop
+    },
+    (waiting) => Effect.sync(() => waiting.end())
+  )
+
+/** The promise's value; fails when it takes longer than `limit` milliseconds. */
+export const within = async <A>(limit: number, what: string, promise: Promise<A>): Promise<A> => {
+  let settled = false
+  const value = promise.finally(() => {
+    settled = true
+  })
+  await Promise.race([value, until(what, () => settled, limit)])
+  return value
+}
