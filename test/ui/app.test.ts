@@ -1,6 +1,6 @@
 import type { Page, Route } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { Gate } from "../faults/support/Gate.ts"
+import { Gate } from "../support/Gate.ts"
 import { adminKey, createReview, eventually, runReview, signIn, startTestUi, type TestUi } from "./TestUi.ts"
 
 let ui: TestUi
