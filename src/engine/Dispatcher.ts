@@ -30,7 +30,7 @@ const dispatch = Effect.fnUntraced(function* (
   const lanes = yield* Lanes.make(lease)
 
   /**
-   * Nothing expires before this, in milliseconds since the epoch. Answers that came in time while nobody could record
+   * Nothing expires before this, in milliseconds since the epoch. Answers that came in time while no server could record
    * them are with the broker, and must not lose to the clock.
    */
   let expireFrom = 0
