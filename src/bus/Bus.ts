@@ -12,7 +12,7 @@ export interface Prompt {
   readonly webhook?: { readonly id: WebhookId; readonly name: string }
   readonly team: TeamName
   readonly prompt: string
-  /** In wait mode: after this nobody waits for the answer, and the broker need not deliver the prompt. */
+  /** In wait mode: after this no caller waits for the answer, and the broker need not deliver the prompt. */
   readonly deadline?: DateTime.Utc
 }
 

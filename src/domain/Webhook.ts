@@ -15,7 +15,7 @@ const { Field, FieldExcept, FieldOnly, Struct, extract } = VariantSchema.make({
   defaultVariant: "json"
 })
 
-/** Set by whoever makes the webhook, and editable. */
+/** Set when the webhook is created, and editable. */
 const editable = <A, I>(schema: Schema.Schema<A, I>) =>
   Field({ json: schema, row: schema, draft: schema, edit: optional(schema) })
 
@@ -72,7 +72,7 @@ const record = Struct({
   enabled: Field({ json: enabled, row: enabled, draft: optional(enabled), edit: optional(enabled) }),
   token_hash: FieldOnly("row")(Schema.Uint8ArrayFromSelf as Schema.Schema<TokenHash>),
   token_hint: generated(
-    Schema.String.annotations({ description: "The end of the token, to tell tokens apart: `…x7Qa`." })
+    Schema.String.annotations({ description: "The end of the token, to distinguish tokens: `…x7Qa`." })
   ),
   created_at: generated(time("When it was created.")),
   updated_at: generated(time("When it was last edited, or given a new token.")),

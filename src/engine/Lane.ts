@@ -1,5 +1,5 @@
 /**
- * One team's lane: its runs strictly in order of acceptance. A plain state machine: it is told what happened, `next` says
+ * One team's lane: its runs strictly in order of acceptance. A plain state machine: its methods report what happened, `next` says
  * what is to be done about it, and the dispatcher does that. It does one thing at a time.
  */
 import type { RunId, WebhookId } from "../domain/Id.ts"

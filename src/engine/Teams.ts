@@ -14,7 +14,7 @@ export class Teams extends Context.Tag("webhook-trigger/Teams")<
     readonly show: (team: string) => Effect.Effect<Team, NotFound | Unavailable>
     /** From a request as it came, with every fault listed. */
     readonly create: (draft: unknown) => Effect.Effect<Team, Invalid | TeamExists | Unavailable>
-    /** Its queue goes too, unless somebody still consumes it. */
+    /** Its queue is deleted too, unless a leader still consumes it. */
     readonly remove: (team: string) => Effect.Effect<void, NotFound | TeamInUse | Unavailable>
   }
 >() {

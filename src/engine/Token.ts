@@ -27,5 +27,5 @@ export const isTokenShaped = (text: string): boolean => wellFormed.test(text)
 
 export const hashToken = (token: Token): TokenHash => createHash("sha256").update(Redacted.value(token)).digest()
 
-/** The last four characters, enough to tell tokens apart in a list: `…x7Qa`. */
+/** The last four characters, enough to distinguish tokens in a list: `…x7Qa`. */
 export const tokenHint = (token: Token): string => `…${Redacted.value(token).slice(-4)}`

@@ -1,4 +1,4 @@
-import { Context, Data, DateTime, Deferred, Duration, Effect, FiberId, Layer, Redacted } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option, Redacted } from "effect"
 import { Bus } from "../bus/Bus.ts"
 import {
   IdempotencyKeyReused,
@@ -22,13 +22,13 @@ import { TeamStore } from "../repo/TeamStore.ts"
 import { WebhookStore } from "../repo/WebhookStore.ts"
 import { whenTraced } from "../telemetry/Span.ts"
 import { Checkpoints } from "./Checkpoints.ts"
-import * as Deadlines from "./Deadlines.ts"
 import * as GroupCommit from "./GroupCommit.ts"
-import { Outcomes } from "./Outcomes.ts"
+import type { Outcomes } from "./Outcomes.ts"
 import { Renderer } from "./Renderer.ts"
 import { Settings } from "./Settings.ts"
 import { Shutdown } from "./Shutdown.ts"
 import { hashToken, isTokenShaped, type Token } from "./Token.ts"
+import * as Waiting from "./Waiting.ts"
 import { webhookIdOf } from "./Webhooks.ts"
 
 export interface TriggerRequest {
@@ -90,7 +90,6 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
     Effect.gen(function* () {
       const bus = yield* Bus
       const history = yield* HistoryStore
-      const outcomes = yield* Outcomes
       const renderer = yield* Renderer
       const runs = yield* RunStore
       const settings = yield* Settings
@@ -98,7 +97,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const teams = yield* TeamStore
       const webhooks = yield* WebhookStore
       const reach = yield* Checkpoints
-      const deadlines = yield* Deadlines.make
+      const waiting = yield* Waiting.make
 
       const lookUp = yield* GroupCommit.make({
         size: 500,
@@ -167,64 +166,6 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         return acceptance
       }, whenTraced("Trigger.accept"))
 
-      /**
-       * Watches the run from before `use` on, which waits with what it is given: for the run's end, a deadline, or the
-       * end of all waiting. Whatever comes first settles one `Deferred`: no fiber more for each of thousands of callers.
-       */
-      const watching = <A, E>(
-        id: RunId,
-        { isNew }: { readonly isNew: boolean },
-        use: (
-          until: (deadline: DateTime.Utc) => Effect.Effect<Run, Late | NotFound | Unavailable>
-        ) => Effect.Effect<A, E>
-      ): Effect.Effect<A, E> =>
-        Effect.acquireUseRelease(
-          Effect.sync(() => {
-            const settled = Deferred.unsafeMake<Run, Late | NotFound | Unavailable>(FiberId.none)
-            const settle = (exit: Effect.Effect<Run, Late | NotFound | Unavailable>) =>
-              Deferred.unsafeDone(settled, exit)
-            const stops = [
-              outcomes.watch(
-                id,
-                (run) => settle(run === undefined ? Effect.fail(new NotFound()) : Effect.succeed(run)),
-                { isNew }
-              )
-            ]
-            return { settled, settle, stops }
-          }),
-          ({ settled, settle, stops }) =>
-            use((deadline) =>
-              Effect.suspend(() => {
-                outcomes.stored(id)
-                stops.push(
-                  shutdown.onStopWaiting(() => settle(Effect.fail(stoppedWaiting(id)))),
-                  deadlines.at(DateTime.toEpochMillis(deadline), () => settle(Effect.fail(late)))
-                )
-                return Deferred.await(settled)
-              })
-            ),
-          ({ stops }) => Effect.sync(() => stops.forEach((stop) => stop()))
-        )
-
-      /** Waits for the end of the run; at the deadline, makes `timeout` its end unless another came first. */
-      const endOf = (
-        id: RunId,
-        ended: Effect.Effect<Run, Late | NotFound | Unavailable>
-      ): Effect.Effect<Run, NotFound | Unavailable> =>
-        Effect.catchTag(ended, "Late", () =>
-          outcomes.end(id, { status: "timeout" }).pipe(
-            Effect.mapError(({ what, detail }) => new Unavailable({ what, detail, run_id: id })),
-            Effect.flatMap((run) => (run === undefined ? Effect.fail(new NotFound()) : Effect.succeed(run)))
-          )
-        )
-
-      const waitForEarlier = (id: RunId, deadline: DateTime.Utc) =>
-        watching(id, { isNew: false }, (until) =>
-          Effect.flatMap(history.run(id), (run) =>
-            isFinal(run.status) ? Effect.succeed(run) : endOf(id, until(deadline))
-          )
-        )
-
       const submit = (run: NewRun): Effect.Effect<Submitted, Refused> => {
         if (run.deadline_at === undefined) {
           return Effect.map(accept(run), (earlier) => ({
@@ -233,13 +174,15 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
           }))
         }
         const deadline = run.deadline_at
-        return watching(run.run_id, { isNew: true }, (until) =>
-          Effect.flatMap(accept(run), (earlier) =>
-            earlier === undefined
-              ? endOf(run.run_id, until(deadline))
-              : waitForEarlier(earlier.run.run_id, earlier.deadline_at ?? deadline)
+        return waiting
+          .watch(run.run_id, { isNew: true }, (end) =>
+            Effect.flatMap(accept(run), (earlier) =>
+              earlier === undefined
+                ? end.before(deadline)
+                : waiting.endOf(earlier.run.run_id, earlier.deadline_at ?? deadline)
+            )
           )
-        ).pipe(Effect.map((ended): Submitted => ({ _tag: "Ended", run: ended })))
+          .pipe(Effect.map((ended): Submitted => ({ _tag: "Ended", run: ended })))
       }
 
       /** What every new run has, whatever it is made from. */
@@ -295,12 +238,13 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
           () => new NotFound()
         )
         if (!wait) return own
-        return watching(id, { isNew: false }, (until) =>
+        return waiting.watch(id, { isNew: false }, (end) =>
           Effect.gen(function* () {
             const now = yield* own
             if (isFinal(now.status)) return now
             const deadline = DateTime.addDuration(yield* DateTime.now, timeoutOf(webhook))
-            return yield* Effect.catchTag(until(deadline), "Late", () => own)
+            const ended = yield* end.until(deadline)
+            return Option.isSome(ended) ? ended.value : yield* own
           })
         )
       }
@@ -319,16 +263,4 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
 /** For how long a repeat of an `Idempotency-Key` returns the first run. */
 const idempotencyKeyLife = Duration.hours(24)
 
-/** The deadline came before the run's end. */
-class Late extends Data.TaggedError("Late") {}
-/** One for all: creating an error captures the stack. */
-const late = new Late()
-
 const stopping = new Unavailable({ what: "server", detail: "The server is stopping; try again in a moment." })
-
-const stoppedWaiting = (run_id: RunId) =>
-  new Unavailable({
-    what: "server",
-    detail: "The server is stopping. The run goes on; ask for it by its id in a moment.",
-    run_id
-  })

@@ -11,7 +11,7 @@ export type Change =
   | { readonly _tag: "WebhookChanged"; readonly webhook_id: WebhookId }
   | { readonly _tag: "LeaseReleased" }
 
-/** What any process does to the rows, told to every process. */
+/** What any process changes in the rows, published to every process. */
 export class ChangeFeed extends Context.Tag("webhook-trigger/ChangeFeed")<
   ChangeFeed,
   {

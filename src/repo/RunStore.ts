@@ -73,11 +73,11 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
       limits: { readonly maxQueued: number }
     ) => Effect.Effect<ReadonlyArray<Either.Either<Acceptance, AcceptanceRefused>>, Unavailable>
     /**
-     * The broker has confirmed them: `running`, and their clock (fire-and-forget) starts, or starts anew when they were
+     * The broker has confirmed them: `running`, and their clock (fire-and-forget) starts, or starts again when they were
      * sent again. Leaves alone what has ended. A crash of the database may lose it.
      */
     readonly sent: (marks: ReadonlyArray<RunMark>) => Effect.Effect<void, Unavailable>
-    /** The leader reports that it started: the clock of a fire-and-forget run starts anew. A crash may lose it. */
+    /** The leader reports that it started: the clock of a fire-and-forget run starts again. A crash may lose it. */
     readonly started: (marks: ReadonlyArray<RunMark>) => Effect.Effect<void, Unavailable>
     /** The first end wins. An answer to a run that has timed out is kept in its conversation. */
     readonly end: (ends: ReadonlyArray<RunEnd>) => Effect.Effect<ReadonlyArray<EndedRun>, Unavailable>
@@ -87,7 +87,7 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
     ) => Effect.Effect<{ readonly runs: ReadonlyArray<Run>; readonly deleted: ReadonlyArray<RunId> }, Unavailable>
     /**
      * Ends, as `timeout`, runs whose deadline is past, and returns them. The clock of a sent fire-and-forget run that
-     * has not started stands still while its team works on an earlier one, and starts anew when that one is answered.
+     * has not started is paused while its team works on an earlier one, and starts again when that one is answered.
      */
     readonly expire: (now: DateTime.Utc) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
   }

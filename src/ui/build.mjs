@@ -1,10 +1,10 @@
-// Builds the web UI into dist/ui, unless what is there was made from these very sources.
+// Builds the web UI into dist/ui, unless it was already built from the current sources.
 import { createHash } from "node:crypto"
 import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 
 const root = fileURLToPath(new URL("../../", import.meta.url))
-const mark = `${root}dist/ui/.vite/sources`
+const hashFile = `${root}dist/ui/.vite/sources`
 
 const hash = createHash("sha256")
 for (const folder of ["src/ui", "src/api", "src/domain"]) {
@@ -17,25 +17,25 @@ for (const folder of ["src/ui", "src/api", "src/domain"]) {
 hash.update(readFileSync(`${root}package-lock.json`))
 const sources = hash.digest("hex")
 
-const built = () => {
+const builtSources = () => {
   try {
-    return readFileSync(mark, "utf8")
+    return readFileSync(hashFile, "utf8")
   } catch {
     return undefined
   }
 }
 
-if (built() !== sources) {
+if (builtSources() !== sources) {
   const { build } = await import("vite")
   await build({
     configFile: `${root}src/ui/vite.config.ts`,
     logLevel: "warn",
     build: {
       rollupOptions: {
-        // Marks for frameworks that render on servers; this one does not.
+        // `use client` directives, which matter to frameworks that render on servers only.
         onwarn: (warning, warn) => warning.code === "MODULE_LEVEL_DIRECTIVE" || warn(warning)
       }
     }
   })
-  writeFileSync(mark, sources)
+  writeFileSync(hashFile, sources)
 }

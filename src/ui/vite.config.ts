@@ -23,8 +23,8 @@ const routeTable = (): string => {
 }
 
 /**
- * Gives the client its addresses without giving it Effect: the API's definition needs 155 KB of compressed JavaScript to
- * stand in a browser, its addresses less than one.
+ * Gives the client the API's addresses without Effect: in a browser the API's definition takes 155 KB of compressed
+ * JavaScript, its addresses less than one.
  */
 const routes: Plugin = {
   name: "api-routes",
@@ -32,7 +32,7 @@ const routes: Plugin = {
   load: (id) => (id === "\0api-routes" ? routeTable() : undefined)
 }
 
-/** Compresses what is served once, at build time, with the strongest setting. */
+/** Compresses the files once, at build time, with the strongest setting. */
 const compress: Plugin = {
   name: "compress",
   apply: "build",
@@ -57,7 +57,7 @@ export default defineConfig({
     outDir,
     emptyOutDir: true,
     target: "es2022",
-    // `img-src 'self'`: nothing may come as a data URL.
+    // `img-src 'self'` does not allow data URLs.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,

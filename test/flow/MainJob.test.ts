@@ -55,23 +55,23 @@ job("never has more runs in flight than the global limit, and ends them all", as
 })
 
 job("keeps a webhook to its own limit, and applies a raised one immediately", async ({ cluster }) => {
-  const { server, webhook, leader } = await cluster.single({ max_concurrent: 2 })
+  const { server, webhook, leader } = await cluster.single({ max_concurrent: 1 })
   const gate = new Gate()
   leader.handle = answerWhenOpen(gate)
   await Promise.all(numbered(10).map(() => cluster.callers.trigger(server, webhook)))
+  await until("one is in flight", async () => (await inFlight(cluster)) === 1)
+  await cluster.api(server, "PATCH", `/api/webhooks/${webhook.id}`, { max_concurrent: 2 })
   await until("two are in flight", async () => (await inFlight(cluster)) === 2)
-  await cluster.api(server, "PATCH", `/api/webhooks/${webhook.id}`, { max_concurrent: 3 })
-  await until("three are in flight", async () => (await inFlight(cluster)) === 3)
   gate.open()
-  await cluster.checked({ count: 10, limits: { global: 20, webhooks: { [webhook.id]: 3 } } })
+  await cluster.checked({ count: 10, limits: { global: 20, webhooks: { [webhook.id]: 2 } } })
 })
 
 job(
   "lets a webhook reach its own limit above the global one, and holds the others to the global one",
   async ({ cluster }) => {
     const { server, webhook, leader } = await cluster.single(
-      { max_concurrent: 5 },
-      { env: { WEBHOOK_MAX_CONCURRENT: "3" } }
+      { max_concurrent: 2 },
+      { env: { WEBHOOK_MAX_CONCURRENT: "1" } }
     )
     const other = await cluster.webhook(server, { team: "other" })
     await cluster.leader("other")
@@ -79,12 +79,12 @@ job(
     const gate = new Gate()
     leader.handle = answerWhenOpen(gate)
     await Promise.all(numbered(8).map(() => cluster.callers.trigger(server, webhook)))
-    await until("five are in flight", async () => (await inFlight(cluster)) === 5)
+    await until("two are in flight", async () => (await inFlight(cluster)) === 2)
     const held = await cluster.callers.trigger(server, other)
     expect(held.status).toBe(202)
     await until("it waits in its lane", async () => (await cluster.api(server, "GET", "/api/teams/other")).queued === 1)
     gate.open()
-    await cluster.checked({ count: 9, limits: { global: 3, webhooks: { [webhook.id]: 5 } } })
+    await cluster.checked({ count: 9, limits: { global: 1, webhooks: { [webhook.id]: 2 } } })
   }
 )
 
@@ -138,7 +138,7 @@ job("finishes in order, after a stop and a start, what was queued and what was r
     server,
     numbered(55).map(() => webhook)
   )
-  await until("five are in flight", async () => (await inFlight(cluster)) === 5)
+  await until("two are in flight", async () => (await inFlight(cluster)) === 2)
   await server.stop()
   gate.open()
   await server.start()

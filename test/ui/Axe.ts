@@ -13,8 +13,8 @@ interface Result {
 }
 
 /**
- * What axe finds wrong with a page, with every rule it has, best practices too. It is evaluated through the debugger,
- * which the page's content security policy does not concern.
+ * The violations that axe finds in a page, by every rule it has, best practices included. It is evaluated through the
+ * debugger, to which the page's content security policy does not apply.
  */
 export const axe = async (page: Page, only?: "colours"): Promise<ReadonlyArray<string>> => {
   const { violations } = (await page.evaluate(

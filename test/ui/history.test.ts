@@ -2,15 +2,15 @@ import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { freshDatabase } from "../support/fresh.ts"
 import { queryPostgres } from "../support/Postgres.ts"
-import { eventually, type Stage, startStage } from "./Stage.ts"
+import { eventually, startTestUi, type TestUi } from "./TestUi.ts"
 
 const many = 100_000
 
-let stage: Stage
+let ui: TestUi
 let id: string
 let newest: number
 
-/** A run every 24 seconds, which makes four weeks; every tenth failed, and ids tell the time as UUIDv7 do. */
+/** A run every 24 seconds for four weeks; every tenth failed, and the ids begin with their time, as UUIDv7 do. */
 const fill = (webhook_id: string) => `
   insert into webhook_trigger.runs
     (id, source, webhook_id, team, mode, status, prompt, variables, response, error_code, error_message, timeout_ms,
@@ -28,22 +28,22 @@ const fill = (webhook_id: string) => `
 
 beforeAll(async () => {
   let url = ""
-  stage = await startStage(
+  ui = await startTestUi(
     Effect.map(freshDatabase, (DATABASE_URL) => {
       url = DATABASE_URL
       return { DATABASE_URL }
     })
   )
-  id = (await stage.call("GET", "/api/webhooks"))[0].id
+  id = (await ui.call("GET", "/api/webhooks"))[0].id
   await queryPostgres(url, fill(id))
   await queryPostgres(url, "analyze webhook_trigger.runs")
   newest = many
 })
-afterAll(() => stage?.close())
+afterAll(() => ui?.close())
 
 describe("a history of 100,000 runs", () => {
-  it("is paged, newest first, and keeps the page in the address", async () => {
-    const page = await stage.signedIn()
+  it("is paged, newest first, and has its page in the address", async () => {
+    const page = await ui.newSignedInPage()
     await page.goto(`/webhooks/${id}`)
     const history = page.getByRole("list", { name: "Runs, newest first" })
     const first = history.getByRole("listitem").first()
@@ -62,8 +62,8 @@ describe("a history of 100,000 runs", () => {
     await page.context().close()
   })
 
-  it("is found by status and by date, however far back", async () => {
-    const page = await stage.signedIn()
+  it("is filtered by status and by date, however far back", async () => {
+    const page = await ui.newSignedInPage()
     const day = new Date(Date.now() - 20 * 24 * 3_600_000).toISOString().slice(0, 10)
     await page.goto(`/webhooks/${id}?status=error&from=${day}&to=${day}`)
     const history = page.getByRole("list", { name: "Runs, newest first" })
@@ -77,16 +77,16 @@ describe("a history of 100,000 runs", () => {
     await page.context().close()
   })
 
-  it("is counted for a day and for a month", async () => {
+  it("is counted over a day and over a month", async () => {
     for (const [range, expected] of [
       ["24h", 3_500],
       ["30d", many]
     ] as const) {
-      const answer = await stage.call("GET", `/api/webhooks/${id}/statistics?range=${range}`)
+      const answer = await ui.call("GET", `/api/webhooks/${id}/statistics?range=${range}`)
       const counted = answer.buckets.reduce((sum: number, { success, error }: any) => sum + success + error, 0)
       expect(counted).toBeGreaterThan(expected * 0.95)
       expect(counted).toBeLessThanOrEqual(expected * 1.05)
     }
-    expect(await stage.call("GET", "/api/activity")).toHaveLength(1)
+    expect(await ui.call("GET", "/api/activity")).toHaveLength(1)
   })
 })

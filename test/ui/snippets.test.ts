@@ -4,16 +4,16 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { callSnippets, sampleVariables } from "../../src/ui/pages/CallSnippets.ts"
 import { leaderSnippets } from "../../src/ui/pages/LeaderSnippets.ts"
-import { sampleVariables, snippets } from "../../src/ui/pages/Snippets.ts"
 import { freshDatabase, freshVhost } from "../support/fresh.ts"
 import { type Daemon, exec, startDaemon } from "../support/Process.ts"
-import { eventually, type Stage, startStage } from "./Stage.ts"
+import { eventually, startTestUi, type TestUi } from "./TestUi.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
-describe("the sample of a call's variables", () => {
-  it("reaches into objects for names with dots, unless that would be ambiguous", () => {
+describe("the sample variables of a call", () => {
+  it("are nested for names with dots, unless that would be ambiguous", () => {
     expect(sampleVariables(["a.b", "a.c.d", "x"])).toEqual({
       a: { b: "your a.b", c: { d: "your a.c.d" } },
       x: "your x"
@@ -27,15 +27,15 @@ describe("the sample of a call's variables", () => {
   })
 })
 
-describe("what the pages say to copy", () => {
-  let stage: Stage
+describe("the snippets", () => {
+  let ui: TestUi
   let dir: string
   let env: Record<string, string>
   const leaders: Array<Daemon> = []
 
   beforeAll(async () => {
     dir = mkdtempSync(join(tmpdir(), "webhook-trigger-snippets-"))
-    stage = await startStage(
+    ui = await startTestUi(
       Effect.gen(function* () {
         const settings = { DATABASE_URL: yield* freshDatabase, AMQP_URL: yield* freshVhost }
         env = { PATH: process.env.PATH ?? "", AMQP_URL: settings.AMQP_URL }
@@ -45,13 +45,13 @@ describe("what the pages say to copy", () => {
   })
   afterAll(async () => {
     await Promise.all(leaders.map((leader) => leader.stop("SIGKILL")))
-    await stage?.close()
+    await ui?.close()
     rmSync(dir, { recursive: true, force: true })
   })
 
   const leaderText = (team: string, id: string) => leaderSnippets(team).find((snippet) => snippet.id === id)!.text
 
-  /** How somebody runs what they have copied. */
+  /** How a user runs what they have copied. */
   const ways: ReadonlyArray<readonly [team: string, id: string, command: (text: string) => [string, Array<string>]]> = [
     [
       "command",
@@ -67,30 +67,30 @@ describe("what the pages say to copy", () => {
   ]
 
   for (const [team, id, command] of ways) {
-    it(`makes a leader that answers: ${id}`, async () => {
-      await stage.call("POST", "/api/teams", { team })
+    it(`start a leader that answers: ${id}`, async () => {
+      await ui.call("POST", "/api/teams", { team })
       const [program, args] = command(leaderText(team, id))
       leaders.push(startDaemon(mkdtempSync(join(dir, "leader-")), program, args, { env, cwd: root }))
-      const running = async () => (await stage.call("GET", `/api/teams/${team}`)).running
+      const running = async () => (await ui.call("GET", `/api/teams/${team}`)).running
       await eventually(running).toBe(true)
-      const answer = await stage.call("POST", `/api/teams/${team}/messages?wait=true`, { message: "hello" })
+      const answer = await ui.call("POST", `/api/teams/${team}/messages?wait=true`, { message: "hello" })
       expect(answer.response).toBe(id === "command" ? "hello" : "You said: hello")
     })
   }
 
-  it("calls the webhook: curl, curl that waits, Python and JavaScript", async () => {
-    const { webhook, trigger_url } = await stage.call("POST", "/api/webhooks", {
+  it("call the webhook: curl, curl that waits, Python, JavaScript and the request body", async () => {
+    const { webhook, trigger_url } = await ui.call("POST", "/api/webhooks", {
       name: "Snippets",
       team: "command",
       prompt_template: "{{title}} on {{alert.labels.host}}"
     })
     const text = (id: string) =>
-      snippets(trigger_url, webhook.variables, 300).find((snippet) => snippet.id === id)!.text
+      callSnippets(trigger_url, webhook.variables, 300).find((snippet) => snippet.id === id)!.text
     const prompt = "your title on your alert.labels.host"
-    const sent = await exec("/bin/sh", ["-c", `${text("curl")} --silent`])
-    expect(JSON.parse(sent.stdout)).toMatchObject({ status: "accepted" })
-    const asked = await exec("/bin/sh", ["-c", `${text("curl-wait")} --silent`])
-    expect(JSON.parse(asked.stdout)).toMatchObject({ status: "success", response: prompt })
+    const accepted = await exec("/bin/sh", ["-c", `${text("curl")} --silent`])
+    expect(JSON.parse(accepted.stdout)).toMatchObject({ status: "accepted" })
+    const waited = await exec("/bin/sh", ["-c", `${text("curl-wait")} --silent`])
+    expect(JSON.parse(waited.stdout)).toMatchObject({ status: "success", response: prompt })
     const python = await exec("/usr/bin/python3", ["-c", text("python")])
     expect(python.stdout.trim()).toBe(prompt)
     const javascript = await exec(process.execPath, ["--input-type=module", "-e", text("javascript")])
@@ -106,8 +106,8 @@ describe("what the pages say to copy", () => {
     expect(JSON.parse(body.stdout)).toMatchObject({ status: "accepted" })
   })
 
-  it("calls the webhook from a job's script, in the indentation of its YAML", async () => {
-    const { webhook, trigger_url } = await stage.call("POST", "/api/webhooks", {
+  it("call the webhook from a CI job's script, indented as its YAML requires", async () => {
+    const { webhook, trigger_url } = await ui.call("POST", "/api/webhooks", {
       name: "Jobs",
       team: "command",
       prompt_template: "{{title}}"
@@ -116,7 +116,7 @@ describe("what the pages say to copy", () => {
       ["github", "  run: |\n"],
       ["gitlab", "    - |\n"]
     ] as const) {
-      const { text } = snippets(trigger_url, webhook.variables, 300).find((snippet) => snippet.id === id)!
+      const { text } = callSnippets(trigger_url, webhook.variables, 300).find((snippet) => snippet.id === id)!
       expect(text).not.toContain("whk_")
       const block = text.slice(text.indexOf(start) + start.length).split("\n")
       const margin = /^ */.exec(block[0]!)![0]

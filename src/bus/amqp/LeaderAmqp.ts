@@ -69,7 +69,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
             yield* Effect.ignore(Effect.try(() => settleOn(channel, message, settlement)))
           })
 
-        // What is taken is settled, also when the leader is told to stop meanwhile.
+        // What is taken is settled, also when the leader is stopped meanwhile.
         const next = Effect.flatMap(Queue.take(inbox), (message) =>
           Effect.uninterruptible(Effect.flatMap(workOn(message, options), (settlement) => settle(message, settlement)))
         )

@@ -1,12 +1,13 @@
 import routes from "virtual:api-routes"
 import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "@effect/platform"
+import type { DateTime } from "effect"
 import type { Api } from "../../api/Api.ts"
 import { ApiError, NetworkError, type Problem } from "./Errors.ts"
 
 /** A value as JSON carries it: times are strings, brands are gone. */
 export type Json<T> = unknown extends T
   ? unknown
-  : T extends Date
+  : T extends DateTime.Utc
     ? string
     : T extends string
       ? string extends T
@@ -24,7 +25,7 @@ export type Json<T> = unknown extends T
 
 type Groups = typeof Api extends HttpApi.HttpApi<infer _Id, infer G, infer _E, infer _R> ? G : never
 
-// `never` stands for a part the endpoint does not have.
+// `never` means that the endpoint does not have this part.
 type Part<Name extends string, T> = [T] extends [never] ? unknown : { readonly [Key in Name]: Json<T> }
 
 type Method<Endpoint> = [Endpoint] extends [
@@ -49,7 +50,7 @@ type Method<Endpoint> = [Endpoint] extends [
 type Endpoints<Group> =
   Group extends HttpApiGroup.HttpApiGroup<infer _Id, infer E, infer _Error, infer _R, infer _Top> ? E : never
 
-/** One function an endpoint, in its group, with the types of the API's definition. */
+/** One function per endpoint, by group, with the types of the API's definition. */
 export type Client = {
   readonly [G in Groups as G["identifier"]]: {
     readonly [E in Endpoints<G> as E extends { readonly name: infer Name extends string } ? Name : never]: Method<E>
@@ -86,9 +87,8 @@ const call = async (method: string, template: string, request: Request): Promise
     throw new NetworkError()
   }
   const body = parse(text)
-  // A wait that ends in 408 or 502 is an outcome of the run, not a refusal of the request.
-  if (response.ok || (body as { run_id?: string } | undefined)?.run_id !== undefined) return body
-  throw new ApiError(response.status, (body ?? {}) as Problem, response.headers.get("retry-after"))
+  if (response.ok) return body
+  throw new ApiError(response, (body ?? {}) as Problem)
 }
 
 const parse = (text: string): unknown => {

@@ -1,22 +1,27 @@
-/** What the server says of a refusal, RFC 9457. */
+/** The body of a response other than 2xx: a problem as in RFC 9457, or how a run ended that the caller waited for. */
 export interface Problem {
   readonly title?: string
   readonly detail?: string
   readonly code?: string
   readonly errors?: ReadonlyArray<{ readonly pointer: string; readonly detail: string }>
+  /** The run that the request has created, when there is one. */
+  readonly run_id?: string
 }
 
-/** The server refused. */
+/** The server responded with a status other than 2xx. */
 export class ApiError extends Error {
-  constructor(status: number, problem: Problem, retryAfter: string | null) {
-    super(problem.detail ?? problem.title ?? `The server answered ${status}.`)
-    this.status = status
+  constructor(response: Pick<Response, "status" | "statusText" | "headers">, problem: Problem) {
+    super(problem.detail ?? problem.title ?? `The server responded with ${response.status}.`)
+    this.status = response.status
+    this.statusText = response.statusText
+    this.retryAfter = response.headers.get("retry-after")
     this.problem = problem
-    this.retryAfter = retryAfter
   }
   readonly status: number
-  readonly problem: Problem
+  /** Empty over HTTP/2. */
+  readonly statusText: string
   readonly retryAfter: string | null
+  readonly problem: Problem
 }
 
 /** The server was not reached. */
@@ -26,12 +31,12 @@ export class NetworkError extends Error {
   }
 }
 
-/** What to tell somebody about a failure, and what to do about it. */
+/** An error in words for the user, and what to do about it. */
 export const explain = (error: unknown): { readonly title: string; readonly advice?: string } => {
   if (error instanceof NetworkError) {
     return {
       title: "The server cannot be reached.",
-      advice: "Check the network and that the server runs. This page tries again by itself."
+      advice: "Check your connection and that the server is running. This page retries automatically."
     }
   }
   if (error instanceof ApiError) {
@@ -39,13 +44,13 @@ export const explain = (error: unknown): { readonly title: string; readonly advi
     const title = faults ? `${error.message} ${faults}` : error.message
     switch (error.status) {
       case 404:
-        return { title: "There is nothing at this address.", advice: "It may have been deleted." }
+        return { title: "Not found.", advice: "It may have been deleted." }
       case 409:
         return { title, advice: "Start a leader for the team, then try again." }
       case 429:
         return { title, advice: `Try again in ${error.retryAfter ?? "a few"} seconds.` }
       case 503:
-        return { title, advice: "Database or message broker are out of reach. Try again in a moment." }
+        return { title, advice: "The database or the message broker is unavailable. Try again in a moment." }
       default:
         return { title }
     }

@@ -1,7 +1,7 @@
 import type { QueryClient } from "@tanstack/react-query"
 import { useSyncExternalStore } from "react"
 
-/** `live`: the server tells us of changes; `polling`: we ask; `offline`: nobody answers. */
+/** `live`: the server notifies us of changes; `polling`: we poll for them; `offline`: the server cannot be reached. */
 export type LiveStatus = "live" | "polling" | "offline"
 
 const listeners = new Set<() => void>()
@@ -34,35 +34,35 @@ const setStreaming = (value: boolean): void => {
   }
 }
 
-/** How often to ask again, in milliseconds: a safety net while the stream works, all there is while it does not. */
-export const useInterval = (): number => (useLiveStatus() === "live" ? 30_000 : 4_000)
+/** How often to poll, in milliseconds: rarely while the stream is open, as a notification may be lost, and often otherwise. */
+export const usePollingInterval = (): number => (useLiveStatus() === "live" ? 30_000 : 4_000)
 
-/** What is read anew when something of this kind has changed. */
-const shown: Record<string, ReadonlyArray<string>> = {
+/** The queries that are refetched when something of this kind has changed. */
+const affectedQueries: Record<string, ReadonlyArray<string>> = {
   runs: ["run", "runs", "team-runs", "statistics", "activity", "teams", "webhook", "webhooks"],
   webhooks: ["webhooks", "webhook", "activity"]
 }
 
-/** A browser gives a host six connections, for all tabs together: one tab holds the stream and tells the others. */
+/** A browser allows a host six connections for all tabs together, so one tab holds the stream and notifies the others. */
 const channel = typeof BroadcastChannel === "undefined" ? undefined : new BroadcastChannel("webhook-trigger-live")
 
-/** Listens for changes until it is called off, and marks what is shown as out of date. */
+/** Listens for changes and invalidates the queries they affect; returns the function that stops it. */
 export const listen = (queries: QueryClient): (() => void) => {
   const changed = new Set<string>()
   let timer: ReturnType<typeof setTimeout> | undefined
   const flush = () => {
     timer = undefined
-    const keys = new Set([...changed].flatMap((kind) => shown[kind] ?? []))
+    const keys = new Set([...changed].flatMap((kind) => affectedQueries[kind] ?? []))
     changed.clear()
     void queries.invalidateQueries({ predicate: ({ queryKey }) => keys.has(queryKey[0] as string) })
   }
   const onChange = (kinds: ReadonlyArray<string>) => {
     for (const kind of kinds) changed.add(kind)
-    // A busy server changes all the time; two looks a second are enough for a reader.
+    // A busy server changes all the time; two refetches a second are enough for a reader.
     timer ??= setTimeout(flush, 500)
   }
 
-  const everything = Object.keys(shown)
+  const everything = Object.keys(affectedQueries)
   const stop = new AbortController()
   const stream = () =>
     new Promise<void>((resolve) => {
@@ -75,7 +75,7 @@ export const listen = (queries: QueryClient): (() => void) => {
       source.onerror = () => {
         setStreaming(false)
         channel?.postMessage("closed")
-        // The browser reconnects by itself, but not after a refusal such as 401 or 503.
+        // The browser reconnects automatically, but not after a response such as 401 or 503.
         if (source.readyState === EventSource.CLOSED) setTimeout(done, 5_000)
       }
       source.addEventListener("change", (event) => {
@@ -91,23 +91,23 @@ export const listen = (queries: QueryClient): (() => void) => {
       }
       stop.signal.addEventListener("abort", done, { once: true })
     })
-  const hold = async () => {
+  const holdStream = async () => {
     while (!stop.signal.aborted) await stream()
   }
 
   if (channel) {
-    channel.onmessage = ({ data }: MessageEvent<"open" | "closed" | "who" | ReadonlyArray<string>>) => {
+    channel.onmessage = ({ data }: MessageEvent<"open" | "closed" | "query" | ReadonlyArray<string>>) => {
       if (data === "open") setStreaming(true)
       else if (data === "closed") setStreaming(false)
-      else if (data === "who") streaming && channel.postMessage("open")
+      else if (data === "query") streaming && channel.postMessage("open")
       else onChange(data)
     }
-    channel.postMessage("who")
+    channel.postMessage("query")
   }
-  // Locks exist on secure addresses only; elsewhere every tab has a stream of its own.
+  // Locks exist in secure contexts only; elsewhere every tab has its own stream.
   if (channel && navigator.locks) {
-    navigator.locks.request("webhook-trigger-live", { signal: stop.signal }, hold).catch(() => undefined)
-  } else void hold()
+    navigator.locks.request("webhook-trigger-live", { signal: stop.signal }, holdStream).catch(() => undefined)
+  } else void holdStream()
 
   return () => {
     stop.abort()

@@ -1,25 +1,27 @@
 import { keepPreviousData, QueryCache, QueryClient, queryOptions, useQuery } from "@tanstack/react-query"
+import { isFinal, type RunStatus } from "../../domain/RunStatus.ts"
 import { api } from "./Client.ts"
 import { ApiError, NetworkError } from "./Errors.ts"
-import { setReachable, useInterval } from "./Live.ts"
-import type { Run, RunStatus } from "./Types.ts"
+import { setReachable, usePollingInterval } from "./Live.ts"
+import type { Run, StatisticsRange } from "./Types.ts"
 
 export const sessionQuery = queryOptions({
   queryKey: ["session"],
   queryFn: ({ signal }) => api.session.show({ signal }),
   staleTime: 5 * 60_000,
-  // Renews the cookie while the page is open.
+  // Each request renews the cookie while the page is open.
   refetchInterval: 10 * 60_000
 })
 
-/** Called for every request that fails, wherever it was made. */
+/** Called for every request that fails, of queries and actions alike. */
 const onError = (error: unknown): void => {
   if (error instanceof NetworkError) setReachable(false)
+  if (error instanceof ApiError) setReachable(true)
   if (error instanceof ApiError && error.status === 401) queries.setQueryData(["session"], { signed_in: false })
 }
 
-/** Runs an action for its effect, with the same care for lost connections and sessions as the queries have. */
-export const act = async <A>(action: Promise<A>): Promise<A> => {
+/** Waits for a request that changes something, and handles a lost connection or session as the queries do. */
+export const runAction = async <A>(action: Promise<A>): Promise<A> => {
   try {
     const result = await action
     setReachable(true)
@@ -42,8 +44,6 @@ export const queries = new QueryClient({
   }
 })
 
-export const isFinal = (status: RunStatus): boolean => status !== "queued" && status !== "running"
-
 export const useServer = () =>
   useQuery({ queryKey: ["server"], queryFn: ({ signal }) => api.overview.server({ signal }), staleTime: 60_000 })
 
@@ -51,17 +51,17 @@ export const useWebhooks = () =>
   useQuery({
     queryKey: ["webhooks"],
     queryFn: ({ signal }) => api.webhooks.list({ signal }),
-    refetchInterval: useInterval()
+    refetchInterval: usePollingInterval()
   })
 
 export const useActivity = () =>
   useQuery({
     queryKey: ["activity"],
     queryFn: ({ signal }) => api.overview.activity({ signal }),
-    refetchInterval: useInterval()
+    refetchInterval: usePollingInterval()
   })
 
-// Whether a team runs is the broker's to say, and the broker tells nobody: so these are asked for.
+// Only the broker knows whether a team is running, and it sends no notifications, so these are polled.
 export const useTeams = () =>
   useQuery({ queryKey: ["teams"], queryFn: ({ signal }) => api.teams.list({ signal }), refetchInterval: 5_000 })
 
@@ -76,7 +76,7 @@ export const useTeamRuns = (team: string) =>
   useQuery({
     queryKey: ["team-runs", team],
     queryFn: ({ signal }) => api.overview.teamRuns({ path: { team }, query: { limit: 30 }, signal }),
-    refetchInterval: useInterval()
+    refetchInterval: usePollingInterval()
   })
 
 export const useWebhook = (id: string | undefined) =>
@@ -84,16 +84,14 @@ export const useWebhook = (id: string | undefined) =>
     queryKey: ["webhook", id],
     queryFn: ({ signal }) => api.webhooks.show({ path: { id: id! }, signal }),
     enabled: id !== undefined,
-    refetchInterval: useInterval()
+    refetchInterval: usePollingInterval()
   })
 
-export type Range = "24h" | "7d" | "30d"
-
-export const useStatistics = (id: string, range: Range) =>
+export const useStatistics = (id: string, range: StatisticsRange) =>
   useQuery({
     queryKey: ["statistics", id, range],
     queryFn: ({ signal }) => api.overview.statistics({ path: { id }, query: { range }, signal }),
-    refetchInterval: useInterval(),
+    refetchInterval: usePollingInterval(),
     placeholderData: keepPreviousData
   })
 
@@ -110,16 +108,16 @@ export const useRuns = (id: string, filter: RunsFilter) =>
   useQuery({
     queryKey: ["runs", id, filter],
     queryFn: ({ signal }) => api.webhooks.runs({ path: { id }, query: { ...filter, limit: 20 }, signal }),
-    refetchInterval: useInterval(),
+    refetchInterval: usePollingInterval(),
     placeholderData: keepPreviousData
   })
 
 export const useRun = (run_id: string) => {
-  const interval = useInterval()
+  const interval = usePollingInterval()
   return useQuery({
     queryKey: ["run", run_id],
     queryFn: ({ signal }) => api.runs.show({ path: { run_id }, signal }),
-    // A final run never changes, but for a late answer.
+    // A run that has ended no longer changes, except for a late answer.
     refetchInterval: ({ state }) =>
       state.data && isFinal((state.data as Run).status) ? false : Math.min(interval, 5_000)
   })

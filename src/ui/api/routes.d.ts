@@ -1,4 +1,4 @@
-/** Made at build time from the API's definition; see `vite.config.ts`. */
+/** Generated at build time from the API's definition; see `vite.config.ts`. */
 declare module "virtual:api-routes" {
   const routes: Record<string, Record<string, [method: string, path: string]>>
   export default routes

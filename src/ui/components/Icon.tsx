@@ -1,4 +1,4 @@
-/** Line drawings on a 20 by 20 grid; decoration only, so hidden from screen readers. */
+/** Line drawings on a 20 by 20 grid. They are decoration, so they are hidden from screen readers. */
 const shapes = {
   check: "M4 10.5l4 4 8-9",
   cross: "M5 5l10 10M15 5L5 15",
@@ -7,13 +7,13 @@ const shapes = {
   play: "M6.5 4.5l9 5.5-9 5.5z",
   plus: "M10 4v12M4 10h12",
   copy: "M7.5 7.5h8v8h-8zM12.5 7.5v-3h-8v8h3",
-  warn: "M10 3.5L17.5 16.5h-15zM10 8.5v3.5M10 14.3v.01",
+  warning: "M10 3.5L17.5 16.5h-15zM10 8.5v3.5M10 14.3v.01",
   info: "M10 17a7 7 0 100-14 7 7 0 000 14zM10 9.5V13.5M10 6.7v.01",
   sun: "M10 13.5a3.5 3.5 0 100-7 3.5 3.5 0 000 7zM10 2.5v1.5M10 16v1.5M2.5 10H4M16 10h1.5M4.7 4.7l1 1M14.3 14.3l1 1M15.3 4.7l-1 1M5.7 14.3l-1 1",
   moon: "M16 12.2A6.7 6.7 0 017.8 4a6.7 6.7 0 108.2 8.2z",
   half: "M10 17a7 7 0 100-14 7 7 0 000 14zM10 3v14M10 6.5h3.5M10 10h5M10 13.5h3.5",
   exit: "M8 4H4v12h4M12 6.5l3.5 3.5-3.5 3.5M15 10H8",
-  spin: "M10 3a7 7 0 107 7",
+  spinner: "M10 3a7 7 0 107 7",
   back: "M12 4.5L6.5 10l5.5 5.5",
   next: "M8 4.5l5.5 5.5L8 15.5",
   key: "M8 14.5a3.5 3.5 0 100-7 3.5 3.5 0 000 7zM10.7 8.8L16.5 3M14 5.5l2 2"
@@ -21,8 +21,8 @@ const shapes = {
 
 export type IconName = keyof typeof shapes
 
-export const Icon = ({ name, spin = false }: { readonly name: IconName; readonly spin?: boolean }) => (
-  <svg className={spin ? "icon-shape spin" : "icon-shape"} viewBox="0 0 20 20" aria-hidden="true">
+export const Icon = ({ name }: { readonly name: IconName }) => (
+  <svg className={name === "spinner" ? "icon-shape spin" : "icon-shape"} viewBox="0 0 20 20" aria-hidden="true">
     <path
       d={shapes[name]}
       fill="none"

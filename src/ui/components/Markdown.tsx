@@ -1,16 +1,16 @@
 import { lexer, type Token, type Tokens } from "marked"
 import { Fragment, type ReactNode, useMemo, useState } from "react"
 import { Button } from "./Button.tsx"
-import { plain } from "./Text.tsx"
+import { showDirectionMarks } from "./UserText.tsx"
 
-/** How much is read and drawn at once, in characters: an answer may have a million of them. */
+/** How many characters are parsed and drawn at a time: an answer may have a million of them. */
 const portion = 60_000
 
-/** Deeper than anybody writes; what lies below is shown as text. */
+/** Deeper than anyone writes; what is nested further is shown as text. */
 const maxDepth = 12
 
-/** The addresses a link may have; everything else, `javascript:` above all, is shown as text. */
-const harmless = (href: string): string | undefined => {
+/** The URL if a link may have it; any other, `javascript:` above all, is shown as text. */
+const safeUrl = (href: string): string | undefined => {
   try {
     const url = new URL(href)
     return ["http:", "https:", "mailto:"].includes(url.protocol) ? url.href : undefined
@@ -19,11 +19,11 @@ const harmless = (href: string): string | undefined => {
   }
 }
 
-const LinkTo = ({ href, children }: { readonly href: string; readonly children: ReactNode }) => {
-  const url = harmless(href)
+const SafeLink = ({ href, children }: { readonly href: string; readonly children: ReactNode }) => {
+  const url = safeUrl(href)
   return url === undefined ? (
     <>
-      {children} <code>{plain(href)}</code>
+      {children} <code>{showDirectionMarks(href)}</code>
     </>
   ) : (
     <a href={url} target="_blank" rel="noopener noreferrer nofollow">
@@ -32,26 +32,31 @@ const LinkTo = ({ href, children }: { readonly href: string; readonly children: 
   )
 }
 
-/** Headings go on from the page's own, and none is skipped. */
-const heading = (depth: number, before: { level: number }): "h3" | "h4" | "h5" | "h6" => {
-  before.level = Math.min(depth + 2, before.level + 1, 6)
-  return `h${before.level}` as "h3"
+/** The level of the heading before, while a text is rendered. */
+interface HeadingLevel {
+  current: number
 }
 
-const render = (tokens: ReadonlyArray<Token> | undefined, level: { level: number }, depth = 0): ReactNode =>
+/** Continues from the page's own headings, and skips no level. */
+const headingTag = (depth: number, level: HeadingLevel): "h3" | "h4" | "h5" | "h6" => {
+  level.current = Math.min(depth + 2, level.current + 1, 6)
+  return `h${level.current}` as "h3"
+}
+
+const render = (tokens: ReadonlyArray<Token> | undefined, level: HeadingLevel, depth = 0): ReactNode =>
   (tokens ?? []).map((token, i) => (
-    <Fragment key={i}>{depth > maxDepth ? plain(token.raw) : element(token, level, depth + 1)}</Fragment>
+    <Fragment key={i}>{depth > maxDepth ? showDirectionMarks(token.raw) : element(token, level, depth + 1)}</Fragment>
   ))
 
-/** Markdown as elements, never as HTML: what the answer has of HTML and images is shown as the text it is. */
-const element = (token: Token, level: { level: number }, depth: number): ReactNode => {
+/** Markdown as elements, never as HTML: HTML and images in the answer are shown as text. */
+const element = (token: Token, level: HeadingLevel, depth: number): ReactNode => {
   const inner = () => render((token as Tokens.Generic).tokens, level, depth)
   switch (token.type) {
     case "space":
     case "def":
       return null
     case "heading": {
-      const Heading = heading((token as Tokens.Heading).depth, level)
+      const Heading = headingTag((token as Tokens.Heading).depth, level)
       return <Heading>{inner()}</Heading>
     }
     case "paragraph":
@@ -63,11 +68,11 @@ const element = (token: Token, level: { level: number }, depth: number): ReactNo
     case "del":
       return <del>{inner()}</del>
     case "codespan":
-      return <code>{plain((token as Tokens.Codespan).text)}</code>
+      return <code>{showDirectionMarks((token as Tokens.Codespan).text)}</code>
     case "code":
       return (
         <pre tabIndex={0}>
-          <code>{plain((token as Tokens.Code).text)}</code>
+          <code>{showDirectionMarks((token as Tokens.Code).text)}</code>
         </pre>
       )
     case "blockquote":
@@ -114,24 +119,24 @@ const element = (token: Token, level: { level: number }, depth: number): ReactNo
     case "br":
       return <br />
     case "link":
-      return <LinkTo href={(token as Tokens.Link).href}>{inner()}</LinkTo>
+      return <SafeLink href={(token as Tokens.Link).href}>{inner()}</SafeLink>
     case "image": {
       const { href, text } = token as Tokens.Image
-      return <LinkTo href={href}>[image: {plain(text || "no description")}]</LinkTo>
+      return <SafeLink href={href}>[image: {showDirectionMarks(text || "no description")}]</SafeLink>
     }
     case "escape":
-      return plain((token as Tokens.Escape).text)
+      return showDirectionMarks((token as Tokens.Escape).text)
     case "text":
-      return (token as Tokens.Text).tokens ? inner() : plain(unescaped(token as Tokens.Text))
+      return (token as Tokens.Text).tokens ? inner() : showDirectionMarks(unescaped(token as Tokens.Text))
     default:
-      return plain(token.raw)
+      return showDirectionMarks(token.raw)
   }
 }
 
-/** The lexer escapes plain text for HTML, which React does as well: once is enough. */
+/** The lexer escapes text for HTML, and so does React: it must be escaped only once. */
 const unescaped = (token: Tokens.Text): string => (token.escaped ? token.raw : token.text)
 
-/** Ends where a paragraph does, so that nothing is torn apart. */
+/** Ends at the end of a paragraph where possible, so that no element is split. */
 const portionEnd = (text: string, from: number): number => {
   if (text.length - from <= portion) return text.length
   const gap = text.lastIndexOf("\n\n", from + portion)
@@ -141,16 +146,16 @@ const portionEnd = (text: string, from: number): number => {
 const Portion = ({ text }: { readonly text: string }) => {
   const content = useMemo(() => {
     try {
-      return render(lexer(text, { gfm: true, breaks: false }), { level: 2 })
+      return render(lexer(text, { gfm: true, breaks: false }), { current: 2 })
     } catch {
-      // Nested beyond what the lexer can read.
-      return <pre>{plain(text)}</pre>
+      // Nested too deeply for the lexer.
+      return <pre>{showDirectionMarks(text)}</pre>
     }
   }, [text])
   return <>{content}</>
 }
 
-/** An answer as Markdown, a portion at a time. */
+/** An answer as formatted Markdown, one portion at a time. */
 export const Markdown = ({ text }: { readonly text: string }) => {
   const [portions, setPortions] = useState(1)
   const parts: Array<string> = []

@@ -1,38 +1,38 @@
 import { Link } from "wouter"
-import { isFinal } from "../api/Queries.ts"
+import { pathTo } from "../../api/Pages.ts"
+import { isFinal } from "../../domain/RunStatus.ts"
 import type { Run } from "../api/Types.ts"
-import { Status } from "./Status.tsx"
-import { plain } from "./Text.tsx"
-import { Ago, duration, Since } from "./Time.tsx"
+import { formatDuration } from "./Format.ts"
+import { StatusBadge } from "./Status.tsx"
+import { ElapsedTime, RelativeTime } from "./Time.tsx"
+import { showDirectionMarks } from "./UserText.tsx"
 
-/** What a run was about, in one line: its values, or the message. */
-const gist = (run: Run): string => {
-  if (run.source === "chat") return plain(run.conversation.prompt.slice(0, 300))
-  const parts = Object.entries(run.variables).map(
-    ([name, value]) => `${name}: ${(typeof value === "string" ? value : (JSON.stringify(value) ?? "")).slice(0, 100)}`
-  )
-  return plain(parts.join("  ·  ").slice(0, 300)) || "no variables"
+const formatValue = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""))
+
+/** What a run was about, in one line: its variables, or the chat message. */
+const summarize = (run: Run): string => {
+  if (run.source === "chat") return showDirectionMarks(run.conversation.prompt.slice(0, 300))
+  const parts = Object.entries(run.variables).map(([name, value]) => `${name}: ${formatValue(value).slice(0, 100)}`)
+  return showDirectionMarks(parts.join("  ·  ").slice(0, 300)) || "no variables"
 }
 
-export const took = (run: Run): React.ReactNode =>
-  run.duration_ms !== undefined ? (
-    duration(run.duration_ms)
-  ) : isFinal(run.status) ? (
-    "–"
-  ) : (
-    <Since at={run.started_at ?? run.accepted_at} />
-  )
+const RunDuration = ({ run }: { readonly run: Run }) => {
+  if (run.duration_ms !== undefined) return formatDuration(run.duration_ms)
+  return isFinal(run.status) ? "–" : <ElapsedTime since={run.started_at ?? run.accepted_at} />
+}
 
 export const RunList = ({ runs, label }: { readonly runs: ReadonlyArray<Run>; readonly label: string }) => (
   <ul className="runs" aria-label={label}>
     {runs.map((run) => (
       <li key={run.run_id}>
-        <Link to={`/runs/${run.run_id}`} className="run">
-          <Status of={run.status} />
-          <bdi className="run-gist">{gist(run)}</bdi>
-          <span className="run-took small muted">{took(run)}</span>
-          <span className="run-when small muted">
-            <Ago at={run.accepted_at} />
+        <Link to={pathTo("run", run)} className="run">
+          <StatusBadge status={run.status} />
+          <bdi className="run-summary">{summarize(run)}</bdi>
+          <span className="run-time small muted">
+            <RunDuration run={run} />
+          </span>
+          <span className="run-time small muted">
+            <RelativeTime at={run.accepted_at} />
           </span>
         </Link>
       </li>

@@ -1,34 +1,77 @@
-import type { RunStatus, Team } from "../api/Types.ts"
+import { type FinalStatus, isFinal, type RunStatus } from "../../domain/RunStatus.ts"
+import type { Run, Team } from "../api/Types.ts"
 import { Icon, type IconName } from "./Icon.tsx"
+import type { Tone } from "./Tone.ts"
 
-const looks: Record<RunStatus, readonly [icon: IconName, text: string]> = {
-  queued: ["dots", "Queued"],
-  running: ["spin", "Running"],
-  success: ["check", "Success"],
-  error: ["cross", "Error"],
-  timeout: ["clock", "Timeout"]
+interface StatusDisplay {
+  readonly icon: IconName
+  readonly label: string
+  readonly tone: Tone
 }
 
-export const statusText = (status: RunStatus): string => looks[status][1]
+interface FinalStatusDisplay extends StatusDisplay {
+  /** For counts, as in `2 timeouts`. */
+  readonly plural: string
+  /** Whether charts count it as a failure. */
+  readonly failure: boolean
+  /** The warning on the run's page; `undefined` where the answer or the error says it all. */
+  readonly warning: ((run: Run) => { readonly title: string; readonly advice: string }) | undefined
+}
 
-/** A run's status: never by colour alone. */
-export const Status = ({ of }: { readonly of: RunStatus }) => (
-  <span className={`badge ${of}`}>
-    <Icon name={looks[of][0]} spin={of === "running"} />
-    {looks[of][1]}
-  </span>
-)
+/** Everything the UI needs to know of each status of a run. A status that is missing here does not compile. */
+export const statusDisplays: { readonly [S in RunStatus]: S extends FinalStatus ? FinalStatusDisplay : StatusDisplay } =
+  {
+    queued: { icon: "dots", label: "Queued", tone: "neutral" },
+    running: { icon: "spinner", label: "Running", tone: "info" },
+    success: {
+      icon: "check",
+      label: "Success",
+      tone: "success",
+      plural: "successes",
+      failure: false,
+      warning: undefined
+    },
+    error: { icon: "cross", label: "Error", tone: "danger", plural: "errors", failure: true, warning: undefined },
+    timeout: {
+      icon: "clock",
+      label: "Timeout",
+      tone: "warning",
+      plural: "timeouts",
+      failure: true,
+      warning: (run) => ({
+        title: "No answer arrived in time.",
+        advice:
+          run.sent_at === undefined
+            ? "The prompt was never sent: it was still waiting for a free slot or for the team when the time was up. Raise the timeout or the concurrency limit, or use more teams."
+            : "The team received the prompt but did not answer in time. If such work takes longer, raise the webhook's timeout. A late answer is still recorded here."
+      })
+    }
+  }
+
+/** The warning for a run that has ended, if its status calls for one. */
+export const warningFor = (run: Run) => (isFinal(run.status) ? statusDisplays[run.status].warning?.(run) : undefined)
+
+/** A run's status, never shown by colour alone. */
+export const StatusBadge = ({ status }: { readonly status: RunStatus }) => {
+  const { icon, label, tone } = statusDisplays[status]
+  return (
+    <span className={`badge ${tone}`}>
+      <Icon name={icon} />
+      {label}
+    </span>
+  )
+}
 
 /** Whether a team can work: at least one leader is connected. */
-export const Running = ({ team }: { readonly team: Pick<Team, "running"> | undefined }) =>
+export const TeamStatus = ({ team }: { readonly team: Pick<Team, "running"> | undefined }) =>
   team === undefined ? null : team.running ? (
     <span className="badge success">
       <Icon name="check" />
       Running
     </span>
   ) : (
-    <span className="badge timeout">
-      <Icon name="warn" />
+    <span className="badge warning">
+      <Icon name="warning" />
       Not running
     </span>
   )

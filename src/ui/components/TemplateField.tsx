@@ -3,7 +3,7 @@ import { type ReactNode, useId, useMemo, useRef } from "react"
 import { parse, placeholders, type Template } from "../../domain/Template.ts"
 import { Button } from "./Button.tsx"
 
-/** What a template says while it is written: its names, or where it is broken. The server reads it with the same code. */
+/** A template while it is typed: parsed, or where its braces are broken. The server parses it with the same code. */
 export const useTemplate = (text: string) =>
   useMemo(() => {
     const parsed = parse(text)
@@ -12,8 +12,8 @@ export const useTemplate = (text: string) =>
       : { template: undefined, names: [] as ReadonlyArray<string>, broken: parsed.left }
   }, [text])
 
-/** The text with its placeholders marked; the marks lie behind the text area, letter under letter. */
-const marked = (text: string, template: Template | undefined, brokenAt: number | undefined): ReactNode => {
+/** The text with its placeholders highlighted, to be shown behind the text area, letter under letter. */
+const highlight = (text: string, template: Template | undefined, brokenAt: number | undefined): ReactNode => {
   if (brokenAt !== undefined) {
     const end = text.startsWith("{{", brokenAt) || text.startsWith("}}", brokenAt) ? brokenAt + 2 : brokenAt + 1
     return [
@@ -36,7 +36,7 @@ const marked = (text: string, template: Template | undefined, brokenAt: number |
   })
 }
 
-/** Where the prompt's template is written: placeholders stand out, and broken braces are shown in place. */
+/** The field for the prompt template: placeholders are highlighted, and so are broken braces. */
 export const TemplateField = ({
   value,
   onChange,
@@ -49,8 +49,8 @@ export const TemplateField = ({
   const id = useId()
   const area = useRef<HTMLTextAreaElement>(null)
   const { template, names, broken } = useTemplate(value)
-  const wrong = broken ? `Line ${broken.line}, column ${broken.column}: ${broken.reason}.` : fault
-  const show = () => {
+  const message = broken ? `Line ${broken.line}, column ${broken.column}: ${broken.reason}.` : fault
+  const selectBroken = () => {
     area.current?.focus()
     area.current?.setSelectionRange(broken!.offset, broken!.offset + 2)
   }
@@ -60,8 +60,8 @@ export const TemplateField = ({
         Prompt template
       </label>
       <div className="template">
-        <div className="template-marks" aria-hidden="true">
-          {marked(value, template, broken?.offset)}
+        <div className="template-highlights" aria-hidden="true">
+          {highlight(value, template, broken?.offset)}
           {"\n"}
         </div>
         <textarea
@@ -74,25 +74,25 @@ export const TemplateField = ({
           maxLength={65_536}
           spellCheck={false}
           required
-          aria-invalid={wrong !== undefined}
+          aria-invalid={message !== undefined}
           aria-describedby={`${id}-help ${id}-fault`}
         />
       </div>
       <p id={`${id}-help`} className="help">
-        {"Write {{name}} where a value of the caller goes, {{alert.severity}} to reach into an object."}
+        {"Use {{name}} for a value from the caller, and {{alert.severity}} for a field inside an object."}
       </p>
       <div id={`${id}-fault`} role="status">
-        {wrong !== undefined && (
+        {message !== undefined && (
           <div className="row">
-            <p className="fault">{wrong}</p>
+            <p className="fault">{message}</p>
             {broken && (
-              <Button compact look="quiet" onPress={show}>
-                Show it
+              <Button compact variant="quiet" onPress={selectBroken}>
+                Go to error
               </Button>
             )}
           </div>
         )}
-        {wrong === undefined && names.length > 0 && (
+        {message === undefined && names.length > 0 && (
           <ul className="chips" aria-label="Variables in the template">
             {names.map((name) => (
               <li key={name} className="chip">

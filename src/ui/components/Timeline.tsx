@@ -1,51 +1,41 @@
-import { isFinal } from "../api/Queries.ts"
+import { isFinal } from "../../domain/RunStatus.ts"
 import type { Run } from "../api/Types.ts"
-import { statusText } from "./Status.tsx"
-import { duration, Exact, Since } from "./Time.tsx"
+import { formatDuration } from "./Format.ts"
+import { statusDisplays } from "./Status.tsx"
+import { ElapsedTime, ExactTime } from "./Time.tsx"
 
 interface Step {
   readonly text: string
   readonly at: string | undefined
-  /** What the time from the step before was spent on. */
+  /** What the time since the step before was spent on, as in `3 s in the queue`. */
   readonly gap: string
+  /** The step that ended the run. */
+  readonly last?: boolean
 }
 
-/** Accepted, sent, started, finished: when, and how long in between. */
+/** Accepted, sent, started, finished: when each happened, and how long it took. */
 export const Timeline = ({ run }: { readonly run: Run }) => {
   const final = isFinal(run.status)
+  const { label, tone } = statusDisplays[run.status]
   const steps: ReadonlyArray<Step> = [
     { text: "Accepted", at: run.accepted_at, gap: "" },
-    { text: "Sent to the team", at: run.sent_at, gap: "waited for its turn" },
-    { text: "Started", at: run.started_at, gap: "waited for the team" },
-    {
-      text: final ? `Finished: ${statusText(run.status).toLowerCase()}` : "Finished",
-      at: run.finished_at,
-      gap: "worked"
-    }
+    { text: "Sent to the team", at: run.sent_at, gap: "in the queue" },
+    { text: "Started", at: run.started_at, gap: "waiting for the team" },
+    { text: final ? `Finished: ${label.toLowerCase()}` : "Finished", at: run.finished_at, gap: "running", last: true }
   ].filter((step) => step.at !== undefined || !final)
-  const waiting = steps.findIndex((step) => step.at === undefined)
+  const next = steps.findIndex((step) => step.at === undefined)
   return (
     <ol className="timeline" aria-label="Timeline">
       {steps.map((step, i) => {
         const before = steps[i - 1]?.at
         return (
-          <li
-            key={step.text}
-            className={
-              step.at ? (step.text.startsWith("Finished") ? `done ${run.status}` : "done") : i === waiting ? "next" : ""
-            }
-          >
+          <li key={step.text} className={step.at ? (step.last ? `done ${tone}` : "done") : i === next ? "next" : ""}>
             <strong>{step.text}</strong>
-            {step.at ? (
-              <span className="muted small">
-                <Exact at={step.at} />
-              </span>
-            ) : (
-              <span className="muted small">not yet</span>
-            )}
-            {before !== undefined && (step.at !== undefined || i === waiting) && (
+            <span className="muted small">{step.at ? <ExactTime at={step.at} /> : "not yet"}</span>
+            {before !== undefined && (step.at !== undefined || i === next) && (
               <span className="small">
-                {step.at ? duration(Date.parse(step.at) - Date.parse(before)) : <Since at={before} />} {step.gap}
+                {step.at ? formatDuration(Date.parse(step.at) - Date.parse(before)) : <ElapsedTime since={before} />}{" "}
+                {step.gap}
               </span>
             )}
           </li>

@@ -15,8 +15,8 @@ const set = (value: ReadonlyArray<Toast>) => {
   for (const listener of listeners) listener()
 }
 
-/** Says that something has been done, to eyes and screen readers, for a few seconds. */
-export const say = (text: string): void => {
+/** Shows a message for a few seconds; screen readers announce it. */
+export const toast = (text: string): void => {
   const id = next++
   set([...toasts.slice(-2), { id, text }])
   setTimeout(() => set(toasts.filter((toast) => toast.id !== id)), 5_000)

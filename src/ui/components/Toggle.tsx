@@ -1,7 +1,7 @@
 import type { ReactNode } from "react"
 import { Switch } from "react-aria-components"
 
-/** On or off, at once. */
+/** A switch that takes effect immediately. */
 export const Toggle = ({
   on,
   onChange,
@@ -11,7 +11,7 @@ export const Toggle = ({
 }: {
   readonly on: boolean
   readonly onChange: (on: boolean) => void
-  /** The name, when no text stands beside it. */
+  /** The accessible name, when there is no visible text. */
   readonly label?: string
   readonly disabled?: boolean
   readonly children?: ReactNode

@@ -3,47 +3,47 @@ import { api } from "../api/Client.ts"
 import { ApiError, explain } from "../api/Errors.ts"
 import { queries } from "../api/Queries.ts"
 import { Button } from "../components/Button.tsx"
-import { Over } from "../components/Confirm.tsx"
-import { Field } from "../components/Field.tsx"
-import { Note } from "../components/Note.tsx"
+import { Dialog } from "../components/Dialog.tsx"
+import { Notice } from "../components/Notice.tsx"
+import { TextField } from "../components/TextField.tsx"
 
 const SignInForm = () => {
   const [key, setKey] = useState("")
   const [pending, setPending] = useState(false)
-  const [failure, setFailure] = useState<unknown>()
+  const [error, setError] = useState<unknown>()
   const submit = async (event: FormEvent) => {
     event.preventDefault()
     if (key === "" || pending) return
     setPending(true)
-    setFailure(undefined)
+    setError(undefined)
     try {
       queries.setQueryData(["session"], await api.session.signIn({ payload: { key: key.trim() } }))
       await queries.invalidateQueries()
-    } catch (error) {
-      setFailure(error)
+    } catch (cause) {
+      setError(cause)
     } finally {
       setPending(false)
     }
   }
-  const wrong = failure instanceof ApiError && failure.status === 401
+  const wrongKey = error instanceof ApiError && error.status === 401
   return (
     <form className="stack" onSubmit={submit}>
-      <Field
+      <TextField
         label="Admin key"
         type="password"
         value={key}
         onChange={setKey}
         autoFocus
         autoComplete="current-password"
-        fault={wrong ? "This is not the admin key." : undefined}
-        help="The value of ADMIN_API_KEY; without one, the key that the first start has shown."
+        fault={wrongKey ? "This is not the admin key." : undefined}
+        help="The value of ADMIN_API_KEY or, if it is not set, the key that the server showed when it first started."
       />
-      {failure !== undefined && !wrong && (
-        <Note kind="error">
-          {explain(failure).title} {explain(failure).advice}
-        </Note>
+      {error !== undefined && !wrongKey && (
+        <Notice tone="danger">
+          {explain(error).title} {explain(error).advice}
+        </Notice>
       )}
-      <Button look="primary" type="submit" pending={pending}>
+      <Button variant="primary" type="submit" pending={pending}>
         Sign in
       </Button>
     </form>
@@ -62,10 +62,10 @@ export const SignIn = () => (
   </main>
 )
 
-/** The session has ended while somebody was at work: what they wrote stays behind the dialog. */
+/** Shown when the session ends while the UI is open: what was typed remains behind the dialog. */
 export const SignInAgain = () => (
-  <Over title="Your session has ended">
-    <p className="muted">Sign in again to go on where you were. Nothing on this page is lost.</p>
+  <Dialog title="Your session has ended">
+    <p className="muted">Sign in again to continue where you left off. Nothing on this page is lost.</p>
     <SignInForm />
-  </Over>
+  </Dialog>
 )

@@ -6,7 +6,7 @@ type Theme = (typeof themes)[number]
 
 const key = "webhook-trigger-theme"
 
-const chosen = (): Theme => {
+const storedTheme = (): Theme => {
   try {
     return themes.find((theme) => theme === localStorage.getItem(key)) ?? "system"
   } catch {
@@ -14,25 +14,25 @@ const chosen = (): Theme => {
   }
 }
 
-/** Light or dark as the system says, unless somebody chose here. */
-export const applyTheme = (theme: Theme = chosen()): void => {
+/** Light or dark, as chosen here or else as set in the system. */
+export const applyTheme = (theme: Theme = storedTheme()): void => {
   if (theme === "system") delete document.documentElement.dataset.theme
   else document.documentElement.dataset.theme = theme
 }
 
 export const ThemeButton = () => {
-  const [theme, setTheme] = useState(chosen)
+  const [theme, setTheme] = useState(storedTheme)
   const next = themes[(themes.indexOf(theme) + 1) % themes.length]!
   return (
     <Button
-      look="quiet"
+      variant="quiet"
       icon={theme === "system" ? "half" : theme === "light" ? "sun" : "moon"}
       label={`Theme: ${theme}. Change to ${next}`}
       onPress={() => {
         try {
           localStorage.setItem(key, next)
         } catch {
-          // Without storage the choice holds until the page is left.
+          // Without storage the choice lasts until the page is closed.
         }
         applyTheme(next)
         setTheme(next)

@@ -1,18 +1,18 @@
-import type { Snippet } from "./Snippets.ts"
+import type { Snippet } from "../components/Snippet.ts"
 
-/** Ways to become a team's leader; the name is a slug, so it needs no quoting anywhere. */
+/** Ways to run a team's leader. The name is a slug, so it needs no quoting anywhere. */
 export const leaderSnippets = (team: string): ReadonlyArray<Snippet> => [
   {
     id: "command",
     title: "Any command",
-    hint: "Put your agent in the place of cat: the prompt comes on standard input, what it prints is the answer, and a failure is reported with the end of what it said on standard error.",
+    hint: "Replace cat with your agent: it reads the prompt from standard input and prints the answer. If it fails, the end of its standard error is reported.",
     text: `export AMQP_URL=amqp://user:password@your-rabbitmq
 npx webhook-trigger leader --team ${team} -- cat`
   },
   {
     id: "typescript",
     title: "TypeScript",
-    hint: "The library reconnects for ever, takes one prompt at a time, and answers a prompt that comes twice without doing the work again.",
+    hint: "The library reconnects automatically, handles one prompt at a time, and answers a redelivered prompt without doing the work again.",
     text: `import { runMain } from "@effect/platform-node/NodeRuntime"
 import { Effect, Redacted } from "effect"
 import { LeaderAmqp } from "webhook-trigger/amqp"
@@ -28,7 +28,7 @@ Leader.run({
   {
     id: "python",
     title: "Python",
-    hint: "With pika. Any AMQP 0-9-1 client in any language works in the same way.",
+    hint: "Uses pika. Any AMQP 0-9-1 client in any language works the same way.",
     text: `import json, os, pika
 
 def answer(prompt: str) -> str:
@@ -54,7 +54,7 @@ def on_prompt(_, method, properties, body):
         reply(properties, "response", {"response": answer(json.loads(body)["prompt"])})
     except Exception as error:
         reply(properties, "error", {"message": str(error)})
-    channel.basic_ack(method.delivery_tag)  # after the answer: nothing is lost
+    channel.basic_ack(method.delivery_tag)  # after the answer, so nothing is lost
 
 channel.basic_consume("team.${team}", on_prompt)
 channel.start_consuming()`

@@ -1,47 +1,41 @@
 import { useState } from "react"
 import { Link, useLocation } from "wouter"
+import { pathTo } from "../../api/Pages.ts"
 import { useTeams } from "../api/Queries.ts"
 import { Button } from "../components/Button.tsx"
-import { Loaded, Page } from "../components/Page.tsx"
-import { Running } from "../components/Status.tsx"
-import { plural } from "../components/Strip.tsx"
-import { NewTeam } from "../components/TeamPicker.tsx"
+import { plural } from "../components/Format.ts"
+import { Loaded } from "../components/Loaded.tsx"
+import { NewTeamDialog } from "../components/NewTeamDialog.tsx"
+import { Page } from "../components/Page.tsx"
+import { TeamStatus } from "../components/Status.tsx"
 
 const Teams = () => {
   const teams = useTeams()
-  const [making, setMaking] = useState(false)
+  const [creating, setCreating] = useState(false)
   const [, navigate] = useLocation()
+  const create = () => setCreating(true)
   return (
     <Page
       title="Teams"
       actions={
-        <Button look="primary" icon="plus" onPress={() => setMaking(true)}>
+        <Button variant="primary" icon="plus" onPress={create}>
           New team
         </Button>
       }
     >
-      <Loaded from={teams}>
+      <Loaded query={teams}>
         {(all) =>
           all.length === 0 ? (
-            <div className="card empty">
-              <h2>No teams yet</h2>
-              <p>
-                A team is whoever does the work: a program, called its leader, that takes prompts from the team's queue
-                one at a time and answers. Give it a name here, then connect its leader.
-              </p>
-              <Button look="primary" icon="plus" onPress={() => setMaking(true)}>
-                Create the first team
-              </Button>
-            </div>
+            <NoTeams onCreate={create} />
           ) : (
             <ul className="card teams">
               {all.map((team) => (
                 <li key={team.team}>
-                  <Link to={`/teams/${team.team}`} className="team">
+                  <Link to={pathTo("team", team)} className="team">
                     <strong>{team.team}</strong>
-                    <Running team={team} />
+                    <TeamStatus team={team} />
                     <span className="small muted">{plural(team.consumers, "leader")} connected</span>
-                    <span className="small muted">{team.queued} waiting</span>
+                    <span className="small muted">{team.queued} queued</span>
                   </Link>
                 </li>
               ))}
@@ -49,9 +43,24 @@ const Teams = () => {
           )
         }
       </Loaded>
-      {making && <NewTeam onClose={() => setMaking(false)} onMade={(team) => navigate(`/teams/${team}`)} />}
+      {creating && (
+        <NewTeamDialog onClose={() => setCreating(false)} onCreated={(team) => navigate(pathTo("team", { team }))} />
+      )}
     </Page>
   )
 }
+
+const NoTeams = ({ onCreate }: { readonly onCreate: () => void }) => (
+  <div className="card empty">
+    <h2>No teams yet</h2>
+    <p>
+      A team does the work: a program called its leader takes prompts from the team's queue, one at a time, and answers
+      them. Create the team here, then connect its leader.
+    </p>
+    <Button variant="primary" icon="plus" onPress={onCreate}>
+      Create the first team
+    </Button>
+  </div>
+)
 
 export default Teams

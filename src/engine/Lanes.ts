@@ -1,0 +1,259 @@
+import { Effect, Exit, FiberSet, type Scope } from "effect"
+import { Bus } from "../bus/Bus.ts"
+import type { Unavailable } from "../domain/Errors.ts"
+import type { RunId } from "../domain/Id.ts"
+import type { TeamName } from "../domain/Team.ts"
+import { type LaneRun, LaneStore } from "../repo/LaneStore.ts"
+import type { LeaseLost } from "../repo/LeaseStore.ts"
+import type { RunStore } from "../repo/RunStore.ts"
+import { untilAvailable } from "./Availability.ts"
+import { Checkpoints } from "./Checkpoints.ts"
+import { type Flight, Lane, readAhead, type Step } from "./Lane.ts"
+import * as LanePublisher from "./LanePublisher.ts"
+import * as LaneRecords from "./LaneRecords.ts"
+import type { Lease } from "./Lease.ts"
+import { Limiter, type SlotRequest } from "./Limiter.ts"
+import { Outcomes } from "./Outcomes.ts"
+
+/** A lane, and what is remembered for it. */
+interface LaneState {
+  readonly lane: Lane
+  /** Stops watching the run that waits for a slot. */
+  unwatchHead: () => void
+  headWatched: RunId | undefined
+  /** What was in flight and not in the queue at the last audit. */
+  missedBefore: ReadonlySet<RunId>
+}
+
+/** The lanes of one term: whatever a lane wants done next is done here, and reported back to it. */
+export interface Lanes {
+  /** There may be more in the rows for this team. */
+  readonly wake: (team: TeamName) => void
+  /** The team's run is in flight since before this term; nothing is sent for it before the lane is woken. */
+  readonly takeOver: (run: LaneRun) => void
+  /** Webhooks were edited: what was read ahead is read again. */
+  readonly webhooksChanged: () => void
+  /** The teams that have a lane now. */
+  readonly teams: () => ReadonlyArray<TeamName>
+  /** Applies edited limits to runs that wait for a slot. */
+  readonly refreshLimits: Effect.Effect<void, Unavailable>
+  /** Sends again what the broker has lost. */
+  readonly audit: Effect.Effect<void>
+  /** Drops the lanes that have nothing to do. */
+  readonly dropIdle: () => void
+  /** Fails when the lease is lost. */
+  readonly join: Effect.Effect<void, LeaseLost>
+}
+
+/** Lanes without runs; when the scope closes they stop, what they have sent is recorded, and their slots are free. */
+export const make = Effect.fnUntraced(function* (
+  lease: Lease
+): Effect.fn.Return<Lanes, never, Bus | LaneStore | Limiter | Outcomes | RunStore | Scope.Scope> {
+  const bus = yield* Bus
+  const store = yield* LaneStore
+  const limiter = yield* Limiter
+  const outcomes = yield* Outcomes
+  const reach = yield* Checkpoints
+  const clock = yield* Effect.clock
+
+  // Closed from the last to the first.
+  const lanes = new Map<TeamName, LaneState>()
+  yield* Effect.addFinalizer(() => Effect.sync(releaseAll))
+  const records = yield* LaneRecords.make(lease.term)
+  const publish = yield* LanePublisher.make(lease, records.markSent)
+  const fibers = yield* FiberSet.make<void, LeaseLost>()
+  const fork = yield* FiberSet.runtime(fibers)<never>()
+
+  /** Lanes whose head waits for a slot, the one that has waited longest first. */
+  const blocked = new Set<LaneState>()
+
+  const stopwatch = () => Number(clock.unsafeCurrentTimeNanos()) / 1e6
+
+  const laneOf = (team: TeamName): LaneState => {
+    const known = lanes.get(team)
+    if (known !== undefined) return known
+    const fresh: LaneState = {
+      lane: new Lane(team, (run) => run.webhook === undefined || limiter.tryAcquire(slotOf(run))),
+      unwatchHead: () => {},
+      headWatched: undefined,
+      missedBefore: new Set()
+    }
+    lanes.set(team, fresh)
+    return fresh
+  }
+
+  /** Does what the lane wants done, and remembers it when it waits for a slot. */
+  const drive = (state: LaneState): void => {
+    const step = state.lane.next()
+    if (step !== undefined) fork(perform(state, step))
+    watchHead(state)
+    if (step?._tag === "Admit" || state.lane.blockedHead === undefined) blocked.delete(state)
+    if (state.lane.blockedHead !== undefined) blocked.add(state)
+  }
+
+  /** A run that ends while it waits for a slot makes way for the one behind it. */
+  const watchHead = (state: LaneState): void => {
+    const head = state.lane.blockedHead
+    if (head?.run_id === state.headWatched) return
+    state.unwatchHead()
+    state.headWatched = head?.run_id
+    state.unwatchHead = head === undefined ? () => {} : outcomes.watch(head.run_id, () => ended(state, head.run_id))
+  }
+
+  const wake = (team: TeamName): void => {
+    const state = laneOf(team)
+    state.lane.woken()
+    drive(state)
+  }
+
+  const perform = (state: LaneState, step: Step): Effect.Effect<void, LeaseLost> => {
+    switch (step._tag) {
+      case "Read":
+        return Effect.map(untilAvailable(store.lane(state.lane.team, readAhead)), (read) => {
+          state.lane.read(read)
+          drive(state)
+        })
+      case "Admit":
+        return admit(state, step.runs)
+      case "Publish":
+        return send(state, step.flight, step.isBehind)
+    }
+  }
+
+  /** One after the other, each confirmed before the next: so the broker's order is the lane's. */
+  const send = (state: LaneState, flight: Flight, isBehind: boolean): Effect.Effect<void, LeaseLost> =>
+    Effect.map(
+      publish(flight.run, isBehind, () => state.lane.flights.has(flight.run.run_id)),
+      (result) => {
+        if (result === "queueReplaced") state.lane.queueReplaced()
+        else state.lane.published(flight, stopwatch())
+        drive(state)
+      }
+    )
+
+  const admit = (state: LaneState, ready: ReadonlyArray<LaneRun>): Effect.Effect<void, LeaseLost> => {
+    const begunAt = stopwatch()
+    return untilAvailable(records.admit(ready)).pipe(
+      // Also when this is interrupted: what holds slots is always in a lane or gives them back.
+      Effect.onExit((exit) =>
+        Effect.sync(() => {
+          const admitted = Exit.isSuccess(exit) ? exit.value : new Set()
+          const flights = ready.filter(({ run_id }) => admitted.has(run_id)).map((run): Flight => ({ run, begunAt }))
+          for (const run of ready) if (!admitted.has(run.run_id)) releaseSlots(run)
+          state.lane.admitted(flights)
+          for (const flight of flights) follow(state, flight)
+        })
+      ),
+      Effect.zipRight(reach("admitted")),
+      Effect.map(() => {
+        drive(state)
+        slotsAreFree()
+      })
+    )
+  }
+
+  const unwatch = new Map<Flight, () => void>()
+  const follow = (state: LaneState, flight: Flight): void => {
+    const { run_id } = flight.run
+    unwatch.set(
+      flight,
+      outcomes.watch(run_id, () => ended(state, run_id))
+    )
+  }
+
+  const ended = (state: LaneState, id: RunId): void => {
+    const flight = state.lane.ended(id, stopwatch())
+    if (flight !== undefined) land(flight)
+    drive(state)
+    if (flight?.run.webhook !== undefined) slotsAreFree()
+  }
+
+  const land = (flight: Flight): void => {
+    unwatch.get(flight)?.()
+    unwatch.delete(flight)
+    releaseSlots(flight.run)
+  }
+  const releaseSlots = (run: LaneRun): void => {
+    if (run.webhook !== undefined) limiter.release(slotOf(run))
+  }
+  function releaseAll() {
+    for (const { lane, unwatchHead } of lanes.values()) {
+      unwatchHead()
+      for (const flight of lane.flights.values()) land(flight)
+    }
+  }
+
+  /** A freed slot goes to the lane that has waited longest; one that gets it goes to the end of the line. */
+  const slotsAreFree = (): void => {
+    for (const state of [...blocked]) drive(state)
+  }
+
+  const takeOver = (run: LaneRun): void => {
+    const state = laneOf(run.team)
+    if (run.webhook !== undefined) limiter.hold(slotOf(run))
+    // Known to be with a broker that outlived us: its answer will come. Else it is sent again, as the same run.
+    const flight: Flight = { run, begunAt: stopwatch() }
+    state.lane.takenOver(flight, run.status === "running" && bus.durable)
+    follow(state, flight)
+  }
+
+  const webhooksChanged = (): void => {
+    for (const state of lanes.values()) {
+      state.lane.changed()
+      drive(state)
+    }
+  }
+
+  const refreshLimits = Effect.gen(function* () {
+    const webhooks = [...blocked].flatMap(({ lane }) => lane.blockedHead?.webhook?.id ?? [])
+    if (webhooks.length === 0) return
+    const limits = yield* store.limits(webhooks)
+    for (const { lane } of blocked) lane.headLimitRead(limits)
+    slotsAreFree()
+  })
+
+  /**
+   * A queue can be deleted and declared again, or a broker's disk lost, without a word to us. When fewer prompts wait in
+   * the queue than should, with one in the leader's hands, twice in a row and without an answer in between, all that is in
+   * flight is sent again, as the same runs; a leader answers what it has answered before from memory.
+   */
+  const auditOne = (state: LaneState) =>
+    Effect.gen(function* () {
+      const { lane } = state
+      if (lane.isBusy || lane.flights.size === 0) return
+      const expected = new Set(lane.flights.keys())
+      const { messages } = yield* bus.queue(lane.team)
+      if (lane.isBusy) return
+      const missed = messages + 1 < expected.size
+      const again = missed && sameRuns(expected, state.missedBefore)
+      state.missedBefore = missed && !again ? expected : new Set()
+      if (!again) return
+      yield* Effect.logWarning("Prompts are missing from the team's queue; they are sent again").pipe(
+        Effect.annotateLogs({ team: lane.team, in_flight: expected.size, in_queue: messages })
+      )
+      lane.sendAgain()
+      drive(state)
+    }).pipe(Effect.ignore)
+
+  return {
+    wake,
+    takeOver,
+    webhooksChanged,
+    teams: () => [...lanes.keys()],
+    refreshLimits,
+    audit: Effect.suspend(() => Effect.forEach([...lanes.values()], auditOne, { discard: true })),
+    dropIdle: () => {
+      for (const [team, { lane }] of lanes) if (lane.isIdle) lanes.delete(team)
+    },
+    join: FiberSet.join(fibers)
+  }
+})
+
+const slotOf = ({ team, webhook }: LaneRun): SlotRequest => ({
+  webhook: webhook!.id,
+  team,
+  maxConcurrent: webhook!.max_concurrent
+})
+
+const sameRuns = (a: ReadonlySet<RunId>, b: ReadonlySet<RunId>): boolean =>
+  a.size === b.size && [...a].every((id) => b.has(id))

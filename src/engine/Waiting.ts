@@ -1,0 +1,92 @@
+import { DateTime, Deferred, Effect, FiberId, Option, type Scope } from "effect"
+import { NotFound, Unavailable } from "../domain/Errors.ts"
+import type { RunId } from "../domain/Id.ts"
+import { isFinal, type Run } from "../domain/Run.ts"
+import { HistoryStore } from "../repo/HistoryStore.ts"
+import * as Deadlines from "./Deadlines.ts"
+import { Outcomes } from "./Outcomes.ts"
+import { Shutdown } from "./Shutdown.ts"
+
+/** The end of a run that is being watched. */
+export interface End {
+  /** The run as it ended; none when the deadline came first. */
+  readonly until: (deadline: DateTime.Utc) => Effect.Effect<Option.Option<Run>, NotFound | Unavailable>
+  /** The run as it ended; at the deadline `timeout` becomes its end, unless another came first. */
+  readonly before: (deadline: DateTime.Utc) => Effect.Effect<Run, NotFound | Unavailable>
+}
+
+/** Callers that wait for the end of a run. */
+export interface Waiting {
+  /** Watches the run while `use` runs: no end is missed after this began. `isNew`: its row does not exist yet. */
+  readonly watch: <A, E>(
+    id: RunId,
+    options: { readonly isNew: boolean },
+    use: (end: End) => Effect.Effect<A, E>
+  ) => Effect.Effect<A, E>
+  /** The end of a run that was accepted before. */
+  readonly endOf: (id: RunId, deadline: DateTime.Utc) => Effect.Effect<Run, NotFound | Unavailable>
+}
+
+/**
+ * The run's end, its deadline, or the end of all waiting: what comes first settles one `Deferred`, so that each of
+ * thousands of callers costs no fiber of its own.
+ */
+export const make: Effect.Effect<Waiting, never, HistoryStore | Outcomes | Scope.Scope | Shutdown> = Effect.gen(
+  function* () {
+    const history = yield* HistoryStore
+    const outcomes = yield* Outcomes
+    const shutdown = yield* Shutdown
+    const deadlines = yield* Deadlines.make
+
+    const begin = (id: RunId, isNew: boolean) => {
+      const settled = Deferred.unsafeMake<Option.Option<Run>, NotFound | Unavailable>(FiberId.none)
+      const settle = (result: Effect.Effect<Option.Option<Run>, NotFound | Unavailable>) =>
+        Deferred.unsafeDone(settled, result)
+      const onEnd = (run: Run | undefined) =>
+        settle(run === undefined ? Effect.fail(new NotFound()) : Effect.succeedSome(run))
+      const stops = [outcomes.watch(id, onEnd, { isNew })]
+
+      const until: End["until"] = (deadline) =>
+        Effect.suspend(() => {
+          outcomes.stored(id)
+          stops.push(
+            shutdown.onStopWaiting(() => settle(Effect.fail(stoppedWaiting(id)))),
+            deadlines.at(DateTime.toEpochMillis(deadline), () => settle(Effect.succeedNone))
+          )
+          return Deferred.await(settled)
+        })
+      const timeOut = outcomes.end(id, { status: "timeout" }).pipe(
+        Effect.mapError(({ what, detail }) => new Unavailable({ what, detail, run_id: id })),
+        Effect.filterOrFail(
+          (run) => run !== undefined,
+          () => new NotFound()
+        )
+      )
+      const before: End["before"] = (deadline) =>
+        Effect.flatMap(until(deadline), Option.match({ onNone: () => timeOut, onSome: Effect.succeed }))
+      return { end: { until, before }, stops }
+    }
+
+    const watch: Waiting["watch"] = (id, { isNew }, use) =>
+      Effect.acquireUseRelease(
+        Effect.sync(() => begin(id, isNew)),
+        ({ end }) => use(end),
+        ({ stops }) => Effect.sync(() => stops.forEach((stop) => stop()))
+      )
+
+    return {
+      watch,
+      endOf: (id, deadline) =>
+        watch(id, { isNew: false }, (end) =>
+          Effect.flatMap(history.run(id), (run) => (isFinal(run.status) ? Effect.succeed(run) : end.before(deadline)))
+        )
+    }
+  }
+)
+
+const stoppedWaiting = (run_id: RunId) =>
+  new Unavailable({
+    what: "server",
+    detail: "The server is stopping. The run goes on; ask for it by its id in a moment.",
+    run_id
+  })

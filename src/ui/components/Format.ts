@@ -1,0 +1,19 @@
+/** Numbers and lengths of time in words. */
+
+const numbers = new Intl.NumberFormat()
+
+export const formatNumber = (value: number): string => numbers.format(value)
+
+export const plural = (count: number, one: string, many = `${one}s`): string =>
+  `${formatNumber(count)} ${count === 1 ? one : many}`
+
+/** A length of time in milliseconds as people write it: `840 ms`, `3.2 s`, `4 min 5 s`. */
+export const formatDuration = (ms: number): string => {
+  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`
+  if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`
+  const total = Math.round(ms / 1000)
+  const [hours, minutes, seconds] = [Math.floor(total / 3600), Math.floor((total % 3600) / 60), total % 60]
+  const parts =
+    hours > 0 ? [`${hours} h`, minutes > 0 && `${minutes} min`] : [`${minutes} min`, seconds > 0 && `${seconds} s`]
+  return parts.filter(Boolean).join(" ")
+}

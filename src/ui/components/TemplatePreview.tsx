@@ -1,0 +1,51 @@
+import { Either } from "effect"
+import { fill } from "../../domain/Template.ts"
+import { useTemplate } from "./TemplateField.tsx"
+import { showDirectionMarks } from "./UserText.tsx"
+import { VariableFields } from "./VariableFields.tsx"
+import { type VariableInput, valuesOf } from "./VariableInput.ts"
+
+/** Fields for sample values, and the prompt that the template renders with them. */
+export const TemplatePreview = ({
+  text,
+  samples,
+  onChange
+}: {
+  /** The template. */
+  readonly text: string
+  readonly samples: ReadonlyArray<VariableInput>
+  readonly onChange: (samples: ReadonlyArray<VariableInput>) => void
+}) => {
+  const { template } = useTemplate(text)
+  const values = valuesOf(samples)
+  const filled = template && values && fill(template, values)
+  return (
+    <section className="card stack template-preview" aria-label="Preview">
+      <h2>Preview with sample values</h2>
+      {text === "" ? (
+        <p className="muted small">The template's variables and the rendered prompt appear here.</p>
+      ) : (
+        <>
+          <VariableFields inputs={samples} onChange={onChange} />
+          <div className="stack tight">
+            <h3>Rendered prompt</h3>
+            <output className="rendered">
+              {filled && Either.isRight(filled) ? (
+                filled.right.map((piece, i) =>
+                  // A thin space makes an empty value visible.
+                  i % 2 === 0 ? piece : <mark key={i}>{piece === "" ? "\u2009" : showDirectionMarks(piece)}</mark>
+                )
+              ) : (
+                <span className="muted">
+                  {template
+                    ? "Fix the invalid values to see the prompt."
+                    : "Fix the braces in the template to see the prompt."}
+                </span>
+              )}
+            </output>
+          </div>
+        </>
+      )}
+    </section>
+  )
+}

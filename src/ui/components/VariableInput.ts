@@ -1,0 +1,49 @@
+/** The values of a template's variables while they are typed. */
+
+/** One variable: its text is the value itself, or JSON for a value that is not a string. */
+export interface VariableInput {
+  readonly name: string
+  readonly text: string
+  readonly json: boolean
+}
+
+export type Variables = { readonly [name: string]: unknown }
+
+/** An input for each of the template's names and for each further value, filled in with the values. */
+export const variableInputs = (names: ReadonlyArray<string>, values: Variables = {}): ReadonlyArray<VariableInput> =>
+  // A name with dots may be supplied inside an object, which then has the input.
+  [
+    ...new Set([
+      ...names.filter((name) => !Object.hasOwn(values, name.split(".")[0]!) || Object.hasOwn(values, name)),
+      ...Object.keys(values)
+    ])
+  ].map((name) => {
+    const value = Object.hasOwn(values, name) ? values[name] : ""
+    return typeof value === "string"
+      ? { name, text: value, json: false }
+      : { name, text: JSON.stringify(value, null, 2), json: true }
+  })
+
+/** Inputs for these names; what was typed for a name is preserved. */
+export const renameInputs = (
+  inputs: ReadonlyArray<VariableInput>,
+  names: ReadonlyArray<string>
+): ReadonlyArray<VariableInput> =>
+  names.map((name) => inputs.find((input) => input.name === name) ?? { name, text: "", json: false })
+
+export const inputFault = (input: VariableInput): string | undefined => {
+  if (!input.json) return undefined
+  try {
+    JSON.parse(input.text)
+    return undefined
+  } catch {
+    return 'This is not valid JSON. Examples: true, 3, null, "text", [1, 2], {"a": 1}.'
+  }
+}
+
+/** The values to send; `undefined` while one of them is not valid JSON. */
+export const valuesOf = (inputs: ReadonlyArray<VariableInput>): Variables | undefined => {
+  if (inputs.some((input) => inputFault(input) !== undefined)) return undefined
+  // Built from entries, so that `__proto__` is a name like any other.
+  return Object.fromEntries(inputs.map(({ name, text, json }) => [name, json ? JSON.parse(text) : text]))
+}

@@ -1,0 +1,66 @@
+import { Suspense, useEffect } from "react"
+import { Link, useLocation } from "wouter"
+import { pathTo } from "../../api/Pages.ts"
+import { type LiveStatus, useLiveStatus } from "../api/Live.ts"
+import { Button } from "../components/Button.tsx"
+import { Loading } from "../components/Loaded.tsx"
+import { Notice } from "../components/Notice.tsx"
+import { ErrorBoundary } from "./ErrorBoundary.tsx"
+import { PageRouter } from "./Router.tsx"
+import { ThemeButton } from "./Theme.tsx"
+
+const liveText: Record<LiveStatus, string> = { live: "Live", polling: "Polling", offline: "Offline" }
+
+/** The header and the current page. */
+export const Layout = ({ onSignOut }: { readonly onSignOut: () => void }) => {
+  const [path] = useLocation()
+  const live = useLiveStatus()
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new page starts at its top.
+  useEffect(() => {
+    window.scrollTo(0, 0)
+  }, [path])
+  return (
+    <div className="layout">
+      <a className="button skip" href="#content">
+        Skip to content
+      </a>
+      <header className="header">
+        <div className="header-inner">
+          <Link to={pathTo("webhooks")} className="brand">
+            <img src="/icon.svg" alt="" />
+            <span>Webhook Trigger</span>
+          </Link>
+          <nav className="nav" aria-label="Sections">
+            <SectionLink to={pathTo("webhooks")} path={path} text="Webhooks" />
+            <SectionLink to={pathTo("teams")} path={path} text="Teams" />
+          </nav>
+          <div className={`live ${live}`} role="status">
+            <span>{liveText[live]}</span>
+          </div>
+          <ThemeButton />
+          <Button variant="quiet" icon="exit" label="Sign out" onPress={onSignOut} />
+        </div>
+      </header>
+      <main className="main" id="content">
+        {live === "offline" && (
+          <div className="offline-notice">
+            <Notice tone="warning">
+              The server cannot be reached. This page may be out of date; it retries automatically.
+            </Notice>
+          </div>
+        )}
+        <ErrorBoundary key={path}>
+          <Suspense fallback={<Loading />}>
+            <PageRouter />
+          </Suspense>
+        </ErrorBoundary>
+      </main>
+    </div>
+  )
+}
+
+const SectionLink = ({ to, path, text }: { readonly to: string; readonly path: string; readonly text: string }) => (
+  <Link to={to} {...(path.startsWith(to) ? { "aria-current": "page" as const } : {})}>
+    {text}
+  </Link>
+)

@@ -1,0 +1,49 @@
+import { lazy, type ReactNode } from "react"
+import { Link, Redirect, Route, Switch } from "wouter"
+import { type PageName, type PageParameters, pages, pathTo } from "../../api/Pages.ts"
+import { Page } from "../components/Page.tsx"
+import { Webhooks } from "../pages/Webhooks.tsx"
+
+const EditWebhook = lazy(() => import("../pages/EditWebhook.tsx"))
+const WebhookPage = lazy(() => import("../pages/Webhook.tsx"))
+const CallWebhook = lazy(() => import("../pages/CallWebhook.tsx"))
+const RunPage = lazy(() => import("../pages/Run.tsx"))
+const Teams = lazy(() => import("../pages/Teams.tsx"))
+const TeamPage = lazy(() => import("../pages/Team.tsx"))
+
+type Views = { readonly [Name in PageName]: (parameters: PageParameters<Name>) => ReactNode }
+
+/** One view per page. Another id is another page, hence the keys: nothing typed or loaded is carried over. */
+const views: Views = {
+  home: () => <Redirect to={pathTo("webhooks")} replace />,
+  webhooks: () => <Webhooks />,
+  newWebhook: () => <EditWebhook />,
+  webhook: ({ id }) => <WebhookPage key={id} id={id} />,
+  editWebhook: ({ id }) => <EditWebhook key={id} id={id} />,
+  callWebhook: ({ id }) => <CallWebhook key={id} id={id} />,
+  run: ({ run_id }) => <RunPage key={run_id} run_id={run_id} />,
+  teams: () => <Teams />,
+  team: ({ team }) => <TeamPage key={team} team={team} />
+}
+
+const names = Object.keys(pages) as ReadonlyArray<PageName>
+
+/** Shows the page that the address names. */
+export const PageRouter = () => (
+  <Switch>
+    {names.map((name) => (
+      <Route key={name} path={pages[name]}>
+        {/* The parameters are those of the page's own address, which the types of a list cannot express. */}
+        {(parameters) => views[name](parameters as never)}
+      </Route>
+    ))}
+    <Route>
+      <Page title="Page not found">
+        <p>There is no page at this address.</p>
+        <p>
+          <Link to={pathTo("webhooks")}>Go to the webhooks</Link>
+        </p>
+      </Page>
+    </Route>
+  </Switch>
+)

@@ -1,0 +1,22 @@
+import { useSearchParams } from "wouter"
+
+/** A page's filters, stored in its address so that they can be bookmarked, shared, and restored by the back button. */
+export const useUrlFilters = () => {
+  const [search, setSearch] = useSearchParams()
+  return {
+    get: (name: string): string => search.get(name) ?? "",
+    /** Removes empty values from the address; with `replace`, as for typing, it adds no entry to the history. */
+    set: (values: Record<string, string>, options: { readonly replace?: boolean } = {}): void =>
+      setSearch(
+        (before) => {
+          const after = new URLSearchParams(before)
+          for (const [name, value] of Object.entries(values)) {
+            if (value === "") after.delete(name)
+            else after.set(name, value)
+          }
+          return after
+        },
+        { replace: options.replace ?? false }
+      )
+  }
+}

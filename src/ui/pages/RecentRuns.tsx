@@ -1,0 +1,72 @@
+import { useState } from "react"
+import { Link } from "wouter"
+import { pathTo } from "../../api/Pages.ts"
+import { useTeamRuns, useWebhooks } from "../api/Queries.ts"
+import type { Run, Team } from "../api/Types.ts"
+import { Button } from "../components/Button.tsx"
+import { Loaded } from "../components/Loaded.tsx"
+import { StatusBadge } from "../components/Status.tsx"
+import { RelativeTime } from "../components/Time.tsx"
+import { showDirectionMarks, UserText } from "../components/UserText.tsx"
+
+/** The team's latest prompts, from webhooks and chat, newest first, each with its answer. */
+export const RecentRuns = ({ team }: { readonly team: Team }) => {
+  const runs = useTeamRuns(team.team)
+  const webhooks = useWebhooks()
+  const [shown, setShown] = useState(6)
+  return (
+    <section className="card" aria-label="Recent runs and messages">
+      <h2>Recent runs and messages</h2>
+      <Loaded query={runs}>
+        {(all) =>
+          all.length === 0 ? (
+            <p className="muted">Nothing yet.</p>
+          ) : (
+            <div className="stack">
+              <ul className="recent-runs" aria-label="Newest first">
+                {all.slice(0, shown).map((run) => (
+                  <RecentRun
+                    key={run.run_id}
+                    run={run}
+                    webhook={webhooks.data?.find((webhook) => webhook.id === run.webhook_id)?.name}
+                  />
+                ))}
+              </ul>
+              {all.length > shown && (
+                <div>
+                  <Button onPress={() => setShown(shown + 12)}>Show more</Button>
+                </div>
+              )}
+            </div>
+          )
+        }
+      </Loaded>
+    </section>
+  )
+}
+
+const RecentRun = ({ run, webhook }: { readonly run: Run; readonly webhook: string | undefined }) => {
+  const answer = run.conversation.response ?? run.error?.message
+  return (
+    <li>
+      <div className="row between small">
+        <span className="row">
+          <StatusBadge status={run.status} />
+          <span className="muted">{run.source === "chat" ? "Chat" : <UserText>{webhook ?? "Webhook"}</UserText>}</span>
+        </span>
+        <span className="row muted">
+          <RelativeTime at={run.accepted_at} />
+          <Link to={pathTo("run", run)}>Open</Link>
+        </span>
+      </div>
+      <p className="recent-prompt" dir="auto">
+        {showDirectionMarks(run.conversation.prompt.slice(0, 500))}
+      </p>
+      {answer !== undefined && (
+        <p className="recent-prompt recent-answer" dir="auto">
+          {showDirectionMarks(answer.slice(0, 500))}
+        </p>
+      )}
+    </li>
+  )
+}

@@ -1,0 +1,52 @@
+import { Link } from "wouter"
+import { pathTo } from "../../api/Pages.ts"
+import { isFinal } from "../../domain/RunStatus.ts"
+import { useTeams } from "../api/Queries.ts"
+import type { Run } from "../api/Types.ts"
+import { Notice } from "../components/Notice.tsx"
+import { warningFor } from "../components/Status.tsx"
+import { showDirectionMarks } from "../components/UserText.tsx"
+
+const advice: Record<NonNullable<Run["error"]>["code"], string> = {
+  agent_error:
+    "The team's leader reported this error. Check its log for details and fix the cause, then repeat the run below.",
+  team_gone: "The team's queue was deleted during the run. Connect a leader again, then repeat the run.",
+  undeliverable:
+    "The broker gave up on the prompt: it was delivered too often without an answer, or was rejected. Check whether the leader crashes on this prompt.",
+  cancelled: "The run was cancelled. Repeat it below if it is still needed."
+}
+
+/** Why a run failed or makes no progress, and what to do about it. */
+export const RunNotice = ({ run }: { readonly run: Run }) => {
+  const teams = useTeams()
+  const running = teams.data?.find((team) => team.team === run.team)?.running
+  if (run.error) {
+    return (
+      <Notice tone="danger">
+        <p>
+          <strong>{run.error.code}</strong>
+        </p>
+        <pre className="error-text">{showDirectionMarks(run.error.message.slice(0, 20_000))}</pre>
+        <p className="muted small">{advice[run.error.code]}</p>
+      </Notice>
+    )
+  }
+  const warning = warningFor(run)
+  if (warning) {
+    return (
+      <Notice tone="warning">
+        <p>{warning.title}</p>
+        <p className="muted small">{warning.advice}</p>
+      </Notice>
+    )
+  }
+  if (!isFinal(run.status) && running === false) {
+    return (
+      <Notice tone="warning">
+        No leader of <Link to={pathTo("team", run)}>{run.team}</Link> is connected, so this run is on hold. It continues
+        when one connects.
+      </Notice>
+    )
+  }
+  return null
+}

@@ -1,0 +1,59 @@
+import { useStatistics } from "../api/Queries.ts"
+import type { StatisticsRange, Webhook } from "../api/Types.ts"
+import { Charts } from "../components/Charts.tsx"
+import { successRate, sumCounts } from "../components/Counts.ts"
+import { Loaded } from "../components/Loaded.tsx"
+import { SelectField } from "../components/SelectField.tsx"
+import { useUrlFilters } from "../frame/UrlFilters.ts"
+
+const rangeTexts: Record<StatisticsRange, string> = {
+  "24h": "Last 24 hours",
+  "7d": "Last 7 days",
+  "30d": "Last 30 days"
+}
+const ranges = Object.entries(rangeTexts) as ReadonlyArray<[StatisticsRange, string]>
+const defaultRange = "24h"
+
+/** What a webhook is doing now, and what it has done in the time range that the address names. */
+export const WebhookActivity = ({ webhook }: { readonly webhook: Webhook }) => {
+  const filters = useUrlFilters()
+  const range = ranges.find(([value]) => value === filters.get("range"))?.[0] ?? defaultRange
+  const statistics = useStatistics(webhook.id, range)
+  return (
+    <section className="card stack" aria-label="Activity">
+      <div className="row between">
+        <h2>Activity</h2>
+        <SelectField
+          label="Time range"
+          hideLabel
+          value={range}
+          onChange={(value) => filters.set({ range: value === defaultRange ? "" : value }, { replace: true })}
+          options={ranges}
+        />
+      </div>
+      <Loaded query={statistics}>
+        {(data) => (
+          <>
+            <dl className="facts tight">
+              <div>
+                <dt>Slots in use</dt>
+                <dd className="big">
+                  {data.slots_in_use} <span className="muted">of {data.limit}</span>
+                </dd>
+              </div>
+              <div>
+                <dt>Queued</dt>
+                <dd className="big">{data.queued}</dd>
+              </div>
+              <div>
+                <dt>Success rate</dt>
+                <dd className="big">{successRate(sumCounts(data.buckets)) ?? "–"}</dd>
+              </div>
+            </dl>
+            <Charts statistics={data} />
+          </>
+        )}
+      </Loaded>
+    </section>
+  )
+}

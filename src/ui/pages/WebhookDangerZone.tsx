@@ -1,0 +1,77 @@
+import { useState } from "react"
+import { useLocation } from "wouter"
+import { pathTo } from "../../api/Pages.ts"
+import { api } from "../api/Client.ts"
+import { queries, runAction } from "../api/Queries.ts"
+import type { Webhook } from "../api/Types.ts"
+import { Button } from "../components/Button.tsx"
+import { ConfirmDialog } from "../components/ConfirmDialog.tsx"
+import { toast } from "../components/Toasts.tsx"
+import { showDirectionMarks, UserText } from "../components/UserText.tsx"
+import { clearNewToken, setNewToken, useNewToken } from "./NewToken.ts"
+
+/** What breaks callers or cannot be undone: a new token, and deletion. */
+export const WebhookDangerZone = ({ webhook }: { readonly webhook: Webhook }) => {
+  const [, navigate] = useLocation()
+  const [confirming, setConfirming] = useState<"regenerate" | "delete">()
+  const close = () => setConfirming(undefined)
+  const newToken = useNewToken(webhook.id)
+  const regenerate = async () => {
+    if (newToken) clearNewToken()
+    setNewToken(await runAction(api.webhooks.regenerate({ path: { id: webhook.id } })))
+    void queries.invalidateQueries({ queryKey: ["webhook", webhook.id] })
+    void queries.invalidateQueries({ queryKey: ["webhooks"] })
+    navigate(pathTo("callWebhook", webhook))
+  }
+  const remove = async () => {
+    await runAction(api.webhooks.delete({ path: { id: webhook.id } }))
+    navigate(pathTo("webhooks"))
+    void queries.invalidateQueries({ queryKey: ["webhooks"] })
+    toast(`${showDirectionMarks(webhook.name)} deleted`)
+  }
+  return (
+    <section className="card stack" aria-label="Token and deletion">
+      <div className="row between">
+        <div className="grow">
+          <h2>Regenerate the token</h2>
+          <p className="muted small">
+            For a token that is lost or may have leaked. The old token stops working immediately, and every caller needs
+            the new one.
+          </p>
+        </div>
+        <Button onPress={() => setConfirming("regenerate")}>Regenerate token</Button>
+      </div>
+      <div className="row between">
+        <div className="grow">
+          <h2>Delete the webhook</h2>
+          <p className="muted small">Permanently, with its entire run history. Its token stops working immediately.</p>
+        </div>
+        <Button variant="danger" onPress={() => setConfirming("delete")}>
+          Delete webhook
+        </Button>
+      </div>
+      {confirming === "regenerate" && (
+        <ConfirmDialog title="Regenerate the token?" action="Regenerate" onConfirm={regenerate} onClose={close}>
+          <p>
+            The token that ends in <span className="mono">{webhook.token_hint}</span> stops working immediately: callers
+            that use it get 404 until they have the new one. Runs that are already accepted continue.
+          </p>
+        </ConfirmDialog>
+      )}
+      {confirming === "delete" && (
+        <ConfirmDialog
+          title="Delete this webhook?"
+          action="Delete permanently"
+          requiredText={showDirectionMarks(webhook.name)}
+          onConfirm={remove}
+          onClose={close}
+        >
+          <p>
+            <UserText>{webhook.name}</UserText> and its entire run history will be deleted. This cannot be undone.
+            Unfinished runs are dropped, and callers get 404.
+          </p>
+        </ConfirmDialog>
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,136 @@
+import { useState } from "react"
+import { Link } from "wouter"
+import { pathTo } from "../../api/Pages.ts"
+import type { Activity, Team, Webhook } from "../api/Types.ts"
+import { ActivityBars } from "../components/ActivityBars.tsx"
+import { Button, LinkButton } from "../components/Button.tsx"
+import { successRate, sumCounts } from "../components/Counts.ts"
+import { formatNumber, plural } from "../components/Format.ts"
+import { SelectField } from "../components/SelectField.tsx"
+import { TeamStatus } from "../components/Status.tsx"
+import { TextField } from "../components/TextField.tsx"
+import { RelativeTime } from "../components/Time.tsx"
+import { UserText } from "../components/UserText.tsx"
+import { WebhookToggle } from "../components/WebhookToggle.tsx"
+import { useUrlFilters } from "../frame/UrlFilters.ts"
+
+/** How many rows are drawn at first, and how many more at a time. */
+const portion = 100
+
+const states = [
+  ["", "On and off"],
+  ["on", "On"],
+  ["off", "Off"]
+] as const
+
+/** All webhooks, with a search and filters that are in the address. */
+export const WebhookList = ({
+  all,
+  teams,
+  activity
+}: {
+  readonly all: ReadonlyArray<Webhook>
+  readonly teams: ReadonlyArray<Team> | undefined
+  readonly activity: ReadonlyArray<Activity> | undefined
+}) => {
+  const filters = useUrlFilters()
+  const [shown, setShown] = useState(portion)
+  const [search, team, state] = [filters.get("search"), filters.get("team"), filters.get("state")]
+  const teamNames = [...new Set(all.map((webhook) => webhook.team))].sort()
+  const words = search.trim().toLowerCase()
+  const found = all.filter(
+    (webhook) =>
+      (words === "" || `${webhook.name} ${webhook.team} ${webhook.token_hint}`.toLowerCase().includes(words)) &&
+      (team === "" || webhook.team === team) &&
+      (state === "" || webhook.enabled === (state === "on"))
+  )
+  return (
+    <>
+      <search className="filters">
+        <TextField
+          label="Search"
+          hideLabel
+          type="search"
+          placeholder="Search by name or team"
+          value={search}
+          onChange={(text) => filters.set({ search: text }, { replace: true })}
+        />
+        <SelectField
+          label="Team"
+          hideLabel
+          value={team}
+          onChange={(value) => filters.set({ team: value })}
+          options={[["", "All teams"], ...teamNames.map((name) => [name, name] as const)]}
+        />
+        <SelectField
+          label="State"
+          hideLabel
+          value={state as "" | "on" | "off"}
+          onChange={(value) => filters.set({ state: value })}
+          options={states}
+        />
+      </search>
+      <p className="sr-only" role="status">
+        {plural(found.length, "webhook")} shown
+      </p>
+      {found.length === 0 ? (
+        <div className="card empty">
+          <p>No webhooks match.</p>
+          <LinkButton to={pathTo("webhooks")}>Show all</LinkButton>
+        </div>
+      ) : (
+        <ul className="card webhooks">
+          {found.slice(0, shown).map((webhook) => (
+            <Row
+              key={webhook.id}
+              webhook={webhook}
+              team={teams?.find((each) => each.team === webhook.team)}
+              activity={activity?.find((each) => each.webhook_id === webhook.id)}
+            />
+          ))}
+        </ul>
+      )}
+      {found.length > shown && (
+        <div>
+          <Button onPress={() => setShown(shown + portion)}>Show more ({formatNumber(found.length - shown)})</Button>
+        </div>
+      )}
+    </>
+  )
+}
+
+const Row = ({
+  webhook,
+  team,
+  activity
+}: {
+  readonly webhook: Webhook
+  readonly team: Team | undefined
+  readonly activity: Activity | undefined
+}) => {
+  const rate = activity && successRate(sumCounts(activity.hours))
+  return (
+    <li className={webhook.enabled ? "webhook" : "webhook off"}>
+      <div className="webhook-name">
+        <Link to={pathTo("webhook", webhook)}>
+          <UserText>{webhook.name}</UserText>
+        </Link>
+        <span className="row small">
+          <Link className="muted" to={pathTo("team", webhook)}>
+            {webhook.team}
+          </Link>
+          <TeamStatus team={team} />
+          <span className="muted mono">{webhook.token_hint}</span>
+        </span>
+      </div>
+      <div className="webhook-last small muted">
+        {webhook.last_triggered_at ? <RelativeTime at={webhook.last_triggered_at} /> : "never triggered"}
+      </div>
+      <div className="webhook-activity">
+        <ActivityBars activity={activity} />
+        <span className="small muted">{rate ? `${rate} success` : "no runs in 24 h"}</span>
+      </div>
+      <WebhookToggle webhook={webhook} label={`${webhook.name} is ${webhook.enabled ? "on" : "off"}`} />
+    </li>
+  )
+}

@@ -1,2 +1,0 @@
-// Until every test imports it from its new place.
-export * from "../../support/Gate.ts"

@@ -1,0 +1,129 @@
+/** A server and a browser for the tests of one file. */
+import { Effect, Exit, Scope } from "effect"
+import type { BrowserContext, Page } from "playwright-core"
+import { expect, vi } from "vitest"
+import { newFolder, type Server, serve } from "../cli/Program.ts"
+import { type Browser, startBrowser } from "../support/Chromium.ts"
+
+export const adminKey = "an-admin-key-for-the-tests-of-the-ui"
+
+// Browser, server and database share two processors with other tests.
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 120_000 })
+
+/** How long a page may take to show something; less than the 30 s after which it polls for missed changes. */
+const timeout = 20_000
+
+/** `expect.poll`, with the timeout of everything that waits for a page. */
+export const eventually = <A>(read: () => A | Promise<A>) => expect.poll(read, { timeout })
+
+export interface PageOptions {
+  readonly width?: number
+  readonly dark?: boolean
+}
+
+export interface TestUi {
+  readonly server: Server
+  readonly browser: Browser
+  /** Runs an effect whose resources are released by `close`. */
+  readonly run: <A>(effect: Effect.Effect<A, never, Scope.Scope>) => Promise<A>
+  /** A page without a session. */
+  readonly newPage: (options?: PageOptions) => Promise<Page>
+  readonly newSignedInPage: (options?: PageOptions) => Promise<Page>
+  /** Calls the management API with the admin key; an absolute URL addresses another server. */
+  readonly call: (method: string, path: string, body?: unknown) => Promise<any>
+  readonly close: () => Promise<void>
+}
+
+const errors = new WeakMap<BrowserContext, Array<string>>()
+const foreignRequests = new WeakMap<BrowserContext, Array<string>>()
+
+/** Script errors and violations of the content security policy since the page was opened. */
+export const errorsOf = (page: Page): ReadonlyArray<string> => errors.get(page.context())!
+/** Requests to anything but the server. */
+export const foreignRequestsOf = (page: Page): ReadonlyArray<string> => foreignRequests.get(page.context())!
+
+/** Starts both with the embedded database and bus, or with the ones in `settings`. */
+export const startTestUi = async (
+  settings: Effect.Effect<Record<string, string>, never, Scope.Scope> = Effect.succeed({})
+): Promise<TestUi> => {
+  const scope = Effect.runSync(Scope.make())
+  const run = <A>(effect: Effect.Effect<A, never, Scope.Scope>) => Effect.runPromise(Scope.extend(effect, scope))
+  const folder = await run(newFolder)
+  const variables = await run(settings)
+  const [server, browser] = await Promise.all([
+    run(serve({ DATA_DIR: folder, ADMIN_API_KEY: adminKey, ...variables })),
+    startBrowser()
+  ])
+
+  const newPage = async ({ width = 1440, dark = false }: PageOptions = {}) => {
+    const context = await browser.newContext({
+      baseURL: server.url,
+      viewport: { width, height: width < 600 ? 844 : 900 },
+      colorScheme: dark ? "dark" : "light",
+      reducedMotion: "reduce",
+      permissions: ["clipboard-read", "clipboard-write"],
+      locale: "en-GB"
+    })
+    context.setDefaultTimeout(timeout)
+    const [errorTexts, foreignUrls]: [Array<string>, Array<string>] = [[], []]
+    errors.set(context, errorTexts)
+    foreignRequests.set(context, foreignUrls)
+    context.on("request", (request) => {
+      if (!request.url().startsWith(server.url) && !request.url().startsWith("blob:")) foreignUrls.push(request.url())
+    })
+    context.on("weberror", (error) => errorTexts.push(String(error.error())))
+    context.on("console", (message) => {
+      // The browser also reports every refused request, which is no fault of the page.
+      if (message.type() === "error" && !/Failed to load resource/.test(message.text())) errorTexts.push(message.text())
+    })
+    return context.newPage()
+  }
+
+  return {
+    server,
+    browser,
+    run,
+    newPage,
+    newSignedInPage: async (options) => {
+      const page = await newPage(options)
+      await page.goto("/")
+      await signIn(page)
+      return page
+    },
+    call: async (method, path, body) => {
+      const response = await fetch(new URL(path, server.url), {
+        method,
+        headers: { authorization: `Bearer ${adminKey}`, "content-type": "application/json" },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) })
+      })
+      const text = await response.text()
+      if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`)
+      return text === "" ? undefined : JSON.parse(text)
+    },
+    close: async () => {
+      await browser.close()
+      await Effect.runPromise(Scope.close(scope, Exit.void))
+    }
+  }
+}
+
+export const signIn = async (page: Page): Promise<void> => {
+  await page.getByLabel("Admin key").fill(adminKey)
+  await page.getByRole("button", { name: "Sign in" }).click()
+  await page.getByRole("link", { name: "Webhooks" }).first().waitFor()
+}
+
+/** A webhook for a code review by the demo team; most tests need one, whatever it does. */
+export const reviewDraft = { name: "Review", team: "demo", prompt_template: "Review {{title}} by {{author.name}}" }
+
+export const createReview = async (ui: TestUi): Promise<{ readonly id: string; readonly name: string }> =>
+  (await ui.call("POST", "/api/webhooks", reviewDraft)).webhook
+
+/** A run of it that has ended; its answer is the prompt, with some Markdown in it. */
+export const runReview = async (ui: TestUi, id: string): Promise<string> => {
+  const variables = {
+    title: "# A change\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```\ncode\n```",
+    author: { name: "Ada" }
+  }
+  return (await ui.call("POST", `/api/webhooks/${id}/runs?wait=true`, { variables })).run_id
+}

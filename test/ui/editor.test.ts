@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { accepts, type WebhookSetting, webhookSettings } from "../../src/domain/WebhookSettings.ts"
+import { createReview, eventually, startTestUi, type TestUi } from "./TestUi.ts"
+
+let ui: TestUi
+let webhook: { readonly id: string }
+
+beforeAll(async () => {
+  ui = await startTestUi()
+  webhook = await createReview(ui)
+})
+afterAll(() => ui?.close())
+
+describe("unsaved changes", () => {
+  it("are not lost without confirmation, which is no longer needed once they are saved", async () => {
+    const page = await ui.newSignedInPage()
+    await page.goto(`/webhooks/${webhook.id}/edit`)
+    await page.getByLabel("Name", { exact: true }).fill("Review, renamed")
+    await page.getByRole("link", { name: "Teams", exact: true }).click()
+    await page.getByRole("alertdialog", { name: "Leave without saving?" }).waitFor()
+    await page.getByRole("button", { name: "Stay" }).click()
+    await page.goBack()
+    await page.getByRole("button", { name: "Stay" }).click()
+    expect(await page.getByLabel("Name", { exact: true }).inputValue()).toBe("Review, renamed")
+    await page.getByRole("button", { name: "Save" }).click()
+    await page.getByRole("heading", { name: "Review, renamed" }).waitFor()
+    await page.getByRole("link", { name: "Edit" }).click()
+    await page.getByLabel("Name", { exact: true }).fill("Review")
+    await page.getByRole("button", { name: "Save" }).click()
+    await page.getByRole("heading", { name: "Review", exact: true }).waitFor()
+    await page.getByRole("link", { name: "Edit" }).click()
+    await page.getByLabel("Name", { exact: true }).fill("discarded")
+    await page.getByRole("link", { name: "Cancel" }).click()
+    await page.getByRole("button", { name: "Leave", exact: true }).click()
+    await page.getByRole("heading", { name: "Review", exact: true }).waitFor()
+    await page.context().close()
+  })
+})
+
+describe("a webhook's optional settings", () => {
+  const settings: ReadonlyArray<readonly [name: string, setting: WebhookSetting]> = Object.entries(webhookSettings)
+
+  it("have a field each, with the server's default in it, that rejects what the API would", async () => {
+    const server = await ui.call("GET", "/api/server")
+    const page = await ui.newSignedInPage()
+    await page.goto(`/webhooks/${webhook.id}/edit`)
+    for (const [, setting] of settings) {
+      const field = page.getByLabel(setting.label)
+      expect(await field.getAttribute("placeholder")).toBe(String(server[setting.serverDefault]))
+      await field.fill(String(setting.max + 1))
+    }
+    await page.getByRole("button", { name: "Save" }).click()
+    for (const [, setting] of settings) await page.getByText(accepts(setting).slice(1)).waitFor()
+    await page.context().close()
+  })
+
+  it("are stored, shown on the webhook's page, and back at the server's default once the field is empty", async () => {
+    const page = await ui.newSignedInPage()
+    const facts = page.getByRole("region", { name: "Settings" })
+    const save = async (value: string) => {
+      await page.getByRole("link", { name: "Edit" }).click()
+      for (const [, setting] of settings) await page.getByLabel(setting.label).fill(value)
+      await page.getByRole("button", { name: "Save" }).click()
+      await facts.waitFor()
+      return ui.call("GET", `/api/webhooks/${webhook.id}`)
+    }
+    await page.goto(`/webhooks/${webhook.id}`)
+    await eventually(() => facts.getByText("(default)").count()).toBe(settings.length)
+    expect(await save("7")).toMatchObject(Object.fromEntries(settings.map(([name]) => [name, 7])))
+    await eventually(() => facts.getByText(/^7(\.0 s)?$/).count()).toBe(settings.length)
+    const cleared = await save("")
+    for (const [name] of settings) expect(cleared).not.toHaveProperty(name)
+    await eventually(() => facts.getByText("(default)").count()).toBe(settings.length)
+    await page.context().close()
+  })
+})
