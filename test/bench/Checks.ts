@@ -13,12 +13,25 @@ export const checkAnswers = ({ broken, refused, requests }: LoadResult): void =>
   expect(broken === 0, `${broken} connections failed`)
 }
 
-/** Waits until all runs have ended: the generator may leave as many in flight as it has connections. */
-export const untilIdle = (running: Running): Promise<Counts> =>
-  until("all runs have ended", async () => {
+/**
+ * Waits until all runs have ended, as the generator may leave as many in flight as it has connections. The counts come
+ * from two processes, one after the other: only those that did not change in between belong together.
+ */
+export const untilIdle = (running: Running): Promise<Counts> => {
+  let last: Counts = {}
+  return until("all runs have ended", async () => {
     const counts = await running.counts()
-    return counts.rows === counts.ended && counts
+    const { ended, prompts, rows } = last
+    last = counts
+    return (
+      counts.rows === counts.ended &&
+      counts.rows === rows &&
+      counts.ended === ended &&
+      counts.prompts === prompts &&
+      counts
+    )
   })
+}
 
 const between = (value: number, low: number, high: number) => value >= low && value <= high
 

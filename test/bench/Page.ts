@@ -23,7 +23,7 @@ const measured = ({ contenders, facts, quick, tables }: Page): string =>
   [
     ...(quick ? [note] : []),
     facts.map((fact) => `- ${fact}`).join("\n"),
-    "## Contenders\n",
+    "### Contenders\n",
     contenders.map(({ about, title }) => `- **${title}**: ${about}.`).join("\n"),
     tables
   ]

@@ -1,4 +1,5 @@
 /** A private Redis that loses nothing it has confirmed: every write is synced to the disk before its answer. */
+import { execFileSync } from "node:child_process"
 import { once } from "node:events"
 import { mkdirSync } from "node:fs"
 import { connect } from "node:net"
@@ -32,3 +33,6 @@ export const startRedis = async (dir: string): Promise<RedisServer> => {
   })
   return { ...daemon, port }
 }
+
+export const redisVersion = (): string =>
+  /v=(\S+)/.exec(execFileSync("redis-server", ["--version"], { encoding: "utf8" }))?.[1] ?? "unknown"

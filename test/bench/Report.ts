@@ -90,7 +90,7 @@ const render = ({ columns, title }: Table, results: Results, base: ReadonlyArray
   const rows = [...results]
     .filter(([, rounds]) => columns.some(({ figure }) => overRounds(rounds, figure) !== undefined))
     .map(([contender, rounds]) => [contender.title, ...columns.flatMap((column) => cellsOf(rounds, base, column))])
-  return rows.length === 0 ? "" : `## ${title}\n\n${grid([head, ...rows])}`
+  return rows.length === 0 ? "" : `### ${title}\n\n${grid([head, ...rows])}`
 }
 
 /** Ratios are against `base`: the median of the ratios in each round. */

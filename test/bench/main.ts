@@ -13,6 +13,7 @@ import { type Options, readOptions } from "./Options.ts"
 import { here, oursIn, versionOf } from "./Ours.ts"
 import { writePage } from "./Page.ts"
 import { installRivals } from "./Programs.ts"
+import { redisVersion } from "./Redis.ts"
 import { report } from "./Report.ts"
 import { byHand, limits, rivals } from "./Rivals.ts"
 import { startServices } from "./Services.ts"
@@ -55,7 +56,7 @@ const run = async (options: Options, dir: string): Promise<void> => {
   const facts = [
     `\`${options.command}\`, ${new Date().toISOString().slice(0, 10)}: rounds: ${options.rounds}; minutes: ${minutes}`,
     `${machine()}; load average ${busy} before the start`,
-    `Node ${process.version}, PostgreSQL ${postgres}, RabbitMQ ${rabbitmq}; load from ${generator}; ours at ${versionOf(here)}`,
+    `Node ${process.version}, PostgreSQL ${postgres}, RabbitMQ ${rabbitmq}, Redis ${redisVersion()}; load from ${generator}; ours at ${versionOf(here)}`,
     `Seconds for each turn: warm-up ${seconds.warmUp}, one caller ${seconds.alone}, waiting callers ${seconds.waiting}, accepting ${seconds.accepting}`
   ]
   const tables = report(results, contenders[0]!)

@@ -33,8 +33,8 @@ const insertRuns = async (runs: ReadonlyArray<Run>) => {
 }
 
 const endRuns = async (ends: ReadonlyArray<RunEnd>) => {
+  // Without a name: a plan that was made while the table was small would read the whole table ever after.
   await pool.query({
-    name: "end",
     text: `update runs set status = 'success', response = e.response, finished_at = now()
            from unnest($1::uuid[], $2::text[]) as e (id, response)
            where runs.id = e.id and runs.finished_at is null`,
