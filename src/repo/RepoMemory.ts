@@ -17,7 +17,14 @@ import { HistoryStore } from "./HistoryStore.ts"
 import { type LaneRun, LaneStore } from "./LaneStore.ts"
 import { LeaseLost, LeaseStore, type Term } from "./LeaseStore.ts"
 import type { Repo } from "./Repo.ts"
-import { type Acceptance, type AcceptanceRefused, type EndedRun, type NewRun, RunStore } from "./RunStore.ts"
+import {
+  type Acceptance,
+  type AcceptanceRefused,
+  type AcceptOptions,
+  type EndedRun,
+  type NewRun,
+  RunStore
+} from "./RunStore.ts"
 import { firstOfEach, isAnswer, outcomeFields, storable } from "./Stored.ts"
 import { TeamStore } from "./TeamStore.ts"
 import { WebhookStore } from "./WebhookStore.ts"
@@ -122,7 +129,14 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         })
     })
 
-    const accept = (run: NewRun, maxQueued: number): Either.Either<Acceptance, AcceptanceRefused> => {
+    let term: Term = 0
+    let holder: string | undefined
+    const holds = (mine: Term) => holder !== undefined && mine === term
+
+    const accept = (
+      run: NewRun,
+      { maxQueued, admission }: AcceptOptions
+    ): Either.Either<Acceptance, AcceptanceRefused> => {
       const { webhook: by, timeout, idempotency, ...given } = run
       const webhook = by && webhooks.get(by.id)
       const known = by === undefined || (webhook?.enabled && sameBytes(webhook.token_hash, by.token_hash))
@@ -145,9 +159,14 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         prompt: storable(run.prompt),
         timeout_ms: Duration.toMillis(timeout)
       }
-      runs = [...runs, { row, seq: ++accepted, idempotency }]
-      notify({ _tag: "RunAccepted", team: run.team })
-      return Either.right({ _tag: "Accepted" })
+      const admitted =
+        admission?.run_ids.has(run.run_id) === true &&
+        holds(admission.term) &&
+        where((row) => row.team === run.team && isWaiting(row)).length === 0
+      const stored = { ...row, ...(admitted && { admitted_at: run.accepted_at }) }
+      runs = [...runs, { row: stored, seq: ++accepted, idempotency }]
+      notify({ _tag: admitted ? "RunAdmitted" : "RunAccepted", team: run.team })
+      return Either.right({ _tag: "Accepted", admitted })
     }
 
     const record = (run: Stored, outcome: Outcome, at: DateTime.Utc): void => {
@@ -184,7 +203,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
     }
 
     const runStore = RunStore.of({
-      accept: (given, { maxQueued }) => Effect.sync(() => given.map((run) => accept(run, maxQueued))),
+      accept: (given, options) => Effect.sync(() => given.map((run) => accept(run, options))),
       sent: (marks) =>
         Effect.sync(() => {
           for (const { run_id, at } of firstOfEach(marks)) {
@@ -225,11 +244,8 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         })
     })
 
-    let term: Term = 0
-    let holder: string | undefined
     let expiresAt = 0
-    const held = (mine: Term) =>
-      Effect.suspend(() => (holder !== undefined && mine === term ? Effect.void : new LeaseLost()))
+    const held = (mine: Term) => Effect.suspend(() => (holds(mine) ? Effect.void : new LeaseLost()))
     const leaseStore = LeaseStore.of({
       acquireLease: (name, life) =>
         Effect.map(Clock.currentTimeMillis, (now) => {
@@ -244,7 +260,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         }),
       releaseLease: (mine) =>
         Effect.sync(() => {
-          if (holder === undefined || mine !== term) return
+          if (!holds(mine)) return
           holder = undefined
           notify({ _tag: "LeaseReleased" })
         })

@@ -25,7 +25,8 @@ import {
 } from "./fixtures.ts"
 import type { Test } from "./RepoContract.ts"
 
-const accepted = { _tag: "Accepted" } as const
+const accepted = { _tag: "Accepted", admitted: false } as const
+const admitted = { _tag: "Accepted", admitted: true } as const
 
 /** A run with an idempotency key, which is free again after a second. */
 const keyed = (target: Target, key: string, request = 1, fields: Partial<NewRun> = {}) =>
@@ -236,6 +237,40 @@ export const accept = (test: Test): void => {
       })
       yield* repo.updateWebhook(webhook.id, { token_hash: yield* newTokenHash, updated_at: at(2) })
       expect(yield* Effect.flip(acceptOne(yield* keyed(webhook, "k")))).toEqual(new NotFound())
+    })
+  )
+
+  test(
+    "admits a run with its acceptance when that is asked for, and no run before it waits",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const term = yield* acquireTerm
+      const runs = [yield* newRun(webhook), yield* newRun(webhook), yield* newRun(webhook)] as const
+      const run_ids = new Set([runs[0].run_id, runs[2].run_id])
+      const answers = yield* repo.accept(runs, { ...unlimited, admission: { term, run_ids } })
+      // The third one stands behind the second, which waits.
+      expect(answers.map(Either.getOrThrow)).toEqual([admitted, accepted, accepted])
+      expect((yield* repo.inFlight).map(({ run_id }) => run_id)).toEqual([runs[0].run_id])
+      expect((yield* repo.lane(ops, 10)).map(({ run_id }) => run_id)).toEqual([runs[1].run_id, runs[2].run_id])
+
+      const behind = yield* newRun(webhook)
+      const options = { ...unlimited, admission: { term, run_ids: new Set([behind.run_id]) } }
+      expect((yield* repo.accept([behind], options)).map(Either.getOrThrow)).toEqual([accepted])
+    })
+  )
+
+  test(
+    "admits nothing with its acceptance for a term that is over, and accepts it all the same",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const term = yield* acquireTerm
+      yield* repo.releaseLease(term)
+      const run = yield* newRun(webhook)
+      const options = { ...unlimited, admission: { term, run_ids: new Set([run.run_id]) } }
+      expect((yield* repo.accept([run], options)).map(Either.getOrThrow)).toEqual([accepted])
+      expect(yield* repo.inFlight).toEqual([])
     })
   )
 }
