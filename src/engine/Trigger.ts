@@ -17,11 +17,14 @@ import type { TokenHash } from "../domain/Token.ts"
 import { checkVariables } from "../domain/Variables.ts"
 import type { WebhookRow } from "../domain/Webhook.ts"
 import { HistoryStore } from "../repo/HistoryStore.ts"
-import { type Acceptance, type AcceptanceRefused, type NewRun, RunStore } from "../repo/RunStore.ts"
+import { type Acceptance as Accepted, type NewRun, RunStore } from "../repo/RunStore.ts"
 import { TeamStore } from "../repo/TeamStore.ts"
 import { WebhookStore } from "../repo/WebhookStore.ts"
 import { whenTraced } from "../telemetry/Span.ts"
+import type { Candidate } from "./Acceptance.ts"
+import * as Acceptance from "./Acceptance.ts"
 import { Checkpoints } from "./Checkpoints.ts"
+import type { CurrentLanes } from "./CurrentLanes.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import type { Outcomes } from "./Outcomes.ts"
 import { Renderer } from "./Renderer.ts"
@@ -84,7 +87,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
   static readonly layer: Layer.Layer<
     Trigger,
     never,
-    Bus | HistoryStore | Outcomes | Renderer | RunStore | Settings | Shutdown | TeamStore | WebhookStore
+    Bus | CurrentLanes | HistoryStore | Outcomes | Renderer | RunStore | Settings | Shutdown | TeamStore | WebhookStore
   > = Layer.scoped(
     Trigger,
     Effect.gen(function* () {
@@ -125,20 +128,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
           consumers === 0 ? Effect.fail(new TeamNotRunning({ team })) : Effect.void
         )
 
-      const acceptTogether = yield* GroupCommit.make({
-        size: 500,
-        weight: { of: ({ size }: { readonly size: number }) => size, limit: 4_000_000 },
-        commit: (items: ReadonlyArray<{ readonly run: NewRun; readonly size: number }>) =>
-          runs.accept(
-            items.map(({ run }) => run),
-            { maxQueued: settings.maxQueued }
-          )
-      })
-      const commit = (run: NewRun): Effect.Effect<Acceptance, AcceptanceRefused | Unavailable> =>
-        Effect.flatMap(
-          acceptTogether([{ run, size: run.prompt.length + JSON.stringify(run.variables).length }]),
-          ([answer]) => answer!
-        )
+      const commit = yield* Acceptance.make
       const unlessStopping = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | Unavailable, R> =>
         Effect.flatMap(
           shutdown.begun,
@@ -146,7 +136,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         )
 
       /** A repeat gets its first answer also when the team has stopped since; nothing new is taken in its place. */
-      const repeatOnly = (run: NewRun, error: TeamNotRunning): Effect.Effect<Acceptance, Refused> =>
+      const repeatOnly = (run: NewRun, error: TeamNotRunning): Effect.Effect<Accepted, Refused> =>
         run.idempotency === undefined
           ? Effect.fail(error)
           : Effect.flatMap(runs.accept([run], { maxQueued: 0 }), ([answer]) => answer!).pipe(
@@ -154,9 +144,10 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
             )
 
       /** The row is the hand-over: after this the run is the dispatcher's. Gives the earlier run when it is a repeat. */
-      const accept = Effect.fnUntraced(function* (run: NewRun) {
+      const accept = Effect.fnUntraced(function* (candidate: Candidate) {
+        const { run } = candidate
         const acceptance = yield* requireRunning(run.team).pipe(
-          Effect.zipRight(unlessStopping(Effect.zipRight(reach("accept"), commit(run)))),
+          Effect.zipRight(unlessStopping(Effect.zipRight(reach("accept"), commit(candidate)))),
           Effect.catchTag("TeamNotRunning", (error) => unlessStopping(repeatOnly(run, error)))
         )
         yield* reach("accepted")
@@ -166,9 +157,10 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         return acceptance
       }, whenTraced("Trigger.accept"))
 
-      const submit = (run: NewRun): Effect.Effect<Submitted, Refused> => {
+      const submit = (candidate: Candidate): Effect.Effect<Submitted, Refused> => {
+        const { run } = candidate
         if (run.deadline_at === undefined) {
-          return Effect.map(accept(run), (earlier) => ({
+          return Effect.map(accept(candidate), (earlier) => ({
             _tag: "Accepted",
             run_id: earlier === undefined ? run.run_id : earlier.run.run_id
           }))
@@ -176,7 +168,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         const deadline = run.deadline_at
         return waiting
           .watch(run.run_id, { isNew: true }, (end) =>
-            Effect.flatMap(accept(run), (earlier) =>
+            Effect.flatMap(accept(candidate), (earlier) =>
               earlier === undefined
                 ? end.before(deadline)
                 : waiting.endOf(earlier.run.run_id, earlier.deadline_at ?? deadline)
@@ -215,7 +207,11 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
           request
         )
         const expires_at = DateTime.addDuration(run.accepted_at, idempotencyKeyLife)
-        return yield* submit(idempotency ? { ...run, idempotency: { ...idempotency, expires_at } } : run)
+        const { id, name, max_concurrent } = webhook
+        return yield* submit({
+          run: idempotency ? { ...run, idempotency: { ...idempotency, expires_at } } : run,
+          webhook: { id, name, ...(max_concurrent !== undefined && { max_concurrent }) }
+        })
       })
 
       const message = Effect.fnUntraced(function* (
@@ -228,7 +224,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
           return yield* new PromptTooLarge({ limit_bytes: settings.maxPrompt })
         }
         const run = yield* newRun({ source: "chat", team, prompt: message, variables: {} }, settings.timeout, options)
-        return yield* submit(run)
+        return yield* submit({ run })
       })
 
       const run = (webhook: WebhookRow, id: RunId, { wait }: { readonly wait: boolean }) => {

@@ -5,7 +5,7 @@
 import { Array, Clock, Context, DateTime, Duration, Effect, Either, Layer, Option, PubSub } from "effect"
 import { IdempotencyKeyReused, NotFound, TeamExists, TeamInUse, TeamUnknown, TooManyQueued } from "../domain/Errors.ts"
 import type { WebhookId } from "../domain/Id.ts"
-import { isFinal, type Outcome, type RunRow, toRun } from "../domain/Run.ts"
+import { isFinal, type RunRow, toRun } from "../domain/Run.ts"
 import { finalStatuses } from "../domain/RunStatus.ts"
 import type { Counts } from "../domain/Statistics.ts"
 import type { TeamName } from "../domain/Team.ts"
@@ -23,7 +23,7 @@ import {
   type AcceptOptions,
   type EndedRun,
   type NewRun,
-  RunStore
+  type RunEnd, RunStore
 } from "./RunStore.ts"
 import { firstOfEach, isAnswer, outcomeFields, storable } from "./Stored.ts"
 import { TeamStore } from "./TeamStore.ts"
@@ -169,16 +169,23 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       return Either.right({ _tag: "Accepted", admitted })
     }
 
-    const record = (run: Stored, outcome: Outcome, at: DateTime.Utc): void => {
-      const { started_at, sent_at, admitted_at } = run.row
-      const start = started_at ?? sent_at ?? (isAnswer(outcome) ? admitted_at : undefined)
-      change(run, { ...storableFields(outcomeFields(outcome)), ...(start && { started_at: start }), finished_at: at })
+    const record = (run: Stored, { outcome, at, ...end }: Omit<RunEnd, "run_id">): void => {
+      const { started_at, admitted_at } = run.row
+      const sent_at = run.row.sent_at ?? end.sent_at
+      const start = started_at ?? end.started_at ?? sent_at ?? (isAnswer(outcome) ? admitted_at : undefined)
+      change(run, {
+        ...storableFields(outcomeFields(outcome)),
+        ...(sent_at && { sent_at }),
+        ...(start && { started_at: start }),
+        finished_at: at
+      })
       notify({ _tag: "RunEnded", run_id: run.row.run_id })
     }
-    const end = (run: Stored | undefined, outcome: Outcome, at: DateTime.Utc): EndedRun => {
+    const end = (run: Stored | undefined, given: RunEnd): EndedRun => {
+      const { outcome } = given
       if (run === undefined) return { recorded: false, run }
       const recorded = !isFinal(run.row.status)
-      if (recorded) record(run, outcome, at)
+      if (recorded) record(run, given)
       else if (run.row.status === "timeout" && run.row.response === undefined && outcome.status === "success") {
         change(run, { response: storable(outcome.response) })
       }
@@ -223,7 +230,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
             notify({ _tag: "RunStarted", run_id })
           }
         }),
-      end: (ends) => Effect.sync(() => ends.map(({ run_id, outcome, at }) => end(find(run_id), outcome, at))),
+      end: (ends) => Effect.sync(() => ends.map((given) => end(find(given.run_id), given))),
       ended: (ids) =>
         Effect.sync(() => ({
           runs: shown(where((row) => ids.includes(row.run_id) && isFinal(row.status))),
@@ -238,7 +245,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
             .map((run) => ({ run, later: laterDeadline(run, now) }))
             .flatMap(({ run, later }) => {
               if (later) change(run, { deadline_at: later })
-              else record(run, { status: "timeout" }, now)
+              else record(run, { outcome: { status: "timeout" }, at: now })
               return later ? [] : toRun(run.row)
             })
         })

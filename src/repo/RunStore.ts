@@ -61,6 +61,9 @@ export interface RunMark {
 /** The end of a run, to be recorded unless another came first. */
 export interface RunEnd extends RunMark {
   readonly outcome: Outcome
+  /** When it was sent and started, for a run of which that is not recorded yet. */
+  readonly sent_at?: DateTime.Utc
+  readonly started_at?: DateTime.Utc
 }
 
 /** What became of a `RunEnd`. */

@@ -364,8 +364,8 @@ it.scoped("starts again after a failure of its own, and sends what it had accept
   let broken = true
   const failing = Layer.map(RepoMemory.layer, (context) => {
     const store = Context.get(context, LaneStore)
-    const lane: typeof store.lane = (...args) => (broken ? Effect.dieMessage("broken") : store.lane(...args))
-    return Context.add(context, LaneStore, { ...store, lane })
+    const inFlight = Effect.suspend(() => (broken ? Effect.dieMessage("broken") : store.inFlight))
+    return Context.add(context, LaneStore, { ...store, inFlight })
   })
   return Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
