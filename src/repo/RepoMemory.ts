@@ -23,7 +23,9 @@ import {
   type AcceptOptions,
   type EndedRun,
   type NewRun,
-  type RunEnd, RunStore
+  type RunEnd,
+  RunStore,
+  WebhookEdited
 } from "./RunStore.ts"
 import { firstOfEach, isAnswer, outcomeFields, storable } from "./Stored.ts"
 import { TeamStore } from "./TeamStore.ts"
@@ -87,7 +89,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         })
     })
 
-    const view = ({ token_hash: _, ...webhook }: WebhookRow): Webhook => {
+    const view = ({ token_hash: _token, version: _version, ...webhook }: WebhookRow): Webhook => {
       const last = where((row) => row.webhook_id === webhook.id).at(-1)
       return { ...webhook, ...(last && { last_triggered_at: last.row.accepted_at }) }
     }
@@ -105,7 +107,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         (webhook) => webhook
       )
     const webhookStore = WebhookStore.of({
-      createWebhook: (webhook) => Effect.suspend(() => write(webhook)),
+      createWebhook: (webhook) => Effect.suspend(() => write({ ...webhook, version: 1 })),
       webhooks: Effect.sync(() =>
         [...webhooks.values()].map(view).sort(by(({ name, id }) => `${name.toLowerCase()}\0${id}`))
       ),
@@ -117,7 +119,9 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         }),
       webhookRow,
       updateWebhook: (id, change) =>
-        Effect.flatMap(webhookRow(id), (webhook) => write({ ...webhook, ...change } as WebhookRow)),
+        Effect.flatMap(webhookRow(id), (webhook) =>
+          write({ ...webhook, ...change, version: webhook.version + 1 } as WebhookRow)
+        ),
       deleteWebhook: (id) =>
         Effect.suspend(() => {
           if (!webhooks.delete(id)) return new NotFound()
@@ -151,6 +155,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         const { deadline_at } = earlier.row
         return Either.right({ _tag: "Repeated", run: toRun(earlier.row), ...(deadline_at && { deadline_at }) })
       }
+      if (by && webhook && by.version !== webhook.version) return Either.left(new WebhookEdited())
       if (where(isWaiting).length >= maxQueued) return Either.left(new TooManyQueued({ limit: maxQueued }))
       const row: RunRow = {
         ...given,

@@ -1,4 +1,4 @@
-import { Context, type DateTime, type Duration, type Effect, type Either } from "effect"
+import { Context, Data, type DateTime, type Duration, type Effect, type Either } from "effect"
 import type { IdempotencyKeyReused, NotFound, TooManyQueued, Unavailable } from "../domain/Errors.ts"
 import type { RunId, WebhookId } from "../domain/Id.ts"
 import type { Outcome, Run, RunMode, RunSource, Variables } from "../domain/Run.ts"
@@ -10,8 +10,8 @@ import type { Term } from "./LeaseStore.ts"
 export interface NewRun {
   readonly run_id: RunId
   readonly source: RunSource
-  /** Absent for a chat message. Accepted only while the webhook is enabled and still has this token. */
-  readonly webhook?: { readonly id: WebhookId; readonly token_hash: TokenHash }
+  /** Absent for a chat message. Accepted only while the webhook is enabled and still has this token and this version. */
+  readonly webhook?: { readonly id: WebhookId; readonly token_hash: TokenHash; readonly version: number }
   readonly team: TeamName
   readonly mode: RunMode
   readonly prompt: string
@@ -36,10 +36,13 @@ export type Acceptance =
   | { readonly _tag: "Accepted"; readonly admitted: boolean }
   | { readonly _tag: "Repeated"; readonly run: Run; readonly deadline_at?: DateTime.Utc }
 
+/** The webhook was edited after the run's prompt was rendered. */
+export class WebhookEdited extends Data.TaggedError("WebhookEdited") {}
+
 /**
  * Why a run was not accepted. `NotFound`: the webhook is gone, disabled, or has another token by now; or the team is gone.
  */
-export type AcceptanceRefused = NotFound | TooManyQueued | IdempotencyKeyReused
+export type AcceptanceRefused = NotFound | WebhookEdited | TooManyQueued | IdempotencyKeyReused
 
 /** What is asked for with an acceptance. */
 export interface AcceptOptions {

@@ -2,7 +2,7 @@ import { expect } from "@effect/vitest"
 import { Duration, Effect, Either } from "effect"
 import { IdempotencyKeyReused, NotFound, TooManyQueued } from "../../domain/Errors.ts"
 import { Repo } from "../Repo.ts"
-import type { NewRun } from "../RunStore.ts"
+import { type NewRun, WebhookEdited } from "../RunStore.ts"
 import {
   acceptOne,
   acquireTerm,
@@ -86,13 +86,30 @@ export const accept = (test: Test): void => {
       yield* repo.updateWebhook(webhook.id, { enabled: false, updated_at: at(1) })
       yield* refused(yield* newRun(webhook))
       yield* repo.updateWebhook(webhook.id, { enabled: true, updated_at: at(2) })
-      yield* acceptOne(yield* newRun(webhook))
+      const { version } = yield* repo.webhookRow(webhook.id)
+      yield* acceptOne(yield* newRun({ ...webhook, version }))
       const token_hash = yield* newTokenHash
       yield* repo.updateWebhook(webhook.id, { token_hash, updated_at: at(3) })
       yield* refused(yield* newRun(webhook))
       yield* repo.deleteWebhook(webhook.id)
       yield* refused(yield* newRun({ ...webhook, token_hash }))
       yield* refused(yield* newMessage({ team: team("nowhere") }))
+    })
+  )
+
+  test(
+    "refuses a run that was made from an earlier version of its webhook, unless it repeats an earlier run",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const first = yield* keyed(webhook, "key")
+      expect(yield* acceptOne(first)).toEqual(accepted)
+      yield* repo.updateWebhook(webhook.id, { prompt_template: "Deploy {{service}} now", updated_at: at(1) })
+      expect(yield* Effect.flip(acceptOne(yield* newRun(webhook)))).toEqual(new WebhookEdited())
+      expect(yield* acceptOne(yield* keyed(webhook, "key"))).toMatchObject({ run: { run_id: first.run_id } })
+      const { version } = yield* repo.webhookRow(webhook.id)
+      expect(yield* acceptOne(yield* newRun({ ...webhook, version }))).toEqual(accepted)
+      expect(yield* repo.lane(ops, 10)).toHaveLength(2)
     })
   )
 

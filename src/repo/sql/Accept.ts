@@ -3,7 +3,7 @@ import { Duration, Effect, Either } from "effect"
 import { IdempotencyKeyReused, NotFound, TooManyQueued } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { RunRow } from "../../domain/Run.ts"
-import type { Acceptance, AcceptanceRefused, AcceptOptions, NewRun } from "../RunStore.ts"
+import { type Acceptance, type AcceptanceRefused, type AcceptOptions, type NewRun, WebhookEdited } from "../RunStore.ts"
 import { notify } from "./Changes.ts"
 import { fromRow, list, oneOf, recordset } from "./Columns.ts"
 import { bounded, unavailable } from "./Database.ts"
@@ -24,6 +24,7 @@ const toInput =
     id: run_id,
     webhook_id: webhook?.id,
     token_hash: webhook?.token_hash,
+    version: webhook?.version,
     timeout_ms: Math.round(Duration.toMillis(timeout)),
     idempotency_key: idempotency?.key,
     idempotency_expires_at: idempotency?.expires_at,
@@ -48,7 +49,13 @@ const storedTypes = {
 } as const
 
 /** A field of `NewRun` that has no line here does not compile. */
-const inputTypes = { ...storedTypes, ord: "int", admit: "boolean", token_hash: "bytea" } as const satisfies {
+const inputTypes = {
+  ...storedTypes,
+  ord: "int",
+  admit: "boolean",
+  token_hash: "bytea",
+  version: "int"
+} as const satisfies {
   readonly [Name in keyof ReturnType<ReturnType<typeof toInput>>]-?: string
 }
 
@@ -76,18 +83,19 @@ export const makeAccept = Effect.gen(function* () {
 
   // Anyone who deletes a webhook or a team, or replaces a token, either waits for this commit or is seen by it.
   const insert = (runs: ReadonlyArray<NewRun>, { maxQueued, admission }: AcceptOptions) =>
-    bounded(sql<{ readonly outcome: "accepted" | "admitted" | "unknown" | "full" | "repeats" }>`
+    bounded(sql<{ readonly outcome: "accepted" | "admitted" | "unknown" | "edited" | "full" | "repeats" }>`
       with input as materialized (
         select * from ${recordset(sql, inputTypes, runs.map(toInput(admission?.run_ids)))}
       ), lease as materialized (${admission === undefined ? sql`select where false` : heldBy(sql, admission.term)}), webhook as materialized (
-        select w.id, w.token_hash from webhook_trigger.webhooks w
+        select w.id, w.token_hash, w.version from webhook_trigger.webhooks w
         where w.enabled and w.id in (select webhook_id from input)
         order by w.id for key share
       ), known as materialized (
         select t.team from webhook_trigger.teams t where t.team in (select team from input)
         order by t.team for key share
       ), checked as materialized (
-        select i.*, t.team is not null and (i.webhook_id is null or h.id is not null) as valid, earlier.seq as earlier
+        select i.*, t.team is not null and (i.webhook_id is null or h.id is not null) as known,
+          h.version is distinct from i.version as edited, earlier.seq as earlier
         from input i
         left join webhook h on h.id = i.webhook_id and h.token_hash = i.token_hash
         left join known t on t.team = i.team
@@ -105,7 +113,7 @@ export const makeAccept = Effect.gen(function* () {
           case when exists (select from lease) and bool_and(c.admit) over (partition by c.team order by c.ord) and not exists (
             select from webhook_trigger.runs w where w.team = c.team and w.status = 'queued' and w.admitted_at is null
           ) then c.accepted_at end as admitted_at
-        from checked c, queue where c.valid and c.earlier is null
+        from checked c, queue where c.known and not c.edited and c.earlier is null
       ), inserted as (
         insert into webhook_trigger.runs (${columns}, admitted_at)
         select ${values}, admitted_at from placed where fits order by ord
@@ -114,7 +122,8 @@ export const makeAccept = Effect.gen(function* () {
       ), ${notify(sql, "RunAccepted", sql`select team as name from inserted where admitted_at is null`)},
       ${notify(sql, "RunAdmitted", sql`select team as name from inserted where admitted_at is not null`, "admitted")}
       select case
-          when not c.valid then 'unknown'
+          when not c.known then 'unknown'
+          when c.edited and c.earlier is null then 'edited'
           when i.admitted_at is not null then 'admitted'
           when i.id is not null then 'accepted'
           when not p.fits then 'full'
@@ -151,6 +160,7 @@ export const makeAccept = Effect.gen(function* () {
       const doubtful = open.filter((run) => {
         const { head, outcome } = outcomeOf.get(keyOf(run))!
         if (outcome === "unknown") answers.set(run, Either.left(new NotFound()))
+        else if (outcome === "edited") answers.set(run, Either.left(new WebhookEdited()))
         else if (outcome === "accepted" && run === head) answers.set(run, accepted)
         else if (outcome === "admitted" && run === head) answers.set(run, admitted)
         else if (outcome === "full" && run.idempotency === undefined) answers.set(run, full)
