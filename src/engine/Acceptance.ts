@@ -1,4 +1,4 @@
-import { Duration, Effect, Either, Exit, type Scope } from "effect"
+import { DateTime, Duration, Effect, Either, Exit, type Scope } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
 import type { LaneRun } from "../repo/LaneStore.ts"
 import { type Acceptance, type AcceptanceRefused, type NewRun, RunStore } from "../repo/RunStore.ts"
@@ -24,25 +24,29 @@ export const make: Effect.Effect<Accept, never, CurrentLanes | RunStore | Scope.
     const runs = yield* RunStore
     const current = yield* CurrentLanes
     const { maxQueued } = yield* Settings
+    const clock = yield* Effect.clock
 
-    const commit = Effect.fnUntraced(function* (items: ReadonlyArray<Item>) {
-      const lanes = current.get()
-      const newRuns = items.map(({ run }) => run)
-      if (lanes === undefined) return yield* runs.accept(newRuns, { maxQueued })
-      const reserved = items.map(({ laneRun }) => lanes.reserve(laneRun))
-      const run_ids = new Set(newRuns.flatMap(({ run_id }, index) => (reserved[index] ? [run_id] : [])))
-      const options = { maxQueued, ...(run_ids.size > 0 && { admission: { term: lanes.term, run_ids } }) }
-      return yield* Effect.onExit(runs.accept(newRuns, options), (exit) =>
-        Effect.sync(() => {
-          for (const [index, { laneRun }] of items.entries()) {
-            const answer = Exit.isSuccess(exit) ? exit.value[index] : undefined
-            const result = answer === undefined ? "unknown" : laneState(answer)
-            if (reserved[index]) lanes.reservationEnded(laneRun, result)
-            if (result === "waits") lanes.wake(laneRun.team)
-          }
-        })
-      )
-    })
+    const commit = (items: ReadonlyArray<Item>) =>
+      Effect.suspend(() => {
+        const lanes = current.get()
+        const newRuns = items.map(({ run }) => run)
+        if (lanes === undefined) return runs.accept(newRuns, { maxQueued })
+        const reserved = items.map(({ laneRun }) => lanes.reserve(laneRun))
+        const run_ids = new Set(newRuns.flatMap(({ run_id }, index) => (reserved[index] ? [run_id] : [])))
+        // After the slots were taken: the runs that held them before have ended by then.
+        const at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
+        const options = { maxQueued, ...(run_ids.size > 0 && { admission: { term: lanes.term, run_ids, at } }) }
+        return Effect.onExit(runs.accept(newRuns, options), (exit) =>
+          Effect.sync(() => {
+            for (const [index, { laneRun }] of items.entries()) {
+              const answer = Exit.isSuccess(exit) ? exit.value[index] : undefined
+              const result = answer === undefined ? "unknown" : laneState(answer)
+              if (reserved[index]) lanes.reservationEnded(laneRun, result)
+              if (result === "waits") lanes.wake(laneRun.team)
+            }
+          })
+        )
+      })
 
     const together = yield* GroupCommit.make({
       size: 500,

@@ -42,6 +42,7 @@ export const make = Effect.fnUntraced(function* (lease: Lease): Effect.fn.Return
     mode === "wait" && deadline_at !== undefined && DateTime.toEpochMillis(deadline_at) <= now()
 
   const send = Effect.fnUntraced(function* (run: LaneRun, isBehind: boolean) {
+    yield* reach("admitted")
     yield* lease.check
     // A stop between the two would leave the run sent and not known to be: it would be sent twice.
     yield* Effect.uninterruptible(

@@ -6,7 +6,6 @@ import type { TeamName } from "../domain/Team.ts"
 import { type LaneRun, LaneStore } from "../repo/LaneStore.ts"
 import type { LeaseLost, Term } from "../repo/LeaseStore.ts"
 import { untilAvailable } from "./Availability.ts"
-import { Checkpoints } from "./Checkpoints.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import { type Flight, Lane, readAhead, type Step } from "./Lane.ts"
 import * as LanePublisher from "./LanePublisher.ts"
@@ -62,7 +61,6 @@ export const make = Effect.fnUntraced(function* (
   const store = yield* LaneStore
   const limiter = yield* Limiter
   const outcomes = yield* Outcomes
-  const reach = yield* Checkpoints
   const clock = yield* Effect.clock
 
   // Closed from the last to the first.
@@ -153,7 +151,6 @@ export const make = Effect.fnUntraced(function* (
           for (const flight of flights) follow(state, flight)
         })
       ),
-      Effect.zipRight(reach("admitted")),
       Effect.map(() => {
         drive(state)
         slotsAreFree()

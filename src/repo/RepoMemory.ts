@@ -168,7 +168,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         admission?.run_ids.has(run.run_id) === true &&
         holds(admission.term) &&
         where((row) => row.team === run.team && isWaiting(row)).length === 0
-      const stored = { ...row, ...(admitted && { admitted_at: run.accepted_at }) }
+      const stored = { ...row, ...(admitted && { admitted_at: admission.at }) }
       runs = [...runs, { row: stored, seq: ++accepted, idempotency }]
       notify({ _tag: admitted ? "RunAdmitted" : "RunAccepted", team: run.team })
       return Either.right({ _tag: "Accepted", admitted })

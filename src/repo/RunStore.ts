@@ -49,10 +49,10 @@ export interface AcceptOptions {
   /** Runs that may wait, accepted and not admitted, over all teams. */
   readonly maxQueued: number
   /**
-   * The runs among them that are to be admitted as well, by the dispatcher of this term. Those of a team for which an
-   * earlier run waits are not, and none when the term is no longer the dispatcher's.
+   * The runs among them that are to be admitted as well, at this time, by the dispatcher of this term. Those of a team for
+   * which an earlier run waits are not, and none when the term is no longer the dispatcher's.
    */
-  readonly admission?: { readonly term: Term; readonly run_ids: ReadonlySet<RunId> }
+  readonly admission?: { readonly term: Term; readonly run_ids: ReadonlySet<RunId>; readonly at: DateTime.Utc }
 }
 
 /** Something that happened to a run, and when. */

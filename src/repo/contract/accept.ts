@@ -265,14 +265,14 @@ export const accept = (test: Test): void => {
       const term = yield* acquireTerm
       const runs = [yield* newRun(webhook), yield* newRun(webhook), yield* newRun(webhook)] as const
       const run_ids = new Set([runs[0].run_id, runs[2].run_id])
-      const answers = yield* repo.accept(runs, { ...unlimited, admission: { term, run_ids } })
+      const answers = yield* repo.accept(runs, { ...unlimited, admission: { term, run_ids, at: at(0) } })
       // The third one stands behind the second, which waits.
       expect(answers.map(Either.getOrThrow)).toEqual([admitted, accepted, accepted])
       expect((yield* repo.inFlight).map(({ run_id }) => run_id)).toEqual([runs[0].run_id])
       expect((yield* repo.lane(ops, 10)).map(({ run_id }) => run_id)).toEqual([runs[1].run_id, runs[2].run_id])
 
       const behind = yield* newRun(webhook)
-      const options = { ...unlimited, admission: { term, run_ids: new Set([behind.run_id]) } }
+      const options = { ...unlimited, admission: { term, run_ids: new Set([behind.run_id]), at: at(0) } }
       expect((yield* repo.accept([behind], options)).map(Either.getOrThrow)).toEqual([accepted])
     })
   )
@@ -285,7 +285,7 @@ export const accept = (test: Test): void => {
       const term = yield* acquireTerm
       yield* repo.releaseLease(term)
       const run = yield* newRun(webhook)
-      const options = { ...unlimited, admission: { term, run_ids: new Set([run.run_id]) } }
+      const options = { ...unlimited, admission: { term, run_ids: new Set([run.run_id]), at: at(0) } }
       expect((yield* repo.accept([run], options)).map(Either.getOrThrow)).toEqual([accepted])
       expect(yield* repo.inFlight).toEqual([])
     })

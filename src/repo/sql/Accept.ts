@@ -1,5 +1,5 @@
 import { SqlClient } from "@effect/sql"
-import { Duration, Effect, Either } from "effect"
+import { DateTime, Duration, Effect, Either } from "effect"
 import { IdempotencyKeyReused, NotFound, TooManyQueued } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { RunRow } from "../../domain/Run.ts"
@@ -110,9 +110,10 @@ export const makeAccept = Effect.gen(function* () {
         ) as waiting
       ), placed as materialized (
         select c.*, queue.length + row_number() over (order by c.ord) <= ${maxQueued} as fits,
-          case when exists (select from lease) and bool_and(c.admit) over (partition by c.team order by c.ord) and not exists (
-            select from webhook_trigger.runs w where w.team = c.team and w.status = 'queued' and w.admitted_at is null
-          ) then c.accepted_at end as admitted_at
+          case when exists (select from lease) and bool_and(c.admit) over (partition by c.team order by c.ord) and (
+            select w.seq from webhook_trigger.runs w
+            where w.team = c.team and w.status = 'queued' and w.admitted_at is null order by w.seq limit 1
+          ) is null then ${admission === undefined ? null : DateTime.toDateUtc(admission.at)}::timestamptz end as admitted_at
         from checked c, queue where c.known and not c.edited and c.earlier is null
       ), inserted as (
         insert into webhook_trigger.runs (${columns}, admitted_at)
