@@ -1,6 +1,6 @@
 import { Context, Layer } from "effect"
 
-interface Facts {
+export interface ServerFactsValues {
   readonly version: string
   readonly database: "postgresql" | "embedded"
   readonly bus: "rabbitmq" | "embedded"
@@ -8,7 +8,7 @@ interface Facts {
 
 /** What the server runs on, for the web UI to show. Given by the program that composes the server. */
 export class ServerFacts extends Context.Reference<ServerFacts>()("webhook-trigger/ServerFacts", {
-  defaultValue: (): Facts => ({ version: "unknown", database: "embedded", bus: "embedded" })
+  defaultValue: (): ServerFactsValues => ({ version: "unknown", database: "embedded", bus: "embedded" })
 }) {
-  static readonly layer = (facts: Facts): Layer.Layer<never> => Layer.succeed(ServerFacts, facts)
+  static readonly layer = (facts: ServerFactsValues): Layer.Layer<never> => Layer.succeed(ServerFacts, facts)
 }

@@ -3,7 +3,7 @@
  * at. Written by hand, for speed and for the exact order of the checks.
  */
 import { HttpLayerRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { NodeHttpServerRequest } from "@effect/platform-node"
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { DateTime, Effect, Layer, Redacted, Schema } from "effect"
 import { CallersRun } from "../api/Trigger.ts"
 import { MethodNotAllowed } from "../domain/Errors.ts"

@@ -1,4 +1,7 @@
 import { Duration, Effect, Layer, Option } from "effect"
+import { addressOf } from "../bus/amqp/Connection.ts"
+import * as LeaderAmqp from "../bus/amqp/LeaderAmqp.ts"
+import { teamQueue } from "../bus/amqp/Topology.ts"
 import { exitCodes, Failure, usage } from "../cli/Failure.ts"
 import type { LeaderOptions } from "../cli/LocalCommands.ts"
 import * as Command from "../leader/Command.ts"
@@ -16,16 +19,20 @@ export const lead = (options: LeaderOptions, version: string): Effect.Effect<voi
     const environment = yield* Environment.loadLeader
     const { amqpQueueType: queueType, amqpUrl } = environment
     if (Option.isNone(amqpUrl)) return yield* noBroker
+    const url = amqpUrl.value
+    const { team, timeoutSeconds } = options
     const [command, ...args] = options.command
-    const timeout = Option.map(options.timeoutSeconds, Duration.seconds)
-    return yield* Command.runAmqp({
-      team: options.team,
-      command,
-      args,
-      amqpUrl: amqpUrl.value,
-      queueType,
-      ...(Option.isSome(timeout) && { timeout: timeout.value })
-    }).pipe(Effect.provide(Layer.merge(Telemetry.logs(environment), Telemetry.otlp(environment, version))))
+    const timeout = Option.map(timeoutSeconds, Duration.seconds)
+    const leading = Command.run({ team, command, args, ...(Option.isSome(timeout) && { timeout: timeout.value }) })
+    return yield* Command.checkProgram(command).pipe(
+      Effect.zipRight(
+        Effect.logInfo(
+          `${command} gets the prompts of the team ${team}, from ${teamQueue(team)} at ${addressOf(url)}; a team that the server does not know gets none`
+        )
+      ),
+      Effect.zipRight(Effect.provide(leading, LeaderAmqp.layer({ url, queueType }))),
+      Effect.provide(Layer.merge(Telemetry.logs(environment), Telemetry.otlp(environment, version)))
+    )
   }).pipe(
     Effect.catchTags({
       SettingsInvalid: (error) => Effect.fail(settingsInvalid("The leader", error)),
