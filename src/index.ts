@@ -55,7 +55,9 @@ export type { TokenHash } from "./domain/Token.ts"
 export { Webhook, WebhookDraft, WebhookEdit, WebhookRow } from "./domain/Webhook.ts"
 // The engine and its services.
 export { AdminKey } from "./engine/AdminKey.ts"
+export { CurrentLanes } from "./engine/CurrentLanes.ts"
 export * as Engine from "./engine/Engine.ts"
+export type { Lanes } from "./engine/Lanes.ts"
 export { Limiter, type SlotRequest, type Usage } from "./engine/Limiter.ts"
 export { type OnEnd, Outcomes } from "./engine/Outcomes.ts"
 export { Overview } from "./engine/Overview.ts"
@@ -83,12 +85,14 @@ export type { Repo } from "./repo/Repo.ts"
 export {
   type Acceptance,
   type AcceptanceRefused,
+  type AcceptOptions,
   type EndedRun,
   type NewRun,
   type RunEnd,
   type RunMark,
-  RunStore
+  RunStore,
+  WebhookEdited
 } from "./repo/RunStore.ts"
 export { firstOfEach, isAnswer, outcomeFields, storable } from "./repo/Stored.ts"
 export { TeamStore } from "./repo/TeamStore.ts"
-export { type WebhookChange, WebhookStore } from "./repo/WebhookStore.ts"
+export { type NewWebhook, type WebhookChange, WebhookStore } from "./repo/WebhookStore.ts"

@@ -1,9 +1,10 @@
 import { Migrator, SqlClient, type SqlError } from "@effect/sql"
 import { Effect } from "effect"
 import first from "./migrations/0001_first.ts"
+import webhookVersion from "./migrations/0002_webhook_version.ts"
 
 /** Numbered, only ever added to: a migration that has been released is never edited. */
-const migrations = { "1_first": first }
+const migrations = { "1_first": first, "2_webhook_version": webhookVersion }
 
 /** Any number, the same in every process. */
 const lock = 7_166_553_202_511
