@@ -14,6 +14,8 @@ const admittedTogether = 16
 const leastInFlight = 2
 /** And at most so many, however short its runs are. */
 const mostInFlight = 64
+/** Work is not measured to be shorter, in milliseconds: the times of runs have no finer resolution. */
+const shortestWork = 0.5
 /** What the newest measurement weighs in an average. */
 const weight = 0.2
 
@@ -22,6 +24,12 @@ export interface Flight {
   readonly run: LaneRun
   /** When its admission began, in milliseconds. */
   readonly begunAt: number
+}
+
+/** A team's work on a run, in milliseconds since the epoch: from its start, or its sending, to the arrival of its answer. */
+export interface Work {
+  readonly beganAt: number
+  readonly doneAt: number
 }
 
 /** What is to be done next, by the dispatcher; it reports the result to the lane's method of that name. */
@@ -57,10 +65,11 @@ export class Lane {
   #blocked = false
   /** Runs that are being accepted and admitted in one, with their slots. */
   #reserved = 0
-  /** Averages in milliseconds: from a run's admission to its confirmation, and between two ends of a busy team. */
+  /** Averages in milliseconds: from a run's admission to its confirmation, and of the team's work on a run. */
   #handOver = 0
   #work = Number.POSITIVE_INFINITY
-  #endedAt = 0
+  /** When the team was last known to be done with a run, in milliseconds since the epoch. */
+  #doneAt = 0
 
   constructor(team: TeamName, tryAcquire: TryAcquire) {
     this.team = team
@@ -88,11 +97,11 @@ export class Lane {
   }
 
   /**
-   * How many runs keep the team busy (Little's law): the one in work, and as many as are worked on while another is handed
-   * over.
+   * How many runs keep the team busy (Little's law): the one in work, and as many as are worked on from one's answer until
+   * another is handed over. That takes one commit for the end and one for the admission: twice what an admission takes.
    */
   get target(): number {
-    const ahead = Math.ceil(this.#handOver / Math.max(this.#work, 0.1))
+    const ahead = Math.ceil((2 * this.#handOver) / Math.max(this.#work, shortestWork))
     return Math.min(mostInFlight, Math.max(leastInFlight, 1 + ahead))
   }
 
@@ -181,17 +190,20 @@ export class Lane {
     if (!sent) this.#unsent.push(flight)
   }
 
-  /** The run has ended, or is gone; gives the flight back if it was one. */
-  ended(id: RunId, now: number): Flight | undefined {
+  /** The run has ended, or is gone; gives the flight back if it was one. `work`: when the team worked on it, if it did. */
+  ended(id: RunId, work?: Work): Flight | undefined {
     const flight = this.#flights.get(id)
     if (flight === undefined) {
       this.#waiting = this.#waiting.filter(({ run_id }) => run_id !== id)
       return undefined
     }
     this.#flights.delete(id)
-    const took = now - Math.max(flight.begunAt, this.#endedAt)
-    this.#work = Number.isFinite(this.#work) ? this.#work + (took - this.#work) * weight : took
-    this.#endedAt = now
+    if (work !== undefined) {
+      // What was sent while another was in work began when that was done.
+      const took = Math.max(0, work.doneAt - Math.max(work.beganAt, this.#doneAt))
+      this.#work = Number.isFinite(this.#work) ? this.#work + (took - this.#work) * weight : took
+      this.#doneAt = Math.max(this.#doneAt, work.doneAt)
+    }
     return flight
   }
 

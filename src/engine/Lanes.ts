@@ -2,12 +2,13 @@ import { DateTime, Effect, Exit, FiberSet, type Scope } from "effect"
 import { Bus } from "../bus/Bus.ts"
 import type { Unavailable } from "../domain/Errors.ts"
 import type { RunId } from "../domain/Id.ts"
+import type { Run } from "../domain/Run.ts"
 import type { TeamName } from "../domain/Team.ts"
 import { type LaneRun, LaneStore } from "../repo/LaneStore.ts"
 import type { LeaseLost, Term } from "../repo/LeaseStore.ts"
 import { untilAvailable } from "./Availability.ts"
 import * as GroupCommit from "./GroupCommit.ts"
-import { type Flight, Lane, readAhead, type Step } from "./Lane.ts"
+import { type Flight, Lane, readAhead, type Step, type Work } from "./Lane.ts"
 import * as LanePublisher from "./LanePublisher.ts"
 import type { Lease } from "./Lease.ts"
 import { Limiter, type SlotRequest } from "./Limiter.ts"
@@ -104,7 +105,8 @@ export const make = Effect.fnUntraced(function* (
     if (head?.run_id === state.headWatched) return
     state.unwatchHead()
     state.headWatched = head?.run_id
-    state.unwatchHead = head === undefined ? () => {} : outcomes.watch(head.run_id, () => ended(state, head.run_id))
+    state.unwatchHead =
+      head === undefined ? () => {} : outcomes.watch(head.run_id, (run) => ended(state, head.run_id, run))
   }
 
   const wake = (team: TeamName): void => {
@@ -163,12 +165,12 @@ export const make = Effect.fnUntraced(function* (
     const { run_id } = flight.run
     unwatch.set(
       flight,
-      outcomes.watch(run_id, () => ended(state, run_id))
+      outcomes.watch(run_id, (run) => ended(state, run_id, run))
     )
   }
 
-  const ended = (state: LaneState, id: RunId): void => {
-    const flight = state.lane.ended(id, stopwatch())
+  const ended = (state: LaneState, id: RunId, run: Run | undefined): void => {
+    const flight = state.lane.ended(id, run && workOn(run))
     if (flight !== undefined) land(flight)
     drive(state)
     if (flight?.run.webhook !== undefined) slotsAreFree()
@@ -330,3 +332,11 @@ const groupedAdmission = Effect.fnUntraced(function* (store: LaneStore["Type"], 
   return (runs: ReadonlyArray<LaneRun>) =>
     Effect.map(commit([runs.map(({ run_id }) => run_id)]), ([admitted]) => admitted!)
 })
+
+/** None for a run that the team did not answer. */
+const workOn = ({ status, sent_at, started_at, finished_at }: Run): Work | undefined => {
+  const began = started_at ?? sent_at
+  return status !== "timeout" && began !== undefined && finished_at !== undefined
+    ? { beganAt: DateTime.toEpochMillis(began), doneAt: DateTime.toEpochMillis(finished_at) }
+    : undefined
+}
