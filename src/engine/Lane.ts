@@ -1,6 +1,6 @@
 /**
- * One team's lane: its runs strictly in order of acceptance. A plain state machine: its methods report what happened, `next` says
- * what is to be done about it, and the dispatcher does that. It does one thing at a time.
+ * One team's lane: its runs strictly in order of acceptance. A plain state machine: its methods report what happened,
+ * `next` says what is to be done about it, and the dispatcher does that.
  */
 import type { RunId, WebhookId } from "../domain/Id.ts"
 import type { TeamName } from "../domain/Team.ts"
@@ -60,8 +60,9 @@ export class Lane {
   #more = false
   /** What was read ahead is no longer as it was read. */
   #stale = false
-  /** What is being done now. */
-  #doing: Step["_tag"] | undefined
+  /** Being read or admitted. */
+  #taking: "Read" | "Admit" | undefined
+  #isPublishing = false
   #blocked = false
   /** Runs that are being accepted and admitted in one, with their slots. */
   #reserved = 0
@@ -88,12 +89,12 @@ export class Lane {
   /** Nothing is queued, in flight or to be read. */
   get isIdle(): boolean {
     const { size } = this.#flights
-    return this.#doing === undefined && !this.#more && this.#waiting.length === 0 && size === 0 && this.#reserved === 0
+    return !this.isBusy && !this.#more && this.#waiting.length === 0 && size === 0 && this.#reserved === 0
   }
 
   /** Something is being done, or waits to be. */
   get isBusy(): boolean {
-    return this.#doing !== undefined || this.#unsent.length > 0
+    return this.#taking !== undefined || this.#isPublishing || this.#unsent.length > 0
   }
 
   /**
@@ -105,17 +106,27 @@ export class Lane {
     return Math.min(mostInFlight, Math.max(leastInFlight, 1 + ahead))
   }
 
-  /** What is to be done now; `undefined`: nothing, until something happens. Each step is given out once. */
+  /**
+   * What is to be done now, to be asked for until it is `undefined`: nothing, until something happens. Each step is given
+   * out once. While a run is published, the next ones are read and admitted.
+   */
   next(): Step | undefined {
-    if (this.#doing !== undefined) return undefined
     const flight = this.#unsent[0]
-    if (flight !== undefined) return this.#begin({ _tag: "Publish", flight, isBehind: this.#oldest !== flight })
+    if (flight !== undefined && !this.#isPublishing) {
+      this.#isPublishing = true
+      return { _tag: "Publish", flight, isBehind: this.#oldest !== flight }
+    }
+    if (this.#taking !== undefined) return undefined
     if (this.#stale) this.#dropReadAhead()
     const runs = this.#takeReady()
-    if (runs.length > 0) return this.#begin({ _tag: "Admit", runs })
+    if (runs.length > 0) {
+      this.#taking = "Admit"
+      return { _tag: "Admit", runs }
+    }
     if (this.#waiting.length > 0 || !this.#more) return undefined
     this.#more = false
-    return this.#begin({ _tag: "Read" })
+    this.#taking = "Read"
+    return { _tag: "Read" }
   }
 
   /** There may be more in the rows. */
@@ -129,14 +140,14 @@ export class Lane {
   }
 
   read(runs: ReadonlyArray<LaneRun>): void {
-    this.#doing = undefined
+    this.#taking = undefined
     this.#waiting = [...runs]
     if (runs.length === readAhead) this.#more = true
   }
 
   /** These runs of the last `Admit` may be sent; the others have ended meanwhile, or were deleted. */
   admitted(flights: ReadonlyArray<Flight>): void {
-    this.#doing = undefined
+    this.#taking = undefined
     for (const flight of flights) {
       this.#flights.set(flight.run.run_id, flight)
       this.#unsent.push(flight)
@@ -148,7 +159,7 @@ export class Lane {
    * with its acceptance. To be followed by `reservationEnded`.
    */
   reserve(run: LaneRun): boolean {
-    const nothingBefore = !this.#more && this.#waiting.length === 0 && (this.#doing ?? "Publish") === "Publish"
+    const nothingBefore = !this.#more && this.#waiting.length === 0 && this.#taking === undefined
     if (!nothingBefore || this.#flights.size + this.#reserved >= this.target || !this.#tryAcquire(run)) return false
     this.#reserved++
     return true
@@ -164,7 +175,7 @@ export class Lane {
 
   /** The broker has it for good, or it need not be sent any more. */
   published(flight: Flight, now: number): void {
-    this.#doing = undefined
+    this.#isPublishing = false
     this.#unsent = this.#unsent.filter((other) => other !== flight)
     const took = now - flight.begunAt
     this.#handOver = this.#handOver === 0 ? took : this.#handOver + (took - this.#handOver) * weight
@@ -175,7 +186,7 @@ export class Lane {
    * the same runs.
    */
   queueReplaced(): void {
-    this.#doing = undefined
+    this.#isPublishing = false
     this.sendAgain()
   }
 
@@ -201,7 +212,9 @@ export class Lane {
     if (work !== undefined) {
       // What was sent while another was in work began when that was done.
       const took = Math.max(0, work.doneAt - Math.max(work.beganAt, this.#doneAt))
-      this.#work = Number.isFinite(this.#work) ? this.#work + (took - this.#work) * weight : took
+      // Short work is believed at once: answers that are recorded together seem to come at the same moment, and a team that
+      // has to wait for its next prompt seems to work for longer.
+      this.#work = took < this.#work ? took : this.#work + (took - this.#work) * weight
       this.#doneAt = Math.max(this.#doneAt, work.doneAt)
     }
     return flight
@@ -218,11 +231,6 @@ export class Lane {
 
   get #oldest(): Flight | undefined {
     return this.#flights.values().next().value
-  }
-
-  #begin(step: Step): Step {
-    this.#doing = step._tag
-    return step
   }
 
   #dropReadAhead(): void {

@@ -92,11 +92,13 @@ export const make = Effect.fnUntraced(function* (
 
   /** Does what the lane wants done, and remembers it when it waits for a slot. */
   const drive = (state: LaneState): void => {
-    const step = state.lane.next()
-    if (step !== undefined) fork(perform(state, step))
+    for (let step = state.lane.next(); step !== undefined; step = state.lane.next()) {
+      if (step._tag === "Admit") blocked.delete(state)
+      fork(perform(state, step))
+    }
     watchHead(state)
-    if (step?._tag === "Admit" || state.lane.blockedHead === undefined) blocked.delete(state)
-    if (state.lane.blockedHead !== undefined) blocked.add(state)
+    if (state.lane.blockedHead === undefined) blocked.delete(state)
+    else blocked.add(state)
   }
 
   /** A run that ends while it waits for a slot makes way for the one behind it. */
