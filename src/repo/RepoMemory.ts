@@ -5,8 +5,8 @@
 import { Array, Clock, Context, DateTime, Duration, Effect, Either, Layer, Option, PubSub } from "effect"
 import { IdempotencyKeyReused, NotFound, TeamExists, TeamInUse, TeamUnknown, TooManyQueued } from "../domain/Errors.ts"
 import type { WebhookId } from "../domain/Id.ts"
-import { isFinal, type Outcome, type RunRow, toRun } from "../domain/Run.ts"
-import { finalStatuses } from "../domain/RunStatus.ts"
+import { isAnswer, type Outcome, outcomeFields, type RunRow, toRun } from "../domain/Run.ts"
+import { finalStatuses, isFinal, runStatuses } from "../domain/RunStatus.ts"
 import type { Counts } from "../domain/Statistics.ts"
 import type { TeamName } from "../domain/Team.ts"
 import type { Webhook, WebhookRow } from "../domain/Webhook.ts"
@@ -18,7 +18,7 @@ import { type LaneRun, LaneStore } from "./LaneStore.ts"
 import { LeaseLost, LeaseStore, type Term } from "./LeaseStore.ts"
 import type { Repo } from "./Repo.ts"
 import { type Acceptance, type AcceptanceRefused, type EndedRun, type NewRun, RunStore } from "./RunStore.ts"
-import { firstOfEach, isAnswer, outcomeFields, storable } from "./Stored.ts"
+import { firstOfEach, storable } from "./Stored.ts"
 import { TeamStore } from "./TeamStore.ts"
 import { WebhookStore } from "./WebhookStore.ts"
 
@@ -158,9 +158,10 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
     }
     const end = (run: Stored | undefined, outcome: Outcome, at: DateTime.Utc): EndedRun => {
       if (run === undefined) return { recorded: false, run }
-      const recorded = !isFinal(run.row.status)
+      const { status, response } = run.row
+      const recorded = !isFinal(status)
       if (recorded) record(run, outcome, at)
-      else if (run.row.status === "timeout" && run.row.response === undefined && outcome.status === "success") {
+      else if (runStatuses[status].storesLateAnswer && response === undefined && outcome.status === "success") {
         change(run, { response: storable(outcome.response) })
       }
       return { recorded, run: toRun(run.row) }
@@ -175,7 +176,9 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         status === "running" && started_at && deadline_at && isAfter(deadline_at, now) ? deadline_at : []
       )
       const answered = earlier.flatMap(({ status, finished_at }) =>
-        (status === "success" || status === "error") && finished_at && isAfter(finished_at, sent_at) ? finished_at : []
+        isFinal(status) && runStatuses[status].answered && finished_at && isAfter(finished_at, sent_at)
+          ? finished_at
+          : []
       )
       const from = working.length > 0 ? working : answered
       if (from.length === 0) return undefined
