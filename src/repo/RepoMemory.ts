@@ -9,7 +9,7 @@ import { isAnswer, type Outcome, outcomeFields, type RunRow, toRun } from "../do
 import { finalStatuses, isFinal, runStatuses } from "../domain/RunStatus.ts"
 import type { Counts } from "../domain/Statistics.ts"
 import type { TeamName } from "../domain/Team.ts"
-import type { Webhook, WebhookRow } from "../domain/Webhook.ts"
+import { Webhook, type WebhookRow } from "../domain/Webhook.ts"
 import { AdminKeyStore } from "./AdminKeyStore.ts"
 import { type Change, ChangeFeed } from "./ChangeFeed.ts"
 import { decodeCursor, encodeCursor } from "./Cursor.ts"
@@ -80,9 +80,10 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         })
     })
 
-    const view = ({ token_hash: _, ...webhook }: WebhookRow): Webhook => {
+    const view = (webhook: WebhookRow): Webhook => {
+      const shown = Object.entries(webhook).filter(([field]) => Object.hasOwn(Webhook.fields, field))
       const last = where((row) => row.webhook_id === webhook.id).at(-1)
-      return { ...webhook, ...(last && { last_triggered_at: last.row.accepted_at }) }
+      return { ...(Object.fromEntries(shown) as Webhook), ...(last && { last_triggered_at: last.row.accepted_at }) }
     }
     const write = (webhook: WebhookRow): Effect.Effect<Webhook, TeamUnknown> => {
       if (!teams.has(webhook.team)) return new TeamUnknown({ team: webhook.team })
