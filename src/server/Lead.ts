@@ -1,8 +1,9 @@
 import { Duration, Effect, Layer, Option } from "effect"
 import { exitCodes, Failure, usage } from "../cli/Failure.ts"
 import type { LeaderOptions } from "../cli/LocalCommands.ts"
-import * as Command from "../leader/Command.ts"
-import * as Environment from "./Environment.ts"
+import * as Buses from "./Buses.ts"
+import * as LeaderEnvironment from "./LeaderEnvironment.ts"
+import { secretsOf } from "./LoadSettings.ts"
 import { settingsInvalid, withOverrides } from "./Overrides.ts"
 import * as Telemetry from "./Telemetry.ts"
 
@@ -13,19 +14,20 @@ const noBroker = usage(
 /** The `leader` command: leads until a signal comes; a start that fails says why. */
 export const lead = (options: LeaderOptions, version: string): Effect.Effect<void, Failure> =>
   Effect.gen(function* () {
-    const environment = yield* Environment.loadLeader
-    const { amqpQueueType: queueType, amqpUrl } = environment
-    if (Option.isNone(amqpUrl)) return yield* noBroker
+    const environment = yield* LeaderEnvironment.load
+    const bus = Buses.choose(environment)
+    if (bus.lead === undefined) return yield* noBroker
     const [command, ...args] = options.command
     const timeout = Option.map(options.timeoutSeconds, Duration.seconds)
-    return yield* Command.runAmqp({
-      team: options.team,
-      command,
-      args,
-      amqpUrl: amqpUrl.value,
-      queueType,
-      ...(Option.isSome(timeout) && { timeout: timeout.value })
-    }).pipe(Effect.provide(Layer.merge(Telemetry.logs(environment), Telemetry.otlp(environment, version))))
+    return yield* bus
+      .lead({
+        team: options.team,
+        command,
+        args,
+        withheld: secretsOf(LeaderEnvironment.settings),
+        ...(Option.isSome(timeout) && { timeout: timeout.value })
+      })
+      .pipe(Effect.provide(Layer.merge(Telemetry.logs(environment), Telemetry.otlp(environment, version))))
   }).pipe(
     Effect.catchTags({
       SettingsInvalid: (error) => Effect.fail(settingsInvalid("The leader", error)),
