@@ -4,9 +4,9 @@
  * ```ts
  * import { busContract, repoContract } from "webhook-trigger/contract"
  *
- * repoContract((test) => Effect.provide(test, MyRepo.layer))
+ * repoContract((test) => test.pipe(Effect.scoped, Effect.provide(MyRepo.layer)))
  * busContract(MyBus.layer)
  * ```
  */
-export { contract as busContract } from "./bus/contract.ts"
+export { type ContractOptions as BusContractOptions, contract as busContract } from "./bus/contract.ts"
 export { repoContract, type WithRepo } from "./repo/contract/RepoContract.ts"

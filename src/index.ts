@@ -4,14 +4,43 @@
  * chooses. Drivers have entries of their own: `webhook-trigger/postgres`, `/pglite` and `/amqp`. See docs/embedding.md.
  */
 
-// The ports, to use or to write a driver for.
-export * from "./bus/Bus.ts"
-// Records and errors.
-export * from "./domain/Errors.ts"
+// The port of the bus, with the bus in this process.
+export {
+  Bus,
+  type Delivery,
+  LeaderBus,
+  type LeaderReply,
+  type Prompt,
+  QueueGone,
+  type Reply,
+  type TeamQueue
+} from "./bus/Bus.ts"
+export * as BusMemory from "./bus/BusMemory.ts"
+// Errors and records.
+export {
+  Fault,
+  IdempotencyKeyReused,
+  Invalid,
+  InvalidParameter,
+  InvalidVariables,
+  MissingVariables,
+  NotFound,
+  PromptTooLarge,
+  TeamExists,
+  TeamInUse,
+  TeamNotRunning,
+  TeamUnknown,
+  TemplateInvalid,
+  TooManyQueued,
+  Unavailable
+} from "./domain/Errors.ts"
 export { makeRunId, makeWebhookId, RunId, WebhookId } from "./domain/Id.ts"
 export {
+  finalStatuses,
+  isAnswer,
   isFinal,
   type Outcome,
+  outcomeFields,
   Run,
   RunError,
   RunMode,
@@ -26,31 +55,47 @@ export type { Counts, RunBucket, Statistics, StatisticsRange } from "./domain/St
 export { Team, TeamName, type TeamRecord } from "./domain/Team.ts"
 export type { TokenHash } from "./domain/Token.ts"
 export { Webhook, WebhookDraft, WebhookEdit, WebhookRow } from "./domain/Webhook.ts"
-// The engine.
+// The engine and its services.
 export { AdminKey } from "./engine/AdminKey.ts"
-export { type Checkpoint, Checkpoints } from "./engine/Checkpoints.ts"
+export { CurrentLanes } from "./engine/CurrentLanes.ts"
 export * as Engine from "./engine/Engine.ts"
+export type { Lanes } from "./engine/Lanes.ts"
 export { Limiter, type SlotRequest, type Usage } from "./engine/Limiter.ts"
+export type { Progress } from "./engine/Marks.ts"
+export { type OnEnd, Outcomes } from "./engine/Outcomes.ts"
 export { Overview } from "./engine/Overview.ts"
 export { Renderer } from "./engine/Renderer.ts"
 export * as Retention from "./engine/Retention.ts"
 export { Settings, type SettingsValues } from "./engine/Settings.ts"
 export { Shutdown } from "./engine/Shutdown.ts"
 export { Teams } from "./engine/Teams.ts"
-export { hashToken, isTokenShaped, makeToken, type Token, tokenHint } from "./engine/Token.ts"
+export type { Token } from "./engine/Token.ts"
 export { type Refused, type Submitted, Trigger, type TriggerRequest } from "./engine/Trigger.ts"
 export { type Preview, Webhooks, type WithToken } from "./engine/Webhooks.ts"
 // HTTP.
+export * as Drain from "./http/Drain.ts"
 export { PublicUrl } from "./http/PublicUrl.ts"
 export * as Routes from "./http/Routes.ts"
-export { ServerFacts } from "./http/ServerFacts.ts"
-export * from "./repo/AdminKeyStore.ts"
-export * from "./repo/ChangeFeed.ts"
+export { ServerFacts, type ServerFactsValues } from "./http/ServerFacts.ts"
+// The ports of the rows, and what a driver of them needs.
+export { AdminKeyStore } from "./repo/AdminKeyStore.ts"
+export { type Change, ChangeFeed } from "./repo/ChangeFeed.ts"
 export { decodeCursor, encodeCursor } from "./repo/Cursor.ts"
-export * from "./repo/HistoryStore.ts"
-export * from "./repo/LaneStore.ts"
-export * from "./repo/LeaseStore.ts"
-export { Repo } from "./repo/Repo.ts"
-export * from "./repo/RunStore.ts"
-export * from "./repo/TeamStore.ts"
-export * from "./repo/WebhookStore.ts"
+export { HistoryStore, type RunPage, type RunQuery } from "./repo/HistoryStore.ts"
+export { type LaneRun, LaneStore } from "./repo/LaneStore.ts"
+export { LeaseLost, LeaseStore, type Term } from "./repo/LeaseStore.ts"
+export type { Repo } from "./repo/Repo.ts"
+export {
+  type Acceptance,
+  type AcceptanceRefused,
+  type AcceptOptions,
+  type EndedRun,
+  type NewRun,
+  type RunEnd,
+  type RunMark,
+  RunStore,
+  WebhookEdited
+} from "./repo/RunStore.ts"
+export { firstOfEach, storable } from "./repo/Stored.ts"
+export { TeamStore } from "./repo/TeamStore.ts"
+export { type NewWebhook, type WebhookChange, WebhookStore } from "./repo/WebhookStore.ts"

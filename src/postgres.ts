@@ -1,9 +1,7 @@
 /**
- * The repo on PostgreSQL: `RepoSql.layer` on `PostgresClient.layer`, or on a host's own `SqlClient` with `migrate` and
- * `Notifications`.
+ * The repo on PostgreSQL: `RepoSql.layer` on `PostgresClient.layer`, or on a host's own `SqlClient` with
+ * `RepoSql.migrate` and `PostgresNotifications.layer`.
  */
-export { migrate } from "./repo/sql/Migrations.ts"
-export { Notifications } from "./repo/sql/Notifications.ts"
 export type { PostgresOptions } from "./repo/sql/PostgresClient.ts"
 export * as PostgresClient from "./repo/sql/PostgresClient.ts"
 export * as PostgresNotifications from "./repo/sql/PostgresNotifications.ts"

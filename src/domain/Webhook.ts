@@ -71,6 +71,8 @@ const record = Struct({
   ),
   ...settings,
   enabled: Field({ json: enabled, row: enabled, draft: optional(enabled), edit: optional(enabled) }),
+  /** Another one with each change. */
+  version: FieldOnly("row")(Schema.Int),
   token_hash: FieldOnly("row")(Schema.Uint8ArrayFromSelf as Schema.Schema<TokenHash>),
   token_hint: generated(
     Schema.String.annotations({ description: "The end of the token, to distinguish tokens: `…x7Qa`." })

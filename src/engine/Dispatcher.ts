@@ -5,6 +5,7 @@ import { LaneStore } from "../repo/LaneStore.ts"
 import type { LeaseLost, LeaseStore } from "../repo/LeaseStore.ts"
 import { RunStore } from "../repo/RunStore.ts"
 import { untilAvailable } from "./Availability.ts"
+import { CurrentLanes } from "./CurrentLanes.ts"
 import * as Lanes from "./Lanes.ts"
 import { type Lease, whileHeld } from "./Lease.ts"
 import type { Limiter } from "./Limiter.ts"
@@ -20,7 +21,11 @@ const answersCatchUp = 10_000
 /** One term as the dispatcher: first what the term before has left in flight, then the lanes. */
 const dispatch = Effect.fnUntraced(function* (
   lease: Lease
-): Effect.fn.Return<void, LeaseLost, Bus | ChangeFeed | LaneStore | Limiter | Outcomes | RunStore | Scope.Scope> {
+): Effect.fn.Return<
+  void,
+  LeaseLost,
+  Bus | ChangeFeed | CurrentLanes | LaneStore | Limiter | Outcomes | RunStore | Scope.Scope
+> {
   const bus = yield* Bus
   const feed = yield* ChangeFeed
   const store = yield* LaneStore
@@ -53,6 +58,7 @@ const dispatch = Effect.fnUntraced(function* (
       case "WebhookChanged":
         lanes.webhooksChanged()
         break
+      case "RunAdmitted":
       case "RunStarted":
       case "RunEnded":
       case "LeaseReleased":
@@ -72,7 +78,7 @@ const dispatch = Effect.fnUntraced(function* (
   })
 
   const poll = Effect.forEach(
-    [expire, lanes.refreshLimits, wakeLanes],
+    [expire, lanes.adoptAdmitted, lanes.refreshLimits, wakeLanes],
     (step) => Effect.ignoreLogged(Effect.tapError(step, () => Effect.sync(letAnswersCatchUp))),
     { discard: true }
   )
@@ -82,6 +88,7 @@ const dispatch = Effect.fnUntraced(function* (
   yield* FiberSet.run(fibers, lease.keep)
   yield* FiberSet.run(fibers, lanes.join)
   yield* recover
+  yield* (yield* CurrentLanes).serve(lanes)
   yield* FiberSet.run(
     fibers,
     onChanges(changes, (all) => Effect.sync(() => all.forEach(handle)))
@@ -99,5 +106,5 @@ const dispatch = Effect.fnUntraced(function* (
 export const layer: Layer.Layer<
   never,
   never,
-  Bus | ChangeFeed | LaneStore | LeaseStore | Limiter | Outcomes | RunStore
+  Bus | ChangeFeed | CurrentLanes | LaneStore | LeaseStore | Limiter | Outcomes | RunStore
 > = Layer.scopedDiscard(Effect.forkScoped(whileHeld(dispatch)))

@@ -1,6 +1,7 @@
 import { Layer } from "effect"
 import type { Bus } from "../bus/Bus.ts"
 import type { Repo } from "../repo/Repo.ts"
+import { CurrentLanes } from "./CurrentLanes.ts"
 import * as Dispatcher from "./Dispatcher.ts"
 import type { Limiter } from "./Limiter.ts"
 import { Outcomes } from "./Outcomes.ts"
@@ -14,7 +15,7 @@ import { Trigger } from "./Trigger.ts"
 import { Webhooks } from "./Webhooks.ts"
 
 /** The flow, running: `Trigger` accepts, the dispatcher sends, the reply path records. */
-const flow = Layer.mergeAll(Trigger.layer, Dispatcher.layer, Replies.layer)
+const flow = Layer.mergeAll(Trigger.layer, Dispatcher.layer, Replies.layer).pipe(Layer.provide(CurrentLanes.layer))
 
 const management = Layer.mergeAll(Teams.layer, Webhooks.layer, Overview.layer)
 

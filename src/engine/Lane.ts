@@ -52,8 +52,11 @@ export class Lane {
   #more = false
   /** What was read ahead is no longer as it was read. */
   #stale = false
-  #busy = false
+  /** What is being done now. */
+  #doing: Step["_tag"] | undefined
   #blocked = false
+  /** Runs that are being accepted and admitted in one, with their slots. */
+  #reserved = 0
   /** Averages in milliseconds: from a run's admission to its confirmation, and between two ends of a busy team. */
   #handOver = 0
   #work = Number.POSITIVE_INFINITY
@@ -75,12 +78,13 @@ export class Lane {
 
   /** Nothing is queued, in flight or to be read. */
   get isIdle(): boolean {
-    return !this.#busy && !this.#more && this.#waiting.length === 0 && this.#flights.size === 0
+    const { size } = this.#flights
+    return this.#doing === undefined && !this.#more && this.#waiting.length === 0 && size === 0 && this.#reserved === 0
   }
 
   /** Something is being done, or waits to be. */
   get isBusy(): boolean {
-    return this.#busy || this.#unsent.length > 0
+    return this.#doing !== undefined || this.#unsent.length > 0
   }
 
   /**
@@ -94,7 +98,7 @@ export class Lane {
 
   /** What is to be done now; `undefined`: nothing, until something happens. Each step is given out once. */
   next(): Step | undefined {
-    if (this.#busy) return undefined
+    if (this.#doing !== undefined) return undefined
     const flight = this.#unsent[0]
     if (flight !== undefined) return this.#begin({ _tag: "Publish", flight, isBehind: this.#oldest !== flight })
     if (this.#stale) this.#dropReadAhead()
@@ -116,23 +120,42 @@ export class Lane {
   }
 
   read(runs: ReadonlyArray<LaneRun>): void {
-    this.#busy = false
+    this.#doing = undefined
     this.#waiting = [...runs]
     if (runs.length === readAhead) this.#more = true
   }
 
   /** These runs of the last `Admit` may be sent; the others have ended meanwhile, or were deleted. */
   admitted(flights: ReadonlyArray<Flight>): void {
-    this.#busy = false
+    this.#doing = undefined
     for (const flight of flights) {
       this.#flights.set(flight.run.run_id, flight)
       this.#unsent.push(flight)
     }
   }
 
+  /**
+   * Takes the slots of a run that is about to be accepted, when it would be the next to be sent: it can then be admitted
+   * with its acceptance. To be followed by `reservationEnded`.
+   */
+  reserve(run: LaneRun): boolean {
+    const nothingBefore = !this.#more && this.#waiting.length === 0 && (this.#doing ?? "Publish") === "Publish"
+    if (!nothingBefore || this.#flights.size + this.#reserved >= this.target || !this.#tryAcquire(run)) return false
+    this.#reserved++
+    return true
+  }
+
+  /** `flight`: the run was accepted and admitted; else its slots are the caller's to give back. */
+  reservationEnded(flight?: Flight): void {
+    this.#reserved--
+    if (flight === undefined) return
+    this.#flights.set(flight.run.run_id, flight)
+    this.#unsent.push(flight)
+  }
+
   /** The broker has it for good, or it need not be sent any more. */
   published(flight: Flight, now: number): void {
-    this.#busy = false
+    this.#doing = undefined
     this.#unsent = this.#unsent.filter((other) => other !== flight)
     const took = now - flight.begunAt
     this.#handOver = this.#handOver === 0 ? took : this.#handOver + (took - this.#handOver) * weight
@@ -143,7 +166,7 @@ export class Lane {
    * the same runs.
    */
   queueReplaced(): void {
-    this.#busy = false
+    this.#doing = undefined
     this.sendAgain()
   }
 
@@ -186,7 +209,7 @@ export class Lane {
   }
 
   #begin(step: Step): Step {
-    this.#busy = true
+    this.#doing = step._tag
     return step
   }
 
@@ -198,7 +221,7 @@ export class Lane {
 
   /** The runs at the head that keep the team busy and have their slots. */
   #takeReady(): ReadonlyArray<LaneRun> {
-    const room = Math.min(admittedTogether, this.target - this.#flights.size)
+    const room = Math.min(admittedTogether, this.target - this.#flights.size - this.#reserved)
     let count = 0
     this.#blocked = false
     while (count < room && count < this.#waiting.length) {

@@ -4,7 +4,6 @@ import type { Outcome } from "../domain/Run.ts"
 import type { TeamName } from "../domain/Team.ts"
 import type { LaneRun } from "../repo/LaneStore.ts"
 import type { LeaseLost } from "../repo/LeaseStore.ts"
-import type { RunMark } from "../repo/RunStore.ts"
 import { untilAvailable } from "./Availability.ts"
 import { Checkpoints } from "./Checkpoints.ts"
 import type { Lease } from "./Lease.ts"
@@ -27,10 +26,7 @@ export type Publish = (
   isInFlight: () => boolean
 ) => Effect.Effect<"done" | "queueReplaced", LeaseLost>
 
-export const make = Effect.fnUntraced(function* (
-  lease: Lease,
-  markSent: (mark: RunMark) => void
-): Effect.fn.Return<Publish, never, Bus | Outcomes> {
+export const make = Effect.fnUntraced(function* (lease: Lease): Effect.fn.Return<Publish, never, Bus | Outcomes> {
   const bus = yield* Bus
   const outcomes = yield* Outcomes
   const reach = yield* Checkpoints
@@ -46,11 +42,12 @@ export const make = Effect.fnUntraced(function* (
     mode === "wait" && deadline_at !== undefined && DateTime.toEpochMillis(deadline_at) <= now()
 
   const send = Effect.fnUntraced(function* (run: LaneRun, isBehind: boolean) {
+    yield* reach("admitted")
     yield* lease.check
     // A stop between the two would leave the run sent and not known to be: it would be sent twice.
     yield* Effect.uninterruptible(
       Effect.zipRight(bus.publish(promptOf(run), { sameQueue: isBehind }), reach("published")).pipe(
-        Effect.map(() => markSent({ run_id: run.run_id, at: DateTime.unsafeMake(now()) }))
+        Effect.map(() => outcomes.progress(run.run_id, { sent_at: DateTime.unsafeMake(now()) }))
       )
     )
     missingSince.delete(run.team)

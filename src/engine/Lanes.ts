@@ -1,16 +1,14 @@
-import { Effect, Exit, FiberSet, type Scope } from "effect"
+import { DateTime, Effect, Exit, FiberSet, type Scope } from "effect"
 import { Bus } from "../bus/Bus.ts"
 import type { Unavailable } from "../domain/Errors.ts"
 import type { RunId } from "../domain/Id.ts"
 import type { TeamName } from "../domain/Team.ts"
 import { type LaneRun, LaneStore } from "../repo/LaneStore.ts"
-import type { LeaseLost } from "../repo/LeaseStore.ts"
-import type { RunStore } from "../repo/RunStore.ts"
+import type { LeaseLost, Term } from "../repo/LeaseStore.ts"
 import { untilAvailable } from "./Availability.ts"
-import { Checkpoints } from "./Checkpoints.ts"
+import * as GroupCommit from "./GroupCommit.ts"
 import { type Flight, Lane, readAhead, type Step } from "./Lane.ts"
 import * as LanePublisher from "./LanePublisher.ts"
-import * as LaneRecords from "./LaneRecords.ts"
 import type { Lease } from "./Lease.ts"
 import { Limiter, type SlotRequest } from "./Limiter.ts"
 import { Outcomes } from "./Outcomes.ts"
@@ -27,10 +25,20 @@ interface LaneState {
 
 /** The lanes of one term: whatever a lane wants done next is done here, and reported back to it. */
 export interface Lanes {
+  readonly term: Term
   /** There may be more in the rows for this team. */
   readonly wake: (team: TeamName) => void
   /** The team's run is in flight since before this term; nothing is sent for it before the lane is woken. */
   readonly takeOver: (run: LaneRun) => void
+  /** Takes the slots of a run that is about to be accepted, when it would be the next to be sent. */
+  readonly reserve: (run: LaneRun) => boolean
+  /**
+   * What became of a run that has a reservation: it was admitted with its acceptance; it waits in its lane; it was not
+   * stored; or that is not known, because the database did not answer.
+   */
+  readonly reservationEnded: (run: LaneRun, result: "admitted" | "waits" | "notStored" | "unknown") => void
+  /** Takes over what was admitted without a word to us, if that may have happened. */
+  readonly adoptAdmitted: Effect.Effect<void, Unavailable>
   /** Webhooks were edited: what was read ahead is read again. */
   readonly webhooksChanged: () => void
   /** The teams that have a lane now. */
@@ -48,19 +56,18 @@ export interface Lanes {
 /** Lanes without runs; when the scope closes they stop, what they have sent is recorded, and their slots are free. */
 export const make = Effect.fnUntraced(function* (
   lease: Lease
-): Effect.fn.Return<Lanes, never, Bus | LaneStore | Limiter | Outcomes | RunStore | Scope.Scope> {
+): Effect.fn.Return<Lanes, never, Bus | LaneStore | Limiter | Outcomes | Scope.Scope> {
   const bus = yield* Bus
   const store = yield* LaneStore
   const limiter = yield* Limiter
   const outcomes = yield* Outcomes
-  const reach = yield* Checkpoints
   const clock = yield* Effect.clock
 
   // Closed from the last to the first.
   const lanes = new Map<TeamName, LaneState>()
   yield* Effect.addFinalizer(() => Effect.sync(releaseAll))
-  const records = yield* LaneRecords.make(lease.term)
-  const publish = yield* LanePublisher.make(lease, records.markSent)
+  const admitTogether = yield* groupedAdmission(store, lease.term)
+  const publish = yield* LanePublisher.make(lease)
   const fibers = yield* FiberSet.make<void, LeaseLost>()
   const fork = yield* FiberSet.runtime(fibers)<never>()
 
@@ -133,7 +140,7 @@ export const make = Effect.fnUntraced(function* (
 
   const admit = (state: LaneState, ready: ReadonlyArray<LaneRun>): Effect.Effect<void, LeaseLost> => {
     const begunAt = stopwatch()
-    return untilAvailable(records.admit(ready)).pipe(
+    return untilAvailable(admitTogether(ready)).pipe(
       // Also when this is interrupted: what holds slots is always in a lane or gives them back.
       Effect.onExit((exit) =>
         Effect.sync(() => {
@@ -144,7 +151,6 @@ export const make = Effect.fnUntraced(function* (
           for (const flight of flights) follow(state, flight)
         })
       ),
-      Effect.zipRight(reach("admitted")),
       Effect.map(() => {
         drive(state)
         slotsAreFree()
@@ -177,6 +183,7 @@ export const make = Effect.fnUntraced(function* (
     if (run.webhook !== undefined) limiter.release(slotOf(run))
   }
   function releaseAll() {
+    closed = true
     for (const { lane, unwatchHead } of lanes.values()) {
       unwatchHead()
       for (const flight of lane.flights.values()) land(flight)
@@ -185,6 +192,7 @@ export const make = Effect.fnUntraced(function* (
 
   /** A freed slot goes to the lane that has waited longest; one that gets it goes to the end of the line. */
   const slotsAreFree = (): void => {
+    if (closed) return
     for (const state of [...blocked]) drive(state)
   }
 
@@ -196,6 +204,54 @@ export const make = Effect.fnUntraced(function* (
     state.lane.takenOver(flight, run.status === "running" && bus.durable)
     follow(state, flight)
   }
+
+  /** When the admission of each run that has a reservation began. */
+  const reservations = new Map<RunId, number>()
+  let closed = false
+  /** There may be admitted runs that no lane knows. */
+  let mayHaveUnknown = false
+
+  const reserve = (run: LaneRun): boolean => {
+    if (closed || !laneOf(run.team).lane.reserve(run)) return false
+    reservations.set(run.run_id, stopwatch())
+    return true
+  }
+
+  const reservationEnded: Lanes["reservationEnded"] = (run, result) => {
+    const state = laneOf(run.team)
+    const begunAt = reservations.get(run.run_id) ?? stopwatch()
+    reservations.delete(run.run_id)
+    if (result === "unknown") mayHaveUnknown = true
+    // After this term it is the next one's.
+    if (result !== "admitted" || closed) {
+      state.lane.reservationEnded()
+      releaseSlots(run)
+      return slotsAreFree()
+    }
+    const flight: Flight = { run, begunAt }
+    state.lane.reservationEnded(flight)
+    follow(state, flight)
+    drive(state)
+  }
+
+  const adoptAdmitted = Effect.suspend(() => {
+    if (!mayHaveUnknown) return Effect.void
+    mayHaveUnknown = false
+    return store.inFlight.pipe(
+      Effect.tapError(() =>
+        Effect.sync(() => {
+          mayHaveUnknown = true
+        })
+      ),
+      Effect.map((inFlight) => {
+        for (const run of inFlight) {
+          if (reservations.has(run.run_id) || laneOf(run.team).lane.flights.has(run.run_id)) continue
+          takeOver(run)
+          drive(laneOf(run.team))
+        }
+      })
+    )
+  })
 
   const webhooksChanged = (): void => {
     for (const state of lanes.values()) {
@@ -236,8 +292,12 @@ export const make = Effect.fnUntraced(function* (
     }).pipe(Effect.ignore)
 
   return {
+    term: lease.term,
     wake,
     takeOver,
+    reserve,
+    reservationEnded,
+    adoptAdmitted,
     webhooksChanged,
     teams: () => [...lanes.keys()],
     refreshLimits,
@@ -257,3 +317,16 @@ const slotOf = ({ team, webhook }: LaneRun): SlotRequest => ({
 
 const sameRuns = (a: ReadonlySet<RunId>, b: ReadonlySet<RunId>): boolean =>
   a.size === b.size && [...a].every((id) => b.has(id))
+
+/** Lanes share a commit, but what one lane admits together is never split: a part of it would be out of order. */
+const groupedAdmission = Effect.fnUntraced(function* (store: LaneStore["Type"], term: Term) {
+  const commit = yield* GroupCommit.make({
+    size: 100,
+    commit: (groups: ReadonlyArray<ReadonlyArray<RunId>>) =>
+      Effect.flatMap(DateTime.now, (at) =>
+        Effect.map(store.admit(groups.flat(), term, at), (admitted) => groups.map(() => admitted))
+      )
+  })
+  return (runs: ReadonlyArray<LaneRun>) =>
+    Effect.map(commit([runs.map(({ run_id }) => run_id)]), ([admitted]) => admitted!)
+})

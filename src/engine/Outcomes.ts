@@ -6,6 +6,8 @@ import { ChangeFeed, onChanges } from "../repo/ChangeFeed.ts"
 import { type RunEnd, RunStore } from "../repo/RunStore.ts"
 import { record } from "../telemetry/Metrics.ts"
 import * as GroupCommit from "./GroupCommit.ts"
+import type { Progress } from "./Marks.ts"
+import * as Marks from "./Marks.ts"
 
 /** Called with the run as it ended; with `undefined` when it was deleted. */
 export type OnEnd = (run: Run | undefined) => void
@@ -37,6 +39,8 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
     readonly endAll: (
       ends: ReadonlyArray<{ readonly run_id: RunId; readonly outcome: Outcome }>
     ) => Effect.Effect<ReadonlyArray<Run | undefined>, Unavailable>
+    /** The broker has the run's prompt, or its leader has started: recorded soon, or with the run's end. */
+    readonly progress: (id: RunId, progress: Progress) => void
     /** This process has recorded the run's end. */
     readonly recorded: (run: Run) => void
     /** These runs no longer exist. */
@@ -48,6 +52,7 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
     Effect.gen(function* () {
       const runs = yield* RunStore
       const feed = yield* ChangeFeed
+      const marks = yield* Marks.make
       const watchers = new Map<RunId, { readonly callbacks: Set<OnEnd>; stored: boolean }>()
 
       const notify = (id: RunId, run: Run | undefined) => {
@@ -70,7 +75,11 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
         ends: ReadonlyArray<{ readonly run_id: RunId; readonly outcome: Outcome }>
       ) {
         const at = yield* DateTime.now
-        const ended = yield* commit(ends.map((end) => ({ ...end, at })))
+        const progress = ends.map(({ run_id }) => marks.take(run_id))
+        const ended = yield* Effect.tapError(
+          commit(ends.map((end, index) => ({ ...end, ...progress[index], at }))),
+          () => Effect.sync(() => ends.forEach(({ run_id }, index) => marks.add(run_id, progress[index]!)))
+        )
         for (const { run, recorded: byUs } of ended) {
           if (run === undefined) continue
           if (byUs) recorded(run)
@@ -123,6 +132,7 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
         },
         end: (run_id, outcome) => Effect.map(endAll([{ run_id, outcome }]), ([run]) => run),
         endAll,
+        progress: marks.add,
         recorded,
         deleted
       })

@@ -1,7 +1,6 @@
 import { DateTime, Effect, Layer } from "effect"
 import { Bus, type Reply } from "../bus/Bus.ts"
 import type { Outcome } from "../domain/Run.ts"
-import { RunStore } from "../repo/RunStore.ts"
 import { Checkpoints } from "./Checkpoints.ts"
 import { Outcomes } from "./Outcomes.ts"
 
@@ -10,11 +9,10 @@ import { Outcomes } from "./Outcomes.ts"
  * acknowledges replies only after this, so an answer that was confirmed to the leader is never lost; repeats are harmless,
  * since the first end wins. Every replica runs it.
  */
-export const layer: Layer.Layer<never, never, Bus | Outcomes | RunStore> = Layer.scopedDiscard(
+export const layer: Layer.Layer<never, never, Bus | Outcomes> = Layer.scopedDiscard(
   Effect.gen(function* () {
     const bus = yield* Bus
     const outcomes = yield* Outcomes
-    const runs = yield* RunStore
     const reach = yield* Checkpoints
 
     yield* bus.consume(
@@ -23,12 +21,8 @@ export const layer: Layer.Layer<never, never, Bus | Outcomes | RunStore> = Layer
           const outcome = outcomeOf(reply)
           return outcome === undefined ? [] : [{ run_id: reply.run_id, outcome }]
         })
-        const ended = new Set(ends.map(({ run_id }) => run_id))
-        const started = replies.filter(({ _tag, run_id }) => _tag === "Started" && !ended.has(run_id))
-        if (started.length > 0) {
-          const at = yield* DateTime.now
-          yield* runs.started(started.map(({ run_id }) => ({ run_id, at })))
-        }
+        const started_at = yield* DateTime.now
+        for (const { _tag, run_id } of replies) if (_tag === "Started") outcomes.progress(run_id, { started_at })
         if (ends.length > 0) {
           yield* outcomes.endAll(ends)
           yield* reach("ended")

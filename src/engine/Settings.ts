@@ -5,7 +5,7 @@ export type { SettingsValues }
 
 /** The engine's settings; `SettingsConfig.ts` describes each of them. */
 export class Settings extends Context.Tag("webhook-trigger/Settings")<Settings, SettingsValues>() {
-  static readonly defaults = defaults
+  static readonly defaults: SettingsValues = defaults
 
   /** The defaults, with the given values in their place. */
   static readonly layer = (values: Partial<SettingsValues> = {}): Layer.Layer<Settings> =>

@@ -24,7 +24,8 @@ const settings = {
   maxPrompt: fixed(256 * 1024)
 }
 
-export type SettingsValues = Values<typeof settings>
+/** An interface, so that declarations of a host can name it. */
+export interface SettingsValues extends Values<typeof settings> {}
 
 export const defaults: SettingsValues = defaultsOf(settings)
 

@@ -1,4 +1,4 @@
-import { Context, DateTime, Duration, Effect, Layer, Option, Redacted } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
 import { Bus } from "../bus/Bus.ts"
 import {
   IdempotencyKeyReused,
@@ -13,22 +13,25 @@ import {
 import { makeRunId, type RunId } from "../domain/Id.ts"
 import { isFinal, type Run, type RunMode, type Variables } from "../domain/Run.ts"
 import type { TeamName } from "../domain/Team.ts"
-import type { TokenHash } from "../domain/Token.ts"
 import { checkVariables } from "../domain/Variables.ts"
 import type { WebhookRow } from "../domain/Webhook.ts"
+import type { ChangeFeed } from "../repo/ChangeFeed.ts"
 import { HistoryStore } from "../repo/HistoryStore.ts"
-import { type Acceptance, type AcceptanceRefused, type NewRun, RunStore } from "../repo/RunStore.ts"
+import { type Acceptance as Accepted, type NewRun, RunStore, type WebhookEdited } from "../repo/RunStore.ts"
 import { TeamStore } from "../repo/TeamStore.ts"
 import { WebhookStore } from "../repo/WebhookStore.ts"
 import { whenTraced } from "../telemetry/Span.ts"
+import type { Candidate } from "./Acceptance.ts"
+import * as Acceptance from "./Acceptance.ts"
 import { Checkpoints } from "./Checkpoints.ts"
-import * as GroupCommit from "./GroupCommit.ts"
+import type { CurrentLanes } from "./CurrentLanes.ts"
 import type { Outcomes } from "./Outcomes.ts"
 import { Renderer } from "./Renderer.ts"
 import { Settings } from "./Settings.ts"
 import { Shutdown } from "./Shutdown.ts"
-import { hashToken, isTokenShaped, type Token } from "./Token.ts"
+import type { Token } from "./Token.ts"
 import * as Waiting from "./Waiting.ts"
+import * as WebhookCache from "./WebhookCache.ts"
 import { webhookIdOf } from "./Webhooks.ts"
 
 export interface TriggerRequest {
@@ -58,8 +61,14 @@ export type Refused =
 export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
   Trigger,
   {
-    /** `NotFound`: unknown, malformed, replaced or deleted token, or a disabled webhook. */
-    readonly authenticate: (token: Token) => Effect.Effect<WebhookRow, NotFound | Unavailable>
+    /**
+     * `NotFound`: unknown, malformed, replaced or deleted token, or a disabled webhook. `recent`: as it was read before,
+     * which is enough for `trigger`; whatever else is refused by it must be refused by `authenticate` without that.
+     */
+    readonly authenticate: (
+      token: Token,
+      options?: { readonly recent?: boolean }
+    ) => Effect.Effect<WebhookRow, NotFound | Unavailable>
     /** The webhook as its token would open it, for an admin. The id comes as a caller wrote it. */
     readonly open: (id: string) => Effect.Effect<WebhookRow, NotFound | Unavailable>
     /**
@@ -84,7 +93,17 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
   static readonly layer: Layer.Layer<
     Trigger,
     never,
-    Bus | HistoryStore | Outcomes | Renderer | RunStore | Settings | Shutdown | TeamStore | WebhookStore
+    | Bus
+    | ChangeFeed
+    | CurrentLanes
+    | HistoryStore
+    | Outcomes
+    | Renderer
+    | RunStore
+    | Settings
+    | Shutdown
+    | TeamStore
+    | WebhookStore
   > = Layer.scoped(
     Trigger,
     Effect.gen(function* () {
@@ -99,16 +118,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const reach = yield* Checkpoints
       const waiting = yield* Waiting.make
 
-      const lookUp = yield* GroupCommit.make({
-        size: 500,
-        commit: (hashes: ReadonlyArray<TokenHash>) => webhooks.webhooksByToken(hashes)
-      })
-      const authenticate = (token: Token) =>
-        isTokenShaped(Redacted.value(token))
-          ? Effect.flatMap(lookUp([hashToken(token)]), ([webhook]) =>
-              webhook === undefined ? Effect.fail(new NotFound()) : Effect.succeed(webhook)
-            )
-          : Effect.fail(new NotFound())
+      const cache = yield* WebhookCache.make
 
       const timeoutOf = (webhook: WebhookRow) =>
         webhook.timeout_seconds === undefined ? settings.timeout : Duration.seconds(webhook.timeout_seconds)
@@ -125,20 +135,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
           consumers === 0 ? Effect.fail(new TeamNotRunning({ team })) : Effect.void
         )
 
-      const acceptTogether = yield* GroupCommit.make({
-        size: 500,
-        weight: { of: ({ size }: { readonly size: number }) => size, limit: 4_000_000 },
-        commit: (items: ReadonlyArray<{ readonly run: NewRun; readonly size: number }>) =>
-          runs.accept(
-            items.map(({ run }) => run),
-            { maxQueued: settings.maxQueued }
-          )
-      })
-      const commit = (run: NewRun): Effect.Effect<Acceptance, AcceptanceRefused | Unavailable> =>
-        Effect.flatMap(
-          acceptTogether([{ run, size: run.prompt.length + JSON.stringify(run.variables).length }]),
-          ([answer]) => answer!
-        )
+      const commit = yield* Acceptance.make
       const unlessStopping = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | Unavailable, R> =>
         Effect.flatMap(
           shutdown.begun,
@@ -146,7 +143,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         )
 
       /** A repeat gets its first answer also when the team has stopped since; nothing new is taken in its place. */
-      const repeatOnly = (run: NewRun, error: TeamNotRunning): Effect.Effect<Acceptance, Refused> =>
+      const repeatOnly = (run: NewRun, error: TeamNotRunning): Effect.Effect<Accepted, Refused | WebhookEdited> =>
         run.idempotency === undefined
           ? Effect.fail(error)
           : Effect.flatMap(runs.accept([run], { maxQueued: 0 }), ([answer]) => answer!).pipe(
@@ -154,9 +151,10 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
             )
 
       /** The row is the hand-over: after this the run is the dispatcher's. Gives the earlier run when it is a repeat. */
-      const accept = Effect.fnUntraced(function* (run: NewRun) {
+      const accept = Effect.fnUntraced(function* (candidate: Candidate) {
+        const { run } = candidate
         const acceptance = yield* requireRunning(run.team).pipe(
-          Effect.zipRight(unlessStopping(Effect.zipRight(reach("accept"), commit(run)))),
+          Effect.zipRight(unlessStopping(Effect.zipRight(reach("accept"), commit(candidate)))),
           Effect.catchTag("TeamNotRunning", (error) => unlessStopping(repeatOnly(run, error)))
         )
         yield* reach("accepted")
@@ -166,9 +164,10 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         return acceptance
       }, whenTraced("Trigger.accept"))
 
-      const submit = (run: NewRun): Effect.Effect<Submitted, Refused> => {
+      const submit = (candidate: Candidate): Effect.Effect<Submitted, Refused | WebhookEdited> => {
+        const { run } = candidate
         if (run.deadline_at === undefined) {
-          return Effect.map(accept(run), (earlier) => ({
+          return Effect.map(accept(candidate), (earlier) => ({
             _tag: "Accepted",
             run_id: earlier === undefined ? run.run_id : earlier.run.run_id
           }))
@@ -176,7 +175,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         const deadline = run.deadline_at
         return waiting
           .watch(run.run_id, { isNew: true }, (end) =>
-            Effect.flatMap(accept(run), (earlier) =>
+            Effect.flatMap(accept(candidate), (earlier) =>
               earlier === undefined
                 ? end.before(deadline)
                 : waiting.endOf(earlier.run.run_id, earlier.deadline_at ?? deadline)
@@ -200,23 +199,32 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
           accepted_at
         }))
 
-      const trigger = Effect.fnUntraced(function* (webhook: WebhookRow, request: TriggerRequest) {
+      const triggerOnce = Effect.fnUntraced(function* (webhook: WebhookRow, request: TriggerRequest) {
         const { variables, idempotency } = request
         const prompt = yield* render(webhook, variables)
+        const { id, name, team, token_hash, version, max_concurrent } = webhook
         const run = yield* newRun(
-          {
-            source: "webhook",
-            webhook: { id: webhook.id, token_hash: webhook.token_hash },
-            team: webhook.team,
-            prompt,
-            variables
-          },
+          { source: "webhook", webhook: { id, token_hash, version }, team, prompt, variables },
           timeoutOf(webhook),
           request
         )
         const expires_at = DateTime.addDuration(run.accepted_at, idempotencyKeyLife)
-        return yield* submit(idempotency ? { ...run, idempotency: { ...idempotency, expires_at } } : run)
+        return yield* submit({
+          run: idempotency ? { ...run, idempotency: { ...idempotency, expires_at } } : run,
+          webhook: { id, name, ...(max_concurrent !== undefined && { max_concurrent }) }
+        })
       })
+
+      /** What a webhook refuses that was edited meanwhile, the edited one may accept. */
+      const trigger = (webhook: WebhookRow, request: TriggerRequest): Effect.Effect<Submitted, Refused> =>
+        Effect.catchAll(triggerOnce(webhook, request), (error) => {
+          if (error._tag === "Unavailable") return Effect.fail(error)
+          return Effect.flatMap(cache.refresh(webhook), (current) =>
+            current.version === webhook.version && error._tag !== "WebhookEdited"
+              ? Effect.fail(error)
+              : trigger(current, request)
+          )
+        })
 
       const message = Effect.fnUntraced(function* (
         team: TeamName,
@@ -228,7 +236,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
           return yield* new PromptTooLarge({ limit_bytes: settings.maxPrompt })
         }
         const run = yield* newRun({ source: "chat", team, prompt: message, variables: {} }, settings.timeout, options)
-        return yield* submit(run)
+        return yield* Effect.catchTag(submit({ run }), "WebhookEdited", Effect.die)
       })
 
       const run = (webhook: WebhookRow, id: RunId, { wait }: { readonly wait: boolean }) => {
@@ -250,7 +258,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       }
 
       return Trigger.of({
-        authenticate,
+        authenticate: (token, { recent = false } = {}) => (recent ? cache.recent(token) : cache.current(token)),
         open: (id) => Effect.flatMap(webhookIdOf(id), webhooks.webhookRow),
         trigger,
         message,

@@ -4,7 +4,7 @@
  */
 import { IncomingMessage } from "node:http"
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { NodeHttpServerRequest } from "@effect/platform-node"
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect, Stream } from "effect"
 import { BodyTooLarge, InvalidBody, UnsupportedMediaType } from "../domain/Errors.ts"
 import type { Variables } from "../domain/Run.ts"

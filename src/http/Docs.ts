@@ -6,7 +6,7 @@ import { createHash } from "node:crypto"
 import { HttpLayerRouter, HttpServerResponse, type OpenApi } from "@effect/platform"
 import { Effect, Layer } from "effect"
 import { Html, html, prose } from "./Html.ts"
-import { document } from "./OpenApi.ts"
+import { makeDocument } from "./OpenApi.ts"
 import { titles } from "./Problems.ts"
 import * as RequestLog from "./RequestLog.ts"
 
@@ -77,9 +77,10 @@ ${body === undefined ? "" : html`<h4>Body</h4>${typeOf(body)}`}
 </section>`
 }
 
-const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
-  Object.entries(methods).map(([method, it]) => ({ tag: it.tags[0], part: operation(method, path, it), it }))
-)
+const operationsOf = ({ paths }: OpenApi.OpenAPISpec) =>
+  Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, it]) => ({ tag: it.tags[0], part: operation(method, path, it), it }))
+  )
 
 const style = `
 :root { color-scheme: light dark; --line: light-dark(#ddd, #444); --soft: light-dark(#f6f6f4, #242426) }
@@ -93,7 +94,9 @@ table { border-collapse: collapse; width: 100% } td { border-top: 1px solid var(
 nav ul { columns: 16rem; padding-left: 1.2em } :target { outline: 2px solid; outline-offset: .4em }
 `
 
-const page = html`<!doctype html>
+const pageOf = (document: OpenApi.OpenAPISpec): Html => {
+  const operations = operationsOf(document)
+  return html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${document.info.title}: HTTP API</title>
 <style>${new Html(style)}</style></head><body>
@@ -118,13 +121,14 @@ ${Object.entries(document.components.schemas).map(([name, shape]) =>
 )}
 </body></html>
 `
+}
 
 /** Allows only the page's own style, by its hash. */
 const policy = `default-src 'none'; style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 
 const make = Effect.gen(function* () {
   const router = yield* HttpLayerRouter.HttpRouter
-  const docs = HttpServerResponse.text(page.text, {
+  const docs = HttpServerResponse.text(pageOf(makeDocument()).text, {
     contentType: "text/html; charset=utf-8",
     headers: {
       "content-security-policy": policy,

@@ -23,6 +23,7 @@ const changeEvent = (kinds: ReadonlyArray<string>): string =>
 const kindOf = (change: Change): "runs" | "webhooks" | undefined => {
   switch (change._tag) {
     case "RunAccepted":
+    case "RunAdmitted":
     case "RunStarted":
     case "RunEnded":
       return "runs"

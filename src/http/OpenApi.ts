@@ -34,11 +34,13 @@ const withHeaders = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
   return spec
 }
 
-export const document = withHeaders(withoutIds(OpenApi.fromApi(Api)) as OpenApi.OpenAPISpec)
+/** Built with the layers that serve it, so that a program which only imports the package does not pay for it. */
+export const makeDocument = (): OpenApi.OpenAPISpec =>
+  withHeaders(withoutIds(OpenApi.fromApi(Api)) as OpenApi.OpenAPISpec)
 
 const make = Effect.gen(function* () {
   const router = yield* HttpLayerRouter.HttpRouter
-  const response = HttpServerResponse.unsafeJson(document)
+  const response = HttpServerResponse.unsafeJson(makeDocument())
   yield* router.add("GET", "/openapi.json", RequestLog.observe("/openapi.json", Effect.succeed(response)))
 })
 

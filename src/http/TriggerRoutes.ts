@@ -9,7 +9,7 @@ import {
   HttpServerRequest,
   HttpServerResponse
 } from "@effect/platform"
-import { NodeHttpServerRequest } from "@effect/platform-node"
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { DateTime, Effect, Layer, Redacted, Schema } from "effect"
 import { CallersRun, type Trigger as TriggerGroup } from "../api/Trigger.ts"
 import { MethodNotAllowed } from "../domain/Errors.ts"
@@ -76,7 +76,15 @@ const make = Effect.gen(function* () {
   const mount = mountedAt(yield* PublicUrl)
 
   /** The webhook that the request may use. Whatever it must show beside the token would be checked here, after it. */
-  const verify = (request: Request, token: string | undefined) => trigger.authenticate(tokenIn(request, token))
+  const verify = (request: Request, token: string | undefined, options?: { readonly recent: boolean }) =>
+    trigger.authenticate(tokenIn(request, token), options)
+
+  const readInput = Effect.fnUntraced(function* (request: Request) {
+    const variables = yield* Body.readVariables(request, settings.maxBody)
+    const wait = yield* Parameters.wait(request)
+    const idempotency = yield* Idempotency.read(request, variables)
+    return { variables, wait, ...idempotency }
+  })
 
   /** A request with several faults is refused for the first: the order of the steps is part of the contract. */
   const post: Handler<"trigger"> = Effect.gen(function* () {
@@ -84,11 +92,10 @@ const make = Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
     if (request.method !== "POST") return yield* new MethodNotAllowed({ allow: "POST" })
     const { token } = yield* HttpLayerRouter.params
-    const webhook = yield* verify(request, token)
-    const variables = yield* Body.readVariables(request, settings.maxBody)
-    const wait = yield* Parameters.wait(request)
-    const idempotency = yield* Idempotency.read(request, variables)
-    const submitted = yield* trigger.trigger(webhook, { variables, received_at, wait, ...idempotency })
+    const webhook = yield* verify(request, token, { recent: true })
+    // A token that is no longer valid is refused before any fault of the request.
+    const input = yield* Effect.tapError(readInput(request), () => verify(request, token))
+    const submitted = yield* trigger.trigger(webhook, { ...input, received_at })
     const answer = yield* RunAnswer.ofRun(submitted)
     return submitted._tag === "Accepted"
       ? withLocation(request, answer, `${mount}${path}/${token}/runs/${submitted.run_id}`)

@@ -34,10 +34,11 @@ const contentTypes: { readonly [extension: string]: string } = {
   svg: "image/svg+xml"
 }
 
-/** The build's folder, relative to the built server and to its sources. */
-const folder = ["../ui/", "../../dist/ui/"]
-  .map((path) => fileURLToPath(new URL(path, import.meta.url)))
-  .find((path) => existsSync(`${path}.vite/manifest.json`))
+/** The build's folder, relative to the built server and to its sources; none when the UI was not built. */
+const findFolder = (): string | undefined =>
+  ["../ui/", "../../dist/ui/"]
+    .map((path) => fileURLToPath(new URL(path, import.meta.url)))
+    .find((path) => existsSync(`${path}.vite/manifest.json`))
 
 const encodings = [
   ["br", ".br"],
@@ -86,8 +87,7 @@ const serve = (variants: ReadonlyArray<Variant>) =>
       : response
   })
 
-const make = Effect.gen(function* () {
-  if (folder === undefined) return yield* Effect.logDebug("The web UI was not built, and is not served.")
+const addFiles = Effect.fn(function* (folder: string) {
   const router = yield* HttpLayerRouter.HttpRouter
   const index = serve(variantsOf(`${folder}index.html`, "index.html", false))
   for (const page of Object.values(pages)) yield* router.add("GET", page, index)
@@ -99,7 +99,12 @@ const make = Effect.gen(function* () {
   }
 })
 
-export const layer = Layer.merge(
-  Layer.scopedDiscard(make),
-  folder === undefined ? Layer.empty : Unmatched.methodNotAllowed(Unmatched.onlyGet(Object.values(pages)))
-)
+export const layer: Layer.Layer<never, never, HttpLayerRouter.HttpRouter> = Layer.suspend(() => {
+  const folder = findFolder()
+  return folder === undefined
+    ? Layer.effectDiscard(Effect.logDebug("The web UI was not built, and is not served."))
+    : Layer.merge(
+        Layer.scopedDiscard(addFiles(folder)),
+        Unmatched.methodNotAllowed(Unmatched.onlyGet(Object.values(pages)))
+      )
+})

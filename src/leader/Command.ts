@@ -1,10 +1,7 @@
 /** Any program as a team's leader: the prompt on its standard input, the answer from its standard output. */
 import { accessSync, constants, statSync } from "node:fs"
 import { delimiter, isAbsolute, join } from "node:path"
-import { Clock, DateTime, type Duration, Effect, Exit, type Redacted, Schema } from "effect"
-import { addressOf } from "../bus/amqp/Connection.ts"
-import * as LeaderAmqp from "../bus/amqp/LeaderAmqp.ts"
-import { type QueueType, teamQueue } from "../bus/amqp/Topology.ts"
+import { Clock, DateTime, type Duration, Effect, Exit, Schema } from "effect"
 import type { LeaderBus, Prompt } from "../bus/Bus.ts"
 import type { TeamName } from "../domain/Team.ts"
 import * as Leader from "./Leader.ts"
@@ -33,15 +30,16 @@ export class ProgramMissing extends Schema.TaggedError<ProgramMissing>()("Progra
 }
 
 /**
- * Leads the team with the program until interrupted. Needs a `LeaderBus`; `runAmqp` brings its own.
+ * Leads the team with the program until interrupted.
  *
  * When it is interrupted (by SIGINT or SIGTERM, say) it takes no more work, and the program in work may finish within
  * the grace, its answer being sent; after that it is ended, and its prompt is delivered again, first.
  */
 export const run = (options: CommandOptions): Effect.Effect<never, ProgramMissing, LeaderBus> =>
-  Effect.zipRight(present(options.command), lead(options))
+  Effect.zipRight(checkProgram(options.command), lead(options))
 
-const present = (command: string): Effect.Effect<void, ProgramMissing> =>
+/** Fails when the program cannot be run; `run` does this first. */
+export const checkProgram = (command: string): Effect.Effect<void, ProgramMissing> =>
   canRun(command) ? Effect.void : new ProgramMissing({ command })
 
 const lead = (options: CommandOptions): Effect.Effect<never, never, LeaderBus> =>
@@ -65,19 +63,6 @@ const logged = <A, E>(prompt: Prompt, work: Effect.Effect<A, E>): Effect.Effect<
       )
     )
   )
-
-/** `run` on RabbitMQ. */
-export const runAmqp = (
-  options: CommandOptions & { readonly amqpUrl: Redacted.Redacted<string>; readonly queueType: QueueType }
-): Effect.Effect<never, ProgramMissing> =>
-  Effect.gen(function* () {
-    const { amqpUrl: url, command, queueType, team } = options
-    yield* present(command)
-    yield* Effect.logInfo(
-      `${command} gets the prompts of the team ${team}, from ${teamQueue(team)} at ${addressOf(url)}; a team that the server does not know gets none`
-    )
-    return yield* Effect.provide(lead(options), LeaderAmqp.layer({ url, queueType }))
-  })
 
 /** The keys to broker, database and server. */
 const keys = ["AMQP_URL", "DATABASE_URL", "ADMIN_API_KEY", "WEBHOOK_TOKEN"]

@@ -1,6 +1,4 @@
-/** For programs that lead a team: the library, and the bus it needs. */
-export { layer as layerAmqp } from "../bus/amqp/LeaderAmqp.ts"
-export type { QueueType } from "../bus/amqp/Topology.ts"
+/** For programs that lead a team. The bus that they need is `LeaderAmqp.layer` of `webhook-trigger/amqp`. */
 export { type Delivery, LeaderBus, type LeaderReply, type Prompt } from "../bus/Bus.ts"
 export { Unavailable } from "../domain/Errors.ts"
 export { RunId, WebhookId } from "../domain/Id.ts"

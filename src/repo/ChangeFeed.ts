@@ -5,7 +5,10 @@ import type { TeamName } from "../domain/Team.ts"
 
 /** Something changed. Only a hint: one may be missed or come twice, so its reader reads the rows. */
 export type Change =
+  /** A run waits in the team's lane. */
   | { readonly _tag: "RunAccepted"; readonly team: TeamName }
+  /** A run was accepted and admitted in one; it waits for nothing. */
+  | { readonly _tag: "RunAdmitted"; readonly team: TeamName }
   | { readonly _tag: "RunStarted"; readonly run_id: RunId }
   | { readonly _tag: "RunEnded"; readonly run_id: RunId }
   | { readonly _tag: "WebhookChanged"; readonly webhook_id: WebhookId }

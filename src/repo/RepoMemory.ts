@@ -5,7 +5,7 @@
 import { Array, Clock, Context, DateTime, Duration, Effect, Either, Layer, Option, PubSub } from "effect"
 import { IdempotencyKeyReused, NotFound, TeamExists, TeamInUse, TeamUnknown, TooManyQueued } from "../domain/Errors.ts"
 import type { WebhookId } from "../domain/Id.ts"
-import { isAnswer, type Outcome, outcomeFields, type RunRow, toRun } from "../domain/Run.ts"
+import { isAnswer, outcomeFields, type RunRow, toRun } from "../domain/Run.ts"
 import { finalStatuses, isFinal, runStatuses } from "../domain/RunStatus.ts"
 import type { Counts } from "../domain/Statistics.ts"
 import type { TeamName } from "../domain/Team.ts"
@@ -17,7 +17,16 @@ import { HistoryStore } from "./HistoryStore.ts"
 import { type LaneRun, LaneStore } from "./LaneStore.ts"
 import { LeaseLost, LeaseStore, type Term } from "./LeaseStore.ts"
 import type { Repo } from "./Repo.ts"
-import { type Acceptance, type AcceptanceRefused, type EndedRun, type NewRun, RunStore } from "./RunStore.ts"
+import {
+  type Acceptance,
+  type AcceptanceRefused,
+  type AcceptOptions,
+  type EndedRun,
+  type NewRun,
+  type RunEnd,
+  RunStore,
+  WebhookEdited
+} from "./RunStore.ts"
 import { firstOfEach, storable } from "./Stored.ts"
 import { TeamStore } from "./TeamStore.ts"
 import { WebhookStore } from "./WebhookStore.ts"
@@ -99,7 +108,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         (webhook) => webhook
       )
     const webhookStore = WebhookStore.of({
-      createWebhook: (webhook) => Effect.suspend(() => write(webhook)),
+      createWebhook: (webhook) => Effect.suspend(() => write({ ...webhook, version: 1 })),
       webhooks: Effect.sync(() =>
         [...webhooks.values()].map(view).sort(by(({ name, id }) => `${name.toLowerCase()}\0${id}`))
       ),
@@ -111,7 +120,9 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         }),
       webhookRow,
       updateWebhook: (id, change) =>
-        Effect.flatMap(webhookRow(id), (webhook) => write({ ...webhook, ...change } as WebhookRow)),
+        Effect.flatMap(webhookRow(id), (webhook) =>
+          write({ ...webhook, ...change, version: webhook.version + 1 } as WebhookRow)
+        ),
       deleteWebhook: (id) =>
         Effect.suspend(() => {
           if (!webhooks.delete(id)) return new NotFound()
@@ -123,7 +134,14 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         })
     })
 
-    const accept = (run: NewRun, maxQueued: number): Either.Either<Acceptance, AcceptanceRefused> => {
+    let term: Term = 0
+    let holder: string | undefined
+    const holds = (mine: Term) => holder !== undefined && mine === term
+
+    const accept = (
+      run: NewRun,
+      { maxQueued, admission }: AcceptOptions
+    ): Either.Either<Acceptance, AcceptanceRefused> => {
       const { webhook: by, timeout, idempotency, ...given } = run
       const webhook = by && webhooks.get(by.id)
       const known = by === undefined || (webhook?.enabled && sameBytes(webhook.token_hash, by.token_hash))
@@ -138,6 +156,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         const { deadline_at } = earlier.row
         return Either.right({ _tag: "Repeated", run: toRun(earlier.row), ...(deadline_at && { deadline_at }) })
       }
+      if (by && webhook && by.version !== webhook.version) return Either.left(new WebhookEdited())
       if (where(isWaiting).length >= maxQueued) return Either.left(new TooManyQueued({ limit: maxQueued }))
       const row: RunRow = {
         ...given,
@@ -146,22 +165,34 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         prompt: storable(run.prompt),
         timeout_ms: Duration.toMillis(timeout)
       }
-      runs = [...runs, { row, seq: ++accepted, idempotency }]
-      notify({ _tag: "RunAccepted", team: run.team })
-      return Either.right({ _tag: "Accepted" })
+      const admitted =
+        admission?.run_ids.has(run.run_id) === true &&
+        holds(admission.term) &&
+        where((row) => row.team === run.team && isWaiting(row)).length === 0
+      const stored = { ...row, ...(admitted && { admitted_at: admission.at }) }
+      runs = [...runs, { row: stored, seq: ++accepted, idempotency }]
+      notify({ _tag: admitted ? "RunAdmitted" : "RunAccepted", team: run.team })
+      return Either.right({ _tag: "Accepted", admitted })
     }
 
-    const record = (run: Stored, outcome: Outcome, at: DateTime.Utc): void => {
-      const { started_at, sent_at, admitted_at } = run.row
-      const start = started_at ?? sent_at ?? (isAnswer(outcome) ? admitted_at : undefined)
-      change(run, { ...storableFields(outcomeFields(outcome)), ...(start && { started_at: start }), finished_at: at })
+    const record = (run: Stored, { outcome, at, ...end }: Omit<RunEnd, "run_id">): void => {
+      const { started_at, admitted_at } = run.row
+      const sent_at = run.row.sent_at ?? end.sent_at
+      const start = started_at ?? end.started_at ?? sent_at ?? (isAnswer(outcome) ? admitted_at : undefined)
+      change(run, {
+        ...storableFields(outcomeFields(outcome)),
+        ...(sent_at && { sent_at }),
+        ...(start && { started_at: start }),
+        finished_at: at
+      })
       notify({ _tag: "RunEnded", run_id: run.row.run_id })
     }
-    const end = (run: Stored | undefined, outcome: Outcome, at: DateTime.Utc): EndedRun => {
+    const end = (run: Stored | undefined, given: RunEnd): EndedRun => {
+      const { outcome } = given
       if (run === undefined) return { recorded: false, run }
       const { status, response } = run.row
       const recorded = !isFinal(status)
-      if (recorded) record(run, outcome, at)
+      if (recorded) record(run, given)
       else if (runStatuses[status].storesLateAnswer && response === undefined && outcome.status === "success") {
         change(run, { response: storable(outcome.response) })
       }
@@ -188,7 +219,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
     }
 
     const runStore = RunStore.of({
-      accept: (given, { maxQueued }) => Effect.sync(() => given.map((run) => accept(run, maxQueued))),
+      accept: (given, options) => Effect.sync(() => given.map((run) => accept(run, options))),
       sent: (marks) =>
         Effect.sync(() => {
           for (const { run_id, at } of firstOfEach(marks)) {
@@ -208,7 +239,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
             notify({ _tag: "RunStarted", run_id })
           }
         }),
-      end: (ends) => Effect.sync(() => ends.map(({ run_id, outcome, at }) => end(find(run_id), outcome, at))),
+      end: (ends) => Effect.sync(() => ends.map((given) => end(find(given.run_id), given))),
       ended: (ids) =>
         Effect.sync(() => ({
           runs: shown(where((row) => ids.includes(row.run_id) && isFinal(row.status))),
@@ -223,17 +254,14 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
             .map((run) => ({ run, later: laterDeadline(run, now) }))
             .flatMap(({ run, later }) => {
               if (later) change(run, { deadline_at: later })
-              else record(run, { status: "timeout" }, now)
+              else record(run, { outcome: { status: "timeout" }, at: now })
               return later ? [] : toRun(run.row)
             })
         })
     })
 
-    let term: Term = 0
-    let holder: string | undefined
     let expiresAt = 0
-    const held = (mine: Term) =>
-      Effect.suspend(() => (holder !== undefined && mine === term ? Effect.void : new LeaseLost()))
+    const held = (mine: Term) => Effect.suspend(() => (holds(mine) ? Effect.void : new LeaseLost()))
     const leaseStore = LeaseStore.of({
       acquireLease: (name, life) =>
         Effect.map(Clock.currentTimeMillis, (now) => {
@@ -248,7 +276,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         }),
       releaseLease: (mine) =>
         Effect.sync(() => {
-          if (holder === undefined || mine !== term) return
+          if (!holds(mine)) return
           holder = undefined
           notify({ _tag: "LeaseReleased" })
         })

@@ -1,16 +1,17 @@
-import { Context, type DateTime, type Duration, type Effect, type Either } from "effect"
+import { Context, Data, type DateTime, type Duration, type Effect, type Either } from "effect"
 import type { IdempotencyKeyReused, NotFound, TooManyQueued, Unavailable } from "../domain/Errors.ts"
 import type { RunId, WebhookId } from "../domain/Id.ts"
 import type { Outcome, Run, RunMode, RunSource, Variables } from "../domain/Run.ts"
 import type { TeamName } from "../domain/Team.ts"
 import type { TokenHash } from "../domain/Token.ts"
+import type { Term } from "./LeaseStore.ts"
 
 /** A run at acceptance: everything that a later edit of its webhook must not change. */
 export interface NewRun {
   readonly run_id: RunId
   readonly source: RunSource
-  /** Absent for a chat message. Accepted only while the webhook is enabled and still has this token. */
-  readonly webhook?: { readonly id: WebhookId; readonly token_hash: TokenHash }
+  /** Absent for a chat message. Accepted only while the webhook is enabled and still has this token and this version. */
+  readonly webhook?: { readonly id: WebhookId; readonly token_hash: TokenHash; readonly version: number }
   readonly team: TeamName
   readonly mode: RunMode
   readonly prompt: string
@@ -27,15 +28,32 @@ export interface NewRun {
   }
 }
 
-/** `Repeated`: the idempotency key named an earlier run, which is returned in place of a new one. */
+/**
+ * `admitted`: it was admitted with the same commit, as was asked for, and may be published. `Repeated`: the idempotency key named an earlier
+ * run, which is returned in place of a new one.
+ */
 export type Acceptance =
-  | { readonly _tag: "Accepted" }
+  | { readonly _tag: "Accepted"; readonly admitted: boolean }
   | { readonly _tag: "Repeated"; readonly run: Run; readonly deadline_at?: DateTime.Utc }
+
+/** The webhook was edited after the run's prompt was rendered. */
+export class WebhookEdited extends Data.TaggedError("WebhookEdited") {}
 
 /**
  * Why a run was not accepted. `NotFound`: the webhook is gone, disabled, or has another token by now; or the team is gone.
  */
-export type AcceptanceRefused = NotFound | TooManyQueued | IdempotencyKeyReused
+export type AcceptanceRefused = NotFound | WebhookEdited | TooManyQueued | IdempotencyKeyReused
+
+/** What is asked for with an acceptance. */
+export interface AcceptOptions {
+  /** Runs that may wait, accepted and not admitted, over all teams. */
+  readonly maxQueued: number
+  /**
+   * The runs among them that are to be admitted as well, at this time, by the dispatcher of this term. Those of a team for
+   * which an earlier run waits are not, and none when the term is no longer the dispatcher's.
+   */
+  readonly admission?: { readonly term: Term; readonly run_ids: ReadonlySet<RunId>; readonly at: DateTime.Utc }
+}
 
 /** Something that happened to a run, and when. */
 export interface RunMark {
@@ -46,6 +64,9 @@ export interface RunMark {
 /** The end of a run, to be recorded unless another came first. */
 export interface RunEnd extends RunMark {
   readonly outcome: Outcome
+  /** When it was sent and started, for a run of which that is not recorded yet. */
+  readonly sent_at?: DateTime.Utc
+  readonly started_at?: DateTime.Utc
 }
 
 /** What became of a `RunEnd`. */
@@ -65,12 +86,11 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
   {
     /**
      * The hand-over: a run that is `Accepted` is kept whatever happens. Order: a run accepted before this call began stands
-     * before these in the lane, and these stand in the order in which they are given. `maxQueued` counts runs that were
-     * accepted and not admitted, over all teams.
+     * before these in the lane, and these stand in the order in which they are given.
      */
     readonly accept: (
       runs: ReadonlyArray<NewRun>,
-      limits: { readonly maxQueued: number }
+      options: AcceptOptions
     ) => Effect.Effect<ReadonlyArray<Either.Either<Acceptance, AcceptanceRefused>>, Unavailable>
     /**
      * The broker has confirmed them: `running`, and their clock (fire-and-forget) starts, or starts again when they were

@@ -4,6 +4,9 @@ import type { RunId, WebhookId } from "../domain/Id.ts"
 import type { TokenHash } from "../domain/Token.ts"
 import type { Webhook, WebhookEdit, WebhookRow } from "../domain/Webhook.ts"
 
+/** A webhook as it is created. */
+export type NewWebhook = Omit<WebhookRow, "version">
+
 /** Fields to overwrite; `null` removes an optional one. */
 export type WebhookChange = WebhookEdit &
   Partial<Pick<WebhookRow, "variables" | "token_hash" | "token_hint">> & { readonly updated_at: DateTime.Utc }
@@ -12,7 +15,7 @@ export type WebhookChange = WebhookEdit &
 export class WebhookStore extends Context.Tag("webhook-trigger/WebhookStore")<
   WebhookStore,
   {
-    readonly createWebhook: (webhook: WebhookRow) => Effect.Effect<Webhook, TeamUnknown | Unavailable>
+    readonly createWebhook: (webhook: NewWebhook) => Effect.Effect<Webhook, TeamUnknown | Unavailable>
     /** All webhooks, by name. */
     readonly webhooks: Effect.Effect<ReadonlyArray<Webhook>, Unavailable>
     readonly webhook: (id: WebhookId) => Effect.Effect<Webhook, NotFound | Unavailable>
@@ -22,6 +25,7 @@ export class WebhookStore extends Context.Tag("webhook-trigger/WebhookStore")<
     ) => Effect.Effect<ReadonlyArray<WebhookRow | undefined>, Unavailable>
     /** For an admin, who may trigger a webhook without its token. */
     readonly webhookRow: (id: WebhookId) => Effect.Effect<WebhookRow, NotFound | Unavailable>
+    /** Gives it another version. */
     readonly updateWebhook: (
       id: WebhookId,
       change: WebhookChange

@@ -1,18 +1,25 @@
 /** The drivers of the bus with their settings, for the server and for the `leader` command: chosen here and nowhere else. */
-import { type Effect, Layer, Option } from "effect"
+import { Layer, Option } from "effect"
 import * as BusAmqp from "../bus/amqp/BusAmqp.ts"
-import type { Bus } from "../bus/Bus.ts"
+import { addressOf } from "../bus/amqp/Connection.ts"
+import * as LeaderAmqp from "../bus/amqp/LeaderAmqp.ts"
+import { teamQueue } from "../bus/amqp/Topology.ts"
+import type { Bus, LeaderBus } from "../bus/Bus.ts"
 import * as BusMemory from "../bus/BusMemory.ts"
+import type { TeamName } from "../domain/Team.ts"
 import { address, oneOf, optional, secret, type Values, withDefault } from "../engine/EnvironmentVariable.ts"
-import * as Command from "../leader/Command.ts"
 import * as Demo from "./Demo.ts"
 import type { Driver } from "./Driver.ts"
 
 export interface BusDriver extends Driver<Bus> {
   /** Its layer leads the demo team too. */
   readonly hasDemoTeam?: boolean
-  /** Leads a team from another process; absent when no other process can reach it. */
-  readonly lead?: (options: Command.CommandOptions) => Effect.Effect<never, Command.ProgramMissing>
+  /** For leaders in other processes; absent when none can reach it. */
+  readonly leader?: {
+    readonly layer: Layer.Layer<LeaderBus>
+    /** Where the team's prompts are, in words without a password. */
+    readonly queueOf: (team: TeamName) => string
+  }
 }
 
 export const settings = {
@@ -29,7 +36,10 @@ const amqp = ({ amqpQueueType: queueType, amqpUrl }: Settings) =>
     (url): BusDriver => ({
       name: "rabbitmq",
       layer: BusAmqp.layer({ url, queueType }),
-      lead: (options) => Command.runAmqp({ ...options, amqpUrl: url, queueType })
+      leader: {
+        layer: LeaderAmqp.layer({ url, queueType }),
+        queueOf: (team) => `${teamQueue(team)} at ${addressOf(url)}`
+      }
     })
   )
 

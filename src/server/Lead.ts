@@ -1,6 +1,7 @@
 import { Duration, Effect, Layer, Option } from "effect"
 import { exitCodes, Failure, usage } from "../cli/Failure.ts"
 import type { LeaderOptions } from "../cli/LocalCommands.ts"
+import * as Command from "../leader/Command.ts"
 import * as Buses from "./Buses.ts"
 import * as LeaderEnvironment from "./LeaderEnvironment.ts"
 import { secretsOf } from "./LoadSettings.ts"
@@ -15,19 +16,27 @@ const noBroker = usage(
 export const lead = (options: LeaderOptions, version: string): Effect.Effect<void, Failure> =>
   Effect.gen(function* () {
     const environment = yield* LeaderEnvironment.load
-    const bus = Buses.choose(environment)
-    if (bus.lead === undefined) return yield* noBroker
+    const { leader } = Buses.choose(environment)
+    if (leader === undefined) return yield* noBroker
+    const { team, timeoutSeconds } = options
     const [command, ...args] = options.command
-    const timeout = Option.map(options.timeoutSeconds, Duration.seconds)
-    return yield* bus
-      .lead({
-        team: options.team,
-        command,
-        args,
-        withheld: secretsOf(LeaderEnvironment.settings),
-        ...(Option.isSome(timeout) && { timeout: timeout.value })
-      })
-      .pipe(Effect.provide(Layer.merge(Telemetry.logs(environment), Telemetry.otlp(environment, version))))
+    const timeout = Option.map(timeoutSeconds, Duration.seconds)
+    const leading = Command.run({
+      team,
+      command,
+      args,
+      withheld: secretsOf(LeaderEnvironment.settings),
+      ...(Option.isSome(timeout) && { timeout: timeout.value })
+    })
+    return yield* Command.checkProgram(command).pipe(
+      Effect.zipRight(
+        Effect.logInfo(
+          `${command} gets the prompts of the team ${team}, from ${leader.queueOf(team)}; a team that the server does not know gets none`
+        )
+      ),
+      Effect.zipRight(Effect.provide(leading, leader.layer)),
+      Effect.provide(Layer.merge(Telemetry.logs(environment), Telemetry.otlp(environment, version)))
+    )
   }).pipe(
     Effect.catchTags({
       SettingsInvalid: (error) => Effect.fail(settingsInvalid("The leader", error)),

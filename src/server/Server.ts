@@ -28,20 +28,18 @@ export const layer = (environment: Environment, { bus, repo }: Drivers, version:
     Layer.locally(HttpMiddleware.loggerDisabled, true)
   )
 
-  return listener
-    .drain(environment.shutdownGrace)
-    .pipe(
-      Layer.provideMerge(http),
-      Layer.provideMerge(listener.layer),
-      Layer.provideMerge(Layer.merge(Engine.layer, Retention.layer(environment.runRetention))),
-      Layer.provideMerge(Layer.mergeAll(Limiter.layer, Renderer.layer, adminKey(environment))),
-      Layer.provideMerge(Layer.mergeAll(repo.layer, bus.layer)),
-      Layer.provide(
-        Layer.mergeAll(
-          Settings.layer(environment.engine),
-          PublicUrl.layer(environment.publicUrl),
-          ServerFacts.layer({ version, database: repo.name, bus: bus.name })
-        )
+  return listener.drain.pipe(
+    Layer.provideMerge(http),
+    Layer.provideMerge(listener.layer),
+    Layer.provideMerge(Layer.merge(Engine.layer, Retention.layer(environment.runRetention))),
+    Layer.provideMerge(Layer.mergeAll(Limiter.layer, Renderer.layer, adminKey(environment))),
+    Layer.provideMerge(Layer.mergeAll(repo.layer, bus.layer)),
+    Layer.provide(
+      Layer.mergeAll(
+        Settings.layer(environment.engine),
+        PublicUrl.layer(environment.publicUrl),
+        ServerFacts.layer({ version, database: repo.name, bus: bus.name })
       )
     )
+  )
 }

@@ -1,100 +1,79 @@
 /**
- * How fast the trigger is, as a ratio against things measured in the same run: a server that only reads the body and
- * answers, and a bare request and reply over the same broker. `npm run bench -- [seconds]`; about a minute.
+ * `npm run bench`: how fast the trigger is and what it costs, beside rivals that do the same work in the same minutes.
+ * Each round gives every contender a turn, on its own processes and an empty database, queues and all.
  */
 import { chmodSync, mkdtempSync } from "node:fs"
-import { rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { setTimeout as sleep } from "node:timers/promises"
-import { queryPostgres, startPostgres } from "../support/Postgres.ts"
-import { startRabbitMq } from "../support/RabbitMq.ts"
-import { bareRoundTrip, connections, historyPages, load, requests, waitedTriggers } from "./Measurements.ts"
-import { killAll, serve, startBareServer } from "./Servers.ts"
+import { installForBench } from "../support/install.ts"
+import { cleanUpAtExit } from "../support/Process.ts"
+import type { Contender } from "./Contender.ts"
+import { busyness, machine } from "./Machine.ts"
+import { type Options, readOptions } from "./Options.ts"
+import { here, oursIn, versionOf } from "./Ours.ts"
+import { writePage } from "./Page.ts"
+import { installRivals } from "./Programs.ts"
+import { redisVersion } from "./Redis.ts"
+import { report } from "./Report.ts"
+import { byHand, limits, rivals } from "./Rivals.ts"
+import { startServices } from "./Services.ts"
+import { type Figures, takeTurn } from "./Turn.ts"
+import { makeLoad } from "./Wrk.ts"
 
-const seconds = Number(process.argv[2] ?? 8)
-/** How long runs are counted that end, after the load. */
-const drainSeconds = seconds / 2
-
-const dir = mkdtempSync(join(tmpdir(), "webhook-trigger-bench-"))
-chmodSync(dir, 0o755)
-
-const table = (rows: ReadonlyArray<ReadonlyArray<string>>) => {
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
-  for (const row of rows) {
-    console.log(row.map((cell, n) => (n === 0 ? cell.padEnd(widths[n]!) : cell.padStart(widths[n]!))).join("  "))
+/** In the order of their turns. The first is what the others are compared with. */
+const contendersFor = ({ compare, only }: Options): ReadonlyArray<Contender> => {
+  const all = [
+    byHand,
+    ...(compare === undefined ? [] : oursIn(compare, "compared", `ours at ${versionOf(compare)}`)),
+    ...oursIn(here, "ours", "ours"),
+    ...rivals,
+    ...limits
+  ]
+  const unknown = only.filter((name) => all.every((contender) => contender.name !== name))
+  if (unknown.length > 0) {
+    throw new Error(`no contender ${unknown.join(", ")}; there are ${all.map(({ name }) => name).join(", ")}`)
   }
+  return only.length === 0 ? all : all.filter(({ name }) => only.includes(name))
 }
 
-try {
-  const [postgres, rabbitmq] = await Promise.all([
-    startPostgres({ dir: join(dir, "postgres") }),
-    startRabbitMq({ dir: join(dir, "rabbitmq") })
-  ])
-  try {
-    await queryPostgres(postgres.url, "CREATE DATABASE bench")
-    const databaseUrl = postgres.url.replace(/postgres$/, "bench")
-
-    const bareServer = await startBareServer()
-    const bare = await load(bareServer.url, seconds)
-    bareServer.kill()
-
-    const embeddedServer = await serve(dir, "embedded", "demo", {})
-    const embeddedWait = await waitedTriggers(embeddedServer.trigger)
-    const embedded = await load(embeddedServer.trigger, seconds)
-    embeddedServer.kill()
-
-    const production = await serve(dir, "production", "bench", { DATABASE_URL: databaseUrl, AMQP_URL: rabbitmq.url })
-    const bareWait = await bareRoundTrip(rabbitmq.url)
-    const wait = await waitedTriggers(production.trigger)
-    const [fewRuns, manyRuns] = await historyPages(production.url, databaseUrl)
-    const real = await load(production.trigger, seconds)
-    const count = async () =>
-      Number(
-        (
-          await queryPostgres(databaseUrl, "select count(*) from webhook_trigger.runs where finished_at is not null")
-        )[0]!.count
-      )
-    const [ended, from] = [await count(), performance.now()]
-    await sleep(drainSeconds * 1000)
-    const drained = ((await count()) - ended) / ((performance.now() - from) / 1000)
-
-    const ratio = (value: number, of: number) => (value / of).toFixed(2)
-    console.log(`\nTriggers accepted (fire and forget), ${connections} connections, ${seconds} s each`)
-    table([
-      ["", "per second", "p50 ms", "p99 ms", "ratio"],
-      ...Object.entries({
-        "bare server, does nothing": bare,
-        "embedded (PGlite, in-process bus)": embedded,
-        "PostgreSQL and RabbitMQ": real
-      }).map(([name, { perSecond, p50, p99 }]) => [
-        name,
-        perSecond.toFixed(0),
-        String(p50),
-        String(p99),
-        ratio(perSecond, bare.perSecond)
-      ])
-    ])
-    console.log(`\nOne caller who waits for the answer, median of ${requests}`)
-    table([
-      ["", "ms", "ratio"],
-      ["bare request and reply over RabbitMQ", bareWait.toFixed(2), "1.00"],
-      ["embedded (PGlite, in-process bus)", embeddedWait.toFixed(2), ratio(embeddedWait, bareWait)],
-      ["PostgreSQL and RabbitMQ", wait.toFixed(2), ratio(wait, bareWait)]
-    ])
-    console.log("\nA page of 20 runs, median of 100")
-    table([
-      ["", "ms", "ratio"],
-      ["of 20", fewRuns.toFixed(2), "1.00"],
-      ["20,000 back in 100,000", manyRuns.toFixed(2), ratio(manyRuns, fewRuns)]
-    ])
-    console.log(`\nRuns of one team finished per second, from a backlog: ${drained.toFixed(0)}`)
-    console.log(`(${ratio(drained * bareWait, 1000)} of what one bare request after the other would reach)`)
-  } finally {
-    killAll()
-    await Promise.all([postgres.stop(), rabbitmq.dispose()])
+const run = async (options: Options, dir: string): Promise<void> => {
+  const contenders = contendersFor(options)
+  const { load, name: generator } = makeLoad(options.load)
+  const begin = performance.now()
+  const busy = busyness()
+  const services = await startServices(dir)
+  const results = new Map(contenders.map((contender) => [contender, [] as Array<Figures>]))
+  for (let round = 1; round <= options.rounds; round++) {
+    for (const contender of contenders) {
+      console.log(`round ${round} of ${options.rounds}: ${contender.title}`)
+      results.get(contender)!.push(await takeTurn(contender, { services, load, seconds: options.seconds }))
+    }
   }
+  await services.stop()
+  const { postgres, rabbitmq } = services.versions
+  const minutes = ((performance.now() - begin) / 60_000).toFixed(0)
+  const { seconds } = options
+  const facts = [
+    `\`${options.command}\`, ${new Date().toISOString().slice(0, 10)}: rounds: ${options.rounds}; minutes: ${minutes}`,
+    `${machine()}; load average ${busy} before the start`,
+    `Node ${process.version}, PostgreSQL ${postgres}, RabbitMQ ${rabbitmq}, Redis ${redisVersion()}; load from ${generator}; ours at ${versionOf(here)}`,
+    `Seconds for each turn: warm-up ${seconds.warmUp}, one caller ${seconds.alone}, waiting callers ${seconds.waiting}, accepting ${seconds.accepting}`
+  ]
+  const tables = report(results, contenders[0]!)
+  console.log(`\n${facts.join("\n")}\n\n${tables}`)
+  if (options.write) writePage({ facts, contenders, tables, quick: options.quick })
+}
+
+const options = readOptions(process.argv.slice(2))
+installForBench()
+installRivals()
+const dir = mkdtempSync(join(tmpdir(), "webhook-trigger-bench-"))
+// PostgreSQL runs as another user and must reach its folder.
+chmodSync(dir, 0o755)
+const cleanUp = cleanUpAtExit(dir)
+try {
+  await run(options, dir)
 } finally {
-  await rm(dir, { recursive: true, force: true })
+  await cleanUp()
 }
 process.exit(0)

@@ -2,13 +2,16 @@ import { expect, it } from "@effect/vitest"
 import { Context, DateTime, Duration, Effect, Exit, Fiber, Layer, Scope, TestClock } from "effect"
 import { Bus } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
+import { Unavailable } from "../../src/domain/Errors.ts"
 import type { RunId } from "../../src/domain/Id.ts"
 import { Checkpoints } from "../../src/engine/Checkpoints.ts"
 import { Limiter } from "../../src/engine/Limiter.ts"
 import { Shutdown } from "../../src/engine/Shutdown.ts"
+import { Trigger } from "../../src/engine/Trigger.ts"
 import { LaneStore } from "../../src/repo/LaneStore.ts"
 import { Repo } from "../../src/repo/Repo.ts"
 import * as RepoMemory from "../../src/repo/RepoMemory.ts"
+import { RunStore } from "../../src/repo/RunStore.ts"
 import {
   echo,
   engine,
@@ -364,8 +367,8 @@ it.scoped("starts again after a failure of its own, and sends what it had accept
   let broken = true
   const failing = Layer.map(RepoMemory.layer, (context) => {
     const store = Context.get(context, LaneStore)
-    const lane: typeof store.lane = (...args) => (broken ? Effect.dieMessage("broken") : store.lane(...args))
-    return Context.add(context, LaneStore, { ...store, lane })
+    const inFlight = Effect.suspend(() => (broken ? Effect.dieMessage("broken") : store.inFlight))
+    return Context.add(context, LaneStore, { ...store, inFlight })
   })
   return Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
@@ -407,3 +410,54 @@ it.scoped("records answers that came while no server ran before the clock counts
     expect(yield* Effect.provide(statusOf(id), kept)).toBe("success")
   })
 })
+
+it.scoped("sends a run that was admitted although the database did not say so", () => {
+  let silent = true
+  const silentOnce = Layer.map(RepoMemory.layer, (context) => {
+    const store = Context.get(context, RunStore)
+    const accept: typeof store.accept = (...args) =>
+      Effect.tap(store.accept(...args), () => {
+        const fails = silent
+        silent = false
+        return fails ? new Unavailable({ what: "database", detail: "the connection broke at the commit" }) : Effect.void
+      })
+    return Context.add(context, RunStore, { ...store, accept })
+  })
+  return Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const webhook = yield* makeWebhook(team)
+    expect((yield* Effect.flip(webhook.submit("first")))._tag).toBe("Unavailable")
+    yield* webhook.submit("second")
+    yield* TestClock.adjust("1 second")
+    expect([(yield* leader.next).text, yield* inFlight]).toEqual(["second", 2])
+    yield* leader.answer("done")
+    expect((yield* leader.next).text).toBe("first")
+    yield* leader.answer("done")
+    yield* until(Effect.map(inFlight, (total) => total === 0))
+  }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(Layer.merge(silentOnce, BusMemory.layer)))))
+})
+
+it.scoped("triggers a webhook as it is now, also when it was read before its last change", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const seen = yield* echo(team)
+    const webhook = yield* makeWebhook(team)
+    const repo = yield* Repo
+    const before = yield* repo.webhookRow(webhook.id)
+    const trigger = yield* Trigger
+    const submit = (name: string) =>
+      Effect.flatMap(DateTime.now, (received_at) =>
+        trigger.trigger(before, { variables: { [name]: "hello" }, received_at, wait: true })
+      )
+
+    yield* repo.updateWebhook(webhook.id, { prompt_template: "New: {{text}}", updated_at: yield* DateTime.now })
+    yield* submit("text")
+    yield* repo.updateWebhook(webhook.id, { prompt_template: "Other: {{other}}", updated_at: yield* DateTime.now })
+    yield* submit("other")
+    expect(seen).toEqual(["New: hello", "Other: hello"])
+    yield* repo.updateWebhook(webhook.id, { enabled: false, updated_at: yield* DateTime.now })
+    expect((yield* Effect.flip(submit("other")))._tag).toBe("NotFound")
+    expect((yield* Effect.flip(submit("missing")))._tag).toBe("NotFound")
+  }).pipe(Effect.provide(engineInMemory()))
+)

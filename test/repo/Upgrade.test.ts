@@ -228,7 +228,7 @@ for (const { name, upgraded, empty } of databases) {
               team: deploy,
               prompt,
               variables,
-              webhook: { id: deployId, token_hash: tokenHash("D") },
+              webhook: { id: deployId, version: 1, token_hash: tokenHash("D") },
               idempotency: {
                 key: "release-1",
                 request_hash: sha256("1"),

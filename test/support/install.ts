@@ -17,14 +17,34 @@ const missing = (need: { readonly postgres: boolean; readonly rabbitmq: boolean 
   ...(existsSync(chromium) ? [] : ["chromium"])
 ]
 
-export const installServices = (need: { readonly postgres: boolean; readonly rabbitmq: boolean }): void => {
-  const packages = missing(need)
+export const installServices = (need: { readonly postgres: boolean; readonly rabbitmq: boolean }): void =>
+  install(missing(need), (wanted) => {
+    const message = "Install them, or give TEST_DATABASE_URL and TEST_AMQP_URL."
+    throw new Error(`The tests need ${wanted} (Debian package names). ${message}`)
+  })
+
+/** What `npm run bench` needs beside PostgreSQL and RabbitMQ; without `wrk` it has a load generator of its own. */
+export const installForBench = (): void => {
+  const servers = [
+    ...(postgresBin() === undefined ? ["postgresql"] : []),
+    ...(rabbitMqScript() === undefined ? ["rabbitmq-server"] : []),
+    ...(succeeds("redis-server", "--version") ? [] : ["redis-server"])
+  ]
+  install(servers, (wanted) => {
+    throw new Error(`The benchmark needs ${wanted} (Debian package names). Install them first.`)
+  })
+  // `wrk -v` exits with 1.
+  const wrk = spawnSync("wrk", ["-v"], { stdio: "ignore" }).error === undefined
+  install(wrk ? [] : ["wrk"], (wanted) => console.log(`${wanted} is not installed: the load comes from this process`))
+}
+
+/** Installs Debian packages; calls `refuse` where this process may not. */
+const install = (packages: ReadonlyArray<string>, refuse: (wanted: string) => void): void => {
   if (packages.length === 0) return
   const wanted = packages.join(" ")
   if (process.getuid?.() !== 0 || !existsSync("/usr/bin/apt-get")) {
-    throw new Error(
-      `The tests need ${wanted} (Debian package names). Install them, or give TEST_DATABASE_URL and TEST_AMQP_URL.`
-    )
+    refuse(wanted)
+    return
   }
   console.log(`installing ${wanted}`)
   // Packages start their own servers; the tests use private ones.

@@ -1,7 +1,8 @@
 import { Effect, Layer, Logger, Redacted } from "effect"
 import type { Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { Leader, layerAmqp, TeamName } from "../../src/leader/index.ts"
+import { LeaderAmqp } from "../../src/amqp.ts"
+import { Leader, TeamName } from "../../src/leader/index.ts"
 import { serve } from "../cli/Program.ts"
 import { freshDatabase, freshVhost } from "../support/fresh.ts"
 import { axe } from "./Axe.ts"
@@ -134,7 +135,7 @@ describe("a webhook's lifecycle", () => {
         })
       )
       await ui.call("POST", "/api/teams", { team: "writers" })
-      const bus = layerAmqp({ url: Redacted.make(settings.AMQP_URL), queueType: "classic" })
+      const bus = LeaderAmqp.layer({ url: Redacted.make(settings.AMQP_URL), queueType: "classic" })
       const leader = Leader.layer({ team: TeamName.make("writers"), handler: ({ prompt }) => Effect.succeed(prompt) })
       await ui.run(Layer.build(leader.pipe(Layer.provide(bus), Layer.provide(Logger.remove(Logger.defaultLogger)))))
     })

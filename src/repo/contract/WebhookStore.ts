@@ -32,7 +32,7 @@ const complete = FastCheck.sample(Arbitrary.make(Schema.required(Schema.typeSche
 })
 
 /** As the API shows it. */
-const shown = (row: WebhookRow) =>
+const shown = (row: Partial<WebhookRow>) =>
   Object.fromEntries(Object.entries(row).filter(([name]) => Object.hasOwn(Webhook.fields, name)))
 
 export const webhookStore = (test: Test): void => {
@@ -44,17 +44,22 @@ export const webhookStore = (test: Test): void => {
       for (const webhook of complete) {
         expect(Object.keys(webhook).sort()).toEqual(fields)
         yield* Effect.ignore(repo.createTeam(webhook.team, at(0)))
-        const created = { ...webhook, id: yield* makeWebhookId, token_hash: yield* newTokenHash }
+        const { version: _, ...rest } = webhook
+        const created = { ...rest, id: yield* makeWebhookId, token_hash: yield* newTokenHash }
         expect(yield* repo.createWebhook(created)).toEqual(shown(created))
-        expect(yield* repo.webhookRow(created.id)).toEqual(created)
+        const { version, ...row } = yield* repo.webhookRow(created.id)
+        expect(row).toEqual(created)
         expect(yield* repo.webhook(created.id)).toEqual(shown(created))
 
-        const { id: _, created_at: __, ...change } = webhook
+        const before = yield* repo.webhookRow(plain.id)
+        const { id: __, created_at: ___, ...change } = rest
         const updated = { ...change, token_hash: yield* newTokenHash, updated_at: at(99) }
-        expect(yield* repo.updateWebhook(plain.id, updated)).toEqual(shown({ ...plain, ...updated }))
-        expect(yield* repo.webhookRow(plain.id)).toEqual({ ...plain, ...updated })
-        const [row] = yield* repo.webhooksByToken([updated.token_hash])
-        expect(row).toEqual(updated.enabled ? { ...plain, ...updated } : undefined)
+        expect(yield* repo.updateWebhook(plain.id, updated)).toEqual(shown({ ...before, ...updated }))
+        const after = yield* repo.webhookRow(plain.id)
+        expect(after).toEqual({ ...before, ...updated, version: after.version })
+        expect(after.version).not.toBe(before.version)
+        const [found] = yield* repo.webhooksByToken([updated.token_hash])
+        expect(found).toEqual(updated.enabled ? after : undefined)
       }
     })
   )
@@ -68,7 +73,7 @@ export const webhookStore = (test: Test): void => {
         prompt_template: "{{a}} $& {{b.c}}\n\t%s",
         variables: ["a", "b.c"]
       }
-      const { token_hash, ...webhook } = yield* createWebhook(text)
+      const { token_hash, version, ...webhook } = yield* createWebhook(text)
       expect(webhook).toEqual({
         id: webhook.id,
         ...text,
@@ -82,7 +87,7 @@ export const webhookStore = (test: Test): void => {
       expect(read).toEqual(webhook)
       expect(Object.keys(read)).not.toContain("timeout_seconds")
       expect(Object.keys(read)).not.toContain("last_triggered_at")
-      expect(yield* repo.webhookRow(webhook.id)).toEqual({ ...webhook, token_hash })
+      expect(yield* repo.webhookRow(webhook.id)).toEqual({ ...webhook, token_hash, version })
       expect(Object.keys(yield* repo.webhookRow(webhook.id))).not.toContain("timeout_seconds")
     })
   )
@@ -105,7 +110,7 @@ export const webhookStore = (test: Test): void => {
     "refuses a team that does not exist",
     Effect.gen(function* () {
       const repo = yield* Repo
-      const { last_triggered_at: _, ...webhook } = yield* createWebhook()
+      const { last_triggered_at: _, version: __, ...webhook } = yield* createWebhook()
       const nowhere = team("nowhere")
       const astray = { ...webhook, id: yield* makeWebhookId, team: nowhere, token_hash: yield* newTokenHash }
       expect(yield* Effect.flip(repo.createWebhook(astray))).toEqual(new TeamUnknown({ team: nowhere }))
@@ -125,7 +130,7 @@ export const webhookStore = (test: Test): void => {
       const webhook = yield* createWebhook({ timeout_seconds: 7, max_concurrent: 3 })
       const renamed = { max_concurrent: null, name: "renamed", updated_at: at(5) }
       const changed = yield* repo.updateWebhook(webhook.id, renamed)
-      const { token_hash: _, max_concurrent: __, ...rest } = webhook
+      const { token_hash: _, version: __, max_concurrent: ___, ...rest } = webhook
       expect(changed).toEqual({ ...rest, name: "renamed", updated_at: at(5) })
       const again = yield* repo.updateWebhook(webhook.id, {
         timeout_seconds: null,

@@ -2,7 +2,7 @@ import { expect } from "@effect/vitest"
 import { Duration, Effect, Either } from "effect"
 import { IdempotencyKeyReused, NotFound, TooManyQueued } from "../../domain/Errors.ts"
 import { Repo } from "../Repo.ts"
-import type { NewRun } from "../RunStore.ts"
+import { type NewRun, WebhookEdited } from "../RunStore.ts"
 import {
   acceptOne,
   acquireTerm,
@@ -25,7 +25,8 @@ import {
 } from "./fixtures.ts"
 import type { Test } from "./RepoContract.ts"
 
-const accepted = { _tag: "Accepted" } as const
+const accepted = { _tag: "Accepted", admitted: false } as const
+const admitted = { _tag: "Accepted", admitted: true } as const
 
 /** A run with an idempotency key, which is free again after a second. */
 const keyed = (target: Target, key: string, request = 1, fields: Partial<NewRun> = {}) =>
@@ -85,13 +86,30 @@ export const accept = (test: Test): void => {
       yield* repo.updateWebhook(webhook.id, { enabled: false, updated_at: at(1) })
       yield* refused(yield* newRun(webhook))
       yield* repo.updateWebhook(webhook.id, { enabled: true, updated_at: at(2) })
-      yield* acceptOne(yield* newRun(webhook))
+      const { version } = yield* repo.webhookRow(webhook.id)
+      yield* acceptOne(yield* newRun({ ...webhook, version }))
       const token_hash = yield* newTokenHash
       yield* repo.updateWebhook(webhook.id, { token_hash, updated_at: at(3) })
       yield* refused(yield* newRun(webhook))
       yield* repo.deleteWebhook(webhook.id)
       yield* refused(yield* newRun({ ...webhook, token_hash }))
       yield* refused(yield* newMessage({ team: team("nowhere") }))
+    })
+  )
+
+  test(
+    "refuses a run that was made from an earlier version of its webhook, unless it repeats an earlier run",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const first = yield* keyed(webhook, "key")
+      expect(yield* acceptOne(first)).toEqual(accepted)
+      yield* repo.updateWebhook(webhook.id, { prompt_template: "Deploy {{service}} now", updated_at: at(1) })
+      expect(yield* Effect.flip(acceptOne(yield* newRun(webhook)))).toEqual(new WebhookEdited())
+      expect(yield* acceptOne(yield* keyed(webhook, "key"))).toMatchObject({ run: { run_id: first.run_id } })
+      const { version } = yield* repo.webhookRow(webhook.id)
+      expect(yield* acceptOne(yield* newRun({ ...webhook, version }))).toEqual(accepted)
+      expect(yield* repo.lane(ops, 10)).toHaveLength(2)
     })
   )
 
@@ -236,6 +254,40 @@ export const accept = (test: Test): void => {
       })
       yield* repo.updateWebhook(webhook.id, { token_hash: yield* newTokenHash, updated_at: at(2) })
       expect(yield* Effect.flip(acceptOne(yield* keyed(webhook, "k")))).toEqual(new NotFound())
+    })
+  )
+
+  test(
+    "admits a run with its acceptance when that is asked for, and no run before it waits",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const term = yield* acquireTerm
+      const runs = [yield* newRun(webhook), yield* newRun(webhook), yield* newRun(webhook)] as const
+      const run_ids = new Set([runs[0].run_id, runs[2].run_id])
+      const answers = yield* repo.accept(runs, { ...unlimited, admission: { term, run_ids, at: at(0) } })
+      // The third one stands behind the second, which waits.
+      expect(answers.map(Either.getOrThrow)).toEqual([admitted, accepted, accepted])
+      expect((yield* repo.inFlight).map(({ run_id }) => run_id)).toEqual([runs[0].run_id])
+      expect((yield* repo.lane(ops, 10)).map(({ run_id }) => run_id)).toEqual([runs[1].run_id, runs[2].run_id])
+
+      const behind = yield* newRun(webhook)
+      const options = { ...unlimited, admission: { term, run_ids: new Set([behind.run_id]), at: at(0) } }
+      expect((yield* repo.accept([behind], options)).map(Either.getOrThrow)).toEqual([accepted])
+    })
+  )
+
+  test(
+    "admits nothing with its acceptance for a term that is over, and accepts it all the same",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const term = yield* acquireTerm
+      yield* repo.releaseLease(term)
+      const run = yield* newRun(webhook)
+      const options = { ...unlimited, admission: { term, run_ids: new Set([run.run_id]), at: at(0) } }
+      expect((yield* repo.accept([run], options)).map(Either.getOrThrow)).toEqual([accepted])
+      expect(yield* repo.inFlight).toEqual([])
     })
   )
 }

@@ -93,6 +93,25 @@ export const end = (test: Test): void => {
   )
 
   test(
+    "record with an end when the run was sent and started, unless that is recorded already",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const term = yield* acquireTerm
+      const [unmarked, marked] = [yield* queueRun(webhook), yield* sendRun(webhook, term, 100)]
+      yield* admitOne(unmarked, term)
+      yield* startedOne(marked, 150)
+      const end = { outcome: success("done"), sent_at: at(20), started_at: at(30), at: at(400) }
+      yield* repo.end([
+        { ...end, run_id: unmarked },
+        { ...end, run_id: marked }
+      ])
+      expect(yield* repo.run(unmarked)).toMatchObject({ sent_at: at(20), started_at: at(30), duration_ms: 370 })
+      expect(yield* repo.run(marked)).toMatchObject({ sent_at: at(100), started_at: at(150), duration_ms: 250 })
+    })
+  )
+
+  test(
     "give a start also to a run whose answer overtook the record that it was sent",
     Effect.gen(function* () {
       const repo = yield* Repo

@@ -9,6 +9,7 @@ import type { Webhook, WebhookRow } from "../../domain/Webhook.ts"
 import type { Term } from "../LeaseStore.ts"
 import { Repo } from "../Repo.ts"
 import type { NewRun } from "../RunStore.ts"
+import type { NewWebhook } from "../WebhookStore.ts"
 
 export const epoch = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 export const at = (ms: number): DateTime.Utc => DateTime.unsafeMake(epoch + ms)
@@ -37,12 +38,12 @@ export const together = { concurrency: "unbounded" } as const
 export const newTokenHash: Effect.Effect<TokenHash> = Effect.sync(() => new Uint8Array(randomBytes(32)))
 
 /** What a caller that triggers the webhook knows of it. */
-export type Target = Webhook & Pick<WebhookRow, "token_hash">
+export type Target = Webhook & Pick<WebhookRow, "token_hash" | "version">
 
 /** A webhook, and the team that it points at. */
-export const createWebhook = Effect.fnUntraced(function* (fields: Partial<WebhookRow> = {}) {
+export const createWebhook = Effect.fnUntraced(function* (fields: Partial<NewWebhook> = {}) {
   const repo = yield* Repo
-  const row: WebhookRow = {
+  const row: NewWebhook = {
     id: yield* makeWebhookId,
     name: "deploy",
     team: ops,
@@ -56,14 +57,14 @@ export const createWebhook = Effect.fnUntraced(function* (fields: Partial<Webhoo
     ...fields
   }
   yield* Effect.ignore(repo.createTeam(row.team, at(0)))
-  return { ...(yield* repo.createWebhook(row)), token_hash: row.token_hash }
+  return { ...(yield* repo.createWebhook(row)), token_hash: row.token_hash, version: 1 }
 })
 
 export const newRun = (target: Target, fields: Partial<NewRun> = {}): Effect.Effect<NewRun> =>
   Effect.map(makeRunId, (run_id) => ({
     run_id,
     source: "webhook",
-    webhook: { id: target.id, token_hash: target.token_hash },
+    webhook: { id: target.id, token_hash: target.token_hash, version: target.version },
     team: target.team,
     mode: "async",
     prompt: "Deploy api",

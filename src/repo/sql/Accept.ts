@@ -1,28 +1,35 @@
 import { SqlClient } from "@effect/sql"
-import { Duration, Effect, Either } from "effect"
+import { DateTime, Duration, Effect, Either } from "effect"
 import { IdempotencyKeyReused, NotFound, TooManyQueued } from "../../domain/Errors.ts"
+import type { RunId } from "../../domain/Id.ts"
 import type { RunRow } from "../../domain/Run.ts"
-import type { Acceptance, AcceptanceRefused, NewRun } from "../RunStore.ts"
+import { type Acceptance, type AcceptanceRefused, type AcceptOptions, type NewRun, WebhookEdited } from "../RunStore.ts"
 import { notify } from "./Changes.ts"
 import { fromRow, list, oneOf, recordset } from "./Columns.ts"
 import { bounded, unavailable } from "./Database.ts"
+import { heldBy } from "./LeaseStoreSql.ts"
 import { runColumns, runFromRow } from "./RunColumns.ts"
 
 type Answer = Either.Either<Acceptance, AcceptanceRefused>
 
-const accepted: Answer = Either.right({ _tag: "Accepted" })
+const accepted: Answer = Either.right({ _tag: "Accepted", admitted: false })
+const admitted: Answer = Either.right({ _tag: "Accepted", admitted: true })
 
-const toInput = ({ run_id, webhook, timeout, idempotency, ...run }: NewRun, ord: number) => ({
-  ...run,
-  ord,
-  id: run_id,
-  webhook_id: webhook?.id,
-  token_hash: webhook?.token_hash,
-  timeout_ms: Math.round(Duration.toMillis(timeout)),
-  idempotency_key: idempotency?.key,
-  idempotency_expires_at: idempotency?.expires_at,
-  request_hash: idempotency?.request_hash
-})
+const toInput =
+  (admit?: ReadonlySet<RunId>) =>
+  ({ run_id, webhook, timeout, idempotency, ...run }: NewRun, ord: number) => ({
+    ...run,
+    ord,
+    admit: admit?.has(run_id) === true,
+    id: run_id,
+    webhook_id: webhook?.id,
+    token_hash: webhook?.token_hash,
+    version: webhook?.version,
+    timeout_ms: Math.round(Duration.toMillis(timeout)),
+    idempotency_key: idempotency?.key,
+    idempotency_expires_at: idempotency?.expires_at,
+    request_hash: idempotency?.request_hash
+  })
 
 /** The columns of `runs` that are given at acceptance. */
 const storedTypes = {
@@ -42,8 +49,14 @@ const storedTypes = {
 } as const
 
 /** A field of `NewRun` that has no line here does not compile. */
-const inputTypes = { ...storedTypes, ord: "int", token_hash: "bytea" } as const satisfies {
-  readonly [Name in keyof ReturnType<typeof toInput>]-?: string
+const inputTypes = {
+  ...storedTypes,
+  ord: "int",
+  admit: "boolean",
+  token_hash: "bytea",
+  version: "int"
+} as const satisfies {
+  readonly [Name in keyof ReturnType<ReturnType<typeof toInput>>]-?: string
 }
 
 /** What an earlier run is found by. */
@@ -69,19 +82,20 @@ export const makeAccept = Effect.gen(function* () {
   const values = list(Object.entries(storedTypes).map(([name, type]) => `${name}::${type}`))
 
   // Anyone who deletes a webhook or a team, or replaces a token, either waits for this commit or is seen by it.
-  const insert = (runs: ReadonlyArray<NewRun>, maxQueued: number) =>
-    bounded(sql<{ readonly outcome: "accepted" | "unknown" | "full" | "repeats" }>`
+  const insert = (runs: ReadonlyArray<NewRun>, { maxQueued, admission }: AcceptOptions) =>
+    bounded(sql<{ readonly outcome: "accepted" | "admitted" | "unknown" | "edited" | "full" | "repeats" }>`
       with input as materialized (
-        select * from ${recordset(sql, inputTypes, runs.map(toInput))}
-      ), webhook as materialized (
-        select w.id, w.token_hash from webhook_trigger.webhooks w
+        select * from ${recordset(sql, inputTypes, runs.map(toInput(admission?.run_ids)))}
+      ), lease as materialized (${admission === undefined ? sql`select where false` : heldBy(sql, admission.term)}), webhook as materialized (
+        select w.id, w.token_hash, w.version from webhook_trigger.webhooks w
         where w.enabled and w.id in (select webhook_id from input)
         order by w.id for key share
       ), known as materialized (
         select t.team from webhook_trigger.teams t where t.team in (select team from input)
         order by t.team for key share
       ), checked as materialized (
-        select i.*, t.team is not null and (i.webhook_id is null or h.id is not null) as valid, earlier.seq as earlier
+        select i.*, t.team is not null and (i.webhook_id is null or h.id is not null) as known,
+          h.version is distinct from i.version as edited, earlier.seq as earlier
         from input i
         left join webhook h on h.id = i.webhook_id and h.token_hash = i.token_hash
         left join known t on t.team = i.team
@@ -95,27 +109,34 @@ export const makeAccept = Effect.gen(function* () {
           order by team, seq limit ${maxQueued}
         ) as waiting
       ), placed as materialized (
-        select c.*, queue.length + row_number() over (order by c.ord) <= ${maxQueued} as fits
-        from checked c, queue where c.valid and c.earlier is null
+        select c.*, queue.length + row_number() over (order by c.ord) <= ${maxQueued} as fits,
+          case when exists (select from lease) and bool_and(c.admit) over (partition by c.team order by c.ord) and (
+            select w.seq from webhook_trigger.runs w
+            where w.team = c.team and w.status = 'queued' and w.admitted_at is null order by w.seq limit 1
+          ) is null then ${admission === undefined ? null : DateTime.toDateUtc(admission.at)}::timestamptz end as admitted_at
+        from checked c, queue where c.known and not c.edited and c.earlier is null
       ), inserted as (
-        insert into webhook_trigger.runs (${columns})
-        select ${values} from placed where fits order by ord
+        insert into webhook_trigger.runs (${columns}, admitted_at)
+        select ${values}, admitted_at from placed where fits order by ord
         on conflict (webhook_id, idempotency_key) where idempotency_key is not null do nothing
-        returning id, team
-      ), ${notify(sql, "RunAccepted", sql`select team as name from inserted`)}
+        returning id, team, admitted_at
+      ), ${notify(sql, "RunAccepted", sql`select team as name from inserted where admitted_at is null`)},
+      ${notify(sql, "RunAdmitted", sql`select team as name from inserted where admitted_at is not null`, "admitted")}
       select case
-          when not c.valid then 'unknown'
+          when not c.known then 'unknown'
+          when c.edited and c.earlier is null then 'edited'
+          when i.admitted_at is not null then 'admitted'
           when i.id is not null then 'accepted'
           when not p.fits then 'full'
           else 'repeats'
-        end as outcome, (select count(*) from notified)
+        end as outcome, (select count(*) from notified), (select count(*) from admitted)
       from checked c left join placed p using (ord) left join inserted i on i.id = c.id
       order by c.ord`)
 
   const findEarlier = (runs: ReadonlyArray<NewRun>) =>
     bounded(sql`
       select i.ord, ${runColumns}, r.request_hash, r.idempotency_expires_at <= i.accepted_at as expired
-      from ${recordset(sql, keyTypes, runs.map(toInput))}
+      from ${recordset(sql, keyTypes, runs.map(toInput()))}
       join webhook_trigger.runs r on r.webhook_id = i.webhook_id and r.idempotency_key = i.idempotency_key`)
 
   /** An old key is free again; its run stays. */
@@ -127,23 +148,22 @@ export const makeAccept = Effect.gen(function* () {
         rows.map((row) => row.run_id)
       )}`)
 
-  return Effect.fn("RunStore.accept")(function* (
-    runs: ReadonlyArray<NewRun>,
-    { maxQueued }: { readonly maxQueued: number }
-  ) {
-    const full: Answer = Either.left(new TooManyQueued({ limit: maxQueued }))
+  return Effect.fn("RunStore.accept")(function* (runs: ReadonlyArray<NewRun>, options: AcceptOptions) {
+    const full: Answer = Either.left(new TooManyQueued({ limit: options.maxQueued }))
     const answers = new Map<NewRun, Answer>()
     let open = runs
     for (let attempt = 0; open.length > 0; attempt++) {
       if (attempt === attempts) return yield* unavailable("The idempotency key is in dispute.")
       const heads = firstOfEachKey(open)
-      const rows = yield* insert([...heads.values()], maxQueued)
+      const rows = yield* insert([...heads.values()], options)
       const outcomeOf = new Map([...heads].map(([key, head], ord) => [key, { head, outcome: rows[ord]!.outcome }]))
 
       const doubtful = open.filter((run) => {
         const { head, outcome } = outcomeOf.get(keyOf(run))!
         if (outcome === "unknown") answers.set(run, Either.left(new NotFound()))
+        else if (outcome === "edited") answers.set(run, Either.left(new WebhookEdited()))
         else if (outcome === "accepted" && run === head) answers.set(run, accepted)
+        else if (outcome === "admitted" && run === head) answers.set(run, admitted)
         else if (outcome === "full" && run.idempotency === undefined) answers.set(run, full)
         return !answers.has(run)
       })

@@ -8,6 +8,7 @@ type FieldOf<C> = [Exclude<keyof C, "_tag">] extends [never] ? null : Exclude<ke
 /** The field that a change's name is put into; `null`: it has none. */
 const fields: { readonly [T in Tag]: FieldOf<Extract<Change, { readonly _tag: T }>> } = {
   RunAccepted: "team",
+  RunAdmitted: "team",
   RunStarted: "run_id",
   RunEnded: "run_id",
   WebhookChanged: "webhook_id",
@@ -18,11 +19,16 @@ const fields: { readonly [T in Tag]: FieldOf<Extract<Change, { readonly _tag: T 
 const namesInOne = 100
 
 /**
- * The end of a `with` query, called `notified`: reports one change for each of the names that `names` selects as `name`.
+ * The end of a `with` query, called `notified` or as `query` says: reports one change for each of the names that `names` selects as `name`.
  * It only runs when the statement reads from it. The notification is sent with the commit, or not at all.
  */
-export const notify = (sql: SqlClient.SqlClient, tag: Tag, names: Statement.Fragment): Statement.Fragment => sql`
-  notified as materialized (
+export const notify = (
+  sql: SqlClient.SqlClient,
+  tag: Tag,
+  names: Statement.Fragment,
+  query = "notified"
+): Statement.Fragment => sql`
+  ${sql.literal(query)} as materialized (
     select pg_notify(${channel}, ${`${tag} `} || string_agg(name, ' '))
     from (
       select name, (row_number() over () - 1) / ${sql.literal(String(namesInOne))} as part

@@ -17,7 +17,14 @@ const outcomeTypes = {
   error_message: "text"
 } as const satisfies { readonly [Name in keyof ReturnType<typeof outcomeFields>]-?: string }
 
-const inputTypes: ColumnTypes = { run_id: "uuid", at: "timestamptz", answered: "boolean", ...outcomeTypes }
+const inputTypes: ColumnTypes = {
+  run_id: "uuid",
+  at: "timestamptz",
+  sent_at: "timestamptz",
+  started_at: "timestamptz",
+  answered: "boolean",
+  ...outcomeTypes
+}
 
 /** `RunStore.end` and `RunStore.ended`. */
 export const makeEnds = Effect.gen(function* () {
@@ -28,7 +35,7 @@ export const makeEnds = Effect.gen(function* () {
     recordset(
       sql,
       inputTypes,
-      ends.map(({ run_id, at, outcome }) => ({ run_id, at, answered: isAnswer(outcome), ...outcomeFields(outcome) }))
+      ends.map(({ outcome, ...end }) => ({ ...end, answered: isAnswer(outcome), ...outcomeFields(outcome) }))
     )
   const outcomeSet = list(Object.keys(outcomeTypes).map((name) => `${name} = i.${name}`))
 
@@ -44,7 +51,10 @@ export const makeEnds = Effect.gen(function* () {
       ), ended as (
         update webhook_trigger.runs r set
           ${outcomeSet},
-          started_at = coalesce(r.started_at, r.sent_at, case when i.answered then r.admitted_at end),
+          sent_at = coalesce(r.sent_at, i.sent_at),
+          started_at = coalesce(
+            r.started_at, i.started_at, r.sent_at, i.sent_at, case when i.answered then r.admitted_at end
+          ),
           finished_at = i.at
         from input i join locked on locked.id = i.run_id
         where r.id = i.run_id and r.status in ${live}

@@ -7,6 +7,7 @@ import { type LaneRun, LaneStore } from "../LaneStore.ts"
 import { LeaseLost, type Term } from "../LeaseStore.ts"
 import { fromRow, oneOf } from "./Columns.ts"
 import { bounded } from "./Database.ts"
+import { heldBy } from "./LeaseStoreSql.ts"
 import { columnsOf, live } from "./RunColumns.ts"
 
 const runFields = [
@@ -62,13 +63,9 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
       Effect.withSpan("LaneStore.inFlight")
     )
 
-    // It locks the lease's row against a successor: who acquires the lease sees everything that the one before has
-    // admitted, and the one before admits nothing more.
     const admit = Effect.fn("LaneStore.admit")(function* (ids: ReadonlyArray<RunId>, term: Term, at: DateTime.Utc) {
       const rows = yield* sql<{ readonly id: RunId | null }>`
-        with lease as materialized (
-          select 1 from webhook_trigger.dispatcher_lease where term = ${term} and holder is not null for share
-        ), locked as materialized (
+        with lease as materialized (${heldBy(sql, term)}), locked as materialized (
           select r.id from webhook_trigger.runs r
           where r.id in ${oneOf(sql, ids)} and r.status = 'queued' and exists (select from lease)
           order by r.id for no key update

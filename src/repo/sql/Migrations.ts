@@ -8,7 +8,14 @@ import first from "./migrations/0001_first.ts"
  * Numbered, only ever added to: a migration that has been released is never edited. A single statement stands here, in
  * `Effect.flatMap(SqlClient.SqlClient, (sql) => …)`; what is longer has a file of its own.
  */
-const migrations = { "1_first": first }
+const migrations = {
+  "1_first": first,
+  /** Each change of a webhook gives it another version, by which an acceptance sees what its prompt was rendered from. */
+  "2_webhook_version": Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) => sql`alter table webhook_trigger.webhooks add column version integer not null default 1`
+  )
+}
 
 type Migration = keyof typeof migrations
 
@@ -29,6 +36,7 @@ export const knownSince: Known = {
     timeout_seconds: "1_first",
     max_concurrent: "1_first",
     enabled: "1_first",
+    version: "2_webhook_version",
     token_hash: "1_first",
     token_hint: "1_first",
     created_at: "1_first",

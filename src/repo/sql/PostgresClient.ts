@@ -7,7 +7,7 @@ import type { Unavailable } from "../../domain/Errors.ts"
 import { unavailable } from "./Database.ts"
 import { migrate } from "./Migrations.ts"
 import { Notifications } from "./Notifications.ts"
-import { connection, listenOn } from "./PostgresNotifications.ts"
+import { connection, listenOn } from "./PostgresListener.ts"
 
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database`, with what else PostgreSQL's URLs may hold. */

@@ -5,7 +5,7 @@ import type { RunId, WebhookId } from "../../domain/Id.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { TokenHash } from "../../domain/Token.ts"
 import { Webhook, WebhookRow } from "../../domain/Webhook.ts"
-import { type WebhookChange, WebhookStore } from "../WebhookStore.ts"
+import { type NewWebhook, type WebhookChange, WebhookStore } from "../WebhookStore.ts"
 import { notify } from "./Changes.ts"
 import { fromRow, list, toColumns } from "./Columns.ts"
 import { bounded, isDangling } from "./Database.ts"
@@ -45,7 +45,7 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
         )
       )
 
-    const createWebhook = Effect.fn("WebhookStore.createWebhook")(function* (webhook: WebhookRow) {
+    const createWebhook = Effect.fn("WebhookStore.createWebhook")(function* (webhook: NewWebhook) {
       const [row] = yield* write(
         sql`insert into webhook_trigger.webhooks ${sql.insert(toColumns(webhook))}`,
         webhook.team
@@ -55,7 +55,7 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
 
     const updateWebhook = Effect.fn("WebhookStore.updateWebhook")(function* (id: WebhookId, change: WebhookChange) {
       const [row] = yield* write(
-        sql`update webhook_trigger.webhooks set ${sql.update(toColumns(change))} where id = ${id}`,
+        sql`update webhook_trigger.webhooks set ${sql.update(toColumns(change))}, version = version + 1 where id = ${id}`,
         change.team
       )
       return row ? webhookFromRow(row) : yield* new NotFound()
@@ -73,8 +73,7 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
       Effect.withSpan("WebhookStore.webhooks")
     )
 
-    // Every trigger calls this first, and nothing is cached: a disabled webhook is disabled immediately. It reads no other
-    // table: an unknown token is refused also while the runs are locked.
+    // It reads no other table: an unknown token is refused also while the runs are locked.
     const webhooksByToken = Effect.fn("WebhookStore.webhooksByToken")(function* (hashes: ReadonlyArray<TokenHash>) {
       const keys = hashes.map(hex)
       const rows = yield* sql`

@@ -15,14 +15,15 @@ npx webhook-trigger leader --team ${team} -- cat`
     hint: "The library reconnects automatically, handles one prompt at a time, and answers a redelivered prompt without doing the work again.",
     text: `import { runMain } from "@effect/platform-node/NodeRuntime"
 import { Effect, Redacted } from "effect"
-import { Leader, layerAmqp, TeamName } from "webhook-trigger/leader"
+import { LeaderAmqp } from "webhook-trigger/amqp"
+import { Leader, TeamName } from "webhook-trigger/leader"
 
 const url = Redacted.make(process.env.AMQP_URL ?? "amqp://localhost")
 
 Leader.run({
   team: TeamName.make("${team}"),
   handler: ({ prompt }) => Effect.succeed(\`You said: \${prompt}\`)
-}).pipe(Effect.provide(layerAmqp({ url, queueType: "classic" })), runMain)`
+}).pipe(Effect.provide(LeaderAmqp.layer({ url, queueType: "classic" })), runMain)`
   },
   {
     id: "python",

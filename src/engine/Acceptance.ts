@@ -1,0 +1,89 @@
+import { DateTime, Duration, Effect, Either, Exit, type Scope } from "effect"
+import type { Unavailable } from "../domain/Errors.ts"
+import type { LaneRun } from "../repo/LaneStore.ts"
+import { type Acceptance, type AcceptanceRefused, type NewRun, RunStore } from "../repo/RunStore.ts"
+import { CurrentLanes } from "./CurrentLanes.ts"
+import * as GroupCommit from "./GroupCommit.ts"
+import { Settings } from "./Settings.ts"
+
+/** A run that is about to be accepted, and its webhook as its lane must know it. */
+export interface Candidate {
+  readonly run: NewRun
+  readonly webhook?: NonNullable<LaneRun["webhook"]>
+}
+
+/** Accepts the run: the hand-over. */
+export type Accept = (candidate: Candidate) => Effect.Effect<Acceptance, AcceptanceRefused | Unavailable>
+
+/**
+ * Accepts runs in groups. When this process is the dispatcher, a run that would be the next of its lane to be sent is
+ * admitted with the same commit, and then published without being read back.
+ */
+export const make: Effect.Effect<Accept, never, CurrentLanes | RunStore | Scope.Scope | Settings> = Effect.gen(
+  function* () {
+    const runs = yield* RunStore
+    const current = yield* CurrentLanes
+    const { maxQueued } = yield* Settings
+    const clock = yield* Effect.clock
+
+    const commit = (items: ReadonlyArray<Item>) =>
+      Effect.suspend(() => {
+        const lanes = current.get()
+        const newRuns = items.map(({ run }) => run)
+        if (lanes === undefined) return runs.accept(newRuns, { maxQueued })
+        const reserved = items.map(({ laneRun }) => lanes.reserve(laneRun))
+        const run_ids = new Set(newRuns.flatMap(({ run_id }, index) => (reserved[index] ? [run_id] : [])))
+        // After the slots were taken: the runs that held them before have ended by then.
+        const at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
+        const options = { maxQueued, ...(run_ids.size > 0 && { admission: { term: lanes.term, run_ids, at } }) }
+        return Effect.onExit(runs.accept(newRuns, options), (exit) =>
+          Effect.sync(() => {
+            for (const [index, { laneRun }] of items.entries()) {
+              const answer = Exit.isSuccess(exit) ? exit.value[index] : undefined
+              const result = answer === undefined ? "unknown" : laneState(answer)
+              if (reserved[index]) lanes.reservationEnded(laneRun, result)
+              if (result === "waits") lanes.wake(laneRun.team)
+            }
+          })
+        )
+      })
+
+    const together = yield* GroupCommit.make({
+      size: 500,
+      weight: { of: ({ size }: Item) => size, limit: 4_000_000 },
+      commit
+    })
+    return (candidate) => Effect.flatMap(together([itemOf(candidate)]), ([answer]) => answer!)
+  }
+)
+
+/** Where the run is now. */
+const laneState = (answer: Either.Either<Acceptance, AcceptanceRefused>): "admitted" | "waits" | "notStored" =>
+  Either.isRight(answer) && answer.right._tag === "Accepted"
+    ? answer.right.admitted
+      ? "admitted"
+      : "waits"
+    : "notStored"
+
+interface Item {
+  readonly run: NewRun
+  readonly laneRun: LaneRun
+  /** Of its texts, in UTF-16 code units. */
+  readonly size: number
+}
+
+const itemOf = ({ run, webhook }: Candidate): Item => ({
+  run,
+  laneRun: {
+    run_id: run.run_id,
+    source: run.source,
+    team: run.team,
+    mode: run.mode,
+    status: "queued",
+    prompt: run.prompt,
+    timeout_ms: Duration.toMillis(run.timeout),
+    ...(run.deadline_at && { deadline_at: run.deadline_at }),
+    ...(webhook && { webhook })
+  },
+  size: run.prompt.length + JSON.stringify(run.variables).length
+})

@@ -1,0 +1,32 @@
+/** What the benchmark gives each of its programs, in the environment. */
+
+export interface Webhook {
+  readonly token: string
+  readonly team: string
+  readonly template: string
+}
+
+const env = (name: string): string => {
+  const value = process.env[name]
+  if (value === undefined) throw new Error(`${name} is not set`)
+  return value
+}
+
+export const given = {
+  /** Where callers reach the program. */
+  port: Number(process.env.PORT),
+  /** Where the benchmark reads what the program has done; see `Control.ts`. */
+  controlPort: Number(env("CONTROL_PORT")),
+  webhooks: JSON.parse(env("WEBHOOKS")) as ReadonlyArray<Webhook>,
+  get databaseUrl() {
+    return env("DATABASE_URL")
+  },
+  get amqpUrl() {
+    return env("AMQP_URL")
+  },
+  get redis() {
+    return { host: "127.0.0.1", port: Number(env("REDIS_PORT")) }
+  }
+}
+
+export const teams: ReadonlyArray<string> = given.webhooks.map(({ team }) => team)

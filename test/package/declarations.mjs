@@ -1,0 +1,29 @@
+// Prints a module that exports again, with inferred types, all that the package exports. Compiled with `declaration`, it
+// shows whether a host can name every type that its own inferred types may mention. Runs in the host's project.
+import { Context, Option } from "effect"
+
+const entries = ["", "/api", "/leader", "/testing", "/amqp", "/postgres", "/pglite"]
+const lines = ['import { Effect } from "effect"']
+
+const add = (path, value) => {
+  const name = path.replaceAll(".", "_")
+  lines.push(`export const ${name} = ${path}`)
+  if (!Context.isTag(value)) return
+  // Services as their users see them: each method by itself.
+  if (!Option.isOption(value.defaultValue?.())) {
+    lines.push(`export const ${name}_service = Effect.map(${path}, (service) => ({ ...service }))`)
+  }
+  for (const key of Object.keys(value).filter((key) => key.startsWith("layer"))) add(`${path}.${key}`)
+}
+
+for (const entry of entries) {
+  const alias = entry === "" ? "root" : entry.slice(1)
+  const module = await import(`webhook-trigger${entry}`)
+  lines.push(`import * as ${alias} from "webhook-trigger${entry}"`)
+  for (const [key, value] of Object.entries(module)) {
+    if (value?.[Symbol.toStringTag] === "Module") {
+      for (const [inner, it] of Object.entries(value)) add(`${alias}.${key}.${inner}`, it)
+    } else add(`${alias}.${key}`, value)
+  }
+}
+console.log(lines.join("\n"))

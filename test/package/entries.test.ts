@@ -1,0 +1,121 @@
+/** What comes with each entry of the package: a host that uses one driver does not load the others. */
+import { fileURLToPath } from "node:url"
+import { describe, expect, it } from "vitest"
+import { exec } from "../support/Process.ts"
+
+const here = fileURLToPath(new URL(".", import.meta.url))
+const dist = new URL("../../dist/", import.meta.url).href
+
+interface Import {
+  readonly url: string
+  readonly importer?: string
+}
+
+interface Loaded {
+  /** Packages that our own modules import. */
+  readonly packages: ReadonlyArray<string>
+  /** Folders of `dist`, and its files beside them. */
+  readonly own: ReadonlyArray<string>
+  /** All packages, with what the packages load themselves. */
+  readonly all: ReadonlyArray<string>
+  /** Node's own modules. */
+  readonly builtin: ReadonlyArray<string>
+  readonly error?: string
+}
+
+const packageOf = (url: string): string | undefined => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1]
+
+const sorted = (names: Iterable<string | undefined>): ReadonlyArray<string> =>
+  [...new Set(names)].filter((name) => name !== undefined).sort()
+
+const load = async (entry: string, ...conditions: ReadonlyArray<string>): Promise<Loaded> => {
+  const { stdout } = await exec(process.execPath, [`${here}loaded.mjs`, `${dist}${entry}.js`, ...conditions])
+  const { error, imports } = JSON.parse(stdout) as { imports: ReadonlyArray<Import>; error?: string }
+  const own = imports.map(({ url }) => url).filter((url) => url.startsWith(dist))
+  return {
+    packages: sorted(imports.filter(({ importer }) => importer?.startsWith(dist)).map(({ url }) => packageOf(url))),
+    own: sorted(own.map((url) => url.slice(dist.length).replace(/\/[^/]*$/, ""))),
+    all: sorted(imports.map(({ url }) => packageOf(url))),
+    builtin: sorted(imports.map(({ url }) => url).filter((url) => url.startsWith("node:"))),
+    ...(error !== undefined && { error })
+  }
+}
+
+/** What only some hosts want: drivers, the tools of tests, and what only our own server and command line use. */
+const heavy = [
+  "@effect/cli",
+  "@effect/cluster",
+  "@effect/opentelemetry",
+  "@effect/sql",
+  "@effect/sql-pg",
+  "@effect/vitest",
+  "@electric-sql/pglite",
+  "amqplib",
+  "pg",
+  "vitest"
+]
+
+const entries = [
+  {
+    entry: "index",
+    packages: ["@effect/experimental", "@effect/platform", "@effect/platform-node", "effect", "tinyqueue", "uuid"],
+    own: ["api", "bus", "domain", "engine", "http", "index.js", "repo", "telemetry"],
+    heavy: []
+  },
+  {
+    entry: "api/index",
+    packages: ["@effect/experimental", "@effect/platform", "effect", "uuid"],
+    own: ["api", "domain"],
+    heavy: []
+  },
+  { entry: "leader/index", packages: ["effect", "uuid"], own: ["bus", "domain", "leader", "telemetry"], heavy: [] },
+  {
+    entry: "testing",
+    packages: ["@effect/experimental", "effect", "tinyqueue", "uuid"],
+    own: ["bus", "domain", "engine", "repo", "telemetry", "testing.js"],
+    heavy: []
+  },
+  {
+    entry: "amqp",
+    packages: ["@effect/experimental", "@effect/platform", "amqplib", "effect", "uuid"],
+    own: ["amqp.js", "bus", "bus/amqp", "domain", "telemetry"],
+    heavy: ["amqplib"]
+  },
+  {
+    entry: "postgres",
+    packages: ["@effect/experimental", "@effect/sql", "@effect/sql-pg", "effect", "pg", "uuid"],
+    own: ["domain", "postgres.js", "repo", "repo/sql", "repo/sql/migrations"],
+    heavy: ["@effect/sql", "@effect/sql-pg", "pg"]
+  },
+  {
+    entry: "pglite",
+    packages: ["@effect/experimental", "@effect/sql", "@electric-sql/pglite", "effect", "uuid"],
+    own: ["domain", "pglite.js", "repo", "repo/sql", "repo/sql/migrations"],
+    heavy: ["@effect/sql", "@electric-sql/pglite"]
+  },
+  {
+    entry: "contract",
+    packages: ["@effect/experimental", "@effect/vitest", "effect", "uuid"],
+    own: ["bus", "bus/contract", "contract.js", "domain", "repo", "repo/contract"],
+    heavy: ["@effect/vitest", "vitest"]
+  }
+]
+
+describe("an entry of the package", () => {
+  it.each(entries)("$entry loads only what it is for", async ({ entry, packages, own, heavy: expected }) => {
+    const loaded = await load(entry)
+    expect(loaded.packages).toEqual(packages)
+    expect(loaded.own).toEqual(own)
+    expect(loaded.all.filter((name) => heavy.includes(name))).toEqual(expected)
+    // Vitest can be imported in its own workers only.
+    if (entry === "contract") expect(loaded.error).toContain("Vitest")
+    else expect(loaded.error).toBeUndefined()
+  })
+
+  it("api/index runs in a browser, with no module of Node's", async () => {
+    const loaded = await load("api/index", "browser")
+    expect(loaded.error).toBeUndefined()
+    expect(loaded.builtin).toEqual([])
+    expect(loaded.packages).toContain("@effect/platform")
+  })
+})
