@@ -37,8 +37,10 @@ export {
 export { makeRunId, makeWebhookId, RunId, WebhookId } from "./domain/Id.ts"
 export {
   finalStatuses,
+  isAnswer,
   isFinal,
   type Outcome,
+  outcomeFields,
   Run,
   RunError,
   RunMode,
@@ -94,6 +96,6 @@ export {
   RunStore,
   WebhookEdited
 } from "./repo/RunStore.ts"
-export { firstOfEach, isAnswer, outcomeFields, storable } from "./repo/Stored.ts"
+export { firstOfEach, storable } from "./repo/Stored.ts"
 export { TeamStore } from "./repo/TeamStore.ts"
 export { type NewWebhook, type WebhookChange, WebhookStore } from "./repo/WebhookStore.ts"

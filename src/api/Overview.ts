@@ -18,8 +18,9 @@ import { Accepted, Answered, Failed, TimedOut, Wait } from "./Trigger.ts"
 /** What the server runs on, and its defaults for webhooks. */
 export const Server = Schema.Struct({
   version: Schema.String,
-  database: Schema.Literal("postgresql", "embedded"),
-  bus: Schema.Literal("rabbitmq", "embedded"),
+  /** The drivers' names; `embedded` for one that lives in the server's process. */
+  database: Schema.String,
+  bus: Schema.String,
   /** Where callers reach the server; the first part of every trigger URL. */
   public_url: Schema.String,
   webhook_timeout_seconds: Schema.Number,

@@ -1,7 +1,7 @@
 import * as VariantSchema from "@effect/experimental/VariantSchema"
 import { DateTime, Schema } from "effect"
 import { RunId, WebhookId } from "./Id.ts"
-import { allStatuses, type FinalStatus } from "./RunStatus.ts"
+import { allStatuses, type FinalStatus, runStatuses } from "./RunStatus.ts"
 import { TeamName } from "./Team.ts"
 import { optional, time } from "./Time.ts"
 
@@ -120,3 +120,22 @@ interface OutcomeDetails {
 
 /** How a run ends. */
 export type Outcome = { [S in FinalStatus]: { readonly status: S } & OutcomeDetails[S] }[FinalStatus]
+
+/** What an end sets in a run's row, besides its times. */
+export const outcomeFields = (
+  outcome: Outcome
+): Pick<RunRow, "status" | "response" | "error_code" | "error_message"> => {
+  const { status } = outcome
+  switch (status) {
+    case "success":
+      return { status, response: outcome.response }
+    case "error":
+      return { status, error_code: outcome.error.code, error_message: outcome.error.message }
+    case "timeout":
+      return { status }
+  }
+}
+
+/** Whether the outcome is the leader's own word: then it got the prompt, whether or not that was recorded. */
+export const isAnswer = (outcome: Outcome): boolean =>
+  outcome.status === "error" ? outcome.error.code === "agent_error" : runStatuses[outcome.status].answered

@@ -3,19 +3,31 @@
  * JavaScript.
  */
 
-/** A final state is the end of a run: the first one that is recorded wins, and nothing comes after it. */
+interface Unfinished {
+  readonly final: false
+}
+
+/** The end of a run: the first one that is recorded wins, and nothing comes after it. */
+interface Final {
+  readonly final: true
+  /** Whether it shows that the team was at work until then, so that the clocks of its later runs start from there. */
+  readonly answered: boolean
+  /** Whether an answer that comes later is stored with the run, which keeps its state. */
+  readonly storesLateAnswer: boolean
+}
+
 export const runStatuses = {
   /** Accepted; not known to be sent. */
   queued: { final: false },
   /** The broker has confirmed the prompt. */
   running: { final: false },
   /** The agent answered. */
-  success: { final: true },
+  success: { final: true, answered: true, storesLateAnswer: false },
   /** The leader reported an error, or the prompt could not be delivered. */
-  error: { final: true },
+  error: { final: true, answered: true, storesLateAnswer: false },
   /** The timeout passed first. */
-  timeout: { final: true }
-} as const satisfies { readonly [status: string]: { readonly final: boolean } }
+  timeout: { final: true, answered: false, storesLateAnswer: true }
+} as const satisfies { readonly [status: string]: Unfinished | Final }
 
 export type RunStatus = keyof typeof runStatuses
 
@@ -27,3 +39,10 @@ export const allStatuses = Object.keys(runStatuses) as [RunStatus, ...Array<RunS
 export const isFinal = (status: RunStatus): status is FinalStatus => runStatuses[status].final
 
 export const finalStatuses = allStatuses.filter(isFinal)
+
+const finalWhere = (fact: "answered" | "storesLateAnswer") =>
+  finalStatuses.filter((status) => runStatuses[status][fact])
+
+export const answeredStatuses = finalWhere("answered")
+
+export const lateAnswerStatuses = finalWhere("storesLateAnswer")

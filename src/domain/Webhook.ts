@@ -28,15 +28,16 @@ const schemaOf = (setting: WebhookSetting) =>
     })
   )
 
-/** A setting that gives way to the server's default: absent until it is set, and given back by `null`. */
-const withServerDefault = (setting: WebhookSetting) => {
-  const schema = schemaOf(setting)
+/** Absent until it is set, and again after an edit to `null`. */
+const removable = <A, I>(schema: Schema.Schema<A, I>, onNull: string) => {
   const field = optional(schema)
-  const edit = optional(
-    Schema.NullOr(schema).annotations({ description: "`null` gives it back to the server's default." })
-  )
+  const edit = optional(Schema.NullOr(schema).annotations({ description: onNull }))
   return Field({ json: field, row: field, draft: field, edit })
 }
+
+/** A setting that gives way to the server's default. */
+const withServerDefault = (setting: WebhookSetting) =>
+  removable(schemaOf(setting), "`null` gives it back to the server's default.")
 
 const settings = Object.fromEntries(
   Object.entries(webhookSettings).map(([name, setting]) => [name, withServerDefault(setting)])

@@ -1,7 +1,7 @@
 import { Context, DateTime, Effect, Layer, Metric, Schedule } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
 import type { RunId } from "../domain/Id.ts"
-import type { Outcome, Run } from "../domain/Run.ts"
+import { type Outcome, outcomeFields, type Run } from "../domain/Run.ts"
 import { ChangeFeed, onChanges } from "../repo/ChangeFeed.ts"
 import { type RunEnd, RunStore } from "../repo/RunStore.ts"
 import { record } from "../telemetry/Metrics.ts"
@@ -68,7 +68,7 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
 
       const commit = yield* GroupCommit.make({
         size: 500,
-        weight: { of: ({ outcome }: RunEnd) => textOf(outcome).length, limit: 4_000_000 },
+        weight: { of: sizeOf, limit: 4_000_000 },
         commit: (ends: ReadonlyArray<RunEnd>) => runs.end(ends)
       })
       const endAll = Effect.fnUntraced(function* (
@@ -140,13 +140,8 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
   )
 }
 
-const textOf = (outcome: Outcome): string => {
-  switch (outcome.status) {
-    case "success":
-      return outcome.response
-    case "error":
-      return outcome.error.message
-    case "timeout":
-      return ""
-  }
+/** How much text an end stores. */
+const sizeOf = ({ outcome }: RunEnd): number => {
+  const { response = "", error_message = "" } = outcomeFields(outcome)
+  return response.length + error_message.length
 }

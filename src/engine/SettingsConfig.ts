@@ -30,7 +30,7 @@ export interface SettingsValues extends Values<typeof settings> {}
 export const defaults: SettingsValues = defaultsOf(settings)
 
 /**
- * The engine's settings from the variables `WEBHOOK_MAX_CONCURRENT`, `WEBHOOK_TIMEOUT`, `WEBHOOK_MAX_QUEUED` and
- * `WEBHOOK_MAX_BODY` of the `ConfigProvider`, with the defaults for those that are absent. Fails with all faults at once.
+ * The engine's settings from the variables of the `ConfigProvider`, with the defaults for those that are absent. Fails with
+ * all faults at once.
  */
 export const config: Config.Config<SettingsValues> = configOf(settings)

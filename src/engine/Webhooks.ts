@@ -75,7 +75,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
         /** What a schema cannot know: the template's braces, the team's existence, what PostgreSQL cannot store. */
         const faultsBeyondSchema = Effect.fn("Webhooks.check")(function* (input: Input) {
           const faults: Array<Fault> = []
-          for (const field of ["name", "prompt_template"] as const) {
+          for (const field of textFields) {
             const text = input[field]
             if (typeof text === "string" && !isStorable(text)) {
               faults.push({ pointer: `/${field}`, detail: "must not contain a NUL or a lone surrogate" })
@@ -181,6 +181,9 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
 }
 
 type Input = { readonly [field in keyof WebhookDraft]?: unknown }
+
+/** All that may hold text; what a team's name may hold is stricter. */
+const textFields = (Object.keys(WebhookDraft.fields) as ReadonlyArray<keyof Input>).filter((field) => field !== "team")
 
 const decodeDraft = decode(WebhookDraft)
 const decodeEdit = decode(WebhookEdit)

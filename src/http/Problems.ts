@@ -146,6 +146,11 @@ export interface Problem<Status extends number = number> {
 
 type ProblemOf<E extends Refusal> = E extends Refusal ? Problem<(typeof table)[E["_tag"]][0]> : never
 
+/** The errors that become a problem with one of these statuses. */
+export type RefusalWith<Status> = {
+  readonly [Tag in Refusal["_tag"]]: (typeof table)[Tag][0] extends Status ? Extract<Refusal, { _tag: Tag }> : never
+}[Refusal["_tag"]]
+
 export const problem = <const Status extends number>(
   status: Status,
   { code, ...rest }: Description

@@ -2,9 +2,24 @@
  * Everything that speaks HTTP, as layers for the `HttpLayerRouter` of any server: this package's own, or that of a host
  * that runs the webhook engine inside its API.
  */
-import { type HttpApiGroup, HttpLayerRouter } from "@effect/platform"
+import {
+  type Etag,
+  type FileSystem,
+  type HttpApiGroup,
+  HttpLayerRouter,
+  type HttpPlatform,
+  type Path
+} from "@effect/platform"
 import { Layer } from "effect"
 import { Api } from "../api/Api.ts"
+import type { AdminKey } from "../engine/AdminKey.ts"
+import type { Overview } from "../engine/Overview.ts"
+import type { Settings } from "../engine/Settings.ts"
+import type { Teams } from "../engine/Teams.ts"
+import type { Trigger } from "../engine/Trigger.ts"
+import type { Webhooks } from "../engine/Webhooks.ts"
+import type { ChangeFeed } from "../repo/ChangeFeed.ts"
+import type { HistoryStore } from "../repo/HistoryStore.ts"
 import * as Auth from "./Auth.ts"
 import * as Docs from "./Docs.ts"
 import { Events } from "./Events.ts"
@@ -29,8 +44,18 @@ export const trigger = Layer.mergeAll(TriggerRoutes.layer, Redaction.layer)
 /** Registers nothing: the group's routes are `TriggerRoutes`, written by hand. */
 const triggerGroup = Layer.empty as Layer.Layer<HttpApiGroup.ApiGroup<"webhook-trigger", "trigger">>
 
+/** What every server of `@effect/platform` provides. */
+type Server =
+  | Etag.Generator
+  | FileSystem.FileSystem
+  | HttpLayerRouter.HttpRouter
+  | HttpPlatform.HttpPlatform
+  | Path.Path
+
+type Engine = AdminKey | ChangeFeed | HistoryStore | Overview | Settings | Teams | Trigger | Webhooks
+
 /** `/api/…`: teams, webhooks and the history, for anyone who has the admin key. */
-export const management = HttpLayerRouter.addHttpApi(Api).pipe(
+export const management: Layer.Layer<never, never, Engine | Server> = HttpLayerRouter.addHttpApi(Api).pipe(
   Layer.provide([
     triggerGroup,
     TeamsHandlers.layer,

@@ -1,10 +1,7 @@
 import { Context, Layer } from "effect"
+import type { Server } from "../api/Overview.ts"
 
-export interface ServerFactsValues {
-  readonly version: string
-  readonly database: "postgresql" | "embedded"
-  readonly bus: "rabbitmq" | "embedded"
-}
+export type ServerFactsValues = Pick<Server, "version" | "database" | "bus">
 
 /** What the server runs on, for the web UI to show. Given by the program that composes the server. */
 export class ServerFacts extends Context.Reference<ServerFacts>()("webhook-trigger/ServerFacts", {

@@ -2,10 +2,16 @@
  * The group `trigger` of the API: `POST /webhook/trigger/:token`, and a caller's view of a run, which `Location` points
  * at. Written by hand, for speed and for the exact order of the checks.
  */
-import { HttpLayerRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import {
+  type HttpApiEndpoint,
+  type HttpApiGroup,
+  HttpLayerRouter,
+  HttpServerRequest,
+  HttpServerResponse
+} from "@effect/platform"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { DateTime, Effect, Layer, Redacted, Schema } from "effect"
-import { CallersRun } from "../api/Trigger.ts"
+import { CallersRun, type Trigger as TriggerGroup } from "../api/Trigger.ts"
 import { MethodNotAllowed } from "../domain/Errors.ts"
 import type { Run } from "../domain/Run.ts"
 import { Settings } from "../engine/Settings.ts"
@@ -13,6 +19,7 @@ import { Trigger } from "../engine/Trigger.ts"
 import * as Body from "./Body.ts"
 import * as Idempotency from "./Idempotency.ts"
 import * as Parameters from "./Parameters.ts"
+import type * as Problems from "./Problems.ts"
 import { mountedAt, PublicUrl } from "./PublicUrl.ts"
 import * as RequestLog from "./RequestLog.ts"
 import * as RunAnswer from "./RunAnswer.ts"
@@ -24,6 +31,17 @@ export const path = "/webhook/trigger"
 /** The token as the URL spells it. A percent-encoded one is not accepted. */
 const tokenIn = (request: Request, token: string | undefined) =>
   Redacted.make(token === undefined || request.url.split("?", 1)[0]!.includes("%") ? "" : token)
+
+type ErrorOf<Name extends string> =
+  | HttpApiGroup.HttpApiGroup.Error<typeof TriggerGroup>
+  | HttpApiEndpoint.HttpApiEndpoint.ErrorWithName<HttpApiGroup.HttpApiGroup.Endpoints<typeof TriggerGroup>, Name>
+
+/** The handler of an endpoint. It may fail with what the API's definition declares for that endpoint, nothing else. */
+type Handler<Name extends string> = Effect.Effect<
+  HttpServerResponse.HttpServerResponse,
+  Problems.RefusalWith<ErrorOf<Name>["status"]>,
+  HttpServerRequest.HttpServerRequest | HttpLayerRouter.RouteContext
+>
 
 const encodeRun = Schema.encodeSync(CallersRun)
 
@@ -69,7 +87,7 @@ const make = Effect.gen(function* () {
   })
 
   /** A request with several faults is refused for the first: the order of the steps is part of the contract. */
-  const post = Effect.gen(function* () {
+  const post: Handler<"trigger"> = Effect.gen(function* () {
     const received_at = yield* DateTime.now
     const request = yield* HttpServerRequest.HttpServerRequest
     if (request.method !== "POST") return yield* new MethodNotAllowed({ allow: "POST" })
@@ -84,7 +102,7 @@ const make = Effect.gen(function* () {
       : answer
   })
 
-  const show = Effect.gen(function* () {
+  const show: Handler<"run"> = Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
     if (request.method !== "GET" && request.method !== "HEAD") {
       return yield* new MethodNotAllowed({ allow: "GET, HEAD" })

@@ -14,6 +14,8 @@ export interface CommandOptions {
   readonly args: ReadonlyArray<string>
   /** How long the program may take for one prompt; then its whole process group is ended. Absent: no limit. */
   readonly timeout?: Duration.DurationInput
+  /** Environment variables that the program does not get, beside the keys to broker, database and server. */
+  readonly withheld?: ReadonlyArray<string>
   /** How long a prompt in work may go on after the leader was stopped; default 10 seconds. */
   readonly grace?: Duration.DurationInput
 }
@@ -44,7 +46,8 @@ const lead = (options: CommandOptions): Effect.Effect<never, never, LeaderBus> =
   Leader.run({
     team: options.team,
     grace: options.grace ?? "10 seconds",
-    handler: (prompt) => logged(prompt, runProgram({ ...options, input: prompt.prompt, env: environment(prompt) }))
+    handler: (prompt) =>
+      logged(prompt, runProgram({ ...options, input: prompt.prompt, env: environment(prompt, options.withheld) }))
   })
 
 /** One line for each prompt that was worked on, without its text or the answer, which are confidential. */
@@ -61,13 +64,16 @@ const logged = <A, E>(prompt: Prompt, work: Effect.Effect<A, E>): Effect.Effect<
     )
   )
 
-/** What the program gets beside the prompt, without the keys to broker, database and server. */
-const environment = (prompt: Prompt): Readonly<Record<string, string | undefined>> => ({
+/** The keys to broker, database and server. */
+const keys = ["AMQP_URL", "DATABASE_URL", "ADMIN_API_KEY", "WEBHOOK_TOKEN"]
+
+/** What the program gets beside the prompt. */
+const environment = (
+  prompt: Prompt,
+  withheld: ReadonlyArray<string> = []
+): Readonly<Record<string, string | undefined>> => ({
   ...process.env,
-  AMQP_URL: undefined,
-  DATABASE_URL: undefined,
-  ADMIN_API_KEY: undefined,
-  WEBHOOK_TOKEN: undefined,
+  ...Object.fromEntries([...keys, ...withheld].map((name) => [name, undefined])),
   WEBHOOK_RUN_ID: prompt.run_id,
   WEBHOOK_TEAM: prompt.team,
   WEBHOOK_SOURCE: prompt.source,

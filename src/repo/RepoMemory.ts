@@ -5,11 +5,11 @@
 import { Array, Clock, Context, DateTime, Duration, Effect, Either, Layer, Option, PubSub } from "effect"
 import { IdempotencyKeyReused, NotFound, TeamExists, TeamInUse, TeamUnknown, TooManyQueued } from "../domain/Errors.ts"
 import type { WebhookId } from "../domain/Id.ts"
-import { isFinal, type RunRow, toRun } from "../domain/Run.ts"
-import { finalStatuses } from "../domain/RunStatus.ts"
+import { isAnswer, outcomeFields, type RunRow, toRun } from "../domain/Run.ts"
+import { finalStatuses, isFinal, runStatuses } from "../domain/RunStatus.ts"
 import type { Counts } from "../domain/Statistics.ts"
 import type { TeamName } from "../domain/Team.ts"
-import type { Webhook, WebhookRow } from "../domain/Webhook.ts"
+import { Webhook, type WebhookRow } from "../domain/Webhook.ts"
 import { AdminKeyStore } from "./AdminKeyStore.ts"
 import { type Change, ChangeFeed } from "./ChangeFeed.ts"
 import { decodeCursor, encodeCursor } from "./Cursor.ts"
@@ -27,7 +27,7 @@ import {
   RunStore,
   WebhookEdited
 } from "./RunStore.ts"
-import { firstOfEach, isAnswer, outcomeFields, storable } from "./Stored.ts"
+import { firstOfEach, storable } from "./Stored.ts"
 import { TeamStore } from "./TeamStore.ts"
 import { WebhookStore } from "./WebhookStore.ts"
 
@@ -89,9 +89,10 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         })
     })
 
-    const view = ({ token_hash: _token, version: _version, ...webhook }: WebhookRow): Webhook => {
+    const view = (webhook: WebhookRow): Webhook => {
+      const shown = Object.entries(webhook).filter(([field]) => Object.hasOwn(Webhook.fields, field))
       const last = where((row) => row.webhook_id === webhook.id).at(-1)
-      return { ...webhook, ...(last && { last_triggered_at: last.row.accepted_at }) }
+      return { ...(Object.fromEntries(shown) as Webhook), ...(last && { last_triggered_at: last.row.accepted_at }) }
     }
     const write = (webhook: WebhookRow): Effect.Effect<Webhook, TeamUnknown> => {
       if (!teams.has(webhook.team)) return new TeamUnknown({ team: webhook.team })
@@ -189,9 +190,10 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
     const end = (run: Stored | undefined, given: RunEnd): EndedRun => {
       const { outcome } = given
       if (run === undefined) return { recorded: false, run }
-      const recorded = !isFinal(run.row.status)
+      const { status, response } = run.row
+      const recorded = !isFinal(status)
       if (recorded) record(run, given)
-      else if (run.row.status === "timeout" && run.row.response === undefined && outcome.status === "success") {
+      else if (runStatuses[status].storesLateAnswer && response === undefined && outcome.status === "success") {
         change(run, { response: storable(outcome.response) })
       }
       return { recorded, run: toRun(run.row) }
@@ -206,7 +208,9 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         status === "running" && started_at && deadline_at && isAfter(deadline_at, now) ? deadline_at : []
       )
       const answered = earlier.flatMap(({ status, finished_at }) =>
-        (status === "success" || status === "error") && finished_at && isAfter(finished_at, sent_at) ? finished_at : []
+        isFinal(status) && runStatuses[status].answered && finished_at && isAfter(finished_at, sent_at)
+          ? finished_at
+          : []
       )
       const from = working.length > 0 ? working : answered
       if (from.length === 0) return undefined

@@ -1,11 +1,10 @@
 import { Duration, Effect, Layer, Option } from "effect"
-import { addressOf } from "../bus/amqp/Connection.ts"
-import * as LeaderAmqp from "../bus/amqp/LeaderAmqp.ts"
-import { teamQueue } from "../bus/amqp/Topology.ts"
 import { exitCodes, Failure, usage } from "../cli/Failure.ts"
 import type { LeaderOptions } from "../cli/LocalCommands.ts"
 import * as Command from "../leader/Command.ts"
-import * as Environment from "./Environment.ts"
+import * as Buses from "./Buses.ts"
+import * as LeaderEnvironment from "./LeaderEnvironment.ts"
+import { secretsOf } from "./LoadSettings.ts"
 import { settingsInvalid, withOverrides } from "./Overrides.ts"
 import * as Telemetry from "./Telemetry.ts"
 
@@ -16,21 +15,26 @@ const noBroker = usage(
 /** The `leader` command: leads until a signal comes; a start that fails says why. */
 export const lead = (options: LeaderOptions, version: string): Effect.Effect<void, Failure> =>
   Effect.gen(function* () {
-    const environment = yield* Environment.loadLeader
-    const { amqpQueueType: queueType, amqpUrl } = environment
-    if (Option.isNone(amqpUrl)) return yield* noBroker
-    const url = amqpUrl.value
+    const environment = yield* LeaderEnvironment.load
+    const { leader } = Buses.choose(environment)
+    if (leader === undefined) return yield* noBroker
     const { team, timeoutSeconds } = options
     const [command, ...args] = options.command
     const timeout = Option.map(timeoutSeconds, Duration.seconds)
-    const leading = Command.run({ team, command, args, ...(Option.isSome(timeout) && { timeout: timeout.value }) })
+    const leading = Command.run({
+      team,
+      command,
+      args,
+      withheld: secretsOf(LeaderEnvironment.settings),
+      ...(Option.isSome(timeout) && { timeout: timeout.value })
+    })
     return yield* Command.checkProgram(command).pipe(
       Effect.zipRight(
         Effect.logInfo(
-          `${command} gets the prompts of the team ${team}, from ${teamQueue(team)} at ${addressOf(url)}; a team that the server does not know gets none`
+          `${command} gets the prompts of the team ${team}, from ${leader.queueOf(team)}; a team that the server does not know gets none`
         )
       ),
-      Effect.zipRight(Effect.provide(leading, LeaderAmqp.layer({ url, queueType }))),
+      Effect.zipRight(Effect.provide(leading, leader.layer)),
       Effect.provide(Layer.merge(Telemetry.logs(environment), Telemetry.otlp(environment, version)))
     )
   }).pipe(

@@ -1,7 +1,7 @@
 import { ConfigProvider, Effect } from "effect"
 import { exitCodes, Failure } from "../cli/Failure.ts"
 import type { Overrides } from "../cli/LocalCommands.ts"
-import type { SettingsInvalid } from "./Environment.ts"
+import type { SettingsInvalid } from "./LoadSettings.ts"
 
 /** Options of the command line take the place of the variables that they name. */
 export const withOverrides =

@@ -1,8 +1,11 @@
+import { readFileSync } from "node:fs"
 import { describe, expect, it } from "@effect/vitest"
 import { ConfigProvider, Duration, Effect, Either, LogLevel, Option, Redacted, Schema } from "effect"
 import { DurationFromText, SizeFromText } from "../../src/engine/Quantity.ts"
 import * as SettingsConfig from "../../src/engine/SettingsConfig.ts"
 import * as Environment from "../../src/server/Environment.ts"
+
+const docs = readFileSync(new URL("../../docs/settings.md", import.meta.url), "utf8")
 
 const load = (variables: Readonly<Record<string, string>>) =>
   Environment.load.pipe(
@@ -74,6 +77,20 @@ describe("settings", () => {
       expect(Duration.toSeconds(settings.engine.timeout)).toBe(90)
       expect(Option.map(settings.runRetention, Duration.toHours)).toEqual(Option.some(720))
       expect(Duration.toMillis(settings.shutdownGrace)).toBe(0)
+    })
+  )
+
+  it.effect("are all explained in docs/settings.md", () =>
+    Effect.gen(function* () {
+      const read = new Set<string>()
+      const none = ConfigProvider.fromMap(new Map())
+      const recording = ConfigProvider.mapInputPath(none, (name) => {
+        read.add(name)
+        return name
+      })
+      yield* Effect.withConfigProvider(Environment.load, recording)
+      expect(read.size).toBeGreaterThan(10)
+      for (const name of read) expect(docs, name).toContain(`\n| \`${name}\` | `)
     })
   )
 

@@ -7,6 +7,9 @@ import { Bus, type LeaderBus, type Prompt, type Reply } from "../../src/bus/Bus.
 import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { collectReplies, makePrompt, team, untilQueue } from "../../src/bus/contract.ts"
 import { Command } from "../../src/leader/index.ts"
+import * as Environment from "../../src/server/Environment.ts"
+import * as LeaderEnvironment from "../../src/server/LeaderEnvironment.ts"
+import { secretsOf } from "../../src/server/LoadSettings.ts"
 
 const behaviour = (name: string, test: Effect.Effect<unknown, unknown, Bus | LeaderBus | Scope.Scope>) =>
   it.live(name, () =>
@@ -121,9 +124,10 @@ describe("the leader command", () => {
   behaviour(
     "the program finds the run in its environment, and none of the keys that are set there",
     Effect.gen(function* () {
-      const secrets = ["AMQP_URL", "DATABASE_URL", "ADMIN_API_KEY", "WEBHOOK_TOKEN"]
+      const secrets = [...secretsOf(Environment.settings), "WEBHOOK_TOKEN"]
       for (const name of secrets) process.env[name] = "secret"
-      const { send } = yield* leader(shell("env"))
+      // As the `leader` command does.
+      const { send } = yield* leader({ ...shell("env"), withheld: secretsOf(LeaderEnvironment.settings) })
       const id = (yield* makePrompt()).run_id
       const run = { run_id: id, source: "webhook", webhook: { id: id as never, name: "nightly build" } } as const
       const answer = yield* send("", run)

@@ -8,11 +8,13 @@ import { PGlite } from "@electric-sql/pglite"
 import { DateTime, Duration, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { makeRunId, WebhookId } from "../../src/domain/Id.ts"
 import { Run } from "../../src/domain/Run.ts"
+import { finalStatuses } from "../../src/domain/RunStatus.ts"
 import { TeamName } from "../../src/domain/Team.ts"
 import { HistoryStore } from "../../src/repo/HistoryStore.ts"
 import { LaneStore } from "../../src/repo/LaneStore.ts"
 import { LeaseStore } from "../../src/repo/LeaseStore.ts"
 import { RunStore } from "../../src/repo/RunStore.ts"
+import { knownSince } from "../../src/repo/sql/Migrations.ts"
 import * as PgliteClient from "../../src/repo/sql/PgliteClient.ts"
 import * as PostgresClient from "../../src/repo/sql/PostgresClient.ts"
 import * as RepoSql from "../../src/repo/sql/RepoSql.ts"
@@ -97,6 +99,22 @@ for (const { name, upgraded, empty } of databases) {
           expect(yield* tables).toEqual(expected)
         }),
       120_000
+    )
+
+    it.effect("has a column for every field of a webhook, and allows every status of a run", () =>
+      Effect.gen(function* () {
+        const known = yield* tables
+        const columns = known.flatMap(({ name }) =>
+          name.startsWith("webhooks.") ? name.slice("webhooks.".length) : []
+        )
+        expect(columns.toSorted()).toEqual(Object.keys(knownSince.webhooks).toSorted())
+        const isAboutStatus = ({ definition }: { readonly definition: string }) =>
+          definition.startsWith("CHECK") && definition.includes("status")
+        const checks = known.filter(isAboutStatus).map(({ definition }) => definition)
+        const wordsOf = (check: string) => Array.from(check.matchAll(/'(\w+)'/g), ([, word]) => word!).toSorted()
+        expect(checks.map(wordsOf)).toContainEqual(Object.keys(knownSince.statuses).toSorted())
+        expect(checks.map(wordsOf)).toContainEqual(finalStatuses.toSorted())
+      })
     )
 
     it.effect("keeps its teams, with what is queued for them", () =>

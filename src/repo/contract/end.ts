@@ -1,6 +1,7 @@
 import { expect } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Record } from "effect"
 import { makeRunId } from "../../domain/Id.ts"
+import { runStatuses } from "../../domain/RunStatus.ts"
 import { Repo } from "../Repo.ts"
 import {
   acquireTerm,
@@ -10,6 +11,8 @@ import {
   createWebhook,
   endOne,
   failure,
+  minute,
+  outcomes,
   queueRun,
   sendRun,
   sentOne,
@@ -53,6 +56,39 @@ export const end = (test: Test): void => {
       expect(run).toMatchObject({ status: "timeout", finished_at: at(300) })
       expect(Object.keys(run)).not.toContain("started_at")
       expect(Object.keys(run)).not.toContain("duration_ms")
+    })
+  )
+
+  test(
+    "record every way in which a run may end, and count it",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const ids = yield* Effect.forEach(Object.values(outcomes), (outcome) =>
+        Effect.tap(queueRun(webhook), (id) => endOne(id, outcome, 300))
+      )
+      const { runs } = yield* repo.ended(ids)
+      expect(runs.map(({ status }) => status).sort()).toEqual(Object.keys(outcomes).sort())
+      for (const { finished_at } of runs) expect(finished_at).toEqual(at(300))
+      const [counts] = yield* repo.statistics(webhook.id, at(0), minute)
+      expect(counts).toMatchObject({ ...Record.map(outcomes, () => 1), live: 0 })
+    })
+  )
+
+  test(
+    "keep the first answer that comes later, where the status says that one is stored",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      for (const outcome of Object.values(outcomes)) {
+        const id = yield* queueRun(webhook)
+        const { run: before } = yield* endOne(id, outcome, 300)
+        yield* endOne(id, success("late"), 400)
+        const { conversation, ...after } = yield* repo.run(id)
+        const stored = runStatuses[outcome.status].storesLateAnswer
+        expect(conversation.response).toBe(stored ? "late" : before?.conversation.response)
+        expect({ ...after, conversation: before?.conversation }).toEqual(before)
+      }
     })
   )
 

@@ -19,6 +19,13 @@ export const success = (response: string): Outcome => ({ status: "success", resp
 export const failure = (message: string): Outcome => ({ status: "error", error: { code: "agent_error", message } })
 export const timeout: Outcome = { status: "timeout" }
 
+/** Every way a run may end. A final status that has no line here does not compile. */
+export const outcomes: { readonly [S in Outcome["status"]]: Extract<Outcome, { readonly status: S }> } = {
+  success: { status: "success", response: "Done" },
+  error: { status: "error", error: { code: "agent_error", message: "No disk" } },
+  timeout: { status: "timeout" }
+}
+
 export const ops = team("ops")
 export const unlimited = { maxQueued: 1_000_000 }
 export const minute = Duration.minutes(1)

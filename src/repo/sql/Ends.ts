@@ -1,12 +1,13 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import type { RunId } from "../../domain/Id.ts"
+import { isAnswer, outcomeFields } from "../../domain/Run.ts"
 import type { EndedRun, RunEnd } from "../RunStore.ts"
-import { firstOfEach, isAnswer, outcomeFields } from "../Stored.ts"
+import { firstOfEach } from "../Stored.ts"
 import { notify } from "./Changes.ts"
 import { type ColumnTypes, list, oneOf, recordset } from "./Columns.ts"
 import { bounded } from "./Database.ts"
-import { final, live, runColumns, runFromRow } from "./RunColumns.ts"
+import { final, live, runColumns, runFromRow, storesLateAnswer } from "./RunColumns.ts"
 
 /** What an outcome sets. */
 const outcomeTypes = {
@@ -61,12 +62,12 @@ export const makeEnds = Effect.gen(function* () {
       ), ${notify(sql, "RunEnded", sql`select id::text as name from ended`)}
       select ${runColumns}, (select count(*) from notified) from ended r`)
 
-  /** Stores answers to runs that have timed out. */
+  /** Stores answers to runs that have ended without one. */
   const storeLate = (ends: ReadonlyArray<RunEnd>) =>
     bounded(sql`
       update webhook_trigger.runs r set response = i.response
       from ${input(ends)}
-      where r.id = i.run_id and r.status = 'timeout' and r.response is null and i.response is not null`)
+      where r.id = i.run_id and r.status in ${storesLateAnswer} and r.response is null and i.response is not null`)
 
   const current = (ends: ReadonlyArray<RunEnd>) =>
     bounded(sql`

@@ -3,7 +3,7 @@ import { DateTime, Effect } from "effect"
 import type { Run } from "../../domain/Run.ts"
 import { notify } from "./Changes.ts"
 import { bounded } from "./Database.ts"
-import { live, runColumns, runFromRow } from "./RunColumns.ts"
+import { answered, live, runColumns, runFromRow } from "./RunColumns.ts"
 
 /** Runs checked by one statement. */
 const step = 500
@@ -40,7 +40,7 @@ export const makeExpire = Effect.gen(function* () {
             ),
             (
               select f.finished_at from webhook_trigger.runs f
-              where f.team = d.team and f.seq < d.seq and f.finished_at > d.sent_at and f.status in ('success', 'error')
+              where f.team = d.team and f.seq < d.seq and f.finished_at > d.sent_at and f.status in ${answered}
               order by f.finished_at desc limit 1
             )
           )

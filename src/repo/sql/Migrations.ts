@@ -1,10 +1,55 @@
 import { Migrator, SqlClient, type SqlError } from "@effect/sql"
 import { Effect } from "effect"
+import type { RunStatus } from "../../domain/RunStatus.ts"
+import type { WebhookRow } from "../../domain/Webhook.ts"
 import first from "./migrations/0001_first.ts"
-import webhookVersion from "./migrations/0002_webhook_version.ts"
 
-/** Numbered, only ever added to: a migration that has been released is never edited. */
-const migrations = { "1_first": first, "2_webhook_version": webhookVersion }
+/**
+ * Numbered, only ever added to: a migration that has been released is never edited. A single statement stands here, in
+ * `Effect.flatMap(SqlClient.SqlClient, (sql) => …)`; what is longer has a file of its own.
+ */
+const migrations = {
+  "1_first": first,
+  /** Each change of a webhook gives it another version, by which an acceptance sees what its prompt was rendered from. */
+  "2_webhook_version": Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) => sql`alter table webhook_trigger.webhooks add column version integer not null default 1`
+  )
+}
+
+type Migration = keyof typeof migrations
+
+/** What the tables must know: the fields of a webhook, as columns, and the statuses of a run. */
+interface Known {
+  readonly webhooks: { readonly [Field in keyof WebhookRow]-?: Migration }
+  readonly statuses: { readonly [S in RunStatus]: Migration }
+}
+
+/** The migration that added it. A field or a status that has no line here does not compile: it needs a migration. */
+export const knownSince: Known = {
+  webhooks: {
+    id: "1_first",
+    name: "1_first",
+    team: "1_first",
+    prompt_template: "1_first",
+    variables: "1_first",
+    timeout_seconds: "1_first",
+    max_concurrent: "1_first",
+    enabled: "1_first",
+    version: "2_webhook_version",
+    token_hash: "1_first",
+    token_hint: "1_first",
+    created_at: "1_first",
+    updated_at: "1_first"
+  },
+  statuses: {
+    queued: "1_first",
+    running: "1_first",
+    success: "1_first",
+    error: "1_first",
+    timeout: "1_first"
+  }
+}
 
 /** Any number, the same in every process. */
 const lock = 7_166_553_202_511

@@ -1,7 +1,14 @@
 /** What the statements about runs share: the table `runs`, read as `r`. */
 import { Statement } from "@effect/sql"
 import { type Run, RunRow, toRun } from "../../domain/Run.ts"
-import { allStatuses, isFinal, type RunStatus } from "../../domain/RunStatus.ts"
+import {
+  allStatuses,
+  answeredStatuses,
+  finalStatuses,
+  isFinal,
+  lateAnswerStatuses,
+  type RunStatus
+} from "../../domain/RunStatus.ts"
 import { fromRow, list } from "./Columns.ts"
 
 const columnOf = (field: string): string =>
@@ -27,4 +34,10 @@ const oneOfStatuses = (statuses: ReadonlyArray<RunStatus>): Statement.Fragment =
 export const live = oneOfStatuses(allStatuses.filter((status) => !isFinal(status)))
 
 /** `status in ${final}`: finished. */
-export const final = oneOfStatuses(allStatuses.filter(isFinal))
+export const final = oneOfStatuses(finalStatuses)
+
+/** `status in ${answered}`: finished, and the team was at work until then. */
+export const answered = oneOfStatuses(answeredStatuses)
+
+/** `status in ${storesLateAnswer}`: finished; an answer may still be stored. */
+export const storesLateAnswer = oneOfStatuses(lateAnswerStatuses)
