@@ -1,6 +1,6 @@
-import { DateTime, Duration, Effect, Either, Exit, type Scope } from "effect"
+import { DateTime, Duration, Effect, Either, Exit, Schedule, type Scope } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
-import type { LaneRun } from "../repo/LaneStore.ts"
+import { type LaneRun, LaneStore } from "../repo/LaneStore.ts"
 import { type Acceptance, type AcceptanceRefused, type NewRun, RunStore } from "../repo/RunStore.ts"
 import { CurrentLanes } from "./CurrentLanes.ts"
 import * as GroupCommit from "./GroupCommit.ts"
@@ -19,23 +19,26 @@ export type Accept = (candidate: Candidate) => Effect.Effect<Acceptance, Accepta
  * Accepts runs in groups. When this process is the dispatcher, a run that would be the next of its lane to be sent is
  * admitted with the same commit, and then published without being read back.
  */
-export const make: Effect.Effect<Accept, never, CurrentLanes | RunStore | Scope.Scope | Settings> = Effect.gen(
-  function* () {
+export const make: Effect.Effect<Accept, never, CurrentLanes | LaneStore | RunStore | Scope.Scope | Settings> =
+  Effect.gen(function* () {
     const runs = yield* RunStore
     const current = yield* CurrentLanes
     const { maxQueued } = yield* Settings
     const clock = yield* Effect.clock
 
+    const mayBeFull = yield* backlog(maxQueued)
+
     const commit = (items: ReadonlyArray<Item>) =>
       Effect.suspend(() => {
         const lanes = current.get()
         const newRuns = items.map(({ run }) => run)
-        if (lanes === undefined) return runs.accept(newRuns, { maxQueued })
+        const limits = { maxQueued, countQueued: mayBeFull(items.length) }
+        if (lanes === undefined) return runs.accept(newRuns, limits)
         const reserved = items.map(({ laneRun }) => lanes.reserve(laneRun))
         const run_ids = new Set(newRuns.flatMap(({ run_id }, index) => (reserved[index] ? [run_id] : [])))
         // After the slots were taken: the runs that held them before have ended by then.
         const at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
-        const options = { maxQueued, ...(run_ids.size > 0 && { admission: { term: lanes.term, run_ids, at } }) }
+        const options = { ...limits, ...(run_ids.size > 0 && { admission: { term: lanes.term, run_ids, at } }) }
         return Effect.onExit(runs.accept(newRuns, options), (exit) =>
           Effect.sync(() => {
             for (const [index, { laneRun }] of items.entries()) {
@@ -54,8 +57,7 @@ export const make: Effect.Effect<Accept, never, CurrentLanes | RunStore | Scope.
       commit
     })
     return (candidate) => Effect.flatMap(together([itemOf(candidate)]), ([answer]) => answer!)
-  }
-)
+  })
 
 /** Where the run is now. */
 const laneState = (answer: Either.Either<Acceptance, AcceptanceRefused>): "admitted" | "waits" | "notStored" =>
@@ -86,4 +88,37 @@ const itemOf = ({ run, webhook }: Candidate): Item => ({
     ...(webhook && { webhook })
   },
   size: run.prompt.length + JSON.stringify(run.variables).length
+})
+
+/** How often the runs that wait are counted, while there are new ones. */
+const countInterval = Duration.seconds(1)
+
+/**
+ * Whether so many more may be too many, so that the accepting statement must count: a count takes as long as the queue is.
+ * Far from the limit it is enough to count once in a while. What other replicas accept in the meantime is not known: more
+ * than half of `maxQueued` a second would go unnoticed for that second.
+ */
+const backlog = Effect.fnUntraced(function* (
+  maxQueued: number
+): Effect.fn.Return<(more: number) => boolean, never, LaneStore | Scope.Scope> {
+  const store = yield* LaneStore
+  let counted = Number.POSITIVE_INFINITY
+  let acceptedSince = 0
+  const count = Effect.suspend(() => {
+    if (acceptedSince === 0) return Effect.void
+    acceptedSince = 0
+    return Effect.match(store.queued(maxQueued), {
+      onFailure: () => {
+        counted = Number.POSITIVE_INFINITY
+      },
+      onSuccess: (queued) => {
+        counted = queued
+      }
+    })
+  })
+  yield* Effect.forkScoped(Effect.repeat(count, Schedule.spaced(countInterval)))
+  return (more) => {
+    acceptedSince += more
+    return counted + acceptedSince > maxQueued / 2
+  }
 })

@@ -17,6 +17,7 @@ import { checkVariables } from "../domain/Variables.ts"
 import type { WebhookRow } from "../domain/Webhook.ts"
 import type { ChangeFeed } from "../repo/ChangeFeed.ts"
 import { HistoryStore } from "../repo/HistoryStore.ts"
+import type { LaneStore } from "../repo/LaneStore.ts"
 import { type Acceptance as Accepted, type NewRun, RunStore, type WebhookEdited } from "../repo/RunStore.ts"
 import { TeamStore } from "../repo/TeamStore.ts"
 import { WebhookStore } from "../repo/WebhookStore.ts"
@@ -97,6 +98,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
     | ChangeFeed
     | CurrentLanes
     | HistoryStore
+    | LaneStore
     | Outcomes
     | Renderer
     | RunStore

@@ -16,6 +16,8 @@ export interface LaneRun
 export class LaneStore extends Context.Tag("webhook-trigger/LaneStore")<
   LaneStore,
   {
+    /** How many runs are queued and not admitted, over all teams; counted up to `most`. */
+    readonly queued: (most: number) => Effect.Effect<number, Unavailable>
     /** Teams that have a queued run which was not admitted. */
     readonly lanes: Effect.Effect<ReadonlyArray<TeamName>, Unavailable>
     /** The next runs of a team's lane, oldest first: queued and not admitted. */

@@ -140,7 +140,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
 
     const accept = (
       run: NewRun,
-      { maxQueued, admission }: AcceptOptions
+      { maxQueued, countQueued = true, admission }: AcceptOptions
     ): Either.Either<Acceptance, AcceptanceRefused> => {
       const { webhook: by, timeout, idempotency, ...given } = run
       const webhook = by && webhooks.get(by.id)
@@ -157,7 +157,8 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         return Either.right({ _tag: "Repeated", run: toRun(earlier.row), ...(deadline_at && { deadline_at }) })
       }
       if (by && webhook && by.version !== webhook.version) return Either.left(new WebhookEdited())
-      if (where(isWaiting).length >= maxQueued) return Either.left(new TooManyQueued({ limit: maxQueued }))
+      if (countQueued && where(isWaiting).length >= maxQueued)
+        return Either.left(new TooManyQueued({ limit: maxQueued }))
       const row: RunRow = {
         ...given,
         ...(by && { webhook_id: by.id }),
@@ -292,6 +293,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       }
     }
     const laneStore = LaneStore.of({
+      queued: (most) => Effect.sync(() => Math.min(most, where(isWaiting).length)),
       lanes: Effect.sync(() => [...new Set(where(isWaiting).map(({ row }) => row.team))].sort()),
       lane: (team, limit) =>
         Effect.sync(() =>

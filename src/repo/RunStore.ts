@@ -48,6 +48,8 @@ export type AcceptanceRefused = NotFound | WebhookEdited | TooManyQueued | Idemp
 export interface AcceptOptions {
   /** Runs that may wait, accepted and not admitted, over all teams. */
   readonly maxQueued: number
+  /** False: there are far fewer, as the caller knows, and they need not be counted. Default: true. */
+  readonly countQueued?: boolean
   /**
    * The runs among them that are to be admitted as well, at this time, by the dispatcher of this term. Those of a team for
    * which an earlier run waits are not, and none when the term is no longer the dispatcher's.

@@ -258,6 +258,20 @@ export const accept = (test: Test): void => {
   )
 
   test(
+    "counts the runs that wait only when it is asked to",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const [first, second, third] = [yield* newRun(webhook), yield* newRun(webhook), yield* newRun(webhook)]
+      yield* repo.accept([first], { maxQueued: 1 })
+      const answers = yield* repo.accept([second], { maxQueued: 1, countQueued: false })
+      expect(answers.map(Either.getOrThrow)).toEqual([accepted])
+      expect(yield* Effect.flip(acceptOne(third, { maxQueued: 1 }))).toEqual(new TooManyQueued({ limit: 1 }))
+      expect([yield* repo.queued(1), yield* repo.queued(10)]).toEqual([1, 2])
+    })
+  )
+
+  test(
     "admits a run with its acceptance when that is asked for, and no run before it waits",
     Effect.gen(function* () {
       const repo = yield* Repo

@@ -7,6 +7,7 @@ import { type Acceptance, type AcceptanceRefused, type AcceptOptions, type NewRu
 import { notify } from "./Changes.ts"
 import { fromRow, list, oneOf, recordset } from "./Columns.ts"
 import { bounded, unavailable } from "./Database.ts"
+import { queueLength } from "./LaneStoreSql.ts"
 import { heldBy } from "./LeaseStoreSql.ts"
 import { runColumns, runFromRow } from "./RunColumns.ts"
 
@@ -81,12 +82,21 @@ export const makeAccept = Effect.gen(function* () {
   const columns = list(Object.keys(storedTypes))
   const values = list(Object.entries(storedTypes).map(([name, type]) => `${name}::${type}`))
 
+  /** When a run `c` is admitted; null: it waits. */
+  const admittedAt = (admission: AcceptOptions["admission"]) =>
+    admission === undefined
+      ? sql`null::timestamptz`
+      : sql`case when exists (select from lease) and bool_and(c.admit) over (partition by c.team order by c.ord) and (
+            select w.seq from webhook_trigger.runs w
+            where w.team = c.team and w.status = 'queued' and w.admitted_at is null order by w.seq limit 1
+          ) is null then ${DateTime.toDateUtc(admission.at)}::timestamptz end`
+
   // Anyone who deletes a webhook or a team, or replaces a token, either waits for this commit or is seen by it.
-  const insert = (runs: ReadonlyArray<NewRun>, { maxQueued, admission }: AcceptOptions) =>
+  const insert = (runs: ReadonlyArray<NewRun>, { maxQueued, countQueued = true, admission }: AcceptOptions) =>
     bounded(sql<{ readonly outcome: "accepted" | "admitted" | "unknown" | "edited" | "full" | "repeats" }>`
       with input as materialized (
         select * from ${recordset(sql, inputTypes, runs.map(toInput(admission?.run_ids)))}
-      ), lease as materialized (${admission === undefined ? sql`select where false` : heldBy(sql, admission.term)}), webhook as materialized (
+      ), ${admission === undefined ? sql`` : sql`lease as materialized (${heldBy(sql, admission.term)}),`} webhook as materialized (
         select w.id, w.token_hash, w.version from webhook_trigger.webhooks w
         where w.enabled and w.id in (select webhook_id from input)
         order by w.id for key share
@@ -103,25 +113,20 @@ export const makeAccept = Effect.gen(function* () {
           select r.seq from webhook_trigger.runs r
           where r.webhook_id = i.webhook_id and r.idempotency_key = i.idempotency_key
         ) earlier on true
-      ), queue as materialized (
-        select count(*) as length from (
-          select from webhook_trigger.runs where status = 'queued' and admitted_at is null
-          order by team, seq limit ${maxQueued}
-        ) as waiting
-      ), placed as materialized (
+      ), queue as materialized (${countQueued ? queueLength(sql, maxQueued) : sql`select 0 as length`}), placed as materialized (
         select c.*, queue.length + row_number() over (order by c.ord) <= ${maxQueued} as fits,
-          case when exists (select from lease) and bool_and(c.admit) over (partition by c.team order by c.ord) and (
-            select w.seq from webhook_trigger.runs w
-            where w.team = c.team and w.status = 'queued' and w.admitted_at is null order by w.seq limit 1
-          ) is null then ${admission === undefined ? null : DateTime.toDateUtc(admission.at)}::timestamptz end as admitted_at
+          ${admittedAt(admission)} as admitted_at
         from checked c, queue where c.known and not c.edited and c.earlier is null
       ), inserted as (
         insert into webhook_trigger.runs (${columns}, admitted_at)
         select ${values}, admitted_at from placed where fits order by ord
         on conflict (webhook_id, idempotency_key) where idempotency_key is not null do nothing
         returning id, team, admitted_at
-      ), ${notify(sql, "RunAccepted", sql`select team as name from inserted where admitted_at is null`)},
-      ${notify(sql, "RunAdmitted", sql`select team as name from inserted where admitted_at is not null`, "admitted")}
+      ), ${notify(sql, "RunAccepted", sql`select team as name from inserted where admitted_at is null`)}, ${
+        admission === undefined
+          ? sql`admitted as (select)`
+          : notify(sql, "RunAdmitted", sql`select team as name from inserted where admitted_at is not null`, "admitted")
+      }
       select case
           when not c.known then 'unknown'
           when c.edited and c.earlier is null then 'edited'

@@ -1,4 +1,4 @@
-import { SqlClient } from "@effect/sql"
+import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect, Layer } from "effect"
 import type { RunId, WebhookId } from "../../domain/Id.ts"
 import type { RunRow } from "../../domain/Run.ts"
@@ -23,6 +23,12 @@ const runFields = [
 
 const laneRunFromRow = (row: object): LaneRun => fromRow(row, [...runFields, "webhook"])
 
+/** How many runs wait, counted up to `most` through their index. */
+export const queueLength = (sql: SqlClient.SqlClient, most: number): Statement.Fragment => sql`
+  select count(*)::int as length from (
+    select from webhook_trigger.runs where status = 'queued' and admitted_at is null order by team, seq limit ${most}
+  ) as waiting`
+
 export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.effect(
   LaneStore,
   Effect.gen(function* () {
@@ -33,6 +39,11 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
         json_strip_nulls(json_build_object('id', w.id, 'name', w.name, 'max_concurrent', w.max_concurrent))
       end as webhook
       from webhook_trigger.runs r left join webhook_trigger.webhooks w on w.id = r.webhook_id`
+
+    const queued = Effect.fn("LaneStore.queued")(function* (most: number) {
+      const [row] = yield* sql<{ readonly length: number }>`${queueLength(sql, most)}`
+      return row!.length
+    }, bounded)
 
     // From one team to the next through the index: a hundred thousand waiting runs of one team cost as much as one.
     const lanes = bounded(sql<{ readonly team: TeamName }>`
@@ -87,6 +98,6 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
       return new Map(rows.map((row) => [row.id, row.max_concurrent])) as ReadonlyMap<WebhookId, number>
     }, bounded)
 
-    return LaneStore.of({ lanes, lane, inFlight, admit, limits })
+    return LaneStore.of({ queued, lanes, lane, inFlight, admit, limits })
   })
 )
