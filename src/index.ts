@@ -50,7 +50,7 @@ export {
   toRun,
   Variables
 } from "./domain/Run.ts"
-export type { FinalStatus } from "./domain/RunStatus.ts"
+export { type FinalStatus, runStatuses } from "./domain/RunStatus.ts"
 export type { Counts, RunBucket, Statistics, StatisticsRange } from "./domain/Statistics.ts"
 export { Team, TeamName, type TeamRecord } from "./domain/Team.ts"
 export type { TokenHash } from "./domain/Token.ts"

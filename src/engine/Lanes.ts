@@ -7,8 +7,9 @@ import type { TeamName } from "../domain/Team.ts"
 import { type LaneRun, LaneStore } from "../repo/LaneStore.ts"
 import type { LeaseLost, Term } from "../repo/LeaseStore.ts"
 import { untilAvailable } from "./Availability.ts"
-import * as GroupCommit from "./GroupCommit.ts"
 import { type Flight, Lane, readAhead, type Step, type Work } from "./Lane.ts"
+import * as LaneAdmission from "./LaneAdmission.ts"
+import * as LaneAudit from "./LaneAudit.ts"
 import * as LanePublisher from "./LanePublisher.ts"
 import type { Lease } from "./Lease.ts"
 import { Limiter, type SlotRequest } from "./Limiter.ts"
@@ -20,8 +21,6 @@ interface LaneState {
   /** Stops watching the run that waits for a slot. */
   unwatchHead: () => void
   headWatched: RunId | undefined
-  /** What was in flight and not in the queue at the last audit. */
-  missedBefore: ReadonlySet<RunId>
 }
 
 /** The lanes of one term: whatever a lane wants done next is done here, and reported back to it. */
@@ -64,10 +63,12 @@ export const make = Effect.fnUntraced(function* (
   const outcomes = yield* Outcomes
   const clock = yield* Effect.clock
 
+  let closed = false
   // Closed from the last to the first.
   const lanes = new Map<TeamName, LaneState>()
   yield* Effect.addFinalizer(() => Effect.sync(releaseAll))
-  const admitTogether = yield* groupedAdmission(store, lease.term)
+  const admitTogether = yield* LaneAdmission.make(lease.term)
+  const audit = yield* LaneAudit.make
   const publish = yield* LanePublisher.make(lease)
   const fibers = yield* FiberSet.make<void, LeaseLost>()
   const fork = yield* FiberSet.runtime(fibers)<never>()
@@ -83,8 +84,7 @@ export const make = Effect.fnUntraced(function* (
     const fresh: LaneState = {
       lane: new Lane(team, (run) => run.webhook === undefined || limiter.tryAcquire(slotOf(run))),
       unwatchHead: () => {},
-      headWatched: undefined,
-      missedBefore: new Set()
+      headWatched: undefined
     }
     lanes.set(team, fresh)
     return fresh
@@ -211,7 +211,6 @@ export const make = Effect.fnUntraced(function* (
 
   /** When the admission of each run that has a reservation began. */
   const reservations = new Map<RunId, number>()
-  let closed = false
   /** There may be admitted runs that no lane knows. */
   let mayHaveUnknown = false
 
@@ -257,6 +256,11 @@ export const make = Effect.fnUntraced(function* (
     )
   })
 
+  const resend = (state: LaneState): void => {
+    state.lane.sendAgain()
+    drive(state)
+  }
+
   const webhooksChanged = (): void => {
     for (const state of lanes.values()) {
       state.lane.changed()
@@ -272,29 +276,6 @@ export const make = Effect.fnUntraced(function* (
     slotsAreFree()
   })
 
-  /**
-   * A queue can be deleted and declared again, or a broker's disk lost, without a word to us. When fewer prompts wait in
-   * the queue than should, with one in the leader's hands, twice in a row and without an answer in between, all that is in
-   * flight is sent again, as the same runs; a leader answers what it has answered before from memory.
-   */
-  const auditOne = (state: LaneState) =>
-    Effect.gen(function* () {
-      const { lane } = state
-      if (lane.isBusy || lane.flights.size === 0) return
-      const expected = new Set(lane.flights.keys())
-      const { messages } = yield* bus.queue(lane.team)
-      if (lane.isBusy) return
-      const missed = messages + 1 < expected.size
-      const again = missed && sameRuns(expected, state.missedBefore)
-      state.missedBefore = missed && !again ? expected : new Set()
-      if (!again) return
-      yield* Effect.logWarning("Prompts are missing from the team's queue; they are sent again").pipe(
-        Effect.annotateLogs({ team: lane.team, in_flight: expected.size, in_queue: messages })
-      )
-      lane.sendAgain()
-      drive(state)
-    }).pipe(Effect.ignore)
-
   return {
     term: lease.term,
     wake,
@@ -305,7 +286,13 @@ export const make = Effect.fnUntraced(function* (
     webhooksChanged,
     teams: () => [...lanes.keys()],
     refreshLimits,
-    audit: Effect.suspend(() => Effect.forEach([...lanes.values()], auditOne, { discard: true })),
+    audit: Effect.suspend(() =>
+      Effect.forEach(
+        [...lanes.values()],
+        (state) => Effect.map(audit(state.lane), (isLost) => isLost && resend(state)),
+        { discard: true }
+      )
+    ),
     dropIdle: () => {
       for (const [team, { lane }] of lanes) if (lane.isIdle) lanes.delete(team)
     },
@@ -317,22 +304,6 @@ const slotOf = ({ team, webhook }: LaneRun): SlotRequest => ({
   webhook: webhook!.id,
   team,
   maxConcurrent: webhook!.max_concurrent
-})
-
-const sameRuns = (a: ReadonlySet<RunId>, b: ReadonlySet<RunId>): boolean =>
-  a.size === b.size && [...a].every((id) => b.has(id))
-
-/** Lanes share a commit, but what one lane admits together is never split: a part of it would be out of order. */
-const groupedAdmission = Effect.fnUntraced(function* (store: LaneStore["Type"], term: Term) {
-  const commit = yield* GroupCommit.make({
-    size: 100,
-    commit: (groups: ReadonlyArray<ReadonlyArray<RunId>>) =>
-      Effect.flatMap(DateTime.now, (at) =>
-        Effect.map(store.admit(groups.flat(), term, at), (admitted) => groups.map(() => admitted))
-      )
-  })
-  return (runs: ReadonlyArray<LaneRun>) =>
-    Effect.map(commit([runs.map(({ run_id }) => run_id)]), ([admitted]) => admitted!)
 })
 
 /** None for a run that the team did not answer. */
