@@ -1,4 +1,4 @@
-import { DateTime, Duration, Effect, Either, Exit, Schedule, type Scope } from "effect"
+import { Cause, DateTime, Duration, Effect, Either, Exit, Schedule, type Scope } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
 import { type LaneRun, LaneStore } from "../repo/LaneStore.ts"
 import { type Acceptance, type AcceptanceRefused, type NewRun, RunStore } from "../repo/RunStore.ts"
@@ -42,8 +42,7 @@ export const make: Effect.Effect<Accept, never, CurrentLanes | LaneStore | RunSt
         return Effect.onExit(runs.accept(newRuns, options), (exit) =>
           Effect.sync(() => {
             for (const [index, { laneRun }] of items.entries()) {
-              const answer = Exit.isSuccess(exit) ? exit.value[index] : undefined
-              const result = answer === undefined ? "unknown" : laneState(answer)
+              const result = laneState(exit, index)
               if (reserved[index]) lanes.reservationEnded(laneRun, result)
               if (result === "waits") lanes.wake(laneRun.team)
             }
@@ -59,13 +58,16 @@ export const make: Effect.Effect<Accept, never, CurrentLanes | LaneStore | RunSt
     return (candidate) => Effect.flatMap(together([itemOf(candidate)]), ([answer]) => answer!)
   })
 
-/** Where the run is now. */
-const laneState = (answer: Either.Either<Acceptance, AcceptanceRefused>): "admitted" | "waits" | "notStored" =>
-  Either.isRight(answer) && answer.right._tag === "Accepted"
-    ? answer.right.admitted
-      ? "admitted"
-      : "waits"
-    : "notStored"
+/** Where the run is now. A statement that the database refused is not committed; one without an answer may be. */
+const laneState = (
+  exit: Exit.Exit<ReadonlyArray<Either.Either<Acceptance, AcceptanceRefused>>, Unavailable>,
+  index: number
+): "admitted" | "waits" | "notStored" | "unknown" => {
+  if (Exit.isFailure(exit)) return Cause.isDie(exit.cause) ? "notStored" : "unknown"
+  const answer = exit.value[index]
+  if (answer === undefined || Either.isLeft(answer) || answer.right._tag === "Repeated") return "notStored"
+  return answer.right.admitted ? "admitted" : "waits"
+}
 
 interface Item {
   readonly run: NewRun

@@ -78,7 +78,7 @@ const dispatch = Effect.fnUntraced(function* (
   })
 
   const poll = Effect.forEach(
-    [expire, lanes.adoptAdmitted, lanes.refreshLimits, wakeLanes],
+    [expire, lanes.resolveUnknown, lanes.refreshLimits, wakeLanes],
     (step) => Effect.ignoreLogged(Effect.tapError(step, () => Effect.sync(letAnswersCatchUp))),
     { discard: true }
   )

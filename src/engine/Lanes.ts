@@ -15,6 +15,12 @@ import type { Lease } from "./Lease.ts"
 import { Limiter, type SlotRequest } from "./Limiter.ts"
 import { Outcomes } from "./Outcomes.ts"
 
+/**
+ * After so many milliseconds without an answer a statement is not committed any more: the database ends it after 5 seconds
+ * also when its connection is lost.
+ */
+const lastCommit = 10_000
+
 /** A lane, and what is remembered for it. */
 interface LaneState {
   readonly lane: Lane
@@ -37,8 +43,8 @@ export interface Lanes {
    * stored; or that is not known, because the database did not answer.
    */
   readonly reservationEnded: (run: LaneRun, result: "admitted" | "waits" | "notStored" | "unknown") => void
-  /** Takes over what was admitted without a word to us, if that may have happened. */
-  readonly adoptAdmitted: Effect.Effect<void, Unavailable>
+  /** Finds out what became of reserved runs when the database did not say so; until then they keep their slots. */
+  readonly resolveUnknown: Effect.Effect<void, Unavailable>
   /** Webhooks were edited: what was read ahead is read again. */
   readonly webhooksChanged: () => void
   /** The teams that have a lane now. */
@@ -188,6 +194,7 @@ export const make = Effect.fnUntraced(function* (
   }
   function releaseAll() {
     closed = true
+    for (const { run } of unknown.values()) releaseSlots(run)
     for (const { lane, unwatchHead } of lanes.values()) {
       unwatchHead()
       for (const flight of lane.flights.values()) land(flight)
@@ -211,8 +218,8 @@ export const make = Effect.fnUntraced(function* (
 
   /** When the admission of each run that has a reservation began. */
   const reservations = new Map<RunId, number>()
-  /** There may be admitted runs that no lane knows. */
-  let mayHaveUnknown = false
+  /** Reserved runs of which the database has not said what became of them; until then they may still be admitted. */
+  const unknown = new Map<RunId, { readonly run: LaneRun; readonly begunAt: number; readonly until: number }>()
 
   const reserve = (run: LaneRun): boolean => {
     if (closed || !laneOf(run.team).lane.reserve(run)) return false
@@ -221,39 +228,44 @@ export const make = Effect.fnUntraced(function* (
   }
 
   const reservationEnded: Lanes["reservationEnded"] = (run, result) => {
-    const state = laneOf(run.team)
     const begunAt = reservations.get(run.run_id) ?? stopwatch()
     reservations.delete(run.run_id)
-    if (result === "unknown") mayHaveUnknown = true
     // After this term it is the next one's.
-    if (result !== "admitted" || closed) {
-      state.lane.reservationEnded()
-      releaseSlots(run)
-      return slotsAreFree()
+    if (closed) return releaseSlots(run)
+    switch (result) {
+      case "admitted":
+        return admittedWithAcceptance(run, begunAt)
+      case "unknown":
+        unknown.set(run.run_id, { run, begunAt, until: clock.unsafeCurrentTimeMillis() + lastCommit })
+        return
+      case "waits":
+      case "notStored":
+        return withoutReservation(run)
     }
+  }
+  const admittedWithAcceptance = (run: LaneRun, begunAt: number): void => {
+    const state = laneOf(run.team)
     const flight: Flight = { run, begunAt }
     state.lane.reservationEnded(flight)
     follow(state, flight)
     drive(state)
   }
+  const withoutReservation = (run: LaneRun): void => {
+    laneOf(run.team).lane.reservationEnded()
+    releaseSlots(run)
+    slotsAreFree()
+  }
 
-  const adoptAdmitted = Effect.suspend(() => {
-    if (!mayHaveUnknown) return Effect.void
-    mayHaveUnknown = false
-    return store.inFlight.pipe(
-      Effect.tapError(() =>
-        Effect.sync(() => {
-          mayHaveUnknown = true
-        })
-      ),
-      Effect.map((inFlight) => {
-        for (const run of inFlight) {
-          if (reservations.has(run.run_id) || laneOf(run.team).lane.flights.has(run.run_id)) continue
-          takeOver(run)
-          drive(laneOf(run.team))
-        }
-      })
-    )
+  const resolveUnknown = Effect.gen(function* () {
+    if (unknown.size === 0) return
+    const now = clock.unsafeCurrentTimeMillis()
+    const admitted = new Set((yield* store.inFlight).map(({ run_id }) => run_id))
+    for (const [id, { run, begunAt, until }] of unknown) {
+      if (!admitted.has(id) && now < until) continue
+      unknown.delete(id)
+      if (admitted.has(id)) admittedWithAcceptance(run, begunAt)
+      else withoutReservation(run)
+    }
   })
 
   const resend = (state: LaneState): void => {
@@ -282,7 +294,7 @@ export const make = Effect.fnUntraced(function* (
     takeOver,
     reserve,
     reservationEnded,
-    adoptAdmitted,
+    resolveUnknown,
     webhooksChanged,
     teams: () => [...lanes.keys()],
     refreshLimits,

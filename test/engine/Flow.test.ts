@@ -411,32 +411,50 @@ it.scoped("records answers that came while no server ran before the clock counts
   })
 })
 
-it.scoped("sends a run that was admitted although the database did not say so", () => {
+/** The ports in memory, with a database that does not answer the first acceptance, whether or not it commits it. */
+const silentOnce = ({ commits }: { readonly commits: boolean }) => {
   let silent = true
-  const silentOnce = Layer.map(RepoMemory.layer, (context) => {
+  const rows = Layer.map(RepoMemory.layer, (context) => {
     const store = Context.get(context, RunStore)
-    const accept: typeof store.accept = (...args) =>
-      Effect.tap(store.accept(...args), () => {
-        const fails = silent
-        silent = false
-        return fails ? new Unavailable({ what: "database", detail: "the connection broke at the commit" }) : Effect.void
-      })
+    const accept: typeof store.accept = (...args) => {
+      if (!silent) return store.accept(...args)
+      silent = false
+      const lost = new Unavailable({ what: "database", detail: "the connection broke at the commit" })
+      return Effect.zipRight(commits ? store.accept(...args) : Effect.void, lost)
+    }
     return Context.add(context, RunStore, { ...store, accept })
   })
-  return Effect.gen(function* () {
-    const team = yield* makeTeam("deploy")
+  return engine({ maxConcurrent: 1 }).pipe(Layer.provideMerge(Layer.merge(rows, BusMemory.layer)))
+}
+
+it.scoped("sends a run that was admitted although the database did not say so, and keeps its slot for it", () =>
+  Effect.gen(function* () {
+    const [team, other] = [yield* makeTeam("deploy"), yield* makeTeam("other")]
     const leader = yield* lead(team)
-    const webhook = yield* makeWebhook(team)
-    expect((yield* Effect.flip(webhook.submit("first")))._tag).toBe("Unavailable")
-    yield* webhook.submit("second")
+    yield* echo(other)
+    expect((yield* Effect.flip((yield* makeWebhook(team)).submit("unknown")))._tag).toBe("Unavailable")
+    const behind = yield* (yield* makeWebhook(other)).submit("waits for the only slot")
     yield* TestClock.adjust("1 second")
-    expect([(yield* leader.next).text, yield* inFlight]).toEqual(["second", 2])
+    expect((yield* leader.next).text).toBe("unknown")
+    expect(yield* statusOf(behind)).toBe("queued")
     yield* leader.answer("done")
-    expect((yield* leader.next).text).toBe("first")
-    yield* leader.answer("done")
-    yield* until(Effect.map(inFlight, (total) => total === 0))
-  }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(Layer.merge(silentOnce, BusMemory.layer)))))
-})
+    yield* until(Effect.map(statusOf(behind), (status) => status === "success"))
+  }).pipe(Effect.provide(silentOnce({ commits: true })))
+)
+
+it.scoped("frees the slot of a run that was not accepted once the database cannot commit it any more", () =>
+  Effect.gen(function* () {
+    const [team, other] = [yield* makeTeam("deploy"), yield* makeTeam("other")]
+    yield* lead(team)
+    yield* echo(other)
+    expect((yield* Effect.flip((yield* makeWebhook(team)).submit("lost")))._tag).toBe("Unavailable")
+    const behind = yield* (yield* makeWebhook(other)).submit("waits for the only slot")
+    yield* TestClock.adjust("9 seconds")
+    expect(yield* statusOf(behind)).toBe("queued")
+    yield* TestClock.adjust("2 seconds")
+    yield* until(Effect.map(statusOf(behind), (status) => status === "success"))
+  }).pipe(Effect.provide(silentOnce({ commits: false })))
+)
 
 it.scoped("triggers a webhook as it is now, also when it was read before its last change", () =>
   Effect.gen(function* () {
