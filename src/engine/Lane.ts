@@ -116,7 +116,8 @@ export class Lane {
       this.#isPublishing = true
       return { _tag: "Publish", flight, isBehind: this.#oldest !== flight }
     }
-    if (this.#taking !== undefined) return undefined
+    // What is being accepted stands before anything that could be read now.
+    if (this.#taking !== undefined || this.#reserved > 0) return undefined
     if (this.#stale) this.#dropReadAhead()
     const runs = this.#takeReady()
     if (runs.length > 0) {

@@ -43,7 +43,10 @@ export interface Lanes {
    * stored; or that is not known, because the database did not answer.
    */
   readonly reservationEnded: (run: LaneRun, result: "admitted" | "waits" | "notStored" | "unknown") => void
-  /** Finds out what became of reserved runs when the database did not say so; until then they keep their slots. */
+  /**
+   * Finds out what became of reserved runs when the database did not say so; until then they keep their slots and
+   * their place, and their lanes admit no other.
+   */
   readonly resolveUnknown: Effect.Effect<void, Unavailable>
   /** Webhooks were edited: what was read ahead is read again. */
   readonly webhooksChanged: () => void
@@ -237,7 +240,8 @@ export const make = Effect.fnUntraced(function* (
         return admittedWithAcceptance(run, begunAt)
       case "unknown":
         unknown.set(run.run_id, { run, begunAt, until: clock.unsafeCurrentTimeMillis() + lastCommit })
-        return
+        // It may be in the rows: no later run of its team gets a reservation before they were read.
+        return laneOf(run.team).lane.woken()
       case "waits":
       case "notStored":
         return withoutReservation(run)
@@ -251,8 +255,10 @@ export const make = Effect.fnUntraced(function* (
     drive(state)
   }
   const withoutReservation = (run: LaneRun): void => {
-    laneOf(run.team).lane.reservationEnded()
+    const state = laneOf(run.team)
+    state.lane.reservationEnded()
     releaseSlots(run)
+    drive(state)
     slotsAreFree()
   }
 

@@ -412,7 +412,7 @@ it.scoped("records answers that came while no server ran before the clock counts
 })
 
 /** The ports in memory, with a database that does not answer the first acceptance, whether or not it commits it. */
-const silentOnce = ({ commits }: { readonly commits: boolean }) => {
+const silentOnce = ({ commits, maxConcurrent = 1 }: { readonly commits: boolean; readonly maxConcurrent?: number }) => {
   let silent = true
   const rows = Layer.map(RepoMemory.layer, (context) => {
     const store = Context.get(context, RunStore)
@@ -424,7 +424,7 @@ const silentOnce = ({ commits }: { readonly commits: boolean }) => {
     }
     return Context.add(context, RunStore, { ...store, accept })
   })
-  return engine({ maxConcurrent: 1 }).pipe(Layer.provideMerge(Layer.merge(rows, BusMemory.layer)))
+  return engine({ maxConcurrent }).pipe(Layer.provideMerge(Layer.merge(rows, BusMemory.layer)))
 }
 
 it.scoped("sends a run that was admitted although the database did not say so, and keeps its slot for it", () =>
@@ -440,6 +440,21 @@ it.scoped("sends a run that was admitted although the database did not say so, a
     yield* leader.answer("done")
     yield* until(Effect.map(statusOf(behind), (status) => status === "success"))
   }).pipe(Effect.provide(silentOnce({ commits: true })))
+)
+
+it.scoped("sends nothing past a run that was admitted although the database did not say so", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const webhook = yield* makeWebhook(team)
+    expect((yield* Effect.flip(webhook.submit("unknown")))._tag).toBe("Unavailable")
+    yield* webhook.submit("behind")
+    yield* TestClock.adjust("2 seconds")
+    for (const text of ["unknown", "behind"]) {
+      expect((yield* leader.next).text).toBe(text)
+      yield* leader.answer("done")
+    }
+  }).pipe(Effect.provide(silentOnce({ commits: true, maxConcurrent: 4 })))
 )
 
 it.scoped("frees the slot of a run that was not accepted once the database cannot commit it any more", () =>

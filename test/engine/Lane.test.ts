@@ -51,6 +51,17 @@ describe("Lane", () => {
     expect(lane.isIdle).toBe(true)
   })
 
+  it("reads and admits nothing while a run is being accepted, which stands before the others", () => {
+    const lane = new Lane(team, () => true)
+    expect(lane.reserve(run(0))).toBe(true)
+    lane.woken()
+    expect(lane.next()).toBeUndefined()
+    expect(lane.reserve(run(1))).toBe(false)
+    lane.reservationEnded({ run: run(0), begunAt: 0 })
+    expect(lane.next()).toMatchObject({ _tag: "Publish", flight: { run: run(0) } })
+    expect(lane.next()).toEqual({ _tag: "Read" })
+  })
+
   it("keeps two runs in flight for a team whose runs take long", () => {
     const lane = laneWith(runs(0, 5))
     const admit = lane.next()
