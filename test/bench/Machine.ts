@@ -4,7 +4,7 @@ import { cpus, loadavg, release, totalmem } from "node:os"
 export const machine = (): string => {
   const [first] = cpus()
   const memory = (totalmem() / 2 ** 30).toFixed(0)
-  return `${cpus().length} cores (${first?.model.trim() ?? "unknown"}), ${memory} GiB of memory, Linux ${release()}`
+  return `${cpus().length} cores (${first?.model.trim() ?? "unknown"}), ${memory} GiB of memory, Linux ${release().split(".", 2).join(".")}`
 }
 
 /** How busy the machine was before anything was started. */
