@@ -17,3 +17,6 @@ const uuid = Effect.map(Clock.currentTimeMillis, (msecs) => v7({ msecs }))
 
 export const makeWebhookId: Effect.Effect<WebhookId> = Effect.map(uuid, (id) => id as WebhookId)
 export const makeRunId: Effect.Effect<RunId> = Effect.map(uuid, (id) => id as RunId)
+
+/** The id of a run that begins at that time, in milliseconds since the epoch. */
+export const runIdAt = (msecs: number): RunId => v7({ msecs }) as RunId

@@ -17,3 +17,9 @@ export type Checkpoint =
 export class Checkpoints extends Context.Reference<Checkpoints>()("webhook-trigger/Checkpoints", {
   defaultValue: (): ((point: Checkpoint) => Effect.Effect<void>) => () => Effect.void
 }) {}
+
+/** The effect, once the checkpoint before it has been passed: at no cost, where there is none. */
+export const after = <A, E, R>(
+  checkpoint: Effect.Effect<void>,
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> => (checkpoint === Effect.void ? effect : Effect.zipRight(checkpoint, effect))

@@ -1,6 +1,6 @@
 import { DateTime, Duration, Effect, FiberSet, Layer, Schedule, type Scope } from "effect"
 import { Bus } from "../bus/Bus.ts"
-import { type Change, ChangeFeed, onChanges } from "../repo/ChangeFeed.ts"
+import { type Change, ChangeFeed } from "../repo/ChangeFeed.ts"
 import { LaneStore } from "../repo/LaneStore.ts"
 import type { LeaseLost, LeaseStore } from "../repo/LeaseStore.ts"
 import { RunStore } from "../repo/RunStore.ts"
@@ -43,8 +43,10 @@ const dispatch = Effect.fnUntraced(function* (
     expireFrom = clock.unsafeCurrentTimeMillis() + answersCatchUp
   }
 
+  let recovered = false
   /** Before anything is sent: what the term before has sent, or may have, is counted. */
   const recover = Effect.map(untilAvailable(store.inFlight), (inFlight) => {
+    recovered = true
     for (const run of inFlight) lanes.takeOver(run)
     if (bus.durable && inFlight.length > 0) letAnswersCatchUp()
     for (const team of lanes.teams()) lanes.wake(team)
@@ -83,16 +85,15 @@ const dispatch = Effect.fnUntraced(function* (
     { discard: true }
   )
 
-  const changes = yield* feed.changes
+  // What changes before is found by the lanes' first reads.
+  yield* feed.listen((changes) => {
+    if (recovered) changes.forEach(handle)
+  })
   const fibers = yield* FiberSet.make<void, LeaseLost>()
   yield* FiberSet.run(fibers, lease.keep)
   yield* FiberSet.run(fibers, lanes.join)
   yield* recover
   yield* (yield* CurrentLanes).serve(lanes)
-  yield* FiberSet.run(
-    fibers,
-    onChanges(changes, (all) => Effect.sync(() => all.forEach(handle)))
-  )
   yield* FiberSet.run(fibers, Effect.repeat(poll, Schedule.spaced(pollInterval)))
   yield* FiberSet.run(fibers, Effect.repeat(lanes.audit, Schedule.spaced(auditInterval)))
   yield* FiberSet.join(fibers)

@@ -1,4 +1,4 @@
-import { Cause, Effect, Exit, FiberId, type Scope } from "effect"
+import { Cause, Effect, Exit, FiberId, FiberSet, type Scope } from "effect"
 
 export interface GroupCommitOptions<In, Out, E> {
   /** Answers each item, in its place. */
@@ -38,14 +38,30 @@ export const make = <In, Out, E>(
     type Waiting = Entry<In, Out, E>
     let waiting: Array<Waiting> = []
     let closed = false
-    const work = Effect.unsafeMakeLatch(false)
-
-    const settle = (entries: ReadonlyArray<Waiting>, exit: (index: number) => Exit.Exit<Out, E>) =>
+    let isWorking = false
+    const fork = yield* FiberSet.makeRuntime<never, ReadonlyArray<Out>, E>()
+    yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
-        for (const [index, entry] of entries.entries()) entry.settle(exit(index))
+        closed = true
+        settle(waiting.splice(0), () => Exit.interrupt(FiberId.none))
       })
+    )
 
-    const gather = Effect.async<void>((resume) => {
+    const work = (): void => {
+      if (isWorking) return
+      isWorking = true
+      gather(() => {
+        const entries = take()
+        const done = () => {
+          isWorking = false
+          if (waiting.length > 0) work()
+        }
+        if (entries.length === 0) done()
+        else commitTogether(entries, done)
+      })
+    }
+
+    const gather = (then: () => void): void => {
       let before = 0
       let quiet = 0
       let turns = 0
@@ -53,11 +69,11 @@ export const make = <In, Out, E>(
         quiet = waiting.length > before ? 0 : quiet + 1
         before = waiting.length
         const isFull = before >= options.size || turns++ === mostTurns
-        if (isFull || quiet === quietTurns) resume(Effect.void)
+        if (isFull || quiet === quietTurns) then()
         else setImmediate(check)
       }
       check()
-    })
+    }
 
     const take = () => {
       waiting = waiting.filter((entry) => entry.wanted)
@@ -69,46 +85,28 @@ export const make = <In, Out, E>(
         if (count === options.size || (count > 0 && weight > limit)) break
         count++
       }
-      if (count === 0) work.unsafeClose()
       return waiting.splice(0, count)
     }
 
-    const commitAll = (entries: ReadonlyArray<Waiting>): Effect.Effect<void> =>
-      options.commit(entries.map((entry) => entry.item)).pipe(
-        Effect.interruptible,
-        Effect.exit,
-        Effect.flatMap((exit) => {
-          if (Exit.isSuccess(exit)) {
-            return settle(entries, (index) =>
-              index < exit.value.length ? Exit.succeed(exit.value[index]!) : withoutAnswer
-            )
-          }
-          if (entries.length === 1 && Cause.isDie(exit.cause)) return settle(entries, () => Exit.failCause(exit.cause))
+    const commitTogether = (entries: ReadonlyArray<Waiting>, done: () => void): void => {
+      if (closed) return settle(entries, () => Exit.interrupt(FiberId.none))
+      fork(options.commit(entries.map((entry) => entry.item))).addObserver((exit) => {
+        if (Exit.isSuccess(exit)) {
+          settle(entries, (index) => (index < exit.value.length ? Exit.succeed(exit.value[index]!) : withoutAnswer))
+        } else if (!Cause.isDie(exit.cause)) {
           // What could not be reached now would keep those that wait for the next group waiting as long again, in turn.
-          if (!Cause.isDie(exit.cause)) {
-            return settle([...entries, ...waiting.splice(0)], () => Exit.failCause(exit.cause))
-          }
-          return Effect.forEach(entries, (entry) => commitAll([entry]), { discard: true })
-        })
-      )
+          settle([...entries, ...waiting.splice(0)], () => Exit.failCause(exit.cause))
+        } else if (entries.length === 1) {
+          settle(entries, () => Exit.failCause(exit.cause))
+        } else {
+          return commitEach(entries, done)
+        }
+        done()
+      })
+    }
 
-    yield* Effect.addFinalizer(() => {
-      closed = true
-      return settle(waiting, () => Exit.interrupt(FiberId.none))
-    })
-    yield* work.await.pipe(
-      Effect.zipRight(gather),
-      Effect.interruptible,
-      Effect.zipRight(
-        Effect.suspend(() => {
-          const entries = take()
-          return entries.length === 0 ? Effect.void : commitAll(entries)
-        })
-      ),
-      Effect.forever,
-      Effect.uninterruptible,
-      Effect.forkScoped
-    )
+    const commitEach = ([first, ...others]: ReadonlyArray<Waiting>, done: () => void): void =>
+      first === undefined ? done() : commitTogether([first], () => commitEach(others, done))
 
     return (items) =>
       items.length === 0
@@ -129,11 +127,18 @@ export const make = <In, Out, E>(
               })
             )
             waiting.push(...entries)
-            work.unsafeOpen()
+            work()
             return Effect.sync(() => {
               for (const entry of entries) entry.wanted = false
             })
           })
   })
+
+const settle = <In, Out, E>(
+  entries: ReadonlyArray<Entry<In, Out, E>>,
+  exit: (index: number) => Exit.Exit<Out, E>
+): void => {
+  for (const [index, entry] of entries.entries()) entry.settle(exit(index))
+}
 
 const withoutAnswer = Exit.die(new Error("a group commit left an item without an answer"))

@@ -5,7 +5,7 @@ import type { TeamName } from "../domain/Team.ts"
 import type { LaneRun } from "../repo/LaneStore.ts"
 import type { LeaseLost } from "../repo/LeaseStore.ts"
 import { untilAvailable } from "./Availability.ts"
-import { Checkpoints } from "./Checkpoints.ts"
+import * as Checkpoints from "./Checkpoints.ts"
 import type { Lease } from "./Lease.ts"
 import { Outcomes } from "./Outcomes.ts"
 
@@ -29,7 +29,7 @@ export type Publish = (
 export const make = Effect.fnUntraced(function* (lease: Lease): Effect.fn.Return<Publish, never, Bus | Outcomes> {
   const bus = yield* Bus
   const outcomes = yield* Outcomes
-  const reach = yield* Checkpoints
+  const reach = yield* Checkpoints.Checkpoints
   const clock = yield* Effect.clock
   /** Since when a team's queue is missing, in milliseconds since the epoch. */
   const missingSince = new Map<TeamName, number>()
@@ -41,17 +41,21 @@ export const make = Effect.fnUntraced(function* (lease: Lease): Effect.fn.Return
   const isLate = ({ mode, deadline_at }: LaneRun): boolean =>
     mode === "wait" && deadline_at !== undefined && DateTime.toEpochMillis(deadline_at) <= now()
 
-  const send = Effect.fnUntraced(function* (run: LaneRun, isBehind: boolean) {
-    yield* reach("admitted")
-    yield* lease.check
+  const send = (run: LaneRun, isBehind: boolean) => {
     // A stop between the two would leave the run sent and not known to be: it would be sent twice.
-    yield* Effect.uninterruptible(
-      Effect.zipRight(bus.publish(promptOf(run), { sameQueue: isBehind }), reach("published")).pipe(
-        Effect.map(() => outcomes.progress(run.run_id, { sent_at: DateTime.unsafeMake(now()) }))
+    const publish = Effect.uninterruptible(
+      Effect.flatMap(bus.publish(promptOf(run), { sameQueue: isBehind }), () =>
+        Checkpoints.after(
+          reach("published"),
+          Effect.sync(() => {
+            outcomes.progress(run.run_id, { sent_at: DateTime.unsafeMake(now()) })
+            missingSince.delete(run.team)
+          })
+        )
       )
     )
-    missingSince.delete(run.team)
-  })
+    return Checkpoints.after(reach("admitted"), Effect.zipRight(lease.check, publish))
+  }
 
   /** Waits for a missing queue, for as long as the run's timeout after it was first missed. */
   const awaitQueue = Effect.fnUntraced(function* (run: LaneRun) {

@@ -1,6 +1,6 @@
 import { Clock, Duration, Effect, Option, Queue, type Scope } from "effect"
 import { v4 } from "uuid"
-import { ChangeFeed, onChanges } from "../repo/ChangeFeed.ts"
+import { ChangeFeed } from "../repo/ChangeFeed.ts"
 import { type LeaseLost, LeaseStore, type Term } from "../repo/LeaseStore.ts"
 import { untilAvailable } from "./Availability.ts"
 
@@ -30,9 +30,9 @@ export const whileHeld = <R>(
     const feed = yield* ChangeFeed
     const holder = v4()
     const released = yield* Queue.sliding<void>(1)
-    yield* onChanges(yield* feed.changes, (changes) =>
-      changes.some((change) => change._tag === "LeaseReleased") ? released.offer(undefined) : Effect.void
-    ).pipe(Effect.forkScoped)
+    yield* feed.listen((changes) => {
+      if (changes.some((change) => change._tag === "LeaseReleased")) released.unsafeOffer(undefined)
+    })
 
     const obtain: Effect.Effect<Term> = Effect.gen(function* () {
       for (;;) {
@@ -53,8 +53,9 @@ export const whileHeld = <R>(
             })
           )
         )
-        const check = Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          now - renewedAt < Duration.toMillis(renewEvery) * 2 ? Effect.void : renew
+        const clock = yield* Effect.clock
+        const check = Effect.suspend(() =>
+          clock.unsafeCurrentTimeMillis() - renewedAt < Duration.toMillis(renewEvery) * 2 ? Effect.void : renew
         )
         const keep = Effect.forever(Effect.zipRight(Effect.sleep(renewEvery), renew))
         // Given back only after all of the work has stopped.

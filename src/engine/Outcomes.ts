@@ -1,10 +1,10 @@
-import { Context, DateTime, Effect, Layer, Metric, Schedule } from "effect"
+import { Chunk, Context, DateTime, Effect, Exit, Layer, Metric, Queue, Schedule } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
 import type { RunId } from "../domain/Id.ts"
 import { type Outcome, outcomeFields, type Run } from "../domain/Run.ts"
-import { ChangeFeed, onChanges } from "../repo/ChangeFeed.ts"
+import { ChangeFeed } from "../repo/ChangeFeed.ts"
 import { type RunEnd, RunStore } from "../repo/RunStore.ts"
-import { record } from "../telemetry/Metrics.ts"
+import * as Metrics from "../telemetry/Metrics.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import type { Progress } from "./Marks.ts"
 import * as Marks from "./Marks.ts"
@@ -52,6 +52,7 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
     Effect.gen(function* () {
       const runs = yield* RunStore
       const feed = yield* ChangeFeed
+      const clock = yield* Effect.clock
       const marks = yield* Marks.make
       const watchers = new Map<RunId, { readonly callbacks: Set<OnEnd>; stored: boolean }>()
 
@@ -59,34 +60,45 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
         for (const onEnd of watchers.get(id)?.callbacks ?? []) onEnd(run)
       }
       const recorded = (run: Run) => {
-        record(endedRuns, 1, { status: run.status })
+        Metrics.record(endedRuns, 1, { status: run.status })
         notify(run.run_id, run)
       }
       const deleted = (ids: ReadonlyArray<RunId>) => {
         for (const id of ids) notify(id, undefined)
       }
 
-      const commit = yield* GroupCommit.make({
+      /** Their ends are being recorded here, and need not be read when they are reported. */
+      const ending = new Set<RunId>()
+
+      /** Records the ends with what is known of the runs' way, and notifies. */
+      const record = (ends: ReadonlyArray<RunEnd>) =>
+        Effect.suspend(() => {
+          const progress = ends.map(({ run_id }) => marks.take(run_id))
+          for (const { run_id } of ends) ending.add(run_id)
+          const ended = Effect.map(runs.end(ends.map((end, index) => ({ ...end, ...progress[index] }))), (all) => {
+            for (const { run, recorded: byUs } of all) {
+              if (run === undefined) continue
+              if (byUs) recorded(run)
+              else notify(run.run_id, run)
+            }
+            return all
+          })
+          return Effect.onExit(ended, (exit) => {
+            for (const { run_id } of ends) ending.delete(run_id)
+            if (Exit.isFailure(exit)) ends.forEach(({ run_id }, index) => marks.add(run_id, progress[index]!))
+            return Effect.void
+          })
+        })
+      const together = yield* GroupCommit.make({
         size: 500,
         weight: { of: sizeOf, limit: 4_000_000 },
-        commit: (ends: ReadonlyArray<RunEnd>) => runs.end(ends)
+        commit: record
       })
-      const endAll = Effect.fnUntraced(function* (
-        ends: ReadonlyArray<{ readonly run_id: RunId; readonly outcome: Outcome }>
-      ) {
-        const at = yield* DateTime.now
-        const progress = ends.map(({ run_id }) => marks.take(run_id))
-        const ended = yield* Effect.tapError(
-          commit(ends.map((end, index) => ({ ...end, ...progress[index], at }))),
-          () => Effect.sync(() => ends.forEach(({ run_id }, index) => marks.add(run_id, progress[index]!)))
-        )
-        for (const { run, recorded: byUs } of ended) {
-          if (run === undefined) continue
-          if (byUs) recorded(run)
-          else notify(run.run_id, run)
-        }
-        return ended.map(({ run }) => run)
-      })
+      const endAll = (ends: ReadonlyArray<{ readonly run_id: RunId; readonly outcome: Outcome }>) =>
+        Effect.suspend(() => {
+          const at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
+          return Effect.map(together(ends.map((end) => ({ ...end, at }))), (ended) => ended.map(({ run }) => run))
+        })
 
       const read = Effect.fnUntraced(function* (ids: ReadonlyArray<RunId>) {
         if (ids.length === 0) return
@@ -96,13 +108,18 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
       }, Effect.ignoreLogged)
 
       // Another replica's end is notified immediately, as a rule; the poll finds what a broken connection swallowed.
-      yield* onChanges(yield* feed.changes, (changes) =>
-        read(
-          changes.flatMap((change) =>
-            change._tag === "RunEnded" && watchers.has(change.run_id) ? [change.run_id] : []
-          )
-        )
-      ).pipe(Effect.forkScoped)
+      const endedElsewhere = yield* Queue.unbounded<RunId>()
+      yield* feed.listen((changes) => {
+        for (const change of changes) {
+          if (change._tag !== "RunEnded" || ending.has(change.run_id)) continue
+          if (watchers.has(change.run_id)) endedElsewhere.unsafeOffer(change.run_id)
+        }
+      })
+      yield* Queue.takeBetween(endedElsewhere, 1, pollSize).pipe(
+        Effect.flatMap((ids) => read(Chunk.toReadonlyArray(ids))),
+        Effect.forever,
+        Effect.forkScoped
+      )
 
       let next = 0
       const nextInTurn = () => {

@@ -27,12 +27,12 @@ export class Renderer extends Context.Tag("webhook-trigger/Renderer")<
           onRight: Template.placeholders
         }),
       render: (template, variables) =>
-        // Only parsed templates are stored: a broken one here is our mistake.
-        Effect.orDie(Template.parse(template)).pipe(
-          Effect.flatMap((parsed) => Template.fill(parsed, variables)),
-          Effect.mapError((names) => new MissingVariables({ names })),
-          Effect.flatMap((pieces) => joined(pieces, maxPrompt))
-        )
+        Effect.suspend((): Effect.Effect<string, MissingVariables | PromptTooLarge> => {
+          // Only parsed templates are stored: a broken one here is our mistake.
+          const parsed = Either.getOrThrowWith(Template.parse(template), ({ reason }) => new Error(reason))
+          const pieces = Template.fill(parsed, variables)
+          return Either.isLeft(pieces) ? new MissingVariables({ names: pieces.left }) : joined(pieces.right, maxPrompt)
+        })
     }))
   )
 }

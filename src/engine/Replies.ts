@@ -14,21 +14,18 @@ export const layer: Layer.Layer<never, never, Bus | Outcomes> = Layer.scopedDisc
     const bus = yield* Bus
     const outcomes = yield* Outcomes
     const reach = yield* Checkpoints
+    const clock = yield* Effect.clock
 
-    yield* bus.consume(
-      Effect.fnUntraced(function* (replies) {
-        const ends = replies.flatMap((reply) => {
-          const outcome = outcomeOf(reply)
-          return outcome === undefined ? [] : [{ run_id: reply.run_id, outcome }]
-        })
-        const started_at = yield* DateTime.now
-        for (const { _tag, run_id } of replies) if (_tag === "Started") outcomes.progress(run_id, { started_at })
-        if (ends.length > 0) {
-          yield* outcomes.endAll(ends)
-          yield* reach("ended")
-        }
+    yield* bus.consume((replies) => {
+      const ends = replies.flatMap((reply) => {
+        const outcome = outcomeOf(reply)
+        return outcome === undefined ? [] : [{ run_id: reply.run_id, outcome }]
       })
-    )
+      const started_at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
+      for (const { _tag, run_id } of replies) if (_tag === "Started") outcomes.progress(run_id, { started_at })
+      if (ends.length === 0) return Effect.void
+      return Effect.flatMap(outcomes.endAll(ends), () => reach("ended"))
+    })
   })
 )
 

@@ -6,7 +6,7 @@ export class Shutdown extends Context.Tag("webhook-trigger/Shutdown")<
   {
     /** From now on nothing is accepted. */
     readonly begin: Effect.Effect<void>
-    readonly begun: Effect.Effect<boolean>
+    readonly hasBegun: () => boolean
     /** Callers that still wait for an answer are sent away; their runs go on and are finished after the restart. */
     readonly stopWaiting: Effect.Effect<void>
     /** Calls `listener` when callers are sent away, or now when they were already, until the returned function is called. */
@@ -21,7 +21,7 @@ export class Shutdown extends Context.Tag("webhook-trigger/Shutdown")<
       begin: Effect.sync(() => {
         begun = true
       }),
-      begun: Effect.sync(() => begun),
+      hasBegun: () => begun,
       stopWaiting: Effect.sync(() => {
         waitingIsOver = true
         for (const listener of listeners) listener()

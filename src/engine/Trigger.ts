@@ -1,5 +1,5 @@
 import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
-import { Bus } from "../bus/Bus.ts"
+import { Bus, type TeamQueue } from "../bus/Bus.ts"
 import {
   IdempotencyKeyReused,
   InvalidVariables,
@@ -10,7 +10,7 @@ import {
   type TooManyQueued,
   Unavailable
 } from "../domain/Errors.ts"
-import { makeRunId, type RunId } from "../domain/Id.ts"
+import { type RunId, runIdAt } from "../domain/Id.ts"
 import { isFinal, type Run, type RunMode, type Variables } from "../domain/Run.ts"
 import type { TeamName } from "../domain/Team.ts"
 import { checkVariables } from "../domain/Variables.ts"
@@ -24,7 +24,7 @@ import { WebhookStore } from "../repo/WebhookStore.ts"
 import { whenTraced } from "../telemetry/Span.ts"
 import type { Candidate } from "./Acceptance.ts"
 import * as Acceptance from "./Acceptance.ts"
-import { Checkpoints } from "./Checkpoints.ts"
+import * as Checkpoints from "./Checkpoints.ts"
 import type { CurrentLanes } from "./CurrentLanes.ts"
 import type { Outcomes } from "./Outcomes.ts"
 import { Renderer } from "./Renderer.ts"
@@ -117,32 +117,26 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const shutdown = yield* Shutdown
       const teams = yield* TeamStore
       const webhooks = yield* WebhookStore
-      const reach = yield* Checkpoints
+      const reach = yield* Checkpoints.Checkpoints
       const waiting = yield* Waiting.make
 
       const cache = yield* WebhookCache.make
+      const clock = yield* Effect.clock
 
       const timeoutOf = (webhook: WebhookRow) =>
         webhook.timeout_seconds === undefined ? settings.timeout : Duration.seconds(webhook.timeout_seconds)
 
-      const render = (webhook: WebhookRow, variables: Variables) => {
+      const render = (
+        webhook: WebhookRow,
+        variables: Variables
+      ): Effect.Effect<string, InvalidVariables | MissingVariables | PromptTooLarge> => {
         const faults = checkVariables(variables)
         return faults.length > 0
           ? Effect.fail(new InvalidVariables({ faults }))
           : renderer.render(webhook.prompt_template, variables)
       }
 
-      const requireRunning = (team: TeamName) =>
-        Effect.flatMap(bus.queue(team), ({ consumers }) =>
-          consumers === 0 ? Effect.fail(new TeamNotRunning({ team })) : Effect.void
-        )
-
       const commit = yield* Acceptance.make
-      const unlessStopping = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | Unavailable, R> =>
-        Effect.flatMap(
-          shutdown.begun,
-          (begun): Effect.Effect<A, E | Unavailable, R> => (begun ? Effect.fail(stopping) : effect)
-        )
 
       /** A repeat gets its first answer also when the team has stopped since; nothing new is taken in its place. */
       const repeatOnly = (run: NewRun, error: TeamNotRunning): Effect.Effect<Accepted, Refused | WebhookEdited> =>
@@ -152,19 +146,26 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
               Effect.catchTag("TooManyQueued", () => Effect.fail(error))
             )
 
-      /** The row is the hand-over: after this the run is the dispatcher's. Gives the earlier run when it is a repeat. */
-      const accept = Effect.fnUntraced(function* (candidate: Candidate) {
+      const unlessStopping = <A, E>(begin: () => Effect.Effect<A, E>): Effect.Effect<A, E | Unavailable> =>
+        shutdown.hasBegun() ? Effect.fail(stopping) : begin()
+
+      const commitOf = (candidate: Candidate, { consumers }: TeamQueue) => {
         const { run } = candidate
-        const acceptance = yield* requireRunning(run.team).pipe(
-          Effect.zipRight(unlessStopping(Effect.zipRight(reach("accept"), commit(candidate)))),
-          Effect.catchTag("TeamNotRunning", (error) => unlessStopping(repeatOnly(run, error)))
+        return unlessStopping(
+          (): Effect.Effect<Accepted, Refused | WebhookEdited> =>
+            consumers === 0
+              ? repeatOnly(run, new TeamNotRunning({ team: run.team }))
+              : Checkpoints.after(reach("accept"), commit(candidate))
         )
-        yield* reach("accepted")
-        if (acceptance._tag === "Accepted") return undefined
-        // An answer at acceptance and an answer waited for are not the same request.
-        if (acceptance.run.mode !== run.mode) return yield* new IdempotencyKeyReused()
-        return acceptance
-      }, whenTraced("Trigger.accept"))
+      }
+
+      /** The row is the hand-over: after this the run is the dispatcher's. Gives the earlier run when it is a repeat. */
+      const accept = (candidate: Candidate) =>
+        Effect.flatMap(bus.queue(candidate.run.team), (queue) =>
+          Effect.flatMap(commitOf(candidate, queue), (acceptance) =>
+            Checkpoints.after(reach("accepted"), earlierOf(candidate.run, acceptance))
+          )
+        ).pipe(whenTraced("Trigger.accept"))
 
       const submit = (candidate: Candidate): Effect.Effect<Submitted, Refused | WebhookEdited> => {
         const { run } = candidate
@@ -191,31 +192,35 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         origin: Pick<NewRun, "source" | "webhook" | "team" | "prompt" | "variables">,
         timeout: Duration.Duration,
         { received_at, wait }: { readonly received_at: DateTime.Utc; readonly wait: boolean }
-      ): Effect.Effect<NewRun> =>
-        Effect.zipWith(makeRunId, DateTime.now, (run_id, accepted_at) => ({
-          run_id,
+      ): NewRun => {
+        const now = clock.unsafeCurrentTimeMillis()
+        return {
+          run_id: runIdAt(now),
           ...origin,
           mode: (wait ? "wait" : "async") satisfies RunMode,
           timeout,
           ...(wait && { deadline_at: DateTime.addDuration(received_at, timeout) }),
-          accepted_at
-        }))
+          accepted_at: DateTime.unsafeMake(now)
+        }
+      }
 
-      const triggerOnce = Effect.fnUntraced(function* (webhook: WebhookRow, request: TriggerRequest) {
+      const candidateOf = (webhook: WebhookRow, request: TriggerRequest, prompt: string): Candidate => {
         const { variables, idempotency } = request
-        const prompt = yield* render(webhook, variables)
         const { id, name, team, token_hash, version, max_concurrent } = webhook
-        const run = yield* newRun(
+        const run = newRun(
           { source: "webhook", webhook: { id, token_hash, version }, team, prompt, variables },
           timeoutOf(webhook),
           request
         )
         const expires_at = DateTime.addDuration(run.accepted_at, idempotencyKeyLife)
-        return yield* submit({
+        return {
           run: idempotency ? { ...run, idempotency: { ...idempotency, expires_at } } : run,
           webhook: { id, name, ...(max_concurrent !== undefined && { max_concurrent }) }
-        })
-      })
+        }
+      }
+
+      const triggerOnce = (webhook: WebhookRow, request: TriggerRequest) =>
+        Effect.flatMap(render(webhook, request.variables), (prompt) => submit(candidateOf(webhook, request, prompt)))
 
       /** What a webhook refuses that was edited meanwhile, the edited one may accept. */
       const trigger = (webhook: WebhookRow, request: TriggerRequest): Effect.Effect<Submitted, Refused> =>
@@ -237,7 +242,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         if (Buffer.byteLength(message) > settings.maxPrompt) {
           return yield* new PromptTooLarge({ limit_bytes: settings.maxPrompt })
         }
-        const run = yield* newRun({ source: "chat", team, prompt: message, variables: {} }, settings.timeout, options)
+        const run = newRun({ source: "chat", team, prompt: message, variables: {} }, settings.timeout, options)
         return yield* Effect.catchTag(submit({ run }), "WebhookEdited", Effect.die)
       })
 
@@ -268,6 +273,15 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       })
     })
   )
+}
+
+/** None for a new run. An answer at acceptance and an answer waited for are not the same request. */
+const earlierOf = (
+  run: NewRun,
+  acceptance: Accepted
+): Effect.Effect<Extract<Accepted, { readonly _tag: "Repeated" }> | undefined, IdempotencyKeyReused> => {
+  if (acceptance._tag === "Accepted") return Effect.succeed(undefined)
+  return acceptance.run.mode === run.mode ? Effect.succeed(acceptance) : new IdempotencyKeyReused()
 }
 
 /** For how long a repeat of an `Idempotency-Key` returns the first run. */

@@ -68,11 +68,18 @@ export const make: Effect.Effect<Waiting, never, HistoryStore | Outcomes | Scope
     }
 
     const watch: Waiting["watch"] = (id, { isNew }, use) =>
-      Effect.acquireUseRelease(
-        Effect.sync(() => begin(id, isNew)),
-        ({ end }) => use(end),
-        ({ stops }) => Effect.sync(() => stops.forEach((stop) => stop()))
-      )
+      Effect.suspend(() => {
+        let stops: ReadonlyArray<() => void> = []
+        const watched = Effect.suspend(() => {
+          const begun = begin(id, isNew)
+          stops = begun.stops
+          return use(begun.end)
+        })
+        return Effect.onExit(watched, () => {
+          for (const stop of stops) stop()
+          return Effect.void
+        })
+      })
 
     return {
       watch,

@@ -2,7 +2,7 @@ import { Effect, Redacted, type Scope } from "effect"
 import { NotFound, type Unavailable } from "../domain/Errors.ts"
 import type { TokenHash } from "../domain/Token.ts"
 import type { WebhookRow } from "../domain/Webhook.ts"
-import { ChangeFeed, onChanges } from "../repo/ChangeFeed.ts"
+import { ChangeFeed } from "../repo/ChangeFeed.ts"
 import { WebhookStore } from "../repo/WebhookStore.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import { hashToken, isTokenShaped, type Token } from "./Token.ts"
@@ -45,15 +45,13 @@ export const make: Effect.Effect<WebhookCache, never, ChangeFeed | Scope.Scope |
       })
 
     // Only spares the acceptance that would find it out a second attempt.
-    yield* onChanges(yield* feed.changes, (changes) =>
-      Effect.sync(() => {
-        const changed = new Set(
-          changes.flatMap((change) => (change._tag === "WebhookChanged" ? [change.webhook_id] : []))
-        )
-        if (changed.size === 0) return
-        for (const [key, { id }] of byHash) if (changed.has(id)) byHash.delete(key)
-      })
-    ).pipe(Effect.forkScoped)
+    yield* feed.listen((changes) => {
+      const changed = new Set(
+        changes.flatMap((change) => (change._tag === "WebhookChanged" ? [change.webhook_id] : []))
+      )
+      if (changed.size === 0) return
+      for (const [key, { id }] of byHash) if (changed.has(id)) byHash.delete(key)
+    })
 
     const shaped = (token: Token, find: (hash: TokenHash) => Effect.Effect<WebhookRow, NotFound | Unavailable>) =>
       isTokenShaped(Redacted.value(token)) ? find(hashToken(token)) : Effect.fail(new NotFound())

@@ -5,7 +5,7 @@
 import { IncomingMessage } from "node:http"
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { Effect, Stream } from "effect"
+import { Effect, Either, Predicate, Stream } from "effect"
 import { BodyTooLarge, InvalidBody, UnsupportedMediaType } from "../domain/Errors.ts"
 import type { Variables } from "../domain/Run.ts"
 
@@ -19,14 +19,14 @@ export const nodeRequest = (request: Request): IncomingMessage | undefined => {
 
 const json = /^(application\/json|[^\s/;]+\/[^\s/;]+\+json)\s*(;|$)/i
 
-/** A body without a `Content-Type` counts as JSON; an encoded body is not decoded. */
-const checkMediaType = (request: Request): Effect.Effect<void, UnsupportedMediaType> => {
+/** Why the body is not read: one without a `Content-Type` counts as JSON; an encoded one is not decoded. */
+const mediaTypeFault = (request: Request): UnsupportedMediaType | undefined => {
   if (request.headers["content-encoding"] !== undefined) {
     return new UnsupportedMediaType({ detail: "A body with a `Content-Encoding` is not accepted." })
   }
   const type = request.headers["content-type"]
   return type === undefined || json.test(type.trim())
-    ? Effect.void
+    ? undefined
     : new UnsupportedMediaType({ detail: "Send `Content-Type: application/json`." })
 }
 
@@ -74,42 +74,48 @@ const readBytes = (request: Request, limit_bytes: number): Effect.Effect<Uint8Ar
 /** Strict, because replacement characters would hide what was sent; a byte order mark is dropped. */
 const utf8 = new TextDecoder("utf-8", { fatal: true })
 
-const parseObject = (bytes: Uint8Array): Effect.Effect<Readonly<Record<string, unknown>>, InvalidBody> => {
+type JsonObject = Readonly<Record<string, unknown>>
+
+const invalid = (detail: string) => Either.left(new InvalidBody({ detail }))
+
+const parseObject = (bytes: Uint8Array): Either.Either<JsonObject, InvalidBody> => {
   let text: string
   try {
     text = utf8.decode(bytes)
   } catch {
-    return new InvalidBody({ detail: "The body is not UTF-8." })
+    return invalid("The body is not UTF-8.")
   }
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
-    return new InvalidBody({ detail: "The body is not JSON." })
+    return invalid("The body is not JSON.")
   }
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? Effect.succeed(value as Readonly<Record<string, unknown>>)
-    : new InvalidBody({ detail: "The body is not a JSON object." })
+  return Predicate.isReadonlyRecord(value)
+    ? Either.right(value as JsonObject)
+    : invalid("The body is not a JSON object.")
 }
 
-/** The body as a JSON object, whose fields are not checked. */
-export const readObject = (
+const read = <A>(
   request: Request,
-  limit_bytes: number
-): Effect.Effect<Readonly<Record<string, unknown>>, UnsupportedMediaType | BodyTooLarge | InvalidBody> =>
-  checkMediaType(request).pipe(Effect.zipRight(readBytes(request, limit_bytes)), Effect.flatMap(parseObject))
+  limit_bytes: number,
+  decode: (bytes: Uint8Array) => Either.Either<A, InvalidBody>
+): Effect.Effect<A, UnsupportedMediaType | BodyTooLarge | InvalidBody> =>
+  mediaTypeFault(request) ?? Effect.flatMap(readBytes(request, limit_bytes), decode)
+
+/** The body as a JSON object, whose fields are not checked. */
+export const readObject = (request: Request, limit_bytes: number) => read(request, limit_bytes, parseObject)
+
+const variablesOf = (body: JsonObject): Either.Either<Variables, InvalidBody> => {
+  const variables = Object.hasOwn(body, "variables") ? body.variables : undefined
+  return Predicate.isReadonlyRecord(variables)
+    ? Either.right(variables as Variables)
+    : invalid("`variables` must be an object.")
+}
 
 /** The body of a request that starts a run. The variables themselves are checked by the engine. */
-export const readVariables = (
-  request: Request,
-  limit_bytes: number
-): Effect.Effect<Variables, UnsupportedMediaType | BodyTooLarge | InvalidBody> =>
-  Effect.flatMap(readObject(request, limit_bytes), (body) => {
-    const variables = Object.hasOwn(body, "variables") ? body.variables : undefined
-    return typeof variables === "object" && variables !== null && !Array.isArray(variables)
-      ? Effect.succeed(variables as Variables)
-      : new InvalidBody({ detail: "`variables` must be an object." })
-  })
+export const readVariables = (request: Request, limit_bytes: number) =>
+  read(request, limit_bytes, (bytes) => Either.flatMap(parseObject(bytes), variablesOf))
 
 /** How much longer a caller may send when its body was refused as too large. */
 const lingerBytes = 64 * 1024 * 1024

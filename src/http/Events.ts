@@ -1,6 +1,6 @@
 import * as Sse from "@effect/experimental/Sse"
 import { Chunk, Context, Duration, Effect, Layer, Stream } from "effect"
-import { type Change, ChangeFeed } from "../repo/ChangeFeed.ts"
+import { type Change, ChangeFeed, subscribe } from "../repo/ChangeFeed.ts"
 
 /** Changes within this time are sent as one event: a busy server has thousands a second. */
 const window = Duration.millis(250)
@@ -47,7 +47,7 @@ export class Events extends Context.Tag("webhook-trigger/Events")<
     Effect.gen(function* () {
       const feed = yield* ChangeFeed
       // All clients share one subscription.
-      const changes = yield* Stream.unwrapScoped(Effect.map(feed.changes, Stream.fromQueue)).pipe(
+      const changes = yield* Stream.unwrapScoped(Effect.map(subscribe(feed), Stream.fromQueue)).pipe(
         Stream.groupedWithin(10_000, window),
         Stream.map((all) => [...new Set(Chunk.toReadonlyArray(all).flatMap((change) => kindOf(change) ?? []))]),
         Stream.filter((kinds) => kinds.length > 0),

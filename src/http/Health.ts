@@ -31,7 +31,7 @@ const make = Effect.gen(function* () {
 
   const ready = Effect.gen(function* () {
     const parts = yield* Effect.provide(checks, context)
-    const stopping = yield* shutdown.begun
+    const stopping = shutdown.hasBegun()
     if (!stopping && parts.database === "ok" && parts.bus === "ok") {
       return HttpServerResponse.unsafeJson({ status: "ok", ...parts })
     }

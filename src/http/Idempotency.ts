@@ -1,7 +1,7 @@
 /** `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header): a repeat of the request returns the first run. */
 import { createHash } from "node:crypto"
 import type { HttpServerRequest } from "@effect/platform"
-import { Effect } from "effect"
+import { Either } from "effect"
 import { InvalidParameter, InvalidVariables } from "../domain/Errors.ts"
 import type { Variables } from "../domain/Run.ts"
 import { checkVariables } from "../domain/Variables.ts"
@@ -33,20 +33,22 @@ const canonical = (value: unknown): string => {
 export const read = (
   request: HttpServerRequest.HttpServerRequest,
   variables: Variables
-): Effect.Effect<Pick<TriggerRequest, "idempotency">, InvalidParameter | InvalidVariables> => {
+): Either.Either<Pick<TriggerRequest, "idempotency">, InvalidParameter | InvalidVariables> => {
   const text = request.headers[header]
-  if (text === undefined) return Effect.succeed({})
+  if (text === undefined) return Either.right({})
   const count = nodeRequest(request)?.headersDistinct[header]?.length ?? 1
   const key = count === 1 ? parse(text) : undefined
   if (key === undefined) {
-    return new InvalidParameter({
-      name: "Idempotency-Key",
-      detail: "must be 1 to 255 printable ASCII characters, given once"
-    })
+    return Either.left(
+      new InvalidParameter({
+        name: "Idempotency-Key",
+        detail: "must be 1 to 255 printable ASCII characters, given once"
+      })
+    )
   }
   // Also bounds the nesting, so that `canonical` cannot overflow the stack.
   const faults = checkVariables(variables)
-  if (faults.length > 0) return new InvalidVariables({ faults })
+  if (faults.length > 0) return Either.left(new InvalidVariables({ faults }))
   const request_hash = createHash("sha256").update(canonical(variables)).digest()
-  return Effect.succeed({ idempotency: { key, request_hash } })
+  return Either.right({ idempotency: { key, request_hash } })
 }

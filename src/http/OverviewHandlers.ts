@@ -43,7 +43,7 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
           const webhook = yield* trigger.open(path.id)
           const variables = yield* Body.readVariables(request, settings.maxBody)
           const wait = urlParams.wait === "true"
-          return yield* RunAnswer.ofRun(yield* trigger.trigger(webhook, { variables, received_at, wait }))
+          return RunAnswer.ofRun(request, yield* trigger.trigger(webhook, { variables, received_at, wait }))
         }).pipe(Effect.mapError(Problems.of))
       )
       .handleRaw("events", () =>

@@ -1,19 +1,19 @@
 import type { HttpServerRequest } from "@effect/platform"
-import { Effect, Schema } from "effect"
+import { Effect, Either, Schema } from "effect"
 import { InvalidParameter, NotFound } from "../domain/Errors.ts"
 import { RunId } from "../domain/Id.ts"
 
 /** `wait`, given once and exactly `true` or `false`; not given: false. */
-export const wait = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<boolean, InvalidParameter> => {
+export const wait = (request: HttpServerRequest.HttpServerRequest): Either.Either<boolean, InvalidParameter> => {
   const { url } = request
   const query = url.indexOf("?")
-  if (query < 0) return Effect.succeed(false)
+  if (query < 0) return Either.right(false)
   const values = new URLSearchParams(url.slice(query + 1)).getAll("wait")
-  if (values.length === 0) return Effect.succeed(false)
-  if (values.length > 1) return new InvalidParameter({ name: "wait", detail: "may be given only once" })
+  if (values.length === 0) return Either.right(false)
+  if (values.length > 1) return Either.left(new InvalidParameter({ name: "wait", detail: "may be given only once" }))
   return values[0] === "true" || values[0] === "false"
-    ? Effect.succeed(values[0] === "true")
-    : new InvalidParameter({ name: "wait", detail: "must be `true` or `false`" })
+    ? Either.right(values[0] === "true")
+    : Either.left(new InvalidParameter({ name: "wait", detail: "must be `true` or `false`" }))
 }
 
 const isRunId = Schema.is(RunId)

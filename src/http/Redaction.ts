@@ -37,12 +37,10 @@ const redactRequests = HttpLayerRouter.middleware(
   (app) =>
     Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
       if (!mayContainToken(request.url)) return app
-      return Effect.gen(function* () {
-        yield* RequestLog.silenceEffectLogger
-        const span = yield* Effect.serviceOption(Tracer.ParentSpan)
+      return Effect.flatMap(Effect.serviceOption(Tracer.ParentSpan), (span) => {
         if (Option.isSome(span)) redactSpan(span.value, request)
         // Here already: a host may log an error that contains the request.
-        return yield* answerNotFound(app)
+        return RequestLog.silenceEffectLogger(answerNotFound(app))
       })
     }),
   { global: true }

@@ -9,7 +9,20 @@ import {
   HttpServerResponse,
   HttpTraceContext
 } from "@effect/platform"
-import { Cause, Clock, Effect, FiberRef, Metric, MetricBoundaries, Option, Tracer } from "effect"
+import {
+  Cause,
+  Clock,
+  Context,
+  Effect,
+  type Fiber,
+  FiberRef,
+  identity,
+  LogLevel,
+  Metric,
+  MetricBoundaries,
+  Option,
+  Tracer
+} from "effect"
 import type { RunId } from "../domain/Id.ts"
 import { record } from "../telemetry/Metrics.ts"
 import { whenTraced } from "../telemetry/Span.ts"
@@ -22,10 +35,9 @@ type Response = HttpServerResponse.HttpServerResponse
 const runs = new WeakMap<HttpServerRequest.HttpServerRequest, RunId>()
 
 /** Names the run that the request is about, for its log line and its span. */
-export const setRun = (run_id: RunId): Effect.Effect<void, never, HttpServerRequest.HttpServerRequest> =>
-  Effect.map(HttpServerRequest.HttpServerRequest, (request) => {
-    runs.set(request, run_id)
-  })
+export const setRun = (request: HttpServerRequest.HttpServerRequest, run_id: RunId): void => {
+  runs.set(request, run_id)
+}
 
 const requests = Metric.counter("http_server_requests_total", {
   description: "Requests answered, by route and status.",
@@ -41,60 +53,77 @@ const durations = Metric.histogram(
  * Switches off Effect's own log line about the request, which contains the URL. Only when it is on, because every change
  * of a fiber's state has a cost.
  */
-export const silenceEffectLogger: Effect.Effect<void> = Effect.flatMap(
-  FiberRef.get(HttpMiddleware.loggerDisabled),
-  (disabled) => (disabled ? Effect.void : FiberRef.set(HttpMiddleware.loggerDisabled, true))
-)
+export const silenceEffectLogger = <A, E, R>(app: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.withFiberRuntime((fiber) =>
+    fiber.getFiberRef(HttpMiddleware.loggerDisabled)
+      ? app
+      : Effect.zipRight(FiberRef.set(HttpMiddleware.loggerDisabled, true), app)
+  )
+
+/** The span that the request belongs to: one of a host's own, or its caller's. */
+const parentOf = (fiber: Fiber.RuntimeFiber<any, any>, request: HttpServerRequest.HttpServerRequest) =>
+  Option.orElse(Context.getOption(fiber.currentContext, Tracer.ParentSpan), () =>
+    HttpTraceContext.fromHeaders(request.headers)
+  )
 
 /** Runs a route's handler: answers every failure as a problem, and logs, traces and measures the request. */
 export const observe = <E, R>(
   route: string,
   handler: Effect.Effect<Response, E, R>
 ): Effect.Effect<Response, never, R | HttpServerRequest.HttpServerRequest> =>
-  Effect.gen(function* () {
-    const request = yield* HttpServerRequest.HttpServerRequest
+  Effect.withFiberRuntime<Response, never, R | HttpServerRequest.HttpServerRequest>((fiber) => {
+    const request = Context.get(
+      fiber.currentContext as Context.Context<HttpServerRequest.HttpServerRequest>,
+      HttpServerRequest.HttpServerRequest
+    )
+    const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
     const { method } = request
     const name = `${method} ${route}`
-    const started = yield* Clock.currentTimeMillis
-    yield* silenceEffectLogger
+    const started = clock.unsafeCurrentTimeMillis()
+    const isTraced = fiber.getFiberRef(FiberRef.currentTracerEnabled)
 
-    const log = (status: number) =>
-      Effect.gen(function* () {
-        const run_id = runs.get(request)
-        const duration_ms = (yield* Clock.currentTimeMillis) - started
-        yield* Effect.annotateCurrentSpan({
-          "http.request.method": method,
-          "http.route": route,
-          "http.response.status_code": status,
-          ...(run_id !== undefined && { "run.id": run_id })
-        })
-        record(requests, 1, { method, route, status: String(status) })
-        record(durations, duration_ms / 1000, { method, route })
-        yield* Effect.logInfo(name).pipe(
-          Effect.annotateLogs({ status, duration_ms, ...(run_id !== undefined && { run_id }) }),
-          Effect.whenLogLevel("Info")
-        )
-      })
+    /** Counts the request, and logs it; whatever level is logged, its answer is `then`. */
+    const finish = <A>(status: number, then: Effect.Effect<A>): Effect.Effect<A> => {
+      const run_id = runs.get(request)
+      const duration_ms = clock.unsafeCurrentTimeMillis() - started
+      record(requests, 1, { method, route, status: String(status) })
+      record(durations, duration_ms / 1000, { method, route })
+      const isLogged = LogLevel.lessThanEqual(fiber.getFiberRef(FiberRef.currentMinimumLogLevel), LogLevel.Info)
+      const log = Effect.annotateLogs(Effect.logInfo(name), { status, duration_ms, ...(run_id && { run_id }) })
+      const logged = isLogged ? Effect.zipRight(log, then) : then
+      return isTraced
+        ? Effect.zipRight(
+            Effect.annotateCurrentSpan({
+              "http.request.method": method,
+              "http.route": route,
+              "http.response.status_code": status,
+              ...(run_id && { "run.id": run_id })
+            }),
+            logged
+          )
+        : logged
+    }
+    const answer = (response: Response): Effect.Effect<Response> => {
+      const complete = HttpServerResponse.setHeaders(response, Problems.headersOf(response.status))
+      const sent = response.status === 413 ? lingeringClose(request, complete) : complete
+      return finish(response.status, Effect.succeed(sent))
+    }
 
-    const outerSpan = yield* Effect.serviceOption(Tracer.ParentSpan)
-    const parent = Option.orElse(outerSpan, () => HttpTraceContext.fromHeaders(request.headers))
     // Only the handler can be interrupted: a caller that closes its connection is logged too, as status 499.
-    return yield* Effect.uninterruptibleMask((restore) =>
-      restore(handler).pipe(
-        Effect.catchAllCause((cause) =>
+    return Effect.uninterruptible(
+      Effect.matchCauseEffect(Effect.interruptible(handler), {
+        onFailure: (cause) =>
           Cause.isInterruptedOnly(cause)
-            ? Effect.zipRight(log(499), Effect.failCause(cause as Cause.Cause<never>))
-            : ErrorResponse.ofCause(cause)
-        ),
-        Effect.tap(({ status }) => log(status)),
-        Effect.map((response) => {
-          const complete = HttpServerResponse.setHeaders(response, Problems.headersOf(response.status))
-          return response.status === 413 ? lingeringClose(request, complete) : complete
-        }),
-        whenTraced(name, { kind: "server", parent: Option.getOrUndefined(parent) })
-      )
+            ? finish(499, Effect.failCause(cause as Cause.Cause<never>))
+            : Effect.flatMap(ErrorResponse.ofCause(cause), answer),
+        onSuccess: answer
+      })
+    ).pipe(
+      isTraced
+        ? whenTraced(name, { kind: "server", parent: Option.getOrUndefined(parentOf(fiber, request)) })
+        : identity
     )
-  })
+  }).pipe(silenceEffectLogger)
 
 /** Applies `observe` to all routes of the layer that it is provided to. */
 export const layer = HttpLayerRouter.middleware((handler) =>

@@ -3,7 +3,6 @@
  * a team.
  */
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { Effect } from "effect"
 import type { MessageAccepted, MessageAnswered } from "../api/Teams.ts"
 import type { Accepted, Answered, Failed, TimedOut } from "../api/Trigger.ts"
 import type { RunId } from "../domain/Id.ts"
@@ -59,11 +58,10 @@ const write = (format: Format, submitted: Submitted): Response => {
 
 const answer =
   (format: Format) =>
-  (submitted: Submitted): Effect.Effect<Response, never, HttpServerRequest.HttpServerRequest> =>
-    Effect.as(
-      RequestLog.setRun(submitted._tag === "Accepted" ? submitted.run_id : submitted.run.run_id),
-      write(format, submitted)
-    )
+  (request: HttpServerRequest.HttpServerRequest, submitted: Submitted): Response => {
+    RequestLog.setRun(request, submitted._tag === "Accepted" ? submitted.run_id : submitted.run.run_id)
+    return write(format, submitted)
+  }
 
 /** 202, or for a caller that waited 200, 408 or 502. */
 export const ofRun = answer(run)

@@ -37,7 +37,7 @@ export const layer = HttpApiBuilder.group(Api, "teams", (handlers) =>
           const team = yield* teamNamed(path.team)
           const { message } = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeMessage)
           const wait = urlParams.wait === "true"
-          return yield* RunAnswer.ofMessage(yield* trigger.message(team, message, { received_at, wait }))
+          return RunAnswer.ofMessage(request, yield* trigger.message(team, message, { received_at, wait }))
         }).pipe(Effect.mapError(Problems.of))
       )
   })

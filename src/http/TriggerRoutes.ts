@@ -10,7 +10,7 @@ import {
   HttpServerResponse
 } from "@effect/platform"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { DateTime, Effect, Layer, Redacted, Schema } from "effect"
+import { DateTime, Effect, Either, Layer, Redacted, Schema } from "effect"
 import { CallersRun, type Trigger as TriggerGroup } from "../api/Trigger.ts"
 import { MethodNotAllowed } from "../domain/Errors.ts"
 import type { Run } from "../domain/Run.ts"
@@ -73,22 +73,23 @@ const make = Effect.gen(function* () {
   const router = yield* HttpLayerRouter.HttpRouter
   const trigger = yield* Trigger
   const settings = yield* Settings
+  const clock = yield* Effect.clock
   const mount = mountedAt(yield* PublicUrl)
 
   /** The webhook that the request may use. Whatever it must show beside the token would be checked here, after it. */
   const verify = (request: Request, token: string | undefined, options?: { readonly recent: boolean }) =>
     trigger.authenticate(tokenIn(request, token), options)
 
-  const readInput = Effect.fnUntraced(function* (request: Request) {
-    const variables = yield* Body.readVariables(request, settings.maxBody)
-    const wait = yield* Parameters.wait(request)
-    const idempotency = yield* Idempotency.read(request, variables)
-    return { variables, wait, ...idempotency }
-  })
+  const readInput = (request: Request) =>
+    Effect.flatMap(Body.readVariables(request, settings.maxBody), (variables) =>
+      Either.flatMap(Parameters.wait(request), (wait) =>
+        Either.map(Idempotency.read(request, variables), (idempotency) => ({ variables, wait, ...idempotency }))
+      )
+    )
 
   /** A request with several faults is refused for the first: the order of the steps is part of the contract. */
   const post: Handler<"trigger"> = Effect.gen(function* () {
-    const received_at = yield* DateTime.now
+    const received_at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
     const request = yield* HttpServerRequest.HttpServerRequest
     if (request.method !== "POST") return yield* new MethodNotAllowed({ allow: "POST" })
     const { token } = yield* HttpLayerRouter.params
@@ -96,7 +97,7 @@ const make = Effect.gen(function* () {
     // A token that is no longer valid is refused before any fault of the request.
     const input = yield* Effect.tapError(readInput(request), () => verify(request, token))
     const submitted = yield* trigger.trigger(webhook, { ...input, received_at })
-    const answer = yield* RunAnswer.ofRun(submitted)
+    const answer = RunAnswer.ofRun(request, submitted)
     return submitted._tag === "Accepted"
       ? withLocation(request, answer, `${mount}${path}/${token}/runs/${submitted.run_id}`)
       : answer
@@ -112,7 +113,7 @@ const make = Effect.gen(function* () {
     const id = yield* Parameters.runId(run_id)
     const wait = yield* Parameters.wait(request)
     const run = yield* trigger.run(webhook, id, { wait })
-    yield* RequestLog.setRun(run.run_id)
+    RequestLog.setRun(request, run.run_id)
     return HttpServerResponse.unsafeJson(encodeRun(callersRun(run)))
   })
 

@@ -1,4 +1,4 @@
-import { Chunk, Context, Effect, Queue, type Scope } from "effect"
+import { Context, Effect, Queue, type Scope } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
 import type { RunId, WebhookId } from "../domain/Id.ts"
 import type { TeamName } from "../domain/Team.ts"
@@ -14,23 +14,47 @@ export type Change =
   | { readonly _tag: "WebhookChanged"; readonly webhook_id: WebhookId }
   | { readonly _tag: "LeaseReleased" }
 
+export type ChangeListener = (changes: ReadonlyArray<Change>) => void
+
 /** What any process changes in the rows, published to every process. */
 export class ChangeFeed extends Context.Tag("webhook-trigger/ChangeFeed")<
   ChangeFeed,
   {
-    /** What changes from now on: subscribed once the effect has succeeded. A slow reader loses the oldest. */
-    readonly changes: Effect.Effect<Queue.Dequeue<Change>, never, Scope.Scope>
+    /** Calls `listener` with what changes from now on, until the scope closes. It must be quick, and not throw. */
+    readonly listen: (listener: ChangeListener) => Effect.Effect<void, never, Scope.Scope>
     /** Succeeds when the database answers. */
     readonly ping: Effect.Effect<void, Unavailable>
   }
 >() {}
 
-/** Handles what changes, forever; what has come meanwhile, together. */
-export const onChanges = <E, R>(
-  changes: Queue.Dequeue<Change>,
-  handle: (changes: ReadonlyArray<Change>) => Effect.Effect<void, E, R>
-): Effect.Effect<never, E, R> =>
-  Queue.takeBetween(changes, 1, 1_000).pipe(
-    Effect.flatMap((all) => handle(Chunk.toReadonlyArray(all))),
-    Effect.forever
-  )
+/** Changes that a slow reader may be behind. */
+const backlog = 16_384
+
+/** What changes from now on, as a queue; a slow reader loses the oldest. */
+export const subscribe = (
+  feed: Pick<Context.Tag.Service<ChangeFeed>, "listen">
+): Effect.Effect<Queue.Dequeue<Change>, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const queue = yield* Effect.acquireRelease(Queue.sliding<Change>(backlog), Queue.shutdown)
+    yield* feed.listen((changes) => {
+      for (const change of changes) queue.unsafeOffer(change)
+    })
+    return queue
+  })
+
+/** The listeners of one feed. */
+export const makeListeners = (): Pick<Context.Tag.Service<ChangeFeed>, "listen"> & {
+  readonly notify: ChangeListener
+} => {
+  const listeners = new Set<ChangeListener>()
+  return {
+    listen: (listener) =>
+      Effect.acquireRelease(
+        Effect.sync(() => listeners.add(listener)),
+        () => Effect.sync(() => listeners.delete(listener))
+      ),
+    notify: (changes) => {
+      for (const listener of listeners) listener(changes)
+    }
+  }
+}

@@ -2,7 +2,7 @@
  * The rows in this process's memory, for tests: gone with the process. Every question is a plain scan, and every method is
  * one synchronous step, so each is atomic.
  */
-import { Array, Clock, Context, DateTime, Duration, Effect, Either, Layer, Option, PubSub } from "effect"
+import { Array, Clock, Context, DateTime, Duration, Effect, Either, Layer, Option } from "effect"
 import { IdempotencyKeyReused, NotFound, TeamExists, TeamInUse, TeamUnknown, TooManyQueued } from "../domain/Errors.ts"
 import type { WebhookId } from "../domain/Id.ts"
 import { isAnswer, outcomeFields, type RunRow, toRun } from "../domain/Run.ts"
@@ -11,7 +11,7 @@ import type { Counts } from "../domain/Statistics.ts"
 import type { TeamName } from "../domain/Team.ts"
 import { Webhook, type WebhookRow } from "../domain/Webhook.ts"
 import { AdminKeyStore } from "./AdminKeyStore.ts"
-import { type Change, ChangeFeed } from "./ChangeFeed.ts"
+import { type Change, ChangeFeed, makeListeners } from "./ChangeFeed.ts"
 import { decodeCursor, encodeCursor } from "./Cursor.ts"
 import { HistoryStore } from "./HistoryStore.ts"
 import { type LaneRun, LaneStore } from "./LaneStore.ts"
@@ -41,8 +41,9 @@ interface Stored {
 /** The rows in memory. */
 export const layer: Layer.Layer<Repo> = Layer.scopedContext(
   Effect.gen(function* () {
-    const changes = yield* Effect.acquireRelease(PubSub.sliding<Change>(16_384), PubSub.shutdown)
-    const notify = (change: Change): void => void changes.unsafeOffer(change)
+    const listeners = makeListeners()
+    // After the step that made the change, which a listener may follow with one of its own.
+    const notify = (change: Change): void => queueMicrotask(() => listeners.notify([change]))
     const teams = new Map<TeamName, DateTime.Utc>()
     const webhooks = new Map<WebhookId, WebhookRow>()
     let runs: ReadonlyArray<Stored> = []
@@ -383,7 +384,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       Context.add(LeaseStore, leaseStore),
       Context.add(HistoryStore, historyStore),
       Context.add(AdminKeyStore, adminKeyStore),
-      Context.add(ChangeFeed, { changes: PubSub.subscribe(changes), ping: Effect.void })
+      Context.add(ChangeFeed, { listen: listeners.listen, ping: Effect.void })
     )
   })
 )

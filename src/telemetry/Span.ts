@@ -7,6 +7,8 @@ import { Effect, FiberRef, type Tracer } from "effect"
 export const whenTraced =
   (name: string, options: Tracer.SpanOptions = {}) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.flatMap(FiberRef.get(FiberRef.currentTracerEnabled), (enabled) =>
-      enabled ? Effect.withSpan(effect, name, { captureStackTrace: false, ...options }) : effect
+    Effect.withFiberRuntime((fiber) =>
+      fiber.getFiberRef(FiberRef.currentTracerEnabled)
+        ? Effect.withSpan(effect, name, { captureStackTrace: false, ...options })
+        : effect
     )

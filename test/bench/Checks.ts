@@ -33,6 +33,17 @@ export const untilIdle = (running: Running): Promise<Counts> => {
   })
 }
 
+/** Waits until every request that was sent before has its row. */
+export const untilAccepted = (running: Running): Promise<Counts> => {
+  let last: Counts["rows"] | "none" = "none"
+  return until("all requests are accepted", async () => {
+    const counts = await running.counts()
+    const before = last
+    last = counts.rows
+    return counts.rows === before && counts
+  })
+}
+
 const between = (value: number, low: number, high: number) => value >= low && value <= high
 
 interface Work {

@@ -1,6 +1,6 @@
 /** One contender's turn: everything that is measured of it, on servers that are new. */
 import { setTimeout as sleep } from "node:timers/promises"
-import { checkAccepted, checkAnswers, checkWaited, untilIdle } from "./Checks.ts"
+import { checkAccepted, checkAnswers, checkWaited, untilAccepted, untilIdle } from "./Checks.ts"
 import type { Contender, Running } from "./Contender.ts"
 import type { Load, LoadResult } from "./Load.ts"
 import type { Seconds } from "./Options.ts"
@@ -79,7 +79,7 @@ const makeMeasures = ({ load, services }: Bench, running: Running, database: str
   }
 
   const accept = async (seconds: number, publishesFirst: boolean) => {
-    const before = await running.counts()
+    const before = await untilAccepted(running)
     const result = await load({ urls: [running.url], connections, seconds })
     const after = await running.counts()
     checkAnswers(result)

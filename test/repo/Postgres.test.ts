@@ -33,6 +33,7 @@ import {
   together,
   unlimited
 } from "../../src/repo/contract/fixtures.ts"
+import { subscribe } from "../../src/repo/ChangeFeed.ts"
 import { Repo } from "../../src/repo/Repo.ts"
 import * as PostgresClient from "../../src/repo/sql/PostgresClient.ts"
 import * as PostgresNotifications from "../../src/repo/sql/PostgresNotifications.ts"
@@ -116,7 +117,7 @@ describe("replicas on one database", () => {
       const [a, b] = [yield* replicaOf(url), yield* replicaOf(url)]
       const webhook = yield* a.use(createWebhook())
       const heard = yield* Deferred.make<void>()
-      yield* Stream.fromQueue(yield* b.changes).pipe(
+      yield* Stream.fromQueue(yield* subscribe(b)).pipe(
         Stream.filter((change) => change._tag === "RunAccepted" && change.team === ops),
         Stream.runForEach(() => Deferred.succeed(heard, undefined)),
         Effect.forkScoped
@@ -238,7 +239,7 @@ describe("a host's own SqlClient", () => {
       const url = yield* freshDatabase
       const notifications = PostgresNotifications.layer({ url: Redacted.make(url) })
       const [a, b] = [yield* replicaWith(hosted(url, notifications)), yield* replicaOf(url)]
-      const changes = yield* a.changes
+      const changes = yield* subscribe(a)
       const webhook = yield* b.use(createWebhook())
       expect(yield* Effect.timeout(changes.take, "10 seconds")).toEqual({
         _tag: "WebhookChanged",
@@ -274,7 +275,7 @@ describe("a database that goes away", () => {
           yield* eventually(repo.ping)
           expect((yield* repo.run(before)).status).toBe("queued")
           const heard = yield* Deferred.make<void>()
-          yield* Stream.fromQueue(yield* repo.changes).pipe(
+          yield* Stream.fromQueue(yield* subscribe(repo)).pipe(
             Stream.runForEach(() => Deferred.succeed(heard, undefined)),
             Effect.forkScoped
           )

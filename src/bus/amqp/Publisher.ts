@@ -1,6 +1,6 @@
 /** Messages that the broker has confirmed to have taken for good. */
 import type { ConfirmChannel } from "amqplib"
-import { Clock, Deferred, Effect, type Redacted, type Scope } from "effect"
+import { Clock, Context, Deferred, Effect, Exit, FiberId, type Redacted, type Scope } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import { type Connection, openChannel, unavailable } from "./Connection.ts"
 import * as Link from "./Link.ts"
@@ -64,29 +64,28 @@ const open = (connection: Connection): Effect.Effect<Publishing, Unavailable, Sc
     return { channel, pending }
   })
 
-const send = ({ channel, pending }: Publishing, message: Outgoing, headers: object) =>
-  Effect.flatMap(Effect.all([Clock.currentTimeMillis, Deferred.make<Confirmation, Unavailable>()]), ([now, settled]) =>
-    Effect.try({
-      try: () => {
-        const sent: Pending = { settled, sentAt: now, returned: false }
-        const settle = (outcome: Effect.Effect<Confirmation, Unavailable>) => {
-          pending.delete(message.id)
-          Deferred.unsafeDone(settled, outcome)
-        }
-        const options = { ...message.options, messageId: message.id, persistent: true, mandatory: true, headers }
-        channel.publish(message.exchange ?? "", message.queue, message.body, options, (error: Error | null) =>
-          settle(
-            error === null
-              ? Effect.succeed(sent.returned ? "returned" : "confirmed")
-              : Effect.fail(unavailable(`not taken by the broker: ${error.message}`))
-          )
-        )
-        pending.set(message.id, sent)
-        return sent
-      },
-      catch: (error) => unavailable(`not sent: ${error instanceof Error ? error.message : error}`)
-    })
-  )
+const send = ({ channel, pending }: Publishing, message: Outgoing, headers: object, now: number): Pending => {
+  const settled = Deferred.unsafeMake<Confirmation, Unavailable>(FiberId.none)
+  const sent: Pending = { settled, sentAt: now, returned: false }
+  const settle = (outcome: Effect.Effect<Confirmation, Unavailable>) => {
+    pending.delete(message.id)
+    Deferred.unsafeDone(settled, outcome)
+  }
+  const options = { ...message.options, messageId: message.id, persistent: true, mandatory: true, headers }
+  try {
+    channel.publish(message.exchange ?? "", message.queue, message.body, options, (error: Error | null) =>
+      settle(
+        error === null
+          ? Effect.succeed(sent.returned ? "returned" : "confirmed")
+          : Effect.fail(unavailable(`not taken by the broker: ${error.message}`))
+      )
+    )
+    pending.set(message.id, sent)
+  } catch (error) {
+    settle(Effect.fail(unavailable(`not sent: ${error instanceof Error ? error.message : error}`)))
+  }
+  return sent
+}
 
 /** A connection of its own: one that the broker blocks must not keep consumers from acknowledging. */
 export const make = Effect.fnUntraced(function* (options: {
@@ -100,23 +99,28 @@ export const make = Effect.fnUntraced(function* (options: {
     use: (connection) => Effect.tap(open(connection), ({ channel }) => options.prepare?.(channel) ?? Effect.void)
   })
 
-  const takesMessages = ({ connection }: { readonly connection: Connection }) => {
+  const blockedBy = (connection: Connection): Unavailable | undefined => {
     const reason = connection.blocked()
-    return reason === undefined ? Effect.void : Effect.fail(unavailable(`the broker takes no messages: ${reason}`))
+    return reason === undefined ? undefined : unavailable(`the broker takes no messages: ${reason}`)
   }
 
   const publish = (message: Outgoing) =>
-    Effect.gen(function* () {
-      const at = yield* link.get
-      const before = at.value.pending.get(message.id)
-      if (before !== undefined) return yield* Deferred.await(before.settled)
-      yield* takesMessages(at)
-      const sent = yield* send(at.value, message, yield* Trace.headers)
-      return yield* Deferred.await(sent.settled)
-    }).pipe(
-      Effect.tap((confirmation) => Effect.sync(() => countPublish(confirmation))),
-      Effect.tapError(() => Effect.sync(() => countPublish("lost")))
+    Effect.flatMap(link.get, ({ connection, value }) =>
+      Effect.withFiberRuntime<Confirmation, Unavailable>((fiber) => {
+        const before = value.pending.get(message.id)
+        if (before !== undefined) return Deferred.await(before.settled)
+        const refusal = blockedBy(connection)
+        if (refusal !== undefined) return Effect.fail(refusal)
+        const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
+        const sent = send(value, message, Trace.headersIn(fiber), clock.unsafeCurrentTimeMillis())
+        return Deferred.await(sent.settled)
+      })
+    ).pipe(
+      Effect.onExit((exit) => {
+        countPublish(Exit.isSuccess(exit) ? exit.value : "lost")
+        return Effect.void
+      })
     )
 
-  return { publish, ready: Effect.flatMap(link.get, takesMessages) }
+  return { publish, ready: Effect.flatMap(link.get, ({ connection }) => blockedBy(connection) ?? Effect.void) }
 })

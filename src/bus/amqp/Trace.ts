@@ -2,19 +2,19 @@
 import { randomBytes } from "node:crypto"
 import { Headers, HttpTraceContext } from "@effect/platform"
 import type { Message } from "amqplib"
-import { Effect, Option, type Tracer } from "effect"
+import { Context, type Fiber, Option, Tracer } from "effect"
 
 /** A trace of the message's own, not sampled: for leaders that trace while this server does not. */
 const ownTrace = () => `00-${randomBytes(16).toString("hex")}-${randomBytes(8).toString("hex")}-00`
 
-/** Headers for a message that is sent now: `traceparent` of the span, if there is a real one. */
-export const headers: Effect.Effect<Readonly<Record<string, string>>> = Effect.map(
-  Effect.option(Effect.currentSpan),
-  (span) => {
-    const isTraced = Option.isSome(span) && /^[0-9a-f]{32}$/.test(span.value.traceId)
-    return { traceparent: isTraced ? (HttpTraceContext.toHeaders(span.value).traceparent as string) : ownTrace() }
+/** Headers for a message that is sent by this fiber now: `traceparent` of its span, if there is a real one. */
+export const headersIn = (fiber: Fiber.RuntimeFiber<any, any>): Readonly<Record<string, string>> => {
+  const span = Context.getOption(fiber.currentContext, Tracer.ParentSpan)
+  const isTraced = Option.isSome(span) && /^[0-9a-f]{32}$/.test(span.value.traceId)
+  return {
+    traceparent: isTraced ? (HttpTraceContext.toHeaders(span.value as Tracer.Span).traceparent as string) : ownTrace()
   }
-)
+}
 
 /** The span in which the message was sent, if it names one. */
 export const spanOf = (message: Message): Tracer.ExternalSpan | undefined => {

@@ -1,6 +1,6 @@
 import { expect } from "@effect/vitest"
 import { Effect, Exit, Fiber, Option, Stream } from "effect"
-import type { Change } from "../ChangeFeed.ts"
+import { type Change, subscribe } from "../ChangeFeed.ts"
 import { Repo } from "../Repo.ts"
 import {
   acquireTerm,
@@ -30,7 +30,7 @@ export const changeFeed = (test: Test): void => {
         "WebhookChanged",
         "LeaseReleased"
       ]
-      const changes = yield* repo.changes
+      const changes = yield* subscribe(repo)
       const reader = yield* Effect.fork(
         Stream.runForEachWhile(Stream.fromQueue(changes), (change) => {
           seen.push(change)
@@ -59,7 +59,7 @@ export const changeFeed = (test: Test): void => {
       const webhook = yield* createWebhook()
       const runs = yield* Effect.forEach(count(250), () => newRun(webhook))
       yield* repo.accept(runs, unlimited)
-      const changes = yield* repo.changes
+      const changes = yield* subscribe(repo)
       const reader = yield* Stream.fromQueue(changes).pipe(
         Stream.filterMap((change) => (change._tag === "RunEnded" ? Option.some(change.run_id) : Option.none())),
         Stream.take(250),

@@ -3,6 +3,7 @@ import { DateTime, Duration, Effect, Either } from "effect"
 import { IdempotencyKeyReused, NotFound, TooManyQueued } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { RunRow } from "../../domain/Run.ts"
+import { whenTraced } from "../../telemetry/Span.ts"
 import { type Acceptance, type AcceptanceRefused, type AcceptOptions, type NewRun, WebhookEdited } from "../RunStore.ts"
 import { notify } from "./Changes.ts"
 import { fromRow, list, oneOf, recordset } from "./Columns.ts"
@@ -153,7 +154,7 @@ export const makeAccept = Effect.gen(function* () {
         rows.map((row) => row.run_id)
       )}`)
 
-  return Effect.fn("RunStore.accept")(function* (runs: ReadonlyArray<NewRun>, options: AcceptOptions) {
+  return Effect.fnUntraced(function* (runs: ReadonlyArray<NewRun>, options: AcceptOptions) {
     const full: Answer = Either.left(new TooManyQueued({ limit: options.maxQueued }))
     const answers = new Map<NewRun, Answer>()
     let open = runs
@@ -187,7 +188,7 @@ export const makeAccept = Effect.gen(function* () {
       if (expired.length > 0) yield* free(expired)
     }
     return runs.map((run) => answers.get(run)!)
-  })
+  }, whenTraced("RunStore.accept"))
 })
 
 /** Runs with one idempotency key are one run, until it is known what became of it. */

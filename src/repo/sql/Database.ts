@@ -1,5 +1,5 @@
 import { SqlError } from "@effect/sql"
-import { Effect, Fiber, Runtime, Schedule } from "effect"
+import { Cause, type Context, Effect, Exit, Fiber, Runtime } from "effect"
 import { Unavailable } from "../../domain/Errors.ts"
 
 /** No operation takes longer, whatever state the database is in. Milliseconds. */
@@ -24,7 +24,7 @@ const isDefect = (error: SqlError.SqlError): boolean =>
   /^(22|23|42)[0-9A-Z]{3}$/.test(codeOf(error)) && !temporary.has(codeOf(error))
 
 /** Two statements waited for each other, and the database ended this one. */
-const isDeadlock = (error: unknown): boolean => isSqlError(error) && ["40P01", "40001"].includes(codeOf(error))
+const isDeadlock = (error: SqlError.SqlError): boolean => ["40P01", "40001"].includes(codeOf(error))
 
 /** The row that this one points at is not there. */
 export const isDangling = (error: SqlError.SqlError): boolean => codeOf(error) === "23503"
@@ -46,24 +46,33 @@ const refuse = (error: SqlError.SqlError): Effect.Effect<never, Unavailable> => 
 const partsOf = (error: SqlError.SqlError): ReadonlyArray<string> =>
   ["table", "constraint", "routine"].flatMap((name) => fieldOf(error, name) ?? [])
 
-const afterDeadlock = Schedule.intersect(Schedule.recurs(2), Schedule.jittered(Schedule.spaced("20 millis"))).pipe(
-  Schedule.whileInput(isDeadlock)
-)
+/** Attempts after a deadlock, and milliseconds before each of them. */
+const attemptsAfterDeadlock = 3
+const pauseAfterDeadlock = 20
 
 /**
- * Tries three more times after a deadlock. The retries are set up by the first failure: Effect sets a schedule up before
- * the first try, and that alone was a third of all the work for a run.
+ * Runs statements within a bounded time, after a deadlock up to three times more. A database out of reach becomes
+ * `Unavailable`; a statement that the database refuses is a defect, with PostgreSQL's code and none of the values.
+ *
+ * Fails when it takes too long, without waiting for the end of the statement. In the process's own time: a test that turns
+ * the clock on does not speed the database up. What comes after the statement is decided by callbacks, since each run waits
+ * for several statements, and Effect's operators for it cost as much as the statement.
  */
-const retryDeadlock = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.catchIf(effect, isDeadlock, () => Effect.retry(Effect.delay(effect, "20 millis"), afterDeadlock))
+export const bounded = <A, E, R>(
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<A, Exclude<E, SqlError.SqlError> | Unavailable, R> => attempt(effect, attemptsAfterDeadlock)
 
-/**
- * Fails when the effect takes too long, without waiting for its end. In the process's own time: a test that turns the
- * clock on does not speed the database up.
- */
-const inTime = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | Unavailable, R> =>
-  Effect.flatMap(Effect.runtime<R>(), (runtime) =>
-    Effect.async((resume) => {
+const attempt = <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+  attemptsLeft: number
+): Effect.Effect<A, Exclude<E, SqlError.SqlError> | Unavailable, R> =>
+  Effect.withFiberRuntime((caller, { runtimeFlags }) => {
+    const runtime = Runtime.make({
+      context: caller.currentContext as Context.Context<R>,
+      fiberRefs: caller.getFiberRefs(),
+      runtimeFlags
+    })
+    return Effect.async((resume) => {
       const fiber = Runtime.runFork(runtime)(effect)
       const timer = setTimeout(() => {
         fiber.unsafeInterruptAsFork(fiber.id())
@@ -71,23 +80,20 @@ const inTime = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | U
       }, limit)
       fiber.addObserver((exit) => {
         clearTimeout(timer)
-        resume(exit)
+        const error = Exit.isSuccess(exit) ? undefined : sqlErrorOf(exit.cause)
+        if (error === undefined) return resume(exit as Exit.Exit<A, Exclude<E, SqlError.SqlError>>)
+        return resume(
+          isDeadlock(error) && attemptsLeft > 0
+            ? Effect.delay(attempt(effect, attemptsLeft - 1), pauseAfterDeadlock * (0.8 + 0.4 * Math.random()))
+            : refuse(error)
+        )
       })
       return Fiber.interruptFork(fiber)
     })
-  )
+  })
 
-/**
- * Runs statements within a bounded time. A database out of reach becomes `Unavailable`; a statement that the database refuses
- * is a defect, with PostgreSQL's code and none of the values.
- */
-export const bounded = <A, E, R>(
-  effect: Effect.Effect<A, E, R>
-): Effect.Effect<A, Exclude<E, SqlError.SqlError> | Unavailable, R> =>
-  effect.pipe(
-    // `withTransaction` turns a connection that is lost at the commit into a defect.
-    Effect.catchAllDefect((defect) => (isSqlError(defect) ? Effect.fail(defect) : Effect.die(defect))),
-    retryDeadlock,
-    inTime,
-    Effect.catchAll((error) => (isSqlError(error) ? refuse(error) : Effect.fail(error)))
-  ) as Effect.Effect<A, Exclude<E, SqlError.SqlError> | Unavailable, R>
+/** Also as a defect: `withTransaction` turns a connection that is lost at the commit into one. */
+const sqlErrorOf = (cause: Cause.Cause<unknown>): SqlError.SqlError | undefined => {
+  const error = Cause.squash(cause)
+  return isSqlError(error) ? error : undefined
+}

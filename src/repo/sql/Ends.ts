@@ -2,6 +2,7 @@ import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import type { RunId } from "../../domain/Id.ts"
 import { isAnswer, outcomeFields } from "../../domain/Run.ts"
+import { whenTraced } from "../../telemetry/Span.ts"
 import type { EndedRun, RunEnd } from "../RunStore.ts"
 import { firstOfEach } from "../Stored.ts"
 import { notify } from "./Changes.ts"
@@ -79,7 +80,7 @@ export const makeEnds = Effect.gen(function* () {
   const byId = (rows: ReadonlyArray<object>) =>
     new Map(rows.map((row) => runFromRow(row)).map((run) => [run.run_id, run]))
 
-  const end = Effect.fn("RunStore.end")(function* (ends: ReadonlyArray<RunEnd>) {
+  const end = Effect.fnUntraced(function* (ends: ReadonlyArray<RunEnd>) {
     if (ends.length === 0) return []
     const first = firstOfEach(ends)
     const recorded = byId(yield* record(first))
@@ -96,18 +97,22 @@ export const makeEnds = Effect.gen(function* () {
           ? { recorded: true, run: recorded.get(end.run_id) }
           : { recorded: false, run: runs.get(end.run_id) }
     )
-  })
+  }, whenTraced("RunStore.end"))
 
-  const ended = Effect.fn("RunStore.ended")(function* (ids: ReadonlyArray<RunId>) {
-    const rows = yield* sql<{ readonly given: RunId; readonly run_id: RunId | null }>`
+  const ended = Effect.fnUntraced(
+    function* (ids: ReadonlyArray<RunId>) {
+      const rows = yield* sql<{ readonly given: RunId; readonly run_id: RunId | null }>`
       select given.id as given, ${runColumns}
       from ${oneOf(sql, ids)} as given(id) left join webhook_trigger.runs r on r.id = given.id
       where r.id is null or r.status in ${final}`
-    return {
-      runs: rows.flatMap((row) => (row.run_id === null ? [] : runFromRow(row))),
-      deleted: rows.flatMap((row) => (row.run_id === null ? row.given : []))
-    }
-  }, bounded)
+      return {
+        runs: rows.flatMap((row) => (row.run_id === null ? [] : runFromRow(row))),
+        deleted: rows.flatMap((row) => (row.run_id === null ? row.given : []))
+      }
+    },
+    bounded,
+    whenTraced("RunStore.ended")
+  )
 
   return { end, ended }
 })

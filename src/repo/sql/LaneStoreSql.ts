@@ -3,6 +3,7 @@ import { DateTime, Effect, Layer } from "effect"
 import type { RunId, WebhookId } from "../../domain/Id.ts"
 import type { RunRow } from "../../domain/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
+import { whenTraced } from "../../telemetry/Span.ts"
 import { type LaneRun, LaneStore } from "../LaneStore.ts"
 import { LeaseLost, type Term } from "../LeaseStore.ts"
 import { fromRow, oneOf } from "./Columns.ts"
@@ -60,12 +61,16 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
       Effect.withSpan("LaneStore.lanes")
     )
 
-    const lane = Effect.fn("LaneStore.lane")(function* (team: TeamName, limit: number) {
-      const rows = yield* sql`
+    const lane = Effect.fnUntraced(
+      function* (team: TeamName, limit: number) {
+        const rows = yield* sql`
         ${laneRuns} where r.team = ${team} and r.status = 'queued' and r.admitted_at is null
         order by r.seq limit ${limit}`
-      return rows.map(laneRunFromRow)
-    }, bounded)
+        return rows.map(laneRunFromRow)
+      },
+      bounded,
+      whenTraced("LaneStore.lane")
+    )
 
     const inFlight = bounded(sql`
       ${laneRuns} where r.status in ${live} and r.admitted_at is not null
@@ -74,8 +79,9 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
       Effect.withSpan("LaneStore.inFlight")
     )
 
-    const admit = Effect.fn("LaneStore.admit")(function* (ids: ReadonlyArray<RunId>, term: Term, at: DateTime.Utc) {
-      const rows = yield* sql<{ readonly id: RunId | null }>`
+    const admit = Effect.fnUntraced(
+      function* (ids: ReadonlyArray<RunId>, term: Term, at: DateTime.Utc) {
+        const rows = yield* sql<{ readonly id: RunId | null }>`
         with lease as materialized (${heldBy(sql, term)}), locked as materialized (
           select r.id from webhook_trigger.runs r
           where r.id in ${oneOf(sql, ids)} and r.status = 'queued' and exists (select from lease)
@@ -86,10 +92,13 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
           returning r.id
         )
         select admitted.id from lease left join admitted on true`
-      // The row without an id says that the lease is held, and nothing was admitted.
-      if (rows.length === 0) return yield* new LeaseLost()
-      return new Set(rows.flatMap((row) => row.id ?? [])) as ReadonlySet<RunId>
-    }, bounded)
+        // The row without an id says that the lease is held, and nothing was admitted.
+        if (rows.length === 0) return yield* new LeaseLost()
+        return new Set(rows.flatMap((row) => row.id ?? [])) as ReadonlySet<RunId>
+      },
+      bounded,
+      whenTraced("LaneStore.admit")
+    )
 
     const limits = Effect.fn("LaneStore.limits")(function* (ids: ReadonlyArray<WebhookId>) {
       const rows = yield* sql<{ readonly id: WebhookId; readonly max_concurrent: number }>`

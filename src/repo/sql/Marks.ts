@@ -1,5 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
+import { whenTraced } from "../../telemetry/Span.ts"
 import type { RunMark } from "../RunStore.ts"
 import { firstOfEach } from "../Stored.ts"
 import { notify } from "./Changes.ts"
@@ -24,9 +25,10 @@ export const makeMarks = Effect.gen(function* () {
       order by r.id for no key update
     ), relaxed as materialized (select set_config('synchronous_commit', 'off', true))`
 
-  const sent = Effect.fn("RunStore.sent")(function* (marks: ReadonlyArray<RunMark>) {
-    if (marks.length === 0) return
-    yield* sql`
+  const sent = Effect.fnUntraced(
+    function* (marks: ReadonlyArray<RunMark>) {
+      if (marks.length === 0) return
+      yield* sql`
       with ${locked(marks)}
       update webhook_trigger.runs r set
         status = 'running',
@@ -37,11 +39,15 @@ export const makeMarks = Effect.gen(function* () {
         end
       from input i join locked on locked.id = i.run_id, relaxed
       where r.id = i.run_id and r.status in ${live} and r.admitted_at is not null`
-  }, bounded)
+    },
+    bounded,
+    whenTraced("RunStore.sent")
+  )
 
-  const started = Effect.fn("RunStore.started")(function* (marks: ReadonlyArray<RunMark>) {
-    if (marks.length === 0) return
-    yield* sql`
+  const started = Effect.fnUntraced(
+    function* (marks: ReadonlyArray<RunMark>) {
+      if (marks.length === 0) return
+      yield* sql`
       with ${locked(marks)}, started as (
         update webhook_trigger.runs r set
           status = 'running',
@@ -54,7 +60,10 @@ export const makeMarks = Effect.gen(function* () {
         returning r.id
       ), ${notify(sql, "RunStarted", sql`select id::text as name from started`)}
       select count(*) from notified`
-  }, bounded)
+    },
+    bounded,
+    whenTraced("RunStore.started")
+  )
 
   return { sent, started }
 })
