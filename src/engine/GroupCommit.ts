@@ -89,7 +89,10 @@ export const make = <In, Out, E>(
     }
 
     const commitTogether = (entries: ReadonlyArray<Waiting>, done: () => void): void => {
-      if (closed) return settle(entries, () => Exit.interrupt(FiberId.none))
+      if (closed) {
+        settle(entries, () => Exit.interrupt(FiberId.none))
+        return
+      }
       fork(options.commit(entries.map((entry) => entry.item))).addObserver((exit) => {
         if (Exit.isSuccess(exit)) {
           settle(entries, (index) => (index < exit.value.length ? Exit.succeed(exit.value[index]!) : withoutAnswer))

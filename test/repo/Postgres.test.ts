@@ -17,6 +17,7 @@ import {
   String
 } from "effect"
 import { Unavailable } from "../../src/domain/Errors.ts"
+import { subscribe } from "../../src/repo/ChangeFeed.ts"
 import {
   acceptOne,
   acquireTerm,
@@ -33,7 +34,6 @@ import {
   together,
   unlimited
 } from "../../src/repo/contract/fixtures.ts"
-import { subscribe } from "../../src/repo/ChangeFeed.ts"
 import { Repo } from "../../src/repo/Repo.ts"
 import * as PostgresClient from "../../src/repo/sql/PostgresClient.ts"
 import * as PostgresNotifications from "../../src/repo/sql/PostgresNotifications.ts"

@@ -24,6 +24,19 @@ const silence = 7_000
 /** How long the start waits for a database that is not there yet. */
 const startTimeout = "30 seconds"
 
+/** Names of prepared statements by their texts: one and the same on every connection. */
+const names = new Map<string, string>()
+/** There are fewer texts; were there more, the others would be planned at every call. */
+const mostNames = 500
+
+/** Planned once for each connection: to plan the larger statements takes longer than to run them. */
+const prepared = (text: string): pg.QueryConfig => {
+  const name = names.get(text) ?? (names.size < mostNames ? `webhook_trigger_${names.size}` : undefined)
+  if (name === undefined) return { text }
+  names.set(text, name)
+  return { name, text }
+}
+
 /**
  * A connection on which a statement went unanswered is cut. `pg` has `query_timeout`, but gives the connection, dead or
  * just late, back to the pool, where the next statement waits behind the first.
@@ -39,7 +52,11 @@ class BoundedClient extends pg.Client {
       clearTimeout(timer)
       last(...results)
     }
-    return (super.query as any)(...args.slice(0, -1), callback)
+    const [statement, values] = args
+    const query = typeof statement === "string" && values?.length > 0 ? { ...prepared(statement), values } : statement
+    return query === statement
+      ? (super.query as any)(statement, ...args.slice(1, -1), callback)
+      : (super.query as any)(query, callback)
   }
 }
 
