@@ -13,8 +13,9 @@ export type Confirmation = "confirmed" | "returned"
 
 export interface Publisher {
   /**
-   * Fails within 14 seconds when the broker does not confirm; the message may have reached it nevertheless. While a
-   * message is unconfirmed on a living connection, publishing it again waits for that confirmation and sends nothing.
+   * Fails within 14 seconds when the broker does not confirm; the message may have reached it nevertheless. Publishing it
+   * again sends nothing as long as the connection lives and the first confirmation may still come; when it has come in
+   * the meantime, it is the answer.
    */
   readonly publish: (message: Outgoing) => Effect.Effect<Confirmation, Unavailable>
   /** Fails while the broker is out of reach, or takes no messages. */
@@ -23,16 +24,23 @@ export interface Publisher {
 
 /** Milliseconds. */
 const confirmTimeout = 10_000
+/** How long a late confirmation is kept for the next try, in milliseconds. */
+const keptFor = 10_000
 
 interface Pending {
   readonly settled: Deferred.Deferred<Confirmation, Unavailable>
   readonly sentAt: number
   returned: boolean
+  /** Its publisher has been told that it is not confirmed. */
+  isLate: boolean
 }
 
 interface Publishing {
   readonly channel: ConfirmChannel
+  /** In the order of sending. */
   readonly pending: Map<string, Pending>
+  /** Confirmations that came late, and when. */
+  readonly late: Map<string, { readonly confirmation: Confirmation; readonly at: number }>
 }
 
 /**
@@ -41,46 +49,51 @@ interface Publishing {
  * A blocked broker confirms later, and until then the message stays pending, so that it is not sent twice. Any other
  * silence is a broken connection: what it may still bring would only confuse, so it is closed.
  */
-const watch = (connection: Connection, pending: Map<string, Pending>) =>
-  Effect.map(Clock.currentTimeMillis, (now) => {
-    for (const { sentAt, settled } of pending.values()) {
-      // In the order of sending.
-      if (now - sentAt < confirmTimeout) return
-      if (connection.blocked() === undefined) return connection.kill("a message was not confirmed in time")
-      Deferred.unsafeDone(settled, Effect.fail(unavailable("the broker did not confirm in time")))
+const watch = (connection: Connection, { late, pending }: Publishing) => {
+  let blockedAt = Number.NEGATIVE_INFINITY
+  return Effect.map(Clock.currentTimeMillis, (now) => {
+    for (const [id, { at }] of late) if (now - at >= keptFor) late.delete(id)
+    if (connection.blocked() !== undefined) blockedAt = now
+    for (const sent of pending.values()) {
+      if (now - sent.sentAt < confirmTimeout) return
+      if (now - blockedAt >= confirmTimeout) return connection.kill("a message was not confirmed in time")
+      sent.isLate = true
+      Deferred.unsafeDone(sent.settled, Effect.fail(unavailable("the broker did not confirm in time")))
     }
   }).pipe(Effect.delay("1 second"), Effect.forever, Effect.forkScoped)
+}
 
 const open = (connection: Connection): Effect.Effect<Publishing, Unavailable, Scope.Scope> =>
   Effect.gen(function* () {
     const channel = yield* openChannel(connection, "confirm")
-    const pending = new Map<string, Pending>()
+    const publishing: Publishing = { channel, pending: new Map(), late: new Map() }
     // RabbitMQ sends a message's return before its confirmation: https://www.rabbitmq.com/docs/publishers#unroutable
     channel.on("return", (message) => {
-      const sent = pending.get(message.properties.messageId)
+      const sent = publishing.pending.get(message.properties.messageId)
       if (sent !== undefined) sent.returned = true
     })
-    yield* watch(connection, pending)
-    return { channel, pending }
+    yield* watch(connection, publishing)
+    return publishing
   })
 
-const send = ({ channel, pending }: Publishing, message: Outgoing, headers: object) =>
-  Effect.flatMap(Effect.all([Clock.currentTimeMillis, Deferred.make<Confirmation, Unavailable>()]), ([now, settled]) =>
+const send = ({ channel, late, pending }: Publishing, message: Outgoing, headers: object) =>
+  Effect.flatMap(Effect.all([Effect.clock, Deferred.make<Confirmation, Unavailable>()]), ([clock, settled]) =>
     Effect.try({
       try: () => {
-        const sent: Pending = { settled, sentAt: now, returned: false }
-        const settle = (outcome: Effect.Effect<Confirmation, Unavailable>) => {
-          pending.delete(message.id)
-          Deferred.unsafeDone(settled, outcome)
-        }
+        const now = () => clock.unsafeCurrentTimeMillis()
+        const sent: Pending = { settled, sentAt: now(), returned: false, isLate: false }
         const options = { ...message.options, messageId: message.id, persistent: true, mandatory: true, headers }
-        channel.publish(message.exchange ?? "", message.queue, message.body, options, (error: Error | null) =>
-          settle(
+        channel.publish(message.exchange ?? "", message.queue, message.body, options, (error: Error | null) => {
+          pending.delete(message.id)
+          const confirmation = sent.returned ? "returned" : "confirmed"
+          if (error === null && sent.isLate) late.set(message.id, { confirmation, at: now() })
+          Deferred.unsafeDone(
+            settled,
             error === null
-              ? Effect.succeed(sent.returned ? "returned" : "confirmed")
+              ? Effect.succeed(confirmation)
               : Effect.fail(unavailable(`not taken by the broker: ${error.message}`))
           )
-        )
+        })
         pending.set(message.id, sent)
         return sent
       },
@@ -108,6 +121,11 @@ export const make = Effect.fnUntraced(function* (options: {
   const publish = (message: Outgoing) =>
     Effect.gen(function* () {
       const at = yield* link.get
+      const late = at.value.late.get(message.id)
+      if (late !== undefined) {
+        at.value.late.delete(message.id)
+        return late.confirmation
+      }
       const before = at.value.pending.get(message.id)
       if (before !== undefined) return yield* Deferred.await(before.settled)
       yield* takesMessages(at)
