@@ -1,7 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
-import type { RunMark } from "../RunStore.ts"
-import { firstOfEach } from "../Stored.ts"
+import { firstOfEach, type RunMark } from "../RunStore.ts"
 import { notify } from "./Changes.ts"
 import { recordset } from "./Columns.ts"
 import { bounded } from "./Database.ts"
