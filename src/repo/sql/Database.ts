@@ -78,8 +78,8 @@ const inTime = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | U
   )
 
 /**
- * Runs statements within a bounded time. A database out of reach becomes `Unavailable`; a statement that the database refuses
- * is a defect, with PostgreSQL's code and none of the values.
+ * Runs statements within a bounded time. A database out of reach becomes `Unavailable`; a statement that the database
+ * refuses is a defect, with PostgreSQL's code and none of the values.
  */
 export const bounded = <A, E, R>(
   effect: Effect.Effect<A, E, R>
