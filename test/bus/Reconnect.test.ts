@@ -85,8 +85,7 @@ describe("the bus and its connections", () => {
     ({ server }) =>
       Effect.gen(function* () {
         const bus = yield* Bus
-        const publish = makePrompt().pipe(Effect.flatMap(bus.publish))
-        for (const request of [bus.ping, bus.queue(team), publish, Effect.uninterruptible(publish)]) {
+        for (const request of [bus.ping, bus.queue(team), makePrompt().pipe(Effect.flatMap(bus.publish))]) {
           const [took, exit] = yield* timed(Effect.exit(request))
           expect(Exit.isFailure(exit) && Cause.pretty(exit.cause)).toContain("Unavailable")
           expect(took).toBeLessThan(3500)
@@ -98,6 +97,19 @@ describe("the bus and its connections", () => {
         yield* roundTrip(replies)
       }),
     { before: ({ server }) => server.reset({ refuse: true }) }
+  )
+
+  behaviour(
+    "refuses a prompt in three seconds while it connects to a silent broker, also when that must not be interrupted",
+    () =>
+      Effect.gen(function* () {
+        const bus = yield* Bus
+        const publish = Effect.uninterruptible(bus.publish(yield* makePrompt()))
+        const [took, result] = yield* timed(Effect.either(publish))
+        expect(result._tag).toBe("Left")
+        expect(took).toBeLessThan(4000)
+      }),
+    { before: ({ server }) => server.silence("all") }
   )
 
   behaviour(
