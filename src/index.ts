@@ -52,6 +52,7 @@ export {
 } from "./domain/Run.ts"
 export { type FinalStatus, runStatuses } from "./domain/RunStatus.ts"
 export type { Counts, RunBucket, Statistics, StatisticsRange } from "./domain/Statistics.ts"
+export { storable } from "./domain/StorableText.ts"
 export { Team, TeamName, type TeamRecord } from "./domain/Team.ts"
 export type { TokenHash } from "./domain/Token.ts"
 export { Webhook, WebhookDraft, WebhookEdit, WebhookRow } from "./domain/Webhook.ts"
@@ -90,12 +91,12 @@ export {
   type AcceptanceRefused,
   type AcceptOptions,
   type EndedRun,
+  firstOfEach,
   type NewRun,
   type RunEnd,
   type RunMark,
   RunStore,
   WebhookEdited
 } from "./repo/RunStore.ts"
-export { firstOfEach, storable } from "./repo/Stored.ts"
 export { TeamStore } from "./repo/TeamStore.ts"
 export { type NewWebhook, type WebhookChange, WebhookStore } from "./repo/WebhookStore.ts"

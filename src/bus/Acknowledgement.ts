@@ -98,11 +98,15 @@ const runs = (replies: ReadonlyArray<Reply>): string =>
 const pauseAfter = (deaths: number): Duration.Duration =>
   Duration.min(Duration.times(firstPause, 2 ** (deaths - 1)), longestPause)
 
-/** Waits until the fiber has ended, and interrupts it when `grace` has passed. Bounds a wait in a finalizer, too. */
-export const finishWithin = <A, E>(
-  fiber: Fiber.RuntimeFiber<A, E>,
-  grace: Duration.DurationInput
+/**
+ * Waits until the fiber has ended, and interrupts it once `limit` has succeeded. For a finalizer, where an effect's own
+ * timeout does not end the wait.
+ */
+export const finishBefore = <A, E>(
+  limit: Effect.Effect<unknown>,
+  fiber: Fiber.RuntimeFiber<A, E>
 ): Effect.Effect<void> =>
-  Effect.flatMap(Effect.forkDaemon(Effect.interruptible(Effect.delay(Fiber.interrupt(fiber), grace))), (interruption) =>
-    Effect.zipRight(Fiber.await(fiber), Fiber.interrupt(interruption))
+  Effect.flatMap(
+    Effect.forkDaemon(Effect.interruptible(Effect.zipRight(limit, Fiber.interrupt(fiber)))),
+    (interruption) => Effect.zipRight(Fiber.await(fiber), Fiber.interrupt(interruption))
   )

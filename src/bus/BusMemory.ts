@@ -2,7 +2,7 @@ import { Clock, Context, Effect, FiberMap, Layer } from "effect"
 import type { RunId } from "../domain/Id.ts"
 import type { TeamName } from "../domain/Team.ts"
 import { whenTraced } from "../telemetry/Span.ts"
-import { finishWithin, handlePrompt, type PromptHandler } from "./Acknowledgement.ts"
+import { finishBefore, handlePrompt, type PromptHandler } from "./Acknowledgement.ts"
 import { Bus, type Delivery, LeaderBus, type Prompt, QueueGone } from "./Bus.ts"
 import { makeInbox } from "./Replies.ts"
 
@@ -13,17 +13,22 @@ interface Message {
 
 interface Consumer {
   stopping: boolean
+  /**
+   * Opened when there may be something to do. Only its consumer closes it, in the step in which it finds nothing, so no
+   * wake-up is lost. Not Effect's `Queue`, from which a prompt that has expired cannot be taken, and to whose head none can
+   * return.
+   */
+  readonly woken: Effect.Latch
 }
 
 /** A team's queue: it outlives its consumers; the first of them is the active one. */
 interface TeamQueue {
   readonly waiting: Array<Message>
   readonly consumers: Array<Consumer>
-  /**
-   * Opened on every change. A consumer that finds nothing to do closes it in the same step, so no wake-up is lost. Not
-   * Effect's `Queue`, from which a prompt that has expired cannot be taken, and to whose head none can return.
-   */
-  readonly changed: Effect.Latch
+}
+
+const wakeActive = (queue: TeamQueue): void => {
+  queue.consumers[0]?.woken.unsafeOpen()
 }
 
 const make = Effect.gen(function* () {
@@ -32,7 +37,7 @@ const make = Effect.gen(function* () {
   const timers = yield* FiberMap.make<RunId>()
 
   const declare = (team: TeamName): TeamQueue => {
-    const queue = queues.get(team) ?? { waiting: [], consumers: [], changed: Effect.unsafeMakeLatch() }
+    const queue = queues.get(team) ?? { waiting: [], consumers: [] }
     queues.set(team, queue)
     return queue
   }
@@ -54,18 +59,18 @@ const make = Effect.gen(function* () {
       if (left !== undefined && left <= 0) return inbox.put({ _tag: "DeadLettered", run_id, reason: "expired" })
       if (message.redelivered) queue.waiting.unshift(message)
       else queue.waiting.push(message)
-      queue.changed.unsafeOpen()
+      wakeActive(queue)
       if (left !== undefined) yield* FiberMap.run(timers, run_id, expire(queue, run_id, left))
     })
 
-  /** One step of a consumer: work on the next prompt, or wait for a change. */
+  /** One step of a consumer: work on the next prompt, or wait until there may be one. */
   const step = (queue: TeamQueue, consumer: Consumer, handle: PromptHandler) =>
     Effect.uninterruptibleMask((restore) =>
       Effect.gen(function* () {
         const message = queue.consumers[0] === consumer && !consumer.stopping ? queue.waiting.shift() : undefined
         if (message === undefined) {
-          queue.changed.unsafeClose()
-          if (!consumer.stopping) yield* restore(queue.changed.await)
+          consumer.woken.unsafeClose()
+          if (!consumer.stopping) yield* restore(consumer.woken.await)
           return
         }
         const { prompt, redelivered } = message
@@ -121,7 +126,7 @@ const make = Effect.gen(function* () {
         Effect.acquireRelease(
           Effect.suspend(() => {
             const queue = declare(team)
-            const consumer: Consumer = { stopping: false }
+            const consumer: Consumer = { stopping: false, woken: Effect.unsafeMakeLatch() }
             queue.consumers.push(consumer)
             const work = Effect.repeat(step(queue, consumer, handle), { while: () => !consumer.stopping })
             return Effect.map(Effect.forkDaemon(Effect.interruptible(work)), (fiber) => ({ queue, consumer, fiber }))
@@ -129,10 +134,10 @@ const make = Effect.gen(function* () {
           ({ queue, consumer, fiber }) =>
             Effect.suspend(() => {
               consumer.stopping = true
-              queue.changed.unsafeOpen()
-              return Effect.map(finishWithin(fiber, grace), () => {
+              consumer.woken.unsafeOpen()
+              return Effect.map(finishBefore(Effect.sleep(grace), fiber), () => {
                 queue.consumers.splice(queue.consumers.indexOf(consumer), 1)
-                queue.changed.unsafeOpen()
+                wakeActive(queue)
               })
             })
         )

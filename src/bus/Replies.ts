@@ -1,5 +1,6 @@
 /** Replies on their way to the server's handler: how much of them is passed on, and in which groups. */
 import { type Duration, Effect, Queue, type Scope, type Tracer } from "effect"
+import { storable } from "../domain/StorableText.ts"
 import { whenTraced } from "../telemetry/Span.ts"
 import { handleReplies, type PendingReply, type ReplyHandler } from "./Acknowledgement.ts"
 import type { Reply } from "./Bus.ts"
@@ -10,11 +11,6 @@ export const maxAnswer = 8 * 1024 * 1024
 /** What takes the place of a longer one. */
 export const answerTooLarge = "answer larger than 8 MiB"
 
-/** A NUL, or half of a surrogate pair: a JavaScript string can hold them, a PostgreSQL text cannot. */
-const unstorable = /[\0\uD800-\uDFFF]/gu
-
-const storableText = (text: string): string => text.replace(unstorable, "\uFFFD")
-
 const withinLimit = (text: string): boolean =>
   text.length * 3 <= maxAnswer || (text.length <= maxAnswer && Buffer.byteLength(text) <= maxAnswer)
 
@@ -22,14 +18,14 @@ const withinLimit = (text: string): boolean =>
  * The reply as every bus passes it on: text that any database can store, of bounded size. What a leader wrote is never
  * refused for a character, since the run would then wait for its timeout.
  */
-export const storable = (reply: Reply): Reply => {
+export const storableReply = (reply: Reply): Reply => {
   switch (reply._tag) {
     case "Answered":
       return withinLimit(reply.response)
-        ? { ...reply, response: storableText(reply.response) }
+        ? { ...reply, response: storable(reply.response) }
         : { _tag: "Failed", run_id: reply.run_id, message: answerTooLarge }
     case "Failed":
-      return { ...reply, message: withinLimit(reply.message) ? storableText(reply.message) : answerTooLarge }
+      return { ...reply, message: withinLimit(reply.message) ? storable(reply.message) : answerTooLarge }
     case "Started":
     case "DeadLettered":
       return reply
@@ -84,7 +80,7 @@ export const makeInbox = (): Inbox => {
 
   return {
     put: (reply) => {
-      const waiting: Waiting = { reply: storable(reply), acknowledge: () => stored.delete(waiting), deaths: 0 }
+      const waiting: Waiting = { reply: storableReply(reply), acknowledge: () => stored.delete(waiting), deaths: 0 }
       stored.add(waiting)
       consumers[0]?.unsafeOffer(waiting)
     },

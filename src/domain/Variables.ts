@@ -1,5 +1,8 @@
 import type { Fault } from "./Errors.ts"
 import type { Variables } from "./Run.ts"
+import { isStorable } from "./StorableText.ts"
+
+export { isStorable }
 
 /** How many variables a request may have. */
 export const maxVariables = 100
@@ -10,12 +13,6 @@ export const maxDepth = 32
 
 /** More faults are not listed: with long names the list could grow far larger than the request. */
 const maxFaults = 100
-
-// With the `u` flag a surrogate matches only when it stands alone.
-const unstorable = /[\0\uD800-\uDFFF]/u
-
-/** Whether PostgreSQL and UTF-8 can hold the text: it has no NUL and no lone surrogate. */
-export const isStorable = (text: string): boolean => !unstorable.test(text)
 
 const nameProblem = "must not have a NUL or a lone surrogate in its name"
 

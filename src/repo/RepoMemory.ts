@@ -8,6 +8,7 @@ import type { WebhookId } from "../domain/Id.ts"
 import { isAnswer, outcomeFields, type RunRow, toRun } from "../domain/Run.ts"
 import { finalStatuses, isFinal, runStatuses } from "../domain/RunStatus.ts"
 import type { Counts } from "../domain/Statistics.ts"
+import { storable } from "../domain/StorableText.ts"
 import type { TeamName } from "../domain/Team.ts"
 import { Webhook, type WebhookRow } from "../domain/Webhook.ts"
 import { AdminKeyStore } from "./AdminKeyStore.ts"
@@ -22,12 +23,12 @@ import {
   type AcceptanceRefused,
   type AcceptOptions,
   type EndedRun,
+  firstOfEach,
   type NewRun,
   type RunEnd,
   RunStore,
   WebhookEdited
 } from "./RunStore.ts"
-import { firstOfEach, storable } from "./Stored.ts"
 import { TeamStore } from "./TeamStore.ts"
 import { WebhookStore } from "./WebhookStore.ts"
 

@@ -29,8 +29,8 @@ export interface NewRun {
 }
 
 /**
- * `admitted`: it was admitted with the same commit, as was asked for, and may be published. `Repeated`: the idempotency key named an earlier
- * run, which is returned in place of a new one.
+ * `admitted`: it was admitted with the same commit, as was asked for, and may be published. `Repeated`: the idempotency key
+ * named an earlier run, which is returned in place of a new one.
  */
 export type Acceptance =
   | { readonly _tag: "Accepted"; readonly admitted: boolean }
@@ -114,3 +114,10 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
     readonly expire: (now: DateTime.Utc) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
   }
 >() {}
+
+/** Of several items for one run, the first, in the order of the runs' first items. */
+export const firstOfEach = <A extends { readonly run_id: string }>(items: Iterable<A>): ReadonlyArray<A> => {
+  const first = new Map<string, A>()
+  for (const item of items) if (!first.has(item.run_id)) first.set(item.run_id, item)
+  return [...first.values()]
+}

@@ -12,10 +12,11 @@ import {
   Logger,
   Redacted,
   Schedule,
-  type Scope,
+  Scope,
   Stream,
   String
 } from "effect"
+import pg from "pg"
 import { Unavailable } from "../../src/domain/Errors.ts"
 import { subscribe } from "../../src/repo/ChangeFeed.ts"
 import {
@@ -35,12 +36,15 @@ import {
   unlimited
 } from "../../src/repo/contract/fixtures.ts"
 import { Repo } from "../../src/repo/Repo.ts"
+import { channel } from "../../src/repo/sql/Notifications.ts"
 import * as PostgresClient from "../../src/repo/sql/PostgresClient.ts"
+import { listenOn } from "../../src/repo/sql/PostgresListener.ts"
 import * as PostgresNotifications from "../../src/repo/sql/PostgresNotifications.ts"
 import * as RepoSql from "../../src/repo/sql/RepoSql.ts"
 import { freshDatabase } from "../support/fresh.ts"
 import { queryPostgres } from "../support/Postgres.ts"
 import { privatePostgres } from "../support/private.ts"
+import { timed } from "../support/Stopwatch.ts"
 
 const password = "s3cr3t-of-the-database"
 
@@ -312,6 +316,54 @@ describe("a database that goes away", () => {
         expect(yield* repo.lane(ops, 99)).toHaveLength(1 + there.filter(Exit.isSuccess).length)
       }),
     60_000
+  )
+
+  it.scopedLive(
+    "holds up the end of its layer for a bounded time only",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* privatePostgres()
+        const scope = yield* Scope.make()
+        const repo = yield* Scope.extend(replicaOf(server.url), scope)
+        const sql = yield* Effect.provide(
+          SqlClient.SqlClient,
+          yield* Layer.build(PostgresClient.layer({ url: Redacted.make(server.url) }))
+        )
+        const waiting = sql`select 1 from pg_stat_activity where wait_event_type = 'Lock'`
+        const locked = yield* Deferred.make<void>()
+        yield* sql`lock table webhook_trigger.teams`.pipe(
+          Effect.zipRight(Deferred.succeed(locked, undefined)),
+          Effect.zipRight(Effect.never),
+          sql.withTransaction,
+          Effect.forkScoped
+        )
+        yield* Deferred.await(locked)
+        yield* Effect.fork(Effect.exit(repo.teams))
+        yield* Effect.repeat(waiting, { until: (rows) => rows.length > 0 })
+        server.pause()
+        const [took] = yield* timed(Scope.close(scope, Exit.void))
+        server.resume()
+        expect(took).toBeLessThan(4000)
+      }),
+    60_000
+  )
+
+  it.scopedLive("is listened to over another connection when the first one falls silent at once", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      let clients = 0
+      const connect = () => {
+        const client = new pg.Client(url)
+        if (++clients === 1) client.query = () => new Promise<never>(() => {})
+        return client
+      }
+      const notifications = yield* listenOn(connect)
+      const heard = yield* Deferred.make<string>()
+      yield* notifications.listen((payload) => Deferred.unsafeDone(heard, Exit.succeed(payload)))
+      const notify = Effect.promise(() => queryPostgres(url, `select pg_notify('${channel}', 'hello')`))
+      yield* Effect.raceFirst(Deferred.await(heard), Effect.forever(Effect.delay(notify, "100 millis")))
+      expect(clients).toBe(2)
+    })
   )
 
   it.scopedLive("is named at the start when it can never be reached, without its password", () =>

@@ -1,7 +1,7 @@
 import type { Channel, ConsumeMessage } from "amqplib"
 import { Deferred, type Duration, Effect, Layer, Option, Queue } from "effect"
 import type { TeamName } from "../../domain/Team.ts"
-import { finishWithin, handlePrompt, type PromptHandler, type Settlement } from "../Acknowledgement.ts"
+import { finishBefore, handlePrompt, type PromptHandler, type Settlement } from "../Acknowledgement.ts"
 import { type Delivery, LeaderBus } from "../Bus.ts"
 import type { AmqpOptions } from "./BusAmqp.ts"
 import { type Connection, call, openChannel, unavailable } from "./Connection.ts"
@@ -73,12 +73,10 @@ const make = ({ queueType, url }: AmqpOptions) =>
         const next = Effect.flatMap(Queue.take(inbox), (message) =>
           Effect.uninterruptible(Effect.flatMap(workOn(message, options), (settlement) => settle(message, settlement)))
         )
+        // Without the connection another leader may have the prompt already.
+        const mayFinish = Effect.raceFirst(Effect.sleep(grace), Deferred.await(connection.lost))
         yield* Effect.acquireRelease(Effect.forkDaemon(Effect.interruptible(Effect.forever(next))), (fiber) =>
-          Effect.gen(function* () {
-            yield* Queue.shutdown(inbox)
-            const isLost = yield* Deferred.isDone(connection.lost)
-            yield* finishWithin(fiber, isLost ? 0 : grace)
-          })
+          Effect.zipRight(Queue.shutdown(inbox), finishBefore(mayFinish, fiber))
         )
         const serverVersion = connection.model.connection.serverProperties.version
         const consumer = yield* call(`consuming ${teamQueue(team)}`, () =>

@@ -5,7 +5,10 @@ import { addressOf, type Connection, open, unavailable } from "./Connection.ts"
 import { countReconnect } from "./Metrics.ts"
 
 export interface Link<A> {
-  /** What is set up on the present connection; waits for 3 seconds while one is being opened, else fails immediately. */
+  /**
+   * What is set up on the present connection. Waits for 3 seconds while the first attempt to open one is under way, at the
+   * start or after a loss; once that has failed, it fails immediately until there is a connection.
+   */
   readonly get: Effect.Effect<{ readonly connection: Connection; readonly value: A }, Unavailable>
 }
 
@@ -35,7 +38,7 @@ export const make = <A>(options: {
     let attempt = 0
     // One line says that the connection is lost, and one that it is back; the attempts in between would fill the log.
     let lossLogged = false
-    // Closed while a connection is being opened.
+    // Closed until the first attempt to open a connection, or to replace a lost one, has ended.
     const decided = Effect.unsafeMakeLatch()
 
     const once = Effect.gen(function* () {
@@ -81,7 +84,8 @@ export const make = <A>(options: {
     const fail = Effect.suspend(() => Effect.fail(unavailable(failure)))
     const get = Effect.suspend(() => {
       if (current !== undefined) return Effect.succeed(current)
-      return decided.await.pipe(
+      // Also for a caller that must not be interrupted: nothing has been done yet, and a timeout ends only what may be.
+      return Effect.interruptible(decided.await).pipe(
         Effect.timeoutOption(connectWait),
         Effect.flatMap(() => (current === undefined ? fail : Effect.succeed(current)))
       )

@@ -6,7 +6,7 @@ export const received = Metric.counter("webhook_bus_reports_total", {
   description: "Messages consumed about runs: started, response, error, dead letters, and what could not be read.",
   incremental: true
 })
-export const publishes = Metric.counter("webhook_bus_publishes_total", {
+const publishes = Metric.counter("webhook_bus_publishes_total", {
   description: "Messages sent to the broker, by what became of them.",
   incremental: true
 })

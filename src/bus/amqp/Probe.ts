@@ -22,7 +22,7 @@ export interface Probe {
 const answerTimeout = 3000
 /** Milliseconds. */
 const positiveFor = 1000
-/** Requests at a time; each takes a channel. */
+/** Checks at a time; each takes a channel. */
 const parallel = 32
 
 const noAnswer = () => unavailable("the broker did not answer in 3 seconds")

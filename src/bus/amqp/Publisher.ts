@@ -13,8 +13,9 @@ export type Confirmation = "confirmed" | "returned"
 
 export interface Publisher {
   /**
-   * Fails within 14 seconds when the broker does not confirm; the message may have reached it nevertheless. While a
-   * message is unconfirmed on a living connection, publishing it again waits for that confirmation and sends nothing.
+   * Fails within 14 seconds when the broker does not confirm; the message may have reached it nevertheless. Publishing it
+   * again sends nothing as long as the connection lives and the first confirmation may still come; when it has come in
+   * the meantime, it is the answer.
    */
   readonly publish: (message: Outgoing) => Effect.Effect<Confirmation, Unavailable>
   /** Fails while the broker is out of reach, or takes no messages. */
@@ -23,16 +24,23 @@ export interface Publisher {
 
 /** Milliseconds. */
 const confirmTimeout = 10_000
+/** How long a late confirmation is kept for the next try, in milliseconds. */
+const keptFor = 10_000
 
 interface Pending {
   readonly settled: Deferred.Deferred<Confirmation, Unavailable>
   readonly sentAt: number
   returned: boolean
+  /** Its publisher has been told that it is not confirmed. */
+  isLate: boolean
 }
 
 interface Publishing {
   readonly channel: ConfirmChannel
+  /** In the order of sending. */
   readonly pending: Map<string, Pending>
+  /** Confirmations that came late, and when. */
+  readonly late: Map<string, { readonly confirmation: Confirmation; readonly at: number }>
 }
 
 /**
@@ -41,45 +49,54 @@ interface Publishing {
  * A blocked broker confirms later, and until then the message stays pending, so that it is not sent twice. Any other
  * silence is a broken connection: what it may still bring would only confuse, so it is closed.
  */
-const watch = (connection: Connection, pending: Map<string, Pending>) =>
-  Effect.map(Clock.currentTimeMillis, (now) => {
-    for (const { sentAt, settled } of pending.values()) {
-      // In the order of sending.
-      if (now - sentAt < confirmTimeout) return
-      if (connection.blocked() === undefined) return connection.kill("a message was not confirmed in time")
-      Deferred.unsafeDone(settled, Effect.fail(unavailable("the broker did not confirm in time")))
+const watch = (connection: Connection, { late, pending }: Publishing) => {
+  let blockedAt = Number.NEGATIVE_INFINITY
+  return Effect.map(Clock.currentTimeMillis, (now) => {
+    for (const [id, { at }] of late) if (now - at >= keptFor) late.delete(id)
+    if (connection.blocked() !== undefined) blockedAt = now
+    for (const sent of pending.values()) {
+      if (now - sent.sentAt < confirmTimeout) return
+      if (now - blockedAt >= confirmTimeout) return connection.kill("a message was not confirmed in time")
+      sent.isLate = true
+      Deferred.unsafeDone(sent.settled, Effect.fail(unavailable("the broker did not confirm in time")))
     }
   }).pipe(Effect.delay("1 second"), Effect.forever, Effect.forkScoped)
+}
 
 const open = (connection: Connection): Effect.Effect<Publishing, Unavailable, Scope.Scope> =>
   Effect.gen(function* () {
     const channel = yield* openChannel(connection, "confirm")
-    const pending = new Map<string, Pending>()
+    const publishing: Publishing = { channel, pending: new Map(), late: new Map() }
     // RabbitMQ sends a message's return before its confirmation: https://www.rabbitmq.com/docs/publishers#unroutable
     channel.on("return", (message) => {
-      const sent = pending.get(message.properties.messageId)
+      const sent = publishing.pending.get(message.properties.messageId)
       if (sent !== undefined) sent.returned = true
     })
-    yield* watch(connection, pending)
-    return { channel, pending }
+    yield* watch(connection, publishing)
+    return publishing
   })
 
-const send = ({ channel, pending }: Publishing, message: Outgoing, headers: object, now: number): Pending => {
+const send = (
+  { channel, late, pending }: Publishing,
+  message: Outgoing,
+  headers: object,
+  clock: Clock.Clock
+): Pending => {
+  const now = () => clock.unsafeCurrentTimeMillis()
   const settled = Deferred.unsafeMake<Confirmation, Unavailable>(FiberId.none)
-  const sent: Pending = { settled, sentAt: now, returned: false }
+  const sent: Pending = { settled, sentAt: now(), returned: false, isLate: false }
   const settle = (outcome: Effect.Effect<Confirmation, Unavailable>) => {
     pending.delete(message.id)
     Deferred.unsafeDone(settled, outcome)
   }
   const options = { ...message.options, messageId: message.id, persistent: true, mandatory: true, headers }
   try {
-    channel.publish(message.exchange ?? "", message.queue, message.body, options, (error: Error | null) =>
-      settle(
-        error === null
-          ? Effect.succeed(sent.returned ? "returned" : "confirmed")
-          : Effect.fail(unavailable(`not taken by the broker: ${error.message}`))
-      )
-    )
+    channel.publish(message.exchange ?? "", message.queue, message.body, options, (error: Error | null) => {
+      if (error !== null) return settle(Effect.fail(unavailable(`not taken by the broker: ${error.message}`)))
+      const confirmation = sent.returned ? "returned" : "confirmed"
+      if (sent.isLate) late.set(message.id, { confirmation, at: now() })
+      settle(Effect.succeed(confirmation))
+    })
     pending.set(message.id, sent)
   } catch (error) {
     settle(Effect.fail(unavailable(`not sent: ${error instanceof Error ? error.message : error}`)))
@@ -107,13 +124,17 @@ export const make = Effect.fnUntraced(function* (options: {
   const publish = (message: Outgoing) =>
     Effect.flatMap(link.get, ({ connection, value }) =>
       Effect.withFiberRuntime<Confirmation, Unavailable>((fiber) => {
+        const late = value.late.get(message.id)
+        if (late !== undefined) {
+          value.late.delete(message.id)
+          return Effect.succeed(late.confirmation)
+        }
         const before = value.pending.get(message.id)
         if (before !== undefined) return Deferred.await(before.settled)
         const refusal = blockedBy(connection)
         if (refusal !== undefined) return Effect.fail(refusal)
         const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
-        const sent = send(value, message, Trace.headersIn(fiber), clock.unsafeCurrentTimeMillis())
-        return Deferred.await(sent.settled)
+        return Deferred.await(send(value, message, Trace.headersIn(fiber), clock).settled)
       })
     ).pipe(
       Effect.onExit((exit) => {

@@ -20,13 +20,13 @@ export const promptsExchange = "webhook.prompts"
 /** Where leaders reply to. */
 export const repliesQueue = "webhook.replies"
 /** Where team queues send the prompts that they give up. */
-export const deadLetterExchange = "webhook.dlx"
+const deadLetterExchange = "webhook.dlx"
 export const deadQueue = "webhook.dead"
 
 export const teamQueue = (team: TeamName): string => `team.${team}`
 
 /** How often a prompt on a quorum queue is delivered before it is given up: its leader may crash on it. */
-export const deliveryLimit = 20
+const deliveryLimit = 20
 
 /**
  * What a shared queue is declared with. RabbitMQ 4 drops messages of quorum queues after 20 deliveries unless set
@@ -38,7 +38,7 @@ const shared = (type: QueueType): Options.AssertQueue => ({
 })
 
 /** What a team's queue is declared with: by every leader alike, since RabbitMQ refuses other arguments (406). */
-export const teamQueueOptions = (type: QueueType): Options.AssertQueue => ({
+const teamQueueOptions = (type: QueueType): Options.AssertQueue => ({
   durable: true,
   arguments: {
     "x-single-active-consumer": true,

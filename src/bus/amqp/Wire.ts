@@ -5,7 +5,7 @@ import { RunId, WebhookId } from "../../domain/Id.ts"
 import { RunSource } from "../../domain/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { LeaderReply, Prompt, Reply } from "../Bus.ts"
-import { answerTooLarge, maxAnswer, storable } from "../Replies.ts"
+import { answerTooLarge, maxAnswer, storableReply } from "../Replies.ts"
 import type { ReplyKind } from "./Metrics.ts"
 import { promptsExchange, repliesQueue } from "./Topology.ts"
 
@@ -90,7 +90,7 @@ export const decodeReply = (message: Message): Decoded => {
   if (Option.isNone(id)) return Either.left("malformed")
   const run_id = id.value
   const type = message.properties.type ?? "response"
-  const decoded = (kind: ReplyKind, reply: Reply): Decoded => Either.right({ kind, reply: storable(reply) })
+  const decoded = (kind: ReplyKind, reply: Reply): Decoded => Either.right({ kind, reply: storableReply(reply) })
   if (type === "started") return decoded("started", { _tag: "Started", run_id })
   if (type !== "response" && type !== "error") return Either.left("unknown")
   if (message.content.length > maxAnswer) return decoded("error", { _tag: "Failed", run_id, message: answerTooLarge })

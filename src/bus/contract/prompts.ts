@@ -11,15 +11,16 @@ export const prompts = (behaviour: Behaviour): void => {
     Effect.gen(function* () {
       const bus = yield* Bus
       const seen: Array<string> = []
+      const again: Array<boolean> = []
       let atWork = 0
       let most = 0
       const done = yield* Deferred.make<void>()
       yield* startLeader(({ prompt, redelivered }) =>
         Effect.gen(function* () {
           most = Math.max(most, ++atWork)
-          expect(redelivered).toBe(false)
           yield* Effect.sleep(1)
           seen.push(prompt.prompt)
+          again.push(redelivered)
           atWork--
           if (seen.length === 100) yield* Deferred.succeed(done, undefined)
         })
@@ -28,6 +29,7 @@ export const prompts = (behaviour: Behaviour): void => {
       for (const text of sent) yield* bus.publish(yield* makePrompt({ prompt: text }))
       yield* Deferred.await(done)
       expect(seen).toEqual(sent)
+      expect(again).toEqual(sent.map(() => false))
       expect(most).toBe(1)
     })
   )

@@ -19,8 +19,9 @@ const fields: { readonly [T in Tag]: FieldOf<Extract<Change, { readonly _tag: T 
 const namesInOne = 100
 
 /**
- * The end of a `with` query, called `notified` or as `query` says: reports one change for each of the names that `names` selects as `name`.
- * It only runs when the statement reads from it. The notification is sent with the commit, or not at all.
+ * The end of a `with` query, called `notified` or as `query` says: reports one change for each of the names that `names`
+ * selects as `name`. It only runs when the statement reads from it. The notification is sent with the commit, or not at
+ * all.
  */
 export const notify = (
   sql: SqlClient.SqlClient,

@@ -4,7 +4,7 @@
  */
 import { type SqlClient, Statement } from "@effect/sql"
 import { DateTime } from "effect"
-import { storable } from "../Stored.ts"
+import { storable } from "../../domain/StorableText.ts"
 
 const fromColumn = (value: unknown): unknown =>
   value instanceof Date ? DateTime.unsafeFromDate(value) : value instanceof Uint8Array ? new Uint8Array(value) : value

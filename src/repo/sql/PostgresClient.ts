@@ -20,6 +20,7 @@ export interface PostgresOptions {
 const lockTimeout = 3_000
 const statementTimeout = 5_000
 const silence = 7_000
+const closeTimeout = 2_000
 
 /** How long the start waits for a database that is not there yet. */
 const startTimeout = "30 seconds"
@@ -68,12 +69,17 @@ const makePool = (config: pg.PoolConfig): Effect.Effect<pg.Pool, never, Scope.Sc
       pool.on("error", () => {})
       return pool
     }),
-    (pool) =>
-      Effect.timeoutOption(
-        Effect.promise(() => pool.end()),
-        "2 seconds"
-      )
+    (pool) => Effect.promise(() => endPool(pool))
   )
+
+/** Cuts the connections on which a silent server holds up the end. */
+const endPool = (pool: pg.Pool): Promise<void> => {
+  const clients: ReadonlyArray<any> = [...(pool as any)._clients]
+  setTimeout(() => {
+    for (const { connection } of clients) connection.stream.destroy()
+  }, closeTimeout).unref()
+  return pool.end()
+}
 
 /** Waiting does not help: a wrong password or name. */
 const isPermanent = (error: SqlError.SqlError): boolean =>

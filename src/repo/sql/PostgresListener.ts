@@ -11,9 +11,9 @@ export const connection = (url: Redacted.Redacted): pg.ClientConfig => ({
   keepAliveInitialDelayMillis: 10_000
 })
 
-/** A connection that is silent for longer is taken for dead. */
 const probeEvery = "5 seconds"
-const probeTimeout = "3 seconds"
+/** A connection that is silent for longer is taken for dead. */
+const answerTimeout = "3 seconds"
 
 const backoff = Schedule.exponential("100 millis").pipe(Schedule.union(Schedule.spaced("2 seconds")), Schedule.jittered)
 
@@ -39,14 +39,11 @@ export const listenOn = (
         if (payload) for (const handle of listeners) handle(payload)
       })
       yield* Effect.tryPromise(() => client.connect())
-      yield* Effect.tryPromise(() => client.query(`listen ${channel}`))
+      yield* query(client, `listen ${channel}`)
       yield* Deferred.succeed(attempted, undefined)
       if (interrupted) yield* Effect.logInfo("Notifications from the database are back")
       interrupted = false
-      const probe = Effect.tryPromise(() => client.query("select 1")).pipe(
-        Effect.timeout(probeTimeout),
-        Effect.delay(probeEvery)
-      )
+      const probe = Effect.delay(query(client, "select 1"), probeEvery)
       yield* Effect.raceFirst(Deferred.await(broken), Effect.forever(probe))
     }).pipe(Effect.scoped)
 
@@ -71,6 +68,12 @@ export const listenOn = (
         )
     }
   })
+
+const query = (client: pg.Client, sql: string) =>
+  Effect.timeout(
+    Effect.tryPromise(() => client.query(sql)),
+    answerTimeout
+  )
 
 /** Without waiting for a server that may not answer. */
 const close = (client: pg.Client) =>
