@@ -45,12 +45,20 @@ const textOf = ({ detail, errors, status, title }: typeof Problem.Type, notFound
   return errors === undefined ? { title, detail } : { title, faults: errors }
 }
 
+/** 502: the run that the command waited for ended as an error. */
+const exitOf = (status: number): Failure["exit"] => {
+  switch (status) {
+    case 502:
+      return exitCodes.runFailed
+    case 503:
+      return exitCodes.outOfReach
+    default:
+      return exitCodes.refused
+  }
+}
+
 const fromProblem = (body: typeof Problem.Type, notFound: string | undefined): Failure =>
-  new Failure({
-    exit: body.status === 503 ? exitCodes.outOfReach : exitCodes.refused,
-    ...textOf(body, notFound),
-    body
-  })
+  new Failure({ exit: exitOf(body.status), ...textOf(body, notFound), body })
 
 const unexpected = (url: string, status: number) =>
   new Failure({

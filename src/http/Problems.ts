@@ -48,7 +48,7 @@ export const titles = {
   team_in_use: "The team is in use",
   too_many_queued: "Too many runs are queued",
   too_many_attempts: "Too many wrong keys",
-  agent_failed: "The team reported an error",
+  agent_failed: "The run ended as an error",
   unavailable: "The database or the broker is out of reach, or the server is stopping",
   internal_error: "The server failed unexpectedly"
 } as const

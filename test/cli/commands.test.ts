@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
-import { ConfigProvider, Effect, Exit, Scope } from "effect"
-import * as Cli from "../../src/cli/Cli.ts"
+import { Effect, Exit, Scope } from "effect"
+import { runWith } from "./CommandLine.ts"
 import * as Program from "./Program.ts"
 
 const ADMIN_API_KEY = "a-key-for-these-tests"
@@ -15,20 +15,6 @@ beforeAll(async () => {
   server = await Effect.runPromise(Scope.extend(start, scope))
 }, 60_000)
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
-
-/** Runs the command line in this process: its output and its exit code. */
-const runWith = (variables: Readonly<Record<string, string>>, ...words: ReadonlyArray<string>) =>
-  Effect.gen(function* () {
-    const [out, err]: [Array<string>, Array<string>] = [[], []]
-    const to = (lines: Array<string>) => (text: string) => Effect.sync(() => void lines.push(`${text}\n`))
-    const code = yield* Cli.run(words, "1.2.3", noLocalCommands).pipe(
-      Effect.withConsole({ ...(yield* Effect.console), log: to(out), info: to(out), error: to(err), warn: to(err) }),
-      Effect.withConfigProvider(ConfigProvider.fromMap(new Map(Object.entries(variables))))
-    )
-    return { code, stdout: out.join(""), stderr: err.join("") }
-  })
-
-const noLocalCommands = { serve: () => Effect.void, leader: () => Effect.void }
 
 const run = (...words: ReadonlyArray<string>) => runWith({ ADMIN_API_KEY, WEBHOOK_TRIGGER_URL: server.url }, ...words)
 
