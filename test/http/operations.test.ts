@@ -121,6 +121,23 @@ describe("metrics of runs and teams", () => {
       expect(ended(text)).toBe(ended(before.text) + 1)
     })
   )
+
+  it.scopedLive("show a team no longer once it is deleted, and the last known values while the database is away", () =>
+    Effect.gen(function* () {
+      const { http, admin, team, faults } = yield* start()
+      yield* team("kept", "no leader")
+      yield* team("gone", "no leader")
+      const teamsShown = Effect.map(http("GET", "/metrics"), ({ text }) =>
+        text.match(/^webhook_team_\w+\{team="\w+"\}/gm)
+      )
+      const ofKept = ['webhook_team_queued{team="kept"}', 'webhook_team_consumers{team="kept"}']
+      expect(yield* teamsShown).toContain('webhook_team_queued{team="gone"}')
+      expect((yield* admin("DELETE", "/api/teams/gone")).status).toBe(204)
+      expect(yield* teamsShown).toStrictEqual(ofKept)
+      faults.add("database")
+      expect(yield* teamsShown).toStrictEqual(ofKept)
+    })
+  )
 })
 
 describe("the admin key", () => {
