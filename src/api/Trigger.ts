@@ -22,6 +22,9 @@ export const Wait = Schema.Struct({
   )
 })
 
+/** The body of every request that fills in a template. */
+export const VariablesBody = Schema.Struct({ variables: Variables })
+
 const token = Schema.String.annotations({ description: "The webhook's token, `whk_` and 43 letters and digits." })
 
 const status = <const S extends string>(status: S) =>
@@ -73,7 +76,7 @@ export class Trigger extends HttpApiGroup.make("trigger")
           )
         })
       )
-      .setPayload(Schema.Struct({ variables: Variables }))
+      .setPayload(VariablesBody)
       .addSuccess(Accepted)
       .addSuccess(Answered)
       .addError(TimedOut)

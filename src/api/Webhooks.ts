@@ -1,6 +1,6 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { Run, RunStatus, Variables } from "../domain/Run.ts"
+import { Run, RunStatus } from "../domain/Run.ts"
 import { time } from "../domain/Time.ts"
 import { Webhook, WebhookDraft, WebhookEdit } from "../domain/Webhook.ts"
 import { Admin } from "./Auth.ts"
@@ -12,6 +12,7 @@ import {
   UnprocessableContent,
   UnsupportedMediaType
 } from "./Problem.ts"
+import { VariablesBody } from "./Trigger.ts"
 
 const path = Schema.Struct({ id: Schema.String.annotations({ description: "The webhook's id." }) })
 
@@ -126,7 +127,7 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
   .add(
     HttpApiEndpoint.post("preview", "/api/webhooks/:id/preview")
       .setPath(path)
-      .setPayload(Schema.Struct({ variables: Variables }))
+      .setPayload(VariablesBody)
       .addSuccess(Preview)
       .addError(BadRequest)
       .addError(NotFound)

@@ -1,6 +1,6 @@
 import { Args, Command, Options } from "@effect/cli"
 import { Effect, Schema } from "effect"
-import { MessageAccepted, MessageAnswered } from "../api/Teams.ts"
+import { Message, MessageAccepted, MessageAnswered } from "../api/Teams.ts"
 import { Team, TeamName } from "../domain/Team.ts"
 import type { Group } from "./Commands.ts"
 import { confirm, yes } from "./Confirm.ts"
@@ -88,9 +88,7 @@ const remove = Command.make("delete", { team, yes, ...adminOptions }, (options) 
 
 const text = Args.text({ name: "text" }).pipe(
   Args.withDescription("The message to the team's leader"),
-  Args.mapTryCatch(
-    ...validated("<text>", Schema.String.pipe(Schema.minLength(1, { message: () => "must not be empty" })))
-  )
+  Args.mapTryCatch(...validated("<text>", Message.fields.message))
 )
 const wait = Options.boolean("wait").pipe(Options.withDescription("Wait for the answer and print it"))
 

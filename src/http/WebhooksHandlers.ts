@@ -1,7 +1,7 @@
 import { HttpApiBuilder, type HttpServerRequest } from "@effect/platform"
-import { Effect, Redacted, Schema } from "effect"
+import { Effect, Redacted } from "effect"
 import { Api } from "../api/Api.ts"
-import { Variables } from "../domain/Run.ts"
+import { VariablesBody } from "../api/Trigger.ts"
 import { Settings } from "../engine/Settings.ts"
 import { validate } from "../engine/Validation.ts"
 import { Webhooks, type WithToken } from "../engine/Webhooks.ts"
@@ -10,7 +10,7 @@ import * as Problems from "./Problems.ts"
 import { originFor, PublicUrl } from "./PublicUrl.ts"
 import * as TriggerRoutes from "./TriggerRoutes.ts"
 
-const decodePreview = validate(Schema.Struct({ variables: Variables }))
+const decodePreview = validate(VariablesBody)
 
 const defaultLimit = 20
 
