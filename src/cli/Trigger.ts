@@ -1,6 +1,7 @@
 import { Args, Command, Options } from "@effect/cli"
 import { Config, Effect, Option, Redacted, Schema } from "effect"
 import { Accepted, Answered } from "../api/Trigger.ts"
+import { triggerPath } from "../api/TriggerUrl.ts"
 import { call, parseUrl, publicOptions } from "./Connection.ts"
 import { usage } from "./Failure.ts"
 import { about } from "./Help.ts"
@@ -17,7 +18,7 @@ const target = Args.redacted({ name: "token-or-url" }).pipe(
 )
 const wait = Options.boolean("wait").pipe(Options.withDescription("Wait for the answer and print it"))
 
-const path = "/webhook/trigger/"
+const path = `${triggerPath}/`
 
 /** A trigger URL holds the server's address and the token, and may say that the caller waits. */
 const locate = (target: string, url: string) => {

@@ -2,13 +2,13 @@ import { HttpApiBuilder, type HttpServerRequest } from "@effect/platform"
 import { Effect, Redacted } from "effect"
 import { Api } from "../api/Api.ts"
 import { VariablesBody } from "../api/Trigger.ts"
+import { triggerUrl } from "../api/TriggerUrl.ts"
 import { Settings } from "../engine/Settings.ts"
 import { validate } from "../engine/Validation.ts"
 import { Webhooks, type WithToken } from "../engine/Webhooks.ts"
 import * as Body from "./Body.ts"
 import * as Problems from "./Problems.ts"
 import { originFor, PublicUrl } from "./PublicUrl.ts"
-import * as TriggerRoutes from "./TriggerRoutes.ts"
 
 const decodePreview = validate(VariablesBody)
 
@@ -24,7 +24,7 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
     const withToken = (request: HttpServerRequest.HttpServerRequest, { webhook, token }: WithToken) => ({
       webhook,
       token: Redacted.value(token),
-      trigger_url: `${originFor(publicUrl, request)}${TriggerRoutes.path}/${Redacted.value(token)}`
+      trigger_url: triggerUrl(originFor(publicUrl, request), Redacted.value(token))
     })
 
     return handlers
