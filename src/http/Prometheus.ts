@@ -2,11 +2,11 @@
  * `/metrics`: Effect's metrics in Prometheus's text format (exposition format 0.0.4). By hand: Effect has no exporter for it
  * but OpenTelemetry's, which would bring its SDK into every server.
  */
-import { HttpLayerRouter, HttpServerResponse } from "@effect/platform"
-import { Effect, Layer, Metric, MetricKey, type MetricLabel, MetricPair, MetricState, Option } from "effect"
+import { HttpServerResponse } from "@effect/platform"
+import { Effect, Metric, MetricKey, type MetricLabel, MetricPair, MetricState, Option } from "effect"
 import type { Team } from "../domain/Team.ts"
 import { Teams } from "../engine/Teams.ts"
-import * as RequestLog from "./RequestLog.ts"
+import * as ReadOnlyRoute from "./ReadOnlyRoute.ts"
 
 type Labels = ReadonlyArray<readonly [name: string, value: string]>
 
@@ -88,7 +88,6 @@ const gaugesOf = (team: Team): ReadonlyArray<MetricPair.MetricPair.Untyped> => [
 const readTimeout = "2 seconds"
 
 const make = Effect.gen(function* () {
-  const router = yield* HttpLayerRouter.HttpRouter
   const teams = yield* Teams
   /** Read at each scrape and not kept in Effect's registry, which forgets nothing: a deleted team would stay forever. */
   let gauges: ReadonlyArray<MetricPair.MetricPair.Untyped> = []
@@ -101,10 +100,9 @@ const make = Effect.gen(function* () {
       onFailure: () => {}
     })
   )
-  const metrics = Effect.map(Effect.zipRight(readGauges, Metric.snapshot), (pairs) =>
+  return Effect.map(Effect.zipRight(readGauges, Metric.snapshot), (pairs) =>
     HttpServerResponse.text(toText([...pairs, ...gauges]), { contentType: "text/plain; version=0.0.4; charset=utf-8" })
   )
-  yield* router.add("GET", "/metrics", RequestLog.observe("/metrics", metrics))
 })
 
-export const layer = Layer.scopedDiscard(make)
+export const layer = ReadOnlyRoute.layer("/metrics", make)
