@@ -1,5 +1,5 @@
 import * as VariantSchema from "@effect/experimental/VariantSchema"
-import { DateTime, Schema } from "effect"
+import { DateTime, Predicate, Schema } from "effect"
 import { RunId, WebhookId } from "./Id.ts"
 import { allStatuses, type FinalStatus, runStatuses } from "./RunStatus.ts"
 import { TeamName } from "./Team.ts"
@@ -35,11 +35,8 @@ export type RunError = typeof RunError.Type
 
 export type Variables = { readonly [name: string]: unknown }
 
-const isObject = (value: unknown): value is Variables =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 /** Taken as it is and not copied, as a `Schema.Record` would, which loses the name `__proto__` on the way. */
-export const Variables: Schema.Schema<Variables> = Schema.declare(isObject, {
+export const Variables: Schema.Schema<Variables> = Schema.declare<Variables>(Predicate.isReadonlyRecord, {
   identifier: "Variables",
   description: "The values for the template's placeholders, as the caller sent them: any JSON.",
   message: () => "must be an object",
