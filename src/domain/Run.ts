@@ -23,9 +23,9 @@ export const RunSource = Schema.Literal("webhook", "chat").annotations({
 })
 export type RunSource = typeof RunSource.Type
 
-export const RunErrorCode = Schema.Literal("agent_error", "team_gone", "undeliverable", "cancelled").annotations({
+export const RunErrorCode = Schema.Literal("agent_error", "team_gone", "undeliverable").annotations({
   description:
-    "The leader said so (`agent_error`), the team's queue went away (`team_gone`), the broker gave up on the prompt (`undeliverable`), it was stopped on request (`cancelled`)."
+    "The leader said so (`agent_error`), the team's queue went away (`team_gone`), or the broker gave up on the prompt (`undeliverable`)."
 })
 export const RunError = Schema.Struct({
   code: RunErrorCode,
