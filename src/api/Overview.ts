@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { Run } from "../domain/Run.ts"
 import { Activity, Statistics, StatisticsRange } from "../domain/Statistics.ts"
 import { Admin } from "./Auth.ts"
+import { Limit } from "./PageSize.ts"
 import {
   BadRequest,
   Conflict,
@@ -62,11 +63,7 @@ export class Overview extends HttpApiGroup.make("overview")
   .add(
     HttpApiEndpoint.get("teamRuns", "/api/teams/:team/runs")
       .setPath(Schema.Struct({ team: Schema.String }))
-      .setUrlParams(
-        Schema.Struct({
-          limit: Schema.optional(Schema.NumberFromString.pipe(Schema.int(), Schema.between(1, 100)))
-        })
-      )
+      .setUrlParams(Schema.Struct({ limit: Schema.optional(Limit) }))
       .addSuccess(Schema.Array(Run))
       .addError(BadRequest)
       .addError(NotFound)

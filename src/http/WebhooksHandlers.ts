@@ -1,6 +1,7 @@
 import { HttpApiBuilder, type HttpServerRequest } from "@effect/platform"
 import { Effect, Redacted } from "effect"
 import { Api } from "../api/Api.ts"
+import { pageSize } from "../api/PageSize.ts"
 import { VariablesBody } from "../api/Trigger.ts"
 import { triggerUrl } from "../api/TriggerUrl.ts"
 import { Settings } from "../engine/Settings.ts"
@@ -11,8 +12,6 @@ import * as Problems from "./Problems.ts"
 import { originFor, PublicUrl } from "./PublicUrl.ts"
 
 const decodePreview = validate(VariablesBody)
-
-const defaultLimit = 20
 
 export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
   Effect.gen(function* () {
@@ -57,7 +56,7 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
           Effect.mapError(Problems.of)
         )
       )
-      .handle("runs", ({ path, urlParams: { limit = defaultLimit, status, from, to, cursor } }) => {
+      .handle("runs", ({ path, urlParams: { limit = pageSize.default, status, from, to, cursor } }) => {
         const query = {
           limit,
           ...(status !== undefined && { status }),
