@@ -1,4 +1,4 @@
-import { Args, Command, Options } from "@effect/cli"
+import { Args, Command } from "@effect/cli"
 import { Effect, Schema } from "effect"
 import { Message, MessageAccepted, MessageAnswered } from "../api/Teams.ts"
 import { Team, TeamName } from "../domain/Team.ts"
@@ -6,8 +6,8 @@ import type { Group } from "./Commands.ts"
 import { confirm, yes } from "./Confirm.ts"
 import { adminOptions, call, done, show } from "./Connection.ts"
 import { about } from "./Help.ts"
-import { failUnsuccessful } from "./Outcome.ts"
-import { acceptedText, answerText, fields, print, printJson, table, time } from "./Output.ts"
+import { failUnsuccessful, wait } from "./Outcome.ts"
+import { acceptedText, answerText, fields, table, time } from "./Output.ts"
 import { validated } from "./Validated.ts"
 
 const team = Args.text({ name: "team" }).pipe(
@@ -90,7 +90,6 @@ const text = Args.text({ name: "text" }).pipe(
   Args.withDescription("The message to the team's leader"),
   Args.mapTryCatch(...validated("<text>", Message.fields.message))
 )
-const wait = Options.boolean("wait").pipe(Options.withDescription("Wait for the answer and print it"))
 
 const message = Command.make("message", { team, text, wait, ...adminOptions }, (options) =>
   Effect.gen(function* () {
@@ -106,11 +105,9 @@ const message = Command.make("message", { team, text, wait, ...adminOptions }, (
           .pipe(Effect.catchAll(failUnsuccessful)),
       notFound(options.team)
     )
-    if (options.json) {
-      yield* printJson(Schema.encodeSync(Schema.Union(MessageAccepted, MessageAnswered))(sent))
-    } else {
-      yield* print(sent.status === "accepted" ? acceptedText(sent.message_id) : answerText(sent.response))
-    }
+    yield* show(options, Schema.Union(MessageAccepted, MessageAnswered), sent, (sent) =>
+      sent.status === "accepted" ? acceptedText(sent.message_id) : answerText(sent.response)
+    )
   })
 ).pipe(
   Command.withDescription(
