@@ -2,11 +2,11 @@ import type { Fault } from "./Errors.ts"
 import type { Variables } from "./Run.ts"
 
 /** How many variables a request may have. */
-export const maxVariables = 100
+const maxVariables = 100
 /** A variable's name, in bytes of UTF-8. */
-export const maxNameBytes = 256
+const maxNameBytes = 256
 /** How many arrays and objects may stand inside each other in one value. */
-export const maxDepth = 32
+const maxDepth = 32
 
 /** More faults are not listed: with long names the list could grow far larger than the request. */
 const maxFaults = 100
