@@ -2,7 +2,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/p
 import { Schema } from "effect"
 import { RunId } from "../domain/Id.ts"
 import { Team, TeamDraft } from "../domain/Team.ts"
-import { isStorable } from "../domain/Variables.ts"
+import { isStorable, unstorableDetail } from "../domain/Variables.ts"
 import { Admin } from "./Auth.ts"
 import {
   BadGateway,
@@ -22,7 +22,7 @@ const path = Schema.Struct({ team: Schema.String.annotations({ description: "The
 export const Message = Schema.Struct({
   message: Schema.String.pipe(
     Schema.minLength(1, { message: () => "must not be empty", description: "The text for the team's leader." }),
-    Schema.filter(isStorable, { message: () => "must not contain a NUL or a lone surrogate" })
+    Schema.filter(isStorable, { message: () => unstorableDetail })
   )
 })
 

@@ -14,6 +14,9 @@ const maxFaults = 100
 // With the `u` flag a surrogate matches only when it stands alone.
 const unstorable = /[\0\uD800-\uDFFF]/u
 
+/** What is wrong with a text that is not storable. */
+export const unstorableDetail = "must not contain a NUL or a lone surrogate"
+
 /** Whether PostgreSQL and UTF-8 can hold the text: it has no NUL and no lone surrogate. */
 export const isStorable = (text: string): boolean => !unstorable.test(text)
 
@@ -51,7 +54,7 @@ export const checkVariables = (variables: Variables): ReadonlyArray<Fault> => {
     if (faults.length > maxFaults) return
     switch (typeof value) {
       case "string":
-        if (!isStorable(value)) fault(pointer(), "must not contain a NUL or a lone surrogate")
+        if (!isStorable(value)) fault(pointer(), unstorableDetail)
         return
       case "boolean":
         return
