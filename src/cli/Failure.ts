@@ -60,10 +60,10 @@ const exitOf = (status: number): Failure["exit"] => {
 const fromProblem = (body: typeof Problem.Type, notFound: string | undefined): Failure =>
   new Failure({ exit: exitOf(body.status), ...textOf(body, notFound), body })
 
-const unexpected = (url: string, status: number) =>
+const unexpected = (url: string, status?: number) =>
   new Failure({
     exit: exitCodes.refused,
-    title: `Unexpected response ${status} from ${url}`,
+    title: `Unexpected response${status === undefined ? "" : ` ${status}`} from ${url}`,
     detail: "is a webhook-trigger server of this version there?"
   })
 
@@ -98,6 +98,6 @@ export const fromClient =
         )
       )
     }
-    if (ParseResult.isParseError(error)) return Effect.succeed(unexpected(url, 200))
+    if (ParseResult.isParseError(error)) return Effect.succeed(unexpected(url))
     return Effect.die(error)
   }

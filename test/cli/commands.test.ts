@@ -1,3 +1,5 @@
+import { createServer, type Server as HttpServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import { runWith } from "./CommandLine.ts"
@@ -24,6 +26,18 @@ const json = (...words: ReadonlyArray<string>) =>
     expect({ code, stderr }, words.join(" ")).toEqual({ code: 0, stderr: "" })
     return JSON.parse(stdout)
   })
+
+/** The address of a server that is not ours and gives every request this response. */
+const strangerAnswering = (status: number, body: string) =>
+  Effect.acquireRelease(
+    Effect.async<HttpServer>((resume) => {
+      const stranger = createServer((_, response) =>
+        response.writeHead(status, { "content-type": "application/json" }).end(body)
+      )
+      stranger.listen(0, "127.0.0.1", () => resume(Effect.succeed(stranger)))
+    }),
+    (stranger) => Effect.sync(() => stranger.close().closeAllConnections())
+  ).pipe(Effect.map((stranger) => `http://127.0.0.1:${(stranger.address() as AddressInfo).port}`))
 
 describe("the command line", { timeout: 60_000 }, () => {
   it.live("manages teams", () =>
@@ -292,7 +306,12 @@ describe("the command line", { timeout: 60_000 }, () => {
 
       const other = yield* runWith({ ADMIN_API_KEY }, "team", "list", "--url", `${server.url}/docs`)
       expect(other).toMatchObject({ code: 1, stdout: "" })
-    })
+
+      const url = yield* strangerAnswering(201, "{}")
+      const stranger = yield* runWith({ ADMIN_API_KEY }, "team", "create", "ops", "--url", url)
+      expect(stranger).toMatchObject({ code: 1, stdout: "" })
+      expect(stranger.stderr).toContain(`Unexpected response from ${url}: is a webhook-trigger server`)
+    }).pipe(Effect.scoped)
   )
 
   it.live("prints its version, and reports wrong usage", () =>
