@@ -7,7 +7,7 @@ import { confirm, yes } from "./Confirm.ts"
 import { adminOptions, call, done, show } from "./Connection.ts"
 import { about } from "./Help.ts"
 import { failUnsuccessful, wait } from "./Outcome.ts"
-import { acceptedText, answerText, fields, table, time } from "./Output.ts"
+import { acceptedText, answerText, fields, table, time, yesNo } from "./Output.ts"
 import { validated } from "./Validated.ts"
 
 const team = Args.text({ name: "team" }).pipe(
@@ -20,7 +20,7 @@ const notFound = (team: string) => `No team is called ${JSON.stringify(team)}; s
 const describe = (team: Team) =>
   fields({
     team: team.team,
-    running: team.running ? "yes" : "no",
+    running: yesNo(team.running),
     leaders: team.consumers,
     queued: team.queued,
     created: time(team.created_at)
@@ -34,13 +34,7 @@ const list = Command.make("list", adminOptions, (options) =>
         ? "No teams yet. Create one: webhook-trigger team create <team>"
         : table(
             ["TEAM", "RUNNING", "LEADERS", "QUEUED", "CREATED"],
-            teams.map((team) => [
-              team.team,
-              team.running ? "yes" : "no",
-              team.consumers,
-              team.queued,
-              time(team.created_at)
-            ])
+            teams.map((team) => [team.team, yesNo(team.running), team.consumers, team.queued, time(team.created_at)])
           )
     )
   })
