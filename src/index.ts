@@ -36,9 +36,7 @@ export {
 } from "./domain/Errors.ts"
 export { makeRunId, makeWebhookId, RunId, WebhookId } from "./domain/Id.ts"
 export {
-  finalStatuses,
   isAnswer,
-  isFinal,
   type Outcome,
   outcomeFields,
   Run,
@@ -50,7 +48,7 @@ export {
   toRun,
   Variables
 } from "./domain/Run.ts"
-export { type FinalStatus, runStatuses } from "./domain/RunStatus.ts"
+export { type FinalStatus, finalStatuses, isFinal, runStatuses } from "./domain/RunStatus.ts"
 export type { Counts, RunBucket, Statistics, StatisticsRange } from "./domain/Statistics.ts"
 export { storable } from "./domain/StorableText.ts"
 export { Team, TeamName, type TeamRecord } from "./domain/Team.ts"

@@ -1,11 +1,12 @@
 import { HttpApiMiddleware, HttpApiSecurity } from "@effect/platform"
 import { Unauthorized } from "./Problem.ts"
+import { cookieName } from "./Session.ts"
 
 /** Management requests carry `Authorization: Bearer <admin key>`, or the session cookie of the web UI. */
 export class Admin extends HttpApiMiddleware.Tag<Admin>()("webhook-trigger/Admin", {
   failure: Unauthorized,
   security: {
     key: HttpApiSecurity.bearer,
-    session: HttpApiSecurity.apiKey({ key: "webhook_trigger_session", in: "cookie" })
+    session: HttpApiSecurity.apiKey({ key: cookieName, in: "cookie" })
   }
 }) {}

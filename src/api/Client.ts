@@ -1,6 +1,7 @@
 import { HttpApiClient, HttpClient, HttpClientRequest } from "@effect/platform"
 import { type Effect, flow, identity, type Redacted } from "effect"
 import { Api } from "./Api.ts"
+import { triggerPath } from "./TriggerUrl.ts"
 
 /**
  * A typed client of a running server. `url` is its address, including the path it is mounted under, if any. Without an
@@ -14,7 +15,7 @@ export const make = (options: { readonly url: string; readonly adminKey?: Redact
         ? identity
         : HttpClient.mapRequest(HttpClientRequest.bearerToken(options.adminKey)),
       // Its spans contain the URL, and a trigger's URL contains the token.
-      HttpClient.withTracerDisabledWhen(({ url }) => url.includes("/webhook/trigger/"))
+      HttpClient.withTracerDisabledWhen(({ url }) => url.includes(`${triggerPath}/`))
     )
   })
 

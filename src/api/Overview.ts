@@ -1,8 +1,9 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { Run, Variables } from "../domain/Run.ts"
+import { Run } from "../domain/Run.ts"
 import { Activity, Statistics, StatisticsRange } from "../domain/Statistics.ts"
 import { Admin } from "./Auth.ts"
+import { Limit } from "./PageSize.ts"
 import {
   BadRequest,
   Conflict,
@@ -13,7 +14,7 @@ import {
   UnprocessableContent,
   UnsupportedMediaType
 } from "./Problem.ts"
-import { Accepted, Answered, Failed, TimedOut, Wait } from "./Trigger.ts"
+import { Accepted, Answered, Failed, TimedOut, VariablesBody, Wait } from "./Trigger.ts"
 
 /** What the server runs on, and its defaults for webhooks. */
 export const Server = Schema.Struct({
@@ -46,7 +47,7 @@ export class Overview extends HttpApiGroup.make("overview")
     HttpApiEndpoint.post("run", "/api/webhooks/:id/runs")
       .setPath(Schema.Struct({ id: Schema.String }))
       .setUrlParams(Wait)
-      .setPayload(Schema.Struct({ variables: Variables }))
+      .setPayload(VariablesBody)
       .addSuccess(Accepted)
       .addSuccess(Answered)
       .addError(TimedOut)
@@ -62,11 +63,7 @@ export class Overview extends HttpApiGroup.make("overview")
   .add(
     HttpApiEndpoint.get("teamRuns", "/api/teams/:team/runs")
       .setPath(Schema.Struct({ team: Schema.String }))
-      .setUrlParams(
-        Schema.Struct({
-          limit: Schema.optional(Schema.NumberFromString.pipe(Schema.int(), Schema.between(1, 100)))
-        })
-      )
+      .setUrlParams(Schema.Struct({ limit: Schema.optional(Limit) }))
       .addSuccess(Schema.Array(Run))
       .addError(BadRequest)
       .addError(NotFound)

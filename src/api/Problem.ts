@@ -34,7 +34,7 @@ export const UnprocessableContent = problem(
   "The request is well formed but not valid; `errors` lists every fault."
 )
 export const TooManyRequests = problem(429, "A limit has been reached; see `Retry-After`.")
-export const BadGateway = problem(502, "The team's leader reported an error.")
+export const BadGateway = problem(502, "The run ended as an error.")
 export const ServiceUnavailable = problem(
   503,
   "The database or the broker is out of reach, or the server is stopping; see `Retry-After`."

@@ -20,6 +20,8 @@ export const SessionState = Schema.Struct({
 }).annotations({ identifier: "SessionState" })
 export type SessionState = typeof SessionState.Type
 
+export const SignIn = Schema.Struct({ key: Schema.String })
+
 /**
  * Signing in and out of the web UI; not in OpenAPI. Programs need none of this: they send the admin key with every
  * request.
@@ -28,7 +30,7 @@ export class Session extends HttpApiGroup.make("session")
   .add(HttpApiEndpoint.get("show", "/api/session").addSuccess(SessionState))
   .add(
     HttpApiEndpoint.post("signIn", "/api/session")
-      .setPayload(Schema.Struct({ key: Schema.String }))
+      .setPayload(SignIn)
       .addSuccess(SessionState)
       .addError(BadRequest)
       .addError(Unauthorized)

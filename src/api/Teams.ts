@@ -1,7 +1,8 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { RunId } from "../domain/Id.ts"
-import { Team, TeamName } from "../domain/Team.ts"
+import { isStorable, unstorableDetail } from "../domain/StorableText.ts"
+import { Team, TeamDraft } from "../domain/Team.ts"
 import { Admin } from "./Auth.ts"
 import {
   BadGateway,
@@ -17,6 +18,13 @@ import {
 import { TimedOut, Wait } from "./Trigger.ts"
 
 const path = Schema.Struct({ team: Schema.String.annotations({ description: "The team's name." }) })
+
+export const Message = Schema.Struct({
+  message: Schema.String.pipe(
+    Schema.minLength(1, { message: () => "must not be empty", description: "The text for the team's leader." }),
+    Schema.filter(isStorable, { message: () => unstorableDetail })
+  )
+})
 
 const message_id = RunId.annotations({ description: "The message's id; it is stored like a run." })
 
@@ -46,7 +54,7 @@ export class Teams extends HttpApiGroup.make("teams")
   )
   .add(
     HttpApiEndpoint.post("create", "/api/teams")
-      .setPayload(Schema.Struct({ team: TeamName }))
+      .setPayload(TeamDraft)
       .addSuccess(Team, { status: 201 })
       .addError(BadRequest)
       .addError(Conflict)
@@ -87,11 +95,7 @@ export class Teams extends HttpApiGroup.make("teams")
     HttpApiEndpoint.post("message", "/api/teams/:team/messages")
       .setPath(path)
       .setUrlParams(Wait)
-      .setPayload(
-        Schema.Struct({
-          message: Schema.NonEmptyString.annotations({ description: "The text for the team's leader." })
-        })
-      )
+      .setPayload(Message)
       .addSuccess(MessageAccepted)
       .addSuccess(MessageAnswered)
       .addError(TimedOut)

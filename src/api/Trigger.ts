@@ -13,6 +13,7 @@ import {
   UnprocessableContent,
   UnsupportedMediaType
 } from "./Problem.ts"
+import { triggerPath } from "./TriggerUrl.ts"
 
 export const Wait = Schema.Struct({
   wait: Schema.optional(
@@ -21,6 +22,9 @@ export const Wait = Schema.Struct({
     })
   )
 })
+
+/** The body of every request that fills in a template. */
+export const VariablesBody = Schema.Struct({ variables: Variables })
 
 const token = Schema.String.annotations({ description: "The webhook's token, `whk_` and 43 letters and digits." })
 
@@ -60,7 +64,7 @@ export type CallersRun = typeof CallersRun.Type
 /** For callers. The token in the path is the only credential. */
 export class Trigger extends HttpApiGroup.make("trigger")
   .add(
-    HttpApiEndpoint.post("trigger", "/webhook/trigger/:token")
+    HttpApiEndpoint.post("trigger", `${triggerPath}/:token`)
       .setPath(Schema.Struct({ token }))
       .setUrlParams(Wait)
       .setHeaders(
@@ -73,7 +77,7 @@ export class Trigger extends HttpApiGroup.make("trigger")
           )
         })
       )
-      .setPayload(Schema.Struct({ variables: Variables }))
+      .setPayload(VariablesBody)
       .addSuccess(Accepted)
       .addSuccess(Answered)
       .addError(TimedOut)
@@ -94,7 +98,7 @@ export class Trigger extends HttpApiGroup.make("trigger")
       )
   )
   .add(
-    HttpApiEndpoint.get("run", "/webhook/trigger/:token/runs/:run_id")
+    HttpApiEndpoint.get("run", `${triggerPath}/:token/runs/:run_id`)
       .setPath(
         Schema.Struct({ token, run_id: Schema.String.annotations({ description: "The run's id, from the trigger." }) })
       )

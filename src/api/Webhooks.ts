@@ -1,9 +1,10 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { Run, RunStatus, Variables } from "../domain/Run.ts"
+import { Run, RunStatus } from "../domain/Run.ts"
 import { time } from "../domain/Time.ts"
 import { Webhook, WebhookDraft, WebhookEdit } from "../domain/Webhook.ts"
 import { Admin } from "./Auth.ts"
+import { Limit } from "./PageSize.ts"
 import {
   BadRequest,
   ContentTooLarge,
@@ -12,6 +13,7 @@ import {
   UnprocessableContent,
   UnsupportedMediaType
 } from "./Problem.ts"
+import { VariablesBody } from "./Trigger.ts"
 
 const path = Schema.Struct({ id: Schema.String.annotations({ description: "The webhook's id." }) })
 
@@ -33,15 +35,11 @@ export const Preview = Schema.Struct({
   missing: Schema.Array(Schema.String).annotations({ description: "Placeholders without a value." })
 }).annotations({ identifier: "Preview", description: "The template, filled in with sample variables." })
 
-export const RunFilter = Schema.Struct({
+const RunFilter = Schema.Struct({
   status: Schema.optional(RunStatus.annotations({ description: "Only runs in this state." })),
   from: Schema.optional(time("Only runs accepted then or later.")),
   to: Schema.optional(time("Only runs accepted before then.")),
-  limit: Schema.optional(
-    Schema.NumberFromString.pipe(Schema.int(), Schema.between(1, 100)).annotations({
-      jsonSchema: { type: "integer", minimum: 1, maximum: 100, default: 20, description: "How many runs." }
-    })
-  ),
+  limit: Schema.optional(Limit),
   cursor: Schema.optional(Schema.String.annotations({ description: "`next_cursor` of the previous page." }))
 })
 
@@ -126,7 +124,7 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
   .add(
     HttpApiEndpoint.post("preview", "/api/webhooks/:id/preview")
       .setPath(path)
-      .setPayload(Schema.Struct({ variables: Variables }))
+      .setPayload(VariablesBody)
       .addSuccess(Preview)
       .addError(BadRequest)
       .addError(NotFound)

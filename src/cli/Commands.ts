@@ -15,7 +15,7 @@ export interface Group {
 }
 
 /** The command that the words name. `path` is its full name, with the program's. */
-export interface Found<A> {
+interface Found<A> {
   readonly command: A
   readonly path: ReadonlyArray<string>
   readonly wantsHelp: boolean

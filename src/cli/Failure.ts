@@ -45,17 +45,25 @@ const textOf = ({ detail, errors, status, title }: typeof Problem.Type, notFound
   return errors === undefined ? { title, detail } : { title, faults: errors }
 }
 
-const fromProblem = (body: typeof Problem.Type, notFound: string | undefined): Failure =>
-  new Failure({
-    exit: body.status === 503 ? exitCodes.outOfReach : exitCodes.refused,
-    ...textOf(body, notFound),
-    body
-  })
+/** 502: the run that the command waited for ended as an error. */
+const exitOf = (status: number): Failure["exit"] => {
+  switch (status) {
+    case 502:
+      return exitCodes.runFailed
+    case 503:
+      return exitCodes.outOfReach
+    default:
+      return exitCodes.refused
+  }
+}
 
-const unexpected = (url: string, status: number) =>
+const fromProblem = (body: typeof Problem.Type, notFound: string | undefined): Failure =>
+  new Failure({ exit: exitOf(body.status), ...textOf(body, notFound), body })
+
+const unexpected = (url: string, status?: number) =>
   new Failure({
     exit: exitCodes.refused,
-    title: `Unexpected response ${status} from ${url}`,
+    title: `Unexpected response${status === undefined ? "" : ` ${status}`} from ${url}`,
     detail: "is a webhook-trigger server of this version there?"
   })
 
@@ -90,6 +98,6 @@ export const fromClient =
         )
       )
     }
-    if (ParseResult.isParseError(error)) return Effect.succeed(unexpected(url, 200))
+    if (ParseResult.isParseError(error)) return Effect.succeed(unexpected(url))
     return Effect.die(error)
   }

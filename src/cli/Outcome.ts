@@ -1,8 +1,11 @@
+import { Options } from "@effect/cli"
 import { Effect } from "effect"
 import { hasProperty } from "effect/Predicate"
 import type { Outcome } from "../domain/Run.ts"
 import { finalStatuses } from "../domain/RunStatus.ts"
 import { exitCodes, Failure } from "./Failure.ts"
+
+export const wait = Options.boolean("wait").pipe(Options.withDescription("Wait for the answer and print it"))
 
 /** The response to a waiting caller whose run did not end in success. */
 type Unsuccessful = Exclude<Outcome, { readonly status: "success" }> & { readonly run_id: string }

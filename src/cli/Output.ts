@@ -44,6 +44,8 @@ const oneLine = (text: string): string => printable(text.replace(/\s*\n\s*/g, " 
 export const time = (time: DateTime.Utc | undefined): string | undefined =>
   time && DateTime.formatIso(time).replace("T", " ").replace(/\.\d+/, "")
 
+export const yesNo = (value: boolean): string => (value ? "yes" : "no")
+
 const symbols: Readonly<Record<string, string>> = { seconds: "s" }
 
 /** `60 s`, `3 GiB`, `20` */

@@ -1,5 +1,6 @@
 import { Args, Command, Options } from "@effect/cli"
 import { Effect, Option } from "effect"
+import { pageSize } from "../api/PageSize.ts"
 import { RunPage } from "../api/Webhooks.ts"
 import { Run, RunStatus } from "../domain/Run.ts"
 import type { Group } from "./Commands.ts"
@@ -23,9 +24,11 @@ const status = Options.text("status").pipe(
 )
 const limit = Options.text("limit").pipe(
   Options.withPseudoName("count"),
-  Options.withDescription("Runs on a page, 1 to 100; 20 when not given"),
-  Options.mapTryCatch(...validated("--limit", wholeNumber(1, 100))),
-  Options.withDefault(20)
+  Options.withDescription(
+    `Runs on a page, ${pageSize.minimum} to ${pageSize.maximum}; ${pageSize.default} when not given`
+  ),
+  Options.mapTryCatch(...validated("--limit", wholeNumber(pageSize.minimum, pageSize.maximum))),
+  Options.withDefault(pageSize.default)
 )
 const cursor = Options.text("cursor").pipe(
   Options.withDescription("Where the previous page ended: its `next_cursor`"),

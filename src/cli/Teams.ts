@@ -1,13 +1,13 @@
-import { Args, Command, Options } from "@effect/cli"
+import { Args, Command } from "@effect/cli"
 import { Effect, Schema } from "effect"
-import { MessageAccepted, MessageAnswered } from "../api/Teams.ts"
+import { Message, MessageAccepted, MessageAnswered } from "../api/Teams.ts"
 import { Team, TeamName } from "../domain/Team.ts"
 import type { Group } from "./Commands.ts"
 import { confirm, yes } from "./Confirm.ts"
 import { adminOptions, call, done, show } from "./Connection.ts"
 import { about } from "./Help.ts"
-import { failUnsuccessful } from "./Outcome.ts"
-import { acceptedText, answerText, fields, print, printJson, table, time } from "./Output.ts"
+import { failUnsuccessful, wait } from "./Outcome.ts"
+import { acceptedText, answerText, fields, table, time, yesNo } from "./Output.ts"
 import { validated } from "./Validated.ts"
 
 const team = Args.text({ name: "team" }).pipe(
@@ -20,7 +20,7 @@ const notFound = (team: string) => `No team is called ${JSON.stringify(team)}; s
 const describe = (team: Team) =>
   fields({
     team: team.team,
-    running: team.running ? "yes" : "no",
+    running: yesNo(team.running),
     leaders: team.consumers,
     queued: team.queued,
     created: time(team.created_at)
@@ -34,13 +34,7 @@ const list = Command.make("list", adminOptions, (options) =>
         ? "No teams yet. Create one: webhook-trigger team create <team>"
         : table(
             ["TEAM", "RUNNING", "LEADERS", "QUEUED", "CREATED"],
-            teams.map((team) => [
-              team.team,
-              team.running ? "yes" : "no",
-              team.consumers,
-              team.queued,
-              time(team.created_at)
-            ])
+            teams.map((team) => [team.team, yesNo(team.running), team.consumers, team.queued, time(team.created_at)])
           )
     )
   })
@@ -88,11 +82,8 @@ const remove = Command.make("delete", { team, yes, ...adminOptions }, (options) 
 
 const text = Args.text({ name: "text" }).pipe(
   Args.withDescription("The message to the team's leader"),
-  Args.mapTryCatch(
-    ...validated("<text>", Schema.String.pipe(Schema.minLength(1, { message: () => "must not be empty" })))
-  )
+  Args.mapTryCatch(...validated("<text>", Message.fields.message))
 )
-const wait = Options.boolean("wait").pipe(Options.withDescription("Wait for the answer and print it"))
 
 const message = Command.make("message", { team, text, wait, ...adminOptions }, (options) =>
   Effect.gen(function* () {
@@ -108,11 +99,9 @@ const message = Command.make("message", { team, text, wait, ...adminOptions }, (
           .pipe(Effect.catchAll(failUnsuccessful)),
       notFound(options.team)
     )
-    if (options.json) {
-      yield* printJson(Schema.encodeSync(Schema.Union(MessageAccepted, MessageAnswered))(sent))
-    } else {
-      yield* print(sent.status === "accepted" ? acceptedText(sent.message_id) : answerText(sent.response))
-    }
+    yield* show(options, Schema.Union(MessageAccepted, MessageAnswered), sent, (sent) =>
+      sent.status === "accepted" ? acceptedText(sent.message_id) : answerText(sent.response)
+    )
   })
 ).pipe(
   Command.withDescription(

@@ -1,11 +1,12 @@
-import { Args, Command, Options } from "@effect/cli"
+import { Args, Command } from "@effect/cli"
 import { Config, Effect, Option, Redacted, Schema } from "effect"
 import { Accepted, Answered } from "../api/Trigger.ts"
-import { call, parseUrl, publicOptions } from "./Connection.ts"
+import { triggerPath } from "../api/TriggerUrl.ts"
+import { call, parseUrl, publicOptions, show } from "./Connection.ts"
 import { usage } from "./Failure.ts"
 import { about } from "./Help.ts"
-import { failUnsuccessful } from "./Outcome.ts"
-import { acceptedText, answerText, print, printJson } from "./Output.ts"
+import { failUnsuccessful, wait } from "./Outcome.ts"
+import { acceptedText, answerText } from "./Output.ts"
 import { variableOptions, variablesOf } from "./Variables.ts"
 
 const target = Args.redacted({ name: "token-or-url" }).pipe(
@@ -15,9 +16,8 @@ const target = Args.redacted({ name: "token-or-url" }).pipe(
   // A missing token is reported like a malformed one.
   Args.withFallbackConfig(Config.redacted(Config.withDefault(Config.string("WEBHOOK_TOKEN"), "")))
 )
-const wait = Options.boolean("wait").pipe(Options.withDescription("Wait for the answer and print it"))
 
-const path = "/webhook/trigger/"
+const path = `${triggerPath}/`
 
 /** A trigger URL holds the server's address and the token, and may say that the caller waits. */
 const locate = (target: string, url: string) => {
@@ -56,11 +56,9 @@ export const trigger = Command.make(
             .pipe(Effect.catchAll(failUnsuccessful)),
         `No webhook at ${url} has this token, or it is switched off`
       )
-      if (options.json) {
-        yield* printJson(Schema.encodeSync(Schema.Union(Accepted, Answered))(answer))
-      } else {
-        yield* print(answer.status === "accepted" ? acceptedText(answer.run_id) : answerText(answer.response))
-      }
+      yield* show(options, Schema.Union(Accepted, Answered), answer, (answer) =>
+        answer.status === "accepted" ? acceptedText(answer.run_id) : answerText(answer.response)
+      )
     })
 ).pipe(
   Command.withDescription(

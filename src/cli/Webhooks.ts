@@ -7,7 +7,7 @@ import type { Group } from "./Commands.ts"
 import { confirm, yes } from "./Confirm.ts"
 import { adminOptions, call, done, show } from "./Connection.ts"
 import { about } from "./Help.ts"
-import { fields, printable, quantity, section, table, time } from "./Output.ts"
+import { fields, printable, quantity, section, table, time, yesNo } from "./Output.ts"
 import { variableOptions, variablesOf } from "./Variables.ts"
 import { draftOf, draftOptions, editOf, editOptions } from "./WebhookOptions.ts"
 import { callOnWebhook, webhook } from "./WebhookRef.ts"
@@ -27,7 +27,7 @@ const describe = (webhook: Webhook) =>
       id: webhook.id,
       name: webhook.name,
       team: webhook.team,
-      enabled: webhook.enabled ? "yes" : "no",
+      enabled: yesNo(webhook.enabled),
       variables: webhook.variables.join(", ") || "none",
       ...settingsOf(webhook),
       token: webhook.token_hint,
@@ -67,7 +67,7 @@ const list = Command.make("list", adminOptions, (options) =>
               one.id,
               one.name,
               one.team,
-              one.enabled ? "yes" : "no",
+              yesNo(one.enabled),
               one.token_hint,
               time(one.last_triggered_at)
             ])

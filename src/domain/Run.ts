@@ -1,11 +1,9 @@
 import * as VariantSchema from "@effect/experimental/VariantSchema"
-import { DateTime, Schema } from "effect"
+import { DateTime, Predicate, Schema } from "effect"
 import { RunId, WebhookId } from "./Id.ts"
 import { allStatuses, type FinalStatus, runStatuses } from "./RunStatus.ts"
 import { TeamName } from "./Team.ts"
 import { optional, time } from "./Time.ts"
-
-export { finalStatuses, isFinal } from "./RunStatus.ts"
 
 export const RunStatus = Schema.Literal(...allStatuses).annotations({
   identifier: "RunStatus",
@@ -23,9 +21,9 @@ export const RunSource = Schema.Literal("webhook", "chat").annotations({
 })
 export type RunSource = typeof RunSource.Type
 
-export const RunErrorCode = Schema.Literal("agent_error", "team_gone", "undeliverable", "cancelled").annotations({
+export const RunErrorCode = Schema.Literal("agent_error", "team_gone", "undeliverable").annotations({
   description:
-    "The leader said so (`agent_error`), the team's queue went away (`team_gone`), the broker gave up on the prompt (`undeliverable`), it was stopped on request (`cancelled`)."
+    "The leader said so (`agent_error`), the team's queue went away (`team_gone`), or the broker gave up on the prompt (`undeliverable`)."
 })
 export const RunError = Schema.Struct({
   code: RunErrorCode,
@@ -35,11 +33,8 @@ export type RunError = typeof RunError.Type
 
 export type Variables = { readonly [name: string]: unknown }
 
-const isObject = (value: unknown): value is Variables =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 /** Taken as it is and not copied, as a `Schema.Record` would, which loses the name `__proto__` on the way. */
-export const Variables: Schema.Schema<Variables> = Schema.declare(isObject, {
+export const Variables: Schema.Schema<Variables> = Schema.declare<Variables>(Predicate.isReadonlyRecord, {
   identifier: "Variables",
   description: "The values for the template's placeholders, as the caller sent them: any JSON.",
   message: () => "must be an object",

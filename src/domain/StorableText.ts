@@ -4,5 +4,8 @@ export const isStorable = (text: string): boolean => text.isWellFormed() && !tex
 // With the `u` flag a surrogate matches only when it stands alone.
 const unstorable = /[\0\uD800-\uDFFF]/gu
 
+/** What is wrong with a text that is not storable. */
+export const unstorableDetail = "must not contain a NUL or a lone surrogate"
+
 /** The text with U+FFFD in place of each character that cannot be stored, so that it is stored in any case. */
 export const storable = (text: string): string => (isStorable(text) ? text : text.replace(unstorable, "\uFFFD"))

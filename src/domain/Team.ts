@@ -24,5 +24,8 @@ export const Team = Schema.Struct({
 }).annotations({ identifier: "Team", description: "A team that webhooks can put to work." })
 export type Team = typeof Team.Type
 
+/** What its creator says of a new team. */
+export const TeamDraft = Schema.Struct({ team: TeamName })
+
 /** A team as it is stored; the bus knows whether it is running. */
 export type TeamRecord = Omit<Team, "running" | "consumers">

@@ -3,7 +3,7 @@
  * written shows what the server will do with it; so it needs `Either` and no `Schema`, which alone is 120 KB of
  * compressed JavaScript. Parsing and filling take time linear in their input.
  */
-import { Either, Option } from "effect"
+import { Either, Option, Predicate } from "effect"
 import type { Variables } from "./Run.ts"
 
 /** A template taken apart: `literals[0]`, the value of `names[0]`, `literals[1]`, …, and a last literal. */
@@ -96,14 +96,11 @@ export const parse = (text: string): Either.Either<Template, BrokenBraces> => {
 /** The placeholders' names, each once, in order of appearance. */
 export const placeholders = (template: Template): ReadonlyArray<string> => [...new Set(template.names)]
 
-const isObject = (value: unknown): value is Variables =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 /** The value a name stands for: an exact key wins, else a dot reaches into an object. Own properties only. */
 const lookUp = (name: string, within: Variables): Option.Option<unknown> => {
   let object: unknown = within
   let rest = name
-  while (isObject(object)) {
+  while (Predicate.isReadonlyRecord(object)) {
     if (Object.hasOwn(object, rest)) return Option.some(object[rest])
     const dot = rest.indexOf(".")
     const first = rest.slice(0, dot)

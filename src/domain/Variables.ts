@@ -1,15 +1,13 @@
 import type { Fault } from "./Errors.ts"
 import type { Variables } from "./Run.ts"
-import { isStorable } from "./StorableText.ts"
-
-export { isStorable }
+import { isStorable, unstorableDetail } from "./StorableText.ts"
 
 /** How many variables a request may have. */
-export const maxVariables = 100
+const maxVariables = 100
 /** A variable's name, in bytes of UTF-8. */
-export const maxNameBytes = 256
+const maxNameBytes = 256
 /** How many arrays and objects may stand inside each other in one value. */
-export const maxDepth = 32
+const maxDepth = 32
 
 /** More faults are not listed: with long names the list could grow far larger than the request. */
 const maxFaults = 100
@@ -48,7 +46,7 @@ export const checkVariables = (variables: Variables): ReadonlyArray<Fault> => {
     if (faults.length > maxFaults) return
     switch (typeof value) {
       case "string":
-        if (!isStorable(value)) fault(pointer(), "must not contain a NUL or a lone surrogate")
+        if (!isStorable(value)) fault(pointer(), unstorableDetail)
         return
       case "boolean":
         return

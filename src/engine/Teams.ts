@@ -1,7 +1,7 @@
 import { Context, DateTime, Effect, Layer, Schema } from "effect"
 import { Bus } from "../bus/Bus.ts"
 import { Invalid, NotFound, type TeamExists, type TeamInUse, type Unavailable } from "../domain/Errors.ts"
-import { type Team, TeamName, type TeamRecord } from "../domain/Team.ts"
+import { type Team, TeamDraft, TeamName, type TeamRecord } from "../domain/Team.ts"
 import { TeamStore } from "../repo/TeamStore.ts"
 import { validate } from "./Validation.ts"
 
@@ -51,7 +51,7 @@ export class Teams extends Context.Tag("webhook-trigger/Teams")<
 }
 
 const isTeamName = Schema.is(TeamName)
-const decodeDraft = validate(Schema.Struct({ team: TeamName }))
+const decodeDraft = validate(TeamDraft)
 
 /** The name, when it can be one. */
 export const teamNamed = (text: string): Effect.Effect<TeamName, NotFound> =>

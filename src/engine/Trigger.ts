@@ -11,7 +11,8 @@ import {
   Unavailable
 } from "../domain/Errors.ts"
 import { type RunId, runIdAt } from "../domain/Id.ts"
-import { isFinal, type Run, type RunMode, type Variables } from "../domain/Run.ts"
+import type { Run, RunMode, Variables } from "../domain/Run.ts"
+import { isFinal } from "../domain/RunStatus.ts"
 import type { TeamName } from "../domain/Team.ts"
 import { checkVariables } from "../domain/Variables.ts"
 import type { WebhookRow } from "../domain/Webhook.ts"

@@ -11,8 +11,9 @@ import {
 } from "../domain/Errors.ts"
 import { makeWebhookId, WebhookId } from "../domain/Id.ts"
 import type { Variables } from "../domain/Run.ts"
+import { isStorable, unstorableDetail } from "../domain/StorableText.ts"
 import { TeamName } from "../domain/Team.ts"
-import { checkVariables, isStorable } from "../domain/Variables.ts"
+import { checkVariables } from "../domain/Variables.ts"
 import { type Webhook, WebhookDraft, WebhookEdit } from "../domain/Webhook.ts"
 import { HistoryStore, type RunPage, type RunQuery } from "../repo/HistoryStore.ts"
 import { TeamStore } from "../repo/TeamStore.ts"
@@ -78,7 +79,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
           for (const field of textFields) {
             const text = input[field]
             if (typeof text === "string" && !isStorable(text)) {
-              faults.push({ pointer: `/${field}`, detail: "must not contain a NUL or a lone surrogate" })
+              faults.push({ pointer: `/${field}`, detail: unstorableDetail })
             }
           }
           yield* Effect.catchAll(placeholders(input.prompt_template), ({ reason, line, column }) =>

@@ -3,12 +3,12 @@
  * scripts, and this page must work without any, and without a request to another server.
  */
 import { createHash } from "node:crypto"
-import { HttpLayerRouter, HttpServerResponse, type OpenApi } from "@effect/platform"
-import { Effect, Layer } from "effect"
+import { HttpServerResponse, type OpenApi } from "@effect/platform"
+import { Effect } from "effect"
 import { Html, html, prose } from "./Html.ts"
 import { makeDocument } from "./OpenApi.ts"
 import { titles } from "./Problems.ts"
-import * as RequestLog from "./RequestLog.ts"
+import * as ReadOnlyRoute from "./ReadOnlyRoute.ts"
 
 /** The part of a JSON Schema that the page shows. */
 interface Shape {
@@ -126,17 +126,17 @@ ${Object.entries(document.components.schemas).map(([name, shape]) =>
 /** Allows only the page's own style, by its hash. */
 const policy = `default-src 'none'; style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 
-const make = Effect.gen(function* () {
-  const router = yield* HttpLayerRouter.HttpRouter
-  const docs = HttpServerResponse.text(pageOf(makeDocument()).text, {
-    contentType: "text/html; charset=utf-8",
-    headers: {
-      "content-security-policy": policy,
-      "x-content-type-options": "nosniff",
-      "referrer-policy": "no-referrer"
-    }
-  })
-  yield* router.add("GET", "/docs", RequestLog.observe("/docs", Effect.succeed(docs)))
-})
+const make = Effect.sync(() =>
+  Effect.succeed(
+    HttpServerResponse.text(pageOf(makeDocument()).text, {
+      contentType: "text/html; charset=utf-8",
+      headers: {
+        "content-security-policy": policy,
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer"
+      }
+    })
+  )
+)
 
-export const layer = Layer.scopedDiscard(make)
+export const layer = ReadOnlyRoute.layer("/docs", make)

@@ -1,8 +1,8 @@
 /** The contract for programs: OpenAPI 3.1, derived from the API's definition. */
-import { HttpLayerRouter, HttpServerResponse, OpenApi } from "@effect/platform"
-import { Effect, Layer } from "effect"
+import { HttpServerResponse, OpenApi } from "@effect/platform"
+import { Effect } from "effect"
 import { Api } from "../api/Api.ts"
-import * as RequestLog from "./RequestLog.ts"
+import * as ReadOnlyRoute from "./ReadOnlyRoute.ts"
 
 const header = (description: string) => ({ description, schema: { type: "string" } })
 
@@ -38,10 +38,7 @@ const withHeaders = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
 export const makeDocument = (): OpenApi.OpenAPISpec =>
   withHeaders(withoutIds(OpenApi.fromApi(Api)) as OpenApi.OpenAPISpec)
 
-const make = Effect.gen(function* () {
-  const router = yield* HttpLayerRouter.HttpRouter
-  const response = HttpServerResponse.unsafeJson(makeDocument())
-  yield* router.add("GET", "/openapi.json", RequestLog.observe("/openapi.json", Effect.succeed(response)))
-})
-
-export const layer = Layer.scopedDiscard(make)
+export const layer = ReadOnlyRoute.layer(
+  "/openapi.json",
+  Effect.sync(() => Effect.succeed(HttpServerResponse.unsafeJson(makeDocument())))
+)

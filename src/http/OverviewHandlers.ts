@@ -1,6 +1,7 @@
 import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
 import { DateTime, Duration, Effect, Stream } from "effect"
 import { Api } from "../api/Api.ts"
+import { pageSize } from "../api/PageSize.ts"
 import { Overview } from "../engine/Overview.ts"
 import { Settings } from "../engine/Settings.ts"
 import { Trigger } from "../engine/Trigger.ts"
@@ -35,7 +36,7 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
         Effect.mapError(overview.statistics(path.id, urlParams.range ?? "24h"), Problems.of)
       )
       .handle("teamRuns", ({ path, urlParams }) =>
-        Effect.mapError(overview.teamRuns(path.team, urlParams.limit ?? 20), Problems.of)
+        Effect.mapError(overview.teamRuns(path.team, urlParams.limit ?? pageSize.default), Problems.of)
       )
       .handleRaw("run", ({ path, urlParams, request }) =>
         Effect.gen(function* () {

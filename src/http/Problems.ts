@@ -3,6 +3,7 @@
  * `/docs#<code>`, the page that explains it.
  */
 import { HttpServerResponse } from "@effect/platform"
+import { Predicate } from "effect"
 import { mediaType } from "../api/Problem.ts"
 import type * as Errors from "../domain/Errors.ts"
 import type { RunId } from "../domain/Id.ts"
@@ -48,12 +49,12 @@ export const titles = {
   team_in_use: "The team is in use",
   too_many_queued: "Too many runs are queued",
   too_many_attempts: "Too many wrong keys",
-  agent_failed: "The team reported an error",
+  agent_failed: "The run ended as an error",
   unavailable: "The database or the broker is out of reach, or the server is stopping",
   internal_error: "The server failed unexpectedly"
 } as const
 
-export type Code = keyof typeof titles
+type Code = keyof typeof titles
 
 interface Description {
   readonly code: Code
@@ -183,8 +184,4 @@ export const toResponse = (problem: Problem): HttpServerResponse.HttpServerRespo
   HttpServerResponse.unsafeJson(problem, { status: problem.status, contentType: mediaType })
 
 export const isRefusal = (error: unknown): error is Refusal =>
-  typeof error === "object" &&
-  error !== null &&
-  "_tag" in error &&
-  typeof error._tag === "string" &&
-  Object.hasOwn(table, error._tag)
+  Predicate.hasProperty(error, "_tag") && typeof error._tag === "string" && Object.hasOwn(table, error._tag)

@@ -2,10 +2,11 @@
  * `/metrics`: Effect's metrics in Prometheus's text format (exposition format 0.0.4). By hand: Effect has no exporter for it
  * but OpenTelemetry's, which would bring its SDK into every server.
  */
-import { HttpLayerRouter, HttpServerResponse } from "@effect/platform"
-import { Effect, Layer, Metric, type MetricLabel, type MetricPair, MetricState, Option } from "effect"
+import { HttpServerResponse } from "@effect/platform"
+import { Effect, Metric, MetricKey, type MetricLabel, MetricPair, MetricState, Option } from "effect"
+import type { Team } from "../domain/Team.ts"
 import { Teams } from "../engine/Teams.ts"
-import * as RequestLog from "./RequestLog.ts"
+import * as ReadOnlyRoute from "./ReadOnlyRoute.ts"
 
 type Labels = ReadonlyArray<readonly [name: string, value: string]>
 
@@ -71,27 +72,37 @@ export const toText = (pairs: ReadonlyArray<MetricPair.MetricPair.Untyped>): str
   return [...blocks.values()].map(({ head, samples }) => `${[head, ...samples].join("\n")}\n`).join("")
 }
 
-const queued = Metric.gauge("webhook_team_queued", { description: "Runs accepted for the team and not yet sent." })
-const consumers = Metric.gauge("webhook_team_consumers", {
+const queued = MetricKey.gauge("webhook_team_queued", {
+  description: "Runs accepted for the team and not yet sent."
+})
+const consumers = MetricKey.gauge("webhook_team_consumers", {
   description: "Leaders connected to the team's queue; 0: the team is not running."
 })
 
+const gaugesOf = (team: Team): ReadonlyArray<MetricPair.MetricPair.Untyped> => [
+  MetricPair.unsafeMake(MetricKey.tagged(queued, "team", team.team), MetricState.gauge(team.queued)),
+  MetricPair.unsafeMake(MetricKey.tagged(consumers, "team", team.team), MetricState.gauge(team.consumers))
+]
+
 /** Before a scraper gives up, it gets the last known values, when the database or the bus does not answer. */
-const refreshTimeout = "2 seconds"
+const readTimeout = "2 seconds"
 
 const make = Effect.gen(function* () {
-  const router = yield* HttpLayerRouter.HttpRouter
   const teams = yield* Teams
-  const refresh = Effect.gen(function* () {
-    for (const team of yield* teams.list) {
-      yield* Metric.set(Metric.tagged(queued, "team", team.team), team.queued)
-      yield* Metric.set(Metric.tagged(consumers, "team", team.team), team.consumers)
-    }
-  }).pipe(Effect.timeout(refreshTimeout), Effect.ignore)
-  const metrics = Effect.map(Effect.zipRight(refresh, Metric.snapshot), (pairs) =>
-    HttpServerResponse.text(toText(pairs), { contentType: "text/plain; version=0.0.4; charset=utf-8" })
+  /** Read at each scrape and not kept in Effect's registry, which forgets nothing: a deleted team would stay forever. */
+  let gauges: ReadonlyArray<MetricPair.MetricPair.Untyped> = []
+  const readGauges = teams.list.pipe(
+    Effect.timeout(readTimeout),
+    Effect.match({
+      onSuccess: (list) => {
+        gauges = list.flatMap(gaugesOf)
+      },
+      onFailure: () => {}
+    })
   )
-  yield* router.add("GET", "/metrics", RequestLog.observe("/metrics", metrics))
+  return Effect.map(Effect.zipRight(readGauges, Metric.snapshot), (pairs) =>
+    HttpServerResponse.text(toText([...pairs, ...gauges]), { contentType: "text/plain; version=0.0.4; charset=utf-8" })
+  )
 })
 
-export const layer = Layer.scopedDiscard(make)
+export const layer = ReadOnlyRoute.layer("/metrics", make)

@@ -71,13 +71,7 @@ export const management: Layer.Layer<never, never, Engine | Server> = HttpLayerR
 )
 
 /** `/health/…`, `/metrics`, `/openapi.json` and `/docs`. */
-export const operations = Layer.mergeAll(
-  Health.layer,
-  Prometheus.layer,
-  OpenApi.layer,
-  Docs.layer,
-  Unmatched.methodNotAllowed(Unmatched.onlyGet(["/health/live", "/health/ready", "/metrics", "/openapi.json", "/docs"]))
-)
+export const operations = Layer.mergeAll(Health.layer, Prometheus.layer, OpenApi.layer, Docs.layer)
 
 /** `/`: the web UI, if it was built; it needs `management`. */
 export const ui = Ui.layer

@@ -1,7 +1,7 @@
 import { HttpApiBuilder, type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Duration, Effect, Option, Redacted, Schema } from "effect"
 import { Api } from "../api/Api.ts"
-import { cookieName, SessionState } from "../api/Session.ts"
+import { cookieName, SessionState, SignIn } from "../api/Session.ts"
 import { Unauthorized } from "../domain/Errors.ts"
 import { AdminKey } from "../engine/AdminKey.ts"
 import { validate } from "../engine/Validation.ts"
@@ -10,7 +10,7 @@ import * as Problems from "./Problems.ts"
 import { type SessionCookie, Sessions } from "./Sessions.ts"
 import * as SignInLimit from "./SignInLimit.ts"
 
-const decodeKey = validate(Schema.Struct({ key: Schema.String }))
+const decodeSignIn = validate(SignIn)
 const encodeState = Schema.encodeSync(SessionState)
 
 /** More than any key needs. */
@@ -65,7 +65,7 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
         Effect.gen(function* () {
           if (isForeign(request)) return yield* Effect.fail(Problems.of(foreignPage))
           if (!(yield* limit.allows(request))) return yield* Effect.fail(tooManyAttempts)
-          const { key } = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeKey).pipe(
+          const { key } = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeSignIn).pipe(
             Effect.mapError(Problems.of)
           )
           if (!verify(Redacted.make(key))) {

@@ -40,6 +40,7 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
     Effect.gen(function* () {
       const { sign } = yield* AdminKey
       const publicUrl = yield* PublicUrl
+      const ownOrigin = Option.map(publicUrl, (url) => new URL(url).origin)
 
       const cookieOf = (seconds: number) => `v1.${seconds}.${sign(`session v1 ${seconds}`)}`
 
@@ -68,10 +69,10 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
       // Browsers send `Sec-Fetch-Site` to secure addresses only, and `Origin` with every unsafe request.
       const isSameOrigin = ({ headers }: Request) => {
         if (headers["sec-fetch-site"] !== undefined) return headers["sec-fetch-site"] === "same-origin"
-        const origin = headers.origin === undefined ? undefined : URL.parse(headers.origin)
-        if (!origin) return false
-        const own = Option.match(publicUrl, { onNone: () => undefined, onSome: (url) => new URL(url).origin })
-        return origin.origin === own || origin.host === headers.host
+        return Option.fromNullable(headers.origin).pipe(
+          Option.flatMap(parseUrl),
+          Option.exists(({ host, origin }) => host === headers.host || Option.contains(ownOrigin, origin))
+        )
       }
 
       const isSecure = ({ headers }: Request) =>
@@ -81,6 +82,9 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
     })
   )
 }
+
+/** None for `null`, which browsers send for a page without an origin. */
+const parseUrl = Option.liftThrowable((text: string) => new URL(text))
 
 const fromSeconds = (seconds: number): DateTime.Utc => DateTime.unsafeMake(seconds * 1000)
 

@@ -1,7 +1,7 @@
 import { HttpApiBuilder } from "@effect/platform"
-import { DateTime, Effect, Schema } from "effect"
+import { DateTime, Effect } from "effect"
 import { Api } from "../api/Api.ts"
-import { isStorable } from "../domain/Variables.ts"
+import { Message } from "../api/Teams.ts"
 import { Settings } from "../engine/Settings.ts"
 import { Teams, teamNamed } from "../engine/Teams.ts"
 import { Trigger } from "../engine/Trigger.ts"
@@ -10,13 +10,7 @@ import * as Body from "./Body.ts"
 import * as Problems from "./Problems.ts"
 import * as RunAnswer from "./RunAnswer.ts"
 
-const decodeMessage = validate(
-  Schema.Struct({
-    message: Schema.NonEmptyString.pipe(
-      Schema.filter(isStorable, { message: () => "must not contain a NUL or a lone surrogate" })
-    )
-  })
-)
+const decodeMessage = validate(Message)
 
 export const layer = HttpApiBuilder.group(Api, "teams", (handlers) =>
   Effect.gen(function* () {

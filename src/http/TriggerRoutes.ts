@@ -12,6 +12,7 @@ import {
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { DateTime, Effect, Either, Layer, Redacted, Schema } from "effect"
 import { CallersRun, type Trigger as TriggerGroup } from "../api/Trigger.ts"
+import { triggerPath, triggerUrl } from "../api/TriggerUrl.ts"
 import { MethodNotAllowed } from "../domain/Errors.ts"
 import type { Run } from "../domain/Run.ts"
 import { Settings } from "../engine/Settings.ts"
@@ -25,8 +26,6 @@ import * as RequestLog from "./RequestLog.ts"
 import * as RunAnswer from "./RunAnswer.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
-
-export const path = "/webhook/trigger"
 
 /** The token as the URL spells it. A percent-encoded one is not accepted. */
 const tokenIn = (request: Request, token: string | undefined) =>
@@ -99,7 +98,7 @@ const make = Effect.gen(function* () {
     const submitted = yield* trigger.trigger(webhook, { ...input, received_at })
     const answer = RunAnswer.ofRun(request, submitted)
     return submitted._tag === "Accepted"
-      ? withLocation(request, answer, `${mount}${path}/${token}/runs/${submitted.run_id}`)
+      ? withLocation(request, answer, `${triggerUrl(mount, token!)}/runs/${submitted.run_id}`)
       : answer
   })
 
@@ -117,8 +116,12 @@ const make = Effect.gen(function* () {
     return HttpServerResponse.unsafeJson(encodeRun(callersRun(run)))
   })
 
-  yield* router.add("*", `${path}/:token`, RequestLog.observe(`${path}/:token`, post))
-  yield* router.add("*", `${path}/:token/runs/:run_id`, RequestLog.observe(`${path}/:token/runs/:run_id`, show))
+  yield* router.add("*", `${triggerPath}/:token`, RequestLog.observe(`${triggerPath}/:token`, post))
+  yield* router.add(
+    "*",
+    `${triggerPath}/:token/runs/:run_id`,
+    RequestLog.observe(`${triggerPath}/:token/runs/:run_id`, show)
+  )
 })
 
 export const layer = Layer.scopedDiscard(make)

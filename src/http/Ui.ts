@@ -76,13 +76,24 @@ const variantsOf = (path: string, name: string, immutable: boolean): ReadonlyArr
   ]
 }
 
+/** The encodings that the request accepts; weight 0 refuses one (RFC 9110, 12.5.3). */
+const acceptedEncodings = (header: string): ReadonlyArray<string> =>
+  header
+    .toLowerCase()
+    .split(",")
+    .map((part) => part.split(";").map((text) => text.trim()))
+    .filter(([, weight]) => weight === undefined || !/^q=0(\.0*)?$/.test(weight))
+    .map(([encoding]) => encoding!)
+
+/** A proxy that compresses marks the tags as weak, which does not matter here (RFC 9110, 13.1.2). */
+const tagsIn = (header: string): ReadonlyArray<string> => header.split(",").map((tag) => tag.trim().replace(/^W\//, ""))
+
 /** The first encoding that the browser accepts; 304 when it already has this content. */
 const serve = (variants: ReadonlyArray<Variant>) =>
   Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) => {
-    const accepted = (headers["accept-encoding"] ?? "").split(",").map((part) => part.split(";")[0]!.trim())
+    const accepted = acceptedEncodings(headers["accept-encoding"] ?? "")
     const { response } = variants.find(({ encoding }) => encoding === undefined || accepted.includes(encoding))!
-    const known = (headers["if-none-match"] ?? "").split(",").map((tag) => tag.trim())
-    return known.includes(response.headers.etag!)
+    return tagsIn(headers["if-none-match"] ?? "").includes(response.headers.etag!)
       ? HttpServerResponse.empty({ status: 304, headers: response.headers })
       : response
   })

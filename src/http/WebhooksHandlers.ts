@@ -1,18 +1,17 @@
 import { HttpApiBuilder, type HttpServerRequest } from "@effect/platform"
-import { Effect, Redacted, Schema } from "effect"
+import { Effect, Redacted } from "effect"
 import { Api } from "../api/Api.ts"
-import { Variables } from "../domain/Run.ts"
+import { pageSize } from "../api/PageSize.ts"
+import { VariablesBody } from "../api/Trigger.ts"
+import { triggerUrl } from "../api/TriggerUrl.ts"
 import { Settings } from "../engine/Settings.ts"
 import { validate } from "../engine/Validation.ts"
 import { Webhooks, type WithToken } from "../engine/Webhooks.ts"
 import * as Body from "./Body.ts"
 import * as Problems from "./Problems.ts"
 import { originFor, PublicUrl } from "./PublicUrl.ts"
-import * as TriggerRoutes from "./TriggerRoutes.ts"
 
-const decodePreview = validate(Schema.Struct({ variables: Variables }))
-
-const defaultLimit = 20
+const decodePreview = validate(VariablesBody)
 
 export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
   Effect.gen(function* () {
@@ -24,7 +23,7 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
     const withToken = (request: HttpServerRequest.HttpServerRequest, { webhook, token }: WithToken) => ({
       webhook,
       token: Redacted.value(token),
-      trigger_url: `${originFor(publicUrl, request)}${TriggerRoutes.path}/${Redacted.value(token)}`
+      trigger_url: triggerUrl(originFor(publicUrl, request), Redacted.value(token))
     })
 
     return handlers
@@ -57,7 +56,7 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
           Effect.mapError(Problems.of)
         )
       )
-      .handle("runs", ({ path, urlParams: { limit = defaultLimit, status, from, to, cursor } }) => {
+      .handle("runs", ({ path, urlParams: { limit = pageSize.default, status, from, to, cursor } }) => {
         const query = {
           limit,
           ...(status !== undefined && { status }),

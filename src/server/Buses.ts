@@ -51,5 +51,4 @@ const memory: BusDriver = {
 }
 
 /** The first that the settings name, else the embedded one. */
-export const choose = (settings: Settings): BusDriver =>
-  Option.firstSomeOf([amqp(settings)]).pipe(Option.getOrElse(() => memory))
+export const choose = (settings: Settings): BusDriver => Option.getOrElse(amqp(settings), () => memory)

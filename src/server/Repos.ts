@@ -35,5 +35,4 @@ const pglite = ({ dataDir }: Settings): RepoDriver => ({
 })
 
 /** The first that the settings name, else the embedded one. */
-export const choose = (settings: Settings): RepoDriver =>
-  Option.firstSomeOf([postgres(settings)]).pipe(Option.getOrElse(() => pglite(settings)))
+export const choose = (settings: Settings): RepoDriver => Option.getOrElse(postgres(settings), () => pglite(settings))

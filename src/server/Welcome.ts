@@ -1,9 +1,10 @@
 import { Option, Redacted } from "effect"
+import { triggerUrl } from "../api/TriggerUrl.ts"
 import type { Demo } from "./Demo.ts"
 import type { Drivers } from "./Drivers.ts"
 
 const trigger = (url: string, token: string, query: string) =>
-  `curl -X POST '${url}/webhook/trigger/${token}${query}' -H 'Content-Type: application/json' -d '{"variables": {"name": "world"}}'`
+  `curl -X POST '${triggerUrl(url, token)}${query}' -H 'Content-Type: application/json' -d '{"variables": {"name": "world"}}'`
 
 const embeddedParts = ({ bus, repo }: Drivers): ReadonlyArray<string> => {
   const parts = [repo, bus].flatMap(({ embedded }) => (embedded === undefined ? [] : [embedded]))

@@ -1,6 +1,8 @@
+import { createServer, type Server as HttpServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
-import { ConfigProvider, Effect, Exit, Scope } from "effect"
-import * as Cli from "../../src/cli/Cli.ts"
+import { Effect, Exit, Scope } from "effect"
+import { runWith } from "./CommandLine.ts"
 import * as Program from "./Program.ts"
 
 const ADMIN_API_KEY = "a-key-for-these-tests"
@@ -16,20 +18,6 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
-/** Runs the command line in this process: its output and its exit code. */
-const runWith = (variables: Readonly<Record<string, string>>, ...words: ReadonlyArray<string>) =>
-  Effect.gen(function* () {
-    const [out, err]: [Array<string>, Array<string>] = [[], []]
-    const to = (lines: Array<string>) => (text: string) => Effect.sync(() => void lines.push(`${text}\n`))
-    const code = yield* Cli.run(words, "1.2.3", noLocalCommands).pipe(
-      Effect.withConsole({ ...(yield* Effect.console), log: to(out), info: to(out), error: to(err), warn: to(err) }),
-      Effect.withConfigProvider(ConfigProvider.fromMap(new Map(Object.entries(variables))))
-    )
-    return { code, stdout: out.join(""), stderr: err.join("") }
-  })
-
-const noLocalCommands = { serve: () => Effect.void, leader: () => Effect.void }
-
 const run = (...words: ReadonlyArray<string>) => runWith({ ADMIN_API_KEY, WEBHOOK_TRIGGER_URL: server.url }, ...words)
 
 /** The JSON document on standard output, which holds nothing else. */
@@ -38,6 +26,18 @@ const json = (...words: ReadonlyArray<string>) =>
     expect({ code, stderr }, words.join(" ")).toEqual({ code: 0, stderr: "" })
     return JSON.parse(stdout)
   })
+
+/** The address of a server that is not ours and gives every request this response. */
+const strangerAnswering = (status: number, body: string) =>
+  Effect.acquireRelease(
+    Effect.async<HttpServer>((resume) => {
+      const stranger = createServer((_, response) =>
+        response.writeHead(status, { "content-type": "application/json" }).end(body)
+      )
+      stranger.listen(0, "127.0.0.1", () => resume(Effect.succeed(stranger)))
+    }),
+    (stranger) => Effect.sync(() => stranger.close().closeAllConnections())
+  ).pipe(Effect.map((stranger) => `http://127.0.0.1:${(stranger.address() as AddressInfo).port}`))
 
 describe("the command line", { timeout: 60_000 }, () => {
   it.live("manages teams", () =>
@@ -306,7 +306,12 @@ describe("the command line", { timeout: 60_000 }, () => {
 
       const other = yield* runWith({ ADMIN_API_KEY }, "team", "list", "--url", `${server.url}/docs`)
       expect(other).toMatchObject({ code: 1, stdout: "" })
-    })
+
+      const url = yield* strangerAnswering(201, "{}")
+      const stranger = yield* runWith({ ADMIN_API_KEY }, "team", "create", "ops", "--url", url)
+      expect(stranger).toMatchObject({ code: 1, stdout: "" })
+      expect(stranger.stderr).toContain(`Unexpected response from ${url}: is a webhook-trigger server`)
+    }).pipe(Effect.scoped)
   )
 
   it.live("prints its version, and reports wrong usage", () =>

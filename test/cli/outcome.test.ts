@@ -1,6 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { failUnsuccessful } from "../../src/cli/Outcome.ts"
+import * as Server from "../http/Server.ts"
+import { runWith } from "./CommandLine.ts"
 
 const run_id = "01890a5d-ac96-774b-bcce-b302099a8057"
 const failure = (error: unknown) => Effect.flip(failUnsuccessful(error))
@@ -33,6 +35,23 @@ describe("the outcome of a run that a command waited for", () => {
     Effect.gen(function* () {
       for (const error of ["timeout", { status: 404 }, { status: "timeout" }, { status: "success", run_id }, null]) {
         expect(yield* failure(error)).toBe(error)
+      }
+    })
+  )
+
+  it.scopedLive("is the same exit code for a chat message as for a trigger", () =>
+    Effect.gen(function* () {
+      const { origin, team, webhook } = yield* Server.start()
+      yield* team("failing", Server.failing)
+      const { token } = yield* webhook("failing", "a prompt")
+      const variables = { ADMIN_API_KEY: Server.adminKey, WEBHOOK_TRIGGER_URL: origin }
+      for (const words of [
+        ["trigger", token],
+        ["team", "message", "failing", "hello"]
+      ]) {
+        const { code, stderr, stdout } = yield* runWith(variables, ...words, "--wait")
+        expect({ code, stdout }, words[0]!).toEqual({ code: 4, stdout: "" })
+        expect(stderr).toContain("no disk")
       }
     })
   )

@@ -1,19 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Option, Record } from "effect"
-import * as Cli from "../../src/cli/Cli.ts"
 import { draftOf, editOf } from "../../src/cli/WebhookOptions.ts"
 import { webhookSettingNames, webhookSettings } from "../../src/domain/WebhookSettings.ts"
-
-/** Runs the command line without a server: what it prints, and its exit code. */
-const run = (...words: ReadonlyArray<string>) =>
-  Effect.gen(function* () {
-    const lines: Array<string> = []
-    const print = (text: string) => Effect.sync(() => void lines.push(text))
-    const code = yield* Cli.run(words, "0.0.0", { serve: () => Effect.void, leader: () => Effect.void }).pipe(
-      Effect.withConsole({ ...(yield* Effect.console), info: print, warn: print })
-    )
-    return { code, output: lines.join("\n") }
-  })
+import { runWith } from "./CommandLine.ts"
 
 const none = { template: Option.none(), templateFile: Option.none() }
 const each = <A>(value: A) => Record.map(webhookSettings, () => value)
@@ -22,8 +11,8 @@ describe("a webhook's optional settings on the command line", () => {
   it.effect("each have an option, explained in the help of create and edit", () =>
     Effect.gen(function* () {
       for (const command of ["create", "edit"]) {
-        const { output } = yield* run("webhook", command, "--help")
-        const text = output.replace(/\s+/g, " ")
+        const { stdout } = yield* runWith({}, "webhook", command, "--help")
+        const text = stdout.replace(/\s+/g, " ")
         for (const { help, option, serverSetting, value } of Object.values(webhookSettings)) {
           expect(text).toContain(`--${option} ${value} ${help}; \`default\` is the server's ${serverSetting}`)
         }
@@ -37,10 +26,10 @@ describe("a webhook's optional settings on the command line", () => {
       for (const name of webhookSettingNames) {
         const { max, min, option } = webhookSettings[name]
         for (const value of [String(min - 1), String(max + 1), "1.5", "many", ""]) {
-          const { code, output } = yield* run(...draft, `--${option}`, value)
+          const { code, stderr } = yield* runWith({}, ...draft, `--${option}`, value)
           expect(code, `${option} ${value}`).toBe(2)
-          expect(output).toContain(`--${option} must be a whole number`)
-          expect(output).toContain(`from ${min} to ${max.toLocaleString("en")}, or \`default\``)
+          expect(stderr).toContain(`--${option} must be a whole number`)
+          expect(stderr).toContain(`from ${min} to ${max.toLocaleString("en")}, or \`default\``)
         }
       }
     })

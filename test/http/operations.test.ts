@@ -1,16 +1,17 @@
-import { FetchHttpClient } from "@effect/platform"
+import { FetchHttpClient, HttpLayerRouter } from "@effect/platform"
 import { describe, expect, it } from "@effect/vitest"
 import { DateTime, Effect, Layer, Metric, MetricBoundaries, Option, Redacted } from "effect"
 import * as Client from "../../src/api/Client.ts"
 import { Bus } from "../../src/bus/Bus.ts"
 import { AdminKey } from "../../src/engine/AdminKey.ts"
+import { Shutdown } from "../../src/engine/Shutdown.ts"
 import * as Health from "../../src/http/Health.ts"
 import { toText } from "../../src/http/Prometheus.ts"
 import { AdminKeyStore } from "../../src/repo/AdminKeyStore.ts"
 import { ChangeFeed } from "../../src/repo/ChangeFeed.ts"
 import * as RepoMemory from "../../src/repo/RepoMemory.ts"
-import { refusal, sorted } from "./Client.ts"
-import { adminKey, start } from "./Server.ts"
+import { call, refusal, sorted } from "./Client.ts"
+import { adminKey, listening, listeningPort, start } from "./Server.ts"
 
 describe("health", () => {
   it.scopedLive("reports that the server is alive, whatever is out of reach", () =>
@@ -43,12 +44,20 @@ describe("health", () => {
 
   it.scopedLive("answers within a second when the database does not answer", () =>
     Effect.gen(function* () {
-      const checks = yield* Health.checks.pipe(
-        Effect.timeout("2 seconds"),
-        Effect.provide(Layer.mock(ChangeFeed, { ping: Effect.never })),
-        Effect.provide(Layer.mock(Bus, { durable: false, ping: Effect.void }))
+      const server = yield* Layer.build(
+        HttpLayerRouter.serve(Health.layer, { disableLogger: true, disableListenLog: true }).pipe(
+          Layer.provideMerge(listening),
+          Layer.provide([
+            Layer.mock(ChangeFeed, { ping: Effect.never }),
+            Layer.mock(Bus, { durable: false, ping: Effect.void }),
+            Shutdown.layer
+          ])
+        )
       )
-      expect(checks).toStrictEqual({ database: "out of reach", bus: "ok" })
+      const http = call(`http://127.0.0.1:${yield* Effect.provide(listeningPort, server)}`)
+      const unready = yield* Effect.timeout(http("GET", "/health/ready"), "2 seconds")
+      expect(refusal(unready)).toStrictEqual([503, "unavailable"])
+      expect(unready.json).toMatchObject({ database: "out of reach", bus: "ok" })
     })
   )
 })
@@ -119,6 +128,23 @@ describe("metrics of runs and teams", () => {
       expect(text).toMatch(/^webhook_team_consumers\{team="idle"\} 0$/m)
       expect(text).toMatch(/^webhook_team_queued\{team="ops"\} 0$/m)
       expect(ended(text)).toBe(ended(before.text) + 1)
+    })
+  )
+
+  it.scopedLive("show a team no longer once it is deleted, and the last known values while the database is away", () =>
+    Effect.gen(function* () {
+      const { http, admin, team, faults } = yield* start()
+      yield* team("kept", "no leader")
+      yield* team("gone", "no leader")
+      const teamsShown = Effect.map(http("GET", "/metrics"), ({ text }) =>
+        text.match(/^webhook_team_\w+\{team="\w+"\}/gm)
+      )
+      const ofKept = ['webhook_team_queued{team="kept"}', 'webhook_team_consumers{team="kept"}']
+      expect(yield* teamsShown).toContain('webhook_team_queued{team="gone"}')
+      expect((yield* admin("DELETE", "/api/teams/gone")).status).toBe(204)
+      expect(yield* teamsShown).toStrictEqual(ofKept)
+      faults.add("database")
+      expect(yield* teamsShown).toStrictEqual(ofKept)
     })
   )
 })

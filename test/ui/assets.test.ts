@@ -58,6 +58,24 @@ describe("the UI's addresses", () => {
     }
   })
 
+  it("are sent in an encoding that the browser accepts", async () => {
+    for (const [accepted, sent] of [
+      ["gzip, deflate, br", "br"],
+      ["br;q=0, GZIP;q=0.5", "gzip"],
+      ["gzip; q=0.000", null],
+      ["identity", null]
+    ] as const) {
+      const { headers } = await fetch(ui.server.url, { headers: { "accept-encoding": accepted } })
+      expect([accepted, headers.get("content-encoding")]).toEqual([accepted, sent])
+    }
+  })
+
+  it("are revalidated also behind a proxy that makes the tags weak", async () => {
+    const { headers } = await fetch(ui.server.url)
+    const again = await fetch(ui.server.url, { headers: { "if-none-match": `"other", W/${headers.get("etag")}` } })
+    expect(again.status).toBe(304)
+  })
+
   it("are all that it answers: any other unknown address gets a problem", async () => {
     for (const path of [
       "/nothing",

@@ -107,7 +107,7 @@ export interface RunsFilter {
 export const useRuns = (id: string, filter: RunsFilter) =>
   useQuery({
     queryKey: ["runs", id, filter],
-    queryFn: ({ signal }) => api.webhooks.runs({ path: { id }, query: { ...filter, limit: 20 }, signal }),
+    queryFn: ({ signal }) => api.webhooks.runs({ path: { id }, query: filter, signal }),
     refetchInterval: usePollingInterval(),
     placeholderData: keepPreviousData
   })

@@ -1,4 +1,5 @@
 import { pathTo } from "../../api/Pages.ts"
+import { triggerUrl } from "../../api/TriggerUrl.ts"
 import { useServer, useWebhook } from "../api/Queries.ts"
 import type { Server, Webhook, WebhookWithToken } from "../api/Types.ts"
 import { LinkButton } from "../components/Button.tsx"
@@ -68,7 +69,7 @@ const Calls = ({
   readonly server: Server
   readonly newToken: WebhookWithToken | undefined
 }) => {
-  const url = newToken?.trigger_url ?? `${server.public_url}/webhook/trigger/YOUR_TOKEN`
+  const url = newToken?.trigger_url ?? triggerUrl(server.public_url, "YOUR_TOKEN")
   const timeoutSeconds = webhook.timeout_seconds ?? server.webhook_timeout_seconds
   return (
     <>

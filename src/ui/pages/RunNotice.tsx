@@ -12,8 +12,7 @@ const advice: Record<NonNullable<Run["error"]>["code"], string> = {
     "The team's leader reported this error. Check its log for details and fix the cause, then repeat the run below.",
   team_gone: "The team's queue was deleted during the run. Connect a leader again, then repeat the run.",
   undeliverable:
-    "The broker gave up on the prompt: it was delivered too often without an answer, or was rejected. Check whether the leader crashes on this prompt.",
-  cancelled: "The run was cancelled. Repeat it below if it is still needed."
+    "The broker gave up on the prompt: it was delivered too often without an answer, or was rejected. Check whether the leader crashes on this prompt."
 }
 
 /** Why a run failed or makes no progress, and what to do about it. */

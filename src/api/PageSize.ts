@@ -1,0 +1,11 @@
+import { Schema } from "effect"
+
+/** How many runs a page may have, and has when the request does not say. */
+export const pageSize = { minimum: 1, maximum: 100, default: 20 } as const
+
+/** The query parameter `limit` of a list of runs. */
+export const Limit = Schema.NumberFromString.pipe(
+  Schema.int(),
+  Schema.between(pageSize.minimum, pageSize.maximum),
+  Schema.annotations({ jsonSchema: { type: "integer", ...pageSize, description: "How many runs." } })
+)

@@ -1,0 +1,5 @@
+/** Where callers trigger webhooks. Plain data: the browser loads it without Effect. */
+export const triggerPath = "/webhook/trigger"
+
+/** A webhook's trigger URL on the server at `origin`, which may include the path that the server is mounted under. */
+export const triggerUrl = (origin: string, token: string): string => `${origin}${triggerPath}/${token}`

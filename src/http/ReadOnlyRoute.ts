@@ -1,0 +1,15 @@
+/** A path outside the API that is only read: its route, observed, and 405 for every other method. */
+import { HttpLayerRouter, type HttpServerResponse } from "@effect/platform"
+import { Effect, Layer } from "effect"
+import * as RequestLog from "./RequestLog.ts"
+import * as Unmatched from "./Unmatched.ts"
+
+type Handler = Effect.Effect<HttpServerResponse.HttpServerResponse>
+
+export const layer = <E, R>(path: `/${string}`, makeHandler: Effect.Effect<Handler, E, R>) =>
+  Layer.merge(
+    HttpLayerRouter.addAll(
+      Effect.map(makeHandler, (handler) => [HttpLayerRouter.route("GET", path, RequestLog.observe(path, handler))])
+    ),
+    Unmatched.methodNotAllowed(Unmatched.onlyGet([path]))
+  )

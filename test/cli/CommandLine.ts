@@ -1,0 +1,16 @@
+import { ConfigProvider, Effect } from "effect"
+import * as Cli from "../../src/cli/Cli.ts"
+
+const noLocalCommands = { serve: () => Effect.void, leader: () => Effect.void }
+
+/** Runs a command line in this process, with these environment variables: its output and its exit code. */
+export const runWith = (variables: Readonly<Record<string, string>>, ...words: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const [out, err]: [Array<string>, Array<string>] = [[], []]
+    const to = (lines: Array<string>) => (text: string) => Effect.sync(() => void lines.push(`${text}\n`))
+    const code = yield* Cli.run(words, "1.2.3", noLocalCommands).pipe(
+      Effect.withConsole({ ...(yield* Effect.console), log: to(out), info: to(out), error: to(err), warn: to(err) }),
+      Effect.withConfigProvider(ConfigProvider.fromMap(new Map(Object.entries(variables))))
+    )
+    return { code, stdout: out.join(""), stderr: err.join("") }
+  })
