@@ -5,10 +5,12 @@ import { createReview, runReview, startTestUi, type TestUi } from "./TestUi.ts"
 let ui: TestUi
 let page: Page
 let run_id: string
+let chat_id: string
 
 beforeAll(async () => {
   ui = await startTestUi()
   run_id = await runReview(ui, (await createReview(ui)).id)
+  chat_id = (await ui.call("POST", "/api/teams/demo/messages?wait=true", { message: "Hello" })).message_id
   page = await ui.newSignedInPage()
 })
 afterAll(() => ui?.close())
@@ -66,5 +68,25 @@ describe("the timeline of a run", () => {
     const { steps, durations: texts } = await durations("Finished", fields)
     expect(steps).toEqual(["Accepted", "Sent to the team", "Started", "Finished"])
     expect(texts).toEqual(["20 s in the queue", expect.stringMatching(/waiting for the team$/)])
+  })
+})
+
+describe("the advice on a failed run", () => {
+  const failed = (code: string) => ({ status: "error", error: { code, message: "no" }, conversation: { prompt: "x" } })
+
+  it("is to repeat a webhook's run where the page can do so", async () => {
+    for (const code of ["agent_error", "team_gone", "cancelled"]) {
+      await open(run_id, failed(code))
+      await page.getByText("repeat the run below").waitFor()
+      await page.getByRole("region", { name: "Repeat" }).waitFor()
+    }
+  })
+
+  it("is to send a chat message again, which its page cannot repeat", async () => {
+    for (const code of ["agent_error", "team_gone", "cancelled"]) {
+      await open(chat_id, failed(code))
+      await page.getByText("send the message again").waitFor()
+      expect(await page.getByText("below").count()).toBe(0)
+    }
   })
 })
