@@ -2,10 +2,11 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { createReview, eventually, reviewDraft, startTestUi, type TestUi } from "./TestUi.ts"
 
 let ui: TestUi
+let webhook: { readonly id: string }
 
 beforeAll(async () => {
   ui = await startTestUi()
-  await createReview(ui)
+  webhook = await createReview(ui)
 })
 afterAll(() => ui?.close())
 
@@ -51,6 +52,27 @@ describe("a refused request", () => {
     await eventually(() => alert.textContent()).toBe(
       "The server cannot be reached.Check your connection and that the server is running."
     )
+    await page.context().close()
+  })
+})
+
+describe("a message at the bottom of the page", () => {
+  it("has another icon for a failure than for what was done", async () => {
+    const page = await ui.newSignedInPage()
+    await page.goto(`/webhooks/${webhook.id}`)
+    const icon = (text: string) => page.locator(".toast", { hasText: text }).locator("path").getAttribute("d")
+    await page.route(`**/api/webhooks/${webhook.id}`, (route) =>
+      route.request().method() === "PATCH" ? route.fulfill({ status: 500 }) : route.fallback()
+    )
+    const toggle = page.getByRole("switch")
+    await toggle.press("Space")
+    const failure = await icon("The server responded with 500.")
+    await eventually(() => toggle.isChecked()).toBe(true)
+    await page.unrouteAll()
+    await toggle.press("Space")
+    expect(await icon("Review is off")).not.toBe(failure)
+    await toggle.press("Space")
+    await page.getByText("Review is on").waitFor()
     await page.context().close()
   })
 })
