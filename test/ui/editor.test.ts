@@ -35,6 +35,42 @@ describe("unsaved changes", () => {
     await page.getByRole("heading", { name: "Review", exact: true }).waitFor()
     await page.context().close()
   })
+
+  it("of any field count, but no change that was made elsewhere meanwhile", async () => {
+    await ui.call("POST", "/api/teams", { team: "other" })
+    const page = await ui.newSignedInPage()
+    const asked = page.getByRole("alertdialog", { name: "Leave without saving?" })
+    const leave = () => page.getByRole("link", { name: "Teams", exact: true }).click()
+    const changes: ReadonlyArray<() => Promise<void>> = [
+      async () => {
+        await page.getByRole("button", { name: / Team$/ }).click()
+        await page.getByRole("option", { name: /^other/ }).click()
+      },
+      () => page.getByLabel("Prompt template").fill("Another one"),
+      ...Object.values(webhookSettings).map(
+        ({ label }) =>
+          () =>
+            page.getByLabel(label).fill("7")
+      )
+    ]
+    for (const change of changes) {
+      await page.goto(`/webhooks/${webhook.id}/edit`)
+      await change()
+      await leave()
+      await asked.waitFor()
+      await page.getByRole("button", { name: "Leave", exact: true }).click()
+      await page.getByRole("heading", { name: "Teams" }).waitFor()
+    }
+    await page.goto(`/webhooks/${webhook.id}/edit`)
+    await page.getByLabel("Name", { exact: true }).waitFor()
+    await ui.call("PATCH", `/api/webhooks/${webhook.id}`, { name: "Renamed elsewhere", timeout_seconds: 60 })
+    await page.getByRole("link", { name: "← Renamed elsewhere" }).waitFor()
+    await leave()
+    await page.getByRole("heading", { name: "Teams" }).waitFor()
+    expect(await asked.count()).toBe(0)
+    await ui.call("PATCH", `/api/webhooks/${webhook.id}`, { name: "Review", timeout_seconds: null })
+    await page.context().close()
+  })
 })
 
 describe("a webhook's optional settings", () => {
