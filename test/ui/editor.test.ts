@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { teamNameAccepts } from "../../src/domain/TeamName.ts"
 import { accepts, type WebhookSetting, webhookSettings } from "../../src/domain/WebhookSettings.ts"
 import { createReview, eventually, startTestUi, type TestUi } from "./TestUi.ts"
 
@@ -69,6 +70,22 @@ describe("unsaved changes", () => {
     await page.getByRole("heading", { name: "Teams" }).waitFor()
     expect(await asked.count()).toBe(0)
     await ui.call("PATCH", `/api/webhooks/${webhook.id}`, { name: "Review", timeout_seconds: null })
+    await page.context().close()
+  })
+})
+
+describe("a new team", () => {
+  it("has a name by the server's rule, which the form explains", async () => {
+    const page = await ui.newSignedInPage()
+    await page.goto("/webhooks/new")
+    await page.getByRole("button", { name: "New team" }).click()
+    const dialog = page.getByRole("dialog", { name: "New team" })
+    await dialog.getByLabel("Name").fill("My Team")
+    await dialog.getByRole("button", { name: "Create team" }).click()
+    await dialog.getByText(teamNameAccepts.slice(1)).waitFor()
+    await dialog.getByLabel("Name").fill("my-team")
+    await dialog.getByRole("button", { name: "Create team" }).click()
+    await page.getByRole("button", { name: /^my-team.* Team$/ }).waitFor()
     await page.context().close()
   })
 })

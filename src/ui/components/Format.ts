@@ -1,4 +1,4 @@
-/** Numbers and lengths of time in words. */
+/** Numbers, lengths of time and messages in words. */
 
 const numbers = new Intl.NumberFormat()
 
@@ -17,3 +17,6 @@ export const formatDuration = (ms: number): string => {
     hours > 0 ? [`${hours} h`, minutes > 0 && `${minutes} min`] : [`${minutes} min`, seconds > 0 && `${seconds} s`]
   return parts.filter(Boolean).join(" ")
 }
+
+/** An error message such as `must be positive` as a sentence. */
+export const sentence = (text: string): string => `${text[0]!.toUpperCase()}${text.slice(1)}.`

@@ -8,7 +8,7 @@ import {
   webhookSettings
 } from "../../domain/WebhookSettings.ts"
 import type { Server, Webhook } from "../api/Types.ts"
-import { formatDuration, formatNumber } from "./Format.ts"
+import { formatDuration, formatNumber, sentence } from "./Format.ts"
 import { TextField } from "./TextField.tsx"
 
 const formatWithUnit: Record<Unit, (value: number) => string> = {
@@ -33,8 +33,6 @@ export const settingTexts = (webhook: Webhook | undefined): SettingTexts =>
   Object.fromEntries(
     webhookSettingNames.map((name) => [name, webhook?.[name]?.toString() ?? ""])
   ) as unknown as SettingTexts
-
-const sentence = (text: string): string => `${text[0]!.toUpperCase()}${text.slice(1)}.`
 
 export const parseSettings = (texts: SettingTexts): SettingValues => {
   const values: SettingValues["values"] = {}
