@@ -100,6 +100,16 @@ describe("the connection", () => {
   })
 })
 
+describe("the list of webhooks", () => {
+  it("shows all of them for a state in the address that does not exist", async () => {
+    const page = await ui.newSignedInPage()
+    await page.goto("/webhooks?state=nonsense")
+    await page.getByRole("switch", { name: "Review is on" }).waitFor()
+    expect(await page.getByLabel("State").inputValue()).toBe("")
+    await page.context().close()
+  })
+})
+
 describe("a webhook's toggle", () => {
   it("keeps its new position when the response to an earlier request arrives late", async () => {
     const page = await ui.newSignedInPage()
