@@ -6,7 +6,7 @@ import { statusDisplays } from "./Status.tsx"
 import type { Tone } from "./Tone.ts"
 
 /** One per final status, and one for the runs that have not ended, in the order in which charts stack them. */
-export interface Series {
+interface Series {
   readonly key: keyof Counts
   readonly label: string
   readonly tone: Tone
@@ -24,7 +24,7 @@ const total = (counts: Counts, statuses: ReadonlyArray<FinalStatus>): number =>
 
 const failureStatuses = finalStatuses.filter((status) => statusDisplays[status].failure)
 
-export const countEnded = (counts: Counts): number => total(counts, finalStatuses)
+const countEnded = (counts: Counts): number => total(counts, finalStatuses)
 export const countFailures = (counts: Counts): number => total(counts, failureStatuses)
 export const countAll = (counts: Counts): number => countEnded(counts) + counts.live
 

@@ -21,10 +21,10 @@ const format = ({ unit }: WebhookSetting, value: number): string =>
 const serverDefault = (server: Server, name: WebhookSettingName): number => server[webhookSettings[name].serverDefault]
 
 /** What is typed into the fields; an empty text means the server's default. */
-export type SettingTexts = Readonly<Record<WebhookSettingName, string>>
+type SettingTexts = Readonly<Record<WebhookSettingName, string>>
 
 /** The settings' values to store, or what is wrong with the texts. */
-export interface SettingValues {
+interface SettingValues {
   readonly values: Partial<Record<WebhookSettingName, number>>
   readonly faults: Partial<Record<WebhookSettingName, string>>
 }
