@@ -74,6 +74,38 @@ describe("unsaved changes", () => {
   })
 })
 
+describe("the back button", () => {
+  it("does not return to a form that has been saved", async () => {
+    const page = await ui.newSignedInPage()
+    await page.goto("/webhooks")
+    await page.getByRole("link", { name: "Review" }).click()
+    await page.getByRole("link", { name: "Edit" }).click()
+    await page.getByLabel("Name", { exact: true }).fill("Renamed")
+    // A form that was changed back and forth.
+    await page.getByLabel("Name", { exact: true }).fill("Review")
+    await page.getByLabel("Name", { exact: true }).fill("Renamed")
+    await page.getByRole("button", { name: "Save" }).click()
+    await page.getByRole("heading", { name: "Renamed" }).waitFor()
+    await page.goBack()
+    await page.getByRole("heading", { name: "Renamed" }).waitFor()
+    expect(page.url()).toBe(`${ui.server.url}/webhooks/${webhook.id}`)
+    await ui.call("PATCH", `/api/webhooks/${webhook.id}`, { name: "Review" })
+
+    await page.goto("/webhooks")
+    await page.getByRole("link", { name: "New webhook" }).click()
+    await page.getByLabel("Name", { exact: true }).fill("New")
+    await page.getByRole("button", { name: / Team$/ }).click()
+    await page.getByRole("option", { name: /^demo/ }).click()
+    await page.getByLabel("Prompt template").fill("Hello")
+    await page.getByRole("button", { name: "Create webhook" }).click()
+    await page.getByRole("heading", { name: "Save the token" }).waitFor()
+    await page.goBack()
+    await page.getByRole("button", { name: "Yes, leave" }).click()
+    await page.getByRole("heading", { level: 1, name: "Webhooks" }).waitFor()
+    await page.context().close()
+  })
+})
+
 describe("a new team", () => {
   it("has a name by the server's rule, which the form explains", async () => {
     const page = await ui.newSignedInPage()

@@ -88,7 +88,7 @@ export const WebhookForm = ({ server, webhook }: { readonly server: Server; read
     try {
       const next = await save()
       void queries.invalidateQueries({ queryKey: ["webhooks"] })
-      releaseNavigation()
+      await releaseNavigation()
       navigate(next, { replace: true })
     } catch (cause) {
       setError(cause)
