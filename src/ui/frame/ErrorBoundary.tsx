@@ -2,12 +2,30 @@ import { Component, type ReactNode } from "react"
 import { Button } from "../components/Button.tsx"
 import { Notice } from "../components/Notice.tsx"
 
-/** Shown in place of a page that failed to render; most often a newer server no longer has the code of the old page. */
+/** What the router reports when a link is followed, even to the address that is shown already. */
+const navigations = ["pushState", "replaceState", "popstate"]
+
+/**
+ * Shown in place of a page that failed to render, until the next navigation. Most often its code could not be loaded:
+ * the connection was lost, or a newer server no longer has it.
+ */
 export class ErrorBoundary extends Component<{ readonly children: ReactNode }, { readonly error: unknown }> {
   override state = { error: undefined as unknown }
 
   static getDerivedStateFromError(error: unknown) {
     return { error }
+  }
+
+  readonly retry = () => {
+    if (this.state.error !== undefined) this.setState({ error: undefined })
+  }
+
+  override componentDidMount() {
+    for (const event of navigations) window.addEventListener(event, this.retry)
+  }
+
+  override componentWillUnmount() {
+    for (const event of navigations) window.removeEventListener(event, this.retry)
   }
 
   override render() {
