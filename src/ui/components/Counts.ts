@@ -2,6 +2,7 @@
 import { type FinalStatus, finalStatuses } from "../../domain/RunStatus.ts"
 import type { Counts } from "../api/Types.ts"
 import { formatNumber, plural } from "./Format.ts"
+import { locale } from "./Locale.ts"
 import { statusDisplays } from "./Status.tsx"
 import type { Tone } from "./Tone.ts"
 
@@ -31,7 +32,7 @@ export const countAll = (counts: Counts): number => countEnded(counts) + counts.
 export const sumCounts = (all: ReadonlyArray<Counts>): Counts =>
   Object.fromEntries(series.map(({ key }) => [key, all.reduce((sum, counts) => sum + counts[key], 0)])) as Counts
 
-const percent = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 1 })
+const percent = new Intl.NumberFormat(locale, { style: "percent", maximumFractionDigits: 1 })
 
 /** The share of successes among the runs that have ended; `undefined` when none has. */
 export const successRate = (counts: Counts): string | undefined =>

@@ -1,6 +1,7 @@
 /** Numbers, lengths of time and messages in words. */
+import { locale } from "./Locale.ts"
 
-const numbers = new Intl.NumberFormat()
+const numbers = new Intl.NumberFormat(locale)
 
 export const formatNumber = (value: number): string => numbers.format(value)
 
