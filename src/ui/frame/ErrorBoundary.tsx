@@ -33,7 +33,9 @@ export class ErrorBoundary extends Component<{ readonly children: ReactNode }, {
     return (
       <Notice tone="danger">
         <div className="row between">
-          <p>This page could not be shown. The server may have been updated since you opened it.</p>
+          <p>
+            This page could not be shown. The connection was lost, or the server has been updated since you opened it.
+          </p>
           <Button compact onPress={() => location.reload()}>
             Reload
           </Button>
