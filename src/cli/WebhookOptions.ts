@@ -1,6 +1,7 @@
 import { HelpDoc, Options, ValidationError } from "@effect/cli"
 import { FileSystem } from "@effect/platform"
 import { Effect, Option, ParseResult, Record, Schema } from "effect"
+import { teamNameAccepts } from "../domain/TeamName.ts"
 import { WebhookDraft, WebhookEdit } from "../domain/Webhook.ts"
 import { accepts, type WebhookSetting, type WebhookSettingName, webhookSettings } from "../domain/WebhookSettings.ts"
 import { usage } from "./Failure.ts"
@@ -55,7 +56,7 @@ const grouped = (text: string) => text.replace(/\d+/g, (digits) => Number(digits
 /** For each field, the options that it comes from, and what they accept. */
 const refusals: Readonly<Record<string, string>> = {
   name: "--name must be 1 to 255 characters",
-  team: "--team must be 1 to 63 lower-case letters, digits or hyphens, starting with a letter or digit",
+  team: `--team ${teamNameAccepts}`,
   prompt_template: "--template or --template-file must be given, and be 1 to 65,536 characters",
   ...Record.map(
     webhookSettings,

@@ -1,11 +1,10 @@
 import { Schema } from "effect"
+import { teamNameAccepts, teamNamePattern } from "./TeamName.ts"
 import { time } from "./Time.ts"
 
 /** A team's name, a slug: it becomes part of a queue's name and of addresses. */
 export const TeamName = Schema.String.pipe(
-  Schema.pattern(/^[a-z0-9][a-z0-9-]{0,62}$/, {
-    message: () => "must be 1 to 63 lower-case letters, digits or hyphens, starting with a letter or digit"
-  }),
+  Schema.pattern(teamNamePattern, { message: () => teamNameAccepts }),
   Schema.brand("TeamName"),
   Schema.annotations({ description: "A team's name: lower-case letters, digits and hyphens." })
 )

@@ -19,6 +19,8 @@ export const eventually = <A>(read: () => A | Promise<A>) => expect.poll(read, {
 export interface PageOptions {
   readonly width?: number
   readonly dark?: boolean
+  /** The browser's language. */
+  readonly locale?: string
 }
 
 export interface TestUi {
@@ -55,14 +57,14 @@ export const startTestUi = async (
     startBrowser()
   ])
 
-  const newPage = async ({ width = 1440, dark = false }: PageOptions = {}) => {
+  const newPage = async ({ width = 1440, dark = false, locale = "en-GB" }: PageOptions = {}) => {
     const context = await browser.newContext({
       baseURL: server.url,
       viewport: { width, height: width < 600 ? 844 : 900 },
       colorScheme: dark ? "dark" : "light",
       reducedMotion: "reduce",
       permissions: ["clipboard-read", "clipboard-write"],
-      locale: "en-GB"
+      locale
     })
     context.setDefaultTimeout(timeout)
     const [errorTexts, foreignUrls]: [Array<string>, Array<string>] = [[], []]

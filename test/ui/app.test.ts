@@ -100,6 +100,36 @@ describe("the connection", () => {
   })
 })
 
+describe("numbers and times", () => {
+  it("are in English in a browser of any language, and in the user's own variant of English", async () => {
+    const [at, now] = ["2026-03-02T12:00:00.000Z", "2026-03-02T15:00:00.000Z"]
+    const all = [{ ...(await ui.call("GET", `/api/webhooks/${webhook.id}`)), last_triggered_at: at }]
+    const shown = async (locale: string) => {
+      const page = await ui.newSignedInPage({ locale })
+      await page.clock.setFixedTime(now)
+      await page.route("**/api/webhooks", (route) => route.fulfill({ json: all }))
+      await page.goto("/webhooks")
+      const time = page.locator("time").first()
+      await time.waitFor()
+      const texts = [await time.textContent(), await time.getAttribute("title")]
+      await page.context().close()
+      return texts
+    }
+    expect(await shown("de-DE")).toEqual(["3 hr ago", expect.stringMatching(/^2 Mar 2026/)])
+    expect(await shown("en-US")).toEqual(["3 hr. ago", expect.stringMatching(/^Mar 2, 2026/)])
+  })
+})
+
+describe("the list of webhooks", () => {
+  it("shows all of them for a state in the address that does not exist", async () => {
+    const page = await ui.newSignedInPage()
+    await page.goto("/webhooks?state=nonsense")
+    await page.getByRole("switch", { name: "Review is on" }).waitFor()
+    expect(await page.getByLabel("State").inputValue()).toBe("")
+    await page.context().close()
+  })
+})
+
 describe("a webhook's toggle", () => {
   it("keeps its new position when the response to an earlier request arrives late", async () => {
     const page = await ui.newSignedInPage()

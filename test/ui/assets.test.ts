@@ -92,6 +92,25 @@ describe("the UI's addresses", () => {
   })
 })
 
+describe("a page whose code could not be loaded", () => {
+  it("is loaded again by the next click on its link, or when it is opened from another page", async () => {
+    const page = await ui.newSignedInPage()
+    const [teams, webhooks] = ["Teams", "Webhooks"].map((name) => page.getByRole("link", { name, exact: true }))
+    const failed = page.getByText("This page could not be shown.")
+    await page.route("**/assets/Teams-*.js", (route) => route.abort())
+    await teams!.click()
+    await failed.waitFor()
+    await webhooks!.click()
+    await page.getByRole("heading", { name: "Webhooks" }).waitFor()
+    await teams!.click()
+    await failed.waitFor()
+    await page.unrouteAll()
+    await teams!.click()
+    await page.getByRole("heading", { name: "Teams" }).waitFor()
+    await page.context().close()
+  })
+})
+
 describe("a page whose code is gone because the server was updated", () => {
   it("says so, and works again after a reload", async () => {
     const page = await ui.newSignedInPage()

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { teamNameAccepts } from "../../src/domain/TeamName.ts"
 import { accepts, type WebhookSetting, webhookSettings } from "../../src/domain/WebhookSettings.ts"
 import { createReview, eventually, startTestUi, type TestUi } from "./TestUi.ts"
 
@@ -33,6 +34,90 @@ describe("unsaved changes", () => {
     await page.getByRole("link", { name: "Cancel" }).click()
     await page.getByRole("button", { name: "Leave", exact: true }).click()
     await page.getByRole("heading", { name: "Review", exact: true }).waitFor()
+    await page.context().close()
+  })
+
+  it("of any field count, but no change that was made elsewhere meanwhile", async () => {
+    await ui.call("POST", "/api/teams", { team: "other" })
+    const page = await ui.newSignedInPage()
+    const asked = page.getByRole("alertdialog", { name: "Leave without saving?" })
+    const leave = () => page.getByRole("link", { name: "Teams", exact: true }).click()
+    const changes: ReadonlyArray<() => Promise<void>> = [
+      async () => {
+        await page.getByRole("button", { name: / Team$/ }).click()
+        await page.getByRole("option", { name: /^other/ }).click()
+      },
+      () => page.getByLabel("Prompt template").fill("Another one"),
+      ...Object.values(webhookSettings).map(
+        ({ label }) =>
+          () =>
+            page.getByLabel(label).fill("7")
+      )
+    ]
+    for (const change of changes) {
+      await page.goto(`/webhooks/${webhook.id}/edit`)
+      await change()
+      await leave()
+      await asked.waitFor()
+      await page.getByRole("button", { name: "Leave", exact: true }).click()
+      await page.getByRole("heading", { name: "Teams" }).waitFor()
+    }
+    await page.goto(`/webhooks/${webhook.id}/edit`)
+    await page.getByLabel("Name", { exact: true }).waitFor()
+    await ui.call("PATCH", `/api/webhooks/${webhook.id}`, { name: "Renamed elsewhere", timeout_seconds: 60 })
+    await page.getByRole("link", { name: "← Renamed elsewhere" }).waitFor()
+    await leave()
+    await page.getByRole("heading", { name: "Teams" }).waitFor()
+    expect(await asked.count()).toBe(0)
+    await ui.call("PATCH", `/api/webhooks/${webhook.id}`, { name: "Review", timeout_seconds: null })
+    await page.context().close()
+  })
+})
+
+describe("the back button", () => {
+  it("does not return to a form that has been saved", async () => {
+    const page = await ui.newSignedInPage()
+    await page.goto("/webhooks")
+    await page.getByRole("link", { name: "Review" }).click()
+    await page.getByRole("link", { name: "Edit" }).click()
+    await page.getByLabel("Name", { exact: true }).fill("Renamed")
+    // A form that was changed back and forth.
+    await page.getByLabel("Name", { exact: true }).fill("Review")
+    await page.getByLabel("Name", { exact: true }).fill("Renamed")
+    await page.getByRole("button", { name: "Save" }).click()
+    await page.getByRole("heading", { name: "Renamed" }).waitFor()
+    await page.goBack()
+    await page.getByRole("heading", { name: "Renamed" }).waitFor()
+    expect(page.url()).toBe(`${ui.server.url}/webhooks/${webhook.id}`)
+    await ui.call("PATCH", `/api/webhooks/${webhook.id}`, { name: "Review" })
+
+    await page.goto("/webhooks")
+    await page.getByRole("link", { name: "New webhook" }).click()
+    await page.getByLabel("Name", { exact: true }).fill("New")
+    await page.getByRole("button", { name: / Team$/ }).click()
+    await page.getByRole("option", { name: /^demo/ }).click()
+    await page.getByLabel("Prompt template").fill("Hello")
+    await page.getByRole("button", { name: "Create webhook" }).click()
+    await page.getByRole("heading", { name: "Save the token" }).waitFor()
+    await page.goBack()
+    await page.getByRole("button", { name: "Yes, leave" }).click()
+    await page.getByRole("heading", { level: 1, name: "Webhooks" }).waitFor()
+    await page.context().close()
+  })
+})
+
+describe("a new team", () => {
+  it("has a name by the server's rule, which the form explains", async () => {
+    const page = await ui.newSignedInPage()
+    await page.goto("/webhooks/new")
+    await page.getByRole("button", { name: "New team" }).click()
+    const dialog = page.getByRole("dialog", { name: "New team" })
+    await dialog.getByLabel("Name").fill("My Team")
+    await dialog.getByRole("button", { name: "Create team" }).click()
+    await dialog.getByText(teamNameAccepts.slice(1)).waitFor()
+    await dialog.getByLabel("Name").fill("my-team")
+    await dialog.getByRole("button", { name: "Create team" }).click()
+    await page.getByRole("button", { name: /^my-team.* Team$/ }).waitFor()
     await page.context().close()
   })
 })

@@ -1,17 +1,31 @@
+import type { Fault } from "../../domain/Errors.ts"
+
 /** The body of a response other than 2xx: a problem as in RFC 9457, or how a run ended that the caller waited for. */
 export interface Problem {
   readonly title?: string
   readonly detail?: string
   readonly code?: string
-  readonly errors?: ReadonlyArray<{ readonly pointer: string; readonly detail: string }>
+  readonly errors?: ReadonlyArray<Fault>
   /** The run that the request has created, when there is one. */
   readonly run_id?: string
 }
 
+/** As in `variables.title: has no value`. */
+const describeFault = ({ pointer, detail }: Fault): string => {
+  const field = pointer.replace(/^\//, "").replaceAll("/", ".")
+  return field === "" ? detail : `${field}: ${detail}`
+}
+
+/** A problem in words: its title, and each of its faults or, when it has none, its details. */
+const describe = ({ title, detail, errors = [] }: Problem): string =>
+  [title && `${title}.`, errors.length > 0 ? `${errors.map(describeFault).join("; ")}.` : detail]
+    .filter(Boolean)
+    .join(" ")
+
 /** The server responded with a status other than 2xx. */
 export class ApiError extends Error {
   constructor(response: Pick<Response, "status" | "statusText" | "headers">, problem: Problem) {
-    super(problem.detail ?? problem.title ?? `The server responded with ${response.status}.`)
+    super(describe(problem) || `The server responded with ${response.status}.`)
     this.status = response.status
     this.statusText = response.statusText
     this.retryAfter = response.headers.get("retry-after")
@@ -36,21 +50,18 @@ export const explain = (error: unknown): { readonly title: string; readonly advi
   if (error instanceof NetworkError) {
     return {
       title: "The server cannot be reached.",
-      advice: "Check your connection and that the server is running. This page retries automatically."
+      advice: "Check your connection and that the server is running."
     }
   }
   if (error instanceof ApiError) {
-    const faults = error.problem.errors?.map(({ detail }) => detail).join("; ")
-    const title = faults ? `${error.message} ${faults}` : error.message
+    const title = error.message
     switch (error.status) {
       case 404:
         return { title: "Not found.", advice: "It may have been deleted." }
-      case 409:
-        return { title, advice: "Start a leader for the team, then try again." }
       case 429:
         return { title, advice: `Try again in ${error.retryAfter ?? "a few"} seconds.` }
       case 503:
-        return { title, advice: "The database or the message broker is unavailable. Try again in a moment." }
+        return { title, advice: "Try again in a moment." }
       default:
         return { title }
     }

@@ -95,7 +95,7 @@ export const useStatistics = (id: string, range: StatisticsRange) =>
     placeholderData: keepPreviousData
   })
 
-export interface RunsFilter {
+interface RunsFilter {
   readonly status?: RunStatus
   /** Accepted at or after, RFC 3339. */
   readonly from?: string

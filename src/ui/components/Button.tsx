@@ -45,12 +45,8 @@ export const Button = ({
   </AriaButton>
 )
 
-export const LinkButton = ({
-  to,
-  label,
-  ...appearance
-}: Appearance & { readonly to: string; readonly label?: string }) => (
-  <Link to={to} className={className(appearance)} aria-label={label}>
+export const LinkButton = ({ to, ...appearance }: Appearance & { readonly to: string }) => (
+  <Link to={to} className={className(appearance)}>
     {appearance.icon && <Icon name={appearance.icon} />}
     {appearance.children}
   </Link>

@@ -1,5 +1,6 @@
 import { createContext, type ReactNode, useContext } from "react"
 import type { Statistics } from "../api/Types.ts"
+import { locale } from "./Locale.ts"
 
 export type Bucket = Statistics["buckets"][number]
 
@@ -27,9 +28,9 @@ export const axisMaximum = (value: number): number => {
   return [1, 2, 2.5, 5, 10].map((step) => step * power).find((step) => step >= value)!
 }
 
-const hour = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" })
-const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" })
-const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" })
+const hour = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit" })
+const day = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short" })
+const dateTime = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" })
 
 export const formatBucketStart = (bucket: Bucket): string => dateTime.format(new Date(bucket.at))
 

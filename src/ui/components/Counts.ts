@@ -2,11 +2,12 @@
 import { type FinalStatus, finalStatuses } from "../../domain/RunStatus.ts"
 import type { Counts } from "../api/Types.ts"
 import { formatNumber, plural } from "./Format.ts"
+import { locale } from "./Locale.ts"
 import { statusDisplays } from "./Status.tsx"
 import type { Tone } from "./Tone.ts"
 
 /** One per final status, and one for the runs that have not ended, in the order in which charts stack them. */
-export interface Series {
+interface Series {
   readonly key: keyof Counts
   readonly label: string
   readonly tone: Tone
@@ -24,14 +25,14 @@ const total = (counts: Counts, statuses: ReadonlyArray<FinalStatus>): number =>
 
 const failureStatuses = finalStatuses.filter((status) => statusDisplays[status].failure)
 
-export const countEnded = (counts: Counts): number => total(counts, finalStatuses)
+const countEnded = (counts: Counts): number => total(counts, finalStatuses)
 export const countFailures = (counts: Counts): number => total(counts, failureStatuses)
 export const countAll = (counts: Counts): number => countEnded(counts) + counts.live
 
 export const sumCounts = (all: ReadonlyArray<Counts>): Counts =>
   Object.fromEntries(series.map(({ key }) => [key, all.reduce((sum, counts) => sum + counts[key], 0)])) as Counts
 
-const percent = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 1 })
+const percent = new Intl.NumberFormat(locale, { style: "percent", maximumFractionDigits: 1 })
 
 /** The share of successes among the runs that have ended; `undefined` when none has. */
 export const successRate = (counts: Counts): string | undefined =>

@@ -1,6 +1,7 @@
-/** Numbers and lengths of time in words. */
+/** Numbers, lengths of time and messages in words. */
+import { locale } from "./Locale.ts"
 
-const numbers = new Intl.NumberFormat()
+const numbers = new Intl.NumberFormat(locale)
 
 export const formatNumber = (value: number): string => numbers.format(value)
 
@@ -17,3 +18,6 @@ export const formatDuration = (ms: number): string => {
     hours > 0 ? [`${hours} h`, minutes > 0 && `${minutes} min`] : [`${minutes} min`, seconds > 0 && `${seconds} s`]
   return parts.filter(Boolean).join(" ")
 }
+
+/** An error message such as `must be positive` as a sentence. */
+export const sentence = (text: string): string => `${text[0]!.toUpperCase()}${text.slice(1)}.`

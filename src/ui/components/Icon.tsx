@@ -14,9 +14,7 @@ const shapes = {
   half: "M10 17a7 7 0 100-14 7 7 0 000 14zM10 3v14M10 6.5h3.5M10 10h5M10 13.5h3.5",
   exit: "M8 4H4v12h4M12 6.5l3.5 3.5-3.5 3.5M15 10H8",
   spinner: "M10 3a7 7 0 107 7",
-  back: "M12 4.5L6.5 10l5.5 5.5",
-  next: "M8 4.5l5.5 5.5L8 15.5",
-  key: "M8 14.5a3.5 3.5 0 100-7 3.5 3.5 0 000 7zM10.7 8.8L16.5 3M14 5.5l2 2"
+  back: "M12 4.5L6.5 10l5.5 5.5"
 } as const
 
 export type IconName = keyof typeof shapes

@@ -1,17 +1,13 @@
 import { type FormEvent, useState } from "react"
+import { teamNameAccepts, teamNamePattern } from "../../domain/TeamName.ts"
 import { api } from "../api/Client.ts"
 import { explain, faultAt } from "../api/Errors.ts"
 import { queries, runAction } from "../api/Queries.ts"
 import { Button } from "./Button.tsx"
 import { Dialog } from "./Dialog.tsx"
+import { sentence } from "./Format.ts"
 import { TextField } from "./TextField.tsx"
 import { toast } from "./Toasts.tsx"
-
-/** What is wrong with a team's name, by the same rule as the server's. */
-const nameFault = (name: string): string | undefined =>
-  /^[a-z0-9][a-z0-9-]{0,62}$/.test(name)
-    ? undefined
-    : "Use 1 to 63 lower-case letters, digits or hyphens, starting with a letter or digit."
 
 export const NewTeamDialog = ({
   onClose,
@@ -24,7 +20,7 @@ export const NewTeamDialog = ({
   const [submitted, setSubmitted] = useState(false)
   const [pending, setPending] = useState(false)
   const [error, setError] = useState<unknown>()
-  const fault = nameFault(name)
+  const fault = teamNamePattern.test(name) ? undefined : sentence(teamNameAccepts)
   const submit = async (event: FormEvent) => {
     event.preventDefault()
     // The dialog may be inside another form, which must not be submitted with it.

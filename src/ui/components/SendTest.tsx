@@ -10,7 +10,7 @@ import { formatDuration } from "./Format.ts"
 import { ErrorNotice, Notice } from "./Notice.tsx"
 import { SelectField } from "./SelectField.tsx"
 import { VariableFields } from "./VariableFields.tsx"
-import { type VariableInput, type Variables, valuesOf, variableInputs } from "./VariableInput.ts"
+import { type VariableInput, valuesOf, variableInputs } from "./VariableInput.ts"
 
 type Triggered = Awaited<ReturnType<typeof api.overview.run>>
 
@@ -37,7 +37,7 @@ export const SendTest = ({
   readonly webhook: Webhook
   readonly team: Team | undefined
   /** The values of an earlier run, to repeat it. */
-  readonly values?: Variables
+  readonly values?: Run["variables"]
   readonly mode?: Run["mode"]
   readonly action?: string
 }) => {

@@ -1,5 +1,6 @@
 import { useSyncExternalStore } from "react"
 import { formatDuration } from "./Format.ts"
+import { locale } from "./Locale.ts"
 
 let now = Date.now()
 const listeners = new Set<() => void>()
@@ -24,8 +25,8 @@ const subscribe = (listener: () => void) => {
 const useNow = (step = 1_000): number =>
   useSyncExternalStore(subscribe, () => Math.floor(Math.max(now, Date.now() - 1_000) / step) * step)
 
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" })
-const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" })
+const relative = new Intl.RelativeTimeFormat(locale, { numeric: "auto", style: "short" })
+const exact = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "medium" })
 
 const formatAge = (ms: number): string => {
   const seconds = Math.round(ms / 1000)

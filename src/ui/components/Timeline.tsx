@@ -7,35 +7,44 @@ import { ElapsedTime, ExactTime } from "./Time.tsx"
 interface Step {
   readonly text: string
   readonly at: string | undefined
-  /** What the time since the step before was spent on, as in `3 s in the queue`. */
-  readonly gap: string
-  /** The step that ended the run. */
-  readonly last?: boolean
+  /** What the time from this step to the next one is spent on, as in `3 s in the queue`; absent after the last. */
+  readonly spentOn?: string
 }
 
-/** Accepted, sent, started, finished: when each happened, and how long it took. */
+/** A run that ended otherwise than by the leader's answer, and whose leader had not reported that it started. */
+const neverStarted = ({ status, sent_at, started_at, error }: Run): boolean =>
+  // A started time that is the sent time was filled in at the run's end.
+  isFinal(status) && status !== "success" && error?.code !== "agent_error" && started_at === sent_at
+
+/** Accepted, sent, started, finished: when each happened, and what the time between them was spent on. */
 export const Timeline = ({ run }: { readonly run: Run }) => {
   const final = isFinal(run.status)
   const { label, tone } = statusDisplays[run.status]
+  const unstarted = neverStarted(run)
   const steps: ReadonlyArray<Step> = [
-    { text: "Accepted", at: run.accepted_at, gap: "" },
-    { text: "Sent to the team", at: run.sent_at, gap: "in the queue" },
-    { text: "Started", at: run.started_at, gap: "waiting for the team" },
-    { text: final ? `Finished: ${label.toLowerCase()}` : "Finished", at: run.finished_at, gap: "running", last: true }
+    { text: "Accepted", at: run.accepted_at, spentOn: "in the queue" },
+    { text: "Sent to the team", at: run.sent_at, spentOn: unstarted ? "with the team" : "waiting for the team" },
+    { text: "Started", at: unstarted ? undefined : run.started_at, spentOn: "running" },
+    { text: final ? `Finished: ${label.toLowerCase()}` : "Finished", at: run.finished_at }
   ].filter((step) => step.at !== undefined || !final)
   const next = steps.findIndex((step) => step.at === undefined)
   return (
     <ol className="timeline" aria-label="Timeline">
       {steps.map((step, i) => {
-        const before = steps[i - 1]?.at
+        const before = steps[i - 1]
+        const last = step.spentOn === undefined
         return (
-          <li key={step.text} className={step.at ? (step.last ? `done ${tone}` : "done") : i === next ? "next" : ""}>
+          <li key={step.text} className={step.at ? (last ? `done ${tone}` : "done") : i === next ? "next" : ""}>
             <strong>{step.text}</strong>
             <span className="muted small">{step.at ? <ExactTime at={step.at} /> : "not yet"}</span>
-            {before !== undefined && (step.at !== undefined || i === next) && (
+            {before?.at !== undefined && (step.at !== undefined || i === next) && (
               <span className="small">
-                {step.at ? formatDuration(Date.parse(step.at) - Date.parse(before)) : <ElapsedTime since={before} />}{" "}
-                {step.gap}
+                {step.at ? (
+                  formatDuration(Date.parse(step.at) - Date.parse(before.at))
+                ) : (
+                  <ElapsedTime since={before.at} />
+                )}{" "}
+                {before.spentOn}
               </span>
             )}
           </li>

@@ -4,6 +4,7 @@ import { Icon } from "./Icon.tsx"
 interface Toast {
   readonly id: number
   readonly text: string
+  readonly failed: boolean
 }
 
 let toasts: ReadonlyArray<Toast> = []
@@ -15,12 +16,17 @@ const set = (value: ReadonlyArray<Toast>) => {
   for (const listener of listeners) listener()
 }
 
-/** Shows a message for a few seconds; screen readers announce it. */
-export const toast = (text: string): void => {
+const show = (text: string, failed: boolean) => {
   const id = next++
-  set([...toasts.slice(-2), { id, text }])
+  set([...toasts.slice(-2), { id, text, failed }])
   setTimeout(() => set(toasts.filter((toast) => toast.id !== id)), 5_000)
 }
+
+/** Shows for a few seconds what was done; screen readers announce it. */
+export const toast = (text: string): void => show(text, false)
+
+/** Shows for a few seconds what could not be done, and why. */
+export const toastFailure = (text: string): void => show(text, true)
 
 const subscribe = (listener: () => void) => {
   listeners.add(listener)
@@ -29,9 +35,9 @@ const subscribe = (listener: () => void) => {
 
 export const Toasts = () => (
   <div className="toasts" role="status" aria-live="polite">
-    {useSyncExternalStore(subscribe, () => toasts).map(({ id, text }) => (
+    {useSyncExternalStore(subscribe, () => toasts).map(({ id, text, failed }) => (
       <div key={id} className="toast">
-        <Icon name="check" />
+        <Icon name={failed ? "warning" : "check"} />
         {text}
       </div>
     ))}

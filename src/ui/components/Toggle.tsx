@@ -6,23 +6,15 @@ export const Toggle = ({
   on,
   onChange,
   label,
-  disabled,
   children
 }: {
   readonly on: boolean
   readonly onChange: (on: boolean) => void
   /** The accessible name, when there is no visible text. */
   readonly label?: string
-  readonly disabled?: boolean
   readonly children?: ReactNode
 }) => (
-  <Switch
-    className="switch"
-    isSelected={on}
-    onChange={onChange}
-    isDisabled={disabled ?? false}
-    {...(label ? { "aria-label": label } : {})}
-  >
+  <Switch className="switch" isSelected={on} onChange={onChange} {...(label ? { "aria-label": label } : {})}>
     <span className="track" />
     {children}
   </Switch>

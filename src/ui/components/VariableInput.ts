@@ -1,4 +1,5 @@
 /** The values of a template's variables while they are typed. */
+import type { Variables } from "../../domain/Run.ts"
 
 /** One variable: its text is the value itself, or JSON for a value that is not a string. */
 export interface VariableInput {
@@ -6,8 +7,6 @@ export interface VariableInput {
   readonly text: string
   readonly json: boolean
 }
-
-export type Variables = { readonly [name: string]: unknown }
 
 /** An input for each of the template's names and for each further value, filled in with the values. */
 export const variableInputs = (names: ReadonlyArray<string>, values: Variables = {}): ReadonlyArray<VariableInput> =>

@@ -8,7 +8,7 @@ import {
   webhookSettings
 } from "../../domain/WebhookSettings.ts"
 import type { Server, Webhook } from "../api/Types.ts"
-import { formatDuration, formatNumber } from "./Format.ts"
+import { formatDuration, formatNumber, sentence } from "./Format.ts"
 import { TextField } from "./TextField.tsx"
 
 const formatWithUnit: Record<Unit, (value: number) => string> = {
@@ -21,10 +21,10 @@ const format = ({ unit }: WebhookSetting, value: number): string =>
 const serverDefault = (server: Server, name: WebhookSettingName): number => server[webhookSettings[name].serverDefault]
 
 /** What is typed into the fields; an empty text means the server's default. */
-export type SettingTexts = Readonly<Record<WebhookSettingName, string>>
+type SettingTexts = Readonly<Record<WebhookSettingName, string>>
 
 /** The settings' values to store, or what is wrong with the texts. */
-export interface SettingValues {
+interface SettingValues {
   readonly values: Partial<Record<WebhookSettingName, number>>
   readonly faults: Partial<Record<WebhookSettingName, string>>
 }
@@ -33,8 +33,6 @@ export const settingTexts = (webhook: Webhook | undefined): SettingTexts =>
   Object.fromEntries(
     webhookSettingNames.map((name) => [name, webhook?.[name]?.toString() ?? ""])
   ) as unknown as SettingTexts
-
-const sentence = (text: string): string => `${text[0]!.toUpperCase()}${text.slice(1)}.`
 
 export const parseSettings = (texts: SettingTexts): SettingValues => {
   const values: SettingValues["values"] = {}

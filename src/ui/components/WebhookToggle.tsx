@@ -4,7 +4,7 @@ import { api } from "../api/Client.ts"
 import { explain } from "../api/Errors.ts"
 import { queries, runAction } from "../api/Queries.ts"
 import type { Webhook } from "../api/Types.ts"
-import { toast } from "./Toasts.tsx"
+import { toast, toastFailure } from "./Toasts.tsx"
 import { Toggle } from "./Toggle.tsx"
 import { showDirectionMarks } from "./UserText.tsx"
 
@@ -34,7 +34,7 @@ export const WebhookToggle = ({
     },
     onError: (error, enabled) => {
       show(!enabled)
-      toast(explain(error).title)
+      toastFailure(explain(error).title)
     }
   })
   return (

@@ -6,6 +6,7 @@ import { api } from "../api/Client.ts"
 import { listen } from "../api/Live.ts"
 import { queries, runAction, sessionQuery } from "../api/Queries.ts"
 import { Loading } from "../components/Loaded.tsx"
+import { locale } from "../components/Locale.ts"
 import { ErrorNotice } from "../components/Notice.tsx"
 import { Toasts } from "../components/Toasts.tsx"
 import { Layout } from "./Layout.tsx"
@@ -32,7 +33,7 @@ export const App = () => {
     location.assign("/")
   }
   return (
-    <I18nProvider locale="en-GB">
+    <I18nProvider locale={locale}>
       <Router aroundNav={(navigate, to, options) => guardNavigation(() => navigate(to, options))}>
         <Layout onSignOut={() => guardNavigation(() => void signOut())} />
       </Router>

@@ -2,7 +2,13 @@ import { Component, type ReactNode } from "react"
 import { Button } from "../components/Button.tsx"
 import { Notice } from "../components/Notice.tsx"
 
-/** Shown in place of a page that failed to render; most often a newer server no longer has the code of the old page. */
+/** What the router reports when a link is followed, even to the address that is shown already. */
+const navigations = ["pushState", "replaceState", "popstate"]
+
+/**
+ * Shown in place of a page that failed to render, until the next navigation. Most often its code could not be loaded:
+ * the connection was lost, or a newer server no longer has it.
+ */
 export class ErrorBoundary extends Component<{ readonly children: ReactNode }, { readonly error: unknown }> {
   override state = { error: undefined as unknown }
 
@@ -10,12 +16,26 @@ export class ErrorBoundary extends Component<{ readonly children: ReactNode }, {
     return { error }
   }
 
+  readonly retry = () => {
+    if (this.state.error !== undefined) this.setState({ error: undefined })
+  }
+
+  override componentDidMount() {
+    for (const event of navigations) window.addEventListener(event, this.retry)
+  }
+
+  override componentWillUnmount() {
+    for (const event of navigations) window.removeEventListener(event, this.retry)
+  }
+
   override render() {
     if (this.state.error === undefined) return this.props.children
     return (
       <Notice tone="danger">
         <div className="row between">
-          <p>This page could not be shown. The server may have been updated since you opened it.</p>
+          <p>
+            This page could not be shown. The connection was lost, or the server has been updated since you opened it.
+          </p>
           <Button compact onPress={() => location.reload()}>
             Reload
           </Button>

@@ -1,9 +1,8 @@
-import { Suspense, useEffect } from "react"
+import { useEffect } from "react"
 import { Link, useLocation } from "wouter"
 import { pathTo } from "../../api/Pages.ts"
 import { type LiveStatus, useLiveStatus } from "../api/Live.ts"
 import { Button } from "../components/Button.tsx"
-import { Loading } from "../components/Loaded.tsx"
 import { Notice } from "../components/Notice.tsx"
 import { ErrorBoundary } from "./ErrorBoundary.tsx"
 import { PageRouter } from "./Router.tsx"
@@ -50,9 +49,7 @@ export const Layout = ({ onSignOut }: { readonly onSignOut: () => void }) => {
           </div>
         )}
         <ErrorBoundary key={path}>
-          <Suspense fallback={<Loading />}>
-            <PageRouter />
-          </Suspense>
+          <PageRouter />
         </ErrorBoundary>
       </main>
     </div>

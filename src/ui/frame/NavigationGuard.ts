@@ -22,9 +22,20 @@ export const guardNavigation = (navigate: Navigate): void => {
   } else navigate()
 }
 
-/** Ends the guard, because what it protected has been saved: the next navigation needs no confirmation. */
-export const releaseNavigation = (): void => {
+/** Whether the browser's history is at the extra entry of a guarded page. */
+const atExtraEntry = (): boolean => history.state?.guarded === true
+
+/**
+ * Ends the guard, because what it protected has been saved: the next navigation needs no confirmation. It resolves at
+ * the page's own entry in the browser's history, so that a navigation which replaces it leaves nothing to go back to.
+ */
+export const releaseNavigation = async (): Promise<void> => {
   guarded = false
+  if (!atExtraEntry()) return
+  await new Promise((resolve) => {
+    window.addEventListener("popstate", resolve, { once: true })
+    history.back()
+  })
 }
 
 /**
@@ -39,9 +50,11 @@ export const useNavigationGuard = (
     if (!active) return
     guarded = true
     // One more entry with the same address: the back button ends on it, and the page stays.
-    history.pushState(history.state, "", location.href)
+    const addEntry = () => history.pushState({ guarded: true }, "", location.href)
+    if (!atExtraEntry()) addEntry()
     const onPop = () => {
-      history.pushState(history.state, "", location.href)
+      if (!guarded) return
+      addEntry()
       guardNavigation(() => history.go(-2))
     }
     const onUnload = (event: BeforeUnloadEvent) => event.preventDefault()

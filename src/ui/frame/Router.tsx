@@ -1,15 +1,16 @@
-import { lazy, type ReactNode } from "react"
+import type { ReactNode } from "react"
 import { Link, Redirect, Route, Switch } from "wouter"
 import { type PageName, type PageParameters, pages, pathTo } from "../../api/Pages.ts"
+import { loadLater } from "../components/LoadedLater.tsx"
 import { Page } from "../components/Page.tsx"
 import { Webhooks } from "../pages/Webhooks.tsx"
 
-const EditWebhook = lazy(() => import("../pages/EditWebhook.tsx"))
-const WebhookPage = lazy(() => import("../pages/Webhook.tsx"))
-const CallWebhook = lazy(() => import("../pages/CallWebhook.tsx"))
-const RunPage = lazy(() => import("../pages/Run.tsx"))
-const Teams = lazy(() => import("../pages/Teams.tsx"))
-const TeamPage = lazy(() => import("../pages/Team.tsx"))
+const EditWebhook = loadLater(() => import("../pages/EditWebhook.tsx"))
+const WebhookPage = loadLater(() => import("../pages/Webhook.tsx"))
+const CallWebhook = loadLater(() => import("../pages/CallWebhook.tsx"))
+const RunPage = loadLater(() => import("../pages/Run.tsx"))
+const Teams = loadLater(() => import("../pages/Teams.tsx"))
+const TeamPage = loadLater(() => import("../pages/Team.tsx"))
 
 type Views = { readonly [Name in PageName]: (parameters: PageParameters<Name>) => ReactNode }
 

@@ -1,9 +1,9 @@
-import { lazy, Suspense, useState } from "react"
+import { useState } from "react"
 import { Button } from "../components/Button.tsx"
-import { Loading } from "../components/Loaded.tsx"
+import { loadLater } from "../components/LoadedLater.tsx"
 import { RawText } from "../components/RawText.tsx"
 
-const Markdown = lazy(() => import("../components/Markdown.tsx"))
+const Markdown = loadLater(() => import("../components/Markdown.tsx"), 3)
 
 /** The agent's answer, formatted or as it was received. */
 export const Answer = ({
@@ -28,9 +28,7 @@ export const Answer = ({
       ) : text.trim() === "" ? (
         <p className="muted">The answer is empty.</p>
       ) : (
-        <Suspense fallback={<Loading lines={3} />}>
-          <Markdown text={text} />
-        </Suspense>
+        <Markdown text={text} />
       )}
     </section>
   )

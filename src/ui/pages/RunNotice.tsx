@@ -7,11 +7,12 @@ import { Notice } from "../components/Notice.tsx"
 import { warningFor } from "../components/Status.tsx"
 import { showDirectionMarks } from "../components/UserText.tsx"
 
-const advice: Record<NonNullable<Run["error"]>["code"], string> = {
-  agent_error:
-    "The team's leader reported this error. Check its log for details and fix the cause, then repeat the run below.",
-  team_gone: "The team's queue was deleted during the run. Connect a leader again, then repeat the run.",
-  undeliverable:
+/** What to do about each error; `again` says how to try once more, as in `repeat the run below`. */
+const advice: Record<NonNullable<Run["error"]>["code"], (again: string) => string> = {
+  agent_error: (again) =>
+    `The team's leader reported this error. Check its log for details and fix the cause, then ${again}.`,
+  team_gone: (again) => `The team's queue was deleted before the answer came. Connect a leader again, then ${again}.`,
+  undeliverable: () =>
     "The broker gave up on the prompt: it was delivered too often without an answer, or was rejected. Check whether the leader crashes on this prompt."
 }
 
@@ -26,7 +27,9 @@ export const RunNotice = ({ run }: { readonly run: Run }) => {
           <strong>{run.error.code}</strong>
         </p>
         <pre className="error-text">{showDirectionMarks(run.error.message.slice(0, 20_000))}</pre>
-        <p className="muted small">{advice[run.error.code]}</p>
+        <p className="muted small">
+          {advice[run.error.code](run.source === "chat" ? "send the message again" : "repeat the run below")}
+        </p>
       </Notice>
     )
   }

@@ -1,7 +1,7 @@
 import { pathTo } from "../../api/Pages.ts"
-import { useServer, useTeam } from "../api/Queries.ts"
+import { useServer, useTeam, useTeamRuns } from "../api/Queries.ts"
 import type { Team } from "../api/Types.ts"
-import { Loaded } from "../components/Loaded.tsx"
+import { Loaded, Loading } from "../components/Loaded.tsx"
 import { Notice } from "../components/Notice.tsx"
 import { Page } from "../components/Page.tsx"
 import { SnippetTabs } from "../components/SnippetTabs.tsx"
@@ -14,13 +14,15 @@ import { SendMessage } from "./SendMessage.tsx"
 
 const TeamPage = ({ team: name }: { readonly team: string }) => {
   const team = useTeam(name)
+  // Everything is read at once and shown at once, so nothing moves while the rest is loaded.
+  const pending = [team, useTeamRuns(name), useServer()].some(({ isPending }) => isPending)
   return (
     <Page
       title={name}
       back={{ to: pathTo("teams"), text: "Teams" }}
-      actions={team.data && <DeleteTeam team={team.data} />}
+      actions={team.data && !pending && <DeleteTeam team={team.data} />}
     >
-      <Loaded query={team}>{(data) => <Content team={data} />}</Loaded>
+      <Loaded query={team}>{(data) => (pending ? <Loading /> : <Content team={data} />)}</Loaded>
     </Page>
   )
 }

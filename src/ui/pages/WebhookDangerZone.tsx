@@ -8,16 +8,14 @@ import { Button } from "../components/Button.tsx"
 import { ConfirmDialog } from "../components/ConfirmDialog.tsx"
 import { toast } from "../components/Toasts.tsx"
 import { showDirectionMarks, UserText } from "../components/UserText.tsx"
-import { clearNewToken, setNewToken, useNewToken } from "./NewToken.ts"
+import { setNewToken } from "./NewToken.ts"
 
 /** What breaks callers or cannot be undone: a new token, and deletion. */
 export const WebhookDangerZone = ({ webhook }: { readonly webhook: Webhook }) => {
   const [, navigate] = useLocation()
   const [confirming, setConfirming] = useState<"regenerate" | "delete">()
   const close = () => setConfirming(undefined)
-  const newToken = useNewToken(webhook.id)
   const regenerate = async () => {
-    if (newToken) clearNewToken()
     setNewToken(await runAction(api.webhooks.regenerate({ path: { id: webhook.id } })))
     void queries.invalidateQueries({ queryKey: ["webhook", webhook.id] })
     void queries.invalidateQueries({ queryKey: ["webhooks"] })

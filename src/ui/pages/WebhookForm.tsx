@@ -1,6 +1,7 @@
 import { type FormEvent, useState } from "react"
 import { useLocation } from "wouter"
 import { pathTo } from "../../api/Pages.ts"
+import { webhookSettingNames } from "../../domain/WebhookSettings.ts"
 import { api } from "../api/Client.ts"
 import { faultAt } from "../api/Errors.ts"
 import { queries, runAction, useTeams } from "../api/Queries.ts"
@@ -24,19 +25,33 @@ const focusFirstFault = () =>
     document.querySelector<HTMLElement>("form [aria-invalid=true], form [data-invalid] button")?.focus()
   )
 
+/** What the form's fields hold when it is opened. */
+const fieldsOf = (webhook: Webhook | undefined) => ({
+  name: webhook?.name ?? "",
+  team: webhook?.team ?? "",
+  template: webhook?.prompt_template ?? "",
+  settings: settingTexts(webhook)
+})
+
 export const WebhookForm = ({ server, webhook }: { readonly server: Server; readonly webhook?: Webhook }) => {
   const [, navigate] = useLocation()
   const teams = useTeams()
-  const [name, setName] = useState(webhook?.name ?? "")
-  const [team, setTeam] = useState(webhook?.team ?? "")
-  const [template, setTemplate] = useState(webhook?.prompt_template ?? "")
-  const [settings, setSettings] = useState(() => settingTexts(webhook))
+  // As the form was opened: the webhook may be changed elsewhere, and read again, while the form is open.
+  const [initial] = useState(() => fieldsOf(webhook))
+  const [name, setName] = useState(initial.name)
+  const [team, setTeam] = useState(initial.team)
+  const [template, setTemplate] = useState(initial.template)
+  const [settings, setSettings] = useState(initial.settings)
   const [samples, setSamples] = useState<ReadonlyArray<VariableInput>>([])
   const [submitted, setSubmitted] = useState(false)
   const [pending, setPending] = useState(false)
   const [error, setError] = useState<unknown>()
   const { names, broken } = useTemplate(template)
-  const changed = name !== (webhook?.name ?? "") || template !== (webhook?.prompt_template ?? "")
+  const changed =
+    name !== initial.name ||
+    team !== initial.team ||
+    template !== initial.template ||
+    webhookSettingNames.some((setting) => settings[setting] !== initial.settings[setting])
   const leaving = useNavigationGuard(changed)
   const parsed = parseSettings(settings)
   const faults = {
@@ -73,7 +88,7 @@ export const WebhookForm = ({ server, webhook }: { readonly server: Server; read
     try {
       const next = await save()
       void queries.invalidateQueries({ queryKey: ["webhooks"] })
-      releaseNavigation()
+      await releaseNavigation()
       navigate(next, { replace: true })
     } catch (cause) {
       setError(cause)

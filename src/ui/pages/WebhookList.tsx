@@ -35,7 +35,8 @@ export const WebhookList = ({
 }) => {
   const filters = useUrlFilters()
   const [shown, setShown] = useState(portion)
-  const [search, team, state] = [filters.get("search"), filters.get("team"), filters.get("state")]
+  const [search, team] = [filters.get("search"), filters.get("team")]
+  const state = states.find(([value]) => value === filters.get("state"))?.[0] ?? ""
   const teamNames = [...new Set(all.map((webhook) => webhook.team))].sort()
   const words = search.trim().toLowerCase()
   const found = all.filter(
@@ -65,7 +66,7 @@ export const WebhookList = ({
         <SelectField
           label="State"
           hideLabel
-          value={state as "" | "on" | "off"}
+          value={state}
           onChange={(value) => filters.set({ state: value })}
           options={states}
         />

@@ -1,0 +1,92 @@
+import type { Page } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { createReview, runReview, startTestUi, type TestUi } from "./TestUi.ts"
+
+let ui: TestUi
+let page: Page
+let run_id: string
+let chat_id: string
+
+beforeAll(async () => {
+  ui = await startTestUi()
+  run_id = await runReview(ui, (await createReview(ui)).id)
+  chat_id = (await ui.call("POST", "/api/teams/demo/messages?wait=true", { message: "Hello" })).message_id
+  page = await ui.newSignedInPage()
+})
+afterAll(() => ui?.close())
+
+/** Opens a run's page, with some of the run's fields as they would be had it gone otherwise. */
+const open = async (id: string, fields: Record<string, unknown>) => {
+  const run = await ui.call("GET", `/api/runs/${id}`)
+  await page.unrouteAll()
+  await page.route(`**/api/runs/${id}`, (route) => route.fulfill({ json: { ...run, ...fields } }))
+  await page.goto(`/runs/${id}`)
+}
+
+describe("the timeline of a run", () => {
+  const times = {
+    accepted_at: "2026-01-02T10:00:00.000Z",
+    sent_at: "2026-01-02T10:00:20.000Z",
+    started_at: "2026-01-02T10:00:50.000Z",
+    finished_at: "2026-01-02T10:05:00.000Z"
+  }
+
+  /** What the times between the steps were spent on, once the last step is shown. */
+  const durations = async (last: string, fields: Record<string, unknown>) => {
+    await open(run_id, { ...times, ...fields })
+    const timeline = page.getByRole("list", { name: "Timeline" })
+    await timeline.getByText(last).waitFor()
+    const steps = await timeline.locator("strong").allTextContents()
+    return { steps, durations: await timeline.locator("li > .small:not(.muted)").allTextContents() }
+  }
+
+  it("says how long each part of an answered run took", async () => {
+    expect(await durations("Finished: success", {})).toEqual({
+      steps: ["Accepted", "Sent to the team", "Started", "Finished: success"],
+      durations: ["20 s in the queue", "30 s waiting for the team", "4 min 10 s running"]
+    })
+  })
+
+  it("does not claim that a run which was never sent has run", async () => {
+    const fields = { status: "timeout", sent_at: undefined, started_at: undefined, conversation: { prompt: "x" } }
+    expect(await durations("Finished: timeout", fields)).toEqual({
+      steps: ["Accepted", "Finished: timeout"],
+      durations: ["5 min in the queue"]
+    })
+  })
+
+  it("does not claim that a run has started whose leader never said so", async () => {
+    const fields = { status: "timeout", started_at: times.sent_at, conversation: { prompt: "x" } }
+    expect(await durations("Finished: timeout", fields)).toEqual({
+      steps: ["Accepted", "Sent to the team", "Finished: timeout"],
+      durations: ["20 s in the queue", "4 min 40 s with the team"]
+    })
+  })
+
+  it("goes on counting for a run that has not ended", async () => {
+    const fields = { status: "running", started_at: undefined, finished_at: undefined }
+    const { steps, durations: texts } = await durations("Finished", fields)
+    expect(steps).toEqual(["Accepted", "Sent to the team", "Started", "Finished"])
+    expect(texts).toEqual(["20 s in the queue", expect.stringMatching(/waiting for the team$/)])
+  })
+})
+
+describe("the advice on a failed run", () => {
+  const failed = (code: string) => ({ status: "error", error: { code, message: "no" }, conversation: { prompt: "x" } })
+
+  it("is to repeat a webhook's run where the page can do so", async () => {
+    for (const code of ["agent_error", "team_gone", "cancelled"]) {
+      await open(run_id, failed(code))
+      await page.getByText("repeat the run below").waitFor()
+      await page.getByRole("region", { name: "Repeat" }).waitFor()
+    }
+  })
+
+  it("is to send a chat message again, which its page cannot repeat", async () => {
+    for (const code of ["agent_error", "team_gone", "cancelled"]) {
+      await open(chat_id, failed(code))
+      await page.getByText("send the message again").waitFor()
+      expect(await page.getByText("below").count()).toBe(0)
+    }
+  })
+})
