@@ -7,7 +7,7 @@ import { whenTraced } from "../../telemetry/Span.ts"
 import { type Acceptance, type AcceptanceRefused, type AcceptOptions, type NewRun, WebhookEdited } from "../RunStore.ts"
 import { notify } from "./Changes.ts"
 import { fromRow, list, oneOf, recordset } from "./Columns.ts"
-import { bounded, unavailable } from "./Database.ts"
+import { bounded, boundedDirectly, unavailable } from "./Database.ts"
 import { queueLength } from "./LaneStoreSql.ts"
 import { heldBy } from "./LeaseStoreSql.ts"
 import { runColumns, runFromRow } from "./RunColumns.ts"
@@ -79,6 +79,7 @@ const attempts = 5
 /** `RunStore.accept`, the hand-over: the runs of one call are checked and written by one statement, with one commit. */
 export const makeAccept = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
+  const directly = boundedDirectly(sql)
 
   const columns = list(Object.keys(storedTypes))
   const values = list(Object.entries(storedTypes).map(([name, type]) => `${name}::${type}`))
@@ -94,7 +95,7 @@ export const makeAccept = Effect.gen(function* () {
 
   // Anyone who deletes a webhook or a team, or replaces a token, either waits for this commit or is seen by it.
   const insert = (runs: ReadonlyArray<NewRun>, { maxQueued, countQueued = true, admission }: AcceptOptions) =>
-    bounded(sql<{ readonly outcome: "accepted" | "admitted" | "unknown" | "edited" | "full" | "repeats" }>`
+    directly(sql<{ readonly outcome: "accepted" | "admitted" | "unknown" | "edited" | "full" | "repeats" }>`
       with input as materialized (
         select * from ${recordset(sql, inputTypes, runs.map(toInput(admission?.run_ids)))}
       ), ${admission === undefined ? sql`` : sql`lease as materialized (${heldBy(sql, admission.term)}),`} webhook as materialized (

@@ -1,5 +1,5 @@
-import { SqlError } from "@effect/sql"
-import { Cause, type Context, Effect, Exit, Fiber, Runtime } from "effect"
+import { type SqlClient, SqlError, type Statement } from "@effect/sql"
+import { Cause, type Context, Effect, Exit, Fiber, FiberRef, Runtime } from "effect"
 import { Unavailable } from "../../domain/Errors.ts"
 
 /** No operation takes longer, whatever state the database is in. Milliseconds. */
@@ -50,6 +50,11 @@ const partsOf = (error: SqlError.SqlError): ReadonlyArray<string> =>
 const attemptsAfterDeadlock = 3
 const pauseAfterDeadlock = 20
 
+const afterPause = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.delay(effect, pauseAfterDeadlock * (0.8 + 0.4 * Math.random()))
+
+const tooLate = unavailable("The database does not answer in time.")
+
 /**
  * Runs statements within a bounded time, after a deadlock up to three times more. A database out of reach becomes
  * `Unavailable`; a statement that the database refuses is a defect, with PostgreSQL's code and none of the values.
@@ -76,16 +81,14 @@ const attempt = <A, E, R>(
       const fiber = Runtime.runFork(runtime)(effect)
       const timer = setTimeout(() => {
         fiber.unsafeInterruptAsFork(fiber.id())
-        resume(Effect.fail(unavailable("The database does not answer in time.")))
+        resume(Effect.fail(tooLate))
       }, limit)
       fiber.addObserver((exit) => {
         clearTimeout(timer)
         const error = Exit.isSuccess(exit) ? undefined : sqlErrorOf(exit.cause)
         if (error === undefined) return resume(exit as Exit.Exit<A, Exclude<E, SqlError.SqlError>>)
         return resume(
-          isDeadlock(error) && attemptsLeft > 0
-            ? Effect.delay(attempt(effect, attemptsLeft - 1), pauseAfterDeadlock * (0.8 + 0.4 * Math.random()))
-            : refuse(error)
+          isDeadlock(error) && attemptsLeft > 0 ? afterPause(attempt(effect, attemptsLeft - 1)) : refuse(error)
         )
       })
       return Fiber.interruptFork(fiber)
@@ -97,3 +100,53 @@ const sqlErrorOf = (cause: Cause.Cause<unknown>): SqlError.SqlError | undefined 
   const error = Cause.squash(cause)
   return isSqlError(error) ? error : undefined
 }
+
+/** Executes one statement outside any transaction, and calls back with its rows or with the driver's error. */
+export type Execute = (
+  text: string,
+  values: ReadonlyArray<unknown>,
+  callback: (error: Error | undefined, rows: ReadonlyArray<object>) => void
+) => void
+
+const executors = new WeakMap<SqlClient.SqlClient, Execute>()
+
+/** Says how the client's driver executes a statement without Effect around it. */
+export const setExecute = (sql: SqlClient.SqlClient, execute: Execute): void => {
+  executors.set(sql, execute)
+}
+
+/**
+ * `bounded` for the single statements that each run needs: where the client's driver can be called directly, that is done,
+ * in a twentieth of the steps. When the caller is interrupted, the statement goes on.
+ */
+export const boundedDirectly = (sql: SqlClient.SqlClient) => {
+  const execute = executors.get(sql)
+  return <A extends object>(statement: Statement.Statement<A>): Effect.Effect<ReadonlyArray<A>, Unavailable> =>
+    execute === undefined
+      ? bounded(statement)
+      : Effect.withFiberRuntime((fiber) =>
+          fiber.getFiberRef(FiberRef.currentTracerEnabled)
+            ? bounded(statement)
+            : executeBounded(execute, statement, attemptsAfterDeadlock)
+        )
+}
+
+const executeBounded = <A extends object>(
+  execute: Execute,
+  statement: Statement.Statement<A>,
+  attemptsLeft: number
+): Effect.Effect<ReadonlyArray<A>, Unavailable> =>
+  Effect.async((resume) => {
+    const [text, values] = statement.compile()
+    const timer = setTimeout(() => resume(Effect.fail(tooLate)), limit)
+    execute(text, values, (cause, rows) => {
+      clearTimeout(timer)
+      if (cause === undefined) return resume(Effect.succeed(rows as ReadonlyArray<A>))
+      const error = new SqlError.SqlError({ cause, message: "Failed to execute statement" })
+      resume(
+        isDeadlock(error) && attemptsLeft > 0
+          ? afterPause(executeBounded(execute, statement, attemptsLeft - 1))
+          : refuse(error)
+      )
+    })
+  })

@@ -6,7 +6,7 @@ import { whenTraced } from "../../telemetry/Span.ts"
 import { type EndedRun, firstOfEach, type RunEnd } from "../RunStore.ts"
 import { notify } from "./Changes.ts"
 import { type ColumnTypes, list, oneOf, recordset } from "./Columns.ts"
-import { bounded } from "./Database.ts"
+import { bounded, boundedDirectly } from "./Database.ts"
 import { final, live, runColumns, runFromRow, storesLateAnswer } from "./RunColumns.ts"
 
 /** What an outcome sets. */
@@ -29,6 +29,7 @@ const inputTypes: ColumnTypes = {
 /** `RunStore.end` and `RunStore.ended`. */
 export const makeEnds = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
+  const directly = boundedDirectly(sql)
 
   /** The ends, as rows `i`. */
   const input = (ends: ReadonlyArray<RunEnd>) =>
@@ -41,7 +42,7 @@ export const makeEnds = Effect.gen(function* () {
 
   /** Ends those that are not finished, and returns them. */
   const record = (ends: ReadonlyArray<RunEnd>) =>
-    bounded(sql`
+    directly(sql`
       with input as materialized (
         select * from ${input(ends)}
       ), locked as materialized (

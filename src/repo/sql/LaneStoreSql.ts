@@ -7,7 +7,7 @@ import { whenTraced } from "../../telemetry/Span.ts"
 import { type LaneRun, LaneStore } from "../LaneStore.ts"
 import { LeaseLost, type Term } from "../LeaseStore.ts"
 import { fromRow, oneOf } from "./Columns.ts"
-import { bounded } from "./Database.ts"
+import { bounded, boundedDirectly } from "./Database.ts"
 import { heldBy } from "./LeaseStoreSql.ts"
 import { columnsOf, live } from "./RunColumns.ts"
 
@@ -34,6 +34,7 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
   LaneStore,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
+    const directly = boundedDirectly(sql)
 
     const laneRuns = sql`
       select ${columnsOf(runFields)}, case when w.id is not null then
@@ -61,16 +62,12 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
       Effect.withSpan("LaneStore.lanes")
     )
 
-    const lane = Effect.fnUntraced(
-      function* (team: TeamName, limit: number) {
-        const rows = yield* sql`
+    const lane = Effect.fnUntraced(function* (team: TeamName, limit: number) {
+      const rows = yield* directly(sql`
         ${laneRuns} where r.team = ${team} and r.status = 'queued' and r.admitted_at is null
-        order by r.seq limit ${limit}`
-        return rows.map(laneRunFromRow)
-      },
-      bounded,
-      whenTraced("LaneStore.lane")
-    )
+        order by r.seq limit ${limit}`)
+      return rows.map(laneRunFromRow)
+    }, whenTraced("LaneStore.lane"))
 
     const inFlight = bounded(sql`
       ${laneRuns} where r.status in ${live} and r.admitted_at is not null
@@ -79,9 +76,8 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
       Effect.withSpan("LaneStore.inFlight")
     )
 
-    const admit = Effect.fnUntraced(
-      function* (ids: ReadonlyArray<RunId>, term: Term, at: DateTime.Utc) {
-        const rows = yield* sql<{ readonly id: RunId | null }>`
+    const admit = Effect.fnUntraced(function* (ids: ReadonlyArray<RunId>, term: Term, at: DateTime.Utc) {
+      const rows = yield* directly(sql<{ readonly id: RunId | null }>`
         with lease as materialized (${heldBy(sql, term)}), locked as materialized (
           select r.id from webhook_trigger.runs r
           where r.id in ${oneOf(sql, ids)} and r.status = 'queued' and exists (select from lease)
@@ -91,14 +87,11 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
           from locked where r.id = locked.id and r.status = 'queued'
           returning r.id
         )
-        select admitted.id from lease left join admitted on true`
-        // The row without an id says that the lease is held, and nothing was admitted.
-        if (rows.length === 0) return yield* new LeaseLost()
-        return new Set(rows.flatMap((row) => row.id ?? [])) as ReadonlySet<RunId>
-      },
-      bounded,
-      whenTraced("LaneStore.admit")
-    )
+        select admitted.id from lease left join admitted on true`)
+      // The row without an id says that the lease is held, and nothing was admitted.
+      if (rows.length === 0) return yield* new LeaseLost()
+      return new Set(rows.flatMap((row) => row.id ?? [])) as ReadonlySet<RunId>
+    }, whenTraced("LaneStore.admit"))
 
     const limits = Effect.fn("LaneStore.limits")(function* (ids: ReadonlyArray<WebhookId>) {
       const rows = yield* sql<{ readonly id: WebhookId; readonly max_concurrent: number }>`

@@ -4,12 +4,13 @@ import { whenTraced } from "../../telemetry/Span.ts"
 import { firstOfEach, type RunMark } from "../RunStore.ts"
 import { notify } from "./Changes.ts"
 import { recordset } from "./Columns.ts"
-import { bounded } from "./Database.ts"
+import { boundedDirectly } from "./Database.ts"
 import { live } from "./RunColumns.ts"
 
 /** `RunStore.sent` and `RunStore.started`. */
 export const makeMarks = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
+  const directly = boundedDirectly(sql)
 
   /**
    * The beginning of a `with` query for marks whose loss in a crash of PostgreSQL does no harm: their commit does not wait
@@ -24,10 +25,9 @@ export const makeMarks = Effect.gen(function* () {
       order by r.id for no key update
     ), relaxed as materialized (select set_config('synchronous_commit', 'off', true))`
 
-  const sent = Effect.fnUntraced(
-    function* (marks: ReadonlyArray<RunMark>) {
-      if (marks.length === 0) return
-      yield* sql`
+  const sent = Effect.fnUntraced(function* (marks: ReadonlyArray<RunMark>) {
+    if (marks.length === 0) return
+    yield* directly(sql`
       with ${locked(marks)}
       update webhook_trigger.runs r set
         status = 'running',
@@ -37,16 +37,12 @@ export const makeMarks = Effect.gen(function* () {
           else r.deadline_at
         end
       from input i join locked on locked.id = i.run_id, relaxed
-      where r.id = i.run_id and r.status in ${live} and r.admitted_at is not null`
-    },
-    bounded,
-    whenTraced("RunStore.sent")
-  )
+      where r.id = i.run_id and r.status in ${live} and r.admitted_at is not null`)
+  }, whenTraced("RunStore.sent"))
 
-  const started = Effect.fnUntraced(
-    function* (marks: ReadonlyArray<RunMark>) {
-      if (marks.length === 0) return
-      yield* sql`
+  const started = Effect.fnUntraced(function* (marks: ReadonlyArray<RunMark>) {
+    if (marks.length === 0) return
+    yield* directly(sql`
       with ${locked(marks)}, started as (
         update webhook_trigger.runs r set
           status = 'running',
@@ -58,11 +54,8 @@ export const makeMarks = Effect.gen(function* () {
         where r.id = i.run_id and r.status in ${live} and r.admitted_at is not null and r.started_at is null
         returning r.id
       ), ${notify(sql, "RunStarted", sql`select id::text as name from started`)}
-      select count(*) from notified`
-    },
-    bounded,
-    whenTraced("RunStore.started")
-  )
+      select count(*) from notified`)
+  }, whenTraced("RunStore.started"))
 
   return { sent, started }
 })

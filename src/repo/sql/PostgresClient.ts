@@ -4,7 +4,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Redacted, Schedule, type Scope } from "effect"
 import pg from "pg"
 import type { Unavailable } from "../../domain/Errors.ts"
-import { unavailable } from "./Database.ts"
+import { setExecute, unavailable } from "./Database.ts"
 import { migrate } from "./Migrations.ts"
 import { Notifications } from "./Notifications.ts"
 import { connection, listenOn } from "./PostgresListener.ts"
@@ -102,7 +102,14 @@ const start = <A>(effect: Effect.Effect<A, SqlError.SqlError>): Effect.Effect<A,
     Effect.mapError((error) => unavailable(`The database cannot be reached: ${describe(error.cause)}`))
   )
 
-const makeClient = (config: pg.PoolConfig) => PgClient.fromPool({ acquire: makePool(config) })
+const makeClient = Effect.fnUntraced(function* (config: pg.PoolConfig) {
+  const pool = yield* makePool(config)
+  const client: SqlClient.SqlClient = yield* Effect.orDie(PgClient.fromPool({ acquire: Effect.succeed(pool) }))
+  setExecute(client, (text, values, callback) => {
+    pool.query(text, [...values], (error, result) => callback(error ?? undefined, error ? [] : result.rows))
+  })
+  return client
+})
 
 /**
  * PostgreSQL, with this version's tables in it. Waits at the start for a database that is not there yet, for half a
@@ -113,7 +120,7 @@ export const layer = (options: PostgresOptions): Layer.Layer<SqlClient.SqlClient
     Effect.gen(function* () {
       // A migration may take as long as it takes.
       yield* Effect.gen(function* () {
-        const client = yield* Effect.orDie(makeClient({ ...connection(options.url), max: 1 }))
+        const client = yield* makeClient({ ...connection(options.url), max: 1 })
         yield* start(client`select 1`)
         yield* Effect.provideService(migrate, SqlClient.SqlClient, client).pipe(
           Effect.catchTag("SqlError", (error) =>
@@ -123,20 +130,16 @@ export const layer = (options: PostgresOptions): Layer.Layer<SqlClient.SqlClient
         )
       }).pipe(Effect.scoped)
 
-      const client = yield* Effect.orDie(
-        makeClient({
-          ...connection(options.url),
-          max: options.maxConnections ?? 10,
-          idleTimeoutMillis: 30_000,
-          statement_timeout: statementTimeout,
-          lock_timeout: lockTimeout,
-          idle_in_transaction_session_timeout: statementTimeout,
-          Client: BoundedClient
-        } as pg.PoolConfig)
-      )
+      const client = yield* makeClient({
+        ...connection(options.url),
+        max: options.maxConnections ?? 10,
+        idleTimeoutMillis: 30_000,
+        statement_timeout: statementTimeout,
+        lock_timeout: lockTimeout,
+        idle_in_transaction_session_timeout: statementTimeout,
+        Client: BoundedClient
+      } as pg.PoolConfig)
       const notifications = yield* listenOn(() => new pg.Client(connection(options.url)))
-      return Context.make(SqlClient.SqlClient, client as SqlClient.SqlClient).pipe(
-        Context.add(Notifications, notifications)
-      )
+      return Context.make(SqlClient.SqlClient, client).pipe(Context.add(Notifications, notifications))
     })
   ).pipe(Layer.provide(Reactivity.layer))
