@@ -50,11 +50,12 @@ export class Bus extends Context.Tag("webhook-trigger/Bus")<
     /** Whether a confirmed prompt outlives this process. */
     readonly durable: boolean
     /**
-     * Sends the prompt to the team's queue; success means that the broker has taken it for good. `sameQueue`: only to
-     * the queue that has the prompts before it; a queue that was deleted and declared again is `QueueGone` then.
+     * Sends prompts of one team to its queue, in their order; success means that the broker has taken them all for good.
+     * After a failure any of them may have been taken: they are to be sent again, from the first. `sameQueue`: only to the
+     * queue that has the prompts before them; a queue that was deleted and declared again is `QueueGone` then.
      */
     readonly publish: (
-      prompt: Prompt,
+      prompts: ReadonlyArray<Prompt>,
       options?: { readonly sameQueue?: boolean }
     ) => Effect.Effect<void, QueueGone | Unavailable>
     readonly queue: (team: TeamName) => Effect.Effect<TeamQueue, Unavailable>

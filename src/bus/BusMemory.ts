@@ -90,10 +90,12 @@ const make = Effect.gen(function* () {
   const bus = Bus.of({
     durable: false,
     publish: Effect.fnUntraced(
-      function* (prompt) {
-        const queue = queues.get(prompt.team)
-        if (queue === undefined) return yield* new QueueGone()
-        yield* enqueue(queue, { prompt, redelivered: false })
+      function* (prompts) {
+        for (const prompt of prompts) {
+          const queue = queues.get(prompt.team)
+          if (queue === undefined) return yield* new QueueGone()
+          yield* enqueue(queue, { prompt, redelivered: false })
+        }
       },
       Effect.uninterruptible,
       whenTraced("Bus.publish", { kind: "producer" })

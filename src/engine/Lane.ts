@@ -10,6 +10,8 @@ import type { LaneRun } from "../repo/LaneStore.ts"
 export const readAhead = 64
 /** Runs of a lane that are admitted by one commit: 174 runs a second from a backlog, 68 when each has a commit. */
 const admittedTogether = 16
+/** Runs of a lane that are published together, each without waiting for the confirmation of the one before. */
+const publishedTogether = 16
 /** A team has at least so many runs in flight: the one in work, and the next. */
 const leastInFlight = 2
 /** And at most so many, however short its runs are. */
@@ -39,10 +41,10 @@ export type Step =
   /** Admit these runs, which have their slots. */
   | { readonly _tag: "Admit"; readonly runs: ReadonlyArray<LaneRun> }
   /**
-   * Publish the run. `isBehind`: older ones are with the broker; were they lost, they would have to be sent again before
-   * this one.
+   * Publish the runs, in this order. `isBehind`: older ones are with the broker; were they lost, they would have to be sent
+   * again before these.
    */
-  | { readonly _tag: "Publish"; readonly flight: Flight; readonly isBehind: boolean }
+  | { readonly _tag: "Publish"; readonly flights: ReadonlyArray<Flight>; readonly isBehind: boolean }
 
 /** Takes a run's slots if they are free; true for a run that needs none. */
 export type TryAcquire = (run: LaneRun) => boolean
@@ -111,10 +113,10 @@ export class Lane {
    * out once. While a run is published, the next ones are read and admitted.
    */
   next(): Step | undefined {
-    const flight = this.#unsent[0]
-    if (flight !== undefined && !this.#isPublishing) {
+    if (this.#unsent.length > 0 && !this.#isPublishing) {
       this.#isPublishing = true
-      return { _tag: "Publish", flight, isBehind: this.#oldest !== flight }
+      const flights = this.#unsent.slice(0, publishedTogether)
+      return { _tag: "Publish", flights, isBehind: this.#oldest !== flights[0] }
     }
     // What is being accepted stands before anything that could be read now.
     if (this.#taking !== undefined || this.#reserved > 0) return undefined
@@ -174,12 +176,14 @@ export class Lane {
     this.#unsent.push(flight)
   }
 
-  /** The broker has it for good, or it need not be sent any more. */
-  published(flight: Flight, now: number): void {
+  /** The broker has them for good, or they need not be sent any more. */
+  published(flights: ReadonlyArray<Flight>, now: number): void {
     this.#isPublishing = false
-    this.#unsent = this.#unsent.filter((other) => other !== flight)
-    const took = now - flight.begunAt
-    this.#handOver = this.#handOver === 0 ? took : this.#handOver + (took - this.#handOver) * weight
+    this.#unsent = this.#unsent.filter((other) => !flights.includes(other))
+    for (const { begunAt } of flights) {
+      const took = now - begunAt
+      this.#handOver = this.#handOver === 0 ? took : this.#handOver + (took - this.#handOver) * weight
+    }
   }
 
   /**

@@ -13,17 +13,17 @@ import { Outcomes } from "./Outcomes.ts"
 const queueCheckInterval = Duration.seconds(1)
 
 /**
- * Sends one run of a lane, for as long as it takes.
+ * Sends runs of one lane in their order, for as long as it takes.
  *
- * - `done`: the broker has it for good; or it need not be sent any more, because it has ended.
+ * - `done`: the broker has them for good; or they need not be sent any more, because they have ended.
  * - `queueReplaced`: the team's queue was missing and is back. What was in it went with it.
  *
  * `isBehind`: older runs of the lane are with the broker, and must not be passed.
  */
 export type Publish = (
-  run: LaneRun,
+  runs: ReadonlyArray<LaneRun>,
   isBehind: boolean,
-  isInFlight: () => boolean
+  isInFlight: (run: LaneRun) => boolean
 ) => Effect.Effect<"done" | "queueReplaced", LeaseLost>
 
 export const make = Effect.fnUntraced(function* (lease: Lease): Effect.fn.Return<Publish, never, Bus | Outcomes> {
@@ -41,15 +41,18 @@ export const make = Effect.fnUntraced(function* (lease: Lease): Effect.fn.Return
   const isLate = ({ mode, deadline_at }: LaneRun): boolean =>
     mode === "wait" && deadline_at !== undefined && DateTime.toEpochMillis(deadline_at) <= now()
 
-  const send = (run: LaneRun, isBehind: boolean) => {
+  const send = (runs: ReadonlyArray<LaneRun>, isBehind: boolean) => {
     // A stop between the two would leave the run sent and not known to be: it would be sent twice.
     const publish = Effect.uninterruptible(
-      Effect.flatMap(bus.publish(promptOf(run), { sameQueue: isBehind }), () =>
+      Effect.flatMap(bus.publish(runs.map(promptOf), { sameQueue: isBehind }), () =>
         Checkpoints.after(
           reach("published"),
           Effect.sync(() => {
-            outcomes.progress(run.run_id, { sent_at: DateTime.unsafeMake(now()) })
-            missingSince.delete(run.team)
+            const sent_at = DateTime.unsafeMake(now())
+            for (const { run_id, team } of runs) {
+              outcomes.progress(run_id, { sent_at })
+              missingSince.delete(team)
+            }
           })
         )
       )
@@ -57,7 +60,7 @@ export const make = Effect.fnUntraced(function* (lease: Lease): Effect.fn.Return
     return Checkpoints.after(reach("admitted"), Effect.zipRight(lease.check, publish))
   }
 
-  /** Waits for a missing queue, for as long as the run's timeout after it was first missed. */
+  /** Waits for a missing queue, for as long as the first run's timeout after it was first missed; then that run has ended. */
   const awaitQueue = Effect.fnUntraced(function* (run: LaneRun) {
     const { team } = run
     const since = missingSince.get(team) ?? now()
@@ -69,20 +72,32 @@ export const make = Effect.fnUntraced(function* (lease: Lease): Effect.fn.Return
       Effect.repeat({ schedule: Schedule.spaced(queueCheckInterval), until: ({ exists }) => exists }),
       Effect.timeoutOption(Math.max(0, since + run.timeout_ms - now()))
     )
-    if (Option.isSome(back)) return "queueReplaced"
-    yield* end(run, { status: "error", error: teamGone })
-    return "done"
+    if (Option.isNone(back)) yield* end(run, { status: "error", error: teamGone })
+    return Option.isSome(back)
   })
 
-  return (run, isBehind, isInFlight) =>
-    Effect.suspend(() => {
-      if (!isInFlight()) return Effect.void
-      return isLate(run) ? end(run, { status: "timeout" }) : send(run, isBehind)
-    }).pipe(
+  const publish: Publish = (runs, isBehind, isInFlight) => {
+    let due: ReadonlyArray<LaneRun> = []
+    const attempt = Effect.suspend(() => {
+      const inFlight = runs.filter(isInFlight)
+      const late = inFlight.filter(isLate)
+      due = inFlight.filter((run) => !late.includes(run))
+      const sent = due.length === 0 ? Effect.void : send(due, isBehind)
+      const expire = Effect.forEach(late, (run) => end(run, { status: "timeout" }), { discard: true })
+      return late.length === 0 ? sent : Effect.zipRight(expire, sent)
+    })
+    return attempt.pipe(
       untilAvailable,
       Effect.as("done" as const),
-      Effect.catchTag("QueueGone", () => awaitQueue(run))
+      Effect.catchTag("QueueGone", () => {
+        const [first, ...others] = due
+        return Effect.flatMap(awaitQueue(first!), (isBack) =>
+          isBack ? Effect.succeed("queueReplaced" as const) : publish(others, isBehind, isInFlight)
+        )
+      })
     )
+  }
+  return publish
 })
 
 const teamGone = { code: "team_gone", message: "The team's queue is gone, and did not come back in time." } as const

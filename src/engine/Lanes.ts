@@ -136,20 +136,26 @@ export const make = Effect.fnUntraced(function* (
       case "Admit":
         return admit(state, step.runs)
       case "Publish":
-        return send(state, step.flight, step.isBehind)
+        return send(state, step.flights, step.isBehind)
     }
   }
 
-  /** One after the other, each confirmed before the next: so the broker's order is the lane's. */
-  const send = (state: LaneState, flight: Flight, isBehind: boolean): Effect.Effect<void, LeaseLost> =>
-    Effect.map(
-      publish(flight.run, isBehind, () => state.lane.flights.has(flight.run.run_id)),
+  /** One group after the other, each confirmed before the next: so the broker's order is the lane's. */
+  const send = (
+    state: LaneState,
+    flights: ReadonlyArray<Flight>,
+    isBehind: boolean
+  ): Effect.Effect<void, LeaseLost> => {
+    const runs = flights.map(({ run }) => run)
+    return Effect.map(
+      publish(runs, isBehind, ({ run_id }) => state.lane.flights.has(run_id)),
       (result) => {
         if (result === "queueReplaced") state.lane.queueReplaced()
-        else state.lane.published(flight, stopwatch())
+        else state.lane.published(flights, stopwatch())
         drive(state)
       }
     )
+  }
 
   const admit = (state: LaneState, ready: ReadonlyArray<LaneRun>): Effect.Effect<void, LeaseLost> => {
     const begunAt = stopwatch()

@@ -11,7 +11,7 @@ import * as Probe from "./Probe.ts"
 import * as Publisher from "./Publisher.ts"
 import { deadQueue, declareShared, type QueueType, repliesQueue, teamQueue } from "./Topology.ts"
 import * as Trace from "./Trace.ts"
-import { type Decoded, decodeDeadLetter, decodeReply, encodePrompt } from "./Wire.ts"
+import { type Decoded, decodeDeadLetter, decodeReply, encodePrompt, type Outgoing } from "./Wire.ts"
 
 export interface AmqpOptions {
   /** `amqp://` or `amqps://`; it carries a password. */
@@ -60,16 +60,21 @@ const make = ({ queueType, url }: AmqpOptions) =>
     return Bus.of({
       durable: true,
       publish: Effect.fnUntraced(
-        function* (prompt, { sameQueue = false } = {}) {
-          const left = prompt.deadline && prompt.deadline.epochMillis - (yield* Clock.currentTimeMillis)
-          if (left !== undefined && left <= 0) {
-            return inbox.put({ _tag: "DeadLettered", run_id: prompt.run_id, reason: "expired" })
+        function* (prompts, { sameQueue = false } = {}) {
+          const now = yield* Clock.currentTimeMillis
+          const messages: Array<Outgoing> = []
+          for (const prompt of prompts) {
+            const left = prompt.deadline && prompt.deadline.epochMillis - now
+            if (left === undefined || left > 0) messages.push(encodePrompt(prompt, teamQueue(prompt.team), left))
+            else inbox.put({ _tag: "DeadLettered", run_id: prompt.run_id, reason: "expired" })
           }
-          const message = encodePrompt(prompt, teamQueue(prompt.team), left)
-          if ((yield* publisher.publish(message)) === "confirmed") return
+          const publish = Effect.exists(inGroups(messages), (group) =>
+            Effect.map(publisher.publish(group), (confirmation) => confirmation === "returned")
+          )
+          if (!(yield* publish)) return
           // There is no queue, or one that was declared since the last prompt.
-          const bound = yield* probe.bindQueue(prompt.team)
-          if (!bound || sameQueue || (yield* publisher.publish(message)) === "returned") return yield* new QueueGone()
+          const bound = yield* probe.bindQueue(prompts[0]!.team)
+          if (!bound || sameQueue || (yield* publish)) return yield* new QueueGone()
         },
         whenTraced("Bus.publish", { kind: "producer" })
       ),
@@ -80,6 +85,26 @@ const make = ({ queueType, url }: AmqpOptions) =>
       ping: Effect.zipRight(publisher.ready, probe.ping)
     })
   })
+
+/** Bytes. RabbitMQ stores a message up to 4,096 bytes, properties included, in the queue's own files; others elsewhere. */
+const shortMessage = 3_000
+
+/**
+ * Messages that may be on their way together. Of several that are not confirmed, a broker that crashes keeps the first
+ * ones, because it writes them one after the other; but not of those that it writes to different files. So a long one is
+ * sent alone.
+ */
+const inGroups = (messages: ReadonlyArray<Outgoing>): ReadonlyArray<ReadonlyArray<Outgoing>> => {
+  const groups: Array<Array<Outgoing>> = []
+  let isOpen = false
+  for (const message of messages) {
+    const isShort = message.body.length <= shortMessage
+    if (isShort && isOpen) groups.at(-1)!.push(message)
+    else groups.push([message])
+    isOpen = isShort
+  }
+  return groups
+}
 
 const acknowledgeOn = (channel: Channel, message: Message): void => {
   try {

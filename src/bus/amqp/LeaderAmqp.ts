@@ -25,7 +25,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
     const replyTo =
       (queue: string): Delivery["reply"] =>
       (reply) =>
-        Effect.flatMap(publisher.publish(encodeReply(reply, queue)), (outcome) =>
+        Effect.flatMap(publisher.publish([encodeReply(reply, queue)]), (outcome) =>
           outcome === "confirmed" ? Effect.void : Effect.fail(unavailable(`there is no queue ${queue} to reply to`))
         )
 

@@ -1,6 +1,6 @@
 /** Messages that the broker has confirmed to have taken for good. */
 import type { ConfirmChannel } from "amqplib"
-import { Clock, Context, Deferred, Effect, Exit, FiberId, type Redacted, type Scope } from "effect"
+import { Clock, Context, Deferred, Effect, type Fiber, FiberId, type Redacted, type Scope } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import { type Connection, openChannel, unavailable } from "./Connection.ts"
 import * as Link from "./Link.ts"
@@ -13,14 +13,17 @@ export type Confirmation = "confirmed" | "returned"
 
 export interface Publisher {
   /**
-   * Fails within 14 seconds when the broker does not confirm; the message may have reached it nevertheless. Publishing it
-   * again sends nothing as long as the connection lives and the first confirmation may still come; when it has come in
-   * the meantime, it is the answer.
+   * Sends the messages one after the other, and waits for all confirmations: `returned` when one of them was. Fails within
+   * 14 seconds when the broker does not confirm; any of them may have reached it nevertheless. Publishing a message again
+   * sends nothing as long as the connection lives and the first confirmation may still come; when it has come in the
+   * meantime, it is the answer.
    */
-  readonly publish: (message: Outgoing) => Effect.Effect<Confirmation, Unavailable>
+  readonly publish: (messages: ReadonlyArray<Outgoing>) => Effect.Effect<Confirmation, Unavailable>
   /** Fails while the broker is out of reach, or takes no messages. */
   readonly ready: Effect.Effect<void, Unavailable>
 }
+
+type At = { readonly connection: Connection; readonly value: Publishing }
 
 /** Milliseconds. */
 const confirmTimeout = 10_000
@@ -121,26 +124,32 @@ export const make = Effect.fnUntraced(function* (options: {
     return reason === undefined ? undefined : unavailable(`the broker takes no messages: ${reason}`)
   }
 
-  const publish = (message: Outgoing) =>
-    Effect.flatMap(link.get, ({ connection, value }) =>
-      Effect.withFiberRuntime<Confirmation, Unavailable>((fiber) => {
-        const late = value.late.get(message.id)
-        if (late !== undefined) {
-          value.late.delete(message.id)
-          return Effect.succeed(late.confirmation)
-        }
-        const before = value.pending.get(message.id)
-        if (before !== undefined) return Deferred.await(before.settled)
-        const refusal = blockedBy(connection)
-        if (refusal !== undefined) return Effect.fail(refusal)
-        const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
-        return Deferred.await(send(value, message, Trace.headersIn(fiber), clock).settled)
-      })
+  /** Sends the message, unless it has been sent on this connection before. */
+  const sendOnce = ({ connection, value }: At, message: Outgoing, fiber: Fiber.RuntimeFiber<any, any>) => {
+    const late = value.late.get(message.id)
+    if (late !== undefined) {
+      value.late.delete(message.id)
+      return Effect.succeed(late.confirmation)
+    }
+    const before = value.pending.get(message.id)
+    if (before !== undefined) return Deferred.await(before.settled)
+    const refusal = blockedBy(connection)
+    if (refusal !== undefined) return Effect.fail(refusal)
+    const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
+    return Deferred.await(send(value, message, Trace.headersIn(fiber), clock).settled)
+  }
+
+  const publish = (messages: ReadonlyArray<Outgoing>) =>
+    Effect.flatMap(link.get, (at) =>
+      Effect.withFiberRuntime<ReadonlyArray<Confirmation>, Unavailable>((fiber) =>
+        Effect.all(messages.map((message) => sendOnce(at, message, fiber)))
+      )
     ).pipe(
-      Effect.onExit((exit) => {
-        countPublish(Exit.isSuccess(exit) ? exit.value : "lost")
-        return Effect.void
-      })
+      Effect.map((confirmations) => {
+        confirmations.forEach(countPublish)
+        return confirmations.includes("returned") ? ("returned" as const) : ("confirmed" as const)
+      }),
+      Effect.tapError(() => Effect.sync(() => countPublish("lost")))
     )
 
   return { publish, ready: Effect.flatMap(link.get, ({ connection }) => blockedBy(connection) ?? Effect.void) }

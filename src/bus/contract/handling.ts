@@ -14,7 +14,7 @@ const answerAll = (answers: ReadonlyArray<string>) =>
     const bus = yield* Bus
     const answered = yield* Queue.unbounded<RunId>()
     yield* startLeader((delivery) => Effect.zipRight(echo(delivery), Queue.offer(answered, delivery.prompt.run_id)))
-    for (const prompt of answers) yield* bus.publish(yield* makePrompt({ prompt }))
+    for (const prompt of answers) yield* bus.publish([yield* makePrompt({ prompt })])
     return Array.from(yield* Queue.takeN(answered, answers.length))
   })
 

@@ -24,11 +24,11 @@ export const leaders = (behaviour: Behaviour, withStandby: number): void => {
         })
       const stopFirst = yield* startLeader(leader("first"))
       yield* startLeader(leader("second"), { consumers: withStandby })
-      for (let i = 0; i < 10; i++) yield* bus.publish(yield* makePrompt())
+      for (let i = 0; i < 10; i++) yield* bus.publish([yield* makePrompt()])
       yield* Queue.takeN(done, 10)
       expect(new Set(workers)).toEqual(new Set(["first"]))
       yield* stopFirst
-      for (let i = 0; i < 10; i++) yield* bus.publish(yield* makePrompt())
+      for (let i = 0; i < 10; i++) yield* bus.publish([yield* makePrompt()])
       expect(new Set(yield* Queue.takeN(done, 10))).toEqual(new Set(["second"]))
       expect(most).toBe(1)
     })
@@ -41,7 +41,7 @@ export const leaders = (behaviour: Behaviour, withStandby: number): void => {
       const begun = yield* Deferred.make<void>()
       const stop = yield* startLeader(() => Effect.zipRight(Deferred.succeed(begun, undefined), Effect.never))
       const prompts = [yield* makePrompt(), yield* makePrompt(), yield* makePrompt()]
-      for (const prompt of prompts) yield* bus.publish(prompt)
+      for (const prompt of prompts) yield* bus.publish([prompt])
       yield* Deferred.await(begun)
       yield* stop
       const deliveries = yield* Queue.unbounded<Delivery>()
@@ -68,8 +68,8 @@ export const leaders = (behaviour: Behaviour, withStandby: number): void => {
         })
       )
       const [one, two] = [yield* makePrompt(), yield* makePrompt()]
-      yield* bus.publish(one)
-      yield* bus.publish(two)
+      yield* bus.publish([one])
+      yield* bus.publish([two])
       const got = Chunk.toReadonlyArray(yield* Queue.takeN(seen, 2))
       expect(got.map(({ prompt, redelivered }) => [prompt.run_id, redelivered])).toEqual([
         [one.run_id, true],
@@ -91,8 +91,8 @@ export const leaders = (behaviour: Behaviour, withStandby: number): void => {
         })
       )
       const [one, two] = [yield* makePrompt(), yield* makePrompt()]
-      yield* bus.publish(one)
-      yield* bus.publish(two)
+      yield* bus.publish([one])
+      yield* bus.publish([two])
       const order = Chunk.toReadonlyArray(yield* Queue.takeN(seen, 4))
       expect(order).toEqual([one.run_id, one.run_id, one.run_id, two.run_id])
     })
@@ -105,7 +105,7 @@ export const leaders = (behaviour: Behaviour, withStandby: number): void => {
       const collected = yield* collectReplies
       yield* startLeader(({ prompt }) => (prompt.prompt === "bad" ? Effect.die("for the test") : Effect.void))
       const prompt = yield* makePrompt({ prompt: "bad" })
-      yield* bus.publish(prompt)
+      yield* bus.publish([prompt])
       expect(yield* Queue.take(collected)).toEqual({ _tag: "DeadLettered", run_id: prompt.run_id, reason: "rejected" })
     })
   )
@@ -126,8 +126,8 @@ export const leaders = (behaviour: Behaviour, withStandby: number): void => {
         { grace: 10_000 }
       )
       const [one, two] = [yield* makePrompt(), yield* makePrompt()]
-      yield* bus.publish(one)
-      yield* bus.publish(two)
+      yield* bus.publish([one])
+      yield* bus.publish([two])
       yield* Deferred.await(begun)
       const stopping = yield* Effect.fork(stop)
       yield* Effect.yieldNow()

@@ -26,7 +26,7 @@ export const prompts = (behaviour: Behaviour): void => {
         })
       )
       const sent = Array.from({ length: 100 }, (_, i) => `prompt ${i}`)
-      for (const text of sent) yield* bus.publish(yield* makePrompt({ prompt: text }))
+      for (const text of sent) yield* bus.publish([yield* makePrompt({ prompt: text })])
       yield* Deferred.await(done)
       expect(seen).toEqual(sent)
       expect(again).toEqual(sent.map(() => false))
@@ -53,7 +53,7 @@ export const prompts = (behaviour: Behaviour): void => {
         }),
         yield* makePrompt({ prompt: "" })
       ]
-      for (const prompt of prompts) yield* bus.publish(prompt)
+      for (const prompt of prompts) yield* bus.publish([prompt])
       for (const prompt of prompts) expect(yield* Queue.take(arrived)).toEqual(prompt)
     })
   )
@@ -69,8 +69,8 @@ export const prompts = (behaviour: Behaviour): void => {
         yield* makePrompt({ deadline: DateTime.unsafeMake(Date.now() + 200) }),
         yield* makePrompt()
       ]
-      yield* bus.publish(dated)
-      yield* bus.publish(plain)
+      yield* bus.publish([dated])
+      yield* bus.publish([plain])
       expect(yield* Queue.take(collected)).toEqual({ _tag: "DeadLettered", run_id: dated.run_id, reason: "expired" })
       const deliveries = yield* Queue.unbounded<Delivery>()
       yield* startLeader((delivery) => Effect.asVoid(Queue.offer(deliveries, delivery)))
@@ -89,7 +89,7 @@ export const prompts = (behaviour: Behaviour): void => {
       )
       yield* untilQueue(({ consumers }) => consumers === 0)
       const prompt = yield* makePrompt({ deadline: DateTime.unsafeMake(Date.now() - 1) })
-      yield* bus.publish(prompt)
+      yield* bus.publish([prompt])
       expect(yield* Queue.take(collected)).toEqual({ _tag: "DeadLettered", run_id: prompt.run_id, reason: "expired" })
       expect((yield* bus.queue(team)).messages).toBe(0)
     })

@@ -10,7 +10,7 @@ export const queues = (behaviour: Behaviour, withStandby: number): void => {
     Effect.gen(function* () {
       const bus = yield* Bus
       expect(yield* bus.queue(team)).toEqual({ exists: false, consumers: 0, messages: 0 })
-      const error = yield* Effect.flip(bus.publish(yield* makePrompt()))
+      const error = yield* Effect.flip(bus.publish([yield* makePrompt()]))
       expect(error).toBeInstanceOf(QueueGone)
     })
   )
@@ -21,7 +21,7 @@ export const queues = (behaviour: Behaviour, withStandby: number): void => {
       const bus = yield* Bus
       const stopFirst = yield* startLeader(() => Effect.never)
       const stopSecond = yield* startLeader(() => Effect.never, { consumers: withStandby })
-      for (let i = 0; i < 3; i++) yield* bus.publish(yield* makePrompt())
+      for (let i = 0; i < 3; i++) yield* bus.publish([yield* makePrompt()])
       yield* untilQueue(({ consumers, messages }) => consumers === withStandby && messages === 2)
       yield* stopSecond
       yield* stopFirst
@@ -37,7 +37,7 @@ export const queues = (behaviour: Behaviour, withStandby: number): void => {
       const stop = yield* startLeader(() => Effect.never)
       yield* bus.removeQueue(team)
       expect((yield* bus.queue(team)).exists).toBe(true)
-      yield* bus.publish(yield* makePrompt())
+      yield* bus.publish([yield* makePrompt()])
       yield* stop
       yield* untilQueue(({ consumers, messages }) => consumers === 0 && messages === 1)
       yield* bus.removeQueue(team)

@@ -19,8 +19,8 @@ export const replies = (behaviour: Behaviour): void => {
       )
       const good = yield* makePrompt({ prompt: "日本語 🦊 \r\n" })
       const bad = yield* makePrompt({ prompt: "fail" })
-      yield* bus.publish(good)
-      yield* bus.publish(bad)
+      yield* bus.publish([good])
+      yield* bus.publish([bad])
       const got = Chunk.toReadonlyArray(yield* Queue.takeN(collected, 4))
       expect(new Set(got)).toEqual(
         new Set([
@@ -42,7 +42,7 @@ export const replies = (behaviour: Behaviour): void => {
         reply({ _tag: "Answered", run_id, response: "a\0b\ud800c🦊" })
       )
       const prompt = yield* makePrompt()
-      yield* bus.publish(prompt)
+      yield* bus.publish([prompt])
       const reply = yield* Queue.take(collected)
       expect(reply).toEqual({ _tag: "Answered", run_id: prompt.run_id, response: "a\uFFFDb\uFFFDc🦊" })
     })
@@ -60,11 +60,11 @@ export const replies = (behaviour: Behaviour): void => {
       )
       for (const size of [8 * 1024 * 1024 + 1, 20 * 1024 * 1024]) {
         const over = yield* makePrompt({ prompt: String(size) })
-        yield* bus.publish(over)
+        yield* bus.publish([over])
         const message = "answer larger than 8 MiB"
         expect(yield* Queue.take(collected)).toEqual({ _tag: "Failed", run_id: over.run_id, message })
       }
-      yield* bus.publish(yield* makePrompt({ prompt: String(longest) }))
+      yield* bus.publish([yield* makePrompt({ prompt: String(longest) })])
       const reply = yield* Queue.take(collected)
       expect(reply._tag === "Answered" && reply.response.length).toBe(longest)
     })

@@ -6,7 +6,7 @@ import type { RunRow } from "../../domain/Run.ts"
 import { whenTraced } from "../../telemetry/Span.ts"
 import { type Acceptance, type AcceptanceRefused, type AcceptOptions, type NewRun, WebhookEdited } from "../RunStore.ts"
 import { notify } from "./Changes.ts"
-import { fromRow, list, oneOf, recordset } from "./Columns.ts"
+import { fromRow, list, recordset, uuids } from "./Columns.ts"
 import { bounded, boundedDirectly, unavailable } from "./Database.ts"
 import { queueLength } from "./LaneStoreSql.ts"
 import { heldBy } from "./LeaseStoreSql.ts"
@@ -93,6 +93,15 @@ export const makeAccept = Effect.gen(function* () {
             where w.team = c.team and w.status = 'queued' and w.admitted_at is null order by w.seq limit 1
           ) is null then ${DateTime.toDateUtc(admission.at)}::timestamptz end`
 
+  /** The run that the key of an input `i` names. */
+  const earlierOf = (runs: ReadonlyArray<NewRun>) =>
+    runs.some(({ idempotency }) => idempotency !== undefined)
+      ? sql`(
+          select r.seq from webhook_trigger.runs r
+          where r.webhook_id = i.webhook_id and r.idempotency_key = i.idempotency_key limit 1
+        )`
+      : sql`null::bigint`
+
   // Anyone who deletes a webhook or a team, or replaces a token, either waits for this commit or is seen by it.
   const insert = (runs: ReadonlyArray<NewRun>, { maxQueued, countQueued = true, admission }: AcceptOptions) =>
     directly(sql<{ readonly outcome: "accepted" | "admitted" | "unknown" | "edited" | "full" | "repeats" }>`
@@ -107,14 +116,10 @@ export const makeAccept = Effect.gen(function* () {
         order by t.team for key share
       ), checked as materialized (
         select i.*, t.team is not null and (i.webhook_id is null or h.id is not null) as known,
-          h.version is distinct from i.version as edited, earlier.seq as earlier
+          h.version is distinct from i.version as edited, ${earlierOf(runs)} as earlier
         from input i
         left join webhook h on h.id = i.webhook_id and h.token_hash = i.token_hash
         left join known t on t.team = i.team
-        left join lateral (
-          select r.seq from webhook_trigger.runs r
-          where r.webhook_id = i.webhook_id and r.idempotency_key = i.idempotency_key
-        ) earlier on true
       ), queue as materialized (${countQueued ? queueLength(sql, maxQueued) : sql`select 0 as length`}), placed as materialized (
         select c.*, queue.length + row_number() over (order by c.ord) <= ${maxQueued} as fits,
           ${admittedAt(admission)} as admitted_at
@@ -150,10 +155,10 @@ export const makeAccept = Effect.gen(function* () {
   const free = (rows: ReadonlyArray<Earlier>) =>
     bounded(sql`
       update webhook_trigger.runs set idempotency_key = null
-      where id in ${oneOf(
+      where id = any(${uuids(
         sql,
         rows.map((row) => row.run_id)
-      )}`)
+      )})`)
 
   return Effect.fnUntraced(function* (runs: ReadonlyArray<NewRun>, options: AcceptOptions) {
     const full: Answer = Either.left(new TooManyQueued({ limit: options.maxQueued }))

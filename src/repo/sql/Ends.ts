@@ -5,7 +5,7 @@ import { isAnswer, outcomeFields } from "../../domain/Run.ts"
 import { whenTraced } from "../../telemetry/Span.ts"
 import { type EndedRun, firstOfEach, type RunEnd } from "../RunStore.ts"
 import { notify } from "./Changes.ts"
-import { type ColumnTypes, list, oneOf, recordset } from "./Columns.ts"
+import { type ColumnTypes, list, recordset, uuids } from "./Columns.ts"
 import { bounded, boundedDirectly } from "./Database.ts"
 import { final, live, runColumns, runFromRow, storesLateAnswer } from "./RunColumns.ts"
 
@@ -47,7 +47,10 @@ export const makeEnds = Effect.gen(function* () {
         select * from ${input(ends)}
       ), locked as materialized (
         select r.id from webhook_trigger.runs r
-        where r.id in (select run_id from input) and r.status in ${live}
+        where r.id = any(${uuids(
+          sql,
+          ends.map(({ run_id }) => run_id)
+        )}) and r.status in ${live}
         order by r.id for no key update
       ), ended as (
         update webhook_trigger.runs r set
@@ -72,10 +75,10 @@ export const makeEnds = Effect.gen(function* () {
 
   const current = (ends: ReadonlyArray<RunEnd>) =>
     bounded(sql`
-      select ${runColumns} from webhook_trigger.runs r where r.id in ${oneOf(
+      select ${runColumns} from webhook_trigger.runs r where r.id = any(${uuids(
         sql,
         ends.map((end) => end.run_id)
-      )}`)
+      )})`)
 
   const byId = (rows: ReadonlyArray<object>) =>
     new Map(rows.map((row) => runFromRow(row)).map((run) => [run.run_id, run]))
@@ -103,7 +106,7 @@ export const makeEnds = Effect.gen(function* () {
     function* (ids: ReadonlyArray<RunId>) {
       const rows = yield* sql<{ readonly given: RunId; readonly run_id: RunId | null }>`
       select given.id as given, ${runColumns}
-      from ${oneOf(sql, ids)} as given(id) left join webhook_trigger.runs r on r.id = given.id
+      from unnest(${uuids(sql, ids)}) as given(id) left join webhook_trigger.runs r on r.id = given.id
       where r.id is null or r.status in ${final}`
       return {
         runs: rows.flatMap((row) => (row.run_id === null ? [] : runFromRow(row))),

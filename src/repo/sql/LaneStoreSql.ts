@@ -6,7 +6,7 @@ import type { TeamName } from "../../domain/Team.ts"
 import { whenTraced } from "../../telemetry/Span.ts"
 import { type LaneRun, LaneStore } from "../LaneStore.ts"
 import { LeaseLost, type Term } from "../LeaseStore.ts"
-import { fromRow, oneOf } from "./Columns.ts"
+import { fromRow, uuids } from "./Columns.ts"
 import { bounded, boundedDirectly } from "./Database.ts"
 import { heldBy } from "./LeaseStoreSql.ts"
 import { columnsOf, live } from "./RunColumns.ts"
@@ -80,7 +80,7 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
       const rows = yield* directly(sql<{ readonly id: RunId | null }>`
         with lease as materialized (${heldBy(sql, term)}), locked as materialized (
           select r.id from webhook_trigger.runs r
-          where r.id in ${oneOf(sql, ids)} and r.status = 'queued' and exists (select from lease)
+          where r.id = any(${uuids(sql, ids)}) and r.status = 'queued' and exists (select from lease)
           order by r.id for no key update
         ), admitted as (
           update webhook_trigger.runs r set admitted_at = coalesce(r.admitted_at, ${DateTime.toDateUtc(at)}::timestamptz)
@@ -96,7 +96,7 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
     const limits = Effect.fn("LaneStore.limits")(function* (ids: ReadonlyArray<WebhookId>) {
       const rows = yield* sql<{ readonly id: WebhookId; readonly max_concurrent: number }>`
         select id, max_concurrent from webhook_trigger.webhooks
-        where id in ${oneOf(sql, ids)} and max_concurrent is not null`
+        where id = any(${uuids(sql, ids)}) and max_concurrent is not null`
       return new Map(rows.map((row) => [row.id, row.max_concurrent])) as ReadonlyMap<WebhookId, number>
     }, bounded)
 

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { whenTraced } from "../../telemetry/Span.ts"
 import { firstOfEach, type RunMark } from "../RunStore.ts"
 import { notify } from "./Changes.ts"
-import { recordset } from "./Columns.ts"
+import { recordset, uuids } from "./Columns.ts"
 import { boundedDirectly } from "./Database.ts"
 import { live } from "./RunColumns.ts"
 
@@ -18,17 +18,20 @@ export const makeMarks = Effect.gen(function* () {
    */
   const locked = (marks: ReadonlyArray<RunMark>) => sql`
     input as materialized (
-      select * from ${recordset(sql, { run_id: "uuid", at: "timestamptz" }, firstOfEach(marks))}
+      select * from ${recordset(sql, { run_id: "uuid", at: "timestamptz" }, marks)}
     ), locked as materialized (
       select r.id from webhook_trigger.runs r
-      where r.id in (select run_id from input) and r.status in ${live} and r.admitted_at is not null
+      where r.id = any(${uuids(
+        sql,
+        marks.map(({ run_id }) => run_id)
+      )}) and r.status in ${live} and r.admitted_at is not null
       order by r.id for no key update
     ), relaxed as materialized (select set_config('synchronous_commit', 'off', true))`
 
   const sent = Effect.fnUntraced(function* (marks: ReadonlyArray<RunMark>) {
     if (marks.length === 0) return
     yield* directly(sql`
-      with ${locked(marks)}
+      with ${locked(firstOfEach(marks))}
       update webhook_trigger.runs r set
         status = 'running',
         sent_at = case when r.started_at is null then i.at else coalesce(r.sent_at, least(i.at, r.started_at)) end,
@@ -43,7 +46,7 @@ export const makeMarks = Effect.gen(function* () {
   const started = Effect.fnUntraced(function* (marks: ReadonlyArray<RunMark>) {
     if (marks.length === 0) return
     yield* directly(sql`
-      with ${locked(marks)}, started as (
+      with ${locked(firstOfEach(marks))}, started as (
         update webhook_trigger.runs r set
           status = 'running',
           started_at = i.at,
