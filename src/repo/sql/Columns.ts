@@ -69,8 +69,9 @@ export const recordset = (
 export const list = (parts: Iterable<string>): Statement.Fragment => Statement.unsafeFragment([...parts].join(", "))
 
 /**
- * Ids as one parameter: `where id = any(${uuids(sql, ids)})`. As an array, for which PostgreSQL always takes the index; for
- * the rows of a subquery it prefers to scan a small or new table, and one that has grown since it planned.
+ * Ids as one parameter: `where id = any(${uuids(sql, ids)})`. As an array, for which PostgreSQL takes the index of the ids; for
+ * the rows of a subquery it prefers to scan a small or new table, and one that has grown since it planned. The condition is
+ * to stand alone: with one for the status beside it, PostgreSQL takes an index of that, full of runs that have had it.
  */
 export const uuids = (sql: SqlClient.SqlClient, ids: Iterable<string>): Statement.Fragment =>
   sql`${`{${[...ids].join(",")}}`}::uuid[]`

@@ -46,11 +46,11 @@ export const makeEnds = Effect.gen(function* () {
       with input as materialized (
         select * from ${input(ends)}
       ), locked as materialized (
-        select r.id from webhook_trigger.runs r
+        select r.id, r.status from webhook_trigger.runs r
         where r.id = any(${uuids(
           sql,
           ends.map(({ run_id }) => run_id)
-        )}) and r.status in ${live}
+        )})
         order by r.id for no key update
       ), ended as (
         update webhook_trigger.runs r set
@@ -61,7 +61,7 @@ export const makeEnds = Effect.gen(function* () {
           ),
           finished_at = i.at
         from input i join locked on locked.id = i.run_id
-        where r.id = i.run_id and r.status in ${live}
+        where r.id = i.run_id and locked.status in ${live}
         returning r.*
       ), ${notify(sql, "RunEnded", sql`select id::text as name from ended`)}
       select ${runColumns}, (select count(*) from notified) from ended r`)

@@ -79,12 +79,12 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
     const admit = Effect.fnUntraced(function* (ids: ReadonlyArray<RunId>, term: Term, at: DateTime.Utc) {
       const rows = yield* directly(sql<{ readonly id: RunId | null }>`
         with lease as materialized (${heldBy(sql, term)}), locked as materialized (
-          select r.id from webhook_trigger.runs r
-          where r.id = any(${uuids(sql, ids)}) and r.status = 'queued' and exists (select from lease)
+          select r.id, r.status from webhook_trigger.runs r
+          where r.id = any(${uuids(sql, ids)}) and exists (select from lease)
           order by r.id for no key update
         ), admitted as (
           update webhook_trigger.runs r set admitted_at = coalesce(r.admitted_at, ${DateTime.toDateUtc(at)}::timestamptz)
-          from locked where r.id = locked.id and r.status = 'queued'
+          from locked where r.id = locked.id and locked.status = 'queued'
           returning r.id
         )
         select admitted.id from lease left join admitted on true`)

@@ -20,11 +20,11 @@ export const makeMarks = Effect.gen(function* () {
     input as materialized (
       select * from ${recordset(sql, { run_id: "uuid", at: "timestamptz" }, marks)}
     ), locked as materialized (
-      select r.id from webhook_trigger.runs r
+      select r.id, r.status in ${live} and r.admitted_at is not null as counts from webhook_trigger.runs r
       where r.id = any(${uuids(
         sql,
         marks.map(({ run_id }) => run_id)
-      )}) and r.status in ${live} and r.admitted_at is not null
+      )})
       order by r.id for no key update
     ), relaxed as materialized (select set_config('synchronous_commit', 'off', true))`
 
@@ -40,7 +40,7 @@ export const makeMarks = Effect.gen(function* () {
           else r.deadline_at
         end
       from input i join locked on locked.id = i.run_id, relaxed
-      where r.id = i.run_id and r.status in ${live} and r.admitted_at is not null`)
+      where r.id = i.run_id and locked.counts`)
   }, whenTraced("RunStore.sent"))
 
   const started = Effect.fnUntraced(function* (marks: ReadonlyArray<RunMark>) {
@@ -54,7 +54,7 @@ export const makeMarks = Effect.gen(function* () {
             when r.mode = 'async' then i.at + r.timeout_ms * interval '1 millisecond' else r.deadline_at
           end
         from input i join locked on locked.id = i.run_id, relaxed
-        where r.id = i.run_id and r.status in ${live} and r.admitted_at is not null and r.started_at is null
+        where r.id = i.run_id and locked.counts and r.started_at is null
         returning r.id
       ), ${notify(sql, "RunStarted", sql`select id::text as name from started`)}
       select count(*) from notified`)
