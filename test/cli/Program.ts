@@ -85,11 +85,15 @@ export interface Server {
 }
 
 /** Starts `serve` on a free port and waits until it reports that it is running. */
-export const serve = (variables: Variables): Effect.Effect<Server, never, Scope.Scope> =>
+export const serve = (
+  variables: Variables,
+  options: ReadonlyArray<string> = []
+): Effect.Effect<Server, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(
       Effect.promise(async () => {
-        const server = new Process(process.execPath, [program, "serve"], { HOST: "127.0.0.1", PORT: "0", ...variables })
+        const words = [program, "serve", ...options]
+        const server = new Process(process.execPath, words, { HOST: "127.0.0.1", PORT: "0", ...variables })
         const [, url] = await server.waitFor(/Web UI and API +(\S+)\/\n[\s\S]*\n$/)
         return { server, url: url! }
       }),
