@@ -20,8 +20,7 @@ export type Report = Exclude<FromWorker, { readonly _tag: "Ready" | "Failed" }>
 
 /**
  * The workers accept connections themselves, from one socket. If the primary handed them out, one on its way to a worker
- * that is killed would never be answered. Since libuv 1.45 (Node 20) a process accepts one connection at a time, so that
- * the shares are even under load.
+ * that is killed would never be answered (docs/decisions/0017).
  */
 cluster.schedulingPolicy = cluster.SCHED_NONE
 // Structured clones instead of JSON: a measured value may be infinite.
