@@ -4,6 +4,7 @@ import { describe, expect, vi } from "vitest"
 import { Gate } from "../support/Gate.ts"
 import { Stopwatch } from "../support/Stopwatch.ts"
 import { until } from "../support/Until.ts"
+import { isAlive } from "../support/Workers.ts"
 import { answerWhenOpen } from "./support/Answers.ts"
 import type { Call, Webhook } from "./support/Callers.ts"
 import type { Cluster } from "./support/Cluster.ts"
@@ -141,6 +142,20 @@ describe.concurrent("the workers of one server", () => {
     await server.exited()
     expect(server.exitCode).toBe(0)
     await cluster.checked({})
+  })
+
+  faultTest("end immediately at the second signal", async ({ cluster }) => {
+    const { server, webhook, leader } = await twoWorkers(cluster)
+    const workers = [...server.workers().values()]
+    leader.handle = "never"
+    const waiting = cluster.callers.trigger(server, webhook, { wait: true })
+    await leader.deliveries(1)
+    server.signal("SIGTERM")
+    await until("it is not ready", async () => (await server.health("ready")) === 503)
+    server.signal("SIGTERM")
+    await server.exited()
+    await until("the workers have ended", () => !workers.some(isAlive))
+    expect((await waiting).status).toBeUndefined()
   })
 
   faultTest("are started again, each time after a longer pause, until they can start", async ({ cluster }) => {

@@ -5,7 +5,7 @@ import { Effect } from "effect"
 import * as Program from "../cli/Program.ts"
 import { freshDatabase, freshVhost } from "../support/fresh.ts"
 import { until } from "../support/Until.ts"
-import { workersOf } from "../support/Workers.ts"
+import { isAlive, workersOf } from "../support/Workers.ts"
 
 const ADMIN_API_KEY = "a-key-for-these-tests"
 
@@ -14,13 +14,6 @@ const production = Effect.gen(function* () {
 })
 
 const lines = (log: string) => log.trim().split("\n")
-const isAlive = (pid: number) => {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
-}
 
 describe("a server with several workers", { timeout: 120_000 }, () => {
   it.scopedLive("says once that it is running, and which worker wrote a log line", () =>
@@ -106,6 +99,20 @@ describe("a server whose workers cannot start", { timeout: 60_000 }, () => {
           expect.stringMatching(/WORKERS .*from 1 to 128, or `auto`.*, not "many"/)
         ]
       })
+    })
+  )
+
+  it.scopedLive("ends with all of them when one is killed before it is ready", () =>
+    Effect.gen(function* () {
+      const variables = yield* production
+      const starting = yield* Program.start(["serve"], { HOST: "127.0.0.1", PORT: "0", ...variables })
+      const second = () => workersOf(starting.pid).get(2)
+      process.kill(yield* Effect.promise(() => until("the second worker starts", second)), "SIGKILL")
+      const { code, stderr, stdout } = yield* starting.ended
+      expect([code, stdout]).toEqual([1, ""])
+      expect(lines(stderr).filter((line) => line.includes("did not start"))).toEqual([
+        "The server did not start: worker 2 ended before it was ready (SIGKILL)"
+      ])
     })
   )
 

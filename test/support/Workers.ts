@@ -9,6 +9,14 @@ export const workersOf = (primary: number): ReadonlyMap<number, number> =>
     })
   )
 
+export const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
 const childrenOf = (pid: number): ReadonlyArray<number> =>
   read(`/proc/${pid}/task/${pid}/children`).split(" ").filter(Boolean).map(Number)
 
