@@ -58,7 +58,7 @@ export const run = Effect.fnUntraced(function* (words: ReadonlyArray<string>, ve
   const report = (failure: Failure) =>
     Effect.as(
       printError(own.includes("--json") ? JSON.stringify(toJson(failure), null, 2) : describe(failure)),
-      failure.exit as number
+      failure.exit
     )
   return yield* result.pipe(Effect.as(0), Effect.catchTag("CliFailure", report), Effect.provide(layer))
 })

@@ -8,7 +8,8 @@ export const exitCodes = { refused: 1, usage: 2, outOfReach: 3, runFailed: 4, ru
 
 /** A command did not work; this is printed for the user on standard error. */
 export class Failure extends Data.TaggedError("CliFailure")<{
-  readonly exit: (typeof exitCodes)[keyof typeof exitCodes]
+  /** One of `exitCodes`, except for that of a process that ended unexpectedly. */
+  readonly exit: number
   readonly title: string
   readonly detail?: string
   readonly faults?: ReadonlyArray<Fault>

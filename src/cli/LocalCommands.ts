@@ -40,9 +40,10 @@ export const serve = (local: LocalCommands) =>
     {
       host: override("host", "address", "HOST", "The address to listen on"),
       port: override("port", "number", "PORT", "The port to listen on, 0 for any free port"),
+      workers: override("workers", "number", "WORKERS", "The processes that serve, or `auto` for one on each CPU core"),
       dataDir: override("data-dir", "folder", "DATA_DIR", "The folder of the embedded database")
     },
-    (options) => local.serve(new Map([options.host, options.port, options.dataDir].flatMap(Option.toArray)))
+    (options) => local.serve(new Map(Object.values(options).flatMap(Option.toArray)))
   ).pipe(
     Command.withDescription(
       about("Run the server", {

@@ -1,4 +1,5 @@
 import * as Buses from "./Buses.ts"
+import type { Embedded } from "./Driver.ts"
 import type { Environment } from "./Environment.ts"
 import * as Repos from "./Repos.ts"
 
@@ -12,3 +13,7 @@ export const choose = (environment: Environment): Drivers => ({
   repo: Repos.choose(environment),
   bus: Buses.choose(environment)
 })
+
+/** What only one process can use. */
+export const embedded = ({ bus, repo }: Drivers): ReadonlyArray<Embedded> =>
+  [repo, bus].flatMap(({ embedded }) => (embedded === undefined ? [] : [embedded]))

@@ -14,6 +14,7 @@ import {
 import * as SettingsConfig from "../engine/SettingsConfig.ts"
 import * as LeaderEnvironment from "./LeaderEnvironment.ts"
 import * as LoadSettings from "./LoadSettings.ts"
+import * as PrimaryEnvironment from "./PrimaryEnvironment.ts"
 import * as Repos from "./Repos.ts"
 
 const adminKeyFormat = {
@@ -35,7 +36,8 @@ export const settings = {
   runRetention: withDefault("RUN_RETENTION", durationOrOff("1 minute", "36500 days", "30 days"), Option.none()),
   /** How long a stop waits for what is in flight. */
   shutdownGrace: withDefault("SHUTDOWN_GRACE", duration("0 seconds", "1 hour", "30 s"), Duration.seconds(30)),
-  ...LeaderEnvironment.settings
+  ...LeaderEnvironment.settings,
+  ...PrimaryEnvironment.settings
 }
 
 /** Everything that can be set from outside. */

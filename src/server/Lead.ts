@@ -5,6 +5,7 @@ import * as Command from "../leader/Command.ts"
 import * as Buses from "./Buses.ts"
 import * as LeaderEnvironment from "./LeaderEnvironment.ts"
 import { secretsOf } from "./LoadSettings.ts"
+import * as Logs from "./Logs.ts"
 import { settingsInvalid, withOverrides } from "./Overrides.ts"
 import * as Telemetry from "./Telemetry.ts"
 
@@ -35,7 +36,7 @@ export const lead = (options: LeaderOptions, version: string): Effect.Effect<voi
         )
       ),
       Effect.zipRight(Effect.provide(leading, leader.layer)),
-      Effect.provide(Layer.merge(Telemetry.logs(environment), Telemetry.otlp(environment, version)))
+      Effect.provide(Layer.merge(Logs.layer(environment), Telemetry.otlp(environment, version)))
     )
   }).pipe(
     Effect.catchTags({

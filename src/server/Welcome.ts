@@ -1,13 +1,13 @@
 import { Option, Redacted } from "effect"
 import { triggerUrl } from "../api/TriggerUrl.ts"
 import type { Demo } from "./Demo.ts"
-import type { Drivers } from "./Drivers.ts"
+import * as Drivers from "./Drivers.ts"
 
 const trigger = (url: string, token: string, query: string) =>
   `curl -X POST '${triggerUrl(url, token)}${query}' -H 'Content-Type: application/json' -d '{"variables": {"name": "world"}}'`
 
-const embeddedParts = ({ bus, repo }: Drivers): ReadonlyArray<string> => {
-  const parts = [repo, bus].flatMap(({ embedded }) => (embedded === undefined ? [] : [embedded]))
+const embeddedParts = (drivers: Drivers.Drivers): ReadonlyArray<string> => {
+  const parts = Drivers.embedded(drivers)
   return parts.length === 0
     ? []
     : [
@@ -51,7 +51,7 @@ const keyLine = (isGiven: boolean, generated: Option.Option<Redacted.Redacted>):
 export const text = (started: {
   readonly version: string
   readonly url: string
-  readonly drivers: Drivers
+  readonly drivers: Drivers.Drivers
   readonly adminKey: { readonly isGiven: boolean; readonly generated: Option.Option<Redacted.Redacted> }
   readonly demo: Option.Option<Demo>
 }): string => {

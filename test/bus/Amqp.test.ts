@@ -40,7 +40,7 @@ describe("a prompt on the wire", () => {
         webhook,
         deadline: DateTime.unsafeMake(Date.now() + 60_000)
       })
-      yield* bus.publish(prompt)
+      yield* bus.publish([prompt])
       const message = yield* nextMessage(channel, "team.deploy")
       expect(message.properties).toMatchObject({
         messageId: prompt.run_id,
@@ -69,7 +69,7 @@ describe("a prompt on the wire", () => {
       const channel = yield* rawChannel(url)
       yield* declareTeam(channel, team)
       const prompt = yield* makePrompt()
-      yield* bus.publish(prompt)
+      yield* bus.publish([prompt])
       const message = yield* nextMessage(channel, "team.deploy")
       expect(message.properties.expiration).toBeUndefined()
       expect(JSON.parse(message.content.toString())).toEqual({ run_id: prompt.run_id, source: "chat", prompt: "hello" })
@@ -83,7 +83,7 @@ describe("a prompt on the wire", () => {
       yield* declareTeam(channel, team)
       const prompt = yield* makePrompt()
       const trace = yield* Effect.gen(function* () {
-        yield* bus.publish(prompt)
+        yield* bus.publish([prompt])
         return (yield* Effect.currentSpan).traceId
       }).pipe(Effect.withSpan("test"))
       const message = yield* nextMessage(channel, "team.deploy")
@@ -96,7 +96,7 @@ describe("a prompt on the wire", () => {
       const bus = yield* Bus
       const channel = yield* rawChannel(url)
       yield* declareTeam(channel, team)
-      yield* Effect.withTracerEnabled(bus.publish(yield* makePrompt()), false)
+      yield* Effect.withTracerEnabled(bus.publish([yield* makePrompt()]), false)
       const message = yield* nextMessage(channel, "team.deploy")
       expect(message.properties.headers?.traceparent).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/)
     })
@@ -213,7 +213,7 @@ describe("dead letters", () => {
       const channel = yield* rawChannel(url)
       yield* declareTeam(channel, team)
       const prompt = yield* makePrompt()
-      yield* bus.publish(prompt)
+      yield* bus.publish([prompt])
       channel.reject(yield* nextMessage(channel, "team.deploy"), false)
       expect(yield* Queue.take(collected)).toEqual({ _tag: "DeadLettered", run_id: prompt.run_id, reason: "rejected" })
     })
@@ -228,7 +228,7 @@ describe("dead letters", () => {
         const channel = yield* rawChannel(url)
         yield* declareTeam(channel, team, { "x-queue-type": "quorum", "x-delivery-limit": 20 })
         const prompt = yield* makePrompt()
-        yield* bus.publish(prompt)
+        yield* bus.publish([prompt])
         let deliveries = 0
         yield* Effect.promise(() =>
           channel.consume("team.deploy", (message) => {
@@ -286,7 +286,7 @@ describe("a leader's rights", () => {
         yield* Leader.start({ team, handler: ({ prompt }) => Effect.succeed(prompt) })
         yield* untilQueue(({ consumers }) => consumers === 1)
         const prompt = yield* makePrompt()
-        yield* Effect.flatMap(Bus, (bus) => bus.publish(prompt))
+        yield* Effect.flatMap(Bus, (bus) => bus.publish([prompt]))
         expect((yield* Queue.take(collected))._tag).toBe("Started")
         expect(yield* Queue.take(collected)).toEqual({ _tag: "Answered", run_id: prompt.run_id, response: "hello" })
       }).pipe(

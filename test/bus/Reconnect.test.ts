@@ -73,7 +73,7 @@ const roundTrip = (replies: Queue.Dequeue<Reply>) =>
   Effect.gen(function* () {
     const bus = yield* Bus
     const prompt = yield* makePrompt()
-    yield* Effect.retry(bus.publish(prompt), again)
+    yield* Effect.retry(bus.publish([prompt]), again)
     let run_id: string
     do run_id = (yield* Queue.take(replies)).run_id
     while (run_id !== prompt.run_id)
@@ -85,7 +85,11 @@ describe("the bus and its connections", () => {
     ({ server }) =>
       Effect.gen(function* () {
         const bus = yield* Bus
-        for (const request of [bus.ping, bus.queue(team), makePrompt().pipe(Effect.flatMap(bus.publish))]) {
+        for (const request of [
+          bus.ping,
+          bus.queue(team),
+          Effect.flatMap(makePrompt(), (prompt) => bus.publish([prompt]))
+        ]) {
           const [took, exit] = yield* timed(Effect.exit(request))
           expect(Exit.isFailure(exit) && Cause.pretty(exit.cause)).toContain("Unavailable")
           expect(took).toBeLessThan(3500)
@@ -104,7 +108,7 @@ describe("the bus and its connections", () => {
     () =>
       Effect.gen(function* () {
         const bus = yield* Bus
-        const publish = Effect.uninterruptible(bus.publish(yield* makePrompt()))
+        const publish = Effect.uninterruptible(bus.publish([yield* makePrompt()]))
         const [took, result] = yield* timed(Effect.either(publish))
         expect(result._tag).toBe("Left")
         expect(took).toBeLessThan(4000)
@@ -119,7 +123,7 @@ describe("the bus and its connections", () => {
         const bus = yield* Bus
         const replies = yield* collectReplies
         const prompt = yield* makePrompt({ deadline: DateTime.unsafeMake(Date.now() - 1) })
-        yield* bus.publish(prompt)
+        yield* bus.publish([prompt])
         server.pass()
         expect(yield* Queue.take(replies)).toEqual({ _tag: "DeadLettered", run_id: prompt.run_id, reason: "expired" })
       }),
@@ -161,8 +165,8 @@ describe("the bus and its connections", () => {
             Effect.onInterrupt(() => Effect.sync(() => (stopped = true)))
           )
         })
-        yield* bus.publish(yield* makePrompt({ prompt: "first" }))
-        yield* bus.publish(yield* makePrompt({ prompt: "second" }))
+        yield* bus.publish([yield* makePrompt({ prompt: "first" })])
+        yield* bus.publish([yield* makePrompt({ prompt: "second" })])
         yield* Deferred.await(begun)
         leader.reset()
         yield* Queue.takeN(replies, 2)
@@ -190,7 +194,7 @@ describe("the bus and its connections", () => {
             ),
           { grace: 60_000 }
         )
-        yield* bus.publish(yield* makePrompt())
+        yield* bus.publish([yield* makePrompt()])
         yield* Deferred.await(begun)
         const stopping = yield* Effect.fork(timed(stop))
         yield* Effect.yieldNow()
@@ -218,7 +222,7 @@ describe("the bus and its connections", () => {
       })
       yield* untilQueue(({ consumers }) => consumers === 1)
       const prompt = yield* makePrompt()
-      yield* bus.publish(prompt)
+      yield* bus.publish([prompt])
       let reply = yield* Queue.take(replies)
       while (reply._tag === "Started") reply = yield* Queue.take(replies)
       expect(reply).toEqual({ _tag: "Answered", run_id: prompt.run_id, response: "done" })
@@ -235,7 +239,7 @@ describe("the bus and its connections", () => {
       server.silence("all")
       const prompt = yield* makePrompt()
       const [publishing, checking, pinging] = yield* Effect.all(
-        [bus.publish(prompt), Effect.delay(bus.queue(team), "1100 millis"), bus.ping].map((request) =>
+        [bus.publish([prompt]), Effect.delay(bus.queue(team), "1100 millis"), bus.ping].map((request) =>
           timed(Effect.either(request))
         ),
         { concurrency: "unbounded" }
@@ -289,7 +293,7 @@ describe("the bus and its connections", () => {
       for (let i = 0; i < 3; i++) {
         yield* Effect.promise(() => channel.deleteQueue("team.deploy"))
         const prompt = yield* makePrompt()
-        yield* Effect.retry(bus.publish(prompt), again)
+        yield* Effect.retry(bus.publish([prompt]), again)
         expect((yield* Queue.take(replies)).run_id).toBe(prompt.run_id)
       }
     })
@@ -381,18 +385,18 @@ describe("a broker with an alarm", () => {
         yield* roundTrip(replies)
         yield* Effect.promise(() => broker.control("set_vm_memory_high_watermark", "absolute", "1"))
         const prompt = yield* makePrompt()
-        const [took, first] = yield* timed(Effect.either(bus.publish(prompt)))
+        const [took, first] = yield* timed(Effect.either(bus.publish([prompt])))
         expect(first._tag).toBe("Left")
         expect(took).toBeLessThan(14_000)
         for (let i = 0; i < 5; i++) {
-          const [took, result] = yield* timed(Effect.either(bus.publish(prompt)))
+          const [took, result] = yield* timed(Effect.either(bus.publish([prompt])))
           expect(result._tag).toBe("Left")
           expect(took).toBeLessThan(1000)
         }
         expect((yield* Effect.either(bus.ping))._tag).toBe("Left")
         expect((yield* bus.queue(team)).consumers).toBe(1)
         yield* Effect.promise(() => broker.control("set_vm_memory_high_watermark", "0.4"))
-        yield* Effect.retry(bus.publish(prompt), again)
+        yield* Effect.retry(bus.publish([prompt]), again)
         yield* roundTrip(replies)
         expect(seen.filter((id) => id === prompt.run_id)).toHaveLength(1)
       }),

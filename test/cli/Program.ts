@@ -58,6 +58,19 @@ class Process {
 export const run = (args: ReadonlyArray<string>, variables: Variables = {}): Effect.Effect<Ended> =>
   Effect.promise(() => new Process(process.execPath, [program, ...args], variables).ended)
 
+/** Starts one command line; it is killed when the scope closes. */
+export const start = (
+  args: ReadonlyArray<string>,
+  variables: Variables
+): Effect.Effect<{ readonly pid: number; readonly ended: Effect.Effect<Ended> }, never, Scope.Scope> =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => new Process(process.execPath, [program, ...args], variables)),
+      (process) => Effect.promise(() => process.end("SIGKILL"))
+    ),
+    ({ child, ended }) => ({ pid: child.pid!, ended: Effect.promise(() => ended) })
+  )
+
 /** Runs a line in a shell, as a user would who pastes it. */
 export const shell = (line: string): Effect.Effect<Ended> =>
   Effect.promise(() => new Process("/bin/sh", ["-c", line], {}).ended)
@@ -85,11 +98,15 @@ export interface Server {
 }
 
 /** Starts `serve` on a free port and waits until it reports that it is running. */
-export const serve = (variables: Variables): Effect.Effect<Server, never, Scope.Scope> =>
+export const serve = (
+  variables: Variables,
+  options: ReadonlyArray<string> = []
+): Effect.Effect<Server, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(
       Effect.promise(async () => {
-        const server = new Process(process.execPath, [program, "serve"], { HOST: "127.0.0.1", PORT: "0", ...variables })
+        const words = [program, "serve", ...options]
+        const server = new Process(process.execPath, words, { HOST: "127.0.0.1", PORT: "0", ...variables })
         const [, url] = await server.waitFor(/Web UI and API +(\S+)\/\n[\s\S]*\n$/)
         return { server, url: url! }
       }),

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs"
+import { availableParallelism } from "node:os"
 import { describe, expect, it } from "@effect/vitest"
 import { ConfigProvider, Duration, Effect, Either, LogLevel, Option, Redacted, Schema } from "effect"
 import { DurationFromText, SizeFromText } from "../../src/engine/Quantity.ts"
@@ -21,7 +22,8 @@ describe("settings", () => {
   it.effect("have the documented defaults when no variable is set", () =>
     Effect.gen(function* () {
       const settings = yield* loaded({})
-      expect(settings).toMatchObject({ host: "0.0.0.0", port: 8080, dataDir: "data", amqpQueueType: "classic" })
+      expect(settings).toMatchObject({ host: "0.0.0.0", port: 8080, workers: 1, dataDir: "data" })
+      expect(settings.amqpQueueType).toBe("classic")
       expect(settings.engine).toMatchObject({ maxConcurrent: 20, maxQueued: 10_000, maxBody: 1024 * 1024 })
       expect(Duration.toSeconds(settings.engine.timeout)).toBe(300)
       expect(Duration.toSeconds(settings.shutdownGrace)).toBe(30)
@@ -44,6 +46,7 @@ describe("settings", () => {
       const settings = yield* loaded({
         HOST: "127.0.0.1",
         PORT: "0",
+        WORKERS: "4",
         PUBLIC_URL: "https://hooks.example.com/base/",
         DATABASE_URL: "postgres://u:p@db/hooks",
         AMQP_URL: "amqps://u:p@mq/vhost",
@@ -63,6 +66,7 @@ describe("settings", () => {
       expect(settings).toMatchObject({
         host: "127.0.0.1",
         port: 0,
+        workers: 4,
         publicUrl: Option.some("https://hooks.example.com/base"),
         amqpQueueType: "quorum",
         dataDir: "/var/lib/hooks",
@@ -106,6 +110,7 @@ describe("settings", () => {
         WEBHOOK_MAX_BODY: "much",
         RUN_RETENTION: "never",
         SHUTDOWN_GRACE: "2 days",
+        WORKERS: "0",
         LOG_LEVEL: "loud",
         LOG_FORMAT: "xml",
         OTEL_EXPORTER_OTLP_ENDPOINT: "collector"
@@ -122,7 +127,8 @@ describe("settings", () => {
         ["AMQP_QUEUE_TYPE", "fast"],
         ["LOG_LEVEL", "loud"],
         ["LOG_FORMAT", "xml"],
-        ["OTEL_EXPORTER_OTLP_ENDPOINT", "collector"]
+        ["OTEL_EXPORTER_OTLP_ENDPOINT", "collector"],
+        ["WORKERS", "0"]
       ])
       for (const { accepts, name } of found) expect(accepts, name).toMatch(/^takes .+/)
     })
@@ -156,6 +162,12 @@ describe("settings", () => {
       expect(settings.port).toBe(8080)
       expect(Option.isNone(settings.databaseUrl)).toBe(true)
       expect(Option.isNone(settings.runRetention)).toBe(true)
+    })
+  )
+
+  it.effect("accept `auto` for a worker on each CPU core", () =>
+    Effect.gen(function* () {
+      expect((yield* loaded({ WORKERS: "auto" })).workers).toBe(availableParallelism())
     })
   )
 

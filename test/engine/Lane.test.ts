@@ -33,8 +33,8 @@ const laneWith = (read: ReadonlyArray<LaneRun>, isFree: (run: LaneRun) => boolea
 const publishAll = (lane: Lane): ReadonlyArray<string> => {
   const published: Array<string> = []
   for (let step = lane.next(); step?._tag === "Publish"; step = lane.next()) {
-    published.push(step.flight.run.prompt)
-    lane.published(step.flight, 0)
+    published.push(...step.flights.map(({ run }) => run.prompt))
+    lane.published(step.flights, 0)
   }
   return published
 }
@@ -58,7 +58,7 @@ describe("Lane", () => {
     expect(lane.next()).toBeUndefined()
     expect(lane.reserve(run(1))).toBe(false)
     lane.reservationEnded({ run: run(0), begunAt: 0 })
-    expect(lane.next()).toMatchObject({ _tag: "Publish", flight: { run: run(0) } })
+    expect(lane.next()).toMatchObject({ _tag: "Publish", flights: [{ run: run(0) }] })
     expect(lane.next()).toEqual({ _tag: "Read" })
   })
 
@@ -82,7 +82,7 @@ describe("Lane", () => {
       for (let step = lane.next(); step !== undefined; step = lane.next()) {
         if (step._tag === "Read") lane.read(runs(now, readAhead))
         else if (step._tag === "Admit") lane.admitted(flightsOf(step, now))
-        else lane.published(step.flight, step.flight.begunAt + handOver)
+        else lane.published(step.flights, now + handOver)
       }
       now += handOver
       for (const id of [...lane.flights.keys()]) {
@@ -97,14 +97,20 @@ describe("Lane", () => {
     expect(lane.target).toBe(2)
   })
 
-  it("publishes one run at a time, in order, and says which is behind others that the broker has", () => {
+  it("publishes one group at a time, in order, and says which is behind others that the broker has", () => {
     const lane = laneWith(runs(0, 2))
-    lane.admitted(flightsOf(lane.next()))
-    const first = lane.next()
-    expect(first).toMatchObject({ _tag: "Publish", isBehind: false })
+    const [first, second] = flightsOf(lane.next())
+    lane.admitted([first!, second!])
+    expect(lane.next()).toEqual({ _tag: "Publish", flights: [first, second], isBehind: false })
     expect(lane.next()).toBeUndefined()
-    if (first?._tag === "Publish") lane.published(first.flight, 0)
-    expect(lane.next()).toMatchObject({ _tag: "Publish", flight: { run: run(1) }, isBehind: true })
+    lane.published([first!, second!], 0)
+    lane.ended(run(0).run_id)
+    lane.woken()
+    expect(lane.next()).toEqual({ _tag: "Read" })
+    lane.read(runs(2, 1))
+    const [third] = flightsOf(lane.next())
+    lane.admitted([third!])
+    expect(lane.next()).toEqual({ _tag: "Publish", flights: [third], isBehind: true })
   })
 
   it("waits with its head for a slot, and lets no run behind it pass", () => {
@@ -144,9 +150,9 @@ describe("Lane", () => {
     for (let step = lane.next(); step !== undefined && step._tag !== "Read"; step = lane.next()) {
       if (step._tag === "Admit") lane.admitted(flightsOf(step))
       else {
-        prompts.push(step.flight.run.prompt)
-        lane.published(step.flight, 0)
-        lane.ended(step.flight.run.run_id)
+        prompts.push(...step.flights.map(({ run }) => run.prompt))
+        lane.published(step.flights, 0)
+        for (const { run } of step.flights) lane.ended(run.run_id)
       }
     }
     expect(prompts).toEqual(runs(0, readAhead).map(({ prompt }) => prompt))
@@ -161,7 +167,7 @@ describe("Lane", () => {
     expect(lane.next()).toEqual({ _tag: "Read" })
     lane.read([run(2)])
     lane.admitted(flightsOf(lane.next()))
-    expect(lane.next()).toMatchObject({ flight: { run: run(2) }, isBehind: true })
+    expect(lane.next()).toMatchObject({ flights: [{ run: run(2) }], isBehind: true })
     lane.queueReplaced()
     expect(publishAll(lane)).toEqual(["prompt 1", "prompt 2"])
   })

@@ -50,7 +50,7 @@ describe("a leader in Python, written from the documentation", () => {
         yield* makePrompt({ prompt: "fail please" }),
         yield* makePrompt({ prompt: "x".repeat(256 * 1024) })
       ] as const
-      for (const prompt of prompts) yield* bus.publish(prompt)
+      for (const prompt of prompts) yield* bus.publish([prompt])
       expect(yield* Queue.take(replies)).toEqual({ _tag: "Started", run_id: prompts[0].run_id })
       const [answered, failed, big] = [yield* endOf(replies), yield* endOf(replies), yield* endOf(replies)]
       expect(answered).toEqual({ _tag: "Answered", run_id: prompts[0].run_id, response: "GRÜSSE 🦊" })
@@ -66,15 +66,15 @@ describe("a leader in Python, written from the documentation", () => {
       yield* untilQueue(({ consumers }) => consumers === 1)
       const prompt = yield* makePrompt()
       const answer = { _tag: "Answered", run_id: prompt.run_id, response: "HELLO" }
-      yield* bus.publish(prompt)
+      yield* bus.publish([prompt])
       expect(yield* endOf(replies)).toEqual(answer)
-      yield* bus.publish(prompt)
+      yield* bus.publish([prompt])
       expect(yield* Queue.take(replies)).toEqual(answer)
       python.reset({ refuse: true })
       yield* untilQueue(({ consumers }) => consumers === 0)
       python.pass()
       const other = yield* makePrompt({ prompt: "again" })
-      yield* bus.publish(other)
+      yield* bus.publish([other])
       // The first may come once more: its acknowledgement may have been lost with the connection.
       const end = yield* Effect.repeat(endOf(replies), { until: ({ run_id }) => run_id === other.run_id })
       expect(end).toEqual({ _tag: "Answered", run_id: other.run_id, response: "AGAIN" })

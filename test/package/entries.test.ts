@@ -119,3 +119,12 @@ describe("an entry of the package", () => {
     expect(loaded.packages).toContain("@effect/platform")
   })
 })
+
+describe("the primary of several workers", () => {
+  it.each(["server/Serve", "server/Workers"])("loads nothing in %s that only the workers need", async (module) => {
+    const { all, own, error } = await load(module)
+    expect(error).toBeUndefined()
+    expect(all.filter((name) => heavy.includes(name))).toEqual([])
+    for (const room of ["bus", "repo", "repo/sql", "leader"]) expect(own).not.toContain(room)
+  })
+})

@@ -51,6 +51,9 @@ describe("telemetry", { timeout: 120_000 }, () => {
       expect(received.get("/v1/traces")).toContain("Bus.publish")
       expect(received.get("/v1/metrics")).toContain("http_server_requests_total")
       expect(received.get("/v1/logs")).toContain("Listening on")
+      // Of several processes, the collector knows which one it hears.
+      for (const text of received.values())
+        expect(text).toMatch(/"service\.instance\.id","value":\{"stringValue":"[\da-f-]{36}"/)
       expect([...received.values(), server.log()].join("\n")).not.toContain(token.slice(0, 20))
       for (const line of server.log().trim().split("\n")) expect(JSON.parse(line)).toHaveProperty("message")
     })

@@ -1,7 +1,7 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node"
 
 /** The fault tests by duration, the longest first, so that two workers end at about the same time. */
-const slowest = ["random", "frozen", "broker", "replicas", "callers", "database", "crash", "leader"]
+const slowest = ["random", "frozen", "broker", "replicas", "workers", "callers", "database", "crash", "leader"]
 
 const place = ({ moduleId }: TestSpecification): number => {
   if (!moduleId.includes("/test/faults/")) return -1

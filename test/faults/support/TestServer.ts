@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url"
 import type { Checkpoint } from "../../../src/engine/Checkpoints.ts"
 import { freePort } from "../../support/Process.ts"
 import { until, within } from "../../support/Until.ts"
+import { workersOf } from "../../support/Workers.ts"
 
 /** What a server that has reached a checkpoint does: it stays there until it is released, or kills itself. */
 export type CheckpointAction = "hold" | "kill"
@@ -37,6 +38,11 @@ export class TestServer {
 
   get alive(): boolean {
     return this.child !== undefined && this.child.exitCode === null && this.child.signalCode === null
+  }
+
+  /** Null: it runs, or was killed. */
+  get exitCode(): number | null {
+    return this.child!.exitCode
   }
 
   /** Starts it, on the same port as before, and waits until it is ready. */
@@ -135,6 +141,11 @@ export class TestServer {
   /** The end of the log. */
   tail(chars = 4000): string {
     return this.output().slice(-chars)
+  }
+
+  /** The processes of a server with several workers, by their numbers. */
+  workers(): ReadonlyMap<number, number> {
+    return workersOf(this.pid)
   }
 
   /** How often it has become the server that sends the prompts. */

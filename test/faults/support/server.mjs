@@ -12,6 +12,8 @@ const instructions = new Map()
 const held = []
 
 process.on("message", ({ at, release }) => {
+  // With several workers, their own messages come here too.
+  if (!at && !release) return
   if (at) instructions.set(at.point, { ...at })
   if (release) {
     instructions.delete(release)

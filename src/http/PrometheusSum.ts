@@ -1,0 +1,44 @@
+import type { Family } from "./PrometheusText.ts"
+
+type Families = ReadonlyArray<Family>
+
+/** A quantile of several processes cannot be had from the quantiles of each: a summary keeps only its sum and count. */
+const isQuantile = (type: Family["type"], series: string) => type === "summary" && /[{,]quantile="/.test(series)
+
+/** Several processes' metrics as one: the values of the same series are added up. */
+export const sum = (all: ReadonlyArray<Families>): Families => {
+  const totals = new Map<string, { readonly family: Family; readonly samples: Map<string, number> }>()
+  for (const family of all.flat()) {
+    const { name, samples, type } = family
+    const total = totals.get(name) ?? { family, samples: new Map<string, number>() }
+    totals.set(name, total)
+    for (const [series, value] of samples) {
+      if (!isQuantile(type, series)) total.samples.set(series, (total.samples.get(series) ?? 0) + value)
+    }
+  }
+  return [...totals.values()].map(({ family, samples }) => ({ ...family, samples: [...samples] }))
+}
+
+/**
+ * The metrics of a server's processes, of which some have ended: what those counted stays in the total, so that it never
+ * goes down; their gauges do not.
+ */
+export class Totals {
+  private readonly latest = new Map<number, Families>()
+  private ended: Families = []
+
+  /** What a process has measured by now. */
+  set(process: number, families: Families): void {
+    this.latest.set(process, families)
+  }
+
+  end(process: number): void {
+    const last = this.latest.get(process)?.filter(({ type }) => type !== "gauge") ?? []
+    this.ended = sum([this.ended, last])
+    this.latest.delete(process)
+  }
+
+  total(): Families {
+    return sum([this.ended, ...this.latest.values()])
+  }
+}

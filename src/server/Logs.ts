@@ -1,0 +1,23 @@
+/** Log lines and their settings, for every process of the server and for the leader. `docs/settings.md` explains them. */
+import { Layer, Logger, LogLevel } from "effect"
+import { oneOf, type Values, withDefault, wordFor } from "../engine/EnvironmentVariable.ts"
+
+const logLevels = wordFor({
+  ...{ trace: LogLevel.Trace, debug: LogLevel.Debug, info: LogLevel.Info, warn: LogLevel.Warning },
+  ...{ warning: LogLevel.Warning, error: LogLevel.Error, fatal: LogLevel.Fatal, none: LogLevel.None }
+})
+
+export const settings = {
+  logLevel: withDefault("LOG_LEVEL", logLevels, LogLevel.Info),
+  logFormat: withDefault("LOG_FORMAT", oneOf("pretty", "logfmt", "json"), process.stderr.isTTY ? "pretty" : "logfmt")
+}
+
+/** Log lines go to standard error, one format for people and two for programs. */
+export const layer = ({ logFormat, logLevel }: Values<typeof settings>): Layer.Layer<never> => {
+  const loggers = {
+    pretty: Logger.prettyLogger({ stderr: true }),
+    logfmt: Logger.withConsoleError(Logger.logfmtLogger),
+    json: Logger.withConsoleError(Logger.jsonLogger)
+  }
+  return Layer.merge(Logger.replace(Logger.defaultLogger, loggers[logFormat]), Logger.minimumLogLevel(logLevel))
+}

@@ -1,0 +1,102 @@
+/** One process that serves: the only one, or a worker. */
+import { HttpServer } from "@effect/platform"
+import { Effect, Layer, Option } from "effect"
+import { exitCodes, Failure } from "../cli/Failure.ts"
+import type { Unavailable } from "../domain/Errors.ts"
+import { AdminKey } from "../engine/AdminKey.ts"
+import type { DataFolderInUse, DataFolderUnusable } from "../repo/sql/DataFolder.ts"
+import * as Demo from "./Demo.ts"
+import type { Embedded } from "./Driver.ts"
+import * as Drivers from "./Drivers.ts"
+import * as Environment from "./Environment.ts"
+import type { CannotListen } from "./Listener.ts"
+import * as Logs from "./Logs.ts"
+import { settingsInvalid } from "./Overrides.ts"
+import * as Server from "./Server.ts"
+import * as Telemetry from "./Telemetry.ts"
+import * as Welcome from "./Welcome.ts"
+
+/** What a start has to say. */
+export interface Started {
+  /** For the user; may hold a generated admin key. */
+  readonly welcome: string
+  /** Where it listens, as `host:port`. */
+  readonly address: string
+}
+
+type Announce = (started: Started) => Effect.Effect<void>
+
+const serveWith = (
+  environment: Environment.Environment,
+  drivers: Drivers.Drivers,
+  version: string,
+  announce: Announce
+) =>
+  Effect.gen(function* () {
+    const demo = drivers.bus.hasDemoTeam ? yield* Demo.prepare : Option.none()
+    const { address } = yield* HttpServer.HttpServer
+    const port = address._tag === "TcpAddress" ? address.port : environment.port
+    const url = Option.getOrElse(environment.publicUrl, () => `http://localhost:${port}`)
+    const { generated } = yield* AdminKey
+    const adminKey = { isGiven: Option.isSome(environment.adminKey), generated }
+    yield* announce({
+      welcome: Welcome.text({ version, url, drivers, adminKey, demo }),
+      address: `${environment.host}:${port}`
+    })
+    return yield* Effect.never
+  }).pipe(Effect.provide(Server.layer(environment, drivers, version)))
+
+/** Reads the settings and serves until it is interrupted; a start that fails says why. */
+export const run = (version: string, announce: Announce): Effect.Effect<void, Failure> =>
+  Effect.gen(function* () {
+    const environment = yield* Environment.load
+    const drivers = Drivers.choose(environment)
+    const embedded = Drivers.embedded(drivers)
+    if (environment.workers > 1 && embedded.length > 0) return yield* cannotShare(environment.workers, embedded)
+    const telemetry = Layer.merge(Logs.layer(environment), Telemetry.otlp(environment, version))
+    return yield* Effect.provide(serveWith(environment, drivers, version, announce), telemetry)
+  }).pipe(
+    Effect.catchTags({
+      SettingsInvalid: (error) => Effect.fail(settingsInvalid("The server", error)),
+      CannotListen: (error) => Effect.fail(cannotListen(error)),
+      DataFolderInUse: (error) => Effect.fail(folderInUse(error)),
+      DataFolderUnusable: (error) => Effect.fail(folderUnusable(error)),
+      Unavailable: (error) => Effect.fail(unavailable(error)),
+      TeamExists: Effect.die,
+      TeamUnknown: Effect.die
+    })
+  )
+
+const cannotShare = (workers: number, embedded: ReadonlyArray<Embedded>) =>
+  new Failure({
+    exit: exitCodes.usage,
+    title: "The server did not start",
+    detail: `${workers} workers need a database and a message bus that they can share, but ${embedded.map(({ place }) => place).join(", and ")}; set ${embedded.map(({ replacedBy }) => replacedBy).join(" and ")} (docs/production.md), or WORKERS to 1`
+  })
+
+const cannotListen = ({ code, host, port }: CannotListen) =>
+  new Failure({
+    exit: exitCodes.refused,
+    title: "The server did not start",
+    detail:
+      code === "EADDRINUSE"
+        ? `port ${port} is in use; stop what uses it, or choose another port with PORT or --port`
+        : `it cannot listen on ${host}:${port} (${code}); see HOST and PORT in docs/settings.md`
+  })
+
+const folderInUse = ({ folder, pid }: DataFolderInUse) =>
+  new Failure({
+    exit: exitCodes.refused,
+    title: "The server did not start",
+    detail: `the data folder ${folder} is in use by another server (process ${pid}); stop that one, or choose another folder with DATA_DIR or --data-dir`
+  })
+
+const folderUnusable = ({ code, folder }: DataFolderUnusable) =>
+  new Failure({
+    exit: exitCodes.usage,
+    title: "The server did not start",
+    detail: `DATA_DIR or --data-dir must be a folder that this user can write to, or one that can be created; ${folder} is not (${code})`
+  })
+
+const unavailable = ({ detail }: Unavailable) =>
+  new Failure({ exit: exitCodes.outOfReach, title: "The server did not start", detail })
