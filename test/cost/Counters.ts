@@ -1,0 +1,79 @@
+/** What a run costs, counted and not timed: the same on every machine. */
+import { createRequire } from "node:module"
+import { Context, Effect, type Exit, type Fiber, Layer, type Option, Scheduler, Supervisor } from "effect"
+import pg from "pg"
+import { vi } from "vitest"
+
+/** What has been counted so far. */
+export interface Counts {
+  /** Steps of Effect's run loop. */
+  readonly operations: number
+  readonly fibers: number
+  /** Sent to PostgreSQL. */
+  readonly statements: number
+  /** Prompts, and questions about queues, sent to RabbitMQ. */
+  readonly messages: number
+}
+
+const combine = (left: Counts, right: Counts, each: (left: number, right: number) => number): Counts => ({
+  operations: each(left.operations, right.operations),
+  fibers: each(left.fibers, right.fibers),
+  statements: each(left.statements, right.statements),
+  messages: each(left.messages, right.messages)
+})
+
+export const difference = (after: Counts, before: Counts): Counts => combine(after, before, (a, b) => a - b)
+
+export const perUnit = (counts: Counts, units: number): Counts => combine(counts, counts, (count) => count / units)
+
+/** Asked before each step whether the fiber is to make way for others. */
+class CountingScheduler extends Scheduler.MixedScheduler {
+  operations = 0
+  override shouldYield(fiber: Fiber.RuntimeFiber<unknown, unknown>): number | false {
+    this.operations++
+    return super.shouldYield(fiber)
+  }
+}
+
+class CountingSupervisor extends Supervisor.AbstractSupervisor<void> {
+  fibers = 0
+  override readonly value = Effect.void
+  override onStart<A, E, R>(
+    _context: Context.Context<R>,
+    _effect: Effect.Effect<A, E, R>,
+    _parent: Option.Option<Fiber.RuntimeFiber<any, any>>,
+    _fiber: Fiber.RuntimeFiber<A, E>
+  ): void {
+    this.fibers++
+  }
+  override onEnd<A, E>(_exit: Exit.Exit<A, E>, _fiber: Fiber.RuntimeFiber<A, E>): void {}
+}
+
+/** amqplib does not export the class whose methods are counted. */
+const { Channel } = createRequire(createRequire(import.meta.url).resolve("amqplib"))("./lib/channel_model.js")
+
+export class Counters extends Context.Tag("test/Counters")<Counters, { readonly read: () => Counts }>() {
+  /** Counts what is done by the layers that this one is provided to, and by all that they start. */
+  static readonly layer = Layer.unwrapScoped(
+    Effect.gen(function* () {
+      const scheduler = new CountingScheduler(2048)
+      const supervisor = new CountingSupervisor()
+      const statements = vi.spyOn(pg.Client.prototype, "query")
+      const prompts = vi.spyOn(Channel.prototype, "publish")
+      const questions = vi.spyOn(Channel.prototype, "checkQueue")
+      yield* Effect.addFinalizer(() =>
+        Effect.sync(() => [statements, prompts, questions].forEach((spy) => spy.mockRestore()))
+      )
+      const ofServer = ([exchange]: ReadonlyArray<unknown>) => exchange !== ""
+      const read = (): Counts => ({
+        operations: scheduler.operations,
+        fibers: supervisor.fibers,
+        statements: statements.mock.calls.length,
+        messages: prompts.mock.calls.filter(ofServer).length + questions.mock.calls.length
+      })
+      return Layer.succeed(Counters, { read }).pipe(
+        Layer.provideMerge(Layer.merge(Layer.setScheduler(scheduler), Supervisor.addSupervisor(supervisor)))
+      )
+    })
+  )
+}

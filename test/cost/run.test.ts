@@ -1,0 +1,143 @@
+/** What a run costs the server, on a real PostgreSQL and a real RabbitMQ: counted, so that it cannot grow unnoticed. */
+import { Agent, request } from "node:http"
+import { setTimeout } from "node:timers/promises"
+import { HttpServer } from "@effect/platform"
+import { expect, it } from "@effect/vitest"
+import { ConfigProvider, Context, Effect, Layer, Logger } from "effect"
+import * as Drivers from "../../src/server/Drivers.ts"
+import * as Environment from "../../src/server/Environment.ts"
+import * as Server from "../../src/server/Server.ts"
+import { RecordingLeader } from "../faults/support/RecordingLeader.ts"
+import { freshDatabase, freshVhost } from "../support/fresh.ts"
+import { until } from "../support/Until.ts"
+import { Counters, type Counts, difference, perUnit } from "./Counters.ts"
+
+const adminKey = "an-admin-key-for-tests"
+
+/** The whole server in this process, with all that it does counted. */
+const serve = Effect.gen(function* () {
+  const variables = {
+    DATABASE_URL: yield* freshDatabase,
+    AMQP_URL: yield* freshVhost,
+    ADMIN_API_KEY: adminKey,
+    HOST: "127.0.0.1",
+    PORT: "0"
+  }
+  const environment = yield* Effect.withConfigProvider(
+    Environment.load,
+    ConfigProvider.fromMap(new Map(Object.entries(variables)))
+  )
+  const server = Server.layer(environment, Drivers.choose(environment), "test")
+  const context = yield* Layer.build(
+    server.pipe(
+      Layer.provide(Layer.merge(Layer.setTracerEnabled(false), Logger.remove(Logger.defaultLogger))),
+      Layer.provideMerge(Counters.layer)
+    )
+  )
+  const { address } = Context.get(context, HttpServer.HttpServer)
+  const port = address._tag === "TcpAddress" ? address.port : 0
+  return { port, amqpUrl: variables.AMQP_URL, read: Context.get(context, Counters).read }
+})
+
+type Served = Effect.Effect.Success<typeof serve>
+
+/** Requests without Effect, which would be counted. */
+const client = ({ port }: Served) => {
+  const agent = new Agent({ keepAlive: true })
+  return (method: string, path: string, body?: unknown) =>
+    new Promise<{ readonly status: number | undefined; readonly json: any }>((resolve, reject) => {
+      const headers = { authorization: `Bearer ${adminKey}`, "content-type": "application/json" }
+      const sent = request({ agent, port, host: "127.0.0.1", method, path, headers }, (answer) => {
+        const chunks: Array<Buffer> = []
+        answer.on("data", (chunk) => chunks.push(chunk))
+        answer.on("end", () => {
+          const text = Buffer.concat(chunks).toString()
+          resolve({ status: answer.statusCode, json: text.startsWith("{") ? JSON.parse(text) : undefined })
+        })
+      })
+      sent.on("error", reject).end(body === undefined ? undefined : JSON.stringify(body))
+    })
+}
+
+/** A server, and a webhook whose team's leader answers. */
+const scenario = Effect.gen(function* () {
+  const served = yield* serve
+  const call = client(served)
+  yield* Effect.promise(() => call("POST", "/api/teams", { team: "ops" }))
+  yield* Effect.acquireRelease(
+    Effect.promise(() => new RecordingLeader({ url: served.amqpUrl, team: "ops" }).start()),
+    (leader) => Effect.promise(() => leader.crash())
+  )
+  yield* Effect.promise(() =>
+    until("the team is running", async () => (await call("GET", "/api/teams/ops")).json.running === true)
+  )
+  const draft = { name: "a webhook", team: "ops", prompt_template: "{{text}}" }
+  const created = yield* Effect.promise(() => call("POST", "/api/webhooks", draft))
+  const path = `/webhook/trigger/${created.json.token}?wait=true`
+  const wait = async () => {
+    const { status } = await call("POST", path, { variables: { text: "hello" } })
+    if (status !== 200) throw new Error(`answered ${status}`)
+  }
+  return { ...served, call, wait }
+})
+
+/** What the server does by itself, in a second. */
+const idleSecond = async (read: () => Counts): Promise<Counts> => {
+  const seconds = 2
+  const before = read()
+  await setTimeout(seconds * 1000)
+  return perUnit(difference(read(), before), seconds)
+}
+
+/** For each of `count` runs, when everything has been done once before; without what the server does by itself. */
+const perRun = (read: () => Counts, count: number, work: () => Promise<void>) =>
+  Effect.promise(async () => {
+    await work()
+    const idle = await idleSecond(read)
+    const [before, begin] = [read(), performance.now()]
+    await work()
+    const seconds = (performance.now() - begin) / 1000
+    return perUnit(difference(difference(read(), before), perUnit(idle, 1 / seconds)), count)
+  })
+
+/** A tenth above what was reached; `docs/benchmarks.md` says what is left. */
+const expectAtMost = (counts: Counts, limits: Counts) => {
+  const exceeded = Object.entries(limits).filter(([name, limit]) => counts[name as keyof Counts] > limit)
+  expect(exceeded, `counted ${JSON.stringify(counts)}`).toEqual([])
+}
+
+it.scopedLive("a run whose caller waits for the answer, alone", () =>
+  Effect.gen(function* () {
+    const { read, wait } = yield* scenario
+    const count = 200
+    const counts = yield* perRun(read, count, async () => {
+      for (let n = 0; n < count; n++) await wait()
+    })
+    expectAtMost(counts, { operations: 460, fibers: 4.4, statements: 2.4, messages: 1.1 })
+  })
+)
+
+it.scopedLive("a run whose caller waits for the answer, beside 63 others", () =>
+  Effect.gen(function* () {
+    const { read, wait } = yield* scenario
+    const count = 640
+    const counts = yield* perRun(read, count, async () => {
+      const callers = Array.from({ length: 64 }, async () => {
+        for (let n = 0; n < count / 64; n++) await wait()
+      })
+      await Promise.all(callers)
+    })
+    expectAtMost(counts, { operations: 440, fibers: 4.7, statements: 2.6, messages: 1.1 })
+  })
+)
+
+it.scopedLive("a health check", () =>
+  Effect.gen(function* () {
+    const { read, call } = yield* scenario
+    const count = 200
+    const counts = yield* perRun(read, count, async () => {
+      for (let n = 0; n < count; n++) await call("GET", "/health/live")
+    })
+    expectAtMost(counts, { operations: 200, fibers: 1.2, statements: 0.1, messages: 0.1 })
+  })
+)
