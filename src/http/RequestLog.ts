@@ -71,11 +71,17 @@ export const observe = <E, R>(
   route: string,
   handler: Effect.Effect<Response, E, R>
 ): Effect.Effect<Response, never, R | HttpServerRequest.HttpServerRequest> =>
-  Effect.withFiberRuntime<Response, never, R | HttpServerRequest.HttpServerRequest>((fiber) => {
-    const request = Context.get(
-      fiber.currentContext as Context.Context<HttpServerRequest.HttpServerRequest>,
-      HttpServerRequest.HttpServerRequest
-    )
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => observeRequest(route, request, handler)).pipe(
+    silenceEffectLogger
+  )
+
+/** `observe` for a request that is not one of Effect's server. */
+export const observeRequest = <E, R>(
+  route: string,
+  request: HttpServerRequest.HttpServerRequest,
+  handler: Effect.Effect<Response, E, R>
+): Effect.Effect<Response, never, R> =>
+  Effect.withFiberRuntime<Response, never, R>((fiber) => {
     const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
     const { method } = request
     const name = `${method} ${route}`
@@ -123,7 +129,7 @@ export const observe = <E, R>(
         ? whenTraced(name, { kind: "server", parent: Option.getOrUndefined(parentOf(fiber, request)) })
         : identity
     )
-  }).pipe(silenceEffectLogger)
+  })
 
 /** Applies `observe` to all routes of the layer that it is provided to. */
 export const layer = HttpLayerRouter.middleware((handler) =>

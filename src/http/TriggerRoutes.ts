@@ -2,15 +2,17 @@
  * The group `trigger` of the API: `POST /webhook/trigger/:token`, and a caller's view of a run, which `Location` points
  * at. Written by hand, for speed and for the exact order of the checks.
  */
+import type { IncomingMessage, ServerResponse } from "node:http"
 import {
   type HttpApiEndpoint,
   type HttpApiGroup,
   HttpLayerRouter,
+  HttpServerError,
   HttpServerRequest,
   HttpServerResponse
 } from "@effect/platform"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { DateTime, Effect, Either, Layer, Redacted, Schema } from "effect"
+import { DateTime, Effect, Either, Exit, FiberRef, Redacted, Runtime, Schema } from "effect"
 import { CallersRun, type Trigger as TriggerGroup } from "../api/Trigger.ts"
 import { triggerPath, triggerUrl } from "../api/TriggerUrl.ts"
 import { MethodNotAllowed } from "../domain/Errors.ts"
@@ -35,11 +37,10 @@ type ErrorOf<Name extends string> =
   | HttpApiGroup.HttpApiGroup.Error<typeof TriggerGroup>
   | HttpApiEndpoint.HttpApiEndpoint.ErrorWithName<HttpApiGroup.HttpApiGroup.Endpoints<typeof TriggerGroup>, Name>
 
-/** The handler of an endpoint. It may fail with what the API's definition declares for that endpoint, nothing else. */
-type Handler<Name extends string> = Effect.Effect<
+/** An endpoint may fail with what the API's definition declares for it, nothing else. */
+type Answer<Name extends string> = Effect.Effect<
   HttpServerResponse.HttpServerResponse,
-  Problems.RefusalWith<ErrorOf<Name>["status"]>,
-  HttpServerRequest.HttpServerRequest | HttpLayerRouter.RouteContext
+  Problems.RefusalWith<ErrorOf<Name>["status"]>
 >
 
 const encodeRun = Schema.encodeSync(CallersRun)
@@ -68,8 +69,8 @@ const withLocation = (request: Request, response: HttpServerResponse.HttpServerR
   return response
 }
 
-const make = Effect.gen(function* () {
-  const router = yield* HttpLayerRouter.HttpRouter
+/** The endpoints without their routes. */
+const makeEndpoints = Effect.gen(function* () {
   const trigger = yield* Trigger
   const settings = yield* Settings
   const clock = yield* Effect.clock
@@ -87,11 +88,9 @@ const make = Effect.gen(function* () {
     )
 
   /** A request with several faults is refused for the first: the order of the steps is part of the contract. */
-  const post: Handler<"trigger"> = Effect.gen(function* () {
+  const post = Effect.fnUntraced(function* (request: Request, token: string | undefined) {
     const received_at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
-    const request = yield* HttpServerRequest.HttpServerRequest
     if (request.method !== "POST") return yield* new MethodNotAllowed({ allow: "POST" })
-    const { token } = yield* HttpLayerRouter.params
     const webhook = yield* verify(request, token, { recent: true })
     // A token that is no longer valid is refused before any fault of the request.
     const input = yield* Effect.tapError(readInput(request), () => verify(request, token))
@@ -100,28 +99,86 @@ const make = Effect.gen(function* () {
     return submitted._tag === "Accepted"
       ? withLocation(request, answer, `${triggerUrl(mount, token!)}/runs/${submitted.run_id}`)
       : answer
-  })
+  }) satisfies (...args: ReadonlyArray<any>) => Answer<"trigger">
 
-  const show: Handler<"run"> = Effect.gen(function* () {
-    const request = yield* HttpServerRequest.HttpServerRequest
+  const show = Effect.fnUntraced(function* (request: Request, token: string | undefined, run_id = "") {
     if (request.method !== "GET" && request.method !== "HEAD") {
       return yield* new MethodNotAllowed({ allow: "GET, HEAD" })
     }
-    const { token, run_id = "" } = yield* HttpLayerRouter.params
     const webhook = yield* verify(request, token)
     const id = yield* Parameters.runId(run_id)
     const wait = yield* Parameters.wait(request)
     const run = yield* trigger.run(webhook, id, { wait })
     RequestLog.setRun(request, run.run_id)
     return HttpServerResponse.unsafeJson(encodeRun(callersRun(run)))
-  })
+  }) satisfies (...args: ReadonlyArray<any>) => Answer<"run">
 
-  yield* router.add("*", `${triggerPath}/:token`, RequestLog.observe(`${triggerPath}/:token`, post))
-  yield* router.add(
-    "*",
-    `${triggerPath}/:token/runs/:run_id`,
-    RequestLog.observe(`${triggerPath}/:token/runs/:run_id`, show)
-  )
+  return { post, show }
 })
 
-export const layer = Layer.scopedDiscard(make)
+const postRoute = `${triggerPath}/:token` as const
+const showRoute = `${postRoute}/runs/:run_id` as const
+
+/** A path's parameters, and the request. */
+const parts = Effect.all([HttpServerRequest.HttpServerRequest, HttpLayerRouter.params])
+
+export const layer = HttpLayerRouter.addAll(
+  Effect.map(makeEndpoints, ({ post, show }) => [
+    HttpLayerRouter.route(
+      "*",
+      postRoute,
+      RequestLog.observe(
+        postRoute,
+        Effect.flatMap(parts, ([request, { token }]) => post(request, token))
+      )
+    ),
+    HttpLayerRouter.route(
+      "*",
+      showRoute,
+      RequestLog.observe(
+        showRoute,
+        Effect.flatMap(parts, ([request, { token, run_id }]) => show(request, token, run_id))
+      )
+    )
+  ])
+)
+
+/**
+ * `POST /webhook/trigger/:token` straight from a Node server, past Effect's server and its router, which do as much for a
+ * request as the engine does for a run. `false`: the request is not for this, and is the router's. It takes what has a body
+ * of a known, allowed length; not while spans are collected, which Effect's server begins.
+ */
+export type DirectHandler = (request: IncomingMessage, response: ServerResponse) => boolean
+
+const directPath = new RegExp(`^${triggerPath}/([^/?%]+)(?:\\?|$)`)
+
+export const makeDirectHandler: Effect.Effect<DirectHandler, never, Trigger | Settings> = Effect.gen(function* () {
+  const { post } = yield* makeEndpoints
+  const { maxBody } = yield* Settings
+  const isTraced = yield* FiberRef.get(FiberRef.currentTracerEnabled)
+  const fork = Runtime.runFork(yield* Effect.runtime())
+
+  return (source, response) => {
+    if (isTraced || source.method !== "POST" || !(Number(source.headers["content-length"]) <= maxBody)) return false
+    const token = directPath.exec(source.url!)?.[1]
+    if (token === undefined) return false
+    // What the endpoint reads of a request, as Effect's own for Node has it.
+    const { headers, method, url } = source
+    const request = { headers, method, response, source, url } as unknown as Request
+    const fiber = fork(RequestLog.observeRequest(postRoute, request, post(request, token)))
+    response.once("close", () => {
+      if (!response.writableEnded) fiber.unsafeInterruptAsFork(HttpServerError.clientAbortFiberId)
+    })
+    fiber.addObserver((exit) => {
+      // Else the caller is gone.
+      if (Exit.isSuccess(exit)) write(response, exit.value)
+    })
+    return true
+  }
+})
+
+/** The endpoint's bodies are all in memory. */
+const write = (response: ServerResponse, { body, headers, status }: HttpServerResponse.HttpServerResponse): void => {
+  response.writeHead(status, headers)
+  response.end(body._tag === "Uint8Array" ? body.body : undefined)
+}

@@ -1,4 +1,4 @@
-import { createServer } from "node:http"
+import { createServer, type Server } from "node:http"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Data, type Duration, Layer } from "effect"
 import type { Shutdown } from "../engine/Shutdown.ts"
@@ -18,8 +18,15 @@ export class CannotListen extends Data.TaggedError("CannotListen")<{
  */
 const backlog = 4096
 
+/**
+ * How long an idle connection is kept, in milliseconds: longer than the 60 s of the usual proxies, so that none of them sends
+ * a request on a connection that is just being closed. Node's default is 5 s.
+ */
+const keepAliveTimeout = 65_000
+
 export interface Listener {
   readonly layer: Layer.Layer<Layer.Layer.Success<ReturnType<typeof NodeHttpServer.layer>>, CannotListen>
+  readonly server: Server
   /** Stops the server in order; see `Drain.layer`. */
   readonly drain: Layer.Layer<never, never, Shutdown>
 }
@@ -31,8 +38,9 @@ export const make = (options: {
   readonly shutdownGrace: Duration.Duration
 }): Listener => {
   const { host, port, shutdownGrace } = options
-  const server = createServer()
+  const server = createServer({ keepAliveTimeout, noDelay: true })
   return {
+    server,
     layer: NodeHttpServer.layer(() => server, { host, port, backlog }).pipe(
       Layer.mapError(
         ({ cause }) =>

@@ -1,4 +1,3 @@
-import { HttpLayerRouter, HttpMiddleware } from "@effect/platform"
 import { Layer, Option } from "effect"
 import { AdminKey } from "../engine/AdminKey.ts"
 import * as Engine from "../engine/Engine.ts"
@@ -6,8 +5,8 @@ import { Limiter } from "../engine/Limiter.ts"
 import { Renderer } from "../engine/Renderer.ts"
 import * as Retention from "../engine/Retention.ts"
 import { Settings } from "../engine/Settings.ts"
+import * as NodeServer from "../http/NodeServer.ts"
 import { PublicUrl } from "../http/PublicUrl.ts"
-import * as Routes from "../http/Routes.ts"
 import { ServerFacts } from "../http/ServerFacts.ts"
 import type { Drivers } from "./Drivers.ts"
 import type { Environment } from "./Environment.ts"
@@ -22,14 +21,8 @@ const adminKey = (environment: Environment) =>
  */
 export const layer = (environment: Environment, { bus, repo }: Drivers, version: string) => {
   const listener = Listener.make(environment)
-  const routes = Layer.merge(Routes.layer, Routes.notFound)
-  // Effect's request logger is off for all routes: said here, no request has to say it for itself.
-  const http = HttpLayerRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
-    Layer.locally(HttpMiddleware.loggerDisabled, true)
-  )
-
   return listener.drain.pipe(
-    Layer.provideMerge(http),
+    Layer.provideMerge(NodeServer.layer(listener.server)),
     Layer.provideMerge(listener.layer),
     Layer.provideMerge(Layer.merge(Engine.layer, Retention.layer(environment.runRetention))),
     Layer.provideMerge(Layer.mergeAll(Limiter.layer, Renderer.layer, adminKey(environment))),

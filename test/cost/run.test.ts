@@ -4,6 +4,7 @@ import { setTimeout } from "node:timers/promises"
 import { HttpServer } from "@effect/platform"
 import { expect, it } from "@effect/vitest"
 import { ConfigProvider, Context, Effect, Layer, Logger } from "effect"
+import { vi } from "vitest"
 import * as Drivers from "../../src/server/Drivers.ts"
 import * as Environment from "../../src/server/Environment.ts"
 import * as Server from "../../src/server/Server.ts"
@@ -11,6 +12,9 @@ import { RecordingLeader } from "../faults/support/RecordingLeader.ts"
 import { freshDatabase, freshVhost } from "../support/fresh.ts"
 import { until } from "../support/Until.ts"
 import { Counters, type Counts, difference, perUnit } from "./Counters.ts"
+
+// Hundreds of runs, one after the other, on a machine that does other things too.
+vi.setConfig({ testTimeout: 180_000 })
 
 const adminKey = "an-admin-key-for-tests"
 
@@ -113,7 +117,7 @@ it.scopedLive("a run whose caller waits for the answer, alone", () =>
     const counts = yield* perRun(read, count, async () => {
       for (let n = 0; n < count; n++) await wait()
     })
-    expectAtMost(counts, { operations: 460, fibers: 4.4, statements: 2.4, messages: 1.1 })
+    expectAtMost(counts, { operations: 370, fibers: 4.4, statements: 2.4, messages: 1.1 })
   })
 )
 
@@ -127,7 +131,7 @@ it.scopedLive("a run whose caller waits for the answer, beside 63 others", () =>
       })
       await Promise.all(callers)
     })
-    expectAtMost(counts, { operations: 440, fibers: 4.7, statements: 2.6, messages: 1.1 })
+    expectAtMost(counts, { operations: 330, fibers: 4.9, statements: 3, messages: 1.1 })
   })
 )
 

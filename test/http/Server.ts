@@ -1,6 +1,6 @@
 /** A real server on ports in memory, which a test can put out of reach. */
-import { createServer } from "node:http"
-import { HttpLayerRouter, HttpServer } from "@effect/platform"
+import { createServer, type Server as NodeServer } from "node:http"
+import { HttpServer } from "@effect/platform"
 import { NodeHttpServer } from "@effect/platform-node"
 import { Context, Effect, Layer, Option, Redacted } from "effect"
 import { Bus, type Delivery, LeaderBus } from "../../src/bus/Bus.ts"
@@ -13,8 +13,8 @@ import { Limiter } from "../../src/engine/Limiter.ts"
 import { Renderer } from "../../src/engine/Renderer.ts"
 import { Settings, type SettingsValues } from "../../src/engine/Settings.ts"
 import { Shutdown } from "../../src/engine/Shutdown.ts"
+import * as HttpOnNode from "../../src/http/NodeServer.ts"
 import { PublicUrl } from "../../src/http/PublicUrl.ts"
-import * as Routes from "../../src/http/Routes.ts"
 import { AdminKeyStore } from "../../src/repo/AdminKeyStore.ts"
 import { ChangeFeed } from "../../src/repo/ChangeFeed.ts"
 import { HistoryStore } from "../../src/repo/HistoryStore.ts"
@@ -93,17 +93,19 @@ export const services = ({ settings = {}, publicUrl }: Options = {}) =>
     Layer.provideMerge(Layer.mergeAll(RepoMemory.layer, BusMemory.layer, Faults.layer))
   )
 
-export const listening = NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" })
+const listeningOn = (server: NodeServer) => NodeHttpServer.layer(() => server, { port: 0, host: "127.0.0.1" })
+
+export const listening = Layer.suspend(() => listeningOn(createServer()))
 
 export const listeningPort = HttpServer.addressWith((address) =>
   address._tag === "TcpAddress" ? Effect.succeed(address.port) : Effect.die("not TCP")
 )
 
 const server = (options: Options) =>
-  HttpLayerRouter.serve(Layer.merge(Routes.layer, Routes.notFound), {
-    disableLogger: true,
-    disableListenLog: true
-  }).pipe(Layer.provideMerge(listening), Layer.provideMerge(services(options)))
+  Layer.suspend(() => {
+    const server = createServer()
+    return HttpOnNode.layer(server).pipe(Layer.provideMerge(listeningOn(server)), Layer.provideMerge(services(options)))
+  })
 
 type Leader = (delivery: Delivery) => Effect.Effect<void, Unavailable>
 

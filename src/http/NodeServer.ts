@@ -1,0 +1,25 @@
+import type { Server } from "node:http"
+import { HttpLayerRouter, HttpMiddleware } from "@effect/platform"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { Effect, Layer } from "effect"
+import * as Routes from "./Routes.ts"
+import * as TriggerRoutes from "./TriggerRoutes.ts"
+
+const routes = Layer.merge(Routes.layer, Routes.notFound)
+
+/** Has a Node server answer all routes until the scope closes, triggers past Effect's server. */
+export const layer = (server: Server) =>
+  Layer.scopedDiscard(
+    Effect.gen(function* () {
+      const routed = yield* NodeHttpServer.makeHandler(yield* HttpLayerRouter.toHttpEffect(routes))
+      const triggered = yield* TriggerRoutes.makeDirectHandler
+      const handle: typeof routed = (request, response) => {
+        if (!triggered(request, response)) routed(request, response)
+      }
+      yield* Effect.acquireRelease(
+        Effect.sync(() => server.on("request", handle)),
+        () => Effect.sync(() => server.off("request", handle))
+      )
+    })
+    // Effect's request logger is off for all routes: said here, no request has to say it for itself.
+  ).pipe(Layer.locally(HttpMiddleware.loggerDisabled, true))
