@@ -1,6 +1,8 @@
 /** A history as a year of use leaves it, written by a few statements: the API would need days. */
 import { createHash } from "node:crypto"
+import { Effect, Layer, Redacted } from "effect"
 import pg from "pg"
+import * as PostgresClient from "../../src/repo/sql/PostgresClient.ts"
 
 /** What the history looks like. */
 export interface History {
@@ -28,8 +30,59 @@ export const teamOf = (index: number): string => `team-${index + 1}`
 export const webhookIdAt = (index: number): string =>
   `01900000-0000-7000-8000-${(index + 1).toString(16).padStart(12, "0")}`
 
-/** The token of a webhook. */
-export const tokenAt = (index: number): string => `whk_${String(index).padStart(43, "0")}`
+/** Creates the tables of this version. */
+export const migrated = (url: string): Promise<unknown> =>
+  Effect.runPromise(Effect.scoped(Layer.build(PostgresClient.layer({ url: Redacted.make(url) }))))
+
+/** Teams, and one webhook of each in turn until there are so many. */
+const insertTeams = async (client: pg.Client, teams: ReadonlyArray<string>, webhooks: number): Promise<void> => {
+  await client.query(
+    `insert into webhook_trigger.teams select team, now() - interval '1 year'
+     from json_array_elements_text($1) as team`,
+    [JSON.stringify(teams)]
+  )
+  await client.query(
+    `insert into webhook_trigger.webhooks
+      (id, name, team, prompt_template, variables, enabled, token_hash, token_hint, created_at, updated_at)
+     select ${webhookId("n")}, 'webhook ' || n + 1, $1::json ->> (n % $2), 'Review {{branch}}', '["branch"]', true,
+       sha256(n::text::bytea), '…0000', now(), now()
+     from generate_series(0, $3 - 1) as n`,
+    [JSON.stringify(teams), teams.length, webhooks]
+  )
+}
+
+const webhookId = (n: string) => `('01900000-0000-7000-8000-' || lpad(to_hex(${n} + 1), 12, '0'))::uuid`
+
+export interface Queue {
+  /** Accepts so many runs, for each team in turn. */
+  readonly add: (runs: number) => Promise<void>
+  readonly close: () => Promise<void>
+}
+
+/** Fills the lanes of new teams past the API, which would measure accepting as well. */
+export const openQueue = async (url: string, teams: ReadonlyArray<string>): Promise<Queue> => {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await insertTeams(client, teams, teams.length)
+  return {
+    add: async (runs) => {
+      await client.query(
+        `with inserted as (
+           insert into webhook_trigger.runs
+             (id, source, webhook_id, team, mode, prompt, variables, timeout_ms, accepted_at)
+           select gen_random_uuid(), 'webhook', ${webhookId("(n % $2)::int")}, $3::json ->> (n % $2)::int, 'async',
+             substr($4, 1 + n % 997, 500), '{}', 3600000, now()
+           from generate_series(0, $1::int - 1) as n returning team
+         )
+         select pg_notify('webhook_trigger', 'RunAccepted ' || team) from (
+           select distinct team from inserted limit 10
+         ) as named`,
+        [runs, teams.length, JSON.stringify(teams), prose]
+      )
+    },
+    close: () => client.end()
+  }
+}
 
 const withClient = async <A>(url: string, use: (client: pg.Client) => Promise<A>): Promise<A> => {
   const client = new pg.Client({ connectionString: url })
@@ -51,18 +104,11 @@ const uniform = (salt: number) => `((hashint8extended(n, ${salt}) & 1048575) / 1
 export const seed = (url: string, { days, runs, teams, webhooks }: History): Promise<void> =>
   withClient(url, async (client) => {
     await client.query("set synchronous_commit = off")
-    await client.query(
-      `insert into webhook_trigger.teams select 'team-' || n, now() - interval '1 year' from generate_series(1, ${teams}) as n`
+    await insertTeams(
+      client,
+      Array.from({ length: teams }, (_, n) => teamOf(n)),
+      webhooks
     )
-    for (let n = 0; n < webhooks; n++) {
-      const hash = createHash("sha256").update(tokenAt(n)).digest()
-      await client.query(
-        `insert into webhook_trigger.webhooks
-          (id, name, team, prompt_template, variables, enabled, token_hash, token_hint, created_at, updated_at)
-         values ($1, $2, $3, 'Review {{branch}}', '["branch"]', true, $4, '…0000', now(), now())`,
-        [webhookIdAt(n), `webhook ${n + 1}`, teamOf(n % teams), hash]
-      )
-    }
     // Building an index afterwards takes a fraction of the time.
     const indexes = await client.query(
       `select indexname as name, indexdef as definition from pg_indexes
@@ -74,6 +120,8 @@ export const seed = (url: string, { days, runs, teams, webhooks }: History): Pro
         prose
       ])
     }
+    // As after an upgrade: the server finds them, and counts them.
+    await client.query("update webhook_trigger.run_counts_state set uncounted_before = now() + interval '1 day'")
     await client.query("set maintenance_work_mem = '1GB'")
     for (const { definition } of indexes.rows) await client.query(definition)
     await client.query("vacuum analyze")
@@ -95,7 +143,7 @@ const insertion = ({
     (lpad(to_hex((extract(epoch from accepted_at) * 1000)::bigint), 12, '0') || '7' ||
       substr(md5(n::text), 1, 3) || 'b' || substr(md5(n::text), 4, 15))::uuid,
     case when chat then 'chat' else 'webhook' end,
-    case when not chat then ('01900000-0000-7000-8000-' || lpad(to_hex(webhook + 1), 12, '0'))::uuid end,
+    case when not chat then ${webhookId("webhook")} end,
     'team-' || case when chat then (n / 50) % 5 + 1 else webhook % ${teams} + 1 end,
     case when ${uniform(2)} < 0.1 then 'wait' else 'async' end,
     status,
