@@ -46,7 +46,9 @@ const fill = (queued: Target, ended: Target, moved: Target) =>
           insert into webhook_trigger.runs
             (id, source, webhook_id, team, mode, status, prompt, variables, timeout_ms, accepted_at, finished_at)
           select
-            (lpad(to_hex((extract(epoch from accepted_at) * 1000)::bigint), 12, '0') || '7' || substr(md5(random()::text), 14))::uuid,
+            (
+              lpad(to_hex((extract(epoch from accepted_at) * 1000)::bigint), 12, '0') || '7' || substr(md5(random()::text), 14)
+            )::uuid,
             'webhook', ${webhook.id}, 'ops', 'async', ${status}, 'x', '{}', 60000, accepted_at,
             ${finished}::timestamptz + n * interval '1 millisecond'
           from generate_series(1, ${runs}::int) as n,

@@ -82,9 +82,7 @@ export const measureWaitingCallers = async (services: Services, load: Load, call
       title: `${formatted(callers)} callers that wait`,
       head: ["", "MB before", "MB with them", "KB per caller (goal 20, at most 40)"],
       rows: [row("resident memory of the server", "rss"), row("of that, JavaScript's heap", "heap")],
-      notes: [
-        `Each with a body of ${Buffer.byteLength(body)} bytes; after garbage was collected. \`ulimit -n\` must be above the number of callers.`
-      ]
+      notes: [`Each with a body of ${Buffer.byteLength(body)} bytes; after garbage was collected.`]
     }
   } catch (error) {
     throw new Error(place.output(), { cause: error })

@@ -128,8 +128,11 @@ try {
     console.log(`\n${tables.at(-1)}\n`)
   })
   await services.stop()
+  const args = process.argv.slice(2)
+  const command = ["npm run scale", ...(args.length > 0 ? ["--"] : []), ...args].join(" ")
+  const minutes = (performance.now() - started) / 60_000
   const facts = [
-    `\`${["npm run scale", ...process.argv.slice(2)].join(" -- ")}\`, ${new Date().toISOString().slice(0, 10)}; minutes: ${((performance.now() - started) / 60_000).toFixed(0)}`,
+    `\`${command}\`, ${new Date().toISOString().slice(0, 10)}; minutes: ${minutes.toFixed(0)}`,
     `${machine()}; load average ${busy} before the start`,
     `Node ${process.version}, PostgreSQL ${services.versions.postgres}; this project at ${versionOf(here)}`
   ].map((fact) => `- ${fact}`)

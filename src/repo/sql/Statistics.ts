@@ -86,9 +86,7 @@ export const makeStatistics = Effect.gen(function* () {
         ) as each
         group by begin having sum(runs) > 0
       ), durations as (
-        select begin, took_ms, sum(sum(runs)) over (partition by begin order by took_ms) as up_to,
-          sum(sum(runs)) over (partition by begin) as runs
-        from (
+        select begin, took_ms, sum(runs)::int as runs from (
           select ${begin("begins_at")}, took_ms, runs from webhook_trigger.run_durations
           where webhook_id = ${id} and ${kept}
           union all
@@ -96,11 +94,15 @@ export const makeStatistics = Effect.gen(function* () {
           where c.webhook_id = ${id} and c.took_ms is not null
         ) as each
         group by begin, took_ms having sum(runs) > 0
+      ), ranked as (
+        select begin, took_ms, sum(runs) over (partition by begin order by took_ms) as up_to,
+          sum(runs) over (partition by begin) as runs
+        from durations
       ), times as (
         select begin, max(took_ms)::float8 as slowest_ms, (
-          min(took_ms) filter (where up_to >= div(runs + 1, 2)) + min(took_ms) filter (where up_to >= div(runs, 2) + 1)
+          min(took_ms) filter (where up_to >= (runs + 1) / 2) + min(took_ms) filter (where up_to >= runs / 2 + 1)
         )::float8 / 2 as median_ms
-        from durations group by begin
+        from ranked group by begin
       )
       select ${bucket}, ${list([...finalStatuses, "live", "median_ms", "slowest_ms"])}
       from counts left join times using (begin)`
