@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { openPlace, type Place } from "../bench/Place.ts"
 import type { Services } from "../bench/Services.ts"
+import { queryPostgres } from "../support/Postgres.ts"
 import { until } from "../support/Until.ts"
 import { formatted, type Measured, medianOf } from "./Report.ts"
 import { migrated, openQueue } from "./Seed.ts"
@@ -16,6 +17,7 @@ const dispatchRate = async (place: Place, depth: number, seconds: number): Promi
   const queue = await openQueue(place.databaseUrl, [team])
   try {
     await queue.add(depth)
+    await queryPostgres(place.databaseUrl, "vacuum analyze")
     await startServer(place)
     await until("the first prompt", async () => (await prompts()) > 0)
     let added = depth
@@ -27,6 +29,15 @@ const dispatchRate = async (place: Place, depth: number, seconds: number): Promi
         await sleep(20)
       }
     }
+    // A queue that grew by and by was counted as it grew.
+    const counted = async () => {
+      const [row] = await queryPostgres(
+        place.databaseUrl,
+        "select count(*)::int as changes from webhook_trigger.run_count_changes"
+      )
+      return Number(row?.changes) < 10_000
+    }
+    while (!(await counted())) await refill(performance.now() + 200)
     await refill(performance.now() + 2_000)
     const [begin, before] = [performance.now(), await prompts()]
     await refill(begin + seconds * 1000)
