@@ -1,19 +1,11 @@
 /** Whether removing old runs slows down triggers. */
 import type { Load } from "../bench/Load.ts"
 import { queryPostgres } from "../support/Postgres.ts"
-import { until } from "../support/Until.ts"
 import type { Filled } from "./Pages.ts"
 import { formatted, type Measured, medianOf } from "./Report.ts"
-import { createWebhook, type Server, startLeader, startServer } from "./Server.ts"
+import { createWebhook, startLeader, startServer } from "./Server.ts"
 
 const team = "purge"
-
-/** Runs that have not ended, read by their indexes: it is asked again and again. */
-const working = `
-  select (select count(*)::int from webhook_trigger.runs
-      where team = '${team}' and status = 'queued' and admitted_at is null)
-    + (select count(*)::int from webhook_trigger.runs
-      where team = '${team}' and status in ('queued', 'running') and admitted_at is not null) as runs`
 
 /** The longest that a purge is watched, in windows. */
 const mostWindows = 20
@@ -40,48 +32,40 @@ export const measurePurge = async (
   await startLeader(place, [team])
   const first = await startServer(place)
   await first.request("POST", "/api/teams", { team })
-  const path = new URL(await createWebhook(first, team)).pathname
   await first.stop()
 
-  const window = async (server: Server) => {
-    const {
-      broken,
-      refused,
-      requests,
-      seconds: took
-    } = await load({
-      urls: [server.url + path],
-      connections: 64,
-      seconds
-    })
-    if (refused + broken > 0) throw new Error(`${refused} triggers were refused, ${broken} connections broke`)
-    await until("the team has nothing to do", async () => (await query(working)).runs === 0, 600_000, 250)
-    return requests / took
-  }
-  const without: Array<number> = []
-  const quietly = async () => {
-    const server = await startServer(place)
-    await window(server)
-    for (let n = 0; n < 2; n++) without.push(await window(server))
+  /** Triggers without a pause while `goesOn` says so after each window; the first one is only a warm-up. */
+  const windows = async (
+    settings: Readonly<Record<string, string>>,
+    goesOn: (measured: number) => Promise<boolean>
+  ) => {
+    const server = await startServer(place, { settings })
+    const { id, trigger } = await createWebhook(server, team)
+    const rates: Array<number> = []
+    do {
+      const { broken, refused, requests, seconds: took } = await load({ urls: [trigger], connections: 64, seconds })
+      if (refused + broken > 0) throw new Error(`${refused} triggers were refused, ${broken} connections broke`)
+      rates.push(requests / took)
+    } while (rates.length < mostWindows && (await goesOn(rates.length - 1)))
+    // What waits goes with it: no phase begins with the queue of another.
+    await server.request("DELETE", `/api/webhooks/${id}`)
     await server.stop()
+    return rates.slice(1)
   }
+  const quietly = () => windows({}, async (measured) => measured < 3)
 
-  await quietly()
-  const during: Array<number> = []
+  const without = [...(await quietly())]
   const before = await left()
-  // In the first window it is warming up, as the others without a purge.
-  const server = await startServer(place, { settings: { RUN_RETENTION: `${age} seconds` } })
   const begin = performance.now()
-  await window(server)
-  while (during.length < mostWindows) {
-    const rate = await window(server)
-    if ((await left()) === 0) break
-    during.push(rate)
-  }
+  let took = 0
+  const during = await windows({ RUN_RETENTION: `${age} seconds` }, async () => {
+    took = (performance.now() - begin) / 1000
+    return (await left()) > 0
+  })
   const removed = before - (await left())
-  const took = (performance.now() - begin) / 1000
-  await server.stop()
-  await quietly()
+  // The purge ended within the last window.
+  if (removed === before) during.pop()
+  without.push(...(await quietly()))
   const base = medianOf(without)
   return {
     title: `Removing ${formatted(toRemove)} old runs`,

@@ -75,10 +75,13 @@ export const startLeader = async (place: Place, teams: ReadonlyArray<string>, si
   return async () => ((await (await fetch(url)).json()) as { readonly prompts: number }).prompts
 }
 
-/** A webhook for a team that runs; the URL of its trigger. */
-export const createWebhook = async ({ request, url }: Server, team: string): Promise<string> => {
+/** A webhook for a team that runs: its id, and the URL of its trigger. */
+export const createWebhook = async (
+  { request, url }: Server,
+  team: string
+): Promise<{ readonly id: string; readonly trigger: string }> => {
   await until(`team ${team} is running`, async () => (await request("GET", `/api/teams/${team}`)).running)
   const draft = { name: team, team, prompt_template: "{{text}} of {{nested.ref}}" }
-  const { trigger_url } = await request("POST", "/api/webhooks", draft)
-  return url + new URL(trigger_url).pathname
+  const { trigger_url, webhook } = await request("POST", "/api/webhooks", draft)
+  return { id: webhook.id, trigger: url + new URL(trigger_url).pathname }
 }

@@ -47,11 +47,11 @@ const measure = async (place: Place, load: Load, callers: number) => {
     return { heap: heapUsed / 1024, rss: rss / 1024 }
   }
 
-  await load({ urls: [`${answered}?wait=true`], connections: 64, seconds: 5 })
+  await load({ urls: [`${answered.trigger}?wait=true`], connections: 64, seconds: 5 })
   const before = await memory()
   const sockets: Array<Socket> = []
   while (sockets.length < callers) {
-    const some = Array.from({ length: Math.min(100, callers - sockets.length) }, () => wait(silent))
+    const some = Array.from({ length: Math.min(100, callers - sockets.length) }, () => wait(silent.trigger))
     sockets.push(...(await Promise.all(some)))
   }
   const waiting = async () => {

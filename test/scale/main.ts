@@ -100,7 +100,7 @@ const measure = async (services: Services, tell: (measured: Measured) => void): 
       slow.take(many.place.database)
       tell(await measurePages(few, many, slow, quick ? 10 : 40))
     }
-    if (wanted("purge")) tell(await measurePurge(many, load, quick ? 2 : 8, Math.floor(runs / 10)))
+    if (wanted("purge")) tell(await measurePurge(many, load, quick ? 2 : 5, Math.floor(runs / 10)))
   } catch (error) {
     throw new Error(many.place.output(), { cause: error })
   }
