@@ -8,6 +8,7 @@ import { Outcomes } from "./Outcomes.ts"
 import { Overview } from "./Overview.ts"
 import type { Renderer } from "./Renderer.ts"
 import * as Replies from "./Replies.ts"
+import * as RollUp from "./RollUp.ts"
 import type { Settings } from "./Settings.ts"
 import { Shutdown } from "./Shutdown.ts"
 import { Teams } from "./Teams.ts"
@@ -17,7 +18,7 @@ import { Webhooks } from "./Webhooks.ts"
 /** The flow, running: `Trigger` accepts, the dispatcher sends, the reply path records. */
 const flow = Layer.mergeAll(Trigger.layer, Dispatcher.layer, Replies.layer).pipe(Layer.provide(CurrentLanes.layer))
 
-const management = Layer.mergeAll(Teams.layer, Webhooks.layer, Overview.layer)
+const management = Layer.mergeAll(Teams.layer, Webhooks.layer, Overview.layer, RollUp.layer)
 
 /** The whole engine, running. What it runs on is the host's to choose. */
 export const layer: Layer.Layer<

@@ -17,11 +17,25 @@ export const layer = (retention: Option.Option<Duration.Duration>): Layer.Layer<
     }
   })
 
+const shortestRest = Duration.millis(50)
+
+/** Triggers go on meanwhile: the database rests after each portion, the longer the longer that took. */
+const restAfter = (took: Duration.Duration) => Duration.max(shortestRest, Duration.times(took, 4))
+
 const purge = (age: Duration.Duration) =>
   Effect.gen(function* () {
     const history = yield* HistoryStore
-    const removed = yield* history.purge(DateTime.subtractDuration(yield* DateTime.now, age))
-    if (removed > 0) yield* Effect.logInfo("Removed runs past their retention").pipe(Effect.annotateLogs({ removed }))
+    const before = DateTime.subtractDuration(yield* DateTime.now, age)
+    let total = 0
+    for (;;) {
+      const [took, removed] = yield* Effect.timed(history.purge(before))
+      if (removed === 0) break
+      total += removed
+      yield* Effect.sleep(restAfter(took))
+    }
+    if (total > 0) {
+      yield* Effect.logInfo("Removed runs past their retention").pipe(Effect.annotateLogs({ removed: total }))
+    }
   }).pipe(
     // The next round removes what this one could not.
     Effect.ignoreLogged

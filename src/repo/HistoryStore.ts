@@ -30,24 +30,35 @@ export class HistoryStore extends Context.Tag("webhook-trigger/HistoryStore")<
   {
     readonly run: (id: RunId) => Effect.Effect<Run, NotFound | Unavailable>
     readonly runs: (query: RunQuery) => Effect.Effect<RunPage, NotFound | InvalidParameter | Unavailable>
-    /** A team's runs, newest first: of the webhooks that point at it now, and its chat messages. */
+    /**
+     * A team's runs, newest first: of the webhooks that point at it now, and its chat messages. May leave out those behind a
+     * thousand newer ones of the same webhook for another team, or behind a thousand newer chat messages.
+     */
     readonly teamRuns: (team: TeamName, limit: number) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
-    /** How the runs accepted since then ended, by webhook and by steps of time; empty steps are left out. */
+    /**
+     * How the runs accepted since then ended, by webhook and by steps of time; empty steps are left out. `since` is a whole
+     * hour of UTC, and `step` some hours; or a midnight, and some days. Hours reach back a week, days a month.
+     */
     readonly activity: (
       since: DateTime.Utc,
       step: Duration.Duration
     ) => Effect.Effect<ReadonlyArray<Counts & { readonly webhook_id: WebhookId; readonly bucket: number }>, Unavailable>
-    /** The same of one webhook, with how long its runs took. */
+    /** The same of one webhook, with how long its runs took: to six binary digits, rounded down. */
     readonly statistics: (
       id: WebhookId,
       since: DateTime.Utc,
       step: Duration.Duration
     ) => Effect.Effect<ReadonlyArray<RunBucket>, Unavailable>
+    /**
+     * Does a portion of the work that keeps `activity` and `statistics` quick; true: there is more. What they count does not
+     * depend on it, but for runs from before an upgrade, which are counted here first.
+     */
+    readonly rollUp: (now: DateTime.Utc) => Effect.Effect<boolean, Unavailable>
     /** A webhook's runs that hold a slot, and those that wait for one. */
     readonly slots: (
       id: WebhookId
     ) => Effect.Effect<{ readonly slots_in_use: number; readonly queued: number }, Unavailable>
-    /** Removes ended runs that finished before `before`; returns how many. */
+    /** Removes ended runs that finished before `before`, a portion of them; returns how many, 0 when there are none. */
     readonly purge: (before: DateTime.Utc) => Effect.Effect<number, Unavailable>
   }
 >() {}

@@ -365,6 +365,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
           slots_in_use: where((row) => row.webhook_id === id && isInFlight(row)).length,
           queued: where((row) => row.webhook_id === id && isWaiting(row)).length
         })),
+      rollUp: () => Effect.succeed(false),
       purge: (before) => Effect.sync(() => remove(({ finished_at }) => !!finished_at && isAfter(before, finished_at)))
     })
 

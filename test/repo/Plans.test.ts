@@ -14,7 +14,8 @@ import {
   sentOne,
   startedOne,
   success,
-  type Target
+  type Target,
+  team
 } from "../../src/repo/contract/fixtures.ts"
 import { Repo } from "../../src/repo/Repo.ts"
 import * as PostgresClient from "../../src/repo/sql/PostgresClient.ts"
@@ -23,6 +24,7 @@ import { freshDatabase } from "../support/fresh.ts"
 import { readsOf, recording } from "./Explain.ts"
 
 const many = 100_000
+const idle = team("idle")
 const recorder = recording()
 
 const client = Layer.unwrapScoped(
@@ -30,28 +32,31 @@ const client = Layer.unwrapScoped(
 )
 const runtime = ManagedRuntime.make(RepoSql.layer.pipe(Layer.provideMerge(client), Layer.provideMerge(recorder.layer)))
 
-/** A hundred thousand queued runs of one webhook, and as many that have ended of another one of the same team. */
-const fill = (queued: Target, ended: Target) =>
+/**
+ * A hundred thousand queued runs of one webhook, as many that have ended of another one of the same team, and some of a
+ * third one, which points at another team by now. One was accepted every tenth of a second.
+ */
+const fill = (queued: Target, ended: Target, moved: Target) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const insert = (webhook: Target, status: string, finished: Date | null) => sql`
-      insert into webhook_trigger.runs
-        (id, source, webhook_id, team, mode, status, prompt, variables, timeout_ms, accepted_at, finished_at)
-      select gen_random_uuid(), 'webhook', ${webhook.id}, 'ops', 'async', ${status}, 'x', '{}', 60000, ${DateTime.toDateUtc(at(0))},
-        ${finished}::timestamptz + n * interval '1 millisecond'
-      from generate_series(1, ${many}::int) as n`
-    yield* sql.withTransaction(
-      Effect.gen(function* () {
-        yield* sql`set local statement_timeout = 0`
-        yield* insert(queued, "queued", null)
-      })
-    )
-    yield* sql.withTransaction(
-      Effect.gen(function* () {
-        yield* sql`set local statement_timeout = 0`
-        yield* insert(ended, "success", DateTime.toDateUtc(at(1)))
-      })
-    )
+    const insert = (webhook: Target, runs: number, status: string, finished: Date | null) =>
+      Effect.zipRight(
+        sql`set local statement_timeout = 0`,
+        sql`
+          insert into webhook_trigger.runs
+            (id, source, webhook_id, team, mode, status, prompt, variables, timeout_ms, accepted_at, finished_at)
+          select
+            (
+              lpad(to_hex((extract(epoch from accepted_at) * 1000)::bigint), 12, '0') || '7' || substr(md5(random()::text), 14)
+            )::uuid,
+            'webhook', ${webhook.id}, 'ops', 'async', ${status}, 'x', '{}', 60000, accepted_at,
+            ${finished}::timestamptz + n * interval '1 millisecond'
+          from generate_series(1, ${runs}::int) as n,
+            lateral (select ${DateTime.toDateUtc(at(0))}::timestamptz + n * interval '100 milliseconds' as accepted_at) as t`
+      ).pipe(sql.withTransaction)
+    yield* insert(queued, many, "queued", null)
+    yield* insert(ended, many, "success", DateTime.toDateUtc(at(1)))
+    yield* insert(moved, 5_000, "success", DateTime.toDateUtc(at(1)))
   })
 
 describe("with a hundred thousand queued runs, and as many that have ended", () => {
@@ -66,7 +71,7 @@ describe("with a hundred thousand queued runs, and as many that have ended", () 
           queued = yield* createWebhook({ name: "queued" })
           ended = yield* createWebhook({ name: "ended" })
           term = yield* acquireTerm
-          yield* fill(queued, ended)
+          yield* fill(queued, ended, yield* createWebhook({ team: idle }))
           behind = yield* sendRun(ended, term, 0, { timeout: Duration.millis(1) })
         })
       ),
@@ -104,6 +109,28 @@ describe("with a hundred thousand queued runs, and as many that have ended", () 
   reads("history by a status that no run has", 10, () =>
     Effect.flatMap(repo, ({ runs }) => runs({ webhook_id: ended.id, limit: 20, status: "error" }))
   )
+  const [day, hour] = [Duration.days(1), Duration.hours(1)]
+  const between = (from: DateTime.Utc, to: DateTime.Utc) => () =>
+    Effect.flatMap(repo, ({ runs }) => runs({ webhook_id: ended.id, limit: 20, from, to }))
+  reads("history of a stretch of time", 1_200, between(at(5_000_000), at(6_000_000)))
+  reads("history of a stretch without runs", 450, between(at(-2_000_000), at(-1_000_000)))
+  reads("a team's runs", 200, () => Effect.flatMap(repo, ({ teamRuns }) => teamRuns(ops, 20)))
+  reads("a team's runs, none of them among many of another team", 3_000, () =>
+    Effect.flatMap(repo, ({ teamRuns }) => teamRuns(idle, 20))
+  )
+  reads("teams", 0, () => Effect.flatMap(repo, ({ teams }) => teams))
+  reads("team", 0, () => Effect.flatMap(repo, ({ team }) => team(ops)))
+  reads("queued", 0, () => Effect.flatMap(repo, ({ queued }) => queued(many)))
+  reads("slots", 10, () => Effect.flatMap(repo, ({ slots }) => slots(queued.id)))
+  reads("activity", 10, () => Effect.flatMap(repo, ({ activity }) => activity(DateTime.startOf(at(0), "hour"), hour)))
+  reads("statistics by hours", 10, () =>
+    Effect.flatMap(repo, ({ statistics }) => statistics(ended.id, DateTime.startOf(at(0), "hour"), hour))
+  )
+  reads("statistics by days", 10, () =>
+    Effect.flatMap(repo, ({ statistics }) => statistics(queued.id, DateTime.startOf(at(0), "day"), day))
+  )
+  reads("roll-up", 0, () => Effect.flatMap(repo, ({ rollUp }) => rollUp(at(0))))
+  reads("a portion of a purge", 2_000, () => Effect.flatMap(repo, ({ purge }) => purge(at(many))))
   reads("webhooks", 10, () => Effect.flatMap(repo, ({ webhooks }) => webhooks))
   reads("webhooksByToken", 10, () =>
     Effect.flatMap(repo, ({ webhooksByToken }) => webhooksByToken([queued.token_hash, ended.token_hash]))

@@ -3,7 +3,9 @@ import { PgClient } from "@effect/sql-pg"
 import { describe, expect, it } from "@effect/vitest"
 import {
   type Context,
+  DateTime,
   Deferred,
+  Duration,
   Effect,
   Either,
   Exit,
@@ -74,6 +76,37 @@ const replicaOf = (url: string) => replicaWith(layerOf(url))
 const eventually = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.retry(effect, Schedule.spaced("50 millis"))
 
 describe("replicas on one database", () => {
+  it.scopedLive("count every run once while several of them accept, end, purge and roll up", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const repos = yield* Effect.forEach(count(3), () => replicaOf(url), together)
+      const webhooks = yield* Effect.forEach(count(5), () => repos[0]!.use(createWebhook()))
+      const begin = DateTime.startOf(at(0), "hour")
+      const hour = Duration.hours(1)
+      const story = (repo: Replica, replica: number) =>
+        Effect.gen(function* () {
+          for (const round of count(10)) {
+            // Each replica names the webhooks in another order.
+            const order = webhooks.map((_, n) => webhooks[(n * (replica + 1) + round) % webhooks.length]!)
+            const runs = yield* Effect.forEach(order, (webhook) => newRun(webhook))
+            yield* repo.accept(runs, unlimited)
+            yield* repo.end(runs.map(({ run_id }) => ({ run_id, outcome: success("ok"), at: at(round) })))
+            if (round === 5) yield* repo.purge(at(1))
+            yield* repo.rollUp(at(0))
+          }
+        })
+      yield* Effect.forEach(repos, story, together)
+      yield* repos[0]!.purge(at(1))
+      for (const _ of count(2)) {
+        const activity = yield* repos[1]!.activity(begin, hour)
+        expect(activity.map(({ bucket, success, live }) => [bucket, success, live])).toEqual(
+          webhooks.map(() => [0, 27, 0])
+        )
+        yield* repos[2]!.rollUp(at(0))
+      }
+    })
+  )
+
   it.scopedLive("create the tables of an empty database, all starting at once", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase

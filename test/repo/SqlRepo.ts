@@ -8,7 +8,12 @@ import * as RepoSql from "../../src/repo/sql/RepoSql.ts"
 
 const empty = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  yield* sql`truncate webhook_trigger.teams, webhook_trigger.webhooks, webhook_trigger.runs, webhook_trigger.secrets`
+  yield* sql`
+    truncate webhook_trigger.teams, webhook_trigger.webhooks, webhook_trigger.runs, webhook_trigger.secrets,
+      webhook_trigger.run_counts, webhook_trigger.run_durations, webhook_trigger.run_count_changes,
+      webhook_trigger.lane_counts`
+  yield* sql`
+    update webhook_trigger.run_counts_state set hours_from = '-infinity', days_from = '-infinity', uncounted_before = null`
   yield* sql`update webhook_trigger.dispatcher_lease set holder = null, expires_at = null`
 })
 

@@ -199,6 +199,29 @@ for (const { name, upgraded, empty } of databases) {
       })
     )
 
+    it.effect("counts the runs that it had, and those that a server of the release before ends meanwhile", () =>
+      Effect.gen(function* () {
+        const [history, sql] = [yield* HistoryStore, yield* SqlClient.SqlClient]
+        const day = DateTime.unsafeMake("2026-01-02T00:00:00Z")
+        const counts = Effect.map(history.activity(day, Duration.days(1)), (activity) =>
+          Object.fromEntries(activity.map(({ webhook_id, bucket, ...counts }) => [webhook_id, counts]))
+        )
+        const rollUp = Effect.repeat(history.rollUp(DateTime.add(day, { days: 1 })), { while: (more) => more })
+        const [running] = (yield* (yield* LaneStore).inFlight).map(({ run_id }) => run_id)
+        const end = (status: string | null) => sql`
+          update webhook_trigger.runs set status = coalesce(${status}, 'running'), started_at = sent_at,
+            finished_at = case when ${status}::text is not null then now() end
+          where id = ${running!}`
+        yield* end("success")
+        yield* rollUp
+        expect(yield* counts).toEqual({
+          [deployId]: { success: 1, error: 2, timeout: 1, live: 1 },
+          [reviewId]: { success: 2, error: 1, timeout: 0, live: 3 }
+        })
+        yield* end(null)
+      })
+    )
+
     it.effect("goes on where it was: the next term, what was in flight, the lanes in their order, a used key", () =>
       Effect.gen(function* () {
         const [lanes, runs] = [yield* LaneStore, yield* RunStore]

@@ -3,6 +3,7 @@ import { DateTime, Duration, Effect, Layer, Option, TestClock } from "effect"
 import { makeRunId } from "../../src/domain/Id.ts"
 import { TeamName } from "../../src/domain/Team.ts"
 import * as Retention from "../../src/engine/Retention.ts"
+import { HistoryStore } from "../../src/repo/HistoryStore.ts"
 import { Repo } from "../../src/repo/Repo.ts"
 import * as RepoMemory from "../../src/repo/RepoMemory.ts"
 
@@ -47,4 +48,20 @@ describe("runs past their retention", () => {
       expect(after).toEqual([unfinished, ended])
     }).pipe(Effect.provide(world(Option.none())))
   )
+
+  it.effect("are removed a portion at a time, with a rest after each", () => {
+    let portions = 0
+    const store = Layer.effect(
+      HistoryStore,
+      Effect.map(HistoryStore, (store) =>
+        HistoryStore.of({ ...store, purge: () => Effect.sync(() => (++portions < 3 ? 1_000 : 0)) })
+      )
+    ).pipe(Layer.provide(RepoMemory.layer))
+    return Effect.gen(function* () {
+      yield* Effect.yieldNow()
+      expect(portions).toBe(1)
+      yield* TestClock.adjust("1 second")
+      expect(portions).toBe(3)
+    }).pipe(Effect.provide(Retention.layer(Option.some(Duration.days(1))).pipe(Layer.provide(store))))
+  })
 })

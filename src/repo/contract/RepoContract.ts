@@ -16,6 +16,7 @@ import { expire } from "./expire.ts"
 import { historyStore } from "./HistoryStore.ts"
 import { laneStore } from "./LaneStore.ts"
 import { leaseStore } from "./LeaseStore.ts"
+import { rollUp } from "./rollUp.ts"
 import { sentAndStarted } from "./sentAndStarted.ts"
 import { statistics } from "./statistics.ts"
 import { teamStore } from "./TeamStore.ts"
@@ -41,6 +42,7 @@ export const repoContract = (withRepo: WithRepo): void => {
   describe("HistoryStore", () => {
     historyStore(test)
     statistics(test)
+    rollUp(test)
   })
   describe("AdminKeyStore", () => adminKeyStore(test))
   describe("ChangeFeed", () => changeFeed(test))

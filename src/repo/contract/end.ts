@@ -1,5 +1,5 @@
 import { expect } from "@effect/vitest"
-import { Effect, Record } from "effect"
+import { DateTime, Duration, Effect, Record } from "effect"
 import { makeRunId } from "../../domain/Id.ts"
 import { runStatuses } from "../../domain/RunStatus.ts"
 import { Repo } from "../Repo.ts"
@@ -11,7 +11,6 @@ import {
   createWebhook,
   endOne,
   failure,
-  minute,
   outcomes,
   queueRun,
   sendRun,
@@ -70,7 +69,7 @@ export const end = (test: Test): void => {
       const { runs } = yield* repo.ended(ids)
       expect(runs.map(({ status }) => status).sort()).toEqual(Object.keys(outcomes).sort())
       for (const { finished_at } of runs) expect(finished_at).toEqual(at(300))
-      const [counts] = yield* repo.statistics(webhook.id, at(0), minute)
+      const [counts] = yield* repo.statistics(webhook.id, DateTime.startOf(at(0), "hour"), Duration.hours(1))
       expect(counts).toMatchObject({ ...Record.map(outcomes, () => 1), live: 0 })
     })
   )

@@ -30,6 +30,11 @@ import type { Test } from "./RepoContract.ts"
 const none = Object.fromEntries([...finalStatuses, "live"].map((state) => [state, 0]))
 
 const minuteMs = Duration.toMillis(minute)
+const hour = Duration.hours(1)
+const hourMs = Duration.toMillis(hour)
+
+/** When the hour of `epoch` begins. */
+const begin = Math.floor(epoch / hourMs) * hourMs - epoch
 
 /** Accepted at this time, which its id carries too. */
 const acceptedAt = (ms: number): Pick<NewRun, "run_id" | "accepted_at"> => ({
@@ -57,19 +62,19 @@ export const statistics = (test: Test): void => {
         yield* startedOne(id, ms + 20)
         yield* endOne(id, outcome, ms + 20 + took)
       })
-      yield* run(-1, 5)
-      for (const took of [100, 400, 200]) yield* run(0, took)
-      yield* run(minuteMs - 1, 9_000, failure("no"))
-      yield* run(minuteMs, 50, timeout)
-      yield* queueAt(webhook, minuteMs)
-      yield* queueAt(other, 0)
+      yield* run(begin - 1, 5)
+      for (const took of [100, 400, 200]) yield* run(begin, took)
+      yield* run(begin + hourMs - 1, 9_000, failure("no"))
+      yield* run(begin + hourMs, 50, timeout)
+      yield* queueAt(webhook, begin + hourMs)
+      yield* queueAt(other, begin)
 
-      const counted = yield* repo.statistics(webhook.id, at(0), minute)
+      const counted = yield* repo.statistics(webhook.id, at(begin), hour)
       expect([...counted].sort((a, b) => a.bucket - b.bucket)).toEqual([
         { ...none, bucket: 0, success: 3, error: 1, median_ms: 200, slowest_ms: 400 },
         { ...none, bucket: 1, timeout: 1, live: 1 }
       ])
-      const activity = yield* repo.activity(at(0), Duration.times(minute, 2))
+      const activity = yield* repo.activity(at(begin), Duration.times(hour, 2))
       expect(activity).toHaveLength(2)
       expect(activity).toContainEqual({
         ...none,
@@ -111,6 +116,24 @@ export const statistics = (test: Test): void => {
         Effect.map(repo.teamRuns(webhook.team, limit), (runs) => runs.map((run) => run.run_id))
       expect(yield* ids(10)).toEqual([last, message.run_id, first])
       expect(yield* ids(2)).toEqual([last, message.run_id])
+    })
+  )
+
+  test(
+    "reads a team's runs of a webhook that other teams had before",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const before = yield* queueAt(webhook, 0)
+      const there = team("there")
+      yield* repo.createTeam(there, at(0))
+      yield* repo.updateWebhook(webhook.id, { team: there, updated_at: at(1) })
+      const moved = { ...webhook, team: there, version: webhook.version + 1 }
+      const after = yield* queueAt(moved, 1)
+      const ids = (name: typeof there) => Effect.map(repo.teamRuns(name, 10), (runs) => runs.map((run) => run.run_id))
+      expect(yield* ids(there)).toEqual([after])
+      yield* repo.updateWebhook(webhook.id, { team: webhook.team, updated_at: at(2) })
+      expect(yield* ids(webhook.team)).toEqual([before])
     })
   )
 

@@ -14,6 +14,13 @@ const leastId = (millis: number): string => {
 }
 
 /**
+ * So that the planner does not take it for another bound that leaves few rows: then it would read all of them and sort,
+ * where it may read a page in order.
+ */
+const decides = (sql: SqlClient.SqlClient, comparison: ">=" | "<", time: DateTime.Utc): Statement.Fragment =>
+  sql`r.accepted_at - ${DateTime.toDateUtc(time)}::timestamptz ${sql.literal(comparison)} interval '0'`
+
+/**
  * Conditions for runs `r` accepted from `from` on and before `to`. Ids carry the time and have an index, so a place in time
  * is found without an index of its own, which every change of a run would have to update. The bounds of `seq` are a little
  * too wide; `accepted_at` then decides exactly.
@@ -25,7 +32,7 @@ export const acceptedBetween = (
   ...(from === undefined
     ? []
     : [
-        sql`r.accepted_at >= ${DateTime.toDateUtc(from)}`,
+        decides(sql, ">=", from),
         sql`r.seq >= (
           select min(near.seq) from (
             select seq from webhook_trigger.runs where id >= ${leastId(from.epochMillis - slack)}::uuid
@@ -35,7 +42,7 @@ export const acceptedBetween = (
   ...(to === undefined
     ? []
     : [
-        sql`r.accepted_at < ${DateTime.toDateUtc(to)}`,
+        decides(sql, "<", to),
         sql`r.seq <= (
           select max(near.seq) from (
             select seq from webhook_trigger.runs where id < ${leastId(to.epochMillis + slack)}::uuid
@@ -43,3 +50,19 @@ export const acceptedBetween = (
           ) as near)`
       ])
 ]
+
+/** The same by the bounds of ids, which are a little too wide as well: reads the runs of all webhooks as they lie. */
+export const acceptedBetweenById = (
+  sql: SqlClient.SqlClient,
+  { from, to }: { readonly from: DateTime.Utc; readonly to: DateTime.Utc }
+): ReadonlyArray<Statement.Fragment> => [
+  sql`r.id >= ${leastId(from.epochMillis - slack)}::uuid`,
+  sql`r.id < ${leastId(to.epochMillis + slack)}::uuid`,
+  sql`r.accepted_at >= ${DateTime.toDateUtc(from)}`,
+  sql`r.accepted_at < ${DateTime.toDateUtc(to)}`
+]
+
+/** The last runs that may have been accepted before `time`. */
+export const newestBefore = (sql: SqlClient.SqlClient, time: DateTime.Utc): Statement.Fragment => sql`
+  select accepted_at from webhook_trigger.runs where id < ${leastId(time.epochMillis + slack)}::uuid
+  order by id desc limit ${shuffled}`

@@ -1,4 +1,4 @@
-import { SqlClient } from "@effect/sql"
+import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect, Layer, Option } from "effect"
 import { NotFound } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
@@ -7,11 +7,15 @@ import { decodeCursor, encodeCursor } from "../Cursor.ts"
 import { HistoryStore, type RunQuery } from "../HistoryStore.ts"
 import { acceptedBetween } from "./AcceptedBetween.ts"
 import { bounded } from "./Database.ts"
+import { makeRollUp } from "./RollUp.ts"
 import { runColumns, runFromRow } from "./RunColumns.ts"
 import { makeStatistics } from "./Statistics.ts"
 
 /** Deleted by one statement at most, so that none takes long. */
-const purgedInOneStep = 5_000
+const purgedInOneStep = 1_000
+
+/** Of a webhook's runs, or of the chat messages: those among which a team's are looked for. */
+const lookedThrough = 1_000
 
 export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Layer.effect(
   HistoryStore,
@@ -43,43 +47,44 @@ export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Laye
       return { data: page.map(runFromRow), next_cursor: last && rows.length > limit ? encodeCursor(last.seq) : null }
     }, bounded)
 
-    // By webhook and not by team: the index of histories serves this too.
+    // By webhook and not by team: the index of histories serves this too. A webhook that was moved may have any number of
+    // runs of another team, so not all of them are looked through.
     const teamRuns = Effect.fn("HistoryStore.teamRuns")(function* (team: TeamName, limit: number) {
+      // In the index's own order: the planner knows no other for runs without a webhook.
+      const newest = (source: Statement.Fragment) => sql`
+        select id from (
+          select id, team from webhook_trigger.runs where ${source}
+          order by webhook_id desc nulls first, seq desc limit ${lookedThrough}
+        ) as last where last.team = ${team} limit ${limit}`
       const rows = yield* sql`
         select ${runColumns} from (
           (
             select newest.id from webhook_trigger.webhooks w cross join lateral (
-              select id from webhook_trigger.runs
-              where webhook_id = w.id and team = ${team} order by seq desc limit ${limit}
+              ${newest(sql`webhook_id = w.id`)}
             ) as newest where w.team = ${team}
-          ) union all (
-            select id from webhook_trigger.runs
-            where webhook_id is null and team = ${team} order by seq desc limit ${limit}
-          )
+          ) union all (${newest(sql`webhook_id is null`)})
         ) as newest join webhook_trigger.runs r using (id)
         order by r.seq desc limit ${limit}`
       return rows.map(runFromRow)
     }, bounded)
 
-    const purgeSome = (before: Date) =>
-      bounded(sql<{ readonly purged: number }>`
-        with purged as (
-          delete from webhook_trigger.runs where id in (
-            select id from webhook_trigger.runs where finished_at < ${before}
-            order by finished_at limit ${purgedInOneStep}
-          ) returning 1
-        )
-        select count(*)::int as purged from purged`).pipe(Effect.map(([row]) => row?.purged ?? 0))
-
+    // Where the last step ended: what lies before it in the index is deleted, and reading over it takes time.
+    let purgedTo: Date | undefined
     const purge = Effect.fn("HistoryStore.purge")(function* (before: DateTime.Utc) {
-      let total = 0
-      for (;;) {
-        const purged = yield* purgeSome(DateTime.toDateUtc(before))
-        total += purged
-        if (purged < purgedInOneStep) return total
-      }
-    })
+      const [row] = yield* sql<{ readonly purged: number; readonly last: Date | null }>`
+        with purged as (
+          delete from webhook_trigger.runs where id = any (array(
+            select id from webhook_trigger.runs
+            where finished_at < ${DateTime.toDateUtc(before)} and finished_at >= ${purgedTo ?? new Date(0)}
+            order by finished_at limit ${purgedInOneStep}
+          )) returning finished_at
+        )
+        select count(*)::int as purged, max(finished_at) as last from purged`
+      const { last, purged } = row!
+      purgedTo = purged < purgedInOneStep || last === null ? undefined : last
+      return purged
+    }, bounded)
 
-    return HistoryStore.of({ run, runs, teamRuns, ...(yield* makeStatistics), purge })
+    return HistoryStore.of({ run, runs, teamRuns, ...(yield* makeStatistics), rollUp: yield* makeRollUp, purge })
   })
 )

@@ -9,7 +9,7 @@ import { LeaseLost, type Term } from "../LeaseStore.ts"
 import { fromRow, uuids } from "./Columns.ts"
 import { bounded, boundedDirectly } from "./Database.ts"
 import { heldBy } from "./LeaseStoreSql.ts"
-import { columnsOf, live } from "./RunColumns.ts"
+import { columnsOf, live, waiting } from "./RunColumns.ts"
 
 const runFields = [
   "run_id",
@@ -24,11 +24,9 @@ const runFields = [
 
 const laneRunFromRow = (row: object): LaneRun => fromRow(row, [...runFields, "webhook"])
 
-/** How many runs wait, counted up to `most` through their index. */
-export const queueLength = (sql: SqlClient.SqlClient, most: number): Statement.Fragment => sql`
-  select count(*)::int as length from (
-    select from webhook_trigger.runs where status = 'queued' and admitted_at is null order by team, seq limit ${most}
-  ) as waiting`
+/** How many runs wait, as it is kept; more than `most` count as `most`. */
+export const queueLength = (sql: SqlClient.SqlClient, most: number): Statement.Fragment =>
+  sql`select least(coalesce(sum(runs), 0), ${most})::int as length from ${waiting}`
 
 export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.effect(
   LaneStore,

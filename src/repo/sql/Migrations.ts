@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import type { RunStatus } from "../../domain/RunStatus.ts"
 import type { WebhookRow } from "../../domain/Webhook.ts"
 import first from "./migrations/0001_first.ts"
+import runCounts from "./migrations/0003_run_counts.ts"
 
 /**
  * Numbered, only ever added to: a migration that has been released is never edited. A single statement stands here, in
@@ -14,7 +15,9 @@ const migrations = {
   "2_webhook_version": Effect.flatMap(
     SqlClient.SqlClient,
     (sql) => sql`alter table webhook_trigger.webhooks add column version integer not null default 1`
-  )
+  ),
+  /** What the charts show is kept; servers of the release before add to it, and go on counting runs. */
+  "3_run_counts": runCounts
 }
 
 type Migration = keyof typeof migrations

@@ -41,3 +41,13 @@ export const answered = oneOfStatuses(answeredStatuses)
 
 /** `status in ${storesLateAnswer}`: finished; an answer may still be stored. */
 export const storesLateAnswer = oneOfStatuses(lateAnswerStatuses)
+
+/**
+ * `from ${waiting}`: how many runs are queued and not admitted, by team, webhook (null for chat) and hour of acceptance, in
+ * rows of which any number belong together: what is kept, and what `rollUp` has not added to it yet.
+ */
+export const waiting = Statement.unsafeFragment(`(
+  select team, webhook_id, accepted_hour, runs from webhook_trigger.lane_counts
+  union all
+  select team, webhook_id, accepted_hour, runs from webhook_trigger.run_count_changes where status = 'queued'
+) as waiting`)

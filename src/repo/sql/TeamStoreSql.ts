@@ -5,7 +5,7 @@ import type { TeamName, TeamRecord } from "../../domain/Team.ts"
 import { TeamStore } from "../TeamStore.ts"
 import { fromRow } from "./Columns.ts"
 import { bounded } from "./Database.ts"
-import { live } from "./RunColumns.ts"
+import { live, waiting } from "./RunColumns.ts"
 
 export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.effect(
   TeamStore,
@@ -21,11 +21,9 @@ export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.e
     }, bounded)
 
     const records = sql`
-      select team, created_at, (
-        select count(*)::int from webhook_trigger.runs r
-        where r.team = t.team and r.status = 'queued' and r.admitted_at is null
-      ) as queued
-      from webhook_trigger.teams t`
+      select t.team, t.created_at, coalesce(w.queued, 0)::int as queued
+      from webhook_trigger.teams t
+      left join (select team, sum(runs) as queued from ${waiting} group by team) as w using (team)`
 
     const team = Effect.fn("TeamStore.team")(function* (name: TeamName) {
       const [row] = yield* sql`${records} where team = ${name}`
@@ -45,8 +43,7 @@ export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.e
         const [use] = yield* sql<{ readonly webhooks: number; readonly live_runs: number }>`
           select
             (select count(*)::int from webhook_trigger.webhooks where team = ${team}) as webhooks,
-            (select count(*)::int from webhook_trigger.runs
-              where team = ${team} and status = 'queued' and admitted_at is null)
+            (select coalesce(sum(runs), 0)::int from ${waiting} where team = ${team})
             + (select count(*)::int from webhook_trigger.runs
               where team = ${team} and status in ${live} and admitted_at is not null) as live_runs`
         if (use && use.webhooks + use.live_runs > 0) return yield* new TeamInUse({ team, ...use })

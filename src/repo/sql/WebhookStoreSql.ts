@@ -94,11 +94,11 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
     const deleteSomeHistory = (id: WebhookId) =>
       bounded(sql<{ readonly deleted: number }>`
         with deleted as (
-          delete from webhook_trigger.runs where id in (
+          delete from webhook_trigger.runs where id = any (array(
             select id from webhook_trigger.runs
             where webhook_id = ${id} and status in ${final}
             limit ${runsInOneStep}
-          ) returning 1
+          )) returning 1
         )
         select count(*)::int as deleted from deleted`).pipe(Effect.map(([row]) => row?.deleted ?? 0))
 

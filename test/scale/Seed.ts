@@ -1,0 +1,169 @@
+/** A history as a year of use leaves it, written by a few statements: the API would need days. */
+import { createHash } from "node:crypto"
+import { Effect, Layer, Redacted } from "effect"
+import pg from "pg"
+import * as PostgresClient from "../../src/repo/sql/PostgresClient.ts"
+
+/** What the history looks like. */
+export interface History {
+  readonly runs: number
+  readonly webhooks: number
+  readonly teams: number
+  readonly days: number
+}
+
+/** Written by one statement, so that progress can be shown and no transaction becomes too large. */
+const portion = 250_000
+
+/** Some text to cut prompts and answers from: as compressible as prose is. */
+const prose = Array.from({ length: 400 }, (_, n) => {
+  const word = createHash("sha256")
+    .update(String(n))
+    .digest("base64")
+    .replaceAll(/[^a-z]/g, "")
+  return `${word.slice(0, 4 + (n % 7))} ${["the", "branch", "of", "review", "and", "deploy", "in", "to"][n % 8]}`
+}).join(" ")
+
+export const teamOf = (index: number): string => `team-${index + 1}`
+
+/** The id of a webhook: version 7, as all ids are. */
+export const webhookIdAt = (index: number): string =>
+  `01900000-0000-7000-8000-${(index + 1).toString(16).padStart(12, "0")}`
+
+/** Creates the tables of this version. */
+export const migrated = (url: string): Promise<unknown> =>
+  Effect.runPromise(Effect.scoped(Layer.build(PostgresClient.layer({ url: Redacted.make(url) }))))
+
+/** Teams, and one webhook of each in turn until there are so many. */
+const insertTeams = async (client: pg.Client, teams: ReadonlyArray<string>, webhooks: number): Promise<void> => {
+  await client.query(
+    `insert into webhook_trigger.teams select team, now() - interval '1 year'
+     from json_array_elements_text($1) as team`,
+    [JSON.stringify(teams)]
+  )
+  await client.query(
+    `insert into webhook_trigger.webhooks
+      (id, name, team, prompt_template, variables, enabled, token_hash, token_hint, created_at, updated_at)
+     select ${webhookId("n")}, 'webhook ' || n + 1, $1::json ->> (n % $2), 'Review {{branch}}', '["branch"]', true,
+       sha256(n::text::bytea), '…0000', now(), now()
+     from generate_series(0, $3 - 1) as n`,
+    [JSON.stringify(teams), teams.length, webhooks]
+  )
+}
+
+const webhookId = (n: string) => `('01900000-0000-7000-8000-' || lpad(to_hex(${n} + 1), 12, '0'))::uuid`
+
+export interface Queue {
+  /** Accepts so many runs, for each team in turn. */
+  readonly add: (runs: number) => Promise<void>
+  readonly close: () => Promise<void>
+}
+
+/** Fills the lanes of new teams past the API, which would measure accepting as well. */
+export const openQueue = async (url: string, teams: ReadonlyArray<string>): Promise<Queue> => {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await insertTeams(client, teams, teams.length)
+  return {
+    add: async (runs) => {
+      await client.query(
+        `with inserted as (
+           insert into webhook_trigger.runs
+             (id, source, webhook_id, team, mode, prompt, variables, timeout_ms, accepted_at)
+           select gen_random_uuid(), 'webhook', ${webhookId("(n % $2)::int")}, $3::json ->> (n % $2)::int, 'async',
+             substr($4, 1 + n % 997, 500), '{}', 3600000, now()
+           from generate_series(0, $1::int - 1) as n returning team
+         )
+         select pg_notify('webhook_trigger', 'RunAccepted ' || team) from (
+           select distinct team from inserted limit 10
+         ) as named`,
+        [runs, teams.length, JSON.stringify(teams), prose]
+      )
+    },
+    close: () => client.end()
+  }
+}
+
+const withClient = async <A>(url: string, use: (client: pg.Client) => Promise<A>): Promise<A> => {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    return await use(client)
+  } finally {
+    await client.end()
+  }
+}
+
+/** A number from 0 to 1, always the same for `n`. */
+const uniform = (salt: number) => `((hashint8extended(n, ${salt}) & 1048575) / 1048576.0)`
+
+/**
+ * Fills a migrated, empty database: the first webhooks and teams have most of the runs; nine of ten runs succeeded, one of
+ * fifty is a chat message to one of the first five teams, and the newest 300 wait in their lanes.
+ */
+export const seed = (url: string, { days, runs, teams, webhooks }: History): Promise<void> =>
+  withClient(url, async (client) => {
+    await client.query("set synchronous_commit = off")
+    await insertTeams(
+      client,
+      Array.from({ length: teams }, (_, n) => teamOf(n)),
+      webhooks
+    )
+    // Building an index afterwards takes a fraction of the time.
+    const indexes = await client.query(
+      `select indexname as name, indexdef as definition from pg_indexes
+       where schemaname = 'webhook_trigger' and tablename = 'runs' and indexname <> 'runs_pkey'`
+    )
+    for (const { name } of indexes.rows) await client.query(`drop index webhook_trigger.${name}`)
+    for (let from = 1; from <= runs; from += portion) {
+      await client.query(insertion({ from, to: Math.min(runs, from + portion - 1), days, runs, teams, webhooks }), [
+        prose
+      ])
+    }
+    // As after an upgrade: the server finds them, and counts them.
+    await client.query("update webhook_trigger.run_counts_state set uncounted_before = now() + interval '1 day'")
+    await client.query("set maintenance_work_mem = '1GB'")
+    for (const { definition } of indexes.rows) await client.query(definition)
+    await client.query("vacuum analyze")
+    await client.query("checkpoint")
+  })
+
+const insertion = ({
+  days,
+  from,
+  runs,
+  teams,
+  to,
+  webhooks
+}: History & { readonly from: number; readonly to: number }) => `
+  insert into webhook_trigger.runs
+    (id, source, webhook_id, team, mode, status, prompt, variables, response, error_code, error_message, timeout_ms,
+      accepted_at, admitted_at, sent_at, started_at, finished_at)
+  select
+    (lpad(to_hex((extract(epoch from accepted_at) * 1000)::bigint), 12, '0') || '7' ||
+      substr(md5(n::text), 1, 3) || 'b' || substr(md5(n::text), 4, 15))::uuid,
+    case when chat then 'chat' else 'webhook' end,
+    case when not chat then ${webhookId("webhook")} end,
+    'team-' || case when chat then (n / 50) % 5 + 1 else webhook % ${teams} + 1 end,
+    case when ${uniform(2)} < 0.1 then 'wait' else 'async' end,
+    status,
+    substr($1, 1 + (n % 997)::int, 300 + (n % 691)::int),
+    ('{"branch":"feature/' || n || '"}')::json,
+    case when status = 'success' then substr($1, 1 + (n % 991)::int, 200 + (n % 887)::int) end,
+    case when status = 'error' then 'agent_error' end,
+    case when status = 'error' then 'the agent has failed' end,
+    300000, accepted_at,
+    case when status <> 'queued' then accepted_at + interval '5 milliseconds' end,
+    case when status <> 'queued' then accepted_at + interval '9 milliseconds' end,
+    case when status <> 'queued' then accepted_at + interval '12 milliseconds' end,
+    case when status <> 'queued' then accepted_at + took end
+  from (
+    select n, now() - ${runs - 1} * step + (n - 1) * step as accepted_at,
+      n % 50 = 7 as chat,
+      floor(${webhooks} * ${uniform(3)} ^ 2)::int as webhook,
+      case when n > ${runs} - 300 then 'queued' when ${uniform(4)} < 0.9 then 'success'
+        when ${uniform(4)} < 0.96 then 'error' else 'timeout' end as status,
+      interval '1 second' * (2 + 60 * ${uniform(5)} * ${uniform(6)}) as took
+    from generate_series(${from}::bigint, ${to}::bigint) as n,
+      (select interval '${days} days' / ${runs} as step) as distance
+  ) as each`

@@ -1,0 +1,7 @@
+/** Loaded into the server (`node --expose-gc --import`): at SIGUSR2 it collects garbage and writes what is left. */
+import { writeFileSync } from "node:fs"
+
+process.on("SIGUSR2", () => {
+  globalThis.gc()
+  writeFileSync(process.env.MEMORY_FILE, JSON.stringify(process.memoryUsage()))
+})
