@@ -78,7 +78,7 @@ export * as Routes from "./http/Routes.ts"
 export { ServerFacts, type ServerFactsValues } from "./http/ServerFacts.ts"
 // The ports of the rows, and what a driver of them needs.
 export { AdminKeyStore } from "./repo/AdminKeyStore.ts"
-export { type Change, ChangeFeed } from "./repo/ChangeFeed.ts"
+export { type Change, ChangeFeed, type ChangeListener, makeChangeListeners } from "./repo/ChangeFeed.ts"
 export { decodeCursor, encodeCursor } from "./repo/Cursor.ts"
 export { HistoryStore, type RunPage, type RunQuery } from "./repo/HistoryStore.ts"
 export { type LaneRun, LaneStore } from "./repo/LaneStore.ts"

@@ -43,7 +43,7 @@ export const subscribe = (
   })
 
 /** The listeners of one feed. */
-export const makeListeners = (): Pick<Context.Tag.Service<ChangeFeed>, "listen"> & {
+export const makeChangeListeners = (): Pick<Context.Tag.Service<ChangeFeed>, "listen"> & {
   readonly notify: ChangeListener
 } => {
   const listeners = new Set<ChangeListener>()

@@ -12,7 +12,7 @@ import { storable } from "../domain/StorableText.ts"
 import type { TeamName } from "../domain/Team.ts"
 import { Webhook, type WebhookRow } from "../domain/Webhook.ts"
 import { AdminKeyStore } from "./AdminKeyStore.ts"
-import { type Change, ChangeFeed, makeListeners } from "./ChangeFeed.ts"
+import { type Change, ChangeFeed, makeChangeListeners } from "./ChangeFeed.ts"
 import { decodeCursor, encodeCursor } from "./Cursor.ts"
 import { HistoryStore } from "./HistoryStore.ts"
 import { type LaneRun, LaneStore } from "./LaneStore.ts"
@@ -42,7 +42,7 @@ interface Stored {
 /** The rows in memory. */
 export const layer: Layer.Layer<Repo> = Layer.scopedContext(
   Effect.gen(function* () {
-    const listeners = makeListeners()
+    const listeners = makeChangeListeners()
     // After the step that made the change, which a listener may follow with one of its own.
     const notify = (change: Change): void => queueMicrotask(() => listeners.notify([change]))
     const teams = new Map<TeamName, DateTime.Utc>()

@@ -84,13 +84,13 @@ const entries = [
   {
     entry: "postgres",
     packages: ["@effect/experimental", "@effect/sql", "@effect/sql-pg", "effect", "pg", "uuid"],
-    own: ["domain", "postgres.js", "repo", "repo/sql", "repo/sql/migrations"],
+    own: ["domain", "postgres.js", "repo", "repo/sql", "repo/sql/migrations", "telemetry"],
     heavy: ["@effect/sql", "@effect/sql-pg", "pg"]
   },
   {
     entry: "pglite",
     packages: ["@effect/experimental", "@effect/sql", "@electric-sql/pglite", "effect", "uuid"],
-    own: ["domain", "pglite.js", "repo", "repo/sql", "repo/sql/migrations"],
+    own: ["domain", "pglite.js", "repo", "repo/sql", "repo/sql/migrations", "telemetry"],
     heavy: ["@effect/sql", "@electric-sql/pglite"]
   },
   {

@@ -75,7 +75,7 @@ describe("the advice on a failed run", () => {
   const failed = (code: string) => ({ status: "error", error: { code, message: "no" }, conversation: { prompt: "x" } })
 
   it("is to repeat a webhook's run where the page can do so", async () => {
-    for (const code of ["agent_error", "team_gone", "cancelled"]) {
+    for (const code of ["agent_error", "team_gone"]) {
       await open(run_id, failed(code))
       await page.getByText("repeat the run below").waitFor()
       await page.getByRole("region", { name: "Repeat" }).waitFor()
@@ -83,7 +83,7 @@ describe("the advice on a failed run", () => {
   })
 
   it("is to send a chat message again, which its page cannot repeat", async () => {
-    for (const code of ["agent_error", "team_gone", "cancelled"]) {
+    for (const code of ["agent_error", "team_gone"]) {
       await open(chat_id, failed(code))
       await page.getByText("send the message again").waitFor()
       expect(await page.getByText("below").count()).toBe(0)

@@ -1,6 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { Effect, Layer } from "effect"
-import { ChangeFeed, makeListeners } from "../ChangeFeed.ts"
+import { ChangeFeed, makeChangeListeners } from "../ChangeFeed.ts"
 import { parseChanges } from "./Changes.ts"
 import { bounded } from "./Database.ts"
 import { Notifications } from "./Notifications.ts"
@@ -9,7 +9,7 @@ export const layer: Layer.Layer<ChangeFeed, never, SqlClient.SqlClient | Notific
   ChangeFeed,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const { listen, notify } = makeListeners()
+    const { listen, notify } = makeChangeListeners()
     yield* (yield* Notifications).listen((payload) => notify(parseChanges(payload)))
     return ChangeFeed.of({ listen, ping: Effect.asVoid(bounded(sql`select 1`)) })
   })
