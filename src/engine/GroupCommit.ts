@@ -17,14 +17,15 @@ interface Entry<In, Out, E> {
 }
 
 /**
- * A group is closed when so many turns of the event loop have brought nothing, or after so many turns in all. Node takes
- * one new connection a turn: without this a thousand callers at once would be a thousand groups of one.
+ * After a pause a group is closed when so many turns of the event loop have brought nothing, or after so many turns in all.
+ * Node takes one new connection a turn: without this the first of a thousand callers at once would be groups of one. What
+ * has arrived during a commit is the next group as it is.
  */
 const quietTurns = 2
 const mostTurns = 100
 
 /**
- * Group commit: calls that arrive while a commit is under way share the next one, and so do those that arrive with it,
+ * Group commit: calls that arrive while a commit is under way share the next one; after a pause, those that arrive together,
  * turn by turn. So an idle database is called immediately, and a busy one seldom. Items keep the order of their calls, and
  * only one commit runs at a time.
  *
@@ -50,15 +51,13 @@ export const make = <In, Out, E>(
     const work = (): void => {
       if (isWorking) return
       isWorking = true
-      gather(() => {
-        const entries = take()
-        const done = () => {
-          isWorking = false
-          if (waiting.length > 0) work()
-        }
-        if (entries.length === 0) done()
-        else commitTogether(entries, done)
-      })
+      gather(commitNext)
+    }
+
+    const commitNext = (): void => {
+      const entries = take()
+      if (entries.length > 0) return commitTogether(entries, () => setImmediate(commitNext))
+      isWorking = false
     }
 
     const gather = (then: () => void): void => {
