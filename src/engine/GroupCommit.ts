@@ -56,8 +56,8 @@ export const make = <In, Out, E>(
 
     const commitNext = (): void => {
       const entries = take()
-      if (entries.length > 0) return commitTogether(entries, () => setImmediate(commitNext))
-      isWorking = false
+      if (entries.length === 0) isWorking = false
+      else commitTogether(entries, () => setImmediate(commitNext))
     }
 
     const gather = (then: () => void): void => {
