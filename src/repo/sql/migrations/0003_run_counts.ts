@@ -125,6 +125,11 @@ export default Effect.gen(function* () {
     create trigger runs_ended after update of finished_at on webhook_trigger.runs
     for each row when (old.finished_at is null and new.finished_at is not null and new.webhook_id is not null)
     execute function webhook_trigger.count_ended_run()`
+  // Ours have not ended when they are inserted; those that somebody copies into the table may have.
+  yield* sql`
+    create trigger runs_inserted after insert on webhook_trigger.runs
+    for each row when (new.finished_at is not null and new.webhook_id is not null)
+    execute function webhook_trigger.count_ended_run()`
   yield* sql`
     create trigger runs_waiting after insert on webhook_trigger.runs
     for each row when (new.status = 'queued' and new.admitted_at is null)
