@@ -13,10 +13,12 @@ export type WebhookId = typeof WebhookId.Type
 export const RunId = Uuid.pipe(Schema.brand("RunId")).annotations({ description: "The run's id, a UUIDv7." })
 export type RunId = typeof RunId.Type
 
-const uuid = Effect.map(Clock.currentTimeMillis, (msecs) => v7({ msecs }))
-
-export const makeWebhookId: Effect.Effect<WebhookId> = Effect.map(uuid, (id) => id as WebhookId)
-export const makeRunId: Effect.Effect<RunId> = Effect.map(uuid, (id) => id as RunId)
+export const makeWebhookId: Effect.Effect<WebhookId> = Effect.map(
+  Clock.currentTimeMillis,
+  (msecs) => v7({ msecs }) as WebhookId
+)
 
 /** The id of a run that begins at that time, in milliseconds since the epoch. */
 export const runIdAt = (msecs: number): RunId => v7({ msecs }) as RunId
+
+export const makeRunId: Effect.Effect<RunId> = Effect.map(Clock.currentTimeMillis, runIdAt)

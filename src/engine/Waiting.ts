@@ -68,6 +68,7 @@ export const make: Effect.Effect<Waiting, never, HistoryStore | Outcomes | Scope
       return { end: { until, before }, stops }
     }
 
+    // `acquireUseRelease`, which it could be, takes as many steps as accepting the run.
     const watch: Waiting["watch"] = (id, { isNew }, use) =>
       Effect.suspend(() => {
         let stops: ReadonlyArray<() => void> = []

@@ -16,7 +16,6 @@ import {
   Effect,
   type Fiber,
   FiberRef,
-  identity,
   LogLevel,
   Metric,
   MetricBoundaries,
@@ -62,8 +61,9 @@ export const silenceEffectLogger = <A, E, R>(app: Effect.Effect<A, E, R>): Effec
 
 /** The span that the request belongs to: one of a host's own, or its caller's. */
 const parentOf = (fiber: Fiber.RuntimeFiber<any, any>, request: HttpServerRequest.HttpServerRequest) =>
-  Option.orElse(Context.getOption(fiber.currentContext, Tracer.ParentSpan), () =>
-    HttpTraceContext.fromHeaders(request.headers)
+  Context.getOption(fiber.currentContext, Tracer.ParentSpan).pipe(
+    Option.orElse(() => HttpTraceContext.fromHeaders(request.headers)),
+    Option.getOrUndefined
   )
 
 /** Runs a route's handler: answers every failure as a problem, and logs, traces and measures the request. */
@@ -88,7 +88,7 @@ export const observeRequest = <E, R>(
     const started = clock.unsafeCurrentTimeMillis()
     const isTraced = fiber.getFiberRef(FiberRef.currentTracerEnabled)
 
-    /** Counts the request, and logs it; whatever level is logged, its answer is `then`. */
+    /** Counts and logs the request, then goes on with `then`. */
     const finish = <A>(status: number, then: Effect.Effect<A>): Effect.Effect<A> => {
       const run_id = runs.get(request)
       const duration_ms = clock.unsafeCurrentTimeMillis() - started
@@ -124,11 +124,7 @@ export const observeRequest = <E, R>(
             : Effect.flatMap(ErrorResponse.ofCause(cause), answer),
         onSuccess: answer
       })
-    ).pipe(
-      isTraced
-        ? whenTraced(name, { kind: "server", parent: Option.getOrUndefined(parentOf(fiber, request)) })
-        : identity
-    )
+    ).pipe(whenTraced(name, { kind: "server", parent: isTraced ? parentOf(fiber, request) : undefined }))
   })
 
 /** Applies `observe` to all routes of the layer that it is provided to. */

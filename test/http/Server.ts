@@ -2,7 +2,8 @@
 import { createServer, type Server as NodeServer } from "node:http"
 import { HttpServer } from "@effect/platform"
 import { NodeHttpServer } from "@effect/platform-node"
-import { Context, Effect, Layer, Option, Redacted } from "effect"
+import { it } from "@effect/vitest"
+import { Context, Effect, Layer, Option, Redacted, type Scope } from "effect"
 import { Bus, type Delivery, LeaderBus } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { Unavailable } from "../../src/domain/Errors.ts"
@@ -172,6 +173,19 @@ export const startWithWebhook = Effect.gen(function* () {
   const post = (body: object, query = "", headers = {}) => server.http("POST", webhook.path + query, { body, headers })
   return { ...server, hook: webhook, post, runs: server.history(webhook.id) }
 })
+
+/**
+ * The same test twice: while no spans are collected, when triggers go past Effect's server, and while they are, when they go
+ * through it as inside a host's server.
+ */
+export const triggers = <A, E>(name: string, test: () => Effect.Effect<A, E, Scope.Scope>): void => {
+  for (const [way, traced] of [
+    ["past Effect's server", false],
+    ["through Effect's server", true]
+  ] as const) {
+    it.scopedLive(`${name} (${way})`, () => Effect.withTracerEnabled(test(), traced))
+  }
+}
 
 /** A body that the webhook's template accepts. */
 export const hello = { variables: { text: "hello" } }

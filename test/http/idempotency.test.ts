@@ -1,10 +1,10 @@
-import { describe, expect, it } from "@effect/vitest"
+import { describe, expect } from "@effect/vitest"
 import { Effect } from "effect"
 import { refusal, wire } from "./Client.ts"
-import { hello, startWithWebhook } from "./Server.ts"
+import { hello, startWithWebhook, triggers } from "./Server.ts"
 
 describe("Idempotency-Key", () => {
-  it.scopedLive("makes a repeat return the first run, however the body is written", () =>
+  triggers("makes a repeat return the first run, however the body is written", () =>
     Effect.gen(function* () {
       const { http, hook, runs } = yield* startWithWebhook
       const send = (raw: string, key: string) =>
@@ -21,7 +21,7 @@ describe("Idempotency-Key", () => {
     })
   )
 
-  it.scopedLive("is refused with 422 for another request", () =>
+  triggers("is refused with 422 for another request", () =>
     Effect.gen(function* () {
       const { post } = yield* startWithWebhook
       const key = { "idempotency-key": "k" }
@@ -31,7 +31,7 @@ describe("Idempotency-Key", () => {
     })
   )
 
-  it.scopedLive("is refused with 400 when it is empty, too long, not printable, or given twice", () =>
+  triggers("is refused with 400 when it is empty, too long, not printable, or given twice", () =>
     Effect.gen(function* () {
       const { post, port, hook, runs } = yield* startWithWebhook
       for (const key of ["", '""', "x".repeat(256), "a\tb", "é", '"a', '"a"b"']) {

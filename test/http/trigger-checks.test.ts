@@ -1,12 +1,12 @@
-import { describe, expect, it } from "@effect/vitest"
+import { describe, expect } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { pointers, refusal, wire, writeThenRead } from "./Client.ts"
-import { hello, silent, start, startWithWebhook, unusedId } from "./Server.ts"
+import { hello, silent, start, startWithWebhook, triggers, unusedId } from "./Server.ts"
 
 const unknownToken = `whk_${"0".repeat(43)}`
 
 describe("refuses, in this order,", () => {
-  it.scopedLive("1: any other method with 405 and Allow, whatever the token", () =>
+  triggers("1: any other method with 405 and Allow, whatever the token", () =>
     Effect.gen(function* () {
       const { http, hook, port } = yield* startWithWebhook
       for (const path of [hook.path, `/webhook/trigger/${unknownToken}`, "/webhook/trigger/x"]) {
@@ -24,7 +24,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  it.scopedLive("2: a token that does not open a webhook with the same bytes, whatever the reason and the body", () =>
+  triggers("2: a token that does not open a webhook with the same bytes, whatever the reason and the body", () =>
     Effect.gen(function* () {
       const { port, admin, webhook, hook } = yield* startWithWebhook
       const gone = yield* webhook("ops")
@@ -63,7 +63,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  it.scopedLive("2: the run's address likewise, another webhook's run, and text that is no run's id", () =>
+  triggers("2: the run's address likewise, another webhook's run, and text that is no run's id", () =>
     Effect.gen(function* () {
       const { post, http, webhook, hook } = yield* startWithWebhook
       const { run_id } = (yield* post(hello)).json
@@ -84,7 +84,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  it.scopedLive("3: another media type, or any content encoding, with 415", () =>
+  triggers("3: another media type, or any content encoding, with 415", () =>
     Effect.gen(function* () {
       const { http, hook, runs } = yield* startWithWebhook
       const raw = JSON.stringify(hello)
@@ -106,7 +106,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  it.scopedLive("4: a body over the limit with 413, but not one of exactly the limit", () =>
+  triggers("4: a body over the limit with 413, but not one of exactly the limit", () =>
     Effect.gen(function* () {
       const { http, hook, post, runs } = yield* startWithWebhook
       const limit = 1024 * 1024
@@ -122,7 +122,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  it.scopedLive("4: a chunked body over the limit too, before it ends", () =>
+  triggers("4: a chunked body over the limit too, before it ends", () =>
     Effect.gen(function* () {
       const { port, hook } = yield* startWithWebhook
       const chunk = `10000\r\n${"x".repeat(0x10000)}\r\n`
@@ -133,7 +133,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  it.scopedLive("4: with an answer that reaches a caller that goes on sending, without a reset", () =>
+  triggers("4: with an answer that reaches a caller that goes on sending, without a reset", () =>
     Effect.gen(function* () {
       const { port, hook } = yield* startWithWebhook
       const size = 24 * 1024 * 1024
@@ -149,7 +149,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  it.scopedLive("5: a body that is not the expected JSON object with 400", () =>
+  triggers("5: a body that is not the expected JSON object with 400", () =>
     Effect.gen(function* () {
       const { http, hook, runs } = yield* startWithWebhook
       const bodies = [
@@ -166,7 +166,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  it.scopedLive("5: `wait` that is neither `true` nor `false`, or comes twice, with 400", () =>
+  triggers("5: `wait` that is neither `true` nor `false`, or comes twice, with 400", () =>
     Effect.gen(function* () {
       const { post, http, hook, runs } = yield* startWithWebhook
       for (const query of ["?wait", "?wait=", "?wait=TRUE", "?wait=1", "?wait=true&wait=true", "?wait=false&wait="]) {
@@ -179,7 +179,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  it.scopedLive("6: variables that cannot be stored with 400, each fault with its place", () =>
+  triggers("6: variables that cannot be stored with 400, each fault with its place", () =>
     Effect.gen(function* () {
       const { http, hook, runs } = yield* startWithWebhook
       const raw = String.raw`{"variables":{"a":"\u0000","b":["\ud800"],"c":1e999,"d":9007199254740992}}`
@@ -197,7 +197,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  it.scopedLive("7: placeholders without a value with 422, all of them named", () =>
+  triggers("7: placeholders without a value with 422, all of them named", () =>
     Effect.gen(function* () {
       const { webhook, http } = yield* startWithWebhook
       const { path } = yield* webhook("ops", "{{a}} {{b.c}} {{constructor}} {{text}}")
@@ -207,7 +207,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  it.scopedLive("8: a prompt over the limit with 422", () =>
+  triggers("8: a prompt over the limit with 422", () =>
     Effect.gen(function* () {
       const { post, runs } = yield* startWithWebhook
       expect((yield* post({ variables: { text: "x".repeat(256 * 1024) } })).status).toBe(202)
@@ -219,7 +219,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  it.scopedLive("9: a team that is not running with 409", () =>
+  triggers("9: a team that is not running with 409", () =>
     Effect.gen(function* () {
       const { team, webhook, http, admin } = yield* startWithWebhook
       const idle = yield* team("idle", "no leader")
@@ -232,7 +232,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  it.scopedLive("10: more runs than may be queued with 429 and Retry-After", () =>
+  triggers("10: more runs than may be queued with 429 and Retry-After", () =>
     Effect.gen(function* () {
       const { team, webhook, http } = yield* start({ settings: { maxQueued: 2, maxConcurrent: 1 } })
       const busy = yield* team("busy", silent)
@@ -245,7 +245,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  it.scopedLive("11: with 503 and Retry-After while the database or the broker is out of reach", () =>
+  triggers("11: with 503 and Retry-After while the database or the broker is out of reach", () =>
     Effect.gen(function* () {
       const { post, http, hook, faults, runs } = yield* startWithWebhook
       for (const what of ["database", "broker"] as const) {
@@ -263,7 +263,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  it.scopedLive("11: with 503 when the server stops, naming the run that goes on", () =>
+  triggers("11: with 503 when the server stops, naming the run that goes on", () =>
     Effect.gen(function* () {
       const { team, webhook, http, firstRuns, shutdown } = yield* start()
       const slow = yield* team("slow", silent)

@@ -1,10 +1,10 @@
-import { describe, expect, it } from "@effect/vitest"
+import { describe, expect } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { sorted, wire } from "./Client.ts"
-import { failing, hello, silent, start, startWithWebhook } from "./Server.ts"
+import { failing, hello, silent, start, startWithWebhook, triggers } from "./Server.ts"
 
 describe("POST /webhook/trigger/:token", () => {
-  it.scopedLive("answers 202 with the run's id, and Location points at the run", () =>
+  triggers("answers 202 with the run's id, and Location points at the run", () =>
     Effect.gen(function* () {
       const { post, http, hook } = yield* startWithWebhook
       const accepted = yield* post(hello)
@@ -23,7 +23,7 @@ describe("POST /webhook/trigger/:token", () => {
     })
   )
 
-  it.scopedLive("answers 200 with the team's answer to a caller that waits for it", () =>
+  triggers("answers 200 with the team's answer to a caller that waits for it", () =>
     Effect.gen(function* () {
       const { post } = yield* startWithWebhook
       const answered = yield* post(hello, "?wait=true")
@@ -33,7 +33,7 @@ describe("POST /webhook/trigger/:token", () => {
     })
   )
 
-  it.scopedLive("answers 408, and closes the connection, when the team is too slow", () =>
+  triggers("answers 408, and closes the connection, when the team is too slow", () =>
     Effect.gen(function* () {
       const { team, webhook, http, admin } = yield* start()
       const slow = yield* team("slow", silent)
@@ -47,7 +47,7 @@ describe("POST /webhook/trigger/:token", () => {
     })
   )
 
-  it.scopedLive("answers 502 when the leader reports an error", () =>
+  triggers("answers 502 when the leader reports an error", () =>
     Effect.gen(function* () {
       const { team, webhook, http } = yield* start()
       const broken = yield* team("failing", failing)
@@ -66,7 +66,7 @@ describe("POST /webhook/trigger/:token", () => {
     })
   )
 
-  it.scopedLive("ignores unknown keys, records extra variables, and does not wait with `wait=false`", () =>
+  triggers("ignores unknown keys, records extra variables, and does not wait with `wait=false`", () =>
     Effect.gen(function* () {
       const { post, runs } = yield* startWithWebhook
       const accepted = yield* post({ variables: { text: "t", more: { x: 1 } }, extra: true }, "?wait=false&other=1")
@@ -75,7 +75,7 @@ describe("POST /webhook/trigger/:token", () => {
     })
   )
 
-  it.scopedLive("accepts JSON under any JSON media type, a byte order mark, and no Content-Type at all", () =>
+  triggers("accepts JSON under any JSON media type, a byte order mark, and no Content-Type at all", () =>
     Effect.gen(function* () {
       const { http, hook } = yield* startWithWebhook
       const raw = new TextEncoder().encode(JSON.stringify(hello))
@@ -90,7 +90,7 @@ describe("POST /webhook/trigger/:token", () => {
   )
 })
 
-it.scopedLive("Location stays under the path that the public address is mounted at", () =>
+triggers("Location stays under the path that the public address is mounted at", () =>
   Effect.gen(function* () {
     const { team, webhook, http } = yield* start({ publicUrl: "https://example.com/hooks/" })
     const { path } = yield* webhook(yield* team("ops"))
@@ -99,7 +99,7 @@ it.scopedLive("Location stays under the path that the public address is mounted 
   })
 )
 
-it.scopedLive("a caller that goes away leaves its run alone", () =>
+triggers("a caller that goes away leaves its run alone", () =>
   Effect.gen(function* () {
     const { team, webhook, http, firstRuns, port } = yield* start()
     const gone = yield* Effect.makeLatch()

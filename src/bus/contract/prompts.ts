@@ -35,6 +35,34 @@ export const prompts = (behaviour: Behaviour): void => {
   )
 
   behaviour(
+    "prompts that are published together arrive once each in their order, long ones among short ones",
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const arrived = yield* Queue.unbounded<string>()
+      yield* startLeader(({ prompt }) => Effect.asVoid(Queue.offer(arrived, prompt.prompt)))
+      const texts = Array.from({ length: 40 }, (_, n) => `${n} ${n % 5 === 3 ? "x".repeat(20_000) : "short"}`)
+      const prompts = yield* Effect.forEach(texts, (prompt) => makePrompt({ prompt }))
+      yield* bus.publish(prompts)
+      yield* bus.publish([yield* makePrompt({ prompt: "last" })])
+      for (const text of [...texts, "last"]) expect(yield* Queue.take(arrived)).toBe(text)
+    })
+  )
+
+  behaviour(
+    "of prompts that are published together, one whose deadline has passed is dead-lettered, and the others are delivered",
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const arrived = yield* Queue.unbounded<string>()
+      const collected = yield* collectReplies
+      yield* startLeader(({ prompt }) => Effect.asVoid(Queue.offer(arrived, prompt.prompt)))
+      const late = yield* makePrompt({ prompt: "late", deadline: DateTime.unsafeMake(Date.now() - 1) })
+      yield* bus.publish([yield* makePrompt({ prompt: "first" }), late, yield* makePrompt({ prompt: "second" })])
+      expect([yield* Queue.take(arrived), yield* Queue.take(arrived)]).toEqual(["first", "second"])
+      expect(yield* Queue.take(collected)).toEqual({ _tag: "DeadLettered", run_id: late.run_id, reason: "expired" })
+    })
+  )
+
+  behaviour(
     "a prompt arrives as it was sent, whatever its size and characters",
     Effect.gen(function* () {
       const bus = yield* Bus

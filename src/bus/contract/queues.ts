@@ -10,8 +10,9 @@ export const queues = (behaviour: Behaviour, withStandby: number): void => {
     Effect.gen(function* () {
       const bus = yield* Bus
       expect(yield* bus.queue(team)).toEqual({ exists: false, consumers: 0, messages: 0 })
-      const error = yield* Effect.flip(bus.publish([yield* makePrompt()]))
-      expect(error).toBeInstanceOf(QueueGone)
+      expect(yield* Effect.flip(bus.publish([yield* makePrompt()]))).toBeInstanceOf(QueueGone)
+      const together = [yield* makePrompt(), yield* makePrompt()]
+      expect(yield* Effect.flip(bus.publish(together))).toBeInstanceOf(QueueGone)
     })
   )
 

@@ -6,7 +6,7 @@ import type { RunRow } from "../../domain/Run.ts"
 import { whenTraced } from "../../telemetry/Span.ts"
 import { type Acceptance, type AcceptanceRefused, type AcceptOptions, type NewRun, WebhookEdited } from "../RunStore.ts"
 import { notify } from "./Changes.ts"
-import { fromRow, list, recordset, uuids } from "./Columns.ts"
+import { fromRow, list, recordset, runIds } from "./Columns.ts"
 import { bounded, boundedDirectly, unavailable } from "./Database.ts"
 import { queueLength } from "./LaneStoreSql.ts"
 import { heldBy } from "./LeaseStoreSql.ts"
@@ -155,10 +155,7 @@ export const makeAccept = Effect.gen(function* () {
   const free = (rows: ReadonlyArray<Earlier>) =>
     bounded(sql`
       update webhook_trigger.runs set idempotency_key = null
-      where id = any(${uuids(
-        sql,
-        rows.map((row) => row.run_id)
-      )})`)
+      where id = any(${runIds(sql, rows)})`)
 
   return Effect.fnUntraced(function* (runs: ReadonlyArray<NewRun>, options: AcceptOptions) {
     const full: Answer = Either.left(new TooManyQueued({ limit: options.maxQueued }))

@@ -75,3 +75,10 @@ export const list = (parts: Iterable<string>): Statement.Fragment => Statement.u
  */
 export const uuids = (sql: SqlClient.SqlClient, ids: Iterable<string>): Statement.Fragment =>
   sql`${`{${[...ids].join(",")}}`}::uuid[]`
+
+/** The ids of runs, in the same way. */
+export const runIds = (sql: SqlClient.SqlClient, runs: ReadonlyArray<{ readonly run_id: string }>) =>
+  uuids(
+    sql,
+    runs.map(({ run_id }) => run_id)
+  )

@@ -117,7 +117,7 @@ export const setExecute = (sql: SqlClient.SqlClient, execute: Execute): void => 
 
 /**
  * `bounded` for the single statements that each run needs: where the client's driver can be called directly, that is done,
- * in a twentieth of the steps. When the caller is interrupted, the statement goes on.
+ * in a few steps. When the caller is interrupted, the statement goes on.
  */
 export const boundedDirectly = (sql: SqlClient.SqlClient) => {
   const execute = executors.get(sql)

@@ -5,7 +5,7 @@ import { isAnswer, outcomeFields } from "../../domain/Run.ts"
 import { whenTraced } from "../../telemetry/Span.ts"
 import { type EndedRun, firstOfEach, type RunEnd } from "../RunStore.ts"
 import { notify } from "./Changes.ts"
-import { type ColumnTypes, list, recordset, uuids } from "./Columns.ts"
+import { type ColumnTypes, list, recordset, runIds, uuids } from "./Columns.ts"
 import { bounded, boundedDirectly } from "./Database.ts"
 import { final, live, runColumns, runFromRow, storesLateAnswer } from "./RunColumns.ts"
 
@@ -47,10 +47,7 @@ export const makeEnds = Effect.gen(function* () {
         select * from ${input(ends)}
       ), locked as materialized (
         select r.id, r.status from webhook_trigger.runs r
-        where r.id = any(${uuids(
-          sql,
-          ends.map(({ run_id }) => run_id)
-        )})
+        where r.id = any(${runIds(sql, ends)})
         order by r.id for no key update
       ), ended as (
         update webhook_trigger.runs r set
@@ -75,10 +72,7 @@ export const makeEnds = Effect.gen(function* () {
 
   const current = (ends: ReadonlyArray<RunEnd>) =>
     bounded(sql`
-      select ${runColumns} from webhook_trigger.runs r where r.id = any(${uuids(
-        sql,
-        ends.map((end) => end.run_id)
-      )})`)
+      select ${runColumns} from webhook_trigger.runs r where r.id = any(${runIds(sql, ends)})`)
 
   const byId = (rows: ReadonlyArray<object>) =>
     new Map(rows.map((row) => runFromRow(row)).map((run) => [run.run_id, run]))
@@ -105,9 +99,9 @@ export const makeEnds = Effect.gen(function* () {
   const ended = Effect.fnUntraced(
     function* (ids: ReadonlyArray<RunId>) {
       const rows = yield* sql<{ readonly given: RunId; readonly run_id: RunId | null }>`
-      select given.id as given, ${runColumns}
-      from unnest(${uuids(sql, ids)}) as given(id) left join webhook_trigger.runs r on r.id = given.id
-      where r.id is null or r.status in ${final}`
+        select given.id as given, ${runColumns}
+        from unnest(${uuids(sql, ids)}) as given(id) left join webhook_trigger.runs r on r.id = given.id
+        where r.id is null or r.status in ${final}`
       return {
         runs: rows.flatMap((row) => (row.run_id === null ? [] : runFromRow(row))),
         deleted: rows.flatMap((row) => (row.run_id === null ? row.given : []))

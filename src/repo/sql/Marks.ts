@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { whenTraced } from "../../telemetry/Span.ts"
 import { firstOfEach, type RunMark } from "../RunStore.ts"
 import { notify } from "./Changes.ts"
-import { recordset, uuids } from "./Columns.ts"
+import { recordset, runIds } from "./Columns.ts"
 import { boundedDirectly } from "./Database.ts"
 import { live } from "./RunColumns.ts"
 
@@ -21,10 +21,7 @@ export const makeMarks = Effect.gen(function* () {
       select * from ${recordset(sql, { run_id: "uuid", at: "timestamptz" }, marks)}
     ), locked as materialized (
       select r.id, r.status in ${live} and r.admitted_at is not null as counts from webhook_trigger.runs r
-      where r.id = any(${uuids(
-        sql,
-        marks.map(({ run_id }) => run_id)
-      )})
+      where r.id = any(${runIds(sql, marks)})
       order by r.id for no key update
     ), relaxed as materialized (select set_config('synchronous_commit', 'off', true))`
 

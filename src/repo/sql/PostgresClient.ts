@@ -54,10 +54,9 @@ class BoundedClient extends pg.Client {
       last(...results)
     }
     const [statement, values] = args
-    const query = typeof statement === "string" && values?.length > 0 ? { ...prepared(statement), values } : statement
-    return query === statement
-      ? (super.query as any)(statement, ...args.slice(1, -1), callback)
-      : (super.query as any)(query, callback)
+    return typeof statement === "string" && Array.isArray(values) && values.length > 0
+      ? (super.query as any)({ ...prepared(statement), values }, callback)
+      : (super.query as any)(...args.slice(0, -1), callback)
   }
 }
 
