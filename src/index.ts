@@ -76,6 +76,7 @@ export * as Drain from "./http/Drain.ts"
 export { PublicUrl } from "./http/PublicUrl.ts"
 export * as Routes from "./http/Routes.ts"
 export { ServerFacts, type ServerFactsValues } from "./http/ServerFacts.ts"
+export { type Networks, TrustedProxies } from "./http/TrustedProxies.ts"
 // The ports of the rows, and what a driver of them needs.
 export { AdminKeyStore } from "./repo/AdminKeyStore.ts"
 export { type Change, ChangeFeed, type ChangeListener, makeChangeListeners } from "./repo/ChangeFeed.ts"

@@ -8,7 +8,7 @@ import { Trigger } from "../engine/Trigger.ts"
 import * as Body from "./Body.ts"
 import { Events } from "./Events.ts"
 import * as Problems from "./Problems.ts"
-import { originFor, PublicUrl } from "./PublicUrl.ts"
+import { makeOriginFor } from "./PublicUrl.ts"
 import * as RunAnswer from "./RunAnswer.ts"
 import { ServerFacts } from "./ServerFacts.ts"
 
@@ -18,14 +18,14 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
     const trigger = yield* Trigger
     const events = yield* Events
     const settings = yield* Settings
-    const publicUrl = yield* PublicUrl
+    const originFor = yield* makeOriginFor
     const facts = yield* ServerFacts
 
     return handlers
       .handle("server", ({ request }) =>
         Effect.succeed({
           ...facts,
-          public_url: originFor(publicUrl, request),
+          public_url: originFor(request),
           webhook_timeout_seconds: Duration.toSeconds(settings.timeout),
           webhook_max_concurrent: settings.maxConcurrent,
           webhook_max_queued: settings.maxQueued

@@ -1,9 +1,10 @@
 import type { HttpServerRequest } from "@effect/platform"
-import { Context, Layer, Option } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
+import { forwarded, TrustedProxies } from "./TrustedProxies.ts"
 
 /**
- * The address at which callers reach the server, without a slash at the end: `https://example.com/hooks`. None: the host
- * that each request names.
+ * The address at which callers reach the server, without a slash at the end: `https://example.com/hooks`. None: as each
+ * request was addressed.
  */
 export class PublicUrl extends Context.Reference<PublicUrl>()("webhook-trigger/PublicUrl", {
   defaultValue: () => Option.none<string>()
@@ -15,9 +16,17 @@ export class PublicUrl extends Context.Reference<PublicUrl>()("webhook-trigger/P
     )
 }
 
-/** The beginning of an absolute URL. */
-export const originFor = (publicUrl: Option.Option<string>, request: HttpServerRequest.HttpServerRequest): string =>
-  Option.getOrElse(publicUrl, () => `http://${request.headers.host ?? "localhost"}`)
+/** The beginning of an absolute URL, as the caller of a request has to write it. */
+export const makeOriginFor: Effect.Effect<(request: HttpServerRequest.HttpServerRequest) => string> = Effect.map(
+  Effect.all([PublicUrl, TrustedProxies]),
+  ([publicUrl, proxies]) => {
+    if (Option.isSome(publicUrl)) return () => publicUrl.value
+    return (request) => {
+      const scheme = forwarded(proxies, request, "proto") === "https" ? "https" : "http"
+      return `${scheme}://${forwarded(proxies, request, "host") ?? request.headers.host ?? "localhost"}`
+    }
+  }
+)
 
 /** The path that the server is mounted under, if any: the beginning of a URL on the same server. */
 export const mountedAt = (publicUrl: Option.Option<string>): string =>

@@ -6,7 +6,7 @@ import { timingSafeEqual } from "node:crypto"
 import type { HttpServerRequest } from "@effect/platform"
 import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
 import { AdminKey } from "../engine/AdminKey.ts"
-import { PublicUrl } from "./PublicUrl.ts"
+import { makeOriginFor } from "./PublicUrl.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
@@ -39,8 +39,7 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
     Sessions,
     Effect.gen(function* () {
       const { sign } = yield* AdminKey
-      const publicUrl = yield* PublicUrl
-      const ownOrigin = Option.map(publicUrl, (url) => new URL(url).origin)
+      const originFor = yield* makeOriginFor
 
       const cookieOf = (seconds: number) => `v1.${seconds}.${sign(`session v1 ${seconds}`)}`
 
@@ -67,16 +66,17 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
         )
 
       // Browsers send `Sec-Fetch-Site` to secure addresses only, and `Origin` with every unsafe request.
-      const isSameOrigin = ({ headers }: Request) => {
+      const isSameOrigin = (request: Request) => {
+        const { headers } = request
         if (headers["sec-fetch-site"] !== undefined) return headers["sec-fetch-site"] === "same-origin"
+        const own = Option.map(parseUrl(originFor(request)), ({ origin }) => origin)
         return Option.fromNullable(headers.origin).pipe(
           Option.flatMap(parseUrl),
-          Option.exists(({ host, origin }) => host === headers.host || Option.contains(ownOrigin, origin))
+          Option.exists(({ host, origin }) => host === headers.host || Option.contains(own, origin))
         )
       }
 
-      const isSecure = ({ headers }: Request) =>
-        headers["x-forwarded-proto"] === "https" || Option.exists(publicUrl, (url) => url.startsWith("https:"))
+      const isSecure = (request: Request) => originFor(request).startsWith("https:")
 
       return Sessions.of({ start, read, renew, isSameOrigin, isSecure })
     })

@@ -12,7 +12,7 @@ import {
   HttpServerResponse
 } from "@effect/platform"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { DateTime, Effect, Either, Exit, FiberRef, Redacted, Runtime, Schema } from "effect"
+import { DateTime, Effect, Either, Exit, FiberRef, Option, Redacted, Runtime, Schema } from "effect"
 import { CallersRun, type Trigger as TriggerGroup } from "../api/Trigger.ts"
 import { triggerPath, triggerUrl } from "../api/TriggerUrl.ts"
 import { MethodNotAllowed } from "../domain/Errors.ts"
@@ -164,7 +164,8 @@ export const makeDirectHandler: Effect.Effect<DirectHandler, never, Trigger | Se
     if (token === undefined) return false
     // What the endpoint reads of a request, as Effect's own for Node has it.
     const { headers, method, url } = source
-    const request = { headers, method, response, source, url } as unknown as Request
+    const remoteAddress = Option.fromNullable(source.socket.remoteAddress)
+    const request = { headers, method, remoteAddress, response, source, url } as unknown as Request
     const fiber = fork(RequestLog.observeRequest(postRoute, request, post(request, token)))
     response.once("close", () => {
       if (!response.writableEnded) fiber.unsafeInterruptAsFork(HttpServerError.clientAbortFiberId)

@@ -9,7 +9,7 @@ import { validate } from "../engine/Validation.ts"
 import { Webhooks, type WithToken } from "../engine/Webhooks.ts"
 import * as Body from "./Body.ts"
 import * as Problems from "./Problems.ts"
-import { originFor, PublicUrl } from "./PublicUrl.ts"
+import { makeOriginFor } from "./PublicUrl.ts"
 
 const decodePreview = validate(VariablesBody)
 
@@ -17,13 +17,13 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
   Effect.gen(function* () {
     const webhooks = yield* Webhooks
     const { maxBody } = yield* Settings
-    const publicUrl = yield* PublicUrl
+    const originFor = yield* makeOriginFor
 
     /** The only place that shows a token. */
     const withToken = (request: HttpServerRequest.HttpServerRequest, { webhook, token }: WithToken) => ({
       webhook,
       token: Redacted.value(token),
-      trigger_url: triggerUrl(originFor(publicUrl, request), Redacted.value(token))
+      trigger_url: triggerUrl(originFor(request), Redacted.value(token))
     })
 
     return handlers

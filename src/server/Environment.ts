@@ -4,6 +4,7 @@ import {
   baseUrl,
   duration,
   durationOrOff,
+  type Format,
   optional,
   secret,
   text,
@@ -12,6 +13,7 @@ import {
   withDefault
 } from "../engine/EnvironmentVariable.ts"
 import * as SettingsConfig from "../engine/SettingsConfig.ts"
+import { parseNetworks } from "../http/TrustedProxies.ts"
 import * as LeaderEnvironment from "./LeaderEnvironment.ts"
 import * as LoadSettings from "./LoadSettings.ts"
 import * as PrimaryEnvironment from "./PrimaryEnvironment.ts"
@@ -22,12 +24,24 @@ const adminKeyFormat = {
   schema: Schema.String.pipe(Schema.pattern(/^[\x21-\x7e]{16,}$/))
 }
 
+/** Networks as a list of texts; what they mean is `TrustedProxies`'s. */
+const networks: Format<ReadonlyArray<string>> = {
+  accepts: "takes addresses and networks such as `10.0.0.0/8, fd00::/8, 127.0.0.1`",
+  schema: Schema.transform(Schema.String, Schema.Array(Schema.String), {
+    strict: true,
+    decode: (text) => text.split(",").map((part) => part.trim()),
+    encode: (networks) => networks.join()
+  }).pipe(Schema.filter((texts) => Option.isSome(parseNetworks(texts))))
+}
+
 export const settings = {
   host: withDefault("HOST", text("an address to listen on"), "0.0.0.0"),
   /** 0: any free port. */
   port: withDefault("PORT", wholeNumber(0, 65_535, " (0: any free port)"), 8080),
   /** Where callers reach the server, without a slash at the end; absent: as each request was addressed. */
   publicUrl: optional("PUBLIC_URL", baseUrl("https://hooks.example.com")),
+  /** The proxies whose `X-Forwarded-*` headers are believed. */
+  trustedProxies: withDefault("TRUSTED_PROXIES", networks, []),
   ...Repos.settings,
   /** Absent: one is generated at the first start. */
   adminKey: optional("ADMIN_API_KEY", secret(adminKeyFormat)),

@@ -8,6 +8,7 @@ import { Settings } from "../engine/Settings.ts"
 import * as NodeServer from "../http/NodeServer.ts"
 import { PublicUrl } from "../http/PublicUrl.ts"
 import { ServerFacts } from "../http/ServerFacts.ts"
+import { TrustedProxies } from "../http/TrustedProxies.ts"
 import type { Drivers } from "./Drivers.ts"
 import type { Environment } from "./Environment.ts"
 import * as Listener from "./Listener.ts"
@@ -31,6 +32,7 @@ export const layer = (environment: Environment, { bus, repo }: Drivers, version:
       Layer.mergeAll(
         Settings.layer(environment.engine),
         PublicUrl.layer(environment.publicUrl),
+        TrustedProxies.layer(environment.trustedProxies),
         ServerFacts.layer({ version, database: repo.name, bus: bus.name })
       )
     )

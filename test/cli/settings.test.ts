@@ -48,6 +48,7 @@ describe("settings", () => {
         PORT: "0",
         WORKERS: "4",
         PUBLIC_URL: "https://hooks.example.com/base/",
+        TRUSTED_PROXIES: "10.0.0.0/8, ::1",
         DATABASE_URL: "postgres://u:p@db/hooks",
         AMQP_URL: "amqps://u:p@mq/vhost",
         AMQP_QUEUE_TYPE: "quorum",
@@ -68,6 +69,7 @@ describe("settings", () => {
         port: 0,
         workers: 4,
         publicUrl: Option.some("https://hooks.example.com/base"),
+        trustedProxies: ["10.0.0.0/8", "::1"],
         amqpQueueType: "quorum",
         dataDir: "/var/lib/hooks",
         engine: { maxConcurrent: 7, maxQueued: 5, maxBody: 65_536 },
@@ -103,6 +105,7 @@ describe("settings", () => {
       const found = yield* faults({
         PORT: "80a",
         PUBLIC_URL: "hooks.example.com",
+        TRUSTED_PROXIES: "10.0.0.0/8, proxy.local",
         AMQP_QUEUE_TYPE: "fast",
         WEBHOOK_MAX_CONCURRENT: "0",
         WEBHOOK_TIMEOUT: "5 fortnights",
@@ -118,6 +121,7 @@ describe("settings", () => {
       expect(found.map(({ given, name }) => [name, given])).toEqual([
         ["PORT", "80a"],
         ["PUBLIC_URL", "hooks.example.com"],
+        ["TRUSTED_PROXIES", "10.0.0.0/8, proxy.local"],
         ["WEBHOOK_MAX_CONCURRENT", "0"],
         ["WEBHOOK_TIMEOUT", "5 fortnights"],
         ["WEBHOOK_MAX_QUEUED", "-1"],

@@ -16,6 +16,7 @@ import { Settings, type SettingsValues } from "../../src/engine/Settings.ts"
 import { Shutdown } from "../../src/engine/Shutdown.ts"
 import * as HttpOnNode from "../../src/http/NodeServer.ts"
 import { PublicUrl } from "../../src/http/PublicUrl.ts"
+import { TrustedProxies } from "../../src/http/TrustedProxies.ts"
 import { AdminKeyStore } from "../../src/repo/AdminKeyStore.ts"
 import { ChangeFeed } from "../../src/repo/ChangeFeed.ts"
 import { HistoryStore } from "../../src/repo/HistoryStore.ts"
@@ -76,17 +77,19 @@ const breakablePorts = Layer.mergeAll(
 export interface Options {
   readonly settings?: Partial<SettingsValues>
   readonly publicUrl?: string
+  readonly trustedProxies?: ReadonlyArray<string>
 }
 
 /** Everything that the routes need. */
-export const services = ({ settings = {}, publicUrl }: Options = {}) =>
+export const services = ({ settings = {}, publicUrl, trustedProxies = [] }: Options = {}) =>
   Engine.layer.pipe(
     Layer.provideMerge(
       Layer.mergeAll(
         Limiter.layer,
         Renderer.layer,
         AdminKey.layerGiven(Redacted.make(adminKey)),
-        PublicUrl.layer(Option.fromNullable(publicUrl))
+        PublicUrl.layer(Option.fromNullable(publicUrl)),
+        TrustedProxies.layer(trustedProxies)
       )
     ),
     Layer.provideMerge(Settings.layer(settings)),

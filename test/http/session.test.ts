@@ -32,9 +32,11 @@ describe("the session of the web UI", () => {
 
   it.scopedLive("is sent over TLS only, when there is TLS", () =>
     Effect.gen(function* () {
-      const proxied = yield* start()
+      const proxied = yield* start({ trustedProxies: ["127.0.0.1"] })
       const throughProxy = yield* signIn(proxied.http, { "x-forwarded-proto": "https" })
       expect(throughProxy.attributes).toContain("Secure")
+      const direct = yield* signIn((yield* start()).http, { "x-forwarded-proto": "https" })
+      expect(direct.attributes).not.toContain("Secure")
       const named = yield* start({ publicUrl: "https://hooks.example.com" })
       expect((yield* signIn(named.http)).attributes).toContain("Secure")
     })
