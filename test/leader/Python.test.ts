@@ -7,32 +7,44 @@ import { Bus, type Reply } from "../../src/bus/Bus.ts"
 import { collectReplies, makePrompt, team, untilQueue } from "../../src/bus/contract.ts"
 import { freshVhost } from "../support/fresh.ts"
 import { Proxy } from "../support/Proxy.ts"
+import { untilEffect } from "../support/Until.ts"
 
 const script = fileURLToPath(new URL("leader.py", import.meta.url))
 
-/** Runs the Python leader until the scope closes. */
+/** Runs the Python leader until the scope closes: how often each line of its output has come so far. */
 const startPython = (url: string) =>
   Effect.acquireRelease(
-    Effect.sync(() => spawn("/usr/bin/python3", [script, url, team], { stdio: ["ignore", "ignore", "inherit"] })),
+    Effect.sync(() => spawn("/usr/bin/python3", [script, url, team], { stdio: ["ignore", "pipe", "inherit"] })),
     (child) =>
       Effect.async<void>((resume) => {
         child.once("exit", () => resume(Effect.void))
         child.kill("SIGKILL")
       })
+  ).pipe(
+    Effect.map((child) => {
+      let output = ""
+      child.stdout.on("data", (chunk) => (output += chunk))
+      return (line: string) => {
+        if (child.exitCode !== null) throw new Error(`the leader has ended:\n${output}`)
+        return output.split(line).length - 1
+      }
+    })
   )
+
+const brokerAndProxy = Effect.gen(function* () {
+  const url = yield* freshVhost
+  const proxy = yield* Effect.acquireRelease(
+    Effect.promise(() => Proxy.of(url)),
+    (it) => Effect.promise(() => it.close())
+  )
+  return { url, proxy, bus: BusAmqp.layer({ url: Redacted.make(url), queueType: "classic" }) }
+})
 
 const behaviour = (name: string, test: (python: Proxy) => Effect.Effect<unknown, unknown, Bus | Scope.Scope>) =>
   it.live(name, () =>
     Effect.gen(function* () {
-      const url = yield* freshVhost
-      const proxy = yield* Effect.acquireRelease(
-        Effect.promise(() => Proxy.of(url)),
-        (it) => Effect.promise(() => it.close())
-      )
-      yield* Effect.zipRight(startPython(proxy.through(url)), test(proxy)).pipe(
-        Effect.scoped,
-        Effect.provide(BusAmqp.layer({ url: Redacted.make(url), queueType: "classic" }))
-      )
+      const { bus, proxy, url } = yield* brokerAndProxy
+      yield* Effect.zipRight(startPython(proxy.through(url)), test(proxy)).pipe(Effect.scoped, Effect.provide(bus))
     }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
   )
 
@@ -78,6 +90,33 @@ describe("a leader in Python, written from the documentation", () => {
       // The first may come once more: its acknowledgement may have been lost with the connection.
       const end = yield* Effect.repeat(endOf(replies), { until: ({ run_id }) => run_id === other.run_id })
       expect(end).toEqual({ _tag: "Answered", run_id: other.run_id, response: "AGAIN" })
+    })
+  )
+
+  it.scopedLive("waits for a broker that accepts connections and says nothing, and then leads", () =>
+    Effect.gen(function* () {
+      const { bus, proxy, url } = yield* brokerAndProxy
+      proxy.silence("all")
+      const count = yield* startPython(`${proxy.through(url)}?stack_timeout=1`)
+      yield* untilEffect(
+        "a second attempt has ended too",
+        Effect.sync(() => count("AMQPConnectorStackTimeout") > 1)
+      )
+      proxy.pass()
+      yield* Effect.provide(
+        untilQueue(({ consumers }) => consumers === 1),
+        bus
+      )
+    }).pipe(Logger.withMinimumLogLevel(LogLevel.None))
+  )
+
+  it.scopedLive("tries again while the broker's name does not resolve", () =>
+    Effect.gen(function* () {
+      const count = yield* startPython("amqp://broker.invalid")
+      yield* untilEffect(
+        "a second attempt has ended too",
+        Effect.sync(() => count("gaierror") > 1)
+      )
     })
   )
 })

@@ -55,22 +55,25 @@ def on_prompt(channel, method, properties, body):
     channel.basic_ack(method.delivery_tag)
 
 
+pause = 1
 while True:
     try:
         parameters = pika.URLParameters(url)
         parameters.heartbeat = 10
-        connection = pika.BlockingConnection(parameters)
-        channel = connection.channel()
-        channel.queue_declare(
-            queue,
-            durable=True,
-            arguments={"x-single-active-consumer": True, "x-dead-letter-exchange": "webhook.dlx"},
-        )
-        channel.confirm_delivery()
-        channel.basic_qos(prefetch_count=1)
-        channel.basic_consume(queue, on_prompt)
-        print(f"leading {team}", flush=True)
-        channel.start_consuming()
-    except pika.exceptions.AMQPError as error:
+        with pika.BlockingConnection(parameters) as connection:
+            channel = connection.channel()
+            channel.queue_declare(
+                queue,
+                durable=True,
+                arguments={"x-single-active-consumer": True, "x-dead-letter-exchange": "webhook.dlx"},
+            )
+            channel.confirm_delivery()
+            channel.basic_qos(prefetch_count=1)
+            channel.basic_consume(queue, on_prompt)
+            print(f"leading {team}", flush=True)
+            pause = 1
+            channel.start_consuming()
+    except Exception as error:  # what pika raises has no common base: AMQPError, socket.gaierror, AMQPConnectorStackTimeout, …
         print(f"connection lost: {error!r}", flush=True)
-        time.sleep(1)
+    time.sleep(pause)
+    pause = min(2 * pause, 15)
