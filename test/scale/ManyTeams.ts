@@ -13,9 +13,20 @@ const endRate = async (place: Place, teams: number, runs: number): Promise<numbe
   await startLeader(place, names)
   await migrated(place.databaseUrl)
   const queue = await openQueue(place.databaseUrl, names)
+  // Each team has had a prompt before: a queue is bound with its first one.
+  await queue.add(teams)
+  const first = await startServer(place)
+  await allEnded(place, teams)
+  await first.stop()
+  await queryPostgres(place.databaseUrl, "delete from webhook_trigger.runs")
   await queue.add(runs)
   await queue.close()
   await startServer(place)
+  return runs / (await allEnded(place, runs))
+}
+
+/** The seconds from the first end to the last. */
+const allEnded = async (place: Place, runs: number): Promise<number> => {
   const ended = await until(
     "all runs have ended",
     async () => {
@@ -29,7 +40,7 @@ const endRate = async (place: Place, teams: number, runs: number): Promise<numbe
     600_000,
     500
   )
-  return runs / ended.seconds
+  return ended.seconds
 }
 
 export const measureManyTeams = async (services: Services, rounds: number, runs: number): Promise<Measured> => {
@@ -57,6 +68,6 @@ export const measureManyTeams = async (services: Services, rounds: number, runs:
     title: "Many teams",
     head: ["teams × runs of each", "ended/s", "ratio (goal 0.9, at least 0.8)"],
     rows: [row(0, few!, 1), row(1, many!, medianOf(many!.map((n, i) => n / few![i]!)))],
-    notes: [`${rounds} rounds; all runs are queued when the server starts.`]
+    notes: [`${rounds} rounds; each team has had a prompt before, and all runs are queued when the server starts.`]
   }
 }
