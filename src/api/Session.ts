@@ -11,8 +11,10 @@ import {
   UnsupportedMediaType
 } from "./Problem.ts"
 
-/** The cookie of the web UI's session: `HttpOnly`, `SameSite=Strict`, and `Secure` behind TLS. */
+/** The cookie of the web UI's session: `HttpOnly`, `SameSite=Strict`. */
 export const cookieName = "webhook_trigger_session"
+/** Its name behind TLS, by which a browser sends it over TLS only and takes it from this very host only (RFC 6265bis). */
+export const secureCookieName = `__Host-${cookieName}`
 
 export const SessionState = Schema.Struct({
   signed_in: Schema.Boolean,

@@ -32,10 +32,10 @@ export const layer: Layer.Layer<Admin, never, AdminKey | Sessions> = Layer.effec
           return key !== undefined && verify(Redacted.make(key)) ? Effect.void : refused
         }),
       // Tried when the key was refused. Browsers attach the cookie by themselves, so the request's origin matters too.
-      session: (cookie) =>
+      session: () =>
         Effect.gen(function* () {
           const request = yield* HttpServerRequest.HttpServerRequest
-          if (Option.isNone(yield* sessions.read(Redacted.value(cookie)))) return yield* refused
+          if (Option.isNone(yield* sessions.read(sessions.cookieOf(request)))) return yield* refused
           if (!isSafe(request.method) && !sessions.isSameOrigin(request)) return yield* refused
         })
     })

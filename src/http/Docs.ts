@@ -130,11 +130,7 @@ const make = Effect.sync(() =>
   Effect.succeed(
     HttpServerResponse.text(pageOf(makeDocument()).text, {
       contentType: "text/html; charset=utf-8",
-      headers: {
-        "content-security-policy": policy,
-        "x-content-type-options": "nosniff",
-        "referrer-policy": "no-referrer"
-      }
+      headers: { "content-security-policy": policy }
     })
   )
 )

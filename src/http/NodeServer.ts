@@ -1,8 +1,10 @@
 import type { Server } from "node:http"
 import { HttpLayerRouter, HttpMiddleware } from "@effect/platform"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Option } from "effect"
+import { PublicUrl } from "./PublicUrl.ts"
 import * as Routes from "./Routes.ts"
+import { strictTransportSecurity } from "./SecurityHeaders.ts"
 import * as TriggerRoutes from "./TriggerRoutes.ts"
 
 const routes = Layer.merge(Routes.layer, Routes.notFound)
@@ -13,7 +15,9 @@ export const layer = (server: Server) =>
     Effect.gen(function* () {
       const routed = yield* NodeHttpServer.makeHandler(yield* HttpLayerRouter.toHttpEffect(routes))
       const triggered = yield* TriggerRoutes.makeDirectHandler
+      const transportSecurity = Option.getOrUndefined(strictTransportSecurity(yield* PublicUrl))
       const handle: typeof routed = (request, response) => {
+        if (transportSecurity !== undefined) response.setHeader("strict-transport-security", transportSecurity)
         if (!triggered(request, response)) routed(request, response)
       }
       yield* Effect.acquireRelease(

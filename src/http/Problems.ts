@@ -7,6 +7,7 @@ import { Predicate } from "effect"
 import { mediaType } from "../api/Problem.ts"
 import type * as Errors from "../domain/Errors.ts"
 import type { RunId } from "../domain/Id.ts"
+import { securityHeaders } from "./SecurityHeaders.ts"
 
 /** Every error that a request can be refused with. */
 export type Refusal =
@@ -171,9 +172,10 @@ export const of = <E extends Refusal>(refusal: E): ProblemOf<E> => {
 
 const retryAfterSeconds: { readonly [status: number]: string } = { 429: "10", 503: "5" }
 
-/** The headers that go with a status, on every route. */
+/** The headers of every answer, and those that go with its status. */
 export const headersOf = (status: number): Readonly<Record<string, string>> => ({
   "cache-control": "no-store",
+  ...securityHeaders,
   ...(retryAfterSeconds[status] !== undefined && { "retry-after": retryAfterSeconds[status] }),
   ...(status === 401 && { "www-authenticate": 'Bearer realm="webhook-trigger"' }),
   // RFC 9110, 15.5.9: a client that was too slow, or sends too much, should open a new connection.

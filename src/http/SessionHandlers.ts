@@ -1,7 +1,7 @@
 import { HttpApiBuilder, type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Duration, Effect, Option, Redacted, Schema } from "effect"
 import { Api } from "../api/Api.ts"
-import { cookieName, SessionState, SignIn } from "../api/Session.ts"
+import { SessionState, SignIn } from "../api/Session.ts"
 import { Unauthorized } from "../domain/Errors.ts"
 import { AdminKey } from "../engine/AdminKey.ts"
 import { validate } from "../engine/Validation.ts"
@@ -32,14 +32,16 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
     const setCookie = (
       request: HttpServerRequest.HttpServerRequest,
       { value, maxAge }: Omit<SessionCookie, "expires_at">
-    ) =>
-      HttpServerResponse.unsafeSetCookie(cookieName, value, {
+    ) => {
+      const { name, secure } = sessions.cookieFor(request)
+      return HttpServerResponse.unsafeSetCookie(name, value, {
         path: "/",
         httpOnly: true,
         sameSite: "strict",
-        secure: sessions.isSecure(request),
+        secure,
         maxAge
       })
+    }
 
     const signedIn = (request: HttpServerRequest.HttpServerRequest, cookie: SessionCookie) =>
       HttpServerResponse.unsafeJson(encodeState({ signed_in: true, expires_at: cookie.expires_at })).pipe(
@@ -53,7 +55,7 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
     return handlers
       .handleRaw("show", ({ request }) =>
         Effect.gen(function* () {
-          const expires_at = yield* sessions.read(request.cookies[cookieName] ?? "")
+          const expires_at = yield* sessions.read(sessions.cookieOf(request))
           if (Option.isNone(expires_at)) return HttpServerResponse.unsafeJson(encodeState({ signed_in: false }))
           const renewed = yield* sessions.renew(expires_at.value)
           return Option.isSome(renewed)

@@ -5,6 +5,7 @@
 import { timingSafeEqual } from "node:crypto"
 import type { HttpServerRequest } from "@effect/platform"
 import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
+import { cookieName, secureCookieName } from "../api/Session.ts"
 import { AdminKey } from "../engine/AdminKey.ts"
 import { makeOriginFor } from "./PublicUrl.ts"
 
@@ -31,8 +32,10 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
     readonly renew: (expires_at: DateTime.Utc) => Effect.Effect<Option.Option<SessionCookie>>
     /** Whether the request comes from the server's own pages, and not from another site that makes use of the cookie. */
     readonly isSameOrigin: (request: Request) => boolean
-    /** Whether the cookie may be sent over TLS only. */
-    readonly isSecure: (request: Request) => boolean
+    /** The session cookie that came with the request, or an empty text. */
+    readonly cookieOf: (request: Request) => string
+    /** What a response has to set as the session cookie, to be sent over TLS only when the request came by it. */
+    readonly cookieFor: (request: Request) => { readonly name: string; readonly secure: boolean }
   }
 >() {
   static readonly layer: Layer.Layer<Sessions, never, AdminKey> = Layer.effect(
@@ -41,11 +44,11 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
       const { sign } = yield* AdminKey
       const originFor = yield* makeOriginFor
 
-      const cookieOf = (seconds: number) => `v1.${seconds}.${sign(`session v1 ${seconds}`)}`
+      const signed = (seconds: number) => `v1.${seconds}.${sign(`session v1 ${seconds}`)}`
 
       const start = Effect.map(DateTime.now, (now): SessionCookie => {
         const seconds = Math.floor(DateTime.toEpochMillis(DateTime.addDuration(now, lifetime)) / 1000)
-        return { value: cookieOf(seconds), expires_at: fromSeconds(seconds), maxAge: lifetime }
+        return { value: signed(seconds), expires_at: fromSeconds(seconds), maxAge: lifetime }
       })
 
       const read = (cookie: string) =>
@@ -53,7 +56,7 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
           const seconds = Number(/^v1\.([1-9][0-9]{0,11})\./.exec(cookie)?.[1])
           return Number.isInteger(seconds) &&
             DateTime.greaterThan(fromSeconds(seconds), now) &&
-            isEqual(cookie, cookieOf(seconds))
+            isEqual(cookie, signed(seconds))
             ? Option.some(fromSeconds(seconds))
             : Option.none()
         })
@@ -76,9 +79,13 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
         )
       }
 
-      const isSecure = (request: Request) => originFor(request).startsWith("https:")
+      const cookieFor = (request: Request) => {
+        const secure = originFor(request).startsWith("https:")
+        return { name: secure ? secureCookieName : cookieName, secure }
+      }
+      const cookieOf = (request: Request) => request.cookies[cookieFor(request).name] ?? ""
 
-      return Sessions.of({ start, read, renew, isSameOrigin, isSecure })
+      return Sessions.of({ start, read, renew, isSameOrigin, cookieOf, cookieFor })
     })
   )
 }

@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url"
 import { HttpLayerRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect, Layer } from "effect"
 import { pages } from "../api/Pages.ts"
+import { securityHeaders } from "./SecurityHeaders.ts"
 import * as Unmatched from "./Unmatched.ts"
 
 /** Scripts and styles of the build only, nothing from another server, and no page may put the UI into a frame. */
@@ -21,8 +22,7 @@ const policy = [
 
 const headers = {
   "content-security-policy": policy,
-  "x-content-type-options": "nosniff",
-  "referrer-policy": "no-referrer",
+  ...securityHeaders,
   "cross-origin-opener-policy": "same-origin",
   "cross-origin-resource-policy": "same-origin"
 }

@@ -35,7 +35,8 @@ const networks: Format<ReadonlyArray<string>> = {
 }
 
 export const settings = {
-  host: withDefault("HOST", text("an address to listen on"), "0.0.0.0"),
+  /** Only this machine, unless the operator says otherwise. */
+  host: withDefault("HOST", text("an address to listen on"), "127.0.0.1"),
   /** 0: any free port. */
   port: withDefault("PORT", wholeNumber(0, 65_535, " (0: any free port)"), 8080),
   /** Where callers reach the server, without a slash at the end; absent: as each request was addressed. */

@@ -22,7 +22,7 @@ describe("settings", () => {
   it.effect("have the documented defaults when no variable is set", () =>
     Effect.gen(function* () {
       const settings = yield* loaded({})
-      expect(settings).toMatchObject({ host: "0.0.0.0", port: 8080, workers: 1, dataDir: "data" })
+      expect(settings).toMatchObject({ host: "127.0.0.1", port: 8080, workers: 1, dataDir: "data" })
       expect(settings.amqpQueueType).toBe("classic")
       expect(settings.engine).toMatchObject({ maxConcurrent: 20, maxQueued: 10_000, maxBody: 1024 * 1024 })
       expect(Duration.toSeconds(settings.engine.timeout)).toBe(300)
@@ -44,7 +44,7 @@ describe("settings", () => {
   it.effect("are all read from their variables", () =>
     Effect.gen(function* () {
       const settings = yield* loaded({
-        HOST: "127.0.0.1",
+        HOST: "0.0.0.0",
         PORT: "0",
         WORKERS: "4",
         PUBLIC_URL: "https://hooks.example.com/base/",
@@ -65,7 +65,7 @@ describe("settings", () => {
         OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318"
       })
       expect(settings).toMatchObject({
-        host: "127.0.0.1",
+        host: "0.0.0.0",
         port: 0,
         workers: 4,
         publicUrl: Option.some("https://hooks.example.com/base"),

@@ -38,7 +38,13 @@ describe("the session of the web UI", () => {
       const direct = yield* signIn((yield* start()).http, { "x-forwarded-proto": "https" })
       expect(direct.attributes).not.toContain("Secure")
       const named = yield* start({ publicUrl: "https://hooks.example.com" })
-      expect((yield* signIn(named.http)).attributes).toContain("Secure")
+      const { attributes, cookie } = yield* signIn(named.http)
+      expect(attributes).toContain("Secure")
+      // By its prefix the browser refuses it from another host of the same site.
+      expect(cookie).toMatch(/^__Host-webhook_trigger_session=/)
+      expect((yield* named.http("GET", "/api/webhooks", { headers: { cookie } })).status).toBe(200)
+      const planted = cookie.replace("__Host-", "")
+      expect((yield* named.http("GET", "/api/webhooks", { headers: { cookie: planted } })).status).toBe(401)
     })
   )
 
