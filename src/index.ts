@@ -49,6 +49,7 @@ export {
   Variables
 } from "./domain/Run.ts"
 export { type FinalStatus, finalStatuses, isFinal, runStatuses } from "./domain/RunStatus.ts"
+export { RunSummary, type SummaryRow, summarize, toRunSummary } from "./domain/RunSummary.ts"
 export type { Counts, RunBucket, Statistics, StatisticsRange } from "./domain/Statistics.ts"
 export { storable } from "./domain/StorableText.ts"
 export { Team, TeamName, type TeamRecord } from "./domain/Team.ts"

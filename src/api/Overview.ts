@@ -1,6 +1,6 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { Run } from "../domain/Run.ts"
+import { RunSummary } from "../domain/RunSummary.ts"
 import { Activity, Statistics, StatisticsRange } from "../domain/Statistics.ts"
 import { Admin } from "./Auth.ts"
 import { Limit } from "./PageSize.ts"
@@ -64,7 +64,7 @@ export class Overview extends HttpApiGroup.make("overview")
     HttpApiEndpoint.get("teamRuns", "/api/teams/:team/runs")
       .setPath(Schema.Struct({ team: Schema.String }))
       .setUrlParams(Schema.Struct({ limit: Schema.optional(Limit) }))
-      .addSuccess(Schema.Array(Run))
+      .addSuccess(Schema.Array(RunSummary))
       .addError(BadRequest)
       .addError(NotFound)
   )

@@ -1,6 +1,7 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { Run, RunStatus } from "../domain/Run.ts"
+import { RunStatus } from "../domain/Run.ts"
+import { RunSummary } from "../domain/RunSummary.ts"
 import { time } from "../domain/Time.ts"
 import { Webhook, WebhookDraft, WebhookEdit } from "../domain/Webhook.ts"
 import { Admin } from "./Auth.ts"
@@ -44,7 +45,7 @@ const RunFilter = Schema.Struct({
 })
 
 export const RunPage = Schema.Struct({
-  data: Schema.Array(Run).annotations({ description: "Newest first." }),
+  data: Schema.Array(RunSummary).annotations({ description: "Newest first." }),
   next_cursor: Schema.NullOr(Schema.String).annotations({ description: "For the next page; null on the last one." })
 }).annotations({ identifier: "RunPage", description: "A page of the history." })
 
@@ -148,7 +149,8 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
       .annotateContext(
         OpenApi.annotations({
           summary: "Read the history",
-          description: "The webhook's runs, newest first, page by page."
+          description:
+            "The webhook's runs, newest first, page by page. Long texts are cut, so a run has at most 25 KB and a page 2.5 MB."
         })
       )
   )

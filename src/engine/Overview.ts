@@ -1,8 +1,8 @@
 import { Context, DateTime, Duration, Effect, Layer } from "effect"
 import type { NotFound, Unavailable } from "../domain/Errors.ts"
 import type { WebhookId } from "../domain/Id.ts"
-import type { Run } from "../domain/Run.ts"
 import { finalStatuses } from "../domain/RunStatus.ts"
+import type { RunSummary } from "../domain/RunSummary.ts"
 import type { Activity, Counts, Statistics, StatisticsRange } from "../domain/Statistics.ts"
 import { HistoryStore } from "../repo/HistoryStore.ts"
 import { TeamStore } from "../repo/TeamStore.ts"
@@ -19,7 +19,7 @@ export class Overview extends Context.Tag("webhook-trigger/Overview")<
     readonly activity: Effect.Effect<ReadonlyArray<Activity>, Unavailable>
     readonly statistics: (id: string, range: StatisticsRange) => Effect.Effect<Statistics, NotFound | Unavailable>
     /** A team's runs, of its webhooks and in chat, newest first. */
-    readonly teamRuns: (team: string, limit: number) => Effect.Effect<ReadonlyArray<Run>, NotFound | Unavailable>
+    readonly teamRuns: (team: string, limit: number) => Effect.Effect<ReadonlyArray<RunSummary>, NotFound | Unavailable>
   }
 >() {
   static readonly layer: Layer.Layer<Overview, never, HistoryStore | TeamStore | WebhookStore | Settings> =

@@ -2,6 +2,7 @@ import { Context, type DateTime, type Duration, type Effect } from "effect"
 import type { InvalidParameter, NotFound, Unavailable } from "../domain/Errors.ts"
 import type { RunId, WebhookId } from "../domain/Id.ts"
 import type { Run, RunStatus } from "../domain/Run.ts"
+import type { RunSummary } from "../domain/RunSummary.ts"
 import type { Counts, RunBucket } from "../domain/Statistics.ts"
 import type { TeamName } from "../domain/Team.ts"
 
@@ -19,12 +20,12 @@ export interface RunQuery {
 }
 
 export interface RunPage {
-  readonly data: ReadonlyArray<Run>
+  readonly data: ReadonlyArray<RunSummary>
   /** `null` on the last page. */
   readonly next_cursor: string | null
 }
 
-/** Runs as people read them. */
+/** Runs as people read them: one as a whole, several with long texts cut, which the driver does where the rows are. */
 export class HistoryStore extends Context.Tag("webhook-trigger/HistoryStore")<
   HistoryStore,
   {
@@ -34,7 +35,7 @@ export class HistoryStore extends Context.Tag("webhook-trigger/HistoryStore")<
      * A team's runs, newest first: of the webhooks that point at it now, and its chat messages. May leave out those behind a
      * thousand newer ones of the same webhook for another team, or behind a thousand newer chat messages.
      */
-    readonly teamRuns: (team: TeamName, limit: number) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
+    readonly teamRuns: (team: TeamName, limit: number) => Effect.Effect<ReadonlyArray<RunSummary>, Unavailable>
     /**
      * How the runs accepted since then ended, by webhook and by steps of time; empty steps are left out. `since` is a whole
      * hour of UTC, and `step` some hours; or a midnight, and some days. Hours reach back a week, days a month.

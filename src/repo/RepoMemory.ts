@@ -7,6 +7,7 @@ import { IdempotencyKeyReused, NotFound, TeamExists, TeamInUse, TeamUnknown, Too
 import type { WebhookId } from "../domain/Id.ts"
 import { isAnswer, outcomeFields, type RunRow, toRun } from "../domain/Run.ts"
 import { finalStatuses, isFinal, runStatuses } from "../domain/RunStatus.ts"
+import { summarize } from "../domain/RunSummary.ts"
 import type { Counts } from "../domain/Statistics.ts"
 import { storable } from "../domain/StorableText.ts"
 import type { TeamName } from "../domain/Team.ts"
@@ -340,15 +341,17 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
           const page = found.slice(0, limit)
           const last = page.at(-1)
           return {
-            data: shown(page),
+            data: summaries(page),
             next_cursor: last && found.length > limit ? encodeCursor(last.seq) : null
           }
         }),
       teamRuns: (team, limit) =>
         Effect.sync(() =>
-          shown(where((row) => row.team === team && (!row.webhook_id || webhooks.get(row.webhook_id)?.team === team)))
-            .toReversed()
-            .slice(0, limit)
+          summaries(
+            where((row) => row.team === team && (!row.webhook_id || webhooks.get(row.webhook_id)?.team === team))
+              .toReversed()
+              .slice(0, limit)
+          )
         ),
       activity: (since, step) =>
         Effect.sync(() =>
@@ -398,6 +401,8 @@ const orNotFound = <A, B>(find: () => A | undefined, use: (found: A) => B): Effe
   })
 
 const shown = (runs: ReadonlyArray<Stored>) => runs.map(({ row }) => toRun(row))
+
+const summaries = (runs: ReadonlyArray<Stored>) => runs.map(({ row }) => summarize(row))
 
 const isWaiting = (row: RunRow): boolean => row.status === "queued" && row.admitted_at === undefined
 

@@ -111,7 +111,7 @@ const server = (options: Options) =>
     return HttpOnNode.layer(server).pipe(Layer.provideMerge(listeningOn(server)), Layer.provideMerge(services(options)))
   })
 
-type Leader = (delivery: Delivery) => Effect.Effect<void, Unavailable>
+export type Leader = (delivery: Delivery) => Effect.Effect<void, Unavailable>
 
 /** Answers every prompt with its text. */
 export const echo: Leader = ({ prompt, reply }) =>

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { pointers, refusal, sorted } from "./Client.ts"
-import { silent, start, unusedId } from "./Server.ts"
+import { type Leader, silent, start, unusedId } from "./Server.ts"
 
 describe("webhooks", () => {
   const draft = { name: "Deploy", team: "ops", prompt_template: "Deploy {{app}} to {{env.name}}" }
@@ -210,6 +210,40 @@ describe("webhooks", () => {
     })
   )
 
+  it.scopedLive("have a history of a bounded size, whatever was asked and answered", () =>
+    Effect.gen(function* () {
+      const answer = "\u0001".repeat(4_000_000)
+      const { admin, http, team, webhook } = yield* start()
+      const leader: Leader = ({ prompt, reply }) => reply({ _tag: "Answered", run_id: prompt.run_id, response: answer })
+      const { id, path } = yield* webhook(yield* team("ops", leader))
+      const body = { variables: { text: "\u0001".repeat(80_000), more: { deep: ["\u0002".repeat(80_000)] } } }
+      const ids: Array<string> = []
+      for (let n = 0; n < 3; n++) ids.unshift((yield* http("POST", `${path}?wait=true`, { body })).json.run_id)
+      for (const address of [`/api/webhooks/${id}/runs?limit=100`, "/api/teams/ops/runs?limit=100"]) {
+        const page = yield* admin("GET", address)
+        const runs: Array<any> = page.json.data ?? page.json
+        expect(runs.map((run) => run.run_id)).toStrictEqual(ids)
+        expect(page.text.length).toBeLessThan(3 * 25_000)
+        for (const { run_id, truncated, sizes, conversation, variables, ...rest } of runs) {
+          expect(truncated).toBe(true)
+          expect(sizes).toStrictEqual({
+            variables: JSON.stringify(body.variables).length,
+            prompt: 80_000,
+            response: 4_000_000
+          })
+          expect(conversation).toStrictEqual({ prompt: "\u0001".repeat(1_000), response: "\u0001".repeat(1_000) })
+          // An escape in JSON has six characters, and one that is cut in two is left out.
+          expect(variables).toStrictEqual({ text: "\u0001".repeat(165) })
+          const whole = (yield* admin("GET", `/api/runs/${run_id}`)).json
+          expect(whole).toStrictEqual({
+            ...{ ...rest, run_id, ...body },
+            conversation: { prompt: "\u0001".repeat(80_000), response: answer }
+          })
+        }
+      }
+    })
+  )
+
   it.scopedLive("have a history in pages, newest first", () =>
     Effect.gen(function* () {
       const { admin, http, team, webhook } = yield* start()
@@ -230,7 +264,9 @@ describe("webhooks", () => {
       expect(idsOf(yield* runs("?limit=3&status=success"))).toStrictEqual(ids.slice(0, 3))
       expect(idsOf(yield* runs("?status=error"))).toStrictEqual([])
       const whole = yield* admin("GET", `/api/runs/${ids[0]}`)
-      expect(whole.json).toStrictEqual(first.json.data[0])
+      const { truncated, sizes, ...listed } = first.json.data[0]
+      expect(whole.json).toStrictEqual(listed)
+      expect([truncated, sizes]).toStrictEqual([false, { variables: 13, prompt: 2, response: 8 }])
       expect(whole.json.conversation).toMatchObject({ prompt: "24", response: "echo: 24" })
       for (const query of [
         "?limit=0",

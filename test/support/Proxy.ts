@@ -15,6 +15,8 @@ export class Proxy {
   private delayMs = 0
   /** Connections opened through it so far. */
   connections = 0
+  /** Bytes that the server has sent through it so far. */
+  received = 0
 
   private constructor(host: string, port: number) {
     this.target = { host, port }
@@ -70,6 +72,9 @@ export class Proxy {
         if (!pair.silent) to.destroy()
       })
     }
+    upstream.on("data", (chunk) => {
+      this.received += chunk.length
+    })
     forward(client, upstream)
     forward(upstream, client)
   }

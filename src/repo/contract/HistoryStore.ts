@@ -2,7 +2,7 @@ import { expect } from "@effect/vitest"
 import { Effect } from "effect"
 import { InvalidParameter, NotFound } from "../../domain/Errors.ts"
 import { makeWebhookId, type RunId } from "../../domain/Id.ts"
-import type { RunStatus } from "../../domain/Run.ts"
+import type { RunStatus, Variables } from "../../domain/Run.ts"
 import type { RunQuery } from "../HistoryStore.ts"
 import { Repo } from "../Repo.ts"
 import { acceptOne, at, count, createWebhook, endOne, failure, newMessage, queueRun, success } from "./fixtures.ts"
@@ -69,6 +69,47 @@ export const historyStore = (test: Test): void => {
       expect(yield* read("error")).toEqual([ids[4]])
       expect(yield* read("queued")).toEqual([ids[0], ids[2]])
       expect(yield* read("timeout")).toEqual([])
+    })
+  )
+
+  test(
+    "cuts long texts in lists, and says how long they are",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const runOf = (variables: Variables, prompt: string) => queueRun(webhook, { variables, prompt })
+      const list = Effect.map(repo.runs({ webhook_id: webhook.id, limit: 9 }), ({ data }) => data)
+
+      const short = yield* runOf({ a: "é", ["__proto__"]: [1] }, "é".repeat(1_000))
+      yield* endOne(short, success("😀".repeat(1_000)), 1)
+      const whole = yield* repo.run(short)
+      expect(yield* list).toEqual([
+        { ...whole, truncated: false, sizes: { variables: 26, prompt: 2_000, response: 4_000 } }
+      ])
+
+      const variables = { a: 1, text: "😀".repeat(1_001), lost: true }
+      const long = yield* runOf(variables, `${"é".repeat(999)}😀!`)
+      const cut = { truncated: true, sizes: { variables: Buffer.byteLength(JSON.stringify(variables)), prompt: 2_003 } }
+      const shown = { a: 1, text: "😀".repeat(1_000 - '{"a":1,"text":"'.length) }
+      expect((yield* list)[0]).toEqual({
+        ...(yield* repo.run(long)),
+        ...cut,
+        variables: shown,
+        conversation: { prompt: `${"é".repeat(999)}😀` }
+      })
+      yield* endOne(long, failure("n".repeat(5_000_000)), 2)
+      const ended = {
+        ...(yield* repo.run(long)),
+        truncated: true,
+        sizes: { ...cut.sizes, error: 5_000_000 },
+        variables: shown,
+        conversation: { prompt: `${"é".repeat(999)}😀` },
+        error: { code: "agent_error", message: "n".repeat(1_000) }
+      }
+      expect((yield* list)[0]).toEqual(ended)
+      expect((yield* repo.teamRuns(webhook.team, 9))[0]).toEqual(ended)
+      expect((yield* repo.run(long)).error?.message).toHaveLength(5_000_000)
+      expect((yield* repo.run(long)).variables).toEqual(variables)
     })
   )
 

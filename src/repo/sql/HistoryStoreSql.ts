@@ -8,7 +8,7 @@ import { HistoryStore, type RunQuery } from "../HistoryStore.ts"
 import { acceptedBetween } from "./AcceptedBetween.ts"
 import { bounded } from "./Database.ts"
 import { makeRollUp } from "./RollUp.ts"
-import { runColumns, runFromRow } from "./RunColumns.ts"
+import { runColumns, runFromRow, summariesOf, summaryFromRow } from "./RunColumns.ts"
 import { makeStatistics } from "./Statistics.ts"
 
 /** Deleted by one statement at most, so that none takes long. */
@@ -29,8 +29,8 @@ export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Laye
 
     const runs = Effect.fn("HistoryStore.runs")(function* ({ webhook_id, status, limit, cursor, ...time }: RunQuery) {
       const before = yield* decodeCursor(cursor)
-      const rows = yield* sql<{ readonly seq: number }>`
-        select ${runColumns}, r.seq::float8 as seq from webhook_trigger.runs r
+      const found = sql`
+        select r.* from webhook_trigger.runs r
         where ${sql.and([
           sql`r.webhook_id = ${webhook_id}`,
           ...(status === undefined ? [] : [sql`r.status = ${status}`]),
@@ -38,13 +38,17 @@ export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Laye
           ...acceptedBetween(sql, time)
         ])}
         order by r.seq desc limit ${limit + 1}`
+      const rows = yield* sql<{ readonly seq: number }>`${summariesOf(sql, found)}`
       if (rows.length === 0) {
         const known = yield* sql`select 1 from webhook_trigger.webhooks where id = ${webhook_id}`
         if (known.length === 0) return yield* new NotFound()
       }
       const page = rows.slice(0, limit)
       const last = page.at(-1)
-      return { data: page.map(runFromRow), next_cursor: last && rows.length > limit ? encodeCursor(last.seq) : null }
+      return {
+        data: page.map(summaryFromRow),
+        next_cursor: last && rows.length > limit ? encodeCursor(last.seq) : null
+      }
     }, bounded)
 
     // By webhook and not by team: the index of histories serves this too. A webhook that was moved may have any number of
@@ -56,8 +60,8 @@ export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Laye
           select id, team from webhook_trigger.runs where ${source}
           order by webhook_id desc nulls first, seq desc limit ${lookedThrough}
         ) as last where last.team = ${team} limit ${limit}`
-      const rows = yield* sql`
-        select ${runColumns} from (
+      const found = sql`
+        select r.* from (
           (
             select newest.id from webhook_trigger.webhooks w cross join lateral (
               ${newest(sql`webhook_id = w.id`)}
@@ -65,7 +69,7 @@ export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Laye
           ) union all (${newest(sql`webhook_id is null`)})
         ) as newest join webhook_trigger.runs r using (id)
         order by r.seq desc limit ${limit}`
-      return rows.map(runFromRow)
+      return (yield* sql`${summariesOf(sql, found)}`).map(summaryFromRow)
     }, bounded)
 
     // Where the last step ended: what lies before it in the index is deleted, and reading over it takes time.

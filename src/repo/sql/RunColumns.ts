@@ -1,5 +1,5 @@
 /** What the statements about runs share: the table `runs`, read as `r`. */
-import { Statement } from "@effect/sql"
+import { type SqlClient, Statement } from "@effect/sql"
 import { type Run, RunRow, toRun } from "../../domain/Run.ts"
 import {
   allStatuses,
@@ -9,6 +9,7 @@ import {
   lateAnswerStatuses,
   type RunStatus
 } from "../../domain/RunStatus.ts"
+import { type RunSummary, type SummaryRow, shownLength, toRunSummary } from "../../domain/RunSummary.ts"
 import { fromRow, list } from "./Columns.ts"
 
 const columnOf = (field: string): string =>
@@ -23,6 +24,35 @@ const fields = Object.keys(RunRow.fields) as ReadonlyArray<keyof RunRow>
 export const runColumns = columnsOf(fields)
 
 export const runFromRow = (row: object): Run => toRun(fromRow<RunRow>(row, fields))
+
+/** A text's beginning and its bytes: PostgreSQL knows both without reading all of a long text. */
+const beginning = (text: string, name: string, size: string) =>
+  [`left(${text}, ${shownLength}) as ${name}`, `octet_length(${text}) as ${size}`] as const
+
+/** The texts that a summary shows the beginnings of. */
+const cut = {
+  variables: beginning("r.variables_text", "variables", "variables_size"),
+  prompt: beginning("r.prompt", "prompt", "prompt_size"),
+  response: beginning("r.response", "response", "response_size"),
+  error_message: beginning("r.error_message", "error_message", "error_size")
+} as const satisfies { readonly [Field in keyof RunRow]?: unknown }
+
+const summaryColumns = list(
+  fields.flatMap((field): ReadonlyArray<string> => (field in cut ? cut[field as keyof typeof cut] : [columnOf(field)]))
+)
+
+/**
+ * `from runs`, which is a query that selects all columns of some runs, in their order: their summaries. The texts are cut
+ * last, when it is known which runs are wanted, and those of JSON are made once: for that PostgreSQL reads the whole.
+ */
+export const summariesOf = (sql: SqlClient.SqlClient, runs: Statement.Fragment): Statement.Fragment => sql`
+  select ${summaryColumns}, r.seq::float8 as seq from (
+    select wanted.*, wanted.variables::text as variables_text from (${runs}) as wanted offset 0
+  ) as r order by r.seq desc`
+
+export const summaryFromRow = (row: object): RunSummary => toRunSummary(fromRow<SummaryRow>(row, summaryFields))
+
+const summaryFields = [...fields, "variables_size", "prompt_size", "response_size", "error_size"]
 
 const oneOfStatuses = (statuses: ReadonlyArray<RunStatus>): Statement.Fragment =>
   Statement.unsafeFragment(`(${statuses.map((status) => `'${status}'`).join(", ")})`)

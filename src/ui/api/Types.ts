@@ -2,6 +2,7 @@
 import type { Server as ApiServer } from "../../api/Overview.ts"
 import type { WebhookWithToken as ApiWebhookWithToken } from "../../api/Webhooks.ts"
 import type { Run as DomainRun } from "../../domain/Run.ts"
+import type { RunSummary as DomainRunSummary } from "../../domain/RunSummary.ts"
 import type * as DomainStatistics from "../../domain/Statistics.ts"
 import type { Team as DomainTeam } from "../../domain/Team.ts"
 import type { Webhook as DomainWebhook } from "../../domain/Webhook.ts"
@@ -11,6 +12,8 @@ export type Webhook = Json<DomainWebhook>
 /** A webhook with its token, in the response that creates or regenerates it. */
 export type WebhookWithToken = Json<typeof ApiWebhookWithToken.Type>
 export type Run = Json<DomainRun>
+/** A run in a list: long texts are cut. */
+export type RunSummary = Json<DomainRunSummary>
 export type Team = Json<DomainTeam>
 export type Activity = Json<DomainStatistics.Activity>
 export type Counts = Json<DomainStatistics.Counts>

@@ -1,7 +1,7 @@
 import { Link } from "wouter"
 import { pathTo } from "../../api/Pages.ts"
 import { isFinal } from "../../domain/RunStatus.ts"
-import type { Run } from "../api/Types.ts"
+import type { RunSummary } from "../api/Types.ts"
 import { formatDuration } from "./Format.ts"
 import { StatusBadge } from "./Status.tsx"
 import { ElapsedTime, RelativeTime } from "./Time.tsx"
@@ -10,18 +10,18 @@ import { showDirectionMarks } from "./UserText.tsx"
 const formatValue = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""))
 
 /** What a run was about, in one line: its variables, or the chat message. */
-const summarize = (run: Run): string => {
+const summarize = (run: RunSummary): string => {
   if (run.source === "chat") return showDirectionMarks(run.conversation.prompt.slice(0, 300))
   const parts = Object.entries(run.variables).map(([name, value]) => `${name}: ${formatValue(value).slice(0, 100)}`)
   return showDirectionMarks(parts.join("  ·  ").slice(0, 300)) || "no variables"
 }
 
-const RunDuration = ({ run }: { readonly run: Run }) => {
+const RunDuration = ({ run }: { readonly run: RunSummary }) => {
   if (run.duration_ms !== undefined) return formatDuration(run.duration_ms)
   return isFinal(run.status) ? "–" : <ElapsedTime since={run.started_at ?? run.accepted_at} />
 }
 
-export const RunList = ({ runs, label }: { readonly runs: ReadonlyArray<Run>; readonly label: string }) => (
+export const RunList = ({ runs, label }: { readonly runs: ReadonlyArray<RunSummary>; readonly label: string }) => (
   <ul className="runs" aria-label={label}>
     {runs.map((run) => (
       <li key={run.run_id}>

@@ -2,7 +2,7 @@ import { useState } from "react"
 import { Link } from "wouter"
 import { pathTo } from "../../api/Pages.ts"
 import { useTeamRuns, useWebhooks } from "../api/Queries.ts"
-import type { Run, Team } from "../api/Types.ts"
+import type { RunSummary, Team } from "../api/Types.ts"
 import { Button } from "../components/Button.tsx"
 import { Loaded } from "../components/Loaded.tsx"
 import { StatusBadge } from "../components/Status.tsx"
@@ -45,7 +45,7 @@ export const RecentRuns = ({ team }: { readonly team: Team }) => {
   )
 }
 
-const RecentRun = ({ run, webhook }: { readonly run: Run; readonly webhook: string | undefined }) => {
+const RecentRun = ({ run, webhook }: { readonly run: RunSummary; readonly webhook: string | undefined }) => {
   const answer = run.conversation.response ?? run.error?.message
   return (
     <li>
