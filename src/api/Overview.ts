@@ -14,7 +14,7 @@ import {
   UnprocessableContent,
   UnsupportedMediaType
 } from "./Problem.ts"
-import { Accepted, Answered, Failed, TimedOut, VariablesBody, Wait } from "./Trigger.ts"
+import { Accepted, Answered, Failed, IdempotencyKey, TimedOut, VariablesBody, Wait } from "./Trigger.ts"
 
 /** What the server runs on, and its defaults for webhooks. */
 export const Server = Schema.Struct({
@@ -47,6 +47,7 @@ export class Overview extends HttpApiGroup.make("overview")
     HttpApiEndpoint.post("run", "/api/webhooks/:id/runs")
       .setPath(Schema.Struct({ id: Schema.String }))
       .setUrlParams(Wait)
+      .setHeaders(IdempotencyKey)
       .setPayload(VariablesBody)
       .addSuccess(Accepted)
       .addSuccess(Answered)

@@ -23,6 +23,15 @@ export const Wait = Schema.Struct({
   )
 })
 
+export const IdempotencyKey = Schema.Struct({
+  "idempotency-key": Schema.optional(
+    Schema.String.annotations({
+      description:
+        "1 to 255 printable ASCII characters. A repeat within 24 hours returns the first run instead of a new one."
+    })
+  )
+})
+
 /** The body of every request that fills in a template. */
 export const VariablesBody = Schema.Struct({ variables: Variables })
 
@@ -67,16 +76,7 @@ export class Trigger extends HttpApiGroup.make("trigger")
     HttpApiEndpoint.post("trigger", `${triggerPath}/:token`)
       .setPath(Schema.Struct({ token }))
       .setUrlParams(Wait)
-      .setHeaders(
-        Schema.Struct({
-          "idempotency-key": Schema.optional(
-            Schema.String.annotations({
-              description:
-                "1 to 255 printable ASCII characters. A repeat within 24 hours returns the first run instead of a new one."
-            })
-          )
-        })
-      )
+      .setHeaders(IdempotencyKey)
       .setPayload(VariablesBody)
       .addSuccess(Accepted)
       .addSuccess(Answered)

@@ -7,6 +7,7 @@ import { Settings } from "../engine/Settings.ts"
 import { Trigger } from "../engine/Trigger.ts"
 import * as Body from "./Body.ts"
 import { Events } from "./Events.ts"
+import * as Idempotency from "./Idempotency.ts"
 import * as Problems from "./Problems.ts"
 import { makeOriginFor } from "./PublicUrl.ts"
 import * as RunAnswer from "./RunAnswer.ts"
@@ -43,8 +44,12 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
           const received_at = yield* DateTime.now
           const webhook = yield* trigger.open(path.id)
           const variables = yield* Body.readVariables(request, settings.maxBody)
+          const idempotency = yield* Idempotency.read(request, variables)
           const wait = urlParams.wait === "true"
-          return RunAnswer.ofRun(request, yield* trigger.trigger(webhook, { variables, received_at, wait }))
+          return RunAnswer.ofRun(
+            request,
+            yield* trigger.trigger(webhook, { variables, received_at, wait, ...idempotency })
+          )
         }).pipe(Effect.mapError(Problems.of))
       )
       .handleRaw("events", () =>

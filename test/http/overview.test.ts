@@ -13,6 +13,12 @@ describe("triggering with the admin key", () => {
       expect(accepted.status).toBe(202)
       const asked = yield* run({ variables: { text: "hello" } }, "?wait=true")
       expect([asked.status, asked.json.response]).toStrictEqual([200, "echo: hello"])
+      const once = { body: { variables: { text: "hello" } }, headers: { "idempotency-key": "one click" } }
+      const [first, again] = [
+        yield* admin("POST", `/api/webhooks/${id}/runs`, once),
+        yield* admin("POST", `/api/webhooks/${id}/runs`, once)
+      ]
+      expect(again.json.run_id).toBe(first.json.run_id)
       expect(refusal(yield* run({ variables: {} }))).toStrictEqual([422, "missing_variables"])
       expect(refusal(yield* run({}))).toStrictEqual([400, "invalid_body"])
       yield* admin("PATCH", `/api/webhooks/${id}`, { body: { enabled: false } })

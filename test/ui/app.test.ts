@@ -161,22 +161,3 @@ describe("a webhook's toggle", () => {
     await page.context().close()
   })
 })
-
-describe("a test that waits for the answer", () => {
-  it("shows the HTTP status of a run that did not succeed, and a link to the run", async () => {
-    const page = await ui.newSignedInPage()
-    await page.goto(`/webhooks/${webhook.id}`)
-    for (const [status, body] of [
-      [408, { status: "timeout", run_id }],
-      [502, { status: "error", run_id, error: { code: "agent_error", message: "no" } }]
-    ] as const) {
-      await page.route("**/runs?wait=true", (route) => route.fulfill({ status, json: body }), { times: 1 })
-      await page.getByLabel("Answer", { exact: true }).selectOption("wait")
-      await page.getByRole("button", { name: "Send test" }).click()
-      await page.getByText(new RegExp(`^${status} `)).waitFor()
-      await page.getByRole("region", { name: "Response body" }).getByText(`"status": "${body.status}"`).waitFor()
-      expect(await page.getByRole("link", { name: "Open the run" }).getAttribute("href")).toBe(`/runs/${run_id}`)
-    }
-    await page.context().close()
-  })
-})

@@ -35,7 +35,7 @@ type Method<Endpoint> = [Endpoint] extends [
     infer Path,
     infer Query,
     infer Payload,
-    infer _Headers,
+    infer Headers,
     infer Success,
     infer _Error,
     infer _R,
@@ -43,7 +43,10 @@ type Method<Endpoint> = [Endpoint] extends [
   >
 ]
   ? (
-      request: Part<"path", Path> & Part<"query", Query> & Part<"payload", Payload> & { readonly signal?: AbortSignal }
+      request: Part<"path", Path> &
+        Part<"query", Query> &
+        Part<"payload", Payload> &
+        Part<"headers", Headers> & { readonly signal?: AbortSignal }
     ) => Promise<Json<Success>>
   : never
 
@@ -61,6 +64,7 @@ interface Request {
   readonly path?: Record<string, string>
   readonly query?: Record<string, unknown>
   readonly payload?: unknown
+  readonly headers?: Record<string, string>
   readonly signal?: AbortSignal
 }
 
@@ -77,7 +81,10 @@ const call = async (method: string, template: string, request: Request): Promise
     response = await fetch(url, {
       method,
       credentials: "same-origin",
-      headers: request.payload === undefined ? {} : { "content-type": "application/json" },
+      headers: {
+        ...(request.payload === undefined ? {} : { "content-type": "application/json" }),
+        ...request.headers
+      },
       ...(request.payload === undefined ? {} : { body: JSON.stringify(request.payload) }),
       ...(request.signal ? { signal: request.signal } : {})
     })

@@ -6,45 +6,41 @@ import { ApiError } from "../api/Errors.ts"
 import { queries, runAction } from "../api/Queries.ts"
 import type { Run, Team, Webhook } from "../api/Types.ts"
 import { Button } from "./Button.tsx"
-import { formatDuration } from "./Format.ts"
+import { FollowedRun, type SentRun } from "./FollowedRun.tsx"
+import { locale } from "./Locale.ts"
 import { ErrorNotice, Notice } from "./Notice.tsx"
-import { SelectField } from "./SelectField.tsx"
+import { submitOnCtrlEnter } from "./SubmitOnCtrlEnter.ts"
+import { showDirectionMarks } from "./UserText.tsx"
 import { VariableFields } from "./VariableFields.tsx"
-import { type VariableInput, valuesOf, variableInputs } from "./VariableInput.ts"
+import { emptyNames, type VariableInput, valuesOf, variableInputs } from "./VariableInput.ts"
 
-type Triggered = Awaited<ReturnType<typeof api.overview.run>>
+const list = new Intl.ListFormat(locale, { type: "conjunction" })
 
-/** The status line of each response that means success. */
-const statusLines: Record<Triggered["status"], string> = { accepted: "202 Accepted", success: "200 OK" }
+/** `randomUUID` exists in secure contexts only. */
+const newKey = (): string => [...crypto.getRandomValues(new Uint32Array(4))].map((part) => part.toString(36)).join("-")
 
-/** The response to a trigger, as a caller gets it. */
-interface TriggerResponse {
-  readonly statusLine: string
-  readonly ok: boolean
-  readonly body: unknown
-  readonly run_id: string | undefined
-  readonly duration_ms: number
-}
-
-/** Triggers a webhook exactly as a caller does, but with the session in place of the token. */
+/**
+ * Triggers a webhook as a caller does, but with the session in place of the token, and follows the run. It never waits
+ * in the request: Chromium sends a POST that is answered with 408 again by itself. The key is for what else makes a
+ * browser repeat a request, such as a connection that is lost.
+ */
 export const SendTest = ({
   webhook,
   team,
   values,
-  mode: initialMode = "async",
   action = "Send test"
 }: {
   readonly webhook: Webhook
   readonly team: Team | undefined
   /** The values of an earlier run, to repeat it. */
   readonly values?: Run["variables"]
-  readonly mode?: Run["mode"]
   readonly action?: string
 }) => {
   const [edited, setEdited] = useState<ReadonlyArray<VariableInput>>(() => variableInputs(webhook.variables, values))
-  const [mode, setMode] = useState<Run["mode"]>(initialMode)
   const [pending, setPending] = useState(false)
-  const [response, setResponse] = useState<TriggerResponse>()
+  /** Whether the user was asked about the empty values. */
+  const [asked, setAsked] = useState(false)
+  const [sent, setSent] = useState<SentRun>()
   const [error, setError] = useState<unknown>()
   // The template may change while this form is open.
   const added = variableInputs(webhook.variables, values).filter(
@@ -52,40 +48,45 @@ export const SendTest = ({
   )
   const inputs = added.length === 0 ? edited : [...edited, ...added]
   const variables = valuesOf(inputs)
+  const empty = emptyNames(inputs, values)
+  const confirming = asked && empty.length > 0
 
-  const submit = async (event: FormEvent) => {
-    event.preventDefault()
+  const send = async () => {
     if (!variables || pending) return
+    setAsked(false)
     setPending(true)
     setError(undefined)
-    setResponse(undefined)
-    const started = performance.now()
-    const show = (received: Omit<TriggerResponse, "duration_ms">) =>
-      setResponse({ ...received, duration_ms: performance.now() - started })
+    setSent(undefined)
+    const at = new Date().toISOString()
     try {
-      const body = await runAction(
+      const { run_id } = await runAction(
         api.overview.run({
           path: { id: webhook.id },
-          query: mode === "wait" ? { wait: "true" } : {},
+          query: {},
+          headers: { "idempotency-key": newKey() },
           payload: { variables }
         })
       )
-      show({ statusLine: statusLines[body.status], ok: true, body, run_id: body.run_id })
+      setSent({ run_id, at })
     } catch (cause) {
-      if (cause instanceof ApiError) {
-        const { problem, status, statusText } = cause
-        const statusLine = `${status} ${problem.title ?? statusText}`
-        show({ statusLine, ok: false, body: problem, run_id: problem.run_id })
-      } else setError(cause)
+      setError(cause)
     } finally {
       setPending(false)
       void queries.invalidateQueries({ queryKey: ["runs"] })
       void queries.invalidateQueries({ queryKey: ["statistics"] })
     }
   }
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    if (empty.length === 0) return void send()
+    // A forgotten value would make the agent work on a prompt with a gap.
+    setAsked(true)
+    const fields = event.currentTarget.querySelectorAll<HTMLTextAreaElement>("textarea")
+    ;[...fields].find((field) => field.value === "")?.focus()
+  }
 
   return (
-    <form className="stack" onSubmit={submit}>
+    <form className="stack" onSubmit={submit} onKeyDown={submitOnCtrlEnter}>
       {!webhook.enabled && <Notice tone="warning">This webhook is off, so triggers get 404. Turn it on first.</Notice>}
       {webhook.enabled && team && !team.running && (
         <Notice tone="warning">
@@ -94,38 +95,31 @@ export const SendTest = ({
         </Notice>
       )}
       <VariableFields inputs={inputs} onChange={setEdited} />
-      <div className="send">
-        <SelectField
-          label="Answer"
-          hideLabel
-          value={mode}
-          onChange={setMode}
-          options={[
-            ["async", "Do not wait"],
-            ["wait", "Wait for the answer"]
-          ]}
-        />
+      {confirming && (
+        <Notice tone="warning">
+          <div className="row between">
+            <p>No value for {list.format(empty.map(showDirectionMarks))}.</p>
+            <Button compact onPress={() => void send()}>
+              {empty.length === 1 ? "Send without it" : "Send without them"}
+            </Button>
+          </div>
+        </Notice>
+      )}
+      <div className="row">
         <Button type="submit" variant="primary" icon="play" pending={pending} disabled={!variables}>
-          {pending && mode === "wait" ? "Waiting for the answer" : action}
+          {action}
         </Button>
+        <span className="muted small">Ctrl+Enter</span>
       </div>
-      <div role="status">{response && <ResponseDetails response={response} />}</div>
-      {error !== undefined && <ErrorNotice error={error} />}
+      {sent && <FollowedRun key={sent.run_id} sent={sent} />}
+      {error instanceof ApiError ? <Refusal error={error} /> : error !== undefined && <ErrorNotice error={error} />}
     </form>
   )
 }
 
-const ResponseDetails = ({ response }: { readonly response: TriggerResponse }) => (
-  <div className="stack tight">
-    <div className="row">
-      <strong className={`http-status ${response.ok ? "success" : "danger"}`}>{response.statusLine}</strong>
-      <span className="muted small">after {formatDuration(response.duration_ms)}</span>
-      {response.run_id && <Link to={pathTo("run", { run_id: response.run_id })}>Open the run</Link>}
-    </div>
-    <div className="code wrap">
-      <pre tabIndex={0} role="region" aria-label="Response body">
-        {JSON.stringify(response.body, null, 2).slice(0, 20_000)}
-      </pre>
-    </div>
-  </div>
+/** Why nothing was started, with the status that a caller gets. */
+const Refusal = ({ error }: { readonly error: ApiError }) => (
+  <Notice tone="danger">
+    <strong className="http-status danger">{error.status}</strong> {error.message}
+  </Notice>
 )

@@ -40,6 +40,12 @@ export const inputFault = (input: VariableInput): string | undefined => {
   }
 }
 
+/** The names that have no value, apart from those that had none in `values` either. */
+export const emptyNames = (inputs: ReadonlyArray<VariableInput>, values: Variables = {}): ReadonlyArray<string> =>
+  inputs
+    .filter(({ name, text, json }) => !json && text === "" && !(Object.hasOwn(values, name) && values[name] === ""))
+    .map(({ name }) => name)
+
 /** The values to send; `undefined` while one of them is not valid JSON. */
 export const valuesOf = (inputs: ReadonlyArray<VariableInput>): Variables | undefined => {
   if (inputs.some((input) => inputFault(input) !== undefined)) return undefined

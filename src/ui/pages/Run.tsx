@@ -2,16 +2,16 @@ import { Link } from "wouter"
 import { pathTo } from "../../api/Pages.ts"
 import { useRun, useTeams, useWebhook } from "../api/Queries.ts"
 import type { Run } from "../api/Types.ts"
+import { Answer } from "../components/Answer.tsx"
 import { CopyButton } from "../components/CopyButton.tsx"
 import { Loaded } from "../components/Loaded.tsx"
 import { Page } from "../components/Page.tsx"
 import { RawText } from "../components/RawText.tsx"
+import { RunNotice } from "../components/RunNotice.tsx"
 import { SendTest } from "../components/SendTest.tsx"
 import { StatusBadge } from "../components/Status.tsx"
 import { Timeline } from "../components/Timeline.tsx"
 import { showDirectionMarks, UserText } from "../components/UserText.tsx"
-import { Answer } from "./Answer.tsx"
-import { RunNotice } from "./RunNotice.tsx"
 
 const RunPage = ({ run_id }: { readonly run_id: string }) => {
   const run = useRun(run_id)
@@ -46,7 +46,7 @@ const Content = ({ run }: { readonly run: Run }) => (
     <section className="card" aria-label="Progress">
       <Timeline run={run} />
     </section>
-    <RunNotice run={run} />
+    <RunNotice run={run} again={run.source === "chat" ? "send the message again" : "repeat the run below"} />
     {run.conversation.response !== undefined && (
       <Answer text={run.conversation.response} late={run.status !== "success"} />
     )}
@@ -110,7 +110,6 @@ const Repeat = ({ webhook_id, run }: { readonly webhook_id: string; readonly run
         webhook={webhook.data}
         team={teams.data?.find((team) => team.team === webhook.data.team)}
         values={run.variables}
-        mode={run.mode}
         action="Repeat"
       />
     </section>

@@ -3,9 +3,9 @@ import { pathTo } from "../../api/Pages.ts"
 import { isFinal } from "../../domain/RunStatus.ts"
 import { useTeams } from "../api/Queries.ts"
 import type { Run } from "../api/Types.ts"
-import { Notice } from "../components/Notice.tsx"
-import { warningFor } from "../components/Status.tsx"
-import { showDirectionMarks } from "../components/UserText.tsx"
+import { Notice } from "./Notice.tsx"
+import { warningFor } from "./Status.tsx"
+import { showDirectionMarks } from "./UserText.tsx"
 
 /** What to do about each error; `again` says how to try once more, as in `repeat the run below`. */
 const advice: Record<NonNullable<Run["error"]>["code"], (again: string) => string> = {
@@ -17,7 +17,7 @@ const advice: Record<NonNullable<Run["error"]>["code"], (again: string) => strin
 }
 
 /** Why a run failed or makes no progress, and what to do about it. */
-export const RunNotice = ({ run }: { readonly run: Run }) => {
+export const RunNotice = ({ run, again }: { readonly run: Run; readonly again: string }) => {
   const teams = useTeams()
   const running = teams.data?.find((team) => team.team === run.team)?.running
   if (run.error) {
@@ -27,9 +27,7 @@ export const RunNotice = ({ run }: { readonly run: Run }) => {
           <strong>{run.error.code}</strong>
         </p>
         <pre className="error-text">{showDirectionMarks(run.error.message.slice(0, 20_000))}</pre>
-        <p className="muted small">
-          {advice[run.error.code](run.source === "chat" ? "send the message again" : "repeat the run below")}
-        </p>
+        <p className="muted small">{advice[run.error.code](again)}</p>
       </Notice>
     )
   }

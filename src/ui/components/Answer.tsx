@@ -1,24 +1,31 @@
 import { useState } from "react"
-import { Button } from "../components/Button.tsx"
-import { loadLater } from "../components/LoadedLater.tsx"
-import { RawText } from "../components/RawText.tsx"
+import { Button } from "./Button.tsx"
+import { loadLater } from "./LoadedLater.tsx"
+import { RawText } from "./RawText.tsx"
 
-const Markdown = loadLater(() => import("../components/Markdown.tsx"), 3)
+const Markdown = loadLater(() => import("./Markdown.tsx"), 3)
 
 /** The agent's answer, formatted or as it was received. */
 export const Answer = ({
   text,
-  late
+  late,
+  nested = false
 }: {
   readonly text: string
   /** It arrived after the run had ended. */
   readonly late: boolean
+  /** Inside another section, rather than one of its own. */
+  readonly nested?: boolean
 }) => {
   const [raw, setRaw] = useState(false)
+  const Title = nested ? "h3" : "h2"
   return (
-    <section className="card stack tight" aria-label="Answer">
+    <section
+      className={nested ? "stack tight" : "card stack tight"}
+      aria-label={nested ? "Answer to the test" : "Answer"}
+    >
       <div className="row between">
-        <h2>{late ? "Late answer" : "Answer"}</h2>
+        <Title>{late ? "Late answer" : "Answer"}</Title>
         <Button compact variant="quiet" onPress={() => setRaw(!raw)}>
           {raw ? "Show formatted" : "Show raw"}
         </Button>

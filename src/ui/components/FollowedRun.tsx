@@ -1,0 +1,44 @@
+import { Link } from "wouter"
+import { pathTo } from "../../api/Pages.ts"
+import { isFinal } from "../../domain/RunStatus.ts"
+import { useRun } from "../api/Queries.ts"
+import { Answer } from "./Answer.tsx"
+import { formatDuration } from "./Format.ts"
+import { RunNotice } from "./RunNotice.tsx"
+import { StatusBadge } from "./Status.tsx"
+import { ElapsedTime } from "./Time.tsx"
+
+/** A run that was started here. */
+export interface SentRun {
+  readonly run_id: string
+  /** When it was started, by this browser's clock; RFC 3339. */
+  readonly at: string
+}
+
+/** What becomes of it: its link and the elapsed time at once, then its answer, or why there is none. */
+export const FollowedRun = ({ sent: { run_id, at } }: { readonly sent: SentRun }) => {
+  const { data: run } = useRun(run_id)
+  const ended = run && isFinal(run.status)
+  return (
+    <>
+      <div className="row" role="status">
+        <StatusBadge status={run?.status ?? "queued"} />
+        <span className="muted small">
+          {ended && run.finished_at ? (
+            `after ${formatDuration(Date.parse(run.finished_at) - Date.parse(run.accepted_at))}`
+          ) : (
+            // Announced once, not with every second.
+            <span aria-live="off">
+              <ElapsedTime since={at} />
+            </span>
+          )}
+        </span>
+        <Link to={pathTo("run", { run_id })}>Open the run</Link>
+      </div>
+      {run && <RunNotice run={run} again="send it again" />}
+      {run?.conversation.response !== undefined && (
+        <Answer text={run.conversation.response} late={run.status !== "success"} nested />
+      )}
+    </>
+  )
+}
