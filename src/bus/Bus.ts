@@ -40,6 +40,14 @@ export interface TeamQueue {
   readonly messages: number
 }
 
+/** What the broker has of the prompts that were published to a team. */
+export interface Inspection extends Pick<TeamQueue, "consumers" | "messages"> {
+  /** The queue that they were published to was deleted, whether or not there is another one now. */
+  readonly isReplaced: boolean
+  /** Replies of all teams that wait to be received. */
+  readonly replies: number
+}
+
 /** The team has no queue, or not the one meant: no leader was ever there, or it was deleted. */
 export class QueueGone extends Data.TaggedError("QueueGone") {}
 
@@ -59,6 +67,11 @@ export class Bus extends Context.Tag("webhook-trigger/Bus")<
       options?: { readonly sameQueue?: boolean }
     ) => Effect.Effect<void, QueueGone | Unavailable>
     readonly queue: (team: TeamName) => Effect.Effect<TeamQueue, Unavailable>
+    /**
+     * What became of the prompts that were published to the team, as the broker knows it now. After `isReplaced` prompts go
+     * to the queue that is there now.
+     */
+    readonly inspect: (team: TeamName) => Effect.Effect<Inspection, Unavailable>
     /** Deletes the queue of a deleted team, unless something is in it or consumes it. */
     readonly removeQueue: (team: TeamName) => Effect.Effect<void, Unavailable>
     /**

@@ -3,7 +3,7 @@ import type { RunId } from "../domain/Id.ts"
 import type { TeamName } from "../domain/Team.ts"
 import { whenTraced } from "../telemetry/Span.ts"
 import { finishBefore, handlePrompt, type PromptHandler } from "./Acknowledgement.ts"
-import { Bus, type Delivery, LeaderBus, type Prompt, QueueGone } from "./Bus.ts"
+import { Bus, type Delivery, type Inspection, LeaderBus, type Prompt, QueueGone } from "./Bus.ts"
 import { makeInbox } from "./Replies.ts"
 
 interface Message {
@@ -33,6 +33,8 @@ const wakeActive = (queue: TeamQueue): void => {
 
 const make = Effect.gen(function* () {
   const queues = new Map<TeamName, TeamQueue>()
+  /** The queues that prompts were published to last. */
+  const published = new Map<TeamName, TeamQueue>()
   const inbox = makeInbox()
   const timers = yield* FiberMap.make<RunId>()
 
@@ -94,6 +96,7 @@ const make = Effect.gen(function* () {
         for (const prompt of prompts) {
           const queue = queues.get(prompt.team)
           if (queue === undefined) return yield* new QueueGone()
+          published.set(prompt.team, queue)
           yield* enqueue(queue, { prompt, redelivered: false })
         }
       },
@@ -108,6 +111,17 @@ const make = Effect.gen(function* () {
           exists: queue !== undefined,
           consumers: queue?.consumers.length ?? 0,
           messages: queue?.waiting.length ?? 0
+        }
+      }),
+
+    inspect: (team) =>
+      Effect.sync((): Inspection => {
+        const queue = queues.get(team)
+        return {
+          isReplaced: queue === undefined || queue !== published.get(team),
+          consumers: queue?.consumers.length ?? 0,
+          messages: queue?.waiting.length ?? 0,
+          replies: inbox.size()
         }
       }),
 

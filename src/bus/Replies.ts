@@ -52,6 +52,8 @@ interface Waiting extends PendingReply {
 export interface Inbox {
   /** Takes a reply that is stored nowhere else. It stays here until a consumer has acknowledged it. */
   readonly put: (reply: Reply) => void
+  /** How much of what was `put` is unacknowledged. */
+  readonly size: () => number
   /**
    * As `Bus.consume`. The function that it returns takes what a broker delivers to this consumer; when the scope closes
    * that is forgotten, since the broker delivers it again. Of several consumers one gets everything that is `put`.
@@ -84,6 +86,7 @@ export const makeInbox = (): Inbox => {
       stored.add(waiting)
       consumers[0]?.unsafeOffer(waiting)
     },
+    size: () => stored.size,
     consume: Effect.fnUntraced(function* (handle) {
       const scope = yield* Effect.scope
       const queue = yield* Effect.acquireRelease(join, leave)

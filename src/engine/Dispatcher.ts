@@ -13,8 +13,8 @@ import { Outcomes } from "./Outcomes.ts"
 
 /** How often the rows are read for what no notification said. */
 const pollInterval = Duration.seconds(1)
-/** How often the broker is asked whether it still has what was sent. */
-const auditInterval = Duration.seconds(5)
+/** How often lanes are looked at for prompts that the broker may have lost. */
+const auditInterval = Duration.seconds(1)
 /** How long the reply path may take, in milliseconds, to reconnect and record what has waited for it. */
 const answersCatchUp = 10_000
 

@@ -65,6 +65,13 @@ export class Lane {
   /** Being read or admitted. */
   #taking: "Read" | "Admit" | undefined
   #isPublishing = false
+  #isHeld = false
+  /** The oldest run in flight, after something made it seem lost. */
+  #suspect: RunId | undefined
+  /** The oldest run in flight, after the answer to one that was published behind it. */
+  #passedOver: RunId | undefined
+  /** Sent more than once: copies of them may be answered in any order. */
+  readonly #sentAgain = new WeakSet<Flight>()
   #blocked = false
   /** Runs that are being accepted and admitted in one, with their slots. */
   #reserved = 0
@@ -99,6 +106,21 @@ export class Lane {
     return this.#taking !== undefined || this.#isPublishing || this.#unsent.length > 0
   }
 
+  /** The run that the broker has had for longest, and how many it should have; none while it is given some. */
+  get sent(): { readonly head: RunId; readonly count: number } | undefined {
+    const head = this.#oldest?.run.run_id
+    const count = this.#flights.size - this.#unsent.length
+    return head === undefined || count === 0 || this.#isPublishing ? undefined : { head, count }
+  }
+
+  /**
+   * A run that was published behind the oldest one in flight was answered before it, although the team takes them in order.
+   * Nothing is published then: the oldest one is to be sent again first, unless its answer is on its way.
+   */
+  get isPassedOver(): boolean {
+    return this.#passedOver !== undefined && this.#passedOver === this.#oldest?.run.run_id
+  }
+
   /**
    * How many runs keep the team busy (Little's law): the one in work, and as many as are worked on from one's answer until
    * another is handed over. That takes one commit for the end and one for the admission: twice what an admission takes.
@@ -113,7 +135,7 @@ export class Lane {
    * out once. While a run is published, the next ones are read and admitted.
    */
   next(): Step | undefined {
-    if (this.#unsent.length > 0 && !this.#isPublishing) {
+    if (this.#unsent.length > 0 && !this.#isPublishing && !this.#isHeldBack) {
       this.#isPublishing = true
       const flights = this.#unsent.slice(0, publishedTogether)
       return { _tag: "Publish", flights, isBehind: this.#oldest !== flights[0] }
@@ -198,6 +220,20 @@ export class Lane {
   /** All that is in flight is sent again, in order, as the same runs. */
   sendAgain(): void {
     this.#unsent = [...this.#flights.values()]
+    for (const flight of this.#unsent) this.#sentAgain.add(flight)
+    this.#suspect = undefined
+    this.#passedOver = undefined
+  }
+
+  /** Publishes nothing while the broker is asked what it has. */
+  hold(): void {
+    this.#isHeld = true
+  }
+
+  /** `isSuspect`: the oldest run in flight seems to be lost; nothing is published before it has ended, or that is known. */
+  release(isSuspect: boolean): void {
+    this.#isHeld = false
+    this.#suspect = isSuspect ? this.#oldest?.run.run_id : undefined
   }
 
   /** In flight since before this term; `sent`: it is known to be with a broker that outlives its clients. */
@@ -213,8 +249,11 @@ export class Lane {
       this.#waiting = this.#waiting.filter(({ run_id }) => run_id !== id)
       return undefined
     }
+    const oldest = this.#oldest!
     this.#flights.delete(id)
     if (work !== undefined) {
+      const isAgain = this.#sentAgain.has(oldest) || this.#sentAgain.has(flight)
+      if (oldest !== flight && !isAgain) this.#passedOver = oldest.run.run_id
       // What was sent while another was in work began when that was done.
       const took = Math.max(0, work.doneAt - Math.max(work.beganAt, this.#doneAt))
       // Short work is believed at once: answers that are recorded together seem to come at the same moment, and a team that
@@ -236,6 +275,11 @@ export class Lane {
 
   get #oldest(): Flight | undefined {
     return this.#flights.values().next().value
+  }
+
+  get #isHeldBack(): boolean {
+    if (this.#isHeld || this.isPassedOver) return true
+    return this.#suspect !== undefined && this.#suspect === this.#oldest?.run.run_id
   }
 
   #dropReadAhead(): void {

@@ -1,36 +1,128 @@
-import { Effect } from "effect"
-import { Bus } from "../bus/Bus.ts"
+import { Duration, Effect } from "effect"
+import { Bus, type Inspection } from "../bus/Bus.ts"
 import type { RunId } from "../domain/Id.ts"
+import { RunStore } from "../repo/RunStore.ts"
 import type { Lane } from "./Lane.ts"
 
-/** Whether the broker has lost prompts of this lane. */
-export type Audit = (lane: Lane) => Effect.Effect<boolean>
+/** Finds prompts that the broker has lost; true: what is in flight is to be sent again. */
+export interface LaneAudit {
+  /** To be called once in a while: asks the broker when the oldest run in flight is the same as at the last call. */
+  readonly check: (lane: Lane) => Effect.Effect<boolean>
+  /** To be called after an answer: waits until the lane's oldest run is not passed over any more, or is lost. */
+  readonly afterAnswer: (lane: Lane) => Effect.Effect<boolean>
+}
+
+/** What is remembered of a lane from one check to the next. */
+interface Watched {
+  /** The run that the broker has had for longest. */
+  readonly head: RunId
+  /** Checks since then. */
+  age: number
+  /** The age at which the broker is asked. */
+  askAt: number
+  /** Prompts were missing when it was asked last. */
+  wereMissing: boolean
+  /** How often the head was sent again. */
+  readonly sentAgain: number
+}
+
+/** The broker is asked about a run in work at the age of 1, 2, 4 and 8 checks, then every 4. */
+const longestPause = 4
+/** How long replies that several servers receive may overtake each other. */
+const overtaking = Duration.millis(250)
 
 /**
- * A queue can be deleted and declared again, or a broker's disk lost, without a word to us. Prompts are lost when fewer wait
- * in the queue than should, with one in the leader's hands, twice in a row and without an answer in between. Then all that
- * is in flight is to be sent again, as the same runs; a leader answers what it has answered before from memory.
+ * Prompts can be lost without a word to us: with a queue that is deleted, a queue that is purged, or a broker's disk.
+ *
+ * - The queue was deleted: everything in flight is lost.
+ * - Prompts are missing, or a later run was answered before the oldest one: that may be a reply on its way. When it is still
+ *   so a moment later, no replies wait, and the rows know no end either, they are lost. Until then nothing is published.
+ *
+ * What is lost is to be sent again with all that is in flight, in order, as the same runs: a leader answers what it has
+ * answered before from memory. When that does not help, the next time comes later and later.
  */
-export const make: Effect.Effect<Audit, never, Bus> = Effect.map(Bus, (bus) => {
-  /** What was in flight when prompts were missing at the last audit. */
-  const missedBefore = new WeakMap<Lane, ReadonlySet<RunId>>()
-  return (lane) =>
+export const make: Effect.Effect<LaneAudit, never, Bus | RunStore> = Effect.gen(function* () {
+  const bus = yield* Bus
+  const runs = yield* RunStore
+  const lanes = new WeakMap<Lane, Watched>()
+
+  const watch = (lane: Lane, head: RunId): Watched => {
+    const before = lanes.get(lane)
+    if (before?.head === head) return before
+    const watched = { head, age: 0, askAt: 1, wereMissing: false, sentAgain: 0 }
+    lanes.set(lane, watched)
+    return watched
+  }
+
+  /** Whether a run in flight has ended, as the rows know. */
+  const anyEnded = (lane: Lane) =>
+    Effect.map(runs.ended([...lane.flights.keys()]), ({ runs, deleted }) => runs.length > 0 || deleted.length > 0)
+
+  const ask = Effect.fnUntraced(function* (lane: Lane, { head, wereMissing }: Watched) {
+    const inspection = yield* bus.inspect(lane.team)
+    if (inspection.isReplaced) return "replaced"
+    if (lane.sent?.head !== head || !(lane.isPassedOver || isShort(inspection, lane.sent.count))) return "present"
+    const isSure = wereMissing && inspection.replies === 0 && !(yield* anyEnded(lane)) && lane.sent?.head === head
+    return isSure ? "lost" : "missing"
+  })
+
+  const examine = (lane: Lane, watched: Watched): Effect.Effect<boolean> =>
+    Effect.suspend(() => {
+      lane.hold()
+      return Effect.flatMap(
+        Effect.orElseSucceed(ask(lane, watched), () => "present" as const),
+        (result) => {
+          lane.release(result === "missing")
+          watched.wereMissing = result === "missing"
+          if (result === "missing") return Effect.succeed(false)
+          if (result === "present") {
+            watched.askAt = watched.age + Math.min(watched.age, longestPause)
+            return Effect.succeed(false)
+          }
+          const sentAgain = watched.sentAgain + 1
+          lanes.set(lane, { head: watched.head, age: 0, askAt: 2 ** sentAgain, wereMissing: false, sentAgain })
+          return Effect.as(logLoss(lane, result), true)
+        }
+      )
+    })
+
+  const check: LaneAudit["check"] = (lane) =>
+    Effect.suspend(() => {
+      const head = lane.sent?.head
+      if (head === undefined) return Effect.succeed(false)
+      const isNew = lanes.get(lane)?.head !== head
+      const watched = watch(lane, head)
+      if (isNew) return Effect.succeed(false)
+      watched.age++
+      return watched.age < watched.askAt ? Effect.succeed(false) : examine(lane, watched)
+    })
+
+  const waiting = new WeakSet<Lane>()
+  const afterAnswer: LaneAudit["afterAnswer"] = (lane) =>
     Effect.gen(function* () {
-      if (lane.isBusy || lane.flights.size === 0) return false
-      const expected = new Set(lane.flights.keys())
-      const { messages } = yield* bus.queue(lane.team)
-      if (lane.isBusy) return false
-      const isMissing = messages + 1 < expected.size
-      const isLost = isMissing && sameRuns(expected, missedBefore.get(lane) ?? new Set())
-      missedBefore.set(lane, isMissing && !isLost ? expected : new Set())
-      if (isLost) {
-        yield* Effect.logWarning("Prompts are missing from the team's queue; they are sent again").pipe(
-          Effect.annotateLogs({ team: lane.team, in_flight: expected.size, in_queue: messages })
-        )
+      if (waiting.has(lane)) return false
+      waiting.add(lane)
+      while (lane.isPassedOver) {
+        const head = lane.sent?.head
+        yield* Effect.sleep(overtaking)
+        if (head === undefined || head !== lane.sent?.head || !lane.isPassedOver) continue
+        const watched = watch(lane, head)
+        watched.wereMissing = true
+        if (yield* examine(lane, watched)) return true
       }
-      return isLost
-    }).pipe(Effect.orElseSucceed(() => false))
+      return false
+    }).pipe(Effect.ensuring(Effect.sync(() => waiting.delete(lane))))
+
+  return { check, afterAnswer }
 })
 
-const sameRuns = (a: ReadonlySet<RunId>, b: ReadonlySet<RunId>): boolean =>
-  a.size === b.size && [...a].every((id) => b.has(id))
+/** Fewer prompts wait in the queue than should: of several leaders one is active, and has one. */
+const isShort = ({ consumers, messages }: Inspection, count: number): boolean =>
+  messages + (consumers > 0 ? 1 : 0) < count
+
+const logLoss = ({ flights, team }: Lane, result: "replaced" | "lost"): Effect.Effect<void> =>
+  Effect.logWarning(
+    result === "replaced"
+      ? "The team's queue was deleted; what was in it is sent again"
+      : "Prompts are missing from the team's queue; they are sent again"
+  ).pipe(Effect.annotateLogs({ team, in_flight: flights.size }))

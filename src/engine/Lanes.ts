@@ -6,6 +6,7 @@ import type { Run } from "../domain/Run.ts"
 import type { TeamName } from "../domain/Team.ts"
 import { type LaneRun, LaneStore } from "../repo/LaneStore.ts"
 import type { LeaseLost, Term } from "../repo/LeaseStore.ts"
+import type { RunStore } from "../repo/RunStore.ts"
 import { untilAvailable } from "./Availability.ts"
 import { type Flight, Lane, readAhead, type Step, type Work } from "./Lane.ts"
 import * as LaneAdmission from "./LaneAdmission.ts"
@@ -20,6 +21,9 @@ import { Outcomes } from "./Outcomes.ts"
  * also when its connection is lost.
  */
 const lastCommit = 10_000
+
+/** Lanes of which the broker is asked at a time. */
+const auditsAtOnce = 8
 
 /** A lane, and what is remembered for it. */
 interface LaneState {
@@ -65,7 +69,7 @@ export interface Lanes {
 /** Lanes without runs; when the scope closes they stop, what they have sent is recorded, and their slots are free. */
 export const make = Effect.fnUntraced(function* (
   lease: Lease
-): Effect.fn.Return<Lanes, never, Bus | LaneStore | Limiter | Outcomes | Scope.Scope> {
+): Effect.fn.Return<Lanes, never, Bus | LaneStore | Limiter | Outcomes | RunStore | Scope.Scope> {
   const bus = yield* Bus
   const store = yield* LaneStore
   const limiter = yield* Limiter
@@ -189,6 +193,7 @@ export const make = Effect.fnUntraced(function* (
   const ended = (state: LaneState, id: RunId, run: Run | undefined): void => {
     const flight = state.lane.ended(id, run && workOn(run))
     if (flight !== undefined) land(flight)
+    if (state.lane.isPassedOver) fork(afterAudit(state, audit.afterAnswer(state.lane)))
     drive(state)
     if (flight?.run.webhook !== undefined) slotsAreFree()
   }
@@ -280,10 +285,11 @@ export const make = Effect.fnUntraced(function* (
     }
   })
 
-  const resend = (state: LaneState): void => {
-    state.lane.sendAgain()
-    drive(state)
-  }
+  const afterAudit = (state: LaneState, audited: Effect.Effect<boolean>): Effect.Effect<void> =>
+    Effect.map(audited, (isLost) => {
+      if (isLost) state.lane.sendAgain()
+      drive(state)
+    })
 
   const webhooksChanged = (): void => {
     for (const state of lanes.values()) {
@@ -311,11 +317,10 @@ export const make = Effect.fnUntraced(function* (
     teams: () => [...lanes.keys()],
     refreshLimits,
     audit: Effect.suspend(() =>
-      Effect.forEach(
-        [...lanes.values()],
-        (state) => Effect.map(audit(state.lane), (isLost) => isLost && resend(state)),
-        { discard: true }
-      )
+      Effect.forEach([...lanes.values()], (state) => afterAudit(state, audit.check(state.lane)), {
+        concurrency: auditsAtOnce,
+        discard: true
+      })
     ),
     dropIdle: () => {
       for (const [team, { lane }] of lanes) if (lane.isIdle) lanes.delete(team)

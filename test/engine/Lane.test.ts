@@ -180,4 +180,44 @@ describe("Lane", () => {
     expect(publishAll(lane)).toEqual(["prompt 1"])
     expect(lane.flights.size).toBe(2)
   })
+
+  /** A lane of which two runs are with the broker, and a third waits to be published. */
+  const laneWithTwoSent = () => {
+    const lane = laneWith(runs(0, 3))
+    lane.admitted(flightsOf(lane.next()))
+    publishAll(lane)
+    return lane
+  }
+  const answer = { beganAt: 0, doneAt: 1_000 }
+
+  it("publishes nothing while it is held, or its oldest run seems to be lost", () => {
+    const lane = laneWithTwoSent()
+    lane.hold()
+    lane.ended(run(1).run_id, undefined)
+    lane.admitted(flightsOf(lane.next()))
+    expect(lane.next()).toBeUndefined()
+    lane.release(true)
+    expect(lane.next()).toBeUndefined()
+    lane.ended(run(0).run_id, answer)
+    expect(publishAll(lane)).toEqual(["prompt 2"])
+  })
+
+  it("holds the next run back when a later one was answered before the oldest, and sends that one again first", () => {
+    const lane = laneWithTwoSent()
+    lane.ended(run(1).run_id, answer)
+    expect(lane.isPassedOver).toBe(true)
+    lane.admitted(flightsOf(lane.next()))
+    expect(lane.next()).toBeUndefined()
+    lane.sendAgain()
+    expect(publishAll(lane)).toEqual(["prompt 0", "prompt 2"])
+    lane.ended(run(2).run_id, answer)
+    // Sent twice: the first copies may have been answered.
+    expect(lane.isPassedOver).toBe(false)
+  })
+
+  it("does not count as passed over what a run that timed out was before", () => {
+    const lane = laneWithTwoSent()
+    lane.ended(run(1).run_id)
+    expect(lane.isPassedOver).toBe(false)
+  })
 })

@@ -79,6 +79,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
         whenTraced("Bus.publish", { kind: "producer" })
       ),
       queue: probe.queue,
+      inspect: probe.inspect,
       removeQueue: probe.removeQueue,
       consume: (handle) =>
         Effect.asVoid(Link.make({ url, name: "consume", use: (connection) => consumeOn(connection, handle) })),

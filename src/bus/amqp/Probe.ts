@@ -3,15 +3,17 @@ import type { Channel } from "amqplib"
 import { Clock, Data, Deferred, Effect, Queue, type Redacted, Scope } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { TeamName } from "../../domain/Team.ts"
-import type { TeamQueue } from "../Bus.ts"
+import type { Inspection, TeamQueue } from "../Bus.ts"
 import { type Connection, NoAnswer, unavailable, within } from "./Connection.ts"
 import * as Link from "./Link.ts"
-import { promptsExchange, type QueueType, teamQueue } from "./Topology.ts"
+import { bindTeamQueue, checkMarker, type QueueType, repliesQueue, teamQueue } from "./Topology.ts"
 
 export interface Probe {
   /** The queue's state; when it had a consumer, as it was up to a second ago. */
   readonly queue: (team: TeamName) => Effect.Effect<TeamQueue, Unavailable>
   readonly removeQueue: (team: TeamName) => Effect.Effect<void, Unavailable>
+  /** As `Bus.inspect`. */
+  readonly inspect: (team: TeamName) => Effect.Effect<Inspection, Unavailable>
   /** Leads prompts for the team into its queue from now on; false: it has none. */
   readonly bindQueue: (team: TeamName) => Effect.Effect<boolean, Unavailable>
   /** Succeeds when the broker answers. */
@@ -136,14 +138,33 @@ export const make = Effect.fnUntraced(function* (options: {
     })
 
   const bindQueue = (team: TeamName) =>
-    request((channel) => channel.bindQueue(teamQueue(team), promptsExchange, teamQueue(team))).pipe(
+    request((channel) => bindTeamQueue(channel, team)).pipe(
+      Effect.as(true),
+      onRefusal([notFound], false),
+      Effect.tap((isBound) =>
+        Effect.sync(() => {
+          if (!isBound) running.delete(team)
+        })
+      )
+    )
+
+  const inspect = Effect.fnUntraced(function* (team: TeamName): Effect.fn.Return<Inspection, Unavailable> {
+    const isMarked = yield* request((channel) => checkMarker(channel, team)).pipe(
       Effect.as(true),
       onRefusal([notFound], false)
     )
+    if (!isMarked) yield* bindQueue(team)
+    const { consumers, exists, messages } = yield* check(team)
+    const replies = yield* request((channel) => channel.checkQueue(repliesQueue)).pipe(
+      Effect.map(({ messageCount }) => messageCount),
+      onRefusal([notFound], 0)
+    )
+    return { isReplaced: !isMarked || !exists, consumers, messages, replies }
+  })
 
   const ping = request((channel) => channel.checkExchange("amq.direct")).pipe(onRefusal([], undefined), Effect.asVoid)
 
-  return { queue, removeQueue, bindQueue, ping }
+  return { queue, inspect, removeQueue, bindQueue, ping }
 })
 
 const refusalOf = (error: unknown): Refused => {

@@ -17,6 +17,12 @@ export type QueueType = "classic" | "quorum"
  * default exchange would take the new queue for the old one, and what was lost with it would go unnoticed.
  */
 export const promptsExchange = "webhook.prompts"
+/**
+ * Shows whether a team's queue is still the one that its prompts were published to. Nothing is published here: the server
+ * binds the queue to it as well, and since the exchange is auto-delete, it is gone once that queue was deleted.
+ * https://www.rabbitmq.com/docs/exchanges#properties
+ */
+const markerExchange = (team: TeamName): string => `webhook.queue.${team}`
 /** Where leaders reply to. */
 export const repliesQueue = "webhook.replies"
 /** Where team queues send the prompts that they give up. */
@@ -57,6 +63,23 @@ export const declareShared = async (channel: Channel, type: QueueType): Promise<
 
 export const declareTeamQueue = async (channel: Channel, team: TeamName, type: QueueType): Promise<void> => {
   await channel.assertQueue(teamQueue(team), teamQueueOptions(type))
+}
+
+/** Leads prompts for the team into its queue, and marks that one; fails when there is none. */
+export const bindTeamQueue = async (channel: Channel, team: TeamName): Promise<void> => {
+  const queue = teamQueue(team)
+  const marker = markerExchange(team)
+  // A marker for a queue that is not there would stay.
+  await channel.checkQueue(queue)
+  await channel.assertExchange(marker, "fanout", { durable: true, autoDelete: true })
+  // First: a queue that is replaced between the two has no marker then, and counts as deleted.
+  await channel.bindQueue(queue, marker, "")
+  await channel.bindQueue(queue, promptsExchange, queue)
+}
+
+/** Fails when the queue that was bound last was deleted. */
+export const checkMarker = async (channel: Channel, team: TeamName): Promise<void> => {
+  await channel.checkExchange(markerExchange(team))
 }
 
 /**

@@ -56,4 +56,27 @@ export const queues = (behaviour: Behaviour, withStandby: number): void => {
       yield* bus.removeQueue(team)
     })
   )
+
+  behaviour(
+    "an inspection counts what waits, and shows that the queue of the published prompts was deleted, once",
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const stop = yield* startLeader(() => Effect.never)
+      yield* bus.publish([yield* makePrompt(), yield* makePrompt()])
+      yield* untilQueue(({ messages }) => messages === 1)
+      expect(yield* bus.inspect(team)).toEqual({ isReplaced: false, consumers: 1, messages: 1, replies: 0 })
+      yield* stop
+      const worked = yield* startLeader(echo, { grace: 10_000 })
+      yield* untilQueue(({ messages }) => messages === 0)
+      yield* worked
+      yield* untilQueue(({ consumers, messages }) => consumers === 0 && messages === 0)
+      yield* bus.removeQueue(team)
+      expect(yield* bus.inspect(team)).toMatchObject({ isReplaced: true, consumers: 0, messages: 0 })
+      yield* startLeader(() => Effect.never)
+      expect(yield* bus.inspect(team)).toMatchObject({ isReplaced: true, consumers: 1 })
+      yield* bus.publish([yield* makePrompt()])
+      expect((yield* bus.inspect(team)).isReplaced).toBe(false)
+      expect((yield* bus.inspect(team)).replies).toBe(2)
+    })
+  )
 }

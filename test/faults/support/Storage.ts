@@ -89,6 +89,12 @@ export class Storage {
     }
   }
 
+  /** Removes what waits in a queue. */
+  async purgeQueue(queue: string): Promise<void> {
+    const { ok, status } = await manage(this.managementUrl, "DELETE", `/api/queues/${this.vhost}/${queue}/contents`)
+    if (!ok) throw new Error(`purging ${queue}: the management API answered ${status}`)
+  }
+
   /** Deletes a queue, whatever is in it. */
   async deleteQueue(queue: string): Promise<void> {
     const { status } = await manage(this.managementUrl, "DELETE", `/api/queues/${this.vhost}/${queue}`)

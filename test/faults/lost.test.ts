@@ -1,0 +1,128 @@
+/** Prompts that the broker had confirmed are lost: with a deleted queue, in a purged one, with the broker's disk. */
+import { once } from "node:events"
+import { describe, expect, vi } from "vitest"
+import { Gate } from "../support/Gate.ts"
+import { until } from "../support/Until.ts"
+import { answerAfter, answerTo, answerWhenOpen } from "./support/Answers.ts"
+import type { Call } from "./support/Callers.ts"
+import type { Cluster } from "./support/Cluster.ts"
+import { faultTest } from "./support/FaultTest.ts"
+import { teamQueue } from "./support/TeamQueue.ts"
+import type { TestServer } from "./support/TestServer.ts"
+
+vi.setConfig({ testTimeout: 120_000 })
+
+/** Milliseconds within which a lost prompt is with its leader again; the runs' own timeout is a minute. */
+const noticed = 15_000
+
+const sent = (cluster: Cluster, count: number) =>
+  until(`${count} runs are marked as sent`, async () => {
+    const rows = await cluster.storage.rows()
+    return rows.filter(({ status }) => status === "running").length === count
+  })
+
+/** What the leaders were given for the first time, in this order. */
+const order = (cluster: Cluster) => [...new Set(cluster.deliveries.map(({ prompt }) => prompt))]
+const nonces = (calls: ReadonlyArray<Call>) => calls.map(({ nonce }) => nonce)
+
+const allSucceed = async (cluster: Cluster, calls: ReadonlyArray<Call>, limit = noticed) => {
+  const rows = await cluster.checked({ count: calls.length, limit })
+  expect(rows.filter(({ status }) => status !== "success")).toEqual([])
+  expect(order(cluster)).toEqual(nonces(calls))
+}
+
+/** How often the server said that something was lost. */
+const losses = (server: TestServer) => server.output().split("sent again").length - 1
+
+describe.concurrent("lost prompts", () => {
+  faultTest("row 26: behind a run in work, while the lane's next run waits for its slot", async ({ cluster }) => {
+    const { server, webhook, leader } = await cluster.single({ max_concurrent: 1 })
+    const other = await cluster.webhook(server, { team: webhook.team })
+    let first = true
+    leader.handle = ({ prompt }) => {
+      if (!first) return answerTo(prompt)
+      first = false
+      return answerAfter(3_000)({ prompt })
+    }
+    const calls = await cluster.callers.sequence(server, [other, webhook, webhook])
+    await sent(cluster, 2)
+    await cluster.storage.deleteQueue(teamQueue(webhook.team))
+    await allSucceed(cluster, calls)
+    expect(losses(server)).toBe(1)
+  })
+
+  faultTest("row 26: one alone, of a leader that was killed before its queue was deleted", async ({ cluster }) => {
+    const { server, webhook, leader } = await cluster.single()
+    leader.handle = "never"
+    const calls = await cluster.callers.sequence(server, [webhook])
+    await sent(cluster, 1)
+    await leader.deliveries(1)
+    await leader.crash()
+    await cluster.storage.deleteQueue(teamQueue(webhook.team))
+    await cluster.leader(webhook.team)
+    await until("the run has ended", async () => (await cluster.storage.rows())[0]?.status === "success", noticed)
+    expect(nonces(calls)).toEqual(order(cluster))
+    expect(losses(server)).toBe(1)
+  })
+
+  faultTest("row 26: while no server runs", async ({ cluster }) => {
+    const { server, webhook, leader } = await cluster.single()
+    const gate = new Gate()
+    leader.handle = answerWhenOpen(gate)
+    const calls = await cluster.callers.sequence(server, [webhook, webhook, webhook])
+    await sent(cluster, 2)
+    await server.kill()
+    const consumesAgain = once(leader, "consuming")
+    await cluster.storage.deleteQueue(teamQueue(webhook.team))
+    await consumesAgain
+    await server.start()
+    gate.open()
+    await allSucceed(cluster, calls)
+  })
+
+  faultTest("row 26: one alone, in a queue that was purged while its leader was away", async ({ cluster }) => {
+    const { server, webhook, leader } = await cluster.single()
+    leader.handle = "never"
+    await cluster.callers.sequence(server, [webhook])
+    await sent(cluster, 1)
+    await leader.deliveries(1)
+    await leader.crash()
+    await until("the prompt is back", async () => (await cluster.storage.ready(teamQueue(webhook.team))) === 1)
+    await cluster.storage.purgeQueue(teamQueue(webhook.team))
+    await until("it is sent again", async () => (await cluster.storage.ready(teamQueue(webhook.team))) === 1, noticed)
+    await cluster.leader(webhook.team)
+    await until("the run has ended", async () => (await cluster.storage.rows())[0]?.status === "success", noticed)
+    expect(losses(server)).toBe(1)
+  })
+
+  faultTest("row 26: in a queue that is purged behind a run in work", async ({ cluster }) => {
+    const { server, webhook, leader } = await cluster.single()
+    const gate = new Gate()
+    leader.handle = answerWhenOpen(gate)
+    const calls = await cluster.callers.sequence(server, [webhook, webhook, webhook, webhook])
+    await sent(cluster, 2)
+    await leader.deliveries(1)
+    await cluster.storage.purgeQueue(teamQueue(webhook.team))
+    await until("they are sent again", () => losses(server) === 1, noticed)
+    gate.open()
+    await allSucceed(cluster, calls)
+  })
+
+  faultTest("row 26: in a queue that is purged under load", async ({ cluster }) => {
+    const { server, webhook, leader } = await cluster.single()
+    leader.handle = answerAfter(20)
+    const stop = cluster.callers.load([server], [webhook], { lanes: 3, pauseMs: 100 })
+    for (const seen of [30, 60, 90]) {
+      await leader.deliveries(seen)
+      await cluster.storage.purgeQueue(teamQueue(webhook.team))
+    }
+    await leader.deliveries(150)
+    await stop()
+    const rows = await cluster.storage.ended(0, noticed)
+    expect(rows.filter(({ status }) => status !== "success")).toEqual([])
+    // What the team is given next shows the loss; by then a few may have passed, as many as were in flight.
+    const accepted = rows.map(({ prompt }) => prompt)
+    const overtaken = order(cluster).map((prompt, place) => place - accepted.indexOf(prompt))
+    expect(Math.max(...overtaken)).toBeLessThan(20)
+  })
+})
