@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { readFileSync } from "node:fs"
+import { constants } from "node:os"
 import { runMain } from "@effect/platform-node/NodeRuntime"
 import { Cause, Effect } from "effect"
 import * as Cli from "./cli/Cli.ts"
@@ -7,19 +8,38 @@ import type { LocalCommands } from "./cli/LocalCommands.ts"
 
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as { version: string }
 
+/** A signal is how these two are stopped, so that is a success for them; every other command was cut short by it. */
+let isStoppedBySignal = false
+
 /** The server and the leader are loaded only when they are run: the other commands start faster. */
 const local: LocalCommands = {
   serve: (overrides) =>
     Effect.flatMap(
-      Effect.promise(() => import("./server/Serve.ts")),
+      load(() => import("./server/Serve.ts")),
       ({ serve }) => serve(overrides, version)
     ),
   leader: (options) =>
     Effect.flatMap(
-      Effect.promise(() => import("./server/Lead.ts")),
+      load(() => import("./server/Lead.ts")),
       ({ lead }) => lead(options, version)
     )
 }
+
+const load = <A>(module: () => Promise<A>): Effect.Effect<A> =>
+  Effect.suspend(() => {
+    isStoppedBySignal = true
+    return Effect.promise(module)
+  })
+
+let signal: "SIGINT" | "SIGTERM" | undefined
+for (const name of ["SIGINT", "SIGTERM"] as const) {
+  process.once(name, () => {
+    signal = name
+  })
+}
+
+/** As shells report the end of a program by a signal. */
+const interrupted = (): number => (signal === undefined || isStoppedBySignal ? 0 : 128 + constants.signals[signal])
 
 // `runMain` interrupts at the first SIGINT or SIGTERM; the second one ends the process immediately.
 Cli.run(process.argv.slice(2), version, local).pipe(
@@ -32,5 +52,10 @@ Cli.run(process.argv.slice(2), version, local).pipe(
         })
   ),
   Effect.tap((code) => Effect.sync(() => (process.exitCode = code))),
-  runMain({ disableErrorReporting: true, disablePrettyLogger: true })
+  runMain({
+    disableErrorReporting: true,
+    disablePrettyLogger: true,
+    // Without a signal the process ends by itself, once its output is written.
+    teardown: (_, end) => end(signal === undefined ? 0 : Number(process.exitCode ?? interrupted()))
+  })
 )

@@ -23,10 +23,10 @@ class Process {
   readonly child: ChildProcess
   readonly ended: Promise<Ended>
 
-  constructor(command: string, args: ReadonlyArray<string>, variables: Variables) {
+  constructor(command: string, args: ReadonlyArray<string>, variables: Variables, stdin: "ignore" | "pipe" = "ignore") {
     this.child = spawn(command, args, {
       env: { PATH: process.env.PATH, ...variables },
-      stdio: ["ignore", "pipe", "pipe"]
+      stdio: [stdin, "pipe", "pipe"]
     })
     this.child.stdout!.on("data", (chunk) => (this.stdout += chunk))
     this.child.stderr!.on("data", (chunk) => (this.stderr += chunk))
@@ -75,17 +75,28 @@ export const start = (
 export const shell = (line: string): Effect.Effect<Ended> =>
   Effect.promise(() => new Process("/bin/sh", ["-c", line], {}).ended)
 
-/** Runs one command line on a terminal (util-linux's `script`), where a user types `input`. */
-export const onTerminal = (input: string, args: ReadonlyArray<string>, variables: Variables): Effect.Effect<Ended> => {
+/** A question of a command, as it stands on the terminal. */
+const question = /\[y\/N\] $/
+
+/**
+ * Runs one command line on a terminal (util-linux's `script`). When it asks, `answer` is typed, or called with the id of
+ * the process.
+ */
+export const onTerminal = (
+  answer: string | ((pid: number) => void),
+  args: ReadonlyArray<string>,
+  variables: Variables
+): Effect.Effect<Ended> => {
   const line = [process.execPath, program, ...args].map((word) => `'${word}'`).join(" ")
-  return Effect.promise(
-    () =>
-      new Process("/bin/sh", ["-c", 'printf "$INPUT" | script -qec "$LINE" /dev/null'], {
-        ...variables,
-        INPUT: input,
-        LINE: line
-      }).ended
-  )
+  return Effect.promise(async () => {
+    const words = ["-qec", `echo process $$; exec ${line}`, "/dev/null"]
+    const terminal = new Process("script", words, { SHELL: "/bin/sh", ...variables }, "pipe")
+    const [, pid] = await terminal.waitFor(/process (\d+)\s/)
+    await terminal.waitFor(question)
+    if (typeof answer === "string") terminal.child.stdin!.write(answer)
+    else answer(Number(pid))
+    return terminal.ended
+  })
 }
 
 export interface Server {

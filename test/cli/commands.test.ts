@@ -1,7 +1,7 @@
 import { createServer, type Server as HttpServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Scope } from "effect"
+import { Deferred, Effect, Exit, Scope } from "effect"
 import { runWith } from "./CommandLine.ts"
 import * as Program from "./Program.ts"
 
@@ -26,6 +26,18 @@ const json = (...words: ReadonlyArray<string>) =>
     expect({ code, stderr }, words.join(" ")).toEqual({ code: 0, stderr: "" })
     return JSON.parse(stdout)
   })
+
+/** A server that answers no request. */
+const silentStranger = Effect.gen(function* () {
+  const requested = yield* Deferred.make<void>()
+  const stranger = yield* Effect.acquireRelease(
+    Effect.sync(() => createServer(() => Deferred.unsafeDone(requested, Exit.void))),
+    (stranger) => Effect.sync(() => stranger.close().closeAllConnections())
+  )
+  yield* Effect.async<void>((resume) => void stranger.listen(0, "127.0.0.1", () => resume(Effect.void)))
+  const { port } = stranger.address() as AddressInfo
+  return { requested: Deferred.await(requested), url: `http://127.0.0.1:${port}` }
+})
 
 /** The address of a server that is not ours and gives every request this response. */
 const strangerAnswering = (status: number, body: string) =>
@@ -236,11 +248,36 @@ describe("the command line", { timeout: 60_000 }, () => {
       expect((yield* run("trigger", token)).stderr).not.toContain("No webhook")
 
       // The end of the input does not confirm either.
-      expect((yield* Program.onTerminal("\\004", ["webhook", "delete", "doomed"], variables)).code).toBe(1)
+      expect((yield* Program.onTerminal("\x04", ["webhook", "delete", "doomed"], variables)).code).toBe(1)
+      expect(yield* isThere).toBe(true)
+      // Neither does a signal, after which a script must not go on.
+      const interrupted = yield* Program.onTerminal("\x03", ["webhook", "delete", "doomed"], variables)
+      expect(interrupted.code).toBe(130)
+      const terminated = yield* Program.onTerminal(
+        (pid) => process.kill(pid, "SIGTERM"),
+        ["webhook", "delete", "doomed"],
+        variables
+      )
+      expect(terminated.code).toBe(143)
       expect(yield* isThere).toBe(true)
       expect((yield* Program.onTerminal("y\n", ["webhook", "delete", "doomed"], variables)).code).toBe(0)
       expect(yield* isThere).toBe(false)
       expect((yield* run("team", "delete", "doomed", "--yes")).code).toBe(0)
+    })
+  )
+
+  it.scopedLive("exits with 130 or 143 when a signal cuts it short, so that a script does not go on", () =>
+    Effect.gen(function* () {
+      for (const [signal, code] of [
+        ["SIGINT", 130],
+        ["SIGTERM", 143]
+      ] as const) {
+        const { requested, url } = yield* silentStranger
+        const command = yield* Program.start(["webhook", "list"], { ADMIN_API_KEY, WEBHOOK_TRIGGER_URL: url })
+        yield* requested
+        process.kill(command.pid, signal)
+        expect(yield* command.ended).toEqual({ code, stdout: "", stderr: "" })
+      }
     })
   )
 
