@@ -13,6 +13,10 @@ export interface LeaderOptions {
   readonly team: TeamName
   /** After this the program is ended and the run fails; absent: no limit. */
   readonly timeoutSeconds: Option.Option<number>
+  /** Holds the broker's address. */
+  readonly amqpUrlFile: Option.Option<string>
+  /** `user` or `user:group` that the program runs as; absent: the leader's. */
+  readonly user: Option.Option<string>
   readonly command: readonly [program: string, ...args: ReadonlyArray<string>]
   readonly overrides: Overrides
 }
@@ -66,7 +70,19 @@ const amqpUrl = override(
   "amqp-url",
   "address",
   "AMQP_URL",
-  "The message broker; the variable is better, as no process list shows it"
+  "The message broker; a file or the variable is better, as no process list shows it"
+)
+const amqpUrlFile = Options.text("amqp-url-file").pipe(
+  Options.withPseudoName("file"),
+  Options.withDescription("A file with the message broker's address, in place of --amqp-url"),
+  Options.optional
+)
+const user = Options.text("user").pipe(
+  Options.withPseudoName("user[:group]"),
+  Options.withDescription(
+    "Run the program as this user, who then cannot read what the leader knows; the leader must be started as root"
+  ),
+  Options.optional
 )
 const timeout = Options.text("timeout").pipe(
   Options.withPseudoName("seconds"),
@@ -82,15 +98,20 @@ const misplaced = Args.text({ name: "program" }).pipe(
 )
 
 export const leader = (local: LocalCommands, command: ReadonlyArray<string> | undefined) =>
-  Command.make("leader", { team, timeout, amqpUrl, misplaced }, (options) =>
+  Command.make("leader", { team, timeout, amqpUrl, amqpUrlFile, user, misplaced }, (options) =>
     Effect.gen(function* () {
       const [program, ...args] = command ?? []
       if (program === undefined || program === "" || options.misplaced.length > 0) {
         return yield* usage("say what to run after --, as in: webhook-trigger leader --team deploy -- my-agent --flag")
       }
+      if (Option.isSome(options.amqpUrl) && Option.isSome(options.amqpUrlFile)) {
+        return yield* usage("give the broker's address with --amqp-url or with --amqp-url-file, not with both")
+      }
       yield* local.leader({
         team: options.team,
         timeoutSeconds: options.timeout,
+        amqpUrlFile: options.amqpUrlFile,
+        user: options.user,
         command: [program, ...args],
         overrides: new Map(Option.toArray(options.amqpUrl))
       })
@@ -102,6 +123,7 @@ export const leader = (local: LocalCommands, command: ReadonlyArray<string> | un
           "For each prompt the program after -- is started with the prompt on its standard input. What it prints is the answer; an exit code other than 0 is an error.",
         examples: [
           "webhook-trigger leader --team deploy -- my-agent --flag",
+          "webhook-trigger leader --team deploy --amqp-url-file /etc/deploy.url --user agent -- my-agent",
           "AMQP_URL=amqp://… webhook-trigger leader --team deploy --timeout 600 -- sh -c 'my-agent | tail -1'"
         ]
       })

@@ -6,6 +6,7 @@ import type { LeaderBus, Prompt } from "../bus/Bus.ts"
 import type { TeamName } from "../domain/Team.ts"
 import * as Leader from "./Leader.ts"
 import { runProgram } from "./Program.ts"
+import type { SystemUser } from "./SystemUser.ts"
 
 export interface CommandOptions {
   readonly team: TeamName
@@ -16,6 +17,8 @@ export interface CommandOptions {
   readonly timeout?: Duration.DurationInput
   /** Environment variables that the program does not get, beside the keys to broker, database and server. */
   readonly withheld?: ReadonlyArray<string>
+  /** Runs the program as this user, without its other groups; the leader must have been started as root. */
+  readonly user?: SystemUser
   /** How long a prompt in work may go on after the leader was stopped; default 10 seconds. */
   readonly grace?: Duration.DurationInput
 }
@@ -47,7 +50,7 @@ const lead = (options: CommandOptions): Effect.Effect<never, never, LeaderBus> =
     team: options.team,
     grace: options.grace ?? "10 seconds",
     handler: (prompt) =>
-      logged(prompt, runProgram({ ...options, input: prompt.prompt, env: environment(prompt, options.withheld) }))
+      logged(prompt, runProgram({ ...options, input: prompt.prompt, env: environment(prompt, options) }))
   })
 
 /** One line for each prompt that was worked on, without its text or the answer, which are confidential. */
@@ -64,15 +67,16 @@ const logged = <A, E>(prompt: Prompt, work: Effect.Effect<A, E>): Effect.Effect<
     )
   )
 
-/** The keys to broker, database and server. */
-const keys = ["AMQP_URL", "DATABASE_URL", "ADMIN_API_KEY", "WEBHOOK_TOKEN"]
+/** The environment variables with the keys to broker, database and server. */
+export const keys = ["AMQP_URL", "DATABASE_URL", "ADMIN_API_KEY", "WEBHOOK_TOKEN"]
 
 /** What the program gets beside the prompt. */
 const environment = (
   prompt: Prompt,
-  withheld: ReadonlyArray<string> = []
+  { user, withheld = [] }: CommandOptions
 ): Readonly<Record<string, string | undefined>> => ({
   ...process.env,
+  ...(user && { HOME: user.home, USER: user.name, LOGNAME: user.name }),
   ...Object.fromEntries([...keys, ...withheld].map((name) => [name, undefined])),
   WEBHOOK_RUN_ID: prompt.run_id,
   WEBHOOK_TEAM: prompt.team,

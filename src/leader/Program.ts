@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { Duration, Effect, Option, Schedule } from "effect"
 import { answerTooLarge, maxAnswer } from "../bus/Replies.ts"
 import { LeaderError } from "./Leader.ts"
+import type { SystemUser } from "./SystemUser.ts"
 
 export interface ProgramOptions {
   readonly command: string
@@ -10,6 +11,8 @@ export interface ProgramOptions {
   readonly input: string
   readonly env: Readonly<Record<string, string | undefined>>
   readonly timeout?: Duration.DurationInput
+  /** Absent: this process's own. */
+  readonly user?: Pick<SystemUser, "uid" | "gid">
 }
 
 /** How much of the end of the program's error output is kept, in bytes. */
@@ -65,10 +68,15 @@ interface Running {
   readonly drained: Effect.Effect<void>
 }
 
-const start = ({ args, command, env, input }: ProgramOptions): Effect.Effect<Running, LeaderError> =>
+const start = ({ args, command, env, input, user }: ProgramOptions): Effect.Effect<Running, LeaderError> =>
   Effect.try({
     try: () => {
-      const child = spawn(command, args, { detached: true, env: env as NodeJS.ProcessEnv, stdio: "pipe" })
+      const child = spawn(command, args, {
+        detached: true,
+        env: env as NodeJS.ProcessEnv,
+        stdio: "pipe",
+        ...(user && { uid: user.uid, gid: user.gid })
+      })
       const output: Array<Buffer> = []
       let size = 0
       child.stdout.on("data", (chunk: Buffer) => {

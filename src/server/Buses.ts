@@ -1,5 +1,5 @@
 /** The drivers of the bus with their settings, for the server and for the `leader` command: chosen here and nowhere else. */
-import { Layer, Option } from "effect"
+import { Layer, Option, type Redacted } from "effect"
 import * as BusAmqp from "../bus/amqp/BusAmqp.ts"
 import { addressOf } from "../bus/amqp/Connection.ts"
 import * as LeaderAmqp from "../bus/amqp/LeaderAmqp.ts"
@@ -17,6 +17,8 @@ export interface BusDriver extends Driver<Bus> {
   /** For leaders in other processes; absent when none can reach it. */
   readonly leader?: {
     readonly layer: Layer.Layer<LeaderBus>
+    /** What opens the broker. No program that works on prompts may read it. */
+    readonly url: Redacted.Redacted<string>
     /** Where the team's prompts are, in words without a password. */
     readonly queueOf: (team: TeamName) => string
   }
@@ -38,6 +40,7 @@ const amqp = ({ amqpQueueType: queueType, amqpUrl }: Settings) =>
       layer: BusAmqp.layer({ url, queueType }),
       leader: {
         layer: LeaderAmqp.layer({ url, queueType }),
+        url,
         queueOf: (team) => `${teamQueue(team)} at ${addressOf(url)}`
       }
     })

@@ -1,0 +1,89 @@
+/**
+ * What `/proc` shows of a process to every other process of the same user: its command line and its environment, as it was
+ * started with them. Linux reads both from the memory of the process, where they can be overwritten. To delete a variable
+ * from `process.env` leaves it there.
+ */
+import { closeSync, openSync, readFileSync, readSync, writeSync } from "node:fs"
+
+/**
+ * Where in this process's memory the words of its command line are, and those of its environment: fields 48 to 51 of
+ * `/proc/self/stat`.
+ */
+const places = () => {
+  const stat = readFileSync("/proc/self/stat", "utf8")
+  // The second field, the program's name, may hold blanks: the third is the first here.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
+  const [commandLine, commandLineEnd, environment, environmentEnd] = fields.slice(48 - 3, 52 - 3).map(Number) as [
+    ...[number, number, number, number]
+  ]
+  return {
+    commandLine: { start: commandLine, length: commandLineEnd - commandLine },
+    environment: { start: environment, length: environmentEnd - environment }
+  }
+}
+
+const overwrite = (
+  memory: number,
+  { length, start }: { readonly start: number; readonly length: number },
+  isSecret: (word: Buffer) => boolean
+): void => {
+  const words = Buffer.alloc(length)
+  readSync(memory, words, 0, length, start)
+  for (let from = 0; from < length; ) {
+    const next = words.indexOf(0, from)
+    const to = next < 0 ? length : next
+    if (isSecret(words.subarray(from, to))) writeSync(memory, Buffer.alloc(to - from), 0, to - from, start + from)
+    from = to + 1
+  }
+}
+
+const erase = (variables: ReadonlyArray<string>, secret: string): void => {
+  const { commandLine, environment } = places()
+  const memory = openSync("/proc/self/mem", "r+")
+  try {
+    overwrite(memory, commandLine, (word) => word.includes(secret))
+    overwrite(memory, environment, (word) => variables.some((name) => word.indexOf(`${name}=`) === 0))
+  } finally {
+    closeSync(memory)
+  }
+}
+
+const shows = (process: number | "self", secret: string): boolean =>
+  ["environ", "cmdline"].some((file) => readFileSync(`/proc/${process}/${file}`).includes(secret))
+
+/**
+ * Removes these environment variables, and the words of the command line that hold the secret. Returns whether the secret
+ * can no longer be read there; on systems without a `/proc` like that of Linux it always can.
+ */
+export const remove = (variables: ReadonlyArray<string>, secret: string): boolean => {
+  for (const name of variables) delete process.env[name]
+  try {
+    erase(variables, secret)
+    return !shows("self", secret)
+  } catch {
+    return false
+  }
+}
+
+/** What the attempt gives; nothing when the process belongs to another user, or has ended. */
+const readable = <A>(attempt: () => A): A | undefined => {
+  try {
+    return attempt()
+  } catch {
+    return undefined
+  }
+}
+
+const parentOf = (pid: number): number =>
+  Number(/^PPid:\s*(\d+)/m.exec(readable(() => readFileSync(`/proc/${pid}/status`, "utf8")) ?? "")?.[1] ?? 0)
+
+/** Processes above this one that show the secret, such as an `npx` that has started it. */
+export const ancestorsThatShow = (secret: string): ReadonlyArray<string> => {
+  const found: Array<string> = []
+  for (let pid = process.ppid; pid > 0; pid = parentOf(pid)) {
+    if (readable(() => shows(pid, secret)) !== true) continue
+    const name = readable(() => readFileSync(`/proc/${pid}/comm`, "utf8").trim())
+    found.push(`${name} (process ${pid})`)
+  }
+  return found
+}
