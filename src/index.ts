@@ -26,6 +26,7 @@ export {
   MissingVariables,
   NotFound,
   PromptTooLarge,
+  RateLimited,
   TeamExists,
   TeamInUse,
   TeamNotRunning,

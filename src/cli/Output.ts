@@ -49,7 +49,7 @@ export const yesNo = (value: boolean): string => (value ? "yes" : "no")
 const symbols: Readonly<Record<string, string>> = { seconds: "s" }
 
 /** `60 s`, `3 GiB`, `20` */
-export const quantity = (value: number, unit: string | undefined): string =>
+export const quantity = (value: number | string, unit: string | undefined): string =>
   unit === undefined ? String(value) : `${value} ${symbols[unit] ?? unit}`
 
 /** `340 ms`, `12.5 s`, `3 min 20 s` */

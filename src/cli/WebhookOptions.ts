@@ -3,7 +3,13 @@ import { FileSystem } from "@effect/platform"
 import { Effect, Option, ParseResult, Record, Schema } from "effect"
 import { teamNameAccepts } from "../domain/TeamName.ts"
 import { WebhookDraft, WebhookEdit } from "../domain/Webhook.ts"
-import { accepts, type WebhookSetting, type WebhookSettingName, webhookSettings } from "../domain/WebhookSettings.ts"
+import {
+  accepts,
+  valueOf,
+  type WebhookSetting,
+  type WebhookSettingName,
+  webhookSettings
+} from "../domain/WebhookSettings.ts"
 import { usage } from "./Failure.ts"
 
 const name = Options.text("name").pipe(Options.withDescription("What people call the webhook"))
@@ -25,10 +31,10 @@ const templateFile = Options.text("template-file").pipe(
   Options.optional
 )
 /** An option for each optional setting of a webhook. */
-const settings = Record.map(webhookSettings, ({ help, option, serverSetting, value }: WebhookSetting) =>
+const settings = Record.map(webhookSettings, ({ default: usual, help, option, value }: WebhookSetting) =>
   Options.text(option).pipe(
     Options.withPseudoName(value),
-    Options.withDescription(`${help}; \`default\` is the server's ${serverSetting}`),
+    Options.withDescription(`${help}; \`default\` is ${usual}`),
     Options.optional
   )
 )
@@ -42,14 +48,9 @@ export const editOptions = { name: Options.optional(name), team: Options.optiona
 
 type Text = Option.Option<string>
 
-/** `default` is `null`; a value of the wrong kind is left as it was typed, for the webhook's schema to refuse. */
-const settingValue = ({ kind }: WebhookSetting, text: string): unknown => {
-  if (text === "default") return null
-  switch (kind) {
-    case "whole number":
-      return /^\d+$/.test(text) ? Number(text) : text
-  }
-}
+/** A value of the wrong kind is left as it was typed, for the webhook's schema to refuse. */
+const settingValue = (setting: WebhookSetting, text: string): unknown =>
+  text === "default" ? null : valueOf(setting, text)
 
 const grouped = (text: string) => text.replace(/\d+/g, (digits) => Number(digits).toLocaleString("en"))
 

@@ -15,9 +15,10 @@ import { callOnWebhook, webhook } from "./WebhookRef.ts"
 const settingsOf = (webhook: Webhook) =>
   Object.fromEntries(
     webhookSettingNames.map((name) => {
-      const { label, unit }: WebhookSetting = webhookSettings[name]
+      const setting: WebhookSetting = webhookSettings[name]
       const value = webhook[name]
-      return [label.toLowerCase(), value === undefined ? "default" : quantity(value, unit)]
+      const unit = setting.kind === "whole number" ? setting.unit : undefined
+      return [setting.label.toLowerCase(), value === undefined ? "default" : quantity(value, unit)]
     })
   )
 

@@ -71,8 +71,17 @@ export class TeamInUse extends Schema.TaggedError<TeamInUse>()("TeamInUse", {
   live_runs: Schema.Number
 }) {}
 
+/** As many runs wait as may: of all together (`server`), or of this webhook. */
 export class TooManyQueued extends Schema.TaggedError<TooManyQueued>()("TooManyQueued", {
+  of: Schema.Literal("server", "webhook"),
   limit: Schema.Number
+}) {}
+
+/** More triggers than the webhook's `rate`. */
+export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited", {
+  rate: Schema.String,
+  /** Until one is accepted again, at the least. */
+  retry_after_ms: Schema.Number
 }) {}
 
 /** The same `Idempotency-Key` came with another request before. */

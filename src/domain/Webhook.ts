@@ -4,7 +4,13 @@ import { WebhookId } from "./Id.ts"
 import { TeamName } from "./Team.ts"
 import { optional, time } from "./Time.ts"
 import type { TokenHash } from "./Token.ts"
-import { accepts, type WebhookSetting, type WebhookSettingName, webhookSettings } from "./WebhookSettings.ts"
+import {
+  accepts,
+  type SettingValues,
+  type WebhookSetting,
+  type WebhookSettingName,
+  webhookSettings
+} from "./WebhookSettings.ts"
 
 /**
  * One definition, four records: `json` is what the API shows, `row` what a `Repo` stores, `draft` what a new webhook is
@@ -19,14 +25,20 @@ const { Field, FieldExcept, FieldOnly, Struct, extract } = VariantSchema.make({
 const editable = <A, I>(schema: Schema.Schema<A, I>) =>
   Field({ json: schema, row: schema, draft: schema, edit: optional(schema) })
 
+const plainSchemaOf = (setting: WebhookSetting): Schema.Schema<any> => {
+  switch (setting.kind) {
+    case "whole number":
+      return Schema.Int.pipe(Schema.between(setting.min, setting.max))
+    case "text":
+      return Schema.String.pipe(Schema.pattern(new RegExp(setting.pattern)))
+  }
+}
+
 const schemaOf = (setting: WebhookSetting) =>
-  Schema.Int.pipe(
-    Schema.between(setting.min, setting.max),
-    Schema.annotations({
-      description: setting.description,
-      message: () => ({ message: accepts(setting), override: true })
-    })
-  )
+  plainSchemaOf(setting).annotations({
+    description: setting.description,
+    message: () => ({ message: accepts(setting), override: true })
+  })
 
 /** Absent until it is set, and again after an edit to `null`. */
 const removable = <A, I>(schema: Schema.Schema<A, I>, onNull: string) => {
@@ -35,13 +47,12 @@ const removable = <A, I>(schema: Schema.Schema<A, I>, onNull: string) => {
   return Field({ json: field, row: field, draft: field, edit })
 }
 
-/** A setting that gives way to the server's default. */
-const withServerDefault = (setting: WebhookSetting) =>
-  removable(schemaOf(setting), "`null` gives it back to the server's default.")
-
 const settings = Object.fromEntries(
-  Object.entries(webhookSettings).map(([name, setting]) => [name, withServerDefault(setting)])
-) as { readonly [Name in WebhookSettingName]: ReturnType<typeof withServerDefault> }
+  Object.entries(webhookSettings).map(([name, setting]) => [
+    name,
+    removable(schemaOf(setting), "`null` gives it back to its default.")
+  ])
+) as { readonly [Name in WebhookSettingName]: ReturnType<typeof removable<SettingValues[Name], SettingValues[Name]>> }
 
 const enabled = Schema.Boolean.annotations({ description: "Switched off, it answers triggers with 404." })
 
@@ -100,7 +111,7 @@ export const WebhookDraft = extract(record, "draft").annotations({
 })
 export type WebhookDraft = typeof WebhookDraft.Type
 
-/** The fields to change; `null` gives a setting back to the server's default. */
+/** The fields to change; `null` gives a setting back to its default. */
 export const WebhookEdit = extract(record, "edit").annotations({
   identifier: "WebhookEdit",
   description: "The fields to change."

@@ -4,6 +4,8 @@
  * of compressed JavaScript.
  */
 
+import { rateAccepts, ratePattern } from "./Rate.ts"
+
 interface Described {
   /** For the API's documentation, including what applies without it. */
   readonly description: string
@@ -14,10 +16,10 @@ interface Described {
   readonly value: string
   /** What it does, for the command line's help and the web UI's form: no full stop at the end. */
   readonly help: string
-  /** The server's setting that applies to a webhook without one of its own. */
-  readonly serverSetting: string
-  /** The field of `GET /api/server` that holds the value of `serverSetting`. */
-  readonly serverDefault: string
+  /** What applies to a webhook without one of its own, in words: `the server's WEBHOOK_TIMEOUT`. */
+  readonly default: string
+  /** The field of `GET /api/server` that holds that default, when the server has one. */
+  readonly serverDefault?: string
 }
 
 /** A unit that the web UI knows how to write. */
@@ -32,7 +34,16 @@ export interface WholeNumberSetting extends Described {
   readonly unit?: Unit
 }
 
-export type WebhookSetting = WholeNumberSetting
+/** A short text of a fixed form. */
+export interface TextSetting extends Described {
+  readonly kind: "text"
+  /** A regular expression, for JSON Schema too. */
+  readonly pattern: string
+  /** What it must be, as an error message. */
+  readonly accepts: string
+}
+
+export type WebhookSetting = WholeNumberSetting | TextSetting
 
 export const webhookSettings = {
   timeout_seconds: {
@@ -45,7 +56,7 @@ export const webhookSettings = {
     option: "timeout",
     value: "seconds",
     help: "How long a run may take before it times out",
-    serverSetting: "WEBHOOK_TIMEOUT",
+    default: "the server's WEBHOOK_TIMEOUT",
     serverDefault: "webhook_timeout_seconds"
   },
   max_concurrent: {
@@ -58,15 +69,76 @@ export const webhookSettings = {
     option: "max-concurrent",
     value: "count",
     help: "How many runs may be in progress at the same time; further runs are queued",
-    serverSetting: "WEBHOOK_MAX_CONCURRENT",
+    default: "the server's WEBHOOK_MAX_CONCURRENT",
     serverDefault: "webhook_max_concurrent"
+  },
+  max_queued: {
+    kind: "whole number",
+    min: 1,
+    max: 10_000_000,
+    description:
+      "How many accepted runs may wait to be sent; further triggers are refused with 429. If absent, a tenth of the server's `WEBHOOK_MAX_QUEUED` applies, which is the limit of all webhooks together.",
+    label: "Queue limit",
+    option: "max-queued",
+    value: "count",
+    help: "How many runs may wait; further triggers are refused",
+    default: "a tenth of the server's WEBHOOK_MAX_QUEUED",
+    serverDefault: "webhook_max_queued"
+  },
+  rate: {
+    kind: "text",
+    pattern: ratePattern,
+    accepts: rateAccepts,
+    description:
+      "How many triggers are accepted in which time, such as `60/min` (`sec`, `min`, `hour` or `day`); further ones are refused with 429. As many may come at once after a pause; then they are accepted evenly over that time. If absent, there is no limit.",
+    label: "Rate limit",
+    option: "rate",
+    value: "count/time",
+    help: "How many triggers are accepted in which time, such as 60/min; further triggers are refused",
+    default: "no limit"
   }
 } as const satisfies { readonly [name: string]: WebhookSetting }
 
 export type WebhookSettingName = keyof typeof webhookSettings
 
+/** Its value, as JSON has it. */
+export type SettingValue<Setting extends WebhookSetting> = Setting["kind"] extends "whole number" ? number : string
+
+/** The values of a webhook's settings, by name. */
+export type SettingValues = {
+  readonly [Name in WebhookSettingName]: SettingValue<(typeof webhookSettings)[Name]>
+}
+
 export const webhookSettingNames = Object.keys(webhookSettings) as ReadonlyArray<WebhookSettingName>
 
 /** What the setting accepts, as an error message: `must be a whole number of seconds from 1 to 86400`. */
-export const accepts = ({ max, min, unit }: WebhookSetting): string =>
-  `must be a whole number ${unit === undefined ? "" : `of ${unit} `}from ${min} to ${max}`
+export const accepts = (setting: WebhookSetting): string => {
+  switch (setting.kind) {
+    case "whole number": {
+      const { max, min, unit } = setting
+      return `must be a whole number ${unit === undefined ? "" : `of ${unit} `}from ${min} to ${max}`
+    }
+    case "text":
+      return setting.accepts
+  }
+}
+
+/** The value that a person has typed for the setting; text that cannot be one is left as it was typed. */
+export const valueOf = ({ kind }: WebhookSetting, typed: string): number | string => {
+  switch (kind) {
+    case "whole number":
+      return /^\d+$/.test(typed) ? Number(typed) : typed
+    case "text":
+      return typed
+  }
+}
+
+/** Whether the setting may have this value. */
+export const isAccepted = (setting: WebhookSetting, value: number | string): boolean => {
+  switch (setting.kind) {
+    case "whole number":
+      return Number.isInteger(value) && Number(value) >= setting.min && Number(value) <= setting.max
+    case "text":
+      return new RegExp(setting.pattern).test(String(value))
+  }
+}

@@ -1,7 +1,8 @@
-import { Cause, DateTime, Duration, Effect, Either, Exit, Schedule, type Scope } from "effect"
+import { Cause, DateTime, Duration, Effect, Either, Exit, type Scope } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
-import { type LaneRun, LaneStore } from "../repo/LaneStore.ts"
+import type { LaneRun, LaneStore } from "../repo/LaneStore.ts"
 import { type Acceptance, type AcceptanceRefused, type NewRun, RunStore } from "../repo/RunStore.ts"
+import * as Backlog from "./Backlog.ts"
 import { CurrentLanes } from "./CurrentLanes.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import { Settings } from "./Settings.ts"
@@ -26,14 +27,19 @@ export const make: Effect.Effect<Accept, never, CurrentLanes | LaneStore | RunSt
     const { maxQueued } = yield* Settings
     const clock = yield* Effect.clock
 
-    const mayBeFull = yield* backlog(maxQueued)
+    const backlog = yield* Backlog.make(maxQueued)
 
     const commit = (items: ReadonlyArray<Item>) =>
       Effect.suspend(() => {
         const lanes = current.get()
         const newRuns = items.map(({ run }) => run)
-        const limits = { maxQueued, countQueued: mayBeFull(items.length) }
-        if (lanes === undefined) return runs.accept(newRuns, limits)
+        const { options: counts, ended } = backlog(newRuns)
+        const limits = { maxQueued, ...counts }
+        if (lanes === undefined) {
+          return Effect.onExit(runs.accept(newRuns, limits), (exit) =>
+            Effect.sync(() => ended((index) => mayWait(laneState(exit, index))))
+          )
+        }
         const reserved = items.map(({ laneRun }) => lanes.reserve(laneRun))
         const run_ids = new Set(newRuns.flatMap(({ run_id }, index) => (reserved[index] ? [run_id] : [])))
         // After the slots were taken: the runs that held them before have ended by then.
@@ -41,8 +47,10 @@ export const make: Effect.Effect<Accept, never, CurrentLanes | LaneStore | RunSt
         const options = { ...limits, ...(run_ids.size > 0 && { admission: { term: lanes.term, run_ids, at } }) }
         return Effect.onExit(runs.accept(newRuns, options), (exit) =>
           Effect.sync(() => {
+            const states = items.map((_, index) => laneState(exit, index))
+            ended((index) => mayWait(states[index]!))
             for (const [index, { laneRun }] of items.entries()) {
-              const result = laneState(exit, index)
+              const result = states[index]!
               if (reserved[index]) lanes.reservationEnded(laneRun, result)
               if (result === "waits") lanes.wake(laneRun.team)
             }
@@ -58,11 +66,15 @@ export const make: Effect.Effect<Accept, never, CurrentLanes | LaneStore | RunSt
     return (candidate) => Effect.flatMap(together([itemOf(candidate)]), ([answer]) => answer!)
   })
 
+type LaneState = "admitted" | "waits" | "notStored" | "unknown"
+
+const mayWait = (state: LaneState): boolean => state === "waits" || state === "unknown"
+
 /** Where the run is now. A statement that the database refused is not committed; one without an answer may be. */
 const laneState = (
   exit: Exit.Exit<ReadonlyArray<Either.Either<Acceptance, AcceptanceRefused>>, Unavailable>,
   index: number
-): "admitted" | "waits" | "notStored" | "unknown" => {
+): LaneState => {
   if (Exit.isFailure(exit)) return Cause.isDie(exit.cause) ? "notStored" : "unknown"
   const answer = exit.value[index]
   if (answer === undefined || Either.isLeft(answer) || answer.right._tag === "Repeated") return "notStored"
@@ -90,37 +102,4 @@ const itemOf = ({ run, webhook }: Candidate): Item => ({
     ...(webhook && { webhook })
   },
   size: run.prompt.length + JSON.stringify(run.variables).length
-})
-
-/** How often the runs that wait are counted, while there are new ones. */
-const countInterval = Duration.seconds(1)
-
-/**
- * Whether so many more may be too many, so that the accepting statement must count: a count takes as long as the queue is.
- * Far from the limit it is enough to count once in a while. What other replicas accept in the meantime is not known: more
- * than half of `maxQueued` a second would go unnoticed for that second.
- */
-const backlog = Effect.fnUntraced(function* (
-  maxQueued: number
-): Effect.fn.Return<(more: number) => boolean, never, LaneStore | Scope.Scope> {
-  const store = yield* LaneStore
-  let counted = Number.POSITIVE_INFINITY
-  let acceptedSince = 0
-  const count = Effect.suspend(() => {
-    if (acceptedSince === 0) return Effect.void
-    acceptedSince = 0
-    return Effect.match(store.queued(maxQueued), {
-      onFailure: () => {
-        counted = Number.POSITIVE_INFINITY
-      },
-      onSuccess: (queued) => {
-        counted = queued
-      }
-    })
-  })
-  yield* Effect.forkScoped(Effect.repeat(count, Schedule.spaced(countInterval)))
-  return (more) => {
-    acceptedSince += more
-    return counted + acceptedSince > maxQueued / 2
-  }
 })

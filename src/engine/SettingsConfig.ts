@@ -27,6 +27,9 @@ const settings = {
 /** An interface, so that declarations of a host can name it. */
 export interface SettingsValues extends Values<typeof settings> {}
 
+/** How many runs of one webhook may wait that has no `max_queued` of its own: a tenth of all, so that it leaves room. */
+export const maxQueuedOfWebhook = ({ maxQueued }: SettingsValues): number => Math.ceil(maxQueued / 10)
+
 export const defaults: SettingsValues = defaultsOf(settings)
 
 /**

@@ -6,6 +6,7 @@ import {
   type MissingVariables,
   NotFound,
   PromptTooLarge,
+  type RateLimited,
   TeamNotRunning,
   type TooManyQueued,
   Unavailable
@@ -30,6 +31,7 @@ import type { CurrentLanes } from "./CurrentLanes.ts"
 import type { Outcomes } from "./Outcomes.ts"
 import { Renderer } from "./Renderer.ts"
 import { Settings } from "./Settings.ts"
+import { maxQueuedOfWebhook } from "./SettingsConfig.ts"
 import { Shutdown } from "./Shutdown.ts"
 import type { Token } from "./Token.ts"
 import * as Waiting from "./Waiting.ts"
@@ -54,6 +56,7 @@ export type Refused =
   | MissingVariables
   | PromptTooLarge
   | TeamNotRunning
+  | RateLimited
   | TooManyQueued
   | IdempotencyKeyReused
   | NotFound
@@ -124,6 +127,8 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const cache = yield* WebhookCache.make
       const clock = yield* Effect.clock
 
+      const maxQueued = maxQueuedOfWebhook(settings)
+
       const timeoutOf = (webhook: WebhookRow) =>
         webhook.timeout_seconds === undefined ? settings.timeout : Duration.seconds(webhook.timeout_seconds)
 
@@ -144,7 +149,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         run.idempotency === undefined
           ? Effect.fail(error)
           : Effect.flatMap(runs.accept([run], { maxQueued: 0 }), ([answer]) => answer!).pipe(
-              Effect.catchTag("TooManyQueued", () => Effect.fail(error))
+              Effect.catchTags({ RateLimited: () => Effect.fail(error), TooManyQueued: () => Effect.fail(error) })
             )
 
       const unlessStopping = <A, E>(begin: () => Effect.Effect<A, E>): Effect.Effect<A, E | Unavailable> =>
@@ -207,12 +212,9 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
 
       const candidateOf = (webhook: WebhookRow, request: TriggerRequest, prompt: string): Candidate => {
         const { variables, idempotency } = request
-        const { id, name, team, token_hash, version, max_concurrent } = webhook
-        const run = newRun(
-          { source: "webhook", webhook: { id, token_hash, version }, team, prompt, variables },
-          timeoutOf(webhook),
-          request
-        )
+        const { id, name, team, token_hash, version, max_concurrent, max_queued = maxQueued, rate } = webhook
+        const by = { id, token_hash, version, max_queued, ...(rate !== undefined && { rate }) }
+        const run = newRun({ source: "webhook", webhook: by, team, prompt, variables }, timeoutOf(webhook), request)
         const expires_at = DateTime.addDuration(run.accepted_at, idempotencyKeyLife)
         return {
           run: idempotency ? { ...run, idempotency: { ...idempotency, expires_at } } : run,

@@ -9,10 +9,9 @@ type Response = HttpServerResponse.HttpServerResponse
 /** One response for all: its bytes are the same whatever the reason. */
 const notFound = Problems.toResponse(Problems.of(new NotFound()))
 
-const ofRefusal = (refusal: Problems.Refusal): Response => {
+export const ofRefusal = (refusal: Problems.Refusal): Response => {
   if (refusal._tag === "NotFound") return notFound
-  const response = Problems.toResponse(Problems.of(refusal))
-  return refusal._tag === "MethodNotAllowed" ? HttpServerResponse.setHeader(response, "allow", refusal.allow) : response
+  return HttpServerResponse.setHeaders(Problems.toResponse(Problems.of(refusal)), Problems.ownHeadersOf(refusal))
 }
 
 const internalError = Problems.toResponse(

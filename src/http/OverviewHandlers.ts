@@ -4,8 +4,10 @@ import { Api } from "../api/Api.ts"
 import { pageSize } from "../api/PageSize.ts"
 import { Overview } from "../engine/Overview.ts"
 import { Settings } from "../engine/Settings.ts"
+import { maxQueuedOfWebhook } from "../engine/SettingsConfig.ts"
 import { Trigger } from "../engine/Trigger.ts"
 import * as Body from "./Body.ts"
+import * as ErrorResponse from "./ErrorResponse.ts"
 import { Events } from "./Events.ts"
 import * as Idempotency from "./Idempotency.ts"
 import * as Problems from "./Problems.ts"
@@ -29,7 +31,7 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
           public_url: originFor(request),
           webhook_timeout_seconds: Duration.toSeconds(settings.timeout),
           webhook_max_concurrent: settings.maxConcurrent,
-          webhook_max_queued: settings.maxQueued
+          webhook_max_queued: maxQueuedOfWebhook(settings)
         })
       )
       .handle("activity", () => Effect.mapError(overview.activity, Problems.of))
@@ -50,7 +52,10 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
             request,
             yield* trigger.trigger(webhook, { variables, received_at, wait, ...idempotency })
           )
-        }).pipe(Effect.mapError(Problems.of))
+        }).pipe(
+          Effect.catchTag("RateLimited", (refusal) => Effect.succeed(ErrorResponse.ofRefusal(refusal))),
+          Effect.mapError(Problems.of)
+        )
       )
       .handleRaw("events", () =>
         Effect.succeed(

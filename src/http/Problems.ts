@@ -24,6 +24,7 @@ export type Refusal =
   | Errors.TeamNotRunning
   | Errors.TeamExists
   | Errors.TeamInUse
+  | Errors.RateLimited
   | Errors.TooManyQueued
   | Errors.IdempotencyKeyReused
   | Errors.Unauthorized
@@ -48,7 +49,9 @@ export const titles = {
   team_not_running: "No leader is consuming the team's queue",
   team_exists: "The team already exists",
   team_in_use: "The team is in use",
-  too_many_queued: "Too many runs are queued",
+  too_many_queued: "Too many runs are queued, of all webhooks together",
+  too_many_queued_of_webhook: "Too many runs of the webhook are queued",
+  rate_limited: "The webhook is triggered more often than its rate limit allows",
   too_many_attempts: "Too many wrong keys",
   agent_failed: "The run ended as an error",
   unavailable: "The database or the broker is out of reach, or the server is stopping",
@@ -124,7 +127,26 @@ const table = {
     422,
     () => ({ code: "idempotency_key_reused", detail: "Use a new key for a different request." })
   ],
-  TooManyQueued: [429, ({ limit }) => ({ code: "too_many_queued", detail: `${limit} runs are waiting to be sent.` })],
+  TooManyQueued: [
+    429,
+    ({ of, limit }) =>
+      of === "server"
+        ? {
+            code: "too_many_queued",
+            detail: `${limit} runs are waiting to be sent, as many as the server's WEBHOOK_MAX_QUEUED allows. Try again later.`
+          }
+        : {
+            code: "too_many_queued_of_webhook",
+            detail: `${limit} runs of this webhook are waiting to be sent, as many as its \`max_queued\` allows. Try again later, or raise it.`
+          }
+  ],
+  RateLimited: [
+    429,
+    ({ rate }) => ({
+      code: "rate_limited",
+      detail: `This webhook accepts ${rate}, its \`rate\`. Try again after the seconds in \`Retry-After\`, or raise it.`
+    })
+  ],
   Unavailable: [
     503,
     ({ what, detail, run_id }) => ({
@@ -172,11 +194,25 @@ export const of = <E extends Refusal>(refusal: E): ProblemOf<E> => {
 
 const retryAfterSeconds: { readonly [status: number]: string } = { 429: "10", 503: "5" }
 
-/** The headers of every answer, and those that go with its status. */
-export const headersOf = (status: number): Readonly<Record<string, string>> => ({
+/** The headers that go with one refusal. */
+export const ownHeadersOf = (refusal: Refusal): Readonly<Record<string, string>> => {
+  if (refusal._tag === "MethodNotAllowed") return { allow: refusal.allow }
+  if (refusal._tag === "RateLimited") {
+    return { "retry-after": String(Math.max(1, Math.ceil(refusal.retry_after_ms / 1000))) }
+  }
+  return {}
+}
+
+/** The headers of every answer, and those that go with its status, unless a refusal has its own. */
+export const headersOf = ({
+  headers,
+  status
+}: Pick<HttpServerResponse.HttpServerResponse, "headers" | "status">): Readonly<Record<string, string>> => ({
   "cache-control": "no-store",
   ...securityHeaders,
-  ...(retryAfterSeconds[status] !== undefined && { "retry-after": retryAfterSeconds[status] }),
+  ...(retryAfterSeconds[status] !== undefined && {
+    "retry-after": headers["retry-after"] ?? retryAfterSeconds[status]
+  }),
   ...(status === 401 && { "www-authenticate": 'Bearer realm="webhook-trigger"' }),
   // RFC 9110, 15.5.9: a client that was too slow, or sends too much, should open a new connection.
   ...((status === 408 || status === 413) && { connection: "close" })

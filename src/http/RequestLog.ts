@@ -110,7 +110,7 @@ export const observeRequest = <E, R>(
         : logged
     }
     const answer = (response: Response): Effect.Effect<Response> => {
-      const complete = HttpServerResponse.setHeaders(response, Problems.headersOf(response.status))
+      const complete = HttpServerResponse.setHeaders(response, Problems.headersOf(response))
       const sent = response.status === 413 ? lingeringClose(request, complete) : complete
       return finish(response.status, Effect.succeed(sent))
     }

@@ -12,12 +12,19 @@ export interface LaneRun
   readonly webhook?: { readonly id: WebhookId; readonly name: string; readonly max_concurrent?: number }
 }
 
+/** How many runs wait. */
+export interface Queued {
+  readonly all: number
+  /** Absent in the map: none. */
+  readonly webhooks: ReadonlyMap<WebhookId, number>
+}
+
 /** What is to be sent, and what is under way: for the dispatcher. */
 export class LaneStore extends Context.Tag("webhook-trigger/LaneStore")<
   LaneStore,
   {
-    /** How many runs are queued and not admitted, over all teams; counted up to `most`. */
-    readonly queued: (most: number) => Effect.Effect<number, Unavailable>
+    /** How many runs are queued and not admitted: over all teams, counted up to `most`, and of these webhooks. */
+    readonly queued: (most: number, webhooks?: ReadonlyArray<WebhookId>) => Effect.Effect<Queued, Unavailable>
     /** Teams that have a queued run which was not admitted. */
     readonly lanes: Effect.Effect<ReadonlyArray<TeamName>, Unavailable>
     /** The next runs of a team's lane, oldest first: queued and not admitted. */

@@ -3,8 +3,17 @@
  * one synchronous step, so each is atomic.
  */
 import { Array, Clock, Context, DateTime, Duration, Effect, Either, Layer, Option } from "effect"
-import { IdempotencyKeyReused, NotFound, TeamExists, TeamInUse, TeamUnknown, TooManyQueued } from "../domain/Errors.ts"
+import {
+  IdempotencyKeyReused,
+  NotFound,
+  RateLimited,
+  TeamExists,
+  TeamInUse,
+  TeamUnknown,
+  TooManyQueued
+} from "../domain/Errors.ts"
 import type { WebhookId } from "../domain/Id.ts"
+import { parseRate, type Rate } from "../domain/Rate.ts"
 import { isAnswer, outcomeFields, type RunRow, toRun } from "../domain/Run.ts"
 import { finalStatuses, isFinal, runStatuses } from "../domain/RunStatus.ts"
 import { summarize } from "../domain/RunSummary.ts"
@@ -48,6 +57,8 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
     const notify = (change: Change): void => queueMicrotask(() => listeners.notify([change]))
     const teams = new Map<TeamName, DateTime.Utc>()
     const webhooks = new Map<WebhookId, WebhookRow>()
+    /** How many runs had been taken out of a webhook's bucket (`RunStore.accept`), at a time. */
+    const taken = new Map<WebhookId, { readonly runs: number; readonly at: number }>()
     let runs: ReadonlyArray<Stored> = []
     let accepted = 0
 
@@ -129,6 +140,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       deleteWebhook: (id) =>
         Effect.suspend(() => {
           if (!webhooks.delete(id)) return new NotFound()
+          taken.delete(id)
           const unfinished = where((row) => row.webhook_id === id && !isFinal(row.status))
           remove((row) => row.webhook_id === id)
           notify({ _tag: "WebhookChanged", webhook_id: id })
@@ -141,9 +153,17 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
     let holder: string | undefined
     const holds = (mine: Term) => holder !== undefined && mine === term
 
+    /** How many are taken now, with one more: above `rate.runs` when one more does not fit. */
+    const takenWithOneMore = (id: WebhookId, rate: Rate, now: number): number => {
+      const { runs, at } = taken.get(id) ?? { runs: 0, at: now }
+      const filled = ((now - at) / 1000 / rate.seconds) * rate.runs
+      return Math.min(rate.runs, Math.max(0, runs - filled)) + 1
+    }
+
     const accept = (
       run: NewRun,
-      { maxQueued, countQueued = true, admission }: AcceptOptions
+      { maxQueued, countQueued = true, countQueuedOf, admission }: AcceptOptions,
+      now: number
     ): Either.Either<Acceptance, AcceptanceRefused> => {
       const { webhook: by, timeout, idempotency, ...given } = run
       const webhook = by && webhooks.get(by.id)
@@ -160,8 +180,20 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         return Either.right({ _tag: "Repeated", run: toRun(earlier.row), ...(deadline_at && { deadline_at }) })
       }
       if (by && webhook && by.version !== webhook.version) return Either.left(new WebhookEdited())
-      if (countQueued && where(isWaiting).length >= maxQueued)
-        return Either.left(new TooManyQueued({ limit: maxQueued }))
+      if (by?.max_queued !== undefined && countQueuedOf?.has(by.id) !== false) {
+        const waiting = where((row) => row.webhook_id === by.id && isWaiting(row)).length
+        if (waiting >= by.max_queued) return Either.left(new TooManyQueued({ of: "webhook", limit: by.max_queued }))
+      }
+      const rate = by?.rate === undefined ? undefined : parseRate(by.rate)
+      const used = by && rate && takenWithOneMore(by.id, rate, now)
+      if (by?.rate && rate && used && used > rate.runs) {
+        const retry_after_ms = ((used - rate.runs) * rate.seconds * 1000) / rate.runs
+        return Either.left(new RateLimited({ rate: by.rate, retry_after_ms }))
+      }
+      if (countQueued && where(isWaiting).length >= maxQueued) {
+        return Either.left(new TooManyQueued({ of: "server", limit: maxQueued }))
+      }
+      if (by && used) taken.set(by.id, { runs: used, at: now })
       const row: RunRow = {
         ...given,
         ...(by && { webhook_id: by.id }),
@@ -223,7 +255,8 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
     }
 
     const runStore = RunStore.of({
-      accept: (given, options) => Effect.sync(() => given.map((run) => accept(run, options))),
+      accept: (given, options) =>
+        Effect.map(Clock.currentTimeMillis, (now) => given.map((run) => accept(run, options, now))),
       sent: (marks) =>
         Effect.sync(() => {
           for (const { run_id, at } of firstOfEach(marks)) {
@@ -296,7 +329,13 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       }
     }
     const laneStore = LaneStore.of({
-      queued: (most) => Effect.sync(() => Math.min(most, where(isWaiting).length)),
+      queued: (most, ids = []) =>
+        Effect.sync(() => {
+          const waiting = where(isWaiting)
+          const ofWebhook = (id: WebhookId) => waiting.filter(({ row }) => row.webhook_id === id).length
+          const webhooks = ids.map((id) => [id, ofWebhook(id)] as const).filter(([, runs]) => runs > 0)
+          return { all: Math.min(most, waiting.length), webhooks: new Map(webhooks) }
+        }),
       lanes: Effect.sync(() => [...new Set(where(isWaiting).map(({ row }) => row.team))].sort()),
       lane: (team, limit) =>
         Effect.sync(() =>

@@ -1,5 +1,5 @@
 import { Context, Data, type DateTime, type Duration, type Effect, type Either } from "effect"
-import type { IdempotencyKeyReused, NotFound, TooManyQueued, Unavailable } from "../domain/Errors.ts"
+import type { IdempotencyKeyReused, NotFound, RateLimited, TooManyQueued, Unavailable } from "../domain/Errors.ts"
 import type { RunId, WebhookId } from "../domain/Id.ts"
 import type { Outcome, Run, RunMode, RunSource, Variables } from "../domain/Run.ts"
 import type { TeamName } from "../domain/Team.ts"
@@ -11,7 +11,15 @@ export interface NewRun {
   readonly run_id: RunId
   readonly source: RunSource
   /** Absent for a chat message. Accepted only while the webhook is enabled and still has this token and this version. */
-  readonly webhook?: { readonly id: WebhookId; readonly token_hash: TokenHash; readonly version: number }
+  readonly webhook?: {
+    readonly id: WebhookId
+    readonly token_hash: TokenHash
+    readonly version: number
+    /** How many of its runs may wait, accepted and not admitted; absent: as many as of all. */
+    readonly max_queued?: number
+    /** How many of its runs are accepted in which time (`domain/Rate.ts`); absent: no limit. */
+    readonly rate?: string
+  }
   readonly team: TeamName
   readonly mode: RunMode
   readonly prompt: string
@@ -42,7 +50,7 @@ export class WebhookEdited extends Data.TaggedError("WebhookEdited") {}
 /**
  * Why a run was not accepted. `NotFound`: the webhook is gone, disabled, or has another token by now; or the team is gone.
  */
-export type AcceptanceRefused = NotFound | WebhookEdited | TooManyQueued | IdempotencyKeyReused
+export type AcceptanceRefused = NotFound | WebhookEdited | RateLimited | TooManyQueued | IdempotencyKeyReused
 
 /** What is asked for with an acceptance. */
 export interface AcceptOptions {
@@ -50,6 +58,8 @@ export interface AcceptOptions {
   readonly maxQueued: number
   /** False: there are far fewer, as the caller knows, and they need not be counted. Default: true. */
   readonly countQueued?: boolean
+  /** The webhooks whose own limits are checked; the others have far fewer, as the caller knows. Default: all. */
+  readonly countQueuedOf?: ReadonlySet<WebhookId>
   /**
    * The runs among them that are to be admitted as well, at this time, by the dispatcher of this term. Those of a team for
    * which an earlier run waits are not, and none when the term is no longer the dispatcher's.
@@ -89,6 +99,9 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
     /**
      * The hand-over: a run that is `Accepted` is kept whatever happens. Order: a run accepted before this call began stands
      * before these in the lane, and these stand in the order in which they are given.
+     *
+     * A webhook's `rate` is a token bucket, by the clock that all replicas share: full, it holds as many runs as the rate
+     * names, and it fills evenly. Only what is accepted takes from it.
      */
     readonly accept: (
       runs: ReadonlyArray<NewRun>,

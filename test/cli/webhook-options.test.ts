@@ -1,11 +1,23 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Option, Record } from "effect"
 import { draftOf, editOf } from "../../src/cli/WebhookOptions.ts"
-import { webhookSettingNames, webhookSettings } from "../../src/domain/WebhookSettings.ts"
+import { accepts, type WebhookSetting, webhookSettingNames, webhookSettings } from "../../src/domain/WebhookSettings.ts"
 import { runWith } from "./CommandLine.ts"
 
 const none = { template: Option.none(), templateFile: Option.none() }
 const each = <A>(value: A) => Record.map(webhookSettings, () => value)
+/** A value for every setting, and what is typed for it. */
+const values = Record.map(webhookSettings, ({ kind }) => (kind === "whole number" ? 7 : "7/min"))
+const typed = Record.map(values, (value) => Option.some(String(value)))
+
+const invalid = (setting: WebhookSetting): ReadonlyArray<string> => {
+  switch (setting.kind) {
+    case "whole number":
+      return [String(setting.min - 1), String(setting.max + 1), "1.5", "many", ""]
+    case "text":
+      return ["7", "7/minute", "/min", ""]
+  }
+}
 
 describe("a webhook's optional settings on the command line", () => {
   it.effect("each have an option, explained in the help of create and edit", () =>
@@ -13,8 +25,8 @@ describe("a webhook's optional settings on the command line", () => {
       for (const command of ["create", "edit"]) {
         const { stdout } = yield* runWith({}, "webhook", command, "--help")
         const text = stdout.replace(/\s+/g, " ")
-        for (const { help, option, serverSetting, value } of Object.values(webhookSettings)) {
-          expect(text).toContain(`--${option} ${value} ${help}; \`default\` is the server's ${serverSetting}`)
+        for (const { default: usual, help, option, value } of Object.values(webhookSettings)) {
+          expect(text).toContain(`--${option} ${value} ${help}; \`default\` is ${usual}`)
         }
       }
     })
@@ -24,12 +36,14 @@ describe("a webhook's optional settings on the command line", () => {
     Effect.gen(function* () {
       const draft = ["webhook", "create", "--name", "x", "--team", "a", "--template", "x"]
       for (const name of webhookSettingNames) {
-        const { max, min, option } = webhookSettings[name]
-        for (const value of [String(min - 1), String(max + 1), "1.5", "many", ""]) {
-          const { code, stderr } = yield* runWith({}, ...draft, `--${option}`, value)
-          expect(code, `${option} ${value}`).toBe(2)
-          expect(stderr).toContain(`--${option} must be a whole number`)
-          expect(stderr).toContain(`from ${min} to ${max.toLocaleString("en")}, or \`default\``)
+        const setting: WebhookSetting = webhookSettings[name]
+        for (const value of invalid(setting)) {
+          const { code, stderr } = yield* runWith({}, ...draft, `--${setting.option}`, value)
+          expect(code, `${setting.option} ${value}`).toBe(2)
+          const words = stderr.replaceAll(/(?<=\d),(?=\d)/g, "")
+          expect(words).toContain(
+            `--${setting.option} ${accepts(setting).replaceAll(/(?<=\d),(?=\d)/g, "")}, or \`default\``
+          )
         }
       }
     })
@@ -39,7 +53,7 @@ describe("a webhook's optional settings on the command line", () => {
     Effect.gen(function* () {
       const options = { ...none, template: Option.some("Hello"), name: "x", team: "a", disabled: false }
       const fields = { name: "x", team: "a", prompt_template: "Hello" }
-      expect(yield* draftOf({ ...options, settings: each(Option.some("7")) })).toEqual({ ...fields, ...each(7) })
+      expect(yield* draftOf({ ...options, settings: typed })).toEqual({ ...fields, ...values })
       expect(yield* draftOf({ ...options, settings: each(Option.some("default")) })).toEqual(fields)
       expect(yield* draftOf({ ...options, settings: each(Option.none()) })).toEqual(fields)
     })
@@ -48,7 +62,7 @@ describe("a webhook's optional settings on the command line", () => {
   it.effect("become the fields of an edit, where `default` is null", () =>
     Effect.gen(function* () {
       const options = { ...none, name: Option.none(), team: Option.none() }
-      expect(yield* editOf({ ...options, settings: each(Option.some("7")) })).toEqual(each(7))
+      expect(yield* editOf({ ...options, settings: typed })).toEqual(values)
       expect(yield* editOf({ ...options, settings: each(Option.some("default")) })).toEqual(each(null))
       const nothing = yield* Effect.flip(editOf({ ...options, settings: each(Option.none()) }))
       expect(nothing.detail).toContain("nothing to change")

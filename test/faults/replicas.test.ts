@@ -33,6 +33,34 @@ describe.concurrent("several servers", () => {
     expect(Math.max(...delays)).toBeLessThan(5000)
   })
 
+  faultTest(
+    "hold a webhook's queue limit and its rate together, and leave room for the others",
+    async ({ cluster }) => {
+      const { first, second, webhook, leader } = await twoServers(cluster)
+      const gate = new Gate()
+      leader.handle = answerWhenOpen(gate)
+      const busy = await cluster.webhook(first, { team: webhook.team, max_queued: 10 })
+      const rated = await cluster.webhook(first, { team: webhook.team, rate: "15/day" })
+      const sendTo = async (webhook: Webhook) => {
+        const calls = Array.from({ length: 40 }, (_, n) => cluster.callers.trigger(n % 2 ? first : second, webhook))
+        const answers = await Promise.all(calls)
+        const refused = answers.filter(({ status }) => status === 429)
+        return { codes: new Set(refused.map(({ body }) => body.code)), refused, accepted: 40 - refused.length }
+      }
+      const limited = await sendTo(rated)
+      expect([limited.accepted, [...limited.codes]]).toEqual([15, ["rate_limited"]])
+      expect(limited.refused.filter(({ retryAfter }) => !(Number(retryAfter) > 5_000))).toEqual([])
+      // The team's lane is full by now: none of these is sent.
+      const queued = await sendTo(busy)
+      expect([...queued.codes]).toEqual(["too_many_queued_of_webhook"])
+      expect(queued.accepted).toBeGreaterThanOrEqual(10)
+      expect((await cluster.callers.trigger(second, busy)).status).toBe(429)
+      expect((await cluster.callers.trigger(second, webhook)).status).toBe(202)
+      gate.open()
+      await cluster.checked({ refusalsLeaveNothing: true, limits: { global: 20 } })
+    }
+  )
+
   faultTest("row 23: apply a change of a webhook or token to the next trigger on another", async ({ cluster }) => {
     const { first, second, webhook } = await twoServers(cluster)
     const status = async (server: TestServer, webhook: Webhook) =>

@@ -236,12 +236,52 @@ describe("refuses, in this order,", () => {
     Effect.gen(function* () {
       const { team, webhook, http } = yield* start({ settings: { maxQueued: 2, maxConcurrent: 1 } })
       const busy = yield* team("busy", silent)
-      const { path } = yield* webhook(busy)
+      const { path } = yield* webhook(busy, "{{text}}", { max_queued: 5 })
       const answers = yield* Effect.forEach([1, 2, 3, 4, 5], () => http("POST", path, { body: hello }))
       const last = answers.at(-1)!
       expect(answers[0]!.status).toBe(202)
       expect(refusal(last)).toStrictEqual([429, "too_many_queued"])
       expect(last.headers.get("retry-after")!).toMatch(/^\d+$/)
+    })
+  )
+
+  triggers("10: more of one webhook than may be queued of it, a tenth of all by default, and not of another", () =>
+    Effect.gen(function* () {
+      const { admin, team, webhook, http } = yield* start({ settings: { maxQueued: 20, maxConcurrent: 1 } })
+      const busy = yield* team("busy", silent)
+      const { id, path } = yield* webhook(busy)
+      const refused = Effect.repeat(http("POST", path, { body: hello }), { until: ({ status }) => status !== 202 })
+      expect(yield* refused).toMatchObject({
+        status: 429,
+        json: { code: "too_many_queued_of_webhook", detail: expect.stringContaining("2 runs of this webhook") }
+      })
+      expect((yield* http("POST", (yield* webhook(busy)).path, { body: hello })).status).toBe(202)
+      yield* admin("PATCH", `/api/webhooks/${id}`, { body: { max_queued: 4 } })
+      expect((yield* http("POST", path, { body: hello })).status).toBe(202)
+      expect((yield* refused).json.detail).toContain("4 runs of this webhook")
+    })
+  )
+
+  triggers("10: more than the webhook's rate, with the seconds until it takes one again, from the web UI as well", () =>
+    Effect.gen(function* () {
+      const { admin, team, webhook, http } = yield* start()
+      const { id, path } = yield* webhook(yield* team("ops"), "{{text}}", { rate: "2/hour" })
+      const keyed = { body: hello, headers: { "idempotency-key": "k" } }
+      for (const request of [keyed, keyed, { body: hello }])
+        expect((yield* http("POST", path, request)).status).toBe(202)
+      for (const answer of [
+        yield* http("POST", path, { body: hello }),
+        yield* admin("POST", `/api/webhooks/${id}/runs`, { body: hello })
+      ]) {
+        expect(answer).toMatchObject({ status: 429, json: { code: "rate_limited" } })
+        expect(answer.json.detail).toContain("2/hour")
+        const seconds = Number(answer.headers.get("retry-after"))
+        expect(seconds).toBeGreaterThan(1_700)
+        expect(seconds).toBeLessThanOrEqual(1_800)
+      }
+      expect((yield* http("POST", path, keyed)).status).toBe(202)
+      yield* admin("PATCH", `/api/webhooks/${id}`, { body: { rate: null } })
+      expect((yield* http("POST", path, { body: hello })).status).toBe(202)
     })
   )
 

@@ -91,16 +91,29 @@ describe("webhooks", () => {
         ...[
           ["max_concurrent", 0],
           ["max_concurrent", 10_001],
+          ["max_queued", 0],
+          ["max_queued", 10_000_001],
+          ["rate", "60"],
+          ["rate", "0/min"],
+          ["rate", "1000000/min"],
+          ["rate", "60/month"],
+          ["rate", 60],
           ["enabled", null]
         ]
       ] as const) {
         const answer = yield* create({ ...draft, [field]: value })
         expect([refusal(answer), pointers(answer)], String(value)).toStrictEqual([[422, "invalid"], [`/${field}`]])
+        if (field === "rate") expect(answer.json.errors[0].detail).toContain("such as `60/min`")
         if (field === "timeout_seconds") {
           expect(answer.json.errors[0].detail).toBe("must be a whole number of seconds from 1 to 86400")
         }
       }
-      for (const more of [{ name: "x".repeat(255) }, { timeout_seconds: 86_400 }, { max_concurrent: 10_000 }]) {
+      for (const more of [
+        { name: "x".repeat(255) },
+        { timeout_seconds: 86_400 },
+        { max_concurrent: 10_000 },
+        { rate: "999999/sec" }
+      ]) {
         expect((yield* create({ ...draft, ...more })).status).toBe(201)
       }
       expect((yield* create({ ...draft, prompt_template: "x".repeat(65_536) })).status).toBe(201)

@@ -143,6 +143,12 @@ describe("with a hundred thousand queued runs, and as many that have ended", () 
       expect((yield* Effect.flip(acceptOne(run, { maxQueued: 1_000 })))._tag).toBe("TooManyQueued")
     })
   )
+  reads("an accept that the webhook's own limits refuse", 10, () =>
+    Effect.gen(function* () {
+      const run = yield* newRun({ ...queued, max_queued: 1_000, rate: "1/day" })
+      expect(yield* Effect.flip(acceptOne(run))).toMatchObject({ _tag: "TooManyQueued", of: "webhook" })
+    })
+  )
   reads("an accept with a key", 10, () =>
     Effect.gen(function* () {
       const run = yield* newRun(ended, {

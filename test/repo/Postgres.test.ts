@@ -148,6 +148,30 @@ describe("replicas on one database", () => {
     })
   )
 
+  it.scopedLive("hold a webhook's rate together", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const repos = yield* Effect.forEach(count(3), () => replicaOf(url), together)
+      const webhooks = yield* Effect.forEach(["30/day", "7/hour", undefined], (rate) =>
+        repos[0]!.use(createWebhook(rate === undefined ? {} : { rate }))
+      )
+      const accept = (repo: Replica, replica: number) =>
+        Effect.forEach(
+          count(20),
+          (round) =>
+            Effect.gen(function* () {
+              // Each replica names the webhooks in another order.
+              const order = count(6).map((n) => webhooks[(n * (replica + 1) + round) % webhooks.length]!)
+              yield* repo.accept(yield* Effect.forEach(order, (webhook) => newRun(webhook)), unlimited)
+            }),
+          together
+        )
+      yield* Effect.forEach(repos, accept, together)
+      const accepted = yield* Effect.forEach(webhooks, ({ id }) => repos[1]!.slots(id))
+      expect(accepted.slice(0, 2).map(({ queued }) => queued)).toEqual([30, 7])
+    })
+  )
+
   it.scopedLive("are notified of each other's changes", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase

@@ -125,35 +125,44 @@ describe("a new team", () => {
 describe("a webhook's optional settings", () => {
   const settings: ReadonlyArray<readonly [name: string, setting: WebhookSetting]> = Object.entries(webhookSettings)
 
-  it("have a field each, with the server's default in it, that rejects what the API would", async () => {
+  /** A value of the setting, and one that it may not have. */
+  const valid = ({ kind }: WebhookSetting) => (kind === "whole number" ? 7 : "7/min")
+  const invalid = (setting: WebhookSetting) => (setting.kind === "whole number" ? String(setting.max + 1) : "7")
+
+  it("have a field each, with the default in it, that rejects what the API would", async () => {
     const server = await ui.call("GET", "/api/server")
     const page = await ui.newSignedInPage()
     await page.goto(`/webhooks/${webhook.id}/edit`)
     for (const [, setting] of settings) {
       const field = page.getByLabel(setting.label)
-      expect(await field.getAttribute("placeholder")).toBe(String(server[setting.serverDefault]))
-      await field.fill(String(setting.max + 1))
+      expect(await field.getAttribute("placeholder")).toBe(
+        String(setting.serverDefault === undefined ? setting.default : server[setting.serverDefault])
+      )
+      await field.fill(invalid(setting))
     }
     await page.getByRole("button", { name: "Save" }).click()
-    for (const [, setting] of settings) await page.getByText(accepts(setting).slice(1)).waitFor()
+    for (const [, setting] of settings)
+      await page.getByText(`M${accepts(setting).slice(1)}.`, { exact: true }).waitFor()
     await page.context().close()
   })
 
   it("are stored, shown on the webhook's page, and back at the server's default once the field is empty", async () => {
     const page = await ui.newSignedInPage()
     const facts = page.getByRole("region", { name: "Settings" })
-    const save = async (value: string) => {
+    const save = async (typed: (setting: WebhookSetting) => string) => {
       await page.getByRole("link", { name: "Edit" }).click()
-      for (const [, setting] of settings) await page.getByLabel(setting.label).fill(value)
+      for (const [, setting] of settings) await page.getByLabel(setting.label).fill(typed(setting))
       await page.getByRole("button", { name: "Save" }).click()
       await facts.waitFor()
       return ui.call("GET", `/api/webhooks/${webhook.id}`)
     }
     await page.goto(`/webhooks/${webhook.id}`)
     await eventually(() => facts.getByText("(default)").count()).toBe(settings.length)
-    expect(await save("7")).toMatchObject(Object.fromEntries(settings.map(([name]) => [name, 7])))
-    await eventually(() => facts.getByText(/^7(\.0 s)?$/).count()).toBe(settings.length)
-    const cleared = await save("")
+    expect(await save((setting) => String(valid(setting)))).toMatchObject(
+      Object.fromEntries(settings.map(([name, setting]) => [name, valid(setting)]))
+    )
+    await eventually(() => facts.getByText(/^7(\.0 s|\/min)?$/).count()).toBe(settings.length)
+    const cleared = await save(() => "")
     for (const [name] of settings) expect(cleared).not.toHaveProperty(name)
     await eventually(() => facts.getByText("(default)").count()).toBe(settings.length)
     await page.context().close()

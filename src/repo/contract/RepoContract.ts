@@ -16,6 +16,7 @@ import { expire } from "./expire.ts"
 import { historyStore } from "./HistoryStore.ts"
 import { laneStore } from "./LaneStore.ts"
 import { leaseStore } from "./LeaseStore.ts"
+import { limits } from "./limits.ts"
 import { rollUp } from "./rollUp.ts"
 import { sentAndStarted } from "./sentAndStarted.ts"
 import { statistics } from "./statistics.ts"
@@ -34,6 +35,7 @@ export const repoContract = (withRepo: WithRepo): void => {
   describe("TeamStore", () => teamStore(test))
   describe("WebhookStore", () => webhookStore(test))
   describe("RunStore.accept", () => accept(test))
+  describe("RunStore.accept, by a webhook's own limits", () => limits(test))
   describe("RunStore.sent and RunStore.started", () => sentAndStarted(test))
   describe("RunStore.end and RunStore.ended", () => end(test))
   describe("RunStore.expire", () => expire(test))

@@ -155,7 +155,7 @@ export const accept = (test: Test): void => {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
       const limit = { maxQueued: 5 }
-      const full = Either.left(new TooManyQueued({ limit: 5 }))
+      const full = Either.left(new TooManyQueued({ of: "server", limit: 5 }))
       const answers = yield* repo.accept(yield* Effect.forEach(count(20), () => newRun(webhook)), limit)
       expect(answers).toEqual(count(20).map((i) => (i < 5 ? Either.right(accepted) : full)))
       const another = yield* newMessage()
@@ -200,7 +200,7 @@ export const accept = (test: Test): void => {
       const run = yield* repo.run(first.run_id)
       expect(yield* repeat).toEqual({ _tag: "Repeated", run, deadline_at: at(900) })
       expect(yield* Effect.flip(acceptOne(yield* keyed(webhook, "other"), one))).toEqual(
-        new TooManyQueued({ limit: 1 })
+        new TooManyQueued({ of: "server", limit: 1 })
       )
       yield* endOne(first.run_id, success("done"), 5)
       expect(yield* repeat).toMatchObject({ _tag: "Repeated", run: { status: "success" } })
@@ -266,8 +266,10 @@ export const accept = (test: Test): void => {
       yield* repo.accept([first], { maxQueued: 1 })
       const answers = yield* repo.accept([second], { maxQueued: 1, countQueued: false })
       expect(answers.map(Either.getOrThrow)).toEqual([accepted])
-      expect(yield* Effect.flip(acceptOne(third, { maxQueued: 1 }))).toEqual(new TooManyQueued({ limit: 1 }))
-      expect([yield* repo.queued(1), yield* repo.queued(10)]).toEqual([1, 2])
+      expect(yield* Effect.flip(acceptOne(third, { maxQueued: 1 }))).toEqual(
+        new TooManyQueued({ of: "server", limit: 1 })
+      )
+      expect([yield* repo.queued(1), yield* repo.queued(10)]).toMatchObject([{ all: 1 }, { all: 2 }])
     })
   )
 

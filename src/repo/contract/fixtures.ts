@@ -64,7 +64,13 @@ export const newRun = (target: Target, fields: Partial<NewRun> = {}): Effect.Eff
   Effect.map(makeRunId, (run_id) => ({
     run_id,
     source: "webhook",
-    webhook: { id: target.id, token_hash: target.token_hash, version: target.version },
+    webhook: {
+      id: target.id,
+      token_hash: target.token_hash,
+      version: target.version,
+      ...(target.max_queued !== undefined && { max_queued: target.max_queued }),
+      ...(target.rate !== undefined && { rate: target.rate })
+    },
     team: target.team,
     mode: "async",
     prompt: "Deploy api",

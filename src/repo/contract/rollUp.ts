@@ -211,8 +211,8 @@ export const rollUp = (test: Test): void => {
         return {
           teams: teams.map(({ queued }) => queued),
           webhooks: slots.map(({ queued }) => queued),
-          all: yield* repo.queued(1_000),
-          few: yield* repo.queued(2)
+          all: (yield* repo.queued(1_000)).all,
+          few: (yield* repo.queued(2)).all
         }
       })
       const expectWaiting = Effect.fnUntraced(function* (teams: [number, number], webhooks: [number, number, number]) {

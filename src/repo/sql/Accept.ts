@@ -1,7 +1,8 @@
 import { SqlClient } from "@effect/sql"
 import { DateTime, Duration, Effect, Either } from "effect"
-import { IdempotencyKeyReused, NotFound, TooManyQueued } from "../../domain/Errors.ts"
+import { IdempotencyKeyReused, NotFound, RateLimited, TooManyQueued } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
+import { parseRate } from "../../domain/Rate.ts"
 import type { RunRow } from "../../domain/Run.ts"
 import { whenTraced } from "../../telemetry/Span.ts"
 import { type Acceptance, type AcceptanceRefused, type AcceptOptions, type NewRun, WebhookEdited } from "../RunStore.ts"
@@ -11,27 +12,36 @@ import { bounded, boundedDirectly, unavailable } from "./Database.ts"
 import { queueLength } from "./LaneStoreSql.ts"
 import { heldBy } from "./LeaseStoreSql.ts"
 import { runColumns, runFromRow } from "./RunColumns.ts"
+import { limitTypes, webhookLimits } from "./WebhookLimits.ts"
 
 type Answer = Either.Either<Acceptance, AcceptanceRefused>
 
 const accepted: Answer = Either.right({ _tag: "Accepted", admitted: false })
 const admitted: Answer = Either.right({ _tag: "Accepted", admitted: true })
 
+type NewRunWebhook = NonNullable<NewRun["webhook"]>
+
 const toInput =
-  (admit?: ReadonlySet<RunId>) =>
-  ({ run_id, webhook, timeout, idempotency, ...run }: NewRun, ord: number) => ({
-    ...run,
-    ord,
-    admit: admit?.has(run_id) === true,
-    id: run_id,
-    webhook_id: webhook?.id,
-    token_hash: webhook?.token_hash,
-    version: webhook?.version,
-    timeout_ms: Math.round(Duration.toMillis(timeout)),
-    idempotency_key: idempotency?.key,
-    idempotency_expires_at: idempotency?.expires_at,
-    request_hash: idempotency?.request_hash
-  })
+  (admit?: ReadonlySet<RunId>, isCounted: (webhook: NewRunWebhook) => boolean = () => false) =>
+  ({ run_id, webhook, timeout, idempotency, ...run }: NewRun, ord: number) => {
+    const rate = webhook?.rate === undefined ? undefined : parseRate(webhook.rate)
+    return {
+      ...run,
+      ord,
+      admit: admit?.has(run_id) === true,
+      id: run_id,
+      webhook_id: webhook?.id,
+      token_hash: webhook?.token_hash,
+      version: webhook?.version,
+      max_queued: webhook && isCounted(webhook) ? webhook.max_queued : undefined,
+      rate_runs: rate?.runs,
+      rate_seconds: rate?.seconds,
+      timeout_ms: Math.round(Duration.toMillis(timeout)),
+      idempotency_key: idempotency?.key,
+      idempotency_expires_at: idempotency?.expires_at,
+      request_hash: idempotency?.request_hash
+    }
+  }
 
 /** The columns of `runs` that are given at acceptance. */
 const storedTypes = {
@@ -53,6 +63,7 @@ const storedTypes = {
 /** A field of `NewRun` that has no line here does not compile. */
 const inputTypes = {
   ...storedTypes,
+  ...limitTypes,
   ord: "int",
   admit: "boolean",
   token_hash: "bytea",
@@ -71,6 +82,30 @@ interface Earlier {
   readonly deadline_at: RunRow["deadline_at"]
   readonly request_hash: Uint8Array
   readonly expired: boolean
+}
+
+/** What became of a run. */
+interface Inserted {
+  readonly outcome: "accepted" | "admitted" | "unknown" | "edited" | "full" | "webhook full" | "rate" | "repeats"
+  readonly retry_after_ms: number | null
+}
+
+/** Why a run does not fit, unless it repeats an earlier one. */
+const limitOf = ({ outcome, retry_after_ms }: Inserted, { webhook }: NewRun, maxQueued: number): Answer | undefined => {
+  switch (outcome) {
+    case "full":
+      return Either.left(new TooManyQueued({ of: "server", limit: maxQueued }))
+    case "webhook full":
+      return Either.left(new TooManyQueued({ of: "webhook", limit: webhook!.max_queued! }))
+    case "rate":
+      return Either.left(new RateLimited({ rate: webhook!.rate!, retry_after_ms: retry_after_ms! }))
+    case "accepted":
+    case "admitted":
+    case "unknown":
+    case "edited":
+    case "repeats":
+      return undefined
+  }
 }
 
 /** How often an idempotency key may turn out to be taken, and then again to be free, in one call. */
@@ -103,10 +138,15 @@ export const makeAccept = Effect.gen(function* () {
       : sql`null::bigint`
 
   // Anyone who deletes a webhook or a team, or replaces a token, either waits for this commit or is seen by it.
-  const insert = (runs: ReadonlyArray<NewRun>, { maxQueued, countQueued = true, admission }: AcceptOptions) =>
-    directly(sql<{ readonly outcome: "accepted" | "admitted" | "unknown" | "edited" | "full" | "repeats" }>`
+  const insert = (
+    runs: ReadonlyArray<NewRun>,
+    { maxQueued, countQueued = true, countQueuedOf, admission }: AcceptOptions
+  ) => {
+    const isCounted = ({ id }: NewRunWebhook) => countQueuedOf === undefined || countQueuedOf.has(id)
+    const { limited, consumed } = webhookLimits(sql, runs, isCounted)
+    return directly(sql<Inserted>`
       with input as materialized (
-        select * from ${recordset(sql, inputTypes, runs.map(toInput(admission?.run_ids)))}
+        select * from ${recordset(sql, inputTypes, runs.map(toInput(admission?.run_ids, isCounted)))}
       ), ${admission === undefined ? sql`` : sql`lease as materialized (${heldBy(sql, admission.term)}),`} webhook as materialized (
         select w.id, w.token_hash, w.version from webhook_trigger.webhooks w
         where w.enabled and w.id in (select webhook_id from input)
@@ -120,16 +160,19 @@ export const makeAccept = Effect.gen(function* () {
         from input i
         left join webhook h on h.id = i.webhook_id and h.token_hash = i.token_hash
         left join known t on t.team = i.team
-      ), queue as materialized (${countQueued ? queueLength(sql, maxQueued) : sql`select 0 as length`}), placed as materialized (
-        select c.*, queue.length + row_number() over (order by c.ord) <= ${maxQueued} as fits,
-          ${admittedAt(admission)} as admitted_at
-        from checked c, queue where c.known and not c.edited and c.earlier is null
+      ), candidate as (
+        select c.*, ${admittedAt(admission)} as admitted_at
+        from checked c where c.known and not c.edited and c.earlier is null
+      ), ${limited} queue as materialized (${countQueued ? queueLength(sql, maxQueued) : sql`select 0 as length`}), placed as materialized (
+        select l.*, l.refusal is null
+            and queue.length + count(*) filter (where l.refusal is null) over (order by l.ord) <= ${maxQueued} as fits
+        from limited l, queue
       ), inserted as (
         insert into webhook_trigger.runs (${columns}, admitted_at)
         select ${values}, admitted_at from placed where fits order by ord
         on conflict (webhook_id, idempotency_key) where idempotency_key is not null do nothing
         returning id, team, admitted_at
-      ), ${notify(sql, "RunAccepted", sql`select team as name from inserted where admitted_at is null`)}, ${
+      ), ${consumed} ${notify(sql, "RunAccepted", sql`select team as name from inserted where admitted_at is null`)}, ${
         admission === undefined
           ? sql`admitted as (select)`
           : notify(sql, "RunAdmitted", sql`select team as name from inserted where admitted_at is not null`, "admitted")
@@ -139,11 +182,13 @@ export const makeAccept = Effect.gen(function* () {
           when c.edited and c.earlier is null then 'edited'
           when i.admitted_at is not null then 'admitted'
           when i.id is not null then 'accepted'
+          when p.refusal is not null then p.refusal
           when not p.fits then 'full'
           else 'repeats'
-        end as outcome, (select count(*) from notified), (select count(*) from admitted)
+        end as outcome, p.retry_after_ms, (select count(*) from notified), (select count(*) from admitted)
       from checked c left join placed p using (ord) left join inserted i on i.id = c.id
       order by c.ord`)
+  }
 
   const findEarlier = (runs: ReadonlyArray<NewRun>) =>
     bounded(sql`
@@ -158,22 +203,24 @@ export const makeAccept = Effect.gen(function* () {
       where id = any(${runIds(sql, rows)})`)
 
   return Effect.fnUntraced(function* (runs: ReadonlyArray<NewRun>, options: AcceptOptions) {
-    const full: Answer = Either.left(new TooManyQueued({ limit: options.maxQueued }))
     const answers = new Map<NewRun, Answer>()
     let open = runs
     for (let attempt = 0; open.length > 0; attempt++) {
       if (attempt === attempts) return yield* unavailable("The idempotency key is in dispute.")
       const heads = firstOfEachKey(open)
       const rows = yield* insert([...heads.values()], options)
-      const outcomeOf = new Map([...heads].map(([key, head], ord) => [key, { head, outcome: rows[ord]!.outcome }]))
+      const outcomeOf = new Map([...heads].map(([key, head], ord) => [key, { head, inserted: rows[ord]! }]))
+      const limitFor = (run: NewRun) => limitOf(outcomeOf.get(keyOf(run))!.inserted, run, options.maxQueued)
 
       const doubtful = open.filter((run) => {
-        const { head, outcome } = outcomeOf.get(keyOf(run))!
+        const { head, inserted } = outcomeOf.get(keyOf(run))!
+        const { outcome } = inserted
+        const limit = run.idempotency === undefined ? limitFor(run) : undefined
         if (outcome === "unknown") answers.set(run, Either.left(new NotFound()))
         else if (outcome === "edited") answers.set(run, Either.left(new WebhookEdited()))
         else if (outcome === "accepted" && run === head) answers.set(run, accepted)
         else if (outcome === "admitted" && run === head) answers.set(run, admitted)
-        else if (outcome === "full" && run.idempotency === undefined) answers.set(run, full)
+        else if (limit !== undefined) answers.set(run, limit)
         return !answers.has(run)
       })
       if (doubtful.length === 0) break
@@ -183,8 +230,9 @@ export const makeAccept = Effect.gen(function* () {
       const earlierOf = new Map(found.map((earlier) => [doubtful[earlier.ord]!, earlier]))
       open = doubtful.filter((run) => {
         const earlier = earlierOf.get(run)
+        const limit = earlier === undefined ? limitFor(run) : undefined
         if (earlier && !earlier.expired) answers.set(run, repeated(earlier, run))
-        else if (!earlier && outcomeOf.get(keyOf(run))?.outcome === "full") answers.set(run, full)
+        else if (limit !== undefined) answers.set(run, limit)
         return !answers.has(run)
       })
       const expired = found.filter((earlier) => earlier.expired)

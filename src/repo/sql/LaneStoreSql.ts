@@ -28,6 +28,10 @@ const laneRunFromRow = (row: object): LaneRun => fromRow(row, [...runFields, "we
 export const queueLength = (sql: SqlClient.SqlClient, most: number): Statement.Fragment =>
   sql`select least(coalesce(sum(runs), 0), ${most})::int as length from ${waiting}`
 
+/** The same for each webhook of which runs wait. */
+export const queueLengths = (sql: SqlClient.SqlClient, which: Statement.Fragment): Statement.Fragment =>
+  sql`select webhook_id, sum(runs)::int as length from ${waiting} where ${which} group by webhook_id having sum(runs) > 0`
+
 export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.effect(
   LaneStore,
   Effect.gen(function* () {
@@ -40,9 +44,15 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
       end as webhook
       from webhook_trigger.runs r left join webhook_trigger.webhooks w on w.id = r.webhook_id`
 
-    const queued = Effect.fn("LaneStore.queued")(function* (most: number) {
-      const [row] = yield* sql<{ readonly length: number }>`${queueLength(sql, most)}`
-      return row!.length
+    const queued = Effect.fn("LaneStore.queued")(function* (most: number, webhooks: ReadonlyArray<WebhookId> = []) {
+      const rows = yield* sql<{ readonly webhook_id: WebhookId | null; readonly length: number }>`
+        select null as webhook_id, length from (${queueLength(sql, most)}) as q
+        union all
+        ${queueLengths(sql, sql`webhook_id = any(${uuids(sql, webhooks)})`)}`
+      const ofWebhooks = rows.flatMap(({ webhook_id, length }) =>
+        webhook_id === null ? [] : [[webhook_id, length] as const]
+      )
+      return { all: rows.find(({ webhook_id }) => webhook_id === null)!.length, webhooks: new Map(ofWebhooks) }
     }, bounded)
 
     // From one team to the next through the index: a hundred thousand waiting runs of one team cost as much as one.

@@ -4,6 +4,7 @@ import type { RunStatus } from "../../domain/RunStatus.ts"
 import type { WebhookRow } from "../../domain/Webhook.ts"
 import first from "./migrations/0001_first.ts"
 import runCounts from "./migrations/0003_run_counts.ts"
+import webhookLimits from "./migrations/0006_webhook_limits.ts"
 
 /**
  * Numbered, only ever added to: a migration that has been released is never edited. A single statement stands here, in
@@ -17,7 +18,9 @@ const migrations = {
     (sql) => sql`alter table webhook_trigger.webhooks add column version integer not null default 1`
   ),
   /** What the charts show is kept; servers of the release before add to it, and go on counting runs. */
-  "3_run_counts": runCounts
+  "3_run_counts": runCounts,
+  /** A webhook's own `max_queued` and `rate`. Servers of the release before do not check them. */
+  "6_webhook_limits": webhookLimits
 }
 
 type Migration = keyof typeof migrations
@@ -38,6 +41,8 @@ export const knownSince: Known = {
     variables: "1_first",
     timeout_seconds: "1_first",
     max_concurrent: "1_first",
+    max_queued: "6_webhook_limits",
+    rate: "6_webhook_limits",
     enabled: "1_first",
     version: "2_webhook_version",
     token_hash: "1_first",

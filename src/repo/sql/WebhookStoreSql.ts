@@ -36,7 +36,10 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
     /** Runs a statement that changes one webhook and returns its row; none: there is no such webhook. */
     const write = (statement: Statement.Fragment, team: TeamName | undefined) =>
       sql`
-        with changed as (${statement} returning *), ${notified}
+        with changed as (${statement} returning *), bucket as (
+          insert into webhook_trigger.webhook_rates (webhook_id) select id from changed where rate is not null
+          on conflict do nothing
+        ), ${notified}
         select ${shown}, (select count(*) from notified) from changed w`.pipe(
         Effect.catchTag(
           "SqlError",

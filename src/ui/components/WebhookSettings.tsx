@@ -1,7 +1,10 @@
 /** A webhook's optional settings, from the table in `domain/WebhookSettings.ts`. */
 import {
   accepts,
+  isAccepted,
+  type SettingValues,
   type Unit,
+  valueOf,
   type WebhookSetting,
   type WebhookSettingName,
   webhookSettingNames,
@@ -15,17 +18,30 @@ const formatWithUnit: Record<Unit, (value: number) => string> = {
   seconds: (value) => formatDuration(value * 1000)
 }
 
-const format = ({ unit }: WebhookSetting, value: number): string =>
-  unit === undefined ? formatNumber(value) : formatWithUnit[unit](value)
+const format = (setting: WebhookSetting, value: number | string): string => {
+  if (setting.kind !== "whole number") return String(value)
+  return setting.unit === undefined ? formatNumber(Number(value)) : formatWithUnit[setting.unit](Number(value))
+}
 
-const serverDefault = (server: Server, name: WebhookSettingName): number => server[webhookSettings[name].serverDefault]
+/** Undefined when the default is not a setting of the server. */
+const serverDefault = (server: Server, name: WebhookSettingName): number | undefined => {
+  const setting = webhookSettings[name]
+  return "serverDefault" in setting ? server[setting.serverDefault] : undefined
+}
 
-/** What is typed into the fields; an empty text means the server's default. */
+/** The default in words: `300 s`, `no limit`. */
+const defaultText = (server: Server, name: WebhookSettingName): string => {
+  const setting: WebhookSetting = webhookSettings[name]
+  const value = serverDefault(server, name)
+  return value === undefined ? setting.default : format(setting, value)
+}
+
+/** What is typed into the fields; an empty text means the default. */
 type SettingTexts = Readonly<Record<WebhookSettingName, string>>
 
 /** The settings' values to store, or what is wrong with the texts. */
-interface SettingValues {
-  readonly values: Partial<Record<WebhookSettingName, number>>
+interface Parsed {
+  readonly values: Partial<SettingValues>
   readonly faults: Partial<Record<WebhookSettingName, string>>
 }
 
@@ -34,25 +50,28 @@ export const settingTexts = (webhook: Webhook | undefined): SettingTexts =>
     webhookSettingNames.map((name) => [name, webhook?.[name]?.toString() ?? ""])
   ) as unknown as SettingTexts
 
-export const parseSettings = (texts: SettingTexts): SettingValues => {
-  const values: SettingValues["values"] = {}
-  const faults: SettingValues["faults"] = {}
+export const parseSettings = (texts: SettingTexts): Parsed => {
+  const values: Partial<Record<WebhookSettingName, number | string>> = {}
+  const faults: Parsed["faults"] = {}
   for (const name of webhookSettingNames) {
-    if (texts[name].trim() === "") continue
+    const typed = texts[name].trim()
+    if (typed === "") continue
     const setting: WebhookSetting = webhookSettings[name]
-    const value = Number(texts[name])
-    if (Number.isInteger(value) && value >= setting.min && value <= setting.max) values[name] = value
+    const value = valueOf(setting, typed)
+    if (isAccepted(setting, value)) values[name] = value
     else faults[name] = sentence(accepts(setting))
   }
-  return { values, faults }
+  return { values: values as Parsed["values"], faults }
 }
 
-/** The payload that gives a setting without a value back to the server's default. */
-export const withDefaults = ({ values }: SettingValues): Record<WebhookSettingName, number | null> =>
-  Object.fromEntries(webhookSettingNames.map((name) => [name, values[name] ?? null])) as Record<
-    WebhookSettingName,
-    number | null
-  >
+/** The payload that gives a setting without a value back to its default. */
+export const withDefaults = ({ values }: Parsed) =>
+  Object.fromEntries(webhookSettingNames.map((name) => [name, values[name] ?? null])) as {
+    readonly [Name in WebhookSettingName]: SettingValues[Name] | null
+  }
+
+const labelOf = (setting: WebhookSetting): string =>
+  setting.kind === "whole number" && setting.unit ? `${setting.label} in ${setting.unit}` : setting.label
 
 export const SettingFields = ({
   texts,
@@ -68,16 +87,15 @@ export const SettingFields = ({
   <div className="setting-fields">
     {webhookSettingNames.map((name) => {
       const setting: WebhookSetting = webhookSettings[name]
-      const inherited = serverDefault(server, name)
       return (
         <TextField
           key={name}
-          label={setting.unit === undefined ? setting.label : `${setting.label} in ${setting.unit}`}
+          label={labelOf(setting)}
           value={texts[name]}
           onChange={(text) => onChange({ ...texts, [name]: text })}
-          inputMode="numeric"
-          placeholder={String(inherited)}
-          help={`${setting.help}. Leave empty for the default, ${format(setting, inherited)}.`}
+          {...(setting.kind === "whole number" ? { inputMode: "numeric" } : {})}
+          placeholder={String(serverDefault(server, name) ?? setting.default)}
+          help={`${setting.help}. Leave empty for the default, ${defaultText(server, name)}.`}
           fault={faultOf(name)}
         />
       )
@@ -93,11 +111,7 @@ export const SettingFacts = ({ webhook, server }: { readonly webhook: Webhook; r
     return (
       <div key={name}>
         <dt>{setting.label}</dt>
-        <dd>
-          {own !== undefined
-            ? format(setting, own)
-            : server && `${format(setting, serverDefault(server, name))} (default)`}
-        </dd>
+        <dd>{own !== undefined ? format(setting, own) : server && `${defaultText(server, name)} (default)`}</dd>
       </div>
     )
   })

@@ -20,6 +20,8 @@ export interface WebhookDraft {
   readonly team: string
   readonly timeout_seconds?: number
   readonly max_concurrent?: number
+  readonly max_queued?: number
+  readonly rate?: string
 }
 
 export interface ServerOptions {
@@ -113,12 +115,16 @@ export class Cluster {
     return text === "" ? undefined : JSON.parse(text)
   }
 
-  /** A webhook whose prompt is the caller's nonce; creates its team unless it exists. */
+  /**
+   * A webhook whose prompt is the caller's nonce; creates its team unless it exists. Of its runs as many may wait as of all,
+   * unless the test says otherwise.
+   */
   async webhook(server: Address, draft: WebhookDraft): Promise<Webhook> {
     await this.api(server, "POST", "/api/teams", { team: draft.team }, [201, 409])
     const created = await this.api(server, "POST", "/api/webhooks", {
       name: `to ${draft.team}`,
       prompt_template: "{{nonce}}",
+      max_queued: 10_000_000,
       ...draft
     })
     return { id: created.webhook.id, token: created.token, team: draft.team }
