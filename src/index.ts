@@ -74,6 +74,7 @@ export type { Token } from "./engine/Token.ts"
 export { type Refused, type Submitted, Trigger, type TriggerRequest } from "./engine/Trigger.ts"
 export { type Preview, Webhooks, type WithToken } from "./engine/Webhooks.ts"
 // HTTP.
+export * as Connections from "./http/Connections.ts"
 export * as Drain from "./http/Drain.ts"
 export { PublicUrl } from "./http/PublicUrl.ts"
 export * as Routes from "./http/Routes.ts"

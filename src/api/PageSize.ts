@@ -4,7 +4,7 @@ import { Schema } from "effect"
 export const pageSize = { minimum: 1, maximum: 100, default: 20 } as const
 
 /** The query parameter `limit` of a list of runs. */
-export const Limit = Schema.NumberFromString.pipe(
+export const Limit = Schema.compose(Schema.String.pipe(Schema.pattern(/^\d+$/)), Schema.NumberFromString).pipe(
   Schema.int(),
   Schema.between(pageSize.minimum, pageSize.maximum),
   Schema.annotations({ jsonSchema: { type: "integer", ...pageSize, description: "How many runs." } })

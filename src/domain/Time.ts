@@ -1,8 +1,31 @@
-import { Schema } from "effect"
+import { DateTime, Option, ParseResult, Schema } from "effect"
+
+/** RFC 3339, 5.6, without leap seconds. */
+const rfc3339 =
+  /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/i
+
+/** JavaScript itself also takes `-1` for a time, and the 30th of February for the 2nd of March. */
+const isDay = (text: string): boolean => {
+  const day = text.slice(0, 10)
+  return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)
+}
+
+const parse = (text: string): Option.Option<DateTime.Utc> =>
+  rfc3339.test(text) && isDay(text) ? DateTime.make(text.toUpperCase()) : Option.none()
+
+const Time = Schema.transformOrFail(Schema.String, Schema.DateTimeUtcFromSelf, {
+  strict: true,
+  decode: (text, _, ast) =>
+    Option.match(parse(text), {
+      onNone: () => ParseResult.fail(new ParseResult.Type(ast, text, "not a time like 2026-01-02T03:04:05.678Z")),
+      onSome: ParseResult.succeed
+    }),
+  encode: (time) => ParseResult.succeed(DateTime.formatIso(time))
+})
 
 /** A point in time: a `DateTime.Utc` here, RFC 3339 in UTC with milliseconds in JSON. */
 export const time = (description: string) =>
-  Schema.DateTimeUtc.annotations({ description, jsonSchema: { type: "string", format: "date-time", description } })
+  Time.annotations({ description, jsonSchema: { type: "string", format: "date-time", description } })
 
 /** A field that may be absent, and is then not there at all. */
 export const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })

@@ -20,6 +20,8 @@ const settings = {
   maxQueued: withDefault("WEBHOOK_MAX_QUEUED", wholeNumber(1, 10_000_000), 10_000),
   /** A request body's size in bytes. */
   maxBody: withDefault("WEBHOOK_MAX_BODY", size(1024, 64 * 1024 ** 2, "1 MiB"), 1024 * 1024),
+  /** The bodies of triggers that are being received or answered, together, in bytes. */
+  maxBodies: withDefault("WEBHOOK_MAX_BODIES", size(1024 ** 2, 1024 ** 4, "128 MiB"), 128 * 1024 ** 2),
   /** A rendered prompt's size in bytes of UTF-8. */
   maxPrompt: fixed(256 * 1024)
 }

@@ -6,10 +6,18 @@ import { IncomingMessage } from "node:http"
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect, Either, Predicate, Stream } from "effect"
-import { BodyTooLarge, InvalidBody, UnsupportedMediaType } from "../domain/Errors.ts"
+import { BodyTooLarge, InvalidBody, Unavailable, UnsupportedMediaType } from "../domain/Errors.ts"
 import type { Variables } from "../domain/Run.ts"
+import { askForBody } from "./Connections.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
+
+/** What a body may take. */
+export interface Limits {
+  readonly limit_bytes: number
+  /** Asked before more of it is kept in memory, on a Node server; false: there is no room for it. */
+  readonly reserve?: (request: Request, bytes: number) => boolean
+}
 
 /** Node's request; `undefined` when the server is not Node's. */
 export const nodeRequest = (request: Request): IncomingMessage | undefined => {
@@ -32,24 +40,31 @@ const mediaTypeFault = (request: Request): UnsupportedMediaType | undefined => {
 
 const incomplete = new InvalidBody({ detail: "The body ended early." })
 
-const readNodeStream = (source: IncomingMessage, limit_bytes: number) =>
-  Effect.async<Uint8Array, BodyTooLarge | InvalidBody>((resume) => {
+const noneLeft = new Unavailable({
+  what: "server",
+  detail: "The server is receiving as many request bodies as it can; try again in a moment."
+})
+
+const readNodeStream = (request: Request, source: IncomingMessage, { limit_bytes, reserve }: Limits) =>
+  Effect.async<Uint8Array, BodyTooLarge | InvalidBody | Unavailable>((resume) => {
     const chunks: Array<Buffer> = []
     let bytes = 0
     const onData = (chunk: Buffer) => {
       bytes += chunk.length
       chunks.push(chunk)
       if (bytes > limit_bytes) finish(new BodyTooLarge({ limit_bytes }))
+      else if (reserve !== undefined && !reserve(request, chunk.length)) finish(noneLeft)
     }
     const onEnd = () => finish(Effect.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
     const onEarlyEnd = () => finish(incomplete)
     const stopListening = () => {
       source.off("data", onData).off("end", onEnd).off("error", onEarlyEnd).off("close", onEarlyEnd)
     }
-    const finish = (result: Effect.Effect<Uint8Array, BodyTooLarge | InvalidBody>) => {
+    const finish = (result: Effect.Effect<Uint8Array, BodyTooLarge | InvalidBody | Unavailable>) => {
       stopListening()
       resume(result)
     }
+    askForBody(source, NodeHttpServerRequest.toServerResponse(request))
     source.on("data", onData).on("end", onEnd).on("error", onEarlyEnd).on("close", onEarlyEnd)
     return Effect.sync(stopListening)
   })
@@ -65,10 +80,14 @@ const readStream = (request: Request, limit_bytes: number) =>
   )
 
 /** The body's bytes. A body whose declared length is over the limit is not read at all. */
-const readBytes = (request: Request, limit_bytes: number): Effect.Effect<Uint8Array, BodyTooLarge | InvalidBody> => {
+const readBytes = (
+  request: Request,
+  limits: Limits
+): Effect.Effect<Uint8Array, BodyTooLarge | InvalidBody | Unavailable> => {
+  const { limit_bytes } = limits
   if (Number(request.headers["content-length"] ?? 0) > limit_bytes) return new BodyTooLarge({ limit_bytes })
   const source = nodeRequest(request)
-  return source === undefined ? readStream(request, limit_bytes) : readNodeStream(source, limit_bytes)
+  return source === undefined ? readStream(request, limit_bytes) : readNodeStream(request, source, limits)
 }
 
 /** Strict, because replacement characters would hide what was sent; a byte order mark is dropped. */
@@ -98,13 +117,13 @@ const parseObject = (bytes: Uint8Array): Either.Either<JsonObject, InvalidBody> 
 
 const read = <A>(
   request: Request,
-  limit_bytes: number,
+  limits: Limits,
   decode: (bytes: Uint8Array) => Either.Either<A, InvalidBody>
-): Effect.Effect<A, UnsupportedMediaType | BodyTooLarge | InvalidBody> =>
-  mediaTypeFault(request) ?? Effect.flatMap(readBytes(request, limit_bytes), decode)
+): Effect.Effect<A, UnsupportedMediaType | BodyTooLarge | InvalidBody | Unavailable> =>
+  mediaTypeFault(request) ?? Effect.flatMap(readBytes(request, limits), decode)
 
 /** The body as a JSON object, whose fields are not checked. */
-export const readObject = (request: Request, limit_bytes: number) => read(request, limit_bytes, parseObject)
+export const readObject = (request: Request, limit_bytes: number) => read(request, { limit_bytes }, parseObject)
 
 const variablesOf = (body: JsonObject): Either.Either<Variables, InvalidBody> => {
   const variables = Object.hasOwn(body, "variables") ? body.variables : undefined
@@ -114,8 +133,8 @@ const variablesOf = (body: JsonObject): Either.Either<Variables, InvalidBody> =>
 }
 
 /** The body of a request that starts a run. The variables themselves are checked by the engine. */
-export const readVariables = (request: Request, limit_bytes: number) =>
-  read(request, limit_bytes, (bytes) => Either.flatMap(parseObject(bytes), variablesOf))
+export const readVariables = (request: Request, limits: Limits) =>
+  read(request, limits, (bytes) => Either.flatMap(parseObject(bytes), variablesOf))
 
 /** How much longer a caller may send when its body was refused as too large. */
 const lingerBytes = 64 * 1024 * 1024

@@ -2,6 +2,9 @@ import type { Server } from "node:http"
 import { HttpLayerRouter, HttpMiddleware } from "@effect/platform"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect, Layer, Option } from "effect"
+import { constTrue } from "effect/Function"
+import { BodyBudget } from "./BodyBudget.ts"
+import * as Connections from "./Connections.ts"
 import { PublicUrl } from "./PublicUrl.ts"
 import * as Routes from "./Routes.ts"
 import { strictTransportSecurity } from "./SecurityHeaders.ts"
@@ -25,5 +28,9 @@ export const layer = (server: Server) =>
         () => Effect.sync(() => server.off("request", handle))
       )
     })
-    // Effect's request logger is off for all routes: said here, no request has to say it for itself.
-  ).pipe(Layer.locally(HttpMiddleware.loggerDisabled, true))
+  ).pipe(
+    Layer.provide(Layer.merge(BodyBudget.layer, Connections.layer(server))),
+    // Effect's request logger and tracer, which record URLs and headers, are off for all routes: `RequestLog` does both.
+    Layer.locally(HttpMiddleware.loggerDisabled, true),
+    Layer.locally(HttpMiddleware.currentTracerDisabledWhen, constTrue)
+  )

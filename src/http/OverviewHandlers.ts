@@ -45,7 +45,7 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
         Effect.gen(function* () {
           const received_at = yield* DateTime.now
           const webhook = yield* trigger.open(path.id)
-          const variables = yield* Body.readVariables(request, settings.maxBody)
+          const variables = yield* Body.readVariables(request, { limit_bytes: settings.maxBody })
           const idempotency = yield* Idempotency.read(request, variables)
           const wait = urlParams.wait === "true"
           return RunAnswer.ofRun(

@@ -22,13 +22,16 @@ import {
   Option,
   Tracer
 } from "effect"
+import { NotFound } from "../domain/Errors.ts"
 import type { RunId } from "../domain/Id.ts"
 import { record } from "../telemetry/Metrics.ts"
 import { whenTraced } from "../telemetry/Span.ts"
 import { lingeringClose } from "./Body.ts"
 import * as ErrorResponse from "./ErrorResponse.ts"
+import { isExactly } from "./ExactPath.ts"
 import * as Problems from "./Problems.ts"
 
+type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
 const runs = new WeakMap<HttpServerRequest.HttpServerRequest, RunId>()
@@ -59,20 +62,67 @@ export const silenceEffectLogger = <A, E, R>(app: Effect.Effect<A, E, R>): Effec
       : Effect.zipRight(FiberRef.set(HttpMiddleware.loggerDisabled, true), app)
   )
 
+const traceId = /^[\da-f]{32}$/i
+const spanId = /^[\da-f]{16}$/i
+
+/** As the caller names it; Effect takes any text of a B3 header for an id. */
+const callersSpan = (request: Request) =>
+  Option.filter(
+    HttpTraceContext.fromHeaders(request.headers),
+    (span) => traceId.test(span.traceId) && spanId.test(span.spanId)
+  )
+
+/** The request headers that a span may show. Any other may hold a secret: what callers sign, or authenticate with. */
+const shownHeaders: ReadonlySet<string> = new Set(
+  ["accept", "accept-encoding", "content-encoding", "content-length", "content-type", "host", "traceparent"].map(
+    (name) => `http.request.header.${name}`
+  )
+)
+
+/** Takes back the headers that a host's tracer has recorded of the request. */
+const hideHeaders = (span: Tracer.AnySpan): void => {
+  if (span._tag !== "Span") return
+  for (const name of span.attributes.keys()) {
+    if (name.startsWith("http.request.header.") && !shownHeaders.has(name)) span.attribute(name, "<redacted>")
+  }
+}
+
 /** The span that the request belongs to: one of a host's own, or its caller's. */
-const parentOf = (fiber: Fiber.RuntimeFiber<any, any>, request: HttpServerRequest.HttpServerRequest) =>
-  Context.getOption(fiber.currentContext, Tracer.ParentSpan).pipe(
-    Option.orElse(() => HttpTraceContext.fromHeaders(request.headers)),
-    Option.getOrUndefined
+const parentOf = (fiber: Fiber.RuntimeFiber<any, any>, request: Request) => {
+  const ofHost = Context.getOption(fiber.currentContext, Tracer.ParentSpan)
+  if (Option.isSome(ofHost)) hideHeaders(ofHost.value)
+  return Option.getOrUndefined(Option.orElse(ofHost, () => callersSpan(request)))
+}
+
+/** What is recorded in place of a route. */
+const noRoute = "(no route)"
+
+/** `observe` for a path that no route has. */
+export const observeUnknownPath = <E, R>(request: Request, handler: Effect.Effect<Response, E, R>) =>
+  silenceEffectLogger(observeRequest(noRoute, request, handler))
+
+/** Runs the handler where the URL is spelled as the route is: Effect's router leads other spellings to it too. */
+export const onlyExactly = <E, R>(
+  route: string,
+  handler: Effect.Effect<Response, E, R>,
+  urlOf: (request: Request) => string = ({ url }) => url
+): Effect.Effect<Response, E, R | Request> =>
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+    isExactly(route, urlOf(request)) ? handler : observeUnknownPath(request, new NotFound())
   )
 
 /** Runs a route's handler: answers every failure as a problem, and logs, traces and measures the request. */
 export const observe = <E, R>(
   route: string,
-  handler: Effect.Effect<Response, E, R>
-): Effect.Effect<Response, never, R | HttpServerRequest.HttpServerRequest> =>
-  Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => observeRequest(route, request, handler)).pipe(
-    silenceEffectLogger
+  handler: Effect.Effect<Response, E, R>,
+  urlOf?: (request: Request) => string
+): Effect.Effect<Response, never, R | Request> =>
+  onlyExactly(
+    route,
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+      silenceEffectLogger(observeRequest(route, request, handler))
+    ),
+    urlOf
   )
 
 /** `observe` for a request that is not one of Effect's server. */
@@ -131,7 +181,8 @@ export const observeRequest = <E, R>(
 export const layer = HttpLayerRouter.middleware((handler) =>
   Effect.flatMap(
     HttpLayerRouter.RouteContext,
-    ({ route }): Effect.Effect<Response, HttpLayerRouter.unhandled, HttpServerRequest.HttpServerRequest> =>
-      observe(route.path, handler)
+    ({ route }): Effect.Effect<Response, HttpLayerRouter.unhandled, Request> =>
+      // Below a host's prefix, which the route's path has and the request's URL no longer has.
+      observe(route.path, handler, Option.isSome(route.prefix) ? ({ originalUrl }) => originalUrl : undefined)
   )
 ).layer

@@ -21,6 +21,7 @@ import type { Webhooks } from "../engine/Webhooks.ts"
 import type { ChangeFeed } from "../repo/ChangeFeed.ts"
 import type { HistoryStore } from "../repo/HistoryStore.ts"
 import * as Auth from "./Auth.ts"
+import { BodyBudget } from "./BodyBudget.ts"
 import * as Docs from "./Docs.ts"
 import { Events } from "./Events.ts"
 import * as Health from "./Health.ts"
@@ -39,7 +40,7 @@ import * as Unmatched from "./Unmatched.ts"
 import * as WebhooksHandlers from "./WebhooksHandlers.ts"
 
 /** `/webhook/trigger/…`: enough for a host that only lets its callers trigger webhooks. */
-export const trigger = Layer.mergeAll(TriggerRoutes.layer, Redaction.layer)
+export const trigger = Layer.merge(Layer.provide(TriggerRoutes.layer, BodyBudget.layer), Redaction.layer)
 
 /** Registers nothing: the group's routes are `TriggerRoutes`, written by hand. */
 const triggerGroup = Layer.empty as Layer.Layer<HttpApiGroup.ApiGroup<"webhook-trigger", "trigger">>

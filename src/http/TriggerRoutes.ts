@@ -17,21 +17,21 @@ import { CallersRun, type Trigger as TriggerGroup } from "../api/Trigger.ts"
 import { triggerPath, triggerUrl } from "../api/TriggerUrl.ts"
 import { MethodNotAllowed } from "../domain/Errors.ts"
 import type { Run } from "../domain/Run.ts"
+import type { WebhookRow } from "../domain/Webhook.ts"
 import { Settings } from "../engine/Settings.ts"
 import { Trigger } from "../engine/Trigger.ts"
 import * as Body from "./Body.ts"
+import { BodyBudget } from "./BodyBudget.ts"
+import { patternOf } from "./ExactPath.ts"
 import * as Idempotency from "./Idempotency.ts"
 import * as Parameters from "./Parameters.ts"
 import type * as Problems from "./Problems.ts"
 import { mountedAt, PublicUrl } from "./PublicUrl.ts"
 import * as RequestLog from "./RequestLog.ts"
 import * as RunAnswer from "./RunAnswer.ts"
+import * as Unmatched from "./Unmatched.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
-
-/** The token as the URL spells it. A percent-encoded one is not accepted. */
-const tokenIn = (request: Request, token: string | undefined) =>
-  Redacted.make(token === undefined || request.url.split("?", 1)[0]!.includes("%") ? "" : token)
 
 type ErrorOf<Name extends string> =
   | HttpApiGroup.HttpApiGroup.Error<typeof TriggerGroup>
@@ -73,18 +73,30 @@ const withLocation = (request: Request, response: HttpServerResponse.HttpServerR
 const makeEndpoints = Effect.gen(function* () {
   const trigger = yield* Trigger
   const settings = yield* Settings
+  const budget = yield* BodyBudget
   const clock = yield* Effect.clock
   const mount = mountedAt(yield* PublicUrl)
 
   /** The webhook that the request may use. Whatever it must show beside the token would be checked here, after it. */
-  const verify = (request: Request, token: string | undefined, options?: { readonly recent: boolean }) =>
-    trigger.authenticate(tokenIn(request, token), options)
+  const verify = (_request: Request, token: string | undefined, options?: { readonly recent: boolean }) =>
+    trigger.authenticate(Redacted.make(token ?? ""), options)
 
-  const readInput = (request: Request) =>
-    Effect.flatMap(Body.readVariables(request, settings.maxBody), (variables) =>
-      Either.flatMap(Parameters.wait(request), (wait) =>
-        Either.map(Idempotency.read(request, variables), (idempotency) => ({ variables, wait, ...idempotency }))
-      )
+  /** Body bytes of the webhook's callers, until their requests have ended. */
+  const reserveFor =
+    ({ id }: WebhookRow) =>
+    (request: Request, bytes: number) => {
+      if (!budget.take(id, bytes)) return false
+      NodeHttpServerRequest.toServerResponse(request).once("close", () => budget.giveBack(id, bytes))
+      return true
+    }
+
+  const readInput = (webhook: WebhookRow, request: Request) =>
+    Effect.flatMap(
+      Body.readVariables(request, { limit_bytes: settings.maxBody, reserve: reserveFor(webhook) }),
+      (variables) =>
+        Either.flatMap(Parameters.wait(request), (wait) =>
+          Either.map(Idempotency.read(request, variables), (idempotency) => ({ variables, wait, ...idempotency }))
+        )
     )
 
   /** A request with several faults is refused for the first: the order of the steps is part of the contract. */
@@ -93,7 +105,7 @@ const makeEndpoints = Effect.gen(function* () {
     if (request.method !== "POST") return yield* new MethodNotAllowed({ allow: "POST" })
     const webhook = yield* verify(request, token, { recent: true })
     // A token that is no longer valid is refused before any fault of the request.
-    const input = yield* Effect.tapError(readInput(request), () => verify(request, token))
+    const input = yield* Effect.tapError(readInput(webhook, request), () => verify(request, token))
     const submitted = yield* trigger.trigger(webhook, { ...input, received_at })
     const answer = RunAnswer.ofRun(request, submitted)
     return submitted._tag === "Accepted"
@@ -124,16 +136,14 @@ const parts = Effect.all([HttpServerRequest.HttpServerRequest, HttpLayerRouter.p
 
 export const layer = HttpLayerRouter.addAll(
   Effect.map(makeEndpoints, ({ post, show }) => [
-    HttpLayerRouter.route(
-      "*",
+    ...Unmatched.anyMethod(
       postRoute,
       RequestLog.observe(
         postRoute,
         Effect.flatMap(parts, ([request, { token }]) => post(request, token))
       )
     ),
-    HttpLayerRouter.route(
-      "*",
+    ...Unmatched.anyMethod(
       showRoute,
       RequestLog.observe(
         showRoute,
@@ -150,33 +160,34 @@ export const layer = HttpLayerRouter.addAll(
  */
 export type DirectHandler = (request: IncomingMessage, response: ServerResponse) => boolean
 
-const directPath = new RegExp(`^${triggerPath}/([^/?%]+)(?:\\?|$)`)
+export const makeDirectHandler: Effect.Effect<DirectHandler, never, BodyBudget | Settings | Trigger> = Effect.gen(
+  function* () {
+    const { post } = yield* makeEndpoints
+    const { maxBody } = yield* Settings
+    const directPath = patternOf(postRoute)
+    const isTraced = yield* FiberRef.get(FiberRef.currentTracerEnabled)
+    const fork = Runtime.runFork(yield* Effect.runtime())
 
-export const makeDirectHandler: Effect.Effect<DirectHandler, never, Trigger | Settings> = Effect.gen(function* () {
-  const { post } = yield* makeEndpoints
-  const { maxBody } = yield* Settings
-  const isTraced = yield* FiberRef.get(FiberRef.currentTracerEnabled)
-  const fork = Runtime.runFork(yield* Effect.runtime())
-
-  return (source, response) => {
-    if (isTraced || source.method !== "POST" || !(Number(source.headers["content-length"]) <= maxBody)) return false
-    const token = directPath.exec(source.url!)?.[1]
-    if (token === undefined) return false
-    // What the endpoint reads of a request, as Effect's own for Node has it.
-    const { headers, method, url } = source
-    const remoteAddress = Option.fromNullable(source.socket.remoteAddress)
-    const request = { headers, method, remoteAddress, response, source, url } as unknown as Request
-    const fiber = fork(RequestLog.observeRequest(postRoute, request, post(request, token)))
-    response.once("close", () => {
-      if (!response.writableEnded) fiber.unsafeInterruptAsFork(HttpServerError.clientAbortFiberId)
-    })
-    fiber.addObserver((exit) => {
-      // Else the caller is gone.
-      if (Exit.isSuccess(exit)) write(response, exit.value)
-    })
-    return true
+    return (source, response) => {
+      if (isTraced || source.method !== "POST" || !(Number(source.headers["content-length"]) <= maxBody)) return false
+      const token = directPath.exec(source.url!)?.[1]
+      if (token === undefined) return false
+      // What the endpoint reads of a request, as Effect's own for Node has it.
+      const { headers, method, url } = source
+      const remoteAddress = Option.fromNullable(source.socket.remoteAddress)
+      const request = { headers, method, remoteAddress, response, source, url } as unknown as Request
+      const fiber = fork(RequestLog.observeRequest(postRoute, request, post(request, token)))
+      response.once("close", () => {
+        if (!response.writableEnded) fiber.unsafeInterruptAsFork(HttpServerError.clientAbortFiberId)
+      })
+      fiber.addObserver((exit) => {
+        // Else the caller is gone.
+        if (Exit.isSuccess(exit)) write(response, exit.value)
+      })
+      return true
+    }
   }
-})
+)
 
 /** The endpoint's bodies are all in memory. */
 const write = (response: ServerResponse, { body, headers, status }: HttpServerResponse.HttpServerResponse): void => {

@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url"
 import { HttpLayerRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect, Layer } from "effect"
 import { pages } from "../api/Pages.ts"
+import * as RequestLog from "./RequestLog.ts"
 import { securityHeaders } from "./SecurityHeaders.ts"
 import * as Unmatched from "./Unmatched.ts"
 
@@ -100,12 +101,14 @@ const serve = (variants: ReadonlyArray<Variant>) =>
 
 const addFiles = Effect.fn(function* (folder: string) {
   const router = yield* HttpLayerRouter.HttpRouter
-  const index = serve(variantsOf(`${folder}index.html`, "index.html", false))
-  for (const page of Object.values(pages)) yield* router.add("GET", page, index)
-  yield* router.add("GET", "/icon.svg", serve(variantsOf(`${folder}icon.svg`, "icon.svg", false)))
+  const add = (path: `/${string}`, variants: ReadonlyArray<Variant>) =>
+    router.add("GET", path, RequestLog.onlyExactly(path, serve(variants)))
+  const index = variantsOf(`${folder}index.html`, "index.html", false)
+  for (const page of Object.values(pages)) yield* add(page, index)
+  yield* add("/icon.svg", variantsOf(`${folder}icon.svg`, "icon.svg", false))
   for (const name of readdirSync(`${folder}assets`)) {
     if (/\.(js|css|svg)$/.test(name)) {
-      yield* router.add("GET", `/assets/${name}`, serve(variantsOf(`${folder}assets/${name}`, name, true)))
+      yield* add(`/assets/${name}`, variantsOf(`${folder}assets/${name}`, name, true))
     }
   }
 })

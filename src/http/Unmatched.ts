@@ -1,21 +1,30 @@
 /** What no route matches: 405 for a known path with another method, else 404. */
-import { HttpApi, HttpLayerRouter, type HttpMethod, type HttpServerResponse } from "@effect/platform"
+import { METHODS } from "node:http"
+import { HttpApi, HttpLayerRouter, type HttpMethod, HttpServerRequest, type HttpServerResponse } from "@effect/platform"
 import { Effect, type Layer } from "effect"
 import { Api } from "../api/Api.ts"
 import { MethodNotAllowed } from "../domain/Errors.ts"
 import { isRouteNotFound } from "./ErrorResponse.ts"
 import * as RequestLog from "./RequestLog.ts"
 
-const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const
+/** In the order in which `Allow` lists them. */
+const known = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+
+/** All that a request can have. The router's own `*` misses some that are newer than it, such as QUERY. */
+const methods = [...new Set([...known, ...METHODS])] as ReadonlyArray<Exclude<HttpMethod.HttpMethod, "HEAD">>
+
+/** Leads every method to the handler. */
+export const anyMethod = <E, R>(
+  path: `/${string}`,
+  handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+): ReadonlyArray<HttpLayerRouter.Route<E, R>> => methods.map((method) => HttpLayerRouter.route(method, path, handler))
 
 type Paths = ReadonlyMap<`/${string}`, ReadonlySet<string>>
 
 const refusalsOf = (path: `/${string}`, allowed: ReadonlySet<string>) => {
   const allow = methods.filter((method) => allowed.has(method)).join(", ")
   const refuse = RequestLog.observe(path, new MethodNotAllowed({ allow }))
-  return methods
-    .filter((method) => !allowed.has(method))
-    .map((method) => HttpLayerRouter.route(method as Exclude<HttpMethod.HttpMethod, "HEAD">, path, refuse))
+  return methods.filter((method) => !allowed.has(method)).map((method) => HttpLayerRouter.route(method, path, refuse))
 }
 
 /**
@@ -51,7 +60,11 @@ type Response = HttpServerResponse.HttpServerResponse
 /** Answers what no route matches: an unknown path, one that cannot be decoded, or a part that is too long. */
 export const answerNotFound = <E, R>(app: Effect.Effect<Response, E, R>) =>
   Effect.catchAll(app, (error) =>
-    isRouteNotFound(error) ? RequestLog.observe("(no route)", Effect.fail(error)) : Effect.fail(error)
+    isRouteNotFound(error)
+      ? Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+          RequestLog.observeUnknownPath(request, Effect.fail(error))
+        )
+      : Effect.fail(error)
   )
 
 /** For a server of its own; a host answers unknown paths in its own way. */

@@ -24,6 +24,15 @@ const backlog = 4096
  */
 const keepAliveTimeout = 65_000
 
+/** How long a request's headers may take to arrive, in milliseconds. */
+const headersTimeout = 10_000
+
+/** The same for the whole request, with a body of up to 1 MiB; as much again for each further MiB, up to 5 minutes. */
+const requestTimeout = (maxBody: number): number => Math.min(30_000 * Math.ceil(maxBody / 1024 ** 2), 300_000)
+
+/** How often these times are checked, in milliseconds. */
+const connectionsCheckingInterval = 1_000
+
 export interface Listener {
   readonly layer: Layer.Layer<Layer.Layer.Success<ReturnType<typeof NodeHttpServer.layer>>, CannotListen>
   readonly server: Server
@@ -36,9 +45,16 @@ export const make = (options: {
   readonly host: string
   readonly port: number
   readonly shutdownGrace: Duration.Duration
+  readonly engine: { readonly maxBody: number }
 }): Listener => {
-  const { host, port, shutdownGrace } = options
-  const server = createServer({ keepAliveTimeout, noDelay: true })
+  const { engine, host, port, shutdownGrace } = options
+  const server = createServer({
+    keepAliveTimeout,
+    headersTimeout,
+    requestTimeout: requestTimeout(engine.maxBody),
+    connectionsCheckingInterval,
+    noDelay: true
+  })
   return {
     server,
     layer: NodeHttpServer.layer(() => server, { host, port, backlog }).pipe(

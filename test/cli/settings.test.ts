@@ -58,6 +58,7 @@ describe("settings", () => {
         WEBHOOK_TIMEOUT: "90",
         WEBHOOK_MAX_QUEUED: "5",
         WEBHOOK_MAX_BODY: "64 KiB",
+        WEBHOOK_MAX_BODIES: "1 GiB",
         RUN_RETENTION: "30 days",
         SHUTDOWN_GRACE: "0",
         LOG_LEVEL: "Warn",
@@ -72,7 +73,7 @@ describe("settings", () => {
         trustedProxies: ["10.0.0.0/8", "::1"],
         amqpQueueType: "quorum",
         dataDir: "/var/lib/hooks",
-        engine: { maxConcurrent: 7, maxQueued: 5, maxBody: 65_536 },
+        engine: { maxConcurrent: 7, maxQueued: 5, maxBody: 65_536, maxBodies: 1024 ** 3 },
         logLevel: LogLevel.Warning,
         logFormat: "json",
         otlpEndpoint: Option.some("http://collector:4318")

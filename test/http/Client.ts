@@ -91,3 +91,29 @@ export const writeThenRead = (port: number, bytes: string | Uint8Array) =>
     })
     return () => received()
   })
+
+/** Sends the head and then chunks without end; resolves when the server has closed the connection. */
+export const flood = (port: number, head: string, chunk: string | Uint8Array) =>
+  Effect.async<{ readonly text: string; readonly sent: number }>((resume) => {
+    const socket = connect(port, "127.0.0.1")
+    const received = receive(socket)
+    const send = () => void (socket.writable && socket.write(chunk))
+    socket.write(head)
+    socket.on("drain", send).on("error", () => {})
+    socket.on("close", () => resume(Effect.succeed({ text: received(), sent: socket.bytesWritten })))
+    send()
+    return Effect.sync(() => socket.destroy())
+  })
+
+/** Sends each part once the text that was received so far matches its pattern; resolves with all text at the last pattern. */
+export const dialog = (port: number, parts: ReadonlyArray<readonly [after: RegExp, send: string]>, end: RegExp) =>
+  connection(port, (socket, done) => {
+    const left = [...parts]
+    const onText = (text: string) => {
+      while (left[0]?.[0].test(text)) socket.write(left.shift()![1])
+      if (left.length === 0 && end.test(text)) done("by us")
+    }
+    const received = receive(socket, onText)
+    onText("")
+    return received
+  })

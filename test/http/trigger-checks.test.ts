@@ -19,8 +19,10 @@ describe("refuses, in this order,", () => {
       }
       const run = yield* http("POST", `${hook.path}/runs/${unusedId}`)
       expect([run.status, run.headers.get("allow")]).toStrictEqual([405, "GET, HEAD"])
-      const odd = yield* wire(port, `PROPFIND ${hook.path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
-      expect(odd.text).toMatch(/^HTTP\/1\.1 405 /)
+      for (const method of ["PROPFIND", "QUERY"]) {
+        const odd = yield* wire(port, `${method} ${hook.path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+        expect(odd.text, method).toMatch(/^HTTP\/1\.1 405 /)
+      }
     })
   )
 
@@ -86,7 +88,7 @@ describe("refuses, in this order,", () => {
 
   triggers("3: another media type, or any content encoding, with 415", () =>
     Effect.gen(function* () {
-      const { http, hook, runs } = yield* startWithWebhook
+      const { http, hook, port, runs } = yield* startWithWebhook
       const raw = JSON.stringify(hello)
       for (const type of ["text/plain", "application/x-www-form-urlencoded", "application/jsonx", "json", " "]) {
         const answer = yield* http("POST", hook.path, { raw, headers: { "content-type": type } })
@@ -96,6 +98,12 @@ describe("refuses, in this order,", () => {
         const answer = yield* http("POST", hook.path, { body: hello, headers: { "content-encoding": coding } })
         expect(refusal(answer), coding).toStrictEqual([415, "unsupported_media_type"])
       }
+      const headers = "a:\r\n".repeat(3_000)
+      const last = `POST ${hook.path} HTTP/1.1\r\n${headers}Host: x\r\nContent-Encoding: gzip\r\n`
+      const { text } = yield* wire(port, `${last}Content-Length: ${raw.length}\r\n\r\n${raw}`, (text) =>
+        text.endsWith("}")
+      )
+      expect(text).toMatch(/^HTTP\/1\.1 415 /)
       // Before the size, the body and the query.
       const all = yield* http("POST", `${hook.path}?wait=x`, {
         raw: "x".repeat(2_000_000),

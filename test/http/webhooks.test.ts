@@ -120,6 +120,22 @@ describe("webhooks", () => {
     })
   )
 
+  it.scopedLive("are refused with at most 20 faults, each of bounded length, however many there are", () =>
+    Effect.gen(function* () {
+      const { admin, team } = yield* start()
+      yield* team("ops")
+      const many = Object.fromEntries(Array.from({ length: 90_000 }, (_, i) => [`f${i}`, 1]))
+      for (const body of [many, { ...draft, ["n".repeat(100_000)]: 1 }, { ...draft, name: many }]) {
+        const answer = yield* admin("POST", "/api/webhooks", { body })
+        expect(refusal(answer)).toStrictEqual([422, "invalid"])
+        expect(answer.json.errors.length).toBeLessThanOrEqual(20)
+        expect(answer.text.length).toBeLessThan(4_000)
+      }
+      const own = yield* admin("POST", "/api/webhooks", { body: many })
+      expect(pointers(own)).toContain("/prompt_template")
+    })
+  )
+
   it.scopedLive("are edited field by field, and the next trigger uses the new values", () =>
     Effect.gen(function* () {
       const { admin, http, team, webhook } = yield* start()
@@ -276,6 +292,9 @@ describe("webhooks", () => {
       expect([...idsOf(first), ...idsOf(second)]).toStrictEqual(ids)
       expect(idsOf(yield* runs("?limit=3&status=success"))).toStrictEqual(ids.slice(0, 3))
       expect(idsOf(yield* runs("?status=error"))).toStrictEqual([])
+      for (const from of ["2026-01-02T03:04:05Z", "2026-01-02T03:04:05.678Z", "2026-01-02T03:04:05%2B02:00"]) {
+        expect((yield* runs(`?limit=2&from=${from}`)).status, from).toBe(200)
+      }
       const whole = yield* admin("GET", `/api/runs/${ids[0]}`)
       const { truncated, sizes, ...listed } = first.json.data[0]
       expect(whole.json).toStrictEqual(listed)
@@ -287,6 +306,13 @@ describe("webhooks", () => {
         "?limit=1.5",
         "?limit=",
         "?limit=1&limit=2",
+        "?limit=1e1",
+        "?from=-1",
+        "?from=2026",
+        "?to=2026-01-02",
+        "?from=2026-01-02T03:04:05",
+        "?to=2026-02-30T00:00:00Z",
+        "?from=2026-01-02T24:00:00Z",
         "?status=done",
         "?cursor=x"
       ]) {

@@ -1,0 +1,26 @@
+/**
+ * Paths are exact. Effect's router also ignores case, repeated and trailing slashes, decodes escapes and ends a path at `;`:
+ * whatever stands before the server, and protects or redacts by path, would not recognise such a spelling.
+ */
+
+/** A path parameter: no escapes, since nothing that a path can name needs one. */
+const parameter = "([^/?#;%]+)"
+
+/** With the parameters as groups. A request may name the whole URL (RFC 9112, 3.2.2). */
+const compile = (route: string): RegExp =>
+  new RegExp(`^(?:https?://[^/?#]*)?${route.replaceAll(/[.*]/g, "\\$&").replaceAll(/:\w+/g, parameter)}(?:\\?|$)`)
+
+const compiled = new Map<string, RegExp>()
+
+/** The route's path as an expression, with its parameters as groups: `/webhook/trigger/:token`. */
+export const patternOf = (route: string): RegExp => {
+  let pattern = compiled.get(route)
+  if (pattern === undefined) {
+    pattern = compile(route)
+    compiled.set(route, pattern)
+  }
+  return pattern
+}
+
+/** Whether the URL's path is spelled as the route says. */
+export const isExactly = (route: string, url: string): boolean => patternOf(route).test(url)
