@@ -60,8 +60,8 @@ describe("checkVariables", () => {
     expect(pointers(deep)).toHaveLength(1)
     const wide = `{"${"n".repeat(100_000)}":[${'"\\u0000",'.repeat(50_000)}0]}`
     const faults = checkVariables(JSON.parse(wide))
-    expect(JSON.stringify(faults).length).toBeLessThan(100_000)
-    expect(faults.at(-1)?.detail).toBe("and more")
+    expect(JSON.stringify(faults).length).toBeLessThan(10_000)
+    expect(faults).toHaveLength(20)
   })
 
   it("refuses what is not JSON at all", () => {

@@ -14,18 +14,27 @@ export const answerTooLarge = "answer larger than 8 MiB"
 const withinLimit = (text: string): boolean =>
   text.length * 3 <= maxAnswer || (text.length <= maxAnswer && Buffer.byteLength(text) <= maxAnswer)
 
+/** Measured as it would be stored: a NUL becomes three bytes. `undefined`: it is too long. */
+const storableAnswer = (text: string): string | undefined => {
+  if (!withinLimit(text)) return undefined
+  const stored = storable(text)
+  return stored === text || withinLimit(stored) ? stored : undefined
+}
+
 /**
  * The reply as every bus passes it on: text that any database can store, of bounded size. What a leader wrote is never
  * refused for a character, since the run would then wait for its timeout.
  */
 export const storableReply = (reply: Reply): Reply => {
   switch (reply._tag) {
-    case "Answered":
-      return withinLimit(reply.response)
-        ? { ...reply, response: storable(reply.response) }
-        : { _tag: "Failed", run_id: reply.run_id, message: answerTooLarge }
+    case "Answered": {
+      const response = storableAnswer(reply.response)
+      return response === undefined
+        ? { _tag: "Failed", run_id: reply.run_id, message: answerTooLarge }
+        : { ...reply, response }
+    }
     case "Failed":
-      return { ...reply, message: withinLimit(reply.message) ? storable(reply.message) : answerTooLarge }
+      return { ...reply, message: storableAnswer(reply.message) ?? answerTooLarge }
     case "Started":
     case "DeadLettered":
       return reply

@@ -13,6 +13,9 @@ export const Fault = Schema.Struct({
 }).annotations({ identifier: "Fault", description: "One thing that is wrong with a request." })
 export type Fault = typeof Fault.Type
 
+/** How many faults of a request are listed. With long names, a list of all could grow far larger than the request. */
+export const maxFaults = 20
+
 /** No such webhook, run, team or page. Says nothing of why: an unknown and a disabled token look alike. */
 export class NotFound extends Schema.TaggedError<NotFound>()("NotFound", {}) {}
 
@@ -39,7 +42,7 @@ export class InvalidVariables extends Schema.TaggedError<InvalidVariables>()("In
   faults: Schema.Array(Fault)
 }) {}
 
-/** The JSON is well formed and breaks a rule of the record; every fault is listed. */
+/** The JSON is well formed and breaks a rule of the record; the first `maxFaults` are listed. */
 export class Invalid extends Schema.TaggedError<Invalid>()("Invalid", { faults: Schema.Array(Fault) }) {}
 
 export class MissingVariables extends Schema.TaggedError<MissingVariables>()("MissingVariables", {

@@ -1,4 +1,4 @@
-import type { Fault } from "./Errors.ts"
+import { type Fault, maxFaults } from "./Errors.ts"
 import type { Variables } from "./Run.ts"
 import { isStorable, unstorableDetail } from "./StorableText.ts"
 
@@ -9,13 +9,10 @@ const maxNameBytes = 256
 /** How many arrays and objects may stand inside each other in one value. */
 const maxDepth = 32
 
-/** More faults are not listed: with long names the list could grow far larger than the request. */
-const maxFaults = 100
-
 const nameProblem = "must not have a NUL or a lone surrogate in its name"
 
-/** RFC 6901; a long name is cut short. */
-const step = (name: string): string => {
+/** A step of a JSON Pointer (RFC 6901) to a member whose name may be anything; a long name is cut short. */
+export const step = (name: string): string => {
   const short = name.length > maxNameBytes ? `${name.slice(0, maxNameBytes)}…` : name
   return `/${short
     .replaceAll("~", "~0")
@@ -37,13 +34,14 @@ const isPlain = (value: object): boolean => {
  */
 export const checkVariables = (variables: Variables): ReadonlyArray<Fault> => {
   const faults: Array<Fault> = []
+  let isFull = false
   const fault = (pointer: string, detail: string): void => {
     if (faults.length < maxFaults) faults.push({ pointer, detail })
-    else if (faults.length === maxFaults) faults.push({ pointer: "/variables", detail: "and more" })
+    else isFull = true
   }
 
   const check = (value: unknown, pointer: () => string, depth: number): void => {
-    if (faults.length > maxFaults) return
+    if (isFull) return
     switch (typeof value) {
       case "string":
         if (!isStorable(value)) fault(pointer(), unstorableDetail)
@@ -81,6 +79,7 @@ export const checkVariables = (variables: Variables): ReadonlyArray<Fault> => {
   const names = Object.keys(variables)
   if (names.length > maxVariables) fault("/variables", `must have at most ${maxVariables} members`)
   for (const name of names) {
+    if (isFull) break
     const pointer = () => `/variables${step(name)}`
     // A UTF-16 code unit becomes at most three bytes.
     if (name.length * 3 > maxNameBytes && new TextEncoder().encode(name).length > maxNameBytes) {

@@ -4,6 +4,7 @@ import {
   Invalid,
   type InvalidParameter,
   InvalidVariables,
+  maxFaults,
   NotFound,
   type PromptTooLarge,
   type TeamUnknown,
@@ -97,7 +98,8 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
           Effect.gen(function* () {
             const more = yield* faultsBeyondSchema(input as Input)
             const faults = [...Option.getOrElse(Either.getLeft(decoded), () => []), ...more]
-            return faults.length > 0 ? yield* new Invalid({ faults }) : Either.getOrThrow(decoded)
+            if (faults.length > 0) return yield* new Invalid({ faults: faults.slice(0, maxFaults) })
+            return Either.getOrThrow(decoded)
           })
 
         /** The template's names, when there is a template; it has been parsed before. */

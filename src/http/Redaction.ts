@@ -22,27 +22,27 @@ const mayContainToken = (url: string): boolean => {
 
 const redacted = "<may contain a token>"
 
-/** Removes the URL from the span that a host's tracer has already opened for the request. */
-const redactSpan = (span: Tracer.AnySpan, request: HttpServerRequest.HttpServerRequest): void => {
+/**
+ * Removes what may contain a token from the span that a host's tracer has already opened for the request: its URL, or a
+ * header such as `Referer`.
+ */
+const redactSpan = (span: Tracer.AnySpan): void => {
   if (span._tag !== "Span") return
-  for (const name of ["url.full", "url.path", "url.query"]) {
-    if (span.attributes.has(name)) span.attribute(name, redacted)
-  }
-  for (const [name, value] of Object.entries(request.headers)) {
-    if (mayContainToken(String(value))) span.attribute(`http.request.header.${name}`, redacted)
+  for (const [name, value] of span.attributes) {
+    if (typeof value === "string" && mayContainToken(value)) span.attribute(name, redacted)
   }
 }
 
 const redactRequests = HttpLayerRouter.middleware(
   (app) =>
-    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-      if (!mayContainToken(request.url)) return app
-      return Effect.flatMap(Effect.serviceOption(Tracer.ParentSpan), (span) => {
-        if (Option.isSome(span)) redactSpan(span.value, request)
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+      Effect.flatMap(Effect.serviceOption(Tracer.ParentSpan), (span) => {
+        if (Option.isSome(span)) redactSpan(span.value)
+        if (!mayContainToken(request.url)) return app
         // Here already: a host may log an error that contains the request.
         return RequestLog.silenceEffectLogger(answerNotFound(app))
       })
-    }),
+    ),
   { global: true }
 )
 

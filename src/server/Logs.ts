@@ -1,6 +1,7 @@
 /** Log lines and their settings, for every process of the server and for the leader. `docs/settings.md` explains them. */
 import { Layer, Logger, LogLevel } from "effect"
 import { oneOf, type Values, withDefault, wordFor } from "../engine/EnvironmentVariable.ts"
+import * as SafeLogger from "./SafeLogger.ts"
 
 const logLevels = wordFor({
   ...{ trace: LogLevel.Trace, debug: LogLevel.Debug, info: LogLevel.Info, warn: LogLevel.Warning },
@@ -15,9 +16,9 @@ export const settings = {
 /** Log lines go to standard error, one format for people and two for programs. */
 export const layer = ({ logFormat, logLevel }: Values<typeof settings>): Layer.Layer<never> => {
   const loggers = {
-    pretty: Logger.prettyLogger({ stderr: true }),
-    logfmt: Logger.withConsoleError(Logger.logfmtLogger),
-    json: Logger.withConsoleError(Logger.jsonLogger)
+    pretty: SafeLogger.forPeople(Logger.prettyLogger({ stderr: true })),
+    logfmt: Logger.withConsoleError(SafeLogger.inOneLine(Logger.logfmtLogger)),
+    json: Logger.withConsoleError(SafeLogger.inOneLine(Logger.jsonLogger))
   }
   return Layer.merge(Logger.replace(Logger.defaultLogger, loggers[logFormat]), Logger.minimumLogLevel(logLevel))
 }

@@ -57,13 +57,44 @@ const printed = Effect.acquireRelease(
     })
 )
 
+/** Headers in which a token comes along. */
+const tokenHeaders = (path: string) => ({
+  ...{
+    "x-original-uri": path,
+    "x-forwarded-uri": path,
+    "x-rewrite-url": path,
+    referer: `https://hooks.example.com${path}`
+  },
+  ...{
+    "user-agent": path,
+    origin: `https://hooks.example.com${path}`,
+    "x-forwarded-host": path,
+    forwarded: `host="${path}"`
+  },
+  ...{ b3: `${path.slice(path.lastIndexOf("/") + 1)}-b7ad6b7169203331-1`, tracestate: `a=${path}` }
+})
+
+const secret = "s3cr3t"
+
+/** Headers in which callers send secrets of their own. */
+const secretHeaders = {
+  ...{ authorization: `Basic ${secret}`, "proxy-authorization": `Basic ${secret}`, cookie: `session=${secret}` },
+  ...{
+    "x-api-key": secret,
+    "x-gitlab-token": secret,
+    "stripe-signature": `t=1,v1=${secret}`,
+    "x-hub-signature-256": secret
+  },
+  ...{ "x-anything-else": secret }
+}
+
 /** Every way in which a token can come to the server. */
 const requests = (port: number, token: string) =>
   Effect.gen(function* () {
     const http = call(`http://127.0.0.1:${port}`)
     const path = `/webhook/trigger/${token}`
     const body = { variables: { text: "x" } }
-    const accepted = yield* http("POST", path, { body, headers: { "x-original-uri": path, referer: path } })
+    const accepted = yield* http("POST", path, { body, headers: { ...tokenHeaders(path), ...secretHeaders } })
     expect(accepted.status).toBe(202)
     expect(accepted.headers.get("location")!).toContain(token)
     yield* http("GET", `${accepted.headers.get("location")}?wait=true`)
@@ -80,6 +111,11 @@ const requests = (port: number, token: string) =>
     ]
     const answers = yield* Effect.forEach(elsewhere, (path) => http("POST", path, { body }))
     yield* http("GET", `/host?${token}`)
+    yield* http("GET", "/host", { headers: tokenHeaders(path) })
+    for (const ours of ["/api/webhooks", "/health/live", "/metrics", "/API/teams", `${path}/runs/x`]) {
+      yield* http("GET", ours, { headers: { ...tokenHeaders(path), ...secretHeaders } })
+    }
+    yield* wire(port, `GET /health/live HTTP/1.1\r\nHost: ${token}\r\nConnection: close\r\n\r\n`)
     yield* wire(port, `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{`, () => true).pipe(
       Effect.timeoutOption("50 millis")
     )
@@ -95,6 +131,12 @@ const webhook = (port: number) =>
     const second = yield* http("POST", `/api/webhooks/${json.webhook.id}/token`, { headers })
     return [json.token, second.json.token] as const
   })
+
+/** All that spans may say, here and in the drivers' place in memory. */
+const attributes = [
+  ...["http.request.method", "http.route", "http.response.status_code", "run.id"],
+  ...["team", "run_id", "replies", "prompts", "runs", "messaging.system"]
+]
 
 describe("a token is in no log line, span, metric or output", () => {
   it.scopedLive("of the server itself", () =>
@@ -112,10 +154,13 @@ describe("a token is in no log line, span, metric or output", () => {
         expect(broken.json.code).toBe("internal_error")
         expect(broken.text).not.toContain("a bug")
         const everything = [recorded.text(), answers, (yield* http("GET", "/metrics")).text, ...outputs].join("\n")
-        for (const secret of [token, dead]) {
-          expect(everything).not.toContain(secret)
-          expect(everything).not.toContain(secret.slice(4))
+        for (const own of [token, dead]) {
+          expect(everything).not.toContain(own)
+          expect(everything).not.toContain(own.slice(4))
         }
+        expect(everything).not.toContain(secret)
+        const names = new Set(recorded.spans.flatMap((span) => [...span.attributes.keys()]))
+        expect(attributes).toStrictEqual(expect.arrayContaining([...names]))
         // The recorder does record.
         expect(everything).toContain("POST /webhook/trigger/:token")
         expect(everything).toContain("Error: a bug")
@@ -158,10 +203,11 @@ describe("a token is in no log line, span, metric or output", () => {
           expect((yield* http("GET", "/host")).text).toBe("the host's own")
           expect((yield* http("GET", "/nothing-here")).text).toBe("")
           const everything = recorded.text()
-          for (const secret of [token, dead]) {
-            expect(everything).not.toContain(secret)
-            expect(everything).not.toContain(secret.slice(4))
+          for (const own of [token, dead]) {
+            expect(everything).not.toContain(own)
+            expect(everything).not.toContain(own.slice(4))
           }
+          expect(everything).not.toContain(secret)
           // The host's own requests are logged and traced as before.
           expect(recorded.logs.some((line) => line.includes("http.url=/host"))).toBe(true)
           expect(recorded.spans.some((span) => String(span.attributes.get("url.path")) === "/host")).toBe(true)

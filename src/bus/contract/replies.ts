@@ -49,22 +49,23 @@ export const replies = (behaviour: Behaviour): void => {
   )
 
   behaviour(
-    "an answer over 8 MiB ends its run as failed; one of 8 MiB arrives",
+    "an answer over 8 MiB, as it would be stored, ends its run as failed; one of 8 MiB arrives",
     Effect.gen(function* () {
       const bus = yield* Bus
       const collected = yield* collectReplies
       // On the wire there are a few bytes of JSON around the answer.
       const longest = 8 * 1024 * 1024 - 100
       yield* startLeader(({ prompt: { prompt, run_id }, reply }) =>
-        reply({ _tag: "Answered", run_id, response: "x".repeat(Number(prompt)) })
+        reply({ _tag: "Answered", run_id, response: prompt.slice(0, 1).repeat(Number(prompt.slice(1))) })
       )
-      for (const size of [8 * 1024 * 1024 + 1, 20 * 1024 * 1024]) {
-        const over = yield* makePrompt({ prompt: String(size) })
+      // A NUL is stored as three bytes.
+      for (const answer of [`x${8 * 1024 * 1024 + 1}`, `x${20 * 1024 * 1024}`, `\0${3 * 1024 * 1024}`]) {
+        const over = yield* makePrompt({ prompt: answer })
         yield* bus.publish([over])
         const message = "answer larger than 8 MiB"
         expect(yield* Queue.take(collected)).toEqual({ _tag: "Failed", run_id: over.run_id, message })
       }
-      yield* bus.publish([yield* makePrompt({ prompt: String(longest) })])
+      yield* bus.publish([yield* makePrompt({ prompt: `x${longest}` })])
       const reply = yield* Queue.take(collected)
       expect(reply._tag === "Answered" && reply.response.length).toBe(longest)
     })
