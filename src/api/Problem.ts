@@ -27,6 +27,7 @@ export const Unauthorized = problem(401, "No admin key, or a wrong one.")
 export const NotFound = problem(404, "There is no such thing.")
 export const MethodNotAllowed = problem(405, "The address does not accept this method; see `Allow`.")
 export const Conflict = problem(409, "Not possible in the current state.")
+export const PreconditionFailed = problem(412, "It was changed since the version in `If-Match`.")
 export const ContentTooLarge = problem(413, "The body is too large.")
 export const UnsupportedMediaType = problem(415, "The body is not plain JSON.")
 export const UnprocessableContent = problem(

@@ -10,6 +10,7 @@ import {
   BadRequest,
   ContentTooLarge,
   NotFound,
+  PreconditionFailed,
   ServiceUnavailable,
   UnprocessableContent,
   UnsupportedMediaType
@@ -17,6 +18,14 @@ import {
 import { VariablesBody } from "./Trigger.ts"
 
 const path = Schema.Struct({ id: Schema.String.annotations({ description: "The webhook's id." }) })
+
+const IfMatch = Schema.Struct({
+  "if-match": Schema.optional(
+    Schema.String.annotations({
+      description: 'The version that the edit is meant for, as in `ETag`: `"7"`. Any other one is refused with 412.'
+    })
+  )
+})
 
 /** The webhook with its token: the only time it is shown. */
 export const WebhookWithToken = Schema.Struct({
@@ -82,10 +91,12 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
   .add(
     HttpApiEndpoint.patch("edit", "/api/webhooks/:id")
       .setPath(path)
+      .setHeaders(IfMatch)
       .setPayload(WebhookEdit)
       .addSuccess(Webhook)
       .addError(BadRequest)
       .addError(NotFound)
+      .addError(PreconditionFailed)
       .addError(ContentTooLarge)
       .addError(UnsupportedMediaType)
       .addError(UnprocessableContent)
@@ -93,7 +104,7 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
         OpenApi.annotations({
           summary: "Edit a webhook",
           description:
-            "Changes the fields that are given; `enabled` is the on/off switch. Applies from the next trigger on: accepted runs keep the settings they were accepted with."
+            "Changes the fields that are given; `enabled` is the on/off switch. Applies from the next trigger on: accepted runs keep the settings they were accepted with. With `If-Match`, only when nobody has changed it since."
         })
       )
   )

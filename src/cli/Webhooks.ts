@@ -107,7 +107,9 @@ const showOne = Command.make("show", { webhook, ...adminOptions }, (options) =>
 const edit = Command.make("edit", { webhook, edit: editOptions, ...adminOptions }, (options) =>
   Effect.gen(function* () {
     const payload = yield* editOf(options.edit)
-    const edited = yield* callOnWebhook(options, (client, { id }) => client.webhooks.edit({ path: { id }, payload }))
+    const edited = yield* callOnWebhook(options, (client, { id }) =>
+      client.webhooks.edit({ path: { id }, headers: {}, payload })
+    )
     yield* show(options, Webhook, edited, describe)
   })
 ).pipe(
@@ -126,7 +128,9 @@ const toggle = (name: "enable" | "disable", description: string) =>
   Command.make(name, { webhook, ...adminOptions }, (options) =>
     Effect.gen(function* () {
       const payload = { enabled: name === "enable" }
-      const edited = yield* callOnWebhook(options, (client, { id }) => client.webhooks.edit({ path: { id }, payload }))
+      const edited = yield* callOnWebhook(options, (client, { id }) =>
+        client.webhooks.edit({ path: { id }, headers: {}, payload })
+      )
       yield* show(options, Webhook, edited, () => `Webhook ${printable(edited.name)} ${name}d.`)
     })
   ).pipe(Command.withDescription(description))

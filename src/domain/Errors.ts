@@ -61,6 +61,11 @@ export class TemplateInvalid extends Schema.TaggedError<TemplateInvalid>()("Temp
   reason: Schema.String
 }) {}
 
+/** It was changed since the version that the request is meant for. */
+export class ChangedMeanwhile extends Schema.TaggedError<ChangedMeanwhile>()("ChangedMeanwhile", {
+  version: Schema.Int
+}) {}
+
 /** No leader is consuming the team's queue. */
 export class TeamNotRunning extends Schema.TaggedError<TeamNotRunning>()("TeamNotRunning", { team: TeamName }) {}
 

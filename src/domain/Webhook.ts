@@ -82,8 +82,9 @@ const record = Struct({
   ),
   ...settings,
   enabled: Field({ json: enabled, row: enabled, draft: optional(enabled), edit: optional(enabled) }),
-  /** Another one with each change. */
-  version: FieldOnly("row")(Schema.Int),
+  version: generated(
+    Schema.Int.annotations({ description: "Another one with each change, but for triggers; also the `ETag`." })
+  ),
   token_hash: FieldOnly("row")(Schema.Uint8ArrayFromSelf as Schema.Schema<TokenHash>),
   token_hint: generated(
     Schema.String.annotations({ description: "The end of the token, to distinguish tokens: `…x7Qa`." })

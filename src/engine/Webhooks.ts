@@ -1,5 +1,6 @@
 import { Context, DateTime, Effect, Either, Layer, Option, Schema } from "effect"
 import {
+  ChangedMeanwhile,
   type Fault,
   Invalid,
   type InvalidParameter,
@@ -44,8 +45,12 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
     readonly show: (id: string) => Effect.Effect<Webhook, NotFound | Unavailable>
     /** From a draft as it came, with every fault listed. */
     readonly create: (draft: unknown) => Effect.Effect<WithToken, Invalid | Unavailable>
-    /** Holds for the next trigger. */
-    readonly edit: (id: string, edit: unknown) => Effect.Effect<Webhook, NotFound | Invalid | Unavailable>
+    /** Holds for the next trigger. With `versions`, only while the webhook has one of these. */
+    readonly edit: (
+      id: string,
+      edit: unknown,
+      versions?: ReadonlyArray<number>
+    ) => Effect.Effect<Webhook, ChangedMeanwhile | NotFound | Invalid | Unavailable>
     /** The old token is invalid immediately. */
     readonly regenerate: (id: string) => Effect.Effect<WithToken, NotFound | Unavailable>
     /** With its runs; callers that wait for one of them are answered that it is gone. */
@@ -130,16 +135,25 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
           return { webhook, token }
         })
 
-        const edit = Effect.fn("Webhooks.edit")(function* (id: WebhookId, input: unknown) {
-          // An unknown id is reported before the faults of what was meant for it.
-          yield* store.webhook(id)
+        const edit = Effect.fn("Webhooks.edit")(function* (
+          id: WebhookId,
+          input: unknown,
+          versions: ReadonlyArray<number> | undefined
+        ) {
+          // An unknown id is reported before the faults of what was meant for it, and so is another version.
+          const { version } = yield* store.webhook(id)
+          if (versions?.includes(version) === false) return yield* new ChangedMeanwhile({ version })
           const change = yield* checked(decodeEdit(input), input)
           return yield* store
-            .updateWebhook(id, {
-              ...change,
-              ...(yield* variablesOf(change.prompt_template)),
-              updated_at: yield* DateTime.now
-            })
+            .updateWebhook(
+              id,
+              {
+                ...change,
+                ...(yield* variablesOf(change.prompt_template)),
+                updated_at: yield* DateTime.now
+              },
+              versions
+            )
             .pipe(Effect.catchTag("TeamUnknown", teamGone))
         })
 
@@ -151,7 +165,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
               token_hint: tokenHint(token),
               updated_at: yield* DateTime.now
             })
-            .pipe(Effect.catchTag("TeamUnknown", Effect.die))
+            .pipe(Effect.catchTags({ ChangedMeanwhile: Effect.die, TeamUnknown: Effect.die }))
           return { webhook, token }
         })
 
@@ -173,7 +187,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
           list: store.webhooks,
           show: (id) => found(id, store.webhook),
           create,
-          edit: (id, input) => found(id, (id) => edit(id, input)),
+          edit: (id, input, versions) => found(id, (id) => edit(id, input, versions)),
           regenerate: (id) => found(id, regenerate),
           remove: (id) => found(id, remove),
           preview: (id, variables) => found(id, (id) => preview(id, variables)),

@@ -21,6 +21,7 @@ export type Refusal =
   | Errors.Invalid
   | Errors.MissingVariables
   | Errors.PromptTooLarge
+  | Errors.ChangedMeanwhile
   | Errors.TeamNotRunning
   | Errors.TeamExists
   | Errors.TeamInUse
@@ -46,6 +47,7 @@ export const titles = {
   prompt_too_large: "The rendered prompt is too large",
   invalid: "Some fields are not valid",
   idempotency_key_reused: "The `Idempotency-Key` was used for a different request",
+  changed_meanwhile: "It was changed meanwhile",
   team_not_running: "No leader is consuming the team's queue",
   team_exists: "The team already exists",
   team_in_use: "The team is in use",
@@ -103,6 +105,13 @@ const table = {
     ({ webhooks, live_runs }) => ({
       code: "team_in_use",
       detail: `Webhooks that point at it: ${webhooks}; unfinished runs and messages: ${live_runs}.`
+    })
+  ],
+  ChangedMeanwhile: [
+    412,
+    ({ version }) => ({
+      code: "changed_meanwhile",
+      detail: `Its version is ${version} now, which \`If-Match\` does not name. Read it again.`
     })
   ],
   BodyTooLarge: [

@@ -10,6 +10,7 @@ import { Webhooks, type WithToken } from "../engine/Webhooks.ts"
 import * as Body from "./Body.ts"
 import * as Problems from "./Problems.ts"
 import { makeOriginFor } from "./PublicUrl.ts"
+import * as Version from "./Version.ts"
 
 const decodePreview = validate(VariablesBody)
 
@@ -35,10 +36,13 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
           Effect.mapError(Problems.of)
         )
       )
-      .handle("show", ({ path }) => Effect.mapError(webhooks.show(path.id), Problems.of))
+      .handle("show", ({ path }) =>
+        webhooks.show(path.id).pipe(Effect.tap(Version.writeTag), Effect.mapError(Problems.of))
+      )
       .handleRaw("edit", ({ path, request }) =>
         Body.readObject(request, maxBody).pipe(
-          Effect.flatMap((edit) => webhooks.edit(path.id, edit)),
+          Effect.flatMap((edit) => webhooks.edit(path.id, edit, Version.expected(request))),
+          Effect.tap(Version.writeTag),
           Effect.mapError(Problems.of)
         )
       )

@@ -4,6 +4,7 @@
  */
 import { Array, Clock, Context, DateTime, Duration, Effect, Either, Layer, Option } from "effect"
 import {
+  ChangedMeanwhile,
   IdempotencyKeyReused,
   NotFound,
   RateLimited,
@@ -133,10 +134,13 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
           return hashes.map((hash) => enabled.find((webhook) => sameBytes(webhook.token_hash, hash)))
         }),
       webhookRow,
-      updateWebhook: (id, change) =>
-        Effect.flatMap(webhookRow(id), (webhook) =>
-          write({ ...webhook, ...change, version: webhook.version + 1 } as WebhookRow)
-        ),
+      updateWebhook: (id, change, versions) =>
+        Effect.flatMap(webhookRow(id), (webhook): Effect.Effect<Webhook, ChangedMeanwhile | TeamUnknown> => {
+          const { version } = webhook
+          return versions?.includes(version) === false
+            ? new ChangedMeanwhile({ version })
+            : write({ ...webhook, ...change, version: version + 1 } as WebhookRow)
+        }),
       deleteWebhook: (id) =>
         Effect.suspend(() => {
           if (!webhooks.delete(id)) return new NotFound()

@@ -1,5 +1,5 @@
 import { Context, type DateTime, type Effect } from "effect"
-import type { NotFound, TeamUnknown, Unavailable } from "../domain/Errors.ts"
+import type { ChangedMeanwhile, NotFound, TeamUnknown, Unavailable } from "../domain/Errors.ts"
 import type { RunId, WebhookId } from "../domain/Id.ts"
 import type { TokenHash } from "../domain/Token.ts"
 import type { Webhook, WebhookEdit, WebhookRow } from "../domain/Webhook.ts"
@@ -25,11 +25,12 @@ export class WebhookStore extends Context.Tag("webhook-trigger/WebhookStore")<
     ) => Effect.Effect<ReadonlyArray<WebhookRow | undefined>, Unavailable>
     /** For an admin, who may trigger a webhook without its token. */
     readonly webhookRow: (id: WebhookId) => Effect.Effect<WebhookRow, NotFound | Unavailable>
-    /** Gives it another version. */
+    /** Gives it another version. With `versions`, only when it has one of these. */
     readonly updateWebhook: (
       id: WebhookId,
-      change: WebhookChange
-    ) => Effect.Effect<Webhook, NotFound | TeamUnknown | Unavailable>
+      change: WebhookChange,
+      versions?: ReadonlyArray<number>
+    ) => Effect.Effect<Webhook, ChangedMeanwhile | NotFound | TeamUnknown | Unavailable>
     /** Removes the webhook and its runs; returns the ids of those that were not finished. */
     readonly deleteWebhook: (id: WebhookId) => Effect.Effect<ReadonlyArray<RunId>, NotFound | Unavailable>
   }

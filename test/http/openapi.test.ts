@@ -193,6 +193,7 @@ describe("/openapi.json", () => {
       yield* admin(422, "POST", "/api/webhooks", { body: {} })
       yield* admin(200, "GET", hookAt)
       yield* admin(200, "PATCH", hookAt, { body: { name: "m" } })
+      yield* admin(412, "PATCH", hookAt, { body: {}, headers: { "if-match": '"0"' } })
       yield* admin(422, "PATCH", hookAt, { body: { id: 1 } })
       yield* admin(200, "POST", `${hookAt}/preview`, variables)
       yield* admin(422, "POST", `${hookAt}/preview`, { body: {} })

@@ -19,7 +19,7 @@ describe("webhooks", () => {
       expect(sorted(Object.keys(webhook))).toStrictEqual(
         sorted([
           ...["id", "name", "team", "prompt_template", "variables", "enabled"],
-          ...["token_hint", "created_at", "updated_at"]
+          ...["version", "token_hint", "created_at", "updated_at"]
         ])
       )
       expect(webhook).toEqual(expect.objectContaining({ ...draft, variables: ["app", "env.name"], enabled: true }))
@@ -42,6 +42,34 @@ describe("webhooks", () => {
       yield* team("ops")
       const { token, trigger_url } = (yield* admin("POST", "/api/webhooks", { body: draft })).json
       expect(trigger_url).toBe(`https://example.com/hooks/webhook/trigger/${token}`)
+    })
+  )
+
+  it.scopedLive("are edited with If-Match only when nobody has changed them since", () =>
+    Effect.gen(function* () {
+      const { admin, team } = yield* start()
+      yield* team("ops")
+      const { webhook, trigger_url } = (yield* admin("POST", "/api/webhooks", { body: draft })).json
+      const at = `/api/webhooks/${webhook.id}`
+      const tagOf = Effect.map(admin("GET", at), ({ headers }) => headers.get("etag")!)
+      const edit = (tag: string, name: string) => admin("PATCH", at, { body: { name }, headers: { "if-match": tag } })
+      const first = yield* tagOf
+      expect(first).toBe(`"${webhook.version}"`)
+      const edited = yield* edit(first, "Second")
+      expect([edited.status, edited.json.name]).toStrictEqual([200, "Second"])
+      expect(edited.headers.get("etag")).toBe(yield* tagOf)
+      const late = yield* edit(first, "Lost")
+      expect(refusal(late)).toStrictEqual([412, "changed_meanwhile"])
+      for (const tag of [`W/${yield* tagOf}`, '"x"', "", "7"]) {
+        expect(refusal(yield* edit(tag, "Lost")), tag).toStrictEqual([412, "changed_meanwhile"])
+      }
+      expect((yield* admin("GET", at)).json.name).toBe("Second")
+      // A trigger is no change.
+      yield* admin("POST", new URL(trigger_url).pathname, { body: { variables: { app: "a", env: { name: "b" } } } })
+      expect((yield* edit(`"0", ${yield* tagOf}`, "Third")).status).toBe(200)
+      expect((yield* edit("*", "Fourth")).json.name).toBe("Fourth")
+      const gone = admin("PATCH", `/api/webhooks/${unusedId}`, { body: {}, headers: { "if-match": first } })
+      expect(refusal(yield* gone)).toStrictEqual([404, "not_found"])
     })
   )
 

@@ -1,7 +1,9 @@
+import type { Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { teamNameAccepts } from "../../src/domain/TeamName.ts"
 import { accepts, type WebhookSetting, webhookSettings } from "../../src/domain/WebhookSettings.ts"
-import { createReview, eventually, startTestUi, type TestUi } from "./TestUi.ts"
+import { axe } from "./Axe.ts"
+import { adminKey, createReview, eventually, startTestUi, type TestUi } from "./TestUi.ts"
 
 let ui: TestUi
 let webhook: { readonly id: string }
@@ -70,6 +72,79 @@ describe("unsaved changes", () => {
     await page.getByRole("heading", { name: "Teams" }).waitFor()
     expect(await asked.count()).toBe(0)
     await ui.call("PATCH", `/api/webhooks/${webhook.id}`, { name: "Review", timeout_seconds: null })
+    await page.context().close()
+  })
+})
+
+describe("a webhook that is edited in two places", () => {
+  const open = async () => {
+    const page = await ui.newSignedInPage()
+    await page.goto(`/webhooks/${webhook.id}/edit`)
+    await page.getByLabel("Name", { exact: true }).waitFor()
+    return page
+  }
+  const stored = () => ui.call("GET", `/api/webhooks/${webhook.id}`)
+  const save = (page: Page) => page.getByRole("button", { name: "Save" }).click()
+
+  it("keeps both changes when they are to different fields", async () => {
+    const page = await open()
+    await ui.call("PATCH", `/api/webhooks/${webhook.id}`, { timeout_seconds: 77 })
+    await page.getByLabel("Name", { exact: true }).fill("Review, of mine")
+    await save(page)
+    await page.getByRole("heading", { name: "Review, of mine" }).waitFor()
+    expect(await stored()).toMatchObject({ name: "Review, of mine", timeout_seconds: 77 })
+    await page.context().close()
+  })
+
+  it("asks which change stays when both are to the same field", async () => {
+    for (const [choice, name] of [
+      ["Yours", "Mine"],
+      ["Saved by someone else", "Theirs"]
+    ] as const) {
+      await ui.call("PATCH", `/api/webhooks/${webhook.id}`, { name: "Review", max_concurrent: 3 })
+      const page = await open()
+      await ui.call("PATCH", `/api/webhooks/${webhook.id}`, { name: "Theirs" })
+      await page.getByLabel("Name", { exact: true }).fill("Mine")
+      await page.getByLabel("Concurrency limit").fill("4")
+      await save(page)
+      const dialog = page.getByRole("alertdialog", { name: "It was changed meanwhile" })
+      await dialog.getByText("Theirs", { exact: true }).waitFor()
+      expect((await stored()).name).toBe("Theirs")
+      if (choice === "Yours") expect(await axe(page)).toEqual([])
+      await dialog.getByRole("radio", { name: choice }).check()
+      await dialog.getByRole("button", { name: "Save" }).click()
+      await page.getByRole("heading", { level: 1, name }).waitFor()
+      expect(await stored()).toMatchObject({ name, max_concurrent: 4 })
+      await page.context().close()
+    }
+  })
+
+  it("does not send what was not changed here", async () => {
+    const page = await open()
+    const sent: Array<unknown> = []
+    page.on("request", (request) => request.method() === "PATCH" && sent.push(request.postDataJSON()))
+    await page.getByLabel("Concurrency limit").fill("")
+    await save(page)
+    await page.getByRole("heading", { level: 1, name: "Theirs" }).waitFor()
+    expect(sent).toEqual([{ max_concurrent: null }])
+    await ui.call("PATCH", `/api/webhooks/${webhook.id}`, { name: "Review", timeout_seconds: null })
+    await page.context().close()
+  })
+})
+
+describe("a session that ends while a form is saved", () => {
+  it("is renewed, and the form is saved after that by itself", async () => {
+    const page = await ui.newSignedInPage()
+    await page.goto(`/webhooks/${webhook.id}/edit`)
+    await page.getByLabel("Name", { exact: true }).fill("Saved after all")
+    await page.context().clearCookies()
+    await page.getByRole("button", { name: "Save" }).click()
+    await page.getByRole("dialog", { name: "Your session has ended" }).waitFor()
+    expect(await page.getByRole("alert").count()).toBe(0)
+    await page.getByLabel("Admin key").fill(adminKey)
+    await page.getByRole("button", { name: "Sign in" }).click()
+    await page.getByRole("heading", { level: 1, name: "Saved after all" }).waitFor()
+    await ui.call("PATCH", `/api/webhooks/${webhook.id}`, { name: "Review" })
     await page.context().close()
   })
 })

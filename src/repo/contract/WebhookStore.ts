@@ -1,6 +1,6 @@
 import { expect } from "@effect/vitest"
-import { Arbitrary, DateTime, Effect, FastCheck, Schema } from "effect"
-import { NotFound, TeamUnknown } from "../../domain/Errors.ts"
+import { Arbitrary, DateTime, Effect, FastCheck, Option, Schema } from "effect"
+import { ChangedMeanwhile, NotFound, TeamUnknown } from "../../domain/Errors.ts"
 import { makeWebhookId } from "../../domain/Id.ts"
 import { Webhook, WebhookRow } from "../../domain/Webhook.ts"
 import { Repo } from "../Repo.ts"
@@ -46,18 +46,20 @@ export const webhookStore = (test: Test): void => {
         yield* Effect.ignore(repo.createTeam(webhook.team, at(0)))
         const { version: _, ...rest } = webhook
         const created = { ...rest, id: yield* makeWebhookId, token_hash: yield* newTokenHash }
-        expect(yield* repo.createWebhook(created)).toEqual(shown(created))
+        const answer = yield* repo.createWebhook(created)
         const { version, ...row } = yield* repo.webhookRow(created.id)
         expect(row).toEqual(created)
-        expect(yield* repo.webhook(created.id)).toEqual(shown(created))
+        expect(answer).toEqual(shown({ ...created, version }))
+        expect(yield* repo.webhook(created.id)).toEqual(answer)
 
         const before = yield* repo.webhookRow(plain.id)
         const { id: __, created_at: ___, ...change } = rest
         const updated = { ...change, token_hash: yield* newTokenHash, updated_at: at(99) }
-        expect(yield* repo.updateWebhook(plain.id, updated)).toEqual(shown({ ...before, ...updated }))
+        const changed = yield* repo.updateWebhook(plain.id, updated)
         const after = yield* repo.webhookRow(plain.id)
         expect(after).toEqual({ ...before, ...updated, version: after.version })
         expect(after.version).not.toBe(before.version)
+        expect(changed).toEqual(shown(after))
         const [found] = yield* repo.webhooksByToken([updated.token_hash])
         expect(found).toEqual(updated.enabled ? after : undefined)
       }
@@ -84,7 +86,7 @@ export const webhookStore = (test: Test): void => {
         updated_at: at(0)
       })
       const read = yield* repo.webhook(webhook.id)
-      expect(read).toEqual(webhook)
+      expect(read).toEqual({ ...webhook, version })
       expect(Object.keys(read)).not.toContain("timeout_seconds")
       expect(Object.keys(read)).not.toContain("last_triggered_at")
       expect(yield* repo.webhookRow(webhook.id)).toEqual({ ...webhook, token_hash, version })
@@ -131,7 +133,7 @@ export const webhookStore = (test: Test): void => {
       const renamed = { max_concurrent: null, name: "renamed", updated_at: at(5) }
       const changed = yield* repo.updateWebhook(webhook.id, renamed)
       const { token_hash: _, version: __, max_concurrent: ___, ...rest } = webhook
-      expect(changed).toEqual({ ...rest, name: "renamed", updated_at: at(5) })
+      expect(changed).toEqual({ ...rest, name: "renamed", updated_at: at(5), version: changed.version })
       const again = yield* repo.updateWebhook(webhook.id, {
         timeout_seconds: null,
         max_concurrent: 9,
@@ -143,6 +145,28 @@ export const webhookStore = (test: Test): void => {
       expect(again).toMatchObject({ max_concurrent: 9, prompt_template: "{{x}}", variables: ["x"], enabled: false })
       expect(Object.keys(again)).not.toContain("timeout_seconds")
       expect(yield* repo.webhook(webhook.id)).toEqual(again)
+    })
+  )
+
+  test(
+    "changes a webhook only in one of the expected versions, each of which it has once",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const { id, version: first } = yield* createWebhook()
+      const rename = (name: string, versions: ReadonlyArray<number>) =>
+        repo.updateWebhook(id, { name, updated_at: at(1) }, versions)
+      const { version: second } = yield* rename("second", [first])
+      expect(yield* Effect.flip(rename("late", [first]))).toEqual(new ChangedMeanwhile({ version: second }))
+      expect(yield* Effect.flip(rename("none", []))).toEqual(new ChangedMeanwhile({ version: second }))
+      expect((yield* repo.webhook(id)).name).toBe("second")
+      const third = yield* rename("third", [first, second])
+      expect(third.name).toBe("third")
+      expect([first, second]).not.toContain(third.version)
+      // Two at once: only one of them was made for the version that it finds.
+      const both = [rename("a", [third.version]), rename("b", [third.version])].map(Effect.option)
+      expect((yield* Effect.all(both, { concurrency: 2 })).filter(Option.isSome)).toHaveLength(1)
+      const unknown = yield* makeWebhookId
+      expect(yield* Effect.flip(repo.updateWebhook(unknown, { updated_at: at(1) }, [first]))).toEqual(new NotFound())
     })
   )
 

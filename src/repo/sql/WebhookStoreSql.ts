@@ -1,6 +1,6 @@
 import { SqlClient, type SqlError, type Statement } from "@effect/sql"
 import { Effect, Layer } from "effect"
-import { NotFound, TeamUnknown } from "../../domain/Errors.ts"
+import { ChangedMeanwhile, NotFound, TeamUnknown } from "../../domain/Errors.ts"
 import type { RunId, WebhookId } from "../../domain/Id.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { TokenHash } from "../../domain/Token.ts"
@@ -56,12 +56,23 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
       return webhookFromRow(row!)
     }, bounded)
 
-    const updateWebhook = Effect.fn("WebhookStore.updateWebhook")(function* (id: WebhookId, change: WebhookChange) {
+    const updateWebhook = Effect.fn("WebhookStore.updateWebhook")(function* (
+      id: WebhookId,
+      change: WebhookChange,
+      versions?: ReadonlyArray<number>
+    ) {
+      const expected =
+        versions === undefined
+          ? sql`true`
+          : sql`version in (select value::bigint from json_array_elements_text(${JSON.stringify(versions)}::json))`
       const [row] = yield* write(
-        sql`update webhook_trigger.webhooks set ${sql.update(toColumns(change))}, version = version + 1 where id = ${id}`,
+        sql`update webhook_trigger.webhooks set ${sql.update(toColumns(change))}, version = version + 1
+          where id = ${id} and ${expected}`,
         change.team
       )
-      return row ? webhookFromRow(row) : yield* new NotFound()
+      if (row) return webhookFromRow(row)
+      const { version } = yield* webhookRow(id)
+      return yield* new ChangedMeanwhile({ version })
     }, bounded)
 
     const webhook = Effect.fn("WebhookStore.webhook")(function* (id: WebhookId) {

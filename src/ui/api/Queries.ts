@@ -20,15 +20,31 @@ const onError = (error: unknown): void => {
   if (error instanceof ApiError && error.status === 401) queries.setQueryData(["session"], { signed_in: false })
 }
 
-/** Waits for a request that changes something, and handles a lost connection or session as the queries do. */
-export const runAction = async <A>(action: Promise<A>): Promise<A> => {
-  try {
-    const result = await action
-    setReachable(true)
-    return result
-  } catch (error) {
-    onError(error)
-    throw error
+/** Resolves once the user has signed in again. */
+const signedIn = () =>
+  new Promise<void>((resolve) => {
+    const stop = queries.getQueryCache().subscribe(() => {
+      if (queries.getQueryData(sessionQuery.queryKey)?.signed_in !== true) return
+      stop()
+      resolve()
+    })
+  })
+
+/**
+ * Performs a request that changes something, and handles a lost connection as the queries do. When the session has ended,
+ * nothing was changed: the user is asked to sign in, and the request is sent again after that.
+ */
+export const runAction = async <A>(action: () => Promise<A>): Promise<A> => {
+  for (;;) {
+    try {
+      const result = await action()
+      setReachable(true)
+      return result
+    } catch (error) {
+      onError(error)
+      if (!(error instanceof ApiError && error.status === 401)) throw error
+      await signedIn()
+    }
   }
 }
 

@@ -29,7 +29,7 @@ export const NewTeamDialog = ({
     if (fault || pending) return
     setPending(true)
     try {
-      const created = await runAction(api.teams.create({ payload: { team: name } }))
+      const created = await runAction(() => api.teams.create({ payload: { team: name } }))
       await queries.invalidateQueries({ queryKey: ["teams"] })
       toast(`Team ${created.team} created`)
       onCreated(created.team)

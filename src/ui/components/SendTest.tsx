@@ -59,7 +59,7 @@ export const SendTest = ({
     setSent(undefined)
     const at = new Date().toISOString()
     try {
-      const { run_id } = await runAction(
+      const { run_id } = await runAction(() =>
         api.overview.run({
           path: { id: webhook.id },
           query: {},

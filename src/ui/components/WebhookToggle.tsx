@@ -26,7 +26,8 @@ export const WebhookToggle = ({
     queries.setQueryData<Webhook>(["webhook", webhook.id], (one) => one && changed(one))
   }
   const { mutate } = useMutation({
-    mutationFn: (enabled: boolean) => runAction(api.webhooks.edit({ path: { id: webhook.id }, payload: { enabled } })),
+    mutationFn: (enabled: boolean) =>
+      runAction(() => api.webhooks.edit({ path: { id: webhook.id }, headers: {}, payload: { enabled } })),
     onMutate: show,
     onSuccess: ({ enabled, name }) => {
       show(enabled)

@@ -28,7 +28,7 @@ export const App = () => {
   }
   if (!hasSignedIn.current) return <SignIn />
   const signOut = async () => {
-    await runAction(api.session.signOut({})).catch(() => undefined)
+    await runAction(() => api.session.signOut({})).catch(() => undefined)
     // Leaves nothing of the session in memory or on screen.
     location.assign("/")
   }

@@ -12,7 +12,7 @@ export const DeleteTeam = ({ team: { team } }: { readonly team: Team }) => {
   const [confirming, setConfirming] = useState(false)
   const [, navigate] = useLocation()
   const remove = async () => {
-    await runAction(api.teams.delete({ path: { team } }))
+    await runAction(() => api.teams.delete({ path: { team } }))
     navigate(pathTo("teams"))
     await queries.invalidateQueries({ queryKey: ["teams"] })
     toast(`Team ${team} deleted`)

@@ -18,7 +18,7 @@ export const SendMessage = ({ team }: { readonly team: Team }) => {
     setPending(true)
     setError(undefined)
     try {
-      await runAction(api.teams.message({ path: { team: team.team }, query: {}, payload: { message: text } }))
+      await runAction(() => api.teams.message({ path: { team: team.team }, query: {}, payload: { message: text } }))
       setText("")
       toast("Message queued")
       await queries.invalidateQueries({ queryKey: ["team-runs", team.team] })

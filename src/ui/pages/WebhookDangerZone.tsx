@@ -16,13 +16,13 @@ export const WebhookDangerZone = ({ webhook }: { readonly webhook: Webhook }) =>
   const [confirming, setConfirming] = useState<"regenerate" | "delete">()
   const close = () => setConfirming(undefined)
   const regenerate = async () => {
-    setNewToken(await runAction(api.webhooks.regenerate({ path: { id: webhook.id } })))
+    setNewToken(await runAction(() => api.webhooks.regenerate({ path: { id: webhook.id } })))
     void queries.invalidateQueries({ queryKey: ["webhook", webhook.id] })
     void queries.invalidateQueries({ queryKey: ["webhooks"] })
     navigate(pathTo("callWebhook", webhook))
   }
   const remove = async () => {
-    await runAction(api.webhooks.delete({ path: { id: webhook.id } }))
+    await runAction(() => api.webhooks.delete({ path: { id: webhook.id } }))
     navigate(pathTo("webhooks"))
     void queries.invalidateQueries({ queryKey: ["webhooks"] })
     toast(`${showDirectionMarks(webhook.name)} deleted`)

@@ -1,23 +1,27 @@
 import { type FormEvent, useState } from "react"
 import { useLocation } from "wouter"
 import { pathTo } from "../../api/Pages.ts"
-import { webhookSettingNames } from "../../domain/WebhookSettings.ts"
 import { api } from "../api/Client.ts"
-import { faultAt } from "../api/Errors.ts"
+import { ApiError, faultAt } from "../api/Errors.ts"
 import { queries, runAction, useTeams } from "../api/Queries.ts"
 import type { Server, Webhook } from "../api/Types.ts"
 import { Button, LinkButton } from "../components/Button.tsx"
 import { ConfirmDialog } from "../components/ConfirmDialog.tsx"
 import { ErrorNotice, Notice } from "../components/Notice.tsx"
+import { submitOnCtrlEnter } from "../components/SubmitOnCtrlEnter.ts"
 import { TeamPicker } from "../components/TeamPicker.tsx"
 import { TemplateField, useTemplate } from "../components/TemplateField.tsx"
 import { TemplatePreview } from "../components/TemplatePreview.tsx"
 import { TextField } from "../components/TextField.tsx"
 import { toast } from "../components/Toasts.tsx"
 import { renameInputs, type VariableInput } from "../components/VariableInput.ts"
-import { parseSettings, SettingFields, settingTexts, withDefaults } from "../components/WebhookSettings.tsx"
+import { parseSettings, SettingFields, withDefaults } from "../components/WebhookSettings.tsx"
 import { releaseNavigation, useNavigationGuard } from "../frame/NavigationGuard.ts"
+import { ConflictDialog } from "./ConflictDialog.tsx"
 import { setNewToken } from "./NewToken.ts"
+import { type Conflict, changedFields, merge, textsOf, type WebhookTexts } from "./WebhookFields.ts"
+
+const plainFields = ({ name, team, prompt_template }: WebhookTexts) => ({ name: name.trim(), team, prompt_template })
 
 /** After the faults have been rendered, moves the focus to the first of them. */
 const focusFirstFault = () =>
@@ -25,68 +29,68 @@ const focusFirstFault = () =>
     document.querySelector<HTMLElement>("form [aria-invalid=true], form [data-invalid] button")?.focus()
   )
 
-/** What the form's fields hold when it is opened. */
-const fieldsOf = (webhook: Webhook | undefined) => ({
-  name: webhook?.name ?? "",
-  team: webhook?.team ?? "",
-  template: webhook?.prompt_template ?? "",
-  settings: settingTexts(webhook)
-})
-
 export const WebhookForm = ({ server, webhook }: { readonly server: Server; readonly webhook?: Webhook }) => {
   const [, navigate] = useLocation()
   const teams = useTeams()
   // As the form was opened: the webhook may be changed elsewhere, and read again, while the form is open.
-  const [initial] = useState(() => fieldsOf(webhook))
-  const [name, setName] = useState(initial.name)
-  const [team, setTeam] = useState(initial.team)
-  const [template, setTemplate] = useState(initial.template)
-  const [settings, setSettings] = useState(initial.settings)
+  const [base, setBase] = useState(() => ({ version: webhook?.version, texts: textsOf(webhook) }))
+  const [texts, setTexts] = useState(base.texts)
+  const set = (change: Partial<WebhookTexts>) => setTexts((before) => ({ ...before, ...change }))
+  const [conflicts, setConflicts] = useState<ReadonlyArray<Conflict>>([])
   const [samples, setSamples] = useState<ReadonlyArray<VariableInput>>([])
   const [submitted, setSubmitted] = useState(false)
   const [pending, setPending] = useState(false)
   const [error, setError] = useState<unknown>()
-  const { names, broken } = useTemplate(template)
-  const changed =
-    name !== initial.name ||
-    team !== initial.team ||
-    template !== initial.template ||
-    webhookSettingNames.some((setting) => settings[setting] !== initial.settings[setting])
-  const leaving = useNavigationGuard(changed)
-  const parsed = parseSettings(settings)
+  const { names, broken } = useTemplate(texts.prompt_template)
+  const leaving = useNavigationGuard(changedFields(base.texts, texts).length > 0)
   const faults = {
-    name: name.trim() === "" ? "Enter a name." : undefined,
-    team: team === "" ? "Choose the team that receives the prompt." : undefined,
-    prompt_template: template === "" ? "Enter the prompt template." : undefined,
-    ...parsed.faults
+    name: texts.name.trim() === "" ? "Enter a name." : undefined,
+    team: texts.team === "" ? "Choose the team that receives the prompt." : undefined,
+    prompt_template: texts.prompt_template === "" ? "Enter the prompt template." : undefined,
+    ...parseSettings(texts).faults
   }
   /** What is wrong with a field: here once the form has been submitted, or by the server's response. */
   const faultOf = (field: keyof typeof faults) => (submitted ? faults[field] : undefined) ?? faultAt(error, `/${field}`)
 
-  const save = async () => {
-    const fields = { name: name.trim(), team, prompt_template: template }
-    if (webhook) {
-      const saved = await runAction(
-        api.webhooks.edit({ path: { id: webhook.id }, payload: { ...fields, ...withDefaults(parsed) } })
-      )
-      queries.setQueryData(["webhook", webhook.id], saved)
-      toast("Saved. The changes apply to the next trigger.")
-      return pathTo("webhook", webhook)
-    }
-    const created = await runAction(api.webhooks.create({ payload: { ...fields, ...parsed.values } }))
+  /** Saves a new webhook; gives the page to show next. */
+  const create = async (): Promise<string> => {
+    const payload = { ...plainFields(texts), ...parseSettings(texts).values }
+    const created = await runAction(() => api.webhooks.create({ payload }))
     setNewToken(created)
     return pathTo("callWebhook", created.webhook)
   }
 
-  const submit = async (event: FormEvent) => {
-    event.preventDefault()
-    setSubmitted(true)
-    if (pending) return
-    if (broken || Object.values(faults).some((fault) => fault !== undefined)) return focusFirstFault()
+  /** Saves the fields that were changed, of the version that they were changed in; `undefined`: the user has to choose. */
+  const edit = async ({ id }: Webhook, from: typeof base, to: WebhookTexts): Promise<string | undefined> => {
+    const fields = changedFields(from.texts, to)
+    if (fields.length === 0) return pathTo("webhook", { id })
+    const all = { ...plainFields(to), ...withDefaults(parseSettings(to)) }
+    const payload = Object.fromEntries(fields.map((field) => [field, all[field]]))
+    try {
+      const headers = { "if-match": `"${from.version}"` }
+      const saved = await runAction(() => api.webhooks.edit({ path: { id }, headers, payload }))
+      queries.setQueryData(["webhook", id], saved)
+      toast("Saved. The changes apply to the next trigger.")
+      return pathTo("webhook", { id })
+    } catch (cause) {
+      if (!(cause instanceof ApiError && cause.status === 412)) throw cause
+    }
+    const current = await runAction(() => api.webhooks.show({ path: { id } }))
+    const now = { version: current.version, texts: textsOf(current) }
+    const merged = merge(from.texts, to, now.texts)
+    setBase(now)
+    setTexts(merged.texts)
+    if (merged.conflicts.length === 0) return edit(current, now, merged.texts)
+    setConflicts(merged.conflicts)
+    return undefined
+  }
+
+  const save = async (edited: WebhookTexts) => {
     setPending(true)
     setError(undefined)
     try {
-      const next = await save()
+      const next = await (webhook ? edit(webhook, base, edited) : create())
+      if (next === undefined) return setPending(false)
       void queries.invalidateQueries({ queryKey: ["webhooks"] })
       await releaseNavigation()
       navigate(next, { replace: true })
@@ -96,28 +100,40 @@ export const WebhookForm = ({ server, webhook }: { readonly server: Server; read
     }
   }
 
-  const chosenTeam = teams.data?.find((each) => each.team === team)
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    setSubmitted(true)
+    if (pending) return
+    if (broken || Object.values(faults).some((fault) => fault !== undefined)) return focusFirstFault()
+    void save(texts)
+  }
+
+  const chosenTeam = teams.data?.find((each) => each.team === texts.team)
   return (
-    <form onSubmit={submit} noValidate>
+    <form onSubmit={submit} onKeyDown={submitOnCtrlEnter} noValidate>
       <div className="editor">
         <div className="card stack">
           <TextField
             label="Name"
-            value={name}
-            onChange={setName}
+            value={texts.name}
+            onChange={(name) => set({ name })}
             required
             maxLength={255}
             placeholder="Merge request review"
             fault={faultOf("name")}
           />
-          <TeamPicker value={team} onChange={setTeam} fault={faultOf("team")} />
+          <TeamPicker value={texts.team} onChange={(team) => set({ team })} fault={faultOf("team")} />
           {chosenTeam && !chosenTeam.running && (
             <Notice tone="warning">
               No leader of this team is connected, so triggers get 409. The team's page shows how to connect one.
             </Notice>
           )}
-          <TemplateField value={template} onChange={setTemplate} fault={faultOf("prompt_template")} />
-          <SettingFields texts={settings} onChange={setSettings} server={server} faultOf={faultOf} />
+          <TemplateField
+            value={texts.prompt_template}
+            onChange={(prompt_template) => set({ prompt_template })}
+            fault={faultOf("prompt_template")}
+          />
+          <SettingFields texts={texts} onChange={set} server={server} faultOf={faultOf} />
           {error !== undefined && <ErrorNotice error={error} />}
           <div className="row end">
             <LinkButton to={webhook ? pathTo("webhook", webhook) : pathTo("webhooks")}>Cancel</LinkButton>
@@ -126,8 +142,19 @@ export const WebhookForm = ({ server, webhook }: { readonly server: Server; read
             </Button>
           </div>
         </div>
-        <TemplatePreview text={template} samples={renameInputs(samples, names)} onChange={setSamples} />
+        <TemplatePreview text={texts.prompt_template} samples={renameInputs(samples, names)} onChange={setSamples} />
       </div>
+      {conflicts.length > 0 && (
+        <ConflictDialog
+          conflicts={conflicts}
+          onClose={() => setConflicts([])}
+          onChoose={(chosen) => {
+            setConflicts([])
+            set(chosen)
+            void save({ ...texts, ...chosen })
+          }}
+        />
+      )}
       {leaving && (
         <ConfirmDialog
           title="Leave without saving?"

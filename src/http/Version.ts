@@ -1,0 +1,22 @@
+/** A record's version as an entity tag (RFC 9110, 8.8.3): what `ETag` says, and what `If-Match` asks for. */
+import { HttpApp, type HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { Effect } from "effect"
+
+/** Adds `ETag` to the response. */
+export const writeTag = ({ version }: { readonly version: number }): Effect.Effect<void> =>
+  HttpApp.appendPreResponseHandler((_request, response) =>
+    Effect.succeed(HttpServerResponse.setHeader(response, "etag", `"${version}"`))
+  )
+
+/**
+ * The versions that `If-Match` allows; `undefined`: any. Compared strongly (RFC 9110, 13.1.1), so a weak tag, like one
+ * that is none of ours, allows nothing.
+ */
+export const expected = (request: HttpServerRequest.HttpServerRequest): ReadonlyArray<number> | undefined => {
+  const header = request.headers["if-match"]?.trim()
+  if (header === undefined || header === "*") return undefined
+  return header.split(",").flatMap((tag) => {
+    const version = /^"(\d{1,15})"$/.exec(tag.trim())?.[1]
+    return version === undefined ? [] : Number(version)
+  })
+}
