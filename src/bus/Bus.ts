@@ -82,6 +82,8 @@ export class Bus extends Context.Tag("webhook-trigger/Bus")<
     readonly consume: (
       handle: (replies: ReadonlyArray<Reply>) => Effect.Effect<void, Unavailable>
     ) => Effect.Effect<void, never, Scope.Scope>
+    /** Succeeds when the broker answers, also while it takes no messages for want of memory or disk. */
+    readonly reachable: Effect.Effect<void, Unavailable>
     /** Succeeds when the broker takes messages. */
     readonly ping: Effect.Effect<void, Unavailable>
   }

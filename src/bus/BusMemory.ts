@@ -133,6 +133,7 @@ const make = Effect.gen(function* () {
 
     consume: (handle) => Effect.asVoid(inbox.consume(handle)),
 
+    reachable: Effect.void,
     ping: Effect.void
   })
 

@@ -34,6 +34,6 @@ export const contract = (
   describe("the handling of replies", () => handling(behaviour))
   behaviour(
     "the bus answers a ping",
-    Effect.flatMap(Bus, (bus) => bus.ping)
+    Effect.flatMap(Bus, (bus) => Effect.zipRight(bus.reachable, bus.ping))
   )
 }

@@ -71,7 +71,9 @@ const dispatch = Effect.fnUntraced(function* (
   const expire = Effect.suspend(() => {
     const now = clock.unsafeCurrentTimeMillis()
     if (now < expireFrom) return Effect.void
-    return Effect.map(runs.expire(DateTime.unsafeMake(now)), (expired) => expired.forEach(outcomes.recorded))
+    return Effect.map(runs.expire(DateTime.unsafeMake(now), lanes.notSent()), (expired) =>
+      expired.forEach(outcomes.recorded)
+    )
   })
 
   const wakeLanes = Effect.map(store.lanes, (teams) => {

@@ -18,6 +18,8 @@ const leastInFlight = 2
 const mostInFlight = 64
 /** Work is not measured to be shorter, in milliseconds: the times of runs have no finer resolution. */
 const shortestWork = 0.5
+/** How long it may take, in milliseconds, until the rows know that a run was sent. */
+const recordedWithin = 2_000
 /** What the newest measurement weighs in an average. */
 const weight = 0.2
 
@@ -62,6 +64,8 @@ export class Lane {
   #more = false
   /** What was read ahead is no longer as it was read. */
   #stale = false
+  /** The last that the broker was given, and when, in the milliseconds of `published`. */
+  #lastPublished: { readonly flights: ReadonlyArray<Flight>; readonly at: number } = { flights: [], at: 0 }
   /** Being read or admitted. */
   #taking: "Read" | "Admit" | undefined
   #isPublishing = false
@@ -104,6 +108,13 @@ export class Lane {
   /** Something is being done, or waits to be. */
   get isBusy(): boolean {
     return this.#taking !== undefined || this.#isPublishing || this.#unsent.length > 0
+  }
+
+  /** Runs in flight that the rows need not know to be sent: they are not, or were within the last `recordedWithin`. */
+  notSent(now: number): ReadonlyArray<RunId> {
+    const { at, flights } = this.#lastPublished
+    const flightsNotSent = now - at < recordedWithin ? [...this.#unsent, ...flights] : this.#unsent
+    return flightsNotSent.map(({ run }) => run.run_id)
   }
 
   /** The run that the broker has had for longest, and how many it should have; none while it is given some. */
@@ -201,6 +212,7 @@ export class Lane {
   /** The broker has them for good, or they need not be sent any more. */
   published(flights: ReadonlyArray<Flight>, now: number): void {
     this.#isPublishing = false
+    this.#lastPublished = { flights, at: now }
     this.#unsent = this.#unsent.filter((other) => !flights.includes(other))
     for (const { begunAt } of flights) {
       const took = now - begunAt

@@ -56,6 +56,8 @@ export interface Lanes {
   readonly webhooksChanged: () => void
   /** The teams that have a lane now. */
   readonly teams: () => ReadonlyArray<TeamName>
+  /** Runs in flight of which the rows need not know when they were sent. */
+  readonly notSent: () => ReadonlyArray<RunId>
   /** Applies edited limits to runs that wait for a slot. */
   readonly refreshLimits: Effect.Effect<void, Unavailable>
   /** Sends again what the broker has lost. */
@@ -315,6 +317,7 @@ export const make = Effect.fnUntraced(function* (
     resolveUnknown,
     webhooksChanged,
     teams: () => [...lanes.keys()],
+    notSent: () => [...unknown.keys(), ...[...lanes.values()].flatMap(({ lane }) => lane.notSent(stopwatch()))],
     refreshLimits,
     audit: Effect.suspend(() =>
       Effect.forEach([...lanes.values()], (state) => afterAudit(state, audit.check(state.lane)), {

@@ -1,5 +1,6 @@
-import { Clock, Duration, Effect, Option, Queue, type Scope } from "effect"
+import { Duration, Effect, Option, Queue, type Scope } from "effect"
 import { v4 } from "uuid"
+import { Bus } from "../bus/Bus.ts"
 import { ChangeFeed } from "../repo/ChangeFeed.ts"
 import { type LeaseLost, LeaseStore, type Term } from "../repo/LeaseStore.ts"
 import { untilAvailable } from "./Availability.ts"
@@ -8,6 +9,16 @@ import { untilAvailable } from "./Availability.ts"
 const life = Duration.seconds(6)
 const renewEvery = Duration.seconds(2)
 const tryEvery = Duration.seconds(1)
+
+/** How often its holder asks whether the broker is within reach, and again after it was not. */
+const checkEvery = Duration.seconds(1)
+const checkAgainEvery = Duration.millis(500)
+/** How long the broker may take to answer that. */
+const checkTimeout = Duration.millis(1500)
+/** After so many milliseconds without the broker its holder offers the lease to those who reach it. */
+const patience = 1500
+/** Who does not reach the broker takes the lease only this long after it has run out: someone has to let runs expire. */
+const lastResort = Duration.seconds(10)
 
 /** The right to send prompts, held by one process at a time. */
 export interface Lease {
@@ -24,8 +35,9 @@ export interface Lease {
 /** Does `work` for as long as this process holds the dispatcher's lease, again each time that it gets it, forever. */
 export const whileHeld = <R>(
   work: (lease: Lease) => Effect.Effect<void, LeaseLost, R>
-): Effect.Effect<never, never, Exclude<R, Scope.Scope> | LeaseStore | ChangeFeed> =>
+): Effect.Effect<never, never, Exclude<R, Scope.Scope> | Bus | LeaseStore | ChangeFeed> =>
   Effect.gen(function* () {
+    const bus = yield* Bus
     const store = yield* LeaseStore
     const feed = yield* ChangeFeed
     const holder = v4()
@@ -34,9 +46,15 @@ export const whileHeld = <R>(
       if (changes.some((change) => change._tag === "LeaseReleased")) released.unsafeOffer(undefined)
     })
 
+    const isReachable = Effect.match(Effect.timeout(bus.reachable, checkTimeout), {
+      onFailure: () => false,
+      onSuccess: () => true
+    })
+
     const obtain: Effect.Effect<Term> = Effect.gen(function* () {
       for (;;) {
-        const term = yield* untilAvailable(store.acquireLease(holder, life))
+        const overdue = (yield* isReachable) ? Duration.zero : lastResort
+        const term = yield* untilAvailable(store.acquireLease(holder, life, overdue))
         if (Option.isSome(term)) return term.value
         yield* Effect.timeoutOption(Queue.take(released), tryEvery)
       }
@@ -45,19 +63,38 @@ export const whileHeld = <R>(
     const hold = (term: Term) =>
       Effect.gen(function* () {
         yield* Effect.logInfo("This process sends the prompts now").pipe(Effect.annotateLogs({ term }))
-        let renewedAt = yield* Clock.currentTimeMillis
-        const renew = untilAvailable(
-          Effect.flatMap(Clock.currentTimeMillis, (now) =>
-            Effect.map(store.renewLease(term, life), () => {
-              renewedAt = now
-            })
-          )
-        )
         const clock = yield* Effect.clock
-        const check = Effect.suspend(() =>
-          clock.unsafeCurrentTimeMillis() - renewedAt < Duration.toMillis(renewEvery) * 2 ? Effect.void : renew
+        const now = () => clock.unsafeCurrentTimeMillis()
+        let confirmedAt = now()
+        let isOffered = false
+        /** Makes sure that it is still this holder's. */
+        const confirm = untilAvailable(
+          Effect.suspend(() => {
+            const asked = now()
+            return Effect.map(isOffered ? store.offerLease(term) : store.renewLease(term, life), () => {
+              confirmedAt = asked
+            })
+          })
         )
-        const keep = Effect.forever(Effect.zipRight(Effect.sleep(renewEvery), renew))
+        const check = Effect.suspend(() =>
+          !isOffered && now() - confirmedAt < Duration.toMillis(renewEvery) * 2 ? Effect.void : confirm
+        )
+        const renew = Effect.forever(Effect.zipRight(Effect.sleep(renewEvery), confirm))
+
+        let awaySince: number | undefined
+        const watchBroker = Effect.gen(function* () {
+          yield* Effect.sleep(awaySince === undefined ? checkEvery : checkAgainEvery)
+          const asked = now()
+          awaySince = (yield* isReachable) ? undefined : (awaySince ?? asked)
+          const isAway = awaySince !== undefined && now() - awaySince >= patience
+          if (isAway === isOffered) return
+          isOffered = isAway
+          if (isAway) {
+            yield* Effect.logWarning("The broker is out of reach: another process that reaches it may send the prompts")
+          }
+          yield* confirm
+        })
+        const keep = Effect.raceFirst(renew, Effect.forever(watchBroker))
         // Given back only after all of the work has stopped.
         yield* Effect.addFinalizer(() => Effect.ignoreLogged(store.releaseLease(term)))
         yield* work({ term, check, keep })
@@ -71,4 +108,4 @@ export const whileHeld = <R>(
     const afterDefect = (defect: unknown) =>
       Effect.zipRight(Effect.logError("The dispatcher failed and starts again", defect), Effect.sleep(tryEvery))
     return yield* Effect.forever(Effect.catchAllDefect(Effect.flatMap(obtain, hold), afterDefect))
-  }).pipe(Effect.scoped) as Effect.Effect<never, never, Exclude<R, Scope.Scope> | LeaseStore | ChangeFeed>
+  }).pipe(Effect.scoped) as Effect.Effect<never, never, Exclude<R, Scope.Scope> | Bus | LeaseStore | ChangeFeed>

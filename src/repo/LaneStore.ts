@@ -35,7 +35,8 @@ export class LaneStore extends Context.Tag("webhook-trigger/LaneStore")<
      */
     readonly inFlight: Effect.Effect<ReadonlyArray<LaneRun>, Unavailable>
     /**
-     * Marks queued runs as about to be sent, all in one commit; doing so again changes nothing. Returns those that may be
+     * Marks queued runs as about to be sent, all in one commit; doing so again changes nothing. From then on each has a
+     * deadline: a fire-and-forget run one timeout later, until it is known when it was sent. Returns those that may be
      * sent: the others are no longer queued, or were deleted. Fails with `LeaseLost` when `term` is no longer the
      * dispatcher's.
      */

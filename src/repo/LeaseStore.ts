@@ -11,9 +11,15 @@ export class LeaseLost extends Data.TaggedError("LeaseLost") {}
 export class LeaseStore extends Context.Tag("webhook-trigger/LeaseStore")<
   LeaseStore,
   {
-    /** Takes the lease if it is free or has run out, else none. */
-    readonly acquireLease: (holder: string, life: Duration.Duration) => Effect.Effect<Option.Option<Term>, Unavailable>
+    /** Takes the lease if it is free, or ran out at least `overdue` ago (default: 0), else none. */
+    readonly acquireLease: (
+      holder: string,
+      life: Duration.Duration,
+      overdue?: Duration.Duration
+    ) => Effect.Effect<Option.Option<Term>, Unavailable>
     readonly renewLease: (term: Term, life: Duration.Duration) => Effect.Effect<void, LeaseLost | Unavailable>
+    /** Lets it run out, and notifies those that wait for it: it is still this holder's until one of them takes it. */
+    readonly offerLease: (term: Term) => Effect.Effect<void, LeaseLost | Unavailable>
     readonly releaseLease: (term: Term) => Effect.Effect<void, Unavailable>
   }
 >() {}

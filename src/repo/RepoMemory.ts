@@ -209,7 +209,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         admission?.run_ids.has(run.run_id) === true &&
         holds(admission.term) &&
         where((row) => row.team === run.team && isWaiting(row)).length === 0
-      const stored = { ...row, ...(admitted && { admitted_at: admission.at }) }
+      const stored = { ...row, ...(admitted && { admitted_at: admission.at, ...withDeadline(row, admission.at) }) }
       runs = [...runs, { row: stored, seq: ++accepted, idempotency }]
       notify({ _tag: admitted ? "RunAdmitted" : "RunAccepted", team: run.team })
       return Either.right({ _tag: "Accepted", admitted })
@@ -286,10 +286,14 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
           runs: shown(where((row) => ids.includes(row.run_id) && isFinal(row.status))),
           deleted: ids.filter((id) => !find(id))
         })),
-      expire: (now) =>
+      expire: (now, notSent = []) =>
         Effect.sync(() => {
           const due = where(
-            (row) => !isFinal(row.status) && row.deadline_at !== undefined && !isAfter(row.deadline_at, now)
+            (row) =>
+              !isFinal(row.status) &&
+              row.deadline_at !== undefined &&
+              !isAfter(row.deadline_at, now) &&
+              (row.mode === "wait" || !notSent.includes(row.run_id))
           )
           return due
             .map((run) => ({ run, later: laterDeadline(run, now) }))
@@ -304,9 +308,9 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
     let expiresAt = 0
     const held = (mine: Term) => Effect.suspend(() => (holds(mine) ? Effect.void : new LeaseLost()))
     const leaseStore = LeaseStore.of({
-      acquireLease: (name, life) =>
+      acquireLease: (name, life, overdue = Duration.zero) =>
         Effect.map(Clock.currentTimeMillis, (now) => {
-          if (holder !== undefined && expiresAt > now) return Option.none()
+          if (holder !== undefined && expiresAt + Duration.toMillis(overdue) > now) return Option.none()
           holder = name
           expiresAt = now + Duration.toMillis(life)
           return Option.some(++term)
@@ -314,6 +318,11 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       renewLease: (mine, life) =>
         Effect.map(Effect.zipRight(held(mine), Clock.currentTimeMillis), (now) => {
           expiresAt = now + Duration.toMillis(life)
+        }),
+      offerLease: (mine) =>
+        Effect.map(Effect.zipRight(held(mine), Clock.currentTimeMillis), (now) => {
+          expiresAt = now
+          notify({ _tag: "LeaseReleased" })
         }),
       releaseLease: (mine) =>
         Effect.sync(() => {
@@ -351,7 +360,8 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       admit: (ids, mine, at) =>
         Effect.map(held(mine), () => {
           const queued = where((row) => ids.includes(row.run_id) && row.status === "queued")
-          for (const run of queued) change(run, { admitted_at: run.row.admitted_at ?? at })
+          for (const run of queued)
+            change(run, { admitted_at: run.row.admitted_at ?? at, ...withDeadline(run.row, at) })
           return new Set(queued.map(({ row }) => row.run_id))
         }),
       limits: (ids) =>
@@ -455,6 +465,10 @@ const isAfter = DateTime.greaterThan
 
 const clockFrom = ({ mode, timeout_ms }: RunRow, at: DateTime.Utc): Pick<RunRow, "deadline_at"> =>
   mode === "async" ? { deadline_at: DateTime.add(at, { millis: timeout_ms }) } : {}
+
+/** The deadline of a run from its admission on. */
+const withDeadline = (row: RunRow, admittedAt: DateTime.Utc): Pick<RunRow, "deadline_at"> =>
+  row.deadline_at === undefined ? clockFrom(row, admittedAt) : {}
 
 const counts = (rows: ReadonlyArray<RunRow>): Counts => ({
   ...(Object.fromEntries(

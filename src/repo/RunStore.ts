@@ -61,7 +61,7 @@ export interface AcceptOptions {
   /** The webhooks whose own limits are checked; the others have far fewer, as the caller knows. Default: all. */
   readonly countQueuedOf?: ReadonlySet<WebhookId>
   /**
-   * The runs among them that are to be admitted as well, at this time, by the dispatcher of this term. Those of a team for
+   * The runs among them that are to be admitted as well, as by `LaneStore.admit`, at this time, by the dispatcher of this term. Those of a team for
    * which an earlier run waits are not, and none when the term is no longer the dispatcher's.
    */
   readonly admission?: { readonly term: Term; readonly run_ids: ReadonlySet<RunId>; readonly at: DateTime.Utc }
@@ -121,10 +121,14 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
       ids: ReadonlyArray<RunId>
     ) => Effect.Effect<{ readonly runs: ReadonlyArray<Run>; readonly deleted: ReadonlyArray<RunId> }, Unavailable>
     /**
-     * Ends, as `timeout`, runs whose deadline is past, and returns them. The clock of a sent fire-and-forget run that
+     * Ends, as `timeout`, runs whose deadline is past, and returns them; but no fire-and-forget runs of `notSent`: an
+     * admitted run has a deadline from its admission on, whether or not anyone can record that it was sent. The clock of a sent fire-and-forget run that
      * has not started is paused while its team works on an earlier one, and starts again when that one is answered.
      */
-    readonly expire: (now: DateTime.Utc) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
+    readonly expire: (
+      now: DateTime.Utc,
+      notSent?: ReadonlyArray<RunId>
+    ) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
   }
 >() {}
 

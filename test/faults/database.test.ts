@@ -58,6 +58,24 @@ describe("PostgreSQL", () => {
     }
   )
 
+  faultTestOnOwnDatabase(
+    "row 28: crashes before it has stored that a run was sent: the run times out although nobody answers it",
+    async ({ cluster }) => {
+      // What does not wait for the disk reaches it late.
+      await cluster.storage.query("alter system set wal_writer_delay = '10s'")
+      await cluster.storage.query("select pg_reload_conf()")
+      const { server, webhook, leader } = await cluster.single({ timeout_seconds: 3, max_concurrent: 1 })
+      leader.handle = "never"
+      await cluster.callers.trigger(server, webhook)
+      const isSent = async () => (await cluster.storage.rows())[0]?.status === "running"
+      await until("it is marked as sent", isSent, undefined, 1)
+      await own.postgres.crash()
+      await own.postgres.start()
+      const rows = await cluster.storage.ended(1, 30_000)
+      expect(rows.map(({ status }) => status)).toEqual(["timeout"])
+    }
+  )
+
   faultTest(
     "row 12: has its runs locked for 10 s: triggers are refused in bounded time, other requests are served",
     async ({ cluster }) => {

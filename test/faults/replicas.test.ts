@@ -1,6 +1,8 @@
 /** Several servers on one database and one broker: they share the work, and take over from each other. */
+import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, vi } from "vitest"
 import { Gate } from "../support/Gate.ts"
+import type { Proxy } from "../support/Proxy.ts"
 import { Stopwatch } from "../support/Stopwatch.ts"
 import { until } from "../support/Until.ts"
 import { answerAfter, answerTo, answerWhenOpen } from "./support/Answers.ts"
@@ -12,10 +14,11 @@ import type { TestServer } from "./support/TestServer.ts"
 vi.setConfig({ testTimeout: 180_000 })
 
 /** Two servers, the first of which sends the prompts, one team and one webhook. */
-const twoServers = async (cluster: Cluster) => {
-  const { server: first, webhook, leader } = await cluster.single()
+const twoServers = async (cluster: Cluster, broker?: Proxy) => {
+  const options = broker ? { broker } : {}
+  const { server: first, webhook, leader } = await cluster.single({}, options)
   await until("the first sends the prompts", () => first.dispatches() === 1)
-  const second = await cluster.server()
+  const second = await cluster.server(options)
   return { first, second, webhook, leader }
 }
 
@@ -109,6 +112,51 @@ describe.concurrent("several servers", () => {
     // What was accepted before the edit keeps its prompt and its timeout.
     expect(await earlier).toMatchObject({ status: 200, body: { response: answerTo((await earlier).nonce) } })
     await cluster.checked({ count: 1 })
+  })
+
+  for (const [how, breakIt] of [
+    ["refuses", (broker: Proxy) => broker.reset({ refuse: true })],
+    ["does not answer", (broker: Proxy) => broker.silence("all")]
+  ] as const) {
+    faultTest(`row 27: another sends the prompts when the broker ${how} the one that does`, async ({ cluster }) => {
+      const broker = await cluster.storage.proxy("broker")
+      const first = await cluster.server({ broker })
+      await until("the first sends the prompts", () => first.dispatches() === 1)
+      const second = await cluster.server()
+      const webhook = await cluster.webhook(second, { team: "deploy", timeout_seconds: 30 })
+      const leader = await cluster.leader("deploy", { handle: answerAfter(5) })
+      await cluster.running(second, "deploy")
+      const stop = cluster.callers.load([second], [webhook], { lanes: 2, pauseMs: 50 })
+      await leader.deliveries(50)
+      breakIt(broker)
+      const watch = new Stopwatch()
+      await until("the second sends the prompts", () => second.dispatches() === 1, 10_000)
+      const before = cluster.deliveries.length
+      await until("its prompts arrive", () => cluster.deliveries.length > before + 50, 10_000)
+      expect(watch.stop()).toBeLessThan(9_000)
+      broker.pass()
+      const calls = await stop()
+      expect(calls.filter(({ status }) => status !== 200 && status !== 202)).toEqual([])
+      const rows = await cluster.checked({ limits: { global: 20 } })
+      expect(rows.filter(({ status }) => status !== "success")).toEqual([])
+      expect([first.dispatches(), second.dispatches()]).toEqual([1, 1])
+    })
+  }
+
+  faultTest("row 27: the one that sends the prompts goes on when no other reaches the broker", async ({ cluster }) => {
+    const broker = await cluster.storage.proxy("broker")
+    const { first, second, webhook } = await twoServers(cluster, broker)
+    expect((await cluster.callers.trigger(first, webhook, { wait: true })).status).toBe(200)
+    broker.reset({ refuse: true })
+    await until("it offers to stop", () => first.output().includes("another process that reaches it may send"))
+    await until("neither is ready", async () => (await first.health("ready")) + (await second.health("ready")) === 1006)
+    // Six attempts of the other to become the one.
+    await sleep(6_000)
+    broker.pass()
+    await until("both are ready", async () => (await first.health("ready")) + (await second.health("ready")) === 400)
+    await cluster.running(second, webhook.team)
+    expect((await cluster.callers.trigger(second, webhook, { wait: true })).status).toBe(200)
+    expect(first.dispatches() + second.dispatches()).toBeLessThanOrEqual(2)
   })
 
   faultTest("row 25: all start and work when they start together on an empty database", async ({ cluster }) => {

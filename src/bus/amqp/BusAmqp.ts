@@ -83,6 +83,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
       removeQueue: probe.removeQueue,
       consume: (handle) =>
         Effect.asVoid(Link.make({ url, name: "consume", use: (connection) => consumeOn(connection, handle) })),
+      reachable: Effect.zipRight(publisher.connected, probe.ping),
       ping: Effect.zipRight(publisher.ready, probe.ping)
     })
   })

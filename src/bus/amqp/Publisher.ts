@@ -19,6 +19,8 @@ export interface Publisher {
    * meantime, it is the answer.
    */
   readonly publish: (messages: ReadonlyArray<Outgoing>) => Effect.Effect<Confirmation, Unavailable>
+  /** Fails while the broker is out of reach. */
+  readonly connected: Effect.Effect<void, Unavailable>
   /** Fails while the broker is out of reach, or takes no messages. */
   readonly ready: Effect.Effect<void, Unavailable>
 }
@@ -152,5 +154,9 @@ export const make = Effect.fnUntraced(function* (options: {
       Effect.tapError(() => Effect.sync(() => countPublish("lost")))
     )
 
-  return { publish, ready: Effect.flatMap(link.get, ({ connection }) => blockedBy(connection) ?? Effect.void) }
+  return {
+    publish,
+    connected: Effect.asVoid(link.get),
+    ready: Effect.flatMap(link.get, ({ connection }) => blockedBy(connection) ?? Effect.void)
+  }
 })

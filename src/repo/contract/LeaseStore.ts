@@ -60,6 +60,25 @@ export const leaseStore = (test: Test): void => {
   )
 
   test(
+    "leaves an offered lease with its holder until another takes it, and not to those who wait for longer",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const queued = yield* queueRun(webhook)
+      const term = yield* acquireTerm
+      yield* repo.offerLease(term)
+      expect(yield* repo.acquireLease("b", minute, minute)).toEqual(Option.none())
+      expect(yield* admitOne(queued, term)).toBe(true)
+      yield* repo.renewLease(term, minute)
+      expect(yield* repo.acquireLease("b", minute)).toEqual(Option.none())
+      yield* repo.offerLease(term)
+      expect(yield* repo.acquireLease("b", minute)).toEqual(Option.some(term + 1))
+      expect(yield* Effect.flip(repo.offerLease(term))).toBeInstanceOf(LeaseLost)
+      expect(yield* repo.acquireLease("c", minute)).toEqual(Option.none())
+    })
+  )
+
+  test(
     "lets its holder admit several runs in one call, and none of those that cannot be sent",
     Effect.gen(function* () {
       const repo = yield* Repo

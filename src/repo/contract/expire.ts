@@ -3,11 +3,11 @@ import { Duration, Effect } from "effect"
 import { Repo } from "../Repo.ts"
 import {
   acquireTerm,
-  admitOne,
   at,
   count,
   createWebhook,
   endOne,
+  newRun,
   queueRun,
   sendRun,
   startedOne,
@@ -52,12 +52,30 @@ export const expire = (test: Test): void => {
   test(
     "lets a fire-and-forget run wait in its lane forever",
     Effect.gen(function* () {
-      const webhook = yield* createWebhook()
-      const queued = yield* queueRun(webhook, seconds(1))
-      const admitted = yield* queueRun(webhook, seconds(1))
-      yield* admitOne(admitted, yield* acquireTerm)
+      const queued = yield* queueRun(yield* createWebhook(), seconds(1))
       expect(yield* expired(1_000_000)).toEqual([])
       expect(yield* statusOf(queued)).toBe("queued")
+    })
+  )
+
+  test(
+    "ends an admitted run that nobody knows to be sent one timeout after that, but not one that was not sent",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const term = yield* acquireTerm
+      const admitted = yield* queueRun(webhook, seconds(1))
+      const notSent = yield* queueRun(webhook, seconds(1))
+      expect(yield* repo.admit([admitted, notSent], term, at(10))).toEqual(new Set([admitted, notSent]))
+      const run = yield* newRun(webhook, seconds(2))
+      const admission = { term, run_ids: new Set([run.run_id]), at: at(20) }
+      expect(yield* repo.accept([run], { maxQueued: 9, admission })).toMatchObject([{ right: { admitted: true } }])
+      expect(yield* expired(1_009)).toEqual([])
+      expect((yield* repo.expire(at(1_010), [notSent])).map((run) => run.run_id)).toEqual([admitted])
+      expect(yield* statusOf(notSent)).toBe("queued")
+      expect(yield* expired(1_010)).toEqual([notSent])
+      expect(yield* expired(2_019)).toEqual([])
+      expect(yield* expired(2_020)).toEqual([run.run_id])
     })
   )
 

@@ -117,7 +117,11 @@ export const makeAccept = Effect.gen(function* () {
   const directly = boundedDirectly(sql)
 
   const columns = list(Object.keys(storedTypes))
-  const values = list(Object.entries(storedTypes).map(([name, type]) => `${name}::${type}`))
+  // Whoever is admitted has a deadline.
+  const deadline = "coalesce(deadline_at::timestamptz, admitted_at + timeout_ms::bigint * interval '1 millisecond')"
+  const values = list(
+    Object.entries(storedTypes).map(([name, type]) => (name === "deadline_at" ? deadline : `${name}::${type}`))
+  )
 
   /** When a run `c` is admitted; null: it waits. */
   const admittedAt = (admission: AcceptOptions["admission"]) =>

@@ -1,7 +1,9 @@
 import { SqlClient } from "@effect/sql"
 import { DateTime, Effect } from "effect"
+import type { RunId } from "../../domain/Id.ts"
 import type { Run } from "../../domain/Run.ts"
 import { notify } from "./Changes.ts"
+import { uuids } from "./Columns.ts"
 import { bounded } from "./Database.ts"
 import { answered, live, runColumns, runFromRow } from "./RunColumns.ts"
 
@@ -18,7 +20,7 @@ const step = 500
 export const makeExpire = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  const expireSome = (now: Date) =>
+  const expireSome = (now: Date, notSent: ReadonlyArray<RunId>) =>
     bounded(sql<{ readonly status: Run["status"] }>`
       with due as materialized (
         select r.id, r.seq, r.team, r.mode, r.sent_at, r.started_at, r.timeout_ms * interval '1 millisecond' as timeout
@@ -26,6 +28,7 @@ export const makeExpire = Effect.gen(function* () {
         where r.id in (
             select id from webhook_trigger.runs
             where status in ${live} and deadline_at <= ${now}
+              and (mode = 'wait' or id <> all(${uuids(sql, notSent)}))
             order by deadline_at limit ${step}
           )
           and r.status in ${live} and r.deadline_at <= ${now}
@@ -59,10 +62,10 @@ export const makeExpire = Effect.gen(function* () {
       select ${runColumns}, (select count(*) from notified)
       from changed r`)
 
-  return Effect.fn("RunStore.expire")(function* (now: DateTime.Utc) {
+  return Effect.fn("RunStore.expire")(function* (now: DateTime.Utc, notSent: ReadonlyArray<RunId> = []) {
     const expired: Array<Run> = []
     for (;;) {
-      const rows = yield* expireSome(DateTime.toDateUtc(now))
+      const rows = yield* expireSome(DateTime.toDateUtc(now), notSent)
       expired.push(...rows.filter((row) => row.status === "timeout").map(runFromRow))
       if (rows.length < step) return expired
     }

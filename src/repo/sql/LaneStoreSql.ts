@@ -91,7 +91,11 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
           where r.id = any(${uuids(sql, ids)}) and exists (select from lease)
           order by r.id for no key update
         ), admitted as (
-          update webhook_trigger.runs r set admitted_at = coalesce(r.admitted_at, ${DateTime.toDateUtc(at)}::timestamptz)
+          update webhook_trigger.runs r set
+            admitted_at = coalesce(r.admitted_at, ${DateTime.toDateUtc(at)}::timestamptz),
+            deadline_at = coalesce(
+              r.deadline_at, ${DateTime.toDateUtc(at)}::timestamptz + r.timeout_ms * interval '1 millisecond'
+            )
           from locked where r.id = locked.id and locked.status = 'queued'
           returning r.id
         )

@@ -17,13 +17,17 @@ export const layer: Layer.Layer<LeaseStore, never, SqlClient.SqlClient> = Layer.
     const sql = yield* SqlClient.SqlClient
 
     /** By the database's clock, which is the same for all. */
-    const endOf = (life: Duration.Duration) =>
-      sql`clock_timestamp() + ${Duration.toMillis(life)} * interval '1 millisecond'`
+    const endOf = (time: Duration.Duration, start = sql`clock_timestamp()`) =>
+      sql`${start} + ${Duration.toMillis(time)} * interval '1 millisecond'`
 
-    const acquireLease = Effect.fn("LeaseStore.acquireLease")(function* (holder: string, life: Duration.Duration) {
+    const acquireLease = Effect.fn("LeaseStore.acquireLease")(function* (
+      holder: string,
+      life: Duration.Duration,
+      overdue = Duration.zero
+    ) {
       const [row] = yield* sql<{ readonly term: Term }>`
         update webhook_trigger.dispatcher_lease set term = term + 1, holder = ${holder}, expires_at = ${endOf(life)}
-        where holder is null or expires_at <= clock_timestamp()
+        where holder is null or ${endOf(overdue, sql`expires_at`)} <= clock_timestamp()
         returning term::float8 as term`
       return Option.map(Option.fromNullable(row), ({ term }) => term)
     }, bounded)
@@ -36,6 +40,17 @@ export const layer: Layer.Layer<LeaseStore, never, SqlClient.SqlClient> = Layer.
       if (rows.length === 0) return yield* new LeaseLost()
     }, bounded)
 
+    const offerLease = Effect.fn("LeaseStore.offerLease")(function* (term: Term) {
+      const [row] = yield* sql<{ readonly offered: number }>`
+        with offered as (
+          update webhook_trigger.dispatcher_lease set expires_at = clock_timestamp()
+          where term = ${term} and holder is not null
+          returning 1
+        ), ${notify(sql, "LeaseReleased", sql`select '' as name from offered`)}
+        select (select count(*) from offered)::int as offered, (select count(*) from notified)`
+      if (row?.offered !== 1) return yield* new LeaseLost()
+    }, bounded)
+
     const releaseLease = Effect.fn("LeaseStore.releaseLease")(function* (term: Term) {
       yield* sql`
         with released as (
@@ -46,6 +61,6 @@ export const layer: Layer.Layer<LeaseStore, never, SqlClient.SqlClient> = Layer.
         select count(*) from notified`
     }, bounded)
 
-    return LeaseStore.of({ acquireLease, renewLease, releaseLease })
+    return LeaseStore.of({ acquireLease, renewLease, offerLease, releaseLease })
   })
 )

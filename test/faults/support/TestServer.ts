@@ -150,6 +150,6 @@ export class TestServer {
 
   /** How often it has become the server that sends the prompts. */
   dispatches(): number {
-    return this.output().split("sends the prompts now").length - 1
+    return this.output().split("This process sends the prompts now").length - 1
   }
 }
