@@ -44,8 +44,6 @@ export interface TeamQueue {
 export interface Inspection extends Pick<TeamQueue, "consumers" | "messages"> {
   /** The queue that they were published to was deleted, whether or not there is another one now. */
   readonly isReplaced: boolean
-  /** Replies of all teams that wait to be received. */
-  readonly replies: number
 }
 
 /** The team has no queue, or not the one meant: no leader was ever there, or it was deleted. */
@@ -77,11 +75,15 @@ export class Bus extends Context.Tag("webhook-trigger/Bus")<
     /**
      * Passes every reply to `handle` until the scope closes, in the groups in which they arrive, one group at a time,
      * reconnecting forever. Replies are acknowledged once `handle` has succeeded; when it fails they are tried again,
-     * never dropped.
+     * never dropped. A bus with several servers gives the replies of one whose `handle` fails, or takes more than 2 seconds,
+     * to the others, and none to it before `ready` succeeds.
      */
     readonly consume: (
-      handle: (replies: ReadonlyArray<Reply>) => Effect.Effect<void, Unavailable>
+      handle: (replies: ReadonlyArray<Reply>) => Effect.Effect<void, Unavailable>,
+      ready?: Effect.Effect<void, Unavailable>
     ) => Effect.Effect<void, never, Scope.Scope>
+    /** How many replies, of all teams, wait for a server to receive them. */
+    readonly repliesWaiting: Effect.Effect<number, Unavailable>
     /** Succeeds when the broker answers, also while it takes no messages for want of memory or disk. */
     readonly reachable: Effect.Effect<void, Unavailable>
     /** Succeeds when the broker takes messages. */

@@ -120,8 +120,7 @@ const make = Effect.gen(function* () {
         return {
           isReplaced: queue === undefined || queue !== published.get(team),
           consumers: queue?.consumers.length ?? 0,
-          messages: queue?.waiting.length ?? 0,
-          replies: inbox.size()
+          messages: queue?.waiting.length ?? 0
         }
       }),
 
@@ -132,6 +131,8 @@ const make = Effect.gen(function* () {
       }),
 
     consume: (handle) => Effect.asVoid(inbox.consume(handle)),
+
+    repliesWaiting: Effect.sync(inbox.size),
 
     reachable: Effect.void,
     ping: Effect.void

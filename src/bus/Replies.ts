@@ -41,8 +41,11 @@ export const storableReply = (reply: Reply): Reply => {
   }
 }
 
-/** At most this many replies make a group. A broker delivers twice as many ahead, so that the next arrive meanwhile. */
-export const maxGroup = 50
+/**
+ * At most this many replies make a group. A broker delivers twice as many ahead, so that the next arrive meanwhile; no more,
+ * because a server that has stopped responding keeps them from the others for some seconds.
+ */
+export const maxGroup = 10
 /** Nor is there more text than this in a group, in UTF-16 code units; one reply may be longer. */
 const maxGroupText = 4_000_000
 

@@ -15,7 +15,7 @@ import { Outcomes } from "./Outcomes.ts"
 const pollInterval = Duration.seconds(1)
 /** How often lanes are looked at for prompts that the broker may have lost. */
 const auditInterval = Duration.seconds(1)
-/** How long the reply path may take, in milliseconds, to reconnect and record what has waited for it. */
+/** How long the reply path may take, in milliseconds, to reconnect and record what waits for it. */
 const answersCatchUp = 10_000
 
 /** One term as the dispatcher: first what the term before has left in flight, then the lanes. */
@@ -35,8 +35,8 @@ const dispatch = Effect.fnUntraced(function* (
   const lanes = yield* Lanes.make(lease)
 
   /**
-   * Nothing expires before this, in milliseconds since the epoch. Answers that came in time while no server could record
-   * them are with the broker, and must not lose to the clock.
+   * Nothing expires before this, in milliseconds since the epoch. Answers that came in time while no server could receive or
+   * record them are with the broker, and must not lose to the clock.
    */
   let expireFrom = 0
   const letAnswersCatchUp = () => {
@@ -68,10 +68,14 @@ const dispatch = Effect.fnUntraced(function* (
     }
   }
 
-  const expire = Effect.suspend(() => {
+  /** Since when replies wait each time that runs are about to expire, in milliseconds since the epoch. */
+  let repliesWaitSince: number | undefined
+  const expire = Effect.gen(function* () {
+    const isWaiting = (yield* bus.repliesWaiting) > 0
     const now = clock.unsafeCurrentTimeMillis()
-    if (now < expireFrom) return Effect.void
-    return Effect.map(runs.expire(DateTime.unsafeMake(now), lanes.notSent()), (expired) =>
+    repliesWaitSince = isWaiting ? (repliesWaitSince ?? now) : undefined
+    if (now < expireFrom || (repliesWaitSince !== undefined && now - repliesWaitSince < answersCatchUp)) return
+    yield* Effect.map(runs.expire(DateTime.unsafeMake(now), lanes.notSent()), (expired) =>
       expired.forEach(outcomes.recorded)
     )
   })

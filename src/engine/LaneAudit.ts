@@ -62,8 +62,8 @@ export const make: Effect.Effect<LaneAudit, never, Bus | RunStore> = Effect.gen(
     const inspection = yield* bus.inspect(lane.team)
     if (inspection.isReplaced) return "replaced"
     if (lane.sent?.head !== head || !(lane.isPassedOver || isShort(inspection, lane.sent.count))) return "present"
-    const isSure = wereMissing && inspection.replies === 0 && !(yield* anyEnded(lane)) && lane.sent?.head === head
-    return isSure ? "lost" : "missing"
+    if (!wereMissing || (yield* bus.repliesWaiting) > 0 || (yield* anyEnded(lane))) return "missing"
+    return lane.sent?.head === head ? "lost" : "missing"
   })
 
   const examine = (lane: Lane, watched: Watched): Effect.Effect<boolean> =>

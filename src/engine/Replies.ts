@@ -1,22 +1,24 @@
 import { DateTime, Effect, Layer } from "effect"
 import { Bus, type Reply } from "../bus/Bus.ts"
 import type { Outcome } from "../domain/Run.ts"
+import { ChangeFeed } from "../repo/ChangeFeed.ts"
 import { Checkpoints } from "./Checkpoints.ts"
 import { Outcomes } from "./Outcomes.ts"
 
 /**
  * The reply path: what leaders and the broker say about runs is recorded, then those that wait are notified. The bus
  * acknowledges replies only after this, so an answer that was confirmed to the leader is never lost; repeats are harmless,
- * since the first end wins. Every replica runs it.
+ * since the first end wins. Every replica runs it; one that cannot record leaves the replies to the others.
  */
-export const layer: Layer.Layer<never, never, Bus | Outcomes> = Layer.scopedDiscard(
+export const layer: Layer.Layer<never, never, Bus | ChangeFeed | Outcomes> = Layer.scopedDiscard(
   Effect.gen(function* () {
     const bus = yield* Bus
     const outcomes = yield* Outcomes
+    const database = yield* ChangeFeed
     const reach = yield* Checkpoints
     const clock = yield* Effect.clock
 
-    yield* bus.consume((replies) => {
+    const handle = (replies: ReadonlyArray<Reply>) => {
       const ends = replies.flatMap((reply) => {
         const outcome = outcomeOf(reply)
         return outcome === undefined ? [] : [{ run_id: reply.run_id, outcome }]
@@ -25,7 +27,8 @@ export const layer: Layer.Layer<never, never, Bus | Outcomes> = Layer.scopedDisc
       for (const { _tag, run_id } of replies) if (_tag === "Started") outcomes.progress(run_id, { started_at })
       if (ends.length === 0) return Effect.void
       return Effect.flatMap(outcomes.endAll(ends), () => reach("ended"))
-    })
+    }
+    yield* bus.consume(handle, database.ping)
   })
 )
 

@@ -1,5 +1,6 @@
 import type { Channel, Message } from "amqplib"
-import { Clock, Effect, Either, FiberSet, Layer, type Redacted } from "effect"
+import { Clock, Effect, Either, FiberSet, Layer, type Redacted, Schedule } from "effect"
+import type { Unavailable } from "../../domain/Errors.ts"
 import { whenTraced } from "../../telemetry/Span.ts"
 import type { ReplyHandler } from "../Acknowledgement.ts"
 import { Bus, QueueGone } from "../Bus.ts"
@@ -19,8 +20,17 @@ export interface AmqpOptions {
   readonly queueType: QueueType
 }
 
-/** Unacknowledged replies: 100, each of which may be 8 MiB. */
+/** Unacknowledged replies, each of which may be 8 MiB. */
 const prefetch = 2 * maxGroup
+/** Milliseconds for a group. The broker takes the replies back after that, and may give them to another server. */
+const handleTimeout = 2_000
+/** How often a server that cannot handle replies finds out whether it can. */
+const readyInterval = "500 millis"
+/**
+ * Seconds, and the broker waits for twice that: a server that is frozen has replies for so long. A process that is only busy
+ * at times reconnects in vain, which does no harm.
+ */
+const consumeHeartbeat = 2
 
 const make = ({ queueType, url }: AmqpOptions) =>
   Effect.gen(function* () {
@@ -29,13 +39,27 @@ const make = ({ queueType, url }: AmqpOptions) =>
     const probe = yield* Probe.make({ url, queueType })
     const inbox = makeInbox()
 
-    const consumeOn = (connection: Connection, handle: ReplyHandler) =>
+    /** Gives everything back when it fails, by giving up the connection. */
+    const givingBack =
+      (connection: Connection, handle: ReplyHandler): ReplyHandler =>
+      (replies) =>
+        Effect.suspend(() => {
+          const giveBack = (why: string) => connection.markLost(`replies go back to the broker: ${why}`)
+          const timer = setTimeout(() => giveBack("they were not handled in time"), handleTimeout)
+          return handle(replies).pipe(
+            Effect.tapError(({ detail }) => Effect.sync(() => giveBack(detail))),
+            Effect.onExit(() => Effect.sync(() => clearTimeout(timer)))
+          )
+        })
+
+    const consumeOn = (connection: Connection, handle: ReplyHandler, ready: Effect.Effect<void, Unavailable>) =>
       Effect.gen(function* () {
+        yield* Effect.retry(ready, Schedule.spaced(readyInterval))
         const channel = yield* openChannel(connection)
         yield* declare(channel)
         yield* call("setting the prefetch", () => channel.prefetch(prefetch))
         const log = yield* FiberSet.makeRuntime<never>()
-        const receive = yield* inbox.consume(handle)
+        const receive = yield* inbox.consume(givingBack(connection, handle))
         const listen = (queue: string, decode: (message: Message) => Decoded) =>
           call(`consuming ${queue}`, () =>
             channel.consume(queue, (message) => {
@@ -81,8 +105,16 @@ const make = ({ queueType, url }: AmqpOptions) =>
       queue: probe.queue,
       inspect: probe.inspect,
       removeQueue: probe.removeQueue,
-      consume: (handle) =>
-        Effect.asVoid(Link.make({ url, name: "consume", use: (connection) => consumeOn(connection, handle) })),
+      consume: (handle, ready = Effect.void) =>
+        Effect.asVoid(
+          Link.make({
+            url,
+            name: "consume",
+            heartbeat: consumeHeartbeat,
+            use: (connection) => consumeOn(connection, handle, ready)
+          })
+        ),
+      repliesWaiting: probe.repliesWaiting,
       reachable: Effect.zipRight(publisher.connected, probe.ping),
       ping: Effect.zipRight(publisher.ready, probe.ping)
     })

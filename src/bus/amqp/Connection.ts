@@ -15,7 +15,7 @@ export interface Connection {
 }
 
 /** The other side must show life this often, in seconds; RabbitMQ's guide recommends 5 to 20. */
-const heartbeat = 10
+const usualHeartbeat = 10
 /** Milliseconds, as all timeouts here. */
 const connectTimeout = 5000
 const callTimeout = 5000
@@ -74,6 +74,7 @@ interface Attempt {
 const dial = (
   url: Redacted.Redacted<string>,
   name: string,
+  heartbeat: number,
   attempt: Attempt
 ): Effect.Effect<ChannelModel, Unavailable> =>
   Effect.async<ChannelModel, Unavailable>((resume) => {
@@ -112,14 +113,15 @@ const close = (model: ChannelModel): Effect.Effect<void> =>
 /** Opens a connection; closing the scope closes it, within a second whatever the broker does. */
 export const open = Effect.fnUntraced(function* (
   url: Redacted.Redacted<string>,
-  name: string
+  name: string,
+  heartbeat = usualHeartbeat
 ): Effect.fn.Return<Connection, Unavailable, Scope.Scope> {
   const attempt: Attempt = { abandoned: false }
   yield* Effect.addFinalizer(() => {
     attempt.abandoned = true
     return attempt.model === undefined ? Effect.void : close(attempt.model)
   })
-  const model = yield* dial(url, name, attempt)
+  const model = yield* dial(url, name, heartbeat, attempt)
   const lost = yield* Deferred.make<string>()
   const markLost = (reason: string) => Deferred.unsafeDone(lost, Effect.succeed(reason))
   let blocked: string | undefined

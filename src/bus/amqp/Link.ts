@@ -28,10 +28,12 @@ const lasting = 5000
 export const make = <A>(options: {
   readonly url: Redacted.Redacted<string>
   readonly name: string
+  /** Seconds; as `open` has it when absent. */
+  readonly heartbeat?: number
   readonly use: (connection: Connection) => Effect.Effect<A, Unavailable, Scope.Scope>
 }): Effect.Effect<Link<A>, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const { name, url, use } = options
+    const { heartbeat, name, url, use } = options
     const address = addressOf(url)
     let current: { readonly connection: Connection; readonly value: A } | undefined
     let failure = "not connected yet"
@@ -42,7 +44,7 @@ export const make = <A>(options: {
     const decided = Effect.unsafeMakeLatch()
 
     const once = Effect.gen(function* () {
-      const connection = yield* open(url, name)
+      const connection = yield* open(url, name, heartbeat)
       const value = yield* use(connection)
       current = { connection, value }
       decided.unsafeOpen()

@@ -11,6 +11,8 @@ import { bindTeamQueue, checkMarker, type QueueType, repliesQueue, teamQueue } f
 export interface Probe {
   /** The queue's state; when it had a consumer, as it was up to a second ago. */
   readonly queue: (team: TeamName) => Effect.Effect<TeamQueue, Unavailable>
+  /** As `Bus.repliesWaiting`. */
+  readonly repliesWaiting: Effect.Effect<number, Unavailable>
   readonly removeQueue: (team: TeamName) => Effect.Effect<void, Unavailable>
   /** As `Bus.inspect`. */
   readonly inspect: (team: TeamName) => Effect.Effect<Inspection, Unavailable>
@@ -155,16 +157,17 @@ export const make = Effect.fnUntraced(function* (options: {
     )
     if (!isMarked) yield* bindQueue(team)
     const { consumers, exists, messages } = yield* check(team)
-    const replies = yield* request((channel) => channel.checkQueue(repliesQueue)).pipe(
-      Effect.map(({ messageCount }) => messageCount),
-      onRefusal([notFound], 0)
-    )
-    return { isReplaced: !isMarked || !exists, consumers, messages, replies }
+    return { isReplaced: !isMarked || !exists, consumers, messages }
   })
+
+  const repliesWaiting = request((channel) => channel.checkQueue(repliesQueue)).pipe(
+    Effect.map(({ messageCount }) => messageCount),
+    onRefusal([notFound], 0)
+  )
 
   const ping = request((channel) => channel.checkExchange("amq.direct")).pipe(onRefusal([], undefined), Effect.asVoid)
 
-  return { queue, inspect, removeQueue, bindQueue, ping }
+  return { queue, inspect, repliesWaiting, removeQueue, bindQueue, ping }
 })
 
 const refusalOf = (error: unknown): Refused => {
