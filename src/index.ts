@@ -49,6 +49,7 @@ export {
   toRun,
   Variables
 } from "./domain/Run.ts"
+export { RunState, stateFields, toRunState } from "./domain/RunState.ts"
 export { type FinalStatus, finalStatuses, isFinal, runStatuses } from "./domain/RunStatus.ts"
 export { RunSummary, type SummaryRow, summarize, toRunSummary } from "./domain/RunSummary.ts"
 export type { Counts, RunBucket, Statistics, StatisticsRange } from "./domain/Statistics.ts"
@@ -84,7 +85,7 @@ export { type Networks, TrustedProxies } from "./http/TrustedProxies.ts"
 export { AdminKeyStore } from "./repo/AdminKeyStore.ts"
 export { type Change, ChangeFeed, type ChangeListener, makeChangeListeners } from "./repo/ChangeFeed.ts"
 export { decodeCursor, encodeCursor } from "./repo/Cursor.ts"
-export { HistoryStore, type RunPage, type RunQuery } from "./repo/HistoryStore.ts"
+export { HistoryStore, type RunPage, type RunQuery, type StatesQuery } from "./repo/HistoryStore.ts"
 export { type LaneRun, LaneStore } from "./repo/LaneStore.ts"
 export { LeaseLost, LeaseStore, type Term } from "./repo/LeaseStore.ts"
 export type { Repo } from "./repo/Repo.ts"

@@ -71,12 +71,12 @@ export class Overview extends HttpApiGroup.make("overview")
   )
   .add(
     /**
-     * Server-sent events: `change` names what may have changed (`runs`, `webhooks`), at most a few times a second.
-     * Only a hint: the client reads again what it shows, and everything after a reconnect.
+     * Server-sent events: `change` names what has changed, a `ChangeEvent`, at most a few times a second. After a
+     * reconnect the client reads everything again that it shows.
      */
-    HttpApiEndpoint.get("events", "/api/events").addSuccess(
-      Schema.String.pipe(HttpApiSchema.withEncoding({ kind: "Text", contentType: "text/event-stream" }))
-    )
+    HttpApiEndpoint.get("events", "/api/events")
+      .addSuccess(Schema.String.pipe(HttpApiSchema.withEncoding({ kind: "Text", contentType: "text/event-stream" })))
+      .addError(TooManyRequests)
   )
   .addError(ServiceUnavailable)
   .middleware(Admin)

@@ -92,6 +92,12 @@ export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited"
   retry_after_ms: Schema.Number
 }) {}
 
+/** As many streams of events are open as may be, of one session or on this server. */
+export class TooManyStreams extends Schema.TaggedError<TooManyStreams>()("TooManyStreams", {
+  limit: Schema.Number,
+  of: Schema.Literal("session", "server")
+}) {}
+
 /** The same `Idempotency-Key` came with another request before. */
 export class IdempotencyKeyReused extends Schema.TaggedError<IdempotencyKeyReused>()("IdempotencyKeyReused", {}) {}
 

@@ -94,12 +94,18 @@ export type Run = typeof Run.Type
 export const RunRow = extract(record, "row")
 export type RunRow = typeof RunRow.Type
 
+/** Known once a run has started and ended. */
+export const durationOf = ({
+  started_at,
+  finished_at
+}: Pick<RunRow, "started_at" | "finished_at">): Pick<Run, "duration_ms"> =>
+  started_at && finished_at ? { duration_ms: Math.max(0, DateTime.distance(started_at, finished_at)) } : {}
+
 export const toRun = (row: RunRow): Run => {
   const { prompt, response, error_code, error_message, timeout_ms, deadline_at, admitted_at, ...shared } = row
-  const { started_at, finished_at } = row
   return {
     ...shared,
-    ...(started_at && finished_at && { duration_ms: Math.max(0, DateTime.distance(started_at, finished_at)) }),
+    ...durationOf(row),
     conversation: { prompt, ...(response !== undefined && { response }) },
     ...(error_code && { error: { code: error_code, message: error_message ?? "" } })
   }

@@ -1,5 +1,5 @@
-import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
-import { DateTime, Duration, Effect, Stream } from "effect"
+import { HttpApiBuilder, type HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { DateTime, Duration, Effect } from "effect"
 import { Api } from "../api/Api.ts"
 import { pageSize } from "../api/PageSize.ts"
 import { Overview } from "../engine/Overview.ts"
@@ -7,6 +7,7 @@ import { Settings } from "../engine/Settings.ts"
 import { maxQueuedOfWebhook } from "../engine/SettingsConfig.ts"
 import { Trigger } from "../engine/Trigger.ts"
 import * as Body from "./Body.ts"
+import { clientAddress } from "./ClientAddress.ts"
 import * as ErrorResponse from "./ErrorResponse.ts"
 import { Events } from "./Events.ts"
 import * as Idempotency from "./Idempotency.ts"
@@ -14,6 +15,8 @@ import * as Problems from "./Problems.ts"
 import { makeOriginFor } from "./PublicUrl.ts"
 import * as RunAnswer from "./RunAnswer.ts"
 import { ServerFacts } from "./ServerFacts.ts"
+import { Sessions } from "./Sessions.ts"
+import { TrustedProxies } from "./TrustedProxies.ts"
 
 export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
   Effect.gen(function* () {
@@ -23,6 +26,12 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
     const settings = yield* Settings
     const originFor = yield* makeOriginFor
     const facts = yield* ServerFacts
+    const sessions = yield* Sessions
+    const proxies = yield* TrustedProxies
+
+    /** Whose stream it is: programs with the admin key have no session, and count by their address. */
+    const sessionOf = (request: HttpServerRequest.HttpServerRequest): string =>
+      sessions.cookieOf(request) || clientAddress(proxies, request)
 
     return handlers
       .handle("server", ({ request }) =>
@@ -57,14 +66,19 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
           Effect.mapError(Problems.of)
         )
       )
-      .handleRaw("events", () =>
-        Effect.succeed(
-          HttpServerResponse.stream(Stream.encodeText(events.stream), {
-            contentType: "text/event-stream",
-            // Keeps proxies such as nginx from buffering the events.
-            headers: { "x-accel-buffering": "no" }
-          })
-        )
+      .handleRaw("events", ({ request }) =>
+        events
+          .open(sessionOf(request), () => Body.nodeRequest(request)?.destroy())
+          .pipe(
+            Effect.map((stream) =>
+              HttpServerResponse.stream(stream, {
+                contentType: "text/event-stream",
+                // Keeps proxies such as nginx from buffering the events.
+                headers: { "x-accel-buffering": "no" }
+              })
+            ),
+            Effect.mapError(Problems.of)
+          )
       )
   })
 )

@@ -27,6 +27,7 @@ export type Refusal =
   | Errors.TeamInUse
   | Errors.RateLimited
   | Errors.TooManyQueued
+  | Errors.TooManyStreams
   | Errors.IdempotencyKeyReused
   | Errors.Unauthorized
   | Errors.Unavailable
@@ -54,6 +55,7 @@ export const titles = {
   too_many_queued: "Too many runs are queued, of all webhooks together",
   too_many_queued_of_webhook: "Too many runs of the webhook are queued",
   rate_limited: "The webhook is triggered more often than its rate limit allows",
+  too_many_streams: "Too many streams of events are open",
   too_many_attempts: "Too many wrong keys",
   agent_failed: "The run ended as an error",
   unavailable: "The database or the broker is out of reach, or the server is stopping",
@@ -154,6 +156,13 @@ const table = {
     ({ rate }) => ({
       code: "rate_limited",
       detail: `This webhook accepts ${rate}, its \`rate\`. Try again after the seconds in \`Retry-After\`, or raise it.`
+    })
+  ],
+  TooManyStreams: [
+    429,
+    ({ limit, of }) => ({
+      code: "too_many_streams",
+      detail: of === "session" ? `A session may have ${limit} streams open.` : `The server has ${limit} streams open.`
     })
   ],
   Unavailable: [

@@ -2,6 +2,7 @@ import { Context, type DateTime, type Duration, type Effect } from "effect"
 import type { InvalidParameter, NotFound, Unavailable } from "../domain/Errors.ts"
 import type { RunId, WebhookId } from "../domain/Id.ts"
 import type { Run, RunStatus } from "../domain/Run.ts"
+import type { RunState } from "../domain/RunState.ts"
 import type { RunSummary } from "../domain/RunSummary.ts"
 import type { Counts, RunBucket } from "../domain/Statistics.ts"
 import type { TeamName } from "../domain/Team.ts"
@@ -25,6 +26,16 @@ export interface RunPage {
   readonly next_cursor: string | null
 }
 
+/** Runs whose states are asked for. */
+export interface StatesQuery {
+  readonly run_ids: ReadonlyArray<RunId>
+  /** Of these teams, the newest runs that are not finished, and that were accepted at or after `since`. */
+  readonly teams: ReadonlyArray<TeamName>
+  readonly since: DateTime.Utc
+  /** How many runs of each team: those that wait, and those that were admitted. */
+  readonly limit: number
+}
+
 /** Runs as people read them: one as a whole, several with long texts cut, which the driver does where the rows are. */
 export class HistoryStore extends Context.Tag("webhook-trigger/HistoryStore")<
   HistoryStore,
@@ -36,6 +47,8 @@ export class HistoryStore extends Context.Tag("webhook-trigger/HistoryStore")<
      * thousand newer ones of the same webhook for another team, or behind a thousand newer chat messages.
      */
     readonly teamRuns: (team: TeamName, limit: number) => Effect.Effect<ReadonlyArray<RunSummary>, Unavailable>
+    /** In the order of acceptance, each run once; those that are not there are left out. */
+    readonly states: (query: StatesQuery) => Effect.Effect<ReadonlyArray<RunState>, Unavailable>
     /**
      * How the runs accepted since then ended, by webhook and by steps of time; empty steps are left out. `since` is a whole
      * hour of UTC, and `step` some hours; or a midnight, and some days. Hours reach back a week, days a month.

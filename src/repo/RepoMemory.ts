@@ -16,6 +16,7 @@ import {
 import type { WebhookId } from "../domain/Id.ts"
 import { parseRate, type Rate } from "../domain/Rate.ts"
 import { isAnswer, outcomeFields, type RunRow, toRun } from "../domain/Run.ts"
+import { toRunState } from "../domain/RunState.ts"
 import { finalStatuses, isFinal, runStatuses } from "../domain/RunStatus.ts"
 import { summarize } from "../domain/RunSummary.ts"
 import type { Counts } from "../domain/Statistics.ts"
@@ -406,6 +407,16 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
               .slice(0, limit)
           )
         ),
+      states: ({ run_ids, teams, since, limit }) =>
+        Effect.sync(() => {
+          const newest = teams.flatMap((team) => {
+            const live = where((row) => row.team === team && !isFinal(row.status)).toReversed()
+            return [true, false].flatMap((waits) => live.filter(({ row }) => isWaiting(row) === waits).slice(0, limit))
+          })
+          const ids = new Set<string>(run_ids)
+          for (const { row } of newest) if (!isAfter(since, row.accepted_at)) ids.add(row.run_id)
+          return where((row) => ids.has(row.run_id)).map(({ row }) => toRunState(row))
+        }),
       activity: (since, step) =>
         Effect.sync(() =>
           [...webhooks.keys()].flatMap((webhook_id) =>

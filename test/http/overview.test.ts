@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { refusal } from "./Client.ts"
-import { adminKey, start } from "./Server.ts"
+import { start } from "./Server.ts"
 
 describe("triggering with the admin key", () => {
   it.scopedLive("answers like a trigger", () =>
@@ -60,32 +60,6 @@ describe("the overview", () => {
       expect((yield* admin("GET", "/api/webhooks/none/statistics")).status).toBe(404)
       expect((yield* admin("GET", "/api/server")).json).toMatchObject({ webhook_max_concurrent: 7 })
       expect((yield* admin("GET", "/api/teams/none/runs")).status).toBe(404)
-    })
-  )
-})
-
-describe("live events", () => {
-  it.scopedLive("report what may have changed, to clients with the key only", () =>
-    Effect.gen(function* () {
-      const { admin, http, origin, team, webhook } = yield* start()
-      const { id } = yield* webhook(yield* team("ops"))
-      expect((yield* http("GET", "/api/events")).status).toBe(401)
-      const response = yield* Effect.promise(() =>
-        fetch(`${origin}/api/events`, { headers: { authorization: `Bearer ${adminKey}` } })
-      )
-      expect(response.headers.get("content-type")).toBe("text/event-stream")
-      const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
-      let received = ""
-      const waitFor = (text: string) =>
-        Effect.promise(async () => {
-          while (!received.includes(text)) received += (await reader.read()).value
-        })
-      yield* waitFor("retry: ")
-      yield* admin("PATCH", `/api/webhooks/${id}`, { body: { name: "renamed" } })
-      yield* waitFor("event: change\ndata: webhooks\n\n")
-      yield* admin("POST", `/api/webhooks/${id}/runs`, { body: { variables: { text: "hello" } } })
-      yield* waitFor("event: change\ndata: runs\n\n")
-      yield* Effect.promise(() => reader.cancel())
     })
   )
 })

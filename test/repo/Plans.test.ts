@@ -118,6 +118,9 @@ describe("with a hundred thousand queued runs, and as many that have ended", () 
   reads("a team's runs, none of them among many of another team", 3_000, () =>
     Effect.flatMap(repo, ({ teamRuns }) => teamRuns(idle, 20))
   )
+  reads("states of runs", 60, () =>
+    Effect.flatMap(repo, ({ states }) => states({ run_ids: [behind], teams: [ops, idle], since: at(0), limit: 10 }))
+  )
   reads("teams", 0, () => Effect.flatMap(repo, ({ teams }) => teams))
   reads("team", 0, () => Effect.flatMap(repo, ({ team }) => team(ops)))
   reads("queued", 0, () => Effect.flatMap(repo, ({ queued }) => queued(many)))

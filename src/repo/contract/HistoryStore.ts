@@ -1,11 +1,26 @@
 import { expect } from "@effect/vitest"
 import { Effect } from "effect"
 import { InvalidParameter, NotFound } from "../../domain/Errors.ts"
-import { makeWebhookId, type RunId } from "../../domain/Id.ts"
+import { makeRunId, makeWebhookId, type RunId } from "../../domain/Id.ts"
 import type { RunStatus, Variables } from "../../domain/Run.ts"
-import type { RunQuery } from "../HistoryStore.ts"
+import type { RunQuery, StatesQuery } from "../HistoryStore.ts"
 import { Repo } from "../Repo.ts"
-import { acceptOne, at, count, createWebhook, endOne, failure, newMessage, queueRun, success } from "./fixtures.ts"
+import type { NewRun } from "../RunStore.ts"
+import {
+  acceptOne,
+  acquireTerm,
+  at,
+  count,
+  createWebhook,
+  endOne,
+  failure,
+  newMessage,
+  ops,
+  queueRun,
+  sendRun,
+  success,
+  team
+} from "./fixtures.ts"
 import type { Test } from "./RepoContract.ts"
 
 /** All pages, one after the other. */
@@ -110,6 +125,39 @@ export const historyStore = (test: Test): void => {
       expect((yield* repo.teamRuns(webhook.team, 9))[0]).toEqual(ended)
       expect((yield* repo.run(long)).error?.message).toHaveLength(5_000_000)
       expect((yield* repo.run(long)).variables).toEqual(variables)
+    })
+  )
+
+  test(
+    "shows the states of given runs, and of the newest of a team that are not finished",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const term = yield* acquireTerm
+      const accepted = (ms: number, fields: Partial<NewRun> = {}) =>
+        queueRun(webhook, { accepted_at: at(ms), ...fields })
+      const ended = yield* accepted(0)
+      yield* endOne(ended, success("done"), 5)
+      const [early, late, latest] = [yield* accepted(1), yield* accepted(2), yield* accepted(3)]
+      const sent = yield* sendRun(webhook, term, 7, { accepted_at: at(4) })
+      const message = yield* newMessage({ team: team("review"), accepted_at: at(4) })
+      yield* repo.createTeam(team("review"), at(0))
+      yield* acceptOne(message)
+      const states = (query: Partial<StatesQuery>) =>
+        repo.states({ run_ids: [], teams: [], since: at(2), limit: 9, ...query })
+      const idsOf = (query: Partial<StatesQuery>) =>
+        Effect.map(states(query), (states) => states.map(({ run_id }) => run_id))
+
+      const { variables, conversation, error, ...state } = yield* repo.run(ended)
+      expect(yield* states({ run_ids: [ended] })).toEqual([state])
+      expect(yield* idsOf({})).toEqual([])
+      expect(yield* idsOf({ teams: [ops] })).toEqual([late, latest, sent])
+      expect(yield* idsOf({ teams: [ops], limit: 1 })).toEqual([latest, sent])
+      expect(yield* idsOf({ teams: [ops, team("review"), team("none")], since: at(4) })).toEqual([sent, message.run_id])
+      const unknown = yield* makeRunId
+      expect(yield* idsOf({ run_ids: [latest, unknown, early], teams: [ops] })).toEqual([early, late, latest, sent])
+      const [running] = yield* states({ run_ids: [sent] })
+      expect(running).toMatchObject({ webhook_id: webhook.id, status: "running", sent_at: at(7) })
     })
   )
 

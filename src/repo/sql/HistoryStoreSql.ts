@@ -9,6 +9,7 @@ import { acceptedBetween } from "./AcceptedBetween.ts"
 import { bounded } from "./Database.ts"
 import { makeRollUp } from "./RollUp.ts"
 import { runColumns, runFromRow, summariesOf, summaryFromRow } from "./RunColumns.ts"
+import { makeStates } from "./RunStates.ts"
 import { makeStatistics } from "./Statistics.ts"
 
 /** Deleted by one statement at most, so that none takes long. */
@@ -89,6 +90,14 @@ export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Laye
       return purged
     }, bounded)
 
-    return HistoryStore.of({ run, runs, teamRuns, ...(yield* makeStatistics), rollUp: yield* makeRollUp, purge })
+    return HistoryStore.of({
+      run,
+      runs,
+      teamRuns,
+      states: yield* makeStates,
+      ...(yield* makeStatistics),
+      rollUp: yield* makeRollUp,
+      purge
+    })
   })
 )

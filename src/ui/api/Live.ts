@@ -1,5 +1,6 @@
 import type { QueryClient } from "@tanstack/react-query"
 import { useSyncExternalStore } from "react"
+import { type Change, makeChanges } from "./Changes.ts"
 
 /** `live`: the server notifies us of changes; `polling`: we poll for them; `offline`: the server cannot be reached. */
 export type LiveStatus = "live" | "polling" | "offline"
@@ -37,32 +38,12 @@ const setStreaming = (value: boolean): void => {
 /** How often to poll, in milliseconds: rarely while the stream is open, as a notification may be lost, and often otherwise. */
 export const usePollingInterval = (): number => (useLiveStatus() === "live" ? 30_000 : 4_000)
 
-/** The queries that are refetched when something of this kind has changed. */
-const affectedQueries: Record<string, ReadonlyArray<string>> = {
-  runs: ["run", "runs", "team-runs", "statistics", "activity", "teams", "webhook", "webhooks"],
-  webhooks: ["webhooks", "webhook", "activity"]
-}
-
 /** A browser allows a host six connections for all tabs together, so one tab holds the stream and notifies the others. */
 const channel = typeof BroadcastChannel === "undefined" ? undefined : new BroadcastChannel("webhook-trigger-live")
 
-/** Listens for changes and invalidates the queries they affect; returns the function that stops it. */
+/** Listens for changes and shows them on the pages; returns the function that stops it. */
 export const listen = (queries: QueryClient): (() => void) => {
-  const changed = new Set<string>()
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const flush = () => {
-    timer = undefined
-    const keys = new Set([...changed].flatMap((kind) => affectedQueries[kind] ?? []))
-    changed.clear()
-    void queries.invalidateQueries({ predicate: ({ queryKey }) => keys.has(queryKey[0] as string) })
-  }
-  const onChange = (kinds: ReadonlyArray<string>) => {
-    for (const kind of kinds) changed.add(kind)
-    // A busy server changes all the time; two refetches a second are enough for a reader.
-    timer ??= setTimeout(flush, 500)
-  }
-
-  const everything = Object.keys(affectedQueries)
+  const changes = makeChanges(queries)
   const stop = new AbortController()
   const stream = () =>
     new Promise<void>((resolve) => {
@@ -70,7 +51,7 @@ export const listen = (queries: QueryClient): (() => void) => {
       source.onopen = () => {
         setStreaming(true)
         channel?.postMessage("open")
-        onChange(everything)
+        changes.add("anything")
       }
       source.onerror = () => {
         setStreaming(false)
@@ -79,9 +60,9 @@ export const listen = (queries: QueryClient): (() => void) => {
         if (source.readyState === EventSource.CLOSED) setTimeout(done, 5_000)
       }
       source.addEventListener("change", (event) => {
-        const kinds = String(event.data).split(",")
-        channel?.postMessage(kinds)
-        onChange(kinds)
+        const change = JSON.parse(event.data) as Change
+        channel?.postMessage(change)
+        changes.add(change)
       })
       const done = () => {
         source.close()
@@ -96,11 +77,11 @@ export const listen = (queries: QueryClient): (() => void) => {
   }
 
   if (channel) {
-    channel.onmessage = ({ data }: MessageEvent<"open" | "closed" | "query" | ReadonlyArray<string>>) => {
+    channel.onmessage = ({ data }: MessageEvent<"open" | "closed" | "query" | Change>) => {
       if (data === "open") setStreaming(true)
       else if (data === "closed") setStreaming(false)
       else if (data === "query") streaming && channel.postMessage("open")
-      else onChange(data)
+      else changes.add(data)
     }
     channel.postMessage("query")
   }
@@ -111,6 +92,6 @@ export const listen = (queries: QueryClient): (() => void) => {
 
   return () => {
     stop.abort()
-    clearTimeout(timer)
+    changes.stop()
   }
 }

@@ -1,5 +1,6 @@
 import { keepPreviousData, QueryCache, QueryClient, queryOptions, useQuery } from "@tanstack/react-query"
-import { isFinal, type RunStatus } from "../../domain/RunStatus.ts"
+import { isFinal } from "../../domain/RunStatus.ts"
+import type { RunsFilter } from "./Changes.ts"
 import { api } from "./Client.ts"
 import { ApiError, NetworkError } from "./Errors.ts"
 import { setReachable, usePollingInterval } from "./Live.ts"
@@ -110,15 +111,6 @@ export const useStatistics = (id: string, range: StatisticsRange) =>
     refetchInterval: usePollingInterval(),
     placeholderData: keepPreviousData
   })
-
-interface RunsFilter {
-  readonly status?: RunStatus
-  /** Accepted at or after, RFC 3339. */
-  readonly from?: string
-  /** Accepted before, RFC 3339. */
-  readonly to?: string
-  readonly cursor?: string
-}
 
 export const useRuns = (id: string, filter: RunsFilter) =>
   useQuery({

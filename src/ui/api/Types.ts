@@ -1,7 +1,9 @@
 /** The API's records as JSON carries them. */
+import type { ChangeEvent as ApiChangeEvent } from "../../api/ChangeEvent.ts"
 import type { Server as ApiServer } from "../../api/Overview.ts"
 import type { WebhookWithToken as ApiWebhookWithToken } from "../../api/Webhooks.ts"
 import type { Run as DomainRun } from "../../domain/Run.ts"
+import type { RunState as DomainRunState } from "../../domain/RunState.ts"
 import type { RunSummary as DomainRunSummary } from "../../domain/RunSummary.ts"
 import type * as DomainStatistics from "../../domain/Statistics.ts"
 import type { Team as DomainTeam } from "../../domain/Team.ts"
@@ -12,8 +14,12 @@ export type Webhook = Json<DomainWebhook>
 /** A webhook with its token, in the response that creates or regenerates it. */
 export type WebhookWithToken = Json<typeof ApiWebhookWithToken.Type>
 export type Run = Json<DomainRun>
+/** How far a run has come, without its texts. */
+export type RunState = Json<DomainRunState>
 /** A run in a list: long texts are cut. */
 export type RunSummary = Json<DomainRunSummary>
+/** What a server-sent event reports. */
+export type ChangeEvent = Json<ApiChangeEvent>
 export type Team = Json<DomainTeam>
 export type Activity = Json<DomainStatistics.Activity>
 export type Counts = Json<DomainStatistics.Counts>

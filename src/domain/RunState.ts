@@ -1,0 +1,20 @@
+import { durationOf, Run, type RunRow } from "./Run.ts"
+
+/** How far a run has come, without any of its texts. */
+export const RunState = Run.omit("variables", "conversation", "error").annotations({
+  identifier: "RunState",
+  description: "How far a run has come, without any of its texts."
+})
+export type RunState = typeof RunState.Type
+
+/** The columns of a run's row that make its state. */
+export const stateFields = Object.keys(RunState.fields).filter((field) => field !== "duration_ms") as ReadonlyArray<
+  Exclude<keyof RunState, "duration_ms">
+>
+
+export const toRunState = (row: RunRow): RunState => ({
+  ...(Object.fromEntries(
+    stateFields.flatMap((field) => (row[field] === undefined ? [] : [[field, row[field]]]))
+  ) as unknown as RunState),
+  ...durationOf(row)
+})

@@ -1,0 +1,200 @@
+import type { Query, QueryClient } from "@tanstack/react-query"
+import { isFinal, type RunStatus } from "../../domain/RunStatus.ts"
+import { api } from "./Client.ts"
+import { ApiError } from "./Errors.ts"
+import type { ChangeEvent, Run, RunState, RunSummary, Webhook } from "./Types.ts"
+
+/** What changed, as the server reports it; or anything, since the page was not notified for a while. */
+export type Change = ChangeEvent | "anything"
+
+/** A busy server changes all the time; two updates a second are enough for a reader. Milliseconds, as all of these. */
+const coalesced = 500
+
+/** How often a query is read again at most, because of changes. */
+const intervals = { run: 0, runs: 2_000, "team-runs": 2_000, statistics: 2_000, activity: 5_000 } as const
+type Changing = keyof typeof intervals
+
+/** The queries that a change may affect. */
+const affected: ReadonlySet<unknown> = new Set([...Object.keys(intervals), "teams", "webhook", "webhooks"])
+
+/** More changed webhooks than this are read as a list. */
+const mostReadAlone = 5
+
+export interface RunsFilter {
+  readonly status?: RunStatus
+  /** Accepted at or after, RFC 3339. */
+  readonly from?: string
+  /** Accepted before, RFC 3339. */
+  readonly to?: string
+  readonly cursor?: string
+}
+
+type RunPage = Awaited<ReturnType<typeof api.webhooks.runs>>
+
+const isWithin = ({ accepted_at, status }: RunState, filter: RunsFilter): boolean =>
+  (filter.status === undefined || filter.status === status) &&
+  (filter.from === undefined || Date.parse(accepted_at) >= Date.parse(filter.from)) &&
+  (filter.to === undefined || Date.parse(accepted_at) < Date.parse(filter.to))
+
+/** Whether the page has to be read again: a run belongs to it that it does not show, or the other way round. */
+const isOutdated = (page: RunPage, filter: RunsFilter, states: Iterable<RunState>): boolean => {
+  const listed = new Set(page.data.map((run) => run.run_id))
+  const oldest = page.next_cursor === null ? "" : page.data.at(-1)!.accepted_at
+  for (const state of states) {
+    if (listed.has(state.run_id) !== isWithin(state, filter)) {
+      if (listed.has(state.run_id) || (filter.cursor === undefined && state.accepted_at >= oldest)) return true
+    }
+  }
+  return false
+}
+
+const byName = (a: Webhook, b: Webhook): number => {
+  const [left, right] = [a, b].map(({ name, id }) => `${name.toLowerCase()}\0${id}`) as [string, string]
+  return left < right ? -1 : 1
+}
+
+/**
+ * Puts what the server reports into what the pages show, and reads again only what a report cannot tell: a run's texts,
+ * new rows, charts, and the one webhook that was edited.
+ */
+export const makeChanges = (queries: QueryClient) => {
+  const runs = new Map<string, RunState>()
+  const webhooks = new Set<string>()
+  let incomplete = false
+  let anything = false
+  const timers = new Map<string, ReturnType<typeof setTimeout>>()
+
+  /** Calls once, for all that ask meanwhile. */
+  const later = (key: string, wait: number, call: () => void) => {
+    if (timers.has(key)) return
+    const run = () => {
+      timers.delete(key)
+      call()
+    }
+    timers.set(key, setTimeout(run, wait))
+  }
+  const invalidate = (query: Query) => void queries.invalidateQueries({ queryKey: query.queryKey, exact: true })
+  const readAgain = (query: Query) => {
+    const interval = intervals[query.queryKey[0] as Changing] ?? 0
+    const wait = query.isActive() ? Math.max(0, query.state.dataUpdatedAt + interval - Date.now()) : 0
+    if (wait === 0) invalidate(query)
+    else later(query.queryHash, wait, () => invalidate(query))
+  }
+  /** A change that leaves the time alone at which the query was read. */
+  const patch = <A>(query: Query, change: (data: A) => A) => {
+    const data = query.state.data as A | undefined
+    if (data === undefined) return
+    queries.setQueryData(query.queryKey, change(data), { updatedAt: query.state.dataUpdatedAt })
+  }
+  const patchRuns = (all: ReadonlyArray<RunSummary>): ReadonlyArray<RunSummary> =>
+    all.map((run) => ({ ...run, ...runs.get(run.run_id) }))
+
+  const patchWebhook = (webhook: Webhook, states: ReadonlyArray<RunState>): Webhook => {
+    const last = states.reduce((last, { accepted_at }) => (accepted_at > last ? accepted_at : last), "")
+    return last > (webhook.last_triggered_at ?? "") ? { ...webhook, last_triggered_at: last } : webhook
+  }
+
+  const applyRuns = (query: Query, ofWebhooks: ReadonlyMap<string, ReadonlyArray<RunState>>) => {
+    const [kind, id, filter] = query.queryKey as readonly [string, string, RunsFilter]
+    switch (kind) {
+      case "run": {
+        const state = runs.get(id)
+        const known = query.state.data as Run | undefined
+        if (state && known && isFinal(state.status) && !isFinal(known.status)) readAgain(query)
+        else if (state) patch<Run>(query, (run) => ({ ...run, ...state }))
+        break
+      }
+      case "runs": {
+        const states = ofWebhooks.get(id) ?? []
+        const page = query.state.data as RunPage | undefined
+        const mayMiss = incomplete && filter.cursor === undefined
+        if (page && (mayMiss || isOutdated(page, filter, states))) readAgain(query)
+        if (states.length > 0) patch<RunPage>(query, (page) => ({ ...page, data: patchRuns(page.data) }))
+        break
+      }
+      // It shows answers too.
+      case "team-runs":
+        if (incomplete || [...runs.values()].some(({ team }) => team === id)) readAgain(query)
+        break
+      case "statistics":
+        if (incomplete || ofWebhooks.has(id)) readAgain(query)
+        break
+      case "activity":
+        readAgain(query)
+        break
+      case "webhook":
+        patch<Webhook>(query, (webhook) => patchWebhook(webhook, ofWebhooks.get(id) ?? []))
+        break
+      case "webhooks":
+        patch<ReadonlyArray<Webhook>>(query, (all) =>
+          all.map((webhook) => patchWebhook(webhook, ofWebhooks.get(webhook.id) ?? []))
+        )
+    }
+  }
+
+  const replaceWebhook = (id: string, webhook: Webhook | undefined) => {
+    const list = queries.getQueryCache().find({ queryKey: ["webhooks"] })
+    if (list) {
+      patch<ReadonlyArray<Webhook>>(list, (all) =>
+        [...all.filter((other) => other.id !== id), ...(webhook ? [webhook] : [])].sort(byName)
+      )
+    }
+  }
+  const readWebhook = async (id: string) => {
+    try {
+      const webhook = await queries.fetchQuery({
+        queryKey: ["webhook", id],
+        queryFn: ({ signal }) => api.webhooks.show({ path: { id }, signal }),
+        staleTime: 0
+      })
+      replaceWebhook(id, webhook)
+    } catch (error) {
+      if (!(error instanceof ApiError && error.status === 404)) return
+      replaceWebhook(id, undefined)
+      const isOfWebhook = ({ queryKey: [kind, key], state }: Query) =>
+        ((kind === "runs" || kind === "statistics") && key === id) ||
+        (kind === "run" && (state.data as Run | undefined)?.webhook_id === id)
+      void queries.invalidateQueries({ predicate: isOfWebhook })
+    }
+  }
+  const applyWebhooks = () => {
+    if (webhooks.size > mostReadAlone || incomplete) {
+      void queries.invalidateQueries({ predicate: ({ queryKey: [kind] }) => kind === "webhook" || kind === "webhooks" })
+    } else for (const id of webhooks) void readWebhook(id)
+  }
+
+  const apply = () => {
+    if (anything) void queries.invalidateQueries({ predicate: ({ queryKey: [kind] }) => affected.has(kind) })
+    else {
+      const ofWebhooks = new Map<string, Array<RunState>>()
+      for (const state of runs.values()) {
+        if (state.webhook_id === undefined) continue
+        const states = ofWebhooks.get(state.webhook_id) ?? []
+        ofWebhooks.set(state.webhook_id, states)
+        states.push(state)
+      }
+      for (const query of queries.getQueryCache().getAll()) applyRuns(query, ofWebhooks)
+      if (webhooks.size > 0) applyWebhooks()
+    }
+    runs.clear()
+    webhooks.clear()
+    incomplete = false
+    anything = false
+  }
+
+  return {
+    add: (change: Change): void => {
+      if (change === "anything") anything = true
+      else {
+        for (const state of change.runs) runs.set(state.run_id, state)
+        for (const id of change.webhooks) webhooks.add(id)
+        incomplete ||= change.incomplete
+      }
+      later("apply", coalesced, apply)
+    },
+    stop: (): void => {
+      for (const timer of timers.values()) clearTimeout(timer)
+      timers.clear()
+    }
+  }
+}
