@@ -7,6 +7,8 @@
 // The port of the bus, with the bus in this process.
 export {
   Bus,
+  type Correlation,
+  type DeadLettered,
   type Delivery,
   LeaderBus,
   type LeaderReply,
@@ -88,6 +90,7 @@ export { decodeCursor, encodeCursor } from "./repo/Cursor.ts"
 export { HistoryStore, type RunPage, type RunQuery, type StatesQuery } from "./repo/HistoryStore.ts"
 export { type LaneRun, LaneStore } from "./repo/LaneStore.ts"
 export { LeaseLost, LeaseStore, type Term } from "./repo/LeaseStore.ts"
+export { type ReplyKey, ReplyKeyStore } from "./repo/ReplyKeyStore.ts"
 export type { Repo } from "./repo/Repo.ts"
 export {
   type Acceptance,

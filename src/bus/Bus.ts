@@ -7,6 +7,8 @@ import type { TeamName } from "../domain/Team.ts"
 /** What a team's leader is asked to do. */
 export interface Prompt {
   readonly run_id: RunId
+  /** Opaque to the leader, which sends it back with every reply: by it the server knows which run the reply is about. */
+  readonly correlation_id: string
   readonly source: RunSource
   /** Absent for a chat message. */
   readonly webhook?: { readonly id: WebhookId; readonly name: string }
@@ -16,21 +18,26 @@ export interface Prompt {
   readonly deadline?: DateTime.Utc
 }
 
-/** What a leader sends back about a run. Any of these may come late, twice or never. */
+/** What a leader sends back about the run of a prompt. Any of these may come late, twice or never. */
 export type LeaderReply =
-  | { readonly _tag: "Started"; readonly run_id: RunId }
-  | { readonly _tag: "Answered"; readonly run_id: RunId; readonly response: string }
-  | { readonly _tag: "Failed"; readonly run_id: RunId; readonly message: string }
+  | { readonly _tag: "Started" }
+  | { readonly _tag: "Answered"; readonly response: string }
+  | { readonly _tag: "Failed"; readonly message: string }
+
+/** The broker gave up on the prompt before the leader acknowledged it. */
+export interface DeadLettered {
+  readonly _tag: "DeadLettered"
+  readonly reason: "expired" | "rejected" | "delivery_limit"
+}
 
 /** What comes back about a run, from its leader or from the broker. */
-export type Reply =
-  | LeaderReply
-  /** The broker gave up on the prompt before the leader acknowledged it. */
-  | {
-      readonly _tag: "DeadLettered"
-      readonly run_id: RunId
-      readonly reason: "expired" | "rejected" | "delivery_limit"
-    }
+export type Reply = (LeaderReply | DeadLettered) & { readonly run_id: RunId }
+
+/** How the server tells replies to its prompts from what anybody else may have sent. */
+export interface Correlation {
+  /** The run whose prompt has this correlation id; none: no prompt has it, and what carries it is to be dropped unread. */
+  readonly runOf: (correlation_id: string) => RunId | undefined
+}
 
 /** The state of a team's queue. */
 export interface TeamQueue {
@@ -75,12 +82,13 @@ export class Bus extends Context.Tag("webhook-trigger/Bus")<
     /**
      * Passes every reply to `handle` until the scope closes, in the groups in which they arrive, one group at a time,
      * reconnecting forever. Replies are acknowledged once `handle` has succeeded; when it fails they are tried again,
-     * never dropped. A bus with several servers gives the replies of one whose `handle` fails, or takes more than 2 seconds,
-     * to the others, and none to it before `ready` succeeds.
+     * never dropped. What is not a reply to one of the server's prompts, as `correlation` says, is never passed on. A bus with
+     * several servers gives the replies of one whose `handle` fails, or takes more than 2 seconds, to the others, and none to
+     * it before `ready` succeeds.
      */
     readonly consume: (
       handle: (replies: ReadonlyArray<Reply>) => Effect.Effect<void, Unavailable>,
-      ready?: Effect.Effect<void, Unavailable>
+      options: { readonly correlation: Correlation; readonly ready?: Effect.Effect<void, Unavailable> }
     ) => Effect.Effect<void, never, Scope.Scope>
     /** How many replies, of all teams, wait for a server to receive them. */
     readonly repliesWaiting: Effect.Effect<number, Unavailable>
@@ -96,7 +104,7 @@ export interface Delivery {
   readonly prompt: Prompt
   /** The broker has delivered it before; the leader may have begun it. */
   readonly redelivered: boolean
-  /** Sends a reply about the run; success means that the broker has taken it for good. */
+  /** Sends a reply about the prompt's run; success means that the broker has taken it for good. */
   readonly reply: (reply: LeaderReply) => Effect.Effect<void, Unavailable>
 }
 

@@ -77,7 +77,7 @@ const make = Effect.gen(function* () {
         }
         const { prompt, redelivered } = message
         if (prompt.deadline) yield* FiberMap.remove(timers, prompt.run_id)
-        const reply: Delivery["reply"] = (it) => Effect.sync(() => inbox.put(it))
+        const reply: Delivery["reply"] = (it) => Effect.sync(() => inbox.put({ ...it, run_id: prompt.run_id }))
         switch (yield* handlePrompt(handle, { prompt, redelivered, reply }, restore)) {
           case "ack":
             return

@@ -9,7 +9,17 @@ import { queues } from "./contract/queues.ts"
 import { replies } from "./contract/replies.ts"
 import { behaviourOn } from "./contract/support.ts"
 
-export { collectReplies, echo, makePrompt, startLeader, team, untilQueue, untilUp } from "./contract/support.ts"
+export {
+  byRunId,
+  collectReplies,
+  consume,
+  echo,
+  makePrompt,
+  startLeader,
+  team,
+  untilQueue,
+  untilUp
+} from "./contract/support.ts"
 
 export interface ContractOptions {
   /**

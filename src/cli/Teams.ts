@@ -1,13 +1,14 @@
-import { Args, Command } from "@effect/cli"
+import { Args, Command, Options } from "@effect/cli"
 import { Effect, Schema } from "effect"
 import { Message, MessageAccepted, MessageAnswered } from "../api/Teams.ts"
 import { Team, TeamName } from "../domain/Team.ts"
+import { BrokerRights, brokerOptions, commandsOf, rightsOf } from "./BrokerRights.ts"
 import type { Group } from "./Commands.ts"
 import { confirm, yes } from "./Confirm.ts"
-import { adminOptions, call, done, show } from "./Connection.ts"
+import { adminOptions, call, done, json, show } from "./Connection.ts"
 import { about } from "./Help.ts"
 import { failUnsuccessful, wait } from "./Outcome.ts"
-import { acceptedText, answerText, fields, table, time, yesNo } from "./Output.ts"
+import { acceptedText, answerText, fields, print, printJson, table, time, yesNo } from "./Output.ts"
 import { validated } from "./Validated.ts"
 
 const team = Args.text({ name: "team" }).pipe(
@@ -40,23 +41,40 @@ const list = Command.make("list", adminOptions, (options) =>
   })
 ).pipe(Command.withDescription("List the teams, and whether a leader of each is connected"))
 
-const create = Command.make("create", { team, ...adminOptions }, (options) =>
+const withRights = Options.boolean("broker-rights").pipe(
+  Options.withDescription("Print the commands, too, that give the team's leader its rights on RabbitMQ")
+)
+
+const Created = Schema.extend(Team, Schema.Struct({ broker_rights: Schema.optional(BrokerRights) }))
+
+const create = Command.make("create", { team, withRights, ...brokerOptions, ...adminOptions }, (options) =>
   Effect.gen(function* () {
     const created = yield* call(options, (client) => client.teams.create({ payload: { team: options.team } }))
-    yield* show(
-      options,
-      Team,
-      created,
-      () =>
-        `Team ${created.team} created. Connect its leader: webhook-trigger leader --team ${created.team} -- <command>`
-    )
+    const rights = options.withRights ? rightsOf(created.team, options) : undefined
+    yield* show(options, Created, { ...created, ...(rights && { broker_rights: rights }) }, () => {
+      const text = `Team ${created.team} created. Connect its leader: webhook-trigger leader --team ${created.team} -- <command>`
+      return rights === undefined ? text : `${text}\n\n${commandsOf(rights)}`
+    })
   })
 ).pipe(
   Command.withDescription(
     about("Create a team, so that webhooks can point at it", {
       details:
         "The team is running once its leader is connected to the broker: see webhook-trigger leader --help, or docs/amqp.md.",
-      examples: ["webhook-trigger team create deploy"]
+      examples: ["webhook-trigger team create deploy", "webhook-trigger team create deploy --broker-rights"]
+    })
+  )
+)
+
+const brokerRights = Command.make("broker-rights", { team, ...brokerOptions, json }, (options) => {
+  const rights = rightsOf(options.team, options)
+  return options.json ? printJson(rights) : print(commandsOf(rights))
+}).pipe(
+  Command.withDescription(
+    about("Print the commands that give a team's leader its rights on RabbitMQ", {
+      details:
+        "The leader's user may declare, read and reply for this team, and do nothing to any other. Run them where rabbitmqctl is; the first asks for a password. Nothing is changed by printing them.",
+      examples: ["webhook-trigger team broker-rights deploy --vhost webhooks"]
     })
   )
 )
@@ -114,5 +132,5 @@ const message = Command.make("message", { team, text, wait, ...adminOptions }, (
 export const teams: Group = {
   name: "team",
   about: "Teams of agents, which webhooks put to work.",
-  commands: [list, create, showOne, message, remove]
+  commands: [list, create, showOne, brokerRights, message, remove]
 }

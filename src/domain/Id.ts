@@ -9,7 +9,7 @@ export const WebhookId = Uuid.pipe(Schema.brand("WebhookId")).annotations({
 })
 export type WebhookId = typeof WebhookId.Type
 
-/** The identity of one execution; also the `message_id` and `correlation_id` of its prompt on the bus. */
+/** The identity of one execution; also the `message_id` of its prompt on the bus. */
 export const RunId = Uuid.pipe(Schema.brand("RunId")).annotations({ description: "The run's id, a UUIDv7." })
 export type RunId = typeof RunId.Type
 

@@ -5,6 +5,7 @@ import { LaneStore } from "../repo/LaneStore.ts"
 import type { LeaseLost, LeaseStore } from "../repo/LeaseStore.ts"
 import { RunStore } from "../repo/RunStore.ts"
 import { untilAvailable } from "./Availability.ts"
+import type { Correlation } from "./Correlation.ts"
 import { CurrentLanes } from "./CurrentLanes.ts"
 import * as Lanes from "./Lanes.ts"
 import { type Lease, whileHeld } from "./Lease.ts"
@@ -24,7 +25,7 @@ const dispatch = Effect.fnUntraced(function* (
 ): Effect.fn.Return<
   void,
   LeaseLost,
-  Bus | ChangeFeed | CurrentLanes | LaneStore | Limiter | Outcomes | RunStore | Scope.Scope
+  Bus | ChangeFeed | Correlation | CurrentLanes | LaneStore | Limiter | Outcomes | RunStore | Scope.Scope
 > {
   const bus = yield* Bus
   const feed = yield* ChangeFeed
@@ -113,5 +114,5 @@ const dispatch = Effect.fnUntraced(function* (
 export const layer: Layer.Layer<
   never,
   never,
-  Bus | ChangeFeed | CurrentLanes | LaneStore | LeaseStore | Limiter | Outcomes | RunStore
+  Bus | ChangeFeed | Correlation | CurrentLanes | LaneStore | LeaseStore | Limiter | Outcomes | RunStore
 > = Layer.scopedDiscard(Effect.forkScoped(whileHeld(dispatch)))

@@ -1,6 +1,7 @@
 import { Layer } from "effect"
 import type { Bus } from "../bus/Bus.ts"
 import type { Repo } from "../repo/Repo.ts"
+import { Correlation } from "./Correlation.ts"
 import { CurrentLanes } from "./CurrentLanes.ts"
 import * as Dispatcher from "./Dispatcher.ts"
 import type { Limiter } from "./Limiter.ts"
@@ -16,7 +17,9 @@ import { Trigger } from "./Trigger.ts"
 import { Webhooks } from "./Webhooks.ts"
 
 /** The flow, running: `Trigger` accepts, the dispatcher sends, the reply path records. */
-const flow = Layer.mergeAll(Trigger.layer, Dispatcher.layer, Replies.layer).pipe(Layer.provide(CurrentLanes.layer))
+const flow = Layer.mergeAll(Trigger.layer, Dispatcher.layer, Replies.layer).pipe(
+  Layer.provide(Layer.merge(CurrentLanes.layer, Correlation.layer))
+)
 
 const management = Layer.mergeAll(Teams.layer, Webhooks.layer, Overview.layer, RollUp.layer)
 

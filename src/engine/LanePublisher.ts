@@ -6,6 +6,7 @@ import type { LaneRun } from "../repo/LaneStore.ts"
 import type { LeaseLost } from "../repo/LeaseStore.ts"
 import { untilAvailable } from "./Availability.ts"
 import * as Checkpoints from "./Checkpoints.ts"
+import { Correlation } from "./Correlation.ts"
 import type { Lease } from "./Lease.ts"
 import { Outcomes } from "./Outcomes.ts"
 
@@ -26,8 +27,11 @@ export type Publish = (
   isInFlight: (run: LaneRun) => boolean
 ) => Effect.Effect<"done" | "queueReplaced", LeaseLost>
 
-export const make = Effect.fnUntraced(function* (lease: Lease): Effect.fn.Return<Publish, never, Bus | Outcomes> {
+export const make = Effect.fnUntraced(function* (
+  lease: Lease
+): Effect.fn.Return<Publish, never, Bus | Correlation | Outcomes> {
   const bus = yield* Bus
+  const correlation = yield* Correlation
   const outcomes = yield* Outcomes
   const reach = yield* Checkpoints.Checkpoints
   const clock = yield* Effect.clock
@@ -44,17 +48,22 @@ export const make = Effect.fnUntraced(function* (lease: Lease): Effect.fn.Return
   const send = (runs: ReadonlyArray<LaneRun>, isBehind: boolean) => {
     // A stop between the two would leave the run sent and not known to be: it would be sent twice.
     const publish = Effect.uninterruptible(
-      Effect.flatMap(bus.publish(runs.map(promptOf), { sameQueue: isBehind }), () =>
-        Checkpoints.after(
-          reach("published"),
-          Effect.sync(() => {
-            const sent_at = DateTime.unsafeMake(now())
-            for (const { run_id, team } of runs) {
-              outcomes.progress(run_id, { sent_at })
-              missingSince.delete(team)
-            }
-          })
-        )
+      Effect.flatMap(
+        bus.publish(
+          runs.map((run) => promptOf(run, correlation.idOf(run))),
+          { sameQueue: isBehind }
+        ),
+        () =>
+          Checkpoints.after(
+            reach("published"),
+            Effect.sync(() => {
+              const sent_at = DateTime.unsafeMake(now())
+              for (const { run_id, team } of runs) {
+                outcomes.progress(run_id, { sent_at })
+                missingSince.delete(team)
+              }
+            })
+          )
       )
     )
     return Checkpoints.after(reach("admitted"), Effect.zipRight(lease.check, publish))
@@ -102,8 +111,12 @@ export const make = Effect.fnUntraced(function* (lease: Lease): Effect.fn.Return
 
 const teamGone = { code: "team_gone", message: "The team's queue is gone, and did not come back in time." } as const
 
-const promptOf = ({ run_id, source, webhook, team, prompt, mode, deadline_at }: LaneRun): Prompt => ({
+const promptOf = (
+  { run_id, source, webhook, team, prompt, mode, deadline_at }: LaneRun,
+  correlation_id: string
+): Prompt => ({
   run_id,
+  correlation_id,
   source,
   ...(webhook && { webhook: { id: webhook.id, name: webhook.name } }),
   team,

@@ -8,6 +8,7 @@ import { type LaneRun, LaneStore } from "../repo/LaneStore.ts"
 import type { LeaseLost, Term } from "../repo/LeaseStore.ts"
 import type { RunStore } from "../repo/RunStore.ts"
 import { untilAvailable } from "./Availability.ts"
+import type { Correlation } from "./Correlation.ts"
 import { type Flight, Lane, readAhead, type Step, type Work } from "./Lane.ts"
 import * as LaneAdmission from "./LaneAdmission.ts"
 import * as LaneAudit from "./LaneAudit.ts"
@@ -71,7 +72,7 @@ export interface Lanes {
 /** Lanes without runs; when the scope closes they stop, what they have sent is recorded, and their slots are free. */
 export const make = Effect.fnUntraced(function* (
   lease: Lease
-): Effect.fn.Return<Lanes, never, Bus | LaneStore | Limiter | Outcomes | RunStore | Scope.Scope> {
+): Effect.fn.Return<Lanes, never, Bus | Correlation | LaneStore | Limiter | Outcomes | RunStore | Scope.Scope> {
   const bus = yield* Bus
   const store = yield* LaneStore
   const limiter = yield* Limiter

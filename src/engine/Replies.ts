@@ -3,6 +3,7 @@ import { Bus, type Reply } from "../bus/Bus.ts"
 import type { Outcome } from "../domain/Run.ts"
 import { ChangeFeed } from "../repo/ChangeFeed.ts"
 import { Checkpoints } from "./Checkpoints.ts"
+import { Correlation } from "./Correlation.ts"
 import { Outcomes } from "./Outcomes.ts"
 
 /**
@@ -10,9 +11,10 @@ import { Outcomes } from "./Outcomes.ts"
  * acknowledges replies only after this, so an answer that was confirmed to the leader is never lost; repeats are harmless,
  * since the first end wins. Every replica runs it; one that cannot record leaves the replies to the others.
  */
-export const layer: Layer.Layer<never, never, Bus | ChangeFeed | Outcomes> = Layer.scopedDiscard(
+export const layer: Layer.Layer<never, never, Bus | ChangeFeed | Correlation | Outcomes> = Layer.scopedDiscard(
   Effect.gen(function* () {
     const bus = yield* Bus
+    const correlation = yield* Correlation
     const outcomes = yield* Outcomes
     const database = yield* ChangeFeed
     const reach = yield* Checkpoints
@@ -28,7 +30,7 @@ export const layer: Layer.Layer<never, never, Bus | ChangeFeed | Outcomes> = Lay
       if (ends.length === 0) return Effect.void
       return Effect.flatMap(outcomes.endAll(ends), () => reach("ended"))
     }
-    yield* bus.consume(handle, database.ping)
+    yield* bus.consume(handle, { correlation, ready: database.ping })
   })
 )
 

@@ -7,7 +7,7 @@ export type Answer = Extract<LeaderReply, { readonly _tag: "Answered" | "Failed"
 /** The last answers, so that a prompt that is delivered again is answered and not worked on again. */
 export interface Answers {
   readonly get: (id: RunId) => Answer | undefined
-  readonly put: (answer: Answer) => void
+  readonly put: (id: RunId, answer: Answer) => void
 }
 
 /** Forgets the oldest beyond `count` answers or `size` UTF-16 code units of them; the latest stays whatever its size. */
@@ -16,8 +16,8 @@ export const make = ({ count = 1000, size = 64 * 1024 * 1024 } = {}): Answers =>
   const answers = new Map<RunId, Answer>()
   let held = 0
   const sizeOf = (answer: Answer) => (answer._tag === "Answered" ? answer.response : answer.message).length
-  const forget = (answer: Answer) => {
-    answers.delete(answer.run_id)
+  const forget = (id: RunId, answer: Answer) => {
+    answers.delete(id)
     held -= sizeOf(answer)
   }
   return {
@@ -29,14 +29,14 @@ export const make = ({ count = 1000, size = 64 * 1024 * 1024 } = {}): Answers =>
       }
       return answer
     },
-    put: (answer) => {
-      const before = answers.get(answer.run_id)
-      if (before !== undefined) forget(before)
-      answers.set(answer.run_id, answer)
+    put: (id, answer) => {
+      const before = answers.get(id)
+      if (before !== undefined) forget(id, before)
+      answers.set(id, answer)
       held += sizeOf(answer)
-      for (const oldest of answers.values()) {
+      for (const [oldest, its] of answers) {
         if (answers.size === 1 || (answers.size <= count && held <= size)) break
-        forget(oldest)
+        forget(oldest, its)
       }
     }
   }

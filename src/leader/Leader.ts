@@ -54,14 +54,12 @@ export const start = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<void, n
           if (Exit.isSuccess(exit)) {
             return Effect.succeed<Answers.Answer>({
               _tag: "Answered",
-              run_id: prompt.run_id,
               response: exit.value
             })
           }
           const message = messageOf(exit.cause)
           return Effect.as(Effect.logWarning(`run ${prompt.run_id} failed: ${message}`), {
             _tag: "Failed",
-            run_id: prompt.run_id,
             message
           } as const)
         })
@@ -74,10 +72,10 @@ export const start = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<void, n
           yield* Effect.logInfo(`run ${prompt.run_id} was delivered again, and is answered again`)
           return yield* reply(before)
         }
-        yield* reply({ _tag: "Started", run_id: prompt.run_id })
+        yield* reply({ _tag: "Started" })
         const now = yield* work(prompt)
         // Before it is sent, so that it is found when this fails and the prompt is delivered again.
-        answers.put(now)
+        answers.put(prompt.run_id, now)
         yield* Effect.retry(reply(now), untilSent)
       })
 

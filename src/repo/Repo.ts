@@ -11,6 +11,7 @@ import { ChangeFeed } from "./ChangeFeed.ts"
 import { HistoryStore } from "./HistoryStore.ts"
 import { LaneStore } from "./LaneStore.ts"
 import { LeaseStore } from "./LeaseStore.ts"
+import { ReplyKeyStore } from "./ReplyKeyStore.ts"
 import { RunStore } from "./RunStore.ts"
 import { TeamStore } from "./TeamStore.ts"
 import { WebhookStore } from "./WebhookStore.ts"
@@ -24,12 +25,23 @@ export type Repo =
   | LeaseStore
   | HistoryStore
   | AdminKeyStore
+  | ReplyKeyStore
   | ChangeFeed
 
 /** All ports at once, for tests and tools. */
 export const Repo = Effect.map(
-  Effect.all([TeamStore, WebhookStore, RunStore, LaneStore, LeaseStore, HistoryStore, AdminKeyStore, ChangeFeed]),
-  ([teams, webhooks, runs, lanes, lease, history, adminKey, changes]) => ({
+  Effect.all([
+    TeamStore,
+    WebhookStore,
+    RunStore,
+    LaneStore,
+    LeaseStore,
+    HistoryStore,
+    AdminKeyStore,
+    ReplyKeyStore,
+    ChangeFeed
+  ]),
+  ([teams, webhooks, runs, lanes, lease, history, adminKey, replyKey, changes]) => ({
     ...teams,
     ...webhooks,
     ...runs,
@@ -37,6 +49,7 @@ export const Repo = Effect.map(
     ...lease,
     ...history,
     ...adminKey,
+    ...replyKey,
     ...changes
   })
 )

@@ -2,6 +2,7 @@
  * The rows in this process's memory, for tests: gone with the process. Every question is a plain scan, and every method is
  * one synchronous step, so each is atomic.
  */
+import { randomBytes } from "node:crypto"
 import { Array, Clock, Context, DateTime, Duration, Effect, Either, Layer, Option } from "effect"
 import {
   ChangedMeanwhile,
@@ -29,6 +30,7 @@ import { decodeCursor, encodeCursor } from "./Cursor.ts"
 import { HistoryStore } from "./HistoryStore.ts"
 import { type LaneRun, LaneStore } from "./LaneStore.ts"
 import { LeaseLost, LeaseStore, type Term } from "./LeaseStore.ts"
+import { ReplyKeyStore } from "./ReplyKeyStore.ts"
 import type { Repo } from "./Repo.ts"
 import {
   type Acceptance,
@@ -446,6 +448,8 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         })
     })
 
+    const replyKey = { key: new Uint8Array(randomBytes(32)), signed_from: DateTime.unsafeMake(0) }
+
     return Context.make(TeamStore, teamStore).pipe(
       Context.add(WebhookStore, webhookStore),
       Context.add(RunStore, runStore),
@@ -453,6 +457,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       Context.add(LeaseStore, leaseStore),
       Context.add(HistoryStore, historyStore),
       Context.add(AdminKeyStore, adminKeyStore),
+      Context.add(ReplyKeyStore, { replyKey: Effect.succeed(replyKey) }),
       Context.add(ChangeFeed, { listen: listeners.listen, ping: Effect.void })
     )
   })

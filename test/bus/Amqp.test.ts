@@ -1,12 +1,13 @@
 /** The AMQP contract of `docs/amqp.md`, from the other side: what is on the wire, and what a leader may send. */
 import { describe, expect, it } from "@effect/vitest"
-import { DateTime, Effect, Logger, LogLevel, Metric, Queue, Redacted, type Scope } from "effect"
+import { DateTime, Effect, Logger, LogLevel, Metric, Option, Queue, Redacted, type Scope } from "effect"
 import * as BusAmqp from "../../src/bus/amqp/BusAmqp.ts"
 import * as LeaderAmqp from "../../src/bus/amqp/LeaderAmqp.ts"
 import { received } from "../../src/bus/amqp/Metrics.ts"
 import type { QueueType } from "../../src/bus/amqp/Topology.ts"
 import { Bus } from "../../src/bus/Bus.ts"
 import { collectReplies, makePrompt, team, untilQueue, untilUp } from "../../src/bus/contract.ts"
+import { rightsOf } from "../../src/cli/BrokerRights.ts"
 import { WebhookId } from "../../src/domain/Id.ts"
 import { Leader } from "../../src/leader/index.ts"
 import { freshVhost, managementUrl } from "../support/fresh.ts"
@@ -36,6 +37,7 @@ describe("a prompt on the wire", () => {
       yield* declareTeam(channel, team)
       const webhook = { id: WebhookId.make("01890a5d-ac96-774b-bcce-b302099a8057"), name: "nightly" }
       const prompt = yield* makePrompt({
+        correlation_id: "opaque",
         source: "webhook",
         webhook,
         deadline: DateTime.unsafeMake(Date.now() + 60_000)
@@ -44,7 +46,7 @@ describe("a prompt on the wire", () => {
       const message = yield* nextMessage(channel, "team.deploy")
       expect(message.properties).toMatchObject({
         messageId: prompt.run_id,
-        correlationId: prompt.run_id,
+        correlationId: "opaque",
         replyTo: "webhook.replies",
         type: "prompt",
         contentType: "application/json",
@@ -141,13 +143,13 @@ describe("replies of leaders in other languages", () => {
     Effect.gen(function* () {
       const collected = yield* collectReplies
       const channel = yield* rawChannel(url)
-      const before = [yield* counted("malformed"), yield* counted("unknown")] as const
+      const kinds = Effect.all([counted("refused"), counted("malformed"), counted("unknown")])
+      const [refused, malformed, unknown] = yield* kinds
       const { run_id } = yield* makePrompt()
       const good = { correlationId: run_id, contentType: "application/json" }
+      const foreign = [{}, { correlationId: "not-a-uuid" }, { correlationId: "'; drop table runs; --" }]
+      for (const options of foreign) yield* reply(channel, '{"response":"x"}', options)
       const bad = [
-        ['{"response":"x"}', {}],
-        ['{"response":"x"}', { correlationId: "not-a-uuid" }],
-        ['{"response":"x"}', { correlationId: "'; drop table runs; --" }],
         ["{", good],
         ["null", good],
         ['{"answer":"x"}', good],
@@ -160,7 +162,7 @@ describe("replies of leaders in other languages", () => {
       yield* reply(channel, '{"progress":0.5}', { ...good, type: "progress" })
       yield* reply(channel, '{"response":"the good one"}', good)
       expect(yield* Queue.take(collected)).toEqual({ _tag: "Answered", run_id, response: "the good one" })
-      expect([yield* counted("malformed"), yield* counted("unknown")]).toEqual([before[0] + bad.length, before[1] + 1])
+      expect(yield* kinds).toEqual([refused + foreign.length, malformed + bad.length, unknown + 1])
     })
   )
 
@@ -260,20 +262,22 @@ describe("dead letters", () => {
 })
 
 describe("a leader's rights", () => {
-  it.live("a broker user with rights on team queues only can lead", () =>
+  const cases = [
+    { name: "those of its team", rights: rightsOf(team, { vhost: "", user: Option.none() }) },
+    {
+      name: "those of the first release, which did not have the exchange for replies",
+      rights: { configure: "^team\\.", read: "^team\\.", write: "^(team\\..*|webhook\\.dlx|amq\\.default)$" }
+    }
+  ]
+  it.live.each(cases)("can lead with $name", ({ rights: { configure, read, write } }) =>
     Effect.gen(function* () {
       const url = new URL(yield* freshVhost)
       const name = `leader-${url.pathname.slice(1)}`
       const base = managementUrl()
-      const rights = {
-        configure: "^team\\.",
-        read: "^team\\.",
-        write: "^(team\\..*|webhook\\.dlx|amq\\.default)$"
-      }
       yield* Effect.acquireRelease(
         Effect.promise(async () => {
           await manage(base, "PUT", `/api/users/${name}`, { password: "secret", tags: "" })
-          await manage(base, "PUT", `/api/permissions${url.pathname}/${name}`, rights)
+          await manage(base, "PUT", `/api/permissions${url.pathname}/${name}`, { configure, read, write })
         }),
         () => Effect.promise(() => manage(base, "DELETE", `/api/users/${name}`))
       )

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { DateTime, Deferred, Effect, Exit, Fiber, Logger, LogLevel, Queue, Scope, TestClock } from "effect"
 import { Bus, type Delivery, LeaderBus } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
-import { collectReplies, contract, echo, makePrompt, team } from "../../src/bus/contract.ts"
+import { collectReplies, consume, contract, echo, makePrompt, team } from "../../src/bus/contract.ts"
 
 /** Sends a prompt, and waits until the leader that answers it has acknowledged it. */
 const answerOne = Effect.gen(function* () {
@@ -86,13 +86,13 @@ describe("the bus in process", () => {
           )
         )
       )
-      const consume = bus.consume((replies) =>
+      const consuming = consume((replies) =>
         Effect.map(Effect.yieldNow(), () => {
           for (const reply of replies) if (reply._tag === "Answered") handled.push(reply.response)
         })
       )
       while (handled.length < sent.length) {
-        yield* Effect.scoped(Effect.zipRight(Effect.zipRight(consume, consume), Effect.sleep(1)))
+        yield* Effect.scoped(Effect.zipRight(Effect.zipRight(consuming, consuming), Effect.sleep(1)))
       }
       yield* Fiber.join(sending)
       expect(handled).toEqual(sent)
@@ -101,10 +101,9 @@ describe("the bus in process", () => {
 
   it.scoped("passes on the replies that arrived while a group was handled as one group", () =>
     Effect.gen(function* () {
-      const bus = yield* Bus
       const groups = yield* Queue.unbounded<ReadonlyArray<string>>()
       const goOn = yield* Deferred.make<void>()
-      yield* bus.consume((replies) =>
+      yield* consume((replies) =>
         Effect.zipRight(
           Queue.offer(
             groups,
@@ -123,16 +122,16 @@ describe("the bus in process", () => {
 
   it.scoped("drops a reply on which its handler has died eight times, with one error in the log", () =>
     Effect.gen(function* () {
-      const bus = yield* Bus
       const errors: Array<string> = []
       const logger = Logger.make(({ logLevel, message }) => {
         if (logLevel === LogLevel.Error) errors.push(String(message))
       })
       const tries = yield* Queue.unbounded<void>()
       const scope = yield* Scope.make()
-      yield* bus
-        .consume(() => Effect.zipRight(Queue.offer(tries, undefined), Effect.die("for the test")))
-        .pipe(Scope.extend(scope), Effect.provide(Logger.replace(Logger.defaultLogger, logger)))
+      yield* consume(() => Effect.zipRight(Queue.offer(tries, undefined), Effect.die("for the test"))).pipe(
+        Scope.extend(scope),
+        Effect.provide(Logger.replace(Logger.defaultLogger, logger))
+      )
       const run_id = yield* answerOne
       yield* Queue.take(tries)
       yield* TestClock.adjust("1 hour")

@@ -24,7 +24,16 @@ import * as BusAmqp from "../../src/bus/amqp/BusAmqp.ts"
 import * as LeaderAmqp from "../../src/bus/amqp/LeaderAmqp.ts"
 import { reconnects } from "../../src/bus/amqp/Metrics.ts"
 import { Bus, type LeaderBus, type Reply } from "../../src/bus/Bus.ts"
-import { collectReplies, echo, makePrompt, startLeader, team, untilQueue, untilUp } from "../../src/bus/contract.ts"
+import {
+  collectReplies,
+  consume,
+  echo,
+  makePrompt,
+  startLeader,
+  team,
+  untilQueue,
+  untilUp
+} from "../../src/bus/contract.ts"
 import { Leader } from "../../src/leader/index.ts"
 import { freshVhost } from "../support/fresh.ts"
 import { Proxy } from "../support/Proxy.ts"
@@ -257,8 +266,7 @@ describe("the bus and its connections", () => {
   behaviour("closes in bounded time although the broker is silent", ({ server }) =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
-      const bus = yield* Bus
-      yield* bus.consume(() => Effect.void).pipe(Scope.extend(scope))
+      yield* consume(() => Effect.void).pipe(Scope.extend(scope))
       yield* untilUp
       server.silence("all")
       const [took] = yield* timed(Scope.close(scope, Exit.void))
@@ -301,11 +309,10 @@ describe("the bus and its connections", () => {
 
   behaviour("replies that wait for the database are handled once although their connection broke", ({ server, url }) =>
     Effect.gen(function* () {
-      const bus = yield* Bus
       const begun = yield* Queue.unbounded<void>()
       const handled = yield* Queue.unbounded<string>()
       let first = true
-      yield* bus.consume((replies) =>
+      yield* consume((replies) =>
         Effect.gen(function* () {
           yield* Queue.offer(begun, undefined)
           if (first) {
@@ -336,7 +343,7 @@ describe("the bus and its connections", () => {
       const run = (url: string) =>
         Effect.gen(function* () {
           const bus = yield* Bus
-          yield* bus.consume(() => Effect.void)
+          yield* consume(() => Effect.void)
           const refusal = yield* Effect.repeat(Effect.map(Effect.flip(Effect.sandbox(bus.ping)), Cause.pretty), {
             until: (text) => !text.includes("not connected yet")
           })

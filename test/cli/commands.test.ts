@@ -160,6 +160,32 @@ describe("the command line", { timeout: 60_000 }, () => {
     })
   )
 
+  it.live("prints the commands that give a team's leader its rights, when it is created and later", () =>
+    Effect.gen(function* () {
+      const created = yield* run("team", "create", "apart", "--broker-rights", "--vhost", "hooks")
+      const commands = [
+        "rabbitmqctl add_user 'team-apart'",
+        "rabbitmqctl set_permissions -p 'hooks' 'team-apart' '^team\\.apart$' '^webhook\\.(replies|dlx)$' '^team\\.apart$'",
+        `rabbitmqctl set_user_limits 'team-apart' '{"max-connections":20,"max-channels":40}'`
+      ]
+      expect(created.stdout).toContain(`\n\n${commands.join("\n")}\n`)
+      // Without a server: nothing is changed.
+      expect(yield* runWith({}, "team", "broker-rights", "apart", "--vhost", "hooks")).toEqual({
+        code: 0,
+        stdout: `${commands.join("\n")}\n`,
+        stderr: ""
+      })
+      const quoted = yield* runWith({}, "team", "broker-rights", "apart", "--broker-user", "it's; rm -rf /")
+      expect(quoted.stdout).toContain(`add_user 'it'\\''s; rm -rf /'\n`)
+      const asJson = yield* json("team", "create", "apart-too", "--broker-rights")
+      expect(asJson).toMatchObject({
+        team: "apart-too",
+        broker_rights: { user: "team-apart-too", vhost: "/", read: "^team\\.apart-too$" }
+      })
+      expect(yield* json("team", "broker-rights", "apart-too")).toEqual(asJson.broker_rights)
+    })
+  )
+
   it.live("prints a new webhook's token in a curl command that works", () =>
     Effect.gen(function* () {
       const created = yield* run(
@@ -383,7 +409,7 @@ describe("the command line", { timeout: 60_000 }, () => {
       const commands = [...overview.stdout.matchAll(/^ {2}(\S+(?: \S+)?) {2,}\S/gm)].map(([, words]) =>
         words!.split(" ")
       )
-      expect(commands).toHaveLength(19)
+      expect(commands).toHaveLength(20)
 
       for (const group of ["team", "webhook", "run"]) {
         const { stdout } = yield* run(group)

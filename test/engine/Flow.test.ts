@@ -180,7 +180,7 @@ it.scoped("counts a fire-and-forget run's timeout from the leader's start", () =
     const id = yield* webhook.submit("work")
     const delivery = yield* leader.next
     yield* TestClock.adjust("6 seconds")
-    yield* delivery.reply({ _tag: "Started", run_id: id })
+    yield* delivery.reply({ _tag: "Started" })
     const repo = yield* Repo
     yield* until(Effect.map(repo.run(id), (run) => run.started_at !== undefined))
     yield* TestClock.adjust("9 seconds")
@@ -385,7 +385,8 @@ it.scoped("starts again after a failure of its own, and sends what it had accept
 it.scoped("records answers that came while no server ran before the clock counts", () => {
   const durable = Layer.map(BusMemory.layer, (context) => {
     const bus = Context.get(context, Bus)
-    const consume: typeof bus.consume = (handle) => Effect.forkScoped(Effect.delay(bus.consume(handle), "2 seconds"))
+    const consume: typeof bus.consume = (...given) =>
+      Effect.forkScoped(Effect.delay(bus.consume(...given), "2 seconds"))
     return Context.add(context, Bus, { ...bus, durable: true, consume })
   })
   return Effect.gen(function* () {

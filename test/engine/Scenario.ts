@@ -97,7 +97,7 @@ export const lead = (team: TeamName) =>
       Effect.gen(function* () {
         yield* given.offer(delivery)
         const response = yield* answers.take
-        yield* delivery.reply({ _tag: "Answered", run_id: delivery.prompt.run_id, response })
+        yield* delivery.reply({ _tag: "Answered", response })
       })
     )
     return {
@@ -113,7 +113,7 @@ export const echo = (team: TeamName) =>
     const seen: Array<string> = []
     yield* (yield* LeaderBus).lead(team, ({ prompt, reply }) => {
       seen.push(prompt.prompt)
-      return reply({ _tag: "Answered", run_id: prompt.run_id, response: `echo: ${prompt.prompt}` })
+      return reply({ _tag: "Answered", response: `echo: ${prompt.prompt}` })
     })
     return seen
   })

@@ -17,6 +17,7 @@ const call = (nonce: string, sentAt: number, more: Partial<Call> = {}): Call => 
 })
 const delivery = (nonce: string, at: number, more: Partial<Delivered> = {}): Delivered => ({
   run_id: `run-${nonce}`,
+  correlation_id: `correlation-${nonce}`,
   prompt: nonce,
   team: "deploy",
   leader: "leader",

@@ -45,7 +45,7 @@ describe("replies", () => {
         const delivery = await until("the prompt is delivered", () =>
           cluster.deliveries.find((one) => one.team === team)
         )
-        return { call, id: delivery.run_id }
+        return { call, run: delivery.run_id, id: delivery.correlation_id }
       }
       const unknown = "01900000-0000-7000-8000-000000000000"
 
@@ -53,6 +53,7 @@ describe("replies", () => {
       for (const type of ["response", "error", "started", "nonsense", ""]) {
         reply(undefined, "{}", type)
         reply("not an id", "{}", type)
+        reply(one.run, JSON.stringify({ response: "by the run's id", message: "by the run's id" }), type)
         reply(unknown, JSON.stringify({ response: "for no run", message: "for no run" }), type)
       }
       const malformed = ["", "{", "[]", "null", "{}", '{"response":1}', '{"Response":"x"}', "\0\0", Buffer.from([0xff])]
@@ -60,7 +61,7 @@ describe("replies", () => {
       reply(unknown, Buffer.alloc(20 * 1024 * 1024, "x"), "response", "text/plain")
       reply(one.id, Buffer.alloc(20 * 1024 * 1024, "{"))
       await sent()
-      // The 20 MB that carry the run's id end it; what is malformed does not.
+      // The 20 MB that carry the prompt's id end the run; what is malformed does not.
       const ended = await one.call
       expect(ended.status).toBe(502)
       expect(ended.body.error).toMatchObject({ code: "agent_error" })
@@ -70,7 +71,7 @@ describe("replies", () => {
       reply(two.id, JSON.stringify({ response: "twice" }))
       reply(two.id, JSON.stringify({ message: "too late" }), "error")
       await sent()
-      expect(await two.call).toMatchObject({ status: 200, body: { response: "once", run_id: two.id } })
+      expect(await two.call).toMatchObject({ status: 200, body: { response: "once", run_id: two.run } })
 
       const three = await waitingCaller("three")
       reply(three.id, JSON.stringify({ response: "a\0b" }))

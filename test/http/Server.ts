@@ -22,6 +22,7 @@ import { ChangeFeed } from "../../src/repo/ChangeFeed.ts"
 import { HistoryStore } from "../../src/repo/HistoryStore.ts"
 import { LaneStore } from "../../src/repo/LaneStore.ts"
 import { LeaseStore } from "../../src/repo/LeaseStore.ts"
+import { ReplyKeyStore } from "../../src/repo/ReplyKeyStore.ts"
 import * as RepoMemory from "../../src/repo/RepoMemory.ts"
 import { RunStore } from "../../src/repo/RunStore.ts"
 import { TeamStore } from "../../src/repo/TeamStore.ts"
@@ -71,6 +72,7 @@ const breakablePorts = Layer.mergeAll(
   breakable(LeaseStore, "database"),
   breakable(HistoryStore, "database"),
   breakable(AdminKeyStore, "database"),
+  breakable(ReplyKeyStore, "database"),
   breakable(ChangeFeed, "database")
 )
 
@@ -114,12 +116,10 @@ const server = (options: Options) =>
 export type Leader = (delivery: Delivery) => Effect.Effect<void, Unavailable>
 
 /** Answers every prompt with its text. */
-export const echo: Leader = ({ prompt, reply }) =>
-  reply({ _tag: "Answered", run_id: prompt.run_id, response: `echo: ${prompt.prompt}` })
+export const echo: Leader = ({ prompt, reply }) => reply({ _tag: "Answered", response: `echo: ${prompt.prompt}` })
 
 /** Reports an error for every prompt. */
-export const failing: Leader = ({ prompt, reply }) =>
-  reply({ _tag: "Failed", run_id: prompt.run_id, message: "no disk" })
+export const failing: Leader = ({ reply }) => reply({ _tag: "Failed", message: "no disk" })
 
 /** Never answers. */
 export const silent: Leader = () => Effect.never

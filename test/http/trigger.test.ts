@@ -103,8 +103,8 @@ triggers("a caller that goes away leaves its run alone", () =>
   Effect.gen(function* () {
     const { team, webhook, http, firstRuns, port } = yield* start()
     const gone = yield* Effect.makeLatch()
-    const slow = yield* team("slow", ({ prompt, reply }) =>
-      Effect.zipRight(gone.await, reply({ _tag: "Answered", run_id: prompt.run_id, response: "done" }))
+    const slow = yield* team("slow", ({ reply }) =>
+      Effect.zipRight(gone.await, reply({ _tag: "Answered", response: "done" }))
     )
     const { id, path } = yield* webhook(slow)
     const body = JSON.stringify(hello)

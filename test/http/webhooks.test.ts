@@ -271,7 +271,7 @@ describe("webhooks", () => {
     Effect.gen(function* () {
       const answer = "\u0001".repeat(4_000_000)
       const { admin, http, team, webhook } = yield* start()
-      const leader: Leader = ({ prompt, reply }) => reply({ _tag: "Answered", run_id: prompt.run_id, response: answer })
+      const leader: Leader = ({ reply }) => reply({ _tag: "Answered", response: answer })
       const { id, path } = yield* webhook(yield* team("ops", leader))
       const body = { variables: { text: "\u0001".repeat(80_000), more: { deep: ["\u0002".repeat(80_000)] } } }
       const ids: Array<string> = []

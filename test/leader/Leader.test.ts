@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Chunk, Deferred, Effect, Exit, Layer, Logger, LogLevel, Queue, Scope } from "effect"
-import { Bus, type Delivery, LeaderBus, type Reply } from "../../src/bus/Bus.ts"
+import { Bus, type Delivery, LeaderBus, type LeaderReply } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { collectReplies, makePrompt, team } from "../../src/bus/contract.ts"
 import { Unavailable } from "../../src/domain/Errors.ts"
@@ -108,7 +108,7 @@ describe("Leader", () => {
   it.live("an answer that the broker does not take is sent again until it does, and the work is done once", () =>
     Effect.gen(function* () {
       const prompt = yield* makePrompt()
-      const sent: Array<Reply> = []
+      const sent: Array<LeaderReply> = []
       const done = yield* Deferred.make<void>()
       let refusals = 3
       let worked = 0
@@ -160,31 +160,28 @@ describe("Leader", () => {
 })
 
 describe("remembered answers", () => {
-  const answer = (n: number, response = "x") => ({
-    _tag: "Answered" as const,
-    run_id: RunId.make(`01234567-89ab-7000-8000-${String(n).padStart(12, "0")}`),
-    response
-  })
+  const id = (n: number) => RunId.make(`01234567-89ab-7000-8000-${String(n).padStart(12, "0")}`)
+  const answer = (response = "x") => ({ _tag: "Answered" as const, response })
 
   it("the oldest are forgotten beyond the count; one that was used again counts as new", () => {
     const answers = Answers.make({ count: 2 })
-    answers.put(answer(1))
-    answers.put(answer(2))
-    answers.get(answer(1).run_id)
-    answers.put(answer(3))
-    expect([1, 2, 3].map((n) => answers.get(answer(n).run_id) !== undefined)).toEqual([true, false, true])
+    answers.put(id(1), answer())
+    answers.put(id(2), answer())
+    answers.get(id(1))
+    answers.put(id(3), answer())
+    expect([1, 2, 3].map((n) => answers.get(id(n)) !== undefined)).toEqual([true, false, true])
   })
 
   it("the oldest are forgotten beyond the size, but never the latest", () => {
     const answers = Answers.make({ size: 10 })
-    answers.put(answer(1, "12345"))
-    answers.put(answer(2, "12345"))
-    expect(answers.get(answer(1).run_id)).toBeDefined()
-    answers.put(answer(3, "1"))
-    expect([1, 2, 3].map((n) => answers.get(answer(n).run_id) !== undefined)).toEqual([true, false, true])
-    answers.put(answer(4, "x".repeat(100)))
-    expect([1, 2, 3, 4].map((n) => answers.get(answer(n).run_id) !== undefined)).toEqual([false, false, false, true])
-    answers.put(answer(5, "12345"))
-    expect([4, 5].map((n) => answers.get(answer(n).run_id) !== undefined)).toEqual([false, true])
+    answers.put(id(1), answer("12345"))
+    answers.put(id(2), answer("12345"))
+    expect(answers.get(id(1))).toBeDefined()
+    answers.put(id(3), answer("1"))
+    expect([1, 2, 3].map((n) => answers.get(id(n)) !== undefined)).toEqual([true, false, true])
+    answers.put(id(4), answer("x".repeat(100)))
+    expect([1, 2, 3, 4].map((n) => answers.get(id(n)) !== undefined)).toEqual([false, false, false, true])
+    answers.put(id(5), answer("12345"))
+    expect([4, 5].map((n) => answers.get(id(n)) !== undefined)).toEqual([false, true])
   })
 })

@@ -23,8 +23,8 @@ def work(prompt):
 def send(channel, properties, kind, body):
     """Returns once the broker has confirmed the reply; raises when there is no queue for it."""
     channel.basic_publish(
-        exchange="",
-        routing_key=properties.reply_to,
+        exchange=properties.reply_to,
+        routing_key="",
         body=json.dumps(body),
         properties=pika.BasicProperties(
             type=kind,
@@ -37,7 +37,7 @@ def send(channel, properties, kind, body):
 
 
 def on_prompt(channel, method, properties, body):
-    run_id = properties.correlation_id
+    run_id = properties.message_id
     try:
         prompt = json.loads(body)
     except ValueError:

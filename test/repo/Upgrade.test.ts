@@ -13,6 +13,7 @@ import { TeamName } from "../../src/domain/Team.ts"
 import { HistoryStore } from "../../src/repo/HistoryStore.ts"
 import { LaneStore } from "../../src/repo/LaneStore.ts"
 import { LeaseStore } from "../../src/repo/LeaseStore.ts"
+import { ReplyKeyStore } from "../../src/repo/ReplyKeyStore.ts"
 import { RunStore } from "../../src/repo/RunStore.ts"
 import { knownSince } from "../../src/repo/sql/Migrations.ts"
 import * as PgliteClient from "../../src/repo/sql/PgliteClient.ts"
@@ -99,6 +100,16 @@ for (const { name, upgraded, empty } of databases) {
           expect(yield* tables).toEqual(expected)
         }),
       120_000
+    )
+
+    it.effect("has an hour in which servers that do not sign prompts can be replaced", () =>
+      Effect.gen(function* () {
+        const { key, signed_from } = yield* (yield* ReplyKeyStore).replyKey
+        expect(key).toHaveLength(32)
+        const minutes = (DateTime.toEpochMillis(signed_from) - Date.now()) / 60_000
+        expect(minutes).toBeGreaterThan(50)
+        expect(minutes).toBeLessThanOrEqual(60)
+      })
     )
 
     it.effect("has a column for every field of a webhook, and allows every status of a run", () =>

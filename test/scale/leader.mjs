@@ -20,7 +20,7 @@ for (const team of JSON.parse(TEAMS)) {
     if (SILENT) return
     const { correlationId, replyTo } = message.properties
     const options = { type: "response", contentType: "application/json", correlationId, persistent: true }
-    channel.sendToQueue(replyTo, body, options)
+    channel.publish(replyTo, "", body, options)
     channel.ack(message)
   })
 }

@@ -3,6 +3,7 @@ import { Effect, Logger, Metric, Redacted, Schedule } from "effect"
 import * as BusAmqp from "../../src/bus/amqp/BusAmqp.ts"
 import { reconnects } from "../../src/bus/amqp/Metrics.ts"
 import { Bus } from "../../src/bus/Bus.ts"
+import { byRunId } from "../../src/bus/contract.ts"
 import { freshVhost } from "../support/fresh.ts"
 import { Proxy } from "../support/Proxy.ts"
 
@@ -39,7 +40,7 @@ describe("the log while the broker is away", { timeout: 60_000 }, () => {
         })
         proxy.reset({ refuse: true })
         yield* Effect.gen(function* () {
-          yield* (yield* Bus).consume(() => Effect.void)
+          yield* (yield* Bus).consume(() => Effect.void, { correlation: byRunId })
           yield* whileAway
           proxy.reset({ refuse: true })
           yield* whileAway

@@ -1,9 +1,8 @@
 import type { Channel, Message } from "amqplib"
-import { Clock, Effect, Either, FiberSet, Layer, type Redacted, Schedule } from "effect"
-import type { Unavailable } from "../../domain/Errors.ts"
+import { Clock, type Context, Effect, Either, FiberSet, Layer, type Redacted, Schedule } from "effect"
 import { whenTraced } from "../../telemetry/Span.ts"
 import type { ReplyHandler } from "../Acknowledgement.ts"
-import { Bus, QueueGone } from "../Bus.ts"
+import { Bus, type Correlation, QueueGone } from "../Bus.ts"
 import { makeInbox, maxGroup } from "../Replies.ts"
 import { type Connection, call, openChannel } from "./Connection.ts"
 import * as Link from "./Link.ts"
@@ -19,6 +18,8 @@ export interface AmqpOptions {
   readonly url: Redacted.Redacted<string>
   readonly queueType: QueueType
 }
+
+type ConsumeOptions = Parameters<Context.Tag.Service<Bus>["consume"]>[1]
 
 /** Unacknowledged replies, each of which may be 8 MiB. */
 const prefetch = 2 * maxGroup
@@ -52,7 +53,11 @@ const make = ({ queueType, url }: AmqpOptions) =>
           )
         })
 
-    const consumeOn = (connection: Connection, handle: ReplyHandler, ready: Effect.Effect<void, Unavailable>) =>
+    const consumeOn = (
+      connection: Connection,
+      handle: ReplyHandler,
+      { correlation, ready = Effect.void }: ConsumeOptions
+    ) =>
       Effect.gen(function* () {
         yield* Effect.retry(ready, Schedule.spaced(readyInterval))
         const channel = yield* openChannel(connection)
@@ -60,12 +65,12 @@ const make = ({ queueType, url }: AmqpOptions) =>
         yield* call("setting the prefetch", () => channel.prefetch(prefetch))
         const log = yield* FiberSet.makeRuntime<never>()
         const receive = yield* inbox.consume(givingBack(connection, handle))
-        const listen = (queue: string, decode: (message: Message) => Decoded) =>
+        const listen = (queue: string, decode: (message: Message, correlation: Correlation) => Decoded) =>
           call(`consuming ${queue}`, () =>
             channel.consume(queue, (message) => {
               if (message === null) return connection.markLost(`${queue} was deleted`)
               const acknowledge = () => acknowledgeOn(channel, message)
-              const decoded = decode(message)
+              const decoded = decode(message, correlation)
               if (Either.isRight(decoded)) {
                 const { kind, reply } = decoded.right
                 countReceived(kind)
@@ -105,13 +110,13 @@ const make = ({ queueType, url }: AmqpOptions) =>
       queue: probe.queue,
       inspect: probe.inspect,
       removeQueue: probe.removeQueue,
-      consume: (handle, ready = Effect.void) =>
+      consume: (handle, options) =>
         Effect.asVoid(
           Link.make({
             url,
             name: "consume",
             heartbeat: consumeHeartbeat,
-            use: (connection) => consumeOn(connection, handle, ready)
+            use: (connection) => consumeOn(connection, handle, options)
           })
         ),
       repliesWaiting: probe.repliesWaiting,

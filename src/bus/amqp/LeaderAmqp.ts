@@ -2,12 +2,12 @@ import type { Channel, ConsumeMessage } from "amqplib"
 import { Deferred, type Duration, Effect, Layer, Option, Queue } from "effect"
 import type { TeamName } from "../../domain/Team.ts"
 import { finishBefore, handlePrompt, type PromptHandler, type Settlement } from "../Acknowledgement.ts"
-import { type Delivery, LeaderBus } from "../Bus.ts"
+import { type Delivery, LeaderBus, type Prompt } from "../Bus.ts"
 import type { AmqpOptions } from "./BusAmqp.ts"
 import { type Connection, call, openChannel, unavailable } from "./Connection.ts"
 import * as Link from "./Link.ts"
 import * as Publisher from "./Publisher.ts"
-import { declareTeamQueue, leaderArguments, repliesQueue, teamQueue } from "./Topology.ts"
+import { declareTeamQueue, leaderArguments, repliesExchange, teamQueue } from "./Topology.ts"
 import * as Trace from "./Trace.ts"
 import { decodePrompt, encodeReply } from "./Wire.ts"
 
@@ -19,15 +19,24 @@ interface LeadOptions {
 
 const make = ({ queueType, url }: AmqpOptions) =>
   Effect.gen(function* () {
-    const publisher = yield* Publisher.make({ url, name: "leader replies" })
+    // A server of the first release has no exchange for replies, and the rights of that time reach the default one only:
+    // what one of the two refuses, the next try sends through the other.
+    let isByDefaultExchange = false
+    const onRefusal = () => {
+      isByDefaultExchange = !isByDefaultExchange
+    }
+    const publisher = yield* Publisher.make({ url, name: "leader replies", onRefusal })
 
     /** A reply that found no queue is tried again: the server declares it when it connects. */
     const replyTo =
-      (queue: string): Delivery["reply"] =>
+      (name: string, prompt: Prompt): Delivery["reply"] =>
       (reply) =>
-        Effect.flatMap(publisher.publish([encodeReply(reply, queue)]), (outcome) =>
-          outcome === "confirmed" ? Effect.void : Effect.fail(unavailable(`there is no queue ${queue} to reply to`))
-        )
+        Effect.suspend(() => {
+          const address = isByDefaultExchange ? { exchange: "", routingKey: name } : { exchange: name, routingKey: "" }
+          return Effect.flatMap(publisher.publish([encodeReply(reply, prompt, address)]), (outcome) =>
+            outcome === "confirmed" ? Effect.void : Effect.fail(unavailable(`there is no queue for replies to ${name}`))
+          )
+        })
 
     const workOn = (message: ConsumeMessage, { handle, team }: LeadOptions): Effect.Effect<Settlement> => {
       const prompt = decodePrompt(message, team)
@@ -39,7 +48,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
       }
       const parent = Trace.spanOf(message)
       const traced = Effect.withSpan("LeaderBus.handle", { kind: "consumer", ...(parent !== undefined && { parent }) })
-      const reply = replyTo(message.properties.replyTo ?? repliesQueue)
+      const reply = replyTo(message.properties.replyTo ?? repliesExchange, prompt.value)
       return handlePrompt(
         (delivery) => traced(handle(delivery)),
         { prompt: prompt.value, redelivered: message.fields.redelivered, reply },

@@ -3,7 +3,8 @@ import { Metric } from "effect"
 import { record } from "../../telemetry/Metrics.ts"
 
 export const received = Metric.counter("webhook_bus_reports_total", {
-  description: "Messages consumed about runs: started, response, error, dead letters, and what could not be read.",
+  description:
+    "Messages consumed about runs: started, response, error, dead letters, and what was refused or could not be read.",
   incremental: true
 })
 const publishes = Metric.counter("webhook_bus_publishes_total", {
@@ -15,7 +16,7 @@ export const reconnects = Metric.counter("webhook_bus_reconnects_total", {
   incremental: true
 })
 
-export type ReplyKind = "started" | "response" | "error" | "dead" | "malformed" | "unknown"
+export type ReplyKind = "started" | "response" | "error" | "dead" | "refused" | "malformed" | "unknown"
 
 export const countReceived = (kind: ReplyKind): void => record(received, 1, { kind })
 

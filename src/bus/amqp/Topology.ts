@@ -23,7 +23,9 @@ export const promptsExchange = "webhook.prompts"
  * https://www.rabbitmq.com/docs/exchanges#properties
  */
 const markerExchange = (team: TeamName): string => `webhook.queue.${team}`
-/** Where leaders reply to. */
+/** Where leaders reply to: an exchange, so that a leader needs no right on the default exchange, which reaches every queue. */
+export const repliesExchange = "webhook.replies"
+/** Named like the exchange: leaders of the first release reply through the default exchange, to the same `reply_to`. */
 export const repliesQueue = "webhook.replies"
 /** Where team queues send the prompts that they give up. */
 const deadLetterExchange = "webhook.dlx"
@@ -58,7 +60,9 @@ export const declareShared = async (channel: Channel, type: QueueType): Promise<
   await channel.assertExchange(deadLetterExchange, "fanout", { durable: true })
   await channel.assertQueue(deadQueue, shared(type))
   await channel.bindQueue(deadQueue, deadLetterExchange, "")
+  await channel.assertExchange(repliesExchange, "fanout", { durable: true })
   await channel.assertQueue(repliesQueue, shared(type))
+  await channel.bindQueue(repliesQueue, repliesExchange, "")
 }
 
 export const declareTeamQueue = async (channel: Channel, team: TeamName, type: QueueType): Promise<void> => {

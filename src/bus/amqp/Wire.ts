@@ -4,17 +4,20 @@ import { Either, Option, Schema } from "effect"
 import { RunId, WebhookId } from "../../domain/Id.ts"
 import { RunSource } from "../../domain/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
-import type { LeaderReply, Prompt, Reply } from "../Bus.ts"
+import type { Correlation, DeadLettered, LeaderReply, Prompt, Reply } from "../Bus.ts"
 import { answerTooLarge, maxAnswer, storableReply } from "../Replies.ts"
 import type { ReplyKind } from "./Metrics.ts"
-import { promptsExchange, repliesQueue } from "./Topology.ts"
+import { promptsExchange, repliesExchange } from "./Topology.ts"
+
+/** Where a message is published. */
+interface Address {
+  readonly exchange: string
+  readonly routingKey: string
+}
 
 /** A message ready for the broker. `id` is its `message_id`: a returned message is known by it. */
-export interface Outgoing {
+export interface Outgoing extends Address {
   readonly id: string
-  /** Absent: the default exchange, which knows every queue by its name. */
-  readonly exchange?: string
-  readonly queue: string
   readonly body: Buffer
   readonly options: Options.Publish
 }
@@ -33,38 +36,41 @@ const decodePromptBody = Schema.decodeUnknownOption(Schema.parseJson(PromptBody)
 const encodePromptBody = Schema.encodeSync(Schema.parseJson(PromptBody))
 const decodeAnswer = Schema.decodeUnknownOption(Schema.parseJson(AnswerBody))
 const decodeError = Schema.decodeUnknownOption(Schema.parseJson(ErrorBody))
-const decodeRunId = Schema.decodeUnknownOption(RunId)
 
 const json = "application/json"
 
 /** @param left what is left of the deadline in milliseconds, more than 0; none: the prompt does not expire. */
 export const encodePrompt = (prompt: Prompt, queue: string, left: number | undefined): Outgoing => {
-  const { team: _, ...body } = prompt
+  const { team: _, correlation_id, ...body } = prompt
   return {
     id: prompt.run_id,
     exchange: promptsExchange,
-    queue,
+    routingKey: queue,
     body: Buffer.from(encodePromptBody(body)),
     options: {
       type: "prompt",
       contentType: json,
-      correlationId: prompt.run_id,
-      replyTo: repliesQueue,
+      correlationId: correlation_id,
+      replyTo: repliesExchange,
       ...(left === undefined ? {} : { expiration: String(Math.ceil(left)) })
     }
   }
 }
 
 export const decodePrompt = (message: Message, team: TeamName): Option.Option<Prompt> =>
-  Option.map(decodePromptBody(message.content.toString()), (body) => ({ ...body, team }))
+  Option.map(decodePromptBody(message.content.toString()), (body) => ({
+    ...body,
+    team,
+    correlation_id: String(message.properties.correlationId ?? body.run_id)
+  }))
 
 /** A reply that is too long becomes an error that says so: RabbitMQ 4 closes the channel on messages over 16 MiB. */
-export const encodeReply = (reply: LeaderReply, queue: string): Outgoing => {
+export const encodeReply = (reply: LeaderReply, { correlation_id, run_id }: Prompt, address: Address): Outgoing => {
   const message = (type: string, content: unknown): Outgoing => {
     const body = Buffer.from(JSON.stringify(content))
     if (body.length > maxAnswer) return message("error", { message: answerTooLarge })
-    const options = { type, contentType: json, correlationId: reply.run_id }
-    return { id: `${reply.run_id}:${type}`, queue, body, options }
+    const options = { type, contentType: json, correlationId: correlation_id }
+    return { id: `${run_id}:${type}`, ...address, body, options }
   }
   switch (reply._tag) {
     case "Started":
@@ -76,8 +82,20 @@ export const encodeReply = (reply: LeaderReply, queue: string): Outgoing => {
   }
 }
 
-/** What a message on `webhook.replies` or `webhook.dead` says; left: nothing that could be acted on. */
-export type Decoded = Either.Either<{ readonly kind: ReplyKind; readonly reply: Reply }, "malformed" | "unknown">
+/**
+ * What a message on `webhook.replies` or `webhook.dead` says; left: nothing that could be acted on. `refused`: it is not from
+ * anybody who got a prompt of ours.
+ */
+export type Decoded = Either.Either<
+  { readonly kind: ReplyKind; readonly reply: Reply },
+  "refused" | "malformed" | "unknown"
+>
+
+/** The run that the message is about, if it comes from somebody who got the run's prompt: decided before its body is read. */
+const runOf = (message: Message, correlation: Correlation): RunId | undefined => {
+  const { correlationId } = message.properties
+  return typeof correlationId === "string" ? correlation.runOf(correlationId) : undefined
+}
 
 const isText = ({ contentType }: Message["properties"]): boolean => /^text\/plain\s*(;|$)/i.test(String(contentType))
 
@@ -85,34 +103,37 @@ const isText = ({ contentType }: Message["properties"]): boolean => /^text\/plai
  * A reply's type is `started`, `response` or `error`; none is taken for `response`. A `text/plain` body is the answer, or
  * the error's message, as it is; bytes that are not UTF-8 become U+FFFD in it.
  */
-export const decodeReply = (message: Message): Decoded => {
-  const id = decodeRunId(message.properties.correlationId)
-  if (Option.isNone(id)) return Either.left("malformed")
-  const run_id = id.value
+export const decodeReply = (message: Message, correlation: Correlation): Decoded => {
+  const run_id = runOf(message, correlation)
+  if (run_id === undefined) return Either.left("refused")
   const type = message.properties.type ?? "response"
-  const decoded = (kind: ReplyKind, reply: Reply): Decoded => Either.right({ kind, reply: storableReply(reply) })
-  if (type === "started") return decoded("started", { _tag: "Started", run_id })
+  const decoded = (kind: ReplyKind, reply: LeaderReply): Decoded =>
+    Either.right({ kind, reply: storableReply({ ...reply, run_id }) })
+  if (type === "started") return decoded("started", { _tag: "Started" })
   if (type !== "response" && type !== "error") return Either.left("unknown")
-  if (message.content.length > maxAnswer) return decoded("error", { _tag: "Failed", run_id, message: answerTooLarge })
+  if (message.content.length > maxAnswer) return decoded("error", { _tag: "Failed", message: answerTooLarge })
   const body = message.content.toString()
   if (type === "error") {
     const text = isText(message.properties) ? Option.some({ message: body }) : decodeError(body)
     return Option.isSome(text)
-      ? decoded("error", { _tag: "Failed", run_id, message: text.value.message })
+      ? decoded("error", { _tag: "Failed", message: text.value.message })
       : Either.left("malformed")
   }
   const answer = isText(message.properties) ? Option.some({ response: body }) : decodeAnswer(body)
   return Option.isSome(answer)
-    ? decoded("response", { _tag: "Answered", run_id, response: answer.value.response })
+    ? decoded("response", { _tag: "Answered", response: answer.value.response })
     : Either.left("malformed")
 }
 
-/** The latest entry of RabbitMQ's `x-death` header says why: https://www.rabbitmq.com/docs/dlx#effects */
-export const decodeDeadLetter = (message: Message): Decoded => {
-  const { correlationId, headers, messageId } = message.properties
-  const id = Option.orElse(decodeRunId(messageId), () => decodeRunId(correlationId))
-  if (Option.isNone(id)) return Either.left("malformed")
+/**
+ * A prompt that its queue gave up, or what a leader has published in its place, which it may do for its own prompts. The
+ * latest entry of RabbitMQ's `x-death` header says why: https://www.rabbitmq.com/docs/dlx#effects
+ */
+export const decodeDeadLetter = (message: Message, correlation: Correlation): Decoded => {
+  const run_id = runOf(message, correlation)
+  if (run_id === undefined) return Either.left("refused")
+  const { headers } = message.properties
   const why: string | undefined = headers?.["x-death"]?.[0]?.reason ?? headers?.["x-first-death-reason"]
-  const reason = why === "expired" || why === "delivery_limit" ? why : "rejected"
-  return Either.right({ kind: "dead", reply: { _tag: "DeadLettered", run_id: id.value, reason } })
+  const reason: DeadLettered["reason"] = why === "expired" || why === "delivery_limit" ? why : "rejected"
+  return Either.right({ kind: "dead", reply: { _tag: "DeadLettered", run_id, reason } })
 }

@@ -4,7 +4,7 @@ import { Deferred, Effect, Exit, Option, Queue, Scope } from "effect"
 import { Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { Bus, type Reply } from "../Bus.ts"
-import { type Behaviour, collectReplies, echo, makePrompt, startLeader, untilQueue } from "./support.ts"
+import { type Behaviour, collectReplies, consume, echo, makePrompt, startLeader, untilQueue } from "./support.ts"
 
 const ids = (replies: Iterable<Reply>) => Array.from(replies, ({ run_id }) => run_id)
 
@@ -23,14 +23,13 @@ const answerAll = (answers: ReadonlyArray<string>) =>
  * `overlaps` says whether two groups were handled at once.
  */
 const consumeAfterPause = Effect.gen(function* () {
-  const bus = yield* Bus
   const begun = yield* Deferred.make<void>()
   const goOn = yield* Deferred.make<void>()
   const groups: Array<ReadonlyArray<Reply>> = []
   const handled = yield* Queue.unbounded<Reply>()
   let busy = 0
   let overlaps = false
-  yield* bus.consume((replies) =>
+  yield* consume((replies) =>
     Effect.gen(function* () {
       if (++busy > 1) overlaps = true
       yield* Deferred.succeed(begun, undefined)
@@ -83,10 +82,9 @@ export const handling = (behaviour: Behaviour): void => {
   behaviour(
     "a reply whose handling fails is passed on again until it succeeds",
     Effect.gen(function* () {
-      const bus = yield* Bus
       const tries = yield* Queue.unbounded<RunId>()
       let failures = 2
-      yield* bus.consume((replies) =>
+      yield* consume((replies) =>
         Effect.gen(function* () {
           yield* Queue.offerAll(tries, ids(replies))
           if (failures-- > 0) yield* new Unavailable({ what: "database", detail: "for the test" })
@@ -102,13 +100,12 @@ export const handling = (behaviour: Behaviour): void => {
   behaviour(
     "a reply on which the handler dies holds up no other, and each is handled once when the fault is gone",
     Effect.gen(function* () {
-      const bus = yield* Bus
       const goOn = yield* Deferred.make<void>()
       const died = yield* Queue.unbounded<number>()
       const handled = yield* Queue.unbounded<Reply>()
       let faulty = true
       const isPoison = (reply: Reply) => reply._tag === "Answered" && reply.response === "poison"
-      yield* bus.consume((replies) =>
+      yield* consume((replies) =>
         Effect.gen(function* () {
           yield* Deferred.await(goOn)
           if (faulty && replies.some(isPoison)) {
@@ -131,12 +128,9 @@ export const handling = (behaviour: Behaviour): void => {
   behaviour(
     "replies that are being handled or waiting when their consumer stops go to the next one, in order",
     Effect.gen(function* () {
-      const bus = yield* Bus
       const begun = yield* Deferred.make<void>()
       const scope = yield* Scope.make()
-      yield* bus
-        .consume(() => Effect.zipRight(Deferred.succeed(begun, undefined), Effect.never))
-        .pipe(Scope.extend(scope))
+      yield* consume(() => Effect.zipRight(Deferred.succeed(begun, undefined), Effect.never)).pipe(Scope.extend(scope))
       const answered = yield* answerAll(Array.from({ length: 10 }, (_, i) => `answer ${i}`))
       yield* Deferred.await(begun)
       yield* Scope.close(scope, Exit.void)

@@ -10,11 +10,11 @@ export const replies = (behaviour: Behaviour): void => {
     Effect.gen(function* () {
       const bus = yield* Bus
       const collected = yield* collectReplies
-      yield* startLeader(({ prompt: { prompt, run_id }, reply }) =>
+      yield* startLeader(({ prompt: { prompt }, reply }) =>
         Effect.gen(function* () {
-          yield* reply({ _tag: "Started", run_id })
-          if (prompt === "fail") yield* reply({ _tag: "Failed", run_id, message: "it did not work — 💥" })
-          else yield* reply({ _tag: "Answered", run_id, response: prompt })
+          yield* reply({ _tag: "Started" })
+          if (prompt === "fail") yield* reply({ _tag: "Failed", message: "it did not work — 💥" })
+          else yield* reply({ _tag: "Answered", response: prompt })
         })
       )
       const good = yield* makePrompt({ prompt: "日本語 🦊 \r\n" })
@@ -38,9 +38,7 @@ export const replies = (behaviour: Behaviour): void => {
     Effect.gen(function* () {
       const bus = yield* Bus
       const collected = yield* collectReplies
-      yield* startLeader(({ prompt: { run_id }, reply }) =>
-        reply({ _tag: "Answered", run_id, response: "a\0b\ud800c🦊" })
-      )
+      yield* startLeader(({ reply }) => reply({ _tag: "Answered", response: "a\0b\ud800c🦊" }))
       const prompt = yield* makePrompt()
       yield* bus.publish([prompt])
       const reply = yield* Queue.take(collected)
@@ -55,8 +53,8 @@ export const replies = (behaviour: Behaviour): void => {
       const collected = yield* collectReplies
       // On the wire there are a few bytes of JSON around the answer.
       const longest = 8 * 1024 * 1024 - 100
-      yield* startLeader(({ prompt: { prompt, run_id }, reply }) =>
-        reply({ _tag: "Answered", run_id, response: prompt.slice(0, 1).repeat(Number(prompt.slice(1))) })
+      yield* startLeader(({ prompt: { prompt }, reply }) =>
+        reply({ _tag: "Answered", response: prompt.slice(0, 1).repeat(Number(prompt.slice(1))) })
       )
       // A NUL is stored as three bytes.
       for (const answer of [`x${8 * 1024 * 1024 + 1}`, `x${20 * 1024 * 1024}`, `\0${3 * 1024 * 1024}`]) {

@@ -1,15 +1,31 @@
 /** What tests of a bus are made of: prompts, leaders, and the replies that come back. */
 import { it } from "@effect/vitest"
-import { Effect, Exit, type Layer, Logger, LogLevel, Queue, Schedule, Scope } from "effect"
+import { Effect, Exit, type Layer, Logger, LogLevel, Option, Queue, Schedule, Schema, Scope } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
-import { makeRunId } from "../../domain/Id.ts"
+import { makeRunId, RunId } from "../../domain/Id.ts"
 import { TeamName } from "../../domain/Team.ts"
-import { Bus, type Delivery, LeaderBus, type Prompt, type Reply, type TeamQueue } from "../Bus.ts"
+import type { ReplyHandler } from "../Acknowledgement.ts"
+import { Bus, type Correlation, type Delivery, LeaderBus, type Prompt, type Reply, type TeamQueue } from "../Bus.ts"
 
 export const team = TeamName.make("deploy")
 
 export const makePrompt = (fields: Partial<Prompt> = {}) =>
-  Effect.map(makeRunId, (run_id): Prompt => ({ run_id, source: "chat", team, prompt: "hello", ...fields }))
+  Effect.map(
+    makeRunId,
+    (run_id): Prompt => ({
+      run_id,
+      correlation_id: run_id,
+      source: "chat",
+      team,
+      prompt: "hello",
+      ...fields
+    })
+  )
+
+/** For the prompts of `makePrompt`: their correlation ids are the run ids. */
+export const byRunId: Correlation = {
+  runOf: (correlation_id) => Option.getOrUndefined(Schema.decodeUnknownOption(RunId)(correlation_id))
+}
 
 /** Waits until the bus is connected: an operation waits for that for three seconds only. */
 export const untilUp: Effect.Effect<void, Unavailable, Bus> = Effect.flatMap(Bus, (bus) =>
@@ -36,17 +52,19 @@ export const startLeader = (
     return Scope.close(scope, Exit.void)
   })
 
+/** `Bus.consume`, with what tells replies to prompts of `makePrompt`. */
+export const consume = (handle: ReplyHandler): Effect.Effect<void, never, Bus | Scope.Scope> =>
+  Effect.flatMap(Bus, (bus) => bus.consume(handle, { correlation: byRunId }))
+
 /** Every reply that the bus passes on, as it comes. */
 export const collectReplies = Effect.gen(function* () {
   const collected = yield* Queue.unbounded<Reply>()
-  const bus = yield* Bus
-  yield* bus.consume((replies) => Effect.asVoid(Queue.offerAll(collected, replies)))
+  yield* consume((replies) => Effect.asVoid(Queue.offerAll(collected, replies)))
   return collected
 })
 
 /** A leader that answers with the prompt. */
-export const echo = ({ prompt, reply }: Delivery) =>
-  reply({ _tag: "Answered", run_id: prompt.run_id, response: prompt.prompt })
+export const echo = ({ prompt, reply }: Delivery) => reply({ _tag: "Answered", response: prompt.prompt })
 
 /** One test of the contract, on a bus of its own that is connected. */
 export type Behaviour = (name: string, test: Effect.Effect<unknown, unknown, Bus | LeaderBus | Scope.Scope>) => void

@@ -17,6 +17,7 @@ import { historyStore } from "./HistoryStore.ts"
 import { laneStore } from "./LaneStore.ts"
 import { leaseStore } from "./LeaseStore.ts"
 import { limits } from "./limits.ts"
+import { replyKeyStore } from "./ReplyKeyStore.ts"
 import { rollUp } from "./rollUp.ts"
 import { sentAndStarted } from "./sentAndStarted.ts"
 import { statistics } from "./statistics.ts"
@@ -47,5 +48,6 @@ export const repoContract = (withRepo: WithRepo): void => {
     rollUp(test)
   })
   describe("AdminKeyStore", () => adminKeyStore(test))
+  describe("ReplyKeyStore", () => replyKeyStore(test))
   describe("ChangeFeed", () => changeFeed(test))
 }

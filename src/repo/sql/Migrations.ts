@@ -4,6 +4,7 @@ import type { RunStatus } from "../../domain/RunStatus.ts"
 import type { WebhookRow } from "../../domain/Webhook.ts"
 import first from "./migrations/0001_first.ts"
 import runCounts from "./migrations/0003_run_counts.ts"
+import replyKey from "./migrations/0004_reply_key.ts"
 import webhookLimits from "./migrations/0006_webhook_limits.ts"
 
 /**
@@ -19,6 +20,8 @@ const migrations = {
   ),
   /** What the charts show is kept; servers of the release before add to it, and go on counting runs. */
   "3_run_counts": runCounts,
+  /** What prompts are signed with. Servers of the release before neither read nor need it. */
+  "4_reply_key": replyKey,
   /** A webhook's own `max_queued` and `rate`. Servers of the release before do not check them. */
   "6_webhook_limits": webhookLimits
 }

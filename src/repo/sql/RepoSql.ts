@@ -7,6 +7,7 @@ import * as HistoryStoreSql from "./HistoryStoreSql.ts"
 import * as LaneStoreSql from "./LaneStoreSql.ts"
 import * as LeaseStoreSql from "./LeaseStoreSql.ts"
 import type { Notifications } from "./Notifications.ts"
+import * as ReplyKeyStoreSql from "./ReplyKeyStoreSql.ts"
 import * as RunStoreSql from "./RunStoreSql.ts"
 import * as TeamStoreSql from "./TeamStoreSql.ts"
 import * as WebhookStoreSql from "./WebhookStoreSql.ts"
@@ -47,5 +48,6 @@ export const layer: Layer.Layer<Repo, never, SqlClient.SqlClient | Notifications
   LeaseStoreSql.layer,
   HistoryStoreSql.layer,
   AdminKeyStoreSql.layer,
+  ReplyKeyStoreSql.layer,
   ChangeFeedSql.layer
 ).pipe(Layer.provide(plainNames))

@@ -44,7 +44,7 @@ channel.queue_declare("team.${team}", durable=True, arguments={
 })
 
 def reply(properties, kind, body):
-    channel.basic_publish("", properties.reply_to, json.dumps(body), pika.BasicProperties(
+    channel.basic_publish(properties.reply_to, "", json.dumps(body), pika.BasicProperties(
         correlation_id=properties.correlation_id, type=kind, delivery_mode=2,
         content_type="application/json"))
 

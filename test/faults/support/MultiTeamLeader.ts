@@ -27,7 +27,7 @@ export const leadTeams = async (
         const { correlationId, replyTo } = message.properties
         const response = await handle(JSON.parse(message.content.toString()))
         const options = { type: "response", contentType: "application/json", correlationId, persistent: true }
-        channel.sendToQueue(replyTo, Buffer.from(JSON.stringify({ response })), options)
+        channel.publish(replyTo, "", Buffer.from(JSON.stringify({ response })), options)
         channel.ack(message)
       })
       return channel

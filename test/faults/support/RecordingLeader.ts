@@ -8,6 +8,8 @@ import { declareTeamQueue, teamQueue } from "./TeamQueue.ts"
 
 export interface Delivered {
   readonly run_id: string
+  /** What a reply to it carries. */
+  readonly correlation_id: string
   readonly prompt: string
   readonly team: string
   /** Which leader of the team. */
@@ -122,10 +124,11 @@ export class RecordingLeader extends EventEmitter {
   private async work(channel: ConfirmChannel, message: ConsumeMessage): Promise<void> {
     const body = JSON.parse(message.content.toString())
     const { correlationId, messageId, replyTo } = message.properties
-    if (body.run_id !== correlationId || messageId !== correlationId) throw new Error("the ids disagree")
+    if (body.run_id !== messageId) throw new Error("the ids disagree")
     const known = this.answers.get(body.run_id)
     const delivery: Delivered = {
       run_id: body.run_id,
+      correlation_id: correlationId,
       prompt: body.prompt,
       team: this.team,
       leader: this.name,
@@ -166,7 +169,7 @@ export class RecordingLeader extends EventEmitter {
       // A channel that closes may leave a confirm unanswered.
       const closed = () => reject(new Error("closed"))
       channel.once("close", closed)
-      channel.sendToQueue(to, content, options, (error) => {
+      channel.publish(to, "", content, options, (error) => {
         channel.off("close", closed)
         if (error) reject(error)
         else resolve()

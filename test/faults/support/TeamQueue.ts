@@ -5,13 +5,15 @@ export const queueType = process.env.TEST_QUEUE_TYPE === "quorum" ? "quorum" : "
 
 export const teamQueue = (team: string): string => `team.${team}`
 
+export const queueOptions = {
+  durable: true,
+  arguments: {
+    "x-single-active-consumer": true,
+    "x-dead-letter-exchange": "webhook.dlx",
+    ...(queueType === "quorum" ? { "x-queue-type": "quorum", "x-delivery-limit": 20 } : {})
+  }
+}
+
 export const declareTeamQueue = async (channel: Channel, team: string): Promise<void> => {
-  await channel.assertQueue(teamQueue(team), {
-    durable: true,
-    arguments: {
-      "x-single-active-consumer": true,
-      "x-dead-letter-exchange": "webhook.dlx",
-      ...(queueType === "quorum" ? { "x-queue-type": "quorum", "x-delivery-limit": 20 } : {})
-    }
-  })
+  await channel.assertQueue(teamQueue(team), queueOptions)
 }

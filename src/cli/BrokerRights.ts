@@ -1,0 +1,58 @@
+/** What a team's leader may do on the broker: nothing beyond its own team. `docs/amqp.md` says why these. */
+import { Options } from "@effect/cli"
+import { Option, Schema } from "effect"
+import type { TeamName } from "../domain/Team.ts"
+
+/** The permissions of RabbitMQ: regular expressions over the names of queues and exchanges. */
+export const BrokerRights = Schema.Struct({
+  user: Schema.String,
+  vhost: Schema.String,
+  configure: Schema.String,
+  write: Schema.String,
+  read: Schema.String,
+  max_connections: Schema.Number,
+  max_channels: Schema.Number
+})
+export type BrokerRights = typeof BrokerRights.Type
+
+const vhost = Options.text("vhost").pipe(
+  Options.withPseudoName("name"),
+  Options.withDescription("The broker's virtual host: the path of AMQP_URL"),
+  Options.withDefault("/")
+)
+const user = Options.text("broker-user").pipe(
+  Options.withPseudoName("name"),
+  Options.withDescription("The leader's user on the broker; else team- and the team's name"),
+  Options.optional
+)
+
+/** Where the rights are, and whose. */
+export const brokerOptions = { vhost, user }
+
+export const rightsOf = (
+  team: TeamName,
+  options: { readonly vhost: string; readonly user: Option.Option<string> }
+): BrokerRights => ({
+  user: Option.getOrElse(options.user, () => `team-${team}`),
+  vhost: options.vhost,
+  configure: `^team\\.${team}$`,
+  write: "^webhook\\.(replies|dlx)$",
+  read: `^team\\.${team}$`,
+  // A leader has two connections with a channel each: this is for ten of them.
+  max_connections: 20,
+  max_channels: 40
+})
+
+/** One word for a shell, whatever is in it. */
+const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
+
+/** The commands that give these rights, for a shell. The first one asks for the password. */
+export const commandsOf = (rights: BrokerRights): string => {
+  const [user, vhost] = [quoted(rights.user), quoted(rights.vhost)]
+  const limits = { "max-connections": rights.max_connections, "max-channels": rights.max_channels }
+  return [
+    `rabbitmqctl add_user ${user}`,
+    `rabbitmqctl set_permissions -p ${vhost} ${user} ${[rights.configure, rights.write, rights.read].map(quoted).join(" ")}`,
+    `rabbitmqctl set_user_limits ${user} ${quoted(JSON.stringify(limits))}`
+  ].join("\n")
+}
