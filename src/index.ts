@@ -37,7 +37,7 @@ export {
   TooManyQueued,
   Unavailable
 } from "./domain/Errors.ts"
-export { makeRunId, makeWebhookId, RunId, WebhookId } from "./domain/Id.ts"
+export { makeRunId, makeSessionId, makeWebhookId, RunId, SessionId, WebhookId } from "./domain/Id.ts"
 export {
   isAnswer,
   type Outcome,
@@ -54,6 +54,7 @@ export {
 export { RunState, stateFields, toRunState } from "./domain/RunState.ts"
 export { type FinalStatus, finalStatuses, isFinal, runStatuses } from "./domain/RunStatus.ts"
 export { RunSummary, type SummaryRow, summarize, toRunSummary } from "./domain/RunSummary.ts"
+export type { Session, SessionRow } from "./domain/Session.ts"
 export type { Counts, RunBucket, Statistics, StatisticsRange } from "./domain/Statistics.ts"
 export { storable } from "./domain/StorableText.ts"
 export { Team, TeamName, type TeamRecord } from "./domain/Team.ts"
@@ -70,6 +71,7 @@ export { type OnEnd, Outcomes } from "./engine/Outcomes.ts"
 export { Overview } from "./engine/Overview.ts"
 export { Renderer } from "./engine/Renderer.ts"
 export * as Retention from "./engine/Retention.ts"
+export { type NewSession, Sessions } from "./engine/Sessions.ts"
 export { Settings, type SettingsValues } from "./engine/Settings.ts"
 export { Shutdown } from "./engine/Shutdown.ts"
 export { Teams } from "./engine/Teams.ts"
@@ -104,5 +106,6 @@ export {
   RunStore,
   WebhookEdited
 } from "./repo/RunStore.ts"
+export { SessionStore } from "./repo/SessionStore.ts"
 export { TeamStore } from "./repo/TeamStore.ts"
 export { type NewWebhook, type WebhookChange, WebhookStore } from "./repo/WebhookStore.ts"

@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { Overview } from "./Overview.ts"
 import { Runs } from "./Runs.ts"
 import { Session } from "./Session.ts"
+import { Sessions } from "./Sessions.ts"
 import { Teams } from "./Teams.ts"
 import { Trigger } from "./Trigger.ts"
 import { Webhooks } from "./Webhooks.ts"
@@ -21,6 +22,7 @@ export class Api extends base
   .add(Teams)
   .add(Webhooks)
   .add(Runs)
+  .add(Sessions)
   .add(Session)
   .add(Overview)
   .annotateContext(

@@ -18,7 +18,7 @@ export const secureCookieName = `__Host-${cookieName}`
 
 export const SessionState = Schema.Struct({
   signed_in: Schema.Boolean,
-  expires_at: optional(time("When the session ends; it is renewed while the UI is in use."))
+  expires_at: optional(time("When the session ends unless it is used before."))
 }).annotations({ identifier: "SessionState" })
 export type SessionState = typeof SessionState.Type
 

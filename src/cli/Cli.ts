@@ -8,6 +8,7 @@ import * as Help from "./Help.ts"
 import { type LocalCommands, leader, serve } from "./LocalCommands.ts"
 import { print, printError } from "./Output.ts"
 import { runs } from "./Runs.ts"
+import { sessions } from "./Sessions.ts"
 import { teams } from "./Teams.ts"
 import { trigger } from "./Trigger.ts"
 import { webhooks } from "./Webhooks.ts"
@@ -15,8 +16,8 @@ import { webhooks } from "./Webhooks.ts"
 const commands = (local: LocalCommands, program: ReadonlyArray<string> | undefined): Group => ({
   name: "webhook-trigger",
   about: "Put a team of AI agents to work with one HTTP POST.",
-  note: "team, webhook and run manage a running server: --url or WEBHOOK_TRIGGER_URL is its address (default http://localhost:8080), --admin-key or ADMIN_API_KEY its admin key. --json prints JSON; --version alone prints the version.",
-  commands: [serve(local), leader(local, program), trigger, teams, webhooks, runs]
+  note: "team, webhook, run and session manage a running server: --url or WEBHOOK_TRIGGER_URL is its address (default http://localhost:8080), --admin-key or ADMIN_API_KEY its admin key. --json prints JSON; --version alone prints the version.",
+  commands: [serve(local), leader(local, program), trigger, teams, webhooks, runs, sessions]
 })
 
 /** Splits at the first `--`: everything after it belongs to the program that `leader` runs, options included. */

@@ -13,6 +13,11 @@ export type WebhookId = typeof WebhookId.Type
 export const RunId = Uuid.pipe(Schema.brand("RunId")).annotations({ description: "The run's id, a UUIDv7." })
 export type RunId = typeof RunId.Type
 
+export const SessionId = Uuid.pipe(Schema.brand("SessionId")).annotations({
+  description: "The session's id, a UUIDv7; not the secret in its cookie."
+})
+export type SessionId = typeof SessionId.Type
+
 export const makeWebhookId: Effect.Effect<WebhookId> = Effect.map(
   Clock.currentTimeMillis,
   (msecs) => v7({ msecs }) as WebhookId
@@ -22,3 +27,8 @@ export const makeWebhookId: Effect.Effect<WebhookId> = Effect.map(
 export const runIdAt = (msecs: number): RunId => v7({ msecs }) as RunId
 
 export const makeRunId: Effect.Effect<RunId> = Effect.map(Clock.currentTimeMillis, runIdAt)
+
+export const makeSessionId: Effect.Effect<SessionId> = Effect.map(
+  Clock.currentTimeMillis,
+  (msecs) => v7({ msecs }) as SessionId
+)

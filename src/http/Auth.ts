@@ -4,11 +4,12 @@
  */
 import { HttpServerRequest } from "@effect/platform"
 import { Effect, Layer, Option, Redacted } from "effect"
-import { Admin } from "../api/Auth.ts"
+import { Actor, Admin } from "../api/Auth.ts"
 import { Unauthorized } from "../domain/Errors.ts"
 import { AdminKey } from "../engine/AdminKey.ts"
+import { Sessions } from "../engine/Sessions.ts"
 import * as Problems from "./Problems.ts"
-import { Sessions } from "./Sessions.ts"
+import * as SessionCookie from "./SessionCookie.ts"
 
 const refused = Effect.fail(
   Problems.of(new Unauthorized({ detail: "Send `Authorization: Bearer <admin key>`, with the key of this server." }))
@@ -25,19 +26,24 @@ export const layer: Layer.Layer<Admin, never, AdminKey | Sessions> = Layer.effec
   Effect.gen(function* () {
     const { verify } = yield* AdminKey
     const sessions = yield* Sessions
-    return Admin.of({
-      key: () =>
-        Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) => {
-          const key = bearer.exec(headers.authorization ?? "")?.[1]
-          return key !== undefined && verify(Redacted.make(key)) ? Effect.void : refused
-        }),
-      // Tried when the key was refused. Browsers attach the cookie by themselves, so the request's origin matters too.
-      session: () =>
-        Effect.gen(function* () {
-          const request = yield* HttpServerRequest.HttpServerRequest
-          if (Option.isNone(yield* sessions.read(sessions.cookieOf(request)))) return yield* refused
-          if (!isSafe(request.method) && !sessions.isSameOrigin(request)) return yield* refused
-        })
+    const cookie = yield* SessionCookie.make
+
+    /** Browsers attach the cookie by themselves, so the request's origin matters too. */
+    const bySession = (request: HttpServerRequest.HttpServerRequest) =>
+      Effect.gen(function* () {
+        const session = yield* Effect.mapError(sessions.find(cookie.of(request)), Problems.of)
+        if (Option.isNone(session)) return yield* refused
+        if (!isSafe(request.method) && !cookie.isSameOrigin(request)) return yield* refused
+        return Actor.of({ _tag: "Session", id: session.value.id })
+      })
+
+    const authenticate = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+      const key = bearer.exec(request.headers.authorization ?? "")?.[1]
+      if (key === undefined) return bySession(request)
+      return verify(Redacted.make(key)) ? Effect.succeed(Actor.of({ _tag: "AdminKey" })) : refused
     })
+
+    // The second is asked when the first has refused, and its refusal is the answer: so it checks both.
+    return Admin.of({ key: () => refused, session: () => authenticate })
   })
 )

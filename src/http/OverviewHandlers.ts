@@ -1,8 +1,10 @@
-import { HttpApiBuilder, type HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { DateTime, Duration, Effect } from "effect"
+import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
+import { DateTime, Duration, Effect, Option, Stream } from "effect"
 import { Api } from "../api/Api.ts"
+import { Actor } from "../api/Auth.ts"
 import { pageSize } from "../api/PageSize.ts"
 import { Overview } from "../engine/Overview.ts"
+import { Sessions } from "../engine/Sessions.ts"
 import { Settings } from "../engine/Settings.ts"
 import { maxQueuedOfWebhook } from "../engine/SettingsConfig.ts"
 import { Trigger } from "../engine/Trigger.ts"
@@ -15,23 +17,28 @@ import * as Problems from "./Problems.ts"
 import { makeOriginFor } from "./PublicUrl.ts"
 import * as RunAnswer from "./RunAnswer.ts"
 import { ServerFacts } from "./ServerFacts.ts"
-import { Sessions } from "./Sessions.ts"
+import * as SessionCookie from "./SessionCookie.ts"
 import { TrustedProxies } from "./TrustedProxies.ts"
+
+/** Ends before the first item for which the condition no longer holds. */
+const whileTrue = <A>(items: Stream.Stream<A>, condition: Effect.Effect<boolean>): Stream.Stream<A> =>
+  items.pipe(
+    Stream.mapEffect((item) => Effect.map(condition, (holds) => (holds ? Option.some(item) : Option.none()))),
+    Stream.takeWhile(Option.isSome),
+    Stream.map(({ value }) => value)
+  )
 
 export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
   Effect.gen(function* () {
     const overview = yield* Overview
     const trigger = yield* Trigger
     const events = yield* Events
+    const sessions = yield* Sessions
+    const cookie = yield* SessionCookie.make
     const settings = yield* Settings
     const originFor = yield* makeOriginFor
     const facts = yield* ServerFacts
-    const sessions = yield* Sessions
     const proxies = yield* TrustedProxies
-
-    /** Whose stream it is: programs with the admin key have no session, and count by their address. */
-    const sessionOf = (request: HttpServerRequest.HttpServerRequest): string =>
-      sessions.cookieOf(request) || clientAddress(proxies, request)
 
     return handlers
       .handle("server", ({ request }) =>
@@ -67,18 +74,22 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
         )
       )
       .handleRaw("events", ({ request }) =>
-        events
-          .open(sessionOf(request), () => Body.nodeRequest(request)?.destroy())
-          .pipe(
-            Effect.map((stream) =>
-              HttpServerResponse.stream(stream, {
-                contentType: "text/event-stream",
-                // Keeps proxies such as nginx from buffering the events.
-                headers: { "x-accel-buffering": "no" }
-              })
-            ),
-            Effect.mapError(Problems.of)
+        Effect.gen(function* () {
+          const actor = yield* Actor
+          // Programs with the admin key have no session, and count by their address.
+          const owner = actor._tag === "Session" ? actor.id : clientAddress(proxies, request)
+          const stream = yield* Effect.mapError(
+            events.open(owner, () => Body.nodeRequest(request)?.destroy()),
+            Problems.of
           )
+          // It also ends while the database is out of reach; then the client connects again.
+          const isOpen = Effect.map(Effect.option(sessions.find(cookie.of(request))), Option.exists(Option.isSome))
+          return HttpServerResponse.stream(actor._tag === "Session" ? whileTrue(stream, isOpen) : stream, {
+            contentType: "text/event-stream",
+            // Keeps proxies such as nginx from buffering the events.
+            headers: { "x-accel-buffering": "no" }
+          })
+        })
       )
   })
 )

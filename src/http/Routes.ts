@@ -14,12 +14,14 @@ import { Layer } from "effect"
 import { Api } from "../api/Api.ts"
 import type { AdminKey } from "../engine/AdminKey.ts"
 import type { Overview } from "../engine/Overview.ts"
+import { Sessions } from "../engine/Sessions.ts"
 import type { Settings } from "../engine/Settings.ts"
 import type { Teams } from "../engine/Teams.ts"
 import type { Trigger } from "../engine/Trigger.ts"
 import type { Webhooks } from "../engine/Webhooks.ts"
 import type { ChangeFeed } from "../repo/ChangeFeed.ts"
 import type { HistoryStore } from "../repo/HistoryStore.ts"
+import type { SessionStore } from "../repo/SessionStore.ts"
 import * as Auth from "./Auth.ts"
 import { BodyBudget } from "./BodyBudget.ts"
 import * as Docs from "./Docs.ts"
@@ -32,7 +34,7 @@ import * as Redaction from "./Redaction.ts"
 import * as RequestLog from "./RequestLog.ts"
 import * as RunsHandlers from "./RunsHandlers.ts"
 import * as SessionHandlers from "./SessionHandlers.ts"
-import { Sessions } from "./Sessions.ts"
+import * as SessionsHandlers from "./SessionsHandlers.ts"
 import * as TeamsHandlers from "./TeamsHandlers.ts"
 import * as TriggerRoutes from "./TriggerRoutes.ts"
 import * as Ui from "./Ui.ts"
@@ -53,9 +55,9 @@ type Server =
   | HttpPlatform.HttpPlatform
   | Path.Path
 
-type Engine = AdminKey | ChangeFeed | HistoryStore | Overview | Settings | Teams | Trigger | Webhooks
+type Engine = AdminKey | ChangeFeed | HistoryStore | Overview | SessionStore | Settings | Teams | Trigger | Webhooks
 
-/** `/api/…`: teams, webhooks and the history, for anyone who has the admin key. */
+/** `/api/…`: teams, webhooks, the history and sessions, for anyone who has the admin key. */
 export const management: Layer.Layer<never, never, Engine | Server> = HttpLayerRouter.addHttpApi(Api).pipe(
   Layer.provide([
     triggerGroup,
@@ -63,6 +65,7 @@ export const management: Layer.Layer<never, never, Engine | Server> = HttpLayerR
     WebhooksHandlers.layer,
     RunsHandlers.layer,
     SessionHandlers.layer,
+    SessionsHandlers.layer,
     OverviewHandlers.layer
   ]),
   Layer.provide(Auth.layer),

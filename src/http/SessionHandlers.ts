@@ -1,14 +1,17 @@
 import { HttpApiBuilder, type HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { Duration, Effect, Option, Redacted, Schema } from "effect"
+import { Effect, Option, Redacted, Schema } from "effect"
 import { Api } from "../api/Api.ts"
 import { SessionState, SignIn } from "../api/Session.ts"
 import { Unauthorized } from "../domain/Errors.ts"
 import { AdminKey } from "../engine/AdminKey.ts"
+import { Sessions } from "../engine/Sessions.ts"
 import { validate } from "../engine/Validation.ts"
 import * as Body from "./Body.ts"
+import { clientAddress } from "./ClientAddress.ts"
 import * as Problems from "./Problems.ts"
-import { type SessionCookie, Sessions } from "./Sessions.ts"
+import * as SessionCookie from "./SessionCookie.ts"
 import * as SignInLimit from "./SignInLimit.ts"
+import { TrustedProxies } from "./TrustedProxies.ts"
 
 const decodeSignIn = validate(SignIn)
 const encodeState = Schema.encodeSync(SessionState)
@@ -26,41 +29,35 @@ const tooManyAttempts = Problems.problem(429, {
 export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
   Effect.gen(function* () {
     const sessions = yield* Sessions
+    const cookie = yield* SessionCookie.make
+    const proxies = yield* TrustedProxies
     const limit = yield* SignInLimit.make
     const { verify } = yield* AdminKey
 
-    const setCookie = (
-      request: HttpServerRequest.HttpServerRequest,
-      { value, maxAge }: Omit<SessionCookie, "expires_at">
-    ) => {
-      const { name, secure } = sessions.cookieFor(request)
-      return HttpServerResponse.unsafeSetCookie(name, value, {
-        path: "/",
-        httpOnly: true,
-        sameSite: "strict",
-        secure,
-        maxAge
-      })
-    }
-
-    const signedIn = (request: HttpServerRequest.HttpServerRequest, cookie: SessionCookie) =>
-      HttpServerResponse.unsafeJson(encodeState({ signed_in: true, expires_at: cookie.expires_at })).pipe(
-        setCookie(request, cookie)
-      )
-
     /** Some tools send neither header; a page of another site always sends one, and may not sign in even with the key. */
     const isForeign = (request: HttpServerRequest.HttpServerRequest) =>
-      (request.headers.origin ?? request.headers["sec-fetch-site"]) !== undefined && !sessions.isSameOrigin(request)
+      (request.headers.origin ?? request.headers["sec-fetch-site"]) !== undefined && !cookie.isSameOrigin(request)
+
+    /** Ends the session that came with the request, if any. */
+    const end = (request: HttpServerRequest.HttpServerRequest) =>
+      Effect.gen(function* () {
+        const session = yield* sessions.find(cookie.of(request))
+        if (Option.isSome(session))
+          yield* Effect.catchTag(sessions.end(session.value.id), "NotFound", () => Effect.void)
+      })
 
     return handlers
       .handleRaw("show", ({ request }) =>
         Effect.gen(function* () {
-          const expires_at = yield* sessions.read(sessions.cookieOf(request))
-          if (Option.isNone(expires_at)) return HttpServerResponse.unsafeJson(encodeState({ signed_in: false }))
-          const renewed = yield* sessions.renew(expires_at.value)
-          return Option.isSome(renewed)
-            ? signedIn(request, renewed.value)
-            : HttpServerResponse.unsafeJson(encodeState({ signed_in: true, expires_at: expires_at.value }))
+          const session = yield* Effect.mapError(sessions.find(cookie.of(request)), Problems.of)
+          return HttpServerResponse.unsafeJson(
+            encodeState(
+              Option.match(session, {
+                onNone: () => ({ signed_in: false }),
+                onSome: ({ expires_at }) => ({ signed_in: true, expires_at })
+              })
+            )
+          )
         })
       )
       .handleRaw("signIn", ({ request }) =>
@@ -74,15 +71,24 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
             yield* limit.recordWrongKey(request)
             return yield* Effect.fail(Problems.of(wrongKey))
           }
-          return signedIn(request, yield* sessions.start)
+          const from = {
+            client_address: clientAddress(proxies, request),
+            user_agent: request.headers["user-agent"] ?? ""
+          }
+          const { session, token } = yield* Effect.mapError(
+            Effect.zipRight(end(request), sessions.begin(from)),
+            Problems.of
+          )
+          const state = encodeState({ signed_in: true, expires_at: session.expires_at })
+          return cookie.set(request, HttpServerResponse.unsafeJson(state), token)
         })
       )
       .handleRaw("signOut", ({ request }) =>
-        isForeign(request)
-          ? Effect.fail(Problems.of(foreignPage))
-          : Effect.succeed(
-              HttpServerResponse.empty({ status: 204 }).pipe(setCookie(request, { value: "", maxAge: Duration.zero }))
-            )
+        Effect.gen(function* () {
+          if (isForeign(request)) return yield* Effect.fail(Problems.of(foreignPage))
+          yield* Effect.mapError(end(request), Problems.of)
+          return cookie.remove(request, HttpServerResponse.empty({ status: 204 }))
+        })
       )
   })
 )

@@ -1,6 +1,6 @@
 import { Context, Effect, Queue, type Scope } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
-import type { RunId, WebhookId } from "../domain/Id.ts"
+import type { RunId, SessionId, WebhookId } from "../domain/Id.ts"
 import type { TeamName } from "../domain/Team.ts"
 
 /** Something changed. Only a hint: one may be missed or come twice, so its reader reads the rows. */
@@ -12,6 +12,7 @@ export type Change =
   | { readonly _tag: "RunStarted"; readonly run_id: RunId }
   | { readonly _tag: "RunEnded"; readonly run_id: RunId }
   | { readonly _tag: "WebhookChanged"; readonly webhook_id: WebhookId }
+  | { readonly _tag: "SessionEnded"; readonly session_id: SessionId }
   | { readonly _tag: "LeaseReleased" }
 
 export type ChangeListener = (changes: ReadonlyArray<Change>) => void

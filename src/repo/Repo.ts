@@ -1,5 +1,5 @@
 /**
- * The rows: teams, webhooks, runs, and who may send. One port for each use, so that each stays small; a driver gives all of
+ * The rows: teams, webhooks, runs, sessions, and who may send. One port for each use, so that each stays small; a driver gives all of
  * them: `RepoSql.layer` on PostgreSQL or PGlite, `RepoMemory.layer` in tests.
  *
  * Every effect of every port may fail with `Unavailable` when the database is out of reach, within a bounded time, and has
@@ -13,6 +13,7 @@ import { LaneStore } from "./LaneStore.ts"
 import { LeaseStore } from "./LeaseStore.ts"
 import { ReplyKeyStore } from "./ReplyKeyStore.ts"
 import { RunStore } from "./RunStore.ts"
+import { SessionStore } from "./SessionStore.ts"
 import { TeamStore } from "./TeamStore.ts"
 import { WebhookStore } from "./WebhookStore.ts"
 
@@ -26,6 +27,7 @@ export type Repo =
   | HistoryStore
   | AdminKeyStore
   | ReplyKeyStore
+  | SessionStore
   | ChangeFeed
 
 /** All ports at once, for tests and tools. */
@@ -39,9 +41,10 @@ export const Repo = Effect.map(
     HistoryStore,
     AdminKeyStore,
     ReplyKeyStore,
+    SessionStore,
     ChangeFeed
   ]),
-  ([teams, webhooks, runs, lanes, lease, history, adminKey, replyKey, changes]) => ({
+  ([teams, webhooks, runs, lanes, lease, history, adminKey, replyKey, sessions, changes]) => ({
     ...teams,
     ...webhooks,
     ...runs,
@@ -50,6 +53,7 @@ export const Repo = Effect.map(
     ...history,
     ...adminKey,
     ...replyKey,
+    ...sessions,
     ...changes
   })
 )

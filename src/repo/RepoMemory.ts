@@ -14,12 +14,13 @@ import {
   TeamUnknown,
   TooManyQueued
 } from "../domain/Errors.ts"
-import type { WebhookId } from "../domain/Id.ts"
+import type { SessionId, WebhookId } from "../domain/Id.ts"
 import { parseRate, type Rate } from "../domain/Rate.ts"
 import { isAnswer, outcomeFields, type RunRow, toRun } from "../domain/Run.ts"
 import { toRunState } from "../domain/RunState.ts"
 import { finalStatuses, isFinal, runStatuses } from "../domain/RunStatus.ts"
 import { summarize } from "../domain/RunSummary.ts"
+import type { SessionRow } from "../domain/Session.ts"
 import type { Counts } from "../domain/Statistics.ts"
 import { storable } from "../domain/StorableText.ts"
 import type { TeamName } from "../domain/Team.ts"
@@ -43,6 +44,7 @@ import {
   RunStore,
   WebhookEdited
 } from "./RunStore.ts"
+import { SessionStore } from "./SessionStore.ts"
 import { TeamStore } from "./TeamStore.ts"
 import { WebhookStore } from "./WebhookStore.ts"
 
@@ -449,6 +451,30 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
     })
 
     const replyKey = { key: new Uint8Array(randomBytes(32)), signed_from: DateTime.unsafeMake(0) }
+    const sessions = new Map<SessionId, SessionRow>()
+    const sessionStore = SessionStore.of({
+      createSession: (session) => Effect.sync(() => void sessions.set(session.id, storableFields(session))),
+      sessionsByToken: (hashes) =>
+        Effect.sync(() =>
+          hashes.map((hash) => [...sessions.values()].find(({ token_hash }) => sameBytes(token_hash, hash)))
+        ),
+      sessions: Effect.sync(() =>
+        [...sessions.values()].sort(
+          (a, b) => DateTime.distance(a.last_used_at, b.last_used_at) || (a.id < b.id ? 1 : -1)
+        )
+      ),
+      recordSessionUse: (id, use) =>
+        Effect.sync(() => {
+          const session = sessions.get(id)
+          if (session) sessions.set(id, { ...session, ...use })
+        }),
+      endSessions: (ids) =>
+        Effect.sync(() => {
+          const ended = ids.filter((id) => sessions.delete(id))
+          for (const session_id of ended) notify({ _tag: "SessionEnded", session_id })
+          return ended
+        })
+    })
 
     return Context.make(TeamStore, teamStore).pipe(
       Context.add(WebhookStore, webhookStore),
@@ -458,6 +484,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       Context.add(HistoryStore, historyStore),
       Context.add(AdminKeyStore, adminKeyStore),
       Context.add(ReplyKeyStore, { replyKey: Effect.succeed(replyKey) }),
+      Context.add(SessionStore, sessionStore),
       Context.add(ChangeFeed, { listen: listeners.listen, ping: Effect.void })
     )
   })

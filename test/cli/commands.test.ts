@@ -78,6 +78,30 @@ describe("the command line", { timeout: 60_000 }, () => {
     })
   )
 
+  it.live("lists and ends sessions of the web UI", () =>
+    Effect.gen(function* () {
+      const signIn = Effect.promise(() =>
+        fetch(`${server.url}/api/session`, {
+          method: "POST",
+          headers: { "content-type": "application/json", "user-agent": "A browser/1.0" },
+          body: JSON.stringify({ key: ADMIN_API_KEY })
+        })
+      )
+      expect((yield* run("session", "list")).stdout).toBe("Nobody is signed in.\n")
+      yield* Effect.replicateEffect(signIn, 2)
+      const [one, two] = yield* json("session", "list")
+      expect(one).toMatchObject({ user_agent: "A browser/1.0", client_address: "127.0.0.1", is_current: false })
+      const table = yield* run("session", "list")
+      expect(table.stdout).toMatch(/^SESSION +SIGNED IN +LAST USED +FROM +BROWSER\n/)
+      expect((yield* run("session", "end", one.id)).code).toBe(0)
+      expect(yield* json("session", "list")).toEqual([two])
+      expect((yield* run("session", "end", one.id)).stderr).toContain("No session has the id")
+      expect((yield* run("session", "end-all")).code).toBe(2)
+      expect((yield* run("session", "end-all", "--yes")).code).toBe(0)
+      expect(yield* json("session", "list")).toEqual([])
+    })
+  )
+
   it.live("sends a chat message and prints the answer", () =>
     Effect.gen(function* () {
       expect(yield* run("team", "message", "demo", "good morning", "--wait")).toMatchObject({
@@ -409,9 +433,9 @@ describe("the command line", { timeout: 60_000 }, () => {
       const commands = [...overview.stdout.matchAll(/^ {2}(\S+(?: \S+)?) {2,}\S/gm)].map(([, words]) =>
         words!.split(" ")
       )
-      expect(commands).toHaveLength(20)
+      expect(commands).toHaveLength(23)
 
-      for (const group of ["team", "webhook", "run"]) {
+      for (const group of ["team", "webhook", "run", "session"]) {
         const { stdout } = yield* run(group)
         expect(stdout).toContain(`Usage: webhook-trigger ${group} <command> [options]`)
         for (const words of commands) {

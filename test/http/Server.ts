@@ -23,8 +23,10 @@ import { HistoryStore } from "../../src/repo/HistoryStore.ts"
 import { LaneStore } from "../../src/repo/LaneStore.ts"
 import { LeaseStore } from "../../src/repo/LeaseStore.ts"
 import { ReplyKeyStore } from "../../src/repo/ReplyKeyStore.ts"
+import type { Repo } from "../../src/repo/Repo.ts"
 import * as RepoMemory from "../../src/repo/RepoMemory.ts"
 import { RunStore } from "../../src/repo/RunStore.ts"
+import { SessionStore } from "../../src/repo/SessionStore.ts"
 import { TeamStore } from "../../src/repo/TeamStore.ts"
 import { WebhookStore } from "../../src/repo/WebhookStore.ts"
 import { type Call, call } from "./Client.ts"
@@ -73,6 +75,7 @@ const breakablePorts = Layer.mergeAll(
   breakable(HistoryStore, "database"),
   breakable(AdminKeyStore, "database"),
   breakable(ReplyKeyStore, "database"),
+  breakable(SessionStore, "database"),
   breakable(ChangeFeed, "database")
 )
 
@@ -80,23 +83,32 @@ export interface Options {
   readonly settings?: Partial<SettingsValues>
   readonly publicUrl?: string
   readonly trustedProxies?: ReadonlyArray<string>
+  readonly adminKey?: string
+  /** Of another server, whose replica this one is; else it has one of its own. */
+  readonly repo?: Layer.Layer<Repo>
 }
 
 /** Everything that the routes need. */
-export const services = ({ settings = {}, publicUrl, trustedProxies = [] }: Options = {}) =>
+export const services = ({
+  settings = {},
+  publicUrl,
+  trustedProxies = [],
+  repo,
+  adminKey: key = adminKey
+}: Options = {}) =>
   Engine.layer.pipe(
     Layer.provideMerge(
       Layer.mergeAll(
         Limiter.layer,
         Renderer.layer,
-        AdminKey.layerGiven(Redacted.make(adminKey)),
+        AdminKey.layerGiven(Redacted.make(key)),
         PublicUrl.layer(Option.fromNullable(publicUrl)),
         TrustedProxies.layer(trustedProxies)
       )
     ),
     Layer.provideMerge(Settings.layer(settings)),
     Layer.provideMerge(breakablePorts),
-    Layer.provideMerge(Layer.mergeAll(RepoMemory.layer, BusMemory.layer, Faults.layer))
+    Layer.provideMerge(Layer.mergeAll(repo ?? RepoMemory.layer, BusMemory.layer, Faults.layer))
   )
 
 const listeningOn = (server: NodeServer) => NodeHttpServer.layer(() => server, { port: 0, host: "127.0.0.1" })
@@ -164,6 +176,8 @@ export const start = (options: Options = {}) =>
 
     return {
       ...{ port, origin, http, admin, team, webhook, history, firstRuns },
+      context,
+      repo: Layer.succeedContext(context as Context.Context<Repo>),
       faults: Context.get(context, Faults),
       shutdown: Context.get(context, Shutdown)
     }

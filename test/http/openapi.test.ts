@@ -6,7 +6,7 @@ import { Ajv2020 } from "ajv/dist/2020.js"
 import { Duration, Effect } from "effect"
 import { titles } from "../../src/http/Problems.ts"
 import { type Answer, type Call, sorted } from "./Client.ts"
-import { failing, silent, start } from "./Server.ts"
+import { adminKey, failing, silent, start } from "./Server.ts"
 
 const operationsOf = (document: OpenApi.OpenAPISpec) =>
   Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -217,6 +217,15 @@ describe("/openapi.json", () => {
       yield* admin(404, "GET", `/api/runs${none}`)
       yield* admin(200, "POST", `${hookAt}/token`)
 
+      // Sessions.
+      const signIn = open.http("POST", "/api/session", { body: { key: adminKey } })
+      const newSession = Effect.map(Effect.zipRight(signIn, open.admin("GET", "/api/sessions")), ({ json }) => json[0])
+      const session = `/api/sessions/${(yield* newSession).id}`
+      yield* admin(200, "GET", "/api/sessions")
+      yield* admin(204, "DELETE", session)
+      yield* admin(404, "DELETE", session)
+      yield* admin(204, "DELETE", "/api/sessions")
+
       // What every request with a body may be answered.
       for (const [method, path] of [
         ...[
@@ -263,6 +272,11 @@ describe("/openapi.json", () => {
           ["POST", `${hookAt}/preview`],
           ["GET", `${hookAt}/runs`],
           ["GET", `/api/runs/${run_id}`]
+        ],
+        ...[
+          ["GET", "/api/sessions"],
+          ["DELETE", "/api/sessions"],
+          ["DELETE", session]
         ]
       ] as Array<[string, string]>
       const good: { readonly [at: string]: Call } = {

@@ -19,6 +19,7 @@ import { leaseStore } from "./LeaseStore.ts"
 import { limits } from "./limits.ts"
 import { replyKeyStore } from "./ReplyKeyStore.ts"
 import { rollUp } from "./rollUp.ts"
+import { sessionStore } from "./SessionStore.ts"
 import { sentAndStarted } from "./sentAndStarted.ts"
 import { statistics } from "./statistics.ts"
 import { teamStore } from "./TeamStore.ts"
@@ -49,5 +50,6 @@ export const repoContract = (withRepo: WithRepo): void => {
   })
   describe("AdminKeyStore", () => adminKeyStore(test))
   describe("ReplyKeyStore", () => replyKeyStore(test))
+  describe("SessionStore", () => sessionStore(test))
   describe("ChangeFeed", () => changeFeed(test))
 }

@@ -12,6 +12,7 @@ const fields: { readonly [T in Tag]: FieldOf<Extract<Change, { readonly _tag: T 
   RunStarted: "run_id",
   RunEnded: "run_id",
   WebhookChanged: "webhook_id",
+  SessionEnded: "session_id",
   LeaseReleased: null
 }
 

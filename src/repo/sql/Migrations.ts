@@ -22,6 +22,21 @@ const migrations = {
   "3_run_counts": runCounts,
   /** What prompts are signed with. Servers of the release before neither read nor need it. */
   "4_reply_key": replyKey,
+  /** The web UI's sessions. The release before signs its cookies instead: people sign in once more after the upgrade. */
+  "5_sessions": Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) => sql`
+      create table webhook_trigger.sessions (
+        id uuid primary key,
+        token_hash bytea not null unique,
+        key_fingerprint bytea not null,
+        created_at timestamptz(3) not null,
+        last_used_at timestamptz(3) not null,
+        expires_at timestamptz(3) not null,
+        client_address text not null,
+        user_agent text not null
+      )`
+  ),
   /** A webhook's own `max_queued` and `rate`. Servers of the release before do not check them. */
   "6_webhook_limits": webhookLimits
 }

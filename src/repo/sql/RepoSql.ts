@@ -9,6 +9,7 @@ import * as LeaseStoreSql from "./LeaseStoreSql.ts"
 import type { Notifications } from "./Notifications.ts"
 import * as ReplyKeyStoreSql from "./ReplyKeyStoreSql.ts"
 import * as RunStoreSql from "./RunStoreSql.ts"
+import * as SessionStoreSql from "./SessionStoreSql.ts"
 import * as TeamStoreSql from "./TeamStoreSql.ts"
 import * as WebhookStoreSql from "./WebhookStoreSql.ts"
 
@@ -49,5 +50,6 @@ export const layer: Layer.Layer<Repo, never, SqlClient.SqlClient | Notifications
   HistoryStoreSql.layer,
   AdminKeyStoreSql.layer,
   ReplyKeyStoreSql.layer,
+  SessionStoreSql.layer,
   ChangeFeedSql.layer
 ).pipe(Layer.provide(plainNames))

@@ -1,0 +1,45 @@
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { Session } from "../domain/Session.ts"
+import { Admin } from "./Auth.ts"
+import { NotFound, ServiceUnavailable } from "./Problem.ts"
+
+export const ListedSession = Schema.Struct({
+  ...Session.fields,
+  is_current: Schema.Boolean.annotations({ description: "Whether it is the session of this very request." })
+}).annotations({ identifier: "Session", description: "A session of the web UI." })
+export type ListedSession = typeof ListedSession.Type
+
+export class Sessions extends HttpApiGroup.make("sessions")
+  .add(
+    HttpApiEndpoint.get("list", "/api/sessions")
+      .addSuccess(Schema.Array(ListedSession).annotations({ description: "All open sessions." }))
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "List the sessions",
+          description: "Browsers that are signed in to the web UI, the one used last first."
+        })
+      )
+  )
+  .add(
+    HttpApiEndpoint.del("end", "/api/sessions/:id")
+      .setPath(Schema.Struct({ id: Schema.String.annotations({ description: "The session's id." }) }))
+      .addSuccess(HttpApiSchema.NoContent.annotations({ description: "The session was ended." }))
+      .addError(NotFound)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "End a session",
+          description: "Holds for the next request on every server, or within a second when a notification was lost."
+        })
+      )
+  )
+  .add(
+    HttpApiEndpoint.del("endAll", "/api/sessions")
+      .addSuccess(HttpApiSchema.NoContent.annotations({ description: "All sessions were ended." }))
+      .annotateContext(
+        OpenApi.annotations({ summary: "End all sessions", description: "Also that of this request, if it has one." })
+      )
+  )
+  .addError(ServiceUnavailable)
+  .middleware(Admin)
+  .annotateContext(OpenApi.annotations({ title: "Sessions", description: "Who is signed in to the web UI." })) {}

@@ -1,0 +1,55 @@
+import { Args, Command } from "@effect/cli"
+import { Effect, Schema } from "effect"
+import { ListedSession } from "../api/Sessions.ts"
+import type { Group } from "./Commands.ts"
+import { confirm, yes } from "./Confirm.ts"
+import { adminOptions, call, done, show } from "./Connection.ts"
+import { about } from "./Help.ts"
+import { table, time } from "./Output.ts"
+
+const list = Command.make("list", adminOptions, (options) =>
+  Effect.gen(function* () {
+    const sessions = yield* call(options, (client) => client.sessions.list())
+    yield* show(options, Schema.Array(ListedSession), sessions, () =>
+      sessions.length === 0
+        ? "Nobody is signed in."
+        : table(
+            ["SESSION", "SIGNED IN", "LAST USED", "FROM", "BROWSER"],
+            sessions.map((session) => [
+              session.id,
+              time(session.created_at),
+              time(session.last_used_at),
+              session.client_address,
+              session.user_agent
+            ])
+          )
+    )
+  })
+).pipe(Command.withDescription("List the browsers that are signed in to the web UI"))
+
+const id = Args.text({ name: "session-id" }).pipe(Args.withDescription("The session's id, as `session list` shows it"))
+
+const end = Command.make("end", { id, ...adminOptions }, (options) =>
+  Effect.gen(function* () {
+    yield* call(
+      options,
+      (client) => client.sessions.end({ path: { id: options.id } }),
+      `No session has the id ${JSON.stringify(options.id)}; see webhook-trigger session list`
+    )
+    yield* done(options, "The session was ended.")
+  })
+).pipe(Command.withDescription(about("End one session", { details: "Its browser has to sign in again." })))
+
+const endAll = Command.make("end-all", { yes, ...adminOptions }, (options) =>
+  Effect.gen(function* () {
+    yield* confirm(options.yes, "End all sessions? Everybody has to sign in again.")
+    yield* call(options, (client) => client.sessions.endAll())
+    yield* done(options, "All sessions were ended.")
+  })
+).pipe(Command.withDescription("End all sessions"))
+
+export const sessions: Group = {
+  name: "session",
+  about: "Sessions: who is signed in to the web UI.",
+  commands: [list, end, endAll]
+}

@@ -1,0 +1,26 @@
+import { Context, type Effect } from "effect"
+import type { Unavailable } from "../domain/Errors.ts"
+import type { SessionId } from "../domain/Id.ts"
+import type { Session, SessionRow } from "../domain/Session.ts"
+import type { TokenHash } from "../domain/Token.ts"
+
+/** The sessions of the web UI. One whose time has passed is kept until it is ended. */
+export class SessionStore extends Context.Tag("webhook-trigger/SessionStore")<
+  SessionStore,
+  {
+    readonly createSession: (session: SessionRow) => Effect.Effect<void, Unavailable>
+    /** The sessions with these tokens, in the order of the hashes; `undefined`: none. */
+    readonly sessionsByToken: (
+      hashes: ReadonlyArray<TokenHash>
+    ) => Effect.Effect<ReadonlyArray<SessionRow | undefined>, Unavailable>
+    /** All sessions, the one used last first. */
+    readonly sessions: Effect.Effect<ReadonlyArray<SessionRow>, Unavailable>
+    /** Does nothing to a session that has been ended. */
+    readonly recordSessionUse: (
+      id: SessionId,
+      use: Pick<Session, "last_used_at" | "expires_at">
+    ) => Effect.Effect<void, Unavailable>
+    /** Removes sessions, and returns the ids of those that were there. */
+    readonly endSessions: (ids: ReadonlyArray<SessionId>) => Effect.Effect<ReadonlyArray<SessionId>, Unavailable>
+  }
+>() {}
