@@ -21,10 +21,12 @@ export const RunSource = Schema.Literal("webhook", "chat").annotations({
 })
 export type RunSource = typeof RunSource.Type
 
-export const RunErrorCode = Schema.Literal("agent_error", "team_gone", "undeliverable").annotations({
-  description:
-    "The leader said so (`agent_error`), the team's queue went away (`team_gone`), or the broker gave up on the prompt (`undeliverable`)."
-})
+export const RunErrorCode = Schema.Literal("agent_error", "team_gone", "team_not_running", "undeliverable").annotations(
+  {
+    description:
+      "The leader said so (`agent_error`), the team's queue went away (`team_gone`), no leader came in time (`team_not_running`), or the broker gave up on the prompt (`undeliverable`)."
+  }
+)
 export const RunError = Schema.Struct({
   code: RunErrorCode,
   message: Schema.String.annotations({ description: "What happened, in the leader's or the server's words." })
@@ -78,7 +80,10 @@ const record = Struct({
   error_code: stored(optional(RunErrorCode)),
   error_message: stored(optional(Schema.String)),
   timeout_ms: stored(Schema.Number),
-  /** In wait mode from the start; of a fire-and-forget run once it was sent. */
+  /**
+   * In wait mode from the start; of a fire-and-forget run once it was sent. Of one that has not been sent: it is only sent
+   * to a leader, and ends as `leaderless` when there is none by then.
+   */
   deadline_at: stored(optional(time("When it times out."))),
   admitted_at: stored(optional(time("When it got its slots, just before it was published.")))
 })
@@ -109,6 +114,16 @@ export const toRun = (row: RunRow): Run => {
     conversation: { prompt, ...(response !== undefined && { response }) },
     ...(error_code && { error: { code: error_code, message: error_message ?? "" } })
   }
+}
+
+/** Whether a queued run is sent only while its team has a leader. */
+export const waitsForLeader = ({ deadline_at, mode }: Pick<RunRow, "deadline_at" | "mode">): boolean =>
+  mode === "async" && deadline_at !== undefined
+
+/** Why a run ends that has waited for a leader in vain. */
+export const leaderless: RunError = {
+  code: "team_not_running",
+  message: "The team had no leader for as long as the run could wait for one."
 }
 
 /** What else is known of an end. A final state that has no line here does not compile. */

@@ -31,6 +31,8 @@ const plainSchemaOf = (setting: WebhookSetting): Schema.Schema<any> => {
       return Schema.Int.pipe(Schema.between(setting.min, setting.max))
     case "text":
       return Schema.String.pipe(Schema.pattern(new RegExp(setting.pattern)))
+    case "choice":
+      return Schema.Literal(...setting.words)
   }
 }
 

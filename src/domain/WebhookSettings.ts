@@ -43,7 +43,13 @@ export interface TextSetting extends Described {
   readonly accepts: string
 }
 
-export type WebhookSetting = WholeNumberSetting | TextSetting
+/** One of several words. */
+export interface ChoiceSetting extends Described {
+  readonly kind: "choice"
+  readonly words: readonly [string, ...ReadonlyArray<string>]
+}
+
+export type WebhookSetting = WholeNumberSetting | TextSetting | ChoiceSetting
 
 export const webhookSettings = {
   timeout_seconds: {
@@ -96,13 +102,41 @@ export const webhookSettings = {
     value: "count/time",
     help: "How many triggers are accepted in which time, such as 60/min; further triggers are refused",
     default: "no limit"
+  },
+  when_team_stopped: {
+    kind: "choice",
+    words: ["refuse", "queue"],
+    description:
+      "What becomes of a trigger while the team has no leader: it is refused with 409 (`refuse`, the default), or accepted, and sent once there is a leader (`queue`). A caller that waits for the answer is refused in any case.",
+    label: "While the team has no leader",
+    option: "when-team-stopped",
+    value: "refuse|queue",
+    help: "What becomes of a trigger while the team has no leader: it is refused, or it waits for one",
+    default: "refuse"
+  },
+  queue_for_seconds: {
+    kind: "whole number",
+    min: 1,
+    max: 2_592_000,
+    unit: "seconds",
+    description:
+      "With `when_team_stopped: queue`, how many seconds a run may wait for a leader; then it ends as `error`, code `team_not_running`. If absent, 24 hours.",
+    label: "Longest wait for a leader",
+    option: "queue-for",
+    value: "seconds",
+    help: "How long a trigger waits for a leader, if it does",
+    default: "24 hours"
   }
 } as const satisfies { readonly [name: string]: WebhookSetting }
 
 export type WebhookSettingName = keyof typeof webhookSettings
 
 /** Its value, as JSON has it. */
-export type SettingValue<Setting extends WebhookSetting> = Setting["kind"] extends "whole number" ? number : string
+export type SettingValue<Setting extends WebhookSetting> = Setting extends WholeNumberSetting
+  ? number
+  : Setting extends ChoiceSetting
+    ? Setting["words"][number]
+    : string
 
 /** The values of a webhook's settings, by name. */
 export type SettingValues = {
@@ -120,6 +154,8 @@ export const accepts = (setting: WebhookSetting): string => {
     }
     case "text":
       return setting.accepts
+    case "choice":
+      return `must be one of ${setting.words.join(", ")}`
   }
 }
 
@@ -129,6 +165,7 @@ export const valueOf = ({ kind }: WebhookSetting, typed: string): number | strin
     case "whole number":
       return /^\d+$/.test(typed) ? Number(typed) : typed
     case "text":
+    case "choice":
       return typed
   }
 }
@@ -140,5 +177,7 @@ export const isAccepted = (setting: WebhookSetting, value: number | string): boo
       return Number.isInteger(value) && Number(value) >= setting.min && Number(value) <= setting.max
     case "text":
       return new RegExp(setting.pattern).test(String(value))
+    case "choice":
+      return setting.words.includes(String(value))
   }
 }

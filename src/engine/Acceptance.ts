@@ -11,6 +11,8 @@ import { Settings } from "./Settings.ts"
 export interface Candidate {
   readonly run: NewRun
   readonly webhook?: NonNullable<LaneRun["webhook"]>
+  /** The run waits for a leader. */
+  readonly isTeamStopped?: boolean
 }
 
 /** Accepts the run: the hand-over. */
@@ -40,7 +42,7 @@ export const make: Effect.Effect<Accept, never, CurrentLanes | LaneStore | RunSt
             Effect.sync(() => ended((index) => mayWait(laneState(exit, index))))
           )
         }
-        const reserved = items.map(({ laneRun }) => lanes.reserve(laneRun))
+        const reserved = items.map(({ laneRun, isTeamStopped }) => !isTeamStopped && lanes.reserve(laneRun))
         const run_ids = new Set(newRuns.flatMap(({ run_id }, index) => (reserved[index] ? [run_id] : [])))
         // After the slots were taken: the runs that held them before have ended by then.
         const at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
@@ -84,12 +86,14 @@ const laneState = (
 interface Item {
   readonly run: NewRun
   readonly laneRun: LaneRun
+  readonly isTeamStopped: boolean
   /** Of its texts, in UTF-16 code units. */
   readonly size: number
 }
 
-const itemOf = ({ run, webhook }: Candidate): Item => ({
+const itemOf = ({ run, webhook, isTeamStopped = false }: Candidate): Item => ({
   run,
+  isTeamStopped,
   laneRun: {
     run_id: run.run_id,
     source: run.source,

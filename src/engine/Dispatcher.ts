@@ -76,9 +76,8 @@ const dispatch = Effect.fnUntraced(function* (
     const now = clock.unsafeCurrentTimeMillis()
     repliesWaitSince = isWaiting ? (repliesWaitSince ?? now) : undefined
     if (now < expireFrom || (repliesWaitSince !== undefined && now - repliesWaitSince < answersCatchUp)) return
-    yield* Effect.map(runs.expire(DateTime.unsafeMake(now), lanes.notSent()), (expired) =>
-      expired.forEach(outcomes.recorded)
-    )
+    const options = { notSent: lanes.notSent(), stopped: lanes.stopped() }
+    yield* Effect.map(runs.expire(DateTime.unsafeMake(now), options), (expired) => expired.forEach(outcomes.recorded))
   })
 
   const wakeLanes = Effect.map(store.lanes, (teams) => {

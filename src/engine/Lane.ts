@@ -3,6 +3,7 @@
  * `next` says what is to be done about it, and the dispatcher does that.
  */
 import type { RunId, WebhookId } from "../domain/Id.ts"
+import { waitsForLeader } from "../domain/Run.ts"
 import type { TeamName } from "../domain/Team.ts"
 import type { LaneRun } from "../repo/LaneStore.ts"
 
@@ -40,6 +41,8 @@ export interface Work {
 export type Step =
   /** Read the next `readAhead` runs. */
   | { readonly _tag: "Read" }
+  /** Ask whether the team has a leader: the next run is sent only to one. */
+  | { readonly _tag: "AskForLeader" }
   /** Admit these runs, which have their slots. */
   | { readonly _tag: "Admit"; readonly runs: ReadonlyArray<LaneRun> }
   /**
@@ -66,8 +69,10 @@ export class Lane {
   #stale = false
   /** The last that the broker was given, and when, in the milliseconds of `published`. */
   #lastPublished: { readonly flights: ReadonlyArray<Flight>; readonly at: number } = { flights: [], at: 0 }
-  /** Being read or admitted. */
-  #taking: "Read" | "Admit" | undefined
+  /** Being done, so that runs can be admitted. */
+  #taking: "Read" | "AskForLeader" | "Admit" | undefined
+  /** Undefined: it is to be asked. */
+  #hasLeader: boolean | undefined
   #isPublishing = false
   #isHeld = false
   /** The oldest run in flight, after something made it seem lost. */
@@ -97,6 +102,11 @@ export class Lane {
   /** The run that waits for a slot, when that is what the lane waits for. */
   get blockedHead(): LaneRun | undefined {
     return this.#blocked ? this.#waiting[0] : undefined
+  }
+
+  /** Its next run waits for a leader, of which there was none when it was asked last. */
+  get isStopped(): boolean {
+    return this.#hasLeader === false && this.#waiting.length > 0
   }
 
   /** Nothing is queued, in flight or to be read. */
@@ -159,15 +169,25 @@ export class Lane {
       this.#taking = "Admit"
       return { _tag: "Admit", runs }
     }
+    if (this.#headWaitsForLeader && this.#hasLeader === undefined) {
+      this.#taking = "AskForLeader"
+      return { _tag: "AskForLeader" }
+    }
     if (this.#waiting.length > 0 || !this.#more) return undefined
     this.#more = false
     this.#taking = "Read"
     return { _tag: "Read" }
   }
 
-  /** There may be more in the rows. */
+  /** There may be more in the rows, or a leader. */
   woken(): void {
     this.#more = true
+    if (this.#hasLeader === false) this.#hasLeader = undefined
+  }
+
+  askedForLeader(hasLeader: boolean): void {
+    this.#taking = undefined
+    this.#hasLeader = hasLeader
   }
 
   /** What was read ahead is to be read again. */
@@ -300,18 +320,32 @@ export class Lane {
     this.#waiting = []
   }
 
-  /** The runs at the head that keep the team busy and have their slots. */
+  get #headWaitsForLeader(): boolean {
+    const head = this.#waiting[0]
+    return head !== undefined && waitsForLeader(head) && this.#room > 0
+  }
+
+  get #room(): number {
+    return Math.min(admittedTogether, this.target - this.#flights.size - this.#reserved)
+  }
+
+  /** The runs at the head that keep the team busy, have a leader if they wait for one, and have their slots. */
   #takeReady(): ReadonlyArray<LaneRun> {
-    const room = Math.min(admittedTogether, this.target - this.#flights.size - this.#reserved)
+    const room = this.#room
     let count = 0
     this.#blocked = false
     while (count < room && count < this.#waiting.length) {
-      if (!this.#tryAcquire(this.#waiting[count]!)) {
+      const run = this.#waiting[count]!
+      if (waitsForLeader(run) && this.#hasLeader !== true) break
+      if (!this.#tryAcquire(run)) {
         this.#blocked = true
         break
       }
       count++
     }
-    return this.#waiting.splice(0, count)
+    const ready = this.#waiting.splice(0, count)
+    // It is asked again for the next ones.
+    if (this.#hasLeader && ready.some(waitsForLeader)) this.#hasLeader = undefined
+    return ready
   }
 }

@@ -55,6 +55,8 @@ export interface Lanes {
   readonly resolveUnknown: Effect.Effect<void, Unavailable>
   /** Webhooks were edited: what was read ahead is read again. */
   readonly webhooksChanged: () => void
+  /** The teams whose next run waits for a leader. */
+  readonly stopped: () => ReadonlyArray<TeamName>
   /** The teams that have a lane now. */
   readonly teams: () => ReadonlyArray<TeamName>
   /** Runs in flight of which the rows need not know when they were sent. */
@@ -138,6 +140,11 @@ export const make = Effect.fnUntraced(function* (
       case "Read":
         return Effect.map(untilAvailable(store.lane(state.lane.team, readAhead)), (read) => {
           state.lane.read(read)
+          drive(state)
+        })
+      case "AskForLeader":
+        return Effect.map(untilAvailable(bus.queue(state.lane.team)), ({ consumers }) => {
+          state.lane.askedForLeader(consumers > 0)
           drive(state)
         })
       case "Admit":
@@ -317,6 +324,7 @@ export const make = Effect.fnUntraced(function* (
     reservationEnded,
     resolveUnknown,
     webhooksChanged,
+    stopped: () => [...lanes.values()].filter(({ lane }) => lane.isStopped).map(({ lane }) => lane.team),
     teams: () => [...lanes.keys()],
     notSent: () => [...unknown.keys(), ...[...lanes.values()].flatMap(({ lane }) => lane.notSent(stopwatch()))],
     refreshLimits,

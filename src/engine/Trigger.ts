@@ -12,7 +12,7 @@ import {
   Unavailable
 } from "../domain/Errors.ts"
 import { type RunId, runIdAt } from "../domain/Id.ts"
-import type { Run, RunMode, Variables } from "../domain/Run.ts"
+import { type Run, type RunMode, type Variables, waitsForLeader } from "../domain/Run.ts"
 import { isFinal } from "../domain/RunStatus.ts"
 import type { TeamName } from "../domain/Team.ts"
 import { checkVariables } from "../domain/Variables.ts"
@@ -155,19 +155,26 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const unlessStopping = <A, E>(begin: () => Effect.Effect<A, E>): Effect.Effect<A, E | Unavailable> =>
         shutdown.hasBegun() ? Effect.fail(stopping) : begin()
 
-      const commitOf = (candidate: Candidate, { consumers }: TeamQueue) => {
+      const commitOf = (candidate: Candidate, { consumers }: Pick<TeamQueue, "consumers">) => {
         const { run } = candidate
+        const isTeamStopped = consumers === 0
         return unlessStopping(
           (): Effect.Effect<Accepted, Refused | WebhookEdited> =>
-            consumers === 0
+            isTeamStopped && !waitsForLeader(run)
               ? repeatOnly(run, new TeamNotRunning({ team: run.team }))
-              : Checkpoints.after(reach("accept"), commit(candidate))
+              : Checkpoints.after(reach("accept"), commit(isTeamStopped ? { ...candidate, isTeamStopped } : candidate))
         )
       }
 
+      /** Of a run that waits for a leader in any case, it does not matter that the broker cannot say. */
+      const queueOf = (run: NewRun): Effect.Effect<Pick<TeamQueue, "consumers">, Unavailable> =>
+        waitsForLeader(run)
+          ? Effect.catchTag(bus.queue(run.team), "Unavailable", () => Effect.succeed({ consumers: 0 }))
+          : bus.queue(run.team)
+
       /** The row is the hand-over: after this the run is the dispatcher's. Gives the earlier run when it is a repeat. */
       const accept = (candidate: Candidate) =>
-        Effect.flatMap(bus.queue(candidate.run.team), (queue) =>
+        Effect.flatMap(queueOf(candidate.run), (queue) =>
           Effect.flatMap(commitOf(candidate, queue), (acceptance) =>
             Checkpoints.after(reach("accepted"), earlierOf(candidate.run, acceptance))
           )
@@ -175,13 +182,13 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
 
       const submit = (candidate: Candidate): Effect.Effect<Submitted, Refused | WebhookEdited> => {
         const { run } = candidate
-        if (run.deadline_at === undefined) {
+        const { deadline_at: deadline } = run
+        if (run.mode === "async" || deadline === undefined) {
           return Effect.map(accept(candidate), (earlier) => ({
             _tag: "Accepted",
             run_id: earlier === undefined ? run.run_id : earlier.run.run_id
           }))
         }
-        const deadline = run.deadline_at
         return waiting
           .watch(run.run_id, { isNew: true }, (end) =>
             Effect.flatMap(accept(candidate), (earlier) =>
@@ -213,11 +220,17 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const candidateOf = (webhook: WebhookRow, request: TriggerRequest, prompt: string): Candidate => {
         const { variables, idempotency } = request
         const { id, name, team, token_hash, version, max_concurrent, max_queued = maxQueued, rate } = webhook
+        const queues = webhook.when_team_stopped === "queue" && !request.wait
         const by = { id, token_hash, version, max_queued, ...(rate !== undefined && { rate }) }
         const run = newRun({ source: "webhook", webhook: by, team, prompt, variables }, timeoutOf(webhook), request)
         const expires_at = DateTime.addDuration(run.accepted_at, idempotencyKeyLife)
+        const deadline_at = queues && DateTime.add(run.accepted_at, { seconds: webhook.queue_for_seconds ?? queueFor })
         return {
-          run: idempotency ? { ...run, idempotency: { ...idempotency, expires_at } } : run,
+          run: {
+            ...run,
+            ...(deadline_at && { deadline_at }),
+            ...(idempotency && { idempotency: { ...idempotency, expires_at } })
+          },
           webhook: { id, name, ...(max_concurrent !== undefined && { max_concurrent }) }
         }
       }
@@ -289,5 +302,8 @@ const earlierOf = (
 
 /** For how long a repeat of an `Idempotency-Key` returns the first run. */
 const idempotencyKeyLife = Duration.hours(24)
+
+/** How long a run waits for a leader when its webhook does not say, in seconds. */
+const queueFor = 24 * 3_600
 
 const stopping = new Unavailable({ what: "server", detail: "The server is stopping; try again in a moment." })

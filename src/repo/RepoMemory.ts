@@ -16,7 +16,7 @@ import {
 } from "../domain/Errors.ts"
 import type { SessionId, WebhookId } from "../domain/Id.ts"
 import { parseRate, type Rate } from "../domain/Rate.ts"
-import { isAnswer, outcomeFields, type RunRow, toRun } from "../domain/Run.ts"
+import { isAnswer, leaderless, outcomeFields, type RunRow, toRun } from "../domain/Run.ts"
 import { toRunState } from "../domain/RunState.ts"
 import { finalStatuses, isFinal, runStatuses } from "../domain/RunStatus.ts"
 import { summarize } from "../domain/RunSummary.ts"
@@ -291,19 +291,24 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
           runs: shown(where((row) => ids.includes(row.run_id) && isFinal(row.status))),
           deleted: ids.filter((id) => !find(id))
         })),
-      expire: (now, notSent = []) =>
+      expire: (now, { notSent = [], stopped = [] } = {}) =>
         Effect.sync(() => {
+          const isLeaderless = ({ admitted_at, mode, team }: RunRow) =>
+            mode === "async" && admitted_at === undefined && stopped.includes(team)
           const due = where(
             (row) =>
               !isFinal(row.status) &&
               row.deadline_at !== undefined &&
               !isAfter(row.deadline_at, now) &&
-              (row.mode === "wait" || !notSent.includes(row.run_id))
+              (row.mode === "wait" ||
+                (row.admitted_at !== undefined && !notSent.includes(row.run_id)) ||
+                isLeaderless(row))
           )
           return due
             .map((run) => ({ run, later: laterDeadline(run, now) }))
             .flatMap(({ run, later }) => {
               if (later) change(run, { deadline_at: later })
+              else if (isLeaderless(run.row)) record(run, { outcome: { status: "error", error: leaderless }, at: now })
               else record(run, { outcome: { status: "timeout" }, at: now })
               return later ? [] : toRun(run.row)
             })
@@ -511,7 +516,7 @@ const clockFrom = ({ mode, timeout_ms }: RunRow, at: DateTime.Utc): Pick<RunRow,
 
 /** The deadline of a run from its admission on. */
 const withDeadline = (row: RunRow, admittedAt: DateTime.Utc): Pick<RunRow, "deadline_at"> =>
-  row.deadline_at === undefined ? clockFrom(row, admittedAt) : {}
+  row.deadline_at === undefined || row.admitted_at === undefined ? clockFrom(row, admittedAt) : {}
 
 const counts = (rows: ReadonlyArray<RunRow>): Counts => ({
   ...(Object.fromEntries(

@@ -25,7 +25,7 @@ export interface NewRun {
   readonly prompt: string
   readonly variables: Variables
   readonly timeout: Duration.Duration
-  /** Set in wait mode: counted from the request's arrival. */
+  /** In wait mode counted from the request's arrival; else set when the run is sent only to a leader: until when. */
   readonly deadline_at?: DateTime.Utc
   readonly accepted_at: DateTime.Utc
   readonly idempotency?: {
@@ -65,6 +65,16 @@ export interface AcceptOptions {
    * which an earlier run waits are not, and none when the term is no longer the dispatcher's.
    */
   readonly admission?: { readonly term: Term; readonly run_ids: ReadonlySet<RunId>; readonly at: DateTime.Utc }
+}
+
+export interface ExpireOptions {
+  /**
+   * Fire-and-forget runs that do not end: an admitted run has a deadline from its admission on, whether or not anyone can
+   * record that it was sent.
+   */
+  readonly notSent?: ReadonlyArray<RunId>
+  /** Teams that have no leader. */
+  readonly stopped?: ReadonlyArray<TeamName>
 }
 
 /** Something that happened to a run, and when. */
@@ -121,14 +131,11 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
       ids: ReadonlyArray<RunId>
     ) => Effect.Effect<{ readonly runs: ReadonlyArray<Run>; readonly deleted: ReadonlyArray<RunId> }, Unavailable>
     /**
-     * Ends, as `timeout`, runs whose deadline is past, and returns them; but no fire-and-forget runs of `notSent`: an
-     * admitted run has a deadline from its admission on, whether or not anyone can record that it was sent. The clock of a sent fire-and-forget run that
-     * has not started is paused while its team works on an earlier one, and starts again when that one is answered.
+     * Ends, as `timeout`, runs whose deadline is past, and returns them. The clock of a sent fire-and-forget run that has
+     * not started is paused while its team works on an earlier one, and starts again when that one is answered. Until it
+     * is admitted its deadline is how long it waits for a leader: then it ends, as `leaderless`, only if there is none.
      */
-    readonly expire: (
-      now: DateTime.Utc,
-      notSent?: ReadonlyArray<RunId>
-    ) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
+    readonly expire: (now: DateTime.Utc, options?: ExpireOptions) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
   }
 >() {}
 

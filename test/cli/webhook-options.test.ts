@@ -6,8 +6,19 @@ import { runWith } from "./CommandLine.ts"
 
 const none = { template: Option.none(), templateFile: Option.none() }
 const each = <A>(value: A) => Record.map(webhookSettings, () => value)
+const valid = (setting: WebhookSetting): number | string => {
+  switch (setting.kind) {
+    case "whole number":
+      return 7
+    case "text":
+      return "7/min"
+    case "choice":
+      return setting.words[0]
+  }
+}
+
 /** A value for every setting, and what is typed for it. */
-const values = Record.map(webhookSettings, ({ kind }) => (kind === "whole number" ? 7 : "7/min"))
+const values = Record.map(webhookSettings, (setting: WebhookSetting) => valid(setting))
 const typed = Record.map(values, (value) => Option.some(String(value)))
 
 const invalid = (setting: WebhookSetting): ReadonlyArray<string> => {
@@ -16,6 +27,8 @@ const invalid = (setting: WebhookSetting): ReadonlyArray<string> => {
       return [String(setting.min - 1), String(setting.max + 1), "1.5", "many", ""]
     case "text":
       return ["7", "7/minute", "/min", ""]
+    case "choice":
+      return ["neither", ""]
   }
 }
 

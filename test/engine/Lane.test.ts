@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
+import { DateTime } from "effect"
 import { RunId } from "../../src/domain/Id.ts"
 import { TeamName } from "../../src/domain/Team.ts"
 import { type Flight, Lane, readAhead, type Step } from "../../src/engine/Lane.ts"
@@ -82,7 +83,7 @@ describe("Lane", () => {
       for (let step = lane.next(); step !== undefined; step = lane.next()) {
         if (step._tag === "Read") lane.read(runs(now, readAhead))
         else if (step._tag === "Admit") lane.admitted(flightsOf(step, now))
-        else lane.published(step.flights, now + handOver)
+        else if (step._tag === "Publish") lane.published(step.flights, now + handOver)
       }
       now += handOver
       for (const id of [...lane.flights.keys()]) {
@@ -144,12 +145,33 @@ describe("Lane", () => {
     expect(lane.next()).toEqual({ _tag: "Read" })
   })
 
+  it("asks for a leader before it admits what waits for one, and again once it is woken", () => {
+    const waiting = runs(0, 3).map((run, n) => (n === 0 ? run : { ...run, deadline_at: DateTime.unsafeMake(0) }))
+    const lane = laneWith(waiting)
+    // The first waits for none, so it goes first.
+    const admit = lane.next()
+    expect(flightsOf(admit).map(({ run }) => run.prompt)).toEqual(["prompt 0"])
+    expect(lane.next()).toBeUndefined()
+    lane.admitted(flightsOf(admit))
+    expect(lane.next()).toMatchObject({ _tag: "Publish" })
+    expect(lane.next()).toEqual({ _tag: "AskForLeader" })
+    expect(lane.next()).toBeUndefined()
+    lane.askedForLeader(false)
+    expect(lane.isStopped).toBe(true)
+    expect(lane.next()).toBeUndefined()
+    lane.woken()
+    expect(lane.next()).toEqual({ _tag: "AskForLeader" })
+    lane.askedForLeader(true)
+    expect(lane.isStopped).toBe(false)
+    expect(flightsOf(lane.next()).map(({ run }) => run.prompt)).toEqual(["prompt 1"])
+  })
+
   it("reads on after a full page", () => {
     const lane = laneWith(runs(0, readAhead))
     const prompts: Array<string> = []
     for (let step = lane.next(); step !== undefined && step._tag !== "Read"; step = lane.next()) {
       if (step._tag === "Admit") lane.admitted(flightsOf(step))
-      else {
+      else if (step._tag === "Publish") {
         prompts.push(...step.flights.map(({ run }) => run.prompt))
         lane.published(step.flights, 0)
         for (const { run } of step.flights) lane.ended(run.run_id)

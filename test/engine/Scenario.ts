@@ -4,6 +4,7 @@ import { Bus, type Delivery, LeaderBus } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { makeWebhookId } from "../../src/domain/Id.ts"
 import { TeamName } from "../../src/domain/Team.ts"
+import type { WebhookDraft } from "../../src/domain/Webhook.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { Limiter } from "../../src/engine/Limiter.ts"
 import { Renderer } from "../../src/engine/Renderer.ts"
@@ -36,7 +37,10 @@ export const makeTeam = (name: string) =>
 
 export const makeWebhook = (
   team: TeamName,
-  more: { readonly timeout_seconds?: number; readonly max_concurrent?: number } = {}
+  more: Pick<
+    WebhookDraft,
+    "timeout_seconds" | "max_concurrent" | "max_queued" | "when_team_stopped" | "queue_for_seconds"
+  > = {}
 ) =>
   Effect.gen(function* () {
     const token = yield* makeToken

@@ -40,6 +40,27 @@ describe.concurrent("leaders", () => {
     }
   )
 
+  faultTest(
+    "that are not there: what waits for one is kept through a server that is killed, and comes once, in order",
+    async ({ cluster }) => {
+      const { server, webhook, leader } = await cluster.single({ when_team_stopped: "queue" })
+      await leader.stop()
+      const isRunning = async () => (await cluster.api(server, "GET", `/api/teams/${webhook.team}`)).running
+      await until("the server sees that the team is not running", async () => !(await isRunning()))
+      const calls = await cluster.callers.sequence(
+        server,
+        Array.from({ length: 50 }, () => webhook)
+      )
+      expect(calls.map(({ status }) => status)).toEqual(calls.map(() => 202))
+      await server.kill()
+      await server.start()
+      const again = await cluster.leader(webhook.team)
+      await again.deliveries(50)
+      await cluster.checked({ count: 50 })
+      expect(cluster.deliveries.map(({ prompt }) => prompt)).toEqual(calls.map(({ nonce }) => nonce))
+    }
+  )
+
   faultTest("row 15: two of them on one team never work at the same time", async ({ cluster }) => {
     const { server, webhook, leader } = await cluster.single()
     // Both remember what either has answered, as with a shared store.

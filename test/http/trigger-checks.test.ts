@@ -240,6 +240,25 @@ describe("refuses, in this order,", () => {
     })
   )
 
+  triggers("9: for a stopped team only callers that wait, when the webhook queues its triggers", () =>
+    Effect.gen(function* () {
+      const { admin, team, webhook, http } = yield* start()
+      const idle = yield* team("idle", "no leader")
+      const { id, path } = yield* webhook(idle, "{{text}}", { when_team_stopped: "queue", queue_for_seconds: 60 })
+      expect(refusal(yield* http("POST", `${path}?wait=true`, { body: hello }))).toStrictEqual([
+        409,
+        "team_not_running"
+      ])
+      const accepted = yield* http("POST", path, { body: hello })
+      expect(accepted.status).toBe(202)
+      const location = accepted.headers.get("location")!
+      expect((yield* http("GET", location)).json).toMatchObject({ status: "queued" })
+      yield* admin("PATCH", `/api/webhooks/${id}`, { body: { when_team_stopped: "refuse" } })
+      expect(refusal(yield* http("POST", path, { body: hello }))).toStrictEqual([409, "team_not_running"])
+      expect((yield* http("GET", location)).json).toMatchObject({ status: "queued" })
+    })
+  )
+
   triggers("10: more runs than may be queued with 429 and Retry-After", () =>
     Effect.gen(function* () {
       const { team, webhook, http } = yield* start({ settings: { maxQueued: 2, maxConcurrent: 1 } })

@@ -126,6 +126,9 @@ describe("webhooks", () => {
           ["rate", "1000000/min"],
           ["rate", "60/month"],
           ["rate", 60],
+          ["when_team_stopped", "wait"],
+          ["queue_for_seconds", 0],
+          ["queue_for_seconds", 2_592_001],
           ["enabled", null]
         ]
       ] as const) {

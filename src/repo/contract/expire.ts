@@ -1,8 +1,10 @@
 import { expect } from "@effect/vitest"
 import { Duration, Effect } from "effect"
+import { leaderless } from "../../domain/Run.ts"
 import { Repo } from "../Repo.ts"
 import {
   acquireTerm,
+  admitOne,
   at,
   count,
   createWebhook,
@@ -10,6 +12,7 @@ import {
   newRun,
   queueRun,
   sendRun,
+  sentOne,
   startedOne,
   statusOf,
   success,
@@ -50,6 +53,40 @@ export const expire = (test: Test): void => {
   )
 
   test(
+    "ends a run that waits for a leader when there is none by then, and no run that was admitted",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const other = yield* createWebhook({ team: team("running") })
+      const until = { deadline_at: at(1_000) } as const
+      const admitted = yield* queueRun(webhook, until)
+      const [inVain, later] = [yield* queueRun(webhook, until), yield* queueRun(webhook, { deadline_at: at(1_001) })]
+      const elsewhere = yield* queueRun(other, until)
+      const waits = yield* queueRun(other, { mode: "wait", deadline_at: at(1_000) })
+      yield* admitOne(admitted, yield* acquireTerm)
+      const ends = (ms: number, teams: ReadonlyArray<typeof webhook.team>) =>
+        Effect.map(repo.expire(at(ms), { stopped: teams }), (runs) => runs.map(({ run_id }) => run_id).sort())
+      expect(yield* ends(999, [webhook.team])).toEqual([])
+      expect(yield* ends(1_000, [webhook.team, team("third")])).toEqual([inVain, waits].sort())
+      expect(yield* repo.run(inVain)).toMatchObject({
+        status: "error",
+        finished_at: at(1_000),
+        error: { code: "team_not_running", message: leaderless.message }
+      })
+      expect(Object.keys(yield* repo.run(inVain))).not.toContain("started_at")
+      expect(yield* statusOf(waits)).toBe("timeout")
+      expect(yield* ends(50_000, [])).toEqual([])
+      expect(yield* ends(50_000, [team("running")])).toEqual([elsewhere])
+      expect(yield* ends(50_000, [webhook.team])).toEqual([later])
+      // Once it is admitted, its clock is that of any run.
+      yield* sentOne(admitted, 50_000)
+      expect(yield* ends(109_999, [webhook.team])).toEqual([])
+      expect(yield* ends(110_000, [])).toEqual([admitted])
+      expect(yield* statusOf(admitted)).toBe("timeout")
+    })
+  )
+
+  test(
     "lets a fire-and-forget run wait in its lane forever",
     Effect.gen(function* () {
       const queued = yield* queueRun(yield* createWebhook(), seconds(1))
@@ -71,7 +108,7 @@ export const expire = (test: Test): void => {
       const admission = { term, run_ids: new Set([run.run_id]), at: at(20) }
       expect(yield* repo.accept([run], { maxQueued: 9, admission })).toMatchObject([{ right: { admitted: true } }])
       expect(yield* expired(1_009)).toEqual([])
-      expect((yield* repo.expire(at(1_010), [notSent])).map((run) => run.run_id)).toEqual([admitted])
+      expect((yield* repo.expire(at(1_010), { notSent: [notSent] })).map((run) => run.run_id)).toEqual([admitted])
       expect(yield* statusOf(notSent)).toBe("queued")
       expect(yield* expired(1_010)).toEqual([notSent])
       expect(yield* expired(2_019)).toEqual([])

@@ -118,7 +118,10 @@ export const makeAccept = Effect.gen(function* () {
 
   const columns = list(Object.keys(storedTypes))
   // Whoever is admitted has a deadline.
-  const deadline = "coalesce(deadline_at::timestamptz, admitted_at + timeout_ms::bigint * interval '1 millisecond')"
+  const deadline = `case
+      when mode = 'async' and admitted_at is not null then admitted_at + timeout_ms::bigint * interval '1 millisecond'
+      else deadline_at::timestamptz
+    end`
   const values = list(
     Object.entries(storedTypes).map(([name, type]) => (name === "deadline_at" ? deadline : `${name}::${type}`))
   )

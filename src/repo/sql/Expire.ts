@@ -1,7 +1,10 @@
 import { SqlClient } from "@effect/sql"
 import { DateTime, Effect } from "effect"
 import type { RunId } from "../../domain/Id.ts"
-import type { Run } from "../../domain/Run.ts"
+import { leaderless, type Run } from "../../domain/Run.ts"
+import { isFinal } from "../../domain/RunStatus.ts"
+import type { TeamName } from "../../domain/Team.ts"
+import type { ExpireOptions } from "../RunStore.ts"
 import { notify } from "./Changes.ts"
 import { uuids } from "./Columns.ts"
 import { bounded } from "./Database.ts"
@@ -20,21 +23,26 @@ const step = 500
 export const makeExpire = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  const expireSome = (now: Date, notSent: ReadonlyArray<RunId>) =>
-    bounded(sql<{ readonly status: Run["status"] }>`
+  const expireSome = (now: Date, notSent: ReadonlyArray<RunId>, stopped: ReadonlyArray<TeamName>) => {
+    /** Until it is admitted, the deadline of a fire-and-forget run is how long it waits for a leader. */
+    const isDue = sql`deadline_at <= ${now} and case
+            when mode = 'wait' then true
+            when admitted_at is null then team in (select json_array_elements_text(${JSON.stringify(stopped)}::json))
+            else id <> all(${uuids(sql, notSent)})
+          end`
+    return bounded(sql<{ readonly status: Run["status"] }>`
       with due as materialized (
-        select r.id, r.seq, r.team, r.mode, r.sent_at, r.started_at, r.timeout_ms * interval '1 millisecond' as timeout
+        select r.id, r.seq, r.team, r.mode, r.sent_at, r.admitted_at, r.started_at, r.timeout_ms * interval '1 millisecond' as timeout
         from webhook_trigger.runs r
         where r.id in (
             select id from webhook_trigger.runs
-            where status in ${live} and deadline_at <= ${now}
-              and (mode = 'wait' or id <> all(${uuids(sql, notSent)}))
+            where status in ${live} and ${isDue}
             order by deadline_at limit ${step}
           )
-          and r.status in ${live} and r.deadline_at <= ${now}
+          and r.status in ${live} and ${isDue}
         order by r.id for no key update
       ), decided as materialized (
-        select d.id, case when d.mode = 'async' and d.sent_at is not null and d.started_at is null then
+        select d.id, d.mode = 'async' and d.admitted_at is null as leaderless, case when d.mode = 'async' and d.sent_at is not null and d.started_at is null then
           d.timeout + coalesce(
             (
               select max(b.deadline_at) from webhook_trigger.runs b
@@ -52,21 +60,27 @@ export const makeExpire = Effect.gen(function* () {
       ), changed as (
         update webhook_trigger.runs r set
           deadline_at = case when f.later > ${now} then f.later else r.deadline_at end,
-          status = case when f.later > ${now} then r.status else 'timeout' end,
+          status = case when f.later > ${now} then r.status when f.leaderless then 'error' else 'timeout' end,
+          error_code = case when f.leaderless then ${leaderless.code} end,
+          error_message = case when f.leaderless then ${leaderless.message} end,
           started_at = case when f.later > ${now} then r.started_at else coalesce(r.started_at, r.sent_at) end,
           finished_at = case when f.later > ${now} then null else ${now}::timestamptz end
         from decided f
         where r.id = f.id and r.status in ${live}
         returning r.*
-      ), ${notify(sql, "RunEnded", sql`select id::text as name from changed where status = 'timeout'`)}
+      ), ${notify(sql, "RunEnded", sql`select id::text as name from changed where finished_at is not null`)}
       select ${runColumns}, (select count(*) from notified)
       from changed r`)
+  }
 
-  return Effect.fn("RunStore.expire")(function* (now: DateTime.Utc, notSent: ReadonlyArray<RunId> = []) {
+  return Effect.fn("RunStore.expire")(function* (
+    now: DateTime.Utc,
+    { notSent = [], stopped = [] }: ExpireOptions = {}
+  ) {
     const expired: Array<Run> = []
     for (;;) {
-      const rows = yield* expireSome(DateTime.toDateUtc(now), notSent)
-      expired.push(...rows.filter((row) => row.status === "timeout").map(runFromRow))
+      const rows = yield* expireSome(DateTime.toDateUtc(now), notSent, stopped)
+      expired.push(...rows.filter((row) => isFinal(row.status)).map(runFromRow))
       if (rows.length < step) return expired
     }
   })

@@ -85,6 +85,7 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
     )
 
     const admit = Effect.fnUntraced(function* (ids: ReadonlyArray<RunId>, term: Term, at: DateTime.Utc) {
+      const clock = sql`${DateTime.toDateUtc(at)}::timestamptz + r.timeout_ms * interval '1 millisecond'`
       const rows = yield* directly(sql<{ readonly id: RunId | null }>`
         with lease as materialized (${heldBy(sql, term)}), locked as materialized (
           select r.id, r.status from webhook_trigger.runs r
@@ -93,9 +94,9 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
         ), admitted as (
           update webhook_trigger.runs r set
             admitted_at = coalesce(r.admitted_at, ${DateTime.toDateUtc(at)}::timestamptz),
-            deadline_at = coalesce(
-              r.deadline_at, ${DateTime.toDateUtc(at)}::timestamptz + r.timeout_ms * interval '1 millisecond'
-            )
+            deadline_at = case
+              when r.mode = 'wait' or r.admitted_at is not null then coalesce(r.deadline_at, ${clock}) else ${clock}
+            end
           from locked where r.id = locked.id and locked.status = 'queued'
           returning r.id
         )

@@ -38,7 +38,13 @@ const migrations = {
       )`
   ),
   /** A webhook's own `max_queued` and `rate`. Servers of the release before do not check them. */
-  "6_webhook_limits": webhookLimits
+  "6_webhook_limits": webhookLimits,
+  /** Whether triggers wait for a leader. Servers of the release before refuse them, and send what waits all the same. */
+  "9_when_team_stopped": Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) =>
+      sql`alter table webhook_trigger.webhooks add column when_team_stopped text, add column queue_for_seconds integer`
+  )
 }
 
 type Migration = keyof typeof migrations
@@ -61,6 +67,8 @@ export const knownSince: Known = {
     max_concurrent: "1_first",
     max_queued: "6_webhook_limits",
     rate: "6_webhook_limits",
+    when_team_stopped: "9_when_team_stopped",
+    queue_for_seconds: "9_when_team_stopped",
     enabled: "1_first",
     version: "2_webhook_version",
     token_hash: "1_first",

@@ -11,6 +11,8 @@ import { showDirectionMarks } from "./UserText.tsx"
 const advice: Record<NonNullable<Run["error"]>["code"], (again: string) => string> = {
   agent_error: (again) =>
     `The team's leader reported this error. Check its log for details and fix the cause, then ${again}.`,
+  team_not_running: (again) =>
+    `No leader of the team was connected for as long as the run could wait for one. Connect a leader, then ${again}.`,
   team_gone: (again) => `The team's queue was deleted before the answer came. Connect a leader again, then ${again}.`,
   undeliverable: () =>
     "The broker gave up on the prompt: it was delivered too often without an answer, or was rejected. Check whether the leader crashes on this prompt."

@@ -6,13 +6,15 @@ export const SelectField = <Value extends string>({
   value,
   onChange,
   options,
-  hideLabel
+  hideLabel,
+  help
 }: {
   readonly label: string
   readonly value: Value
   readonly onChange: (value: Value) => void
   readonly options: ReadonlyArray<readonly [value: Value, text: string]>
   readonly hideLabel?: boolean
+  readonly help?: string
 }) => {
   const id = useId()
   return (
@@ -20,13 +22,24 @@ export const SelectField = <Value extends string>({
       <label htmlFor={id} className={hideLabel ? "sr-only" : "label"}>
         {label}
       </label>
-      <select id={id} className="input" value={value} onChange={(event) => onChange(event.target.value as Value)}>
+      <select
+        id={id}
+        className="input"
+        {...(help && { "aria-describedby": `${id}-help` })}
+        value={value}
+        onChange={(event) => onChange(event.target.value as Value)}
+      >
         {options.map(([option, text]) => (
           <option key={option} value={option}>
             {text}
           </option>
         ))}
       </select>
+      {help && (
+        <span id={`${id}-help`} className="help">
+          {help}
+        </span>
+      )}
     </div>
   )
 }

@@ -90,8 +90,8 @@ export const SendTest = ({
       {!webhook.enabled && <Notice tone="warning">This webhook is off, so triggers get 404. Turn it on first.</Notice>}
       {webhook.enabled && team && !team.running && (
         <Notice tone="warning">
-          No leader of <Link to={pathTo("team", team)}>{team.team}</Link> is connected, so triggers get 409. Connect one
-          first.
+          No leader of <Link to={pathTo("team", team)}>{team.team}</Link> is connected, so triggers{" "}
+          {webhook.when_team_stopped === "queue" ? "wait for one" : "get 409"}. Connect one first.
         </Notice>
       )}
       <VariableFields inputs={inputs} onChange={setEdited} />

@@ -12,6 +12,7 @@ import {
 } from "../../domain/WebhookSettings.ts"
 import type { Server, Webhook } from "../api/Types.ts"
 import { formatDuration, formatNumber, sentence } from "./Format.ts"
+import { SelectField } from "./SelectField.tsx"
 import { TextField } from "./TextField.tsx"
 
 const formatWithUnit: Record<Unit, (value: number) => string> = {
@@ -87,6 +88,19 @@ export const SettingFields = ({
   <div className="setting-fields">
     {webhookSettingNames.map((name) => {
       const setting: WebhookSetting = webhookSettings[name]
+      const help = `${setting.help}. Leave empty for the default, ${defaultText(server, name)}.`
+      if (setting.kind === "choice") {
+        return (
+          <SelectField
+            key={name}
+            label={setting.label}
+            value={texts[name]}
+            onChange={(text) => onChange({ ...texts, [name]: text })}
+            options={[["", `${setting.default} (default)`], ...setting.words.map((word) => [word, word] as const)]}
+            help={`${setting.help}.`}
+          />
+        )
+      }
       return (
         <TextField
           key={name}
@@ -95,7 +109,7 @@ export const SettingFields = ({
           onChange={(text) => onChange({ ...texts, [name]: text })}
           {...(setting.kind === "whole number" ? { inputMode: "numeric" } : {})}
           placeholder={String(serverDefault(server, name) ?? setting.default)}
-          help={`${setting.help}. Leave empty for the default, ${defaultText(server, name)}.`}
+          help={help}
           fault={faultOf(name)}
         />
       )

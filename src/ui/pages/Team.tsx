@@ -32,7 +32,8 @@ const Content = ({ team }: { readonly team: Team }) => (
     <Details team={team} />
     {!team.running && (
       <Notice tone="warning">
-        No leader of this team is connected, so triggers get 409. Connect one as shown below.
+        No leader of this team is connected, so triggers get 409, unless their webhook lets them wait. Connect one as
+        shown below.
       </Notice>
     )}
     <div className="side-by-side">

@@ -125,7 +125,9 @@ export const WebhookForm = ({ server, webhook }: { readonly server: Server; read
           <TeamPicker value={texts.team} onChange={(team) => set({ team })} fault={faultOf("team")} />
           {chosenTeam && !chosenTeam.running && (
             <Notice tone="warning">
-              No leader of this team is connected, so triggers get 409. The team's page shows how to connect one.
+              No leader of this team is connected, so triggers{" "}
+              {texts.when_team_stopped === "queue" ? "wait for one" : "get 409"}. The team's page shows how to connect
+              one.
             </Notice>
           )}
           <TemplateField

@@ -22,6 +22,7 @@ export interface WebhookDraft {
   readonly max_concurrent?: number
   readonly max_queued?: number
   readonly rate?: string
+  readonly when_team_stopped?: "refuse" | "queue"
 }
 
 export interface ServerOptions {
