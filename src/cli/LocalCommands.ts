@@ -45,7 +45,13 @@ export const serve = (local: LocalCommands) =>
       host: override("host", "address", "HOST", "The address to listen on"),
       port: override("port", "number", "PORT", "The port to listen on, 0 for any free port"),
       workers: override("workers", "number", "WORKERS", "The processes that serve, or `auto` for one on each CPU core"),
-      dataDir: override("data-dir", "folder", "DATA_DIR", "The folder of the embedded database")
+      dataDir: override("data-dir", "folder", "DATA_DIR", "The folder of the embedded database"),
+      resendRunning: Options.boolean("resend-running").pipe(
+        Options.withDescription(
+          "Send everything in flight again, once: after the database was restored; else RESEND_RUNNING"
+        ),
+        Options.map((isGiven) => (isGiven ? Option.some(["RESEND_RUNNING", "true"] as const) : Option.none()))
+      )
     },
     (options) => local.serve(new Map(Object.values(options).flatMap(Option.toArray)))
   ).pipe(

@@ -1,5 +1,6 @@
 import { DateTime, Duration, Effect, FiberSet, Layer, Schedule, type Scope } from "effect"
 import { Bus } from "../bus/Bus.ts"
+import type { Unavailable } from "../domain/Errors.ts"
 import { type Change, ChangeFeed } from "../repo/ChangeFeed.ts"
 import { LaneStore } from "../repo/LaneStore.ts"
 import type { LeaseLost, LeaseStore } from "../repo/LeaseStore.ts"
@@ -11,6 +12,7 @@ import * as Lanes from "./Lanes.ts"
 import { type Lease, whileHeld } from "./Lease.ts"
 import type { Limiter } from "./Limiter.ts"
 import { Outcomes } from "./Outcomes.ts"
+import { Settings } from "./Settings.ts"
 
 /** How often the rows are read for what no notification said. */
 const pollInterval = Duration.seconds(1)
@@ -19,9 +21,12 @@ const auditInterval = Duration.seconds(1)
 /** How long the reply path may take, in milliseconds, to reconnect and record what waits for it. */
 const answersCatchUp = 10_000
 
-/** One term as the dispatcher: first what the term before has left in flight, then the lanes. */
+/**
+ * One term as the dispatcher: first what the term before has left in flight, then the lanes. `before` comes first of all.
+ */
 const dispatch = Effect.fnUntraced(function* (
-  lease: Lease
+  lease: Lease,
+  before: Effect.Effect<void, Unavailable>
 ): Effect.fn.Return<
   void,
   LeaseLost,
@@ -46,7 +51,7 @@ const dispatch = Effect.fnUntraced(function* (
 
   let recovered = false
   /** Before anything is sent: what the term before has sent, or may have, is counted. */
-  const recover = Effect.map(untilAvailable(store.inFlight), (inFlight) => {
+  const recover = Effect.map(untilAvailable(Effect.zipRight(before, store.inFlight)), (inFlight) => {
     recovered = true
     for (const run of inFlight) lanes.takeOver(run)
     if (bus.durable && inFlight.length > 0) letAnswersCatchUp()
@@ -113,5 +118,17 @@ const dispatch = Effect.fnUntraced(function* (
 export const layer: Layer.Layer<
   never,
   never,
-  Bus | ChangeFeed | Correlation | CurrentLanes | LaneStore | LeaseStore | Limiter | Outcomes | RunStore
-> = Layer.scopedDiscard(Effect.forkScoped(whileHeld(dispatch)))
+  Bus | ChangeFeed | Correlation | CurrentLanes | LaneStore | LeaseStore | Limiter | Outcomes | RunStore | Settings
+> = Layer.scopedDiscard(
+  Effect.gen(function* () {
+    const store = yield* LaneStore
+    let resend = (yield* Settings).resendRunning
+    const forgetSent = Effect.gen(function* () {
+      if (!resend) return
+      yield* store.forgetSent(yield* DateTime.now)
+      resend = false
+      yield* Effect.logWarning("Everything in flight is sent again, as RESEND_RUNNING says")
+    })
+    yield* Effect.forkScoped(whileHeld((lease) => dispatch(lease, forgetSent)))
+  })
+)

@@ -7,7 +7,8 @@ import {
   size,
   type Values,
   wholeNumber,
-  withDefault
+  withDefault,
+  wordFor
 } from "./EnvironmentVariable.ts"
 
 /** The engine's settings, each described once. Limits count runs, sizes are bytes. */
@@ -22,6 +23,11 @@ const settings = {
   maxBody: withDefault("WEBHOOK_MAX_BODY", size(1024, 64 * 1024 ** 2, "1 MiB"), 1024 * 1024),
   /** The bodies of triggers that are being received or answered, together, in bytes. */
   maxBodies: withDefault("WEBHOOK_MAX_BODIES", size(1024 ** 2, 1024 ** 4, "128 MiB"), 128 * 1024 ** 2),
+  /**
+   * Whether the first thing that this process does as the dispatcher is to send again whatever is in flight: after a restore,
+   * when the rows are older than what the broker has.
+   */
+  resendRunning: withDefault("RESEND_RUNNING", wordFor({ true: true, false: false }), false),
   /** A rendered prompt's size in bytes of UTF-8. */
   maxPrompt: fixed(256 * 1024)
 }

@@ -1,6 +1,8 @@
 import {
   Cause,
   Chunk,
+  Clock,
+  DateTime,
   type Duration,
   Effect,
   Exit,
@@ -38,7 +40,7 @@ const untilSent = Schedule.exponential("100 millis").pipe(
 /**
  * Leads the team until the scope closes. Every prompt is answered at least once under its run's id, and worked on once
  * unless the work was interrupted: the last answers are remembered, so that a prompt that is delivered again is answered
- * again.
+ * again. A prompt whose deadline has passed is taken and not worked on: its run has ended as `timeout`.
  */
 export const start = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<void, never, LeaderBus | R | Scope.Scope> =>
   Effect.gen(function* () {
@@ -72,6 +74,9 @@ export const start = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<void, n
           yield* Effect.logInfo(`run ${prompt.run_id} was delivered again, and is answered again`)
           return yield* reply(before)
         }
+        if (yield* isTooLate(prompt)) {
+          return yield* Effect.logInfo(`run ${prompt.run_id} came after its deadline, and is not worked on`)
+        }
         yield* reply({ _tag: "Started" })
         const now = yield* work(prompt)
         // Before it is sent, so that it is found when this fails and the prompt is delivered again.
@@ -81,6 +86,12 @@ export const start = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<void, n
 
     yield* bus.lead(options.team, answer, options.grace === undefined ? {} : { grace: options.grace })
   })
+
+/** Nobody waits for the answer any more. A broker that was cut off for a while delivers such a prompt nevertheless. */
+const isTooLate = ({ deadline }: Prompt): Effect.Effect<boolean> =>
+  deadline === undefined
+    ? Effect.succeed(false)
+    : Effect.map(Clock.currentTimeMillis, (now) => DateTime.toEpochMillis(deadline) <= now)
 
 /** Leads the team until interrupted. */
 export const run = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<never, never, LeaderBus | R> =>

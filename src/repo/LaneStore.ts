@@ -35,6 +35,11 @@ export class LaneStore extends Context.Tag("webhook-trigger/LaneStore")<
      */
     readonly inFlight: Effect.Effect<ReadonlyArray<LaneRun>, Unavailable>
     /**
+     * Forgets that runs in flight were sent and started: each is `queued` and admitted again, and the clock of a
+     * fire-and-forget run starts again.
+     */
+    readonly forgetSent: (at: DateTime.Utc) => Effect.Effect<void, Unavailable>
+    /**
      * Marks queued runs as about to be sent, all in one commit; doing so again changes nothing. From then on each has a
      * deadline: a fire-and-forget run one timeout later, until it is known when it was sent. Returns those that may be
      * sent: the others are no longer queued, or were deleted. Fails with `LeaseLost` when `term` is no longer the

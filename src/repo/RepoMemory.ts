@@ -367,6 +367,14 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
             .map(laneRun)
         ),
       inFlight: Effect.sync(() => where(isInFlight).map(laneRun)),
+      forgetSent: (at) =>
+        Effect.sync(() => {
+          runs = runs.map((run) => {
+            if (!isInFlight(run.row)) return run
+            const { sent_at: _, started_at: __, ...row } = run.row
+            return { ...run, row: { ...row, status: "queued", ...clockFrom(row, at) } }
+          })
+        }),
       admit: (ids, mine, at) =>
         Effect.map(held(mine), () => {
           const queued = where((row) => ids.includes(row.run_id) && row.status === "queued")

@@ -30,6 +30,21 @@ const behaviour = (
 const counted = (kind: string) => Effect.map(Metric.value(Metric.tagged(received, "kind", kind)), ({ count }) => count)
 
 describe("a prompt on the wire", () => {
+  behaviour("is not sent to a queue that was deleted, which is known to be gone from then on", (url) =>
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const channel = yield* rawChannel(url)
+      yield* declareTeam(channel, team)
+      yield* Effect.promise(() => channel.consume("team.deploy", () => {}))
+      yield* bus.publish([yield* makePrompt()])
+      yield* untilQueue(({ consumers }) => consumers === 1)
+      yield* Effect.promise(() => channel.deleteQueue("team.deploy"))
+      expect((yield* Effect.flip(bus.publish([yield* makePrompt()])))._tag).toBe("QueueGone")
+      // What said a moment ago that there is a leader is not believed any more: it would be published to again, in vain.
+      expect(yield* bus.queue(team)).toEqual({ exists: false, consumers: 0, messages: 0 })
+    })
+  )
+
   behaviour("has the properties and the body that leaders rely on", (url) =>
     Effect.gen(function* () {
       const bus = yield* Bus

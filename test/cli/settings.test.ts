@@ -24,7 +24,12 @@ describe("settings", () => {
       const settings = yield* loaded({})
       expect(settings).toMatchObject({ host: "127.0.0.1", port: 8080, workers: 1, dataDir: "data" })
       expect(settings.amqpQueueType).toBe("classic")
-      expect(settings.engine).toMatchObject({ maxConcurrent: 20, maxQueued: 10_000, maxBody: 1024 * 1024 })
+      expect(settings.engine).toMatchObject({
+        maxConcurrent: 20,
+        maxQueued: 10_000,
+        maxBody: 1024 * 1024,
+        resendRunning: false
+      })
       expect(Duration.toSeconds(settings.engine.timeout)).toBe(300)
       expect(Duration.toSeconds(settings.shutdownGrace)).toBe(30)
       expect(settings.logLevel).toBe(LogLevel.Info)
@@ -59,6 +64,7 @@ describe("settings", () => {
         WEBHOOK_MAX_QUEUED: "5",
         WEBHOOK_MAX_BODY: "64 KiB",
         WEBHOOK_MAX_BODIES: "1 GiB",
+        RESEND_RUNNING: "true",
         RUN_RETENTION: "30 days",
         SHUTDOWN_GRACE: "0",
         LOG_LEVEL: "Warn",

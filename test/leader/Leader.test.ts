@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Chunk, Deferred, Effect, Exit, Layer, Logger, LogLevel, Queue, Scope } from "effect"
+import { Chunk, DateTime, Deferred, Effect, Exit, Layer, Logger, LogLevel, Queue, Scope } from "effect"
 import { Bus, type Delivery, LeaderBus, type LeaderReply } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { collectReplies, makePrompt, team } from "../../src/bus/contract.ts"
@@ -103,6 +103,26 @@ describe("Leader", () => {
       expect(got.map(({ _tag }) => _tag)).toEqual(["Started", "Started", "Answered"])
       expect(got[2]).toEqual({ _tag: "Answered", run_id: prompt.run_id, response: "second try" })
     })
+  )
+
+  it.live("a prompt whose deadline has passed is not worked on", () =>
+    Effect.gen(function* () {
+      const late = yield* makePrompt({ deadline: DateTime.unsafeMake(Date.now() - 1) })
+      const inTime = yield* makePrompt({ deadline: DateTime.unsafeMake(Date.now() + 60_000) })
+      const worked: Array<string> = []
+      const done = yield* Deferred.make<void>()
+      const bus = LeaderBus.of({
+        lead: (_team, handle) =>
+          Effect.forEach([late, inTime], (prompt) => handle({ prompt, redelivered: false, reply: () => Effect.void }), {
+            discard: true
+          }).pipe(Effect.orDie, Effect.zipRight(Deferred.succeed(done, undefined)), Effect.forkScoped, Effect.asVoid)
+      })
+      yield* Leader.start({ team, handler: ({ run_id }) => Effect.sync(() => `work ${worked.push(run_id)}`) }).pipe(
+        Effect.provideService(LeaderBus, bus)
+      )
+      yield* Deferred.await(done)
+      expect(worked).toEqual([inTime.run_id])
+    }).pipe(Effect.scoped)
   )
 
   it.live("an answer that the broker does not take is sent again until it does, and the work is done once", () =>

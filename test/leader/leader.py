@@ -43,6 +43,10 @@ def on_prompt(channel, method, properties, body):
     except ValueError:
         channel.basic_reject(method.delivery_tag, requeue=False)
         return
+    now = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
+    if run_id not in answers and prompt.get("deadline", now) < now:
+        channel.basic_ack(method.delivery_tag)  # nobody waits for it any more
+        return
     if run_id not in answers:
         send(channel, properties, "started", {})
         try:

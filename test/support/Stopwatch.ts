@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { FairShare } from "./FairShare.ts"
 
 /** Milliseconds between two readings of the clock. */
 const tick = 10
@@ -9,13 +10,19 @@ const tick = 10
  */
 export class Stopwatch {
   private counted = 0
+  private readonly share: FairShare | undefined
   private readAt = performance.now()
   private readonly timer = setInterval(() => this.read(), tick)
+
+  /** `shared`: counts less of each millisecond the more processes want to run, as for work that others do, on this machine. */
+  constructor({ shared = false } = {}) {
+    this.share = shared ? new FairShare() : undefined
+  }
 
   private read(): void {
     const now = performance.now()
     // When this reading is late, so was whatever should have ended the wait.
-    this.counted += Math.min(now - this.readAt, 2 * tick)
+    this.counted += Math.min(now - this.readAt, 2 * tick) * (this.share?.now() ?? 1)
     this.readAt = now
   }
 

@@ -1,7 +1,8 @@
 /**
  * The one way in which tests wait: for a condition, never for a time. It is checked again and again, at first after a
  * millisecond, then less and less often. When it does not hold within the limit, the error says what was waited for. The
- * limit does not count time in which this process did not run (see `Stopwatch`), so that a busy machine fails no test.
+ * limit does not count time in which this process did not run, nor what other work takes from the machine (see `Stopwatch`), so
+ * that a busy machine fails no test.
  */
 import { setTimeout as sleep } from "node:timers/promises"
 import { Effect } from "effect"
@@ -13,7 +14,8 @@ const defaultInterval = 25
 
 /** The rule that both versions share: `next` resolves when it is time to check again. */
 class Waiting {
-  private readonly watch = new Stopwatch()
+  private readonly watch = new Stopwatch({ shared: true })
+  private readonly begunAt = performance.now()
   private checks = 0
   readonly what: string
   readonly limit: number
@@ -26,7 +28,10 @@ class Waiting {
   }
 
   async next(): Promise<void> {
-    if (this.watch.elapsed > this.limit) throw new Error(`not within ${this.limit} ms: ${this.what}`)
+    if (this.watch.elapsed > this.limit) {
+      const took = Math.round(performance.now() - this.begunAt)
+      throw new Error(`not within ${this.limit} ms: ${this.what} (${took} ms by the clock)`)
+    }
     await sleep(Math.min(2 ** this.checks++, this.interval))
   }
 

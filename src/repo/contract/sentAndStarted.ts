@@ -14,7 +14,9 @@ import {
   sendRun,
   sentOne,
   startedOne,
-  success
+  statusOf,
+  success,
+  timeout
 } from "./fixtures.ts"
 import type { Test } from "./RepoContract.ts"
 
@@ -115,6 +117,32 @@ export const sentAndStarted = (test: Test): void => {
       }
       yield* repo.sent([])
       yield* repo.started([])
+    })
+  )
+
+  test(
+    "forgets that runs were sent and started, and starts the clocks of those that nobody waits for again",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const term = yield* acquireTerm
+      const sent = yield* sendRun(webhook, term, 100)
+      const started = yield* sendRun(webhook, term, 100)
+      yield* startedOne(started, 200)
+      const waiting = yield* sendRun(webhook, term, 100, { mode: "wait", deadline_at: at(5_000) })
+      const ended = yield* sendRun(webhook, term, 100)
+      yield* endOne(ended, timeout, 300)
+      const queued = yield* queueRun(webhook)
+      yield* repo.forgetSent(at(1_000))
+      const inFlight = yield* repo.inFlight
+      expect(inFlight.map(({ run_id, status, deadline_at }) => [run_id, status, deadline_at])).toEqual([
+        [sent, "queued", at(61_000)],
+        [started, "queued", at(61_000)],
+        [waiting, "queued", at(5_000)]
+      ])
+      expect((yield* repo.run(started)).started_at).toBeUndefined()
+      expect(yield* statusOf(ended)).toBe("timeout")
+      expect((yield* repo.lane(webhook.team, 9)).map(({ run_id }) => run_id)).toEqual([queued])
     })
   )
 }

@@ -84,6 +84,17 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
       Effect.withSpan("LaneStore.inFlight")
     )
 
+    const forgetSent = Effect.fn("LaneStore.forgetSent")(function* (at: DateTime.Utc) {
+      yield* sql`
+        update webhook_trigger.runs r set
+          status = 'queued', sent_at = null, started_at = null,
+          deadline_at = case
+            when r.mode = 'async' then ${DateTime.toDateUtc(at)}::timestamptz + r.timeout_ms * interval '1 millisecond'
+            else r.deadline_at
+          end
+        where r.status in ${live} and r.admitted_at is not null`
+    }, bounded)
+
     const admit = Effect.fnUntraced(function* (ids: ReadonlyArray<RunId>, term: Term, at: DateTime.Utc) {
       const clock = sql`${DateTime.toDateUtc(at)}::timestamptz + r.timeout_ms * interval '1 millisecond'`
       const rows = yield* directly(sql<{ readonly id: RunId | null }>`
@@ -113,6 +124,6 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
       return new Map(rows.map((row) => [row.id, row.max_concurrent])) as ReadonlyMap<WebhookId, number>
     }, bounded)
 
-    return LaneStore.of({ queued, lanes, lane, inFlight, admit, limits })
+    return LaneStore.of({ queued, lanes, lane, inFlight, forgetSent, admit, limits })
   })
 )

@@ -1,0 +1,42 @@
+/** The database is restored from a backup, while the broker has gone on. */
+import { join } from "node:path"
+import { expect, vi } from "vitest"
+import { Gate } from "../support/Gate.ts"
+import { postgresBin } from "../support/Postgres.ts"
+import { exec } from "../support/Process.ts"
+import { command } from "../support/System.ts"
+import { until } from "../support/Until.ts"
+import { answerWhenOpen } from "./support/Answers.ts"
+import { faultTest } from "./support/FaultTest.ts"
+
+vi.setConfig({ testTimeout: 120_000 })
+
+/** Runs one of PostgreSQL's programs on the database. */
+const run = (name: string, url: string, ...args: ReadonlyArray<string>) => {
+  const program = command(join(postgresBin()!, name), ["--dbname", url, ...args])
+  return exec(program.program, [...program.args], { maxBuffer: 64 * 1024 ** 2 })
+}
+
+faultTest("row 30: runs that were answered after the backup are sent again when told to", async ({ cluster }) => {
+  const { server, webhook, leader } = await cluster.single({ max_concurrent: 1 })
+  const gate = new Gate()
+  leader.handle = answerWhenOpen(gate)
+  const other = await cluster.webhook(server, { team: webhook.team })
+  await cluster.callers.sequence(server, [webhook, other, webhook])
+  const isSent = async () => (await cluster.storage.rows()).filter(({ status }) => status === "running").length === 2
+  await until("two runs are marked as sent", isSent)
+
+  const url = cluster.storage.databaseUrl
+  const { stdout: dump } = await run("pg_dump", url, "--inserts")
+  gate.open()
+  await cluster.storage.ended(3)
+  await server.kill()
+  await cluster.storage.query("drop schema webhook_trigger cascade")
+  // Without what only psql understands.
+  await cluster.storage.query(dump.replace(/^\\.*$/gm, ""))
+
+  const again = await cluster.newServer({ env: { RESEND_RUNNING: "true" } })
+  await again.start()
+  const rows = await cluster.checked({ count: 3, limit: 20_000 })
+  expect(rows.map(({ status }) => status)).toEqual(["success", "success", "success"])
+})
