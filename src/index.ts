@@ -19,6 +19,7 @@ export {
 } from "./bus/Bus.ts"
 export * as BusMemory from "./bus/BusMemory.ts"
 // Errors and records.
+export { AuditAction, AuditActor, type AuditDraft, AuditEvent } from "./domain/AuditEvent.ts"
 export {
   Fault,
   IdempotencyKeyReused,
@@ -37,7 +38,7 @@ export {
   TooManyQueued,
   Unavailable
 } from "./domain/Errors.ts"
-export { makeRunId, makeSessionId, makeWebhookId, RunId, SessionId, WebhookId } from "./domain/Id.ts"
+export { AuditEventId, makeRunId, makeSessionId, makeWebhookId, RunId, SessionId, WebhookId } from "./domain/Id.ts"
 export {
   isAnswer,
   type Outcome,
@@ -62,6 +63,8 @@ export type { TokenHash } from "./domain/Token.ts"
 export { Webhook, WebhookDraft, WebhookEdit, WebhookRow } from "./domain/Webhook.ts"
 // The engine and its services.
 export { AdminKey } from "./engine/AdminKey.ts"
+export { Origin, type OriginValues } from "./engine/Audit.ts"
+export * as AuditRetention from "./engine/AuditRetention.ts"
 export { CurrentLanes } from "./engine/CurrentLanes.ts"
 export * as Engine from "./engine/Engine.ts"
 export type { Lanes } from "./engine/Lanes.ts"
@@ -87,6 +90,7 @@ export { ServerFacts, type ServerFactsValues } from "./http/ServerFacts.ts"
 export { type Networks, TrustedProxies } from "./http/TrustedProxies.ts"
 // The ports of the rows, and what a driver of them needs.
 export { AdminKeyStore } from "./repo/AdminKeyStore.ts"
+export { type AuditPage, type AuditQuery, AuditStore } from "./repo/AuditStore.ts"
 export { type Change, ChangeFeed, type ChangeListener, makeChangeListeners } from "./repo/ChangeFeed.ts"
 export { decodeCursor, encodeCursor } from "./repo/Cursor.ts"
 export { HistoryStore, type RunPage, type RunQuery, type StatesQuery } from "./repo/HistoryStore.ts"

@@ -1,5 +1,6 @@
 import { HttpApi, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { Audit } from "./Audit.ts"
 import { Overview } from "./Overview.ts"
 import { Runs } from "./Runs.ts"
 import { Session } from "./Session.ts"
@@ -23,6 +24,7 @@ export class Api extends base
   .add(Webhooks)
   .add(Runs)
   .add(Sessions)
+  .add(Audit)
   .add(Session)
   .add(Overview)
   .annotateContext(

@@ -2,6 +2,7 @@ import { CliConfig, Command, ValidationError } from "@effect/cli"
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, Layer } from "effect"
+import { audit } from "./Audit.ts"
 import { find, type Group, isGroup, type Leaf } from "./Commands.ts"
 import { describe, exitCodes, Failure, toJson, usage } from "./Failure.ts"
 import * as Help from "./Help.ts"
@@ -16,8 +17,8 @@ import { webhooks } from "./Webhooks.ts"
 const commands = (local: LocalCommands, program: ReadonlyArray<string> | undefined): Group => ({
   name: "webhook-trigger",
   about: "Put a team of AI agents to work with one HTTP POST.",
-  note: "team, webhook, run and session manage a running server: --url or WEBHOOK_TRIGGER_URL is its address (default http://localhost:8080), --admin-key or ADMIN_API_KEY its admin key. --json prints JSON; --version alone prints the version.",
-  commands: [serve(local), leader(local, program), trigger, teams, webhooks, runs, sessions]
+  note: "team, webhook, run, session and audit manage a running server: --url or WEBHOOK_TRIGGER_URL is its address (default http://localhost:8080), --admin-key or ADMIN_API_KEY its admin key. --json prints JSON; --version alone prints the version.",
+  commands: [serve(local), leader(local, program), trigger, teams, webhooks, runs, sessions, audit]
 })
 
 /** Splits at the first `--`: everything after it belongs to the program that `leader` runs, options included. */

@@ -17,6 +17,10 @@ export const SessionId = Uuid.pipe(Schema.brand("SessionId")).annotations({
   description: "The session's id, a UUIDv7; not the secret in its cookie."
 })
 export type SessionId = typeof SessionId.Type
+export const AuditEventId = Uuid.pipe(Schema.brand("AuditEventId")).annotations({
+  description: "The event's id, a UUIDv7."
+})
+export type AuditEventId = typeof AuditEventId.Type
 
 export const makeWebhookId: Effect.Effect<WebhookId> = Effect.map(
   Clock.currentTimeMillis,
@@ -32,3 +36,5 @@ export const makeSessionId: Effect.Effect<SessionId> = Effect.map(
   Clock.currentTimeMillis,
   (msecs) => v7({ msecs }) as SessionId
 )
+/** The id of an event at that time, in milliseconds since the epoch. */
+export const auditEventIdAt = (msecs: number): AuditEventId => v7({ msecs }) as AuditEventId

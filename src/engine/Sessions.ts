@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto"
 import { Clock, Context, DateTime, Duration, Effect, Layer, Option, Redacted, Schema } from "effect"
+import type { AuditDraft } from "../domain/AuditEvent.ts"
 import { NotFound, type Unavailable } from "../domain/Errors.ts"
 import { makeSessionId, SessionId } from "../domain/Id.ts"
 import type { Session, SessionRow } from "../domain/Session.ts"
@@ -7,6 +8,7 @@ import type { TokenHash } from "../domain/Token.ts"
 import { ChangeFeed } from "../repo/ChangeFeed.ts"
 import { SessionStore } from "../repo/SessionStore.ts"
 import { AdminKey } from "./AdminKey.ts"
+import * as Audit from "./Audit.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 
 /** A session that is not used for so long ends. */
@@ -78,8 +80,8 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
         return { open, over: rows.filter((row) => !open.includes(row)).map(({ id }) => id) }
       })
 
-      const end = (ids: ReadonlyArray<SessionId>) =>
-        Effect.tap(store.endSessions(ids), (ended) => Effect.sync(() => forget(new Set(ended))))
+      const end = (ids: ReadonlyArray<SessionId>, audit?: AuditDraft) =>
+        Effect.tap(store.endSessions(ids, audit), (ended) => Effect.sync(() => forget(new Set(ended))))
 
       const begin = Effect.fn("Sessions.begin")(function* (from: Pick<Session, "client_address" | "user_agent">) {
         const { open, over } = yield* read
@@ -95,7 +97,10 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
           client_address: from.client_address,
           user_agent: from.user_agent.slice(0, maxUserAgent)
         }
-        yield* store.createSession({ ...session, token_hash: hash(token), key_fingerprint: yield* fingerprint })
+        yield* store.createSession(
+          { ...session, token_hash: hash(token), key_fingerprint: yield* fingerprint },
+          yield* Audit.draft("session.started")
+        )
         return { token: Redacted.make(token), session }
       })
 
@@ -132,15 +137,19 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
         return Option.some(shown(isUnrecorded ? yield* use(row, now) : row))
       })
 
+      /** On somebody's demand; a session whose time has passed ends without an audit event. */
+      const endNow = (ids: ReadonlyArray<SessionId>) =>
+        Effect.flatMap(Audit.draft("session.ended"), (audit) => end(ids, audit))
+
       return Sessions.of({
         begin,
         find,
         list: Effect.map(read, ({ open }) => open.map(shown)),
         end: (text) =>
           Effect.flatMap(sessionIdOf(text), (id) =>
-            Effect.flatMap(end([id]), (ended) => (ended.length === 0 ? new NotFound() : Effect.void))
+            Effect.flatMap(endNow([id]), (ended) => (ended.length === 0 ? new NotFound() : Effect.void))
           ),
-        endAll: Effect.flatMap(store.sessions, (rows) => Effect.asVoid(end(rows.map(({ id }) => id))))
+        endAll: Effect.flatMap(store.sessions, (rows) => Effect.asVoid(endNow(rows.map(({ id }) => id))))
       })
     })
   )

@@ -3,6 +3,7 @@ import { Bus } from "../bus/Bus.ts"
 import { Invalid, NotFound, type TeamExists, type TeamInUse, type Unavailable } from "../domain/Errors.ts"
 import { type Team, TeamDraft, TeamName, type TeamRecord } from "../domain/Team.ts"
 import { TeamStore } from "../repo/TeamStore.ts"
+import * as Audit from "./Audit.ts"
 import { validate } from "./Validation.ts"
 
 /** Managing teams. Names come as a caller wrote them: what cannot be a team's name is `NotFound`. */
@@ -29,11 +30,11 @@ export class Teams extends Context.Tag("webhook-trigger/Teams")<
 
       const create = Effect.fn("Teams.create")(function* (draft: unknown) {
         const { team } = yield* decodeDraft(draft)
-        return yield* withState(yield* store.createTeam(team, yield* DateTime.now))
+        return yield* withState(yield* store.createTeam(team, yield* DateTime.now, yield* Audit.draft("team.created")))
       })
 
       const remove = Effect.fn("Teams.remove")(function* (team: TeamName) {
-        yield* store.deleteTeam(team)
+        yield* store.deleteTeam(team, yield* Audit.draft("team.deleted"))
         // The rows decide what is a team; a queue left behind is only untidy.
         yield* Effect.catchTag(bus.removeQueue(team), "Unavailable", ({ detail }) =>
           Effect.logWarning(`The queue of the deleted team ${team} is left behind: ${detail}`)

@@ -20,6 +20,7 @@ import { type Webhook, WebhookDraft, WebhookEdit } from "../domain/Webhook.ts"
 import { HistoryStore, type RunPage, type RunQuery } from "../repo/HistoryStore.ts"
 import { TeamStore } from "../repo/TeamStore.ts"
 import { WebhookStore } from "../repo/WebhookStore.ts"
+import * as Audit from "./Audit.ts"
 import { Outcomes } from "./Outcomes.ts"
 import { Renderer } from "./Renderer.ts"
 import { hashToken, makeToken, type Token, tokenHint } from "./Token.ts"
@@ -121,16 +122,19 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
           const token = yield* makeToken
           const now = yield* DateTime.now
           const webhook = yield* store
-            .createWebhook({
-              ...draft,
-              id: yield* makeWebhookId,
-              variables: yield* Effect.orDie(renderer.placeholders(draft.prompt_template)),
-              enabled: draft.enabled ?? true,
-              token_hash: hashToken(token),
-              token_hint: tokenHint(token),
-              created_at: now,
-              updated_at: now
-            })
+            .createWebhook(
+              {
+                ...draft,
+                id: yield* makeWebhookId,
+                variables: yield* Effect.orDie(renderer.placeholders(draft.prompt_template)),
+                enabled: draft.enabled ?? true,
+                token_hash: hashToken(token),
+                token_hint: tokenHint(token),
+                created_at: now,
+                updated_at: now
+              },
+              yield* Audit.draft("webhook.created")
+            )
             .pipe(Effect.catchTag("TeamUnknown", teamGone))
           return { webhook, token }
         })
@@ -152,7 +156,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
                 ...(yield* variablesOf(change.prompt_template)),
                 updated_at: yield* DateTime.now
               },
-              versions
+              { versions, audit: yield* Audit.draft("webhook.edited") }
             )
             .pipe(Effect.catchTag("TeamUnknown", teamGone))
         })
@@ -160,17 +164,17 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
         const regenerate = Effect.fn("Webhooks.regenerate")(function* (id: WebhookId) {
           const token = yield* makeToken
           const webhook = yield* store
-            .updateWebhook(id, {
-              token_hash: hashToken(token),
-              token_hint: tokenHint(token),
-              updated_at: yield* DateTime.now
-            })
+            .updateWebhook(
+              id,
+              { token_hash: hashToken(token), token_hint: tokenHint(token), updated_at: yield* DateTime.now },
+              { audit: yield* Audit.draft("webhook.token_regenerated") }
+            )
             .pipe(Effect.catchTags({ ChangedMeanwhile: Effect.die, TeamUnknown: Effect.die }))
           return { webhook, token }
         })
 
         const remove = Effect.fn("Webhooks.remove")(function* (id: WebhookId) {
-          outcomes.deleted(yield* store.deleteWebhook(id))
+          outcomes.deleted(yield* store.deleteWebhook(id, yield* Audit.draft("webhook.deleted")))
         })
 
         const preview = Effect.fn("Webhooks.preview")(function* (id: WebhookId, variables: Variables) {

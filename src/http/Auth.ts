@@ -7,9 +7,13 @@ import { Effect, Layer, Option, Redacted } from "effect"
 import { Actor, Admin } from "../api/Auth.ts"
 import { Unauthorized } from "../domain/Errors.ts"
 import { AdminKey } from "../engine/AdminKey.ts"
+import { RefusedKeys } from "../engine/RefusedKeys.ts"
 import { Sessions } from "../engine/Sessions.ts"
+import { clientAddress } from "./ClientAddress.ts"
 import * as Problems from "./Problems.ts"
+import * as RequestFacts from "./RequestFacts.ts"
 import * as SessionCookie from "./SessionCookie.ts"
+import { TrustedProxies } from "./TrustedProxies.ts"
 
 const refused = Effect.fail(
   Problems.of(new Unauthorized({ detail: "Send `Authorization: Bearer <admin key>`, with the key of this server." }))
@@ -21,11 +25,13 @@ const bearer = /^bearer +([\x21-\x7e]+)$/i
 /** Safe methods change nothing; a page of another site may cause such a request, but cannot read the response. */
 const isSafe = (method: string): boolean => method === "GET" || method === "HEAD"
 
-export const layer: Layer.Layer<Admin, never, AdminKey | Sessions> = Layer.effect(
+export const layer: Layer.Layer<Admin, never, AdminKey | RefusedKeys | Sessions> = Layer.effect(
   Admin,
   Effect.gen(function* () {
     const { verify } = yield* AdminKey
     const sessions = yield* Sessions
+    const proxies = yield* TrustedProxies
+    const refusedKeys = yield* RefusedKeys
     const cookie = yield* SessionCookie.make
 
     /** Browsers attach the cookie by themselves, so the request's origin matters too. */
@@ -34,13 +40,19 @@ export const layer: Layer.Layer<Admin, never, AdminKey | Sessions> = Layer.effec
         const session = yield* Effect.mapError(sessions.find(cookie.of(request)), Problems.of)
         if (Option.isNone(session)) return yield* refused
         if (!isSafe(request.method) && !cookie.isSameOrigin(request)) return yield* refused
-        return Actor.of({ _tag: "Session", id: session.value.id })
+        const { id } = session.value
+        RequestFacts.add(request, { actor: "session", session_id: id })
+        return Actor.of({ _tag: "Session", id })
       })
 
     const authenticate = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
       const key = bearer.exec(request.headers.authorization ?? "")?.[1]
       if (key === undefined) return bySession(request)
-      return verify(Redacted.make(key)) ? Effect.succeed(Actor.of({ _tag: "AdminKey" })) : refused
+      if (!verify(Redacted.make(key))) {
+        return Effect.zipRight(refusedKeys.count(clientAddress(proxies, request)), refused)
+      }
+      RequestFacts.add(request, { actor: "admin_key" })
+      return Effect.succeed(Actor.of({ _tag: "AdminKey" }))
     })
 
     // The second is asked when the first has refused, and its refusal is the answer: so it checks both.

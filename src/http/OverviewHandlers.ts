@@ -3,6 +3,7 @@ import { DateTime, Duration, Effect, Option, Stream } from "effect"
 import { Api } from "../api/Api.ts"
 import { Actor } from "../api/Auth.ts"
 import { pageSize } from "../api/PageSize.ts"
+import { recordStart } from "../engine/Audit.ts"
 import { Overview } from "../engine/Overview.ts"
 import { Sessions } from "../engine/Sessions.ts"
 import { Settings } from "../engine/Settings.ts"
@@ -64,10 +65,11 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
           const variables = yield* Body.readVariables(request, { limit_bytes: settings.maxBody })
           const idempotency = yield* Idempotency.read(request, variables)
           const wait = urlParams.wait === "true"
-          return RunAnswer.ofRun(
-            request,
-            yield* trigger.trigger(webhook, { variables, received_at, wait, ...idempotency })
-          )
+          const started = yield* recordStart(
+            "webhook.run_started",
+            webhook.id
+          )(trigger.trigger(webhook, { variables, received_at, wait, ...idempotency }))
+          return RunAnswer.ofRun(request, started)
         }).pipe(
           Effect.catchTag("RateLimited", (refusal) => Effect.succeed(ErrorResponse.ofRefusal(refusal))),
           Effect.mapError(Problems.of)

@@ -23,22 +23,41 @@ import {
   Tracer
 } from "effect"
 import { NotFound } from "../domain/Errors.ts"
-import type { RunId } from "../domain/Id.ts"
+import { Origin } from "../engine/Audit.ts"
 import { record } from "../telemetry/Metrics.ts"
 import { whenTraced } from "../telemetry/Span.ts"
 import { lingeringClose } from "./Body.ts"
+import { clientAddress } from "./ClientAddress.ts"
 import * as ErrorResponse from "./ErrorResponse.ts"
-import { isExactly } from "./ExactPath.ts"
+import { isExactly, patternOf } from "./ExactPath.ts"
 import * as Problems from "./Problems.ts"
+import * as RequestFacts from "./RequestFacts.ts"
+import { originOf } from "./RequestOrigin.ts"
+import { TrustedProxies } from "./TrustedProxies.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
-const runs = new WeakMap<HttpServerRequest.HttpServerRequest, RunId>()
+/** What a log line may quote of a path: never what is not an id or a team's name, which may be anything. */
+const names: { readonly [parameter: string]: RegExp } = {
+  id: /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i,
+  run_id: /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i,
+  team: /^[a-z0-9][a-z0-9-]{0,62}$/
+}
 
-/** Names the run that the request is about, for its log line and its span. */
-export const setRun = (request: HttpServerRequest.HttpServerRequest, run_id: RunId): void => {
-  runs.set(request, run_id)
+/** The webhook, run, team or session that a management request names in its path. */
+const objectOf = (route: string, { originalUrl, url }: Request): Readonly<Record<string, string>> => {
+  if (!route.includes("/api/")) return {}
+  const pattern = patternOf(route)
+  const values = (pattern.exec(url) ?? pattern.exec(originalUrl))?.slice(1) ?? []
+  const parameters = [...route.matchAll(/:(\w+)/g)].map(([, name]) => name!)
+  return Object.fromEntries(
+    parameters.flatMap((name, n) =>
+      names[name]?.test(values[n] ?? "")
+        ? [[name === "id" && route.includes("/api/webhooks/") ? "webhook_id" : name, values[n]!]]
+        : []
+    )
+  )
 }
 
 const requests = Metric.counter("http_server_requests_total", {
@@ -133,6 +152,7 @@ export const observeRequest = <E, R>(
 ): Effect.Effect<Response, never, R> =>
   Effect.withFiberRuntime<Response, never, R>((fiber) => {
     const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
+    const proxies = Context.get(fiber.currentContext, TrustedProxies)
     const { method } = request
     const name = `${method} ${route}`
     const started = clock.unsafeCurrentTimeMillis()
@@ -140,13 +160,22 @@ export const observeRequest = <E, R>(
 
     /** Counts and logs the request, then goes on with `then`. */
     const finish = <A>(status: number, then: Effect.Effect<A>): Effect.Effect<A> => {
-      const run_id = runs.get(request)
+      const facts = RequestFacts.of(request)
+      const { run_id } = facts
       const duration_ms = clock.unsafeCurrentTimeMillis() - started
       record(requests, 1, { method, route, status: String(status) })
       record(durations, duration_ms / 1000, { method, route })
       const isLogged = LogLevel.lessThanEqual(fiber.getFiberRef(FiberRef.currentMinimumLogLevel), LogLevel.Info)
-      const log = Effect.annotateLogs(Effect.logInfo(name), { status, duration_ms, ...(run_id && { run_id }) })
-      const logged = isLogged ? Effect.zipRight(log, then) : then
+      const logged = isLogged
+        ? Effect.zipRight(
+            Effect.annotateLogs(Effect.logInfo(name), {
+              ...{ status, duration_ms, client_address: clientAddress(proxies, request) },
+              ...objectOf(route, request),
+              ...facts
+            }),
+            then
+          )
+        : then
       return isTraced
         ? Effect.zipRight(
             Effect.annotateCurrentSpan({
@@ -177,12 +206,16 @@ export const observeRequest = <E, R>(
     ).pipe(whenTraced(name, { kind: "server", parent: isTraced ? parentOf(fiber, request) : undefined }))
   })
 
-/** Applies `observe` to all routes of the layer that it is provided to. */
+/** Applies `observe` to all routes of the layer that it is provided to, and says for their audit events who asks. */
 export const layer = HttpLayerRouter.middleware((handler) =>
   Effect.flatMap(
-    HttpLayerRouter.RouteContext,
-    ({ route }): Effect.Effect<Response, HttpLayerRouter.unhandled, Request> =>
-      // Below a host's prefix, which the route's path has and the request's URL no longer has.
-      observe(route.path, handler, Option.isSome(route.prefix) ? ({ originalUrl }) => originalUrl : undefined)
+    Effect.all([HttpLayerRouter.RouteContext, HttpServerRequest.HttpServerRequest, TrustedProxies]),
+    ([{ route }, request, proxies]): Effect.Effect<Response, HttpLayerRouter.unhandled, Request> =>
+      observe(
+        route.path,
+        Effect.provideService(handler, Origin, originOf(proxies, request)),
+        // Below a host's prefix, which the route's path has and the request's URL no longer has.
+        Option.isSome(route.prefix) ? ({ originalUrl }) => originalUrl : undefined
+      )
   )
 ).layer

@@ -14,14 +14,17 @@ import { Layer } from "effect"
 import { Api } from "../api/Api.ts"
 import type { AdminKey } from "../engine/AdminKey.ts"
 import type { Overview } from "../engine/Overview.ts"
+import { RefusedKeys } from "../engine/RefusedKeys.ts"
 import { Sessions } from "../engine/Sessions.ts"
 import type { Settings } from "../engine/Settings.ts"
 import type { Teams } from "../engine/Teams.ts"
 import type { Trigger } from "../engine/Trigger.ts"
 import type { Webhooks } from "../engine/Webhooks.ts"
+import type { AuditStore } from "../repo/AuditStore.ts"
 import type { ChangeFeed } from "../repo/ChangeFeed.ts"
 import type { HistoryStore } from "../repo/HistoryStore.ts"
 import type { SessionStore } from "../repo/SessionStore.ts"
+import * as AuditHandlers from "./AuditHandlers.ts"
 import * as Auth from "./Auth.ts"
 import { BodyBudget } from "./BodyBudget.ts"
 import * as Docs from "./Docs.ts"
@@ -55,7 +58,17 @@ type Server =
   | HttpPlatform.HttpPlatform
   | Path.Path
 
-type Engine = AdminKey | ChangeFeed | HistoryStore | Overview | SessionStore | Settings | Teams | Trigger | Webhooks
+type Engine =
+  | AdminKey
+  | AuditStore
+  | ChangeFeed
+  | HistoryStore
+  | Overview
+  | SessionStore
+  | Settings
+  | Teams
+  | Trigger
+  | Webhooks
 
 /** `/api/…`: teams, webhooks, the history and sessions, for anyone who has the admin key. */
 export const management: Layer.Layer<never, never, Engine | Server> = HttpLayerRouter.addHttpApi(Api).pipe(
@@ -64,6 +77,7 @@ export const management: Layer.Layer<never, never, Engine | Server> = HttpLayerR
     TeamsHandlers.layer,
     WebhooksHandlers.layer,
     RunsHandlers.layer,
+    AuditHandlers.layer,
     SessionHandlers.layer,
     SessionsHandlers.layer,
     OverviewHandlers.layer
@@ -71,7 +85,7 @@ export const management: Layer.Layer<never, never, Engine | Server> = HttpLayerR
   Layer.provide(Auth.layer),
   Layer.provide(RequestLog.layer),
   Layer.merge(Unmatched.methodNotAllowed(Unmatched.apiPaths())),
-  Layer.provide([Sessions.layer, Events.layer])
+  Layer.provide([Sessions.layer, Events.layer, RefusedKeys.layer])
 )
 
 /** `/health/…`, `/metrics`, `/openapi.json` and `/docs`. */
@@ -83,5 +97,5 @@ export const ui = Ui.layer
 /** All of them. */
 export const layer = Layer.mergeAll(trigger, management, operations, ui)
 
-/** For a server of its own: a path that none of its routes has is answered as a problem, or with a page to a browser. */
-export const notFound = Ui.notFound
+/** For a server of its own: a path that none of its routes has is answered as a problem too. */
+export const notFound = Unmatched.notFound

@@ -9,7 +9,7 @@ import type { RunId } from "../domain/Id.ts"
 import type { RunError } from "../domain/Run.ts"
 import type { Submitted } from "../engine/Trigger.ts"
 import * as Problems from "./Problems.ts"
-import * as RequestLog from "./RequestLog.ts"
+import * as RequestFacts from "./RequestFacts.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
 
@@ -59,7 +59,7 @@ const write = (format: Format, submitted: Submitted): Response => {
 const answer =
   (format: Format) =>
   (request: HttpServerRequest.HttpServerRequest, submitted: Submitted): Response => {
-    RequestLog.setRun(request, submitted._tag === "Accepted" ? submitted.run_id : submitted.run.run_id)
+    RequestFacts.add(request, { run_id: submitted._tag === "Accepted" ? submitted.run_id : submitted.run.run_id })
     return write(format, submitted)
   }
 

@@ -4,11 +4,13 @@ import { Api } from "../api/Api.ts"
 import { SessionState, SignIn } from "../api/Session.ts"
 import { Unauthorized } from "../domain/Errors.ts"
 import { AdminKey } from "../engine/AdminKey.ts"
+import { RefusedKeys } from "../engine/RefusedKeys.ts"
 import { Sessions } from "../engine/Sessions.ts"
 import { validate } from "../engine/Validation.ts"
 import * as Body from "./Body.ts"
 import { clientAddress } from "./ClientAddress.ts"
 import * as Problems from "./Problems.ts"
+import * as RequestFacts from "./RequestFacts.ts"
 import * as SessionCookie from "./SessionCookie.ts"
 import * as SignInLimit from "./SignInLimit.ts"
 import { TrustedProxies } from "./TrustedProxies.ts"
@@ -32,6 +34,7 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
     const cookie = yield* SessionCookie.make
     const proxies = yield* TrustedProxies
     const limit = yield* SignInLimit.make
+    const refusedKeys = yield* RefusedKeys
     const { verify } = yield* AdminKey
 
     /** Some tools send neither header; a page of another site always sends one, and may not sign in even with the key. */
@@ -42,8 +45,10 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
     const end = (request: HttpServerRequest.HttpServerRequest) =>
       Effect.gen(function* () {
         const session = yield* sessions.find(cookie.of(request))
-        if (Option.isSome(session))
-          yield* Effect.catchTag(sessions.end(session.value.id), "NotFound", () => Effect.void)
+        if (Option.isNone(session)) return
+        const { id } = session.value
+        RequestFacts.add(request, { actor: "session", session_id: id })
+        yield* Effect.catchTag(sessions.end(id), "NotFound", () => Effect.void)
       })
 
     return handlers
@@ -69,16 +74,16 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
           )
           if (!verify(Redacted.make(key))) {
             yield* limit.recordWrongKey(request)
+            yield* refusedKeys.count(clientAddress(proxies, request))
             return yield* Effect.fail(Problems.of(wrongKey))
           }
           const from = {
             client_address: clientAddress(proxies, request),
             user_agent: request.headers["user-agent"] ?? ""
           }
-          const { session, token } = yield* Effect.mapError(
-            Effect.zipRight(end(request), sessions.begin(from)),
-            Problems.of
-          )
+          yield* Effect.mapError(end(request), Problems.of)
+          RequestFacts.add(request, { actor: "admin_key" })
+          const { session, token } = yield* Effect.mapError(sessions.begin(from), Problems.of)
           const state = encodeState({ signed_in: true, expires_at: session.expires_at })
           return cookie.set(request, HttpServerResponse.unsafeJson(state), token)
         })

@@ -2,6 +2,7 @@ import { HttpApiBuilder } from "@effect/platform"
 import { DateTime, Effect } from "effect"
 import { Api } from "../api/Api.ts"
 import { Message } from "../api/Teams.ts"
+import { recordStart } from "../engine/Audit.ts"
 import { Settings } from "../engine/Settings.ts"
 import { Teams, teamNamed } from "../engine/Teams.ts"
 import { Trigger } from "../engine/Trigger.ts"
@@ -31,7 +32,11 @@ export const layer = HttpApiBuilder.group(Api, "teams", (handlers) =>
           const team = yield* teamNamed(path.team)
           const { message } = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeMessage)
           const wait = urlParams.wait === "true"
-          return RunAnswer.ofMessage(request, yield* trigger.message(team, message, { received_at, wait }))
+          const sent = yield* recordStart(
+            "team.message_sent",
+            team
+          )(trigger.message(team, message, { received_at, wait }))
+          return RunAnswer.ofMessage(request, sent)
         }).pipe(Effect.mapError(Problems.of))
       )
   })

@@ -27,6 +27,7 @@ import * as Idempotency from "./Idempotency.ts"
 import * as Parameters from "./Parameters.ts"
 import type * as Problems from "./Problems.ts"
 import { mountedAt, PublicUrl } from "./PublicUrl.ts"
+import * as RequestFacts from "./RequestFacts.ts"
 import * as RequestLog from "./RequestLog.ts"
 import * as RunAnswer from "./RunAnswer.ts"
 import * as Unmatched from "./Unmatched.ts"
@@ -104,6 +105,7 @@ const makeEndpoints = Effect.gen(function* () {
     const received_at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
     if (request.method !== "POST") return yield* new MethodNotAllowed({ allow: "POST" })
     const webhook = yield* verify(request, token, { recent: true })
+    RequestFacts.add(request, { webhook_id: webhook.id })
     // A token that is no longer valid is refused before any fault of the request.
     const input = yield* Effect.tapError(readInput(webhook, request), () => verify(request, token))
     const submitted = yield* trigger.trigger(webhook, { ...input, received_at })
@@ -118,10 +120,11 @@ const makeEndpoints = Effect.gen(function* () {
       return yield* new MethodNotAllowed({ allow: "GET, HEAD" })
     }
     const webhook = yield* verify(request, token)
+    RequestFacts.add(request, { webhook_id: webhook.id })
     const id = yield* Parameters.runId(run_id)
     const wait = yield* Parameters.wait(request)
     const run = yield* trigger.run(webhook, id, { wait })
-    RequestLog.setRun(request, run.run_id)
+    RequestFacts.add(request, { run_id: run.run_id })
     return HttpServerResponse.unsafeJson(encodeRun(callersRun(run)))
   }) satisfies (...args: ReadonlyArray<any>) => Answer<"run">
 

@@ -10,6 +10,7 @@ import { Webhooks, type WithToken } from "../engine/Webhooks.ts"
 import * as Body from "./Body.ts"
 import * as Problems from "./Problems.ts"
 import { makeOriginFor } from "./PublicUrl.ts"
+import * as RequestFacts from "./RequestFacts.ts"
 import * as Version from "./Version.ts"
 
 const decodePreview = validate(VariablesBody)
@@ -32,6 +33,7 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
       .handleRaw("create", ({ request }) =>
         Body.readObject(request, maxBody).pipe(
           Effect.flatMap(webhooks.create),
+          Effect.tap(({ webhook }) => Effect.sync(() => RequestFacts.add(request, { webhook_id: webhook.id }))),
           Effect.map((created) => withToken(request, created)),
           Effect.mapError(Problems.of)
         )

@@ -7,6 +7,7 @@
  */
 import { Effect } from "effect"
 import { AdminKeyStore } from "./AdminKeyStore.ts"
+import { AuditStore } from "./AuditStore.ts"
 import { ChangeFeed } from "./ChangeFeed.ts"
 import { HistoryStore } from "./HistoryStore.ts"
 import { LaneStore } from "./LaneStore.ts"
@@ -28,6 +29,7 @@ export type Repo =
   | AdminKeyStore
   | ReplyKeyStore
   | SessionStore
+  | AuditStore
   | ChangeFeed
 
 /** All ports at once, for tests and tools. */
@@ -42,9 +44,10 @@ export const Repo = Effect.map(
     AdminKeyStore,
     ReplyKeyStore,
     SessionStore,
+    AuditStore,
     ChangeFeed
   ]),
-  ([teams, webhooks, runs, lanes, lease, history, adminKey, replyKey, sessions, changes]) => ({
+  ([teams, webhooks, runs, lanes, lease, history, adminKey, replyKey, sessions, audit, changes]) => ({
     ...teams,
     ...webhooks,
     ...runs,
@@ -54,6 +57,7 @@ export const Repo = Effect.map(
     ...adminKey,
     ...replyKey,
     ...sessions,
+    ...audit,
     ...changes
   })
 )

@@ -4,6 +4,7 @@
  */
 import { randomBytes } from "node:crypto"
 import { Array, Clock, Context, DateTime, Duration, Effect, Either, Layer, Option } from "effect"
+import type { AuditDraft } from "../domain/AuditEvent.ts"
 import {
   ChangedMeanwhile,
   IdempotencyKeyReused,
@@ -26,6 +27,8 @@ import { storable } from "../domain/StorableText.ts"
 import type { TeamName } from "../domain/Team.ts"
 import { Webhook, type WebhookRow } from "../domain/Webhook.ts"
 import { AdminKeyStore } from "./AdminKeyStore.ts"
+import { makeAuditMemory, webhookChange } from "./AuditMemory.ts"
+import { AuditStore } from "./AuditStore.ts"
 import { type Change, ChangeFeed, makeChangeListeners } from "./ChangeFeed.ts"
 import { decodeCursor, encodeCursor } from "./Cursor.ts"
 import { HistoryStore } from "./HistoryStore.ts"
@@ -68,6 +71,8 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
     let runs: ReadonlyArray<Stored> = []
     let accepted = 0
 
+    const audit = makeAuditMemory()
+
     const where = (matches: (row: RunRow) => boolean) => runs.filter(({ row }) => matches(row))
     const find = (id: string) => runs.find(({ row }) => row.run_id === id)
     const remove = (matches: (row: RunRow) => boolean): number => {
@@ -85,10 +90,11 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       created_at
     })
     const teamStore = TeamStore.of({
-      createTeam: (team, at) =>
+      createTeam: (team, at, draft) =>
         Effect.suspend(() => {
           if (teams.has(team)) return new TeamExists({ team })
           teams.set(team, at)
+          audit.write(draft, { object: team })
           return Effect.succeed(teamRecord(team, at))
         }),
       teams: Effect.sync(() => [...teams].map((team) => teamRecord(...team)).sort(by(({ team }) => team))),
@@ -97,7 +103,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
           () => teams.get(team),
           (created_at) => teamRecord(team, created_at)
         ),
-      deleteTeam: (team) =>
+      deleteTeam: (team, draft) =>
         Effect.suspend((): Effect.Effect<void, NotFound | TeamInUse> => {
           if (!teams.has(team)) return new NotFound()
           const pointing = [...webhooks.values()].filter((webhook) => webhook.team === team).length
@@ -105,6 +111,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
           if (pointing + live_runs > 0) return new TeamInUse({ team, webhooks: pointing, live_runs })
           remove((row) => row.team === team && row.source === "chat")
           teams.delete(team)
+          audit.write(draft, { object: team })
           return Effect.void
         })
     })
@@ -114,10 +121,11 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       const last = where((row) => row.webhook_id === webhook.id).at(-1)
       return { ...(Object.fromEntries(shown) as Webhook), ...(last && { last_triggered_at: last.row.accepted_at }) }
     }
-    const write = (webhook: WebhookRow): Effect.Effect<Webhook, TeamUnknown> => {
+    const write = (webhook: WebhookRow, draft: AuditDraft | undefined): Effect.Effect<Webhook, TeamUnknown> => {
       if (!teams.has(webhook.team)) return new TeamUnknown({ team: webhook.team })
       const fields = Object.entries(webhook).filter(([, value]) => value !== null)
       const stored = storableFields(Object.fromEntries(fields) as unknown as WebhookRow)
+      audit.write(draft, { object: webhook.id, ...webhookChange(webhooks.get(webhook.id), stored) })
       webhooks.set(webhook.id, stored)
       notify({ _tag: "WebhookChanged", webhook_id: webhook.id })
       return Effect.succeed(view(stored))
@@ -128,7 +136,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         (webhook) => webhook
       )
     const webhookStore = WebhookStore.of({
-      createWebhook: (webhook) => Effect.suspend(() => write({ ...webhook, version: 1 })),
+      createWebhook: (webhook, draft) => Effect.suspend(() => write({ ...webhook, version: 1 }, draft)),
       webhooks: Effect.sync(() =>
         [...webhooks.values()].map(view).sort(by(({ name, id }) => `${name.toLowerCase()}\0${id}`))
       ),
@@ -139,16 +147,19 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
           return hashes.map((hash) => enabled.find((webhook) => sameBytes(webhook.token_hash, hash)))
         }),
       webhookRow,
-      updateWebhook: (id, change, versions) =>
+      updateWebhook: (id, change, { versions, audit: draft } = {}) =>
         Effect.flatMap(webhookRow(id), (webhook): Effect.Effect<Webhook, ChangedMeanwhile | TeamUnknown> => {
           const { version } = webhook
           return versions?.includes(version) === false
             ? new ChangedMeanwhile({ version })
-            : write({ ...webhook, ...change, version: version + 1 } as WebhookRow)
+            : write({ ...webhook, ...change, version: version + 1 } as WebhookRow, draft)
         }),
-      deleteWebhook: (id) =>
+      deleteWebhook: (id, draft) =>
         Effect.suspend(() => {
-          if (!webhooks.delete(id)) return new NotFound()
+          const webhook = webhooks.get(id)
+          if (webhook === undefined) return new NotFound()
+          webhooks.delete(id)
+          audit.write(draft, { object: id, ...webhookChange(webhook, undefined) })
           taken.delete(id)
           const unfinished = where((row) => row.webhook_id === id && !isFinal(row.status))
           remove((row) => row.webhook_id === id)
@@ -466,7 +477,12 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
     const replyKey = { key: new Uint8Array(randomBytes(32)), signed_from: DateTime.unsafeMake(0) }
     const sessions = new Map<SessionId, SessionRow>()
     const sessionStore = SessionStore.of({
-      createSession: (session) => Effect.sync(() => void sessions.set(session.id, storableFields(session))),
+      createSession: (session, draft) =>
+        Effect.sync(() => {
+          const { id, user_agent } = session
+          sessions.set(id, storableFields(session))
+          audit.write(draft, { object: id, after: { user_agent } })
+        }),
       sessionsByToken: (hashes) =>
         Effect.sync(() =>
           hashes.map((hash) => [...sessions.values()].find(({ token_hash }) => sameBytes(token_hash, hash)))
@@ -481,9 +497,11 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
           const session = sessions.get(id)
           if (session) sessions.set(id, { ...session, ...use })
         }),
-      endSessions: (ids) =>
+      endSessions: (ids, draft) =>
         Effect.sync(() => {
           const ended = ids.filter((id) => sessions.delete(id))
+          if (ended.length === 1) audit.write(draft, { object: ended[0]! })
+          else if (ended.length > 1) audit.write(draft, { after: { ended: ended.length } })
           for (const session_id of ended) notify({ _tag: "SessionEnded", session_id })
           return ended
         })
@@ -498,6 +516,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       Context.add(AdminKeyStore, adminKeyStore),
       Context.add(ReplyKeyStore, { replyKey: Effect.succeed(replyKey) }),
       Context.add(SessionStore, sessionStore),
+      Context.add(AuditStore, audit.store),
       Context.add(ChangeFeed, { listen: listeners.listen, ping: Effect.void })
     )
   })

@@ -1,14 +1,18 @@
 import { Context, type Effect } from "effect"
+import type { AuditDraft } from "../domain/AuditEvent.ts"
 import type { Unavailable } from "../domain/Errors.ts"
 import type { SessionId } from "../domain/Id.ts"
 import type { Session, SessionRow } from "../domain/Session.ts"
 import type { TokenHash } from "../domain/Token.ts"
 
-/** The sessions of the web UI. One whose time has passed is kept until it is ended. */
+/**
+ * The sessions of the web UI. One whose time has passed is kept until it is ended. With a draft, a change
+ * writes its audit event in the same commit.
+ */
 export class SessionStore extends Context.Tag("webhook-trigger/SessionStore")<
   SessionStore,
   {
-    readonly createSession: (session: SessionRow) => Effect.Effect<void, Unavailable>
+    readonly createSession: (session: SessionRow, audit?: AuditDraft) => Effect.Effect<void, Unavailable>
     /** The sessions with these tokens, in the order of the hashes; `undefined`: none. */
     readonly sessionsByToken: (
       hashes: ReadonlyArray<TokenHash>
@@ -20,7 +24,10 @@ export class SessionStore extends Context.Tag("webhook-trigger/SessionStore")<
       id: SessionId,
       use: Pick<Session, "last_used_at" | "expires_at">
     ) => Effect.Effect<void, Unavailable>
-    /** Removes sessions, and returns the ids of those that were there. */
-    readonly endSessions: (ids: ReadonlyArray<SessionId>) => Effect.Effect<ReadonlyArray<SessionId>, Unavailable>
+    /** Removes sessions, and returns the ids of those that were there. The event of several has `after: {ended}`, their number. */
+    readonly endSessions: (
+      ids: ReadonlyArray<SessionId>,
+      audit?: AuditDraft
+    ) => Effect.Effect<ReadonlyArray<SessionId>, Unavailable>
   }
 >() {}

@@ -1,16 +1,21 @@
 import { Context, type DateTime, type Effect } from "effect"
+import type { AuditDraft } from "../domain/AuditEvent.ts"
 import type { NotFound, TeamExists, TeamInUse, Unavailable } from "../domain/Errors.ts"
 import type { TeamName, TeamRecord } from "../domain/Team.ts"
 
-/** Teams that webhooks can point at. */
+/** Teams that webhooks can point at. With a draft, a change writes its audit event in the same commit. */
 export class TeamStore extends Context.Tag("webhook-trigger/TeamStore")<
   TeamStore,
   {
-    readonly createTeam: (team: TeamName, at: DateTime.Utc) => Effect.Effect<TeamRecord, TeamExists | Unavailable>
+    readonly createTeam: (
+      team: TeamName,
+      at: DateTime.Utc,
+      audit?: AuditDraft
+    ) => Effect.Effect<TeamRecord, TeamExists | Unavailable>
     /** All teams, by name. */
     readonly teams: Effect.Effect<ReadonlyArray<TeamRecord>, Unavailable>
     readonly team: (team: TeamName) => Effect.Effect<TeamRecord, NotFound | Unavailable>
     /** Removes the team and its ended chat messages. */
-    readonly deleteTeam: (team: TeamName) => Effect.Effect<void, NotFound | TeamInUse | Unavailable>
+    readonly deleteTeam: (team: TeamName, audit?: AuditDraft) => Effect.Effect<void, NotFound | TeamInUse | Unavailable>
   }
 >() {}

@@ -1,4 +1,5 @@
 import { Context, type DateTime, type Effect } from "effect"
+import type { AuditDraft } from "../domain/AuditEvent.ts"
 import type { ChangedMeanwhile, NotFound, TeamUnknown, Unavailable } from "../domain/Errors.ts"
 import type { RunId, WebhookId } from "../domain/Id.ts"
 import type { TokenHash } from "../domain/Token.ts"
@@ -11,11 +12,17 @@ export type NewWebhook = Omit<WebhookRow, "version">
 export type WebhookChange = WebhookEdit &
   Partial<Pick<WebhookRow, "variables" | "token_hash" | "token_hint">> & { readonly updated_at: DateTime.Utc }
 
-/** Webhooks as people manage them, and as a token opens them. */
+/**
+ * Webhooks as people manage them, and as a token opens them. With a draft, a change writes its audit event in the same
+ * commit: what people had set before and after, without secrets.
+ */
 export class WebhookStore extends Context.Tag("webhook-trigger/WebhookStore")<
   WebhookStore,
   {
-    readonly createWebhook: (webhook: NewWebhook) => Effect.Effect<Webhook, TeamUnknown | Unavailable>
+    readonly createWebhook: (
+      webhook: NewWebhook,
+      audit?: AuditDraft
+    ) => Effect.Effect<Webhook, TeamUnknown | Unavailable>
     /** All webhooks, by name. */
     readonly webhooks: Effect.Effect<ReadonlyArray<Webhook>, Unavailable>
     readonly webhook: (id: WebhookId) => Effect.Effect<Webhook, NotFound | Unavailable>
@@ -29,9 +36,12 @@ export class WebhookStore extends Context.Tag("webhook-trigger/WebhookStore")<
     readonly updateWebhook: (
       id: WebhookId,
       change: WebhookChange,
-      versions?: ReadonlyArray<number>
+      options?: { readonly versions?: ReadonlyArray<number> | undefined; readonly audit?: AuditDraft }
     ) => Effect.Effect<Webhook, ChangedMeanwhile | NotFound | TeamUnknown | Unavailable>
     /** Removes the webhook and its runs; returns the ids of those that were not finished. */
-    readonly deleteWebhook: (id: WebhookId) => Effect.Effect<ReadonlyArray<RunId>, NotFound | Unavailable>
+    readonly deleteWebhook: (
+      id: WebhookId,
+      audit?: AuditDraft
+    ) => Effect.Effect<ReadonlyArray<RunId>, NotFound | Unavailable>
   }
 >() {}

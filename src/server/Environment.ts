@@ -49,6 +49,12 @@ export const settings = {
   engine: { config: SettingsConfig.config },
   /** How long ended runs are stored; absent: forever. */
   runRetention: withDefault("RUN_RETENTION", durationOrOff("1 minute", "36500 days", "30 days"), Option.none()),
+  /** How long audit events are stored. */
+  auditRetention: withDefault(
+    "AUDIT_RETENTION",
+    durationOrOff("1 day", "36500 days", "365 days"),
+    Option.some(Duration.days(365))
+  ),
   /** How long a stop waits for what is in flight. */
   shutdownGrace: withDefault("SHUTDOWN_GRACE", duration("0 seconds", "1 hour", "30 s"), Duration.seconds(30)),
   ...LeaderEnvironment.settings,

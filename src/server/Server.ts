@@ -1,5 +1,6 @@
 import { Layer, Option } from "effect"
 import { AdminKey } from "../engine/AdminKey.ts"
+import * as AuditRetention from "../engine/AuditRetention.ts"
 import * as Engine from "../engine/Engine.ts"
 import { Limiter } from "../engine/Limiter.ts"
 import { Renderer } from "../engine/Renderer.ts"
@@ -25,7 +26,13 @@ export const layer = (environment: Environment, { bus, repo }: Drivers, version:
   return listener.drain.pipe(
     Layer.provideMerge(NodeServer.layer(listener.server)),
     Layer.provideMerge(listener.layer),
-    Layer.provideMerge(Layer.merge(Engine.layer, Retention.layer(environment.runRetention))),
+    Layer.provideMerge(
+      Layer.mergeAll(
+        Engine.layer,
+        Retention.layer(environment.runRetention),
+        AuditRetention.layer(environment.auditRetention)
+      )
+    ),
     Layer.provideMerge(Layer.mergeAll(Limiter.layer, Renderer.layer, adminKey(environment))),
     Layer.provideMerge(Layer.mergeAll(repo.layer, bus.layer)),
     Layer.provide(

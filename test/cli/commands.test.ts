@@ -102,6 +102,22 @@ describe("the command line", { timeout: 60_000 }, () => {
     })
   )
 
+  it.live("lists who did what", () =>
+    Effect.gen(function* () {
+      yield* run("team", "create", "audited")
+      const { data, next_cursor } = yield* json("audit", "list", "--limit", "1")
+      expect(data[0]).toMatchObject({ action: "team.created", actor: "admin_key", object: "audited" })
+      expect(next_cursor).toBe(data[0].id)
+      const page = yield* run("audit", "list", "--object", "audited")
+      expect(page.stdout).toMatch(
+        /^TIME +ACTION +OBJECT +ACTOR +SESSION +FROM +FIELDS\n.* team\.created +audited +admin_key +- /
+      )
+      expect((yield* json("audit", "list", "--action", "team.deleted", "--object", "audited")).data).toEqual([])
+      expect((yield* run("audit", "list", "--action", "none")).code).toBe(2)
+      expect((yield* run("team", "delete", "audited", "--yes")).code).toBe(0)
+    })
+  )
+
   it.live("sends a chat message and prints the answer", () =>
     Effect.gen(function* () {
       expect(yield* run("team", "message", "demo", "good morning", "--wait")).toMatchObject({

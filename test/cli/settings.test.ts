@@ -66,6 +66,7 @@ describe("settings", () => {
         WEBHOOK_MAX_BODIES: "1 GiB",
         RESEND_RUNNING: "true",
         RUN_RETENTION: "30 days",
+        AUDIT_RETENTION: "30 days",
         SHUTDOWN_GRACE: "0",
         LOG_LEVEL: "Warn",
         LOG_FORMAT: "json",
@@ -89,6 +90,7 @@ describe("settings", () => {
       expect(Option.map(settings.adminKey, Redacted.value)).toEqual(Option.some("a-key-of-enough-length"))
       expect(Duration.toSeconds(settings.engine.timeout)).toBe(90)
       expect(Option.map(settings.runRetention, Duration.toHours)).toEqual(Option.some(720))
+      expect(Option.map(settings.auditRetention, Duration.toDays)).toEqual(Option.some(30))
       expect(Duration.toMillis(settings.shutdownGrace)).toBe(0)
     })
   )
@@ -119,6 +121,7 @@ describe("settings", () => {
         WEBHOOK_MAX_QUEUED: "-1",
         WEBHOOK_MAX_BODY: "much",
         RUN_RETENTION: "never",
+        AUDIT_RETENTION: "1 hour",
         SHUTDOWN_GRACE: "2 days",
         WORKERS: "0",
         LOG_LEVEL: "loud",
@@ -134,6 +137,7 @@ describe("settings", () => {
         ["WEBHOOK_MAX_QUEUED", "-1"],
         ["WEBHOOK_MAX_BODY", "much"],
         ["RUN_RETENTION", "never"],
+        ["AUDIT_RETENTION", "1 hour"],
         ["SHUTDOWN_GRACE", "2 days"],
         ["AMQP_QUEUE_TYPE", "fast"],
         ["LOG_LEVEL", "loud"],

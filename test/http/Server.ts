@@ -18,6 +18,7 @@ import * as HttpOnNode from "../../src/http/NodeServer.ts"
 import { PublicUrl } from "../../src/http/PublicUrl.ts"
 import { TrustedProxies } from "../../src/http/TrustedProxies.ts"
 import { AdminKeyStore } from "../../src/repo/AdminKeyStore.ts"
+import { AuditStore } from "../../src/repo/AuditStore.ts"
 import { ChangeFeed } from "../../src/repo/ChangeFeed.ts"
 import { HistoryStore } from "../../src/repo/HistoryStore.ts"
 import { LaneStore } from "../../src/repo/LaneStore.ts"
@@ -76,6 +77,7 @@ const breakablePorts = Layer.mergeAll(
   breakable(AdminKeyStore, "database"),
   breakable(ReplyKeyStore, "database"),
   breakable(SessionStore, "database"),
+  breakable(AuditStore, "database"),
   breakable(ChangeFeed, "database")
 )
 

@@ -226,6 +226,10 @@ describe("/openapi.json", () => {
       yield* admin(404, "DELETE", session)
       yield* admin(204, "DELETE", "/api/sessions")
 
+      // Audit events.
+      yield* admin(200, "GET", "/api/audit")
+      yield* admin(400, "GET", "/api/audit?limit=0")
+
       // What every request with a body may be answered.
       for (const [method, path] of [
         ...[
@@ -276,7 +280,8 @@ describe("/openapi.json", () => {
         ...[
           ["GET", "/api/sessions"],
           ["DELETE", "/api/sessions"],
-          ["DELETE", session]
+          ["DELETE", session],
+          ["GET", "/api/audit"]
         ]
       ] as Array<[string, string]>
       const good: { readonly [at: string]: Call } = {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { DateTime, Duration, Effect, Layer, Option, TestClock } from "effect"
-import { makeRunId } from "../../src/domain/Id.ts"
+import { auditEventIdAt, makeRunId } from "../../src/domain/Id.ts"
 import { TeamName } from "../../src/domain/Team.ts"
+import * as AuditRetention from "../../src/engine/AuditRetention.ts"
 import * as Retention from "../../src/engine/Retention.ts"
 import { HistoryStore } from "../../src/repo/HistoryStore.ts"
 import { Repo } from "../../src/repo/Repo.ts"
@@ -19,6 +20,34 @@ const accept = Effect.gen(function* () {
 
 const world = (retention: Option.Option<Duration.Duration>) =>
   Retention.layer(retention).pipe(Layer.provideMerge(RepoMemory.layer))
+
+describe("audit events past their retention", () => {
+  const story = Effect.gen(function* () {
+    const repo = yield* Repo
+    const now = yield* DateTime.now
+    const id = auditEventIdAt(now.epochMillis)
+    yield* repo.recordAudit({ id, at: now, action: "session.ended", actor: "session" })
+    const left = Effect.map(repo.auditEvents({ limit: 9 }), ({ data }) => data.length)
+    yield* TestClock.adjust("9 hours")
+    const before = yield* left
+    yield* TestClock.adjust("3 hours")
+    return [before, yield* left]
+  })
+  const world = (retention: Option.Option<Duration.Duration>) =>
+    AuditRetention.layer(retention).pipe(Layer.provideMerge(RepoMemory.layer))
+
+  it.effect("are removed once they are too old", () =>
+    Effect.gen(function* () {
+      expect(yield* story).toEqual([1, 0])
+    }).pipe(Effect.provide(world(Option.some(Duration.hours(10)))))
+  )
+
+  it.effect("stay when there is no retention", () =>
+    Effect.gen(function* () {
+      expect(yield* story).toEqual([1, 1])
+    }).pipe(Effect.provide(world(Option.none())))
+  )
+})
 
 describe("runs past their retention", () => {
   const story = Effect.gen(function* () {

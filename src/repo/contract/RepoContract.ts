@@ -9,6 +9,7 @@ import { describe, it } from "@effect/vitest"
 import type { Effect, Scope } from "effect"
 import type { Repo } from "../Repo.ts"
 import { adminKeyStore } from "./AdminKeyStore.ts"
+import { auditStore } from "./AuditStore.ts"
 import { accept } from "./accept.ts"
 import { changeFeed } from "./ChangeFeed.ts"
 import { end } from "./end.ts"
@@ -51,5 +52,6 @@ export const repoContract = (withRepo: WithRepo): void => {
   describe("AdminKeyStore", () => adminKeyStore(test))
   describe("ReplyKeyStore", () => replyKeyStore(test))
   describe("SessionStore", () => sessionStore(test))
+  describe("AuditStore", () => auditStore(test))
   describe("ChangeFeed", () => changeFeed(test))
 }

@@ -154,7 +154,7 @@ export const webhookStore = (test: Test): void => {
       const repo = yield* Repo
       const { id, version: first } = yield* createWebhook()
       const rename = (name: string, versions: ReadonlyArray<number>) =>
-        repo.updateWebhook(id, { name, updated_at: at(1) }, versions)
+        repo.updateWebhook(id, { name, updated_at: at(1) }, { versions })
       const { version: second } = yield* rename("second", [first])
       expect(yield* Effect.flip(rename("late", [first]))).toEqual(new ChangedMeanwhile({ version: second }))
       expect(yield* Effect.flip(rename("none", []))).toEqual(new ChangedMeanwhile({ version: second }))
@@ -166,7 +166,9 @@ export const webhookStore = (test: Test): void => {
       const both = [rename("a", [third.version]), rename("b", [third.version])].map(Effect.option)
       expect((yield* Effect.all(both, { concurrency: 2 })).filter(Option.isSome)).toHaveLength(1)
       const unknown = yield* makeWebhookId
-      expect(yield* Effect.flip(repo.updateWebhook(unknown, { updated_at: at(1) }, [first]))).toEqual(new NotFound())
+      expect(yield* Effect.flip(repo.updateWebhook(unknown, { updated_at: at(1) }, { versions: [first] }))).toEqual(
+        new NotFound()
+      )
     })
   )
 

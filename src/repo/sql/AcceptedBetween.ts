@@ -8,7 +8,7 @@ const slack = 60_000
 const shuffled = 200
 
 /** The least UUIDv7 of a moment (RFC 9562, 5.7): its first 48 bits are milliseconds. */
-const leastId = (millis: number): string => {
+export const leastId = (millis: number): string => {
   const hex = Math.max(0, millis).toString(16).padStart(12, "0")
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`
 }

@@ -6,6 +6,7 @@ import first from "./migrations/0001_first.ts"
 import runCounts from "./migrations/0003_run_counts.ts"
 import replyKey from "./migrations/0004_reply_key.ts"
 import webhookLimits from "./migrations/0006_webhook_limits.ts"
+import auditEvents from "./migrations/0007_audit_events.ts"
 
 /**
  * Numbered, only ever added to: a migration that has been released is never edited. A single statement stands here, in
@@ -39,6 +40,8 @@ const migrations = {
   ),
   /** A webhook's own `max_queued` and `rate`. Servers of the release before do not check them. */
   "6_webhook_limits": webhookLimits,
+  /** Who did what. Servers of the release before write no events. */
+  "7_audit_events": auditEvents,
   /** Whether triggers wait for a leader. Servers of the release before refuse them, and send what waits all the same. */
   "9_when_team_stopped": Effect.flatMap(
     SqlClient.SqlClient,

@@ -2,6 +2,7 @@ import { SqlClient } from "@effect/sql"
 import { Effect, Layer } from "effect"
 import type { Repo } from "../Repo.ts"
 import * as AdminKeyStoreSql from "./AdminKeyStoreSql.ts"
+import * as AuditStoreSql from "./AuditStoreSql.ts"
 import * as ChangeFeedSql from "./ChangeFeedSql.ts"
 import * as HistoryStoreSql from "./HistoryStoreSql.ts"
 import * as LaneStoreSql from "./LaneStoreSql.ts"
@@ -51,5 +52,6 @@ export const layer: Layer.Layer<Repo, never, SqlClient.SqlClient | Notifications
   AdminKeyStoreSql.layer,
   ReplyKeyStoreSql.layer,
   SessionStoreSql.layer,
+  AuditStoreSql.layer,
   ChangeFeedSql.layer
 ).pipe(Layer.provide(plainNames))

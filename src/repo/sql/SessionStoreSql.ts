@@ -1,9 +1,11 @@
 import { SqlClient } from "@effect/sql"
 import { Effect, Layer } from "effect"
+import type { AuditDraft } from "../../domain/AuditEvent.ts"
 import type { SessionId } from "../../domain/Id.ts"
 import type { Session, SessionRow } from "../../domain/Session.ts"
 import type { TokenHash } from "../../domain/Token.ts"
 import { SessionStore } from "../SessionStore.ts"
+import { audited } from "./Audit.ts"
 import { notify } from "./Changes.ts"
 import { fromRow, toColumns, uuids } from "./Columns.ts"
 import { bounded } from "./Database.ts"
@@ -15,8 +17,14 @@ export const layer: Layer.Layer<SessionStore, never, SqlClient.SqlClient> = Laye
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    const createSession = Effect.fn("SessionStore.createSession")(function* (session: SessionRow) {
-      yield* sql`insert into webhook_trigger.sessions ${sql.insert(toColumns(session))}`
+    const createSession = Effect.fn("SessionStore.createSession")(function* (session: SessionRow, audit?: AuditDraft) {
+      const event = sql`
+        select id::text as object, null as before, json_build_object('user_agent', user_agent) as after from created`
+      yield* sql`
+        with created as (
+          insert into webhook_trigger.sessions ${sql.insert(toColumns(session))} returning *
+        ), ${audited(sql, audit, event)}
+        select id from created`
     }, bounded)
 
     const sessionsByToken = Effect.fn("SessionStore.sessionsByToken")(function* (hashes: ReadonlyArray<TokenHash>) {
@@ -41,11 +49,18 @@ export const layer: Layer.Layer<SessionStore, never, SqlClient.SqlClient> = Laye
       yield* sql`update webhook_trigger.sessions set ${sql.update(toColumns(use))} where id = ${id}`
     }, bounded)
 
-    const endSessions = Effect.fn("SessionStore.endSessions")(function* (ids: ReadonlyArray<SessionId>) {
+    const endSessions = Effect.fn("SessionStore.endSessions")(function* (
+      ids: ReadonlyArray<SessionId>,
+      audit?: AuditDraft
+    ) {
+      const event = sql`
+        select case when count(*) = 1 then min(id::text) end as object, null as before,
+          case when count(*) > 1 then json_build_object('ended', count(*)) end as after
+        from ended having count(*) > 0`
       const rows = yield* sql<{ readonly id: SessionId }>`
         with ended as (
           delete from webhook_trigger.sessions where id = any(${uuids(sql, ids)}) returning id
-        ), ${notify(sql, "SessionEnded", sql`select id::text as name from ended`)}
+        ), ${audited(sql, audit, event)}, ${notify(sql, "SessionEnded", sql`select id::text as name from ended`)}
         select id, (select count(*) from notified) from ended`
       return rows.map(({ id }) => id)
     }, bounded)

@@ -1,8 +1,10 @@
 import { SqlClient } from "@effect/sql"
 import { DateTime, Effect, Layer } from "effect"
+import type { AuditDraft } from "../../domain/AuditEvent.ts"
 import { NotFound, TeamExists, TeamInUse } from "../../domain/Errors.ts"
 import type { TeamName, TeamRecord } from "../../domain/Team.ts"
 import { TeamStore } from "../TeamStore.ts"
+import { audited } from "./Audit.ts"
 import { fromRow } from "./Columns.ts"
 import { bounded } from "./Database.ts"
 import { live, waiting } from "./RunColumns.ts"
@@ -12,10 +14,17 @@ export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.e
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    const createTeam = Effect.fn("TeamStore.createTeam")(function* (team: TeamName, at: DateTime.Utc) {
+    const createTeam = Effect.fn("TeamStore.createTeam")(function* (
+      team: TeamName,
+      at: DateTime.Utc,
+      audit?: AuditDraft
+    ) {
       const rows = yield* sql`
-        insert into webhook_trigger.teams (team, created_at) values (${team}, ${DateTime.toDateUtc(at)})
-        on conflict do nothing returning team`
+        with created as (
+          insert into webhook_trigger.teams (team, created_at) values (${team}, ${DateTime.toDateUtc(at)})
+          on conflict do nothing returning team
+        ), ${audited(sql, audit, sql`select team as object, null as before, null as after from created`)}
+        select team from created`
       if (rows.length === 0) return yield* new TeamExists({ team })
       return { team, queued: 0, created_at: at } satisfies TeamRecord
     }, bounded)
@@ -36,7 +45,7 @@ export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.e
     )
 
     const deleteTeam = Effect.fn("TeamStore.deleteTeam")(
-      function* (team: TeamName) {
+      function* (team: TeamName, audit?: AuditDraft) {
         // Anyone who accepts a run or creates a webhook for the team has locked it, or waits here and finds it gone.
         const found = yield* sql`select 1 from webhook_trigger.teams where team = ${team} for update`
         if (found.length === 0) return yield* new NotFound()
@@ -49,7 +58,10 @@ export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.e
         if (use && use.webhooks + use.live_runs > 0) return yield* new TeamInUse({ team, ...use })
         yield* sql`
           delete from webhook_trigger.runs where team = ${team} and source = 'chat' and finished_at is not null`
-        yield* sql`delete from webhook_trigger.teams where team = ${team}`
+        yield* sql`
+          with deleted as (delete from webhook_trigger.teams where team = ${team} returning team),
+          ${audited(sql, audit, sql`select team as object, null as before, null as after from deleted`)}
+          select team from deleted`
       },
       sql.withTransaction,
       bounded

@@ -1,11 +1,13 @@
 import { SqlClient, type SqlError, type Statement } from "@effect/sql"
 import { Effect, Layer } from "effect"
+import type { AuditDraft } from "../../domain/AuditEvent.ts"
 import { ChangedMeanwhile, NotFound, TeamUnknown } from "../../domain/Errors.ts"
 import type { RunId, WebhookId } from "../../domain/Id.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { TokenHash } from "../../domain/Token.ts"
 import { Webhook, WebhookRow } from "../../domain/Webhook.ts"
 import { type NewWebhook, type WebhookChange, WebhookStore } from "../WebhookStore.ts"
+import { audited, changedWebhookFields, webhookFields } from "./Audit.ts"
 import { notify } from "./Changes.ts"
 import { fromRow, list, toColumns } from "./Columns.ts"
 import { bounded, isDangling } from "./Database.ts"
@@ -33,10 +35,13 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
       ) as last_triggered_at`
     const notified = notify(sql, "WebhookChanged", sql`select id::text as name from changed`)
 
-    /** Runs a statement that changes one webhook and returns its row; none: there is no such webhook. */
-    const write = (statement: Statement.Fragment, team: TeamName | undefined) =>
+    /**
+     * Runs the parts of a `with` query of which `changed` writes one webhook, and returns its row; none: there is no such
+     * webhook.
+     */
+    const write = (parts: Statement.Fragment, team: TeamName | undefined) =>
       sql`
-        with changed as (${statement} returning *), bucket as (
+        with ${parts}, bucket as (
           insert into webhook_trigger.webhook_rates (webhook_id) select id from changed where rate is not null
           on conflict do nothing
         ), ${notified}
@@ -48,9 +53,12 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
         )
       )
 
-    const createWebhook = Effect.fn("WebhookStore.createWebhook")(function* (webhook: NewWebhook) {
+    const createWebhook = Effect.fn("WebhookStore.createWebhook")(function* (webhook: NewWebhook, audit?: AuditDraft) {
+      const event = sql`select id::text as object, null as before, ${webhookFields(sql, "changed")} as after from changed`
       const [row] = yield* write(
-        sql`insert into webhook_trigger.webhooks ${sql.insert(toColumns(webhook))}`,
+        sql`changed as (
+            insert into webhook_trigger.webhooks ${sql.insert(toColumns(webhook))} returning *
+          ), ${audited(sql, audit, event)}`,
         webhook.team
       )
       return webhookFromRow(row!)
@@ -59,15 +67,23 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
     const updateWebhook = Effect.fn("WebhookStore.updateWebhook")(function* (
       id: WebhookId,
       change: WebhookChange,
-      versions?: ReadonlyArray<number>
+      { versions, audit }: { readonly versions?: ReadonlyArray<number> | undefined; readonly audit?: AuditDraft } = {}
     ) {
       const expected =
         versions === undefined
           ? sql`true`
           : sql`version in (select value::bigint from json_array_elements_text(${JSON.stringify(versions)}::json))`
+      const event = sql`
+        select changed.id::text as object, ${changedWebhookFields(sql, "earlier", "changed")} as before,
+          ${changedWebhookFields(sql, "changed", "earlier")} as after
+        from changed join earlier using (id)`
       const [row] = yield* write(
-        sql`update webhook_trigger.webhooks set ${sql.update(toColumns(change))}, version = version + 1
-          where id = ${id} and ${expected}`,
+        sql`earlier as materialized (
+            select * from webhook_trigger.webhooks where id = ${id} and ${expected} for update
+          ), changed as (
+            update webhook_trigger.webhooks w set ${sql.update(toColumns(change))}, version = w.version + 1
+            from earlier where w.id = earlier.id returning w.*
+          ), ${audited(sql, audit, event)}`,
         change.team
       )
       if (row) return webhookFromRow(row)
@@ -116,7 +132,8 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
         )
         select count(*)::int as deleted from deleted`).pipe(Effect.map(([row]) => row?.deleted ?? 0))
 
-    const deleteWithRuns = (id: WebhookId) =>
+    const deletion = sql`select id::text as object, ${webhookFields(sql, "changed")} as before, null as after from changed`
+    const deleteWithRuns = (id: WebhookId, audit: AuditDraft | undefined) =>
       bounded(sql<{ readonly deleted: boolean; readonly unfinished: ReadonlyArray<RunId> }>`
         with webhook as materialized (
           select id from webhook_trigger.webhooks where id = ${id} for update
@@ -124,8 +141,8 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
           select r.id::text as name from webhook_trigger.runs r, webhook
           where r.webhook_id = webhook.id and r.status in ${live}
         ), changed as (
-          delete from webhook_trigger.webhooks where id in (select id from webhook) returning id
-        ), ${notified}, ended as (
+          delete from webhook_trigger.webhooks where id in (select id from webhook) returning *
+        ), ${audited(sql, audit, deletion)}, ${notified}, ended as (
           with ${notify(sql, "RunEnded", sql`select name from live`)} select count(*) from notified
         )
         select
@@ -133,9 +150,9 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
           coalesce((select json_agg(name) from live), '[]') as unfinished,
           (select count(*) from notified), (select * from ended)`).pipe(Effect.map(([row]) => row!))
 
-    const deleteWebhook = Effect.fn("WebhookStore.deleteWebhook")(function* (id: WebhookId) {
+    const deleteWebhook = Effect.fn("WebhookStore.deleteWebhook")(function* (id: WebhookId, audit?: AuditDraft) {
       while ((yield* deleteSomeHistory(id)) === runsInOneStep) {}
-      const { deleted, unfinished } = yield* deleteWithRuns(id)
+      const { deleted, unfinished } = yield* deleteWithRuns(id, audit)
       return deleted ? unfinished : yield* new NotFound()
     })
 

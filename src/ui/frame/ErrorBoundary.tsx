@@ -36,14 +36,9 @@ export class ErrorBoundary extends Component<{ readonly children: ReactNode }, {
           <p>
             This page could not be shown. The connection was lost, or the server has been updated since you opened it.
           </p>
-          <div className="row">
-            <Button compact onPress={this.retry}>
-              Try again
-            </Button>
-            <Button compact onPress={() => location.reload()}>
-              Reload
-            </Button>
-          </div>
+          <Button compact onPress={() => location.reload()}>
+            Reload
+          </Button>
         </div>
       </Notice>
     )

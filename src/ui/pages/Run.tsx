@@ -28,7 +28,7 @@ const RunPage = ({ run_id }: { readonly run_id: string }) => {
       title={title}
       heading={
         <span className="row">
-          {title} {data && <StatusBadge run={data} />}
+          {title} {data && <StatusBadge status={data.status} />}
         </span>
       }
       back={back}

@@ -1,0 +1,40 @@
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { AuditAction, AuditEvent } from "../domain/AuditEvent.ts"
+import { Admin } from "./Auth.ts"
+import { Limit } from "./PageSize.ts"
+import { BadRequest, ServiceUnavailable } from "./Problem.ts"
+
+export const AuditPage = Schema.Struct({
+  data: Schema.Array(AuditEvent).annotations({ description: "Newest first." }),
+  next_cursor: Schema.NullOr(Schema.String).annotations({ description: "For the next page; null on the last one." })
+}).annotations({ identifier: "AuditPage", description: "A page of events." })
+
+const AuditFilter = Schema.Struct({
+  object: Schema.optional(
+    Schema.String.annotations({
+      description: "Only what was done to this webhook, session (its id) or team (its name)."
+    })
+  ),
+  action: Schema.optional(AuditAction.annotations({ description: "Only events of this kind." })),
+  limit: Schema.optional(Limit),
+  cursor: Schema.optional(Schema.String.annotations({ description: "`next_cursor` of the previous page." }))
+})
+
+export class Audit extends HttpApiGroup.make("audit")
+  .add(
+    HttpApiEndpoint.get("list", "/api/audit")
+      .setUrlParams(AuditFilter)
+      .addSuccess(AuditPage)
+      .addError(BadRequest)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Read the audit events",
+          description:
+            "Who changed what, and from where: management actions, sessions of the web UI, and wrong keys. Newest first, page by page."
+        })
+      )
+  )
+  .addError(ServiceUnavailable)
+  .middleware(Admin)
+  .annotateContext(OpenApi.annotations({ title: "Audit", description: "Who did what, and from where." })) {}

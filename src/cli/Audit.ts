@@ -1,0 +1,93 @@
+import { Command, Options } from "@effect/cli"
+import { Effect, Option } from "effect"
+import { AuditPage } from "../api/Audit.ts"
+import { pageSize } from "../api/PageSize.ts"
+import { AuditAction, type AuditEvent } from "../domain/AuditEvent.ts"
+import type { Group } from "./Commands.ts"
+import { adminOptions, call, show } from "./Connection.ts"
+import { about } from "./Help.ts"
+import { table, time } from "./Output.ts"
+import { validated, wholeNumber } from "./Validated.ts"
+
+const actions = AuditAction.literals.join(", ")
+const action = Options.text("action").pipe(
+  Options.withDescription(`Only events of this kind: ${actions}`),
+  Options.mapTryCatch(
+    ...validated(
+      "--action",
+      AuditAction.annotations({ message: () => ({ message: `must be one of ${actions}`, override: true }) })
+    )
+  ),
+  Options.optional
+)
+const object = Options.text("object").pipe(
+  Options.withPseudoName("id"),
+  Options.withDescription("Only what was done to this webhook, session (its id) or team (its name)"),
+  Options.optional
+)
+const limit = Options.text("limit").pipe(
+  Options.withPseudoName("count"),
+  Options.withDescription(
+    `Events on a page, ${pageSize.minimum} to ${pageSize.maximum}; ${pageSize.default} when not given`
+  ),
+  Options.mapTryCatch(...validated("--limit", wholeNumber(pageSize.minimum, pageSize.maximum))),
+  Options.withDefault(pageSize.default)
+)
+const cursor = Options.text("cursor").pipe(
+  Options.withDescription("Where the previous page ended: its `next_cursor`"),
+  Options.optional
+)
+
+/** `name, enabled`; or what an event shows beside the fields that were changed. */
+const details = ({ before, after, attempts }: AuditEvent): string =>
+  attempts === undefined
+    ? [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])].join(", ")
+    : `${attempts} attempts`
+
+const list = Command.make("list", { object, action, limit, cursor, ...adminOptions }, (options) =>
+  Effect.gen(function* () {
+    const page = yield* call(options, (client) =>
+      client.audit.list({
+        urlParams: {
+          limit: options.limit,
+          object: Option.getOrUndefined(options.object),
+          action: Option.getOrUndefined(options.action),
+          cursor: Option.getOrUndefined(options.cursor)
+        }
+      })
+    )
+    yield* show(options, AuditPage, page, ({ data, next_cursor }) =>
+      data.length === 0
+        ? "No events."
+        : table(
+            ["TIME", "ACTION", "OBJECT", "ACTOR", "SESSION", "FROM", "FIELDS"],
+            data.map((event) => [
+              time(event.at),
+              event.action,
+              event.object,
+              event.actor,
+              event.session_id,
+              event.client_address,
+              details(event)
+            ])
+          ) + (next_cursor === null ? "" : `\n\nOlder events: --cursor ${next_cursor}`)
+    )
+  })
+).pipe(
+  Command.withDescription(
+    about("List who did what, newest first", {
+      details:
+        "Management actions, sessions of the web UI, and wrong keys. With --json also what was there before and after.",
+      examples: [
+        "webhook-trigger audit list --action webhook.deleted",
+        "webhook-trigger audit list --json | jq '.data[] | [.action, .before, .after]'"
+      ]
+    })
+  )
+)
+
+export const audit: Group = {
+  name: "audit",
+  about: "Audit events: who did what, and from where.",
+  commands: [list]
+}
