@@ -28,6 +28,7 @@ export {
   InvalidVariables,
   MissingVariables,
   NotFound,
+  NotVerified,
   PromptTooLarge,
   RateLimited,
   TeamExists,

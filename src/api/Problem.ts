@@ -23,7 +23,7 @@ export const problem = <const Status extends number>(status: Status, description
     .annotations({ ...HttpApiSchema.annotations({ status }), description, identifier: `Problem${status}` })
 
 export const BadRequest = problem(400, "The request is malformed.")
-export const Unauthorized = problem(401, "No admin key, or a wrong one.")
+export const Unauthorized = problem(401, "No admin key, or a wrong one; for a trigger: not what its webhook asks for.")
 export const NotFound = problem(404, "There is no such thing.")
 export const MethodNotAllowed = problem(405, "The address does not accept this method; see `Allow`.")
 export const Conflict = problem(409, "Not possible in the current state.")

@@ -10,6 +10,7 @@ import {
   NotFound,
   ServiceUnavailable,
   TooManyRequests,
+  Unauthorized,
   UnprocessableContent,
   UnsupportedMediaType
 } from "./Problem.ts"
@@ -115,6 +116,7 @@ export class Trigger extends HttpApiGroup.make("trigger")
       )
   )
   .addError(NotFound)
+  .addError(Unauthorized)
   .addError(ServiceUnavailable)
   .annotateContext(
     OpenApi.annotations({ title: "Trigger", description: "For callers. The token is the only credential." })

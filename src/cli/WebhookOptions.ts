@@ -3,13 +3,8 @@ import { FileSystem } from "@effect/platform"
 import { Effect, Option, ParseResult, Record, Schema } from "effect"
 import { teamNameAccepts } from "../domain/TeamName.ts"
 import { WebhookDraft, WebhookEdit } from "../domain/Webhook.ts"
-import {
-  accepts,
-  valueOf,
-  type WebhookSetting,
-  type WebhookSettingName,
-  webhookSettings
-} from "../domain/WebhookSettings.ts"
+import { accepts, valueOf, type WebhookSetting } from "../domain/WebhookSettingKinds.ts"
+import { type WebhookSettingName, webhookSettings } from "../domain/WebhookSettings.ts"
 import { usage } from "./Failure.ts"
 
 const name = Options.text("name").pipe(Options.withDescription("What people call the webhook"))

@@ -2,7 +2,8 @@ import { Command } from "@effect/cli"
 import { Effect, Schema } from "effect"
 import { Preview, WebhookWithToken } from "../api/Webhooks.ts"
 import { Webhook } from "../domain/Webhook.ts"
-import { type WebhookSetting, webhookSettingNames, webhookSettings } from "../domain/WebhookSettings.ts"
+import { textOf, type WebhookSetting } from "../domain/WebhookSettingKinds.ts"
+import { webhookSettingNames, webhookSettings } from "../domain/WebhookSettings.ts"
 import type { Group } from "./Commands.ts"
 import { confirm, yes } from "./Confirm.ts"
 import { adminOptions, call, done, show } from "./Connection.ts"
@@ -18,7 +19,7 @@ const settingsOf = (webhook: Webhook) =>
       const setting: WebhookSetting = webhookSettings[name]
       const value = webhook[name]
       const unit = setting.kind === "whole number" ? setting.unit : undefined
-      return [setting.label.toLowerCase(), value === undefined ? "default" : quantity(value, unit)]
+      return [setting.label.toLowerCase(), value === undefined ? "default" : quantity(textOf(value), unit)]
     })
   )
 

@@ -66,6 +66,9 @@ export class ChangedMeanwhile extends Schema.TaggedError<ChangedMeanwhile>()("Ch
   version: Schema.Int
 }) {}
 
+/** The request does not show what the webhook asks for beside its token. Says nothing of why. */
+export class NotVerified extends Schema.TaggedError<NotVerified>()("NotVerified", {}) {}
+
 /** No leader is consuming the team's queue. */
 export class TeamNotRunning extends Schema.TaggedError<TeamNotRunning>()("TeamNotRunning", { team: TeamName }) {}
 

@@ -4,13 +4,8 @@ import { WebhookId } from "./Id.ts"
 import { TeamName } from "./Team.ts"
 import { optional, time } from "./Time.ts"
 import type { TokenHash } from "./Token.ts"
-import {
-  accepts,
-  type SettingValues,
-  type WebhookSetting,
-  type WebhookSettingName,
-  webhookSettings
-} from "./WebhookSettings.ts"
+import { accepts, isAccepted, type WebhookSetting } from "./WebhookSettingKinds.ts"
+import { type SettingValues, type WebhookSettingName, webhookSettings } from "./WebhookSettings.ts"
 
 /**
  * One definition, four records: `json` is what the API shows, `row` what a `Repo` stores, `draft` what a new webhook is
@@ -33,6 +28,12 @@ const plainSchemaOf = (setting: WebhookSetting): Schema.Schema<any> => {
       return Schema.String.pipe(Schema.pattern(new RegExp(setting.pattern)))
     case "choice":
       return Schema.Literal(...setting.words)
+    case "networks":
+      return Schema.Array(Schema.String).pipe(
+        Schema.filter((networks) => isAccepted(setting, networks), {
+          jsonSchema: { minItems: 1, maxItems: setting.most }
+        })
+      )
   }
 }
 

@@ -5,51 +5,7 @@
  */
 
 import { rateAccepts, ratePattern } from "./Rate.ts"
-
-interface Described {
-  /** For the API's documentation, including what applies without it. */
-  readonly description: string
-  /** Its name in the web UI, without its unit. */
-  readonly label: string
-  /** The command-line option, without its dashes, and the name of its value there. */
-  readonly option: string
-  readonly value: string
-  /** What it does, for the command line's help and the web UI's form: no full stop at the end. */
-  readonly help: string
-  /** What applies to a webhook without one of its own, in words: `the server's WEBHOOK_TIMEOUT`. */
-  readonly default: string
-  /** The field of `GET /api/server` that holds that default, when the server has one. */
-  readonly serverDefault?: string
-}
-
-/** A unit that the web UI knows how to write. */
-export type Unit = "seconds"
-
-/** A whole number within its bounds. */
-export interface WholeNumberSetting extends Described {
-  readonly kind: "whole number"
-  readonly min: number
-  readonly max: number
-  /** Absent for a plain count. */
-  readonly unit?: Unit
-}
-
-/** A short text of a fixed form. */
-export interface TextSetting extends Described {
-  readonly kind: "text"
-  /** A regular expression, for JSON Schema too. */
-  readonly pattern: string
-  /** What it must be, as an error message. */
-  readonly accepts: string
-}
-
-/** One of several words. */
-export interface ChoiceSetting extends Described {
-  readonly kind: "choice"
-  readonly words: readonly [string, ...ReadonlyArray<string>]
-}
-
-export type WebhookSetting = WholeNumberSetting | TextSetting | ChoiceSetting
+import type { SettingValue, WebhookSetting } from "./WebhookSettingKinds.ts"
 
 export const webhookSettings = {
   timeout_seconds: {
@@ -126,17 +82,21 @@ export const webhookSettings = {
     value: "seconds",
     help: "How long a trigger waits for a leader, if it does",
     default: "24 hours"
+  },
+  allow_from: {
+    kind: "networks",
+    most: 100,
+    description:
+      "The addresses and networks (CIDR) from which the webhook may be called; others get 401. Behind proxies, the server's `TRUSTED_PROXIES` must name them. If absent, from anywhere.",
+    label: "Allowed callers",
+    option: "allow-from",
+    value: "networks",
+    help: "The addresses and networks from which it may be called, such as 192.0.2.7,10.0.0.0/8",
+    default: "from anywhere"
   }
 } as const satisfies { readonly [name: string]: WebhookSetting }
 
 export type WebhookSettingName = keyof typeof webhookSettings
-
-/** Its value, as JSON has it. */
-export type SettingValue<Setting extends WebhookSetting> = Setting extends WholeNumberSetting
-  ? number
-  : Setting extends ChoiceSetting
-    ? Setting["words"][number]
-    : string
 
 /** The values of a webhook's settings, by name. */
 export type SettingValues = {
@@ -144,40 +104,3 @@ export type SettingValues = {
 }
 
 export const webhookSettingNames = Object.keys(webhookSettings) as ReadonlyArray<WebhookSettingName>
-
-/** What the setting accepts, as an error message: `must be a whole number of seconds from 1 to 86400`. */
-export const accepts = (setting: WebhookSetting): string => {
-  switch (setting.kind) {
-    case "whole number": {
-      const { max, min, unit } = setting
-      return `must be a whole number ${unit === undefined ? "" : `of ${unit} `}from ${min} to ${max}`
-    }
-    case "text":
-      return setting.accepts
-    case "choice":
-      return `must be one of ${setting.words.join(", ")}`
-  }
-}
-
-/** The value that a person has typed for the setting; text that cannot be one is left as it was typed. */
-export const valueOf = ({ kind }: WebhookSetting, typed: string): number | string => {
-  switch (kind) {
-    case "whole number":
-      return /^\d+$/.test(typed) ? Number(typed) : typed
-    case "text":
-    case "choice":
-      return typed
-  }
-}
-
-/** Whether the setting may have this value. */
-export const isAccepted = (setting: WebhookSetting, value: number | string): boolean => {
-  switch (setting.kind) {
-    case "whole number":
-      return Number.isInteger(value) && Number(value) >= setting.min && Number(value) <= setting.max
-    case "text":
-      return new RegExp(setting.pattern).test(String(value))
-    case "choice":
-      return setting.words.includes(String(value))
-  }
-}

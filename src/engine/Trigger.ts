@@ -5,6 +5,7 @@ import {
   InvalidVariables,
   type MissingVariables,
   NotFound,
+  NotVerified,
   PromptTooLarge,
   type RateLimited,
   TeamNotRunning,
@@ -44,6 +45,8 @@ export interface TriggerRequest {
   readonly received_at: DateTime.Utc
   readonly wait: boolean
   readonly idempotency?: { readonly key: string; readonly request_hash: Uint8Array }
+  /** Whether the request shows what the webhook asks for: asked again of a webhook that was edited meanwhile. */
+  readonly mayUse?: (webhook: WebhookRow) => boolean
 }
 
 /** `Accepted`: the run is stored. `Ended`: the caller waited, and this is the run as it ended. */
@@ -80,7 +83,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
      * Accepts a run. With `wait`, waits for its end as well: `success`, `error`, or `timeout` at the deadline;
      * interruption leaves the run alone.
      */
-    readonly trigger: (webhook: WebhookRow, request: TriggerRequest) => Effect.Effect<Submitted, Refused>
+    readonly trigger: (webhook: WebhookRow, request: TriggerRequest) => Effect.Effect<Submitted, NotVerified | Refused>
     /** A chat message into the team's lane. `NotFound`: no such team. */
     readonly message: (
       team: TeamName,
@@ -239,14 +242,13 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         Effect.flatMap(render(webhook, request.variables), (prompt) => submit(candidateOf(webhook, request, prompt)))
 
       /** What a webhook refuses that was edited meanwhile, the edited one may accept. */
-      const trigger = (webhook: WebhookRow, request: TriggerRequest): Effect.Effect<Submitted, Refused> =>
+      const trigger = (webhook: WebhookRow, request: TriggerRequest): Effect.Effect<Submitted, NotVerified | Refused> =>
         Effect.catchAll(triggerOnce(webhook, request), (error) => {
           if (error._tag === "Unavailable") return Effect.fail(error)
-          return Effect.flatMap(cache.refresh(webhook), (current) =>
-            current.version === webhook.version && error._tag !== "WebhookEdited"
-              ? Effect.fail(error)
-              : trigger(current, request)
-          )
+          return Effect.flatMap(cache.refresh(webhook), (current) => {
+            if (current.version === webhook.version && error._tag !== "WebhookEdited") return Effect.fail(error)
+            return request.mayUse?.(current) === false ? new NotVerified() : trigger(current, request)
+          })
         })
 
       const message = Effect.fnUntraced(function* (

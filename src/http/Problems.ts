@@ -12,6 +12,7 @@ import { securityHeaders } from "./SecurityHeaders.ts"
 /** Every error that a request can be refused with. */
 export type Refusal =
   | Errors.NotFound
+  | Errors.NotVerified
   | Errors.MethodNotAllowed
   | Errors.UnsupportedMediaType
   | Errors.BodyTooLarge
@@ -37,6 +38,7 @@ export const titles = {
   method_not_allowed: "The address does not accept this method",
   not_found: "There is nothing at this address",
   unauthorized: "The admin key is missing or wrong",
+  not_verified: "The webhook does not accept the request",
   unsupported_media_type: "The body is not plain JSON",
   body_too_large: "The body is too large",
   invalid_body: "The body is not the expected JSON object",
@@ -83,6 +85,8 @@ type Table = {
   ]
 }
 
+const secondsUntil = ({ retry_after_ms }: Errors.RateLimited): number => Math.max(1, Math.ceil(retry_after_ms / 1000))
+
 const table = {
   InvalidBody: [400, ({ detail }) => ({ code: "invalid_body", detail })],
   InvalidParameter: [
@@ -95,6 +99,13 @@ const table = {
   ],
   InvalidVariables: [400, ({ faults }) => ({ code: "invalid_variables", detail: "See `errors`.", errors: faults })],
   Unauthorized: [401, ({ detail }) => ({ code: "unauthorized", detail })],
+  NotVerified: [
+    401,
+    () => ({
+      code: "not_verified",
+      detail: "It does not come as the webhook's settings ask for, such as from an allowed address."
+    })
+  ],
   NotFound: [404, () => ({ code: "not_found", detail: "It does not exist, was deleted, or is switched off." })],
   MethodNotAllowed: [405, ({ allow }) => ({ code: "method_not_allowed", detail: `Allowed here: ${allow}.` })],
   TeamNotRunning: [
@@ -153,9 +164,9 @@ const table = {
   ],
   RateLimited: [
     429,
-    ({ rate }) => ({
+    (limited) => ({
       code: "rate_limited",
-      detail: `This webhook accepts ${rate}, its \`rate\`. Try again after the seconds in \`Retry-After\`, or raise it.`
+      detail: `This webhook accepts ${limited.rate}, its \`rate\`. Try again in ${secondsUntil(limited)} s, or raise it.`
     })
   ],
   TooManyStreams: [
@@ -216,7 +227,7 @@ const retryAfterSeconds: { readonly [status: number]: string } = { 429: "10", 50
 export const ownHeadersOf = (refusal: Refusal): Readonly<Record<string, string>> => {
   if (refusal._tag === "MethodNotAllowed") return { allow: refusal.allow }
   if (refusal._tag === "RateLimited") {
-    return { "retry-after": String(Math.max(1, Math.ceil(refusal.retry_after_ms / 1000))) }
+    return { "retry-after": String(secondsUntil(refusal)) }
   }
   return {}
 }

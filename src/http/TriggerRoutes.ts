@@ -15,11 +15,12 @@ import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequ
 import { DateTime, Effect, Either, Exit, FiberRef, Option, Redacted, Runtime, Schema } from "effect"
 import { CallersRun, type Trigger as TriggerGroup } from "../api/Trigger.ts"
 import { triggerPath, triggerUrl } from "../api/TriggerUrl.ts"
-import { MethodNotAllowed } from "../domain/Errors.ts"
+import { MethodNotAllowed, NotVerified } from "../domain/Errors.ts"
 import type { Run } from "../domain/Run.ts"
 import type { WebhookRow } from "../domain/Webhook.ts"
 import { Settings } from "../engine/Settings.ts"
 import { Trigger } from "../engine/Trigger.ts"
+import { isAllowed } from "./AllowFrom.ts"
 import * as Body from "./Body.ts"
 import { BodyBudget } from "./BodyBudget.ts"
 import { patternOf } from "./ExactPath.ts"
@@ -30,6 +31,7 @@ import { mountedAt, PublicUrl } from "./PublicUrl.ts"
 import * as RequestFacts from "./RequestFacts.ts"
 import * as RequestLog from "./RequestLog.ts"
 import * as RunAnswer from "./RunAnswer.ts"
+import { TrustedProxies } from "./TrustedProxies.ts"
 import * as Unmatched from "./Unmatched.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -74,13 +76,20 @@ const withLocation = (request: Request, response: HttpServerResponse.HttpServerR
 const makeEndpoints = Effect.gen(function* () {
   const trigger = yield* Trigger
   const settings = yield* Settings
+  const proxies = yield* TrustedProxies
   const budget = yield* BodyBudget
   const clock = yield* Effect.clock
   const mount = mountedAt(yield* PublicUrl)
 
-  /** The webhook that the request may use. Whatever it must show beside the token would be checked here, after it. */
-  const verify = (_request: Request, token: string | undefined, options?: { readonly recent: boolean }) =>
-    trigger.authenticate(Redacted.make(token ?? ""), options)
+  /** What the request must show beside the token. */
+  const mayUse = (request: Request) => (webhook: WebhookRow) => isAllowed(proxies, webhook, request)
+
+  /** The webhook that the request may use, as it is now. */
+  const verify = Effect.fnUntraced(function* (request: Request, token: string | undefined) {
+    const webhook = yield* trigger.authenticate(Redacted.make(token ?? ""))
+    RequestFacts.add(request, { webhook_id: webhook.id })
+    return mayUse(request)(webhook) ? webhook : yield* new NotVerified()
+  })
 
   /** Body bytes of the webhook's callers, until their requests have ended. */
   const reserveFor =
@@ -104,11 +113,12 @@ const makeEndpoints = Effect.gen(function* () {
   const post = Effect.fnUntraced(function* (request: Request, token: string | undefined) {
     const received_at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
     if (request.method !== "POST") return yield* new MethodNotAllowed({ allow: "POST" })
-    const webhook = yield* verify(request, token, { recent: true })
-    RequestFacts.add(request, { webhook_id: webhook.id })
+    const recent = yield* trigger.authenticate(Redacted.make(token ?? ""), { recent: true })
+    RequestFacts.add(request, { webhook_id: recent.id })
+    const webhook = mayUse(request)(recent) ? recent : yield* verify(request, token)
     // A token that is no longer valid is refused before any fault of the request.
     const input = yield* Effect.tapError(readInput(webhook, request), () => verify(request, token))
-    const submitted = yield* trigger.trigger(webhook, { ...input, received_at })
+    const submitted = yield* trigger.trigger(webhook, { ...input, received_at, mayUse: mayUse(request) })
     const answer = RunAnswer.ofRun(request, submitted)
     return submitted._tag === "Accepted"
       ? withLocation(request, answer, `${triggerUrl(mount, token!)}/runs/${submitted.run_id}`)
@@ -120,7 +130,6 @@ const makeEndpoints = Effect.gen(function* () {
       return yield* new MethodNotAllowed({ allow: "GET, HEAD" })
     }
     const webhook = yield* verify(request, token)
-    RequestFacts.add(request, { webhook_id: webhook.id })
     const id = yield* Parameters.runId(run_id)
     const wait = yield* Parameters.wait(request)
     const run = yield* trigger.run(webhook, id, { wait })

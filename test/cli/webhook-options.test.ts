@@ -1,12 +1,13 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Option, Record } from "effect"
 import { draftOf, editOf } from "../../src/cli/WebhookOptions.ts"
-import { accepts, type WebhookSetting, webhookSettingNames, webhookSettings } from "../../src/domain/WebhookSettings.ts"
+import { accepts, textOf, type Value, type WebhookSetting } from "../../src/domain/WebhookSettingKinds.ts"
+import { webhookSettingNames, webhookSettings } from "../../src/domain/WebhookSettings.ts"
 import { runWith } from "./CommandLine.ts"
 
 const none = { template: Option.none(), templateFile: Option.none() }
 const each = <A>(value: A) => Record.map(webhookSettings, () => value)
-const valid = (setting: WebhookSetting): number | string => {
+const valid = (setting: WebhookSetting): Value => {
   switch (setting.kind) {
     case "whole number":
       return 7
@@ -14,12 +15,14 @@ const valid = (setting: WebhookSetting): number | string => {
       return "7/min"
     case "choice":
       return setting.words[0]
+    case "networks":
+      return ["10.0.0.0/8", "::1"]
   }
 }
 
 /** A value for every setting, and what is typed for it. */
 const values = Record.map(webhookSettings, (setting: WebhookSetting) => valid(setting))
-const typed = Record.map(values, (value) => Option.some(String(value)))
+const typed = Record.map(values, (value) => Option.some(textOf(value)))
 
 const invalid = (setting: WebhookSetting): ReadonlyArray<string> => {
   switch (setting.kind) {
@@ -29,6 +32,8 @@ const invalid = (setting: WebhookSetting): ReadonlyArray<string> => {
       return ["7", "7/minute", "/min", ""]
     case "choice":
       return ["neither", ""]
+    case "networks":
+      return ["10.0.0", "10.0.0.0/33", "fe80::1%eth0", "host.example", "1.2.3.4,x", ","]
   }
 }
 

@@ -100,6 +100,7 @@ describe("/openapi.json", () => {
       const broken = yield* open.webhook("failing")
       yield* narrow.team("silent", silent)
       const slow = yield* narrow.webhook("silent")
+      const elsewhere = yield* open.webhook("ops", "{{text}}", { allow_from: ["192.0.2.1"] })
       yield* stopping.team("ops")
       const late = yield* stopping.webhook("ops")
       yield* stopping.shutdown.begin
@@ -148,6 +149,7 @@ describe("/openapi.json", () => {
       yield* caller(202, "POST", hook.path, variables)
       yield* caller(200, "POST", `${hook.path}?wait=true`, variables)
       yield* caller(400, "POST", hook.path, notJson)
+      yield* caller(401, "POST", elsewhere.path, variables)
       yield* caller(404, "POST", "/webhook/trigger/x", variables)
       yield* caller(405, "GET", hook.path, {}, "POST")
       yield* slowCaller(408, "POST", `${slow.path}?wait=true`, variables)
@@ -162,6 +164,7 @@ describe("/openapi.json", () => {
       yield* caller(200, "GET", `${hook.path}/runs/${run_id}`)
       yield* caller(200, "GET", `${broken.path}/runs/${failed.run_id}`)
       yield* caller(400, "GET", `${hook.path}/runs/${run_id}?wait=x`)
+      yield* caller(401, "GET", `${elsewhere.path}/runs${none}`)
       yield* caller(404, "GET", `${hook.path}/runs${none}`)
       yield* caller(405, "POST", `${hook.path}/runs/${run_id}`, {}, "GET")
 

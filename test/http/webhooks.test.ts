@@ -126,6 +126,10 @@ describe("webhooks", () => {
           ["rate", "1000000/min"],
           ["rate", "60/month"],
           ["rate", 60],
+          ["allow_from", []],
+          ["allow_from", "10.0.0.0/8"],
+          ["allow_from", ["10.0.0.0/33"]],
+          ["allow_from", ["::1", "localhost"]],
           ["when_team_stopped", "wait"],
           ["queue_for_seconds", 0],
           ["queue_for_seconds", 2_592_001],
@@ -143,7 +147,8 @@ describe("webhooks", () => {
         { name: "x".repeat(255) },
         { timeout_seconds: 86_400 },
         { max_concurrent: 10_000 },
-        { rate: "999999/sec" }
+        { rate: "999999/sec" },
+        { allow_from: ["::1", "2001:db8::/32", "192.0.2.7", "0.0.0.0/0"] }
       ]) {
         expect((yield* create({ ...draft, ...more })).status).toBe(201)
       }

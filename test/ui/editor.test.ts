@@ -1,7 +1,8 @@
 import type { Locator, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { teamNameAccepts } from "../../src/domain/TeamName.ts"
-import { accepts, type WebhookSetting, webhookSettings } from "../../src/domain/WebhookSettings.ts"
+import { accepts, textOf, type Value, type WebhookSetting } from "../../src/domain/WebhookSettingKinds.ts"
+import { webhookSettings } from "../../src/domain/WebhookSettings.ts"
 import { axe } from "./Axe.ts"
 import { adminKey, createReview, eventually, startTestUi, type TestUi } from "./TestUi.ts"
 
@@ -15,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => ui?.close())
 
 /** A value of the setting. */
-const valid = (setting: WebhookSetting): number | string => {
+const valid = (setting: WebhookSetting): Value => {
   switch (setting.kind) {
     case "whole number":
       return 7
@@ -23,6 +24,8 @@ const valid = (setting: WebhookSetting): number | string => {
       return "7/min"
     case "choice":
       return setting.words[1]!
+    case "networks":
+      return ["10.0.0.0/8", "::1"]
   }
 }
 
@@ -32,6 +35,7 @@ const invalid = (setting: WebhookSetting): string => {
     case "whole number":
       return String(setting.max + 1)
     case "text":
+    case "networks":
       return "7"
     case "choice":
       return ""
@@ -80,7 +84,7 @@ describe("unsaved changes", () => {
       },
       () => page.getByLabel("Prompt template").fill("Another one"),
       ...Object.values(webhookSettings).map(
-        (setting) => () => enter(page.getByLabel(setting.label), String(valid(setting)))
+        (setting) => () => enter(page.getByLabel(setting.label), textOf(valid(setting)))
       )
     ]
     for (const change of changes) {
@@ -261,10 +265,10 @@ describe("a webhook's optional settings", () => {
     }
     await page.goto(`/webhooks/${webhook.id}`)
     await eventually(() => facts.getByText("(default)").count()).toBe(settings.length)
-    expect(await save((setting) => String(valid(setting)))).toMatchObject(
+    expect(await save((setting) => textOf(valid(setting)))).toMatchObject(
       Object.fromEntries(settings.map(([name, setting]) => [name, valid(setting)]))
     )
-    await eventually(() => facts.getByText(/^(7(\.0 s|\/min)?|queue)$/).count()).toBe(settings.length)
+    await eventually(() => facts.getByText(/^(7(\.0 s|\/min)?|queue|10.0.0.0\/8, ::1)$/).count()).toBe(settings.length)
     const cleared = await save(() => "")
     for (const [name] of settings) expect(cleared).not.toHaveProperty(name)
     await eventually(() => facts.getByText("(default)").count()).toBe(settings.length)

@@ -47,6 +47,11 @@ const migrations = {
     SqlClient.SqlClient,
     (sql) =>
       sql`alter table webhook_trigger.webhooks add column when_team_stopped text, add column queue_for_seconds integer`
+  ),
+  /** From where a webhook may be called. Servers of the release before do not check it. */
+  "10_allow_from": Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) => sql`alter table webhook_trigger.webhooks add column allow_from json`
   )
 }
 
@@ -72,6 +77,7 @@ export const knownSince: Known = {
     rate: "6_webhook_limits",
     when_team_stopped: "9_when_team_stopped",
     queue_for_seconds: "9_when_team_stopped",
+    allow_from: "10_allow_from",
     enabled: "1_first",
     version: "2_webhook_version",
     token_hash: "1_first",

@@ -2,10 +2,14 @@
 import {
   accepts,
   isAccepted,
-  type SettingValues,
+  textOf,
   type Unit,
+  type Value,
   valueOf,
-  type WebhookSetting,
+  type WebhookSetting
+} from "../../domain/WebhookSettingKinds.ts"
+import {
+  type SettingValues,
   type WebhookSettingName,
   webhookSettingNames,
   webhookSettings
@@ -19,8 +23,8 @@ const formatWithUnit: Record<Unit, (value: number) => string> = {
   seconds: (value) => formatDuration(value * 1000)
 }
 
-const format = (setting: WebhookSetting, value: number | string): string => {
-  if (setting.kind !== "whole number") return String(value)
+const format = (setting: WebhookSetting, value: Value): string => {
+  if (setting.kind !== "whole number") return textOf(value)
   return setting.unit === undefined ? formatNumber(Number(value)) : formatWithUnit[setting.unit](Number(value))
 }
 
@@ -46,13 +50,13 @@ interface Parsed {
   readonly faults: Partial<Record<WebhookSettingName, string>>
 }
 
+const textIn = (value: Value | undefined): string => (value === undefined ? "" : textOf(value))
+
 export const settingTexts = (webhook: Webhook | undefined): SettingTexts =>
-  Object.fromEntries(
-    webhookSettingNames.map((name) => [name, webhook?.[name]?.toString() ?? ""])
-  ) as unknown as SettingTexts
+  Object.fromEntries(webhookSettingNames.map((name) => [name, textIn(webhook?.[name])])) as unknown as SettingTexts
 
 export const parseSettings = (texts: SettingTexts): Parsed => {
-  const values: Partial<Record<WebhookSettingName, number | string>> = {}
+  const values: Partial<Record<WebhookSettingName, Value>> = {}
   const faults: Parsed["faults"] = {}
   for (const name of webhookSettingNames) {
     const typed = texts[name].trim()

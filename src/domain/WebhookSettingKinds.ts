@@ -1,0 +1,111 @@
+/** What a webhook's optional settings can be, and how their values are written. Plain data, as `WebhookSettings.ts`. */
+import { isNetwork } from "./Network.ts"
+
+interface Described {
+  /** For the API's documentation, including what applies without it. */
+  readonly description: string
+  /** Its name in the web UI, without its unit. */
+  readonly label: string
+  /** The command-line option, without its dashes, and the name of its value there. */
+  readonly option: string
+  readonly value: string
+  /** What it does, for the command line's help and the web UI's form: no full stop at the end. */
+  readonly help: string
+  /** What applies to a webhook without one of its own, in words: `the server's WEBHOOK_TIMEOUT`. */
+  readonly default: string
+  /** The field of `GET /api/server` that holds that default, when the server has one. */
+  readonly serverDefault?: string
+}
+
+/** A unit that the web UI knows how to write. */
+export type Unit = "seconds"
+
+/** A whole number within its bounds. */
+export interface WholeNumberSetting extends Described {
+  readonly kind: "whole number"
+  readonly min: number
+  readonly max: number
+  /** Absent for a plain count. */
+  readonly unit?: Unit
+}
+
+/** A short text of a fixed form. */
+export interface TextSetting extends Described {
+  readonly kind: "text"
+  /** A regular expression, for JSON Schema too. */
+  readonly pattern: string
+  /** What it must be, as an error message. */
+  readonly accepts: string
+}
+
+/** One of several words. */
+export interface ChoiceSetting extends Described {
+  readonly kind: "choice"
+  readonly words: readonly [string, ...ReadonlyArray<string>]
+}
+
+/** A list of addresses and networks, typed with commas or blanks between them. */
+export interface NetworksSetting extends Described {
+  readonly kind: "networks"
+  readonly most: number
+}
+
+export type WebhookSetting = WholeNumberSetting | TextSetting | ChoiceSetting | NetworksSetting
+
+/** A value, as JSON has it. */
+export type Value = number | string | ReadonlyArray<string>
+
+/** Its value, as JSON has it. */
+export type SettingValue<Setting extends WebhookSetting> = Setting extends WholeNumberSetting
+  ? number
+  : Setting extends ChoiceSetting
+    ? Setting["words"][number]
+    : Setting extends NetworksSetting
+      ? ReadonlyArray<string>
+      : string
+
+/** What the setting accepts, as an error message: `must be a whole number of seconds from 1 to 86400`. */
+export const accepts = (setting: WebhookSetting): string => {
+  switch (setting.kind) {
+    case "whole number": {
+      const { max, min, unit } = setting
+      return `must be a whole number ${unit === undefined ? "" : `of ${unit} `}from ${min} to ${max}`
+    }
+    case "text":
+      return setting.accepts
+    case "choice":
+      return `must be one of ${setting.words.join(", ")}`
+    case "networks":
+      return `must be 1 to ${setting.most} addresses or networks, such as 192.0.2.7 or 10.0.0.0/8`
+  }
+}
+
+/** The value that a person has typed for the setting; text that cannot be one is left as it was typed. */
+export const valueOf = ({ kind }: WebhookSetting, typed: string): Value => {
+  switch (kind) {
+    case "whole number":
+      return /^\d+$/.test(typed) ? Number(typed) : typed
+    case "text":
+    case "choice":
+      return typed
+    case "networks":
+      return typed.split(/[\s,]+/).filter((text) => text !== "")
+  }
+}
+
+/** Whether the setting may have this value. */
+export const isAccepted = (setting: WebhookSetting, value: Value): boolean => {
+  switch (setting.kind) {
+    case "whole number":
+      return Number.isInteger(value) && Number(value) >= setting.min && Number(value) <= setting.max
+    case "text":
+      return new RegExp(setting.pattern).test(String(value))
+    case "choice":
+      return setting.words.includes(String(value))
+    case "networks":
+      return Array.isArray(value) && value.length > 0 && value.length <= setting.most && value.every(isNetwork)
+  }
+}
+
+/** The value as a person types it. */
+export const textOf = (value: Value): string => (typeof value === "object" ? value.join(", ") : String(value))
