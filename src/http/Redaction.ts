@@ -40,7 +40,7 @@ const redactRequests = HttpLayerRouter.middleware(
         if (Option.isSome(span)) redactSpan(span.value)
         if (!mayContainToken(request.url)) return app
         // Here already: a host may log an error that contains the request.
-        return RequestLog.silenceEffectLogger(answerNotFound(app))
+        return RequestLog.silenceEffectLogger(answerNotFound()(app))
       })
     ),
   { global: true }

@@ -97,5 +97,5 @@ export const ui = Ui.layer
 /** All of them. */
 export const layer = Layer.mergeAll(trigger, management, operations, ui)
 
-/** For a server of its own: a path that none of its routes has is answered as a problem too. */
-export const notFound = Unmatched.notFound
+/** For a server of its own: a path that none of its routes has is answered as a problem, or with a page to a browser. */
+export const notFound = Ui.notFound

@@ -89,21 +89,29 @@ const acceptedEncodings = (header: string): ReadonlyArray<string> =>
 /** A proxy that compresses marks the tags as weak, which does not matter here (RFC 9110, 13.1.2). */
 const tagsIn = (header: string): ReadonlyArray<string> => header.split(",").map((tag) => tag.trim().replace(/^W\//, ""))
 
-/** The first encoding that the browser accepts; 304 when it already has this content. */
+/** The first encoding that the browser accepts. */
+const chosen = (variants: ReadonlyArray<Variant>, { headers }: HttpServerRequest.HttpServerRequest) => {
+  const accepted = acceptedEncodings(headers["accept-encoding"] ?? "")
+  return variants.find(({ encoding }) => encoding === undefined || accepted.includes(encoding))!.response
+}
+
+/** 304 when the browser already has this content. */
 const serve = (variants: ReadonlyArray<Variant>) =>
-  Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) => {
-    const accepted = acceptedEncodings(headers["accept-encoding"] ?? "")
-    const { response } = variants.find(({ encoding }) => encoding === undefined || accepted.includes(encoding))!
+  Effect.map(HttpServerRequest.HttpServerRequest, (request) => {
+    const { headers } = request
+    const response = chosen(variants, request)
     return tagsIn(headers["if-none-match"] ?? "").includes(response.headers.etag!)
       ? HttpServerResponse.empty({ status: 304, headers: response.headers })
       : response
   })
 
+const indexOf = (folder: string) => variantsOf(`${folder}index.html`, "index.html", false)
+
 const addFiles = Effect.fn(function* (folder: string) {
   const router = yield* HttpLayerRouter.HttpRouter
   const add = (path: `/${string}`, variants: ReadonlyArray<Variant>) =>
     router.add("GET", path, RequestLog.onlyExactly(path, serve(variants)))
-  const index = variantsOf(`${folder}index.html`, "index.html", false)
+  const index = indexOf(folder)
   for (const page of Object.values(pages)) yield* add(page, index)
   yield* add("/icon.svg", variantsOf(`${folder}icon.svg`, "icon.svg", false))
   for (const name of readdirSync(`${folder}assets`)) {
@@ -121,4 +129,12 @@ export const layer: Layer.Layer<never, never, HttpLayerRouter.HttpRouter> = Laye
         Layer.scopedDiscard(addFiles(folder)),
         Unmatched.methodNotAllowed(Unmatched.onlyGet(Object.values(pages)))
       )
+})
+
+/** For a server of its own: the UI itself says to people that there is no such page; programs get a problem. */
+export const notFound: Layer.Layer<never, never, HttpLayerRouter.HttpRouter> = Layer.suspend(() => {
+  const folder = findFolder()
+  if (folder === undefined) return Unmatched.notFound()
+  const index = indexOf(folder)
+  return Unmatched.notFound((request) => HttpServerResponse.setStatus(chosen(index, request), 404))
 })

@@ -57,18 +57,33 @@ export const apiPaths = (): Paths => {
 
 type Response = HttpServerResponse.HttpServerResponse
 
+type Request = HttpServerRequest.HttpServerRequest
+
+/** A page for people, in place of a problem. */
+export type NotFoundPage = (request: Request) => Response
+
+/** What is for programs, also when a browser asks. */
+const forPrograms = /^\/(api|assets|webhook)(\/|$)/
+
+/** Somebody has typed the address, or followed a link to it. */
+const isNavigation = ({ method, url, headers }: Request) =>
+  (method === "GET" || method === "HEAD") && /\btext\/html\b/.test(headers.accept ?? "") && !forPrograms.test(url)
+
 /** Answers what no route matches: an unknown path, one that cannot be decoded, or a part that is too long. */
-export const answerNotFound = <E, R>(app: Effect.Effect<Response, E, R>) =>
-  Effect.catchAll(app, (error) =>
-    isRouteNotFound(error)
-      ? Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-          RequestLog.observeUnknownPath(request, Effect.fail(error))
-        )
-      : Effect.fail(error)
-  )
+export const answerNotFound =
+  (page?: NotFoundPage) =>
+  <E, R>(app: Effect.Effect<Response, E, R>) =>
+    Effect.catchAll(app, (error) =>
+      isRouteNotFound(error)
+        ? Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+            RequestLog.observeUnknownPath(
+              request,
+              page && isNavigation(request) ? Effect.sync(() => page(request)) : Effect.fail(error)
+            )
+          )
+        : Effect.fail(error)
+    )
 
 /** For a server of its own; a host answers unknown paths in its own way. */
-export const notFound: Layer.Layer<never, never, HttpLayerRouter.HttpRouter> = HttpLayerRouter.middleware(
-  answerNotFound,
-  { global: true }
-)
+export const notFound = (page?: NotFoundPage): Layer.Layer<never, never, HttpLayerRouter.HttpRouter> =>
+  HttpLayerRouter.middleware(answerNotFound(page), { global: true })

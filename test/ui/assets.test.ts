@@ -77,16 +77,33 @@ describe("the UI's addresses", () => {
   })
 
   it("are all that it answers: any other unknown address gets a problem", async () => {
-    for (const path of [
-      "/nothing",
-      "/api/nothing",
-      "/webhook/trigger/whk_x",
-      "/webhook",
-      "/assets/nothing.js",
-      "/webhooks/a/b/c"
-    ]) {
+    for (const path of ["/api/nothing", "/webhook/trigger/whk_x", "/webhook", "/assets/nothing.js"]) {
       const response = await fetch(ui.server.url + path, { headers: { accept: "text/html" } })
       expect([path, response.status === 404 || response.status === 405]).toEqual([path, true])
+      expect(response.headers.get("content-type")).toBe("application/problem+json")
+    }
+  })
+})
+
+describe("an address that no page has", () => {
+  const paths = ["/nothing", "/runs", "/webhooks/a/b/c"]
+
+  it("is 404 with the UI to a browser, which says so and leads on", async () => {
+    const page = await ui.newSignedInPage()
+    for (const path of paths) {
+      const response = await page.goto(path)
+      expect([path, response!.status()]).toEqual([path, 404])
+      await page.getByRole("heading", { name: "Page not found" }).waitFor()
+    }
+    await page.getByRole("link", { name: "Go to the webhooks" }).click()
+    await page.getByRole("heading", { name: "Webhooks" }).waitFor()
+    await page.context().close()
+  })
+
+  it("is 404 with a problem to a program", async () => {
+    for (const path of paths) {
+      const response = await fetch(ui.server.url + path)
+      expect([path, response.status]).toEqual([path, 404])
       expect(response.headers.get("content-type")).toBe("application/problem+json")
     }
   })
@@ -106,6 +123,17 @@ describe("a page whose code could not be loaded", () => {
     await failed.waitFor()
     await page.unrouteAll()
     await teams!.click()
+    await page.getByRole("heading", { name: "Teams" }).waitFor()
+    await page.context().close()
+  })
+
+  it("is loaded again in its place", async () => {
+    const page = await ui.newSignedInPage()
+    await page.route("**/assets/Teams-*.js", (route) => route.abort())
+    await page.getByRole("link", { name: "Teams", exact: true }).click()
+    await page.getByText("This page could not be shown.").waitFor()
+    await page.unrouteAll()
+    await page.getByRole("button", { name: "Try again" }).click()
     await page.getByRole("heading", { name: "Teams" }).waitFor()
     await page.context().close()
   })

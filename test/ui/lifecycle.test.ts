@@ -156,6 +156,10 @@ describe("a webhook's lifecycle", () => {
       // Sooner than the page would poll for it.
       await page.getByRole("link", { name: /Success/ }).waitFor()
       await ui.call("DELETE", `${other.url}/api/webhooks/${webhook.id}`)
+      await page.getByText("This has been deleted.").waitFor()
+      expect(await page.getByText("This has been deleted.").count()).toBe(1)
+      expect(await page.getByRole("switch").count()).toBe(0)
+      expect(await page.locator("[inert]").getByRole("button", { name: "Send test" }).count()).toBe(1)
       // The session is valid there too.
       await page.goto(`${other.url}/teams/writers`)
       await page.getByLabel("Message", { exact: true }).fill("What is new?")

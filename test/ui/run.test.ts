@@ -43,7 +43,7 @@ describe("the timeline of a run", () => {
   it("says how long each part of an answered run took", async () => {
     expect(await durations("Finished: success", {})).toEqual({
       steps: ["Accepted", "Sent to the team", "Started", "Finished: success"],
-      durations: ["20 s in the queue", "30 s waiting for the team", "4 min 10 s running"]
+      durations: ["20 s in the queue", "30 s waiting for the team", "4 min 10 s working"]
     })
   })
 
@@ -68,6 +68,17 @@ describe("the timeline of a run", () => {
     const { steps, durations: texts } = await durations("Finished", fields)
     expect(steps).toEqual(["Accepted", "Sent to the team", "Started", "Finished"])
     expect(texts).toEqual(["20 s in the queue", expect.stringMatching(/waiting for the team$/)])
+  })
+})
+
+describe("the status of a run", () => {
+  it("tells what the team works on from what was only sent to it", async () => {
+    const running = { status: "running", finished_at: undefined, conversation: { prompt: "x" } }
+    const badge = page.getByRole("heading", { level: 1 }).locator(".badge")
+    await open(run_id, { ...running, started_at: undefined })
+    await badge.getByText("Sent", { exact: true }).waitFor()
+    await open(run_id, running)
+    await badge.getByText("Working", { exact: true }).waitFor()
   })
 })
 

@@ -1,4 +1,6 @@
 import { mkdtempSync, rmSync } from "node:fs"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -125,6 +127,25 @@ describe("the snippets", () => {
       const script = block.map((line) => line.slice(margin.length)).join("\n")
       const ran = await exec("/bin/sh", ["-c", `${script} --silent`], { env: { ...env, WEBHOOK_URL: trigger_url } })
       expect(JSON.parse(ran.stdout)).toMatchObject({ status: "accepted" })
+    }
+    // The job's own retry, after a failure that may have come too late, starts no second run; another job does.
+    for (const id of ["github", "gitlab"]) {
+      const { text } = callSnippets(trigger_url, webhook.variables, 300).find((snippet) => snippet.id === id)!
+      const keys: Array<string> = []
+      const failing = createServer((request, response) => {
+        keys.push(String(request.headers["idempotency-key"]))
+        request.resume().on("end", () => response.writeHead(keys.length % 2 === 1 ? 503 : 202).end("{}"))
+      })
+      const port = await new Promise<number>((resolve) =>
+        failing.listen(0, () => resolve((failing.address() as AddressInfo).port))
+      )
+      const script = text.slice(text.indexOf("curl ")).replace("--retry 3", "--retry 3 --retry-delay 1 --silent")
+      const url = { env: { ...env, WEBHOOK_URL: `http://localhost:${port}` } }
+      for (let job = 0; job < 2; job++) await exec("/bin/sh", ["-c", script], url)
+      failing.close()
+      expect(keys).toHaveLength(4)
+      expect(keys[0]).toMatch(/^[0-9a-f-]{36}$/)
+      expect([keys[0] === keys[1], keys[2] === keys[3], keys[0] === keys[2]]).toEqual([true, true, false])
     }
   })
 })

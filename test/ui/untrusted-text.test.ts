@@ -3,6 +3,7 @@ import type { Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { freshDatabase } from "../support/fresh.ts"
 import { queryPostgres } from "../support/Postgres.ts"
+import { axe } from "./Axe.ts"
 import { errorsOf, eventually, foreignRequestsOf, startTestUi, type TestUi } from "./TestUi.ts"
 
 let ui: TestUi
@@ -87,6 +88,35 @@ describe("a malicious answer", () => {
       ["mailto:ada@example.com", "noopener noreferrer nofollow", "_blank"]
     ])
     await expectNoHarm()
+  })
+
+  it("has tables with whole words, aligned as it says, and task lists with boxes", async () => {
+    const long = "a sentence of quite a few ordinary words that needs room. "
+    const row = `| ${long.repeat(3)} | uninterruptible_and_ordinary | 12 |`
+    const table = `| Text | Name | Count |\n|---|:-:|--:|\n${`${row}\n`.repeat(2)}`
+    const answer = await show(await answered(`${table}\n- [x] done\n- [ ] open\n\n1. [x] loose\n\n2. plain`))
+    const cell = (name: string) => answer.getByRole("row").nth(1).getByRole("cell", { name })
+    const alignment = (name: string) =>
+      cell(name).evaluate((node: any) => node.ownerDocument.defaultView.getComputedStyle(node).textAlign)
+    expect(await alignment("uninterruptible")).toBe("center")
+    expect(await alignment("12")).toBe("right")
+    await page.setViewportSize({ width: 390, height: 844 })
+    // One line: the name was not broken to fit.
+    const lines = await cell("uninterruptible").evaluate((node: any) => {
+      const range = node.ownerDocument.createRange()
+      range.selectNodeContents(node)
+      return range.getClientRects().length
+    })
+    expect(lines).toBe(1)
+    await page.setViewportSize({ width: 1440, height: 900 })
+    const boxes = answer.getByRole("checkbox")
+    expect(await boxes.evaluateAll((all: ReadonlyArray<any>) => all.map((box) => box.checked))).toEqual([
+      true,
+      false,
+      true
+    ])
+    expect(await answer.getByRole("listitem").allTextContents()).toEqual(["done", "open", "loose", "plain"])
+    expect(await axe(page)).toEqual([])
   })
 
   it("fetches no image from anywhere", async () => {

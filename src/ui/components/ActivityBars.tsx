@@ -4,7 +4,10 @@ import { countAll, countFailures, describeCounts, sumCounts } from "./Counts.ts"
 const hourCount = 24
 const noRuns = sumCounts([])
 
-/** The last 24 hours in 24 bars: the height shows the number of runs, the red part at the bottom how many failed. */
+/**
+ * The last 24 hours in 24 bars: the height shows the number of runs, the red part at the bottom how
+ * many failed, and the blue one at the top how many have not ended.
+ */
 export const ActivityBars = ({ activity }: { readonly activity: Activity | undefined }) => {
   const hours = activity?.hours ?? []
   const most = Math.max(1, ...hours.map(countAll))
@@ -16,7 +19,8 @@ export const ActivityBars = ({ activity }: { readonly activity: Activity | undef
         const hour = hours[i] ?? noRuns
         const all = countAll(hour)
         const height = all === 0 ? 2 : Math.max(4, (all / most) * 26)
-        const failed = all === 0 ? 0 : (height * countFailures(hour)) / all
+        const part = (count: number) => (all === 0 ? 0 : (height * count) / all)
+        const [failed, unfinished] = [part(countFailures(hour)), part(hour.live)]
         return (
           <g key={i}>
             <rect
@@ -27,6 +31,9 @@ export const ActivityBars = ({ activity }: { readonly activity: Activity | undef
               height={height}
               rx="1"
             />
+            {unfinished > 0 && (
+              <rect className="unfinished-bar" x={i * 6} y={28 - height} width="4.5" height={unfinished} rx="1" />
+            )}
             {failed > 0 && (
               <rect className="failures-bar" x={i * 6} y={28 - failed} width="4.5" height={failed} rx="1" />
             )}

@@ -22,7 +22,7 @@ export const FollowedRun = ({ sent: { run_id, at } }: { readonly sent: SentRun }
   return (
     <>
       <div className="row" role="status">
-        <StatusBadge status={run?.status ?? "queued"} />
+        <StatusBadge run={run ?? { status: "queued" }} />
         <span className="muted small">
           {ended && run.finished_at ? (
             `after ${formatDuration(Date.parse(run.finished_at) - Date.parse(run.accepted_at))}`

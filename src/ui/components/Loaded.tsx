@@ -1,5 +1,6 @@
-import type { ReactNode } from "react"
-import { ErrorNotice } from "./Notice.tsx"
+import { createContext, type ReactNode, useContext } from "react"
+import { ApiError } from "../api/Errors.ts"
+import { ErrorNotice, Notice } from "./Notice.tsx"
 
 export const Loading = ({ lines = 4 }: { readonly lines?: number }) => (
   <div className="stack" role="status">
@@ -16,16 +17,39 @@ interface Query<A> {
   readonly refetch: () => unknown
 }
 
-/** Shows a query's data; before it arrives a placeholder, or the error. Data that was loaded before outlives an error. */
+/** Said once: what belongs to something that was deleted is gone with it. */
+const Gone = createContext(false)
+
+/** Whether what was loaded before has been deleted since. */
+export const isGone = ({ data, error }: Pick<Query<unknown>, "data" | "error">): boolean =>
+  data !== undefined && error instanceof ApiError && error.status === 404
+
+/**
+ * Shows a query's data; before it arrives a placeholder, or the error. Data that was loaded before outlives an error, but
+ * what was deleted since is marked as such, and can no longer be used: `keep` says that it can, for what is being typed.
+ */
 export const Loaded = <A,>({
   query,
   lines,
+  keep = false,
   children
 }: {
   readonly query: Query<A>
   readonly lines?: number
+  readonly keep?: boolean
   readonly children: (data: A) => ReactNode
 }) => {
+  const inGone = useContext(Gone)
+  if (query.data !== undefined && isGone(query) && !inGone) {
+    return (
+      <Gone.Provider value={true}>
+        <Notice tone="danger">This has been deleted. What you see is as it was before.</Notice>
+        <div className="stack" inert={!keep}>
+          {children(query.data)}
+        </div>
+      </Gone.Provider>
+    )
+  }
   if (query.data !== undefined) return <>{children(query.data)}</>
   if (query.error) return <ErrorNotice error={query.error} onRetry={() => void query.refetch()} />
   return <Loading {...(lines ? { lines } : {})} />

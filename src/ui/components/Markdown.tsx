@@ -80,22 +80,22 @@ const element = (token: Token, level: HeadingLevel, depth: number): ReactNode =>
     case "list": {
       const { ordered, start, items } = token as Tokens.List
       const children = items.map((item, i) => (
-        <li key={i}>
-          {item.task && (item.checked ? "☑ " : "☐ ")}
+        <li key={i} {...(item.task ? { className: "task" } : {})}>
           {render(item.tokens, level, depth)}
         </li>
       ))
       return ordered ? <ol start={Number(start) || 1}>{children}</ol> : <ul>{children}</ul>
     }
     case "table": {
-      const { header, rows } = token as Tokens.Table
+      const { header, rows, align } = token as Tokens.Table
+      const alignment = (column: number) => (align[column] ? { className: `align-${align[column]}` } : {})
       return (
         <div className="table-scroll" tabIndex={0}>
           <table className="table">
             <thead>
               <tr>
                 {header.map((cell, i) => (
-                  <th key={i} scope="col">
+                  <th key={i} scope="col" {...alignment(i)}>
                     {render(cell.tokens, level, depth)}
                   </th>
                 ))}
@@ -105,7 +105,9 @@ const element = (token: Token, level: HeadingLevel, depth: number): ReactNode =>
               {rows.map((row, i) => (
                 <tr key={i}>
                   {row.map((cell, j) => (
-                    <td key={j}>{render(cell.tokens, level, depth)}</td>
+                    <td key={j} {...alignment(j)}>
+                      {render(cell.tokens, level, depth)}
+                    </td>
                   ))}
                 </tr>
               ))}
@@ -113,6 +115,10 @@ const element = (token: Token, level: HeadingLevel, depth: number): ReactNode =>
           </table>
         </div>
       )
+    }
+    case "checkbox": {
+      const { checked } = token as Tokens.Checkbox
+      return <input type="checkbox" checked={checked} disabled readOnly aria-label={checked ? "Done" : "To do"} />
     }
     case "hr":
       return <hr />

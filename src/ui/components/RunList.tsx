@@ -26,7 +26,7 @@ export const RunList = ({ runs, label }: { readonly runs: ReadonlyArray<RunSumma
     {runs.map((run) => (
       <li key={run.run_id}>
         <Link to={pathTo("run", run)} className="run">
-          <StatusBadge status={run.status} />
+          <StatusBadge run={run} />
           <bdi className="run-summary">{summarize(run)}</bdi>
           <span className="run-time small muted">
             <RunDuration run={run} />

@@ -22,7 +22,7 @@ interface FinalStatusDisplay extends StatusDisplay {
 export const statusDisplays: { readonly [S in RunStatus]: S extends FinalStatus ? FinalStatusDisplay : StatusDisplay } =
   {
     queued: { icon: "dots", label: "Queued", tone: "neutral" },
-    running: { icon: "spinner", label: "Running", tone: "info" },
+    running: { icon: "spinner", label: "Sent or working", tone: "info" },
     success: {
       icon: "check",
       label: "Success",
@@ -51,9 +51,16 @@ export const statusDisplays: { readonly [S in RunStatus]: S extends FinalStatus 
 /** The warning for a run that has ended, if its status calls for one. */
 export const warningFor = (run: Run) => (isFinal(run.status) ? statusDisplays[run.status].warning?.(run) : undefined)
 
+/** What the team has taken from its queue is told apart from what still waits there. */
+const displayOf = ({ status, started_at }: Pick<Run, "status" | "started_at">): StatusDisplay => {
+  if (status !== "running") return statusDisplays[status]
+  const { tone } = statusDisplays.running
+  return started_at === undefined ? { icon: "dots", label: "Sent", tone } : { icon: "spinner", label: "Working", tone }
+}
+
 /** A run's status, never shown by colour alone. */
-export const StatusBadge = ({ status }: { readonly status: RunStatus }) => {
-  const { icon, label, tone } = statusDisplays[status]
+export const StatusBadge = ({ run }: { readonly run: Pick<Run, "status" | "started_at"> }) => {
+  const { icon, label, tone } = displayOf(run)
   return (
     <span className={`badge ${tone}`}>
       <Icon name={icon} />
@@ -67,11 +74,11 @@ export const TeamStatus = ({ team }: { readonly team: Pick<Team, "running"> | un
   team === undefined ? null : team.running ? (
     <span className="badge success">
       <Icon name="check" />
-      Running
+      Connected
     </span>
   ) : (
     <span className="badge warning">
       <Icon name="warning" />
-      Not running
+      Stopped
     </span>
   )

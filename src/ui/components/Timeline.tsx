@@ -1,6 +1,7 @@
 import { isFinal } from "../../domain/RunStatus.ts"
 import type { Run } from "../api/Types.ts"
 import { formatDuration } from "./Format.ts"
+import { neverStarted } from "./Phases.ts"
 import { statusDisplays } from "./Status.tsx"
 import { ElapsedTime, ExactTime } from "./Time.tsx"
 
@@ -11,11 +12,6 @@ interface Step {
   readonly spentOn?: string
 }
 
-/** A run that ended otherwise than by the leader's answer, and whose leader had not reported that it started. */
-const neverStarted = ({ status, sent_at, started_at, error }: Run): boolean =>
-  // A started time that is the sent time was filled in at the run's end.
-  isFinal(status) && status !== "success" && error?.code !== "agent_error" && started_at === sent_at
-
 /** Accepted, sent, started, finished: when each happened, and what the time between them was spent on. */
 export const Timeline = ({ run }: { readonly run: Run }) => {
   const final = isFinal(run.status)
@@ -24,7 +20,7 @@ export const Timeline = ({ run }: { readonly run: Run }) => {
   const steps: ReadonlyArray<Step> = [
     { text: "Accepted", at: run.accepted_at, spentOn: "in the queue" },
     { text: "Sent to the team", at: run.sent_at, spentOn: unstarted ? "with the team" : "waiting for the team" },
-    { text: "Started", at: unstarted ? undefined : run.started_at, spentOn: "running" },
+    { text: "Started", at: unstarted ? undefined : run.started_at, spentOn: "working" },
     { text: final ? `Finished: ${label.toLowerCase()}` : "Finished", at: run.finished_at }
   ].filter((step) => step.at !== undefined || !final)
   const next = steps.findIndex((step) => step.at === undefined)

@@ -36,9 +36,14 @@ export class ErrorBoundary extends Component<{ readonly children: ReactNode }, {
           <p>
             This page could not be shown. The connection was lost, or the server has been updated since you opened it.
           </p>
-          <Button compact onPress={() => location.reload()}>
-            Reload
-          </Button>
+          <div className="row">
+            <Button compact onPress={this.retry}>
+              Try again
+            </Button>
+            <Button compact onPress={() => location.reload()}>
+              Reload
+            </Button>
+          </div>
         </div>
       </Notice>
     )

@@ -61,24 +61,26 @@ export const callSnippets = (
     {
       id: "github",
       title: "GitHub Actions",
-      hint: "Store the URL as the repository secret WEBHOOK_URL.",
+      hint: "Store the URL as the repository secret WEBHOOK_URL. The key keeps a retry from starting a second run.",
       text: `- name: Send to the team
   env:
     WEBHOOK_URL: \${{ secrets.WEBHOOK_URL }}
   run: |
     curl --fail-with-body --retry 3 "$WEBHOOK_URL" \\
+      -H "Idempotency-Key: $(cat /proc/sys/kernel/random/uuid)" \\
       -H 'Content-Type: application/json' \\
       -d '${indent(pretty, 6)}'`
     },
     {
       id: "gitlab",
       title: "GitLab CI",
-      hint: "Store the URL as the masked CI/CD variable WEBHOOK_URL.",
+      hint: "Store the URL as the masked CI/CD variable WEBHOOK_URL. The key keeps a retry from starting a second run.",
       text: `send-to-the-team:
   image: curlimages/curl
   script:
     - |
       curl --fail-with-body --retry 3 "$WEBHOOK_URL" \\
+        -H "Idempotency-Key: $(cat /proc/sys/kernel/random/uuid)" \\
         -H 'Content-Type: application/json' \\
         -d '${indent(pretty, 8)}'`
     },
@@ -107,9 +109,10 @@ with urllib.request.urlopen(request, timeout=${clientTimeout}) as response:
     {
       id: "javascript",
       title: "JavaScript",
+      hint: "The key is for pages in a browser, which repeats a request that timed out by itself.",
       text: `const response = await fetch("${url}?wait=true", {
   method: "POST",
-  headers: { "content-type": "application/json" },
+  headers: { "content-type": "application/json", "idempotency-key": crypto.randomUUID() },
   body: JSON.stringify(${indent(pretty, 2)})
 })
 if (!response.ok) throw new Error(\`\${response.status}: \${await response.text()}\`)

@@ -22,7 +22,9 @@ const Existing = ({ id }: { readonly id: string }) => {
     <Page title="Edit webhook" back={{ to: pathTo("webhook", { id }), text: name }}>
       <Loaded query={server}>
         {(serverData) => (
-          <Loaded query={webhook}>{(data) => <WebhookForm server={serverData} webhook={data} />}</Loaded>
+          <Loaded query={webhook} keep>
+            {(data) => <WebhookForm server={serverData} webhook={data} />}
+          </Loaded>
         )}
       </Loaded>
     </Page>

@@ -51,7 +51,7 @@ const RecentRun = ({ run, webhook }: { readonly run: RunSummary; readonly webhoo
     <li>
       <div className="row between small">
         <span className="row">
-          <StatusBadge status={run.status} />
+          <StatusBadge run={run} />
           <span className="muted">{run.source === "chat" ? "Chat" : <UserText>{webhook ?? "Webhook"}</UserText>}</span>
         </span>
         <span className="row muted">

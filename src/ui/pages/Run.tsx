@@ -28,7 +28,7 @@ const RunPage = ({ run_id }: { readonly run_id: string }) => {
       title={title}
       heading={
         <span className="row">
-          {title} {data && <StatusBadge status={data.status} />}
+          {title} {data && <StatusBadge run={data} />}
         </span>
       }
       back={back}

@@ -1,7 +1,7 @@
 import { pathTo } from "../../api/Pages.ts"
 import { useServer, useTeam, useTeamRuns } from "../api/Queries.ts"
 import type { Team } from "../api/Types.ts"
-import { Loaded, Loading } from "../components/Loaded.tsx"
+import { isGone, Loaded, Loading } from "../components/Loaded.tsx"
 import { Notice } from "../components/Notice.tsx"
 import { Page } from "../components/Page.tsx"
 import { SnippetTabs } from "../components/SnippetTabs.tsx"
@@ -20,7 +20,7 @@ const TeamPage = ({ team: name }: { readonly team: string }) => {
     <Page
       title={name}
       back={{ to: pathTo("teams"), text: "Teams" }}
-      actions={team.data && !pending && <DeleteTeam team={team.data} />}
+      actions={team.data && !pending && !isGone(team) && <DeleteTeam team={team.data} />}
     >
       <Loaded query={team}>{(data) => (pending ? <Loading /> : <Content team={data} />)}</Loaded>
     </Page>

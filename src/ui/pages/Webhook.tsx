@@ -3,7 +3,7 @@ import { pathTo } from "../../api/Pages.ts"
 import { useServer, useTeams, useWebhook } from "../api/Queries.ts"
 import type { Team, Webhook } from "../api/Types.ts"
 import { LinkButton } from "../components/Button.tsx"
-import { Loaded } from "../components/Loaded.tsx"
+import { isGone, Loaded } from "../components/Loaded.tsx"
 import { Page } from "../components/Page.tsx"
 import { SendTest } from "../components/SendTest.tsx"
 import { TeamStatus } from "../components/Status.tsx"
@@ -22,7 +22,7 @@ const WebhookPage = ({ id }: { readonly id: string }) => {
       title={webhook.data ? showDirectionMarks(webhook.data.name) : "Webhook"}
       heading={webhook.data && <UserText>{webhook.data.name}</UserText>}
       back={{ to: pathTo("webhooks"), text: "Webhooks" }}
-      actions={webhook.data && <Actions webhook={webhook.data} />}
+      actions={webhook.data && !isGone(webhook) && <Actions webhook={webhook.data} />}
     >
       <Loaded query={webhook} lines={8}>
         {(data) => <Content webhook={data} />}
