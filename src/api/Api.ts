@@ -2,6 +2,7 @@ import { HttpApi, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Audit } from "./Audit.ts"
 import { Overview } from "./Overview.ts"
+import { InternalError, MethodNotAllowed } from "./Problem.ts"
 import { Runs } from "./Runs.ts"
 import { Session } from "./Session.ts"
 import { Sessions } from "./Sessions.ts"
@@ -27,11 +28,13 @@ export class Api extends base
   .add(Audit)
   .add(Session)
   .add(Overview)
+  .addError(MethodNotAllowed)
+  .addError(InternalError)
   .annotateContext(
     OpenApi.annotations({
       title: "Webhook trigger",
       version: "1",
       description: "Put a team of AI agents to work with one HTTP POST.",
-      license: { name: "MIT" }
+      license: { name: "MIT", url: "https://opensource.org/license/mit" }
     })
   ) {}

@@ -35,6 +35,7 @@ export const UnprocessableContent = problem(
   "The request is well formed but not valid; `errors` lists every fault."
 )
 export const TooManyRequests = problem(429, "A limit has been reached; see `Retry-After`.")
+export const InternalError = problem(500, "An unexpected failure of the server.")
 export const BadGateway = problem(502, "The run ended as an error.")
 export const ServiceUnavailable = problem(
   503,

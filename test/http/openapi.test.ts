@@ -28,6 +28,14 @@ const fieldsIn = (schema: any, at: string): Array<[string, any]> => [
   ...(schema.items ? fieldsIn(schema.items, `${at}[]`) : [])
 ]
 
+/** The document with no other fields allowed than those that it names. */
+const strictly = (value: any): any => {
+  if (Array.isArray(value)) return value.map(strictly)
+  if (typeof value !== "object" || value === null) return value
+  const copy = Object.fromEntries(Object.entries(value).map(([key, it]) => [key, strictly(it)]))
+  return copy.type === "object" && copy.properties !== undefined ? { ...copy, additionalProperties: false } : copy
+}
+
 describe("/openapi.json", () => {
   it.scopedLive("is valid OpenAPI 3.1", () =>
     Effect.gen(function* () {
@@ -80,11 +88,32 @@ describe("/openapi.json", () => {
     })
   )
 
+  it.scopedLive("says where the server is, which codes there are, and where unknown fields are refused", () =>
+    Effect.gen(function* () {
+      const document = (yield* fetched) as any
+      expect(document.servers).toEqual([{ url: "/" }])
+      const { http } = yield* start({ publicUrl: "https://hooks.example.com/x" })
+      expect((yield* http("GET", "/openapi.json")).json.servers).toEqual([{ url: "https://hooks.example.com/x" }])
+      expect(document.components.schemas.Problem409.properties.code.enum).toEqual(Object.keys(titles))
+      const resolved = (schema: any) =>
+        schema.$ref ? document.components.schemas[schema.$ref.replace("#/components/schemas/", "")] : schema
+      for (const { method, operation, path } of operationsOf(document)) {
+        const body = operation.requestBody?.content["application/json"]?.schema
+        if (body === undefined) continue
+        const refusesUnknown = path.startsWith("/api/") ? false : undefined
+        expect(resolved(body).additionalProperties, `${method} ${path}`).toBe(refusesUnknown)
+      }
+      expect(document.components.schemas.Run.additionalProperties).toBeUndefined()
+    })
+  )
+
   it.scopedLive("documents exactly the responses that the server sends", () =>
     Effect.gen(function* () {
       const document = yield* fetched
       const ajv = new Ajv2020({ strict: false, validateFormats: false })
-      ajv.addSchema({ $id: "document", ...document }, "document")
+      // A field that is not documented is found, although a client has to accept one.
+      const strict = strictly(document)
+      ajv.addSchema({ $id: "document", ...strict }, "document")
       const seen = new Set<string>()
 
       const open = yield* start()
@@ -108,7 +137,7 @@ describe("/openapi.json", () => {
       /** Compares the response with the documentation of the request's operation. */
       const check = (status: number, method: string, path: string, answer: Answer, as = method) => {
         const { pathname } = new URL(path, "http://x")
-        const found = operationsOf(document).find(
+        const found = operationsOf(strict).find(
           (it) => it.method === as && new RegExp(`^${it.path.replaceAll(/\{\w+\}/g, "[^/]+")}$`).test(pathname)
         )!
         const at = `${found.operation.operationId} ${status}`
@@ -294,7 +323,15 @@ describe("/openapi.json", () => {
         [`PATCH ${hookAt}`]: { body: {} },
         [`POST ${hookAt}/preview`]: variables
       }
-      for (const [method, path] of everything) yield* caller(401, method, path)
+      for (const [method, path] of everything) {
+        yield* caller(401, method, path)
+        yield* admin(405, "PUT", path, {}, method)
+      }
+      open.faults.add("bug")
+      for (const [method, path] of everything) yield* admin(500, method, path, good[`${method} ${path}`])
+      yield* caller(500, "POST", hook.path, variables)
+      yield* caller(500, "GET", `${idle.path}/runs/${run_id}`)
+      open.faults.clear()
       open.faults.add("database")
       for (const [method, path] of everything) yield* admin(503, method, path, good[`${method} ${path}`])
       yield* caller(503, "GET", `${idle.path}/runs/${run_id}`)
