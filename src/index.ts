@@ -10,6 +10,7 @@ export {
   type Correlation,
   type DeadLettered,
   type Delivery,
+  type Inspection,
   LeaderBus,
   type LeaderReply,
   type Prompt,
@@ -21,6 +22,7 @@ export * as BusMemory from "./bus/BusMemory.ts"
 // Errors and records.
 export { AuditAction, AuditActor, type AuditDraft, AuditEvent } from "./domain/AuditEvent.ts"
 export {
+  ChangedMeanwhile,
   Fault,
   IdempotencyKeyReused,
   Invalid,
@@ -40,8 +42,10 @@ export {
   Unavailable
 } from "./domain/Errors.ts"
 export { AuditEventId, makeRunId, makeSessionId, makeWebhookId, RunId, SessionId, WebhookId } from "./domain/Id.ts"
+export { parseRate, type Rate } from "./domain/Rate.ts"
 export {
   isAnswer,
+  leaderless,
   type Outcome,
   outcomeFields,
   Run,
@@ -85,6 +89,8 @@ export { type Preview, Webhooks, type WithToken } from "./engine/Webhooks.ts"
 // HTTP.
 export * as Connections from "./http/Connections.ts"
 export * as Drain from "./http/Drain.ts"
+export { CannotListen } from "./http/Listener.ts"
+export * as NodeServer from "./http/NodeServer.ts"
 export { PublicUrl } from "./http/PublicUrl.ts"
 export * as Routes from "./http/Routes.ts"
 export { ServerFacts, type ServerFactsValues } from "./http/ServerFacts.ts"
@@ -95,7 +101,7 @@ export { type AuditPage, type AuditQuery, AuditStore } from "./repo/AuditStore.t
 export { type Change, ChangeFeed, type ChangeListener, makeChangeListeners } from "./repo/ChangeFeed.ts"
 export { decodeCursor, encodeCursor } from "./repo/Cursor.ts"
 export { HistoryStore, type RunPage, type RunQuery, type StatesQuery } from "./repo/HistoryStore.ts"
-export { type LaneRun, LaneStore } from "./repo/LaneStore.ts"
+export { type LaneRun, LaneStore, type Queued } from "./repo/LaneStore.ts"
 export { LeaseLost, LeaseStore, type Term } from "./repo/LeaseStore.ts"
 export { type ReplyKey, ReplyKeyStore } from "./repo/ReplyKeyStore.ts"
 export type { Repo } from "./repo/Repo.ts"
@@ -104,6 +110,7 @@ export {
   type AcceptanceRefused,
   type AcceptOptions,
   type EndedRun,
+  type ExpireOptions,
   firstOfEach,
   type NewRun,
   type RunEnd,

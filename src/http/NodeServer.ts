@@ -1,10 +1,12 @@
 import type { Server } from "node:http"
-import { HttpLayerRouter, HttpMiddleware } from "@effect/platform"
+import { HttpLayerRouter, HttpMiddleware, HttpServer } from "@effect/platform"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { Effect, Layer, Option } from "effect"
+import { type Duration, Effect, Layer, Option } from "effect"
 import { constTrue } from "effect/Function"
+import { Settings } from "../engine/Settings.ts"
 import { BodyBudget } from "./BodyBudget.ts"
 import * as Connections from "./Connections.ts"
+import * as Listener from "./Listener.ts"
 import { PublicUrl } from "./PublicUrl.ts"
 import * as Routes from "./Routes.ts"
 import { strictTransportSecurity } from "./SecurityHeaders.ts"
@@ -29,8 +31,31 @@ export const layer = (server: Server) =>
       )
     })
   ).pipe(
-    Layer.provide(Layer.merge(BodyBudget.layer, Connections.layer(server))),
+    Layer.provide(Layer.mergeAll(BodyBudget.layer, Connections.layer(server), NodeHttpServer.layerContext)),
     // Effect's request logger and tracer, which record URLs and headers, are off for all routes: `RequestLog` does both.
     Layer.locally(HttpMiddleware.loggerDisabled, true),
     Layer.locally(HttpMiddleware.currentTracerDisabledWhen, constTrue)
   )
+
+export interface ServeOptions {
+  readonly port: number
+  /** The address to listen on; absent: all of this machine's. */
+  readonly host?: string
+  /** How long a stop waits for callers that wait for an answer; default 30 seconds. */
+  readonly grace?: Duration.DurationInput
+}
+
+/**
+ * Serves a host's routes, ours among them, in the right order: it listens once all of them exist. When its scope closes it
+ * stops as `Drain` says, while everything that the routes need still works. In place of `HttpLayerRouter.serve`, with
+ * Effect's request logger as there.
+ */
+export const serve = <A, E, R>(hostRoutes: Layer.Layer<A, E, R>, { grace = "30 seconds", ...address }: ServeOptions) =>
+  Effect.gen(function* () {
+    const app = yield* HttpLayerRouter.toHttpEffect(hostRoutes)
+    const { maxBody } = yield* Settings
+    const { drain, layer: listening, server } = Listener.make({ ...address, shutdownGrace: grace, maxBody })
+    // They are there in the turn of the event loop in which it begins to listen, before the first request is read.
+    const answers = HttpServer.withLogAddress(HttpServer.serve(app, HttpMiddleware.logger))
+    return drain.pipe(Layer.provide([answers, Connections.layer(server)]), Layer.provideMerge(listening))
+  }).pipe(Layer.unwrapScoped, Layer.provide(NodeHttpServer.layerContext))

@@ -6,26 +6,27 @@ import { Limiter } from "../engine/Limiter.ts"
 import { Renderer } from "../engine/Renderer.ts"
 import * as Retention from "../engine/Retention.ts"
 import { Settings } from "../engine/Settings.ts"
+import * as Listener from "../http/Listener.ts"
 import * as NodeServer from "../http/NodeServer.ts"
 import { PublicUrl } from "../http/PublicUrl.ts"
 import { ServerFacts } from "../http/ServerFacts.ts"
 import { TrustedProxies } from "../http/TrustedProxies.ts"
 import type { Drivers } from "./Drivers.ts"
 import type { Environment } from "./Environment.ts"
-import * as Listener from "./Listener.ts"
 
 const adminKey = (environment: Environment) =>
   Option.match(environment.adminKey, { onNone: () => AdminKey.layerGenerated, onSome: AdminKey.layerGiven })
 
 /**
- * The whole server. What is provided last is built first and closed last: requests in flight are answered before anything
- * they need is closed.
+ * The whole server. What is provided last is built first and closed last: it listens once all routes are there, and requests
+ * in flight are answered before anything they need is closed.
  */
 export const layer = (environment: Environment, { bus, repo }: Drivers, version: string) => {
-  const listener = Listener.make(environment)
+  const { maxBody } = environment.engine
+  const listener = Listener.make({ ...environment, maxBody })
   return listener.drain.pipe(
-    Layer.provideMerge(NodeServer.layer(listener.server)),
     Layer.provideMerge(listener.layer),
+    Layer.provideMerge(NodeServer.layer(listener.server)),
     Layer.provideMerge(
       Layer.mergeAll(
         Engine.layer,

@@ -124,7 +124,7 @@ export const listeningPort = HttpServer.addressWith((address) =>
 const server = (options: Options) =>
   Layer.suspend(() => {
     const server = createServer()
-    return HttpOnNode.layer(server).pipe(Layer.provideMerge(listeningOn(server)), Layer.provideMerge(services(options)))
+    return listeningOn(server).pipe(Layer.provideMerge(HttpOnNode.layer(server)), Layer.provideMerge(services(options)))
   })
 
 export type Leader = (delivery: Delivery) => Effect.Effect<void, Unavailable>

@@ -291,7 +291,9 @@ describe("the typed client", () => {
       expect(answered).toMatchObject({ status: "success", response: "echo: 1" })
       const { data, next_cursor } = yield* client.webhooks.runs({ path: { id: webhook.id }, urlParams: { limit: 5 } })
       expect(next_cursor).toBe(null)
-      expect(yield* client.runs.show({ path: { run_id: answered.run_id } })).toStrictEqual(data[0])
+      const { sizes, truncated, ...listed } = data[0]!
+      expect(yield* client.runs.show({ path: { run_id: answered.run_id } })).toStrictEqual(listed)
+      expect([truncated, sizes]).toStrictEqual([false, { variables: 7, prompt: 1, response: 7 }])
       yield* client.webhooks.delete({ path: { id: webhook.id } })
     }).pipe(Effect.provide(FetchHttpClient.layer))
   )

@@ -10,17 +10,12 @@ import { makeProject, type Project, root } from "./Project.ts"
 
 /** A host of the guide's parts. */
 const composed = (parts: { readonly imports: string; readonly renderer: string; readonly settings: string }) => `
-import { createServer } from "node:http"
-import { HttpLayerRouter } from "@effect/platform"
-import { NodeHttpServer, NodeRuntime } from "@effect/platform-node"
+import { NodeRuntime } from "@effect/platform-node"
 import { Layer, Redacted } from "effect"
-import { AdminKey, Drain, Engine, Limiter, Renderer, Routes, Settings } from "webhook-trigger"
+import { AdminKey, Engine, Limiter, NodeServer, Renderer, Routes, Settings } from "webhook-trigger"
 import { retention } from "./retention.js"
 ${parts.imports}
-const server = createServer()
-const host = Drain.layer(server, "30 seconds").pipe(
-  Layer.provide(HttpLayerRouter.serve(Layer.merge(Routes.trigger, Routes.management))),
-  Layer.provide(NodeHttpServer.layer(() => server, { port: Number(process.env.PORT) })),
+const host = NodeServer.serve(Layer.merge(Routes.trigger, Routes.management), { port: Number(process.env.PORT) }).pipe(
   Layer.provide(Layer.merge(Engine.layer, retention)),
   Layer.provide([Limiter.layer, ${parts.renderer}, AdminKey.layerGiven(Redacted.make(process.env.ADMIN_API_KEY!))]),
   Layer.provide([repo, bus]),
@@ -136,6 +131,17 @@ describe("the package", () => {
     )
     expect(pages).toContain("embedding.md")
     expect(broken).toEqual([])
+  })
+
+  it("says of files that it does not contain that they are in the repository", () => {
+    const docs = join(project.installed, "docs")
+    const unclear = readdirSync(docs, { encoding: "utf8" })
+      .filter((name) => name.endsWith(".md"))
+      .filter((name) => {
+        const text = readFileSync(join(docs, name), "utf8")
+        return /`test\//.test(text) && !/\brepository\b/.test(text)
+      })
+    expect(unclear).toEqual([])
   })
 
   describe("runs the guide's", () => {

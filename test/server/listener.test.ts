@@ -1,8 +1,10 @@
 import { expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import * as Program from "../cli/Program.ts"
 import { wire } from "../http/Client.ts"
 import { freshDatabase } from "../support/fresh.ts"
+import { freePort } from "../support/Process.ts"
+import { until } from "../support/Until.ts"
 
 it.scopedLive("an idle connection is kept for longer than the usual proxies keep theirs", () =>
   Effect.gen(function* () {
@@ -36,4 +38,22 @@ it.scopedLive(
       expect(body.seconds).toBeLessThan(45)
     }),
   90_000
+)
+
+it.scopedLive("the first request that is let in is answered, because the server listens once its routes exist", () =>
+  Effect.gen(function* () {
+    const port = yield* Effect.promise(freePort)
+    const variables = { DATABASE_URL: yield* freshDatabase, ADMIN_API_KEY: "a-key-for-these-tests", PORT: String(port) }
+    const starting = yield* Effect.fork(Program.serve(variables))
+    // One at a time: a connection is refused until the server listens, and then kept.
+    const first = yield* Effect.promise(() =>
+      until("the server lets a request in", () =>
+        fetch(`http://127.0.0.1:${port}/health/live`, { signal: AbortSignal.timeout(10_000) }).catch((error) =>
+          error.name === "TimeoutError" ? error : undefined
+        )
+      )
+    )
+    expect(first).toMatchObject({ status: 200 })
+    yield* Fiber.join(starting)
+  })
 )

@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:http"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Data, type Duration, Layer } from "effect"
 import type { Shutdown } from "../engine/Shutdown.ts"
-import * as Drain from "../http/Drain.ts"
+import * as Drain from "./Drain.ts"
 
 /** The server cannot listen on the address. */
 export class CannotListen extends Data.TaggedError("CannotListen")<{
@@ -40,27 +40,35 @@ export interface Listener {
   readonly drain: Layer.Layer<never, never, Shutdown>
 }
 
-/** An HTTP server that listens once its layer is built. `shutdownGrace`: how long it waits for its callers at the end. */
+/**
+ * An HTTP server that listens once its layer is built: after its routes, as a request that nothing answers yet would never
+ * be answered. `shutdownGrace`: how long it waits for its callers at the end; `maxBody`: the largest body that its routes
+ * accept, in bytes.
+ */
 export const make = (options: {
-  readonly host: string
+  readonly host?: string
   readonly port: number
-  readonly shutdownGrace: Duration.Duration
-  readonly engine: { readonly maxBody: number }
+  readonly shutdownGrace: Duration.DurationInput
+  readonly maxBody: number
 }): Listener => {
-  const { engine, host, port, shutdownGrace } = options
+  const { host, maxBody, port, shutdownGrace } = options
   const server = createServer({
     keepAliveTimeout,
     headersTimeout,
-    requestTimeout: requestTimeout(engine.maxBody),
+    requestTimeout: requestTimeout(maxBody),
     connectionsCheckingInterval,
     noDelay: true
   })
   return {
     server,
-    layer: NodeHttpServer.layer(() => server, { host, port, backlog }).pipe(
+    layer: NodeHttpServer.layer(() => server, { ...(host !== undefined && { host }), port, backlog }).pipe(
       Layer.mapError(
         ({ cause }) =>
-          new CannotListen({ host, port, code: String((cause as NodeJS.ErrnoException | undefined)?.code ?? cause) })
+          new CannotListen({
+            host: host ?? "any address",
+            port,
+            code: String((cause as NodeJS.ErrnoException | undefined)?.code ?? cause)
+          })
       )
     ),
     drain: Drain.layer(server, shutdownGrace)
