@@ -7,6 +7,7 @@ import { webhookSettingNames, webhookSettings } from "../domain/WebhookSettings.
 import type { Group } from "./Commands.ts"
 import { confirm, yes } from "./Confirm.ts"
 import { adminOptions, call, done, show } from "./Connection.ts"
+import { exitCodes, Failure } from "./Failure.ts"
 import { about } from "./Help.ts"
 import { fields, printable, quantity, section, table, time, yesNo } from "./Output.ts"
 import { variableOptions, variablesOf } from "./Variables.ts"
@@ -174,9 +175,11 @@ const preview = Command.make("preview", { webhook, variables: variableOptions, .
     const answer = yield* callOnWebhook(options, (client, { id }) =>
       client.webhooks.preview({ path: { id }, payload: { variables } })
     )
-    yield* show(options, Preview, answer, ({ missing, prompt }) =>
-      prompt === undefined ? `Without a value: ${missing.join(", ")}` : printable(prompt)
-    )
+    if (answer.missing.length > 0) {
+      const title = `Without a value: ${printable(answer.missing.join(", "))}`
+      return yield* new Failure({ exit: exitCodes.refused, title, body: answer })
+    }
+    yield* show(options, Preview, answer, ({ prompt }) => printable(prompt ?? ""))
   })
 ).pipe(
   Command.withDescription(

@@ -162,7 +162,14 @@ describe("the command line", { timeout: 60_000 }, () => {
       expect(edited).not.toHaveProperty("timeout_seconds")
 
       const variables = ["--var", "branch=a=b", "--json-var", 'who={"name":["x"]}']
-      expect(yield* json("webhook", "preview", "review", "--var", "branch=x")).toEqual({ missing: ["who.name"] })
+      const incomplete = ["webhook", "preview", "review", "--var", "branch=x"]
+      expect(yield* run(...incomplete)).toEqual({ code: 1, stdout: "", stderr: "Without a value: who.name\n" })
+      const { code, stderr, stdout } = yield* run(...incomplete, "--json")
+      expect({ code, stdout, stderr: JSON.parse(stderr) }).toEqual({
+        code: 1,
+        stdout: "",
+        stderr: { missing: ["who.name"] }
+      })
       const words = 'Review a=b for ["x"]'
       expect(yield* run("webhook", "preview", "review", ...variables)).toMatchObject({ code: 0, stdout: `${words}\n` })
 

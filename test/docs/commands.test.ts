@@ -1,0 +1,185 @@
+/** Every block of shell commands in the documentation is run as it stands there, or is named here with the reason why not. */
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Effect, Exit, Scope } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import * as Program from "../cli/Program.ts"
+import { freshDatabase, freshVhost } from "../support/fresh.ts"
+import { cleanUpAtExit, exec, freePort, startDaemon } from "../support/Process.ts"
+import { until } from "../support/Until.ts"
+
+const root = new URL("../../", import.meta.url).pathname
+const ADMIN_API_KEY = "a-key-for-these-tests"
+
+const blocksOf = (page: string): ReadonlyArray<string> =>
+  [...readFileSync(join(root, page), "utf8").matchAll(/^ *```sh\n([\s\S]*?)^ *```$/gm)].map(([, text]) => text!)
+
+const pagesWithBlocks = () =>
+  [...readdirSync(root), ...readdirSync(join(root, "docs"), { recursive: true }).map((name) => `docs/${name}`)]
+    .filter((page) => page.endsWith(".md"))
+    .filter((page) => blocksOf(page).length > 0)
+    .sort()
+
+const rights = "the test of the rights on the broker grants these"
+const notRun: { readonly [page: string]: { readonly [block: number]: string } } = {
+  "README.md": { 0: "CI does this with a fresh clone" },
+  "CONTRIBUTING.md": { 0: "the tests themselves" },
+  "docs/amqp.md": { 0: rights },
+  "docs/production.md": { 1: rights },
+  "docs/embedding.md": { 0: "test/package installs the package with these lines" },
+  "docs/faults.md": { 0: "the tests themselves" }
+}
+
+const run = new Set<string>()
+
+/** A block of a page, with what only its reader can know filled in. */
+const block = (page: string, index: number, filledIn: Readonly<Record<string, string>> = {}): string => {
+  run.add(`${page} ${index}`)
+  return Object.entries(filledIn).reduce((text, [from, to]) => {
+    expect(text, `${page}, block ${index}`).toContain(from)
+    return text.replace(from, to)
+  }, blocksOf(page)[index]!)
+}
+
+describe("the commands of the documentation", () => {
+  const folder = mkdtempSync(join(tmpdir(), "webhook-trigger-docs-"))
+  const remove = cleanUpAtExit(folder)
+  const scope = Effect.runSync(Scope.make())
+  const inScope = <A>(resource: Effect.Effect<A, never, Scope.Scope>) =>
+    Effect.runPromise(Scope.extend(resource, scope))
+
+  /** The programs that the blocks name, as their readers have them. */
+  const bin = join(folder, "bin")
+  const install = (name: string, script: string) =>
+    writeFileSync(join(bin, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+  mkdirSync(bin)
+  chmodSync(folder, 0o755)
+  install("webhook-trigger", `exec '${process.execPath}' '${Program.program}' "$@"`)
+  install("npx", 'exec "$@"')
+  install("my-agent", "tr a-z A-Z")
+  const env = (variables: Readonly<Record<string, string>>) => ({
+    PATH: `${bin}:${process.env.PATH}`,
+    ADMIN_API_KEY,
+    ...variables
+  })
+
+  /** Runs a block to its end; its output. */
+  const shell = async (text: string, variables: Readonly<Record<string, string>>): Promise<string> =>
+    (await exec("/bin/sh", ["-ec", text], { cwd: folder, env: env(variables) })).stdout
+
+  /** Runs a block that does not end by itself. */
+  const start = (name: string, text: string, variables: Readonly<Record<string, string>>) => {
+    const dir = join(folder, name)
+    mkdirSync(dir)
+    const daemon = startDaemon(dir, "/bin/sh", ["-ec", text], { cwd: dir, env: env(variables) })
+    return {
+      until: (what: string, check: () => Promise<boolean>) =>
+        until(what, async () => {
+          if (!daemon.alive()) throw new Error(readFileSync(join(dir, "output.log"), "utf8"))
+          return check()
+        }),
+      stop: async () => {
+        process.kill(-daemon.pid, "SIGTERM")
+        await daemon.exited
+      }
+    }
+  }
+
+  let embedded: Program.Server
+  let demoUrl: string
+  let AMQP_URL: string
+  let DATABASE_URL: string
+  beforeAll(async () => {
+    ;[AMQP_URL, DATABASE_URL] = [await inScope(freshVhost), await inScope(freshDatabase)]
+    embedded = await inScope(
+      Effect.flatMap(Program.newFolder, (DATA_DIR) => Program.serve({ DATA_DIR, ADMIN_API_KEY }))
+    )
+    demoUrl = /'(\S+\/webhook\/trigger\/\S+?)'/.exec(embedded.welcome())![1]!
+  }, 90_000)
+  afterAll(async () => {
+    await Effect.runPromise(Scope.close(scope, Exit.void))
+    await remove()
+  })
+
+  it("README.md: a webhook of your own, and triggering it in CI", async () => {
+    const WEBHOOK_TRIGGER_URL = embedded.url
+    const created = await shell(block("README.md", 1, { "ADMIN_API_KEY=…": `ADMIN_API_KEY=${ADMIN_API_KEY}` }), {
+      WEBHOOK_TRIGGER_URL
+    })
+    const REVIEW_WEBHOOK_URL = /\S+\/webhook\/trigger\/whk_\w+/.exec(created)![0]
+    const variables = { REVIEW_WEBHOOK_URL, BRANCH: "main", REPO: "api" }
+    expect(JSON.parse(await shell(block("README.md", 2), variables))).toMatchObject({ status: "accepted" })
+  })
+
+  it("docs/http.md: triggering the demo webhook, and creating one", async () => {
+    const [first, second] = block("docs/http.md", 0).trim().split("\n")
+    expect(await shell(first!, { TRIGGER_URL: demoUrl })).toMatch(/^HTTP\/1.1 202 [\s\S]*"accepted"/)
+    expect(JSON.parse(await shell(second!, { TRIGGER_URL: demoUrl }))).toMatchObject({
+      response: "Say hello to world."
+    })
+    const created = await shell(block("docs/http.md", 1, { "http://localhost:8080": embedded.url }), {})
+    expect(JSON.parse(created)).toMatchObject({ webhook: { name: "Deploy", variables: ["app", "env"] } })
+  })
+
+  it("docs/cli.md: a script that creates, triggers and lists", async () => {
+    const output = await shell(block("docs/cli.md", 0), { WEBHOOK_TRIGGER_URL: embedded.url })
+    expect(output).toMatch(/^Review main\nsuccess\t\d+\n$/)
+  })
+
+  it("README.md, docs/production.md, docs/amqp.md: a server on PostgreSQL and RabbitMQ, and leaders", async () => {
+    const port = await freePort()
+    const url = `http://127.0.0.1:${port}`
+    const ready = () =>
+      fetch(`${url}/health/ready`).then(
+        ({ ok }) => ok,
+        () => false
+      )
+    const keys = { "ADMIN_API_KEY=…": `ADMIN_API_KEY=${ADMIN_API_KEY}` }
+    const variables = { PORT: String(port) }
+
+    const settings = block("docs/production.md", 0, {
+      "postgres://webhooks:…@db:5432/webhooks": DATABASE_URL,
+      "amqp://webhooks:…@mq:5672/webhooks": AMQP_URL,
+      ...keys
+    })
+    const first = start("production", `set -a\n${settings}\nexec webhook-trigger serve`, variables)
+    await first.until("the server of docs/production.md is ready", ready)
+    await first.stop()
+
+    const serve = block("README.md", 4, { "postgres://…": DATABASE_URL, "amqp://…": AMQP_URL, ...keys })
+    const server = start("serve", serve, variables)
+    await server.until("the server of README.md is ready", ready)
+
+    const isLed = async (team: string) =>
+      JSON.parse(await shell(`webhook-trigger team show ${team} --json`, { WEBHOOK_TRIGGER_URL: url })).running
+    /** Starts a leader, until it has answered a message. */
+    const lead = async (name: string, team: string, text: string) => {
+      const leader = start(name, text, { WEBHOOK_TRIGGER_URL: url })
+      await leader.until(`${team} has a leader`, () => isLed(team).catch(() => false))
+      const answer = await shell(`webhook-trigger team message ${team} hello --wait`, { WEBHOOK_TRIGGER_URL: url })
+      expect(answer).toBe("HELLO\n")
+      await leader.stop()
+    }
+    await lead("readme", "review", block("README.md", 3, { "amqp://user:password@localhost:5672": AMQP_URL }))
+    await shell("webhook-trigger team create deploy", { WEBHOOK_TRIGGER_URL: url })
+    await lead("amqp", "deploy", block("docs/amqp.md", 1, { "amqp://localhost": AMQP_URL }))
+    const file = join(folder, "deploy.url")
+    writeFileSync(file, AMQP_URL, { mode: 0o600 })
+    const asUser = process.geteuid!() === 0 ? " --user nobody" : ""
+    await lead(
+      "user",
+      "deploy",
+      block("docs/amqp.md", 2, { "/etc/webhook-trigger/deploy.url": file, " --user agent": asUser })
+    )
+    await server.stop()
+  }, 180_000)
+
+  it("are all run, but for those with a reason", () => {
+    const all = pagesWithBlocks().flatMap((page) => blocksOf(page).map((_, index) => `${page} ${index}`))
+    const excused = Object.entries(notRun).flatMap(([page, blocks]) =>
+      Object.keys(blocks).map((index) => `${page} ${index}`)
+    )
+    expect([...run, ...excused].sort()).toEqual(all.sort())
+  })
+})
