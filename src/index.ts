@@ -16,6 +16,8 @@ export {
   type Prompt,
   QueueGone,
   type Reply,
+  type ReplyChecks,
+  type Subject,
   type TeamQueue
 } from "./bus/Bus.ts"
 export * as BusMemory from "./bus/BusMemory.ts"

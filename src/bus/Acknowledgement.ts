@@ -26,7 +26,7 @@ const backoff = Schedule.exponential(firstPause).pipe(Schedule.union(Schedule.sp
  * Tries again while a service is out of reach, and logs the first failure only. The schedule is set up after that
  * failure: `Effect.retry` sets it up before the first try, and that alone was a third of all the work for a run.
  */
-const untilAvailable = (effect: Effect.Effect<void, Unavailable>, subject: string): Effect.Effect<void> =>
+export const untilAvailable = <A>(effect: Effect.Effect<A, Unavailable>, subject: string): Effect.Effect<A> =>
   Effect.catchAll(effect, ({ detail }) =>
     Effect.logWarning(`${subject}: ${detail}; trying again until it works`).pipe(
       Effect.zipRight(Effect.sleep(firstPause)),

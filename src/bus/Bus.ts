@@ -33,10 +33,26 @@ export interface DeadLettered {
 /** What comes back about a run, from its leader or from the broker. */
 export type Reply = (LeaderReply | DeadLettered) & { readonly run_id: RunId }
 
+/** Whose prompt a reply answers. */
+export interface Subject {
+  readonly run_id: RunId
+  /** None: not known. Replies of one team never overtake each other. */
+  readonly team?: TeamName
+}
+
 /** How the server tells replies to its prompts from what anybody else may have sent. */
 export interface Correlation {
-  /** The run whose prompt has this correlation id; none: no prompt has it, and what carries it is to be dropped unread. */
-  readonly runOf: (correlation_id: string) => RunId | undefined
+  /** Whose prompt has this correlation id; `undefined`: nobody's, and what carries it is to be dropped unread. */
+  readonly subjectOf: (correlation_id: string) => Subject | undefined
+}
+
+/** What the server says of replies before they are handled. */
+export interface ReplyChecks {
+  readonly correlation: Correlation
+  /** Of these runs, those of which an answer would still be stored: asked before a long reply is read. Default: all. */
+  readonly answerable?: (runs: ReadonlyArray<RunId>) => Effect.Effect<ReadonlySet<RunId>, Unavailable>
+  /** Succeeds once replies can be handled. */
+  readonly ready?: Effect.Effect<void, Unavailable>
 }
 
 /** The state of a team's queue. */
@@ -81,14 +97,15 @@ export class Bus extends Context.Tag("webhook-trigger/Bus")<
     readonly removeQueue: (team: TeamName) => Effect.Effect<void, Unavailable>
     /**
      * Passes every reply to `handle` until the scope closes, in the groups in which they arrive, one group at a time,
-     * reconnecting forever. Replies are acknowledged once `handle` has succeeded; when it fails they are tried again,
+     * reconnecting forever. Long replies may be passed alone beside that, one at a time, but those of one team stay in order.
+     * Replies are acknowledged once `handle` has succeeded; when it fails they are tried again,
      * never dropped. What is not a reply to one of the server's prompts, as `correlation` says, is never passed on. A bus with
      * several servers gives the replies of one whose `handle` fails, or takes more than 2 seconds, to the others, and none to
      * it before `ready` succeeds.
      */
     readonly consume: (
       handle: (replies: ReadonlyArray<Reply>) => Effect.Effect<void, Unavailable>,
-      options: { readonly correlation: Correlation; readonly ready?: Effect.Effect<void, Unavailable> }
+      checks: ReplyChecks
     ) => Effect.Effect<void, never, Scope.Scope>
     /** How many replies, of all teams, wait for a server to receive them. */
     readonly repliesWaiting: Effect.Effect<number, Unavailable>

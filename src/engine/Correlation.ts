@@ -39,13 +39,19 @@ export class Correlation extends Context.Tag("webhook-trigger/Correlation")<
           const subject = Buffer.concat([parse(run_id), Buffer.from(team)])
           return Buffer.concat([sign(subject), subject]).toString("base64url")
         },
-        runOf: (correlation_id) => {
-          if (validate(correlation_id)) return isSigned(correlation_id as RunId) ? undefined : (correlation_id as RunId)
+        subjectOf: (correlation_id) => {
+          if (validate(correlation_id)) {
+            const run_id = correlation_id as RunId
+            return isSigned(run_id) ? undefined : { run_id }
+          }
           const bytes = Buffer.from(correlation_id, "base64url")
           if (bytes.length <= signatureLength + runIdLength) return undefined
           const subject = bytes.subarray(signatureLength)
           if (!timingSafeEqual(sign(subject), bytes.subarray(0, signatureLength))) return undefined
-          return stringify(subject.subarray(0, runIdLength)) as RunId
+          return {
+            run_id: stringify(subject.subarray(0, runIdLength)) as RunId,
+            team: subject.subarray(runIdLength).toString() as TeamName
+          }
         }
       }
     })

@@ -15,6 +15,8 @@ export type OnEnd = (run: Run | undefined) => void
 /** How often the rows are read for the ends of watched runs, and of how many of them: in turn. */
 const pollInterval = "1 second"
 const pollSize = 1_000
+/** An end with more text than this is recorded alone, beside the others. */
+const longEnd = 256 * 1024
 
 const endedRuns = Metric.counter("webhook_runs_ended_total", {
   description: "Runs whose end this server recorded, by status.",
@@ -38,7 +40,7 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
     /** Several ends with one commit. */
     readonly endAll: (
       ends: ReadonlyArray<{ readonly run_id: RunId; readonly outcome: Outcome }>
-    ) => Effect.Effect<ReadonlyArray<Run | undefined>, Unavailable>
+    ) => Effect.Effect<void, Unavailable>
     /** The broker has the run's prompt, or its leader has started: recorded soon, or with the run's end. */
     readonly progress: (id: RunId, progress: Progress) => void
     /** This process has recorded the run's end. */
@@ -94,10 +96,12 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
         weight: { of: sizeOf, limit: 4_000_000 },
         commit: record
       })
-      const endAll = (ends: ReadonlyArray<{ readonly run_id: RunId; readonly outcome: Outcome }>) =>
+      const commit = (ends: ReadonlyArray<Pick<RunEnd, "run_id" | "outcome" | "wantsRun">>) =>
         Effect.suspend(() => {
           const at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
-          return Effect.map(together(ends.map((end) => ({ ...end, at }))), (ended) => ended.map(({ run }) => run))
+          // What takes long to write would keep those waiting who come after it.
+          const recording = ends.some((end) => sizeOf(end) > longEnd) ? record : together
+          return recording(ends.map((end) => ({ ...end, at })))
         })
 
       const read = Effect.fnUntraced(function* (ids: ReadonlyArray<RunId>) {
@@ -147,8 +151,9 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
           const entry = watchers.get(id)
           if (entry !== undefined) entry.stored = true
         },
-        end: (run_id, outcome) => Effect.map(endAll([{ run_id, outcome }]), ([run]) => run),
-        endAll,
+        end: (run_id, outcome) => Effect.map(commit([{ run_id, outcome }]), ([ended]) => ended?.run),
+        // A leader may repeat its reply: a run whose answer is long is not read again for that, unless somebody waits.
+        endAll: (ends) => commit(ends.map((end) => ({ ...end, wantsRun: watchers.has(end.run_id) }))),
         progress: marks.add,
         recorded,
         deleted
@@ -158,7 +163,7 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
 }
 
 /** How much text an end stores. */
-const sizeOf = ({ outcome }: RunEnd): number => {
+const sizeOf = ({ outcome }: Pick<RunEnd, "outcome">): number => {
   const { response = "", error_message = "" } = outcomeFields(outcome)
   return response.length + error_message.length
 }

@@ -2,6 +2,7 @@ import { DateTime, Effect, Layer } from "effect"
 import { Bus, type Reply } from "../bus/Bus.ts"
 import type { Outcome } from "../domain/Run.ts"
 import { ChangeFeed } from "../repo/ChangeFeed.ts"
+import { RunStore } from "../repo/RunStore.ts"
 import { Checkpoints } from "./Checkpoints.ts"
 import { Correlation } from "./Correlation.ts"
 import { Outcomes } from "./Outcomes.ts"
@@ -11,28 +12,30 @@ import { Outcomes } from "./Outcomes.ts"
  * acknowledges replies only after this, so an answer that was confirmed to the leader is never lost; repeats are harmless,
  * since the first end wins. Every replica runs it; one that cannot record leaves the replies to the others.
  */
-export const layer: Layer.Layer<never, never, Bus | ChangeFeed | Correlation | Outcomes> = Layer.scopedDiscard(
-  Effect.gen(function* () {
-    const bus = yield* Bus
-    const correlation = yield* Correlation
-    const outcomes = yield* Outcomes
-    const database = yield* ChangeFeed
-    const reach = yield* Checkpoints
-    const clock = yield* Effect.clock
+export const layer: Layer.Layer<never, never, Bus | ChangeFeed | Correlation | Outcomes | RunStore> =
+  Layer.scopedDiscard(
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const correlation = yield* Correlation
+      const outcomes = yield* Outcomes
+      const database = yield* ChangeFeed
+      const runs = yield* RunStore
+      const reach = yield* Checkpoints
+      const clock = yield* Effect.clock
 
-    const handle = (replies: ReadonlyArray<Reply>) => {
-      const ends = replies.flatMap((reply) => {
-        const outcome = outcomeOf(reply)
-        return outcome === undefined ? [] : [{ run_id: reply.run_id, outcome }]
-      })
-      const started_at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
-      for (const { _tag, run_id } of replies) if (_tag === "Started") outcomes.progress(run_id, { started_at })
-      if (ends.length === 0) return Effect.void
-      return Effect.flatMap(outcomes.endAll(ends), () => reach("ended"))
-    }
-    yield* bus.consume(handle, { correlation, ready: database.ping })
-  })
-)
+      const handle = (replies: ReadonlyArray<Reply>) => {
+        const ends = replies.flatMap((reply) => {
+          const outcome = outcomeOf(reply)
+          return outcome === undefined ? [] : [{ run_id: reply.run_id, outcome }]
+        })
+        const started_at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
+        for (const { _tag, run_id } of replies) if (_tag === "Started") outcomes.progress(run_id, { started_at })
+        if (ends.length === 0) return Effect.void
+        return Effect.flatMap(outcomes.endAll(ends), () => reach("ended"))
+      }
+      yield* bus.consume(handle, { correlation, answerable: runs.answerable, ready: database.ping })
+    })
+  )
 
 /** The end that the reply brings; `undefined`: it brings none. */
 const outcomeOf = (reply: Reply): Outcome | undefined => {

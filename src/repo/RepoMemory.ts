@@ -244,7 +244,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       notify({ _tag: "RunEnded", run_id: run.row.run_id })
     }
     const end = (run: Stored | undefined, given: RunEnd): EndedRun => {
-      const { outcome } = given
+      const { outcome, wantsRun = true } = given
       if (run === undefined) return { recorded: false, run }
       const { status, response } = run.row
       const recorded = !isFinal(status)
@@ -252,7 +252,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       else if (runStatuses[status].storesLateAnswer && response === undefined && outcome.status === "success") {
         change(run, { response: storable(outcome.response) })
       }
-      return { recorded, run: toRun(run.row) }
+      return { recorded, run: recorded || wantsRun ? toRun(run.row) : undefined }
     }
 
     /** A later deadline for a prompt that waits behind an earlier one, see `RunStore.expire`. */
@@ -297,6 +297,13 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
           }
         }),
       end: (ends) => Effect.sync(() => ends.map((given) => end(find(given.run_id), given))),
+      answerable: (ids) =>
+        Effect.sync(() => {
+          const takesAnswer = ({ response, run_id, status }: RunRow) =>
+            ids.includes(run_id) &&
+            (!isFinal(status) || (runStatuses[status].storesLateAnswer && response === undefined))
+          return new Set(where(takesAnswer).map(({ row }) => row.run_id))
+        }),
       ended: (ids) =>
         Effect.sync(() => ({
           runs: shown(where((row) => ids.includes(row.run_id) && isFinal(row.status))),

@@ -86,6 +86,8 @@ export interface RunMark {
 /** The end of a run, to be recorded unless another came first. */
 export interface RunEnd extends RunMark {
   readonly outcome: Outcome
+  /** False: the run need not be read when another end came first. Default: true. */
+  readonly wantsRun?: boolean
   /** When it was sent and started, for a run of which that is not recorded yet. */
   readonly sent_at?: DateTime.Utc
   readonly started_at?: DateTime.Utc
@@ -95,7 +97,7 @@ export interface RunEnd extends RunMark {
 export interface EndedRun {
   /** This call ended the run; else `run` shows who was first. */
   readonly recorded: boolean
-  /** The run as it is now; `undefined`: unknown, or deleted meanwhile. */
+  /** The run as it is now; `undefined`: unknown, deleted meanwhile, or not wanted. */
   readonly run: Run | undefined
 }
 
@@ -126,6 +128,8 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
     readonly started: (marks: ReadonlyArray<RunMark>) => Effect.Effect<void, Unavailable>
     /** The first end wins. An answer to a run that has timed out is kept in its conversation. */
     readonly end: (ends: ReadonlyArray<RunEnd>) => Effect.Effect<ReadonlyArray<EndedRun>, Unavailable>
+    /** Of these runs, those of which `end` would store an answer: unfinished, or ended without one that could have come. */
+    readonly answerable: (ids: ReadonlyArray<RunId>) => Effect.Effect<ReadonlySet<RunId>, Unavailable>
     /** Of these runs, those that have ended, and the ids of those that no longer exist. */
     readonly ended: (
       ids: ReadonlyArray<RunId>

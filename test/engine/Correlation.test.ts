@@ -28,7 +28,7 @@ describe("a correlation id", () => {
       for (const team of [deploy, TeamName.make("a"), TeamName.make("x".repeat(63))]) {
         const run = runOf(team)
         const id = one.idOf(run)
-        expect(other.runOf(id)).toBe(run.run_id)
+        expect(other.subjectOf(id)).toEqual(run)
         expect(other.idOf(run)).toBe(id)
         expect(id).not.toContain(run.run_id)
         expect(id).toMatch(/^[\w-]{40,255}$/)
@@ -38,7 +38,7 @@ describe("a correlation id", () => {
 
   it.effect("counts only as it was made: not with any bit changed, cut, extended, or by another key", () =>
     Effect.gen(function* () {
-      const { idOf, runOf: subjectOf } = yield* made()
+      const { idOf, subjectOf } = yield* made()
       const run = runOf()
       const bytes = Buffer.from(idOf(run), "base64url")
       for (let bit = 0; bit < bytes.length * 8; bit++) {
@@ -69,17 +69,17 @@ describe("a correlation id", () => {
   it.effect("is the run's id for runs accepted before prompts were signed, and for no other", () =>
     Effect.gen(function* () {
       const signedFrom = Date.now()
-      const { idOf, runOf: subjectOf } = yield* made(signedFrom)
+      const { idOf, subjectOf } = yield* made(signedFrom)
       const at = (msecs: number): { readonly run_id: RunId; readonly team: TeamName } => ({
         run_id: runIdAt(msecs),
         team: deploy
       })
       const [before, after] = [at(signedFrom - 1), at(signedFrom)]
       expect(idOf(before)).toBe(before.run_id)
-      expect(subjectOf(before.run_id)).toBe(before.run_id)
+      expect(subjectOf(before.run_id)).toEqual({ run_id: before.run_id })
       expect(idOf(after)).not.toBe(after.run_id)
       expect(subjectOf(after.run_id)).toBeUndefined()
-      expect(subjectOf(idOf(after))).toBe(after.run_id)
+      expect(subjectOf(idOf(after))).toEqual(after)
     })
   )
 })

@@ -1,9 +1,11 @@
 import type { Channel, Message } from "amqplib"
-import { Clock, type Context, Effect, Either, FiberSet, Layer, type Redacted, Schedule } from "effect"
+import { Clock, Effect, Either, FiberSet, Layer, type Redacted, Schedule } from "effect"
+import type { Unavailable } from "../../domain/Errors.ts"
+import type { RunId } from "../../domain/Id.ts"
 import { whenTraced } from "../../telemetry/Span.ts"
 import type { ReplyHandler } from "../Acknowledgement.ts"
-import { Bus, type Correlation, QueueGone } from "../Bus.ts"
-import { makeInbox, maxGroup } from "../Replies.ts"
+import { Bus, QueueGone, type ReplyChecks } from "../Bus.ts"
+import { makeInbox, maxGroup, textLength } from "../Replies.ts"
 import { type Connection, call, openChannel } from "./Connection.ts"
 import * as Link from "./Link.ts"
 import { countReceived } from "./Metrics.ts"
@@ -11,7 +13,7 @@ import * as Probe from "./Probe.ts"
 import * as Publisher from "./Publisher.ts"
 import { deadQueue, declareShared, type QueueType, repliesQueue, teamQueue } from "./Topology.ts"
 import * as Trace from "./Trace.ts"
-import { type Decoded, decodeDeadLetter, decodeReply, encodePrompt, type Outgoing } from "./Wire.ts"
+import { type Decoded, decodeDeadLetter, decodeReply, encodePrompt, isLongReply, type Outgoing } from "./Wire.ts"
 
 export interface AmqpOptions {
   /** `amqp://` or `amqps://`; it carries a password. */
@@ -19,12 +21,14 @@ export interface AmqpOptions {
   readonly queueType: QueueType
 }
 
-type ConsumeOptions = Parameters<Context.Tag.Service<Bus>["consume"]>[1]
-
 /** Unacknowledged replies, each of which may be 8 MiB. */
 const prefetch = 2 * maxGroup
 /** Milliseconds for a group. The broker takes the replies back after that, and may give them to another server. */
 const handleTimeout = 2_000
+/** And for each UTF-16 code unit of text: 8 s for the longest answer. */
+const handleTimeoutOfText = 0.001
+/** Milliseconds between two lines in the log about messages that are dropped. */
+const dropLogInterval = 1_000
 /** How often a server that cannot handle replies finds out whether it can. */
 const readyInterval = "500 millis"
 /**
@@ -40,23 +44,24 @@ const make = ({ queueType, url }: AmqpOptions) =>
     const probe = yield* Probe.make({ url, queueType })
     const inbox = makeInbox()
 
-    /** Gives everything back when it fails, by giving up the connection. */
-    const givingBack =
-      (connection: Connection, handle: ReplyHandler): ReplyHandler =>
-      (replies) =>
-        Effect.suspend(() => {
-          const giveBack = (why: string) => connection.markLost(`replies go back to the broker: ${why}`)
-          const timer = setTimeout(() => giveBack("they were not handled in time"), handleTimeout)
-          return handle(replies).pipe(
-            Effect.tapError(({ detail }) => Effect.sync(() => giveBack(detail))),
-            Effect.onExit(() => Effect.sync(() => clearTimeout(timer)))
-          )
-        })
+    /** Gives all replies back when the work on some of them fails, or takes too long, by giving up the connection. */
+    const givingBack = <A>(connection: Connection, text: number, work: Effect.Effect<A, Unavailable>) =>
+      Effect.suspend(() => {
+        const giveBack = (why: string) => connection.markLost(`replies go back to the broker: ${why}`)
+        const timer = setTimeout(
+          () => giveBack("they were not handled in time"),
+          handleTimeout + text * handleTimeoutOfText
+        )
+        return work.pipe(
+          Effect.tapError(({ detail }) => Effect.sync(() => giveBack(detail))),
+          Effect.onExit(() => Effect.sync(() => clearTimeout(timer)))
+        )
+      })
 
     const consumeOn = (
       connection: Connection,
       handle: ReplyHandler,
-      { correlation, ready = Effect.void }: ConsumeOptions
+      { answerable, correlation, ready = Effect.void }: ReplyChecks
     ) =>
       Effect.gen(function* () {
         yield* Effect.retry(ready, Schedule.spaced(readyInterval))
@@ -64,26 +69,45 @@ const make = ({ queueType, url }: AmqpOptions) =>
         yield* declare(channel)
         yield* call("setting the prefetch", () => channel.prefetch(prefetch))
         const log = yield* FiberSet.makeRuntime<never>()
-        const receive = yield* inbox.consume(givingBack(connection, handle))
-        const listen = (queue: string, decode: (message: Message, correlation: Correlation) => Decoded) =>
+        const receive = yield* inbox.consume(
+          (replies) => givingBack(connection, sum(replies.map(textLength)), handle(replies)),
+          answerable && ((runs) => givingBack(connection, 0, answerable(runs)))
+        )
+        let loggedAt = Number.NEGATIVE_INFINITY
+        const drop = (queue: string, kind: "refused" | "malformed" | "unknown"): undefined => {
+          countReceived(kind)
+          // Anybody who may reply could fill the log.
+          if (performance.now() - loggedAt < dropLogInterval) return
+          loggedAt = performance.now()
+          log(Effect.logWarning(`a ${kind} message on ${queue} is dropped; others like it may not be logged`))
+        }
+        const listen = (
+          queue: string,
+          decode: (message: Message, run_id: RunId) => Decoded,
+          isLong: (message: Message) => boolean
+        ) =>
           call(`consuming ${queue}`, () =>
             channel.consume(queue, (message) => {
               if (message === null) return connection.markLost(`${queue} was deleted`)
               const acknowledge = () => acknowledgeOn(channel, message)
-              const decoded = decode(message, correlation)
-              if (Either.isRight(decoded)) {
-                const { kind, reply } = decoded.right
-                countReceived(kind)
-                receive({ reply, acknowledge, span: Trace.spanOf(message) })
-              } else {
-                countReceived(decoded.left)
-                log(Effect.logWarning(`a ${decoded.left} message on ${queue} is dropped`))
-                acknowledge()
+              const { correlationId } = message.properties
+              const subject = typeof correlationId === "string" ? correlation.subjectOf(correlationId) : undefined
+              if (subject === undefined) {
+                drop(queue, "refused")
+                return acknowledge()
               }
+              const read = () => {
+                const decoded = decode(message, subject.run_id)
+                if (Either.isLeft(decoded)) return drop(queue, decoded.left)
+                countReceived(decoded.right.kind)
+                return decoded.right.reply
+              }
+              const skip = () => countReceived("ended")
+              receive({ ...subject, isLong: isLong(message), read, skip, acknowledge, span: Trace.spanOf(message) })
             })
           )
-        yield* listen(repliesQueue, decodeReply)
-        yield* listen(deadQueue, decodeDeadLetter)
+        yield* listen(repliesQueue, decodeReply, isLongReply)
+        yield* listen(deadQueue, decodeDeadLetter, () => false)
       })
 
     return Bus.of({
@@ -110,13 +134,13 @@ const make = ({ queueType, url }: AmqpOptions) =>
       queue: probe.queue,
       inspect: probe.inspect,
       removeQueue: probe.removeQueue,
-      consume: (handle, options) =>
+      consume: (handle, checks) =>
         Effect.asVoid(
           Link.make({
             url,
             name: "consume",
             heartbeat: consumeHeartbeat,
-            use: (connection) => consumeOn(connection, handle, options)
+            use: (connection) => consumeOn(connection, handle, checks)
           })
         ),
       repliesWaiting: probe.repliesWaiting,
@@ -144,6 +168,8 @@ const inGroups = (messages: ReadonlyArray<Outgoing>): ReadonlyArray<ReadonlyArra
   }
   return groups
 }
+
+const sum = (numbers: ReadonlyArray<number>): number => numbers.reduce((a, b) => a + b, 0)
 
 const acknowledgeOn = (channel: Channel, message: Message): void => {
   try {

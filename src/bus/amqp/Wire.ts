@@ -4,8 +4,8 @@ import { Either, Option, Schema } from "effect"
 import { RunId, WebhookId } from "../../domain/Id.ts"
 import { RunSource } from "../../domain/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
-import type { Correlation, DeadLettered, LeaderReply, Prompt, Reply } from "../Bus.ts"
-import { answerTooLarge, maxAnswer, storableReply } from "../Replies.ts"
+import type { DeadLettered, LeaderReply, Prompt, Reply } from "../Bus.ts"
+import { answerTooLarge, longReply, maxAnswer, storableReply } from "../Replies.ts"
 import type { ReplyKind } from "./Metrics.ts"
 import { promptsExchange, repliesExchange } from "./Topology.ts"
 
@@ -82,20 +82,8 @@ export const encodeReply = (reply: LeaderReply, { correlation_id, run_id }: Prom
   }
 }
 
-/**
- * What a message on `webhook.replies` or `webhook.dead` says; left: nothing that could be acted on. `refused`: it is not from
- * anybody who got a prompt of ours.
- */
-export type Decoded = Either.Either<
-  { readonly kind: ReplyKind; readonly reply: Reply },
-  "refused" | "malformed" | "unknown"
->
-
-/** The run that the message is about, if it comes from somebody who got the run's prompt: decided before its body is read. */
-const runOf = (message: Message, correlation: Correlation): RunId | undefined => {
-  const { correlationId } = message.properties
-  return typeof correlationId === "string" ? correlation.runOf(correlationId) : undefined
-}
+/** What a message on `webhook.replies` or `webhook.dead` says; left: nothing that could be acted on. */
+export type Decoded = Either.Either<{ readonly kind: ReplyKind; readonly reply: Reply }, "malformed" | "unknown">
 
 const isText = ({ contentType }: Message["properties"]): boolean => /^text\/plain\s*(;|$)/i.test(String(contentType))
 
@@ -103,9 +91,7 @@ const isText = ({ contentType }: Message["properties"]): boolean => /^text\/plai
  * A reply's type is `started`, `response` or `error`; none is taken for `response`. A `text/plain` body is the answer, or
  * the error's message, as it is; bytes that are not UTF-8 become U+FFFD in it.
  */
-export const decodeReply = (message: Message, correlation: Correlation): Decoded => {
-  const run_id = runOf(message, correlation)
-  if (run_id === undefined) return Either.left("refused")
+export const decodeReply = (message: Message, run_id: RunId): Decoded => {
   const type = message.properties.type ?? "response"
   const decoded = (kind: ReplyKind, reply: LeaderReply): Decoded =>
     Either.right({ kind, reply: storableReply({ ...reply, run_id }) })
@@ -125,13 +111,15 @@ export const decodeReply = (message: Message, correlation: Correlation): Decoded
     : Either.left("malformed")
 }
 
+/** Whether `decodeReply` would have to read a long text. */
+export const isLongReply = ({ content, properties }: Message): boolean =>
+  content.length > longReply && content.length <= maxAnswer && properties.type !== "started"
+
 /**
  * A prompt that its queue gave up, or what a leader has published in its place, which it may do for its own prompts. The
  * latest entry of RabbitMQ's `x-death` header says why: https://www.rabbitmq.com/docs/dlx#effects
  */
-export const decodeDeadLetter = (message: Message, correlation: Correlation): Decoded => {
-  const run_id = runOf(message, correlation)
-  if (run_id === undefined) return Either.left("refused")
+export const decodeDeadLetter = (message: Message, run_id: RunId): Decoded => {
   const { headers } = message.properties
   const why: string | undefined = headers?.["x-death"]?.[0]?.reason ?? headers?.["x-first-death-reason"]
   const reason: DeadLettered["reason"] = why === "expired" || why === "delivery_limit" ? why : "rejected"

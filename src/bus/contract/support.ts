@@ -24,7 +24,8 @@ export const makePrompt = (fields: Partial<Prompt> = {}) =>
 
 /** For the prompts of `makePrompt`: their correlation ids are the run ids. */
 export const byRunId: Correlation = {
-  runOf: (correlation_id) => Option.getOrUndefined(Schema.decodeUnknownOption(RunId)(correlation_id))
+  subjectOf: (correlation_id) =>
+    Option.getOrUndefined(Option.map(Schema.decodeUnknownOption(RunId)(correlation_id), (run_id) => ({ run_id })))
 }
 
 /** Waits until the bus is connected: an operation waits for that for three seconds only. */

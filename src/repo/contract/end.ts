@@ -81,10 +81,13 @@ export const end = (test: Test): void => {
       const webhook = yield* createWebhook()
       for (const outcome of Object.values(outcomes)) {
         const id = yield* queueRun(webhook)
+        expect(yield* repo.answerable([id])).toEqual(new Set([id]))
         const { run: before } = yield* endOne(id, outcome, 300)
-        yield* endOne(id, success("late"), 400)
-        const { conversation, ...after } = yield* repo.run(id)
         const stored = runStatuses[outcome.status].storesLateAnswer
+        expect(yield* repo.answerable([id])).toEqual(new Set(stored ? [id] : []))
+        yield* endOne(id, success("late"), 400)
+        expect(yield* repo.answerable([id])).toEqual(new Set())
+        const { conversation, ...after } = yield* repo.run(id)
         expect(conversation.response).toBe(stored ? "late" : before?.conversation.response)
         expect({ ...after, conversation: before?.conversation }).toEqual(before)
       }
@@ -242,6 +245,22 @@ export const end = (test: Test): void => {
       const ended = { runs: [yield* repo.run(done)], deleted: [unknown] }
       expect(yield* repo.ended([live, done, unknown])).toEqual(ended)
       expect(yield* repo.ended([])).toEqual({ runs: [], deleted: [] })
+      expect(yield* repo.answerable([live, done, unknown])).toEqual(new Set([live]))
+      expect(yield* repo.answerable([])).toEqual(new Set())
+    })
+  )
+
+  test(
+    "say nothing of a run that another end came first for, when that is not wanted",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const id = yield* queueRun(yield* createWebhook())
+      const repeated = { run_id: id, outcome: success("ok"), at: at(1), wantsRun: false }
+      const [first] = yield* repo.end([repeated])
+      expect(first).toMatchObject({ recorded: true, run: { status: "success" } })
+      expect(yield* repo.end([repeated])).toEqual([{ recorded: false, run: undefined }])
+      const [wanted] = yield* repo.end([{ ...repeated, wantsRun: true }])
+      expect(wanted).toMatchObject({ recorded: false, run: { status: "success" } })
     })
   )
 }

@@ -1,7 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import type { RunId } from "../../domain/Id.ts"
-import { isAnswer, outcomeFields } from "../../domain/Run.ts"
+import { isAnswer, outcomeFields, type Run } from "../../domain/Run.ts"
 import { whenTraced } from "../../telemetry/Span.ts"
 import { type EndedRun, firstOfEach, type RunEnd } from "../RunStore.ts"
 import { notify } from "./Changes.ts"
@@ -26,7 +26,7 @@ const inputTypes: ColumnTypes = {
   ...outcomeTypes
 }
 
-/** `RunStore.end` and `RunStore.ended`. */
+/** `RunStore.end`, `RunStore.ended` and `RunStore.answerable`. */
 export const makeEnds = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const directly = boundedDirectly(sql)
@@ -87,7 +87,8 @@ export const makeEnds = Effect.gen(function* () {
     // Only a statement of its own sees what another has committed meanwhile.
     const answers = firstOfEach(late.filter(({ outcome }) => outcome.status === "success"))
     if (answers.length > 0) yield* storeLate(answers)
-    const runs = byId(yield* current(late))
+    const wanted = late.filter(({ wantsRun }) => wantsRun !== false)
+    const runs = wanted.length === 0 ? new Map<RunId, Run>() : byId(yield* current(wanted))
     return ends.map(
       (end): EndedRun =>
         won.has(end)
@@ -111,5 +112,19 @@ export const makeEnds = Effect.gen(function* () {
     whenTraced("RunStore.ended")
   )
 
-  return { end, ended }
+  const answerable = Effect.fnUntraced(
+    function* (ids: ReadonlyArray<RunId>) {
+      const rows = yield* sql<{ readonly id: RunId }>`
+        with found as materialized (
+          select r.id, r.status, r.response is null as unanswered from webhook_trigger.runs r
+          where r.id = any(${uuids(sql, ids)})
+        )
+        select r.id from found r where r.status in ${live} or r.status in ${storesLateAnswer} and r.unanswered`
+      return new Set(rows.map(({ id }) => id))
+    },
+    bounded,
+    whenTraced("RunStore.answerable")
+  )
+
+  return { end, ended, answerable }
 })

@@ -1,0 +1,134 @@
+/** Replies of 8 MiB, of one team or of nobody: other teams' callers get theirs, and the server's memory is bounded. */
+import { readFileSync } from "node:fs"
+import { connect } from "amqplib"
+import { describe, expect, vi } from "vitest"
+import { until } from "../support/Until.ts"
+import { type Call, latency } from "./support/Callers.ts"
+import type { Cluster } from "./support/Cluster.ts"
+import { faultTest } from "./support/FaultTest.ts"
+import type { TestServer } from "./support/TestServer.ts"
+
+vi.setConfig({ testTimeout: 240_000 })
+
+const long = Buffer.from(JSON.stringify({ response: "x".repeat(8 * 1024 * 1024 - 100) }))
+
+/** Publishes to the replies' exchange; resolves when the broker has everything. */
+const publisher = async (cluster: Cluster) => {
+  const model = await connect(cluster.storage.amqpUrl, { noDelay: true })
+  cluster.storage.onClose(() => model.close())
+  const channel = await model.createConfirmChannel()
+  return async (correlationIds: ReadonlyArray<string>, body = long) => {
+    for (const correlationId of correlationIds) {
+      const options = { type: "response", contentType: "application/json", correlationId, persistent: true }
+      channel.publish("webhook.replies", "", body, options)
+    }
+    await channel.waitForConfirms()
+  }
+}
+
+/** A run's id and its prompt's correlation id, for each run. */
+type Runs = ReadonlyArray<{ readonly run_id: string; readonly correlation_id: string }>
+
+/** Two teams on one server: `loud`, whose webhook has this timeout, and `quiet`. */
+const twoTeams = async (cluster: Cluster, timeout_seconds: number) => {
+  const server = await cluster.server()
+  const webhooks = {
+    loud: await cluster.webhook(server, { team: "loud", timeout_seconds }),
+    quiet: await cluster.webhook(server, { team: "quiet" })
+  }
+  const loud = await cluster.leader("loud")
+  await cluster.leader("quiet")
+  for (const team of ["loud", "quiet"]) await cluster.running(server, team)
+  /** Runs of `loud` that have ended. */
+  const ended = async (count: number): Promise<Runs> => {
+    const calls = await Promise.all(
+      Array.from({ length: count }, () => cluster.callers.trigger(server, webhooks.loud, { wait: true }))
+    )
+    return calls.map(({ body }) => cluster.deliveries.find(({ run_id }) => run_id === body.run_id)!)
+  }
+  return { server, webhooks, loud, ended }
+}
+
+/** Calls `quiet` one after the other until `work` is done, at least once after that. */
+const callsDuring = async (
+  cluster: Cluster,
+  { server, webhooks }: Awaited<ReturnType<typeof twoTeams>>,
+  work: Promise<unknown>
+): Promise<ReadonlyArray<Call>> => {
+  const calls: Array<Call> = []
+  let isDone = false
+  const done = work.then(() => {
+    isDone = true
+  })
+  do {
+    calls.push(await cluster.callers.trigger(server, webhooks.quiet, { wait: true }))
+  } while (!isDone)
+  await done
+  calls.push(await cluster.callers.trigger(server, webhooks.quiet, { wait: true }))
+  return calls
+}
+
+const slowest = (calls: ReadonlyArray<Call>) => Math.max(...calls.map(latency))
+
+/** The most memory that the process has had, in MB. */
+const peakMemory = ({ pid }: TestServer): number =>
+  Number(/^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) / 1024
+
+/** Messages of this kind that the server has taken from the broker. */
+const counted = async ({ url }: TestServer, kind: string): Promise<number> => {
+  const text = await (await fetch(`${url}/metrics`)).text()
+  return Number(new RegExp(`^webhook_bus_reports_total\\{[^}]*kind="${kind}"[^}]*\\} (\\d+)`, "m").exec(text)?.[1] ?? 0)
+}
+
+describe("replies of 8 MiB", () => {
+  faultTest(
+    "that are forged, or for runs that have ended or were deleted, delay no other team",
+    async ({ cluster }) => {
+      const scene = await twoTeams(cluster, 60)
+      const { ended, server } = scene
+      const publish = await publisher(cluster)
+      const answered = await ended(4)
+      const deleted = await cluster.webhook(server, { team: "loud" })
+      const gone = await cluster.callers.trigger(server, deleted, { wait: true })
+      await cluster.api(server, "DELETE", `/api/webhooks/${deleted.id}`)
+      const own = [...answered, cluster.deliveries.find(({ run_id }) => run_id === gone.body.run_id)!]
+      const forged = "01900000-0000-7000-8000-000000000000"
+      const ids = Array.from({ length: 12 }, (_, n) => [forged, own[n % own.length]!.correlation_id]).flat()
+      await publish(ids.slice(0, 2))
+      const before = peakMemory(server)
+
+      const calls = await callsDuring(cluster, scene, publish(ids))
+      await until("none of it was read", async () => (await counted(server, "ended")) === 13)
+      expect(await counted(server, "refused")).toBe(13)
+      expect(calls.map(({ status }) => status)).toEqual(calls.map(() => 200))
+      // The broker passes 200 MB on before its reply: that takes a second on a machine with nothing else to do.
+      expect(slowest(calls)).toBeLessThan(10_000)
+      expect(peakMemory(server) - before).toBeLessThan(400)
+      for (const { run_id } of answered) {
+        const { conversation } = await cluster.api(server, "GET", `/api/runs/${run_id}`)
+        expect(conversation.response.length).toBeLessThan(1_000)
+      }
+    }
+  )
+
+  faultTest("that come late are stored, one after the other, while other teams' callers go on", async ({ cluster }) => {
+    const scene = await twoTeams(cluster, 1)
+    const { ended, loud, server } = scene
+    loud.handle = () => new Promise(() => {})
+    const [late] = await ended(1)
+    await loud.crash()
+    expect((await cluster.api(server, "GET", `/api/runs/${late!.run_id}`)).status).toBe("timeout")
+    const publish = await publisher(cluster)
+
+    // The first of them is stored; those that repeat it are not read.
+    const calls = await callsDuring(cluster, scene, publish(Array.from({ length: 10 }, () => late!.correlation_id)))
+    const stored = async () => {
+      const { conversation } = await cluster.api(server, "GET", `/api/runs/${late!.run_id}`)
+      return conversation.response?.length === 8 * 1024 * 1024 - 100
+    }
+    await until("the answer is stored", stored)
+    await until("its repetitions were not read", async () => (await counted(server, "ended")) === 9)
+    expect(calls.map(({ status }) => status)).toEqual(calls.map(() => 200))
+    expect(slowest(calls)).toBeLessThan(10_000)
+  })
+})
