@@ -45,6 +45,7 @@ export {
 } from "./domain/Errors.ts"
 export { AuditEventId, makeRunId, makeSessionId, makeWebhookId, RunId, SessionId, WebhookId } from "./domain/Id.ts"
 export { parseRate, type Rate } from "./domain/Rate.ts"
+export { ReceivedRequest } from "./domain/ReceivedRequest.ts"
 export {
   isAnswer,
   leaderless,
@@ -80,6 +81,7 @@ export type { Progress } from "./engine/Marks.ts"
 export { type OnEnd, Outcomes } from "./engine/Outcomes.ts"
 export { Overview } from "./engine/Overview.ts"
 export { Renderer } from "./engine/Renderer.ts"
+export { type RefusedRequest, Requests } from "./engine/Requests.ts"
 export * as Retention from "./engine/Retention.ts"
 export { type NewSession, Sessions } from "./engine/Sessions.ts"
 export { Settings, type SettingsValues } from "./engine/Settings.ts"
@@ -107,6 +109,7 @@ export { type LaneRun, LaneStore, type Queued } from "./repo/LaneStore.ts"
 export { LeaseLost, LeaseStore, type Term } from "./repo/LeaseStore.ts"
 export { type ReplyKey, ReplyKeyStore } from "./repo/ReplyKeyStore.ts"
 export type { Repo } from "./repo/Repo.ts"
+export { RequestStore } from "./repo/RequestStore.ts"
 export {
   type Acceptance,
   type AcceptanceRefused,

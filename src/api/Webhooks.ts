@@ -1,5 +1,6 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { ReceivedRequest } from "../domain/ReceivedRequest.ts"
 import { RunStatus } from "../domain/Run.ts"
 import { RunSummary } from "../domain/RunSummary.ts"
 import { time } from "../domain/Time.ts"
@@ -44,6 +45,10 @@ export const Preview = Schema.Struct({
   ),
   missing: Schema.Array(Schema.String).annotations({ description: "Placeholders without a value." })
 }).annotations({ identifier: "Preview", description: "The template, filled in with sample variables." })
+
+export const RequestList = Schema.Struct({
+  data: Schema.Array(ReceivedRequest).annotations({ description: "Newest first." })
+}).annotations({ identifier: "RequestList", description: "A webhook's refused requests of the last day." })
 
 const RunFilter = Schema.Struct({
   status: Schema.optional(RunStatus.annotations({ description: "Only runs in this state." })),
@@ -162,6 +167,19 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
           summary: "Read the history",
           description:
             "The webhook's runs, newest first, page by page. Long texts are cut, so a run has at most 25 KB and a page 2.5 MB."
+        })
+      )
+  )
+  .add(
+    HttpApiEndpoint.get("requests", "/api/webhooks/:id/requests")
+      .setPath(path)
+      .addSuccess(RequestList)
+      .addError(NotFound)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Read what was refused",
+          description:
+            "The webhook's refused requests of the last day, newest first: up to 100, and how many more there were of the same kind. Their bodies only if the webhook keeps them (`keep_bodies`)."
         })
       )
   )

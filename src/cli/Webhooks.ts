@@ -1,6 +1,6 @@
 import { Command } from "@effect/cli"
 import { Effect, Schema } from "effect"
-import { Preview, WebhookWithToken } from "../api/Webhooks.ts"
+import { Preview, RequestList, WebhookWithToken } from "../api/Webhooks.ts"
 import { Webhook } from "../domain/Webhook.ts"
 import { textOf, type WebhookSetting } from "../domain/WebhookSettingKinds.ts"
 import { webhookSettingNames, webhookSettings } from "../domain/WebhookSettings.ts"
@@ -169,6 +169,35 @@ const regenerate = Command.make("regenerate", { webhook, yes, ...adminOptions },
   })
 ).pipe(Command.withDescription("Replace a webhook's token immediately; prints the new trigger URL, once"))
 
+const refused = Command.make("refused", { webhook, ...adminOptions }, (options) =>
+  Effect.gen(function* () {
+    const list = yield* callOnWebhook(options, (client, { id }) => client.webhooks.requests({ path: { id } }))
+    yield* show(options, RequestList, list, ({ data }) =>
+      data.length === 0
+        ? "Nothing was refused in the last day."
+        : table(
+            ["TIME", "STATUS", "CODE", "FROM", "BYTES", "MORE", "DETAIL"],
+            data.map((one) => [
+              time(one.received_at),
+              one.status,
+              one.code,
+              one.client_address,
+              one.size,
+              one.repeats === 0 ? "" : `+${one.repeats}`,
+              one.detail
+            ])
+          )
+    )
+  })
+).pipe(
+  Command.withDescription(
+    about("List what a webhook has refused in the last day, newest first", {
+      details: "With --json, the beginnings of bodies too, if the webhook keeps them (--keep-bodies refused).",
+      examples: ["webhook-trigger webhook refused review --json | jq -r '.data[] | select(.status == 422) | .detail'"]
+    })
+  )
+)
+
 const preview = Command.make("preview", { webhook, variables: variableOptions, ...adminOptions }, (options) =>
   Effect.gen(function* () {
     const variables = yield* variablesOf(options.variables)
@@ -200,6 +229,7 @@ export const webhooks: Group = {
     toggle("enable", "Let a webhook take triggers again"),
     toggle("disable", "Answer a webhook's triggers with 404; runs already accepted continue"),
     regenerate,
+    refused,
     preview,
     remove
   ]

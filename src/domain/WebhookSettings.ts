@@ -93,6 +93,17 @@ export const webhookSettings = {
     value: "networks",
     help: "The addresses and networks from which it may be called, such as 192.0.2.7,10.0.0.0/8",
     default: "from anywhere"
+  },
+  keep_bodies: {
+    kind: "choice",
+    words: ["none", "refused"],
+    description:
+      "Of which requests the first 2 KB of the body are kept for a day, for whoever manages the webhook: of none (`none`, the default), or of those that were refused (`refused`).",
+    label: "Kept bodies",
+    option: "keep-bodies",
+    value: "none|refused",
+    help: "Of which requests the beginning of the body is kept for a day, to be seen beside the webhook's runs",
+    default: "none"
   }
 } as const satisfies { readonly [name: string]: WebhookSetting }
 

@@ -9,6 +9,7 @@ import { Outcomes } from "./Outcomes.ts"
 import { Overview } from "./Overview.ts"
 import type { Renderer } from "./Renderer.ts"
 import * as Replies from "./Replies.ts"
+import { Requests } from "./Requests.ts"
 import * as RollUp from "./RollUp.ts"
 import type { Settings } from "./Settings.ts"
 import { Shutdown } from "./Shutdown.ts"
@@ -21,11 +22,11 @@ const flow = Layer.mergeAll(Trigger.layer, Dispatcher.layer, Replies.layer).pipe
   Layer.provide(Layer.merge(CurrentLanes.layer, Correlation.layer))
 )
 
-const management = Layer.mergeAll(Teams.layer, Webhooks.layer, Overview.layer, RollUp.layer)
+const management = Layer.mergeAll(Teams.layer, Webhooks.layer, Overview.layer, Requests.layer, RollUp.layer)
 
 /** The whole engine, running. What it runs on is the host's to choose. */
 export const layer: Layer.Layer<
-  Trigger | Outcomes | Teams | Webhooks | Overview | Shutdown,
+  Trigger | Outcomes | Teams | Webhooks | Overview | Requests | Shutdown,
   never,
   Bus | Limiter | Renderer | Repo | Settings
 > = Layer.merge(flow, management).pipe(Layer.provideMerge(Layer.merge(Outcomes.layer, Shutdown.layer)))

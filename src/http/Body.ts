@@ -12,11 +12,16 @@ import { askForBody } from "./Connections.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
+/** Sees what arrives of a body on a Node server, before it is kept in memory. */
+export interface Intake {
+  /** False: there is no room for it. */
+  take(chunk: Buffer): boolean
+}
+
 /** What a body may take. */
 export interface Limits {
   readonly limit_bytes: number
-  /** Asked before more of it is kept in memory, on a Node server; false: there is no room for it. */
-  readonly reserve?: (request: Request, bytes: number) => boolean
+  readonly intake?: Intake
 }
 
 /** Node's request; `undefined` when the server is not Node's. */
@@ -45,15 +50,16 @@ const noneLeft = new Unavailable({
   detail: "The server is receiving as many request bodies as it can; try again in a moment."
 })
 
-const readNodeStream = (request: Request, source: IncomingMessage, { limit_bytes, reserve }: Limits) =>
+const readNodeStream = (request: Request, source: IncomingMessage, { intake, limit_bytes }: Limits) =>
   Effect.async<Uint8Array, BodyTooLarge | InvalidBody | Unavailable>((resume) => {
     const chunks: Array<Buffer> = []
     let bytes = 0
     const onData = (chunk: Buffer) => {
       bytes += chunk.length
       chunks.push(chunk)
+      const isTaken = intake === undefined || intake.take(chunk)
       if (bytes > limit_bytes) finish(new BodyTooLarge({ limit_bytes }))
-      else if (reserve !== undefined && !reserve(request, chunk.length)) finish(noneLeft)
+      else if (!isTaken) finish(noneLeft)
     }
     const onEnd = () => finish(Effect.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
     const onEarlyEnd = () => finish(incomplete)

@@ -15,6 +15,7 @@ import { Api } from "../api/Api.ts"
 import type { AdminKey } from "../engine/AdminKey.ts"
 import type { Overview } from "../engine/Overview.ts"
 import { RefusedKeys } from "../engine/RefusedKeys.ts"
+import type { Requests } from "../engine/Requests.ts"
 import { Sessions } from "../engine/Sessions.ts"
 import type { Settings } from "../engine/Settings.ts"
 import type { Teams } from "../engine/Teams.ts"
@@ -64,6 +65,7 @@ type Engine =
   | ChangeFeed
   | HistoryStore
   | Overview
+  | Requests
   | SessionStore
   | Settings
   | Teams

@@ -18,15 +18,18 @@ import { triggerPath, triggerUrl } from "../api/TriggerUrl.ts"
 import { MethodNotAllowed, NotVerified } from "../domain/Errors.ts"
 import type { Run } from "../domain/Run.ts"
 import type { WebhookRow } from "../domain/Webhook.ts"
+import { Requests } from "../engine/Requests.ts"
 import { Settings } from "../engine/Settings.ts"
 import { Trigger } from "../engine/Trigger.ts"
 import { isAllowed } from "./AllowFrom.ts"
 import * as Body from "./Body.ts"
 import { BodyBudget } from "./BodyBudget.ts"
+import { clientAddress } from "./ClientAddress.ts"
 import { patternOf } from "./ExactPath.ts"
 import * as Idempotency from "./Idempotency.ts"
+import * as Intake from "./Intake.ts"
 import * as Parameters from "./Parameters.ts"
-import type * as Problems from "./Problems.ts"
+import * as Problems from "./Problems.ts"
 import { mountedAt, PublicUrl } from "./PublicUrl.ts"
 import * as RequestFacts from "./RequestFacts.ts"
 import * as RequestLog from "./RequestLog.ts"
@@ -78,6 +81,7 @@ const makeEndpoints = Effect.gen(function* () {
   const settings = yield* Settings
   const proxies = yield* TrustedProxies
   const budget = yield* BodyBudget
+  const requests = yield* Requests
   const clock = yield* Effect.clock
   const mount = mountedAt(yield* PublicUrl)
 
@@ -91,23 +95,30 @@ const makeEndpoints = Effect.gen(function* () {
     return mayUse(request)(webhook) ? webhook : yield* new NotVerified()
   })
 
-  /** Body bytes of the webhook's callers, until their requests have ended. */
-  const reserveFor =
-    ({ id }: WebhookRow) =>
-    (request: Request, bytes: number) => {
-      if (!budget.take(id, bytes)) return false
-      NodeHttpServerRequest.toServerResponse(request).once("close", () => budget.giveBack(id, bytes))
-      return true
-    }
-
-  const readInput = (webhook: WebhookRow, request: Request) =>
-    Effect.flatMap(
-      Body.readVariables(request, { limit_bytes: settings.maxBody, reserve: reserveFor(webhook) }),
-      (variables) =>
-        Either.flatMap(Parameters.wait(request), (wait) =>
-          Either.map(Idempotency.read(request, variables), (idempotency) => ({ variables, wait, ...idempotency }))
-        )
+  const readInput = (request: Request, intake: Intake.Intake) =>
+    Effect.flatMap(Body.readVariables(request, { limit_bytes: settings.maxBody, intake }), (variables) =>
+      Either.flatMap(Parameters.wait(request), (wait) =>
+        Either.map(Idempotency.read(request, variables), (idempotency) => ({ variables, wait, ...idempotency }))
+      )
     )
+
+  /** For whoever manages the webhook. What the server cannot do now is no fault of the call. */
+  const recordRefused = (
+    request: Request,
+    webhook: WebhookRow,
+    { bytes, head }: Intake.Intake,
+    received_at: DateTime.Utc,
+    refusal: Problems.Refusal
+  ): void => {
+    const { code, detail, status } = Problems.of(refusal)
+    if (status === 404 || status >= 500) return
+    const size = Math.max(Number(request.headers["content-length"]) || 0, bytes)
+    const client_address = clientAddress(proxies, request)
+    requests.recordRefused(webhook, {
+      ...{ received_at, status, code, detail, client_address, size },
+      ...(head !== undefined && { body: head })
+    })
+  }
 
   /** A request with several faults is refused for the first: the order of the steps is part of the contract. */
   const post = Effect.fnUntraced(function* (request: Request, token: string | undefined) {
@@ -115,10 +126,18 @@ const makeEndpoints = Effect.gen(function* () {
     if (request.method !== "POST") return yield* new MethodNotAllowed({ allow: "POST" })
     const recent = yield* trigger.authenticate(Redacted.make(token ?? ""), { recent: true })
     RequestFacts.add(request, { webhook_id: recent.id })
-    const webhook = mayUse(request)(recent) ? recent : yield* verify(request, token)
+    const intake = Intake.make(request, recent, budget)
+    const record = (refusal: Problems.Refusal) =>
+      Effect.sync(() => recordRefused(request, recent, intake, received_at, refusal))
+    const webhook = mayUse(request)(recent) ? recent : yield* Effect.tapError(verify(request, token), record)
     // A token that is no longer valid is refused before any fault of the request.
-    const input = yield* Effect.tapError(readInput(webhook, request), () => verify(request, token))
-    const submitted = yield* trigger.trigger(webhook, { ...input, received_at, mayUse: mayUse(request) })
+    const input = yield* Effect.tapError(readInput(request, intake), (refusal) =>
+      Effect.zipRight(verify(request, token), record(refusal))
+    )
+    const submitted = yield* Effect.tapError(
+      trigger.trigger(webhook, { ...input, received_at, mayUse: mayUse(request) }),
+      record
+    )
     const answer = RunAnswer.ofRun(request, submitted)
     return submitted._tag === "Accepted"
       ? withLocation(request, answer, `${triggerUrl(mount, token!)}/runs/${submitted.run_id}`)
@@ -172,8 +191,8 @@ export const layer = HttpLayerRouter.addAll(
  */
 export type DirectHandler = (request: IncomingMessage, response: ServerResponse) => boolean
 
-export const makeDirectHandler: Effect.Effect<DirectHandler, never, BodyBudget | Settings | Trigger> = Effect.gen(
-  function* () {
+export const makeDirectHandler: Effect.Effect<DirectHandler, never, BodyBudget | Requests | Settings | Trigger> =
+  Effect.gen(function* () {
     const { post } = yield* makeEndpoints
     const { maxBody } = yield* Settings
     const directPath = patternOf(postRoute)
@@ -198,8 +217,7 @@ export const makeDirectHandler: Effect.Effect<DirectHandler, never, BodyBudget |
       })
       return true
     }
-  }
-)
+  })
 
 /** The endpoint's bodies are all in memory. */
 const write = (response: ServerResponse, { body, headers, status }: HttpServerResponse.HttpServerResponse): void => {

@@ -4,6 +4,7 @@ import { Api } from "../api/Api.ts"
 import { pageSize } from "../api/PageSize.ts"
 import { VariablesBody } from "../api/Trigger.ts"
 import { triggerUrl } from "../api/TriggerUrl.ts"
+import { Requests } from "../engine/Requests.ts"
 import { Settings } from "../engine/Settings.ts"
 import { validate } from "../engine/Validation.ts"
 import { Webhooks, type WithToken } from "../engine/Webhooks.ts"
@@ -18,6 +19,7 @@ const decodePreview = validate(VariablesBody)
 export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
   Effect.gen(function* () {
     const webhooks = yield* Webhooks
+    const requests = yield* Requests
     const { maxBody } = yield* Settings
     const originFor = yield* makeOriginFor
 
@@ -59,6 +61,12 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
         Body.readObject(request, maxBody).pipe(
           Effect.flatMap(decodePreview),
           Effect.flatMap(({ variables }) => webhooks.preview(path.id, variables)),
+          Effect.mapError(Problems.of)
+        )
+      )
+      .handle("requests", ({ path }) =>
+        requests.list(path.id).pipe(
+          Effect.map((data) => ({ data })),
           Effect.mapError(Problems.of)
         )
       )

@@ -13,6 +13,7 @@ import { HistoryStore } from "./HistoryStore.ts"
 import { LaneStore } from "./LaneStore.ts"
 import { LeaseStore } from "./LeaseStore.ts"
 import { ReplyKeyStore } from "./ReplyKeyStore.ts"
+import { RequestStore } from "./RequestStore.ts"
 import { RunStore } from "./RunStore.ts"
 import { SessionStore } from "./SessionStore.ts"
 import { TeamStore } from "./TeamStore.ts"
@@ -26,6 +27,7 @@ export type Repo =
   | LaneStore
   | LeaseStore
   | HistoryStore
+  | RequestStore
   | AdminKeyStore
   | ReplyKeyStore
   | SessionStore
@@ -41,19 +43,21 @@ export const Repo = Effect.map(
     LaneStore,
     LeaseStore,
     HistoryStore,
+    RequestStore,
     AdminKeyStore,
     ReplyKeyStore,
     SessionStore,
     AuditStore,
     ChangeFeed
   ]),
-  ([teams, webhooks, runs, lanes, lease, history, adminKey, replyKey, sessions, audit, changes]) => ({
+  ([teams, webhooks, runs, lanes, lease, history, requests, adminKey, replyKey, sessions, audit, changes]) => ({
     ...teams,
     ...webhooks,
     ...runs,
     ...lanes,
     ...lease,
     ...history,
+    ...requests,
     ...adminKey,
     ...replyKey,
     ...sessions,

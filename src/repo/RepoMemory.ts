@@ -17,6 +17,7 @@ import {
 } from "../domain/Errors.ts"
 import type { SessionId, WebhookId } from "../domain/Id.ts"
 import { parseRate, type Rate } from "../domain/Rate.ts"
+import type { ReceivedRequest } from "../domain/ReceivedRequest.ts"
 import { isAnswer, leaderless, outcomeFields, type RunRow, toRun } from "../domain/Run.ts"
 import { toRunState } from "../domain/RunState.ts"
 import { finalStatuses, isFinal, runStatuses } from "../domain/RunStatus.ts"
@@ -36,6 +37,7 @@ import { type LaneRun, LaneStore } from "./LaneStore.ts"
 import { LeaseLost, LeaseStore, type Term } from "./LeaseStore.ts"
 import { ReplyKeyStore } from "./ReplyKeyStore.ts"
 import type { Repo } from "./Repo.ts"
+import { RequestStore } from "./RequestStore.ts"
 import {
   type Acceptance,
   type AcceptanceRefused,
@@ -161,6 +163,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
           webhooks.delete(id)
           audit.write(draft, { object: id, ...webhookChange(webhook, undefined) })
           taken.delete(id)
+          requests = requests.filter(({ webhook_id }) => webhook_id !== id)
           const unfinished = where((row) => row.webhook_id === id && !isFinal(row.status))
           remove((row) => row.webhook_id === id)
           notify({ _tag: "WebhookChanged", webhook_id: id })
@@ -471,6 +474,25 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       purge: (before) => Effect.sync(() => remove(({ finished_at }) => !!finished_at && isAfter(before, finished_at)))
     })
 
+    let requests: ReadonlyArray<ReceivedRequest> = []
+    const requestStore = RequestStore.of({
+      recordRequests: (more, keep) =>
+        Effect.sync(() => {
+          const all = [...requests, ...more.map(storableFields)].sort(by(({ request_id }) => request_id)).reverse()
+          const ofEach = Array.groupBy(all, ({ webhook_id }) => webhook_id)
+          requests = Object.values(ofEach).flatMap((newest) => newest.slice(0, keep))
+          requests = requests.filter(({ webhook_id }) => webhooks.has(webhook_id))
+        }),
+      requests: (id, since) =>
+        Effect.sync(() =>
+          requests.filter((request) => request.webhook_id === id && !isAfter(since, request.received_at))
+        ),
+      forgetRequests: (before) =>
+        Effect.sync(() => {
+          requests = requests.filter(({ received_at }) => !isAfter(before, received_at))
+        })
+    })
+
     let adminKey = Option.none<Uint8Array>()
     const adminKeyStore = AdminKeyStore.of({
       adminKeyHash: Effect.sync(() => adminKey),
@@ -520,6 +542,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       Context.add(LaneStore, laneStore),
       Context.add(LeaseStore, leaseStore),
       Context.add(HistoryStore, historyStore),
+      Context.add(RequestStore, requestStore),
       Context.add(AdminKeyStore, adminKeyStore),
       Context.add(ReplyKeyStore, { replyKey: Effect.succeed(replyKey) }),
       Context.add(SessionStore, sessionStore),

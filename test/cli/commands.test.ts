@@ -198,6 +198,7 @@ describe("the command line", { timeout: 60_000 }, () => {
       expect((yield* run("trigger", token, ...variables)).code).toBe(1)
       expect((yield* run("webhook", "enable", "review")).stdout).toBe("Webhook review enabled.\n")
 
+      expect(yield* json("webhook", "refused", "review")).toHaveProperty("data")
       const fresh = yield* json("webhook", "regenerate", "review", "--yes")
       expect((yield* run("trigger", token, ...variables)).code).toBe(1)
       expect((yield* run("trigger", fresh.token, ...variables)).code).toBe(0)
@@ -456,7 +457,7 @@ describe("the command line", { timeout: 60_000 }, () => {
       const commands = [...overview.stdout.matchAll(/^ {2}(\S+(?: \S+)?) {2,}\S/gm)].map(([, words]) =>
         words!.split(" ")
       )
-      expect(commands).toHaveLength(23)
+      expect(commands).toHaveLength(24)
 
       for (const group of ["team", "webhook", "run", "session"]) {
         const { stdout } = yield* run(group)

@@ -26,6 +26,7 @@ import { LeaseStore } from "../../src/repo/LeaseStore.ts"
 import { ReplyKeyStore } from "../../src/repo/ReplyKeyStore.ts"
 import type { Repo } from "../../src/repo/Repo.ts"
 import * as RepoMemory from "../../src/repo/RepoMemory.ts"
+import { RequestStore } from "../../src/repo/RequestStore.ts"
 import { RunStore } from "../../src/repo/RunStore.ts"
 import { SessionStore } from "../../src/repo/SessionStore.ts"
 import { TeamStore } from "../../src/repo/TeamStore.ts"
@@ -74,6 +75,7 @@ const breakablePorts = Layer.mergeAll(
   breakable(LaneStore, "database"),
   breakable(LeaseStore, "database"),
   breakable(HistoryStore, "database"),
+  breakable(RequestStore, "database"),
   breakable(AdminKeyStore, "database"),
   breakable(ReplyKeyStore, "database"),
   breakable(SessionStore, "database"),

@@ -230,6 +230,7 @@ describe("/openapi.json", () => {
       yield* admin(200, "POST", `${hookAt}/preview`, variables)
       yield* admin(422, "POST", `${hookAt}/preview`, { body: {} })
       yield* admin(200, "GET", `${hookAt}/runs`)
+      yield* admin(200, "GET", `${hookAt}/requests`)
       yield* admin(400, "GET", `${hookAt}/runs?limit=0`)
       yield* admin(200, "GET", `/api/runs/${run_id}`)
       for (const [method, path, request] of [
@@ -237,7 +238,8 @@ describe("/openapi.json", () => {
           ["GET", ""],
           ["DELETE", ""],
           ["POST", "/token"],
-          ["GET", "/runs"]
+          ["GET", "/runs"],
+          ["GET", "/requests"]
         ],
         ...[
           ["PATCH", "", { body: {} }],
@@ -307,6 +309,7 @@ describe("/openapi.json", () => {
         ...[
           ["POST", `${hookAt}/preview`],
           ["GET", `${hookAt}/runs`],
+          ["GET", `${hookAt}/requests`],
           ["GET", `/api/runs/${run_id}`]
         ],
         ...[

@@ -268,7 +268,9 @@ describe("a webhook's optional settings", () => {
     expect(await save((setting) => textOf(valid(setting)))).toMatchObject(
       Object.fromEntries(settings.map(([name, setting]) => [name, valid(setting)]))
     )
-    await eventually(() => facts.getByText(/^(7(\.0 s|\/min)?|queue|10.0.0.0\/8, ::1)$/).count()).toBe(settings.length)
+    await eventually(() => facts.getByText(/^(7(\.0 s|\/min)?|queue|refused|10.0.0.0\/8, ::1)$/).count()).toBe(
+      settings.length
+    )
     const cleared = await save(() => "")
     for (const [name] of settings) expect(cleared).not.toHaveProperty(name)
     await eventually(() => facts.getByText("(default)").count()).toBe(settings.length)

@@ -19,6 +19,7 @@ import { laneStore } from "./LaneStore.ts"
 import { leaseStore } from "./LeaseStore.ts"
 import { limits } from "./limits.ts"
 import { replyKeyStore } from "./ReplyKeyStore.ts"
+import { requestStore } from "./RequestStore.ts"
 import { rollUp } from "./rollUp.ts"
 import { sessionStore } from "./SessionStore.ts"
 import { sentAndStarted } from "./sentAndStarted.ts"
@@ -49,6 +50,7 @@ export const repoContract = (withRepo: WithRepo): void => {
     statistics(test)
     rollUp(test)
   })
+  describe("RequestStore", () => requestStore(test))
   describe("AdminKeyStore", () => adminKeyStore(test))
   describe("ReplyKeyStore", () => replyKeyStore(test))
   describe("SessionStore", () => sessionStore(test))

@@ -7,6 +7,7 @@ import runCounts from "./migrations/0003_run_counts.ts"
 import replyKey from "./migrations/0004_reply_key.ts"
 import webhookLimits from "./migrations/0006_webhook_limits.ts"
 import auditEvents from "./migrations/0007_audit_events.ts"
+import requests from "./migrations/0012_requests.ts"
 
 /**
  * Numbered, only ever added to: a migration that has been released is never edited. A single statement stands here, in
@@ -52,7 +53,9 @@ const migrations = {
   "10_allow_from": Effect.flatMap(
     SqlClient.SqlClient,
     (sql) => sql`alter table webhook_trigger.webhooks add column allow_from json`
-  )
+  ),
+  /** What was refused, and a webhook's `keep_bodies`. */
+  "12_requests": requests
 }
 
 type Migration = keyof typeof migrations
@@ -78,6 +81,7 @@ export const knownSince: Known = {
     when_team_stopped: "9_when_team_stopped",
     queue_for_seconds: "9_when_team_stopped",
     allow_from: "10_allow_from",
+    keep_bodies: "12_requests",
     enabled: "1_first",
     version: "2_webhook_version",
     token_hash: "1_first",

@@ -9,6 +9,7 @@ import * as LaneStoreSql from "./LaneStoreSql.ts"
 import * as LeaseStoreSql from "./LeaseStoreSql.ts"
 import type { Notifications } from "./Notifications.ts"
 import * as ReplyKeyStoreSql from "./ReplyKeyStoreSql.ts"
+import * as RequestStoreSql from "./RequestStoreSql.ts"
 import * as RunStoreSql from "./RunStoreSql.ts"
 import * as SessionStoreSql from "./SessionStoreSql.ts"
 import * as TeamStoreSql from "./TeamStoreSql.ts"
@@ -49,6 +50,7 @@ export const layer: Layer.Layer<Repo, never, SqlClient.SqlClient | Notifications
   LaneStoreSql.layer,
   LeaseStoreSql.layer,
   HistoryStoreSql.layer,
+  RequestStoreSql.layer,
   AdminKeyStoreSql.layer,
   ReplyKeyStoreSql.layer,
   SessionStoreSql.layer,

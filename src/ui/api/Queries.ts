@@ -120,6 +120,13 @@ export const useRuns = (id: string, filter: RunsFilter) =>
     placeholderData: keepPreviousData
   })
 
+export const useRefused = (id: string) =>
+  useQuery({
+    queryKey: ["requests", id],
+    queryFn: ({ signal }) => api.webhooks.requests({ path: { id }, signal }),
+    refetchInterval: 10_000
+  })
+
 export const useRun = (run_id: string) => {
   const interval = usePollingInterval()
   return useQuery({

@@ -2,6 +2,7 @@
 import type { ChangeEvent as ApiChangeEvent } from "../../api/ChangeEvent.ts"
 import type { Server as ApiServer } from "../../api/Overview.ts"
 import type { WebhookWithToken as ApiWebhookWithToken } from "../../api/Webhooks.ts"
+import type { ReceivedRequest as DomainReceivedRequest } from "../../domain/ReceivedRequest.ts"
 import type { Run as DomainRun } from "../../domain/Run.ts"
 import type { RunState as DomainRunState } from "../../domain/RunState.ts"
 import type { RunSummary as DomainRunSummary } from "../../domain/RunSummary.ts"
@@ -20,6 +21,7 @@ export type RunState = Json<DomainRunState>
 export type RunSummary = Json<DomainRunSummary>
 /** What a server-sent event reports. */
 export type ChangeEvent = Json<ApiChangeEvent>
+export type ReceivedRequest = Json<DomainReceivedRequest>
 export type Team = Json<DomainTeam>
 export type Activity = Json<DomainStatistics.Activity>
 export type Counts = Json<DomainStatistics.Counts>

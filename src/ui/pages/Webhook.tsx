@@ -11,6 +11,7 @@ import { ExactTime, RelativeTime } from "../components/Time.tsx"
 import { showDirectionMarks, UserText } from "../components/UserText.tsx"
 import { SettingFacts } from "../components/WebhookSettings.tsx"
 import { WebhookToggle } from "../components/WebhookToggle.tsx"
+import { RefusedRequests } from "./RefusedRequests.tsx"
 import { RunHistory } from "./RunHistory.tsx"
 import { WebhookActivity } from "./WebhookActivity.tsx"
 import { WebhookDangerZone } from "./WebhookDangerZone.tsx"
@@ -60,6 +61,7 @@ const Content = ({ webhook }: { readonly webhook: Webhook }) => {
         <WebhookActivity webhook={webhook} />
       </div>
       <RunHistory webhook={webhook} />
+      <RefusedRequests webhook={webhook} />
       <WebhookDangerZone webhook={webhook} />
     </>
   )

@@ -1,0 +1,98 @@
+import { Context, DateTime, Duration, Effect, Layer } from "effect"
+import type { NotFound, Unavailable } from "../domain/Errors.ts"
+import { runIdAt, type WebhookId } from "../domain/Id.ts"
+import { keptBody, keptFor, keptRequests, type ReceivedRequest } from "../domain/ReceivedRequest.ts"
+import type { WebhookRow } from "../domain/Webhook.ts"
+import { RequestStore } from "../repo/RequestStore.ts"
+import { WebhookStore } from "../repo/WebhookStore.ts"
+import { webhookIdOf } from "./Webhooks.ts"
+
+/** What is known of a call when it is refused. */
+export interface RefusedRequest
+  extends Pick<ReceivedRequest, "received_at" | "status" | "code" | "detail" | "client_address" | "size"> {
+  /** As much of the body as was kept; `keepsBodies` says whether any is. */
+  readonly body?: Uint8Array
+}
+
+/** Whether the webhook wants the beginning of refused bodies to be kept. */
+export const keepsBodies = ({ keep_bodies }: WebhookRow): boolean => keep_bodies === "refused"
+
+/** Between two writes of what was refused meanwhile. */
+const writeEvery = Duration.seconds(1)
+const forgetEvery = Duration.minutes(10)
+
+/** Of one webhook, and of all, between two writes. What is more is counted on those before. */
+const maxPending = 20
+const maxAllPending = 500
+
+const maxDetail = 300
+
+type Pending = { -readonly [Field in keyof ReceivedRequest]: ReceivedRequest[Field] }
+
+/**
+ * What was refused, kept for people to look at. Recording never waits, never fails and costs a bounded amount of memory and of
+ * writes, however many are refused: a refusal must not become dearer than what it refuses.
+ */
+export class Requests extends Context.Tag("webhook-trigger/Requests")<
+  Requests,
+  {
+    readonly recordRefused: (webhook: WebhookRow, request: RefusedRequest) => void
+    /** Those of the last day, newest first, of this server at once and of others within a second. */
+    readonly list: (id: string) => Effect.Effect<ReadonlyArray<ReceivedRequest>, NotFound | Unavailable>
+  }
+>() {
+  static readonly layer: Layer.Layer<Requests, never, RequestStore | WebhookStore> = Layer.scoped(
+    Requests,
+    Effect.gen(function* () {
+      const store = yield* RequestStore
+      const webhooks = yield* WebhookStore
+      const pending = new Map<WebhookId, Array<Pending>>()
+      let all = 0
+
+      const recordRefused = (webhook: WebhookRow, { body, ...request }: RefusedRequest): void => {
+        const of = pending.get(webhook.id) ?? []
+        if (of.length >= maxPending || all >= maxAllPending) {
+          const alike = of.findLast(({ code }) => code === request.code) ?? of.at(-1)
+          if (alike !== undefined) alike.repeats++
+          return
+        }
+        pending.set(webhook.id, of)
+        all++
+        of.push({
+          request_id: runIdAt(request.received_at.epochMillis),
+          webhook_id: webhook.id,
+          ...request,
+          detail: request.detail.slice(0, maxDetail),
+          ...(body !== undefined &&
+            keepsBodies(webhook) && { body: Buffer.from(body.subarray(0, keptBody)).toString() }),
+          repeats: 0
+        })
+      }
+
+      /** What cannot be written is gone: it is not worth the memory of a database that is away. */
+      const write = Effect.suspend(() => {
+        const requests = [...pending.values()].flat()
+        pending.clear()
+        all = 0
+        return requests.length === 0 ? Effect.void : store.recordRequests(requests, keptRequests)
+      })
+
+      const dayAgo = Effect.map(DateTime.now, (now) => DateTime.subtractDuration(now, keptFor))
+
+      yield* Effect.addFinalizer(() => Effect.ignore(write))
+      yield* Effect.forkScoped(Effect.forever(Effect.delay(Effect.ignore(write), writeEvery)))
+      yield* Effect.forkScoped(
+        Effect.forever(Effect.delay(Effect.ignore(Effect.flatMap(dayAgo, store.forgetRequests)), forgetEvery))
+      )
+
+      return Requests.of({
+        recordRefused,
+        list: Effect.fn("Requests.list")(function* (id) {
+          const { id: webhook_id } = yield* Effect.flatMap(webhookIdOf(id), webhooks.webhookRow)
+          yield* write
+          return yield* store.requests(webhook_id, yield* dayAgo)
+        })
+      })
+    })
+  )
+}
