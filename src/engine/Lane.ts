@@ -135,8 +135,8 @@ export class Lane {
   }
 
   /**
-   * A run that was published behind the oldest one in flight was answered before it, although the team takes them in order.
-   * Nothing is published then: the oldest one is to be sent again first, unless its answer is on its way.
+   * A run that was published behind the oldest one in flight was answered before it, although the team takes them in order:
+   * the oldest one is to be sent again, unless its answer is on its way.
    */
   get isPassedOver(): boolean {
     return this.#passedOver !== undefined && this.#passedOver === this.#oldest?.run.run_id
@@ -310,7 +310,7 @@ export class Lane {
   }
 
   get #isHeldBack(): boolean {
-    if (this.#isHeld || this.isPassedOver) return true
+    if (this.#isHeld) return true
     return this.#suspect !== undefined && this.#suspect === this.#oldest?.run.run_id
   }
 

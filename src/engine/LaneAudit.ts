@@ -8,8 +8,11 @@ import type { Lane } from "./Lane.ts"
 export interface LaneAudit {
   /** To be called once in a while: asks the broker when the oldest run in flight is the same as at the last call. */
   readonly check: (lane: Lane) => Effect.Effect<boolean>
-  /** To be called after an answer: waits until the lane's oldest run is not passed over any more, or is lost. */
-  readonly afterAnswer: (lane: Lane) => Effect.Effect<boolean>
+  /**
+   * To be called after an answer: what to do when it has passed over the lane's oldest run, which is to wait until that is
+   * answered, or lost. `undefined`: it has not, or that is being done.
+   */
+  readonly afterAnswer: (lane: Lane) => Effect.Effect<boolean> | undefined
 }
 
 /** What is remembered of a lane from one check to the next. */
@@ -26,10 +29,12 @@ interface Watched {
   readonly sentAgain: number
 }
 
-/** The broker is asked about a run in work at the age of 1, 2, 4 and 8 checks, then every 4. */
+/** The broker is asked about a run in work at the age of 1, 2, 4 and 8 checks, then every 4; every time without a leader. */
 const longestPause = 4
-/** How long replies that several servers receive may overtake each other. */
-const overtaking = Duration.millis(250)
+/** How long replies that several servers receive overtake each other as a rule; after that nothing is published behind them. */
+const overtaking = Duration.millis(50)
+/** How long the older reply may take in all, before the broker is asked. */
+const overtakingAtMost = Duration.millis(250)
 
 /**
  * Prompts can be lost without a word to us: with a queue that is deleted, a queue that is purged, or a broker's disk.
@@ -58,33 +63,43 @@ export const make: Effect.Effect<LaneAudit, never, Bus | RunStore> = Effect.gen(
   const anyEnded = (lane: Lane) =>
     Effect.map(runs.ended([...lane.flights.keys()]), ({ runs, deleted }) => runs.length > 0 || deleted.length > 0)
 
-  const ask = Effect.fnUntraced(function* (lane: Lane, { head, wereMissing }: Watched) {
-    const inspection = yield* bus.inspect(lane.team)
+  const stateOf = Effect.fnUntraced(function* (lane: Lane, { head, wereMissing }: Watched, inspection: Inspection) {
     if (inspection.isReplaced) return "replaced"
     if (lane.sent?.head !== head || !(lane.isPassedOver || isShort(inspection, lane.sent.count))) return "present"
     if (!wereMissing || (yield* bus.repliesWaiting) > 0 || (yield* anyEnded(lane))) return "missing"
     return lane.sent?.head === head ? "lost" : "missing"
   })
 
+  /** Asks the broker what it has; nothing is published meanwhile, nor after it while prompts seem to be missing. */
   const examine = (lane: Lane, watched: Watched): Effect.Effect<boolean> =>
-    Effect.suspend(() => {
-      lane.hold()
-      return Effect.flatMap(
-        Effect.orElseSucceed(ask(lane, watched), () => "present" as const),
-        (result) => {
-          lane.release(result === "missing")
-          watched.wereMissing = result === "missing"
-          if (result === "missing") return Effect.succeed(false)
-          if (result === "present") {
-            watched.askAt = watched.age + Math.min(watched.age, longestPause)
-            return Effect.succeed(false)
-          }
-          const sentAgain = watched.sentAgain + 1
-          lanes.set(lane, { head: watched.head, age: 0, askAt: 2 ** sentAgain, wereMissing: false, sentAgain })
-          return Effect.as(logLoss(lane, result), true)
-        }
-      )
-    })
+    Effect.gen(function* () {
+      const inspection = yield* bus.inspect(lane.team)
+      const state = yield* stateOf(lane, watched, inspection)
+      lane.release(state === "missing")
+      watched.wereMissing = state === "missing"
+      if (state === "missing") return false
+      if (state === "present") {
+        watched.askAt = watched.age + (inspection.consumers === 0 ? 1 : Math.min(watched.age, longestPause))
+        return false
+      }
+      const sentAgain = watched.sentAgain + 1
+      lanes.set(lane, { head: watched.head, age: 0, askAt: 2 ** sentAgain, wereMissing: false, sentAgain })
+      yield* logLoss(lane, state)
+      return true
+    }).pipe(
+      Effect.catchAll(() =>
+        Effect.sync(() => {
+          lane.release(false)
+          watched.wereMissing = false
+          return false
+        })
+      ),
+      (examined) =>
+        Effect.zipRight(
+          Effect.sync(() => lane.hold()),
+          examined
+        )
+    )
 
   const check: LaneAudit["check"] = (lane) =>
     Effect.suspend(() => {
@@ -98,20 +113,29 @@ export const make: Effect.Effect<LaneAudit, never, Bus | RunStore> = Effect.gen(
     })
 
   const waiting = new WeakSet<Lane>()
-  const afterAnswer: LaneAudit["afterAnswer"] = (lane) =>
-    Effect.gen(function* () {
-      if (waiting.has(lane)) return false
-      waiting.add(lane)
+  const afterAnswer: LaneAudit["afterAnswer"] = (lane) => {
+    if (!lane.isPassedOver || waiting.has(lane)) return undefined
+    waiting.add(lane)
+    const wait = Effect.gen(function* () {
       while (lane.isPassedOver) {
         const head = lane.sent?.head
+        const isAnswered = () => head !== lane.sent?.head || !lane.isPassedOver
         yield* Effect.sleep(overtaking)
-        if (head === undefined || head !== lane.sent?.head || !lane.isPassedOver) continue
+        if (head === undefined || isAnswered()) continue
+        lane.release(true)
+        yield* Effect.sleep(Duration.subtract(overtakingAtMost, overtaking))
+        if (isAnswered()) continue
         const watched = watch(lane, head)
         watched.wereMissing = true
         if (yield* examine(lane, watched)) return true
       }
       return false
-    }).pipe(Effect.ensuring(Effect.sync(() => waiting.delete(lane))))
+    })
+    return Effect.ensuring(
+      wait,
+      Effect.sync(() => waiting.delete(lane))
+    )
+  }
 
   return { check, afterAnswer }
 })

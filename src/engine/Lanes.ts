@@ -203,7 +203,8 @@ export const make = Effect.fnUntraced(function* (
   const ended = (state: LaneState, id: RunId, run: Run | undefined): void => {
     const flight = state.lane.ended(id, run && workOn(run))
     if (flight !== undefined) land(flight)
-    if (state.lane.isPassedOver) fork(afterAudit(state, audit.afterAnswer(state.lane)))
+    const audited = audit.afterAnswer(state.lane)
+    if (audited !== undefined) fork(afterAudit(state, audited))
     drive(state)
     if (flight?.run.webhook !== undefined) slotsAreFree()
   }

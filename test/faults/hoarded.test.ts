@@ -2,18 +2,22 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, vi } from "vitest"
 import type { Proxy } from "../support/Proxy.ts"
+import { until } from "../support/Until.ts"
 import { answerAfter } from "./support/Answers.ts"
 import type { Row } from "./support/Checker.ts"
 import type { Cluster } from "./support/Cluster.ts"
 import { faultTest } from "./support/FaultTest.ts"
 import type { TestServer } from "./support/TestServer.ts"
 
-vi.setConfig({ testTimeout: 180_000 })
+vi.setConfig({ testTimeout: 240_000 })
 
 /** Milliseconds. */
 const timeBroken = 15_000
 
-/** Runs that timed out although their leader's answer was confirmed before that. */
+/** Milliseconds after which the broker has taken replies back from a server, and another one has recorded them. */
+const recordedWithin = 3_500
+
+/** Runs that timed out although their leader's answer was confirmed so long before that. */
 const answeredInVain = (cluster: Cluster, rows: ReadonlyArray<Row>) => {
   const answeredAt = new Map<string, number>()
   for (const { acknowledgedAt, run_id } of cluster.deliveries) {
@@ -21,37 +25,88 @@ const answeredInVain = (cluster: Cluster, rows: ReadonlyArray<Row>) => {
   }
   return rows.filter(
     ({ finished_at, id, status }) =>
-      status === "timeout" && performance.timeOrigin + (answeredAt.get(id) ?? Infinity) < finished_at!.getTime()
+      status === "timeout" &&
+      performance.timeOrigin + (answeredAt.get(id) ?? Infinity) + recordedWithin < finished_at!.getTime()
   )
 }
 
-type Change = (server: TestServer, database: Proxy) => void
+/** What breaks, and is whole again after 15 s. */
+interface Break {
+  readonly what: string
+  /** Breaks one that dispatches, or another one. */
+  readonly dispatcher: boolean
+  readonly inject: (server: TestServer, database: Proxy) => Promise<void>
+}
 
-const faults: ReadonlyArray<readonly [what: string, breakIt: Change, restore: Change]> = [
-  ["is frozen", (server) => server.signal("SIGSTOP"), (server) => server.signal("SIGCONT")],
-  ["is cut off from the database", (_, database) => database.silence("all"), (_, database) => database.pass()],
-  ["is refused by the database", (_, database) => database.reset({ refuse: true }), (_, database) => database.pass()]
+const frozen: Break["inject"] = async (server) => {
+  server.signal("SIGSTOP")
+  await sleep(timeBroken)
+  server.signal("SIGCONT")
+}
+const cutOff: Break["inject"] = async (_, database) => {
+  database.silence("all")
+  await sleep(timeBroken)
+  database.pass()
+}
+const refused: Break["inject"] = async (_, database) => {
+  database.reset({ refuse: true })
+  await sleep(timeBroken)
+  database.pass()
+}
+const flapping: Break["inject"] = async (_, database) => {
+  for (let round = 0; round < 4; round++) {
+    database.silence("all")
+    await sleep(2_000)
+    database.pass()
+    await sleep(1_500)
+  }
+}
+
+const breaks: ReadonlyArray<Break> = [
+  { what: "a server that is frozen", dispatcher: false, inject: frozen },
+  { what: "a server that is cut off from the database", dispatcher: false, inject: cutOff },
+  { what: "a server that is refused by the database", dispatcher: false, inject: refused },
+  { what: "a server that is cut off from the database again and again", dispatcher: false, inject: flapping },
+  { what: "the dispatcher while it is frozen", dispatcher: true, inject: frozen },
+  { what: "the dispatcher while it is cut off from the database", dispatcher: true, inject: cutOff }
 ]
 
-describe.concurrent("replies", () => {
-  for (const [what, breakIt, restore] of faults) {
-    faultTest(`row 29: to a server that ${what} are recorded by another, within 5 s`, async ({ cluster }) => {
-      const database = await cluster.storage.proxy("database")
-      const first = await cluster.server()
-      const second = await cluster.server({ database })
-      const teams = ["a", "b", "c", "d"]
-      const webhooks = await Promise.all(teams.map((team) => cluster.webhook(first, { team, timeout_seconds: 5 })))
-      for (const team of teams) await cluster.leader(team, { handle: answerAfter(20) })
-      for (const team of teams) await cluster.running(first, team)
-      const stop = cluster.callers.load([first], webhooks, { lanes: 3, waiters: 8, pauseMs: 100 })
-      await cluster.leaders[0]!.deliveries(100)
-      breakIt(second, database)
-      await sleep(timeBroken)
-      restore(second, database)
+/** Two servers, each with a proxy before the database, and callers with timeouts of 5 s. */
+const underLoad = async (cluster: Cluster, load: (servers: ReadonlyArray<TestServer>) => ReadonlyArray<TestServer>) => {
+  const databases = [await cluster.storage.proxy("database"), await cluster.storage.proxy("database")] as const
+  const first = await cluster.server({ database: databases[0] })
+  await until("the first sends the prompts", () => first.dispatches() === 1)
+  const servers = [first, await cluster.server({ database: databases[1] })] as const
+  const teams = ["a", "b", "c", "d"]
+  const webhooks = await Promise.all(teams.map((team) => cluster.webhook(first, { team, timeout_seconds: 5 })))
+  for (const team of teams) await cluster.leader(team, { handle: answerAfter(20) })
+  for (const server of servers) for (const team of teams) await cluster.running(server, team)
+  const stop = cluster.callers.load(load(servers), webhooks, { lanes: 2, waiters: 4, pauseMs: 100 })
+  await cluster.leaders[0]!.deliveries(100)
+  return { servers, databases, stop }
+}
+
+describe("replies", () => {
+  for (const { dispatcher, inject, what } of breaks) {
+    faultTest.concurrent(`row 29: to ${what} are recorded by another before the clock counts`, async ({ cluster }) => {
+      const [broken, healthy] = dispatcher ? [0, 1] : [1, 0]
+      const { databases, servers, stop } = await underLoad(cluster, (servers) => [servers[healthy]!])
+      await inject(servers[broken]!, databases[broken]!)
       const calls = await stop()
       const rows = await cluster.checked({ limits: { global: 20 } })
       expect(answeredInVain(cluster, rows)).toEqual([])
       expect(calls.filter(({ status }) => ![200, 202, 408].includes(status ?? 0))).toEqual([])
     })
   }
+
+  faultTest("row 29: that come while no server reaches the database are recorded later", async ({ cluster }) => {
+    const { databases, stop } = await underLoad(cluster, (servers) => servers)
+    for (const database of databases) database.reset({ refuse: true })
+    await sleep(timeBroken)
+    for (const database of databases) database.pass()
+    const calls = await stop()
+    const rows = await cluster.checked({ limits: { global: 20 } })
+    expect(answeredInVain(cluster, rows)).toEqual([])
+    expect(calls.filter(({ status }) => ![200, 202, 408, 503].includes(status ?? 0))).toEqual([])
+  })
 })

@@ -80,6 +80,23 @@ describe.concurrent("lost prompts", () => {
     await allSucceed(cluster, calls)
   })
 
+  faultTest("row 26: with everything that the broker had", async ({ cluster }) => {
+    const { server, webhook, leader } = await cluster.single({ max_concurrent: 1 })
+    const other = await cluster.webhook(server, { team: "other" })
+    await cluster.leader("other", { handle: "never" })
+    await cluster.running(server, "other")
+    const gate = new Gate()
+    leader.handle = answerWhenOpen(gate)
+    await cluster.callers.sequence(server, [webhook, webhook, other])
+    await sent(cluster, 2)
+    await Promise.all(cluster.leaders.map((one) => one.crash()))
+    await cluster.storage.loseBroker()
+    gate.open()
+    for (const { team } of [webhook, other]) await cluster.leader(team)
+    const isAnswered = ({ status }: { readonly status: string }) => status === "success"
+    await until("all runs are answered", async () => (await cluster.storage.rows()).every(isAnswered), noticed)
+  })
+
   faultTest("row 26: one alone, in a queue that was purged while its leader was away", async ({ cluster }) => {
     const { server, webhook, leader } = await cluster.single()
     leader.handle = "never"

@@ -32,10 +32,10 @@ const dropLogInterval = 1_000
 /** How often a server that cannot handle replies finds out whether it can. */
 const readyInterval = "500 millis"
 /**
- * Seconds, and the broker waits for twice that: a server that is frozen has replies for so long. A process that is only busy
- * at times reconnects in vain, which does no harm.
+ * Seconds. The broker waits for two to three times that, and a server that is frozen keeps replies from the others for so
+ * long. A process that is only busy at times reconnects in vain, which does no harm.
  */
-const consumeHeartbeat = 2
+const consumeHeartbeat = 1
 
 const make = ({ queueType, url }: AmqpOptions) =>
   Effect.gen(function* () {

@@ -89,6 +89,12 @@ export class Storage {
     }
   }
 
+  /** The broker forgets everything, as with a new disk; connections are closed, and may be opened again. */
+  async loseBroker(): Promise<void> {
+    await deleteVhost(this.managementUrl, this.vhost)
+    await createVhost(this.amqpUrl, this.managementUrl, this.vhost)
+  }
+
   /** Removes what waits in a queue. */
   async purgeQueue(queue: string): Promise<void> {
     const { ok, status } = await manage(this.managementUrl, "DELETE", `/api/queues/${this.vhost}/${queue}/contents`)
