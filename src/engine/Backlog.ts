@@ -28,13 +28,17 @@ const known = (counted: number): Known => ({ counted, since: 0, underWay: 0, isC
 const countInterval = Duration.seconds(1)
 
 /**
- * A count is good for a sixteenth of what was free then; beyond that the accepting statement counts by itself. What other
- * servers accept after this one has counted is not known to it: each more may exceed a limit by a sixteenth, within a second.
+ * A count is good for a sixteenth of what was free then, and a group for a quarter; beyond that the accepting statement
+ * counts by itself. What other servers accept after this one has counted is not known to it: each more may exceed a limit
+ * by as much, within a second. Most runs of a group will not wait, so more of them are let pass.
  */
-const shares = 16
+const shareOfRuns = 1 / 16
+const shareOfGroup = 1 / 4
 
-const isUsedUp = ({ counted, since, underWay }: Known, limit: number): boolean =>
-  since + underWay > (limit - counted) / shares
+const isUsedUp = ({ counted, since, underWay }: Known, limit: number): boolean => {
+  const free = limit - counted
+  return since > free * shareOfRuns || since + underWay > free * shareOfGroup
+}
 
 /**
  * Whether so many more runs may be too many, of all or of their webhooks, so that the accepting statement must count: a

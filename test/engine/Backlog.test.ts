@@ -41,7 +41,17 @@ const cluster = (servers: number, maxQueued: number) =>
         yield* Effect.yieldNow()
         return !isFull
       })
-    return { waiting, accept, counted: () => counted }
+    /** What is to be counted for a group, none of which waits in the end. */
+    const begin = (server: number, webhook: Target, runs: number) =>
+      Effect.map(
+        Effect.forEach(count(runs), () => newRun(webhook)),
+        (group) => {
+          const { options, ended } = backlogs[server]!(group)
+          ended(() => false)
+          return options
+        }
+      )
+    return { waiting, accept, begin, counted: () => counted }
   })
 
 describe("the backlog", () => {
@@ -71,6 +81,19 @@ describe("the backlog", () => {
       yield* TestClock.adjust("1 second")
       waiting.set("webhook", 1_599)
       for (const server of count(5)) expect(yield* accept(server, webhook)).toBe(server === 0)
+    })
+  )
+
+  it.scoped("is not counted for a burst that fits well, and for one that may not fit", () =>
+    Effect.gen(function* () {
+      const { accept, begin } = yield* cluster(1, 100_000)
+      const webhook = target("webhook", 1_000)
+      yield* accept(0, webhook)
+      yield* TestClock.adjust("1 second")
+      const countsFor = (runs: number) =>
+        Effect.map(begin(0, webhook, runs), ({ countQueuedOf }) => countQueuedOf.size > 0)
+      expect(yield* countsFor(240)).toBe(false)
+      expect(yield* countsFor(260)).toBe(true)
     })
   )
 
