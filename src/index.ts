@@ -40,6 +40,7 @@ export {
   TeamNotRunning,
   TeamUnknown,
   TemplateInvalid,
+  TooManyAttempts,
   TooManyQueued,
   Unavailable
 } from "./domain/Errors.ts"

@@ -104,6 +104,9 @@ export class TooManyStreams extends Schema.TaggedError<TooManyStreams>()("TooMan
 /** The same `Idempotency-Key` came with another request before. */
 export class IdempotencyKeyReused extends Schema.TaggedError<IdempotencyKeyReused>()("IdempotencyKeyReused", {}) {}
 
+/** Too many wrong admin keys came from the caller's address. */
+export class TooManyAttempts extends Schema.TaggedError<TooManyAttempts>()("TooManyAttempts", {}) {}
+
 export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", { detail: Schema.String }) {}
 
 /** Database or broker out of reach, or the server is stopping; the same request may work in a moment. */

@@ -6,18 +6,13 @@ import { HttpServerRequest } from "@effect/platform"
 import { Effect, Layer, Option, Redacted } from "effect"
 import { Actor, Admin } from "../api/Auth.ts"
 import { Unauthorized } from "../domain/Errors.ts"
-import { AdminKey } from "../engine/AdminKey.ts"
-import { RefusedKeys } from "../engine/RefusedKeys.ts"
 import { Sessions } from "../engine/Sessions.ts"
-import { clientAddress } from "./ClientAddress.ts"
+import { AdminKeyCheck } from "./AdminKeyCheck.ts"
 import * as Problems from "./Problems.ts"
 import * as RequestFacts from "./RequestFacts.ts"
 import * as SessionCookie from "./SessionCookie.ts"
-import { TrustedProxies } from "./TrustedProxies.ts"
 
-const refused = Effect.fail(
-  Problems.of(new Unauthorized({ detail: "Send `Authorization: Bearer <admin key>`, with the key of this server." }))
-)
+const refused = Effect.fail(Problems.of(new Unauthorized({ detail: "Send `Authorization: Bearer <admin key>`." })))
 
 /** RFC 6750, 2.1; the scheme is case-insensitive (RFC 9110, 11.1). */
 const bearer = /^bearer +([\x21-\x7e]+)$/i
@@ -25,13 +20,11 @@ const bearer = /^bearer +([\x21-\x7e]+)$/i
 /** Safe methods change nothing; a page of another site may cause such a request, but cannot read the response. */
 const isSafe = (method: string): boolean => method === "GET" || method === "HEAD"
 
-export const layer: Layer.Layer<Admin, never, AdminKey | RefusedKeys | Sessions> = Layer.effect(
+export const layer: Layer.Layer<Admin, never, AdminKeyCheck | Sessions> = Layer.effect(
   Admin,
   Effect.gen(function* () {
-    const { verify } = yield* AdminKey
+    const { check } = yield* AdminKeyCheck
     const sessions = yield* Sessions
-    const proxies = yield* TrustedProxies
-    const refusedKeys = yield* RefusedKeys
     const cookie = yield* SessionCookie.make
 
     /** Browsers attach the cookie by themselves, so the request's origin matters too. */
@@ -45,14 +38,12 @@ export const layer: Layer.Layer<Admin, never, AdminKey | RefusedKeys | Sessions>
         return Actor.of({ _tag: "Session", id })
       })
 
-    const authenticate = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+    const authenticate = Effect.gen(function* () {
+      const request = yield* HttpServerRequest.HttpServerRequest
       const key = bearer.exec(request.headers.authorization ?? "")?.[1]
-      if (key === undefined) return bySession(request)
-      if (!verify(Redacted.make(key))) {
-        return Effect.zipRight(refusedKeys.count(clientAddress(proxies, request)), refused)
-      }
-      RequestFacts.add(request, { actor: "admin_key" })
-      return Effect.succeed(Actor.of({ _tag: "AdminKey" }))
+      if (key === undefined) return yield* bySession(request)
+      yield* Effect.mapError(check(request, Redacted.make(key)), Problems.of)
+      return Actor.of({ _tag: "AdminKey" })
     })
 
     // The second is asked when the first has refused, and its refusal is the answer: so it checks both.

@@ -61,6 +61,7 @@ class Pending {
       case "WebhookChanged":
         this.name(this.webhooks, change.webhook_id)
         break
+      case "KeyTried":
       case "SessionEnded":
       case "LeaseReleased":
         break

@@ -29,6 +29,7 @@ export type Refusal =
   | Errors.RateLimited
   | Errors.TooManyQueued
   | Errors.TooManyStreams
+  | Errors.TooManyAttempts
   | Errors.IdempotencyKeyReused
   | Errors.Unauthorized
   | Errors.Unavailable
@@ -169,6 +170,7 @@ const table = {
       detail: `This webhook accepts ${limited.rate}, its \`rate\`. Try again in ${secondsUntil(limited)} s, or raise it.`
     })
   ],
+  TooManyAttempts: [429, () => ({ code: "too_many_attempts", detail: "Too many wrong keys came from this address." })],
   TooManyStreams: [
     429,
     ({ limit, of }) => ({

@@ -14,7 +14,6 @@ import { Layer } from "effect"
 import { Api } from "../api/Api.ts"
 import type { AdminKey } from "../engine/AdminKey.ts"
 import type { Overview } from "../engine/Overview.ts"
-import { RefusedKeys } from "../engine/RefusedKeys.ts"
 import type { Requests } from "../engine/Requests.ts"
 import { Sessions } from "../engine/Sessions.ts"
 import type { Settings } from "../engine/Settings.ts"
@@ -25,6 +24,7 @@ import type { AuditStore } from "../repo/AuditStore.ts"
 import type { ChangeFeed } from "../repo/ChangeFeed.ts"
 import type { HistoryStore } from "../repo/HistoryStore.ts"
 import type { SessionStore } from "../repo/SessionStore.ts"
+import { AdminKeyCheck } from "./AdminKeyCheck.ts"
 import * as AuditHandlers from "./AuditHandlers.ts"
 import * as Auth from "./Auth.ts"
 import { BodyBudget } from "./BodyBudget.ts"
@@ -87,7 +87,7 @@ export const management: Layer.Layer<never, never, Engine | Server> = HttpLayerR
   Layer.provide(Auth.layer),
   Layer.provide(RequestLog.layer),
   Layer.merge(Unmatched.methodNotAllowed(Unmatched.apiPaths())),
-  Layer.provide([Sessions.layer, Events.layer, RefusedKeys.layer])
+  Layer.provide([AdminKeyCheck.layer, Sessions.layer, Events.layer])
 )
 
 /** `/health/…`, `/metrics`, `/openapi.json` and `/docs`. */

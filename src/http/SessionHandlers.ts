@@ -3,16 +3,14 @@ import { Effect, Option, Redacted, Schema } from "effect"
 import { Api } from "../api/Api.ts"
 import { SessionState, SignIn } from "../api/Session.ts"
 import { Unauthorized } from "../domain/Errors.ts"
-import { AdminKey } from "../engine/AdminKey.ts"
-import { RefusedKeys } from "../engine/RefusedKeys.ts"
 import { Sessions } from "../engine/Sessions.ts"
 import { validate } from "../engine/Validation.ts"
+import { AdminKeyCheck } from "./AdminKeyCheck.ts"
 import * as Body from "./Body.ts"
 import { clientAddress } from "./ClientAddress.ts"
 import * as Problems from "./Problems.ts"
 import * as RequestFacts from "./RequestFacts.ts"
 import * as SessionCookie from "./SessionCookie.ts"
-import * as SignInLimit from "./SignInLimit.ts"
 import { TrustedProxies } from "./TrustedProxies.ts"
 
 const decodeSignIn = validate(SignIn)
@@ -22,20 +20,13 @@ const encodeState = Schema.encodeSync(SessionState)
 const maxBody = 4096
 
 const foreignPage = new Unauthorized({ detail: "Sign in and out from the server's own pages only." })
-const wrongKey = new Unauthorized({ detail: "This is not the admin key." })
-const tooManyAttempts = Problems.problem(429, {
-  code: "too_many_attempts",
-  detail: "Too many wrong keys came from this address."
-})
 
 export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
   Effect.gen(function* () {
     const sessions = yield* Sessions
     const cookie = yield* SessionCookie.make
     const proxies = yield* TrustedProxies
-    const limit = yield* SignInLimit.make
-    const refusedKeys = yield* RefusedKeys
-    const { verify } = yield* AdminKey
+    const { check } = yield* AdminKeyCheck
 
     /** Some tools send neither header; a page of another site always sends one, and may not sign in even with the key. */
     const isForeign = (request: HttpServerRequest.HttpServerRequest) =>
@@ -68,21 +59,15 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
       .handleRaw("signIn", ({ request }) =>
         Effect.gen(function* () {
           if (isForeign(request)) return yield* Effect.fail(Problems.of(foreignPage))
-          if (!(yield* limit.allows(request))) return yield* Effect.fail(tooManyAttempts)
           const { key } = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeSignIn).pipe(
             Effect.mapError(Problems.of)
           )
-          if (!verify(Redacted.make(key))) {
-            yield* limit.recordWrongKey(request)
-            yield* refusedKeys.count(clientAddress(proxies, request))
-            return yield* Effect.fail(Problems.of(wrongKey))
-          }
+          yield* Effect.mapError(check(request, Redacted.make(key)), Problems.of)
           const from = {
             client_address: clientAddress(proxies, request),
             user_agent: request.headers["user-agent"] ?? ""
           }
           yield* Effect.mapError(end(request), Problems.of)
-          RequestFacts.add(request, { actor: "admin_key" })
           const { session, token } = yield* Effect.mapError(sessions.begin(from), Problems.of)
           const state = encodeState({ signed_in: true, expires_at: session.expires_at })
           return cookie.set(request, HttpServerResponse.unsafeJson(state), token)

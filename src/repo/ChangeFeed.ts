@@ -12,6 +12,8 @@ export type Change =
   | { readonly _tag: "RunStarted"; readonly run_id: RunId }
   | { readonly _tag: "RunEnded"; readonly run_id: RunId }
   | { readonly _tag: "WebhookChanged"; readonly webhook_id: WebhookId }
+  /** Somebody has tried a key: `<process>,<right or wrong>,<network>`. */
+  | { readonly _tag: "KeyTried"; readonly attempt: string }
   | { readonly _tag: "SessionEnded"; readonly session_id: SessionId }
   | { readonly _tag: "LeaseReleased" }
 
@@ -23,6 +25,8 @@ export class ChangeFeed extends Context.Tag("webhook-trigger/ChangeFeed")<
   {
     /** Calls `listener` with what changes from now on, until the scope closes. It must be quick, and not throw. */
     readonly listen: (listener: ChangeListener) => Effect.Effect<void, never, Scope.Scope>
+    /** Tells every process, this one too, of what is in no row. */
+    readonly publish: (changes: ReadonlyArray<Change>) => Effect.Effect<void, Unavailable>
     /** Succeeds when the database answers. */
     readonly ping: Effect.Effect<void, Unavailable>
   }

@@ -547,7 +547,11 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       Context.add(ReplyKeyStore, { replyKey: Effect.succeed(replyKey) }),
       Context.add(SessionStore, sessionStore),
       Context.add(AuditStore, audit.store),
-      Context.add(ChangeFeed, { listen: listeners.listen, ping: Effect.void })
+      Context.add(ChangeFeed, {
+        listen: listeners.listen,
+        publish: (changes) => Effect.sync(() => changes.forEach(notify)),
+        ping: Effect.void
+      })
     )
   })
 )

@@ -18,17 +18,24 @@ describe("the admin key", () => {
     ["POST", `/api/webhooks/${unusedId}/token`],
     ["POST", `/api/webhooks/${unusedId}/preview`],
     ["GET", `/api/webhooks/${unusedId}/runs?limit=x`],
-    ["GET", "/api/runs/malformed"]
+    ["GET", "/api/runs/malformed"],
+    ["GET", "/api/sessions"],
+    ["DELETE", "/api/sessions/malformed"]
   ] as const
 
   it.scopedLive("is required before anything else, with 401 and WWW-Authenticate", () =>
     Effect.gen(function* () {
-      const { http, faults } = yield* start()
+      const { http, faults } = yield* start({ trustedProxies: ["127.0.0.1"] })
       faults.add("database")
+      let callers = 0
       const wrong = ["", "Bearer", `Basic ${adminKey}`, adminKey, `Bearer ${adminKey}x`, `Bearer ${adminKey.slice(1)}`]
       for (const [method, path] of endpoints) {
         for (const authorization of wrong) {
-          const answer = yield* http(method, path, { headers: { ...(authorization !== "" && { authorization }) } })
+          // From an address each: more than ten wrong keys from one are answered differently.
+          const from = { "x-forwarded-for": `203.0.113.${++callers}` }
+          const answer = yield* http(method, path, {
+            headers: { ...from, ...(authorization !== "" && { authorization }) }
+          })
           expect(refusal(answer), `${method} ${path} ${authorization}`).toStrictEqual([401, "unauthorized"])
           expect(answer.headers.get("www-authenticate")!).toMatch(/^Bearer /)
         }

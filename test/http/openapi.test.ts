@@ -335,6 +335,9 @@ describe("/openapi.json", () => {
       yield* caller(500, "POST", hook.path, variables)
       yield* caller(500, "GET", `${idle.path}/runs/${run_id}`)
       open.faults.clear()
+      const guess = { headers: { authorization: "Bearer a-guess" } }
+      yield* Effect.replicateEffect(open.http("GET", "/api/webhooks", guess), 10)
+      for (const [method, path] of everything) yield* caller(429, method, path, guess)
       open.faults.add("database")
       for (const [method, path] of everything) yield* admin(503, method, path, good[`${method} ${path}`])
       yield* caller(503, "GET", `${idle.path}/runs/${run_id}`)

@@ -53,6 +53,18 @@ export const changeFeed = (test: Test): void => {
   )
 
   test(
+    "passes on what a process publishes",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const changes = yield* subscribe(repo)
+      const published = count(3).map((n) => ({ _tag: "KeyTried", attempt: `a1b2,wrong,2001:db8:0:${n}::/64` }) as const)
+      yield* repo.publish(published)
+      const seen = yield* Stream.runCollect(Stream.take(Stream.fromQueue(changes), 3))
+      expect([...seen]).toEqual(published)
+    })
+  )
+
+  test(
     "names every run of a deleted webhook, however many they are",
     Effect.gen(function* () {
       const repo = yield* Repo

@@ -13,6 +13,7 @@ const fields: { readonly [T in Tag]: FieldOf<Extract<Change, { readonly _tag: T 
   RunEnded: "run_id",
   WebhookChanged: "webhook_id",
   SessionEnded: "session_id",
+  KeyTried: "attempt",
   LeaseReleased: null
 }
 
@@ -38,6 +39,12 @@ export const notify = (
     ) as parts
     group by part
   )`
+
+/** A change as it is notified. */
+export const toPayload = (change: Change): string => {
+  const field = fields[change._tag]
+  return field === null ? change._tag : `${change._tag} ${(change as unknown as Record<string, string>)[field]}`
+}
 
 const isTag = (text: string): text is Tag => Object.hasOwn(fields, text)
 
