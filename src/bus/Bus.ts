@@ -16,6 +16,8 @@ export interface Prompt {
   readonly prompt: string
   /** In wait mode: after this no caller waits for the answer, and the broker need not deliver the prompt. */
   readonly deadline?: DateTime.Utc
+  /** The trace that it belongs to, as `traceparent` of W3C trace context writes it. */
+  readonly traceparent?: string
 }
 
 /** What a leader sends back about the run of a prompt. Any of these may come late, twice or never. */

@@ -1,10 +1,9 @@
 import { Clock, Context, Effect, FiberMap, Layer } from "effect"
 import type { RunId } from "../domain/Id.ts"
 import type { TeamName } from "../domain/Team.ts"
-import { whenTraced } from "../telemetry/Span.ts"
 import { finishBefore, handlePrompt, type PromptHandler } from "./Acknowledgement.ts"
 import { Bus, type Delivery, type Inspection, LeaderBus, type Prompt, QueueGone } from "./Bus.ts"
-import { makeInbox } from "./Replies.ts"
+import { makeInbox, tracedPublish } from "./Replies.ts"
 
 interface Message {
   readonly prompt: Prompt
@@ -101,7 +100,7 @@ const make = Effect.gen(function* () {
         }
       },
       Effect.uninterruptible,
-      whenTraced("Bus.publish", { kind: "producer" })
+      (publish, prompts) => tracedPublish(prompts)(publish)
     ),
 
     queue: (team) =>

@@ -3,8 +3,9 @@ import { type Duration, Effect, Queue, type Scope, type Tracer } from "effect"
 import type { RunId } from "../domain/Id.ts"
 import { storable } from "../domain/StorableText.ts"
 import { whenTraced } from "../telemetry/Span.ts"
+import * as TraceContext from "../telemetry/TraceContext.ts"
 import { handleReplies, type PendingReply, type ReplyHandler, untilAvailable } from "./Acknowledgement.ts"
-import type { Reply, ReplyChecks, Subject } from "./Bus.ts"
+import type { Prompt, Reply, ReplyChecks, Subject } from "./Bus.ts"
 import * as Turns from "./Turns.ts"
 
 /** The longest answer that is stored, in bytes of UTF-8. */
@@ -208,6 +209,19 @@ const groupsOf = (waiting: ReadonlyArray<Waiting>): ReadonlyArray<ReadonlyArray<
   }
   return groups
 }
+
+/** Around the publication of prompts of one team: in the trace of a single one, linked to those of several. */
+export const tracedPublish = (prompts: ReadonlyArray<Prompt>) =>
+  whenTraced("Bus.publish", () => {
+    const spans = prompts.flatMap(({ traceparent }) => TraceContext.parse(traceparent) ?? [])
+    const [parent] = spans
+    return {
+      kind: "producer",
+      ...(prompts.length === 1 && parent !== undefined
+        ? { parent }
+        : { links: spans.map((span) => ({ _tag: "SpanLink", span, attributes: {} })) })
+    }
+  })
 
 /** A group of several belongs to several traces, so its span is linked to them. */
 const traced = (group: ReadonlyArray<Waiting>) => {

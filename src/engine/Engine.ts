@@ -11,6 +11,7 @@ import type { Renderer } from "./Renderer.ts"
 import * as Replies from "./Replies.ts"
 import { Requests } from "./Requests.ts"
 import * as RollUp from "./RollUp.ts"
+import { RunTraces } from "./RunTraces.ts"
 import type { Settings } from "./Settings.ts"
 import { Shutdown } from "./Shutdown.ts"
 import { Teams } from "./Teams.ts"
@@ -19,7 +20,7 @@ import { Webhooks } from "./Webhooks.ts"
 
 /** The flow, running: `Trigger` accepts, the dispatcher sends, the reply path records. */
 const flow = Layer.mergeAll(Trigger.layer, Dispatcher.layer, Replies.layer).pipe(
-  Layer.provide(Layer.merge(CurrentLanes.layer, Correlation.layer))
+  Layer.provide(Layer.mergeAll(CurrentLanes.layer, Correlation.layer, RunTraces.layer))
 )
 
 const management = Layer.mergeAll(Teams.layer, Webhooks.layer, Overview.layer, Requests.layer, RollUp.layer)

@@ -153,6 +153,36 @@ export const baseUrl = (example: string): Format<string> => {
   }
 }
 
+const header = /^\s*([!#$%&'*+.^_`|~0-9A-Za-z-]+)=([\x21-\x7e ]*)$/
+
+/** Headers as OpenTelemetry writes them: https://opentelemetry.io/docs/specs/otel/protocol/exporter/ */
+export const headerList: Format<Readonly<Record<string, string>>> = {
+  accepts: "takes headers such as `authorization=Bearer%20key,x-tenant=a`, separated by commas, values percent-encoded",
+  schema: fromText(
+    Schema.Record({ key: Schema.String, value: Schema.String }),
+    (text) =>
+      Option.map(
+        Option.all(
+          text
+            .split(",")
+            .map((pair) =>
+              Option.flatMap(Option.fromNullable(header.exec(pair)), ([, name, value]) =>
+                Option.map(
+                  Option.liftThrowable(decodeURIComponent)(value!.trim()),
+                  (decoded) => [name!.toLowerCase(), decoded] as const
+                )
+              )
+            )
+        ),
+        Object.fromEntries
+      ),
+    (headers: Readonly<Record<string, string>>) =>
+      Object.entries(headers)
+        .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
+        .join(",")
+  )
+}
+
 export const secret = <A>({ accepts, schema }: Format<A>): Format<Redacted.Redacted<A>> => ({
   accepts,
   schema: Schema.Redacted(schema),

@@ -25,12 +25,14 @@ import { type Acceptance as Accepted, type NewRun, RunStore, type WebhookEdited 
 import { TeamStore } from "../repo/TeamStore.ts"
 import { WebhookStore } from "../repo/WebhookStore.ts"
 import { whenTraced } from "../telemetry/Span.ts"
+import * as TraceContext from "../telemetry/TraceContext.ts"
 import type { Candidate } from "./Acceptance.ts"
 import * as Acceptance from "./Acceptance.ts"
 import * as Checkpoints from "./Checkpoints.ts"
 import type { CurrentLanes } from "./CurrentLanes.ts"
 import type { Outcomes } from "./Outcomes.ts"
 import { Renderer } from "./Renderer.ts"
+import { RunTraces } from "./RunTraces.ts"
 import { Settings } from "./Settings.ts"
 import { maxQueuedOfWebhook } from "./SettingsConfig.ts"
 import { Shutdown } from "./Shutdown.ts"
@@ -47,6 +49,8 @@ export interface TriggerRequest {
   readonly idempotency?: { readonly key: string; readonly request_hash: Uint8Array }
   /** Whether the request shows what the webhook asks for: asked again of a webhook that was edited meanwhile. */
   readonly mayUse?: (webhook: WebhookRow) => boolean
+  /** The caller's trace, for its prompt; a span in which this is called takes its place. */
+  readonly traceparent?: string
 }
 
 /** `Accepted`: the run is stored. `Ended`: the caller waited, and this is the run as it ended. */
@@ -109,6 +113,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
     | Outcomes
     | Renderer
     | RunStore
+    | RunTraces
     | Settings
     | Shutdown
     | TeamStore
@@ -120,6 +125,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const history = yield* HistoryStore
       const renderer = yield* Renderer
       const runs = yield* RunStore
+      const traces = yield* RunTraces
       const settings = yield* Settings
       const shutdown = yield* Shutdown
       const teams = yield* TeamStore
@@ -181,7 +187,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
           Effect.flatMap(commitOf(candidate, queue), (acceptance) =>
             Checkpoints.after(reach("accepted"), earlierOf(candidate.run, acceptance))
           )
-        ).pipe(whenTraced("Trigger.accept"))
+        ).pipe(whenTraced("Trigger.accept", {}, (span) => traces.set(candidate.run.run_id, TraceContext.of(span))))
 
       const submit = (candidate: Candidate): Effect.Effect<Submitted, Refused | WebhookEdited> => {
         const { run } = candidate
@@ -226,6 +232,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         const queues = webhook.when_team_stopped === "queue" && !request.wait
         const by = { id, token_hash, version, max_queued, ...(rate !== undefined && { rate }) }
         const run = newRun({ source: "webhook", webhook: by, team, prompt, variables }, timeoutOf(webhook), request)
+        if (request.traceparent !== undefined) traces.set(run.run_id, request.traceparent)
         const expires_at = DateTime.addDuration(run.accepted_at, idempotencyKeyLife)
         const deadline_at = queues && DateTime.add(run.accepted_at, { seconds: webhook.queue_for_seconds ?? queueFor })
         return {

@@ -20,7 +20,8 @@ import type { Run } from "../domain/Run.ts"
 import type { WebhookRow } from "../domain/Webhook.ts"
 import { Requests } from "../engine/Requests.ts"
 import { Settings } from "../engine/Settings.ts"
-import { Trigger } from "../engine/Trigger.ts"
+import { Trigger, type TriggerRequest } from "../engine/Trigger.ts"
+import * as TraceContext from "../telemetry/TraceContext.ts"
 import { isAllowed } from "./AllowFrom.ts"
 import * as Body from "./Body.ts"
 import { BodyBudget } from "./BodyBudget.ts"
@@ -74,6 +75,10 @@ const withLocation = (request: Request, response: HttpServerResponse.HttpServerR
   NodeHttpServerRequest.toServerResponse(request).setHeader("location", location)
   return response
 }
+
+/** The caller's trace, if the request names one. */
+const traceOf = ({ headers: { traceparent } }: Request): Pick<TriggerRequest, "traceparent"> =>
+  traceparent !== undefined && TraceContext.parse(traceparent) !== undefined ? { traceparent } : {}
 
 /** The endpoints without their routes. */
 const makeEndpoints = Effect.gen(function* () {
@@ -135,7 +140,7 @@ const makeEndpoints = Effect.gen(function* () {
       Effect.zipRight(verify(request, token), record(refusal))
     )
     const submitted = yield* Effect.tapError(
-      trigger.trigger(webhook, { ...input, received_at, mayUse: mayUse(request) }),
+      trigger.trigger(webhook, { ...input, received_at, mayUse: mayUse(request), ...traceOf(request) }),
       record
     )
     const answer = RunAnswer.ofRun(request, submitted)

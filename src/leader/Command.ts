@@ -4,6 +4,7 @@ import { delimiter, isAbsolute, join } from "node:path"
 import { Clock, DateTime, type Duration, Effect, Exit, Schema } from "effect"
 import type { LeaderBus, Prompt } from "../bus/Bus.ts"
 import type { TeamName } from "../domain/Team.ts"
+import * as TraceContext from "../telemetry/TraceContext.ts"
 import * as Leader from "./Leader.ts"
 import { runProgram } from "./Program.ts"
 import type { SystemUser } from "./SystemUser.ts"
@@ -50,7 +51,13 @@ const lead = (options: CommandOptions): Effect.Effect<never, never, LeaderBus> =
     team: options.team,
     grace: options.grace ?? "10 seconds",
     handler: (prompt) =>
-      logged(prompt, runProgram({ ...options, input: prompt.prompt, env: environment(prompt, options) }))
+      logged(
+        prompt,
+        Effect.withFiberRuntime<string, Leader.LeaderError>((fiber) => {
+          const traceparent = TraceContext.ofFiber(fiber) ?? prompt.traceparent
+          return runProgram({ ...options, input: prompt.prompt, env: environment({ ...prompt, traceparent }, options) })
+        })
+      )
   })
 
 /** One line for each prompt that was worked on, without its text or the answer, which are confidential. */
@@ -72,12 +79,13 @@ export const keys = ["AMQP_URL", "DATABASE_URL", "ADMIN_API_KEY", "WEBHOOK_TOKEN
 
 /** What the program gets beside the prompt. */
 const environment = (
-  prompt: Prompt,
+  prompt: Omit<Prompt, "traceparent"> & { readonly traceparent: string | undefined },
   { user, withheld = [] }: CommandOptions
 ): Readonly<Record<string, string | undefined>> => ({
   ...process.env,
   ...(user && { HOME: user.home, USER: user.name, LOGNAME: user.name }),
   ...Object.fromEntries([...keys, ...withheld].map((name) => [name, undefined])),
+  TRACEPARENT: prompt.traceparent,
   WEBHOOK_RUN_ID: prompt.run_id,
   WEBHOOK_TEAM: prompt.team,
   WEBHOOK_SOURCE: prompt.source,

@@ -39,7 +39,8 @@ describe("settings", () => {
         "amqpUrl",
         "adminKey",
         "runRetention",
-        "otlpEndpoint"
+        "otlpEndpoint",
+        "otlpHeaders"
       ] as const) {
         expect(settings[absent]._tag, absent).toBe("None")
       }
@@ -70,7 +71,9 @@ describe("settings", () => {
         SHUTDOWN_GRACE: "0",
         LOG_LEVEL: "Warn",
         LOG_FORMAT: "json",
-        OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318"
+        OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318",
+        OTEL_EXPORTER_OTLP_HEADERS: "Authorization=Bearer%20key, x-tenant=a=b",
+        OTEL_SERVICE_NAME: "hooks"
       })
       expect(settings).toMatchObject({
         host: "0.0.0.0",
@@ -83,8 +86,12 @@ describe("settings", () => {
         engine: { maxConcurrent: 7, maxQueued: 5, maxBody: 65_536, maxBodies: 1024 ** 3 },
         logLevel: LogLevel.Warning,
         logFormat: "json",
-        otlpEndpoint: Option.some("http://collector:4318")
+        otlpEndpoint: Option.some("http://collector:4318"),
+        otlpServiceName: "hooks"
       })
+      expect(Option.map(settings.otlpHeaders, Redacted.value)).toEqual(
+        Option.some({ authorization: "Bearer key", "x-tenant": "a=b" })
+      )
       expect(Option.map(settings.databaseUrl, Redacted.value)).toEqual(Option.some("postgres://u:p@db/hooks"))
       expect(Option.map(settings.amqpUrl, Redacted.value)).toEqual(Option.some("amqps://u:p@mq/vhost"))
       expect(Option.map(settings.adminKey, Redacted.value)).toEqual(Option.some("a-key-of-enough-length"))
@@ -154,9 +161,15 @@ describe("settings", () => {
       const found = yield* faults({
         DATABASE_URL: "mysql://root:hunter2@db/x",
         AMQP_URL: "http://root:hunter2@mq",
-        ADMIN_API_KEY: "hunter2"
+        ADMIN_API_KEY: "hunter2",
+        OTEL_EXPORTER_OTLP_HEADERS: "hunter2"
       })
-      expect(found.map(({ name }) => name)).toEqual(["DATABASE_URL", "ADMIN_API_KEY", "AMQP_URL"])
+      expect(found.map(({ name }) => name)).toEqual([
+        "DATABASE_URL",
+        "ADMIN_API_KEY",
+        "AMQP_URL",
+        "OTEL_EXPORTER_OTLP_HEADERS"
+      ])
       expect(JSON.stringify(found)).not.toContain("hunter2")
       for (const ADMIN_API_KEY of ["a-long-key-for-the-schlüssel", "a long key with blanks in it"]) {
         const [fault] = yield* faults({ ADMIN_API_KEY })

@@ -77,7 +77,7 @@ const entries = [
   },
   {
     entry: "amqp",
-    packages: ["@effect/experimental", "@effect/platform", "amqplib", "effect", "uuid"],
+    packages: ["@effect/experimental", "amqplib", "effect", "uuid"],
     own: ["amqp.js", "bus", "bus/amqp", "domain", "telemetry"],
     heavy: ["amqplib"]
   },

@@ -1,36 +1,102 @@
+import type { IncomingHttpHeaders } from "node:http"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Program from "../cli/Program.ts"
+import { freshDatabase, freshVhost } from "../support/fresh.ts"
+import { untilEffect } from "../support/Until.ts"
 
-/** An OpenTelemetry collector that stores what it receives, by path. */
+interface Received {
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+/** An OpenTelemetry collector that stores what it receives. */
 const collector = Effect.map(
   Effect.acquireRelease(
     Effect.promise(
       () =>
-        new Promise<{ url: string; received: Map<string, string>; close: () => void }>((resolve) => {
-          const received = new Map<string, string>()
+        new Promise<{ url: string; requests: Array<Received>; close: () => void }>((resolve) => {
+          const requests: Array<Received> = []
           const server = createServer((request, response) => {
-            const path = request.url ?? ""
-            request.on("data", (chunk) => received.set(path, (received.get(path) ?? "") + chunk))
-            request.on("end", () => response.writeHead(200, { "content-type": "application/json" }).end("{}"))
+            let body = ""
+            request.on("data", (chunk) => (body += chunk))
+            request.on("end", () => {
+              requests.push({ path: request.url ?? "", headers: request.headers, body })
+              response.writeHead(200, { "content-type": "application/json" }).end("{}")
+            })
           })
           server.listen(0, "127.0.0.1", () => {
             const { port } = server.address() as AddressInfo
-            resolve({ url: `http://127.0.0.1:${port}`, received, close: () => server.close() })
+            resolve({ url: `http://127.0.0.1:${port}`, requests, close: () => server.close() })
           })
         })
     ),
     ({ close }) => Effect.sync(close)
   ),
-  ({ received, url }) => ({ received, url })
+  ({ requests, url }) => ({
+    url,
+    requests,
+    /** All that was sent to each path. */
+    byPath: () => {
+      const received = new Map<string, string>()
+      for (const { body, path } of requests) received.set(path, (received.get(path) ?? "") + body)
+      return received
+    },
+    spans: () =>
+      requests
+        .filter(({ path }) => path === "/v1/traces")
+        .flatMap(({ body }) => JSON.parse(body).resourceSpans as Array<any>)
+        .flatMap(({ scopeSpans }) => scopeSpans as Array<any>)
+        .flatMap(
+          ({ spans }) => spans as Array<{ name: string; traceId: string; spanId: string; parentSpanId?: string }>
+        )
+  })
 )
+
+/** A server on PostgreSQL and RabbitMQ, a leader whose program answers with its trace, and a webhook for it. */
+const world = (variables: Readonly<Record<string, string>>) =>
+  Effect.gen(function* () {
+    const AMQP_URL = yield* freshVhost
+    const ADMIN_API_KEY = "a-key-for-these-tests"
+    const server = yield* Program.serve({ DATABASE_URL: yield* freshDatabase, AMQP_URL, ADMIN_API_KEY, ...variables })
+    const api = (method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}) =>
+      Effect.promise(async () => {
+        const answer = await fetch(`${server.url}${path}`, {
+          method,
+          headers: { authorization: `Bearer ${ADMIN_API_KEY}`, "content-type": "application/json", ...headers },
+          body: body === undefined ? null : JSON.stringify(body)
+        })
+        return (await answer.json()) as any
+      })
+    yield* api("POST", "/api/teams", { team: "tracing" })
+    const leader = yield* Program.lead(["--team", "tracing", "--", "/bin/sh", "-c", "echo $TRACEPARENT"], {
+      AMQP_URL,
+      ...variables
+    })
+    yield* untilEffect(
+      "the leader is connected",
+      Effect.map(api("GET", "/api/teams/tracing"), ({ running }) => running as boolean)
+    )
+    const draft = { name: "trace", team: "tracing", prompt_template: "{{text}}" }
+    const { token } = yield* api("POST", "/api/webhooks", draft)
+    const trigger = (headers: Readonly<Record<string, string>>) =>
+      Effect.map(
+        api("POST", `/webhook/trigger/${token}?wait=true`, { variables: { text: "x" } }, headers),
+        ({ response }) => response as string
+      )
+    return { server, leader, trigger }
+  })
+
+const [sampled, unsampled] = ["1".repeat(32), "2".repeat(32)]
+const callersSpan = "3".repeat(16)
 
 describe("telemetry", { timeout: 120_000 }, () => {
   it.scopedLive("is sent to the configured collector: traces, metrics and logs, none with a token", () =>
     Effect.gen(function* () {
-      const { received, url } = yield* collector
+      const { byPath, url } = yield* collector
       const server = yield* Program.serve({
         DATA_DIR: yield* Program.newFolder,
         OTEL_EXPORTER_OTLP_ENDPOINT: url,
@@ -45,6 +111,7 @@ describe("telemetry", { timeout: 120_000 }, () => {
       )
       yield* server.end("SIGTERM")
 
+      const received = byPath()
       expect([...received.keys()].sort()).toEqual(["/v1/logs", "/v1/metrics", "/v1/traces"])
       expect(received.get("/v1/traces")).toContain("POST /webhook/trigger/:token")
       expect(received.get("/v1/traces")).toContain("Trigger.accept")
@@ -56,6 +123,79 @@ describe("telemetry", { timeout: 120_000 }, () => {
         expect(text).toMatch(/"service\.instance\.id","value":\{"stringValue":"[\da-f-]{36}"/)
       expect([...received.values(), server.log()].join("\n")).not.toContain(token.slice(0, 20))
       for (const line of server.log().trim().split("\n")) expect(JSON.parse(line)).toHaveProperty("message")
+    })
+  )
+
+  it.scopedLive(
+    "follows a run in one trace from its caller to its answer, unless the caller says that it is not sampled",
+    () =>
+      Effect.gen(function* () {
+        const { requests, spans, url } = yield* collector
+        const { leader, server, trigger } = yield* world({
+          OTEL_EXPORTER_OTLP_ENDPOINT: url,
+          OTEL_EXPORTER_OTLP_HEADERS: "authorization=Bearer%20key,x-tenant=a",
+          OTEL_SERVICE_NAME: "hooks"
+        })
+        const answered = yield* trigger({ traceparent: `00-${sampled}-${callersSpan}-01` })
+        expect(yield* trigger({ traceparent: `00-${unsampled}-${callersSpan}-00` })).toMatch(
+          new RegExp(`^00-${unsampled}-[\\da-f]{16}-00$`)
+        )
+        yield* leader.end("SIGTERM")
+        yield* server.end("SIGTERM")
+
+        const names = [
+          "POST /webhook/trigger/:token",
+          "Trigger.accept",
+          "Bus.publish",
+          "LeaderBus.handle",
+          "Bus.receive"
+        ]
+        const trace = spans().filter(({ traceId }) => traceId === sampled)
+        expect(trace.map(({ name }) => name)).toEqual(expect.arrayContaining(names))
+        const known = new Set([callersSpan, ...trace.map(({ spanId }) => spanId)])
+        for (const { name, parentSpanId } of trace) expect(known.has(parentSpanId!), name).toBe(true)
+        const handling = trace.find(({ name }) => name === "LeaderBus.handle")!
+        expect(answered).toBe(`00-${sampled}-${handling.spanId}-01`)
+        expect(spans().filter(({ traceId }) => traceId === unsampled)).toEqual([])
+
+        expect(new Set(requests.map(({ path }) => path))).toEqual(new Set(["/v1/logs", "/v1/metrics", "/v1/traces"]))
+        for (const { body, headers } of requests) {
+          expect(headers).toMatchObject({ authorization: "Bearer key", "x-tenant": "a" })
+          expect(body).toContain('"service.name","value":{"stringValue":"hooks"}')
+        }
+      })
+  )
+
+  it.scopedLive("passes a caller's trace on to the program also when nothing is collected", () =>
+    Effect.gen(function* () {
+      const { trigger } = yield* world({})
+      for (const flags of ["00", "01"]) {
+        const traceparent = `00-${sampled}-${callersSpan}-${flags}`
+        expect(yield* trigger({ traceparent })).toBe(traceparent)
+      }
+      const own = yield* trigger({ traceparent: "not-a-trace" })
+      expect(own).toMatch(/^00-[\da-f]{32}-[\da-f]{16}-00$/)
+    })
+  )
+
+  it.scopedLive("an idle server sends no spans", () =>
+    Effect.gen(function* () {
+      const { requests, spans, url } = yield* collector
+      const server = yield* Program.serve({
+        DATABASE_URL: yield* freshDatabase,
+        AMQP_URL: yield* freshVhost,
+        ADMIN_API_KEY: "a-key-for-these-tests",
+        OTEL_EXPORTER_OTLP_ENDPOINT: url
+      })
+      // They are sent every ten seconds, spans more often.
+      const metrics = () => requests.filter(({ path }) => path === "/v1/metrics").length
+      yield* untilEffect(
+        "its metrics have come twice",
+        Effect.sync(() => metrics() > 1),
+        60_000
+      )
+      yield* server.end("SIGTERM")
+      expect(spans().map(({ name }) => name)).toEqual([])
     })
   )
 })

@@ -2,10 +2,9 @@ import type { Channel, Message } from "amqplib"
 import { Clock, Effect, Either, FiberSet, Layer, type Redacted, Schedule } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
-import { whenTraced } from "../../telemetry/Span.ts"
 import type { ReplyHandler } from "../Acknowledgement.ts"
 import { Bus, QueueGone, type ReplyChecks } from "../Bus.ts"
-import { makeInbox, maxGroup, textLength } from "../Replies.ts"
+import { makeInbox, maxGroup, textLength, tracedPublish } from "../Replies.ts"
 import { type Connection, call, openChannel } from "./Connection.ts"
 import * as Link from "./Link.ts"
 import { countReceived } from "./Metrics.ts"
@@ -129,7 +128,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
           const bound = yield* probe.bindQueue(prompts[0]!.team)
           if (!bound || sameQueue || (yield* publish)) return yield* new QueueGone()
         },
-        whenTraced("Bus.publish", { kind: "producer" })
+        (publish, prompts) => tracedPublish(prompts)(publish)
       ),
       queue: probe.queue,
       inspect: probe.inspect,

@@ -1,6 +1,8 @@
 import type { Channel, ConsumeMessage } from "amqplib"
 import { Deferred, type Duration, Effect, Layer, Option, Queue } from "effect"
+import { flow, identity } from "effect/Function"
 import type { TeamName } from "../../domain/Team.ts"
+import { whenTraced } from "../../telemetry/Span.ts"
 import { finishBefore, handlePrompt, type PromptHandler, type Settlement } from "../Acknowledgement.ts"
 import { type Delivery, LeaderBus, type Prompt } from "../Bus.ts"
 import type { AmqpOptions } from "./BusAmqp.ts"
@@ -47,7 +49,11 @@ const make = ({ queueType, url }: AmqpOptions) =>
         )
       }
       const parent = Trace.spanOf(message)
-      const traced = Effect.withSpan("LeaderBus.handle", { kind: "consumer", ...(parent !== undefined && { parent }) })
+      // Also while this process traces nothing: its replies, and the programs that it runs, belong to the prompt's trace.
+      const traced = flow(
+        whenTraced("LeaderBus.handle", { kind: "consumer" }),
+        parent === undefined ? identity : Effect.withParentSpan(parent)
+      )
       const reply = replyTo(message.properties.replyTo ?? repliesExchange, prompt.value)
       return handlePrompt(
         (delivery) => traced(handle(delivery)),

@@ -150,7 +150,7 @@ export const make = Effect.fnUntraced(function* (options: {
     const refusal = blockedBy(connection)
     if (refusal !== undefined) return Effect.fail(refusal)
     const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
-    return Deferred.await(send(value, message, Trace.headersIn(fiber), clock).settled)
+    return Deferred.await(send(value, message, Trace.headersIn(fiber, message.traceparent), clock).settled)
   }
 
   const publish = (messages: ReadonlyArray<Outgoing>) =>

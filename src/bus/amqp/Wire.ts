@@ -20,6 +20,8 @@ export interface Outgoing extends Address {
   readonly id: string
   readonly body: Buffer
   readonly options: Options.Publish
+  /** The trace that it belongs to; see `Prompt`. */
+  readonly traceparent?: string | undefined
 }
 
 const PromptBody = Schema.Struct({
@@ -41,9 +43,10 @@ const json = "application/json"
 
 /** @param left what is left of the deadline in milliseconds, more than 0; none: the prompt does not expire. */
 export const encodePrompt = (prompt: Prompt, queue: string, left: number | undefined): Outgoing => {
-  const { team: _, correlation_id, ...body } = prompt
+  const { team: _, correlation_id, traceparent, ...body } = prompt
   return {
     id: prompt.run_id,
+    traceparent,
     exchange: promptsExchange,
     routingKey: queue,
     body: Buffer.from(encodePromptBody(body)),
