@@ -1,13 +1,13 @@
-import { Chunk, Context, DateTime, Effect, Exit, Layer, Metric, Queue, Schedule } from "effect"
+import { Chunk, Context, DateTime, Effect, Exit, Layer, Queue, Schedule } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
 import type { RunId } from "../domain/Id.ts"
 import { type Outcome, outcomeFields, type Run } from "../domain/Run.ts"
 import { ChangeFeed } from "../repo/ChangeFeed.ts"
 import { type RunEnd, RunStore } from "../repo/RunStore.ts"
-import * as Metrics from "../telemetry/Metrics.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import type { Progress } from "./Marks.ts"
 import * as Marks from "./Marks.ts"
+import * as RunMetrics from "./RunMetrics.ts"
 
 /** Called with the run as it ended; with `undefined` when it was deleted. */
 export type OnEnd = (run: Run | undefined) => void
@@ -17,11 +17,6 @@ const pollInterval = "1 second"
 const pollSize = 1_000
 /** An end with more text than this is recorded alone, beside the others. */
 const longEnd = 256 * 1024
-
-const endedRuns = Metric.counter("webhook_runs_ended_total", {
-  description: "Runs whose end this server recorded, by status.",
-  incremental: true
-})
 
 /** Records the ends of runs, and notifies those that wait for them, whichever replica recorded them. */
 export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
@@ -62,7 +57,7 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
         for (const onEnd of watchers.get(id)?.callbacks ?? []) onEnd(run)
       }
       const recorded = (run: Run) => {
-        Metrics.record(endedRuns, 1, { status: run.status })
+        RunMetrics.record(run)
         notify(run.run_id, run)
       }
       const deleted = (ids: ReadonlyArray<RunId>) => {

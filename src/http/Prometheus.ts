@@ -3,6 +3,7 @@ import { HttpServerResponse } from "@effect/platform"
 import { Context, Effect, Metric, MetricKey, MetricPair, MetricState } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
 import type { Team } from "../domain/Team.ts"
+import { teamGauges } from "../engine/TeamGauges.ts"
 import { Teams } from "../engine/Teams.ts"
 import { type Family, families, toText } from "./PrometheusText.ts"
 import * as ReadOnlyRoute from "./ReadOnlyRoute.ts"
@@ -15,17 +16,13 @@ export class ProcessMetrics extends Context.Reference<ProcessMetrics>()("webhook
   defaultValue: (): { readonly all: Effect.Effect<ReadonlyArray<Family>, Unavailable> } => ({ all: ofProcess })
 }) {}
 
-const queued = MetricKey.gauge("webhook_team_queued", {
-  description: "Runs accepted for the team and not yet sent."
-})
-const consumers = MetricKey.gauge("webhook_team_consumers", {
-  description: "Leaders connected to the team's queue; 0: the team is not running."
-})
-
-const gaugesOf = (team: Team): ReadonlyArray<MetricPair.MetricPair.Untyped> => [
-  MetricPair.unsafeMake(MetricKey.tagged(queued, "team", team.team), MetricState.gauge(team.queued)),
-  MetricPair.unsafeMake(MetricKey.tagged(consumers, "team", team.team), MetricState.gauge(team.consumers))
-]
+const gaugesOf = (team: Team): ReadonlyArray<MetricPair.MetricPair.Untyped> =>
+  teamGauges.map(({ description, name, valueOf }) =>
+    MetricPair.unsafeMake(
+      MetricKey.tagged(MetricKey.gauge(name, { description }), "team", team.team),
+      MetricState.gauge(valueOf(team))
+    )
+  )
 
 /** Before a scraper gives up, it gets the last known values, when the database or the bus does not answer. */
 const readTimeout = "2 seconds"
@@ -34,8 +31,7 @@ const make = Effect.gen(function* () {
   const teams = yield* Teams
   const processes = yield* ProcessMetrics
   /**
-   * Told by the database and the broker, so they are the same for every process, and not added up. Read at each scrape and
-   * not kept in Effect's registry, which forgets nothing: a deleted team would stay forever.
+   * Told by the database and the broker, so they are the same for every process, and not added up.
    */
   let gauges: ReadonlyArray<Family> = []
   const readGauges = teams.list.pipe(

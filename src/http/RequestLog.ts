@@ -66,7 +66,11 @@ const requests = Metric.counter("http_server_requests_total", {
 })
 const durations = Metric.histogram(
   "http_server_request_duration_seconds",
-  MetricBoundaries.fromIterable([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]),
+  MetricBoundaries.fromIterable([
+    ...[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+    // A caller may wait for a day.
+    ...[300, 900, 3_600, 14_400, 86_400]
+  ]),
   "From a request's arrival to its answer, waiting included."
 )
 

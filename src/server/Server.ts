@@ -13,6 +13,7 @@ import { ServerFacts } from "../http/ServerFacts.ts"
 import { TrustedProxies } from "../http/TrustedProxies.ts"
 import type { Drivers } from "./Drivers.ts"
 import type { Environment } from "./Environment.ts"
+import * as Telemetry from "./Telemetry.ts"
 
 const adminKey = (environment: Environment) =>
   Option.match(environment.adminKey, { onNone: () => AdminKey.layerGenerated, onSome: AdminKey.layerGiven })
@@ -26,7 +27,7 @@ export const layer = (environment: Environment, { bus, repo }: Drivers, version:
   const listener = Listener.make({ ...environment, maxBody })
   return listener.drain.pipe(
     Layer.provideMerge(listener.layer),
-    Layer.provideMerge(NodeServer.layer(listener.server)),
+    Layer.provideMerge(Layer.merge(NodeServer.layer(listener.server), Telemetry.teamGauges(environment, version))),
     Layer.provideMerge(
       Layer.mergeAll(
         Engine.layer,

@@ -1,36 +1,55 @@
 import * as OtlpLogger from "@effect/opentelemetry/OtlpLogger"
 import * as OtlpMetrics from "@effect/opentelemetry/OtlpMetrics"
+import * as OtlpResource from "@effect/opentelemetry/OtlpResource"
 import * as OtlpSerialization from "@effect/opentelemetry/OtlpSerialization"
 import * as OtlpTracer from "@effect/opentelemetry/OtlpTracer"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, Layer, Option, Redacted } from "effect"
 import { v4 } from "uuid"
+import type { Teams } from "../engine/Teams.ts"
 import { sampling } from "../telemetry/Sampling.ts"
 import type { LeaderEnvironment } from "./LeaderEnvironment.ts"
+import * as TeamGaugesOtlp from "./TeamGaugesOtlp.ts"
 
-/**
- * Traces, metrics and log lines to an OpenTelemetry collector (OTLP over HTTP, JSON), when one is set. Each process has an
- * instance id of its own: without it the counters of several would overwrite each other at the collector.
- */
-export const otlp = (
-  { otlpEndpoint, otlpHeaders, otlpServiceName }: LeaderEnvironment,
-  version: string
-): Layer.Layer<never> =>
-  Option.match(otlpEndpoint, {
+type Settings = Pick<LeaderEnvironment, "otlpEndpoint" | "otlpHeaders" | "otlpServiceName">
+
+/** Of this process: without it the counters of several would overwrite each other at the collector. */
+const instanceId = v4()
+
+/** Where each kind of data goes, and what it is said to come from. */
+const collector = ({ otlpEndpoint, otlpHeaders, otlpServiceName }: Settings, version: string) =>
+  Option.map(otlpEndpoint, (endpoint) => {
+    const headers = Option.match(otlpHeaders, { onNone: () => ({}), onSome: Redacted.value })
+    const resource = {
+      serviceName: otlpServiceName,
+      serviceVersion: version,
+      attributes: { "service.instance.id": instanceId }
+    }
+    return (path: string) => ({ url: `${endpoint}${path}`, headers, resource })
+  })
+
+/** Traces, metrics and log lines to an OpenTelemetry collector (OTLP over HTTP, JSON), when one is set. */
+export const otlp = (settings: Settings, version: string): Layer.Layer<never> =>
+  Option.match(collector(settings, version), {
     onNone: () => Layer.setTracerEnabled(false),
-    onSome: (endpoint) => {
-      const headers = Option.match(otlpHeaders, { onNone: () => ({}), onSome: Redacted.value })
-      const resource = {
-        serviceName: otlpServiceName,
-        serviceVersion: version,
-        attributes: { "service.instance.id": v4() }
-      }
-      const to = (path: string) => ({ url: `${endpoint}${path}`, headers, resource })
+    onSome: (to) => {
       const tracer = Effect.map(OtlpTracer.make(to("/v1/traces")), (tracer) => Layer.setTracer(sampling(tracer)))
       return Layer.mergeAll(
         OtlpLogger.layer(to("/v1/logs")),
         OtlpMetrics.layer(to("/v1/metrics")),
         Layer.unwrapScoped(tracer)
       ).pipe(Layer.provide(OtlpSerialization.layerJson), Layer.provide(NodeHttpClient.layer))
+    }
+  })
+
+/** The metrics of teams, for the same collector. */
+export const teamGauges = (settings: Settings, version: string): Layer.Layer<never, never, Teams> =>
+  Option.match(collector(settings, version), {
+    onNone: () => Layer.empty,
+    onSome: (to) => {
+      const { resource, ...options } = to("/v1/metrics")
+      return TeamGaugesOtlp.layer({ ...options, resource: OtlpResource.make(resource) }).pipe(
+        Layer.provide(NodeHttpClient.layer)
+      )
     }
   })

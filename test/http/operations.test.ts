@@ -211,6 +211,12 @@ describe("metrics of runs and teams", () => {
       expect(text).toMatch(/^webhook_team_consumers\{team="idle"\} 0$/m)
       expect(text).toMatch(/^webhook_team_queued\{team="ops"\} 0$/m)
       expect(ended(text)).toBe(ended(before.text) + 1)
+      for (const part of ["queued", "work", "total"]) {
+        expect(text, part).toMatch(
+          new RegExp(`^webhook_run_${part}_seconds_bucket\\{status="success",team="ops",le="86400"\\} [1-9]`, "m")
+        )
+      }
+      expect(text).toMatch(/^http_server_request_duration_seconds_bucket\{.*le="86400"\} /m)
     })
   )
 

@@ -69,7 +69,8 @@ const world = (variables: Readonly<Record<string, string>>) =>
           headers: { authorization: `Bearer ${ADMIN_API_KEY}`, "content-type": "application/json", ...headers },
           body: body === undefined ? null : JSON.stringify(body)
         })
-        return (await answer.json()) as any
+        const text = await answer.text()
+        return text === "" ? undefined : (JSON.parse(text) as any)
       })
     yield* api("POST", "/api/teams", { team: "tracing" })
     const leader = yield* Program.lead(["--team", "tracing", "--", "/bin/sh", "-c", "echo $TRACEPARENT"], {
@@ -87,7 +88,7 @@ const world = (variables: Readonly<Record<string, string>>) =>
         api("POST", `/webhook/trigger/${token}?wait=true`, { variables: { text: "x" } }, headers),
         ({ response }) => response as string
       )
-    return { server, leader, trigger }
+    return { server, leader, api, trigger }
   })
 
 const [sampled, unsampled] = ["1".repeat(32), "2".repeat(32)]
@@ -175,6 +176,35 @@ describe("telemetry", { timeout: 120_000 }, () => {
       }
       const own = yield* trigger({ traceparent: "not-a-trace" })
       expect(own).toMatch(/^00-[\da-f]{32}-[\da-f]{16}-00$/)
+    })
+  )
+
+  it.scopedLive("has the metrics of runs and of the teams that there are, without any scrape", () =>
+    Effect.gen(function* () {
+      const { requests, url } = yield* collector
+      const { api, trigger } = yield* world({ OTEL_EXPORTER_OTLP_ENDPOINT: url })
+      yield* trigger({})
+      yield* api("POST", "/api/teams", { team: "gone" })
+      /** The teams in a metric's series, as they were sent last. */
+      const teamsIn = (name: string): ReadonlyArray<string> => {
+        const latest = requests.findLast(({ body, path }) => path === "/v1/metrics" && body.includes(`"${name}"`))
+        const metrics: Array<any> = JSON.parse(latest?.body ?? "{}").resourceMetrics?.[0].scopeMetrics[0].metrics ?? []
+        const metric = metrics.find((metric) => metric.name === name)
+        const points: Array<any> = (metric?.gauge ?? metric?.histogram)?.dataPoints ?? []
+        return points
+          .map(({ attributes }) => attributes.find(({ key }: any) => key === "team").value.stringValue)
+          .sort()
+      }
+      const sent = (name: string, teams: ReadonlyArray<string>) =>
+        untilEffect(
+          `${name} has come of ${teams}`,
+          Effect.sync(() => String(teamsIn(name)) === String(teams)),
+          60_000
+        )
+      yield* sent("webhook_team_consumers", ["gone", "tracing"])
+      yield* sent("webhook_run_total_seconds", ["tracing"])
+      yield* api("DELETE", "/api/teams/gone")
+      yield* sent("webhook_team_queued", ["tracing"])
     })
   )
 
