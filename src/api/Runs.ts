@@ -2,7 +2,12 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Run } from "../domain/Run.ts"
 import { Admin } from "./Auth.ts"
-import { NotFound, ServiceUnavailable } from "./Problem.ts"
+import { Conflict, NotFound, ServiceUnavailable } from "./Problem.ts"
+
+/** What `cancel-queued` of a webhook and of a team return. */
+export const Cancelled = Schema.Struct({
+  cancelled: Schema.Number.annotations({ description: "How many runs that were." })
+}).annotations({ description: "All that were queued are cancelled." })
 
 export class Runs extends HttpApiGroup.make("runs")
   .add(
@@ -14,6 +19,20 @@ export class Runs extends HttpApiGroup.make("runs")
         OpenApi.annotations({
           summary: "Show a run",
           description: "The whole run: a webhook's, or a chat message to a team."
+        })
+      )
+  )
+  .add(
+    HttpApiEndpoint.post("cancel", "/api/runs/:run_id/cancel")
+      .setPath(Schema.Struct({ run_id: Schema.String.annotations({ description: "The run's id." }) }))
+      .addSuccess(Run)
+      .addError(NotFound)
+      .addError(Conflict)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Cancel a run",
+          description:
+            "Ends it as `cancelled`, for its caller and in the history. One that is queued is never sent; of one that was sent, the leader is asked to stop, and its slots are free when the leader is done with it or its timeout has passed (`released_at`). Cancelling again changes nothing."
         })
       )
   )

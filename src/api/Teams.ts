@@ -15,6 +15,7 @@ import {
   UnprocessableContent,
   UnsupportedMediaType
 } from "./Problem.ts"
+import { Cancelled } from "./Runs.ts"
 import { TimedOut, Wait } from "./Trigger.ts"
 
 const path = Schema.Struct({ team: Schema.String.annotations({ description: "The team's name." }) })
@@ -112,6 +113,18 @@ export class Teams extends HttpApiGroup.make("teams")
           summary: "Send a chat message",
           description:
             "Joins the team's lane, in order with the prompts of its webhooks, and needs no slot. With `wait=true` the response is the team's answer."
+        })
+      )
+  )
+  .add(
+    HttpApiEndpoint.post("cancelQueued", "/api/teams/:team/cancel-queued")
+      .setPath(path)
+      .addSuccess(Cancelled)
+      .addError(NotFound)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Cancel what is queued",
+          description: "Ends all runs and messages as `cancelled` that wait in the team's lane. They are never sent."
         })
       )
   )

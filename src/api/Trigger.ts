@@ -115,6 +115,22 @@ export class Trigger extends HttpApiGroup.make("trigger")
         })
       )
   )
+  .add(
+    HttpApiEndpoint.post("cancel", `${triggerPath}/:token/runs/:run_id/cancel`)
+      .setPath(
+        Schema.Struct({ token, run_id: Schema.String.annotations({ description: "The run's id, from the trigger." }) })
+      )
+      .addSuccess(CallersRun)
+      .addError(Conflict)
+      .addError(MethodNotAllowed)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Cancel a run",
+          description:
+            "Ends a run of this webhook as `cancelled`. One that is queued is never sent; of one that was sent, the leader is asked to stop. Cancelling again changes nothing; a run that has ended in another way stays as it is (409)."
+        })
+      )
+  )
   .addError(NotFound)
   .addError(Unauthorized)
   .addError(ServiceUnavailable)

@@ -16,6 +16,7 @@ import {
   UnprocessableContent,
   UnsupportedMediaType
 } from "./Problem.ts"
+import { Cancelled } from "./Runs.ts"
 import { VariablesBody } from "./Trigger.ts"
 
 const path = Schema.Struct({ id: Schema.String.annotations({ description: "The webhook's id." }) })
@@ -180,6 +181,18 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
           summary: "Read what was refused",
           description:
             "The webhook's refused requests of the last day, newest first: up to 100, and how many more there were of the same kind. Their bodies only if the webhook keeps them (`keep_bodies`)."
+        })
+      )
+  )
+  .add(
+    HttpApiEndpoint.post("cancelQueued", "/api/webhooks/:id/cancel-queued")
+      .setPath(path)
+      .addSuccess(Cancelled)
+      .addError(NotFound)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Cancel what is queued",
+          description: "Ends all runs of the webhook as `cancelled` that wait in its team's lane. They are never sent."
         })
       )
   )

@@ -1,4 +1,4 @@
-import { Context, Data, type DateTime, type Duration, type Effect, type Scope } from "effect"
+import { Context, Data, type DateTime, type Deferred, type Duration, type Effect, type Scope } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
 import type { RunId, WebhookId } from "../domain/Id.ts"
 import type { RunSource } from "../domain/Run.ts"
@@ -89,6 +89,8 @@ export class Bus extends Context.Tag("webhook-trigger/Bus")<
       prompts: ReadonlyArray<Prompt>,
       options?: { readonly sameQueue?: boolean }
     ) => Effect.Effect<void, QueueGone | Unavailable>
+    /** Asks the team's leaders to stop working on the run, or not to begin; those that do not listen for it go on. */
+    readonly cancel: (team: TeamName, run_id: RunId) => Effect.Effect<void, Unavailable>
     readonly queue: (team: TeamName) => Effect.Effect<TeamQueue, Unavailable>
     /**
      * What became of the prompts that were published to the team, as the broker knows it now. After `isReplaced` prompts go
@@ -123,6 +125,8 @@ export interface Delivery {
   readonly prompt: Prompt
   /** The broker has delivered it before; the leader may have begun it. */
   readonly redelivered: boolean
+  /** Done when the leader is asked to stop working on the run, or not to begin. */
+  readonly cancelled: Deferred.Deferred<void>
   /** Sends a reply about the prompt's run; success means that the broker has taken it for good. */
   readonly reply: (reply: LeaderReply) => Effect.Effect<void, Unavailable>
 }

@@ -3,6 +3,7 @@ import type { RunId } from "../domain/Id.ts"
 import type { TeamName } from "../domain/Team.ts"
 import { finishBefore, handlePrompt, type PromptHandler } from "./Acknowledgement.ts"
 import { Bus, type Delivery, type Inspection, LeaderBus, type Prompt, QueueGone } from "./Bus.ts"
+import { makeCancellations } from "./Cancellations.ts"
 import { makeInbox, tracedPublish } from "./Replies.ts"
 
 interface Message {
@@ -35,6 +36,7 @@ const make = Effect.gen(function* () {
   /** The queues that prompts were published to last. */
   const published = new Map<TeamName, TeamQueue>()
   const inbox = makeInbox()
+  const cancellations = makeCancellations()
   const timers = yield* FiberMap.make<RunId>()
 
   const declare = (team: TeamName): TeamQueue => {
@@ -77,7 +79,13 @@ const make = Effect.gen(function* () {
         const { prompt, redelivered } = message
         if (prompt.deadline) yield* FiberMap.remove(timers, prompt.run_id)
         const reply: Delivery["reply"] = (it) => Effect.sync(() => inbox.put({ ...it, run_id: prompt.run_id }))
-        switch (yield* handlePrompt(handle, { prompt, redelivered, reply }, restore)) {
+        switch (
+          yield* handlePrompt(
+            handle,
+            { prompt, redelivered, reply, cancelled: cancellations.of(prompt.run_id) },
+            restore
+          )
+        ) {
           case "ack":
             return
           case "requeue":
@@ -102,6 +110,8 @@ const make = Effect.gen(function* () {
       Effect.uninterruptible,
       (publish, prompts) => tracedPublish(prompts)(publish)
     ),
+
+    cancel: (_team, run_id) => Effect.sync(() => cancellations.put(run_id)),
 
     queue: (team) =>
       Effect.sync(() => {

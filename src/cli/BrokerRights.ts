@@ -35,12 +35,13 @@ export const rightsOf = (
 ): BrokerRights => ({
   user: Option.getOrElse(options.user, () => `team-${team}`),
   vhost: options.vhost,
-  configure: `^team\\.${team}$`,
-  write: "^webhook\\.(replies|dlx)$",
-  read: `^team\\.${team}$`,
-  // A leader has two connections with a channel each: this is for ten of them.
+  // Its queue, and those on which leaders listen for cancellations.
+  configure: `^team\\.${team}(\\.cancel\\..+)?$`,
+  write: `^(team\\.${team}\\.cancel\\..+|webhook\\.(replies|dlx))$`,
+  read: `^(team\\.${team}(\\.cancel\\..+)?|webhook\\.cancel)$`,
+  // A leader has two connections with three channels: this is for ten of them.
   max_connections: 20,
-  max_channels: 40
+  max_channels: 60
 })
 
 /** One word for a shell, whatever is in it. */

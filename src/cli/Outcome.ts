@@ -1,11 +1,16 @@
 import { Options } from "@effect/cli"
 import { Effect } from "effect"
 import { hasProperty } from "effect/Predicate"
+import type { Cancelled } from "../api/Runs.ts"
 import type { Outcome } from "../domain/Run.ts"
 import { finalStatuses } from "../domain/RunStatus.ts"
 import { exitCodes, Failure } from "./Failure.ts"
 
 export const wait = Options.boolean("wait").pipe(Options.withDescription("Wait for the answer and print it"))
+
+/** The result of `cancel-queued`. */
+export const cancelledText = ({ cancelled }: typeof Cancelled.Type): string =>
+  cancelled === 0 ? "Nothing was queued." : `${cancelled} cancelled.`
 
 /** The response to a waiting caller whose run did not end in success. */
 type Unsuccessful = Exclude<Outcome, { readonly status: "success" }> & { readonly run_id: string }
@@ -22,6 +27,13 @@ const failureOf = (run: Unsuccessful): Failure => {
         exit: exitCodes.runTimedOut,
         title: "No answer within the timeout",
         detail: `a late answer will be stored: webhook-trigger run show ${run.run_id}`,
+        body: run
+      })
+    case "cancelled":
+      return new Failure({
+        exit: exitCodes.runFailed,
+        title: `The run ${run.run_id} was cancelled`,
+        detail: "trigger the webhook again for another run",
         body: run
       })
     case "error":

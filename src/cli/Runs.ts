@@ -108,8 +108,29 @@ const showOne = Command.make("show", { id, ...adminOptions }, (options) =>
   })
 ).pipe(Command.withDescription("Show one run with its prompt and answer"))
 
+const cancelOne = Command.make("cancel", { id, ...adminOptions }, (options) =>
+  Effect.gen(function* () {
+    const run = yield* call(
+      options,
+      (client) => client.runs.cancel({ path: { run_id: options.id } }),
+      `No run has the id ${JSON.stringify(options.id)}; see webhook-trigger run list <webhook>`
+    )
+    yield* show(options, Run, run, ({ released_at }) =>
+      released_at === undefined
+        ? "Cancelled. The team has the prompt; its leader is asked to stop."
+        : "Cancelled. The prompt is not sent."
+    )
+  })
+).pipe(
+  Command.withDescription(
+    about("Cancel a run that has not ended, or a chat message", {
+      details: "What waits for a whole webhook or team: webhook cancel-queued, team cancel-queued."
+    })
+  )
+)
+
 export const runs: Group = {
   name: "run",
   about: "Runs: what was triggered, and the outcome.",
-  commands: [list, showOne]
+  commands: [list, showOne, cancelOne]
 }

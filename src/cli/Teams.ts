@@ -1,5 +1,6 @@
 import { Args, Command, Options } from "@effect/cli"
 import { Effect, Schema } from "effect"
+import { Cancelled } from "../api/Runs.ts"
 import { Message, MessageAccepted, MessageAnswered } from "../api/Teams.ts"
 import { Team, TeamName } from "../domain/Team.ts"
 import { BrokerRights, brokerOptions, commandsOf, rightsOf } from "./BrokerRights.ts"
@@ -7,7 +8,7 @@ import type { Group } from "./Commands.ts"
 import { confirm, yes } from "./Confirm.ts"
 import { adminOptions, call, done, json, show } from "./Connection.ts"
 import { about } from "./Help.ts"
-import { failUnsuccessful, wait } from "./Outcome.ts"
+import { cancelledText, failUnsuccessful, wait } from "./Outcome.ts"
 import { acceptedText, answerText, fields, print, printJson, table, time, yesNo } from "./Output.ts"
 import { validated } from "./Validated.ts"
 
@@ -98,6 +99,23 @@ const remove = Command.make("delete", { team, yes, ...adminOptions }, (options) 
   })
 ).pipe(Command.withDescription("Delete a team that no webhook points at"))
 
+const cancelQueued = Command.make("cancel-queued", { team, yes, ...adminOptions }, (options) =>
+  Effect.gen(function* () {
+    const { queued } = yield* call(
+      options,
+      (client) => client.teams.show({ path: { team: options.team } }),
+      notFound(options.team)
+    )
+    yield* confirm(options.yes, `Cancel all that waits for the team ${options.team}: ${queued} now?`)
+    const result = yield* call(
+      options,
+      (client) => client.teams.cancelQueued({ path: { team: options.team } }),
+      notFound(options.team)
+    )
+    yield* show(options, Cancelled, result, cancelledText)
+  })
+).pipe(Command.withDescription("Cancel all runs and messages that wait to be sent to a team"))
+
 const text = Args.text({ name: "text" }).pipe(
   Args.withDescription("The message to the team's leader"),
   Args.mapTryCatch(...validated("<text>", Message.fields.message))
@@ -132,5 +150,5 @@ const message = Command.make("message", { team, text, wait, ...adminOptions }, (
 export const teams: Group = {
   name: "team",
   about: "Teams of agents, which webhooks put to work.",
-  commands: [list, create, showOne, brokerRights, message, remove]
+  commands: [list, create, showOne, brokerRights, message, cancelQueued, remove]
 }

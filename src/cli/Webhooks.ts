@@ -1,5 +1,6 @@
 import { Command } from "@effect/cli"
 import { Effect, Schema } from "effect"
+import { Cancelled } from "../api/Runs.ts"
 import { Preview, RequestList, WebhookWithToken } from "../api/Webhooks.ts"
 import { Webhook } from "../domain/Webhook.ts"
 import { textOf, type WebhookSetting } from "../domain/WebhookSettingKinds.ts"
@@ -9,6 +10,7 @@ import { confirm, yes } from "./Confirm.ts"
 import { adminOptions, call, done, show } from "./Connection.ts"
 import { exitCodes, Failure } from "./Failure.ts"
 import { about } from "./Help.ts"
+import { cancelledText } from "./Outcome.ts"
 import { fields, printable, quantity, section, table, time, yesNo } from "./Output.ts"
 import { variableOptions, variablesOf } from "./Variables.ts"
 import { draftOf, draftOptions, editOf, editOptions } from "./WebhookOptions.ts"
@@ -149,6 +151,19 @@ const remove = Command.make("delete", { webhook, yes, ...adminOptions }, (option
   })
 ).pipe(Command.withDescription("Delete a webhook and all its runs, permanently"))
 
+const cancelQueued = Command.make("cancel-queued", { webhook, yes, ...adminOptions }, (options) =>
+  Effect.gen(function* () {
+    const result = yield* callOnWebhook(options, (client, { id, name }) =>
+      Effect.gen(function* () {
+        const { queued } = yield* client.overview.statistics({ path: { id }, urlParams: {} })
+        yield* confirm(options.yes, `Cancel all queued runs of the webhook ${printable(name)}: ${queued} now?`)
+        return yield* client.webhooks.cancelQueued({ path: { id } })
+      })
+    )
+    yield* show(options, Cancelled, result, cancelledText)
+  })
+).pipe(Command.withDescription("Cancel all runs of a webhook that wait to be sent"))
+
 const regenerate = Command.make("regenerate", { webhook, yes, ...adminOptions }, (options) =>
   Effect.gen(function* () {
     const regenerated = yield* callOnWebhook(options, (client, { id, name, token_hint }) =>
@@ -231,6 +246,7 @@ export const webhooks: Group = {
     regenerate,
     refused,
     preview,
+    cancelQueued,
     remove
   ]
 }

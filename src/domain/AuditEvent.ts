@@ -7,11 +7,14 @@ export const AuditAction = Schema.Literal(
   "team.created",
   "team.deleted",
   "team.message_sent",
+  "team.queue_cancelled",
   "webhook.created",
   "webhook.edited",
   "webhook.token_regenerated",
   "webhook.deleted",
   "webhook.run_started",
+  "webhook.queue_cancelled",
+  "run.cancelled",
   "session.started",
   "session.ended",
   "key.refused"
@@ -43,7 +46,7 @@ export const AuditEvent = Schema.Struct({
   ...record,
   object: optional(
     Schema.String.annotations({
-      description: "What it was done to: the id of a webhook or a session, or a team's name."
+      description: "What it was done to: the id of a webhook, a run or a session, or a team's name."
     })
   ),
   before: optional(

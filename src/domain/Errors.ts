@@ -4,6 +4,7 @@
  */
 import { Schema } from "effect"
 import { RunId } from "./Id.ts"
+import { allStatuses } from "./RunStatus.ts"
 import { TeamName } from "./Team.ts"
 
 /** Where in a request a fault lies: a JSON Pointer (RFC 6901) into its body, or a parameter's name. */
@@ -99,6 +100,12 @@ export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited"
 export class TooManyStreams extends Schema.TaggedError<TooManyStreams>()("TooManyStreams", {
   limit: Schema.Number,
   of: Schema.Literal("session", "server")
+}) {}
+
+/** The run has ended, and not as it was asked for. */
+export class RunEnded extends Schema.TaggedError<RunEnded>()("RunEnded", {
+  run_id: RunId,
+  status: Schema.Literal(...allStatuses)
 }) {}
 
 /** The same `Idempotency-Key` came with another request before. */

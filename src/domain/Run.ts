@@ -61,6 +61,11 @@ const record = Struct({
     time("When the leader reported that it started; of an ended run whose leader reported nothing, when it was sent.")
   ),
   finished_at: optional(time("When the run ended.")),
+  released_at: optional(
+    time(
+      "Of a `cancelled` run: when it no longer held its slots, because its leader was done with it or its timeout had passed."
+    )
+  ),
   duration_ms: shown(
     optional(Schema.Number.annotations({ description: "Milliseconds from `started_at` to `finished_at`." }))
   ),
@@ -69,7 +74,9 @@ const record = Struct({
     Schema.Struct({
       prompt: Schema.String.annotations({ description: "The rendered prompt, as the leader got it." }),
       response: optional(
-        Schema.String.annotations({ description: "The agent's answer; of a `timeout` run, one that came late." })
+        Schema.String.annotations({
+          description: "The agent's answer; of a `timeout` or `cancelled` run, one that came late."
+        })
       )
     }).annotations({ description: "What was asked and answered." })
   ),
@@ -132,6 +139,8 @@ interface OutcomeDetails {
   readonly error: { readonly error: RunError }
   // biome-ignore lint/complexity/noBannedTypes: nothing else is known of it
   readonly timeout: {}
+  // biome-ignore lint/complexity/noBannedTypes: nothing else is known of it
+  readonly cancelled: {}
 }
 
 /** How a run ends. */
@@ -148,6 +157,7 @@ export const outcomeFields = (
     case "error":
       return { status, error_code: outcome.error.code, error_message: outcome.error.message }
     case "timeout":
+    case "cancelled":
       return { status }
   }
 }

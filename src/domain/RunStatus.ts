@@ -26,7 +26,9 @@ export const runStatuses = {
   /** The leader reported an error, or the prompt could not be delivered. */
   error: { final: true, answered: true, storesLateAnswer: false },
   /** The timeout passed first. */
-  timeout: { final: true, answered: false, storesLateAnswer: true }
+  timeout: { final: true, answered: false, storesLateAnswer: true },
+  /** Its caller or an admin cancelled it. */
+  cancelled: { final: true, answered: false, storesLateAnswer: true }
 } as const satisfies { readonly [status: string]: Unfinished | Final }
 
 export type RunStatus = keyof typeof runStatuses

@@ -50,3 +50,14 @@ export const recordStart =
         return record({ ...event, object, after: { run_id } })
       })
     )
+
+/** Writes the event of what was done, with what came of it. */
+export const recordDone =
+  <A>(action: AuditAction, object: string, after?: (result: A) => AuditEvent["after"]) =>
+  <E, R>(act: Effect.Effect<A, E, R>): Effect.Effect<A, E, R | AuditStore> =>
+    Effect.flatMap(draft(action), (event) =>
+      Effect.tap(act, (result) => {
+        const shown = after?.(result)
+        return record({ ...event, object, ...(shown !== undefined && { after: shown }) })
+      })
+    )

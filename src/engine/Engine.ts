@@ -1,6 +1,7 @@
 import { Layer } from "effect"
 import type { Bus } from "../bus/Bus.ts"
 import type { Repo } from "../repo/Repo.ts"
+import { Cancellation } from "./Cancellation.ts"
 import { Correlation } from "./Correlation.ts"
 import { CurrentLanes } from "./CurrentLanes.ts"
 import * as Dispatcher from "./Dispatcher.ts"
@@ -23,11 +24,18 @@ const flow = Layer.mergeAll(Trigger.layer, Dispatcher.layer, Replies.layer).pipe
   Layer.provide(Layer.mergeAll(CurrentLanes.layer, Correlation.layer, RunTraces.layer))
 )
 
-const management = Layer.mergeAll(Teams.layer, Webhooks.layer, Overview.layer, Requests.layer, RollUp.layer)
+const management = Layer.mergeAll(
+  Cancellation.layer,
+  Teams.layer,
+  Webhooks.layer,
+  Overview.layer,
+  Requests.layer,
+  RollUp.layer
+)
 
 /** The whole engine, running. What it runs on is the host's to choose. */
 export const layer: Layer.Layer<
-  Trigger | Outcomes | Teams | Webhooks | Overview | Requests | Shutdown,
+  Trigger | Cancellation | Outcomes | Teams | Webhooks | Overview | Requests | Shutdown,
   never,
   Bus | Limiter | Renderer | Repo | Settings
 > = Layer.merge(flow, management).pipe(Layer.provideMerge(Layer.merge(Outcomes.layer, Shutdown.layer)))

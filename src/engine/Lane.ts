@@ -73,7 +73,10 @@ export class Lane {
   #taking: "Read" | "AskForLeader" | "Admit" | undefined
   /** Undefined: it is to be asked. */
   #hasLeader: boolean | undefined
-  #isPublishing = false
+  /** Being published. */
+  #publishing: ReadonlyArray<Flight> = []
+  /** In flight, and cancelled: not to be sent again. */
+  readonly #cancelled = new Set<RunId>()
   #isHeld = false
   /** The oldest run in flight, after something made it seem lost. */
   #suspect: RunId | undefined
@@ -117,7 +120,7 @@ export class Lane {
 
   /** Something is being done, or waits to be. */
   get isBusy(): boolean {
-    return this.#taking !== undefined || this.#isPublishing || this.#unsent.length > 0
+    return this.#taking !== undefined || this.#publishing.length > 0 || this.#unsent.length > 0
   }
 
   /** Runs in flight that the rows need not know to be sent: they are not, or were within the last `recordedWithin`. */
@@ -131,7 +134,7 @@ export class Lane {
   get sent(): { readonly head: RunId; readonly count: number } | undefined {
     const head = this.#oldest?.run.run_id
     const count = this.#flights.size - this.#unsent.length
-    return head === undefined || count === 0 || this.#isPublishing ? undefined : { head, count }
+    return head === undefined || count === 0 || this.#publishing.length > 0 ? undefined : { head, count }
   }
 
   /**
@@ -156,9 +159,9 @@ export class Lane {
    * out once. While a run is published, the next ones are read and admitted.
    */
   next(): Step | undefined {
-    if (this.#unsent.length > 0 && !this.#isPublishing && !this.#isHeldBack) {
-      this.#isPublishing = true
+    if (this.#unsent.length > 0 && this.#publishing.length === 0 && !this.#isHeldBack) {
       const flights = this.#unsent.slice(0, publishedTogether)
+      this.#publishing = flights
       return { _tag: "Publish", flights, isBehind: this.#oldest !== flights[0] }
     }
     // What is being accepted stands before anything that could be read now.
@@ -231,7 +234,7 @@ export class Lane {
 
   /** The broker has them for good, or they need not be sent any more. */
   published(flights: ReadonlyArray<Flight>, now: number): void {
-    this.#isPublishing = false
+    this.#publishing = []
     this.#lastPublished = { flights, at: now }
     this.#unsent = this.#unsent.filter((other) => !flights.includes(other))
     for (const { begunAt } of flights) {
@@ -244,17 +247,18 @@ export class Lane {
    * The queue is back after it was missing. What was in it went with it: whatever has not been answered is sent again, as
    * the same runs.
    */
-  queueReplaced(): void {
-    this.#isPublishing = false
-    this.sendAgain()
+  queueReplaced(): ReadonlyArray<RunId> {
+    this.#publishing = []
+    return this.sendAgain()
   }
 
-  /** All that is in flight is sent again, in order, as the same runs. */
-  sendAgain(): void {
-    this.#unsent = [...this.#flights.values()]
+  /** All that is in flight is sent again, in order, as the same runs; but for the cancelled ones, which are returned. */
+  sendAgain(): ReadonlyArray<RunId> {
+    this.#unsent = [...this.#flights.values()].filter(({ run }) => !this.#cancelled.has(run.run_id))
     for (const flight of this.#unsent) this.#sentAgain.add(flight)
     this.#suspect = undefined
     this.#passedOver = undefined
+    return [...this.#cancelled]
   }
 
   /** Publishes nothing while the broker is asked what it has. */
@@ -266,6 +270,24 @@ export class Lane {
   release(isSuspect: boolean): void {
     this.#isHeld = false
     this.#suspect = isSuspect ? this.#oldest?.run.run_id : undefined
+  }
+
+  /** The run is in flight and may be sent, now or again. */
+  maySend(id: RunId): boolean {
+    return this.#flights.has(id) && !this.#cancelled.has(id)
+  }
+
+  /**
+   * The run was cancelled, and is in flight until `ended`. `sent`: its leader has it, or may have it; `unsent`: it need not
+   * be sent any more; `undefined`: it is not in flight.
+   */
+  cancelled(id: RunId): "sent" | "unsent" | undefined {
+    const flight = this.#flights.get(id)
+    if (flight === undefined) return undefined
+    this.#cancelled.add(id)
+    const isUnsent = this.#unsent.includes(flight) && !this.#publishing.includes(flight)
+    if (isUnsent) this.#unsent = this.#unsent.filter((other) => other !== flight)
+    return isUnsent ? "unsent" : "sent"
   }
 
   /** In flight since before this term; `sent`: it is known to be with a broker that outlives its clients. */
@@ -283,6 +305,7 @@ export class Lane {
     }
     const oldest = this.#oldest!
     this.#flights.delete(id)
+    this.#cancelled.delete(id)
     if (work !== undefined) {
       const isAgain = this.#sentAgain.has(oldest) || this.#sentAgain.has(flight)
       if (oldest !== flight && !isAgain) this.#passedOver = oldest.run.run_id

@@ -167,9 +167,9 @@ export const make = Effect.fnUntraced(function* (
   ): Effect.Effect<void, LeaseLost> => {
     const runs = flights.map(({ run }) => run)
     return Effect.map(
-      publish(runs, isBehind, ({ run_id }) => state.lane.flights.has(run_id)),
+      publish(runs, isBehind, ({ run_id }) => state.lane.maySend(run_id)),
       (result) => {
-        if (result === "queueReplaced") state.lane.queueReplaced()
+        if (result === "queueReplaced") release(state.lane.queueReplaced())
         else state.lane.published(flights, stopwatch())
         drive(state)
       }
@@ -201,7 +201,10 @@ export const make = Effect.fnUntraced(function* (
     const { run_id } = flight.run
     unwatch.set(
       flight,
-      outcomes.watch(run_id, (run) => ended(state, run_id, run))
+      outcomes.watch(run_id, (run) => {
+        if (run?.status === "cancelled" && run.released_at === undefined) cancelled(state, run_id)
+        else ended(state, run_id, run)
+      })
     )
   }
 
@@ -212,6 +215,17 @@ export const make = Effect.fnUntraced(function* (
     if (audited !== undefined) fork(afterAudit(state, audited))
     drive(state)
     if (flight?.run.webhook !== undefined) slotsAreFree()
+  }
+
+  /** It holds its slots until its leader is done with it, which is asked to stop each time that this is reported. */
+  const cancelled = (state: LaneState, id: RunId): void => {
+    const progress = state.lane.cancelled(id)
+    if (progress === "unsent") release([id])
+    else if (progress === "sent") fork(untilAvailable(bus.cancel(state.lane.team, id)))
+  }
+  /** Nobody works on these cancelled runs; that their slots are free is reported like an end. */
+  const release = (ids: ReadonlyArray<RunId>): void => {
+    if (ids.length > 0) fork(untilAvailable(outcomes.release(ids)))
   }
 
   const land = (flight: Flight): void => {
@@ -242,8 +256,12 @@ export const make = Effect.fnUntraced(function* (
     if (run.webhook !== undefined) limiter.hold(slotOf(run))
     // Known to be with a broker that outlived us: its answer will come. Else it is sent again, as the same run.
     const flight: Flight = { run, begunAt: stopwatch() }
-    state.lane.takenOver(flight, run.status === "running" && bus.durable)
+    const isCancelled = run.status === "cancelled"
+    state.lane.takenOver(flight, isCancelled || (run.status === "running" && bus.durable))
     follow(state, flight)
+    if (!isCancelled) return
+    if (bus.durable) cancelled(state, run.run_id)
+    else release([run.run_id])
   }
 
   /** When the admission of each run that has a reservation began. */
@@ -303,7 +321,7 @@ export const make = Effect.fnUntraced(function* (
 
   const afterAudit = (state: LaneState, audited: Effect.Effect<boolean>): Effect.Effect<void> =>
     Effect.map(audited, (isLost) => {
-      if (isLost) state.lane.sendAgain()
+      if (isLost) release(state.lane.sendAgain())
       drive(state)
     })
 
@@ -356,7 +374,7 @@ const slotOf = ({ team, webhook }: LaneRun): SlotRequest => ({
 /** None for a run that the team did not answer. */
 const workOn = ({ status, sent_at, started_at, finished_at }: Run): Work | undefined => {
   const began = started_at ?? sent_at
-  return status !== "timeout" && began !== undefined && finished_at !== undefined
+  return status !== "timeout" && status !== "cancelled" && began !== undefined && finished_at !== undefined
     ? { beganAt: DateTime.toEpochMillis(began), doneAt: DateTime.toEpochMillis(finished_at) }
     : undefined
 }

@@ -36,6 +36,8 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
     readonly endAll: (
       ends: ReadonlyArray<{ readonly run_id: RunId; readonly outcome: Outcome }>
     ) => Effect.Effect<void, Unavailable>
+    /** Nobody works on these cancelled runs any more: their slots are free, which is notified like an end. */
+    readonly release: (ids: ReadonlyArray<RunId>) => Effect.Effect<void, Unavailable>
     /** The broker has the run's prompt, or its leader has started: recorded soon, or with the run's end. */
     readonly progress: (id: RunId, progress: Progress) => void
     /** This process has recorded the run's end. */
@@ -149,6 +151,7 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
         end: (run_id, outcome) => Effect.map(commit([{ run_id, outcome }]), ([ended]) => ended?.run),
         // A leader may repeat its reply: a run whose answer is long is not read again for that, unless somebody waits.
         endAll: (ends) => commit(ends.map((end) => ({ ...end, wantsRun: watchers.has(end.run_id) }))),
+        release: (ids) => Effect.flatMap(DateTime.now, (at) => runs.release(ids.map((run_id) => ({ run_id, at })))),
         progress: marks.add,
         recorded,
         deleted

@@ -31,6 +31,7 @@ export type Refusal =
   | Errors.TooManyStreams
   | Errors.TooManyAttempts
   | Errors.IdempotencyKeyReused
+  | Errors.RunEnded
   | Errors.Unauthorized
   | Errors.Unavailable
 
@@ -60,6 +61,8 @@ export const titles = {
   rate_limited: "The webhook is triggered more often than its rate limit allows",
   too_many_streams: "Too many streams of events are open",
   too_many_attempts: "Too many wrong keys",
+  run_ended: "The run has ended already",
+  cancelled: "The run was cancelled",
   agent_failed: "The run ended as an error",
   unavailable: "The database or the broker is out of reach, or the server is stopping",
   internal_error: "The server failed unexpectedly"
@@ -119,6 +122,14 @@ const table = {
     ({ webhooks, live_runs }) => ({
       code: "team_in_use",
       detail: `Webhooks that point at it: ${webhooks}; unfinished runs and messages: ${live_runs}.`
+    })
+  ],
+  RunEnded: [
+    409,
+    ({ run_id, status }) => ({
+      code: "run_ended",
+      detail: `It ended as \`${status}\` before it could be cancelled.`,
+      run_id
     })
   ],
   ChangedMeanwhile: [

@@ -13,6 +13,7 @@ import {
 import { Layer } from "effect"
 import { Api } from "../api/Api.ts"
 import type { AdminKey } from "../engine/AdminKey.ts"
+import type { Cancellation } from "../engine/Cancellation.ts"
 import type { Overview } from "../engine/Overview.ts"
 import type { Requests } from "../engine/Requests.ts"
 import { Sessions } from "../engine/Sessions.ts"
@@ -62,6 +63,7 @@ type Server =
 type Engine =
   | AdminKey
   | AuditStore
+  | Cancellation
   | ChangeFeed
   | HistoryStore
   | Overview

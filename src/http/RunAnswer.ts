@@ -39,6 +39,11 @@ const message: Format = {
 
 const timedOut = (run_id: RunId): Response => json<typeof TimedOut.Type>(408, { status: "timeout", run_id })
 
+const cancelled = (run_id: RunId): Response =>
+  Problems.toResponse(
+    Problems.problem(409, { code: "cancelled", detail: "It was cancelled while you waited for its answer.", run_id })
+  )
+
 const write = (format: Format, submitted: Submitted): Response => {
   if (submitted._tag === "Accepted") return format.accepted(submitted.run_id)
   const { run_id, status, conversation, error } = submitted.run
@@ -49,6 +54,8 @@ const write = (format: Format, submitted: Submitted): Response => {
       return format.error(run_id, error!)
     case "timeout":
       return timedOut(run_id)
+    case "cancelled":
+      return cancelled(run_id)
     // Not the end of a run; if it ever came, this answer would still be true.
     case "queued":
     case "running":
@@ -63,7 +70,7 @@ const answer =
     return write(format, submitted)
   }
 
-/** 202, or for a caller that waited 200, 408 or 502. */
+/** 202, or for a caller that waited 200, 408, 409 or 502. */
 export const ofRun = answer(run)
 
 /** The same with `message_id` in place of `run_id`; a failed message is a problem. */

@@ -2,7 +2,8 @@ import { HttpApiBuilder } from "@effect/platform"
 import { DateTime, Effect } from "effect"
 import { Api } from "../api/Api.ts"
 import { Message } from "../api/Teams.ts"
-import { recordStart } from "../engine/Audit.ts"
+import * as Audit from "../engine/Audit.ts"
+import { Cancellation } from "../engine/Cancellation.ts"
 import { Settings } from "../engine/Settings.ts"
 import { Teams, teamNamed } from "../engine/Teams.ts"
 import { Trigger } from "../engine/Trigger.ts"
@@ -17,6 +18,7 @@ export const layer = HttpApiBuilder.group(Api, "teams", (handlers) =>
   Effect.gen(function* () {
     const teams = yield* Teams
     const trigger = yield* Trigger
+    const { cancelQueuedOfTeam } = yield* Cancellation
     const { maxBody } = yield* Settings
 
     return handlers
@@ -25,6 +27,13 @@ export const layer = HttpApiBuilder.group(Api, "teams", (handlers) =>
         Body.readObject(request, maxBody).pipe(Effect.flatMap(teams.create), Effect.mapError(Problems.of))
       )
       .handle("show", ({ path }) => Effect.mapError(teams.show(path.team), Problems.of))
+      .handle("cancelQueued", ({ path }) =>
+        cancelQueuedOfTeam(path.team).pipe(
+          Effect.map((cancelled) => ({ cancelled })),
+          Audit.recordDone("team.queue_cancelled", path.team, (result) => result),
+          Effect.mapError(Problems.of)
+        )
+      )
       .handle("delete", ({ path }) => Effect.mapError(teams.remove(path.team), Problems.of))
       .handleRaw("message", ({ path, urlParams, request }) =>
         Effect.gen(function* () {
@@ -32,7 +41,7 @@ export const layer = HttpApiBuilder.group(Api, "teams", (handlers) =>
           const team = yield* teamNamed(path.team)
           const { message } = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeMessage)
           const wait = urlParams.wait === "true"
-          const sent = yield* recordStart(
+          const sent = yield* Audit.recordStart(
             "team.message_sent",
             team
           )(trigger.message(team, message, { received_at, wait }))

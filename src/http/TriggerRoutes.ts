@@ -18,6 +18,7 @@ import { triggerPath, triggerUrl } from "../api/TriggerUrl.ts"
 import { MethodNotAllowed, NotVerified } from "../domain/Errors.ts"
 import type { Run } from "../domain/Run.ts"
 import type { WebhookRow } from "../domain/Webhook.ts"
+import { Cancellation } from "../engine/Cancellation.ts"
 import { Requests } from "../engine/Requests.ts"
 import { Settings } from "../engine/Settings.ts"
 import { Trigger, type TriggerRequest } from "../engine/Trigger.ts"
@@ -83,6 +84,7 @@ const traceOf = ({ headers: { traceparent } }: Request): Pick<TriggerRequest, "t
 /** The endpoints without their routes. */
 const makeEndpoints = Effect.gen(function* () {
   const trigger = yield* Trigger
+  const cancellation = yield* Cancellation
   const settings = yield* Settings
   const proxies = yield* TrustedProxies
   const budget = yield* BodyBudget
@@ -161,17 +163,28 @@ const makeEndpoints = Effect.gen(function* () {
     return HttpServerResponse.unsafeJson(encodeRun(callersRun(run)))
   }) satisfies (...args: ReadonlyArray<any>) => Answer<"run">
 
-  return { post, show }
+  const cancel = Effect.fnUntraced(function* (request: Request, token: string | undefined, run_id = "") {
+    if (request.method !== "POST") return yield* new MethodNotAllowed({ allow: "POST" })
+    const webhook = yield* verify(request, token)
+    RequestFacts.add(request, { webhook_id: webhook.id })
+    const id = yield* Parameters.runId(run_id)
+    yield* trigger.run(webhook, id, { wait: false })
+    RequestFacts.add(request, { run_id: id })
+    return HttpServerResponse.unsafeJson(encodeRun(callersRun(yield* cancellation.cancel(id))))
+  }) satisfies (...args: ReadonlyArray<any>) => Answer<"cancel">
+
+  return { post, show, cancel }
 })
 
 const postRoute = `${triggerPath}/:token` as const
 const showRoute = `${postRoute}/runs/:run_id` as const
+const cancelRoute = `${showRoute}/cancel` as const
 
 /** A path's parameters, and the request. */
 const parts = Effect.all([HttpServerRequest.HttpServerRequest, HttpLayerRouter.params])
 
 export const layer = HttpLayerRouter.addAll(
-  Effect.map(makeEndpoints, ({ post, show }) => [
+  Effect.map(makeEndpoints, ({ post, show, cancel }) => [
     ...Unmatched.anyMethod(
       postRoute,
       RequestLog.observe(
@@ -185,6 +198,13 @@ export const layer = HttpLayerRouter.addAll(
         showRoute,
         Effect.flatMap(parts, ([request, { token, run_id }]) => show(request, token, run_id))
       )
+    ),
+    ...Unmatched.anyMethod(
+      cancelRoute,
+      RequestLog.observe(
+        cancelRoute,
+        Effect.flatMap(parts, ([request, { token, run_id }]) => cancel(request, token, run_id))
+      )
     )
   ])
 )
@@ -196,33 +216,36 @@ export const layer = HttpLayerRouter.addAll(
  */
 export type DirectHandler = (request: IncomingMessage, response: ServerResponse) => boolean
 
-export const makeDirectHandler: Effect.Effect<DirectHandler, never, BodyBudget | Requests | Settings | Trigger> =
-  Effect.gen(function* () {
-    const { post } = yield* makeEndpoints
-    const { maxBody } = yield* Settings
-    const directPath = patternOf(postRoute)
-    const isTraced = yield* FiberRef.get(FiberRef.currentTracerEnabled)
-    const fork = Runtime.runFork(yield* Effect.runtime())
+export const makeDirectHandler: Effect.Effect<
+  DirectHandler,
+  never,
+  BodyBudget | Cancellation | Requests | Settings | Trigger
+> = Effect.gen(function* () {
+  const { post } = yield* makeEndpoints
+  const { maxBody } = yield* Settings
+  const directPath = patternOf(postRoute)
+  const isTraced = yield* FiberRef.get(FiberRef.currentTracerEnabled)
+  const fork = Runtime.runFork(yield* Effect.runtime())
 
-    return (source, response) => {
-      if (isTraced || source.method !== "POST" || !(Number(source.headers["content-length"]) <= maxBody)) return false
-      const token = directPath.exec(source.url!)?.[1]
-      if (token === undefined) return false
-      // What the endpoint reads of a request, as Effect's own for Node has it.
-      const { headers, method, url } = source
-      const remoteAddress = Option.fromNullable(source.socket.remoteAddress)
-      const request = { headers, method, remoteAddress, response, source, url } as unknown as Request
-      const fiber = fork(RequestLog.observeRequest(postRoute, request, post(request, token)))
-      response.once("close", () => {
-        if (!response.writableEnded) fiber.unsafeInterruptAsFork(HttpServerError.clientAbortFiberId)
-      })
-      fiber.addObserver((exit) => {
-        // Else the caller is gone.
-        if (Exit.isSuccess(exit)) write(response, exit.value)
-      })
-      return true
-    }
-  })
+  return (source, response) => {
+    if (isTraced || source.method !== "POST" || !(Number(source.headers["content-length"]) <= maxBody)) return false
+    const token = directPath.exec(source.url!)?.[1]
+    if (token === undefined) return false
+    // What the endpoint reads of a request, as Effect's own for Node has it.
+    const { headers, method, url } = source
+    const remoteAddress = Option.fromNullable(source.socket.remoteAddress)
+    const request = { headers, method, remoteAddress, response, source, url } as unknown as Request
+    const fiber = fork(RequestLog.observeRequest(postRoute, request, post(request, token)))
+    response.once("close", () => {
+      if (!response.writableEnded) fiber.unsafeInterruptAsFork(HttpServerError.clientAbortFiberId)
+    })
+    fiber.addObserver((exit) => {
+      // Else the caller is gone.
+      if (Exit.isSuccess(exit)) write(response, exit.value)
+    })
+    return true
+  }
+})
 
 /** The endpoint's bodies are all in memory. */
 const write = (response: ServerResponse, { body, headers, status }: HttpServerResponse.HttpServerResponse): void => {

@@ -4,6 +4,8 @@ import { Api } from "../api/Api.ts"
 import { pageSize } from "../api/PageSize.ts"
 import { VariablesBody } from "../api/Trigger.ts"
 import { triggerUrl } from "../api/TriggerUrl.ts"
+import * as Audit from "../engine/Audit.ts"
+import { Cancellation } from "../engine/Cancellation.ts"
 import { Requests } from "../engine/Requests.ts"
 import { Settings } from "../engine/Settings.ts"
 import { validate } from "../engine/Validation.ts"
@@ -19,6 +21,7 @@ const decodePreview = validate(VariablesBody)
 export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
   Effect.gen(function* () {
     const webhooks = yield* Webhooks
+    const { cancelQueuedOfWebhook } = yield* Cancellation
     const requests = yield* Requests
     const { maxBody } = yield* Settings
     const originFor = yield* makeOriginFor
@@ -47,6 +50,13 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
         Body.readObject(request, maxBody).pipe(
           Effect.flatMap((edit) => webhooks.edit(path.id, edit, Version.expected(request))),
           Effect.tap(Version.writeTag),
+          Effect.mapError(Problems.of)
+        )
+      )
+      .handle("cancelQueued", ({ path }) =>
+        cancelQueuedOfWebhook(path.id).pipe(
+          Effect.map((cancelled) => ({ cancelled })),
+          Audit.recordDone("webhook.queue_cancelled", path.id, (result) => result),
           Effect.mapError(Problems.of)
         )
       )

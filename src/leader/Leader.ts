@@ -3,6 +3,7 @@ import {
   Chunk,
   Clock,
   DateTime,
+  Deferred,
   type Duration,
   Effect,
   Exit,
@@ -23,8 +24,9 @@ export class LeaderError extends Schema.TaggedError<LeaderError>()("LeaderError"
 export interface LeaderOptions<E, R> {
   readonly team: TeamName
   /**
-   * Does the work, one prompt at a time, and returns the answer. A failure or a defect ends the run as `error`. When the
-   * leader stops, or loses its connection, it is interrupted, and the prompt is delivered again, here or elsewhere.
+   * Does the work, one prompt at a time, and returns the answer. A failure or a defect ends the run as `error`. It is
+   * interrupted when the run is cancelled; and when the leader stops or loses its connection, then the prompt is delivered
+   * again, here or elsewhere.
    */
   readonly handler: (prompt: Prompt) => Effect.Effect<string, E, R>
   /** How long work may go on after the leader was stopped; default: not at all. */
@@ -67,7 +69,7 @@ export const start = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<void, n
         })
       )
 
-    const answer = ({ prompt, reply }: Delivery) =>
+    const answer = ({ cancelled, prompt, reply }: Delivery) =>
       Effect.gen(function* () {
         const before = answers.get(prompt.run_id)
         if (before !== undefined) {
@@ -77,8 +79,12 @@ export const start = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<void, n
         if (yield* isTooLate(prompt)) {
           return yield* Effect.logInfo(`run ${prompt.run_id} came after its deadline, and is not worked on`)
         }
-        yield* reply({ _tag: "Started" })
-        const now = yield* work(prompt)
+        const now = (yield* Deferred.isDone(cancelled))
+          ? stopped
+          : yield* Effect.zipRight(
+              reply({ _tag: "Started" }),
+              Effect.raceFirst(work(prompt), Effect.as(Deferred.await(cancelled), stopped))
+            )
         // Before it is sent, so that it is found when this fails and the prompt is delivered again.
         answers.put(prompt.run_id, now)
         yield* Effect.retry(reply(now), untilSent)
@@ -100,6 +106,9 @@ export const run = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<never, ne
 /** Leads the team while the layer lives, for a leader inside another program. */
 export const layer = <E, R>(options: LeaderOptions<E, R>): Layer.Layer<never, never, LeaderBus | R> =>
   Layer.scopedDiscard(start(options)) as Layer.Layer<never, never, LeaderBus | R>
+
+/** What the server is told of a prompt whose run was cancelled: that nobody works on it. */
+const stopped: Answers.Answer = { _tag: "Failed", message: "The run was cancelled." }
 
 /** The error message that the caller of the webhook gets. */
 const messageOf = (cause: Cause.Cause<unknown>): string => {

@@ -30,8 +30,8 @@ export class LaneStore extends Context.Tag("webhook-trigger/LaneStore")<
     /** The next runs of a team's lane, oldest first: queued and not admitted. */
     readonly lane: (team: TeamName, limit: number) => Effect.Effect<ReadonlyArray<LaneRun>, Unavailable>
     /**
-     * Admitted and not finished, oldest first: these hold slots. One that is `queued` may or may not have reached the
-     * broker.
+     * Admitted and not finished, or `cancelled` and not released, oldest first: these hold slots. One that is `queued` may
+     * or may not have reached the broker.
      */
     readonly inFlight: Effect.Effect<ReadonlyArray<LaneRun>, Unavailable>
     /**

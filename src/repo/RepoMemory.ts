@@ -242,12 +242,18 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         ...storableFields(outcomeFields(outcome)),
         ...(sent_at && { sent_at }),
         ...(start && { started_at: start }),
-        finished_at: at
+        finished_at: at,
+        ...(outcome.status === "cancelled" && admitted_at === undefined && { released_at: at })
       })
       notify({ _tag: "RunEnded", run_id: run.row.run_id })
     }
+    const release = (run: Stored, at: DateTime.Utc): void => {
+      if (!isHeld(run.row)) return
+      change(run, { released_at: at })
+      notify({ _tag: "RunEnded", run_id: run.row.run_id })
+    }
     const end = (run: Stored | undefined, given: RunEnd): EndedRun => {
-      const { outcome, wantsRun = true } = given
+      const { outcome, at, wantsRun = true } = given
       if (run === undefined) return { recorded: false, run }
       const { status, response } = run.row
       const recorded = !isFinal(status)
@@ -255,6 +261,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       else if (runStatuses[status].storesLateAnswer && response === undefined && outcome.status === "success") {
         change(run, { response: storable(outcome.response) })
       }
+      if (!recorded && outcome.status !== "cancelled") release(run, at)
       return { recorded, run: recorded || wantsRun ? toRun(run.row) : undefined }
     }
 
@@ -263,14 +270,21 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       const { sent_at } = row
       if (row.mode !== "async" || sent_at === undefined || row.started_at !== undefined) return undefined
       const earlier = runs.filter((other) => other.row.team === row.team && other.seq < seq).map(({ row }) => row)
-      const working = earlier.flatMap(({ status, started_at, deadline_at }) =>
-        status === "running" && started_at && deadline_at && isAfter(deadline_at, now) ? deadline_at : []
-      )
-      const answered = earlier.flatMap(({ status, finished_at }) =>
-        isFinal(status) && runStatuses[status].answered && finished_at && isAfter(finished_at, sent_at)
-          ? finished_at
+      const working = earlier.flatMap(({ status, started_at, deadline_at, released_at }) =>
+        (status === "running" || (status === "cancelled" && !released_at)) &&
+        started_at &&
+        deadline_at &&
+        isAfter(deadline_at, now)
+          ? deadline_at
           : []
       )
+      const answered = earlier.flatMap(({ status, admitted_at, finished_at, released_at }) => {
+        const done =
+          status === "cancelled"
+            ? admitted_at && released_at
+            : isFinal(status) && runStatuses[status].answered && finished_at
+        return done && isAfter(done, sent_at) ? done : []
+      })
       const from = working.length > 0 ? working : answered
       if (from.length === 0) return undefined
       const later = DateTime.add(from.reduce(DateTime.max), { millis: row.timeout_ms })
@@ -312,10 +326,32 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
           runs: shown(where((row) => ids.includes(row.run_id) && isFinal(row.status))),
           deleted: ids.filter((id) => !find(id))
         })),
+      release: (marks) =>
+        Effect.sync(() => {
+          for (const { run_id, at } of marks) {
+            const run = find(run_id)
+            if (run) release(run, at)
+          }
+        }),
+      cancelQueued: (of, at) =>
+        Effect.sync(() => {
+          const queued = where(
+            (row) =>
+              isWaiting(row) &&
+              !isAfter(row.accepted_at, at) &&
+              ("team" in of ? row.team === of.team : row.webhook_id === of.webhook_id)
+          )
+          for (const run of queued) record(run, { outcome: { status: "cancelled" }, at })
+          return queued.length
+        }),
       expire: (now, { notSent = [], stopped = [] } = {}) =>
         Effect.sync(() => {
           const isLeaderless = ({ admitted_at, mode, team }: RunRow) =>
             mode === "async" && admitted_at === undefined && stopped.includes(team)
+          for (const run of where(
+            (row) => isHeld(row) && row.deadline_at !== undefined && !isAfter(row.deadline_at, now)
+          ))
+            release(run, now)
           const due = where(
             (row) =>
               !isFinal(row.status) &&
@@ -387,7 +423,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
             .slice(0, limit)
             .map(laneRun)
         ),
-      inFlight: Effect.sync(() => where(isInFlight).map(laneRun)),
+      inFlight: Effect.sync(() => where((row) => isInFlight(row) || isHeld(row)).map(laneRun)),
       forgetSent: (at) =>
         Effect.sync(() => {
           runs = runs.map((run) => {
@@ -569,6 +605,9 @@ const summaries = (runs: ReadonlyArray<Stored>) => runs.map(({ row }) => summari
 const isWaiting = (row: RunRow): boolean => row.status === "queued" && row.admitted_at === undefined
 
 const isInFlight = (row: RunRow): boolean => !isFinal(row.status) && row.admitted_at !== undefined
+
+/** It was cancelled, and still holds its slots. */
+const isHeld = (row: RunRow): boolean => row.status === "cancelled" && row.released_at === undefined
 
 const isAfter = DateTime.greaterThan
 

@@ -93,6 +93,9 @@ export interface RunEnd extends RunMark {
   readonly started_at?: DateTime.Utc
 }
 
+/** A webhook's or a team's runs that wait in the lane: queued and not admitted. */
+export type QueuedRuns = { readonly team: TeamName } | { readonly webhook_id: WebhookId }
+
 /** What became of a `RunEnd`. */
 export interface EndedRun {
   /** This call ended the run; else `run` shows who was first. */
@@ -126,10 +129,17 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
     readonly sent: (marks: ReadonlyArray<RunMark>) => Effect.Effect<void, Unavailable>
     /** The leader reports that it started: the clock of a fire-and-forget run starts again. A crash may lose it. */
     readonly started: (marks: ReadonlyArray<RunMark>) => Effect.Effect<void, Unavailable>
-    /** The first end wins. An answer to a run that has timed out is kept in its conversation. */
+    /**
+     * The first end wins. An answer to a run that has timed out or was cancelled is kept in its conversation. A run that is
+     * cancelled after it was admitted still holds its slots, until a later end of it comes, or `release`.
+     */
     readonly end: (ends: ReadonlyArray<RunEnd>) => Effect.Effect<ReadonlyArray<EndedRun>, Unavailable>
     /** Of these runs, those of which `end` would store an answer: unfinished, or ended without one that could have come. */
     readonly answerable: (ids: ReadonlyArray<RunId>) => Effect.Effect<ReadonlySet<RunId>, Unavailable>
+    /** Ends as `cancelled` what waits there now and was accepted no later than `at`; returns how many runs that were. */
+    readonly cancelQueued: (of: QueuedRuns, at: DateTime.Utc) => Effect.Effect<number, Unavailable>
+    /** Cancelled runs of which their team has, or will have, nothing: their slots are free. Reported like an end. */
+    readonly release: (marks: ReadonlyArray<RunMark>) => Effect.Effect<void, Unavailable>
     /** Of these runs, those that have ended, and the ids of those that no longer exist. */
     readonly ended: (
       ids: ReadonlyArray<RunId>
@@ -138,6 +148,7 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
      * Ends, as `timeout`, runs whose deadline is past, and returns them. The clock of a sent fire-and-forget run that has
      * not started is paused while its team works on an earlier one, and starts again when that one is answered. Until it
      * is admitted its deadline is how long it waits for a leader: then it ends, as `leaderless`, only if there is none.
+     * Releases cancelled runs whose deadline is past.
      */
     readonly expire: (now: DateTime.Utc, options?: ExpireOptions) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
   }

@@ -213,8 +213,8 @@ describe("the command line", { timeout: 60_000 }, () => {
       const created = yield* run("team", "create", "apart", "--broker-rights", "--vhost", "hooks")
       const commands = [
         "rabbitmqctl add_user 'team-apart'",
-        "rabbitmqctl set_permissions -p 'hooks' 'team-apart' '^team\\.apart$' '^webhook\\.(replies|dlx)$' '^team\\.apart$'",
-        `rabbitmqctl set_user_limits 'team-apart' '{"max-connections":20,"max-channels":40}'`
+        "rabbitmqctl set_permissions -p 'hooks' 'team-apart' '^team\\.apart(\\.cancel\\..+)?$' '^(team\\.apart\\.cancel\\..+|webhook\\.(replies|dlx))$' '^(team\\.apart(\\.cancel\\..+)?|webhook\\.cancel)$'",
+        `rabbitmqctl set_user_limits 'team-apart' '{"max-connections":20,"max-channels":60}'`
       ]
       expect(created.stdout).toContain(`\n\n${commands.join("\n")}\n`)
       // Without a server: nothing is changed.
@@ -228,7 +228,11 @@ describe("the command line", { timeout: 60_000 }, () => {
       const asJson = yield* json("team", "create", "apart-too", "--broker-rights")
       expect(asJson).toMatchObject({
         team: "apart-too",
-        broker_rights: { user: "team-apart-too", vhost: "/", read: "^team\\.apart-too$" }
+        broker_rights: {
+          user: "team-apart-too",
+          vhost: "/",
+          read: "^(team\\.apart-too(\\.cancel\\..+)?|webhook\\.cancel)$"
+        }
       })
       expect(yield* json("team", "broker-rights", "apart-too")).toEqual(asJson.broker_rights)
     })
@@ -457,7 +461,7 @@ describe("the command line", { timeout: 60_000 }, () => {
       const commands = [...overview.stdout.matchAll(/^ {2}(\S+(?: \S+)?) {2,}\S/gm)].map(([, words]) =>
         words!.split(" ")
       )
-      expect(commands).toHaveLength(24)
+      expect(commands).toHaveLength(28)
 
       for (const group of ["team", "webhook", "run", "session"]) {
         const { stdout } = yield* run(group)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Logger } from "effect"
 import { type call, refusal } from "./Client.ts"
-import { adminKey, hello, start, unusedId } from "./Server.ts"
+import { adminKey, hello, silent, start, unusedId } from "./Server.ts"
 
 const wrongKey = { authorization: "Bearer not-the-key-of-this-server" }
 
@@ -72,6 +72,26 @@ describe("audit events", () => {
       expect([...first.json.data, ...second.json.data]).toStrictEqual(json.data)
       expect(refusal(yield* admin("GET", "/api/audit?cursor=x"))).toStrictEqual([400, "invalid_parameter"])
       expect(refusal(yield* admin("GET", "/api/audit?action=none"))).toStrictEqual([400, "invalid_parameter"])
+    })
+  )
+
+  it.scopedLive("show what was cancelled by hand, and not what a caller cancelled", () =>
+    Effect.gen(function* () {
+      const { admin, http, team, webhook } = yield* start({ settings: { maxConcurrent: 1 } })
+      yield* team("slow", silent)
+      const { id, path } = yield* webhook("slow")
+      const [one, two] = [yield* http("POST", path, { body: hello }), yield* http("POST", path, { body: hello })]
+      yield* http("POST", path, { body: hello })
+      yield* admin("POST", `/api/runs/${one.json.run_id}/cancel`)
+      yield* http("POST", `${path}/runs/${two.json.run_id}/cancel`)
+      yield* admin("POST", `/api/webhooks/${id}/cancel-queued`)
+      yield* admin("POST", "/api/teams/slow/cancel-queued")
+      const { data } = (yield* admin("GET", "/api/audit?limit=3")).json
+      expect(data.map(({ action, object, after }: any) => [action, object, after])).toEqual([
+        ["team.queue_cancelled", "slow", { cancelled: 0 }],
+        ["webhook.queue_cancelled", id, { cancelled: 1 }],
+        ["run.cancelled", one.json.run_id, undefined]
+      ])
     })
   )
 

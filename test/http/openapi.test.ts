@@ -33,7 +33,7 @@ const strictly = (value: any): any => {
   if (Array.isArray(value)) return value.map(strictly)
   if (typeof value !== "object" || value === null) return value
   const copy = Object.fromEntries(Object.entries(value).map(([key, it]) => [key, strictly(it)]))
-  return copy.type === "object" && copy.properties !== undefined ? { ...copy, additionalProperties: false } : copy
+  return copy.type === "object" && copy.properties !== undefined ? { additionalProperties: false, ...copy } : copy
 }
 
 describe("/openapi.json", () => {
@@ -194,8 +194,17 @@ describe("/openapi.json", () => {
       yield* caller(200, "GET", `${broken.path}/runs/${failed.run_id}`)
       yield* caller(400, "GET", `${hook.path}/runs/${run_id}?wait=x`)
       yield* caller(401, "GET", `${elsewhere.path}/runs${none}`)
+      yield* caller(401, "POST", `${elsewhere.path}/runs${none}/cancel`)
       yield* caller(404, "GET", `${hook.path}/runs${none}`)
       yield* caller(405, "POST", `${hook.path}/runs/${run_id}`, {}, "GET")
+
+      yield* caller(409, "POST", `${hook.path}/runs/${run_id}/cancel`)
+      yield* caller(404, "POST", `${hook.path}/runs${none}/cancel`)
+      yield* caller(405, "GET", `${hook.path}/runs/${run_id}/cancel`, {}, "POST")
+      const toCancel = yield* Effect.replicateEffect(narrow.http("POST", slow.path, variables), 2)
+      const [first, second] = toCancel.map(({ json }) => json.run_id)
+      yield* slowCaller(200, "POST", `${slow.path}/runs/${first}/cancel`)
+      yield* slowAdmin(200, "POST", `/api/runs/${second}/cancel`)
 
       // Teams.
       yield* admin(200, "GET", "/api/teams")
@@ -214,6 +223,8 @@ describe("/openapi.json", () => {
       yield* admin(404, "POST", "/api/teams/none/messages", message)
       yield* slowAdmin(408, "POST", "/api/teams/silent/messages?wait=true", message)
       yield* admin(409, "POST", "/api/teams/idle/messages", message)
+      yield* admin(200, "POST", "/api/teams/idle/cancel-queued")
+      yield* admin(404, "POST", "/api/teams/none/cancel-queued")
       yield* admin(422, "POST", "/api/teams/ops/messages", { body: {} })
       yield* admin(502, "POST", "/api/teams/failing/messages?wait=true", message)
 
@@ -232,12 +243,16 @@ describe("/openapi.json", () => {
       yield* admin(200, "GET", `${hookAt}/runs`)
       yield* admin(200, "GET", `${hookAt}/requests`)
       yield* admin(400, "GET", `${hookAt}/runs?limit=0`)
+      yield* admin(200, "POST", `${hookAt}/cancel-queued`)
       yield* admin(200, "GET", `/api/runs/${run_id}`)
+      yield* admin(404, "POST", `/api/runs${none}/cancel`)
+      yield* admin(409, "POST", `/api/runs/${run_id}/cancel`)
       for (const [method, path, request] of [
         ...[
           ["GET", ""],
           ["DELETE", ""],
           ["POST", "/token"],
+          ["POST", "/cancel-queued"],
           ["GET", "/runs"],
           ["GET", "/requests"]
         ],
@@ -293,7 +308,8 @@ describe("/openapi.json", () => {
           ["GET", "/api/teams"],
           ["POST", "/api/teams"],
           ["GET", "/api/teams/ops"],
-          ["DELETE", "/api/teams/ops"]
+          ["DELETE", "/api/teams/ops"],
+          ["POST", "/api/teams/ops/cancel-queued"]
         ],
         ...[
           ["POST", "/api/teams/ops/messages"],
@@ -304,13 +320,15 @@ describe("/openapi.json", () => {
           ["GET", hookAt],
           ["PATCH", hookAt],
           ["DELETE", hookAt],
-          ["POST", `${hookAt}/token`]
+          ["POST", `${hookAt}/token`],
+          ["POST", `${hookAt}/cancel-queued`]
         ],
         ...[
           ["POST", `${hookAt}/preview`],
           ["GET", `${hookAt}/runs`],
           ["GET", `${hookAt}/requests`],
-          ["GET", `/api/runs/${run_id}`]
+          ["GET", `/api/runs/${run_id}`],
+          ["POST", `/api/runs/${run_id}/cancel`]
         ],
         ...[
           ["GET", "/api/sessions"],
@@ -334,6 +352,7 @@ describe("/openapi.json", () => {
       for (const [method, path] of everything) yield* admin(500, method, path, good[`${method} ${path}`])
       yield* caller(500, "POST", hook.path, variables)
       yield* caller(500, "GET", `${idle.path}/runs/${run_id}`)
+      yield* caller(500, "POST", `${idle.path}/runs/${run_id}/cancel`)
       open.faults.clear()
       const guess = { headers: { authorization: "Bearer a-guess" } }
       yield* Effect.replicateEffect(open.http("GET", "/api/webhooks", guess), 10)
@@ -341,6 +360,7 @@ describe("/openapi.json", () => {
       open.faults.add("database")
       for (const [method, path] of everything) yield* admin(503, method, path, good[`${method} ${path}`])
       yield* caller(503, "GET", `${idle.path}/runs/${run_id}`)
+      yield* caller(503, "POST", `${idle.path}/runs/${run_id}/cancel`)
       open.faults.clear()
       yield* admin(204, "DELETE", hookAt)
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Chunk, DateTime, Deferred, Effect, Exit, Layer, Logger, LogLevel, Queue, Scope } from "effect"
+import { Chunk, DateTime, Deferred, Effect, Exit, FiberId, Layer, Logger, LogLevel, Queue, Scope } from "effect"
 import { Bus, type Delivery, LeaderBus, type LeaderReply } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { collectReplies, makePrompt, team } from "../../src/bus/contract.ts"
@@ -113,9 +113,19 @@ describe("Leader", () => {
       const done = yield* Deferred.make<void>()
       const bus = LeaderBus.of({
         lead: (_team, handle) =>
-          Effect.forEach([late, inTime], (prompt) => handle({ prompt, redelivered: false, reply: () => Effect.void }), {
-            discard: true
-          }).pipe(Effect.orDie, Effect.zipRight(Deferred.succeed(done, undefined)), Effect.forkScoped, Effect.asVoid)
+          Effect.forEach(
+            [late, inTime],
+            (prompt) =>
+              handle({
+                prompt,
+                redelivered: false,
+                cancelled: Deferred.unsafeMake(FiberId.none),
+                reply: () => Effect.void
+              }),
+            {
+              discard: true
+            }
+          ).pipe(Effect.orDie, Effect.zipRight(Deferred.succeed(done, undefined)), Effect.forkScoped, Effect.asVoid)
       })
       yield* Leader.start({ team, handler: ({ run_id }) => Effect.sync(() => `work ${worked.push(run_id)}`) }).pipe(
         Effect.provideService(LeaderBus, bus)
@@ -142,7 +152,7 @@ describe("Leader", () => {
               sent.push(reply)
               return Effect.void
             })
-          return handle({ prompt, redelivered: false, reply }).pipe(
+          return handle({ prompt, redelivered: false, cancelled: Deferred.unsafeMake(FiberId.none), reply }).pipe(
             Effect.orDie,
             Effect.zipRight(Deferred.succeed(done, undefined)),
             Effect.forkScoped,

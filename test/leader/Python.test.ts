@@ -93,6 +93,20 @@ describe("a leader in Python, written from the documentation", () => {
     })
   )
 
+  behaviour("stops working on a run that is cancelled, and goes on with the next", () =>
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const replies = yield* collectReplies
+      yield* untilQueue(({ consumers }) => consumers === 1)
+      const [long, next] = [yield* makePrompt({ prompt: "wait" }), yield* makePrompt({ prompt: "next" })]
+      yield* bus.publish([long, next])
+      // As the server does: the leader may not listen yet.
+      yield* bus.cancel(team, long.run_id).pipe(Effect.delay("50 millis"), Effect.forever, Effect.forkScoped)
+      expect(yield* endOf(replies)).toEqual({ _tag: "Failed", run_id: long.run_id, message: "The run was cancelled." })
+      expect(yield* endOf(replies)).toEqual({ _tag: "Answered", run_id: next.run_id, response: "NEXT" })
+    })
+  )
+
   it.scopedLive("waits for a broker that accepts connections and says nothing, and then leads", () =>
     Effect.gen(function* () {
       const { bus, proxy, url } = yield* brokerAndProxy

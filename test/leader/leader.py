@@ -5,16 +5,23 @@ usage: leader.py AMQP_URL TEAM
 
 import json
 import sys
+import threading
 import time
+import uuid
 
 import pika
 
 url, team = sys.argv[1:]
 queue = f"team.{team}"
 answers = {}  # run id -> (type, body): a prompt that is delivered again is answered again, not worked on again
+cancelled = set()  # run ids
 
 
 def work(prompt):
+    while prompt["prompt"].startswith("wait") and prompt["run_id"] not in cancelled:
+        time.sleep(0.01)
+    if prompt["run_id"] in cancelled:
+        raise InterruptedError("The run was cancelled.")
     if prompt["prompt"].startswith("fail"):
         raise ValueError("cannot do that: " + prompt["prompt"])
     return prompt["prompt"].upper()
@@ -59,25 +66,43 @@ def on_prompt(channel, method, properties, body):
     channel.basic_ack(method.delivery_tag)
 
 
-pause = 1
-while True:
-    try:
-        parameters = pika.URLParameters(url)
-        parameters.heartbeat = 10
-        with pika.BlockingConnection(parameters) as connection:
-            channel = connection.channel()
-            channel.queue_declare(
-                queue,
-                durable=True,
-                arguments={"x-single-active-consumer": True, "x-dead-letter-exchange": "webhook.dlx"},
-            )
-            channel.confirm_delivery()
-            channel.basic_qos(prefetch_count=1)
-            channel.basic_consume(queue, on_prompt)
-            print(f"leading {team}", flush=True)
-            pause = 1
-            channel.start_consuming()
-    except Exception as error:  # what pika raises has no common base: AMQPError, socket.gaierror, AMQPConnectorStackTimeout, …
-        print(f"connection lost: {error!r}", flush=True)
-    time.sleep(pause)
-    pause = min(2 * pause, 15)
+def lead(connection):
+    channel = connection.channel()
+    channel.queue_declare(
+        queue,
+        durable=True,
+        arguments={"x-single-active-consumer": True, "x-dead-letter-exchange": "webhook.dlx"},
+    )
+    channel.confirm_delivery()
+    channel.basic_qos(prefetch_count=1)
+    channel.basic_consume(queue, on_prompt)
+    print(f"leading {team}", flush=True)
+    channel.start_consuming()
+
+
+def listen_for_cancellations(connection):
+    channel = connection.channel()
+    name = f"{queue}.cancel.{uuid.uuid4()}"
+    channel.queue_declare(name, exclusive=True, auto_delete=True)
+    channel.queue_bind(name, "webhook.cancel", routing_key=team)
+    for _, _, body in channel.consume(name, auto_ack=True):
+        cancelled.add(json.loads(body)["run_id"])
+
+
+def forever(use):
+    pause = 1
+    while True:
+        began = time.monotonic()
+        try:
+            parameters = pika.URLParameters(url)
+            parameters.heartbeat = 10
+            with pika.BlockingConnection(parameters) as connection:
+                use(connection)
+        except Exception as error:  # what pika raises has no common base: AMQPError, socket.gaierror, …
+            print(f"connection lost: {error!r}", flush=True)
+        pause = 1 if time.monotonic() - began > 60 else min(2 * pause, 15)
+        time.sleep(pause)
+
+
+threading.Thread(target=forever, args=[listen_for_cancellations], daemon=True).start()
+forever(lead)

@@ -12,7 +12,15 @@ import * as Probe from "./Probe.ts"
 import * as Publisher from "./Publisher.ts"
 import { deadQueue, declareShared, type QueueType, repliesQueue, teamQueue } from "./Topology.ts"
 import * as Trace from "./Trace.ts"
-import { type Decoded, decodeDeadLetter, decodeReply, encodePrompt, isLongReply, type Outgoing } from "./Wire.ts"
+import {
+  type Decoded,
+  decodeDeadLetter,
+  decodeReply,
+  encodeCancel,
+  encodePrompt,
+  isLongReply,
+  type Outgoing
+} from "./Wire.ts"
 
 export interface AmqpOptions {
   /** `amqp://` or `amqps://`; it carries a password. */
@@ -130,6 +138,8 @@ const make = ({ queueType, url }: AmqpOptions) =>
         },
         (publish, prompts) => tracedPublish(prompts)(publish)
       ),
+      // Returned: no leader of the team listens.
+      cancel: (team, run_id) => Effect.asVoid(publisher.publish([encodeCancel(team, run_id)])),
       queue: probe.queue,
       inspect: probe.inspect,
       removeQueue: probe.removeQueue,

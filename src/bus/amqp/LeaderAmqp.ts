@@ -5,7 +5,9 @@ import type { TeamName } from "../../domain/Team.ts"
 import { whenTraced } from "../../telemetry/Span.ts"
 import { finishBefore, handlePrompt, type PromptHandler, type Settlement } from "../Acknowledgement.ts"
 import { type Delivery, LeaderBus, type Prompt } from "../Bus.ts"
+import { makeCancellations } from "../Cancellations.ts"
 import type { AmqpOptions } from "./BusAmqp.ts"
+import { listenForCancellations } from "./CancelListener.ts"
 import { type Connection, call, openChannel, unavailable } from "./Connection.ts"
 import * as Link from "./Link.ts"
 import * as Publisher from "./Publisher.ts"
@@ -28,6 +30,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
       isByDefaultExchange = !isByDefaultExchange
     }
     const publisher = yield* Publisher.make({ url, name: "leader replies", onRefusal })
+    const cancellations = makeCancellations()
 
     /** A reply that found no queue is tried again: the server declares it when it connects. */
     const replyTo =
@@ -57,7 +60,12 @@ const make = ({ queueType, url }: AmqpOptions) =>
       const reply = replyTo(message.properties.replyTo ?? repliesExchange, prompt.value)
       return handlePrompt(
         (delivery) => traced(handle(delivery)),
-        { prompt: prompt.value, redelivered: message.fields.redelivered, reply },
+        {
+          prompt: prompt.value,
+          redelivered: message.fields.redelivered,
+          cancelled: cancellations.of(prompt.value.run_id),
+          reply
+        },
         Effect.interruptible
       )
     }
@@ -93,6 +101,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
         yield* Effect.acquireRelease(Effect.forkDaemon(Effect.interruptible(Effect.forever(next))), (fiber) =>
           Effect.zipRight(Queue.shutdown(inbox), finishBefore(mayFinish, fiber))
         )
+        yield* listenForCancellations(connection, team, cancellations.put)
         const serverVersion = connection.model.connection.serverProperties.version
         const consumer = yield* call(`consuming ${teamQueue(team)}`, () =>
           channel.consume(

@@ -1,10 +1,11 @@
 /**
  * Exchanges and queues, defined once; `docs/amqp.md` says the same to leaders in other languages.
  *
- * The server declares `webhook.prompts`, `webhook.replies`, `webhook.dlx` and `webhook.dead`, each time it connects. The
+ * The server declares `webhook.prompts`, `webhook.replies`, `webhook.cancel`, `webhook.dlx` and `webhook.dead`, each time it connects. The
  * leader declares its team's queue, and needs no right to configure anything else. The server checks team queues
  * passively, and binds them to `webhook.prompts`.
  */
+import { randomUUID } from "node:crypto"
 import type { Channel, Options } from "amqplib"
 import type { TeamName } from "../../domain/Team.ts"
 
@@ -27,6 +28,8 @@ const markerExchange = (team: TeamName): string => `webhook.queue.${team}`
 export const repliesExchange = "webhook.replies"
 /** Named like the exchange: leaders of the first release reply through the default exchange, to the same `reply_to`. */
 export const repliesQueue = "webhook.replies"
+/** Where the server asks leaders to stop working on a run: they bind queues of their own to it, with their team's name. */
+export const cancelExchange = "webhook.cancel"
 /** Where team queues send the prompts that they give up. */
 const deadLetterExchange = "webhook.dlx"
 export const deadQueue = "webhook.dead"
@@ -57,6 +60,7 @@ const teamQueueOptions = (type: QueueType): Options.AssertQueue => ({
 
 export const declareShared = async (channel: Channel, type: QueueType): Promise<void> => {
   await channel.assertExchange(promptsExchange, "direct", { durable: true })
+  await channel.assertExchange(cancelExchange, "direct", { durable: true })
   await channel.assertExchange(deadLetterExchange, "fanout", { durable: true })
   await channel.assertQueue(deadQueue, shared(type))
   await channel.bindQueue(deadQueue, deadLetterExchange, "")
@@ -84,6 +88,20 @@ export const bindTeamQueue = async (channel: Channel, team: TeamName): Promise<v
 /** Fails when the queue that was bound last was deleted. */
 export const checkMarker = async (channel: Channel, team: TeamName): Promise<void> => {
   await channel.checkExchange(markerExchange(team))
+}
+
+/**
+ * A queue of this leader's own for what it is asked to cancel; it goes with the connection. Its name begins with the team's
+ * queue's, because that is what a leader has rights for.
+ */
+export const declareCancelQueue = async (channel: Channel, team: TeamName): Promise<string> => {
+  const { queue } = await channel.assertQueue(`${teamQueue(team)}.cancel.${randomUUID()}`, {
+    durable: false,
+    exclusive: true,
+    autoDelete: true
+  })
+  await channel.bindQueue(queue, cancelExchange, team)
+  return queue
 }
 
 /**

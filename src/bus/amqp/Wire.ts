@@ -7,7 +7,7 @@ import type { TeamName } from "../../domain/Team.ts"
 import type { DeadLettered, LeaderReply, Prompt, Reply } from "../Bus.ts"
 import { answerTooLarge, longReply, maxAnswer, storableReply } from "../Replies.ts"
 import type { ReplyKind } from "./Metrics.ts"
-import { promptsExchange, repliesExchange } from "./Topology.ts"
+import { cancelExchange, promptsExchange, repliesExchange } from "./Topology.ts"
 
 /** Where a message is published. */
 interface Address {
@@ -31,11 +31,13 @@ const PromptBody = Schema.Struct({
   prompt: Schema.String,
   deadline: Schema.optionalWith(Schema.DateTimeUtc, { exact: true })
 })
+const CancelBody = Schema.Struct({ run_id: RunId })
 const AnswerBody = Schema.Struct({ response: Schema.String })
 const ErrorBody = Schema.Struct({ message: Schema.String })
 
 const decodePromptBody = Schema.decodeUnknownOption(Schema.parseJson(PromptBody))
 const encodePromptBody = Schema.encodeSync(Schema.parseJson(PromptBody))
+const decodeCancelBody = Schema.decodeUnknownOption(Schema.parseJson(CancelBody))
 const decodeAnswer = Schema.decodeUnknownOption(Schema.parseJson(AnswerBody))
 const decodeError = Schema.decodeUnknownOption(Schema.parseJson(ErrorBody))
 
@@ -59,6 +61,18 @@ export const encodePrompt = (prompt: Prompt, queue: string, left: number | undef
     }
   }
 }
+
+/** Which run is not to be worked on. */
+export const encodeCancel = (team: TeamName, run_id: RunId): Outgoing => ({
+  id: run_id,
+  exchange: cancelExchange,
+  routingKey: team,
+  body: Buffer.from(JSON.stringify({ run_id })),
+  options: { type: "cancel", contentType: json }
+})
+
+export const decodeCancel = (message: Message): Option.Option<RunId> =>
+  Option.map(decodeCancelBody(message.content.toString()), ({ run_id }) => run_id)
 
 export const decodePrompt = (message: Message, team: TeamName): Option.Option<Prompt> =>
   Option.map(decodePromptBody(message.content.toString()), (body) => ({

@@ -1,9 +1,16 @@
 /** What becomes of a prompt by what happens to its leader. */
 import { expect } from "@effect/vitest"
-import { Chunk, Deferred, Effect, Fiber, Queue } from "effect"
+import { Chunk, Deferred, Effect, Fiber, Option, Queue } from "effect"
 import { Unavailable } from "../../domain/Errors.ts"
 import { Bus, type Delivery } from "../Bus.ts"
 import { type Behaviour, collectReplies, echo, makePrompt, startLeader, untilQueue } from "./support.ts"
+
+/** Asks again and again: a leader may lead before it listens. */
+const untilCancelled = ({ cancelled }: Delivery, ...requests: ReadonlyArray<Effect.Effect<void, Unavailable>>) =>
+  Effect.all(requests.toReversed()).pipe(
+    Effect.zipRight(Effect.timeoutOption(Deferred.await(cancelled), "100 millis")),
+    Effect.repeat({ until: Option.isSome })
+  )
 
 export const leaders = (behaviour: Behaviour, withStandby: number): void => {
   behaviour(
@@ -49,6 +56,37 @@ export const leaders = (behaviour: Behaviour, withStandby: number): void => {
       const got = yield* Queue.takeN(deliveries, 3)
       expect(Chunk.toReadonlyArray(got).map(({ prompt }) => prompt.run_id)).toEqual(prompts.map((it) => it.run_id))
       expect(Chunk.toReadonlyArray(got).map(({ redelivered }) => redelivered)).toEqual([true, false, false])
+    })
+  )
+
+  behaviour(
+    "a leader is asked to cancel a run, while it works on it or before its prompt arrives, and no other",
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const deliveries = yield* Queue.unbounded<Delivery>()
+      yield* startLeader((delivery) =>
+        Effect.zipRight(Queue.offer(deliveries, delivery), Deferred.await(delivery.cancelled))
+      )
+      const prompts = [yield* makePrompt(), yield* makePrompt(), yield* makePrompt()]
+      yield* bus.publish(prompts)
+      const cancel = (index: number) => bus.cancel(prompts[index]!.team, prompts[index]!.run_id)
+      const first = yield* Queue.take(deliveries)
+      yield* untilCancelled(first, cancel(0), cancel(1))
+      const second = yield* Queue.take(deliveries)
+      yield* untilCancelled(second, Effect.void)
+      const third = yield* Queue.take(deliveries)
+      expect(third.prompt.run_id).toBe(prompts[2]!.run_id)
+      expect(yield* Deferred.isDone(third.cancelled)).toBe(false)
+      yield* untilCancelled(third, cancel(2))
+    })
+  )
+
+  behaviour(
+    "a cancellation that no leader listens for is dropped",
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const prompt = yield* makePrompt()
+      yield* bus.cancel(prompt.team, prompt.run_id)
     })
   )
 

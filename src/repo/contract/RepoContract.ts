@@ -12,6 +12,7 @@ import { adminKeyStore } from "./AdminKeyStore.ts"
 import { auditStore } from "./AuditStore.ts"
 import { accept } from "./accept.ts"
 import { changeFeed } from "./ChangeFeed.ts"
+import { cancel } from "./cancel.ts"
 import { end } from "./end.ts"
 import { expire } from "./expire.ts"
 import { historyStore } from "./HistoryStore.ts"
@@ -42,6 +43,7 @@ export const repoContract = (withRepo: WithRepo): void => {
   describe("RunStore.accept, by a webhook's own limits", () => limits(test))
   describe("RunStore.sent and RunStore.started", () => sentAndStarted(test))
   describe("RunStore.end and RunStore.ended", () => end(test))
+  describe("RunStore.end as `cancelled`, cancelQueued and release", () => cancel(test))
   describe("RunStore.expire", () => expire(test))
   describe("LaneStore", () => laneStore(test))
   describe("LeaseStore", () => leaseStore(test))

@@ -23,7 +23,8 @@ export const timeout: Outcome = { status: "timeout" }
 export const outcomes: { readonly [S in Outcome["status"]]: Extract<Outcome, { readonly status: S }> } = {
   success: { status: "success", response: "Done" },
   error: { status: "error", error: { code: "agent_error", message: "No disk" } },
-  timeout: { status: "timeout" }
+  timeout: { status: "timeout" },
+  cancelled: { status: "cancelled" }
 }
 
 export const ops = team("ops")

@@ -7,6 +7,7 @@ import { type EndedRun, firstOfEach, type RunEnd } from "../RunStore.ts"
 import { notify } from "./Changes.ts"
 import { type ColumnTypes, list, recordset, runIds, uuids } from "./Columns.ts"
 import { bounded, boundedDirectly } from "./Database.ts"
+import { makeRelease } from "./Release.ts"
 import { final, live, runColumns, runFromRow, storesLateAnswer } from "./RunColumns.ts"
 
 /** What an outcome sets. */
@@ -30,6 +31,7 @@ const inputTypes: ColumnTypes = {
 export const makeEnds = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const directly = boundedDirectly(sql)
+  const release = yield* makeRelease
 
   /** The ends, as rows `i`. */
   const input = (ends: ReadonlyArray<RunEnd>) =>
@@ -56,7 +58,8 @@ export const makeEnds = Effect.gen(function* () {
           started_at = coalesce(
             r.started_at, i.started_at, r.sent_at, i.sent_at, case when i.answered then r.admitted_at end
           ),
-          finished_at = i.at
+          finished_at = i.at,
+          released_at = case when i.status = 'cancelled' and r.admitted_at is null then i.at end
         from input i join locked on locked.id = i.run_id
         where r.id = i.run_id and locked.status in ${live}
         returning r.*
@@ -87,6 +90,8 @@ export const makeEnds = Effect.gen(function* () {
     // Only a statement of its own sees what another has committed meanwhile.
     const answers = firstOfEach(late.filter(({ outcome }) => outcome.status === "success"))
     if (answers.length > 0) yield* storeLate(answers)
+    const over = late.filter(({ outcome }) => outcome.status !== "cancelled")
+    if (over.length > 0) yield* release(over)
     const wanted = late.filter(({ wantsRun }) => wantsRun !== false)
     const runs = wanted.length === 0 ? new Map<RunId, Run>() : byId(yield* current(wanted))
     return ends.map(

@@ -8,7 +8,8 @@ import type { ExpireOptions } from "../RunStore.ts"
 import { notify } from "./Changes.ts"
 import { uuids } from "./Columns.ts"
 import { bounded } from "./Database.ts"
-import { answered, live, runColumns, runFromRow } from "./RunColumns.ts"
+import { makeRelease } from "./Release.ts"
+import { answered, held, live, runColumns, runFromRow } from "./RunColumns.ts"
 
 /** Runs checked by one statement. */
 const step = 500
@@ -16,12 +17,14 @@ const step = 500
 /**
  * `RunStore.expire`. The rule for a fire-and-forget run that was sent and has not started: its prompt lies behind another,
  * and that is not its fault. While its team works on an earlier run its clock is paused, and starts again when that run's
- * own deadline would pass; when the team has answered an earlier run since it was sent, it starts again from there. A
- * later run does not count: if that one is at work, this one's prompt was passed over, and is lost. All this is checked
- * only once the deadline in its row is past, so the busy path writes nothing for it.
+ * own deadline would pass; when the team has answered an earlier run since it was sent, it starts again from there. Its
+ * team may be at work on a cancelled run until that is released, which counts as its answer. A later run does not count: if
+ * that one is at work, this one's prompt was passed over, and is lost. All this is checked only once the deadline in its
+ * row is past, so the busy path writes nothing for it.
  */
 export const makeExpire = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
+  const release = yield* makeRelease
 
   const expireSome = (now: Date, notSent: ReadonlyArray<RunId>, stopped: ReadonlyArray<TeamName>) => {
     /** Until it is admitted, the deadline of a fire-and-forget run is how long it waits for a leader. */
@@ -44,15 +47,27 @@ export const makeExpire = Effect.gen(function* () {
       ), decided as materialized (
         select d.id, d.mode = 'async' and d.admitted_at is null as leaderless, case when d.mode = 'async' and d.sent_at is not null and d.started_at is null then
           d.timeout + coalesce(
-            (
-              select max(b.deadline_at) from webhook_trigger.runs b
-              where b.team = d.team and b.seq < d.seq and b.status in ${live} and b.admitted_at is not null
-                and b.status = 'running' and b.started_at is not null and b.deadline_at > ${now} and b.id <> d.id
+            greatest(
+              (
+                select max(b.deadline_at) from webhook_trigger.runs b
+                where b.team = d.team and b.seq < d.seq and b.status in ${live} and b.admitted_at is not null
+                  and b.status = 'running' and b.started_at is not null and b.deadline_at > ${now} and b.id <> d.id
+              ),
+              (
+                select max(r.deadline_at) from webhook_trigger.runs r
+                where r.team = d.team and r.seq < d.seq and ${held} and r.started_at is not null and r.deadline_at > ${now}
+              )
             ),
-            (
-              select f.finished_at from webhook_trigger.runs f
-              where f.team = d.team and f.seq < d.seq and f.finished_at > d.sent_at and f.status in ${answered}
-              order by f.finished_at desc limit 1
+            greatest(
+              (
+                select f.finished_at from webhook_trigger.runs f
+                where f.team = d.team and f.seq < d.seq and f.finished_at > d.sent_at and f.status in ${answered}
+                order by f.finished_at desc limit 1
+              ),
+              (
+                select max(f.released_at) from webhook_trigger.runs f
+                where f.team = d.team and f.seq < d.seq and f.released_at > d.sent_at and f.admitted_at is not null
+              )
             )
           )
         end as later
@@ -73,10 +88,15 @@ export const makeExpire = Effect.gen(function* () {
       from changed r`)
   }
 
+  const heldTooLong = (now: Date) =>
+    bounded(sql<{ readonly run_id: RunId }>`
+      select r.id as run_id from webhook_trigger.runs r where ${held} and r.deadline_at <= ${now} limit ${step}`)
+
   return Effect.fn("RunStore.expire")(function* (
     now: DateTime.Utc,
     { notSent = [], stopped = [] }: ExpireOptions = {}
   ) {
+    yield* release((yield* heldTooLong(DateTime.toDateUtc(now))).map(({ run_id }) => ({ run_id, at: now })))
     const expired: Array<Run> = []
     for (;;) {
       const rows = yield* expireSome(DateTime.toDateUtc(now), notSent, stopped)

@@ -9,7 +9,7 @@ import { LeaseLost, type Term } from "../LeaseStore.ts"
 import { fromRow, uuids } from "./Columns.ts"
 import { bounded, boundedDirectly } from "./Database.ts"
 import { heldBy } from "./LeaseStoreSql.ts"
-import { columnsOf, live, waiting } from "./RunColumns.ts"
+import { columnsOf, held, live, waiting } from "./RunColumns.ts"
 
 const runFields = [
   "run_id",
@@ -78,7 +78,7 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
     }, whenTraced("LaneStore.lane"))
 
     const inFlight = bounded(sql`
-      ${laneRuns} where r.status in ${live} and r.admitted_at is not null
+      ${laneRuns} where r.status in ${live} and r.admitted_at is not null or ${held}
       order by r.seq`).pipe(
       Effect.map((rows) => rows.map(laneRunFromRow)),
       Effect.withSpan("LaneStore.inFlight")

@@ -8,6 +8,7 @@ import replyKey from "./migrations/0004_reply_key.ts"
 import webhookLimits from "./migrations/0006_webhook_limits.ts"
 import auditEvents from "./migrations/0007_audit_events.ts"
 import requests from "./migrations/0012_requests.ts"
+import cancelled from "./migrations/0013_cancelled.ts"
 
 /**
  * Numbered, only ever added to: a migration that has been released is never edited. A single statement stands here, in
@@ -55,7 +56,9 @@ const migrations = {
     (sql) => sql`alter table webhook_trigger.webhooks add column allow_from json`
   ),
   /** What was refused, and a webhook's `keep_bodies`. */
-  "12_requests": requests
+  "12_requests": requests,
+  /** Runs can be cancelled. A server of the release before does not know the status: upgrade all, then cancel. */
+  "13_cancelled": cancelled
 }
 
 type Migration = keyof typeof migrations
@@ -94,7 +97,8 @@ export const knownSince: Known = {
     running: "1_first",
     success: "1_first",
     error: "1_first",
-    timeout: "1_first"
+    timeout: "1_first",
+    cancelled: "13_cancelled"
   }
 }
 

@@ -63,6 +63,9 @@ const oneOfStatuses = (statuses: ReadonlyArray<RunStatus>): Statement.Fragment =
  */
 export const live = oneOfStatuses(allStatuses.filter((status) => !isFinal(status)))
 
+/** Of a run `r`: it was cancelled after it had got its slots, and still holds them. */
+export const held = Statement.unsafeFragment("(r.status = 'cancelled' and r.released_at is null)")
+
 /** `status in ${final}`: finished. */
 export const final = oneOfStatuses(finalStatuses)
 

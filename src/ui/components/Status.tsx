@@ -45,6 +45,22 @@ export const statusDisplays: { readonly [S in RunStatus]: S extends FinalStatus 
             ? "The prompt was never sent: it was still waiting for a free slot or for the team when the time was up. Raise the timeout or the concurrency limit, or use more teams."
             : "The team received the prompt but did not answer in time. If such work takes longer, raise the webhook's timeout. A late answer is still recorded here."
       })
+    },
+    cancelled: {
+      icon: "cross",
+      label: "Cancelled",
+      tone: "neutral",
+      plural: "cancelled",
+      failure: false,
+      warning: (run) => ({
+        title: run.source === "chat" ? "The message was cancelled." : "The run was cancelled.",
+        advice:
+          run.released_at === undefined
+            ? "Its leader was asked to stop, and may still be at work. The team gets its next prompt when the leader is done, or when the timeout has passed."
+            : run.sent_at === undefined
+              ? "Its prompt was never sent."
+              : "The team is no longer at work on it. An answer that came all the same is recorded here."
+      })
     }
   }
 

@@ -1,8 +1,10 @@
 import { Link } from "wouter"
 import { pathTo } from "../../api/Pages.ts"
+import { isFinal } from "../../domain/RunStatus.ts"
 import { useRun, useTeams, useWebhook } from "../api/Queries.ts"
 import type { Run } from "../api/Types.ts"
 import { Answer } from "../components/Answer.tsx"
+import { CancelRun } from "../components/CancelRun.tsx"
 import { CopyButton } from "../components/CopyButton.tsx"
 import { Loaded } from "../components/Loaded.tsx"
 import { Page } from "../components/Page.tsx"
@@ -32,6 +34,7 @@ const RunPage = ({ run_id }: { readonly run_id: string }) => {
         </span>
       }
       back={back}
+      actions={data && !isFinal(data.status) && <CancelRun run={data} />}
     >
       <Loaded query={run} lines={8}>
         {(loaded) => <Content run={loaded} />}

@@ -1,6 +1,8 @@
 import { pathTo } from "../../api/Pages.ts"
+import { api } from "../api/Client.ts"
 import { useServer, useTeam, useTeamRuns } from "../api/Queries.ts"
 import type { Team } from "../api/Types.ts"
+import { CancelQueued } from "../components/CancelQueued.tsx"
 import { isGone, Loaded, Loading } from "../components/Loaded.tsx"
 import { Notice } from "../components/Notice.tsx"
 import { Page } from "../components/Page.tsx"
@@ -59,7 +61,14 @@ const Details = ({ team }: { readonly team: Team }) => (
       </div>
       <div>
         <dt>Queued</dt>
-        <dd className="big">{team.queued}</dd>
+        <dd className="row">
+          <span className="big">{team.queued}</span>
+          <CancelQueued
+            queued={team.queued}
+            of={`of the team ${team.team}`}
+            cancel={() => api.teams.cancelQueued({ path: team })}
+          />
+        </dd>
       </div>
       <div>
         <dt>Created</dt>

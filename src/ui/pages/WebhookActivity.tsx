@@ -1,5 +1,7 @@
+import { api } from "../api/Client.ts"
 import { useStatistics } from "../api/Queries.ts"
 import type { StatisticsRange, Webhook } from "../api/Types.ts"
+import { CancelQueued } from "../components/CancelQueued.tsx"
 import { Charts } from "../components/Charts.tsx"
 import { successRate, sumCounts } from "../components/Counts.ts"
 import { Loaded } from "../components/Loaded.tsx"
@@ -43,7 +45,14 @@ export const WebhookActivity = ({ webhook }: { readonly webhook: Webhook }) => {
               </div>
               <div>
                 <dt>Queued</dt>
-                <dd className="big">{data.queued}</dd>
+                <dd className="row">
+                  <span className="big">{data.queued}</span>
+                  <CancelQueued
+                    queued={data.queued}
+                    of="of this webhook"
+                    cancel={() => api.webhooks.cancelQueued({ path: webhook })}
+                  />
+                </dd>
               </div>
               <div>
                 <dt>Success rate</dt>

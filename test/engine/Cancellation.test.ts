@@ -1,0 +1,180 @@
+import { expect, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, TestClock } from "effect"
+import { LeaderBus } from "../../src/bus/Bus.ts"
+import type { RunId } from "../../src/domain/Id.ts"
+import { Cancellation } from "../../src/engine/Cancellation.ts"
+import { Limiter } from "../../src/engine/Limiter.ts"
+import * as Leader from "../../src/leader/Leader.ts"
+import { Repo } from "../../src/repo/Repo.ts"
+import { randomFor } from "../support/Random.ts"
+import { echo, engineInMemory, lead, makeTeam, makeWebhook, sendMessage, until } from "./Scenario.ts"
+
+const cancel = (id: RunId) => Effect.flatMap(Cancellation, ({ cancel }) => cancel(id))
+const runOf = (id: RunId) => Effect.flatMap(Repo, (repo) => repo.run(id))
+const inFlight = Effect.flatMap(Limiter, (limiter) => Effect.map(limiter.usage, ({ total }) => total))
+
+it.scoped("a queued run is never sent, and its waiting caller hears of it", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const webhook = yield* makeWebhook(team)
+    yield* webhook.submit("first")
+    yield* leader.next
+    const asking = yield* Effect.fork(webhook.ask("second"))
+    const repo = yield* Repo
+    yield* until(Effect.map(repo.lane(team, 9), (lane) => lane.length === 1))
+    const [queued] = yield* repo.lane(team, 9)
+    const third = yield* webhook.submit("third")
+
+    const run = yield* cancel(queued!.run_id)
+    expect(run.status).toBe("cancelled")
+    expect(yield* Fiber.join(asking)).toMatchObject({ run_id: queued!.run_id, status: "cancelled" })
+    expect(yield* cancel(queued!.run_id)).toEqual(run)
+    yield* leader.answer("done")
+    expect((yield* leader.next).prompt.run_id).toBe(third)
+  }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
+)
+
+it.scoped(
+  "a sent run has ended for its caller, and holds its slot until the leader, which is asked to stop, is done",
+  () =>
+    Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const leader = yield* lead(team)
+      const webhook = yield* makeWebhook(team)
+      const asking = yield* Effect.fork(webhook.ask("first"))
+      const { cancelled, prompt } = yield* leader.next
+      const second = yield* webhook.submit("second")
+
+      yield* cancel(prompt.run_id)
+      expect((yield* Fiber.join(asking)).status).toBe("cancelled")
+      yield* Deferred.await(cancelled)
+      yield* TestClock.adjust("5 seconds")
+      expect(yield* inFlight).toBe(1)
+      expect((yield* runOf(second)).sent_at).toBeUndefined()
+
+      yield* leader.answer("too late")
+      expect((yield* leader.next).prompt.run_id).toBe(second)
+      const run = yield* runOf(prompt.run_id)
+      expect(run).toMatchObject({ status: "cancelled", conversation: { response: "too late" } })
+      expect(run.released_at).toBeDefined()
+    }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
+)
+
+it.scoped("a leader that does not stop holds the slot for no longer than the run's timeout", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const webhook = yield* makeWebhook(team, { timeout_seconds: 60 })
+    const first = yield* webhook.submit("first")
+    yield* leader.next
+    yield* until(Effect.map(runOf(first), ({ sent_at }) => sent_at !== undefined))
+    yield* TestClock.adjust("10 seconds")
+    yield* cancel(first)
+    yield* TestClock.adjust("49 seconds")
+    expect(yield* inFlight).toBe(1)
+    yield* TestClock.adjust("3 seconds")
+    yield* until(Effect.map(inFlight, (total) => total === 0))
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("the leader library interrupts its handler, and does not begin on a prompt whose run is cancelled", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const begun: Array<string> = []
+    const interrupted = yield* Deferred.make<string>()
+    yield* Leader.start({
+      team,
+      handler: ({ prompt }) => {
+        begun.push(prompt)
+        return Effect.onInterrupt(Effect.never, () => Deferred.succeed(interrupted, prompt))
+      }
+    })
+    const webhook = yield* makeWebhook(team)
+    const first = yield* webhook.submit("first")
+    const second = yield* webhook.submit("second")
+    const message = yield* sendMessage(team, "third")
+    yield* until(Effect.map(runOf(second), ({ sent_at }) => sent_at !== undefined))
+    yield* cancel(second)
+    yield* cancel(first)
+    expect(yield* Deferred.await(interrupted)).toBe("first")
+    yield* until(Effect.sync(() => begun.length === 2))
+    expect(begun).toEqual(["first", "third"])
+    yield* cancel(message)
+    yield* until(Effect.map(inFlight, (total) => total === 0))
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("a run that has ended in another way stays as it is", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    yield* echo(team)
+    const webhook = yield* makeWebhook(team)
+    const { run_id } = yield* webhook.ask("hello")
+    expect(yield* Effect.flip(cancel(run_id))).toMatchObject({ _tag: "RunEnded", run_id, status: "success" })
+    expect((yield* runOf(run_id)).status).toBe("success")
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("all that is queued for a webhook or a team is cancelled, and nothing else", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const one = yield* makeWebhook(team)
+    const two = yield* makeWebhook(team)
+    const sent = yield* one.submit("sent")
+    yield* leader.next
+    for (let i = 0; i < 3; i++) yield* one.submit("one")
+    const others = [yield* two.submit("two"), yield* two.submit("two")]
+    const cancellation = yield* Cancellation
+    expect(yield* cancellation.cancelQueuedOfWebhook(one.id)).toBe(3)
+    expect(yield* cancellation.cancelQueuedOfTeam(team)).toBe(2)
+    for (const id of others) expect((yield* runOf(id)).status).toBe("cancelled")
+    yield* leader.answer("done")
+    yield* until(Effect.map(runOf(sent), ({ status }) => status === "success"))
+    expect((yield* Effect.flip(cancellation.cancelQueuedOfTeam("nobody")))._tag).toBe("NotFound")
+    expect((yield* Effect.flip(cancellation.cancelQueuedOfWebhook("nothing")))._tag).toBe("NotFound")
+  }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
+)
+
+it.scoped(
+  "however a cancellation races with acceptance, sending, start and answer, all agree, and no lane stops",
+  () =>
+    Effect.gen(function* () {
+      const random = randomFor("cancellations")
+      const below = (n: number) => Math.floor(random.between(0, n))
+      const team = yield* makeTeam("deploy")
+      const worked = new Map<RunId, number>()
+      yield* (yield* LeaderBus).lead(team, ({ cancelled, prompt, reply }) =>
+        Effect.gen(function* () {
+          const { run_id } = prompt
+          worked.set(run_id, (worked.get(run_id) ?? 0) + 1)
+          yield* reply({ _tag: "Started" })
+          for (let i = below(8); i > 0; i--) yield* Effect.yieldNow()
+          if (yield* Deferred.isDone(cancelled)) yield* reply({ _tag: "Failed", message: "stopped" })
+          else yield* reply({ _tag: "Answered", response: "done" })
+        })
+      )
+      const webhook = yield* makeWebhook(team, { max_concurrent: 3 })
+      const ends = yield* Effect.forEach(
+        Array.from({ length: 2_000 }),
+        () =>
+          Effect.gen(function* () {
+            const id = yield* webhook.submit("hello")
+            for (let i = below(30); i > 0; i--) yield* Effect.yieldNow()
+            return { id, result: yield* Effect.either(cancel(id)) }
+          }),
+        { concurrency: 20 }
+      )
+      for (const { id, result } of ends) {
+        const { status } = yield* runOf(id)
+        if (result._tag === "Right") expect(status).toBe("cancelled")
+        else expect(result.left).toMatchObject({ _tag: "RunEnded", status })
+      }
+      expect(new Set(ends.map(({ result }) => result._tag))).toEqual(new Set(["Left", "Right"]))
+      yield* until(Effect.map(inFlight, (total) => total === 0))
+      for (const [id, times] of worked) expect([id, times]).toEqual([id, 1])
+      expect((yield* webhook.ask("the lane goes on")).status).toBe("success")
+    }).pipe(Effect.provide(engineInMemory())),
+  60_000
+)
