@@ -282,7 +282,7 @@ describe("a host's own SqlClient", () => {
       const repo = yield* replicaWith(hosted(yield* freshDatabase, RepoSql.Notifications.layerPolling))
       yield* Effect.gen(function* () {
         const webhook = yield* createWebhook({ max_concurrent: 3 })
-        const { token_hash: _, version: __, ...shown } = webhook
+        const { token_hash: _, ...shown } = webhook
         expect(yield* repo.webhook(webhook.id)).toEqual(shown)
         const id = yield* queueRun(webhook)
         expect(yield* admitOne(id, yield* acquireTerm)).toBe(true)
