@@ -22,7 +22,14 @@ export {
 } from "./bus/Bus.ts"
 export * as BusMemory from "./bus/BusMemory.ts"
 // Errors and records.
-export { AuditAction, AuditActor, type AuditDraft, AuditEvent } from "./domain/AuditEvent.ts"
+export {
+  AuditAction,
+  AuditActor,
+  type AuditDraft,
+  AuditEvent,
+  auditedFields,
+  auditedLength
+} from "./domain/AuditEvent.ts"
 export {
   ChangedMeanwhile,
   Fault,
@@ -102,7 +109,7 @@ export { ServerFacts, type ServerFactsValues } from "./http/ServerFacts.ts"
 export { type Networks, TrustedProxies } from "./http/TrustedProxies.ts"
 // The ports of the rows, and what a driver of them needs.
 export { AdminKeyStore } from "./repo/AdminKeyStore.ts"
-export { type AuditPage, type AuditQuery, AuditStore } from "./repo/AuditStore.ts"
+export { type AuditPage, type AuditQuery, AuditStore, decodeAuditCursor } from "./repo/AuditStore.ts"
 export { type Change, ChangeFeed, type ChangeListener, makeChangeListeners } from "./repo/ChangeFeed.ts"
 export { decodeCursor, encodeCursor } from "./repo/Cursor.ts"
 export { HistoryStore, type RunPage, type RunQuery, type StatesQuery } from "./repo/HistoryStore.ts"

@@ -79,8 +79,8 @@ export class Requests extends Context.Tag("webhook-trigger/Requests")<
 
       const dayAgo = Effect.map(DateTime.now, (now) => DateTime.subtractDuration(now, keptFor))
 
-      yield* Effect.addFinalizer(() => Effect.ignore(write))
-      yield* Effect.forkScoped(Effect.forever(Effect.delay(Effect.ignore(write), writeEvery)))
+      yield* Effect.addFinalizer(() => Effect.ignoreLogged(write))
+      yield* Effect.forkScoped(Effect.forever(Effect.delay(Effect.ignoreLogged(write), writeEvery)))
       yield* Effect.forkScoped(
         Effect.forever(Effect.delay(Effect.ignore(Effect.flatMap(dayAgo, store.forgetRequests)), forgetEvery))
       )

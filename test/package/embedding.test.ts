@@ -24,6 +24,12 @@ const host = NodeServer.serve(Layer.merge(Routes.trigger, Routes.management), { 
 NodeRuntime.runMain(Layer.launch(host))
 `
 
+/** A file of our driver in memory, as it would be in a host's project. */
+const asHosts = (file: string): string =>
+  readFileSync(join(root, "src/repo", file), "utf8")
+    .replaceAll('from "./AuditMemory.ts"', 'from "./AuditMemory.js"')
+    .replaceAll(/from "\.\.?\/.*\.ts"/g, 'from "webhook-trigger"')
+
 const files = {
   "on-pglite.ts": composed({
     imports: `import { layer as bus } from "./agent-bus.js"
@@ -40,10 +46,8 @@ import { repo } from "./own-sql.js"`,
     settings: "Settings.layer({ maxConcurrent: 50 })"
   }),
   // A driver of the host's own: our driver in memory, on nothing but what the package exports.
-  "own-repo.ts": readFileSync(join(root, "src/repo/RepoMemory.ts"), "utf8").replaceAll(
-    /from "\.\.?\/.*"/g,
-    'from "webhook-trigger"'
-  )
+  "own-repo.ts": asHosts("RepoMemory.ts"),
+  "AuditMemory.ts": asHosts("AuditMemory.ts")
 }
 
 const adminKey = "the-host's-admin-key"
