@@ -6,6 +6,7 @@ import { RunSummary } from "../domain/RunSummary.ts"
 import { time } from "../domain/Time.ts"
 import { Webhook, WebhookDraft, WebhookEdit } from "../domain/Webhook.ts"
 import { Admin } from "./Auth.ts"
+import { maxOverlapSeconds } from "./Overlap.ts"
 import { Limit } from "./PageSize.ts"
 import {
   BadRequest,
@@ -46,6 +47,18 @@ export const Preview = Schema.Struct({
   ),
   missing: Schema.Array(Schema.String).annotations({ description: "Placeholders without a value." })
 }).annotations({ identifier: "Preview", description: "The template, filled in with sample variables." })
+
+/** How long a replaced token may stay valid: up to 30 days. */
+const OverlapSeconds = Schema.compose(Schema.String.pipe(Schema.pattern(/^\d+$/)), Schema.NumberFromString).pipe(
+  Schema.between(0, maxOverlapSeconds),
+  Schema.annotations({
+    jsonSchema: {
+      type: "integer",
+      ...{ minimum: 0, maximum: maxOverlapSeconds, default: 0 },
+      description: "For how many seconds the old token stays valid."
+    }
+  })
+)
 
 export const RequestList = Schema.Struct({
   data: Schema.Array(ReceivedRequest).annotations({ description: "Newest first." })
@@ -129,13 +142,27 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
   .add(
     HttpApiEndpoint.post("regenerate", "/api/webhooks/:id/token")
       .setPath(path)
+      .setUrlParams(Schema.Struct({ overlap_seconds: Schema.optional(OverlapSeconds) }))
       .addSuccess(WebhookWithToken)
+      .addError(BadRequest)
       .addError(NotFound)
       .annotateContext(
         OpenApi.annotations({
           summary: "Regenerate the token",
           description:
-            "The old token stops working immediately. The response contains the new one, the only time it is shown."
+            "The old token stops working immediately or, with `overlap_seconds`, after that time. The response contains the new one, the only time it is shown."
+        })
+      )
+  )
+  .add(
+    HttpApiEndpoint.del("endOldToken", "/api/webhooks/:id/old-token")
+      .setPath(path)
+      .addSuccess(HttpApiSchema.NoContent.annotations({ description: "The token before is no longer valid." }))
+      .addError(NotFound)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "End the old token",
+          description: "A token that was left valid when it was regenerated stops working immediately."
         })
       )
   )

@@ -1,5 +1,6 @@
-import { Command } from "@effect/cli"
+import { Command, Options } from "@effect/cli"
 import { Effect, Schema } from "effect"
+import { maxOverlapSeconds } from "../api/Overlap.ts"
 import { Cancelled } from "../api/Runs.ts"
 import { Preview, RequestList, WebhookWithToken } from "../api/Webhooks.ts"
 import { Webhook } from "../domain/Webhook.ts"
@@ -12,6 +13,7 @@ import { exitCodes, Failure } from "./Failure.ts"
 import { about } from "./Help.ts"
 import { cancelledText } from "./Outcome.ts"
 import { fields, printable, quantity, section, table, time, yesNo } from "./Output.ts"
+import { validated, wholeNumber } from "./Validated.ts"
 import { variableOptions, variablesOf } from "./Variables.ts"
 import { draftOf, draftOptions, editOf, editOptions } from "./WebhookOptions.ts"
 import { callOnWebhook, webhook } from "./WebhookRef.ts"
@@ -36,6 +38,13 @@ const describe = (webhook: Webhook) =>
       variables: webhook.variables.join(", ") || "none",
       ...settingsOf(webhook),
       token: webhook.token_hint,
+      ...(webhook.old_token_valid_until && {
+        "old token": `${webhook.old_token_hint}, valid until ${time(webhook.old_token_valid_until)}, ${
+          webhook.old_token_used_at
+            ? `last used ${time(webhook.old_token_used_at)} from ${webhook.old_token_used_from}`
+            : "not used since"
+        }`
+      }),
       created: time(webhook.created_at),
       changed: time(webhook.updated_at),
       "last triggered": time(webhook.last_triggered_at) ?? "never"
@@ -164,25 +173,48 @@ const cancelQueued = Command.make("cancel-queued", { webhook, yes, ...adminOptio
   })
 ).pipe(Command.withDescription("Cancel all runs of a webhook that wait to be sent"))
 
-const regenerate = Command.make("regenerate", { webhook, yes, ...adminOptions }, (options) =>
+const overlap = Options.text("overlap").pipe(
+  Options.withPseudoName("seconds"),
+  Options.withDescription("How many seconds the old token stays valid, at most 30 days; not at all when not given"),
+  Options.mapTryCatch(...validated("--overlap", wholeNumber(0, maxOverlapSeconds))),
+  Options.withDefault(0)
+)
+
+const regenerate = Command.make("regenerate", { webhook, overlap, yes, ...adminOptions }, (options) =>
   Effect.gen(function* () {
     const regenerated = yield* callOnWebhook(options, (client, { id, name, token_hint }) =>
       Effect.zipRight(
         confirm(
           options.yes,
-          `Replace the token ${token_hint} of ${printable(name)}? Callers that use it get 404 from then on.`
+          options.overlap > 0
+            ? `Replace the token ${token_hint} of ${printable(name)}? Callers that use it get 404 after that time.`
+            : `Replace the token ${token_hint} of ${printable(name)}? Callers that use it get 404 from then on.`
         ),
-        client.webhooks.regenerate({ path: { id } })
+        client.webhooks.regenerate({
+          path: { id },
+          urlParams: { overlap_seconds: options.overlap }
+        })
       )
     )
     yield* show(options, WebhookWithToken, regenerated, () =>
       withToken(
-        `Webhook ${printable(regenerated.webhook.name)} has a new token; the old one no longer works.`,
+        `Webhook ${printable(regenerated.webhook.name)} has a new token; the old one ${
+          regenerated.webhook.old_token_valid_until === undefined
+            ? "no longer works"
+            : `works until ${time(regenerated.webhook.old_token_valid_until)}`
+        }.`,
         regenerated
       )
     )
   })
 ).pipe(Command.withDescription("Replace a webhook's token immediately; prints the new trigger URL, once"))
+
+const endOldToken = Command.make("end-old-token", { webhook, ...adminOptions }, (options) =>
+  Effect.gen(function* () {
+    yield* callOnWebhook(options, (client, { id }) => client.webhooks.endOldToken({ path: { id } }))
+    yield* done(options, "Only the webhook's own token works now.")
+  })
+).pipe(Command.withDescription("End a token that `regenerate --overlap` has left valid"))
 
 const refused = Command.make("refused", { webhook, ...adminOptions }, (options) =>
   Effect.gen(function* () {
@@ -244,6 +276,7 @@ export const webhooks: Group = {
     toggle("enable", "Let a webhook take triggers again"),
     toggle("disable", "Answer a webhook's triggers with 404; runs already accepted continue"),
     regenerate,
+    endOldToken,
     refused,
     preview,
     cancelQueued,

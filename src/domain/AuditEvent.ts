@@ -64,7 +64,9 @@ export type AuditEvent = typeof AuditEvent.Type
 
 /** Of a webhook, what an event shows: what people set. No secret is among it. */
 export const auditedFields = (Object.keys(WebhookRow.fields) as ReadonlyArray<keyof WebhookRow>).filter(
-  (field) => !["id", "variables", "version", "token_hash", "created_at", "updated_at"].includes(field)
+  (field) =>
+    !["id", "variables", "version", "token_hash", "created_at", "updated_at"].includes(field) &&
+    !["old_token_hash", "old_token_used_at", "old_token_used_from"].includes(field)
 )
 
 /** Longer texts are cut in events: characters. */

@@ -92,6 +92,18 @@ const record = Struct({
   token_hint: generated(
     Schema.String.annotations({ description: "The end of the token, to distinguish tokens: `…x7Qa`." })
   ),
+  /** As `token_hash`, until `old_token_valid_until`. */
+  old_token_hash: FieldOnly("row")(optional(Schema.Uint8ArrayFromSelf as Schema.Schema<TokenHash>)),
+  old_token_hint: generated(
+    optional(
+      Schema.String.annotations({ description: "The end of the token before, if that was left valid for a time." })
+    )
+  ),
+  old_token_valid_until: generated(optional(time("Until when the token before is accepted."))),
+  old_token_used_at: generated(
+    optional(time("When the token before was last used since it was replaced; absent: not yet."))
+  ),
+  old_token_used_from: generated(optional(Schema.String.annotations({ description: "From which address that was." }))),
   created_at: generated(time("When it was created.")),
   updated_at: generated(time("When it was last edited, or given a new token.")),
   last_triggered_at: FieldOnly("json")(optional(time("When it last accepted a trigger; absent: never.")))

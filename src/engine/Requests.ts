@@ -4,7 +4,7 @@ import { runIdAt, type WebhookId } from "../domain/Id.ts"
 import { keptBody, keptFor, keptRequests, type ReceivedRequest } from "../domain/ReceivedRequest.ts"
 import type { WebhookRow } from "../domain/Webhook.ts"
 import { RequestStore } from "../repo/RequestStore.ts"
-import { WebhookStore } from "../repo/WebhookStore.ts"
+import { type OldTokenUse, WebhookStore } from "../repo/WebhookStore.ts"
 import { webhookIdOf } from "./Webhooks.ts"
 
 /** What is known of a call when it is refused. */
@@ -16,6 +16,10 @@ export interface RefusedRequest
 
 /** Whether the webhook wants the beginning of refused bodies to be kept. */
 export const keepsBodies = ({ keep_bodies }: WebhookRow): boolean => keep_bodies === "refused"
+
+/** Whether it was opened by a token that was replaced. */
+export const isOpenedByOldToken = ({ old_token_hash, token_hash }: WebhookRow): boolean =>
+  old_token_hash !== undefined && Buffer.compare(old_token_hash, token_hash) === 0
 
 /** Between two writes of what was refused meanwhile. */
 const writeEvery = Duration.seconds(1)
@@ -37,6 +41,8 @@ export class Requests extends Context.Tag("webhook-trigger/Requests")<
   Requests,
   {
     readonly recordRefused: (webhook: WebhookRow, request: RefusedRequest) => void
+    /** For whoever has replaced a token and waits until nobody uses the old one any more. */
+    readonly recordOldToken: (webhook: WebhookRow, client_address: string) => void
     /** Those of the last day, newest first, of this server at once and of others within a second. */
     readonly list: (id: string) => Effect.Effect<ReadonlyArray<ReceivedRequest>, NotFound | Unavailable>
   }
@@ -47,6 +53,7 @@ export class Requests extends Context.Tag("webhook-trigger/Requests")<
       const store = yield* RequestStore
       const webhooks = yield* WebhookStore
       const pending = new Map<WebhookId, Array<Pending>>()
+      const clock = yield* Effect.clock
       let all = 0
 
       const recordRefused = (webhook: WebhookRow, { body, ...request }: RefusedRequest): void => {
@@ -69,13 +76,29 @@ export class Requests extends Context.Tag("webhook-trigger/Requests")<
         })
       }
 
+      const uses = new Map<WebhookId, OldTokenUse>()
+      const recordOldToken = ({ id, token_hash }: WebhookRow, client_address: string): void => {
+        uses.set(id, {
+          webhook_id: id,
+          old_token_hash: token_hash,
+          old_token_used_at: DateTime.unsafeMake(clock.unsafeCurrentTimeMillis()),
+          old_token_used_from: client_address
+        })
+      }
+
+      const writeUses = Effect.suspend(() => {
+        const used = [...uses.values()]
+        uses.clear()
+        return used.length === 0 ? Effect.void : webhooks.oldTokensUsed(used)
+      })
+
       /** What cannot be written is gone: it is not worth the memory of a database that is away. */
       const write = Effect.suspend(() => {
         const requests = [...pending.values()].flat()
         pending.clear()
         all = 0
         return requests.length === 0 ? Effect.void : store.recordRequests(requests, keptRequests)
-      })
+      }).pipe(Effect.zipRight(writeUses))
 
       const dayAgo = Effect.map(DateTime.now, (now) => DateTime.subtractDuration(now, keptFor))
 
@@ -87,6 +110,7 @@ export class Requests extends Context.Tag("webhook-trigger/Requests")<
 
       return Requests.of({
         recordRefused,
+        recordOldToken,
         list: Effect.fn("Requests.list")(function* (id) {
           const { id: webhook_id } = yield* Effect.flatMap(webhookIdOf(id), webhooks.webhookRow)
           yield* write

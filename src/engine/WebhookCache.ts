@@ -1,4 +1,4 @@
-import { Effect, Redacted, type Scope } from "effect"
+import { DateTime, Effect, Redacted, type Scope } from "effect"
 import { NotFound, type Unavailable } from "../domain/Errors.ts"
 import type { TokenHash } from "../domain/Token.ts"
 import type { WebhookRow } from "../domain/Webhook.ts"
@@ -32,7 +32,8 @@ export const make: Effect.Effect<WebhookCache, never, ChangeFeed | Scope.Scope |
 
     const readTogether = yield* GroupCommit.make({
       size: 500,
-      commit: (hashes: ReadonlyArray<TokenHash>) => store.webhooksByToken(hashes)
+      commit: (hashes: ReadonlyArray<TokenHash>) =>
+        Effect.flatMap(DateTime.now, (now) => store.webhooksByToken(hashes, now))
     })
     const read = (hash: TokenHash) =>
       Effect.flatMap(readTogether([hash]), ([webhook]) => {

@@ -1,4 +1,4 @@
-import { Context, DateTime, Effect, Either, Layer, Option, Schema } from "effect"
+import { Context, DateTime, Duration, Effect, Either, Layer, Option, Schema } from "effect"
 import {
   ChangedMeanwhile,
   type Fault,
@@ -19,7 +19,7 @@ import { checkVariables } from "../domain/Variables.ts"
 import { type Webhook, WebhookDraft, WebhookEdit } from "../domain/Webhook.ts"
 import { HistoryStore, type RunPage, type RunQuery } from "../repo/HistoryStore.ts"
 import { TeamStore } from "../repo/TeamStore.ts"
-import { WebhookStore } from "../repo/WebhookStore.ts"
+import { noOldToken, WebhookStore } from "../repo/WebhookStore.ts"
 import * as Audit from "./Audit.ts"
 import { Outcomes } from "./Outcomes.ts"
 import { Renderer } from "./Renderer.ts"
@@ -52,8 +52,13 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
       edit: unknown,
       versions?: ReadonlyArray<number>
     ) => Effect.Effect<Webhook, ChangedMeanwhile | NotFound | Invalid | Unavailable>
-    /** The old token is invalid immediately. */
-    readonly regenerate: (id: string) => Effect.Effect<WithToken, NotFound | Unavailable>
+    /** The old token is invalid immediately, or stays valid for `overlap`; one before that is invalid in any case. */
+    readonly regenerate: (
+      id: string,
+      options?: { readonly overlap?: Duration.Duration }
+    ) => Effect.Effect<WithToken, NotFound | Unavailable>
+    /** An old token that is still valid is invalid from now on. */
+    readonly endOldToken: (id: string) => Effect.Effect<void, NotFound | Unavailable>
     /** With its runs; callers that wait for one of them are answered that it is gone. */
     readonly remove: (id: string) => Effect.Effect<void, NotFound | Unavailable>
     /** The prompt that these variables would make; runs nothing. */
@@ -161,16 +166,47 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
             .pipe(Effect.catchTag("TeamUnknown", teamGone))
         })
 
-        const regenerate = Effect.fn("Webhooks.regenerate")(function* (id: WebhookId) {
+        const replaceToken = Effect.fnUntraced(function* (id: WebhookId, token: Token, overlap: Duration.Duration) {
+          const before = yield* store.webhookRow(id)
+          const updated_at = yield* DateTime.now
+          const change = {
+            ...noOldToken,
+            ...(Duration.greaterThan(overlap, Duration.zero) && {
+              old_token_hash: before.token_hash,
+              old_token_hint: before.token_hint,
+              old_token_valid_until: DateTime.addDuration(updated_at, overlap)
+            }),
+            token_hash: hashToken(token),
+            token_hint: tokenHint(token),
+            updated_at
+          }
+          return yield* store.updateWebhook(id, change, {
+            versions: [before.version],
+            audit: yield* Audit.draft("webhook.token_regenerated")
+          })
+        })
+
+        const regenerate = Effect.fn("Webhooks.regenerate")(function* (
+          id: WebhookId,
+          { overlap = Duration.zero }: { readonly overlap?: Duration.Duration } = {}
+        ) {
           const token = yield* makeToken
-          const webhook = yield* store
+          const webhook = yield* replaceToken(id, token, overlap).pipe(
+            // Edited in between: the token before may be another one now.
+            Effect.retry({ while: (error) => error._tag === "ChangedMeanwhile" }),
+            Effect.catchTags({ ChangedMeanwhile: Effect.die, TeamUnknown: Effect.die })
+          )
+          return { webhook, token }
+        })
+
+        const endOldToken = Effect.fn("Webhooks.endOldToken")(function* (id: WebhookId) {
+          yield* store
             .updateWebhook(
               id,
-              { token_hash: hashToken(token), token_hint: tokenHint(token), updated_at: yield* DateTime.now },
-              { audit: yield* Audit.draft("webhook.token_regenerated") }
+              { ...noOldToken, updated_at: yield* DateTime.now },
+              { audit: yield* Audit.draft("webhook.edited") }
             )
             .pipe(Effect.catchTags({ ChangedMeanwhile: Effect.die, TeamUnknown: Effect.die }))
-          return { webhook, token }
         })
 
         const remove = Effect.fn("Webhooks.remove")(function* (id: WebhookId) {
@@ -192,7 +228,8 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
           show: (id) => found(id, store.webhook),
           create,
           edit: (id, input, versions) => found(id, (id) => edit(id, input, versions)),
-          regenerate: (id) => found(id, regenerate),
+          regenerate: (id, options) => found(id, (id) => regenerate(id, options)),
+          endOldToken: (id) => found(id, endOldToken),
           remove: (id) => found(id, remove),
           preview: (id, variables) => found(id, (id) => preview(id, variables)),
           runs: (id, query) => found(id, (webhook_id) => history.runs({ ...query, webhook_id }))

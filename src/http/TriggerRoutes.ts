@@ -19,7 +19,7 @@ import { MethodNotAllowed, NotVerified } from "../domain/Errors.ts"
 import type { Run } from "../domain/Run.ts"
 import type { WebhookRow } from "../domain/Webhook.ts"
 import { Cancellation } from "../engine/Cancellation.ts"
-import { Requests } from "../engine/Requests.ts"
+import { isOpenedByOldToken, Requests } from "../engine/Requests.ts"
 import { Settings } from "../engine/Settings.ts"
 import { Trigger, type TriggerRequest } from "../engine/Trigger.ts"
 import * as TraceContext from "../telemetry/TraceContext.ts"
@@ -102,6 +102,10 @@ const makeEndpoints = Effect.gen(function* () {
     return mayUse(request)(webhook) ? webhook : yield* new NotVerified()
   })
 
+  const recordToken = (request: Request, webhook: WebhookRow): void => {
+    if (isOpenedByOldToken(webhook)) requests.recordOldToken(webhook, clientAddress(proxies, request))
+  }
+
   const readInput = (request: Request, intake: Intake.Intake) =>
     Effect.flatMap(Body.readVariables(request, { limit_bytes: settings.maxBody, intake }), (variables) =>
       Either.flatMap(Parameters.wait(request), (wait) =>
@@ -133,6 +137,7 @@ const makeEndpoints = Effect.gen(function* () {
     if (request.method !== "POST") return yield* new MethodNotAllowed({ allow: "POST" })
     const recent = yield* trigger.authenticate(Redacted.make(token ?? ""), { recent: true })
     RequestFacts.add(request, { webhook_id: recent.id })
+    recordToken(request, recent)
     const intake = Intake.make(request, recent, budget)
     const record = (refusal: Problems.Refusal) =>
       Effect.sync(() => recordRefused(request, recent, intake, received_at, refusal))
@@ -156,6 +161,7 @@ const makeEndpoints = Effect.gen(function* () {
       return yield* new MethodNotAllowed({ allow: "GET, HEAD" })
     }
     const webhook = yield* verify(request, token)
+    recordToken(request, webhook)
     const id = yield* Parameters.runId(run_id)
     const wait = yield* Parameters.wait(request)
     const run = yield* trigger.run(webhook, id, { wait })

@@ -1,5 +1,5 @@
 import { HttpApiBuilder, type HttpServerRequest } from "@effect/platform"
-import { Effect, Redacted } from "effect"
+import { Duration, Effect, Redacted } from "effect"
 import { Api } from "../api/Api.ts"
 import { pageSize } from "../api/PageSize.ts"
 import { VariablesBody } from "../api/Trigger.ts"
@@ -61,8 +61,9 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
         )
       )
       .handle("delete", ({ path }) => Effect.mapError(webhooks.remove(path.id), Problems.of))
-      .handle("regenerate", ({ path, request }) =>
-        webhooks.regenerate(path.id).pipe(
+      .handle("endOldToken", ({ path }) => Effect.mapError(webhooks.endOldToken(path.id), Problems.of))
+      .handle("regenerate", ({ path, request, urlParams: { overlap_seconds = 0 } }) =>
+        webhooks.regenerate(path.id, { overlap: Duration.seconds(overlap_seconds) }).pipe(
           Effect.map((created) => withToken(request, created)),
           Effect.mapError(Problems.of)
         )

@@ -26,6 +26,7 @@ import type { SessionRow } from "../domain/Session.ts"
 import type { Counts } from "../domain/Statistics.ts"
 import { storable } from "../domain/StorableText.ts"
 import type { TeamName } from "../domain/Team.ts"
+import type { TokenHash } from "../domain/Token.ts"
 import { Webhook, type WebhookRow } from "../domain/Webhook.ts"
 import { AdminKeyStore } from "./AdminKeyStore.ts"
 import { makeAuditMemory, webhookChange } from "./AuditMemory.ts"
@@ -143,10 +144,22 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         [...webhooks.values()].map(view).sort(by(({ name, id }) => `${name.toLowerCase()}\0${id}`))
       ),
       webhook: (id) => Effect.map(webhookRow(id), view),
-      webhooksByToken: (hashes) =>
+      webhooksByToken: (hashes, now) =>
         Effect.sync(() => {
           const enabled = [...webhooks.values()].filter((webhook) => webhook.enabled)
-          return hashes.map((hash) => enabled.find((webhook) => sameBytes(webhook.token_hash, hash)))
+          return hashes.map((token_hash) => {
+            const found = enabled.find((webhook) => isOpenedBy(webhook, token_hash, now))
+            return found && { ...found, token_hash }
+          })
+        }),
+      oldTokensUsed: (uses) =>
+        Effect.sync(() => {
+          for (const { webhook_id, old_token_hash, ...use } of uses) {
+            const webhook = webhooks.get(webhook_id)
+            if (webhook?.old_token_hash !== undefined && sameBytes(webhook.old_token_hash, old_token_hash)) {
+              webhooks.set(webhook_id, { ...webhook, ...use })
+            }
+          }
         }),
       webhookRow,
       updateWebhook: (id, change, { versions, audit: draft } = {}) =>
@@ -190,7 +203,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
     ): Either.Either<Acceptance, AcceptanceRefused> => {
       const { webhook: by, timeout, idempotency, ...given } = run
       const webhook = by && webhooks.get(by.id)
-      const known = by === undefined || (webhook?.enabled && sameBytes(webhook.token_hash, by.token_hash))
+      const known = by === undefined || (webhook?.enabled && isOpenedBy(webhook, by.token_hash, run.accepted_at))
       if (!known || !teams.has(run.team)) return Either.left(new NotFound())
       const earlier = runs.findLast(
         (other) => by && idempotency && other.row.webhook_id === by.id && other.idempotency?.key === idempotency.key
@@ -640,6 +653,17 @@ const storableFields = <A extends object>(fields: A): A =>
   ) as A
 
 const sameBytes = (a: Uint8Array, b: Uint8Array): boolean => Buffer.from(a).equals(b)
+
+const isOpenedBy = (webhook: WebhookRow, hash: TokenHash, now: DateTime.Utc): boolean => {
+  const { old_token_hash, old_token_valid_until, token_hash } = webhook
+  if (sameBytes(token_hash, hash)) return true
+  return (
+    old_token_hash !== undefined &&
+    old_token_valid_until !== undefined &&
+    sameBytes(old_token_hash, hash) &&
+    isAfter(old_token_valid_until, now)
+  )
+}
 
 const by =
   <A>(key: (a: A) => string) =>

@@ -10,7 +10,30 @@ export type NewWebhook = Omit<WebhookRow, "version">
 
 /** Fields to overwrite; `null` removes an optional one. */
 export type WebhookChange = WebhookEdit &
-  Partial<Pick<WebhookRow, "variables" | "token_hash" | "token_hint">> & { readonly updated_at: DateTime.Utc }
+  Partial<Pick<WebhookRow, "variables" | "token_hash" | "token_hint">> &
+  OldToken & { readonly updated_at: DateTime.Utc }
+
+type OldTokenField = Extract<keyof WebhookRow, `old_token_${string}`>
+
+/** The token before. */
+type OldToken = { readonly [Field in OldTokenField]?: WebhookRow[Field] | null }
+
+/** No token before is valid. */
+export const noOldToken: { readonly [Field in OldTokenField]: null } = {
+  old_token_hash: null,
+  old_token_hint: null,
+  old_token_valid_until: null,
+  old_token_used_at: null,
+  old_token_used_from: null
+}
+
+/** A call with a token that was replaced, and is still valid. */
+export interface OldTokenUse {
+  readonly webhook_id: WebhookId
+  readonly old_token_hash: TokenHash
+  readonly old_token_used_at: DateTime.Utc
+  readonly old_token_used_from: string
+}
 
 /**
  * Webhooks as people manage them, and as a token opens them. With a draft, a change writes its audit event in the same
@@ -26,9 +49,13 @@ export class WebhookStore extends Context.Tag("webhook-trigger/WebhookStore")<
     /** All webhooks, by name. */
     readonly webhooks: Effect.Effect<ReadonlyArray<Webhook>, Unavailable>
     readonly webhook: (id: WebhookId) => Effect.Effect<Webhook, NotFound | Unavailable>
-    /** The enabled webhooks with these tokens, in the order of the hashes; `undefined`: none. */
+    /**
+     * The enabled webhooks that these tokens open at that time, in the order of the hashes; `undefined`: none. The
+     * `token_hash` of each is the one that it was found by, also if that is its old one.
+     */
     readonly webhooksByToken: (
-      hashes: ReadonlyArray<TokenHash>
+      hashes: ReadonlyArray<TokenHash>,
+      now: DateTime.Utc
     ) => Effect.Effect<ReadonlyArray<WebhookRow | undefined>, Unavailable>
     /** For an admin, who may trigger a webhook without its token. */
     readonly webhookRow: (id: WebhookId) => Effect.Effect<WebhookRow, NotFound | Unavailable>
@@ -38,6 +65,8 @@ export class WebhookStore extends Context.Tag("webhook-trigger/WebhookStore")<
       change: WebhookChange,
       options?: { readonly versions?: ReadonlyArray<number> | undefined; readonly audit?: AuditDraft }
     ) => Effect.Effect<Webhook, ChangedMeanwhile | NotFound | TeamUnknown | Unavailable>
+    /** Records the last use of an old token. That is no change of the webhook: its version stays. */
+    readonly oldTokensUsed: (uses: ReadonlyArray<OldTokenUse>) => Effect.Effect<void, Unavailable>
     /** Removes the webhook and its runs; returns the ids of those that were not finished. */
     readonly deleteWebhook: (
       id: WebhookId,

@@ -242,6 +242,8 @@ describe("/openapi.json", () => {
       yield* admin(422, "POST", `${hookAt}/preview`, { body: {} })
       yield* admin(200, "GET", `${hookAt}/runs`)
       yield* admin(200, "GET", `${hookAt}/requests`)
+      yield* admin(400, "POST", `${hookAt}/token?overlap_seconds=x`)
+      yield* admin(204, "DELETE", `${hookAt}/old-token`)
       yield* admin(400, "GET", `${hookAt}/runs?limit=0`)
       yield* admin(200, "POST", `${hookAt}/cancel-queued`)
       yield* admin(200, "GET", `/api/runs/${run_id}`)
@@ -254,7 +256,8 @@ describe("/openapi.json", () => {
           ["POST", "/token"],
           ["POST", "/cancel-queued"],
           ["GET", "/runs"],
-          ["GET", "/requests"]
+          ["GET", "/requests"],
+          ["DELETE", "/old-token"]
         ],
         ...[
           ["PATCH", "", { body: {} }],
@@ -327,6 +330,7 @@ describe("/openapi.json", () => {
           ["POST", `${hookAt}/preview`],
           ["GET", `${hookAt}/runs`],
           ["GET", `${hookAt}/requests`],
+          ["DELETE", `${hookAt}/old-token`],
           ["GET", `/api/runs/${run_id}`],
           ["POST", `/api/runs/${run_id}/cancel`]
         ],

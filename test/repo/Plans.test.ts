@@ -136,7 +136,9 @@ describe("with a hundred thousand queued runs, and as many that have ended", () 
   reads("a portion of a purge", 2_000, () => Effect.flatMap(repo, ({ purge }) => purge(at(many))))
   reads("webhooks", 10, () => Effect.flatMap(repo, ({ webhooks }) => webhooks))
   reads("webhooksByToken", 10, () =>
-    Effect.flatMap(repo, ({ webhooksByToken }) => webhooksByToken([queued.token_hash, ended.token_hash]))
+    Effect.flatMap(repo, ({ webhooksByToken }) =>
+      webhooksByToken([queued.token_hash, ended.token_hash], DateTime.unsafeMake(0))
+    )
   )
   reads("inFlight", 1_000, () => Effect.flatMap(repo, ({ inFlight }) => inFlight))
   reads("expire", 1_000, () => Effect.flatMap(repo, ({ expire }) => expire(at(0))))

@@ -325,7 +325,7 @@ describe("a database that goes away", () => {
             [
               repo.ping,
               repo.lanes,
-              repo.webhooksByToken([webhook.token_hash]),
+              repo.webhooksByToken([webhook.token_hash], DateTime.unsafeMake(0)),
               repo.accept([yield* newMessage()], unlimited)
             ],
             refusal,

@@ -148,7 +148,10 @@ for (const { name, upgraded, empty } of databases) {
           ["Old alarm", false],
           ["Review a branch", true]
         ])
-        const [first, second, third] = yield* store.webhooksByToken(["D", "A", "R"].map(tokenHash))
+        const [first, second, third] = yield* store.webhooksByToken(
+          ["D", "A", "R"].map(tokenHash),
+          DateTime.unsafeMake(0)
+        )
         expect(first).toMatchObject({
           id: deployId,
           team: "deploy",

@@ -155,7 +155,7 @@ export const makeAccept = Effect.gen(function* () {
       with input as materialized (
         select * from ${recordset(sql, inputTypes, runs.map(toInput(admission?.run_ids, isCounted)))}
       ), ${admission === undefined ? sql`` : sql`lease as materialized (${heldBy(sql, admission.term)}),`} webhook as materialized (
-        select w.id, w.token_hash, w.version from webhook_trigger.webhooks w
+        select w.id, w.token_hash, w.old_token_hash, w.old_token_valid_until, w.version from webhook_trigger.webhooks w
         where w.enabled and w.id in (select webhook_id from input)
         order by w.id for key share
       ), known as materialized (
@@ -165,7 +165,9 @@ export const makeAccept = Effect.gen(function* () {
         select i.*, t.team is not null and (i.webhook_id is null or h.id is not null) as known,
           h.version is distinct from i.version as edited, ${earlierOf(runs)} as earlier
         from input i
-        left join webhook h on h.id = i.webhook_id and h.token_hash = i.token_hash
+        left join webhook h on h.id = i.webhook_id and (
+          h.token_hash = i.token_hash or h.old_token_hash = i.token_hash and h.old_token_valid_until > i.accepted_at
+        )
         left join known t on t.team = i.team
       ), candidate as (
         select c.*, ${admittedAt(admission)} as admitted_at

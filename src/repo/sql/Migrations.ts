@@ -89,6 +89,11 @@ export const knownSince: Known = {
     version: "2_webhook_version",
     token_hash: "1_first",
     token_hint: "1_first",
+    old_token_hash: "12_requests",
+    old_token_hint: "12_requests",
+    old_token_valid_until: "12_requests",
+    old_token_used_at: "12_requests",
+    old_token_used_from: "12_requests",
     created_at: "1_first",
     updated_at: "1_first"
   },

@@ -1,15 +1,15 @@
 import { SqlClient, type SqlError, type Statement } from "@effect/sql"
-import { Effect, Layer } from "effect"
+import { DateTime, Effect, Layer } from "effect"
 import type { AuditDraft } from "../../domain/AuditEvent.ts"
 import { ChangedMeanwhile, NotFound, TeamUnknown } from "../../domain/Errors.ts"
 import type { RunId, WebhookId } from "../../domain/Id.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { TokenHash } from "../../domain/Token.ts"
 import { Webhook, WebhookRow } from "../../domain/Webhook.ts"
-import { type NewWebhook, type WebhookChange, WebhookStore } from "../WebhookStore.ts"
+import { type NewWebhook, type OldTokenUse, type WebhookChange, WebhookStore } from "../WebhookStore.ts"
 import { audited, changedWebhookFields, webhookFields } from "./Audit.ts"
 import { notify } from "./Changes.ts"
-import { fromRow, list, toColumns } from "./Columns.ts"
+import { fromRow, list, recordset, toColumns } from "./Columns.ts"
 import { bounded, isDangling } from "./Database.ts"
 import { final, live } from "./RunColumns.ts"
 
@@ -21,6 +21,13 @@ const fields = Object.keys(Webhook.fields)
 const columns = (names: ReadonlyArray<string>) => list(names.map((name) => `w.${name}`))
 
 const webhookFromRow = (row: object): Webhook => fromRow(row, fields)
+const useTypes = {
+  webhook_id: "uuid",
+  old_token_hash: "bytea",
+  old_token_used_at: "timestamptz",
+  old_token_used_from: "text"
+} as const satisfies { readonly [Field in keyof OldTokenUse]: string }
+
 const hex = (hash: TokenHash): string => Buffer.from(hash).toString("hex")
 
 export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Layer.effect(
@@ -104,14 +111,19 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
     )
 
     // It reads no other table: an unknown token is refused also while the runs are locked.
-    const webhooksByToken = Effect.fn("WebhookStore.webhooksByToken")(function* (hashes: ReadonlyArray<TokenHash>) {
+    const webhooksByToken = Effect.fn("WebhookStore.webhooksByToken")(function* (
+      hashes: ReadonlyArray<TokenHash>,
+      now: DateTime.Utc
+    ) {
       const keys = hashes.map(hex)
-      const rows = yield* sql`
-        select ${stored} from webhook_trigger.webhooks w
-        where w.enabled and w.token_hash in (
-          select decode(value, 'hex') from json_array_elements_text(${JSON.stringify(keys)}::json)
-        )`
-      const webhooks = rows.map((row) => fromRow<WebhookRow>(row, rowFields))
+      const tokens = sql`select decode(value, 'hex') from json_array_elements_text(${JSON.stringify(keys)}::json)`
+      const rows = yield* sql<{ readonly opened_by: TokenHash }>`
+        select ${stored}, w.token_hash as opened_by from webhook_trigger.webhooks w
+        where w.enabled and w.token_hash in (${tokens})
+        union all
+        select ${stored}, w.old_token_hash as opened_by from webhook_trigger.webhooks w
+        where w.enabled and w.old_token_hash in (${tokens}) and w.old_token_valid_until > ${DateTime.toDateUtc(now)}`
+      const webhooks = rows.map((row) => fromRow<WebhookRow>({ ...row, token_hash: row.opened_by }, rowFields))
       const found = new Map(webhooks.map((webhook) => [hex(webhook.token_hash), webhook]))
       return keys.map((key) => found.get(key))
     }, bounded)
@@ -119,6 +131,14 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
     const webhookRow = Effect.fn("WebhookStore.webhookRow")(function* (id: WebhookId) {
       const [row] = yield* sql`select ${stored} from webhook_trigger.webhooks w where w.id = ${id}`
       return row ? fromRow<WebhookRow>(row, rowFields) : yield* new NotFound()
+    }, bounded)
+
+    const oldTokensUsed = Effect.fn("WebhookStore.oldTokensUsed")(function* (uses: ReadonlyArray<OldTokenUse>) {
+      yield* sql`
+        update webhook_trigger.webhooks w
+        set old_token_used_at = i.old_token_used_at, old_token_used_from = i.old_token_used_from
+        from ${recordset(sql, useTypes, uses)}
+        where w.id = i.webhook_id and w.old_token_hash = i.old_token_hash`
     }, bounded)
 
     const deleteSomeHistory = (id: WebhookId) =>
@@ -162,6 +182,7 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
       webhook,
       webhooksByToken,
       webhookRow,
+      oldTokensUsed,
       updateWebhook,
       deleteWebhook
     })

@@ -11,6 +11,7 @@ import { ExactTime, RelativeTime } from "../components/Time.tsx"
 import { showDirectionMarks, UserText } from "../components/UserText.tsx"
 import { SettingFacts } from "../components/WebhookSettings.tsx"
 import { WebhookToggle } from "../components/WebhookToggle.tsx"
+import { OldToken } from "./OldToken.tsx"
 import { RefusedRequests } from "./RefusedRequests.tsx"
 import { RunHistory } from "./RunHistory.tsx"
 import { WebhookActivity } from "./WebhookActivity.tsx"
@@ -84,6 +85,7 @@ const Details = ({ webhook, team }: { readonly webhook: Webhook; readonly team: 
           <dt>Token</dt>
           <dd className="mono">whk_{webhook.token_hint}</dd>
         </div>
+        <OldToken webhook={webhook} />
         <div>
           <dt>Last triggered</dt>
           <dd>{webhook.last_triggered_at ? <RelativeTime at={webhook.last_triggered_at} /> : "Never"}</dd>

@@ -6,17 +6,34 @@ import { queries, runAction } from "../api/Queries.ts"
 import type { Webhook } from "../api/Types.ts"
 import { Button } from "../components/Button.tsx"
 import { ConfirmDialog } from "../components/ConfirmDialog.tsx"
+import { SelectField } from "../components/SelectField.tsx"
 import { toast } from "../components/Toasts.tsx"
 import { showDirectionMarks, UserText } from "../components/UserText.tsx"
 import { setNewToken } from "./NewToken.ts"
+
+/** For how many seconds the old token stays valid. */
+type Overlap = "0" | "3600" | "86400" | "604800" | "2592000"
+
+const overlaps: ReadonlyArray<readonly [Overlap, string]> = [
+  ["0", "immediately"],
+  ["3600", "in an hour"],
+  ["86400", "in a day"],
+  ["604800", "in 7 days"],
+  ["2592000", "in 30 days"]
+]
 
 /** What breaks callers or cannot be undone: a new token, and deletion. */
 export const WebhookDangerZone = ({ webhook }: { readonly webhook: Webhook }) => {
   const [, navigate] = useLocation()
   const [confirming, setConfirming] = useState<"regenerate" | "delete">()
+  const [overlap, setOverlap] = useState<Overlap>("0")
   const close = () => setConfirming(undefined)
   const regenerate = async () => {
-    setNewToken(await runAction(() => api.webhooks.regenerate({ path: { id: webhook.id } })))
+    setNewToken(
+      await runAction(() =>
+        api.webhooks.regenerate({ path: { id: webhook.id }, query: { overlap_seconds: Number(overlap) } })
+      )
+    )
     void queries.invalidateQueries({ queryKey: ["webhook", webhook.id] })
     void queries.invalidateQueries({ queryKey: ["webhooks"] })
     navigate(pathTo("callWebhook", webhook))
@@ -33,8 +50,8 @@ export const WebhookDangerZone = ({ webhook }: { readonly webhook: Webhook }) =>
         <div className="grow">
           <h2>Regenerate the token</h2>
           <p className="muted small">
-            For a token that is lost or may have leaked. The old token stops working immediately, and every caller needs
-            the new one.
+            For a token that is lost or may have leaked. Every caller needs the new one; the old one stops working
+            immediately, or after a time of your choice.
           </p>
         </div>
         <Button onPress={() => setConfirming("regenerate")}>Regenerate token</Button>
@@ -51,9 +68,10 @@ export const WebhookDangerZone = ({ webhook }: { readonly webhook: Webhook }) =>
       {confirming === "regenerate" && (
         <ConfirmDialog title="Regenerate the token?" action="Regenerate" onConfirm={regenerate} onClose={close}>
           <p>
-            The token that ends in <span className="mono">{webhook.token_hint}</span> stops working immediately: callers
-            that use it get 404 until they have the new one. Runs that are already accepted continue.
+            Callers that use the token that ends in <span className="mono">{webhook.token_hint}</span> get 404 once it
+            has stopped working. Runs that are already accepted continue.
           </p>
+          <SelectField label="The old token stops working" value={overlap} onChange={setOverlap} options={overlaps} />
         </ConfirmDialog>
       )}
       {confirming === "delete" && (

@@ -1,10 +1,22 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 
-/** What was refused, of each webhook the newest few for a day. Servers of the release before do not write it. */
+/**
+ * What was refused, of each webhook the newest few for a day; and the token that a webhook had before, while it is still
+ * valid. Servers of the release before write neither, and do not accept an old token.
+ */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  yield* sql`alter table webhook_trigger.webhooks add column keep_bodies text`
+  yield* sql`
+    alter table webhook_trigger.webhooks
+      add column keep_bodies text,
+      add column old_token_hash bytea,
+      add column old_token_hint text,
+      add column old_token_valid_until timestamptz,
+      add column old_token_used_at timestamptz,
+      add column old_token_used_from text`
+  yield* sql`
+    create index webhooks_old_token on webhook_trigger.webhooks (old_token_hash) where old_token_hash is not null`
   yield* sql`
     create table webhook_trigger.requests (
       request_id uuid primary key,
