@@ -12,7 +12,8 @@ export const pages = {
   callWebhook: "/webhooks/:id/call",
   run: "/runs/:run_id",
   teams: "/teams",
-  team: "/teams/:team"
+  team: "/teams/:team",
+  audit: "/audit"
 } as const
 
 export type PageName = keyof typeof pages

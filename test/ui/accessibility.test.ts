@@ -40,6 +40,7 @@ const pages = (): ReadonlyArray<readonly [address: string, heading: string | Reg
   [`/runs/${run_id}`, /^Run/, "Finished: success"],
   [`/runs/${chat_id}`, /^Chat message/, "Finished: success"],
   ["/teams", "Teams", "idle"],
+  ["/audit", "Audit", "from 127.0.0.1"],
   ["/teams/demo", "demo", "Recent runs and messages"],
   ["/teams/idle", "idle", "Nothing yet."],
   ["/webhooks/00000000-0000-7000-8000-000000000000", "Webhook", "Not found."]

@@ -4,7 +4,7 @@ import type { RunsFilter } from "./Changes.ts"
 import { api } from "./Client.ts"
 import { ApiError, NetworkError } from "./Errors.ts"
 import { setReachable, usePollingInterval } from "./Live.ts"
-import type { Run, StatisticsRange } from "./Types.ts"
+import type { AuditAction, Run, StatisticsRange } from "./Types.ts"
 
 export const sessionQuery = queryOptions({
   queryKey: ["session"],
@@ -125,6 +125,20 @@ export const useRefused = (id: string) =>
     queryKey: ["requests", id],
     queryFn: ({ signal }) => api.webhooks.requests({ path: { id }, signal }),
     refetchInterval: 10_000
+  })
+
+interface AuditFilter {
+  readonly object?: string
+  readonly action?: AuditAction
+  readonly cursor?: string
+}
+
+export const useAudit = (filter: AuditFilter) =>
+  useQuery({
+    queryKey: ["audit", filter],
+    queryFn: ({ signal }) => api.audit.list({ query: filter, signal }),
+    refetchInterval: usePollingInterval(),
+    placeholderData: keepPreviousData
   })
 
 export const useRun = (run_id: string) => {

@@ -2,6 +2,7 @@
 import type { ChangeEvent as ApiChangeEvent } from "../../api/ChangeEvent.ts"
 import type { Server as ApiServer } from "../../api/Overview.ts"
 import type { WebhookWithToken as ApiWebhookWithToken } from "../../api/Webhooks.ts"
+import type * as DomainAudit from "../../domain/AuditEvent.ts"
 import type { ReceivedRequest as DomainReceivedRequest } from "../../domain/ReceivedRequest.ts"
 import type { Run as DomainRun } from "../../domain/Run.ts"
 import type { RunState as DomainRunState } from "../../domain/RunState.ts"
@@ -22,6 +23,9 @@ export type RunSummary = Json<DomainRunSummary>
 /** What a server-sent event reports. */
 export type ChangeEvent = Json<ApiChangeEvent>
 export type ReceivedRequest = Json<DomainReceivedRequest>
+export type AuditEvent = Json<DomainAudit.AuditEvent>
+export type AuditAction = DomainAudit.AuditAction
+export type AuditActor = DomainAudit.AuditActor
 export type Team = Json<DomainTeam>
 export type Activity = Json<DomainStatistics.Activity>
 export type Counts = Json<DomainStatistics.Counts>

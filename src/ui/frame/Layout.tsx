@@ -32,6 +32,7 @@ export const Layout = ({ onSignOut }: { readonly onSignOut: () => void }) => {
           <nav className="nav" aria-label="Sections">
             <SectionLink to={pathTo("webhooks")} path={path} text="Webhooks" />
             <SectionLink to={pathTo("teams")} path={path} text="Teams" />
+            <SectionLink to={pathTo("audit")} path={path} text="Audit" />
           </nav>
           <div className={`live ${live}`} role="status">
             <span>{liveText[live]}</span>

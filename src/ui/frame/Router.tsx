@@ -10,6 +10,7 @@ const WebhookPage = loadLater(() => import("../pages/Webhook.tsx"))
 const CallWebhook = loadLater(() => import("../pages/CallWebhook.tsx"))
 const RunPage = loadLater(() => import("../pages/Run.tsx"))
 const Teams = loadLater(() => import("../pages/Teams.tsx"))
+const Audit = loadLater(() => import("../pages/Audit.tsx"))
 const TeamPage = loadLater(() => import("../pages/Team.tsx"))
 
 type Views = { readonly [Name in PageName]: (parameters: PageParameters<Name>) => ReactNode }
@@ -24,7 +25,8 @@ const views: Views = {
   callWebhook: ({ id }) => <CallWebhook key={id} id={id} />,
   run: ({ run_id }) => <RunPage key={run_id} run_id={run_id} />,
   teams: () => <Teams />,
-  team: ({ team }) => <TeamPage key={team} team={team} />
+  team: ({ team }) => <TeamPage key={team} team={team} />,
+  audit: () => <Audit />
 }
 
 const names = Object.keys(pages) as ReadonlyArray<PageName>

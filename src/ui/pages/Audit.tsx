@@ -1,0 +1,177 @@
+import { Link } from "wouter"
+import { pathTo } from "../../api/Pages.ts"
+import { useAudit, useWebhooks } from "../api/Queries.ts"
+import type { AuditAction, AuditActor, AuditEvent } from "../api/Types.ts"
+import { Button } from "../components/Button.tsx"
+import { plural } from "../components/Format.ts"
+import { Loaded } from "../components/Loaded.tsx"
+import { Page } from "../components/Page.tsx"
+import { SelectField } from "../components/SelectField.tsx"
+import { ExactTime } from "../components/Time.tsx"
+import { showDirectionMarks, UserText } from "../components/UserText.tsx"
+import { useUrlFilters } from "../frame/UrlFilters.ts"
+
+const actions: Record<AuditAction, string> = {
+  "team.created": "Team created",
+  "team.deleted": "Team deleted",
+  "team.message_sent": "Message sent",
+  "webhook.created": "Webhook created",
+  "webhook.edited": "Webhook edited",
+  "webhook.token_regenerated": "Token regenerated",
+  "webhook.deleted": "Webhook deleted",
+  "webhook.run_started": "Run started by hand",
+  "webhook.queue_cancelled": "Waiting runs of a webhook cancelled",
+  "team.queue_cancelled": "Waiting runs of a team cancelled",
+  "run.cancelled": "Run cancelled",
+  "session.started": "Signed in",
+  "session.ended": "Session ended",
+  "key.refused": "Wrong key"
+}
+const allActions = Object.keys(actions) as ReadonlyArray<AuditAction>
+
+const actors: Record<AuditActor, string> = {
+  admin_key: "Admin key",
+  session: "Web UI",
+  host: "This server",
+  unknown: "Unknown"
+}
+
+/** Who did what, newest first, one page at a time. Its filters and its page are in the address. */
+const AuditPage = () => {
+  const filters = useUrlFilters()
+  const action = allActions.find((each) => each === filters.get("action"))
+  const [object, cursor] = [filters.get("object"), filters.get("cursor")]
+  const events = useAudit({
+    ...(action ? { action } : {}),
+    ...(object ? { object } : {}),
+    ...(cursor ? { cursor } : {})
+  })
+  const setFilters = (values: Record<string, string>) => filters.set({ ...values, cursor: "" })
+  return (
+    <Page title="Audit">
+      <search className="filters">
+        <SelectField
+          label="Action"
+          value={action ?? ""}
+          onChange={(value) => setFilters({ action: value })}
+          options={[["", "All actions"], ...allActions.map((each) => [each, actions[each]] as const)]}
+        />
+        {(action !== undefined || object !== "") && (
+          <Button variant="quiet" onPress={() => setFilters({ action: "", object: "" })}>
+            Show all
+          </Button>
+        )}
+      </search>
+      <Loaded query={events}>
+        {({ data, next_cursor }) => (
+          <div className={events.isPlaceholderData ? "stack stale" : "stack"} aria-busy={events.isPlaceholderData}>
+            {data.length === 0 ? (
+              <div className="card empty">
+                <p>No events.</p>
+              </div>
+            ) : (
+              <ul className="card audit" aria-label="Events, newest first">
+                {data.map((event) => (
+                  <Event key={event.id} event={event} onSelect={(id) => setFilters({ object: id })} />
+                ))}
+              </ul>
+            )}
+            {(cursor !== "" || next_cursor !== null) && (
+              <nav className="row between" aria-label="Pages of events">
+                <Button icon="back" disabled={cursor === ""} onPress={() => filters.set({ cursor: "" })}>
+                  Newest
+                </Button>
+                <Button disabled={next_cursor === null} onPress={() => filters.set({ cursor: next_cursor ?? "" })}>
+                  Older
+                </Button>
+              </nav>
+            )}
+          </div>
+        )}
+      </Loaded>
+    </Page>
+  )
+}
+
+const Event = ({ event, onSelect }: { readonly event: AuditEvent; readonly onSelect: (object: string) => void }) => (
+  <li className="audit-event">
+    <div className="row between">
+      <span className="row">
+        <strong>{actions[event.action]}</strong>
+        <Subject event={event} />
+        {event.attempts !== undefined && <span className="muted">{plural(event.attempts, "attempt")}</span>}
+      </span>
+      <span className="small muted">
+        <ExactTime at={event.at} />
+      </span>
+    </div>
+    <p className="row small muted">
+      <span>{actors[event.actor]}</span>
+      {event.client_address !== undefined && <span>from {event.client_address}</span>}
+      {event.session_id !== undefined && <span className="mono run-id">session {event.session_id}</span>}
+      {event.object !== undefined && (
+        <Button compact variant="quiet" onPress={() => onSelect(event.object!)}>
+          Only this
+        </Button>
+      )}
+    </p>
+    <Changes event={event} />
+  </li>
+)
+
+const textOf = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""))
+
+/** What it was done to, by its name where that is known. */
+const Subject = ({ event }: { readonly event: AuditEvent }) => {
+  const webhooks = useWebhooks()
+  const { action, object, before, after } = event
+  if (object === undefined) return null
+  if (action.startsWith("team.")) return <Link to={pathTo("team", { team: object })}>{object}</Link>
+  if (action.startsWith("run.")) return <Link to={pathTo("run", { run_id: object })}>Open the run</Link>
+  if (!action.startsWith("webhook.")) return null
+  const known = webhooks.data?.find((webhook) => webhook.id === object)
+  if (known) {
+    return (
+      <Link to={pathTo("webhook", known)}>
+        <UserText>{known.name}</UserText>
+      </Link>
+    )
+  }
+  const name = textOf(after?.name ?? before?.name ?? object)
+  return <UserText>{name}</UserText>
+}
+
+const Changes = ({ event: { action, before = {}, after = {} } }: { readonly event: AuditEvent }) => {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]
+  const { run_id } = after
+  if (names.length === 0) return null
+  if (typeof run_id === "string") {
+    return (
+      <p className="small">
+        <Link to={pathTo("run", { run_id })}>
+          {action === "team.message_sent" ? "Open the message" : "Open the run"}
+        </Link>
+      </p>
+    )
+  }
+  return (
+    <details className="small">
+      <summary>{plural(names.length, "field")}</summary>
+      <dl className="values">
+        {names.map((name) => (
+          <div key={name}>
+            <dt className="mono">
+              <UserText>{name}</UserText>
+            </dt>
+            <dd dir="auto" className="audit-change">
+              {name in before && <del>{showDirectionMarks(textOf(before[name]))}</del>}
+              {name in after && <ins>{showDirectionMarks(textOf(after[name]))}</ins>}
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </details>
+  )
+}
+
+export default AuditPage
