@@ -1,0 +1,79 @@
+/** Runs are cancelled while the server dies: what was answered holds, no slot is lost, and no lane stops. */
+import { setTimeout as sleep } from "node:timers/promises"
+import { expect, vi } from "vitest"
+import { Gate } from "../support/Gate.ts"
+import { randomFor } from "../support/Random.ts"
+import { until } from "../support/Until.ts"
+import { answerWhenOpen } from "./support/Answers.ts"
+import type { Cluster } from "./support/Cluster.ts"
+import { faultTest } from "./support/FaultTest.ts"
+
+vi.setConfig({ testTimeout: 180_000 })
+
+const cancel = (cluster: Cluster, server: { readonly url: string }, run_id: string) =>
+  cluster.api(server, "POST", `/api/runs/${run_id}/cancel`)
+
+faultTest(
+  "row 31: a run is cancelled while its leader works on it, and the server is killed: its slot is taken until the leader is done",
+  async ({ cluster }) => {
+    const { server, webhook, leader } = await cluster.single({ max_concurrent: 1 })
+    const gate = new Gate()
+    leader.handle = answerWhenOpen(gate)
+    const trigger = () => cluster.callers.trigger(server, webhook)
+    const calls = [await trigger(), await trigger(), await trigger()] as const
+    const [first] = await leader.deliveries(1)
+    const queued = (await cluster.storage.rows()).find(({ prompt }) => prompt === calls[1].nonce)!
+    await cancel(cluster, server, first!.run_id)
+    await cancel(cluster, server, queued.id)
+    await server.kill()
+    await server.start()
+    // Its dispatcher works again when it has asked for the run that it took over.
+    await until("the server is the dispatcher", async () => server.tail().includes("sends the prompts now"))
+    gate.open()
+
+    const rows = await cluster.storage.ended(3)
+    expect(rows.map(({ status }) => status)).toEqual(["cancelled", "cancelled", "success"])
+    expect(cluster.deliveries.map(({ prompt }) => prompt)).toEqual([calls[0].nonce, calls[2].nonce])
+    expect(leader.overlaps).toEqual([])
+    const run = await cluster.api(server, "GET", `/api/runs/${first!.run_id}`)
+    expect(run.conversation.response).toBe(`answer to ${calls[0].nonce}`)
+    const last = await cluster.api(server, "GET", `/api/runs/${rows[2]!.id}`)
+    expect(last.sent_at >= run.released_at).toBe(true)
+  }
+)
+
+faultTest("row 31: runs are cancelled at random while the server is killed again and again", async ({ cluster }) => {
+  const random = randomFor("cancellations and kills")
+  const { server, webhook, leader } = await cluster.single({ max_concurrent: 2 })
+  leader.handle = async ({ prompt }) => {
+    await sleep(random.between(0, 20))
+    return `answer to ${prompt}`
+  }
+  const promised = new Set<string>()
+  const cancelSome = async () => {
+    for (const { id, status } of await cluster.storage.rows()) {
+      if ((status !== "queued" && status !== "running") || random.next() < 0.5) continue
+      const answer = await cancel(cluster, server, id).catch(() => undefined)
+      if (answer?.status === "cancelled") promised.add(id)
+    }
+  }
+  for (let round = 0; round < 4; round++) {
+    const triggers = Array.from({ length: 30 }, () => cluster.callers.trigger(server, webhook))
+    const cancelling = cancelSome()
+    await sleep(random.between(20, 400))
+    await server.kill()
+    await Promise.all([...triggers, cancelling])
+    await server.start()
+    await cluster.running(server, webhook.team)
+  }
+  const rows = await cluster.storage.ended()
+  const statusOf = new Map(rows.map(({ id, status }) => [id, status]))
+  expect([...promised].filter((id) => statusOf.get(id) !== "cancelled")).toEqual([])
+  expect(rows.filter(({ status }) => status !== "cancelled" && status !== "success")).toEqual([])
+  expect(promised.size).toBeGreaterThan(0)
+  expect(leader.overlaps).toEqual([])
+  const inUse = async () => (await cluster.api(server, "GET", `/api/webhooks/${webhook.id}/statistics`)).slots_in_use
+  await until("all slots are free", async () => (await inUse()) === 0)
+  const next = await cluster.callers.trigger(server, webhook, { wait: true })
+  expect(next.status).toBe(200)
+})
