@@ -88,7 +88,7 @@ export const startTestUi = async (
     newPage,
     newSignedInPage: async (options) => {
       const page = await newPage(options)
-      await page.goto("/")
+      await page.goto("/webhooks")
       await signIn(page)
       return page
     },

@@ -31,17 +31,20 @@ afterAll(() => ui?.close())
 
 /** Every page: its address, its heading, and a text that it shows once it has loaded. */
 const pages = (): ReadonlyArray<readonly [address: string, heading: string | RegExp, text: string]> => [
+  ["/", "Overview", "Teams without a leader"],
   ["/webhooks", "Webhooks", "Review"],
   ["/webhooks?search=nothing-like-it", "Webhooks", "No webhooks match."],
   ["/webhooks/new", "New webhook", "Preview with sample values"],
   [`/webhooks/${webhook.id}`, "Review", "Slots in use"],
+  [`/webhooks/${webhook.id}?tab=test`, "Review", "Send a test"],
+  [`/webhooks/${webhook.id}?tab=settings`, "Review", "Regenerate the token"],
   [`/webhooks/${webhook.id}/edit`, "Edit webhook", "Rendered prompt"],
   [`/webhooks/${webhook.id}/call`, "How to call it", "Examples"],
-  [`/runs/${run_id}`, /^Run/, "Finished: success"],
-  [`/runs/${chat_id}`, /^Chat message/, "Finished: success"],
+  [`/runs/${run_id}`, /^Review/, "Finished: success"],
+  [`/runs/${chat_id}`, /^Message to demo/, "Finished: success"],
   ["/teams", "Teams", "idle"],
   ["/audit", "Audit", "from 127.0.0.1"],
-  ["/teams/demo", "demo", "Recent runs and messages"],
+  ["/teams/demo", "demo", "Recent runs"],
   ["/teams/idle", "idle", "Nothing yet."],
   ["/webhooks/00000000-0000-7000-8000-000000000000", "Webhook", "Not found."]
 ]
@@ -107,10 +110,13 @@ describe("accessibility by every rule of axe", () => {
     found.push(...(await check(page, "the dialog for a new team")))
     await page.goto(`/webhooks/${webhook.id}`)
     await page.getByText("Show as a table").click()
+    found.push(...(await check(page, "a table")))
+    await page.getByRole("tab", { name: "Test" }).click()
     await page.getByRole("button", { name: "Send test" }).click()
     await page.getByRole("button", { name: "Send without them" }).click()
     await page.getByRole("region", { name: "Answer to the test" }).waitFor()
-    found.push(...(await check(page, "a test and a table")))
+    found.push(...(await check(page, "a test")))
+    await page.getByRole("tab", { name: "Settings" }).click()
     await page.getByRole("button", { name: "Delete webhook" }).click()
     await page.getByRole("alertdialog").waitFor()
     found.push(...(await check(page, "the dialog that confirms a deletion")))
@@ -123,7 +129,7 @@ describe("accessibility by every rule of axe", () => {
 describe("the keyboard", () => {
   it("signs in, opens a webhook, and answers a dialog, without a pointer", async () => {
     const page = await ui.newPage()
-    await page.goto("/")
+    await page.goto("/webhooks")
     // The field has the focus already.
     await eventually(() => page.evaluate("document.activeElement.type")).toBe("password")
     await page.keyboard.type(adminKey)
@@ -133,6 +139,10 @@ describe("the keyboard", () => {
     await page.getByRole("link", { name: "Review" }).focus()
     await page.keyboard.press("Enter")
     await page.getByRole("heading", { level: 1, name: "Review" }).waitFor()
+    // Arrows move between the tabs.
+    await page.getByRole("tab", { name: "Runs" }).focus()
+    await page.keyboard.press("ArrowRight")
+    await page.keyboard.press("ArrowRight")
     await page.getByRole("button", { name: "Regenerate token" }).press("Enter")
     await page.getByRole("alertdialog", { name: "Regenerate the token?" }).waitFor()
     // The focus moves inside, stays there while the dialog is open, and returns afterwards.

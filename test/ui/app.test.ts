@@ -23,7 +23,7 @@ describe("the session", () => {
     await page.getByText("This is not the admin key.").waitFor()
     await signIn(page)
     // The page that was requested is shown.
-    await page.getByRole("heading", { name: /^Run/ }).waitFor()
+    await page.getByRole("heading", { name: /^Review/ }).waitFor()
     const [cookie] = await page.context().cookies()
     expect(cookie).toMatchObject({ name: "webhook_trigger_session", httpOnly: true, sameSite: "Strict", path: "/" })
     await page.getByRole("button", { name: "Sign out" }).click()
@@ -90,7 +90,7 @@ describe("the connection", () => {
   it("works without server-sent events, by polling", async () => {
     const page = await ui.newPage()
     await page.route("**/api/events", (route) => route.abort())
-    await page.goto("/")
+    await page.goto("/webhooks")
     await signIn(page)
     await page.getByText("Polling").waitFor()
     await ui.call("PATCH", `/api/webhooks/${webhook.id}`, { enabled: false })

@@ -28,7 +28,7 @@ describe("the first load", () => {
     page.on("requestfinished", (request) => {
       if (request.resourceType() === "script") scripts.set(request.url(), request.sizes())
     })
-    await page.goto("/")
+    await page.goto("/webhooks")
     await signIn(page)
     await page.getByRole("heading", { name: "Webhooks" }).waitFor()
     const sizes = await Promise.all(scripts.values())

@@ -204,7 +204,7 @@ describe("the back button", () => {
     await page.getByRole("option", { name: /^demo/ }).click()
     await page.getByLabel("Prompt template").fill("Hello")
     await page.getByRole("button", { name: "Create webhook" }).click()
-    await page.getByRole("heading", { name: "Save the token" }).waitFor()
+    await page.getByRole("heading", { name: "Save your token" }).waitFor()
     await page.goBack()
     await page.getByRole("button", { name: "Yes, leave" }).click()
     await page.getByRole("heading", { level: 1, name: "Webhooks" }).waitFor()
@@ -260,10 +260,11 @@ describe("a webhook's optional settings", () => {
       await page.getByRole("link", { name: "Edit" }).click()
       for (const [, setting] of settings) await enter(page.getByLabel(setting.label), typed(setting))
       await page.getByRole("button", { name: "Save" }).click()
+      await page.getByRole("tab", { name: "Settings" }).click()
       await facts.waitFor()
       return ui.call("GET", `/api/webhooks/${webhook.id}`)
     }
-    await page.goto(`/webhooks/${webhook.id}`)
+    await page.goto(`/webhooks/${webhook.id}?tab=settings`)
     await eventually(() => facts.getByText("(default)").count()).toBe(settings.length)
     expect(await save((setting) => textOf(valid(setting)))).toMatchObject(
       Object.fromEntries(settings.map(([name, setting]) => [name, valid(setting)]))

@@ -34,7 +34,7 @@ const lifecycle = async (ui: TestUi, page: Page, team: string) => {
   await page.getByRole("button", { name: "Create webhook" }).click()
 
   // The token is shown once.
-  await page.getByRole("heading", { name: "Save the token" }).waitFor()
+  await page.getByRole("heading", { name: "Save your token" }).waitFor()
   const url = (await page.locator(".secret").first().textContent())!
   const token = url.split("/").at(-1)!
   expect(token).toMatch(/^whk_[0-9A-Za-z]{43}$/)
@@ -47,7 +47,7 @@ const lifecycle = async (ui: TestUi, page: Page, team: string) => {
   await page.goBack()
   await page.getByRole("button", { name: "Stay" }).click()
   expect(await page.locator(".secret").first().textContent()).toBe(url)
-  await page.getByRole("link", { name: "I have saved it" }).click()
+  await page.getByRole("link", { name: "Done" }).click()
   await page.getByRole("button", { name: "Yes, leave" }).click()
   await page.getByRole("heading", { name: "Release notes" }).waitFor()
   const address = page.url()
@@ -58,10 +58,12 @@ const lifecycle = async (ui: TestUi, page: Page, team: string) => {
 
   // Send a test: the run appears and ends without a reload.
   await page.evaluate("window.notReloaded = true")
+  await page.getByRole("tab", { name: "Test" }).click()
   await page.getByRole("textbox", { name: "topic" }).fill("**the launch**")
   await page.getByRole("button", { name: "Send test" }).click()
   const test = page.getByRole("region", { name: "Send a test" })
   await test.getByRole("status").getByText("Success").waitFor()
+  await page.getByRole("tab", { name: "Runs" }).click()
   const history = page.getByRole("list", { name: "Runs, newest first" })
   await history.getByRole("link", { name: /Success.*the launch/ }).waitFor()
   expect((await trigger(token)).status).toBe(202)
@@ -69,25 +71,26 @@ const lifecycle = async (ui: TestUi, page: Page, team: string) => {
   expect(await page.evaluate("window.notReloaded")).toBe(true)
 
   // Open the run, and repeat it with another value.
-  await page.getByRole("link", { name: "Open the run" }).click()
+  await history.getByRole("link", { name: /the launch/ }).click()
   await page.getByText("Finished: success").waitFor()
   await page.getByRole("region", { name: "Answer" }).locator("strong").getByText("the launch").waitFor()
   await page.getByRole("button", { name: "Show raw" }).click()
   await page.getByRole("region", { name: "the answer" }).getByText("Write about **the launch**").waitFor()
-  await page.getByRole("textbox", { name: "topic" }).fill("the second launch")
   await page.getByRole("button", { name: "Repeat" }).click()
+  await page.getByRole("textbox", { name: "topic" }).fill("the second launch")
+  await page.getByRole("button", { name: "Send again" }).click()
   await page.getByRole("region", { name: "Answer to the test" }).getByText("the second launch").waitFor()
 
   // Regenerate the token: the old one no longer works.
-  await page.goto(address)
+  await page.goto(`${address}?tab=settings`)
   await page.getByRole("button", { name: "Regenerate token" }).click()
   await page.getByRole("button", { name: "Regenerate", exact: true }).click()
-  await page.getByRole("heading", { name: "Save the token" }).waitFor()
+  await page.getByRole("heading", { name: "Save your token" }).waitFor()
   const newToken = (await page.locator(".secret").nth(1).textContent())!
   expect(newToken).not.toBe(token)
   expect((await trigger(token)).status).toBe(404)
   expect((await trigger(newToken)).status).toBe(202)
-  await page.getByRole("link", { name: "I have saved it" }).click()
+  await page.getByRole("link", { name: "Done" }).click()
   await page.getByRole("button", { name: "Yes, leave" }).click()
 
   // Turn it off and on again, and delete it.
@@ -97,6 +100,7 @@ const lifecycle = async (ui: TestUi, page: Page, team: string) => {
   await page.getByRole("switch").press("Space")
   await page.getByText("Release notes is on").waitFor()
   expect((await trigger(newToken)).status).toBe(202)
+  await page.getByRole("tab", { name: "Settings" }).click()
   await page.getByRole("button", { name: "Delete webhook" }).click()
   expect(await page.getByRole("button", { name: "Delete permanently" }).isDisabled()).toBe(true)
   await page.getByLabel(/^Type/).fill("Release notes")
@@ -159,13 +163,13 @@ describe("a webhook's lifecycle", () => {
       await page.getByText("This has been deleted.").waitFor()
       expect(await page.getByText("This has been deleted.").count()).toBe(1)
       expect(await page.getByRole("switch").count()).toBe(0)
-      expect(await page.locator("[inert]").getByRole("button", { name: "Send test" }).count()).toBe(1)
+      expect(await page.locator("[inert]").getByRole("tab", { name: "Test" }).count()).toBe(1)
       // The session is valid there too.
       await page.goto(`${other.url}/teams/writers`)
       await page.getByLabel("Message", { exact: true }).fill("What is new?")
       await page.getByRole("button", { name: "Send" }).click()
       await page
-        .getByRole("region", { name: "Recent runs and messages" })
+        .getByRole("region", { name: "Recent runs" })
         .locator(".recent-answer")
         .getByText("What is new?")
         .waitFor()

@@ -1,6 +1,7 @@
+import { readFile } from "node:fs/promises"
 import type { Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { createReview, runReview, startTestUi, type TestUi } from "./TestUi.ts"
+import { createReview, eventually, runReview, startTestUi, type TestUi } from "./TestUi.ts"
 
 let ui: TestUi
 let page: Page
@@ -82,13 +83,40 @@ describe("the status of a run", () => {
   })
 })
 
+describe("a run's answer", () => {
+  const response = Array.from({ length: 450 }, (_, i) => `line ${i + 1}`).join("\n\n")
+
+  it("is folded after 200 lines, and can be copied and downloaded whole from the top of the page", async () => {
+    await open(run_id, { conversation: { prompt: "x", response } })
+    const answer = page.getByRole("region", { name: "Answer", exact: true })
+    await answer.getByText("line 100", { exact: true }).waitFor()
+    expect(await answer.getByText("line 102", { exact: true }).count()).toBe(0)
+    await answer.getByRole("button", { name: "Show all 899 lines" }).click()
+    await answer.getByText("line 450", { exact: true }).waitFor()
+    await page.getByRole("button", { name: "Copy the answer" }).first().click()
+    await eventually(() => page.evaluate("navigator.clipboard.readText()")).toBe(response)
+    const [file] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("button", { name: "Download" }).click()
+    ])
+    expect(file.suggestedFilename()).toBe(`answer-${run_id}.md`)
+    expect(await readFile(await file.path(), "utf8")).toBe(response)
+  })
+
+  it("is found by its webhook's name and time in the window's title", async () => {
+    await open(run_id, { accepted_at: "2026-01-02T10:00:00.000Z" })
+    await eventually(() => page.title()).toMatch(/^Review, 2 Jan 2026, \d\d:00:00 · Webhook Trigger$/)
+  })
+})
+
 describe("the advice on a failed run", () => {
   const failed = (code: string) => ({ status: "error", error: { code, message: "no" }, conversation: { prompt: "x" } })
 
   it("is to repeat a webhook's run where the page can do so", async () => {
     for (const code of ["agent_error", "team_gone"]) {
       await open(run_id, failed(code))
-      await page.getByText("repeat the run below").waitFor()
+      await page.getByText("then repeat the run.").waitFor()
+      await page.getByRole("button", { name: "Repeat" }).click()
       await page.getByRole("region", { name: "Repeat" }).waitFor()
     }
   })
@@ -97,7 +125,7 @@ describe("the advice on a failed run", () => {
     for (const code of ["agent_error", "team_gone"]) {
       await open(chat_id, failed(code))
       await page.getByText("send the message again").waitFor()
-      expect(await page.getByText("below").count()).toBe(0)
+      expect(await page.getByRole("button", { name: "Repeat" }).count()).toBe(0)
     }
   })
 })

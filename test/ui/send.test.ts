@@ -44,7 +44,7 @@ describe("a run that is started in a browser and times out", () => {
     const page = await ui.newSignedInPage()
     const sent: Array<string> = []
     page.on("request", (request) => request.method() === "POST" && sent.push(new URL(request.url()).pathname))
-    await page.goto(`/webhooks/${silent.id}`)
+    await page.goto(`/webhooks/${silent.id}?tab=test`)
     await page.getByRole("textbox", { name: "what" }).fill("nothing")
     await openConnections(page)
     const before = await countRuns()
@@ -79,7 +79,7 @@ describe("a test", () => {
   it("shows the answer of its run, formatted", async () => {
     const webhook = await createReview(ui)
     const page = await ui.newSignedInPage()
-    await page.goto(`/webhooks/${webhook.id}`)
+    await page.goto(`/webhooks/${webhook.id}?tab=test`)
     await page.getByRole("textbox", { name: "title" }).fill("**the launch**")
     await page.getByRole("textbox", { name: "author.name" }).fill("Ada")
     await page.getByRole("button", { name: "Send test" }).click()
@@ -96,7 +96,7 @@ describe("a test", () => {
     const webhook = await createReview(ui)
     const runs = async () => (await ui.call("GET", `/api/webhooks/${webhook.id}/runs`)).data
     const page = await ui.newSignedInPage()
-    await page.goto(`/webhooks/${webhook.id}`)
+    await page.goto(`/webhooks/${webhook.id}?tab=test`)
     await page.getByRole("textbox", { name: "title" }).fill("A change")
     await page.getByRole("button", { name: "Send test" }).click()
     await page.getByText("No value for author.name.").waitFor()
@@ -115,6 +115,7 @@ describe("a test", () => {
     // A repeat of it sends what was sent.
     await page.getByRole("link", { name: "Open the run" }).click()
     await page.getByRole("button", { name: "Repeat" }).click()
+    await page.getByRole("button", { name: "Send again" }).click()
     await page.getByRole("region", { name: "Answer to the test" }).waitFor()
     await page.context().close()
   })
@@ -123,7 +124,7 @@ describe("a test", () => {
     const webhook = await createReview(ui)
     await ui.call("PATCH", `/api/webhooks/${webhook.id}`, { enabled: false })
     const page = await ui.newSignedInPage()
-    await page.goto(`/webhooks/${webhook.id}`)
+    await page.goto(`/webhooks/${webhook.id}?tab=test`)
     await page.getByRole("textbox", { name: "title" }).fill("x")
     await page.getByRole("textbox", { name: "author.name" }).fill("y")
     await page.getByRole("button", { name: "Send test" }).click()

@@ -135,6 +135,7 @@ describe("a malicious answer", () => {
     // Larger than a prompt may be, and so than what the demo team can answer.
     await queryPostgres(url, `update webhook_trigger.runs set response = '${text}' where id = '${run_id}'`)
     const answer = await show(run_id)
+    await answer.getByRole("button", { name: /^Show all .* lines$/ }).click()
     await answer.getByRole("button", { name: /^Show more/ }).click()
     await answer.getByRole("button", { name: "Show raw" }).click()
     await answer.getByRole("button", { name: "Show all" }).click()
@@ -170,6 +171,7 @@ describe("a malicious name", () => {
     await page.getByRole("link", { name: shown }).click()
     await page.getByRole("heading", { level: 1, name: shown }).waitFor()
     await eventually(() => page.title()).toContain(shown)
+    await page.getByRole("tab", { name: "Test" }).click()
     for (const variable of ["__proto__", "constructor", "a.b", "a"]) {
       await page.getByRole("textbox", { name: variable, exact: true }).fill(`<b>${variable}</b>`)
     }
@@ -180,7 +182,7 @@ describe("a malicious name", () => {
     expect(Object.entries(variables)).toEqual(
       ["__proto__", "constructor", "a.b", "a"].map((variable) => [variable, `<b>${variable}</b>`])
     )
-    await page.goto(`/webhooks/${webhook.id}`)
+    await page.goto(`/webhooks/${webhook.id}?tab=settings`)
     await page.getByRole("button", { name: "Delete webhook" }).click()
     await page.getByLabel(/^Type/).fill(shown)
     await page.getByRole("button", { name: "Delete permanently" }).click()

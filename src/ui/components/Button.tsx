@@ -1,5 +1,5 @@
 import type { ReactNode } from "react"
-import { Button as AriaButton } from "react-aria-components"
+import { Button as AriaButton, Tooltip, TooltipTrigger } from "react-aria-components"
 import { Link } from "wouter"
 import { Icon, type IconName } from "./Icon.tsx"
 
@@ -32,18 +32,30 @@ export const Button = ({
   readonly pending?: boolean
   /** The accessible name, for an icon without text or a text that needs more words. */
   readonly label?: string
-}) => (
-  <AriaButton
-    className={className(appearance)}
-    {...(onPress && !pending ? { onPress } : {})}
-    {...(type ? { type } : {})}
-    {...(label ? { "aria-label": label } : {})}
-    isDisabled={disabled ?? false}
-  >
-    {pending ? <Icon name="spinner" /> : appearance.icon && <Icon name={appearance.icon} />}
-    {appearance.children}
-  </AriaButton>
-)
+}) => {
+  const button = (
+    <AriaButton
+      className={className(appearance)}
+      {...(onPress && !pending ? { onPress } : {})}
+      {...(type ? { type } : {})}
+      {...(label ? { "aria-label": label } : {})}
+      isDisabled={disabled ?? false}
+    >
+      {pending ? <Icon name="spinner" /> : appearance.icon && <Icon name={appearance.icon} />}
+      {appearance.children}
+    </AriaButton>
+  )
+  // An icon alone does not say what it does.
+  if (!label || appearance.children) return button
+  return (
+    <TooltipTrigger delay={300} closeDelay={0}>
+      {button}
+      <Tooltip className="tooltip" offset={6}>
+        {label}
+      </Tooltip>
+    </TooltipTrigger>
+  )
+}
 
 export const LinkButton = ({ to, ...appearance }: Appearance & { readonly to: string }) => (
   <Link to={to} className={className(appearance)}>

@@ -4,11 +4,11 @@ import { locale } from "./Locale.ts"
 
 export type Bucket = Statistics["buckets"][number]
 
-const height = 150
-const left = 64
+const height = 80
+const left = 40
 const right = 4
-const top = 8
-const bottom = 22
+const top = 7
+const bottom = 18
 
 /** The width in which charts are drawn: that of their container, so that their text is as large as all other text. */
 export const ChartWidth = createContext(640)
@@ -61,9 +61,9 @@ export const ChartFrame = ({
     .filter((i) => buckets[i])
   return (
     <figure className="chart">
-      <figcaption>{title}</figcaption>
-      <svg viewBox={`0 0 ${width} ${height}`} role="img" aria-label={label}>
-        {[0, 0.5, 1].map((part) => {
+      <figcaption className="sr-only">{title}</figcaption>
+      <svg viewBox={`0 0 ${width} ${height}`} role="group" aria-label={label}>
+        {[0, 1].map((part) => {
           const y = plot.bottom - plot.height * part
           return (
             <g key={part}>
@@ -75,7 +75,7 @@ export const ChartFrame = ({
           )
         })}
         {labelled.map((i) => (
-          <text key={i} x={left + (i * plot.width) / buckets.length} y={height - 6}>
+          <text key={i} x={left + (i * plot.width) / buckets.length} y={height - 4}>
             {(daily ? day : hour).format(new Date(buckets[i]!.at))}
           </text>
         ))}

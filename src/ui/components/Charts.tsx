@@ -2,11 +2,17 @@ import { useEffect, useRef, useState } from "react"
 import type { Statistics } from "../api/Types.ts"
 import { type Bucket, ChartWidth, formatBucketStart } from "./ChartFrame.tsx"
 import { countAll, series } from "./Counts.ts"
-import { DurationChart } from "./DurationChart.tsx"
 import { formatDuration, formatNumber } from "./Format.ts"
 import { StatusChart } from "./StatusChart.tsx"
 
-export const Charts = ({ statistics: { buckets } }: { readonly statistics: Statistics }) => {
+export const Charts = ({
+  statistics: { buckets },
+  onPick
+}: {
+  readonly statistics: Statistics
+  /** Called with the bounds of the bar that was clicked, RFC 3339; the last bar has no end yet. */
+  readonly onPick: (from: string, to: string | undefined) => void
+}) => {
   const container = useRef<HTMLDivElement>(null)
   const [width, setWidth] = useState(640)
   useEffect(() => {
@@ -19,23 +25,24 @@ export const Charts = ({ statistics: { buckets } }: { readonly statistics: Stati
     <div className="stack">
       <div className="charts" ref={container}>
         <ChartWidth.Provider value={width}>
-          <StatusChart buckets={buckets} />
-          <DurationChart buckets={buckets} />
+          <StatusChart buckets={buckets} onPick={onPick} />
         </ChartWidth.Provider>
       </div>
-      <ul className="legend small muted" aria-hidden="true">
-        {series.map(({ key, label, tone }) => (
-          <li key={key} className={tone}>
-            {label}
-          </li>
-        ))}
-      </ul>
-      {used.length > 0 && (
-        <details className="small">
-          <summary>Show as a table</summary>
-          <BucketTable buckets={used} />
-        </details>
-      )}
+      <div className="row between chart-notes">
+        <ul className="legend small muted" aria-hidden="true">
+          {series.map(({ key, label, tone }) => (
+            <li key={key} className={tone}>
+              {label}
+            </li>
+          ))}
+        </ul>
+        {used.length > 0 && (
+          <details className="small">
+            <summary>Show as a table</summary>
+            <BucketTable buckets={used} />
+          </details>
+        )}
+      </div>
     </div>
   )
 }

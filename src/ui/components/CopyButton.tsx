@@ -21,11 +21,13 @@ const copy = async (text: string): Promise<boolean> => {
 export const CopyButton = ({
   text,
   what,
+  caption = "Copy",
   compact = true
 }: {
   readonly text: string
   /** What the text is, as in `Copy the token`. */
   readonly what: string
+  readonly caption?: string
   readonly compact?: boolean
 }) => {
   const [state, setState] = useState<"idle" | "copied" | "failed">("idle")
@@ -43,7 +45,7 @@ export const CopyButton = ({
         label={state === "copied" ? `Copied ${what}` : `Copy ${what}`}
         onPress={() => void copy(text).then((copied) => setState(copied ? "copied" : "failed"))}
       >
-        {state === "copied" ? "Copied" : state === "failed" ? "Press Ctrl+C" : "Copy"}
+        {state === "copied" ? "Copied" : state === "failed" ? "Press Ctrl+C" : caption}
       </Button>
       <span className="sr-only" role="status">
         {state === "copied" ? `Copied ${what}` : ""}

@@ -1,8 +1,8 @@
 import { Link } from "wouter"
 import { pathTo } from "../../api/Pages.ts"
-import { isFinal } from "../../domain/RunStatus.ts"
 import type { RunSummary } from "../api/Types.ts"
 import { formatDuration } from "./Format.ts"
+import { type Phase, waited, worked } from "./Phases.ts"
 import { StatusBadge } from "./Status.tsx"
 import { ElapsedTime, RelativeTime } from "./Time.tsx"
 import { showDirectionMarks } from "./UserText.tsx"
@@ -16,26 +16,45 @@ const summarize = (run: RunSummary): string => {
   return showDirectionMarks(parts.join("  ·  ").slice(0, 300)) || "no variables"
 }
 
-const RunDuration = ({ run }: { readonly run: RunSummary }) => {
-  if (run.duration_ms !== undefined) return formatDuration(run.duration_ms)
-  return isFinal(run.status) ? "–" : <ElapsedTime since={run.started_at ?? run.accepted_at} />
-}
+/** How long it took, counting on while it lasts; what did not happen has no length. */
+const Length = ({ of, name }: { readonly of: Phase | undefined; readonly name: string }) => (
+  <span className="run-time small muted">
+    {of && <span className="run-label">{name} </span>}
+    {of === undefined ? (
+      "–"
+    ) : of.to === undefined ? (
+      <ElapsedTime since={of.from} />
+    ) : (
+      formatDuration(Date.parse(of.to) - Date.parse(of.from))
+    )}
+  </span>
+)
 
 export const RunList = ({ runs, label }: { readonly runs: ReadonlyArray<RunSummary>; readonly label: string }) => (
-  <ul className="runs" aria-label={label}>
-    {runs.map((run) => (
-      <li key={run.run_id}>
-        <Link to={pathTo("run", run)} className="run">
-          <StatusBadge run={run} />
-          <bdi className="run-summary">{summarize(run)}</bdi>
-          <span className="run-time small muted">
-            <RunDuration run={run} />
-          </span>
-          <span className="run-time small muted">
-            <RelativeTime at={run.accepted_at} />
-          </span>
-        </Link>
-      </li>
-    ))}
-  </ul>
+  <div>
+    <div className="run run-head small muted" aria-hidden="true">
+      <span>Status</span>
+      <span>Values</span>
+      <span className="run-time">Waited</span>
+      <span className="run-time">Worked</span>
+      <span>Mode</span>
+      <span className="run-time">When</span>
+    </div>
+    <ul className="runs" aria-label={label}>
+      {runs.map((run) => (
+        <li key={run.run_id}>
+          <Link to={pathTo("run", run)} className="run">
+            <StatusBadge run={run} />
+            <bdi className="run-summary">{summarize(run)}</bdi>
+            <Length of={waited(run)} name="waited" />
+            <Length of={worked(run)} name="worked" />
+            <span className="run-mode small muted">{run.mode}</span>
+            <span className="run-time run-when small muted">
+              <RelativeTime at={run.accepted_at} />
+            </span>
+          </Link>
+        </li>
+      ))}
+    </ul>
+  </div>
 )

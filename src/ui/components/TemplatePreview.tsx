@@ -32,8 +32,14 @@ export const TemplatePreview = ({
             <output className="rendered">
               {filled && Either.isRight(filled) ? (
                 filled.right.map((piece, i) =>
-                  // A thin space makes an empty value visible.
-                  i % 2 === 0 ? piece : <mark key={i}>{piece === "" ? "\u2009" : showDirectionMarks(piece)}</mark>
+                  i % 2 === 0 ? (
+                    piece
+                  ) : piece === "" ? (
+                    // Where a value is still missing.
+                    <mark key={i} className="ghost">{`{{${template.names[(i - 1) / 2]}}}`}</mark>
+                  ) : (
+                    <mark key={i}>{showDirectionMarks(piece)}</mark>
+                  )
                 )
               ) : (
                 <span className="muted">

@@ -28,6 +28,9 @@ const useNow = (step = 1_000): number =>
 const relative = new Intl.RelativeTimeFormat(locale, { numeric: "auto", style: "short" })
 const exact = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "medium" })
 
+/** As in `2 Mar 2026, 13:00:00`. */
+export const formatTime = (at: string): string => exact.format(new Date(at))
+
 const formatAge = (ms: number): string => {
   const seconds = Math.round(ms / 1000)
   if (seconds < 10) return "just now"
@@ -41,7 +44,7 @@ const formatAge = (ms: number): string => {
 export const RelativeTime = ({ at }: { readonly at: string }) => {
   const time = useNow(5_000)
   return (
-    <time dateTime={at} title={exact.format(new Date(at))} className="nowrap">
+    <time dateTime={at} title={formatTime(at)} className="nowrap">
       {formatAge(time - Date.parse(at))}
     </time>
   )
@@ -49,7 +52,7 @@ export const RelativeTime = ({ at }: { readonly at: string }) => {
 
 export const ExactTime = ({ at }: { readonly at: string }) => (
   <time dateTime={at} title={at} className="nowrap">
-    {exact.format(new Date(at))}
+    {formatTime(at)}
   </time>
 )
 

@@ -2,6 +2,7 @@ import { useEffect } from "react"
 import { Link, useLocation } from "wouter"
 import { pathTo } from "../../api/Pages.ts"
 import { type LiveStatus, useLiveStatus } from "../api/Live.ts"
+import { useServer } from "../api/Queries.ts"
 import { Button } from "../components/Button.tsx"
 import { Notice } from "../components/Notice.tsx"
 import { ErrorBoundary } from "./ErrorBoundary.tsx"
@@ -14,6 +15,7 @@ const liveText: Record<LiveStatus, string> = { live: "Live", polling: "Polling",
 export const Layout = ({ onSignOut }: { readonly onSignOut: () => void }) => {
   const [path] = useLocation()
   const live = useLiveStatus()
+  const server = useServer()
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new page starts at its top.
   useEffect(() => {
     window.scrollTo(0, 0)
@@ -25,11 +27,12 @@ export const Layout = ({ onSignOut }: { readonly onSignOut: () => void }) => {
       </a>
       <header className="header">
         <div className="header-inner">
-          <Link to={pathTo("webhooks")} className="brand">
+          <Link to={pathTo("home")} className="brand">
             <img src="/icon.svg" alt="" />
             <span>Webhook Trigger</span>
           </Link>
           <nav className="nav" aria-label="Sections">
+            <SectionLink to={pathTo("home")} path={path} text="Overview" />
             <SectionLink to={pathTo("webhooks")} path={path} text="Webhooks" />
             <SectionLink to={pathTo("teams")} path={path} text="Teams" />
             <SectionLink to={pathTo("audit")} path={path} text="Audit" />
@@ -53,12 +56,18 @@ export const Layout = ({ onSignOut }: { readonly onSignOut: () => void }) => {
           <PageRouter />
         </ErrorBoundary>
       </main>
+      <footer className="footer">
+        <span>Webhook Trigger {server.data?.version}</span>
+        {/* Pages of the server's, not of the UI's. */}
+        <a href="/docs">API documentation</a>
+        <a href="/openapi.json">OpenAPI</a>
+      </footer>
     </div>
   )
 }
 
 const SectionLink = ({ to, path, text }: { readonly to: string; readonly path: string; readonly text: string }) => (
-  <Link to={to} {...(path.startsWith(to) ? { "aria-current": "page" as const } : {})}>
+  <Link to={to} {...((to === "/" ? path === to : path.startsWith(to)) ? { "aria-current": "page" as const } : {})}>
     {text}
   </Link>
 )

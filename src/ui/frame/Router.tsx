@@ -1,10 +1,11 @@
 import type { ReactNode } from "react"
-import { Link, Redirect, Route, Switch } from "wouter"
+import { Link, Route, Switch } from "wouter"
 import { type PageName, type PageParameters, pages, pathTo } from "../../api/Pages.ts"
 import { loadLater } from "../components/LoadedLater.tsx"
 import { Page } from "../components/Page.tsx"
 import { Webhooks } from "../pages/Webhooks.tsx"
 
+const Overview = loadLater(() => import("../pages/Overview.tsx"))
 const EditWebhook = loadLater(() => import("../pages/EditWebhook.tsx"))
 const WebhookPage = loadLater(() => import("../pages/Webhook.tsx"))
 const CallWebhook = loadLater(() => import("../pages/CallWebhook.tsx"))
@@ -17,7 +18,7 @@ type Views = { readonly [Name in PageName]: (parameters: PageParameters<Name>) =
 
 /** One view per page. Another id is another page, hence the keys: nothing typed or loaded is carried over. */
 const views: Views = {
-  home: () => <Redirect to={pathTo("webhooks")} replace />,
+  home: () => <Overview />,
   webhooks: () => <Webhooks />,
   newWebhook: () => <EditWebhook />,
   webhook: ({ id }) => <WebhookPage key={id} id={id} />,

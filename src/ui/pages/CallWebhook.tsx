@@ -23,12 +23,12 @@ const CallWebhook = ({ id }: { readonly id: string }) => {
   const name = webhook.data?.name ?? newToken?.webhook.name
   return (
     <Page
-      title={newToken ? "Save the token" : "How to call it"}
+      title={newToken ? "Save your token" : "How to call it"}
       back={{ to: pathTo("webhook", { id }), text: name ? showDirectionMarks(name) : "Webhook" }}
       actions={
         newToken && (
           <LinkButton to={pathTo("webhook", { id })} variant="primary">
-            I have saved it
+            Done
           </LinkButton>
         )
       }

@@ -15,8 +15,8 @@ export const RecentRuns = ({ team }: { readonly team: Team }) => {
   const webhooks = useWebhooks()
   const [shown, setShown] = useState(6)
   return (
-    <section className="card" aria-label="Recent runs and messages">
-      <h2>Recent runs and messages</h2>
+    <section className="card" aria-label="Recent runs">
+      <h2>Recent runs</h2>
       <Loaded query={runs}>
         {(all) =>
           all.length === 0 ? (

@@ -1,17 +1,21 @@
+import { useState } from "react"
 import { Link } from "wouter"
 import { pathTo } from "../../api/Pages.ts"
 import { isFinal } from "../../domain/RunStatus.ts"
 import { useRun, useTeams, useWebhook } from "../api/Queries.ts"
-import type { Run } from "../api/Types.ts"
+import type { Run, Webhook } from "../api/Types.ts"
 import { Answer } from "../components/Answer.tsx"
+import { Button } from "../components/Button.tsx"
 import { CancelRun } from "../components/CancelRun.tsx"
 import { CopyButton } from "../components/CopyButton.tsx"
-import { Loaded } from "../components/Loaded.tsx"
+import { DownloadButton } from "../components/DownloadButton.tsx"
+import { isGone, Loaded } from "../components/Loaded.tsx"
 import { Page } from "../components/Page.tsx"
 import { RawText } from "../components/RawText.tsx"
 import { RunNotice } from "../components/RunNotice.tsx"
 import { SendTest } from "../components/SendTest.tsx"
 import { StatusBadge } from "../components/Status.tsx"
+import { ExactTime, formatTime } from "../components/Time.tsx"
 import { Timeline } from "../components/Timeline.tsx"
 import { showDirectionMarks, UserText } from "../components/UserText.tsx"
 
@@ -19,37 +23,77 @@ const RunPage = ({ run_id }: { readonly run_id: string }) => {
   const run = useRun(run_id)
   const data = run.data
   const webhook = useWebhook(data?.webhook_id)
+  const [repeating, setRepeating] = useState(false)
+  const name = data?.webhook_id
+    ? showDirectionMarks(webhook.data?.name ?? "Webhook")
+    : data
+      ? `Message to ${data.team}`
+      : "Run"
   const back = data?.webhook_id
-    ? { to: pathTo("webhook", { id: data.webhook_id }), text: showDirectionMarks(webhook.data?.name ?? "Webhook") }
+    ? { to: pathTo("webhook", { id: data.webhook_id }), text: name }
     : data
       ? { to: pathTo("team", data), text: `Team ${data.team}` }
       : { to: pathTo("webhooks"), text: "Webhooks" }
-  const title = data?.source === "chat" ? "Chat message" : "Run"
   return (
     <Page
-      title={title}
+      title={data ? `${name}, ${formatTime(data.accepted_at)}` : name}
       heading={
         <span className="row">
-          {title} {data && <StatusBadge run={data} />}
+          <bdi>{name}</bdi> {data && <StatusBadge run={data} />}
         </span>
       }
       back={back}
-      actions={data && !isFinal(data.status) && <CancelRun run={data} />}
+      actions={
+        data &&
+        !isGone(run) && (
+          <Actions
+            run={data}
+            onRepeat={webhook.data && !isGone(webhook) ? () => setRepeating(!repeating) : undefined}
+          />
+        )
+      }
     >
       <Loaded query={run} lines={8}>
-        {(loaded) => <Content run={loaded} />}
+        {(loaded) => (
+          <>
+            <Details run={loaded} />
+            {repeating && webhook.data && <Repeat webhook={webhook.data} run={loaded} />}
+            <Content run={loaded} />
+          </>
+        )}
       </Loaded>
     </Page>
   )
 }
 
+const Actions = ({ run, onRepeat }: { readonly run: Run; readonly onRepeat: (() => void) | undefined }) => {
+  const answer = run.conversation.response
+  return (
+    <>
+      {answer !== undefined && (
+        <>
+          <CopyButton text={answer} what="the answer" caption="Copy the answer" compact={false} />
+          <DownloadButton text={answer} file={`answer-${run.run_id}.md`}>
+            Download
+          </DownloadButton>
+        </>
+      )}
+      {!isFinal(run.status) && <CancelRun run={run} />}
+      {onRepeat && (
+        <Button variant="primary" icon="play" onPress={onRepeat}>
+          Repeat
+        </Button>
+      )}
+    </>
+  )
+}
+
 const Content = ({ run }: { readonly run: Run }) => (
   <>
-    <Details run={run} />
     <section className="card" aria-label="Progress">
       <Timeline run={run} />
     </section>
-    <RunNotice run={run} again={run.source === "chat" ? "send the message again" : "repeat the run below"} />
+    <RunNotice run={run} again={run.source === "chat" ? "send the message again" : "repeat the run"} />
     {run.conversation.response !== undefined && (
       <Answer text={run.conversation.response} late={run.status !== "success"} />
     )}
@@ -58,14 +102,13 @@ const Content = ({ run }: { readonly run: Run }) => (
       <RawText text={run.conversation.prompt} title="Prompt" what="the prompt" />
     </section>
     {run.source === "webhook" && <Values run={run} />}
-    {run.webhook_id && <Repeat webhook_id={run.webhook_id} run={run} />}
   </>
 )
 
 const Details = ({ run }: { readonly run: Run }) => (
   <p className="row small muted">
     <span>
-      For team <Link to={pathTo("team", run)}>{run.team}</Link>;{" "}
+      <ExactTime at={run.accepted_at} />, for team <Link to={pathTo("team", run)}>{run.team}</Link>;{" "}
       {run.mode === "wait" ? "the caller waited for the answer" : "fire and forget"}
     </span>
     <span className="row">
@@ -102,18 +145,16 @@ const Values = ({ run }: { readonly run: Run }) => {
   )
 }
 
-const Repeat = ({ webhook_id, run }: { readonly webhook_id: string; readonly run: Run }) => {
-  const webhook = useWebhook(webhook_id)
+const Repeat = ({ webhook, run }: { readonly webhook: Webhook; readonly run: Run }) => {
   const teams = useTeams()
-  if (!webhook.data) return null
   return (
     <section className="card" aria-label="Repeat">
       <h2>Repeat it with the same or other values</h2>
       <SendTest
-        webhook={webhook.data}
-        team={teams.data?.find((team) => team.team === webhook.data.team)}
+        webhook={webhook}
+        team={teams.data?.find((team) => team.team === webhook.team)}
         values={run.variables}
-        action="Repeat"
+        action="Send again"
       />
     </section>
   )

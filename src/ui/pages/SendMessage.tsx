@@ -4,6 +4,7 @@ import { queries, runAction } from "../api/Queries.ts"
 import type { Team } from "../api/Types.ts"
 import { Button } from "../components/Button.tsx"
 import { ErrorNotice } from "../components/Notice.tsx"
+import { submitOnCtrlEnter } from "../components/SubmitOnCtrlEnter.ts"
 import { TextField } from "../components/TextField.tsx"
 import { toast } from "../components/Toasts.tsx"
 
@@ -31,7 +32,7 @@ export const SendMessage = ({ team }: { readonly team: Team }) => {
   return (
     <section className="card" aria-label="Send a message">
       <h2>Send a message</h2>
-      <form className="stack" onSubmit={submit}>
+      <form className="stack" onSubmit={submit} onKeyDown={submitOnCtrlEnter}>
         <TextField
           multiline
           rows={3}

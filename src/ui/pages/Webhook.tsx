@@ -1,7 +1,9 @@
+import type { ReactNode } from "react"
+import { Tab, TabList, TabPanel, Tabs } from "react-aria-components"
 import { Link } from "wouter"
 import { pathTo } from "../../api/Pages.ts"
 import { useServer, useTeams, useWebhook } from "../api/Queries.ts"
-import type { Team, Webhook } from "../api/Types.ts"
+import type { Webhook } from "../api/Types.ts"
 import { LinkButton } from "../components/Button.tsx"
 import { isGone, Loaded } from "../components/Loaded.tsx"
 import { Page } from "../components/Page.tsx"
@@ -11,6 +13,7 @@ import { ExactTime, RelativeTime } from "../components/Time.tsx"
 import { showDirectionMarks, UserText } from "../components/UserText.tsx"
 import { SettingFacts } from "../components/WebhookSettings.tsx"
 import { WebhookToggle } from "../components/WebhookToggle.tsx"
+import { useUrlFilters } from "../frame/UrlFilters.ts"
 import { OldToken } from "./OldToken.tsx"
 import { RefusedRequests } from "./RefusedRequests.tsx"
 import { RunHistory } from "./RunHistory.tsx"
@@ -48,38 +51,84 @@ const Actions = ({ webhook }: { readonly webhook: Webhook }) => {
   )
 }
 
+const tabs = [
+  ["runs", "Runs"],
+  ["test", "Test"],
+  ["settings", "Settings"]
+] as const
+type TabId = (typeof tabs)[number][0]
+
+/** What a webhook does comes first; a test and its settings are a tab away, which the address names. */
 const Content = ({ webhook }: { readonly webhook: Webhook }) => {
   const teams = useTeams()
+  const filters = useUrlFilters()
   const team = teams.data?.find((each) => each.team === webhook.team)
+  const selected = tabs.find(([id]) => id === filters.get("tab"))?.[0] ?? "runs"
+  const panels: Record<TabId, () => ReactNode> = {
+    runs: () => (
+      <>
+        <WebhookActivity webhook={webhook} />
+        <RunHistory webhook={webhook} />
+        <RefusedRequests webhook={webhook} />
+      </>
+    ),
+    test: () => (
+      <section className="card" aria-label="Send a test">
+        <h2>Send a test</h2>
+        <SendTest webhook={webhook} team={team} />
+      </section>
+    ),
+    settings: () => (
+      <>
+        <Details webhook={webhook} />
+        <WebhookDangerZone webhook={webhook} />
+      </>
+    )
+  }
   return (
     <>
-      <Details webhook={webhook} team={team} />
-      <div className="side-by-side">
-        <section className="card" aria-label="Send a test">
-          <h2>Send a test</h2>
-          <SendTest webhook={webhook} team={team} />
-        </section>
-        <WebhookActivity webhook={webhook} />
-      </div>
-      <RunHistory webhook={webhook} />
-      <RefusedRequests webhook={webhook} />
-      <WebhookDangerZone webhook={webhook} />
+      <p className="row small muted">
+        <span>
+          Team <Link to={pathTo("team", webhook)}>{webhook.team}</Link>
+        </span>
+        <TeamStatus team={team} />
+        <span>
+          {webhook.last_triggered_at ? (
+            <>
+              Last triggered <RelativeTime at={webhook.last_triggered_at} />
+            </>
+          ) : (
+            "Never triggered"
+          )}
+        </span>
+      </p>
+      <Tabs
+        className="tabs"
+        selectedKey={selected}
+        onSelectionChange={(key) => filters.set({ tab: key === "runs" ? "" : String(key) })}
+      >
+        <TabList aria-label="Parts of the webhook" className="tab-list">
+          {tabs.map(([id, title]) => (
+            <Tab key={id} id={id} className="tab">
+              {title}
+            </Tab>
+          ))}
+        </TabList>
+        {tabs.map(([id]) => (
+          <TabPanel key={id} id={id} className="stack">
+            {panels[id]()}
+          </TabPanel>
+        ))}
+      </Tabs>
     </>
   )
 }
 
-const Details = ({ webhook, team }: { readonly webhook: Webhook; readonly team: Team | undefined }) => {
+const Details = ({ webhook }: { readonly webhook: Webhook }) => {
   const server = useServer()
   return (
     <section className="card" aria-label="Settings">
       <dl className="facts three">
-        <div>
-          <dt>Team</dt>
-          <dd className="row">
-            <Link to={pathTo("team", webhook)}>{webhook.team}</Link>
-            <TeamStatus team={team} />
-          </dd>
-        </div>
         <SettingFacts webhook={webhook} server={server.data} />
         <div>
           <dt>Token</dt>
@@ -87,20 +136,18 @@ const Details = ({ webhook, team }: { readonly webhook: Webhook; readonly team: 
         </div>
         <OldToken webhook={webhook} />
         <div>
-          <dt>Last triggered</dt>
-          <dd>{webhook.last_triggered_at ? <RelativeTime at={webhook.last_triggered_at} /> : "Never"}</dd>
-        </div>
-        <div>
           <dt>Created</dt>
           <dd>
             <ExactTime at={webhook.created_at} />
           </dd>
         </div>
       </dl>
-      <details className="prompt-template">
-        <summary>Prompt template</summary>
-        <pre className="rendered">{showDirectionMarks(webhook.prompt_template)}</pre>
-      </details>
+      <div className="prompt-template stack tight">
+        <h2>Prompt template</h2>
+        <pre className="rendered" tabIndex={0} role="region" aria-label="Prompt template">
+          {showDirectionMarks(webhook.prompt_template)}
+        </pre>
+      </div>
     </section>
   )
 }

@@ -3,7 +3,8 @@ import { useStatistics } from "../api/Queries.ts"
 import type { StatisticsRange, Webhook } from "../api/Types.ts"
 import { CancelQueued } from "../components/CancelQueued.tsx"
 import { Charts } from "../components/Charts.tsx"
-import { successRate, sumCounts } from "../components/Counts.ts"
+import { countEnded, successRate, sumCounts } from "../components/Counts.ts"
+import { formatNumber } from "../components/Format.ts"
 import { Loaded } from "../components/Loaded.tsx"
 import { SelectField } from "../components/SelectField.tsx"
 import { useUrlFilters } from "../frame/UrlFilters.ts"
@@ -23,43 +24,46 @@ export const WebhookActivity = ({ webhook }: { readonly webhook: Webhook }) => {
   const statistics = useStatistics(webhook.id, range)
   return (
     <section className="card stack" aria-label="Activity">
-      <div className="row between">
-        <h2>Activity</h2>
-        <SelectField
-          label="Time range"
-          hideLabel
-          value={range}
-          onChange={(value) => filters.set({ range: value === defaultRange ? "" : value }, { replace: true })}
-          options={ranges}
-        />
-      </div>
+      <h2 className="sr-only">Activity</h2>
       <Loaded query={statistics}>
         {(data) => (
           <>
-            <dl className="facts tight">
-              <div>
-                <dt>Slots in use</dt>
-                <dd className="big">
-                  {data.slots_in_use} <span className="muted">of {data.limit}</span>
-                </dd>
-              </div>
-              <div>
-                <dt>Queued</dt>
-                <dd className="row">
-                  <span className="big">{data.queued}</span>
-                  <CancelQueued
-                    queued={data.queued}
-                    of="of this webhook"
-                    cancel={() => api.webhooks.cancelQueued({ path: webhook })}
-                  />
-                </dd>
-              </div>
-              <div>
-                <dt>Success rate</dt>
-                <dd className="big">{successRate(sumCounts(data.buckets)) ?? "–"}</dd>
-              </div>
-            </dl>
-            <Charts statistics={data} />
+            <div className="row between">
+              <dl className="facts tight grow">
+                <div>
+                  <dt>Slots in use</dt>
+                  <dd className="big">
+                    {data.slots_in_use} <span className="muted">of {data.limit}</span>
+                  </dd>
+                </div>
+                <div>
+                  <dt>Queued</dt>
+                  <dd className="row">
+                    <span className="big">{data.queued}</span>
+                    <CancelQueued
+                      queued={data.queued}
+                      of="of this webhook"
+                      cancel={() => api.webhooks.cancelQueued({ path: webhook })}
+                    />
+                  </dd>
+                </div>
+                <div>
+                  <dt>Success rate</dt>
+                  <dd className="big">
+                    {successRate(sumCounts(data.buckets)) ?? "–"}{" "}
+                    <span className="muted">of {formatNumber(countEnded(sumCounts(data.buckets)))}</span>
+                  </dd>
+                </div>
+              </dl>
+              <SelectField
+                label="Time range"
+                hideLabel
+                value={range}
+                onChange={(value) => filters.set({ range: value === defaultRange ? "" : value }, { replace: true })}
+                options={ranges}
+              />
+            </div>
+            <Charts statistics={data} onPick={(from, to) => filters.set({ from, to: to ?? "", cursor: "" })} />
           </>
         )}
       </Loaded>

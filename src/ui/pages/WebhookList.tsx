@@ -4,7 +4,7 @@ import { pathTo } from "../../api/Pages.ts"
 import type { Activity, Team, Webhook } from "../api/Types.ts"
 import { ActivityBars } from "../components/ActivityBars.tsx"
 import { Button, LinkButton } from "../components/Button.tsx"
-import { successRate, sumCounts } from "../components/Counts.ts"
+import { countEnded, successRate, sumCounts } from "../components/Counts.ts"
 import { formatNumber, plural } from "../components/Format.ts"
 import { SelectField } from "../components/SelectField.tsx"
 import { TeamStatus } from "../components/Status.tsx"
@@ -109,7 +109,8 @@ const Row = ({
   readonly team: Team | undefined
   readonly activity: Activity | undefined
 }) => {
-  const rate = activity && successRate(sumCounts(activity.hours))
+  const counts = activity && sumCounts(activity.hours)
+  const rate = counts && successRate(counts)
   return (
     <li className={webhook.enabled ? "webhook" : "webhook off"}>
       <div className="webhook-name">
@@ -129,7 +130,9 @@ const Row = ({
       </div>
       <div className="webhook-activity">
         <ActivityBars activity={activity} />
-        <span className="small muted">{rate ? `${rate} success` : "no runs in 24 h"}</span>
+        <span className="small muted">
+          {rate && counts ? `${rate} of ${plural(countEnded(counts), "run")}` : "no runs in 24 h"}
+        </span>
       </div>
       <WebhookToggle webhook={webhook} label={`${webhook.name} is ${webhook.enabled ? "on" : "off"}`} />
     </li>

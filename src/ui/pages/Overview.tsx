@@ -1,0 +1,127 @@
+import type { ReactNode } from "react"
+import { Link } from "wouter"
+import { pathTo } from "../../api/Pages.ts"
+import { useActivity, useTeams, useWebhooks } from "../api/Queries.ts"
+import type { Activity, Team, Webhook } from "../api/Types.ts"
+import { countEnded, countFailures, sumCounts } from "../components/Counts.ts"
+import { formatNumber, plural } from "../components/Format.ts"
+import { Loaded } from "../components/Loaded.tsx"
+import { Page } from "../components/Page.tsx"
+import { TeamStatus } from "../components/Status.tsx"
+import { UserText } from "../components/UserText.tsx"
+
+/** What needs attention: what fails, what waits, and which teams are away. */
+const Overview = () => {
+  const webhooks = useWebhooks()
+  const activity = useActivity()
+  const teams = useTeams()
+  return (
+    <Page title="Overview">
+      <div className="overview">
+        <Loaded query={webhooks}>
+          {(all) => (
+            <>
+              <Loaded query={activity}>{(hours) => <Failing webhooks={all} activity={hours} />}</Loaded>
+              <Loaded query={teams}>
+                {(existing) => (
+                  <>
+                    <Waiting teams={existing} />
+                    <Away teams={existing} webhooks={all} />
+                  </>
+                )}
+              </Loaded>
+            </>
+          )}
+        </Loaded>
+      </div>
+    </Page>
+  )
+}
+
+/** A list of what needs attention, or the good news that nothing does. */
+const Attention = ({
+  title,
+  none,
+  children
+}: {
+  readonly title: string
+  readonly none: string
+  readonly children: ReadonlyArray<ReactNode>
+}) => (
+  <section className="card stack tight" aria-label={title}>
+    <h2>{title}</h2>
+    {children.length === 0 ? <p className="muted">{none}</p> : <ul className="attention">{children}</ul>}
+  </section>
+)
+
+const Failing = ({
+  webhooks,
+  activity
+}: {
+  readonly webhooks: ReadonlyArray<Webhook>
+  readonly activity: ReadonlyArray<Activity>
+}) => {
+  const failing = activity
+    .map(({ webhook_id, hours }) => ({
+      webhook: webhooks.find(({ id }) => id === webhook_id),
+      counts: sumCounts(hours)
+    }))
+    .filter(({ counts }) => countFailures(counts) > 0)
+    .sort((a, b) => countFailures(b.counts) - countFailures(a.counts))
+  return (
+    <Attention title="Failing in the last 24 hours" none="Nothing has failed.">
+      {failing.flatMap(({ webhook, counts }) =>
+        webhook
+          ? [
+              <li key={webhook.id}>
+                <Link to={pathTo("webhook", webhook)}>
+                  <UserText>{webhook.name}</UserText>
+                </Link>
+                <span className="small muted">
+                  {formatNumber(countFailures(counts))} of {plural(countEnded(counts), "run")}
+                </span>
+              </li>
+            ]
+          : []
+      )}
+    </Attention>
+  )
+}
+
+const Waiting = ({ teams }: { readonly teams: ReadonlyArray<Team> }) => (
+  <Attention title="Waiting" none="Nothing is queued.">
+    {teams
+      .filter(({ queued }) => queued > 0)
+      .sort((a, b) => b.queued - a.queued)
+      .map((team) => (
+        <li key={team.team}>
+          <Link to={pathTo("team", team)}>{team.team}</Link>
+          <span className="small muted">{formatNumber(team.queued)} queued</span>
+        </li>
+      ))}
+  </Attention>
+)
+
+const Away = ({
+  teams,
+  webhooks
+}: {
+  readonly teams: ReadonlyArray<Team>
+  readonly webhooks: ReadonlyArray<Webhook>
+}) => (
+  <Attention title="Teams without a leader" none="Every team is connected.">
+    {teams
+      .filter(({ running }) => !running)
+      .map((team) => (
+        <li key={team.team}>
+          <Link to={pathTo("team", team)}>{team.team}</Link>
+          <span className="row small muted">
+            {plural(webhooks.filter((webhook) => webhook.team === team.team).length, "webhook")}
+            <TeamStatus team={team} />
+          </span>
+        </li>
+      ))}
+  </Attention>
+)
+
+export default Overview

@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { createReview, eventually, runReview, startTestUi, type TestUi } from "./TestUi.ts"
+
+let ui: TestUi
+let webhook: { readonly id: string }
+
+beforeAll(async () => {
+  ui = await startTestUi()
+  webhook = await createReview(ui)
+  await runReview(ui, webhook.id)
+  await ui.call("POST", "/api/teams", { team: "idle" })
+})
+afterAll(() => ui?.close())
+
+describe("the overview", () => {
+  it("shows what fails, what waits and which teams are away, after signing in", async () => {
+    const page = await ui.newSignedInPage()
+    await page.route("**/api/activity", async (route) => {
+      const all = await (await route.fetch()).json()
+      const failed = (hour: object, i: number) => (i === 20 ? { ...hour, error: 2, timeout: 1 } : hour)
+      await route.fulfill({ json: all.map((each: any) => ({ ...each, hours: each.hours.map(failed) })) })
+    })
+    await page.route("**/api/teams", async (route) => {
+      const all = await (await route.fetch()).json()
+      await route.fulfill({ json: all.map((each: any) => (each.team === "demo" ? { ...each, queued: 7 } : each)) })
+    })
+    await page.goto("/")
+    const part = (name: string) => page.getByRole("region", { name }).getByRole("listitem")
+    await part("Failing in the last 24 hours").getByText("3 of 4 runs").waitFor()
+    await eventually(() => part("Waiting").allTextContents()).toEqual(["demo7 queued"])
+    await eventually(() => part("Teams without a leader").allTextContents()).toEqual(["idle0 webhooksStopped"])
+    await page.getByRole("link", { name: "Review" }).click()
+    await page.getByRole("heading", { level: 1, name: "Review" }).waitFor()
+    await page.unrouteAll({ behavior: "ignoreErrors" })
+    await page.context().close()
+  })
+
+  it("links to the API's documentation, and says which version it is", async () => {
+    const page = await ui.newSignedInPage()
+    const { version } = await ui.call("GET", "/api/server")
+    await page.getByText(`Webhook Trigger ${version}`).waitFor()
+    await page.getByRole("link", { name: "API documentation" }).click()
+    await page.waitForURL("**/docs")
+    await page.context().close()
+  })
+})
+
+describe("the runs of a webhook", () => {
+  it("stay where they are under the pointer, and say how many are new", async () => {
+    const page = await ui.newSignedInPage()
+    await page.goto(`/webhooks/${webhook.id}`)
+    const rows = page.getByRole("list", { name: "Runs, newest first" }).getByRole("link")
+    await rows.first().hover()
+    const before = await rows.count()
+    const first = await rows.first().getAttribute("href")
+    await runReview(ui, webhook.id)
+    await runReview(ui, webhook.id)
+    const button = page.getByRole("button", { name: "2 new runs" })
+    await button.waitFor()
+    expect(await rows.count()).toBe(before)
+    expect(await rows.first().getAttribute("href")).toBe(first)
+    await button.click()
+    await eventually(() => rows.count()).toBe(before + 2)
+    await page.context().close()
+  })
+
+  it("are those of a bar of the chart once it is clicked, or chosen with the keyboard", async () => {
+    const page = await ui.newSignedInPage()
+    await page.goto(`/webhooks/${webhook.id}`)
+    const rows = page.getByRole("list", { name: "Runs, newest first" }).getByRole("link")
+    await rows.first().waitFor()
+    const all = await rows.count()
+    await page
+      .getByRole("button", { name: /Show these runs$/ })
+      .last()
+      .press("Enter")
+    await page.getByText(/^Accepted from /).waitFor()
+    expect(new URL(page.url()).searchParams.get("from")).toMatch(/T.*Z$/)
+    expect(await rows.count()).toBeLessThanOrEqual(all)
+    await page.getByRole("button", { name: "Show all" }).click()
+    await page.getByText(/^Accepted from /).waitFor({ state: "detached" })
+    await page.context().close()
+  })
+})
+
+describe("a preview", () => {
+  it("shows the names of values that are missing", async () => {
+    const page = await ui.newSignedInPage()
+    await page.goto(`/webhooks/${webhook.id}/edit`)
+    await eventually(() => page.locator("output").textContent()).toBe("Review {{title}} by {{author.name}}")
+    await page.getByRole("textbox", { name: "title" }).fill("it")
+    await eventually(() => page.locator("output").textContent()).toBe("Review it by {{author.name}}")
+    await page.context().close()
+  })
+})
