@@ -1,8 +1,9 @@
 /** What a team's leader can do to others with the rights that its team is given, on a real broker: nothing. */
 import { execFileSync } from "node:child_process"
+import { readFileSync } from "node:fs"
 import { type Channel, type ChannelModel, type ConsumeMessage, connect, type Options } from "amqplib"
 import { Option } from "effect"
-import { afterAll, beforeAll, describe, expect, vi } from "vitest"
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { commandsOf, rightsOf } from "../../src/cli/BrokerRights.ts"
 import { TeamName } from "../../src/domain/Team.ts"
 import { until } from "../support/Until.ts"
@@ -54,14 +55,16 @@ const leaderUrl = async (cluster: Cluster, team: string): Promise<string> => {
   return urlOf(cluster, user)
 }
 
+/** The commands about the broker that a page of the documentation shows. */
+const documented = (page: string): string =>
+  /^```sh\n(rabbitmqctl [\s\S]*?)^```$/m.exec(readFileSync(new URL(`../../docs/${page}`, import.meta.url), "utf8"))![1]!
+
 /** A user with the rights that `docs/production.md` gives the server. */
 const serverUrl = async (cluster: Cluster): Promise<string> => {
   const vhost = new URL(cluster.storage.amqpUrl).pathname.slice(1)
   const user = `${vhost}-server`
-  await own.rabbitmq.control("add_user", user, password)
-  await own.rabbitmq.control(
-    ...["set_permissions", "-p", vhost, user, "^(webhook|team)\\.", "^(webhook|team)\\.", "^webhook\\."]
-  )
+  const commands = documented("production.md").replace("-p webhooks webhooks", `-p ${vhost} ${user}`)
+  await run(commands.replace("add_user webhooks", `add_user ${user}`))
   return urlOf(cluster, user)
 }
 
@@ -130,6 +133,11 @@ const answer = async (
 }
 
 describe("a leader with the rights of its team", () => {
+  it("has those that docs/amqp.md shows", () => {
+    const rights = rightsOf(TeamName.make("deploy"), { vhost: "/", user: Option.none() })
+    expect(documented("amqp.md").trimEnd()).toBe(commandsOf(rights))
+  })
+
   faultTest("cannot read, change or fill anything of another team, nor end another team's run", async ({ cluster }) => {
     const { server, thief, victim } = await scene(cluster)
     const runId = victim.prompt.properties.messageId
@@ -160,6 +168,9 @@ describe("a leader with the rights of its team", () => {
       "read dead prompts": (channel) => channel.get("webhook.dead"),
       "delete an exchange of the server": (channel) => channel.deleteExchange("webhook.replies"),
       "declare an exchange": (channel) => channel.assertExchange("spy", "fanout"),
+      "delete what shows that the other team's queue is there": (channel) =>
+        channel.deleteExchange("webhook.queue.victim"),
+      "bind the other team's queue elsewhere": (channel) => channel.bindQueue(queue, "webhook.queue.thief", ""),
       "have the own queue's dead prompts sent to the other team": async (channel) => {
         await channel.deleteQueue("team.thief")
         const deadLetterExchange = "webhook.prompts"
