@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { AuditEventId } from "./Id.ts"
 import { optional, time } from "./Time.ts"
-import { WebhookRow } from "./Webhook.ts"
+import { Webhook, WebhookRow } from "./Webhook.ts"
 
 export const AuditAction = Schema.Literal(
   "team.created",
@@ -65,8 +65,10 @@ export type AuditEvent = typeof AuditEvent.Type
 /** Of a webhook, what an event shows: what people set. No secret is among it. */
 export const auditedFields = (Object.keys(WebhookRow.fields) as ReadonlyArray<keyof WebhookRow>).filter(
   (field) =>
-    !["id", "variables", "version", "token_hash", "created_at", "updated_at"].includes(field) &&
-    !["old_token_hash", "old_token_used_at", "old_token_used_from"].includes(field)
+    !["id", "variables", "version", "created_at", "updated_at"].includes(field) &&
+    !["old_token_used_at", "old_token_used_from"].includes(field) &&
+    // What the API never shows is a secret.
+    Object.hasOwn(Webhook.fields, field)
 )
 
 /** Longer texts are cut in events: characters. */
