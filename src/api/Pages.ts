@@ -13,7 +13,8 @@ export const pages = {
   run: "/runs/:run_id",
   teams: "/teams",
   team: "/teams/:team",
-  audit: "/audit"
+  audit: "/audit",
+  sessions: "/sessions"
 } as const
 
 export type PageName = keyof typeof pages

@@ -44,6 +44,7 @@ const pages = (): ReadonlyArray<readonly [address: string, heading: string | Reg
   [`/runs/${chat_id}`, /^Message to demo/, "Finished: success"],
   ["/teams", "Teams", "idle"],
   ["/audit", "Audit", "from 127.0.0.1"],
+  ["/sessions", "Sessions", "This browser"],
   ["/teams/demo", "demo", "Recent runs"],
   ["/teams/idle", "idle", "Nothing yet."],
   ["/webhooks/00000000-0000-7000-8000-000000000000", "Webhook", "Not found."]

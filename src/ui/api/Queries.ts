@@ -141,6 +141,13 @@ export const useAudit = (filter: AuditFilter) =>
     placeholderData: keepPreviousData
   })
 
+export const useSessions = () =>
+  useQuery({
+    queryKey: ["sessions"],
+    queryFn: ({ signal }) => api.sessions.list({ signal }),
+    refetchInterval: 10_000
+  })
+
 export const useRun = (run_id: string) => {
   const interval = usePollingInterval()
   return useQuery({

@@ -1,6 +1,7 @@
 /** The API's records as JSON carries them. */
 import type { ChangeEvent as ApiChangeEvent } from "../../api/ChangeEvent.ts"
 import type { Server as ApiServer } from "../../api/Overview.ts"
+import type { ListedSession } from "../../api/Sessions.ts"
 import type { WebhookWithToken as ApiWebhookWithToken } from "../../api/Webhooks.ts"
 import type * as DomainAudit from "../../domain/AuditEvent.ts"
 import type { ReceivedRequest as DomainReceivedRequest } from "../../domain/ReceivedRequest.ts"
@@ -26,6 +27,7 @@ export type ReceivedRequest = Json<DomainReceivedRequest>
 export type AuditEvent = Json<DomainAudit.AuditEvent>
 export type AuditAction = DomainAudit.AuditAction
 export type AuditActor = DomainAudit.AuditActor
+export type Session = Json<ListedSession>
 export type Team = Json<DomainTeam>
 export type Activity = Json<DomainStatistics.Activity>
 export type Counts = Json<DomainStatistics.Counts>

@@ -12,6 +12,7 @@ const CallWebhook = loadLater(() => import("../pages/CallWebhook.tsx"))
 const RunPage = loadLater(() => import("../pages/Run.tsx"))
 const Teams = loadLater(() => import("../pages/Teams.tsx"))
 const Audit = loadLater(() => import("../pages/Audit.tsx"))
+const Sessions = loadLater(() => import("../pages/Sessions.tsx"))
 const TeamPage = loadLater(() => import("../pages/Team.tsx"))
 
 type Views = { readonly [Name in PageName]: (parameters: PageParameters<Name>) => ReactNode }
@@ -27,7 +28,8 @@ const views: Views = {
   run: ({ run_id }) => <RunPage key={run_id} run_id={run_id} />,
   teams: () => <Teams />,
   team: ({ team }) => <TeamPage key={team} team={team} />,
-  audit: () => <Audit />
+  audit: () => <Audit />,
+  sessions: () => <Sessions />
 }
 
 const names = Object.keys(pages) as ReadonlyArray<PageName>

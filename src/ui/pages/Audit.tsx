@@ -48,7 +48,14 @@ const AuditPage = () => {
   })
   const setFilters = (values: Record<string, string>) => filters.set({ ...values, cursor: "" })
   return (
-    <Page title="Audit">
+    <Page
+      title="Audit"
+      actions={
+        <Link className="button" to={pathTo("sessions")}>
+          Sessions
+        </Link>
+      }
+    >
       <search className="filters">
         <SelectField
           label="Action"

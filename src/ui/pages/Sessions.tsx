@@ -1,0 +1,89 @@
+import { useState } from "react"
+import { api } from "../api/Client.ts"
+import { queries, runAction, useSessions } from "../api/Queries.ts"
+import type { Session } from "../api/Types.ts"
+import { Button } from "../components/Button.tsx"
+import { ConfirmDialog } from "../components/ConfirmDialog.tsx"
+import { Loaded } from "../components/Loaded.tsx"
+import { Page } from "../components/Page.tsx"
+import { ExactTime } from "../components/Time.tsx"
+import { toast } from "../components/Toasts.tsx"
+import { UserText } from "../components/UserText.tsx"
+
+/** The browsers that are signed in, each of which can be signed out here. */
+const SessionsPage = () => {
+  const sessions = useSessions()
+  const [ending, setEnding] = useState<Session | "all">()
+  const end = async () => {
+    if (ending === undefined) return
+    await runAction(() => (ending === "all" ? api.sessions.endAll({}) : api.sessions.end({ path: { id: ending.id } })))
+    setEnding(undefined)
+    // With its own session this page ends too.
+    if (ending === "all" || ending.is_current) return queries.invalidateQueries()
+    await queries.invalidateQueries({ queryKey: ["sessions"] })
+    toast("Session ended")
+  }
+  return (
+    <Page
+      title="Sessions"
+      actions={
+        <Button variant="danger" onPress={() => setEnding("all")}>
+          End all sessions
+        </Button>
+      }
+    >
+      <p className="muted small">
+        Browsers that are signed in with the admin key. A session ends after 12 hours without use, and after 7 days.
+      </p>
+      <Loaded query={sessions}>
+        {(data) => (
+          <ul className="card audit" aria-label="Sessions, the one used last first">
+            {data.map((session) => (
+              <Entry key={session.id} session={session} onEnd={() => setEnding(session)} />
+            ))}
+          </ul>
+        )}
+      </Loaded>
+      {ending !== undefined && (
+        <ConfirmDialog
+          title={ending === "all" ? "End all sessions?" : "End this session?"}
+          action={ending === "all" ? "End all" : "End session"}
+          onConfirm={end}
+          onClose={() => setEnding(undefined)}
+        >
+          <p>
+            {ending === "all"
+              ? "Every browser, this one too, has to sign in again with the admin key."
+              : ending.is_current
+                ? "It is this browser's: you will have to sign in again with the admin key."
+                : `The browser at ${ending.client_address} has to sign in again with the admin key.`}
+          </p>
+        </ConfirmDialog>
+      )}
+    </Page>
+  )
+}
+
+const Entry = ({ session, onEnd }: { readonly session: Session; readonly onEnd: () => void }) => (
+  <li className="audit-event">
+    <div className="row between">
+      <span className="row">
+        <strong>{session.client_address}</strong>
+        {session.is_current && <span className="badge info">This browser</span>}
+      </span>
+      <Button compact variant="quiet" label={`End the session of ${session.client_address}`} onPress={onEnd}>
+        End
+      </Button>
+    </div>
+    <p className="small muted">
+      Signed in <ExactTime at={session.created_at} />, last used <ExactTime at={session.last_used_at} />
+    </p>
+    {session.user_agent !== "" && (
+      <p className="small muted">
+        <UserText>{session.user_agent}</UserText>
+      </p>
+    )}
+  </li>
+)
+
+export default SessionsPage
