@@ -42,6 +42,7 @@ export {
   NotVerified,
   PromptTooLarge,
   RateLimited,
+  RunEnded,
   TeamExists,
   TeamInUse,
   TeamNotRunning,
@@ -81,6 +82,7 @@ export { Webhook, WebhookDraft, WebhookEdit, WebhookRow } from "./domain/Webhook
 export { AdminKey } from "./engine/AdminKey.ts"
 export { Origin, type OriginValues } from "./engine/Audit.ts"
 export * as AuditRetention from "./engine/AuditRetention.ts"
+export { Cancellation } from "./engine/Cancellation.ts"
 export { CurrentLanes } from "./engine/CurrentLanes.ts"
 export * as Engine from "./engine/Engine.ts"
 export type { Lanes } from "./engine/Lanes.ts"
@@ -127,6 +129,7 @@ export {
   type ExpireOptions,
   firstOfEach,
   type NewRun,
+  type QueuedRuns,
   type RunEnd,
   type RunMark,
   RunStore,
@@ -134,4 +137,4 @@ export {
 } from "./repo/RunStore.ts"
 export { SessionStore } from "./repo/SessionStore.ts"
 export { TeamStore } from "./repo/TeamStore.ts"
-export { type NewWebhook, type WebhookChange, WebhookStore } from "./repo/WebhookStore.ts"
+export { type NewWebhook, type OldTokenUse, type WebhookChange, WebhookStore } from "./repo/WebhookStore.ts"

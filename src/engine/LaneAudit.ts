@@ -59,9 +59,13 @@ export const make: Effect.Effect<LaneAudit, never, Bus | RunStore> = Effect.gen(
     return watched
   }
 
-  /** Whether a run in flight has ended, as the rows know. */
+  /** Whether a run is in flight no longer, as the rows know; a cancelled one is until it is released. */
   const anyEnded = (lane: Lane) =>
-    Effect.map(runs.ended([...lane.flights.keys()]), ({ runs, deleted }) => runs.length > 0 || deleted.length > 0)
+    Effect.map(
+      runs.ended([...lane.flights.keys()]),
+      ({ runs, deleted }) =>
+        deleted.length > 0 || runs.some(({ status, released_at }) => status !== "cancelled" || released_at)
+    )
 
   const stateOf = Effect.fnUntraced(function* (lane: Lane, { head, wereMissing }: Watched, inspection: Inspection) {
     if (inspection.isReplaced) return "replaced"

@@ -229,8 +229,8 @@ for (const { name, upgraded, empty } of databases) {
         yield* end("success")
         yield* rollUp
         expect(yield* counts).toEqual({
-          [deployId]: { success: 1, error: 2, timeout: 1, live: 1 },
-          [reviewId]: { success: 2, error: 1, timeout: 0, live: 3 }
+          [deployId]: { success: 1, error: 2, timeout: 1, cancelled: 0, live: 1 },
+          [reviewId]: { success: 2, error: 1, timeout: 0, cancelled: 0, live: 3 }
         })
         yield* end(null)
       })

@@ -1,27 +1,24 @@
-import { Effect, Option, Schedule, type Scope } from "effect"
+import { Deferred, Effect, Option, Schedule, type Scope } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { TeamName } from "../../domain/Team.ts"
-import { type Connection, call } from "./Connection.ts"
+import { type Connection, call, openSideChannel, unavailable } from "./Connection.ts"
 import { declareCancelQueue } from "./Topology.ts"
 import { decodeCancel } from "./Wire.ts"
 
 /** How long until it is tried again to listen. */
 const pause = "10 seconds"
 
-/** Listens until the scope closes; fails when the broker does not allow it, or has no such exchange yet. */
-const listenOn = (
+/** Listens; fails when the broker does not allow it, has no such exchange yet, or ends it. */
+const listen = (
   connection: Connection,
   team: TeamName,
   onCancel: (id: RunId) => void
-): Effect.Effect<void, Unavailable, Scope.Scope> =>
+): Effect.Effect<never, Unavailable, Scope.Scope> =>
   Effect.gen(function* () {
-    // Of its own: the broker closes a channel on which something is refused.
-    const channel = yield* Effect.acquireRelease(
-      call("opening a channel for cancellations", () => connection.model.createChannel()),
-      (channel) => Effect.ignore(Effect.tryPromise(() => channel.close()))
-    )
-    channel.on("error", () => {})
+    const channel = yield* openSideChannel(connection)
+    const closed = yield* Deferred.make<never, Unavailable>()
+    channel.once("close", () => Deferred.unsafeDone(closed, Effect.fail(unavailable("the channel was closed"))))
     const queue = yield* call("declaring a queue for cancellations", () => declareCancelQueue(channel, team))
     yield* call(`consuming ${queue}`, () =>
       channel.consume(
@@ -33,6 +30,7 @@ const listenOn = (
         { noAck: true }
       )
     )
+    return yield* Deferred.await(closed)
   })
 
 /**
@@ -46,11 +44,15 @@ export const listenForCancellations = (
 ): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
     let isLogged = false
-    const refused = ({ detail }: Unavailable) => {
-      if (isLogged) return Effect.void
-      isLogged = true
-      return Effect.logInfo(`this leader is not told of cancelled runs, and works on them to the end: ${detail}`)
-    }
-    const listening = Effect.scoped(Effect.zipRight(listenOn(connection, team, onCancel), Effect.never))
-    yield* listening.pipe(Effect.tapError(refused), Effect.retry(Schedule.spaced(pause)), Effect.forkScoped)
+    const refused = ({ detail }: Unavailable) =>
+      Effect.flatMap(Deferred.isDone(connection.lost), (isLost) => {
+        if (isLost || isLogged) return Effect.void
+        isLogged = true
+        return Effect.logInfo(`this leader is not told of cancelled runs, and works on them to the end: ${detail}`)
+      })
+    yield* Effect.scoped(listen(connection, team, onCancel)).pipe(
+      Effect.tapError(refused),
+      Effect.retry(Schedule.spaced(pause)),
+      Effect.forkScoped
+    )
   })

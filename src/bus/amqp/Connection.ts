@@ -143,6 +143,14 @@ export const open = Effect.fnUntraced(function* (
   return { model, lost, blocked: () => blocked, markLost, kill }
 })
 
+/** Before the connection's close, which would overtake acknowledgements that still wait in the channel's buffer. */
+const closeChannel =
+  (connection: Connection) =>
+  (channel: Channel): Effect.Effect<void> =>
+    Effect.flatMap(Deferred.isDone(connection.lost), (isLost) =>
+      isLost ? Effect.void : tryToClose(() => channel.close())
+    )
+
 interface OpenChannel {
   (connection: Connection, kind: "confirm"): Effect.Effect<ConfirmChannel, Unavailable, Scope.Scope>
   (connection: Connection): Effect.Effect<Channel, Unavailable, Scope.Scope>
@@ -161,9 +169,19 @@ export const openChannel: OpenChannel = (connection: Connection, kind?: "confirm
       channel.on("close", () => markLost(why))
       return channel as ConfirmChannel
     }),
-    // Before the connection's close, which would overtake acknowledgements that still wait in the channel's buffer.
-    (channel) =>
-      Effect.flatMap(Deferred.isDone(connection.lost), (isLost) =>
-        isLost ? Effect.void : tryToClose(() => channel.close())
-      )
+    closeChannel(connection)
+  )
+
+/**
+ * A channel whose end leaves the connection as it is, for what the broker may refuse; closing one that it has closed does
+ * nothing.
+ */
+export const openSideChannel = (connection: Connection): Effect.Effect<Channel, Unavailable, Scope.Scope> =>
+  Effect.acquireRelease(
+    call("opening a channel", async () => {
+      const channel = await connection.model.createChannel()
+      channel.on("error", () => {})
+      return channel
+    }),
+    closeChannel(connection)
   )

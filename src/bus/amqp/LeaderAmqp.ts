@@ -77,6 +77,8 @@ const make = ({ queueType, url }: AmqpOptions) =>
         const channel = yield* openChannel(connection)
         yield* call(`declaring ${teamQueue(team)}`, () => declareTeamQueue(channel, team, queueType))
         yield* call("setting the prefetch", () => channel.prefetch(1))
+        // Before the work is set up, so that it ends after that, and a leader that is stopping still hears of them.
+        yield* listenForCancellations(connection, team, cancellations.put)
         // Shut down when the leader is to stop. A prompt that is lost with it is delivered again, being unacknowledged.
         const inbox = yield* Queue.unbounded<ConsumeMessage>()
         let consumerTag = ""
@@ -101,7 +103,6 @@ const make = ({ queueType, url }: AmqpOptions) =>
         yield* Effect.acquireRelease(Effect.forkDaemon(Effect.interruptible(Effect.forever(next))), (fiber) =>
           Effect.zipRight(Queue.shutdown(inbox), finishBefore(mayFinish, fiber))
         )
-        yield* listenForCancellations(connection, team, cancellations.put)
         const serverVersion = connection.model.connection.serverProperties.version
         const consumer = yield* call(`consuming ${teamQueue(team)}`, () =>
           channel.consume(
