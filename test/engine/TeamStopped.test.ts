@@ -102,7 +102,8 @@ describe("a webhook whose triggers wait for a leader", () => {
       yield* leader.next
       yield* TestClock.adjust("10 minutes")
       expect((yield* repo.run(ids[3]!)).status).toBe("queued")
-      for (const _ of ids) yield* leader.answer("done")
+      // Over such a jump of the clock the lease may be lost, and what is in flight is sent again: more answers than runs.
+      for (let i = 0; i < 3 * ids.length; i++) yield* leader.answer("done")
       yield* until(Effect.map(repo.run(ids[3]!), ({ status }) => status === "success"))
     }).pipe(Effect.provide(engineInMemory()))
   )
