@@ -1,4 +1,5 @@
 import { useState } from "react"
+import { pathTo } from "../../api/Pages.ts"
 import { api } from "../api/Client.ts"
 import { queries, runAction, useSessions } from "../api/Queries.ts"
 import type { Session } from "../api/Types.ts"
@@ -26,6 +27,7 @@ const SessionsPage = () => {
   return (
     <Page
       title="Sessions"
+      back={{ to: pathTo("audit"), text: "Audit" }}
       actions={
         <Button variant="danger" onPress={() => setEnding("all")}>
           End all sessions

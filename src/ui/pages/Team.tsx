@@ -87,7 +87,7 @@ const ConnectLeader = ({ team }: { readonly team: Team }) => {
       <h2>How to connect a leader</h2>
       <p className="muted small">
         The leader consumes the queue <code>team.{team.team}</code>, one prompt at a time, and sends each answer to the
-        queue <code>webhook.replies</code> with the prompt's correlation id.
+        exchange <code>webhook.replies</code> with the prompt's correlation id.
       </p>
       {server.data?.bus === "embedded" && (
         <Notice>
