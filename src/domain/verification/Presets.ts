@@ -1,0 +1,97 @@
+/** The services whose webhooks are known, and what a webhook's own options make of them. */
+import { alertmanager } from "./alertmanager.ts"
+import type { Algorithm, Description, Encoding, Option, Preset } from "./Description.ts"
+import * as generic from "./generic.ts"
+import { github } from "./github.ts"
+import { gitlab } from "./gitlab.ts"
+import { grafana } from "./grafana.ts"
+import { jira } from "./jira.ts"
+import { linear } from "./linear.ts"
+import { pagerduty } from "./pagerduty.ts"
+import { sentry } from "./sentry.ts"
+import { slack } from "./slack.ts"
+import { standardWebhooks } from "./standardWebhooks.ts"
+import { stripe } from "./stripe.ts"
+
+export const presets = {
+  github,
+  gitlab,
+  slack,
+  "standard-webhooks": standardWebhooks,
+  stripe,
+  sentry,
+  linear,
+  pagerduty,
+  jira,
+  grafana,
+  alertmanager,
+  hmac: generic.hmac,
+  bearer: generic.bearer,
+  basic: generic.basic,
+  header: generic.header
+} as const satisfies { readonly [name: string]: Preset }
+
+export type PresetName = keyof typeof presets
+
+export const presetNames = Object.keys(presets) as unknown as readonly [PresetName, ...ReadonlyArray<PresetName>]
+
+/** What a webhook says of those who call it. */
+export interface Options {
+  readonly preset: PresetName
+  readonly header?: string
+  readonly algorithm?: Algorithm
+  readonly encoding?: Encoding
+  readonly prefix?: string
+  readonly signed?: string
+  readonly timestamp_header?: string
+  readonly tolerance_seconds?: number
+  readonly id_header?: string
+  readonly username?: string
+  readonly reply_text?: string
+}
+
+/** The options that a preset takes, those that it needs first. */
+export const optionsOf = (preset: PresetName): ReadonlyArray<Option> => {
+  const { required = [], options = [] }: Preset = presets[preset]
+  return [...required, ...options]
+}
+
+const isFor = ({ for: condition }: Description, options: Options, secret: string): boolean =>
+  condition === undefined ||
+  ((condition.secret === undefined || secret.startsWith(condition.secret)) &&
+    (condition.option === undefined || options[condition.option] !== undefined))
+
+/** In seconds, as most services advise. */
+const defaultTolerance = 300
+
+const inLowerCase = (header: string): string => header.toLowerCase()
+
+/** The description that holds for this secret, with the webhook's own options in it. */
+export const describe = (options: Options, secret: string): Description => {
+  const { descriptions }: Preset = presets[options.preset]
+  const description = descriptions.find((each) => isFor(each, options, secret)) ?? descriptions.at(-1)!
+  const { header, id_header, prefix, timestamp_header, tolerance_seconds } = options
+  const common = {
+    ...(id_header !== undefined && { id: [{ header: inLowerCase(id_header) }] }),
+    ...(header !== undefined && { headers: [inLowerCase(header)] }),
+    ...(prefix !== undefined && { prefix })
+  }
+  if (!("signed" in description)) return { ...description, ...common }
+  const known = description.timestamp
+  const at = timestamp_header === undefined ? known?.at : [{ header: inLowerCase(timestamp_header) }]
+  const byDefault = (timestamp_header === undefined ? undefined : description.signedWithTimestamp) ?? description.signed
+  return {
+    ...description,
+    ...common,
+    ...(description.scheme === "hmac" && { algorithm: options.algorithm ?? description.algorithm }),
+    encoding: options.encoding ?? description.encoding,
+    signed: options.signed ?? byDefault,
+    ...(at !== undefined && {
+      timestamp: {
+        at,
+        unit: known?.unit ?? "seconds",
+        tolerance_seconds: tolerance_seconds ?? known?.tolerance_seconds ?? defaultTolerance
+      }
+    })
+  }
+}

@@ -1,0 +1,13 @@
+import type { Preset } from "./Description.ts"
+
+/** It signs nothing and sends no id: the secret comes as it is, from `authorization` or `basic_auth` of its `http_config`. */
+export const alertmanager: Preset = {
+  label: "Alertmanager",
+  secret: "the `credentials` under `authorization`, or with a `username` the `password` under `basic_auth`",
+  documentation: "https://prometheus.io/docs/alerting/latest/configuration/#http_config",
+  options: ["username"],
+  descriptions: [
+    { scheme: "basic", for: { option: "username" } },
+    { scheme: "header", headers: ["authorization"], prefix: "Bearer " }
+  ]
+}

@@ -1,0 +1,21 @@
+import type { Preset } from "./Description.ts"
+
+/** Redelivered by hand, a delivery has its first `X-GitHub-Delivery`. */
+export const github: Preset = {
+  label: "GitHub",
+  secret: "the webhook's “Secret”",
+  documentation: "https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries",
+  descriptions: [
+    {
+      scheme: "hmac",
+      algorithm: "sha256",
+      key: "text",
+      headers: ["x-hub-signature-256"],
+      prefix: "sha256=",
+      encoding: "hex",
+      signed: "{body}",
+      id: [{ header: "x-github-delivery" }],
+      handshakes: [{ when: { at: { header: "x-github-event" }, is: "ping" } }]
+    }
+  ]
+}

@@ -1,0 +1,21 @@
+import type { Preset } from "./Description.ts"
+
+/** The time of sending stands in the body, so it is signed with it. */
+export const linear: Preset = {
+  label: "Linear",
+  secret: "the webhook's “Signing secret”",
+  documentation: "https://linear.app/developers/webhooks",
+  options: ["tolerance_seconds"],
+  descriptions: [
+    {
+      scheme: "hmac",
+      algorithm: "sha256",
+      key: "text",
+      headers: ["linear-signature"],
+      encoding: "hex",
+      timestamp: { at: [{ json: ["webhookTimestamp"] }], unit: "milliseconds", tolerance_seconds: 60 },
+      signed: "{body}",
+      id: [{ header: "linear-delivery" }]
+    }
+  ]
+}

@@ -1,0 +1,157 @@
+/**
+ * The interpreter of descriptions (`domain/verification/`): whether a request comes from whom it should, and which delivery it
+ * is. Pure: the time is given.
+ */
+import type { Description, Ed25519, Hmac, Timestamp } from "../domain/verification/Description.ts"
+import * as Lookup from "./RequestLookup.ts"
+import { bytesOf, decode, isSecret, makeSigner } from "./Signing.ts"
+
+export type { SignedRequest } from "./RequestLookup.ts"
+
+/**
+ * Why a request is refused, for whoever manages the webhook; its caller is not told. `missing`: it has no signature, secret or
+ * id. `malformed`: what it has cannot be one. `expired`: it was sent too long ago, or in the future. `mismatch`: it is not of
+ * this request and secret.
+ */
+export const causes = ["missing", "malformed", "expired", "mismatch"] as const
+export type Cause = (typeof causes)[number]
+
+export type Verdict =
+  | { readonly _tag: "Refused"; readonly cause: Cause }
+  | { readonly _tag: "Verified"; readonly delivery_id?: string; readonly isReplied: boolean }
+  /** It only asks whether somebody is here; `echo` is what it wants to hear. */
+  | { readonly _tag: "Handshake"; readonly echo?: string }
+
+/** A secret, ready to check requests with. */
+export interface Check {
+  readonly description: Description
+  /** `undefined`: nothing speaks against the request. Without its body, as far as can be said without that. */
+  readonly causeOf: (request: Lookup.SignedRequest, now: number) => Cause | undefined
+}
+
+/** How many signatures of a list are tried: a caller could send hundreds, and each of Ed25519 costs the whole body. */
+const maxSignatures = 10
+
+type Placeholder = "{body}" | "{timestamp}" | "{id}"
+
+const placeholders: ReadonlyArray<string> = ["{body}", "{timestamp}", "{id}"] satisfies ReadonlyArray<Placeholder>
+
+/** What is signed, cut at its placeholders. */
+const partsOf = (signed: string): ReadonlyArray<Placeholder | Buffer> =>
+  signed
+    .split(/(\{(?:body|timestamp|id)\})/)
+    .map((part) => (placeholders.includes(part) ? (part as Placeholder) : Buffer.from(part)))
+
+/** When the request says that it was sent, in milliseconds since 1970; `undefined`: it is no number. */
+const sentAt = (time: string, { unit }: Timestamp): number | undefined =>
+  /^\d{1,15}$/.test(time) ? Number(time) * (unit === "seconds" ? 1000 : 1) : undefined
+
+const causeOfTime = (time: string | undefined, timestamp: Timestamp, now: number): Cause | undefined => {
+  if (time === undefined) return "missing"
+  const sent = sentAt(time, timestamp)
+  if (sent === undefined) return "malformed"
+  return Math.abs(now - sent) > timestamp.tolerance_seconds * 1000 ? "expired" : undefined
+}
+
+const signatureCheck = (description: Hmac | Ed25519, secret: string): Check["causeOf"] => {
+  const { encoding, headers, id: ids = [], prefix = "", separator, timestamp } = description
+  const parts = partsOf(description.signed)
+  const isSigned = makeSigner(description, secret)
+  const isTimeInBody = timestamp?.at.some((source) => "json" in source) === true
+
+  return (request, now) => {
+    const sent = Lookup.make(request).first(headers.map((header) => ({ header })))
+    if (sent === undefined) return "missing"
+    const items = separator === undefined ? [sent] : sent.split(separator).map((item) => item.trim())
+    const signatures = items
+      .filter((item) => item.startsWith(prefix))
+      .slice(0, maxSignatures)
+      .flatMap((item) => decode(item.slice(prefix.length), encoding) ?? [])
+    if (signatures.length === 0) return "malformed"
+
+    const lookup = Lookup.make(request, items)
+    const values = {
+      "{timestamp}": timestamp && !isTimeInBody ? lookup.first(timestamp.at) : undefined,
+      "{id}": parts.includes("{id}") ? lookup.first(ids) : undefined
+    }
+    if (parts.includes("{id}") && values["{id}"] === undefined) return "missing"
+    const early = timestamp && !isTimeInBody ? causeOfTime(values["{timestamp}"], timestamp, now) : undefined
+    const { body } = request
+    if (early !== undefined || body === undefined) return early
+
+    const content = parts.map((part) =>
+      typeof part === "object" ? part : part === "{body}" ? body : bytesOf(values[part] ?? "")
+    )
+    if (!isSigned(content, signatures)) return "mismatch"
+    return timestamp && isTimeInBody ? causeOfTime(lookup.first(timestamp.at), timestamp, now) : undefined
+  }
+}
+
+const headerCheck =
+  (headers: ReadonlyArray<string>, prefix: string, secret: Uint8Array): Check["causeOf"] =>
+  (request) => {
+    const sent = Lookup.make(request).first(headers.map((header) => ({ header })))
+    if (sent === undefined) return "missing"
+    if (sent.slice(0, prefix.length).toLowerCase() !== prefix.toLowerCase()) return "malformed"
+    return isSecret(bytesOf(sent.slice(prefix.length)), secret) ? undefined : "mismatch"
+  }
+
+const basicCheck = (username: string, secret: string): Check["causeOf"] => {
+  const expected = Buffer.from(`${username}:${secret}`)
+  return (request) => {
+    const sent = Lookup.make(request).header("authorization")
+    if (sent === undefined) return "missing"
+    const [, credentials = ""] = /^basic +(\S+)$/i.exec(sent) ?? []
+    const bytes = decode(credentials, "base64")
+    if (bytes === undefined) return "malformed"
+    return isSecret(bytes, expected) ? undefined : "mismatch"
+  }
+}
+
+/** Prepares a secret; `username` is the webhook's own, for Basic authentication. */
+export const makeCheck = (description: Description, secret: string, username = ""): Check => {
+  switch (description.scheme) {
+    case "hmac":
+    case "ed25519":
+      return { description, causeOf: signatureCheck(description, secret) }
+    case "header":
+      return { description, causeOf: headerCheck(description.headers, description.prefix ?? "", Buffer.from(secret)) }
+    case "basic":
+      return { description, causeOf: basicCheck(username, secret) }
+  }
+}
+
+/** What is said of a request that one of the secrets has verified. */
+const verdictOf = ({ handshakes = [], id = [], replies = [] }: Description, request: Lookup.SignedRequest): Verdict => {
+  const lookup = Lookup.make(request)
+  const handshake = handshakes.find(({ when }) => lookup.holds(when))
+  if (handshake !== undefined) {
+    const echo = handshake.echo === undefined ? undefined : lookup.at(handshake.echo)
+    return { _tag: "Handshake", ...(echo !== undefined && { echo }) }
+  }
+  const delivery_id = lookup.first(id)
+  const isReplied = replies.some(lookup.holds)
+  return { _tag: "Verified", ...(delivery_id !== undefined && { delivery_id }), isReplied }
+}
+
+/** The check that the request passes, or what the first of them has against it. One of them is enough. */
+const pass = (checks: ReadonlyArray<Check>, request: Lookup.SignedRequest, now: number): Check | Cause => {
+  const causes = checks.map((check) => check.causeOf(request, now))
+  return checks[causes.indexOf(undefined)] ?? causes[0] ?? "mismatch"
+}
+
+/** What speaks against the request already, before its body is read. `now` in milliseconds since 1970. */
+export const causeBeforeBody = (
+  checks: ReadonlyArray<Check>,
+  { headers }: Lookup.SignedRequest,
+  now: number
+): Cause | undefined => {
+  const passed = pass(checks, { headers }, now)
+  return typeof passed === "string" ? passed : undefined
+}
+
+/** The verdict on a request with its body. */
+export const verify = (checks: ReadonlyArray<Check>, request: Lookup.SignedRequest, now: number): Verdict => {
+  const passed = pass(checks, request, now)
+  return typeof passed === "string" ? { _tag: "Refused", cause: passed } : verdictOf(passed.description, request)
+}
