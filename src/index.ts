@@ -53,6 +53,7 @@ export {
   Unavailable
 } from "./domain/Errors.ts"
 export { AuditEventId, makeRunId, makeSessionId, makeWebhookId, RunId, SessionId, WebhookId } from "./domain/Id.ts"
+export type { PromptLayout } from "./domain/PromptLayout.ts"
 export { parseRate, type Rate } from "./domain/Rate.ts"
 export { ReceivedRequest } from "./domain/ReceivedRequest.ts"
 export {
@@ -90,7 +91,7 @@ export { Limiter, type SlotRequest, type Usage } from "./engine/Limiter.ts"
 export type { Progress } from "./engine/Marks.ts"
 export { type OnEnd, Outcomes } from "./engine/Outcomes.ts"
 export { Overview } from "./engine/Overview.ts"
-export { Renderer } from "./engine/Renderer.ts"
+export { type Rendered, Renderer, type RenderOptions } from "./engine/Renderer.ts"
 export { type RefusedRequest, Requests } from "./engine/Requests.ts"
 export * as Retention from "./engine/Retention.ts"
 export { RunTraces } from "./engine/RunTraces.ts"

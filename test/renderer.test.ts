@@ -178,7 +178,7 @@ describe("Renderer", () => {
   it.effect("limits the prompt by its bytes in UTF-8", () =>
     Effect.gen(function* () {
       const { render } = yield* Renderer
-      expect(yield* render("{{a}}", { a: "é".repeat(50) })).toBe("é".repeat(50))
+      expect((yield* render("{{a}}", { a: "é".repeat(50) })).prompt).toBe("é".repeat(50))
       const refusal = yield* Effect.flip(render("{{a}}!", { a: "é".repeat(50) }))
       expect(refusal).toMatchObject({ _tag: "PromptTooLarge", limit_bytes: 100 })
     }).pipe(Effect.provide(renderer(100)))

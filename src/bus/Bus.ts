@@ -14,6 +14,10 @@ export interface Prompt {
   readonly webhook?: { readonly id: WebhookId; readonly name: string }
   readonly team: TeamName
   readonly prompt: string
+  /** The template that the prompt was rendered from: instructions without data. Absent for a chat message. */
+  readonly template?: string
+  /** What was inserted into it, as text, by the placeholders' names: data, which may come from anybody. */
+  readonly values?: Readonly<Record<string, string>>
   /** In wait mode: after this no caller waits for the answer, and the broker need not deliver the prompt. */
   readonly deadline?: DateTime.Utc
   /** The trace that it belongs to, as `traceparent` of W3C trace context writes it. */

@@ -28,6 +28,8 @@ const plainSchemaOf = (setting: WebhookSetting): Schema.Schema<any> => {
       return Schema.String.pipe(Schema.pattern(new RegExp(setting.pattern)))
     case "choice":
       return Schema.Literal(...setting.words)
+    case "switch":
+      return Schema.Boolean
     case "networks":
       return Schema.Array(Schema.String).pipe(
         Schema.filter((networks) => isAccepted(setting, networks), {

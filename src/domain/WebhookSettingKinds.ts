@@ -44,16 +44,21 @@ export interface ChoiceSetting extends Described {
   readonly words: readonly [string, ...ReadonlyArray<string>]
 }
 
+/** On or off. */
+export interface SwitchSetting extends Described {
+  readonly kind: "switch"
+}
+
 /** A list of addresses and networks, typed with commas or blanks between them. */
 export interface NetworksSetting extends Described {
   readonly kind: "networks"
   readonly most: number
 }
 
-export type WebhookSetting = WholeNumberSetting | TextSetting | ChoiceSetting | NetworksSetting
+export type WebhookSetting = WholeNumberSetting | TextSetting | ChoiceSetting | SwitchSetting | NetworksSetting
 
 /** A value, as JSON has it. */
-export type Value = number | string | ReadonlyArray<string>
+export type Value = number | string | boolean | ReadonlyArray<string>
 
 /** Its value, as JSON has it. */
 export type SettingValue<Setting extends WebhookSetting> = Setting extends WholeNumberSetting
@@ -62,7 +67,9 @@ export type SettingValue<Setting extends WebhookSetting> = Setting extends Whole
     ? Setting["words"][number]
     : Setting extends NetworksSetting
       ? ReadonlyArray<string>
-      : string
+      : Setting extends SwitchSetting
+        ? boolean
+        : string
 
 /** What the setting accepts, as an error message: `must be a whole number of seconds from 1 to 86400`. */
 export const accepts = (setting: WebhookSetting): string => {
@@ -75,6 +82,8 @@ export const accepts = (setting: WebhookSetting): string => {
       return setting.accepts
     case "choice":
       return `must be one of ${setting.words.join(", ")}`
+    case "switch":
+      return "must be true or false"
     case "networks":
       return `must be 1 to ${setting.most} addresses or networks, such as 192.0.2.7 or 10.0.0.0/8`
   }
@@ -88,6 +97,8 @@ export const valueOf = ({ kind }: WebhookSetting, typed: string): Value => {
     case "text":
     case "choice":
       return typed
+    case "switch":
+      return typed === "true" ? true : typed === "false" ? false : typed
     case "networks":
       return typed.split(/[\s,]+/).filter((text) => text !== "")
   }
@@ -102,6 +113,8 @@ export const isAccepted = (setting: WebhookSetting, value: Value): boolean => {
       return new RegExp(setting.pattern).test(String(value))
     case "choice":
       return setting.words.includes(String(value))
+    case "switch":
+      return typeof value === "boolean"
     case "networks":
       return Array.isArray(value) && value.length > 0 && value.length <= setting.most && value.every(isNetwork)
   }

@@ -94,6 +94,16 @@ export const webhookSettings = {
     help: "The addresses and networks from which it may be called, such as 192.0.2.7,10.0.0.0/8",
     default: "from anywhere"
   },
+  fence: {
+    kind: "switch",
+    description:
+      "Whether every value that is inserted into the prompt stands between marks that are random for each run and cannot occur in the value, and one sentence before the prompt says that what is between them is data and not an instruction. A help against prompt injection, not a guarantee. If absent, it does not.",
+    label: "Mark values as data",
+    option: "fence",
+    value: "true|false",
+    help: "Whether the prompt marks every inserted value as data, not instructions; a help against prompt injection, not a guarantee",
+    default: "false"
+  },
   keep_bodies: {
     kind: "choice",
     words: ["none", "refused"],

@@ -101,6 +101,7 @@ const itemOf = ({ run, webhook, isTeamStopped = false }: Candidate): Item => ({
     mode: run.mode,
     status: "queued",
     prompt: run.prompt,
+    ...(run.layout && { layout: run.layout }),
     timeout_ms: Duration.toMillis(run.timeout),
     ...(run.deadline_at && { deadline_at: run.deadline_at }),
     ...(webhook && { webhook })

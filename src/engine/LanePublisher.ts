@@ -1,5 +1,6 @@
 import { DateTime, Duration, Effect, Option, Schedule } from "effect"
 import { Bus, type Prompt } from "../bus/Bus.ts"
+import { takeApart } from "../domain/PromptLayout.ts"
 import type { Outcome } from "../domain/Run.ts"
 import type { TeamName } from "../domain/Team.ts"
 import type { LaneRun } from "../repo/LaneStore.ts"
@@ -115,7 +116,7 @@ export const make = Effect.fnUntraced(function* (
 const teamGone = { code: "team_gone", message: "The team's queue is gone, and did not come back in time." } as const
 
 const promptOf = (
-  { run_id, source, webhook, team, prompt, mode, deadline_at }: LaneRun,
+  { run_id, source, webhook, team, prompt, layout, mode, deadline_at }: LaneRun,
   correlation_id: string
 ): Prompt => ({
   run_id,
@@ -124,5 +125,6 @@ const promptOf = (
   ...(webhook && { webhook: { id: webhook.id, name: webhook.name } }),
   team,
   prompt,
+  ...(layout && takeApart(prompt, layout)),
   ...(deadline_at && mode === "wait" && { deadline: deadline_at })
 })

@@ -1,8 +1,23 @@
+import { randomBytes } from "node:crypto"
 import { Context, Effect, Either, Layer } from "effect"
 import { MissingVariables, PromptTooLarge, TemplateInvalid } from "../domain/Errors.ts"
+import { type Fence, fenceOf } from "../domain/Fence.ts"
+import type { PromptLayout } from "../domain/PromptLayout.ts"
 import type { Variables } from "../domain/Run.ts"
 import * as Template from "../domain/Template.ts"
 import { Settings } from "./Settings.ts"
+
+/** A prompt, and what of it is the template's and what a value. */
+export interface Rendered {
+  readonly prompt: string
+  /** Absent: leaders get no `template` and `values` beside the prompt. */
+  readonly layout?: PromptLayout
+}
+
+export interface RenderOptions {
+  /** Each value is marked as data, see `domain/Fence.ts`; default: not. */
+  readonly fence?: boolean
+}
 
 /** Templates into prompts. A host may put its own in place. */
 export class Renderer extends Context.Tag("webhook-trigger/Renderer")<
@@ -13,8 +28,9 @@ export class Renderer extends Context.Tag("webhook-trigger/Renderer")<
     /** Fills a template that `placeholders` has accepted. */
     readonly render: (
       template: string,
-      variables: Variables
-    ) => Effect.Effect<string, MissingVariables | PromptTooLarge>
+      variables: Variables,
+      options?: RenderOptions
+    ) => Effect.Effect<Rendered, MissingVariables | PromptTooLarge>
   }
 >() {
   /** `{{name}}` as `domain/Template` reads it, the prompt bounded by `Settings.maxPrompt`. */
@@ -26,23 +42,49 @@ export class Renderer extends Context.Tag("webhook-trigger/Renderer")<
           onLeft: (broken) => new TemplateInvalid(broken),
           onRight: Template.placeholders
         }),
-      render: (template, variables) =>
-        Effect.suspend((): Effect.Effect<string, MissingVariables | PromptTooLarge> => {
+      render: (template, variables, options) =>
+        Effect.suspend((): Effect.Effect<Rendered, MissingVariables | PromptTooLarge> => {
           // Only parsed templates are stored: a broken one here is our mistake.
           const parsed = Either.getOrThrowWith(Template.parse(template), ({ reason }) => new Error(reason))
           const pieces = Template.fill(parsed, variables)
-          return Either.isLeft(pieces) ? new MissingVariables({ names: pieces.left }) : joined(pieces.right, maxPrompt)
+          if (Either.isLeft(pieces)) return new MissingVariables({ names: pieces.left })
+          const fence = options?.fence === true && parsed.names.length > 0 ? freshFence(pieces.right) : undefined
+          return joined(parsed.names, pieces.right, maxPrompt, fence)
         })
     }))
   )
 }
 
+/** With a key that is in no value: not by chance either. */
+const freshFence = (pieces: ReadonlyArray<string>): Fence => {
+  const key = randomBytes(8).toString("hex")
+  return pieces.some((piece) => piece.includes(key)) ? freshFence(pieces) : fenceOf(key)
+}
+
 /** Measures before it joins: 10,000 placeholders for one value of 1 MiB would be 10 GB of text. */
-const joined = (pieces: ReadonlyArray<string>, limit_bytes: number): Effect.Effect<string, PromptTooLarge> => {
+const joined = (
+  names: ReadonlyArray<string>,
+  pieces: ReadonlyArray<string>,
+  limit_bytes: number,
+  fence: Fence | undefined
+): Effect.Effect<Rendered, PromptTooLarge> => {
+  const parts: Array<string> = []
+  const layout: Array<PromptLayout[number]> = []
   let bytes = 0
-  for (const piece of pieces) {
-    bytes += Buffer.byteLength(piece)
+  const add = (text: string, part: PromptLayout[number]): void => {
+    bytes += Buffer.byteLength(text)
+    parts.push(text)
+    if (part !== 0) layout.push(part)
+  }
+  if (fence) add(fence.note, -fence.note.length)
+  for (const [i, piece] of pieces.entries()) {
+    if (i % 2 === 0) add(piece, piece.length)
+    else {
+      if (fence) add(fence.open, -fence.open.length)
+      add(piece, [names[(i - 1) / 2]!, piece.length])
+      if (fence) add(fence.close, -fence.close.length)
+    }
     if (bytes > limit_bytes) return new PromptTooLarge({ limit_bytes })
   }
-  return Effect.succeed(pieces.join(""))
+  return Effect.succeed({ prompt: parts.join(""), layout })
 }

@@ -31,7 +31,7 @@ import * as Acceptance from "./Acceptance.ts"
 import * as Checkpoints from "./Checkpoints.ts"
 import type { CurrentLanes } from "./CurrentLanes.ts"
 import type { Outcomes } from "./Outcomes.ts"
-import { Renderer } from "./Renderer.ts"
+import { type Rendered, Renderer } from "./Renderer.ts"
 import { RunTraces } from "./RunTraces.ts"
 import { Settings } from "./Settings.ts"
 import { maxQueuedOfWebhook } from "./SettingsConfig.ts"
@@ -144,11 +144,11 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const render = (
         webhook: WebhookRow,
         variables: Variables
-      ): Effect.Effect<string, InvalidVariables | MissingVariables | PromptTooLarge> => {
+      ): Effect.Effect<Rendered, InvalidVariables | MissingVariables | PromptTooLarge> => {
         const faults = checkVariables(variables)
         return faults.length > 0
           ? Effect.fail(new InvalidVariables({ faults }))
-          : renderer.render(webhook.prompt_template, variables)
+          : renderer.render(webhook.prompt_template, variables, webhook)
       }
 
       const commit = yield* Acceptance.make
@@ -211,7 +211,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
 
       /** What every new run has, whatever it is made from. */
       const newRun = (
-        origin: Pick<NewRun, "source" | "webhook" | "team" | "prompt" | "variables">,
+        origin: Pick<NewRun, "source" | "webhook" | "team" | "prompt" | "layout" | "variables">,
         timeout: Duration.Duration,
         { received_at, wait }: { readonly received_at: DateTime.Utc; readonly wait: boolean }
       ): NewRun => {
@@ -226,12 +226,16 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         }
       }
 
-      const candidateOf = (webhook: WebhookRow, request: TriggerRequest, prompt: string): Candidate => {
+      const candidateOf = (webhook: WebhookRow, request: TriggerRequest, rendered: Rendered): Candidate => {
         const { variables, idempotency } = request
         const { id, name, team, token_hash, version, max_concurrent, max_queued = maxQueued, rate } = webhook
         const queues = webhook.when_team_stopped === "queue" && !request.wait
         const by = { id, token_hash, version, max_queued, ...(rate !== undefined && { rate }) }
-        const run = newRun({ source: "webhook", webhook: by, team, prompt, variables }, timeoutOf(webhook), request)
+        const run = newRun(
+          { source: "webhook", webhook: by, team, ...rendered, variables },
+          timeoutOf(webhook),
+          request
+        )
         if (request.traceparent !== undefined) traces.set(run.run_id, request.traceparent)
         const expires_at = DateTime.addDuration(run.accepted_at, idempotencyKeyLife)
         const deadline_at = queues && DateTime.add(run.accepted_at, { seconds: webhook.queue_for_seconds ?? queueFor })
@@ -246,7 +250,9 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       }
 
       const triggerOnce = (webhook: WebhookRow, request: TriggerRequest) =>
-        Effect.flatMap(render(webhook, request.variables), (prompt) => submit(candidateOf(webhook, request, prompt)))
+        Effect.flatMap(render(webhook, request.variables), (rendered) =>
+          submit(candidateOf(webhook, request, rendered))
+        )
 
       /** What a webhook refuses that was edited meanwhile, the edited one may accept. */
       const trigger = (webhook: WebhookRow, request: TriggerRequest): Effect.Effect<Submitted, NotVerified | Refused> =>

@@ -214,11 +214,11 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
         })
 
         const preview = Effect.fn("Webhooks.preview")(function* (id: WebhookId, variables: Variables) {
-          const { prompt_template } = yield* store.webhook(id)
+          const webhook = yield* store.webhook(id)
           const faults = checkVariables(variables)
           if (faults.length > 0) return yield* new InvalidVariables({ faults })
-          return yield* renderer.render(prompt_template, variables).pipe(
-            Effect.map((prompt): Preview => ({ prompt, missing: [] })),
+          return yield* renderer.render(webhook.prompt_template, variables, webhook).pipe(
+            Effect.map(({ prompt }): Preview => ({ prompt, missing: [] })),
             Effect.catchTag("MissingVariables", ({ names }) => Effect.succeed<Preview>({ missing: names }))
           )
         })

@@ -1,6 +1,7 @@
 import { Context, type DateTime, type Effect } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
 import type { RunId, WebhookId } from "../domain/Id.ts"
+import type { PromptLayout } from "../domain/PromptLayout.ts"
 import type { RunRow } from "../domain/Run.ts"
 import type { TeamName } from "../domain/Team.ts"
 import type { LeaseLost, Term } from "./LeaseStore.ts"
@@ -8,6 +9,8 @@ import type { LeaseLost, Term } from "./LeaseStore.ts"
 /** A run as the dispatcher sees it. */
 export interface LaneRun
   extends Pick<RunRow, "run_id" | "source" | "team" | "mode" | "status" | "prompt" | "timeout_ms" | "deadline_at"> {
+  /** What its prompt is made up of; absent for a chat message, and for a run of a release that did not know of it. */
+  readonly layout?: PromptLayout
   /** As it is now, not as it was at acceptance; absent for a chat message. */
   readonly webhook?: { readonly id: WebhookId; readonly name: string; readonly max_concurrent?: number }
 }

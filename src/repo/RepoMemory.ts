@@ -59,6 +59,7 @@ interface Stored {
   /** The order of acceptance. */
   readonly seq: number
   readonly idempotency: NewRun["idempotency"]
+  readonly layout: NewRun["layout"]
 }
 
 /** The rows in memory. */
@@ -201,7 +202,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       { maxQueued, countQueued = true, countQueuedOf, admission }: AcceptOptions,
       now: number
     ): Either.Either<Acceptance, AcceptanceRefused> => {
-      const { webhook: by, timeout, idempotency, ...given } = run
+      const { webhook: by, timeout, idempotency, layout, ...given } = run
       const webhook = by && webhooks.get(by.id)
       const known = by === undefined || (webhook?.enabled && isOpenedBy(webhook, by.token_hash, run.accepted_at))
       if (!known || !teams.has(run.team)) return Either.left(new NotFound())
@@ -242,7 +243,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         holds(admission.term) &&
         where((row) => row.team === run.team && isWaiting(row)).length === 0
       const stored = { ...row, ...(admitted && { admitted_at: admission.at, ...withDeadline(row, admission.at) }) }
-      runs = [...runs, { row: stored, seq: ++accepted, idempotency }]
+      runs = [...runs, { row: stored, seq: ++accepted, idempotency, layout }]
       notify({ _tag: admitted ? "RunAdmitted" : "RunAccepted", team: run.team })
       return Either.right({ _tag: "Accepted", admitted })
     }
@@ -412,12 +413,13 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         })
     })
 
-    const laneRun = ({ row }: Stored): LaneRun => {
+    const laneRun = ({ row, layout }: Stored): LaneRun => {
       const { run_id, source, team, mode, status, prompt, timeout_ms, deadline_at } = row
       const webhook = row.webhook_id && webhooks.get(row.webhook_id)
       const { id, name, max_concurrent } = webhook || {}
       return {
         ...{ run_id, source, team, mode, status, prompt, timeout_ms, ...(deadline_at && { deadline_at }) },
+        ...(layout && { layout }),
         ...(id && name && { webhook: { id, name, ...(max_concurrent && { max_concurrent }) } })
       }
     }

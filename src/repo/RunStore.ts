@@ -1,6 +1,7 @@
 import { Context, Data, type DateTime, type Duration, type Effect, type Either } from "effect"
 import type { IdempotencyKeyReused, NotFound, RateLimited, TooManyQueued, Unavailable } from "../domain/Errors.ts"
 import type { RunId, WebhookId } from "../domain/Id.ts"
+import type { PromptLayout } from "../domain/PromptLayout.ts"
 import type { Outcome, Run, RunMode, RunSource, Variables } from "../domain/Run.ts"
 import type { TeamName } from "../domain/Team.ts"
 import type { TokenHash } from "../domain/Token.ts"
@@ -23,6 +24,8 @@ export interface NewRun {
   readonly team: TeamName
   readonly mode: RunMode
   readonly prompt: string
+  /** What the prompt is made up of, when it was rendered from a template. */
+  readonly layout?: PromptLayout
   readonly variables: Variables
   readonly timeout: Duration.Duration
   /** In wait mode counted from the request's arrival; else set when the run is sent only to a leader: until when. */

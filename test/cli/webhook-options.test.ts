@@ -15,6 +15,8 @@ const valid = (setting: WebhookSetting): Value => {
       return "7/min"
     case "choice":
       return setting.words[0]
+    case "switch":
+      return true
     case "networks":
       return ["10.0.0.0/8", "::1"]
   }
@@ -32,6 +34,8 @@ const invalid = (setting: WebhookSetting): ReadonlyArray<string> => {
       return ["7", "7/minute", "/min", ""]
     case "choice":
       return ["neither", ""]
+    case "switch":
+      return ["yes", "1", ""]
     case "networks":
       return ["10.0.0", "10.0.0.0/33", "fe80::1%eth0", "host.example", "1.2.3.4,x", ","]
   }

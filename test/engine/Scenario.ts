@@ -39,7 +39,7 @@ export const makeWebhook = (
   team: TeamName,
   more: Pick<
     WebhookDraft,
-    "timeout_seconds" | "max_concurrent" | "max_queued" | "when_team_stopped" | "queue_for_seconds"
+    "timeout_seconds" | "max_concurrent" | "max_queued" | "when_team_stopped" | "queue_for_seconds" | "fence"
   > = {}
 ) =>
   Effect.gen(function* () {

@@ -126,6 +126,7 @@ describe("webhooks", () => {
           ["rate", "1000000/min"],
           ["rate", "60/month"],
           ["rate", 60],
+          ["fence", "true"],
           ["allow_from", []],
           ["allow_from", "10.0.0.0/8"],
           ["allow_from", ["10.0.0.0/33"]],

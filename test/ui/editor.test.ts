@@ -24,6 +24,8 @@ const valid = (setting: WebhookSetting): Value => {
       return "7/min"
     case "choice":
       return setting.words[1]!
+    case "switch":
+      return true
     case "networks":
       return ["10.0.0.0/8", "::1"]
   }
@@ -38,6 +40,7 @@ const invalid = (setting: WebhookSetting): string => {
     case "networks":
       return "7"
     case "choice":
+    case "switch":
       return ""
   }
 }

@@ -1,6 +1,6 @@
 /** The bus contract's messages, as bytes: `docs/amqp.md` describes them for leaders in other languages. */
 import type { Message, Options } from "amqplib"
-import { Either, Option, Schema } from "effect"
+import { Either, Option, Predicate, Schema } from "effect"
 import { RunId, WebhookId } from "../../domain/Id.ts"
 import { RunSource } from "../../domain/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
@@ -24,11 +24,19 @@ export interface Outgoing extends Address {
   readonly traceparent?: string | undefined
 }
 
+/** Taken as it is and not copied, as a `Schema.Record` would, which loses the name `__proto__` on the way. */
+const Texts = Schema.declare(
+  (value): value is Readonly<Record<string, string>> =>
+    Predicate.isReadonlyRecord(value) && Object.values(value).every(Predicate.isString)
+)
+
 const PromptBody = Schema.Struct({
   run_id: RunId,
   source: RunSource,
   webhook: Schema.optionalWith(Schema.Struct({ id: WebhookId, name: Schema.String }), { exact: true }),
   prompt: Schema.String,
+  template: Schema.optionalWith(Schema.String, { exact: true }),
+  values: Schema.optionalWith(Texts, { exact: true }),
   deadline: Schema.optionalWith(Schema.DateTimeUtc, { exact: true })
 })
 const CancelBody = Schema.Struct({ run_id: RunId })

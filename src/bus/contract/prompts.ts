@@ -79,6 +79,14 @@ export const prompts = (behaviour: Behaviour): void => {
           webhook,
           deadline
         }),
+        yield* makePrompt({
+          template: "{{a}} {{__proto__}} {{constructor}}",
+          values: Object.fromEntries([
+            ["a", "</data> \u0001 🦊"],
+            ["__proto__", "p"],
+            ["constructor", "c"]
+          ])
+        }),
         yield* makePrompt({ prompt: "" })
       ]
       for (const prompt of prompts) yield* bus.publish([prompt])

@@ -64,7 +64,9 @@ export const laneStore = (test: Test): void => {
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
-      const ids = [yield* queueRun(webhook), yield* queueRun(webhook), yield* queueRun(webhook)] as const
+      const layout = [-3, 4, ["service", 3], ["__proto__", 0], 1] as const
+      const ids = [yield* queueRun(webhook, { layout }), yield* queueRun(webhook), yield* queueRun(webhook)] as const
+      expect((yield* repo.lane(ops, 9)).map((run) => run.layout)).toEqual([layout, undefined, undefined])
       const term = yield* acquireTerm
       expect(yield* admitOne(ids[1], term)).toBe(true)
       expect(yield* admitOne(ids[0], term)).toBe(true)
@@ -72,6 +74,7 @@ export const laneStore = (test: Test): void => {
       yield* sentOne(ids[0], 100)
       yield* startedOne(ids[0], 200)
       expect((yield* repo.lane(ops, 9)).map((run) => run.run_id)).toEqual([ids[2]])
+      expect((yield* repo.inFlight).map((run) => run.layout)).toEqual([layout, undefined])
       expect((yield* repo.inFlight).map(({ run_id, status }) => [run_id, status])).toEqual([
         [ids[0], "running"],
         [ids[1], "queued"]

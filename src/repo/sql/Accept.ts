@@ -51,6 +51,7 @@ const storedTypes = {
   team: "text",
   mode: "text",
   prompt: "text",
+  layout: "json",
   variables: "json",
   timeout_ms: "bigint",
   deadline_at: "timestamptz",

@@ -22,7 +22,7 @@ const runFields = [
   "deadline_at"
 ] as const satisfies ReadonlyArray<keyof RunRow & keyof LaneRun>
 
-const laneRunFromRow = (row: object): LaneRun => fromRow(row, [...runFields, "webhook"])
+const laneRunFromRow = (row: object): LaneRun => fromRow(row, [...runFields, "layout", "webhook"])
 
 /** How many runs wait, as it is kept; more than `most` count as `most`. */
 export const queueLength = (sql: SqlClient.SqlClient, most: number): Statement.Fragment =>
@@ -39,7 +39,7 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
     const directly = boundedDirectly(sql)
 
     const laneRuns = sql`
-      select ${columnsOf(runFields)}, case when w.id is not null then
+      select ${columnsOf(runFields)}, r.layout, case when w.id is not null then
         json_strip_nulls(json_build_object('id', w.id, 'name', w.name, 'max_concurrent', w.max_concurrent))
       end as webhook
       from webhook_trigger.runs r left join webhook_trigger.webhooks w on w.id = r.webhook_id`

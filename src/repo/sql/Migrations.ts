@@ -9,6 +9,7 @@ import webhookLimits from "./migrations/0006_webhook_limits.ts"
 import auditEvents from "./migrations/0007_audit_events.ts"
 import requests from "./migrations/0012_requests.ts"
 import cancelled from "./migrations/0013_cancelled.ts"
+import promptLayout from "./migrations/0022_prompt_layout.ts"
 
 /**
  * Numbered, only ever added to: a migration that has been released is never edited. A single statement stands here, in
@@ -58,7 +59,9 @@ const migrations = {
   /** What was refused, and a webhook's `keep_bodies`. */
   "12_requests": requests,
   /** Runs can be cancelled. A server of the release before does not know the status: upgrade all, then cancel. */
-  "13_cancelled": cancelled
+  "13_cancelled": cancelled,
+  /** What prompts are made up of. Servers of the release before store none, and send none of it. */
+  "22_prompt_layout": promptLayout
 }
 
 type Migration = keyof typeof migrations
@@ -84,6 +87,7 @@ export const knownSince: Known = {
     when_team_stopped: "9_when_team_stopped",
     queue_for_seconds: "9_when_team_stopped",
     allow_from: "10_allow_from",
+    fence: "22_prompt_layout",
     keep_bodies: "12_requests",
     enabled: "1_first",
     version: "2_webhook_version",

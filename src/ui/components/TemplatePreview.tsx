@@ -1,24 +1,33 @@
 import { Either } from "effect"
+import { Fragment } from "react"
+import { fenceOf } from "../../domain/Fence.ts"
 import { fill } from "../../domain/Template.ts"
 import { useTemplate } from "./TemplateField.tsx"
 import { showDirectionMarks } from "./UserText.tsx"
 import { VariableFields } from "./VariableFields.tsx"
 import { type VariableInput, valuesOf } from "./VariableInput.ts"
 
+/** Other characters in every run. */
+const exampleFence = fenceOf("random")
+
 /** Fields for sample values, and the prompt that the template renders with them. */
 export const TemplatePreview = ({
   text,
+  fenced,
   samples,
   onChange
 }: {
   /** The template. */
   readonly text: string
+  /** Whether the prompt marks its values as data. */
+  readonly fenced: boolean
   readonly samples: ReadonlyArray<VariableInput>
   readonly onChange: (samples: ReadonlyArray<VariableInput>) => void
 }) => {
   const { template } = useTemplate(text)
   const values = valuesOf(samples)
   const filled = template && values && fill(template, values)
+  const fence = fenced && template && template.names.length > 0 ? exampleFence : undefined
   return (
     <section className="card stack template-preview" aria-label="Preview">
       <h2>Preview with sample values</h2>
@@ -30,6 +39,7 @@ export const TemplatePreview = ({
           <div className="stack tight">
             <h3>Rendered prompt</h3>
             <output className="rendered">
+              {filled && Either.isRight(filled) && fence?.note}
               {filled && Either.isRight(filled) ? (
                 filled.right.map((piece, i) =>
                   i % 2 === 0 ? (
@@ -38,7 +48,11 @@ export const TemplatePreview = ({
                     // Where a value is still missing.
                     <mark key={i} className="ghost">{`{{${template.names[(i - 1) / 2]}}}`}</mark>
                   ) : (
-                    <mark key={i}>{showDirectionMarks(piece)}</mark>
+                    <Fragment key={i}>
+                      {fence?.open}
+                      <mark>{showDirectionMarks(piece)}</mark>
+                      {fence?.close}
+                    </Fragment>
                   )
                 )
               ) : (

@@ -93,14 +93,15 @@ export const SettingFields = ({
     {webhookSettingNames.map((name) => {
       const setting: WebhookSetting = webhookSettings[name]
       const help = `${setting.help}. Leave empty for the default, ${defaultText(server, name)}.`
-      if (setting.kind === "choice") {
+      if (setting.kind === "choice" || setting.kind === "switch") {
+        const words = setting.kind === "choice" ? setting.words : ["true", "false"]
         return (
           <SelectField
             key={name}
             label={setting.label}
             value={texts[name]}
             onChange={(text) => onChange({ ...texts, [name]: text })}
-            options={[["", `${setting.default} (default)`], ...setting.words.map((word) => [word, word] as const)]}
+            options={[["", `${setting.default} (default)`], ...words.map((word) => [word, word] as const)]}
             help={`${setting.help}.`}
           />
         )

@@ -144,7 +144,12 @@ export const WebhookForm = ({ server, webhook }: { readonly server: Server; read
             </Button>
           </div>
         </div>
-        <TemplatePreview text={texts.prompt_template} samples={renameInputs(samples, names)} onChange={setSamples} />
+        <TemplatePreview
+          text={texts.prompt_template}
+          fenced={texts.fence === "true"}
+          samples={renameInputs(samples, names)}
+          onChange={setSamples}
+        />
       </div>
       {conflicts.length > 0 && (
         <ConflictDialog
