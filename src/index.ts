@@ -43,6 +43,7 @@ export {
   PromptTooLarge,
   RateLimited,
   RunEnded,
+  SchemaMismatch,
   TeamExists,
   TeamInUse,
   TeamNotRunning,

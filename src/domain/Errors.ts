@@ -50,6 +50,11 @@ export class MissingVariables extends Schema.TaggedError<MissingVariables>()("Mi
   names: Schema.Array(Schema.String)
 }) {}
 
+/** The input breaks the webhook's JSON Schema, or would take too long to check. */
+export class SchemaMismatch extends Schema.TaggedError<SchemaMismatch>()("SchemaMismatch", {
+  faults: Schema.Array(Fault)
+}) {}
+
 export class PromptTooLarge extends Schema.TaggedError<PromptTooLarge>()("PromptTooLarge", {
   limit_bytes: Schema.Number
 }) {}

@@ -1,10 +1,10 @@
 import * as VariantSchema from "@effect/experimental/VariantSchema"
-import { Schema } from "effect"
+import { Predicate, Schema } from "effect"
 import { WebhookId } from "./Id.ts"
 import { TeamName } from "./Team.ts"
 import { optional, time } from "./Time.ts"
 import type { TokenHash } from "./Token.ts"
-import { accepts, isAccepted, type WebhookSetting } from "./WebhookSettingKinds.ts"
+import { accepts, isAccepted, type JsonObject, type WebhookSetting } from "./WebhookSettingKinds.ts"
 import { type SettingValues, type WebhookSettingName, webhookSettings } from "./WebhookSettings.ts"
 
 /**
@@ -30,6 +30,14 @@ const plainSchemaOf = (setting: WebhookSetting): Schema.Schema<any> => {
       return Schema.Literal(...setting.words)
     case "switch":
       return Schema.Boolean
+    case "json":
+      // As in `Variables`: copying it would lose a member called `__proto__`.
+      return Schema.declare(
+        (value): value is JsonObject => Predicate.isReadonlyRecord(value) && isAccepted(setting, value),
+        {
+          jsonSchema: { type: "object", additionalProperties: true }
+        }
+      )
     case "networks":
       return Schema.Array(Schema.String).pipe(
         Schema.filter((networks) => isAccepted(setting, networks), {

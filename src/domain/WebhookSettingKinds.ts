@@ -49,16 +49,31 @@ export interface SwitchSetting extends Described {
   readonly kind: "switch"
 }
 
+/** A JSON object, typed as its JSON; what it may hold is checked when it is saved. */
+export interface JsonSetting extends Described {
+  readonly kind: "json"
+  /** Characters of its compact JSON. */
+  readonly maxLength: number
+}
+
 /** A list of addresses and networks, typed with commas or blanks between them. */
 export interface NetworksSetting extends Described {
   readonly kind: "networks"
   readonly most: number
 }
 
-export type WebhookSetting = WholeNumberSetting | TextSetting | ChoiceSetting | SwitchSetting | NetworksSetting
+export type WebhookSetting =
+  | WholeNumberSetting
+  | TextSetting
+  | ChoiceSetting
+  | SwitchSetting
+  | JsonSetting
+  | NetworksSetting
+
+export type JsonObject = { readonly [name: string]: unknown }
 
 /** A value, as JSON has it. */
-export type Value = number | string | boolean | ReadonlyArray<string>
+export type Value = number | string | boolean | ReadonlyArray<string> | JsonObject
 
 /** Its value, as JSON has it. */
 export type SettingValue<Setting extends WebhookSetting> = Setting extends WholeNumberSetting
@@ -69,7 +84,9 @@ export type SettingValue<Setting extends WebhookSetting> = Setting extends Whole
       ? ReadonlyArray<string>
       : Setting extends SwitchSetting
         ? boolean
-        : string
+        : Setting extends JsonSetting
+          ? JsonObject
+          : string
 
 /** What the setting accepts, as an error message: `must be a whole number of seconds from 1 to 86400`. */
 export const accepts = (setting: WebhookSetting): string => {
@@ -84,6 +101,8 @@ export const accepts = (setting: WebhookSetting): string => {
       return `must be one of ${setting.words.join(", ")}`
     case "switch":
       return "must be true or false"
+    case "json":
+      return `must be a JSON object of at most ${setting.maxLength} characters`
     case "networks":
       return `must be 1 to ${setting.most} addresses or networks, such as 192.0.2.7 or 10.0.0.0/8`
   }
@@ -99,6 +118,12 @@ export const valueOf = ({ kind }: WebhookSetting, typed: string): Value => {
       return typed
     case "switch":
       return typed === "true" ? true : typed === "false" ? false : typed
+    case "json":
+      try {
+        return JSON.parse(typed)
+      } catch {
+        return typed
+      }
     case "networks":
       return typed.split(/[\s,]+/).filter((text) => text !== "")
   }
@@ -115,10 +140,16 @@ export const isAccepted = (setting: WebhookSetting, value: Value): boolean => {
       return setting.words.includes(String(value))
     case "switch":
       return typeof value === "boolean"
+    case "json":
+      return isObject(value) && JSON.stringify(value).length <= setting.maxLength
     case "networks":
       return Array.isArray(value) && value.length > 0 && value.length <= setting.most && value.every(isNetwork)
   }
 }
 
+const isObject = (value: Value): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
 /** The value as a person types it. */
-export const textOf = (value: Value): string => (typeof value === "object" ? value.join(", ") : String(value))
+export const textOf = (value: Value): string =>
+  isObject(value) ? JSON.stringify(value) : Array.isArray(value) ? value.join(", ") : String(value)

@@ -94,6 +94,17 @@ export const webhookSettings = {
     help: "The addresses and networks from which it may be called, such as 192.0.2.7,10.0.0.0/8",
     default: "from anywhere"
   },
+  schema: {
+    kind: "json",
+    maxLength: 65_536,
+    description:
+      "A JSON Schema (draft 2020-12) that the variables must match; else the trigger is refused with 422, with a pointer to each fault. It may refer to its own parts only (`$ref` to `#…`); `$dynamicRef` is not supported. If absent, anything is accepted.",
+    label: "JSON Schema",
+    option: "schema",
+    value: "json",
+    help: "The JSON Schema (2020-12) that variables must match; other triggers are refused",
+    default: "none"
+  },
   fence: {
     kind: "switch",
     description:

@@ -8,6 +8,7 @@ import {
   NotVerified,
   PromptTooLarge,
   type RateLimited,
+  type SchemaMismatch,
   TeamNotRunning,
   type TooManyQueued,
   Unavailable
@@ -30,6 +31,7 @@ import type { Candidate } from "./Acceptance.ts"
 import * as Acceptance from "./Acceptance.ts"
 import * as Checkpoints from "./Checkpoints.ts"
 import type { CurrentLanes } from "./CurrentLanes.ts"
+import * as InputChecks from "./InputChecks.ts"
 import type { Outcomes } from "./Outcomes.ts"
 import { type Rendered, Renderer } from "./Renderer.ts"
 import { RunTraces } from "./RunTraces.ts"
@@ -60,6 +62,7 @@ export type Submitted =
 
 export type Refused =
   | InvalidVariables
+  | SchemaMismatch
   | MissingVariables
   | PromptTooLarge
   | TeamNotRunning
@@ -141,13 +144,14 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const timeoutOf = (webhook: WebhookRow) =>
         webhook.timeout_seconds === undefined ? settings.timeout : Duration.seconds(webhook.timeout_seconds)
 
-      const render = (
-        webhook: WebhookRow,
-        variables: Variables
-      ): Effect.Effect<Rendered, InvalidVariables | MissingVariables | PromptTooLarge> => {
+      const refusalOf = InputChecks.make()
+
+      const render = (webhook: WebhookRow, variables: Variables): Effect.Effect<Rendered, Refused> => {
         const faults = checkVariables(variables)
-        return faults.length > 0
-          ? Effect.fail(new InvalidVariables({ faults }))
+        if (faults.length > 0) return Effect.fail(new InvalidVariables({ faults }))
+        const refusal = refusalOf(webhook, variables)
+        return refusal !== undefined
+          ? Effect.fail(refusal)
           : renderer.render(webhook.prompt_template, variables, webhook)
       }
 

@@ -1,4 +1,4 @@
-import { Context, DateTime, Duration, Effect, Either, Layer, Option, Schema } from "effect"
+import { Context, DateTime, Duration, Effect, Either, Layer, Option, Predicate, Schema } from "effect"
 import {
   ChangedMeanwhile,
   type Fault,
@@ -8,6 +8,7 @@ import {
   maxFaults,
   NotFound,
   type PromptTooLarge,
+  type SchemaMismatch,
   type TeamUnknown,
   type Unavailable
 } from "../domain/Errors.ts"
@@ -17,10 +18,14 @@ import { isStorable, unstorableDetail } from "../domain/StorableText.ts"
 import { TeamName } from "../domain/Team.ts"
 import { checkVariables } from "../domain/Variables.ts"
 import { type Webhook, WebhookDraft, WebhookEdit } from "../domain/Webhook.ts"
+import { isAccepted, type JsonObject } from "../domain/WebhookSettingKinds.ts"
+import { webhookSettings } from "../domain/WebhookSettings.ts"
 import { HistoryStore, type RunPage, type RunQuery } from "../repo/HistoryStore.ts"
 import { TeamStore } from "../repo/TeamStore.ts"
 import { noOldToken, WebhookStore } from "../repo/WebhookStore.ts"
 import * as Audit from "./Audit.ts"
+import * as InputChecks from "./InputChecks.ts"
+import { faultsOfSchema } from "./InputSchema.ts"
 import { Outcomes } from "./Outcomes.ts"
 import { Renderer } from "./Renderer.ts"
 import { hashToken, makeToken, type Token, tokenHint } from "./Token.ts"
@@ -65,7 +70,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
     readonly preview: (
       id: string,
       variables: Variables
-    ) => Effect.Effect<Preview, NotFound | InvalidVariables | PromptTooLarge | Unavailable>
+    ) => Effect.Effect<Preview, NotFound | InvalidVariables | SchemaMismatch | PromptTooLarge | Unavailable>
     readonly runs: (
       id: string,
       query: Omit<RunQuery, "webhook_id">
@@ -99,6 +104,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
               faults.push({ pointer: "/prompt_template", detail: `line ${line}, column ${column}: ${reason}` })
             )
           )
+          if (isSchema(input.schema)) faults.push(...faultsOfSchema(input.schema).map(inSchema))
           if (isTeamName(input.team)) {
             yield* Effect.catchTag(teams.team(input.team), "NotFound", () => Effect.sync(() => faults.push(noSuchTeam)))
           }
@@ -118,6 +124,8 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
           template === undefined
             ? Effect.succeed({})
             : Effect.map(Effect.orDie(renderer.placeholders(template)), (variables) => ({ variables }))
+
+        const refusalOf = InputChecks.make()
 
         const found = <A, E>(id: string, use: (id: WebhookId) => Effect.Effect<A, E>): Effect.Effect<A, E | NotFound> =>
           Effect.flatMap(webhookIdOf(id), use)
@@ -217,6 +225,8 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
           const webhook = yield* store.webhook(id)
           const faults = checkVariables(variables)
           if (faults.length > 0) return yield* new InvalidVariables({ faults })
+          const refusal = refusalOf(webhook, variables)
+          if (refusal !== undefined) return yield* refusal
           return yield* renderer.render(webhook.prompt_template, variables, webhook).pipe(
             Effect.map(({ prompt }): Preview => ({ prompt, missing: [] })),
             Effect.catchTag("MissingVariables", ({ names }) => Effect.succeed<Preview>({ missing: names }))
@@ -243,9 +253,17 @@ type Input = { readonly [field in keyof WebhookDraft]?: unknown }
 /** All that may hold text; what a team's name may hold is stricter. */
 const textFields = (Object.keys(WebhookDraft.fields) as ReadonlyArray<keyof Input>).filter((field) => field !== "team")
 
+/** What is wrong inside of it is said of the field, so that a form can show it there. */
+const inSchema = ({ pointer, detail }: Fault): Fault => ({
+  pointer: "/schema",
+  detail: pointer === "" ? detail : `at ${pointer}: ${detail}`
+})
+
 const decodeDraft = decode(WebhookDraft)
 const decodeEdit = decode(WebhookEdit)
 const isTeamName = Schema.is(TeamName)
+const isSchema = (value: unknown): value is JsonObject =>
+  Predicate.isReadonlyRecord(value) && isAccepted(webhookSettings.schema, value)
 const isWebhookId = Schema.is(WebhookId)
 
 /** The id, when it can be one. */

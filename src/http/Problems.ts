@@ -21,6 +21,7 @@ export type Refusal =
   | Errors.InvalidVariables
   | Errors.Invalid
   | Errors.MissingVariables
+  | Errors.SchemaMismatch
   | Errors.PromptTooLarge
   | Errors.ChangedMeanwhile
   | Errors.TeamNotRunning
@@ -49,6 +50,7 @@ export const titles = {
   invalid_parameter: "A query parameter is not valid",
   invalid_variables: "The variables cannot be stored as they are",
   missing_variables: "Placeholders of the template have no value",
+  schema_mismatch: "The input does not match the webhook's JSON Schema",
   prompt_too_large: "The rendered prompt is too large",
   invalid: "Some fields are not valid",
   idempotency_key_reused: "The `Idempotency-Key` was used for a different request",
@@ -152,6 +154,7 @@ const table = {
       errors: names.map((name) => ({ pointer: `/variables/${name}`, detail: "has no value" }))
     })
   ],
+  SchemaMismatch: [422, ({ faults }) => ({ code: "schema_mismatch", detail: "See `errors`.", errors: faults })],
   PromptTooLarge: [
     422,
     ({ limit_bytes }) => ({ code: "prompt_too_large", detail: `At most ${limit_bytes} bytes of UTF-8.` })

@@ -1,4 +1,4 @@
-import { DateTime, Effect, Option } from "effect"
+import { DateTime, Effect, Option, Predicate } from "effect"
 import { type AuditDraft, type AuditEvent, auditedFields, auditedLength } from "../domain/AuditEvent.ts"
 import type { WebhookRow } from "../domain/Webhook.ts"
 import { AuditStore, decodeAuditCursor } from "./AuditStore.ts"
@@ -37,10 +37,12 @@ export const makeAuditMemory = () => {
   }
 }
 
-const cut = (value: unknown): unknown =>
-  typeof value === "string" && [...value].length > auditedLength
-    ? `${[...value].slice(0, auditedLength).join("")}…`
+const cut = (value: unknown): unknown => {
+  const text = Predicate.isReadonlyRecord(value) ? JSON.stringify(value) : value
+  return typeof text === "string" && [...text].length > auditedLength
+    ? `${[...text].slice(0, auditedLength).join("")}…`
     : value
+}
 
 const pick = (row: WebhookRow, isShown: (field: keyof WebhookRow) => boolean) => {
   const shown = auditedFields.filter(isShown)

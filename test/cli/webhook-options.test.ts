@@ -17,6 +17,8 @@ const valid = (setting: WebhookSetting): Value => {
       return setting.words[0]
     case "switch":
       return true
+    case "json":
+      return { type: "object" }
     case "networks":
       return ["10.0.0.0/8", "::1"]
   }
@@ -36,6 +38,8 @@ const invalid = (setting: WebhookSetting): ReadonlyArray<string> => {
       return ["neither", ""]
     case "switch":
       return ["yes", "1", ""]
+    case "json":
+      return ["{", "[]", "1", "null", `{"title":"${"x".repeat(70_000)}"}`, ""]
     case "networks":
       return ["10.0.0", "10.0.0.0/33", "fe80::1%eth0", "host.example", "1.2.3.4,x", ","]
   }

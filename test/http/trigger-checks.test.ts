@@ -205,6 +205,24 @@ describe("refuses, in this order,", () => {
     })
   )
 
+  triggers("7: input that breaks the webhook's JSON Schema with 422, before placeholders without a value", () =>
+    Effect.gen(function* () {
+      const { admin, webhook, http, history } = yield* startWithWebhook
+      const schema = { required: ["service"], properties: { text: { maxLength: 5 }, service: { type: "string" } } }
+      const { id, path } = yield* webhook("ops", "{{text}} {{service}} {{more}}", { schema })
+      const answer = yield* http("POST", path, { body: { variables: { text: "too long", service: 1 } } })
+      expect(refusal(answer)).toStrictEqual([422, "schema_mismatch"])
+      expect(pointers(answer)).toStrictEqual(["/variables/text", "/variables/service"])
+      const sample = { body: { variables: {} } }
+      const preview = yield* admin("POST", `/api/webhooks/${id}/preview`, sample)
+      expect([refusal(preview), pointers(preview)]).toStrictEqual([[422, "schema_mismatch"], ["/variables"]])
+      // An edit holds for the very next trigger.
+      yield* admin("PATCH", `/api/webhooks/${id}`, { body: { schema: null } })
+      expect(refusal(yield* http("POST", path, sample))).toStrictEqual([422, "missing_variables"])
+      expect(yield* history(id)).toStrictEqual([])
+    })
+  )
+
   triggers("7: placeholders without a value with 422, all of them named", () =>
     Effect.gen(function* () {
       const { webhook, http } = yield* startWithWebhook

@@ -26,6 +26,8 @@ const valid = (setting: WebhookSetting): Value => {
       return setting.words[1]!
     case "switch":
       return true
+    case "json":
+      return { type: "object" }
     case "networks":
       return ["10.0.0.0/8", "::1"]
   }
@@ -37,6 +39,7 @@ const invalid = (setting: WebhookSetting): string => {
     case "whole number":
       return String(setting.max + 1)
     case "text":
+    case "json":
     case "networks":
       return "7"
     case "choice":

@@ -26,7 +26,7 @@ export const audited = (
 const shown = (row: string): string =>
   `jsonb_build_object(${auditedFields.map((field) => `'${field}', ${row}.${field}`)})`
 
-const cut = `case when length(each.value #>> '{}') > ${auditedLength} and jsonb_typeof(each.value) = 'string'
+const cut = `case when length(each.value #>> '{}') > ${auditedLength} and jsonb_typeof(each.value) in ('string', 'object')
   then to_jsonb(left(each.value #>> '{}', ${auditedLength}) || '…') else each.value end`
 
 /** What events show of all of a webhook's row. */

@@ -87,6 +87,7 @@ export const knownSince: Known = {
     when_team_stopped: "9_when_team_stopped",
     queue_for_seconds: "9_when_team_stopped",
     allow_from: "10_allow_from",
+    schema: "22_prompt_layout",
     fence: "22_prompt_layout",
     keep_bodies: "12_requests",
     enabled: "1_first",

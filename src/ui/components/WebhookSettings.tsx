@@ -50,10 +50,14 @@ interface Parsed {
   readonly faults: Partial<Record<WebhookSettingName, string>>
 }
 
-const textIn = (value: Value | undefined): string => (value === undefined ? "" : textOf(value))
+/** As it is typed: JSON on several lines. */
+const textIn = (setting: WebhookSetting, value: Value | undefined): string =>
+  value === undefined ? "" : setting.kind === "json" ? JSON.stringify(value, null, 2) : textOf(value)
 
 export const settingTexts = (webhook: Webhook | undefined): SettingTexts =>
-  Object.fromEntries(webhookSettingNames.map((name) => [name, textIn(webhook?.[name])])) as unknown as SettingTexts
+  Object.fromEntries(
+    webhookSettingNames.map((name) => [name, textIn(webhookSettings[name], webhook?.[name])])
+  ) as unknown as SettingTexts
 
 export const parseSettings = (texts: SettingTexts): Parsed => {
   const values: Partial<Record<WebhookSettingName, Value>> = {}
@@ -113,6 +117,7 @@ export const SettingFields = ({
           value={texts[name]}
           onChange={(text) => onChange({ ...texts, [name]: text })}
           {...(setting.kind === "whole number" ? { inputMode: "numeric" } : {})}
+          {...(setting.kind === "json" ? { multiline: true, mono: true, rows: 3 } : {})}
           placeholder={String(serverDefault(server, name) ?? setting.default)}
           help={help}
           fault={faultOf(name)}

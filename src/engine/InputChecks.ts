@@ -1,0 +1,42 @@
+import { Option } from "effect"
+import { SchemaMismatch, Unavailable } from "../domain/Errors.ts"
+import type { WebhookId } from "../domain/Id.ts"
+import type { Variables } from "../domain/Run.ts"
+import type { WebhookRow } from "../domain/Webhook.ts"
+import { check, checkTime } from "./InputSchema.ts"
+
+/** For how long a webhook rests whose check was ended, in milliseconds: so its checks take a tenth of the server at most. */
+const rest = 9 * checkTime
+
+/** Why the webhook refuses the input, beside what its template asks for; `undefined`: it does not. */
+export type RefusalOf = (
+  webhook: Pick<WebhookRow, "id" | "schema">,
+  variables: Variables
+) => SchemaMismatch | Unavailable | undefined
+
+export const make = (): RefusalOf => {
+  const restsUntil = new Map<WebhookId, number>()
+
+  return ({ id, schema }, variables) => {
+    if (schema === undefined) return undefined
+    if (performance.now() < (restsUntil.get(id) ?? 0)) return resting
+    restsUntil.delete(id)
+    const faults = check(schema, variables)
+    if (Option.isSome(faults)) {
+      return faults.value.length === 0
+        ? undefined
+        : new SchemaMismatch({
+            faults: faults.value.map((fault) => ({ ...fault, pointer: `/variables${fault.pointer}` }))
+          })
+    }
+    restsUntil.set(id, performance.now() + rest)
+    return new SchemaMismatch({ faults: [tooLong] })
+  }
+}
+
+const tooLong = { pointer: "/variables", detail: `takes more than ${checkTime} ms to check against the schema` }
+
+const resting = new Unavailable({
+  what: "server",
+  detail: "A check of the webhook took too long; it checks nothing for a moment. Try again."
+})
