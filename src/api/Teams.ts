@@ -79,6 +79,31 @@ export class Teams extends HttpApiGroup.make("teams")
       )
   )
   .add(
+    HttpApiEndpoint.post("pause", "/api/teams/:team/pause")
+      .setPath(path)
+      .addSuccess(Team)
+      .addError(NotFound)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Pause a team",
+          description:
+            "Triggers and messages are accepted and wait, also while no leader is connected, and nothing is sent until the team is resumed. What is in flight goes on. Pausing it again changes nothing."
+        })
+      )
+  )
+  .add(
+    HttpApiEndpoint.post("resume", "/api/teams/:team/resume")
+      .setPath(path)
+      .addSuccess(Team)
+      .addError(NotFound)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Resume a team",
+          description: "What has waited is sent, in order. Resuming a team that is not paused changes nothing."
+        })
+      )
+  )
+  .add(
     HttpApiEndpoint.del("delete", "/api/teams/:team")
       .setPath(path)
       .addSuccess(HttpApiSchema.NoContent.annotations({ description: "The team was deleted." }))

@@ -19,12 +19,15 @@ const team = Args.text({ name: "team" }).pipe(
 
 const notFound = (team: string) => `No team is called ${JSON.stringify(team)}; see webhook-trigger team list`
 
+const pausedText = ({ paused_at }: Team): string => (paused_at === undefined ? "no" : `since ${time(paused_at)}`)
+
 const describe = (team: Team) =>
   fields({
     team: team.team,
     running: yesNo(team.running),
     leaders: team.consumers,
     queued: team.queued,
+    paused: pausedText(team),
     created: time(team.created_at)
   })
 
@@ -35,8 +38,11 @@ const list = Command.make("list", adminOptions, (options) =>
       teams.length === 0
         ? "No teams yet. Create one: webhook-trigger team create <team>"
         : table(
-            ["TEAM", "RUNNING", "LEADERS", "QUEUED", "CREATED"],
-            teams.map((team) => [team.team, yesNo(team.running), team.consumers, team.queued, time(team.created_at)])
+            ["TEAM", "RUNNING", "LEADERS", "QUEUED", "PAUSED", "CREATED"],
+            teams.map((team) => [
+              ...[team.team, yesNo(team.running), team.consumers, team.queued],
+              ...[pausedText(team), time(team.created_at)]
+            ])
           )
     )
   })
@@ -90,6 +96,40 @@ const showOne = Command.make("show", { team, ...adminOptions }, (options) =>
     yield* show(options, Team, found, describe)
   })
 ).pipe(Command.withDescription("Show one team"))
+
+const pause = Command.make("pause", { team, ...adminOptions }, (options) =>
+  Effect.gen(function* () {
+    const paused = yield* call(
+      options,
+      (client) => client.teams.pause({ path: { team: options.team } }),
+      notFound(options.team)
+    )
+    yield* show(
+      options,
+      Team,
+      paused,
+      ({ queued, team }) => `Team ${team} is paused: ${queued} waiting. Resume it: webhook-trigger team resume ${team}`
+    )
+  })
+).pipe(
+  Command.withDescription(
+    about("Pause a team: triggers are accepted and wait, and nothing is sent", {
+      details:
+        "What is in flight goes on. Callers that wait get their answer or 408, whether the team is paused or not."
+    })
+  )
+)
+
+const resume = Command.make("resume", { team, ...adminOptions }, (options) =>
+  Effect.gen(function* () {
+    const resumed = yield* call(
+      options,
+      (client) => client.teams.resume({ path: { team: options.team } }),
+      notFound(options.team)
+    )
+    yield* show(options, Team, resumed, ({ team }) => `Team ${team} gets its prompts again.`)
+  })
+).pipe(Command.withDescription("Resume a paused team: what has waited is sent, in order"))
 
 const remove = Command.make("delete", { team, yes, ...adminOptions }, (options) =>
   Effect.gen(function* () {
@@ -150,5 +190,5 @@ const message = Command.make("message", { team, text, wait, ...adminOptions }, (
 export const teams: Group = {
   name: "team",
   about: "Teams of agents, which webhooks put to work.",
-  commands: [list, create, showOne, brokerRights, message, cancelQueued, remove]
+  commands: [list, create, showOne, brokerRights, message, pause, resume, cancelQueued, remove]
 }

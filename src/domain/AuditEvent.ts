@@ -6,6 +6,8 @@ import { Webhook, WebhookRow } from "./Webhook.ts"
 export const AuditAction = Schema.Literal(
   "team.created",
   "team.deleted",
+  "team.paused",
+  "team.resumed",
   "team.message_sent",
   "team.queue_cancelled",
   "webhook.created",

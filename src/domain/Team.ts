@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { teamNameAccepts, teamNamePattern } from "./TeamName.ts"
-import { time } from "./Time.ts"
+import { optional, time } from "./Time.ts"
 
 /** A team's name, a slug: it becomes part of a queue's name and of addresses. */
 export const TeamName = Schema.String.pipe(
@@ -19,6 +19,9 @@ export const Team = Schema.Struct({
   queued: Schema.Number.annotations({
     description: "Runs and chat messages accepted for the team and not yet sent to it."
   }),
+  paused_at: optional(
+    time("Since when the team is paused: what is accepted for it waits, and nothing is sent. Absent: it is not paused.")
+  ),
   created_at: time("When the team was created.")
 }).annotations({ identifier: "Team", description: "A team that webhooks can put to work." })
 export type Team = typeof Team.Type

@@ -73,6 +73,8 @@ export class Lane {
   #taking: "Read" | "AskForLeader" | "Admit" | undefined
   /** Undefined: it is to be asked. */
   #hasLeader: boolean | undefined
+  /** How many runs the `Admit` has that is being done. */
+  #admitting = 0
   /** Being published. */
   #publishing: ReadonlyArray<Flight> = []
   /** In flight, and cancelled: not to be sent again. */
@@ -170,6 +172,7 @@ export class Lane {
     const runs = this.#takeReady()
     if (runs.length > 0) {
       this.#taking = "Admit"
+      this.#admitting = runs.length
       return { _tag: "Admit", runs }
     }
     if (this.#headWaitsForLeader && this.#hasLeader === undefined) {
@@ -204,9 +207,16 @@ export class Lane {
     if (runs.length === readAhead) this.#more = true
   }
 
-  /** These runs of the last `Admit` may be sent; the others have ended meanwhile, or were deleted. */
+  /**
+   * These runs of the last `Admit` may be sent. The others have ended meanwhile, or were deleted; or the team was paused, and
+   * they are to be read again before those behind them.
+   */
   admitted(flights: ReadonlyArray<Flight>): void {
     this.#taking = undefined
+    if (flights.length < this.#admitting) {
+      this.#stale = true
+      this.#more = true
+    }
     for (const flight of flights) {
       this.#flights.set(flight.run.run_id, flight)
       this.#unsent.push(flight)

@@ -18,5 +18,10 @@ export const teamGauges: ReadonlyArray<{
     name: "webhook_team_consumers",
     description: "Leaders connected to the team's queue; 0: the team is not running.",
     valueOf: ({ consumers }) => consumers
+  },
+  {
+    name: "webhook_team_paused",
+    description: "1 while the team is paused, else 0.",
+    valueOf: ({ paused_at }) => (paused_at === undefined ? 0 : 1)
   }
 ]

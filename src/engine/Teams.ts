@@ -15,6 +15,9 @@ export class Teams extends Context.Tag("webhook-trigger/Teams")<
     readonly show: (team: string) => Effect.Effect<Team, NotFound | Unavailable>
     /** From a request as it came, with every fault listed. */
     readonly create: (draft: unknown) => Effect.Effect<Team, Invalid | TeamExists | Unavailable>
+    /** From then on what is accepted for the team waits, and nothing is sent; what is in flight goes on. */
+    readonly pause: (team: string) => Effect.Effect<Team, NotFound | Unavailable>
+    readonly resume: (team: string) => Effect.Effect<Team, NotFound | Unavailable>
     /** Its queue is deleted too, unless a leader still consumes it. */
     readonly remove: (team: string) => Effect.Effect<void, NotFound | TeamInUse | Unavailable>
   }
@@ -41,10 +44,20 @@ export class Teams extends Context.Tag("webhook-trigger/Teams")<
         )
       })
 
+      const pause = Effect.fn("Teams.pause")(function* (team: TeamName) {
+        return yield* withState(yield* store.pauseTeam(team, yield* DateTime.now, yield* Audit.draft("team.paused")))
+      })
+
+      const resume = Effect.fn("Teams.resume")(function* (team: TeamName) {
+        return yield* withState(yield* store.resumeTeam(team, yield* DateTime.now, yield* Audit.draft("team.resumed")))
+      })
+
       return Teams.of({
         list: Effect.flatMap(store.teams, Effect.forEach(withState, { concurrency: 16 })),
         show: (team) => Effect.flatMap(teamNamed(team), (team) => Effect.flatMap(store.team(team), withState)),
         create,
+        pause: (team) => Effect.flatMap(teamNamed(team), pause),
+        resume: (team) => Effect.flatMap(teamNamed(team), resume),
         remove: (team) => Effect.flatMap(teamNamed(team), remove)
       })
     })

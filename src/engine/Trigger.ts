@@ -166,16 +166,22 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
             )
 
       const unlessStopping = <A, E>(begin: () => Effect.Effect<A, E>): Effect.Effect<A, E | Unavailable> =>
-        shutdown.hasBegun() ? Effect.fail(stopping) : begin()
+        Effect.suspend((): Effect.Effect<A, E | Unavailable> => (shutdown.hasBegun() ? Effect.fail(stopping) : begin()))
 
       const commitOf = (candidate: Candidate, { consumers }: Pick<TeamQueue, "consumers">) => {
         const { run } = candidate
         const isTeamStopped = consumers === 0
-        return unlessStopping(
-          (): Effect.Effect<Accepted, Refused | WebhookEdited> =>
-            isTeamStopped && !waitsForLeader(run)
-              ? repeatOnly(run, new TeamNotRunning({ team: run.team }))
-              : Checkpoints.after(reach("accept"), commit(isTeamStopped ? { ...candidate, isTeamStopped } : candidate))
+        const take = unlessStopping(() =>
+          Checkpoints.after(reach("accept"), commit(isTeamStopped ? { ...candidate, isTeamStopped } : candidate))
+        )
+        if (!isTeamStopped || waitsForLeader(run)) return take
+        // What a paused team gets waits in any case, for its leader too.
+        return Effect.flatMap(
+          teams.team(run.team),
+          ({ paused_at }): Effect.Effect<Accepted, Refused | WebhookEdited> =>
+            paused_at === undefined
+              ? unlessStopping(() => repeatOnly(run, new TeamNotRunning({ team: run.team })))
+              : take
         )
       }
 

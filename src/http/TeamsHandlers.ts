@@ -27,6 +27,8 @@ export const layer = HttpApiBuilder.group(Api, "teams", (handlers) =>
         Body.readObject(request, maxBody).pipe(Effect.flatMap(teams.create), Effect.mapError(Problems.of))
       )
       .handle("show", ({ path }) => Effect.mapError(teams.show(path.team), Problems.of))
+      .handle("pause", ({ path }) => Effect.mapError(teams.pause(path.team), Problems.of))
+      .handle("resume", ({ path }) => Effect.mapError(teams.resume(path.team), Problems.of))
       .handle("cancelQueued", ({ path }) =>
         cancelQueuedOfTeam(path.team).pipe(
           Effect.map((cancelled) => ({ cancelled })),

@@ -28,9 +28,9 @@ export class LaneStore extends Context.Tag("webhook-trigger/LaneStore")<
   {
     /** How many runs are queued and not admitted: over all teams, counted up to `most`, and of these webhooks. */
     readonly queued: (most: number, webhooks?: ReadonlyArray<WebhookId>) => Effect.Effect<Queued, Unavailable>
-    /** Teams that have a queued run which was not admitted. */
+    /** Teams that are not paused and have a queued run which was not admitted. */
     readonly lanes: Effect.Effect<ReadonlyArray<TeamName>, Unavailable>
-    /** The next runs of a team's lane, oldest first: queued and not admitted. */
+    /** The next runs of a team's lane, oldest first: queued and not admitted. None while the team is paused. */
     readonly lane: (team: TeamName, limit: number) => Effect.Effect<ReadonlyArray<LaneRun>, Unavailable>
     /**
      * Admitted and not finished, or `cancelled` and not released, oldest first: these hold slots. One that is `queued` may
@@ -45,7 +45,7 @@ export class LaneStore extends Context.Tag("webhook-trigger/LaneStore")<
     /**
      * Marks queued runs as about to be sent, all in one commit; doing so again changes nothing. From then on each has a
      * deadline: a fire-and-forget run one timeout later, until it is known when it was sent. Returns those that may be
-     * sent: the others are no longer queued, or were deleted. Fails with `LeaseLost` when `term` is no longer the
+     * sent: the others are no longer queued, were deleted, or their team is paused. Fails with `LeaseLost` when `term` is no longer the
      * dispatcher's.
      */
     readonly admit: (

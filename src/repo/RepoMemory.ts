@@ -54,6 +54,12 @@ import { SessionStore } from "./SessionStore.ts"
 import { TeamStore } from "./TeamStore.ts"
 import { WebhookStore } from "./WebhookStore.ts"
 
+interface StoredTeam {
+  readonly created_at: DateTime.Utc
+  readonly paused_at?: DateTime.Utc
+  readonly resumed_at?: DateTime.Utc
+}
+
 interface Stored {
   row: RunRow
   /** The order of acceptance. */
@@ -68,7 +74,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
     const listeners = makeChangeListeners()
     // After the step that made the change, which a listener may follow with one of its own.
     const notify = (change: Change): void => queueMicrotask(() => listeners.notify([change]))
-    const teams = new Map<TeamName, DateTime.Utc>()
+    const teams = new Map<TeamName, StoredTeam>()
     const webhooks = new Map<WebhookId, WebhookRow>()
     /** How many runs had been taken out of a webhook's bucket (`RunStore.accept`), at a time. */
     const taken = new Map<WebhookId, { readonly runs: number; readonly at: number }>()
@@ -88,24 +94,50 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       run.row = { ...run.row, ...fields }
     }
 
-    const teamRecord = (team: TeamName, created_at: DateTime.Utc) => ({
+    const teamRecord = (team: TeamName, { created_at, paused_at }: StoredTeam) => ({
       team,
       queued: where((row) => row.team === team && isWaiting(row)).length,
-      created_at
+      created_at,
+      ...(paused_at && { paused_at })
     })
+    const isPaused = (team: TeamName): boolean => teams.get(team)?.paused_at !== undefined
     const teamStore = TeamStore.of({
       createTeam: (team, at, draft) =>
         Effect.suspend(() => {
           if (teams.has(team)) return new TeamExists({ team })
-          teams.set(team, at)
+          teams.set(team, { created_at: at })
           audit.write(draft, { object: team })
-          return Effect.succeed(teamRecord(team, at))
+          return Effect.succeed(teamRecord(team, { created_at: at }))
         }),
       teams: Effect.sync(() => [...teams].map((team) => teamRecord(...team)).sort(by(({ team }) => team))),
       team: (team) =>
         orNotFound(
           () => teams.get(team),
-          (created_at) => teamRecord(team, created_at)
+          (stored) => teamRecord(team, stored)
+        ),
+      pauseTeam: (team, paused_at, draft) =>
+        orNotFound(
+          () => teams.get(team),
+          (stored) => {
+            if (stored.paused_at) return teamRecord(team, stored)
+            const paused = { ...stored, paused_at }
+            teams.set(team, paused)
+            audit.write(draft, { object: team })
+            return teamRecord(team, paused)
+          }
+        ),
+      resumeTeam: (team, resumed_at, draft) =>
+        orNotFound(
+          () => teams.get(team),
+          (stored) => {
+            const { created_at } = stored
+            if (!stored.paused_at) return teamRecord(team, stored)
+            const resumed = { created_at, resumed_at }
+            teams.set(team, resumed)
+            audit.write(draft, { object: team })
+            notify({ _tag: "RunAccepted", team })
+            return teamRecord(team, resumed)
+          }
         ),
       deleteTeam: (team, draft) =>
         Effect.suspend((): Effect.Effect<void, NotFound | TeamInUse> => {
@@ -241,6 +273,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       const admitted =
         admission?.run_ids.has(run.run_id) === true &&
         holds(admission.term) &&
+        !isPaused(run.team) &&
         where((row) => row.team === run.team && isWaiting(row)).length === 0
       const stored = { ...row, ...(admitted && { admitted_at: admission.at, ...withDeadline(row, admission.at) }) }
       runs = [...runs, { row: stored, seq: ++accepted, idempotency, layout }]
@@ -360,8 +393,14 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         }),
       expire: (now, { notSent = [], stopped = [] } = {}) =>
         Effect.sync(() => {
-          const isLeaderless = ({ admitted_at, mode, team }: RunRow) =>
-            mode === "async" && admitted_at === undefined && stopped.includes(team)
+          const isLeaderless = ({ accepted_at, admitted_at, deadline_at, mode, team }: RunRow) => {
+            if (mode !== "async" || admitted_at !== undefined || deadline_at === undefined) return false
+            const { resumed_at = accepted_at } = teams.get(team) ?? {}
+            const later = Math.max(0, DateTime.distance(accepted_at, resumed_at))
+            return (
+              stopped.includes(team) && !isPaused(team) && !isAfter(DateTime.add(deadline_at, { millis: later }), now)
+            )
+          }
           for (const run of where(
             (row) => isHeld(row) && row.deadline_at !== undefined && !isAfter(row.deadline_at, now)
           ))
@@ -431,10 +470,12 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
           const webhooks = ids.map((id) => [id, ofWebhook(id)] as const).filter(([, runs]) => runs > 0)
           return { all: Math.min(most, waiting.length), webhooks: new Map(webhooks) }
         }),
-      lanes: Effect.sync(() => [...new Set(where(isWaiting).map(({ row }) => row.team))].sort()),
+      lanes: Effect.sync(() =>
+        [...new Set(where((row) => isWaiting(row) && !isPaused(row.team)).map(({ row }) => row.team))].sort()
+      ),
       lane: (team, limit) =>
         Effect.sync(() =>
-          where((row) => row.team === team && isWaiting(row))
+          where((row) => row.team === team && isWaiting(row) && !isPaused(team))
             .slice(0, limit)
             .map(laneRun)
         ),
@@ -449,7 +490,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         }),
       admit: (ids, mine, at) =>
         Effect.map(held(mine), () => {
-          const queued = where((row) => ids.includes(row.run_id) && row.status === "queued")
+          const queued = where((row) => ids.includes(row.run_id) && row.status === "queued" && !isPaused(row.team))
           for (const run of queued)
             change(run, { admitted_at: run.row.admitted_at ?? at, ...withDeadline(run.row, at) })
           return new Set(queued.map(({ row }) => row.run_id))

@@ -64,8 +64,9 @@ export interface AcceptOptions {
   /** The webhooks whose own limits are checked; the others have far fewer, as the caller knows. Default: all. */
   readonly countQueuedOf?: ReadonlySet<WebhookId>
   /**
-   * The runs among them that are to be admitted as well, as by `LaneStore.admit`, at this time, by the dispatcher of this term. Those of a team for
-   * which an earlier run waits are not, and none when the term is no longer the dispatcher's.
+   * The runs among them that are to be admitted as well, as by `LaneStore.admit`, at this time, by the dispatcher of this
+   * term. Those of a team that is paused or for which an earlier run waits are not, and none when the term is no longer the
+   * dispatcher's.
    */
   readonly admission?: { readonly term: Term; readonly run_ids: ReadonlySet<RunId>; readonly at: DateTime.Utc }
 }
@@ -151,6 +152,7 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
      * Ends, as `timeout`, runs whose deadline is past, and returns them. The clock of a sent fire-and-forget run that has
      * not started is paused while its team works on an earlier one, and starts again when that one is answered. Until it
      * is admitted its deadline is how long it waits for a leader: then it ends, as `leaderless`, only if there is none.
+     * Not while its team is paused; when that is resumed, this clock starts again.
      * Releases cancelled runs whose deadline is past.
      */
     readonly expire: (now: DateTime.Utc, options?: ExpireOptions) => Effect.Effect<ReadonlyArray<Run>, Unavailable>

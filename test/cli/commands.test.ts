@@ -63,13 +63,23 @@ describe("the command line", { timeout: 60_000 }, () => {
       expect((yield* json("team", "list")).map(({ team }: { team: string }) => team)).toEqual(["demo", "ops"])
 
       const table = yield* run("team", "list")
-      expect(table.stdout).toMatch(/^TEAM +RUNNING +LEADERS +QUEUED +CREATED\n/)
-      expect(table.stdout).toMatch(/\ndemo +yes +1 +0 +\d{4}-/)
+      expect(table.stdout).toMatch(/^TEAM +RUNNING +LEADERS +QUEUED +PAUSED +CREATED\n/)
+      expect(table.stdout).toMatch(/\ndemo +yes +1 +0 +no +\d{4}-/)
 
       const again = yield* run("team", "create", "ops")
       expect(again.code).toBe(1)
       expect(again.stdout).toBe("")
       expect(again.stderr).not.toBe("")
+
+      const paused = yield* json("team", "pause", "ops")
+      expect(paused).toMatchObject({ team: "ops", paused_at: expect.any(String) })
+      expect((yield* run("team", "list")).stdout).toMatch(/\nops +no +0 +0 +since \d{4}-/)
+      expect((yield* run("team", "pause", "ops")).stdout).toContain(
+        "0 waiting. Resume it: webhook-trigger team resume ops"
+      )
+      expect((yield* run("team", "resume", "ops")).stdout).toBe("Team ops gets its prompts again.\n")
+      expect(yield* json("team", "resume", "ops")).not.toHaveProperty("paused_at")
+      expect((yield* run("team", "pause", "none")).stderr).toContain("No team is called")
 
       expect((yield* run("team", "delete", "ops", "--yes")).code).toBe(0)
       const gone = yield* run("team", "show", "ops", "--json")
@@ -461,7 +471,7 @@ describe("the command line", { timeout: 60_000 }, () => {
       const commands = [...overview.stdout.matchAll(/^ {2}(\S+(?: \S+)?) {2,}\S/gm)].map(([, words]) =>
         words!.split(" ")
       )
-      expect(commands).toHaveLength(29)
+      expect(commands).toHaveLength(31)
 
       for (const group of ["team", "webhook", "run", "session"]) {
         const { stdout } = yield* run(group)

@@ -52,6 +52,19 @@ describe("Lane", () => {
     expect(lane.isIdle).toBe(true)
   })
 
+  it("reads again what was not admitted, before anything behind it", () => {
+    const lane = laneWith(runs(0, 5))
+    const flights = flightsOf(lane.next())
+    expect(flights).toHaveLength(2)
+    // As of a team that was paused meanwhile.
+    lane.admitted([])
+    expect(lane.reserve(run(9))).toBe(false)
+    expect(lane.next()).toEqual({ _tag: "Read" })
+    lane.read([])
+    expect(lane.next()).toBeUndefined()
+    expect(lane.isIdle).toBe(true)
+  })
+
   it("reads and admits nothing while a run is being accepted, which stands before the others", () => {
     const lane = new Lane(team, () => true)
     expect(lane.reserve(run(0))).toBe(true)

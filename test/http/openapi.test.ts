@@ -223,6 +223,10 @@ describe("/openapi.json", () => {
       yield* admin(404, "POST", "/api/teams/none/messages", message)
       yield* slowAdmin(408, "POST", "/api/teams/silent/messages?wait=true", message)
       yield* admin(409, "POST", "/api/teams/idle/messages", message)
+      for (const change of ["pause", "resume"]) {
+        yield* admin(200, "POST", `/api/teams/idle/${change}`)
+        yield* admin(404, "POST", `/api/teams/none/${change}`)
+      }
       yield* admin(200, "POST", "/api/teams/idle/cancel-queued")
       yield* admin(404, "POST", "/api/teams/none/cancel-queued")
       yield* admin(422, "POST", "/api/teams/ops/messages", { body: {} })
@@ -312,7 +316,9 @@ describe("/openapi.json", () => {
           ["POST", "/api/teams"],
           ["GET", "/api/teams/ops"],
           ["DELETE", "/api/teams/ops"],
-          ["POST", "/api/teams/ops/cancel-queued"]
+          ["POST", "/api/teams/ops/cancel-queued"],
+          ["POST", "/api/teams/ops/pause"],
+          ["POST", "/api/teams/ops/resume"]
         ],
         ...[
           ["POST", "/api/teams/ops/messages"],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { pointers, refusal, sorted } from "./Client.ts"
-import { failing, start } from "./Server.ts"
+import { failing, hello, start } from "./Server.ts"
 
 describe("teams", () => {
   it.scopedLive("are created, listed, shown as running or not, and deleted", () =>
@@ -54,6 +54,33 @@ describe("teams", () => {
         const large = yield* admin("POST", "/api/teams", { raw: "x".repeat(1024 * 1024 + 1) })
         expect(refusal(large)).toStrictEqual([413, "body_too_large"])
       })
+  )
+
+  it.scopedLive("are paused and resumed, which events and metrics show", () =>
+    Effect.gen(function* () {
+      const { admin, http, team, webhook } = yield* start()
+      const { path } = yield* webhook(yield* team("ops"))
+      const paused = yield* admin("POST", "/api/teams/ops/pause")
+      expect(paused.status).toBe(200)
+      expect(paused.json).toMatchObject({ team: "ops", running: true, queued: 0 })
+      expect(paused.json.paused_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+      expect((yield* admin("POST", "/api/teams/ops/pause")).json).toStrictEqual(paused.json)
+      const { run_id } = (yield* http("POST", path, { body: hello })).json
+      expect((yield* admin("GET", "/api/teams")).json).toStrictEqual([{ ...paused.json, queued: 1 }])
+      expect((yield* http("GET", "/metrics")).text).toMatch(/^webhook_team_paused\{team="ops"\} 1$/m)
+
+      const resumed = yield* admin("POST", "/api/teams/ops/resume")
+      expect(resumed.status).toBe(200)
+      expect(resumed.json).not.toHaveProperty("paused_at")
+      expect((yield* http("GET", `${path}/runs/${run_id}?wait=true`)).json.status).toBe("success")
+      yield* admin("POST", "/api/teams/ops/resume")
+      expect((yield* http("GET", "/metrics")).text).toMatch(/^webhook_team_paused\{team="ops"\} 0$/m)
+      const events = (yield* admin("GET", "/api/audit?object=ops")).json.data
+      expect(events.map(({ action }: any) => action)).toStrictEqual(["team.resumed", "team.paused", "team.created"])
+      for (const change of ["pause", "resume"]) {
+        expect(refusal(yield* admin("POST", `/api/teams/none/${change}`))).toStrictEqual([404, "not_found"])
+      }
+    })
   )
 
   it.scopedLive("accept chat messages, with and without waiting for the answer", () =>

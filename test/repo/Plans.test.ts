@@ -173,6 +173,20 @@ describe("with a hundred thousand queued runs, and as many that have ended", () 
       yield* endOne(id, success("again"), 4)
     })
   )
+  reads("the lane of a paused team", 0, () =>
+    Effect.gen(function* () {
+      const { lane, pauseTeam } = yield* repo
+      yield* pauseTeam(ops, at(0))
+      expect(yield* lane(ops, 10)).toEqual([])
+    })
+  )
+  it.live("resuming the team gives all of it again", () =>
+    Effect.gen(function* () {
+      const { lane, resumeTeam } = yield* repo
+      yield* resumeTeam(ops, at(0))
+      expect(yield* lane(ops, 10)).toHaveLength(10)
+    }).pipe(Effect.provide(runtime))
+  )
   reads("ended", 10, () =>
     Effect.gen(function* () {
       const { lane, ended } = yield* repo

@@ -31,7 +31,7 @@ afterAll(() => ui?.close())
 
 /** Every page: its address, its heading, and a text that it shows once it has loaded. */
 const pages = (): ReadonlyArray<readonly [address: string, heading: string | RegExp, text: string]> => [
-  ["/", "Overview", "Teams without a leader"],
+  ["/", "Overview", "Stopped or paused teams"],
   ["/webhooks", "Webhooks", "Review"],
   ["/webhooks?search=nothing-like-it", "Webhooks", "No webhooks match."],
   ["/webhooks/new", "New webhook", "Preview with sample values"],

@@ -19,6 +19,7 @@ import { historyStore } from "./HistoryStore.ts"
 import { laneStore } from "./LaneStore.ts"
 import { leaseStore } from "./LeaseStore.ts"
 import { limits } from "./limits.ts"
+import { pause } from "./pause.ts"
 import { replyKeyStore } from "./ReplyKeyStore.ts"
 import { requestStore } from "./RequestStore.ts"
 import { rollUp } from "./rollUp.ts"
@@ -45,6 +46,7 @@ export const repoContract = (withRepo: WithRepo): void => {
   describe("RunStore.end and RunStore.ended", () => end(test))
   describe("RunStore.end as `cancelled`, cancelQueued and release", () => cancel(test))
   describe("RunStore.expire", () => expire(test))
+  describe("TeamStore.pauseTeam and resumeTeam", () => pause(test))
   describe("LaneStore", () => laneStore(test))
   describe("LeaseStore", () => leaseStore(test))
   describe("HistoryStore", () => {

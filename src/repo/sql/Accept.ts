@@ -131,7 +131,7 @@ export const makeAccept = Effect.gen(function* () {
   const admittedAt = (admission: AcceptOptions["admission"]) =>
     admission === undefined
       ? sql`null::timestamptz`
-      : sql`case when exists (select from lease) and bool_and(c.admit) over (partition by c.team order by c.ord) and (
+      : sql`case when c.paused_at is null and exists (select from lease) and bool_and(c.admit) over (partition by c.team order by c.ord) and (
             select w.seq from webhook_trigger.runs w
             where w.team = c.team and w.status = 'queued' and w.admitted_at is null order by w.seq limit 1
           ) is null then ${DateTime.toDateUtc(admission.at)}::timestamptz end`
@@ -145,7 +145,7 @@ export const makeAccept = Effect.gen(function* () {
         )`
       : sql`null::bigint`
 
-  // Anyone who deletes a webhook or a team, or replaces a token, either waits for this commit or is seen by it.
+  // Anyone who deletes a webhook, deletes or pauses a team, or replaces a token, either waits for this commit or is seen by it.
   const insert = (
     runs: ReadonlyArray<NewRun>,
     { maxQueued, countQueued = true, countQueuedOf, admission }: AcceptOptions
@@ -160,10 +160,10 @@ export const makeAccept = Effect.gen(function* () {
         where w.enabled and w.id in (select webhook_id from input)
         order by w.id for key share
       ), known as materialized (
-        select t.team from webhook_trigger.teams t where t.team in (select team from input)
+        select t.team, t.paused_at from webhook_trigger.teams t where t.team in (select team from input)
         order by t.team for key share
       ), checked as materialized (
-        select i.*, t.team is not null and (i.webhook_id is null or h.id is not null) as known,
+        select i.*, t.team is not null and (i.webhook_id is null or h.id is not null) as known, t.paused_at,
           h.version is distinct from i.version as edited, ${earlierOf(runs)} as earlier
         from input i
         left join webhook h on h.id = i.webhook_id and (

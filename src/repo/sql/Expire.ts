@@ -27,14 +27,24 @@ export const makeExpire = Effect.gen(function* () {
   const release = yield* makeRelease
 
   const expireSome = (now: Date, notSent: ReadonlyArray<RunId>, stopped: ReadonlyArray<TeamName>) => {
-    /** Until it is admitted, the deadline of a fire-and-forget run is how long it waits for a leader. */
+    /**
+     * Until it is admitted, the deadline of a fire-and-forget run is how long it waits for a leader, from its acceptance or
+     * from the end of its team's last pause.
+     */
     const isDue = sql`deadline_at <= ${now} and case
             when mode = 'wait' then true
-            when admitted_at is null then team in (select json_array_elements_text(${JSON.stringify(stopped)}::json))
+            when admitted_at is null then exists (
+              select from stopped s
+              where s.name = team and deadline_at + greatest(s.resumed_at - accepted_at, interval '0') <= ${now}
+            )
             else id <> all(${uuids(sql, notSent)})
           end`
     return bounded(sql<{ readonly status: Run["status"] }>`
-      with due as materialized (
+      with stopped as materialized (
+        select t.team as name, t.resumed_at from webhook_trigger.teams t
+        where t.paused_at is null
+          and t.team in (select json_array_elements_text(${JSON.stringify(stopped)}::json))
+      ), due as materialized (
         select r.id, r.seq, r.team, r.mode, r.sent_at, r.admitted_at, r.started_at, r.timeout_ms * interval '1 millisecond' as timeout
         from webhook_trigger.runs r
         where r.id in (

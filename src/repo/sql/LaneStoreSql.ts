@@ -32,6 +32,9 @@ export const queueLength = (sql: SqlClient.SqlClient, most: number): Statement.F
 export const queueLengths = (sql: SqlClient.SqlClient, which: Statement.Fragment): Statement.Fragment =>
   sql`select webhook_id, sum(runs)::int as length from ${waiting} where ${which} group by webhook_id having sum(runs) > 0`
 
+const isPaused = (sql: SqlClient.SqlClient, team: Statement.Fragment): Statement.Fragment =>
+  sql`exists (select from webhook_trigger.teams t where t.team = ${team} and t.paused_at is not null)`
+
 export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.effect(
   LaneStore,
   Effect.gen(function* () {
@@ -65,7 +68,7 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
           where r.status = 'queued' and r.admitted_at is null and r.team > lane.team order by r.team limit 1
         ) from lane where lane.team is not null
       )
-      select team from lane where team is not null`).pipe(
+      select team from lane where team is not null and not ${isPaused(sql, sql`lane.team`)}`).pipe(
       Effect.map((rows) => rows.map((row) => row.team)),
       Effect.withSpan("LaneStore.lanes")
     )
@@ -73,6 +76,7 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
     const lane = Effect.fnUntraced(function* (team: TeamName, limit: number) {
       const rows = yield* directly(sql`
         ${laneRuns} where r.team = ${team} and r.status = 'queued' and r.admitted_at is null
+          and not ${isPaused(sql, sql`${team}`)}
         order by r.seq limit ${limit}`)
       return rows.map(laneRunFromRow)
     }, whenTraced("LaneStore.lane"))
@@ -99,16 +103,20 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
       const clock = sql`${DateTime.toDateUtc(at)}::timestamptz + r.timeout_ms * interval '1 millisecond'`
       const rows = yield* directly(sql<{ readonly id: RunId | null }>`
         with lease as materialized (${heldBy(sql, term)}), locked as materialized (
-          select r.id, r.status from webhook_trigger.runs r
+          select r.id, r.status, r.team from webhook_trigger.runs r
           where r.id = any(${uuids(sql, ids)}) and exists (select from lease)
           order by r.id for no key update
+        ), working as materialized (
+          select t.team from webhook_trigger.teams t
+          where t.team in (select team from locked) and t.paused_at is null
+          order by t.team for key share
         ), admitted as (
           update webhook_trigger.runs r set
             admitted_at = coalesce(r.admitted_at, ${DateTime.toDateUtc(at)}::timestamptz),
             deadline_at = case
               when r.mode = 'wait' or r.admitted_at is not null then coalesce(r.deadline_at, ${clock}) else ${clock}
             end
-          from locked where r.id = locked.id and locked.status = 'queued'
+          from locked join working using (team) where r.id = locked.id and locked.status = 'queued'
           returning r.id
         )
         select admitted.id from lease left join admitted on true`)

@@ -60,6 +60,12 @@ const migrations = {
   "12_requests": requests,
   /** Runs can be cancelled. A server of the release before does not know the status: upgrade all, then cancel. */
   "13_cancelled": cancelled,
+  /** Teams can be paused. Servers of the release before do not know it, and send all the same: upgrade all, then pause. */
+  "17_paused": Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) =>
+      sql`alter table webhook_trigger.teams add column paused_at timestamptz(3), add column resumed_at timestamptz(3)`
+  ),
   /** What prompts are made up of. Servers of the release before store none, and send none of it. */
   "22_prompt_layout": promptLayout
 }

@@ -1,10 +1,11 @@
-import { SqlClient } from "@effect/sql"
+import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect, Layer } from "effect"
 import type { AuditDraft } from "../../domain/AuditEvent.ts"
 import { NotFound, TeamExists, TeamInUse } from "../../domain/Errors.ts"
 import type { TeamName, TeamRecord } from "../../domain/Team.ts"
 import { TeamStore } from "../TeamStore.ts"
 import { audited } from "./Audit.ts"
+import { notify } from "./Changes.ts"
 import { fromRow } from "./Columns.ts"
 import { bounded } from "./Database.ts"
 import { live, waiting } from "./RunColumns.ts"
@@ -30,18 +31,43 @@ export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.e
     }, bounded)
 
     const records = sql`
-      select t.team, t.created_at, coalesce(w.queued, 0)::int as queued
+      select t.team, t.created_at, t.paused_at, coalesce(w.queued, 0)::int as queued
       from webhook_trigger.teams t
       left join (select team, sum(runs) as queued from ${waiting} group by team) as w using (team)`
 
-    const team = Effect.fn("TeamStore.team")(function* (name: TeamName) {
+    const record = Effect.fnUntraced(function* (name: TeamName) {
       const [row] = yield* sql`${records} where team = ${name}`
       return row ? fromRow<TeamRecord>(row) : yield* new NotFound()
-    }, bounded)
+    })
+    const team = Effect.fn("TeamStore.team")(record, bounded)
 
     const teams = bounded(sql`${records} order by team`).pipe(
       Effect.map((rows) => rows.map((row) => fromRow<TeamRecord>(row))),
       Effect.withSpan("TeamStore.teams")
+    )
+
+    /** Writes, of a team of which `differs` holds, what is to be set. */
+    const set = (name: string, differs: Statement.Fragment, to: (at: Date) => Statement.Fragment, notifies: boolean) =>
+      Effect.fn(name)(function* (team: TeamName, at: DateTime.Utc, audit?: AuditDraft) {
+        // Whoever admits a run has locked the team: after this commit nothing more of it is admitted.
+        yield* sql`
+          with found as materialized (
+            select team from webhook_trigger.teams t where t.team = ${team} and ${differs} for update
+          ), changed as (
+            update webhook_trigger.teams t set ${to(DateTime.toDateUtc(at))} from found where t.team = found.team
+            returning t.team
+          ), ${audited(sql, audit, sql`select team as object, null as before, null as after from changed`)},
+          ${notify(sql, "RunAccepted", sql`select team as name from changed where ${notifies}`)}
+          select count(*) from notified`
+        return yield* record(team)
+      }, bounded)
+
+    const pauseTeam = set("TeamStore.pauseTeam", sql`t.paused_at is null`, (at) => sql`paused_at = ${at}`, false)
+    const resumeTeam = set(
+      "TeamStore.resumeTeam",
+      sql`t.paused_at is not null`,
+      (at) => sql`paused_at = null, resumed_at = ${at}`,
+      true
     )
 
     const deleteTeam = Effect.fn("TeamStore.deleteTeam")(
@@ -67,6 +93,6 @@ export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.e
       bounded
     )
 
-    return TeamStore.of({ createTeam, teams, team, deleteTeam })
+    return TeamStore.of({ createTeam, teams, team, pauseTeam, resumeTeam, deleteTeam })
   })
 )

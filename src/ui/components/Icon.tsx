@@ -5,6 +5,7 @@ const shapes = {
   clock: "M10 5.5V10l3 2M10 17a7 7 0 100-14 7 7 0 000 14z",
   dots: "M4.5 10h.01M10 10h.01M15.5 10h.01",
   play: "M6.5 4.5l9 5.5-9 5.5z",
+  pause: "M7 4.5v11M13 4.5v11",
   plus: "M10 4v12M4 10h12",
   copy: "M7.5 7.5h8v8h-8zM12.5 7.5v-3h-8v8h3",
   warning: "M10 3.5L17.5 16.5h-15zM10 8.5v3.5M10 14.3v.01",

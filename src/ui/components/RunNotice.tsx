@@ -21,7 +21,7 @@ const advice: Record<NonNullable<Run["error"]>["code"], (again: string) => strin
 /** Why a run failed or makes no progress, and what to do about it. */
 export const RunNotice = ({ run, again }: { readonly run: Run; readonly again: string }) => {
   const teams = useTeams()
-  const running = teams.data?.find((team) => team.team === run.team)?.running
+  const team = teams.data?.find((team) => team.team === run.team)
   if (run.error) {
     return (
       <Notice tone="danger">
@@ -42,7 +42,15 @@ export const RunNotice = ({ run, again }: { readonly run: Run; readonly again: s
       </Notice>
     )
   }
-  if (!isFinal(run.status) && running === false) {
+  if (run.status === "queued" && team?.paused_at !== undefined) {
+    return (
+      <Notice tone="warning">
+        The team <Link to={pathTo("team", run)}>{run.team}</Link> is paused, so this run is on hold. It continues when
+        the team is resumed.
+      </Notice>
+    )
+  }
+  if (!isFinal(run.status) && team?.running === false) {
     return (
       <Notice tone="warning">
         No leader of <Link to={pathTo("team", run)}>{run.team}</Link> is connected, so this run is on hold. It continues

@@ -1,6 +1,4 @@
 import { type FormEvent, useState } from "react"
-import { Link } from "wouter"
-import { pathTo } from "../../api/Pages.ts"
 import { api } from "../api/Client.ts"
 import { ApiError } from "../api/Errors.ts"
 import { queries, runAction } from "../api/Queries.ts"
@@ -10,6 +8,7 @@ import { FollowedRun, type SentRun } from "./FollowedRun.tsx"
 import { locale } from "./Locale.ts"
 import { ErrorNotice, Notice } from "./Notice.tsx"
 import { submitOnCtrlEnter } from "./SubmitOnCtrlEnter.ts"
+import { TeamNotice } from "./TeamNotice.tsx"
 import { showDirectionMarks } from "./UserText.tsx"
 import { VariableFields } from "./VariableFields.tsx"
 import { emptyNames, type VariableInput, valuesOf, variableInputs } from "./VariableInput.ts"
@@ -88,12 +87,7 @@ export const SendTest = ({
   return (
     <form className="stack" onSubmit={submit} onKeyDown={submitOnCtrlEnter}>
       {!webhook.enabled && <Notice tone="warning">This webhook is off, so triggers get 404. Turn it on first.</Notice>}
-      {webhook.enabled && team && !team.running && (
-        <Notice tone="warning">
-          No leader of <Link to={pathTo("team", team)}>{team.team}</Link> is connected, so triggers{" "}
-          {webhook.when_team_stopped === "queue" ? "wait for one" : "get 409"}. Connect one first.
-        </Notice>
-      )}
+      {webhook.enabled && team && <TeamNotice team={team} when_team_stopped={webhook.when_team_stopped} />}
       <VariableFields inputs={inputs} onChange={setEdited} />
       {confirming && (
         <Notice tone="warning">

@@ -85,9 +85,14 @@ export const StatusBadge = ({ run }: { readonly run: Pick<Run, "status" | "start
   )
 }
 
-/** Whether a team can work: at least one leader is connected. */
-export const TeamStatus = ({ team }: { readonly team: Pick<Team, "running"> | undefined }) =>
-  team === undefined ? null : team.running ? (
+/** Whether a team gets prompts: it is not paused, and at least one leader is connected. */
+export const TeamStatus = ({ team }: { readonly team: Pick<Team, "running" | "paused_at"> | undefined }) =>
+  team === undefined ? null : team.paused_at !== undefined ? (
+    <span className="badge warning">
+      <Icon name="pause" />
+      Paused
+    </span>
+  ) : team.running ? (
     <span className="badge success">
       <Icon name="check" />
       Connected

@@ -14,6 +14,8 @@ import { useUrlFilters } from "../frame/UrlFilters.ts"
 const actions: Record<AuditAction, string> = {
   "team.created": "Team created",
   "team.deleted": "Team deleted",
+  "team.paused": "Team paused",
+  "team.resumed": "Team resumed",
   "team.message_sent": "Message sent",
   "webhook.created": "Webhook created",
   "webhook.edited": "Webhook edited",

@@ -109,9 +109,9 @@ const Away = ({
   readonly teams: ReadonlyArray<Team>
   readonly webhooks: ReadonlyArray<Webhook>
 }) => (
-  <Attention title="Teams without a leader" none="Every team is connected.">
+  <Attention title="Stopped or paused teams" none="Every team is connected.">
     {teams
-      .filter(({ running }) => !running)
+      .filter(({ paused_at, running }) => !running || paused_at !== undefined)
       .map((team) => (
         <li key={team.team}>
           <Link to={pathTo("team", team)}>{team.team}</Link>

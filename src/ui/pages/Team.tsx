@@ -11,6 +11,7 @@ import { TeamStatus } from "../components/Status.tsx"
 import { ExactTime } from "../components/Time.tsx"
 import { DeleteTeam } from "./DeleteTeam.tsx"
 import { leaderSnippets } from "./LeaderSnippets.ts"
+import { PauseTeam } from "./PauseTeam.tsx"
 import { RecentRuns } from "./RecentRuns.tsx"
 import { SendMessage } from "./SendMessage.tsx"
 
@@ -22,7 +23,16 @@ const TeamPage = ({ team: name }: { readonly team: string }) => {
     <Page
       title={name}
       back={{ to: pathTo("teams"), text: "Teams" }}
-      actions={team.data && !pending && !isGone(team) && <DeleteTeam team={team.data} />}
+      actions={
+        team.data &&
+        !pending &&
+        !isGone(team) && (
+          <>
+            <PauseTeam team={team.data} />
+            <DeleteTeam team={team.data} />
+          </>
+        )
+      }
     >
       <Loaded query={team}>{(data) => (pending ? <Loading /> : <Content team={data} />)}</Loaded>
     </Page>
@@ -32,7 +42,13 @@ const TeamPage = ({ team: name }: { readonly team: string }) => {
 const Content = ({ team }: { readonly team: Team }) => (
   <>
     <Details team={team} />
-    {!team.running && (
+    {team.paused_at !== undefined && (
+      <Notice tone="warning">
+        Paused since <ExactTime at={team.paused_at} />. Triggers and messages are accepted and wait, and nothing is
+        sent. What the team had been given before goes on.
+      </Notice>
+    )}
+    {!team.running && team.paused_at === undefined && (
       <Notice tone="warning">
         No leader of this team is connected, so triggers get 409, unless their webhook lets them wait. Connect one as
         shown below.

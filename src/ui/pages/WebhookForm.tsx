@@ -7,8 +7,9 @@ import { queries, runAction, useTeams } from "../api/Queries.ts"
 import type { Server, Webhook } from "../api/Types.ts"
 import { Button, LinkButton } from "../components/Button.tsx"
 import { ConfirmDialog } from "../components/ConfirmDialog.tsx"
-import { ErrorNotice, Notice } from "../components/Notice.tsx"
+import { ErrorNotice } from "../components/Notice.tsx"
 import { submitOnCtrlEnter } from "../components/SubmitOnCtrlEnter.ts"
+import { TeamNotice } from "../components/TeamNotice.tsx"
 import { TeamPicker } from "../components/TeamPicker.tsx"
 import { TemplateField, useTemplate } from "../components/TemplateField.tsx"
 import { TemplatePreview } from "../components/TemplatePreview.tsx"
@@ -123,13 +124,7 @@ export const WebhookForm = ({ server, webhook }: { readonly server: Server; read
             fault={faultOf("name")}
           />
           <TeamPicker value={texts.team} onChange={(team) => set({ team })} fault={faultOf("team")} />
-          {chosenTeam && !chosenTeam.running && (
-            <Notice tone="warning">
-              No leader of this team is connected, so triggers{" "}
-              {texts.when_team_stopped === "queue" ? "wait for one" : "get 409"}. The team's page shows how to connect
-              one.
-            </Notice>
-          )}
+          {chosenTeam && <TeamNotice team={chosenTeam} when_team_stopped={texts.when_team_stopped} />}
           <TemplateField
             value={texts.prompt_template}
             onChange={(prompt_template) => set({ prompt_template })}

@@ -1,0 +1,48 @@
+/** A team is paused while its servers die: nothing is sent before it is resumed, and nothing is lost. */
+import { expect, vi } from "vitest"
+import { Gate } from "../support/Gate.ts"
+import { until } from "../support/Until.ts"
+import { answerWhenOpen } from "./support/Answers.ts"
+import { faultTest } from "./support/FaultTest.ts"
+
+vi.setConfig({ testTimeout: 180_000 })
+
+faultTest(
+  "row 32: a team is paused, and its servers are killed one after the other: nothing is sent until it is resumed on one of them",
+  async ({ cluster }) => {
+    const { server, webhook, leader } = await cluster.single()
+    const other = await cluster.server()
+    const gate = new Gate()
+    leader.handle = answerWhenOpen(gate)
+    const trigger = (at = server) => cluster.callers.trigger(at, webhook)
+    for (let i = 0; i < 4; i++) await trigger()
+    await leader.deliveries(1)
+    const admitted = async () => (await cluster.storage.rows()).filter(({ admitted_at }) => admitted_at !== null).length
+    await until("what keeps the team busy is in flight", async () => (await admitted()) === 2)
+
+    await cluster.api(other, "POST", "/api/teams/deploy/pause")
+    await trigger()
+    await trigger(other)
+    await server.kill()
+    await until("the other one is the dispatcher", () => other.dispatches() > 0)
+    gate.open()
+    await until("what was in flight has ended", async () => {
+      const rows = await cluster.storage.rows()
+      return rows.filter(({ status }) => status === "success").length === 2
+    })
+    await leader.stop()
+    expect((await trigger(other)).status).toBe(202)
+    await other.kill()
+    await server.start()
+    await leader.start()
+    await cluster.running(server, "deploy")
+    await until("the restarted one is the dispatcher", () => server.dispatches() > 1)
+    await trigger()
+    expect([await admitted(), await cluster.storage.ready("team.deploy"), cluster.deliveries.length]).toEqual([2, 0, 2])
+
+    await other.start()
+    await cluster.api(other, "POST", "/api/teams/deploy/resume")
+    const rows = await cluster.checked({ count: 8 })
+    expect(rows.map(({ status }) => status)).toEqual(Array.from({ length: 8 }, () => "success"))
+  }
+)
