@@ -35,6 +35,7 @@ export {
   Fault,
   IdempotencyKeyReused,
   Invalid,
+  InvalidBody,
   InvalidParameter,
   InvalidVariables,
   MissingVariables,
@@ -51,9 +52,12 @@ export {
   TemplateInvalid,
   TooManyAttempts,
   TooManyQueued,
-  Unavailable
+  Unavailable,
+  UnsupportedMediaType
 } from "./domain/Errors.ts"
 export { AuditEventId, makeRunId, makeSessionId, makeWebhookId, RunId, SessionId, WebhookId } from "./domain/Id.ts"
+export type { IncomingRequest, RequestValues } from "./domain/IncomingRequest.ts"
+export type { FormFields } from "./domain/Payload.ts"
 export type { PromptLayout } from "./domain/PromptLayout.ts"
 export { parseRate, type Rate } from "./domain/Rate.ts"
 export { ReceivedRequest } from "./domain/ReceivedRequest.ts"
@@ -87,6 +91,7 @@ export * as AuditRetention from "./engine/AuditRetention.ts"
 export { Cancellation } from "./engine/Cancellation.ts"
 export { CurrentLanes } from "./engine/CurrentLanes.ts"
 export * as Engine from "./engine/Engine.ts"
+export type { Sample } from "./engine/Input.ts"
 export type { Lanes } from "./engine/Lanes.ts"
 export { Limiter, type SlotRequest, type Usage } from "./engine/Limiter.ts"
 export type { Progress } from "./engine/Marks.ts"
@@ -101,7 +106,7 @@ export { Settings, type SettingsValues } from "./engine/Settings.ts"
 export { Shutdown } from "./engine/Shutdown.ts"
 export { Teams } from "./engine/Teams.ts"
 export type { Token } from "./engine/Token.ts"
-export { type Refused, type Submitted, Trigger, type TriggerRequest } from "./engine/Trigger.ts"
+export { type Refused, type Submitted, Trigger, type TriggerRefused, type TriggerRequest } from "./engine/Trigger.ts"
 export { type Preview, Webhooks, type WithToken } from "./engine/Webhooks.ts"
 // HTTP.
 export * as Connections from "./http/Connections.ts"

@@ -76,6 +76,26 @@ describe("a template", () => {
     ])
   })
 
+  it("reaches items of arrays by their numbers, and names with other characters in quotes", () => {
+    const variables = { l: [1, ["a", { "b c": "deep" }]], 'q"uo\\te}}': "odd", "": "empty", a: { "x.y": { z: 1 } } }
+    expect(render('{{l.0}} {{l.1.0}} {{l.1.1."b c"}} {{"q\\"uo\\\\te}}"}} {{ "" }} {{a."x.y".z}}', variables)).toBe(
+      "1 a deep odd empty 1"
+    )
+    expect(missing('{{l.2}} {{l.00}} {{l.-1}} {{a.x.y.z}} {{"l".length}}', variables)).toEqual([
+      "l.2",
+      "l.00",
+      "l.-1",
+      "a.x.y.z",
+      "l.length"
+    ])
+  })
+
+  it("puts nothing in place of an optional value that is missing or null", () => {
+    expect(render("<{{a?}}{{b.c.0?}}{{ n? }}{{o.n?}}>", { n: null, o: { n: null } })).toBe("<>")
+    expect(render('{{n}}{{n?}}{{t?}}{{"x y"?}}', { n: null, t: "null", "x y": 0 })).toBe("nullnull0")
+    expect(missing("{{a?}}{{a}}", {})).toEqual(["a"])
+  })
+
   it("allows blanks inside the braces and letters of any language", () => {
     expect(render("{{ a }}|{{\tgröße }}|{{名前}}", { a: 1, größe: 2, 名前: 3 })).toBe("1|2|3")
   })
@@ -110,7 +130,15 @@ describe("a template", () => {
     ["{{a.}}", 2, 1, 3],
     ["hello name}}", 10, 1, 11],
     ["hello {name}}", 11, 1, 12],
-    ["{{a}}}}", 5, 1, 6]
+    ["{{a}}}}", 5, 1, 6],
+    ['{{"a}}', 2, 1, 3],
+    ['{{"a\n"}}', 2, 1, 3],
+    ['{{"a\\x"}}', 2, 1, 3],
+    ['{{a."b}}', 4, 1, 5],
+    ['{{"a"b}}', 5, 1, 6],
+    ["{{a??}}", 4, 1, 5],
+    ["{{?}}", 2, 1, 3],
+    ["{{a.?}}", 2, 1, 3]
   ])("with broken braces is refused, with the position: %j", (text, offset, line, column) => {
     const fault = broken(text)
     expect([fault.offset, fault.line, fault.column]).toEqual([offset, line, column])
@@ -135,7 +163,7 @@ describe("a template", () => {
               1
           ).toBe(offset)
         } else {
-          const all = Template.placeholders(result.right)
+          const all = Template.names(result.right)
           const prompt = Either.getOrThrow(
             Template.render(result.right, Object.fromEntries(all.map((name) => [name, "<>"])))
           )
@@ -154,7 +182,22 @@ describe("a template", () => {
       const { user, system } = process.cpuUsage(before)
       return (user + system) / 1000
     }
-    for (const piece of ["{", "}", "{{", "{{a", "{ ", "{{a}}", "{{{", "}} ", "{{a ", "{{a.", "{}"]) {
+    for (const piece of [
+      "{",
+      "}",
+      "{{",
+      "{{a",
+      "{ ",
+      "{{a}}",
+      "{{{",
+      "}} ",
+      "{{a ",
+      "{{a.",
+      "{}",
+      '{{"',
+      '{{"a".',
+      '"'
+    ]) {
       // Quadratic work on this many would take minutes.
       expect(cost(piece.repeat(1_000_000)), piece).toBeLessThan(2_000)
     }

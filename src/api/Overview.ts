@@ -14,7 +14,7 @@ import {
   UnprocessableContent,
   UnsupportedMediaType
 } from "./Problem.ts"
-import { Accepted, Answered, Failed, IdempotencyKey, TimedOut, VariablesBody, Wait } from "./Trigger.ts"
+import { Accepted, Answered, Failed, IdempotencyKey, SampleBody, TimedOut, Wait } from "./Trigger.ts"
 
 /** What the server runs on, and its defaults for webhooks. */
 export const Server = Schema.Struct({
@@ -48,7 +48,7 @@ export class Overview extends HttpApiGroup.make("overview")
       .setPath(Schema.Struct({ id: Schema.String }))
       .setUrlParams(Wait)
       .setHeaders(IdempotencyKey)
-      .setPayload(VariablesBody)
+      .setPayload(SampleBody)
       .addSuccess(Accepted)
       .addSuccess(Answered)
       .addError(TimedOut)

@@ -2,6 +2,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/p
 import { Schema } from "effect"
 import { RunId } from "../domain/Id.ts"
 import { Run, RunError, RunStatus, Variables } from "../domain/Run.ts"
+import { optional } from "../domain/Time.ts"
 import {
   BadRequest,
   Conflict,
@@ -35,6 +36,21 @@ export const IdempotencyKey = Schema.Struct({
 
 /** The body of every request that fills in a template. */
 export const VariablesBody = Schema.Struct({ variables: Variables })
+
+const Texts = Schema.Record({ key: Schema.String, value: Schema.String })
+
+/** The body of a request that fills in a template with what a person has written. */
+export const SampleBody = Schema.Struct({
+  variables: optional(Variables),
+  payload: optional(
+    Schema.Unknown.annotations({
+      jsonSchema: {},
+      description: "For a webhook with `input: payload`: what a request's body is, any JSON."
+    })
+  ),
+  headers: optional(Texts.annotations({ description: "Beside `payload`: headers, by their names in lower case." })),
+  query: optional(Texts.annotations({ description: "Beside `payload`: the parameters of the URL." }))
+}).annotations({ identifier: "Sample", description: "Variables, or a request, by the webhook's `input`." })
 
 const token = Schema.String.annotations({ description: "The webhook's token, `whk_` and 43 letters and digits." })
 

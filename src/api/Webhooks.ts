@@ -18,7 +18,7 @@ import {
   UnsupportedMediaType
 } from "./Problem.ts"
 import { Cancelled } from "./Runs.ts"
-import { VariablesBody } from "./Trigger.ts"
+import { SampleBody } from "./Trigger.ts"
 
 const path = Schema.Struct({ id: Schema.String.annotations({ description: "The webhook's id." }) })
 
@@ -169,7 +169,7 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
   .add(
     HttpApiEndpoint.post("preview", "/api/webhooks/:id/preview")
       .setPath(path)
-      .setPayload(VariablesBody)
+      .setPayload(SampleBody)
       .addSuccess(Preview)
       .addError(BadRequest)
       .addError(NotFound)

@@ -3,6 +3,7 @@ import { Effect, Schema } from "effect"
 import { maxOverlapSeconds } from "../api/Overlap.ts"
 import { Cancelled } from "../api/Runs.ts"
 import { Preview, RequestList, WebhookWithToken } from "../api/Webhooks.ts"
+import { keyOf } from "../domain/Path.ts"
 import { Webhook } from "../domain/Webhook.ts"
 import { textOf, type WebhookSetting } from "../domain/WebhookSettingKinds.ts"
 import { webhookSettingNames, webhookSettings } from "../domain/WebhookSettings.ts"
@@ -53,7 +54,7 @@ const describe = (webhook: Webhook) =>
   ].join("\n")
 
 const withToken = (title: string, created: typeof WebhookWithToken.Type) => {
-  const sample = Object.fromEntries(created.webhook.variables.map((name) => [name, "..."]))
+  const sample = Object.fromEntries(created.webhook.variables.map((name) => [keyOf(name), "..."]))
   const body = JSON.stringify({ variables: sample }).replaceAll("'", "'\\''")
   return [
     title,

@@ -46,8 +46,10 @@ export class InvalidVariables extends Schema.TaggedError<InvalidVariables>()("In
 /** The JSON is well formed and breaks a rule of the record; the first `maxFaults` are listed. */
 export class Invalid extends Schema.TaggedError<Invalid>()("Invalid", { faults: Schema.Array(Fault) }) {}
 
+/** `of`: whether they are missing among the variables, or in the request itself. */
 export class MissingVariables extends Schema.TaggedError<MissingVariables>()("MissingVariables", {
-  names: Schema.Array(Schema.String)
+  names: Schema.Array(Schema.String),
+  of: Schema.optionalWith(Schema.Literal("variables", "payload"), { exact: true })
 }) {}
 
 /** The input breaks the webhook's JSON Schema, or would take too long to check. */

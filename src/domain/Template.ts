@@ -3,13 +3,25 @@
  * written shows what the server will do with it; so it needs `Either` and no `Schema`, which alone is 120 KB of
  * compressed JavaScript. Parsing and filling take time linear in their input.
  */
-import { Either, Option, Predicate } from "effect"
+import { Either, Option } from "effect"
+import { bareName, lookUp, nameOf, type Path, quotedName, unquoted } from "./Path.ts"
 import type { Variables } from "./Run.ts"
 
-/** A template taken apart: `literals[0]`, the value of `names[0]`, `literals[1]`, …, and a last literal. */
+/** Where a value goes; `start` and `end` are those of the braces in the template's text. */
+export interface Placeholder {
+  /** The path as it is shown: with quotes only where they are needed. */
+  readonly name: string
+  readonly path: Path
+  /** Nothing takes the place of a value that is missing or null. */
+  readonly optional: boolean
+  readonly start: number
+  readonly end: number
+}
+
+/** A template taken apart: `literals[0]`, the value of `placeholders[0]`, `literals[1]`, …, and a last literal. */
 export interface Template {
   readonly literals: ReadonlyArray<string>
-  readonly names: ReadonlyArray<string>
+  readonly placeholders: ReadonlyArray<Placeholder>
 }
 
 /** Where a template's braces do not pair, and why; `offset` counts UTF-16 code units from 0, the others from 1. */
@@ -20,8 +32,6 @@ export interface BrokenBraces {
   readonly reason: string
 }
 
-// Sticky, and one character class: nothing to backtrack into.
-const nameCharacters = /[\p{L}\p{M}\p{N}_.-]*/uy
 const blanks = /[ \t]*/y
 
 /** Where what `pattern` matches, beginning at `from`, ends. */
@@ -45,6 +55,26 @@ const invalid = (text: string, offset: number, reason: string): Either.Either<ne
   return Either.left({ offset, line, column: offset - lineStart + 1, reason })
 }
 
+/** The path that begins at `from`, and where it ends; a name between two dots that is not there is empty. */
+const pathAt = (text: string, from: number) => {
+  const path: Array<string> = []
+  let isComplete = true
+  let at = from
+  while (true) {
+    const quotedEnd = text[at] === '"' ? skip(quotedName, text, at) : 0
+    const end = quotedEnd > at ? quotedEnd : skip(bareName, text, at)
+    if (end === at) isComplete = false
+    path.push(quotedEnd > at ? unquoted(text.slice(at, end)) : text.slice(at, end))
+    if (text[end] !== ".") return { path, isComplete, end }
+    at = end + 1
+  }
+}
+
+const wrongCharacter = (character: string | undefined): string =>
+  character === '"'
+    ? "this quote is never closed in its line"
+    : "a name has letters, digits, `_` and `-` only; put any other one in quotes"
+
 /**
  * Takes a template apart, or says where its braces are broken. Of a run of opening braces the last two open the
  * placeholder. Single braces are text, and so is a `}}` that closes two of them, so a prompt may hold JSON; any other
@@ -52,7 +82,7 @@ const invalid = (text: string, offset: number, reason: string): Either.Either<ne
  */
 export const parse = (text: string): Either.Either<Template, BrokenBraces> => {
   const literals: Array<string> = []
-  const names: Array<string> = []
+  const placeholders: Array<Placeholder> = []
   let literalStart = 0
   let singles = 0
   let at = 0
@@ -74,42 +104,29 @@ export const parse = (text: string): Either.Either<Template, BrokenBraces> => {
       singles += run - 2
       const open = at + run - 2
       const nameStart = skip(blanks, text, open + 2)
-      const nameEnd = skip(nameCharacters, text, nameStart)
-      const close = skip(blanks, text, nameEnd)
+      const { path, isComplete, end: nameEnd } = pathAt(text, nameStart)
+      const optional = nameEnd > nameStart && text[nameEnd] === "?"
+      const close = skip(blanks, text, optional ? nameEnd + 1 : nameEnd)
       if (!text.startsWith("}}", close)) {
         return text.indexOf("}}", close) < 0
           ? invalid(text, open, "this `{{` is never closed by `}}`")
-          : invalid(text, close, "a placeholder's name has letters, digits, `_`, `-` and `.` only")
+          : invalid(text, close, wrongCharacter(text[close]))
       }
-      const name = text.slice(nameStart, nameEnd)
-      if (name === "") return invalid(text, open, "there is no name between the braces")
-      if (name.split(".").includes("")) return invalid(text, nameStart, "a dot must stand between two names")
+      if (nameEnd === nameStart) return invalid(text, open, "there is no name between the braces")
+      if (!isComplete) return invalid(text, nameStart, "a dot must stand between two names")
       literals.push(text.slice(literalStart, open))
-      names.push(name)
       at = literalStart = close + 2
+      placeholders.push({ name: nameOf(path), path: path as unknown as Path, optional, start: open, end: at })
     }
   }
   literals.push(text.slice(literalStart))
-  return Either.right({ literals, names })
+  return Either.right({ literals, placeholders })
 }
 
 /** The placeholders' names, each once, in order of appearance. */
-export const placeholders = (template: Template): ReadonlyArray<string> => [...new Set(template.names)]
-
-/** The value a name stands for: an exact key wins, else a dot reaches into an object. Own properties only. */
-const lookUp = (name: string, within: Variables): Option.Option<unknown> => {
-  let object: unknown = within
-  let rest = name
-  while (Predicate.isReadonlyRecord(object)) {
-    if (Object.hasOwn(object, rest)) return Option.some(object[rest])
-    const dot = rest.indexOf(".")
-    const first = rest.slice(0, dot)
-    if (dot < 0 || !Object.hasOwn(object, first)) break
-    object = object[first]
-    rest = rest.slice(dot + 1)
-  }
-  return Option.none()
-}
+export const names = (template: Template): ReadonlyArray<string> => [
+  ...new Set(template.placeholders.map(({ name }) => name))
+]
 
 const write = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value))
 
@@ -118,21 +135,25 @@ const write = (value: unknown): string => (typeof value === "string" ? value : J
  * many times makes a prompt far larger than the request: the caller can refuse by size before it builds the text.
  */
 export const fill = (
-  template: Template,
+  { literals, placeholders }: Template,
   variables: Variables
 ): Either.Either<ReadonlyArray<string>, ReadonlyArray<string>> => {
-  const values = new Map<string, string>()
-  const missing: Array<string> = []
-  for (const name of placeholders(template)) {
-    const value = lookUp(name, variables)
-    if (Option.isSome(value)) values.set(name, write(value.value))
-    else missing.push(name)
+  const values = new Map<string, { readonly text: string; readonly isNull: boolean }>()
+  const missing = new Set<string>()
+  for (const { name, path, optional } of placeholders) {
+    if (!values.has(name)) {
+      const value = lookUp(path, variables)
+      if (Option.isSome(value)) values.set(name, { text: write(value.value), isNull: value.value === null })
+      else if (!optional) missing.add(name)
+    }
   }
-  if (missing.length > 0) return Either.left(missing)
+  if (missing.size > 0) return Either.left([...missing])
+  const pieceOf = ({ name, optional }: Placeholder): string => {
+    const value = values.get(name)
+    return value === undefined || (optional && value.isNull) ? "" : value.text
+  }
   return Either.right(
-    template.literals.flatMap((literal, i) =>
-      i < template.names.length ? [literal, values.get(template.names[i]!)!] : [literal]
-    )
+    literals.flatMap((literal, i) => (i < placeholders.length ? [literal, pieceOf(placeholders[i]!)] : [literal]))
   )
 }
 

@@ -28,11 +28,10 @@ const isPlain = (value: object): boolean => {
 }
 
 /**
- * What keeps these variables from being stored and sent exactly as they came, with JSON Pointers into the request's
- * body: PostgreSQL has no NUL, UTF-8 no lone surrogate, and JSON's other readers round integers beyond 2^53-1. Empty:
- * they are fine.
+ * What keeps these variables from being stored and sent exactly as they came, with JSON Pointers below `root`: PostgreSQL has
+ * no NUL, UTF-8 no lone surrogate, and JSON's other readers round integers beyond 2^53-1. Empty: they are fine.
  */
-export const checkVariables = (variables: Variables): ReadonlyArray<Fault> => {
+export const checkVariables = (variables: Variables, root = "/variables"): ReadonlyArray<Fault> => {
   const faults: Array<Fault> = []
   let isFull = false
   const fault = (pointer: string, detail: string): void => {
@@ -57,7 +56,7 @@ export const checkVariables = (variables: Variables): ReadonlyArray<Fault> => {
       case "object":
         if (value === null) return
         if (depth === maxDepth) {
-          fault(pointer(), `must not be nested deeper than ${maxDepth}`)
+          fault(pointer(), tooDeep)
           return
         }
         if (Array.isArray(value)) {
@@ -77,10 +76,10 @@ export const checkVariables = (variables: Variables): ReadonlyArray<Fault> => {
   }
 
   const names = Object.keys(variables)
-  if (names.length > maxVariables) fault("/variables", `must have at most ${maxVariables} members`)
+  if (names.length > maxVariables) fault(root, `must have at most ${maxVariables} members`)
   for (const name of names) {
     if (isFull) break
-    const pointer = () => `/variables${step(name)}`
+    const pointer = () => `${root}${step(name)}`
     // A UTF-16 code unit becomes at most three bytes.
     if (name.length * 3 > maxNameBytes && new TextEncoder().encode(name).length > maxNameBytes) {
       fault(pointer(), `must have a name of at most ${maxNameBytes} bytes`)
@@ -90,3 +89,12 @@ export const checkVariables = (variables: Variables): ReadonlyArray<Fault> => {
   }
   return faults
 }
+
+/** Whether no more arrays and objects stand inside each other than may: then plain recursion is safe. */
+export const isShallow = (value: unknown, depth = 0): boolean => {
+  if (typeof value !== "object" || value === null) return true
+  return depth < maxDepth && Object.values(value).every((member) => isShallow(member, depth + 1))
+}
+
+/** What `isShallow` asks for, as an error message. */
+export const tooDeep = `must not be nested deeper than ${maxDepth}`

@@ -8,6 +8,17 @@ import { rateAccepts, ratePattern } from "./Rate.ts"
 import type { SettingValue, WebhookSetting } from "./WebhookSettingKinds.ts"
 
 export const webhookSettings = {
+  input: {
+    kind: "choice",
+    words: ["variables", "payload"],
+    description:
+      "What a request fills the template in with: the `variables` in its JSON body (`variables`, the default), or the request itself (`payload`), as `payload`, `headers` and `query`, whatever its body: JSON, a form or text.",
+    label: "Input",
+    option: "input",
+    value: "variables|payload",
+    help: "What fills the template in: the `variables` of the body, or the whole request, whatever service sends it",
+    default: "variables"
+  },
   timeout_seconds: {
     kind: "whole number",
     min: 1,

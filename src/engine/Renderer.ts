@@ -40,7 +40,7 @@ export class Renderer extends Context.Tag("webhook-trigger/Renderer")<
       placeholders: (template) =>
         Either.mapBoth(Template.parse(template), {
           onLeft: (broken) => new TemplateInvalid(broken),
-          onRight: Template.placeholders
+          onRight: Template.names
         }),
       render: (template, variables, options) =>
         Effect.suspend((): Effect.Effect<Rendered, MissingVariables | PromptTooLarge> => {
@@ -48,8 +48,9 @@ export class Renderer extends Context.Tag("webhook-trigger/Renderer")<
           const parsed = Either.getOrThrowWith(Template.parse(template), ({ reason }) => new Error(reason))
           const pieces = Template.fill(parsed, variables)
           if (Either.isLeft(pieces)) return new MissingVariables({ names: pieces.left })
-          const fence = options?.fence === true && parsed.names.length > 0 ? freshFence(pieces.right) : undefined
-          return joined(parsed.names, pieces.right, maxPrompt, fence)
+          const names = parsed.placeholders.map(({ name }) => name)
+          const fence = options?.fence === true && names.length > 0 ? freshFence(pieces.right) : undefined
+          return joined(names, pieces.right, maxPrompt, fence)
         })
     }))
   )

@@ -1,9 +1,10 @@
-import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
+import { Context, DateTime, Duration, Effect, Either, Layer, Option } from "effect"
 import { Bus, type TeamQueue } from "../bus/Bus.ts"
 import {
   IdempotencyKeyReused,
-  InvalidVariables,
-  type MissingVariables,
+  type InvalidBody,
+  type InvalidVariables,
+  MissingVariables,
   NotFound,
   NotVerified,
   PromptTooLarge,
@@ -11,13 +12,14 @@ import {
   type SchemaMismatch,
   TeamNotRunning,
   type TooManyQueued,
-  Unavailable
+  Unavailable,
+  type UnsupportedMediaType
 } from "../domain/Errors.ts"
 import { type RunId, runIdAt } from "../domain/Id.ts"
+import type { IncomingRequest } from "../domain/IncomingRequest.ts"
 import { type Run, type RunMode, type Variables, waitsForLeader } from "../domain/Run.ts"
 import { isFinal } from "../domain/RunStatus.ts"
 import type { TeamName } from "../domain/Team.ts"
-import { checkVariables } from "../domain/Variables.ts"
 import type { WebhookRow } from "../domain/Webhook.ts"
 import type { ChangeFeed } from "../repo/ChangeFeed.ts"
 import { HistoryStore } from "../repo/HistoryStore.ts"
@@ -31,6 +33,7 @@ import type { Candidate } from "./Acceptance.ts"
 import * as Acceptance from "./Acceptance.ts"
 import * as Checkpoints from "./Checkpoints.ts"
 import type { CurrentLanes } from "./CurrentLanes.ts"
+import * as Input from "./Input.ts"
 import * as InputChecks from "./InputChecks.ts"
 import type { Outcomes } from "./Outcomes.ts"
 import { type Rendered, Renderer } from "./Renderer.ts"
@@ -44,7 +47,10 @@ import * as WebhookCache from "./WebhookCache.ts"
 import { webhookIdOf } from "./Webhooks.ts"
 
 export interface TriggerRequest {
+  /** What fills the template in: variables or, for a webhook with `input: "payload"`, what the request says. */
   readonly variables: Variables
+  /** The request itself: read again for a webhook that was edited meanwhile. */
+  readonly incoming?: IncomingRequest
   /** From Effect's clock; a wait's deadline is counted from here. */
   readonly received_at: DateTime.Utc
   readonly wait: boolean
@@ -72,6 +78,9 @@ export type Refused =
   | NotFound
   | Unavailable
 
+/** Why a request starts no run, besides what any run is refused for. */
+export type TriggerRefused = NotVerified | InvalidBody | UnsupportedMediaType | Refused
+
 /** The front of the flow: authenticate, render, accept; and wait, when the caller wants the answer. */
 export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
   Trigger,
@@ -90,7 +99,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
      * Accepts a run. With `wait`, waits for its end as well: `success`, `error`, or `timeout` at the deadline;
      * interruption leaves the run alone.
      */
-    readonly trigger: (webhook: WebhookRow, request: TriggerRequest) => Effect.Effect<Submitted, NotVerified | Refused>
+    readonly trigger: (webhook: WebhookRow, request: TriggerRequest) => Effect.Effect<Submitted, TriggerRefused>
     /** A chat message into the team's lane. `NotFound`: no such team. */
     readonly message: (
       team: TeamName,
@@ -145,15 +154,6 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         webhook.timeout_seconds === undefined ? settings.timeout : Duration.seconds(webhook.timeout_seconds)
 
       const refusalOf = InputChecks.make()
-
-      const render = (webhook: WebhookRow, variables: Variables): Effect.Effect<Rendered, Refused> => {
-        const faults = checkVariables(variables)
-        if (faults.length > 0) return Effect.fail(new InvalidVariables({ faults }))
-        const refusal = refusalOf(webhook, variables)
-        return refusal !== undefined
-          ? Effect.fail(refusal)
-          : renderer.render(webhook.prompt_template, variables, webhook)
-      }
 
       const commit = yield* Acceptance.make
 
@@ -259,18 +259,37 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         }
       }
 
-      const triggerOnce = (webhook: WebhookRow, request: TriggerRequest) =>
-        Effect.flatMap(render(webhook, request.variables), (rendered) =>
-          submit(candidateOf(webhook, request, rendered))
-        )
+      const render = (webhook: WebhookRow, variables: Variables) => {
+        const rendered = renderer.render(webhook.prompt_template, variables, webhook)
+        return Input.takesPayload(webhook) ? Effect.mapError(rendered, missingInPayload) : rendered
+      }
+
+      const triggerOnce = (
+        webhook: WebhookRow,
+        request: TriggerRequest
+      ): Effect.Effect<Submitted, Refused | WebhookEdited> =>
+        Effect.flatMap(Input.used(webhook, request.variables), (variables) => {
+          const refusal = refusalOf(webhook, request.variables)
+          if (refusal !== undefined) return Effect.fail(refusal)
+          return Effect.flatMap(render(webhook, variables), (rendered) =>
+            submit(candidateOf(webhook, { ...request, variables }, rendered))
+          )
+        })
+
+      /** The request as the webhook takes it, that was edited since it was read for it. */
+      const readAgain = (webhook: WebhookRow, request: TriggerRequest) =>
+        request.incoming === undefined
+          ? Either.right(request)
+          : Either.map(Input.read(webhook, request.incoming), (variables) => ({ ...request, variables }))
 
       /** What a webhook refuses that was edited meanwhile, the edited one may accept. */
-      const trigger = (webhook: WebhookRow, request: TriggerRequest): Effect.Effect<Submitted, NotVerified | Refused> =>
+      const trigger = (webhook: WebhookRow, request: TriggerRequest): Effect.Effect<Submitted, TriggerRefused> =>
         Effect.catchAll(triggerOnce(webhook, request), (error) => {
           if (error._tag === "Unavailable") return Effect.fail(error)
           return Effect.flatMap(cache.refresh(webhook), (current) => {
             if (current.version === webhook.version && error._tag !== "WebhookEdited") return Effect.fail(error)
-            return request.mayUse?.(current) === false ? new NotVerified() : trigger(current, request)
+            if (request.mayUse?.(current) === false) return new NotVerified()
+            return Effect.flatMap(readAgain(current, request), (request) => trigger(current, request))
           })
         })
 
@@ -324,6 +343,9 @@ const earlierOf = (
   if (acceptance._tag === "Accepted") return Effect.succeed(undefined)
   return acceptance.run.mode === run.mode ? Effect.succeed(acceptance) : new IdempotencyKeyReused()
 }
+
+const missingInPayload = (error: MissingVariables | PromptTooLarge): MissingVariables | PromptTooLarge =>
+  error._tag === "MissingVariables" ? new MissingVariables({ names: error.names, of: "payload" }) : error
 
 /** For how long a repeat of an `Idempotency-Key` returns the first run. */
 const idempotencyKeyLife = Duration.hours(24)

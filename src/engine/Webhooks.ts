@@ -4,7 +4,7 @@ import {
   type Fault,
   Invalid,
   type InvalidParameter,
-  InvalidVariables,
+  type InvalidVariables,
   maxFaults,
   NotFound,
   type PromptTooLarge,
@@ -13,10 +13,8 @@ import {
   type Unavailable
 } from "../domain/Errors.ts"
 import { makeWebhookId, WebhookId } from "../domain/Id.ts"
-import type { Variables } from "../domain/Run.ts"
 import { isStorable, unstorableDetail } from "../domain/StorableText.ts"
 import { TeamName } from "../domain/Team.ts"
-import { checkVariables } from "../domain/Variables.ts"
 import { type Webhook, WebhookDraft, WebhookEdit } from "../domain/Webhook.ts"
 import { isAccepted, type JsonObject } from "../domain/WebhookSettingKinds.ts"
 import { webhookSettings } from "../domain/WebhookSettings.ts"
@@ -24,6 +22,7 @@ import { HistoryStore, type RunPage, type RunQuery } from "../repo/HistoryStore.
 import { TeamStore } from "../repo/TeamStore.ts"
 import { noOldToken, WebhookStore } from "../repo/WebhookStore.ts"
 import * as Audit from "./Audit.ts"
+import * as Input from "./Input.ts"
 import * as InputChecks from "./InputChecks.ts"
 import { faultsOfSchema } from "./InputSchema.ts"
 import { Outcomes } from "./Outcomes.ts"
@@ -66,11 +65,11 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
     readonly endOldToken: (id: string) => Effect.Effect<void, NotFound | Unavailable>
     /** With its runs; callers that wait for one of them are answered that it is gone. */
     readonly remove: (id: string) => Effect.Effect<void, NotFound | Unavailable>
-    /** The prompt that these variables would make; runs nothing. */
+    /** The prompt that this input would make; runs nothing. */
     readonly preview: (
       id: string,
-      variables: Variables
-    ) => Effect.Effect<Preview, NotFound | InvalidVariables | SchemaMismatch | PromptTooLarge | Unavailable>
+      sample: Input.Sample
+    ) => Effect.Effect<Preview, Invalid | InvalidVariables | NotFound | SchemaMismatch | PromptTooLarge | Unavailable>
     readonly runs: (
       id: string,
       query: Omit<RunQuery, "webhook_id">
@@ -90,8 +89,21 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
         const placeholders = (template: unknown) =>
           typeof template === "string" ? renderer.placeholders(template) : Effect.succeed([])
 
+        /** What is wrong with the template, of which the change may have one half: its text, or what fills it in. */
+        const templateFaults = (change: Fields, before: Webhook | undefined) => {
+          if (change.prompt_template === undefined && change.input === undefined) return Effect.succeed([])
+          const takesPayload = Input.takesPayload({ ...before, ...change })
+          return placeholders(change.prompt_template ?? before?.prompt_template).pipe(
+            Effect.map((names) => (takesPayload ? names.flatMap(Input.nameFaults) : [])),
+            Effect.catchAll(({ reason, line, column }) =>
+              Effect.succeed([`line ${line}, column ${column}: ${reason}`])
+            ),
+            Effect.map((details) => details.map((detail): Fault => ({ pointer: "/prompt_template", detail })))
+          )
+        }
+
         /** What a schema cannot know: the template's braces, the team's existence, what PostgreSQL cannot store. */
-        const faultsBeyondSchema = Effect.fn("Webhooks.check")(function* (input: Input) {
+        const faultsBeyondSchema = Effect.fn("Webhooks.check")(function* (input: Fields, before: Webhook | undefined) {
           const faults: Array<Fault> = []
           for (const field of textFields) {
             const text = input[field]
@@ -99,11 +111,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
               faults.push({ pointer: `/${field}`, detail: unstorableDetail })
             }
           }
-          yield* Effect.catchAll(placeholders(input.prompt_template), ({ reason, line, column }) =>
-            Effect.sync(() =>
-              faults.push({ pointer: "/prompt_template", detail: `line ${line}, column ${column}: ${reason}` })
-            )
-          )
+          faults.push(...(yield* templateFaults(input, before)))
           if (isSchema(input.schema)) faults.push(...faultsOfSchema(input.schema).map(inSchema))
           if (isTeamName(input.team)) {
             yield* Effect.catchTag(teams.team(input.team), "NotFound", () => Effect.sync(() => faults.push(noSuchTeam)))
@@ -111,9 +119,9 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
           return faults
         })
 
-        const checked = <A>(decoded: Either.Either<A, ReadonlyArray<Fault>>, input: unknown) =>
+        const checked = <A>(decoded: Either.Either<A, ReadonlyArray<Fault>>, input: unknown, before?: Webhook) =>
           Effect.gen(function* () {
-            const more = yield* faultsBeyondSchema(input as Input)
+            const more = yield* faultsBeyondSchema(input as Fields, before)
             const faults = [...Option.getOrElse(Either.getLeft(decoded), () => []), ...more]
             if (faults.length > 0) return yield* new Invalid({ faults: faults.slice(0, maxFaults) })
             return Either.getOrThrow(decoded)
@@ -158,9 +166,10 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
           versions: ReadonlyArray<number> | undefined
         ) {
           // An unknown id is reported before the faults of what was meant for it, and so is another version.
-          const { version } = yield* store.webhook(id)
+          const before = yield* store.webhook(id)
+          const { version } = before
           if (versions?.includes(version) === false) return yield* new ChangedMeanwhile({ version })
-          const change = yield* checked(decodeEdit(input), input)
+          const change = yield* checked(decodeEdit(input), input, before)
           return yield* store
             .updateWebhook(
               id,
@@ -221,11 +230,11 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
           outcomes.deleted(yield* store.deleteWebhook(id, yield* Audit.draft("webhook.deleted")))
         })
 
-        const preview = Effect.fn("Webhooks.preview")(function* (id: WebhookId, variables: Variables) {
+        const preview = Effect.fn("Webhooks.preview")(function* (id: WebhookId, sample: Input.Sample) {
           const webhook = yield* store.webhook(id)
-          const faults = checkVariables(variables)
-          if (faults.length > 0) return yield* new InvalidVariables({ faults })
-          const refusal = refusalOf(webhook, variables)
+          const input = yield* Input.ofSample(webhook, sample)
+          const variables = yield* Input.used(webhook, input)
+          const refusal = refusalOf(webhook, input)
           if (refusal !== undefined) return yield* refusal
           return yield* renderer.render(webhook.prompt_template, variables, webhook).pipe(
             Effect.map(({ prompt }): Preview => ({ prompt, missing: [] })),
@@ -241,17 +250,17 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
           regenerate: (id, options) => found(id, (id) => regenerate(id, options)),
           endOldToken: (id) => found(id, endOldToken),
           remove: (id) => found(id, remove),
-          preview: (id, variables) => found(id, (id) => preview(id, variables)),
+          preview: (id, sample) => found(id, (id) => preview(id, sample)),
           runs: (id, query) => found(id, (webhook_id) => history.runs({ ...query, webhook_id }))
         })
       })
     )
 }
 
-type Input = { readonly [field in keyof WebhookDraft]?: unknown }
+type Fields = { readonly [field in keyof WebhookDraft]?: unknown }
 
 /** All that may hold text; what a team's name may hold is stricter. */
-const textFields = (Object.keys(WebhookDraft.fields) as ReadonlyArray<keyof Input>).filter((field) => field !== "team")
+const textFields = (Object.keys(WebhookDraft.fields) as ReadonlyArray<keyof Fields>).filter((field) => field !== "team")
 
 /** What is wrong inside of it is said of the field, so that a form can show it there. */
 const inSchema = ({ pointer, detail }: Fault): Fault => ({

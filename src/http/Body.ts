@@ -5,9 +5,10 @@
 import { IncomingMessage } from "node:http"
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { Effect, Either, Predicate, Stream } from "effect"
-import { BodyTooLarge, InvalidBody, Unavailable, UnsupportedMediaType } from "../domain/Errors.ts"
-import type { Variables } from "../domain/Run.ts"
+import { Effect, Either, Stream } from "effect"
+import { BodyTooLarge, InvalidBody, Unavailable, type UnsupportedMediaType } from "../domain/Errors.ts"
+import { mediaTypeFault } from "../domain/IncomingRequest.ts"
+import { type JsonObject, parseObject } from "../domain/Payload.ts"
 import { askForBody } from "./Connections.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -28,19 +29,6 @@ export interface Limits {
 export const nodeRequest = (request: Request): IncomingMessage | undefined => {
   const source: unknown = NodeHttpServerRequest.toIncomingMessage(request)
   return source instanceof IncomingMessage ? source : undefined
-}
-
-const json = /^(application\/json|[^\s/;]+\/[^\s/;]+\+json)\s*(;|$)/i
-
-/** Why the body is not read: one without a `Content-Type` counts as JSON; an encoded one is not decoded. */
-const mediaTypeFault = (request: Request): UnsupportedMediaType | undefined => {
-  if (request.headers["content-encoding"] !== undefined) {
-    return new UnsupportedMediaType({ detail: "A body with a `Content-Encoding` is not accepted." })
-  }
-  const type = request.headers["content-type"]
-  return type === undefined || json.test(type.trim())
-    ? undefined
-    : new UnsupportedMediaType({ detail: "Send `Content-Type: application/json`." })
 }
 
 const incomplete = new InvalidBody({ detail: "The body ended early." })
@@ -86,7 +74,7 @@ const readStream = (request: Request, limit_bytes: number) =>
   )
 
 /** The body's bytes. A body whose declared length is over the limit is not read at all. */
-const readBytes = (
+export const readBytes = (
   request: Request,
   limits: Limits
 ): Effect.Effect<Uint8Array, BodyTooLarge | InvalidBody | Unavailable> => {
@@ -96,51 +84,15 @@ const readBytes = (
   return source === undefined ? readStream(request, limit_bytes) : readNodeStream(request, source, limits)
 }
 
-/** Strict, because replacement characters would hide what was sent; a byte order mark is dropped. */
-const utf8 = new TextDecoder("utf-8", { fatal: true })
-
-type JsonObject = Readonly<Record<string, unknown>>
-
-const invalid = (detail: string) => Either.left(new InvalidBody({ detail }))
-
-const parseObject = (bytes: Uint8Array): Either.Either<JsonObject, InvalidBody> => {
-  let text: string
-  try {
-    text = utf8.decode(bytes)
-  } catch {
-    return invalid("The body is not UTF-8.")
-  }
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return invalid("The body is not JSON.")
-  }
-  return Predicate.isReadonlyRecord(value)
-    ? Either.right(value as JsonObject)
-    : invalid("The body is not a JSON object.")
-}
-
-const read = <A>(
-  request: Request,
-  limits: Limits,
-  decode: (bytes: Uint8Array) => Either.Either<A, InvalidBody>
-): Effect.Effect<A, UnsupportedMediaType | BodyTooLarge | InvalidBody | Unavailable> =>
-  mediaTypeFault(request) ?? Effect.flatMap(readBytes(request, limits), decode)
-
 /** The body as a JSON object, whose fields are not checked. */
-export const readObject = (request: Request, limit_bytes: number) => read(request, { limit_bytes }, parseObject)
-
-const variablesOf = (body: JsonObject): Either.Either<Variables, InvalidBody> => {
-  const variables = Object.hasOwn(body, "variables") ? body.variables : undefined
-  return Predicate.isReadonlyRecord(variables)
-    ? Either.right(variables as Variables)
-    : invalid("`variables` must be an object.")
-}
-
-/** The body of a request that starts a run. The variables themselves are checked by the engine. */
-export const readVariables = (request: Request, limits: Limits) =>
-  read(request, limits, (bytes) => Either.flatMap(parseObject(bytes), variablesOf))
+export const readObject = (
+  request: Request,
+  limit_bytes: number
+): Effect.Effect<JsonObject, UnsupportedMediaType | BodyTooLarge | InvalidBody | Unavailable> =>
+  mediaTypeFault(request.headers, ["json"]) ??
+  Effect.flatMap(readBytes(request, { limit_bytes }), (bytes) =>
+    Either.mapLeft(parseObject(bytes), (detail) => new InvalidBody({ detail }))
+  )
 
 /** How much longer a caller may send when its body was refused as too large. */
 const lingerBytes = 64 * 1024 * 1024

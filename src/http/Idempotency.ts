@@ -2,9 +2,10 @@
 import { createHash } from "node:crypto"
 import type { HttpServerRequest } from "@effect/platform"
 import { Either } from "effect"
-import { InvalidParameter, InvalidVariables } from "../domain/Errors.ts"
+import { InvalidParameter, type InvalidVariables } from "../domain/Errors.ts"
 import type { Variables } from "../domain/Run.ts"
-import { checkVariables } from "../domain/Variables.ts"
+import type { WebhookRow } from "../domain/Webhook.ts"
+import * as Input from "../engine/Input.ts"
 import type { TriggerRequest } from "../engine/Trigger.ts"
 import { nodeRequest } from "./Body.ts"
 
@@ -29,10 +30,11 @@ const canonical = (value: unknown): string => {
   return `{${members.join()}}`
 }
 
-/** The request's key, if it has one, and a hash of its variables. */
+/** The request's key, if it has one, and a hash of what it gives the webhook. */
 export const read = (
   request: HttpServerRequest.HttpServerRequest,
-  variables: Variables
+  webhook: WebhookRow,
+  input: Variables
 ): Either.Either<Pick<TriggerRequest, "idempotency">, InvalidParameter | InvalidVariables> => {
   const text = request.headers[header]
   if (text === undefined) return Either.right({})
@@ -46,9 +48,9 @@ export const read = (
       })
     )
   }
-  // Also bounds the nesting, so that `canonical` cannot overflow the stack.
-  const faults = checkVariables(variables)
-  if (faults.length > 0) return Either.left(new InvalidVariables({ faults }))
-  const request_hash = createHash("sha256").update(canonical(variables)).digest()
-  return Either.right({ idempotency: { key, request_hash } })
+  // Its nesting is bounded, so `canonical` cannot overflow the stack.
+  return Either.map(Input.contentOf(webhook, input), (content) => {
+    const request_hash = createHash("sha256").update(canonical(content)).digest()
+    return { idempotency: { key, request_hash } }
+  })
 }

@@ -3,12 +3,15 @@ import { DateTime, Duration, Effect, Option, Stream } from "effect"
 import { Api } from "../api/Api.ts"
 import { Actor } from "../api/Auth.ts"
 import { pageSize } from "../api/PageSize.ts"
+import { SampleBody } from "../api/Trigger.ts"
 import { recordStart } from "../engine/Audit.ts"
+import * as Input from "../engine/Input.ts"
 import { Overview } from "../engine/Overview.ts"
 import { Sessions } from "../engine/Sessions.ts"
 import { Settings } from "../engine/Settings.ts"
 import { maxQueuedOfWebhook } from "../engine/SettingsConfig.ts"
 import { Trigger } from "../engine/Trigger.ts"
+import { validate } from "../engine/Validation.ts"
 import * as Body from "./Body.ts"
 import { clientAddress } from "./ClientAddress.ts"
 import * as ErrorResponse from "./ErrorResponse.ts"
@@ -20,6 +23,8 @@ import * as RunAnswer from "./RunAnswer.ts"
 import { ServerFacts } from "./ServerFacts.ts"
 import * as SessionCookie from "./SessionCookie.ts"
 import { TrustedProxies } from "./TrustedProxies.ts"
+
+const decodeSample = validate(SampleBody)
 
 /** Ends before the first item for which the condition no longer holds. */
 const whileTrue = <A>(items: Stream.Stream<A>, condition: Effect.Effect<boolean>): Stream.Stream<A> =>
@@ -62,8 +67,9 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
         Effect.gen(function* () {
           const received_at = yield* DateTime.now
           const webhook = yield* trigger.open(path.id)
-          const variables = yield* Body.readVariables(request, { limit_bytes: settings.maxBody })
-          const idempotency = yield* Idempotency.read(request, variables)
+          const sample = yield* Effect.flatMap(Body.readObject(request, settings.maxBody), decodeSample)
+          const variables = yield* Input.ofSample(webhook, sample)
+          const idempotency = yield* Idempotency.read(request, webhook, variables)
           const wait = urlParams.wait === "true"
           const started = yield* recordStart(
             "webhook.run_started",

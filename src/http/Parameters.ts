@@ -3,12 +3,17 @@ import { Effect, Either, Schema } from "effect"
 import { InvalidParameter, NotFound } from "../domain/Errors.ts"
 import { RunId } from "../domain/Id.ts"
 
+/** The URL's, from its `?` on; empty: it has none. */
+export const search = ({ url }: HttpServerRequest.HttpServerRequest): string => {
+  const query = url.indexOf("?")
+  return query < 0 ? "" : url.slice(query)
+}
+
 /** `wait`, given once and exactly `true` or `false`; not given: false. */
 export const wait = (request: HttpServerRequest.HttpServerRequest): Either.Either<boolean, InvalidParameter> => {
-  const { url } = request
-  const query = url.indexOf("?")
-  if (query < 0) return Either.right(false)
-  const values = new URLSearchParams(url.slice(query + 1)).getAll("wait")
+  const query = search(request)
+  if (query === "") return Either.right(false)
+  const values = new URLSearchParams(query).getAll("wait")
   if (values.length === 0) return Either.right(false)
   if (values.length > 1) return Either.left(new InvalidParameter({ name: "wait", detail: "may be given only once" }))
   return values[0] === "true" || values[0] === "false"

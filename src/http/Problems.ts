@@ -7,6 +7,8 @@ import { Predicate } from "effect"
 import { mediaType } from "../api/Problem.ts"
 import type * as Errors from "../domain/Errors.ts"
 import type { RunId } from "../domain/Id.ts"
+import { pathOf } from "../domain/Path.ts"
+import { step } from "../domain/Variables.ts"
 import { securityHeaders } from "./SecurityHeaders.ts"
 
 /** Every error that a request can be refused with. */
@@ -148,10 +150,13 @@ const table = {
   UnsupportedMediaType: [415, ({ detail }) => ({ code: "unsupported_media_type", detail })],
   MissingVariables: [
     422,
-    ({ names }) => ({
+    ({ names, of }) => ({
       code: "missing_variables",
       detail: `Without a value: ${names.join(", ")}.`,
-      errors: names.map((name) => ({ pointer: `/variables/${name}`, detail: "has no value" }))
+      errors: names.map((name) => ({
+        pointer: of === "payload" ? pathOf(name).map(step).join("") : `/variables/${name}`,
+        detail: "has no value"
+      }))
     })
   ],
   SchemaMismatch: [422, ({ faults }) => ({ code: "schema_mismatch", detail: "See `errors`.", errors: faults })],

@@ -15,10 +15,21 @@ import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequ
 import { DateTime, Effect, Either, Exit, FiberRef, Option, Redacted, Runtime, Schema } from "effect"
 import { CallersRun, type Trigger as TriggerGroup } from "../api/Trigger.ts"
 import { triggerPath, triggerUrl } from "../api/TriggerUrl.ts"
-import { MethodNotAllowed, NotVerified } from "../domain/Errors.ts"
+import {
+  type BodyTooLarge,
+  type InvalidBody,
+  type InvalidParameter,
+  type InvalidVariables,
+  MethodNotAllowed,
+  NotVerified,
+  type Unavailable,
+  type UnsupportedMediaType
+} from "../domain/Errors.ts"
+import type { IncomingRequest } from "../domain/IncomingRequest.ts"
 import type { Run } from "../domain/Run.ts"
 import type { WebhookRow } from "../domain/Webhook.ts"
 import { Cancellation } from "../engine/Cancellation.ts"
+import * as Input from "../engine/Input.ts"
 import { isOpenedByOldToken, Requests } from "../engine/Requests.ts"
 import { Settings } from "../engine/Settings.ts"
 import { Trigger, type TriggerRequest } from "../engine/Trigger.ts"
@@ -81,6 +92,20 @@ const withLocation = (request: Request, response: HttpServerResponse.HttpServerR
 const traceOf = ({ headers: { traceparent } }: Request): Pick<TriggerRequest, "traceparent"> =>
   traceparent !== undefined && TraceContext.parse(traceparent) !== undefined ? { traceparent } : {}
 
+/** A request as this webhook takes it. */
+interface ReadRequest extends Pick<TriggerRequest, "idempotency" | "variables" | "wait"> {
+  readonly webhook: WebhookRow
+  readonly incoming: IncomingRequest
+}
+
+type InputRefused =
+  | UnsupportedMediaType
+  | BodyTooLarge
+  | InvalidBody
+  | InvalidParameter
+  | InvalidVariables
+  | Unavailable
+
 /** The endpoints without their routes. */
 const makeEndpoints = Effect.gen(function* () {
   const trigger = yield* Trigger
@@ -106,11 +131,25 @@ const makeEndpoints = Effect.gen(function* () {
     if (isOpenedByOldToken(webhook)) requests.recordOldToken(webhook, clientAddress(proxies, request))
   }
 
-  const readInput = (request: Request, intake: Intake.Intake) =>
-    Effect.flatMap(Body.readVariables(request, { limit_bytes: settings.maxBody, intake }), (variables) =>
+  /** What is checked of a request once its body was received, one after the other. */
+  const readInput = (
+    request: Request,
+    webhook: WebhookRow,
+    incoming: IncomingRequest
+  ): Either.Either<ReadRequest, InputRefused> =>
+    Either.flatMap(Input.read(webhook, incoming), (variables) =>
       Either.flatMap(Parameters.wait(request), (wait) =>
-        Either.map(Idempotency.read(request, variables), (idempotency) => ({ variables, wait, ...idempotency }))
+        Either.map(Idempotency.read(request, webhook, variables), (idempotency) => ({
+          ...{ webhook, incoming, variables, wait },
+          ...idempotency
+        }))
       )
+    )
+
+  const receive = (request: Request, intake: Intake.Intake) =>
+    Effect.map(
+      Body.readBytes(request, { limit_bytes: settings.maxBody, intake }),
+      (body): IncomingRequest => ({ body, headers: request.headers, search: Parameters.search(request) })
     )
 
   /** For whoever manages the webhook. What the server cannot do now is no fault of the call. */
@@ -141,13 +180,27 @@ const makeEndpoints = Effect.gen(function* () {
     const intake = Intake.make(request, recent, budget)
     const record = (refusal: Problems.Refusal) =>
       Effect.sync(() => recordRefused(request, recent, intake, received_at, refusal))
-    const webhook = mayUse(request)(recent) ? recent : yield* Effect.tapError(verify(request, token), record)
-    // A token that is no longer valid is refused before any fault of the request.
-    const input = yield* Effect.tapError(readInput(request, intake), (refusal) =>
-      Effect.zipRight(verify(request, token), record(refusal))
+    const known = mayUse(request)(recent) ? recent : yield* Effect.tapError(verify(request, token), record)
+    let incoming: IncomingRequest | undefined
+    const received = Effect.suspend(() =>
+      incoming === undefined
+        ? Effect.map(receive(request, intake), (read) => (incoming = read))
+        : Effect.succeed(incoming)
+    )
+    const read = (webhook: WebhookRow): Effect.Effect<ReadRequest, InputRefused> =>
+      Input.mediaTypeFault(webhook, request.headers) ??
+      Effect.flatMap(received, (incoming) => readInput(request, webhook, incoming))
+    // What the webhook refuses as it is remembered, it may take as it is now; and a token that is no longer valid is refused
+    // before any fault of the request. A body that could not be received is not read again.
+    const input = yield* Effect.catchAll(read(known), (refusal) =>
+      Effect.flatMap(verify(request, token), (current) =>
+        current.input === known.input || (incoming === undefined && refusal._tag !== "UnsupportedMediaType")
+          ? Effect.zipRight(record(refusal), Effect.fail(refusal))
+          : Effect.tapError(read(current), record)
+      )
     )
     const submitted = yield* Effect.tapError(
-      trigger.trigger(webhook, { ...input, received_at, mayUse: mayUse(request), ...traceOf(request) }),
+      trigger.trigger(input.webhook, { ...input, received_at, mayUse: mayUse(request), ...traceOf(request) }),
       record
     )
     const answer = RunAnswer.ofRun(request, submitted)

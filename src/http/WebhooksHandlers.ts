@@ -2,7 +2,7 @@ import { HttpApiBuilder, type HttpServerRequest } from "@effect/platform"
 import { Duration, Effect, Redacted } from "effect"
 import { Api } from "../api/Api.ts"
 import { pageSize } from "../api/PageSize.ts"
-import { VariablesBody } from "../api/Trigger.ts"
+import { SampleBody } from "../api/Trigger.ts"
 import { triggerUrl } from "../api/TriggerUrl.ts"
 import * as Audit from "../engine/Audit.ts"
 import { Cancellation } from "../engine/Cancellation.ts"
@@ -16,7 +16,7 @@ import { makeOriginFor } from "./PublicUrl.ts"
 import * as RequestFacts from "./RequestFacts.ts"
 import * as Version from "./Version.ts"
 
-const decodePreview = validate(VariablesBody)
+const decodePreview = validate(SampleBody)
 
 export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
   Effect.gen(function* () {
@@ -71,7 +71,7 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
       .handleRaw("preview", ({ path, request }) =>
         Body.readObject(request, maxBody).pipe(
           Effect.flatMap(decodePreview),
-          Effect.flatMap(({ variables }) => webhooks.preview(path.id, variables)),
+          Effect.flatMap((sample) => webhooks.preview(path.id, sample)),
           Effect.mapError(Problems.of)
         )
       )

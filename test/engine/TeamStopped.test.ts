@@ -3,9 +3,9 @@ import { describe, expect, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Layer, Scope, TestClock } from "effect"
 import { Bus, LeaderBus } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
-import { type NotVerified, Unavailable } from "../../src/domain/Errors.ts"
+import { Unavailable } from "../../src/domain/Errors.ts"
 import { Limiter } from "../../src/engine/Limiter.ts"
-import type { Refused, Trigger } from "../../src/engine/Trigger.ts"
+import type { Trigger, TriggerRefused } from "../../src/engine/Trigger.ts"
 import { Repo } from "../../src/repo/Repo.ts"
 import * as RepoMemory from "../../src/repo/RepoMemory.ts"
 import { echo, engine, engineInMemory, lead, makeTeam, makeWebhook, sendMessage, until, waiting } from "./Scenario.ts"
@@ -46,7 +46,7 @@ describe("a webhook whose triggers wait for a leader", () => {
       const webhook = yield* makeWebhook(team, queues)
       const plain = yield* makeWebhook(team)
       const refusals = [webhook.ask("a"), plain.submit("b"), plain.ask("c"), sendMessage(team, "d")].map((each) =>
-        Effect.asVoid<unknown, NotVerified | Refused, Trigger>(each)
+        Effect.asVoid<unknown, TriggerRefused, Trigger>(each)
       )
       for (const refused of refusals) expect((yield* Effect.flip(refused))._tag).toBe("TeamNotRunning")
       expect(yield* queued).toBe(0)

@@ -66,6 +66,11 @@ const migrations = {
     (sql) =>
       sql`alter table webhook_trigger.teams add column paused_at timestamptz(3), add column resumed_at timestamptz(3)`
   ),
+  /** What fills a webhook's template in. Servers of the release before take `variables` only. */
+  "19_input": Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) => sql`alter table webhook_trigger.webhooks add column input text`
+  ),
   /** What prompts are made up of. Servers of the release before store none, and send none of it. */
   "22_prompt_layout": promptLayout
 }
@@ -86,6 +91,7 @@ export const knownSince: Known = {
     team: "1_first",
     prompt_template: "1_first",
     variables: "1_first",
+    input: "19_input",
     timeout_seconds: "1_first",
     max_concurrent: "1_first",
     max_queued: "6_webhook_limits",

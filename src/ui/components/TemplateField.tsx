@@ -1,6 +1,6 @@
 import { Either } from "effect"
 import { type ReactNode, useId, useMemo, useRef } from "react"
-import { parse, placeholders, type Template } from "../../domain/Template.ts"
+import { names, parse, type Template } from "../../domain/Template.ts"
 import { Button } from "./Button.tsx"
 
 /** A template while it is typed: parsed, or where its braces are broken. The server parses it with the same code. */
@@ -8,7 +8,7 @@ export const useTemplate = (text: string) =>
   useMemo(() => {
     const parsed = parse(text)
     return Either.isRight(parsed)
-      ? { template: parsed.right, names: placeholders(parsed.right), broken: undefined }
+      ? { template: parsed.right, names: names(parsed.right), broken: undefined }
       : { template: undefined, names: [] as ReadonlyArray<string>, broken: parsed.left }
   }, [text])
 
@@ -25,14 +25,10 @@ const highlight = (text: string, template: Template | undefined, brokenAt: numbe
     ]
   }
   if (!template) return text
-  let at = 0
   return template.literals.map((literal, i) => {
-    at += literal.length
-    if (i === template.names.length) return literal
-    const close = text.indexOf("}}", at) + 2
-    const placeholder = text.slice(at, close)
-    at = close
-    return [literal, <mark key={i}>{placeholder}</mark>]
+    const placeholder = template.placeholders[i]
+    if (placeholder === undefined) return literal
+    return [literal, <mark key={i}>{text.slice(placeholder.start, placeholder.end)}</mark>]
   })
 }
 

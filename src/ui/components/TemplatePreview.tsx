@@ -27,7 +27,7 @@ export const TemplatePreview = ({
   const { template } = useTemplate(text)
   const values = valuesOf(samples)
   const filled = template && values && fill(template, values)
-  const fence = fenced && template && template.names.length > 0 ? exampleFence : undefined
+  const fence = fenced && template && template.placeholders.length > 0 ? exampleFence : undefined
   return (
     <section className="card stack template-preview" aria-label="Preview">
       <h2>Preview with sample values</h2>
@@ -46,7 +46,7 @@ export const TemplatePreview = ({
                     piece
                   ) : piece === "" ? (
                     // Where a value is still missing.
-                    <mark key={i} className="ghost">{`{{${template.names[(i - 1) / 2]}}}`}</mark>
+                    <mark key={i} className="ghost">{`{{${template.placeholders[(i - 1) / 2]!.name}}}`}</mark>
                   ) : (
                     <Fragment key={i}>
                       {fence?.open}

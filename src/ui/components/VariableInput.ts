@@ -1,4 +1,5 @@
 /** The values of a template's variables while they are typed. */
+import { keyOf, pathOf } from "../../domain/Path.ts"
 import type { Variables } from "../../domain/Run.ts"
 
 /** One variable: its text is the value itself, or JSON for a value that is not a string. */
@@ -13,7 +14,9 @@ export const variableInputs = (names: ReadonlyArray<string>, values: Variables =
   // A name with dots may be supplied inside an object, which then has the input.
   [
     ...new Set([
-      ...names.filter((name) => !Object.hasOwn(values, name.split(".")[0]!) || Object.hasOwn(values, name)),
+      ...names
+        .filter((name) => !Object.hasOwn(values, pathOf(name)[0]) || Object.hasOwn(values, keyOf(name)))
+        .map(keyOf),
       ...Object.keys(values)
     ])
   ].map((name) => {
@@ -28,7 +31,9 @@ export const renameInputs = (
   inputs: ReadonlyArray<VariableInput>,
   names: ReadonlyArray<string>
 ): ReadonlyArray<VariableInput> =>
-  names.map((name) => inputs.find((input) => input.name === name) ?? { name, text: "", json: false })
+  [...new Set(names.map(keyOf))].map(
+    (name) => inputs.find((input) => input.name === name) ?? { name, text: "", json: false }
+  )
 
 export const inputFault = (input: VariableInput): string | undefined => {
   if (!input.json) return undefined

@@ -1,15 +1,17 @@
+import { keyOf, pathOf } from "../../domain/Path.ts"
 import type { Snippet } from "../components/Snippet.ts"
 
 /** Sample values for a template's names; names with dots are fields of objects. */
 export const sampleVariables = (names: ReadonlyArray<string>): Record<string, unknown> => {
   const root: Record<string, unknown> = {}
   const sample = (name: string) => `your ${name}`
-  for (const name of names) {
-    const path = name.split(".")
+  const keys = names.map(keyOf)
+  for (const [index, name] of keys.entries()) {
+    const path = pathOf(names[index]!)
     // With `a` beside `a.b`, or a name such as `__proto__`, an exact key is simpler and works as well.
     const nests =
       path.length > 1 &&
-      !names.some((other) => other !== name && (name.startsWith(`${other}.`) || other.startsWith(`${name}.`))) &&
+      !keys.some((other) => other !== name && (name.startsWith(`${other}.`) || other.startsWith(`${name}.`))) &&
       !path.includes("__proto__")
     if (!nests) {
       Object.defineProperty(root, name, { value: sample(name), enumerable: true, configurable: true, writable: true })
@@ -25,11 +27,14 @@ export const sampleVariables = (names: ReadonlyArray<string>): Record<string, un
   return root
 }
 
+/** The same JSON without single quotes. */
+const quotable = (json: string): string => json.replaceAll("'", "\\u0027")
+
 const indent = (text: string, by: number): string => text.replaceAll("\n", `\n${" ".repeat(by)}`)
 
 /**
- * Ways to call a webhook. Names consist of letters, digits, `_`, `-` and `.`, and a URL has no quotes, so nothing here can
- * end a string early. In CI the whole URL is a secret, because its last part is.
+ * Ways to call a webhook. A URL has no quotes, and `quotable` leaves none in names, so nothing here can end a string early.
+ * In CI the whole URL is a secret, because its last part is.
  */
 export const callSnippets = (
   url: string,
@@ -37,8 +42,8 @@ export const callSnippets = (
   timeoutSeconds: number
 ): ReadonlyArray<Snippet> => {
   const body = { variables: sampleVariables(names) }
-  const pretty = JSON.stringify(body, null, 2)
-  const compact = JSON.stringify(body)
+  const pretty = quotable(JSON.stringify(body, null, 2))
+  const compact = quotable(JSON.stringify(body))
   // The client waits longer than the server, which then responds with 408.
   const clientTimeout = timeoutSeconds + 10
   return [
@@ -128,4 +133,4 @@ console.log((await response.json()).response)`
 }
 
 /** Strings, arrays and objects are the same in JSON and Python. */
-const python = (value: unknown): string => JSON.stringify(value, null, 4)
+const python = (value: unknown): string => quotable(JSON.stringify(value, null, 4))

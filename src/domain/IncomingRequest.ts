@@ -1,0 +1,93 @@
+/** A request to a webhook's trigger, and what templates and filters see of it. */
+import { Either } from "effect"
+import { InvalidBody, UnsupportedMediaType } from "./Errors.ts"
+import * as Payload from "./Payload.ts"
+import { isSecretHeader } from "./SecretHeaders.ts"
+
+/** As it was received. */
+export interface IncomingRequest {
+  /** Byte for byte: signatures are made over it. */
+  readonly body: Uint8Array
+  /** By their names in lower case, those with secrets too. */
+  readonly headers: { readonly [name: string]: unknown }
+  /** The URL's, from its `?` on; empty: it has none. */
+  readonly search: string
+}
+
+/** What it says. A type alias, so that a template's input can be this or the variables. */
+export type RequestValues = {
+  /** The body: any JSON, a form's fields by name, or a text. */
+  readonly payload: unknown
+  /** By their names in lower case, without those that hold secrets. */
+  readonly headers: { readonly [name: string]: string }
+  /** The URL's parameters but `wait`, which is the service's own. */
+  readonly query: Payload.FormFields
+}
+
+type Headers = IncomingRequest["headers"]
+
+const contentType = (headers: Headers): string | undefined => {
+  const type = headers["content-type"]
+  return typeof type === "string" ? type : undefined
+}
+
+const named: { readonly [Kind in Payload.BodyKind]: string } = {
+  json: "`application/json`",
+  form: "`application/x-www-form-urlencoded`",
+  text: "`text/plain`"
+}
+
+/** Why a body with these headers is not read: it is none of these kinds, or it is encoded. */
+export const mediaTypeFault = (
+  headers: Headers,
+  kinds: readonly [Payload.BodyKind, ...ReadonlyArray<Payload.BodyKind>]
+): UnsupportedMediaType | undefined => {
+  if (headers["content-encoding"] !== undefined) {
+    return new UnsupportedMediaType({ detail: "A body with a `Content-Encoding` is not accepted." })
+  }
+  const kind = Payload.bodyKind(contentType(headers))
+  if (kind !== undefined && kinds.includes(kind)) return undefined
+  const accepted = kinds
+    .map((kind) => named[kind])
+    .join(" or ")
+    .replace("`application", "`Content-Type: application")
+  return new UnsupportedMediaType({ detail: `Send ${accepted}.` })
+}
+
+const payloadOf = ({ body, headers }: IncomingRequest): Either.Either<unknown, InvalidBody> => {
+  const type = contentType(headers)
+  // Of a caller that sends nothing, such as a scheduler.
+  if (type === undefined && body.length === 0) return Either.right("")
+  return Either.flatMap(Payload.decode(body), (text) => Payload.parse(Payload.bodyKind(type) ?? "text", text)).pipe(
+    Either.mapLeft((detail) => new InvalidBody({ detail }))
+  )
+}
+
+const headersOf = ({ headers }: IncomingRequest): RequestValues["headers"] =>
+  Object.fromEntries(
+    Object.entries(headers).filter(
+      (entry): entry is [string, string] => typeof entry[1] === "string" && !isSecretHeader(entry[0])
+    )
+  )
+
+const queryOf = ({ search }: IncomingRequest): RequestValues["query"] => {
+  const { wait, ...query } = Payload.fieldsOf(new URLSearchParams(search))
+  return query
+}
+
+type Values = Either.Either<RequestValues, InvalidBody>
+
+const known = new WeakMap<IncomingRequest, Values>()
+
+/** What the request says; its body, of one of the kinds that are read, is parsed once. */
+export const valuesOf = (request: IncomingRequest): Values => {
+  const before = known.get(request)
+  if (before !== undefined) return before
+  const values = Either.map(payloadOf(request), (payload) => ({
+    payload,
+    headers: headersOf(request),
+    query: queryOf(request)
+  }))
+  known.set(request, values)
+  return values
+}

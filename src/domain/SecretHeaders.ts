@@ -1,0 +1,9 @@
+/**
+ * Headers that no template, filter or history sees: what a caller shows to be let in, and what proxies add of it. By the
+ * words in their names, because each service has its own.
+ */
+const secretWords =
+  /auth(?!or(?:-|$))|cookie|credential|secret|signature|token|password|passwd|hmac|api-?key|(?<!idempotency)-key$|client-?cert|session|assertion|jwt/
+
+/** Of a name in lower case. */
+export const isSecretHeader = (name: string): boolean => secretWords.test(name)
