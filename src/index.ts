@@ -122,12 +122,13 @@ export { AdminKeyStore } from "./repo/AdminKeyStore.ts"
 export { type AuditPage, type AuditQuery, AuditStore, decodeAuditCursor } from "./repo/AuditStore.ts"
 export { type Change, ChangeFeed, type ChangeListener, makeChangeListeners } from "./repo/ChangeFeed.ts"
 export { decodeCursor, encodeCursor } from "./repo/Cursor.ts"
-export { HistoryStore, type RunPage, type RunQuery, type StatesQuery } from "./repo/HistoryStore.ts"
+export { HistoryStore, type StatesQuery } from "./repo/HistoryStore.ts"
 export { type LaneRun, LaneStore, type Queued } from "./repo/LaneStore.ts"
 export { LeaseLost, LeaseStore, type Term } from "./repo/LeaseStore.ts"
 export { type ReplyKey, ReplyKeyStore } from "./repo/ReplyKeyStore.ts"
 export type { Repo } from "./repo/Repo.ts"
 export { RequestStore } from "./repo/RequestStore.ts"
+export type { RunFilter, RunPage, RunQuery } from "./repo/RunQuery.ts"
 export {
   type Acceptance,
   type AcceptanceRefused,

@@ -2,7 +2,8 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Run } from "../domain/Run.ts"
 import { Admin } from "./Auth.ts"
-import { Conflict, NotFound, ServiceUnavailable } from "./Problem.ts"
+import { BadRequest, Conflict, NotFound, ServiceUnavailable } from "./Problem.ts"
+import { RunList, RunPage } from "./RunPage.ts"
 
 /** What `cancel-queued` of a webhook and of a team return. */
 export const Cancelled = Schema.Struct({
@@ -10,6 +11,20 @@ export const Cancelled = Schema.Struct({
 }).annotations({ description: "All that were queued are cancelled." })
 
 export class Runs extends HttpApiGroup.make("runs")
+  .add(
+    HttpApiEndpoint.get("list", "/api/runs")
+      .setUrlParams(RunList)
+      .addSuccess(RunPage)
+      .addError(BadRequest)
+      .addError(NotFound)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Find runs",
+          description:
+            "The runs of all webhooks and teams, and chat messages, newest first, page by page: those that fulfil every condition. A rare text or state is looked for during half a second; then the page has what was found, and `searched_back_to`. Long texts are cut, as in a webhook's history."
+        })
+      )
+  )
   .add(
     HttpApiEndpoint.get("show", "/api/runs/:run_id")
       .setPath(Schema.Struct({ run_id: Schema.String.annotations({ description: "The run's id." }) }))

@@ -2,7 +2,6 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/p
 import { Schema } from "effect"
 import { ReceivedRequest } from "../domain/ReceivedRequest.ts"
 import { RunStatus } from "../domain/Run.ts"
-import { RunSummary } from "../domain/RunSummary.ts"
 import { time } from "../domain/Time.ts"
 import { Webhook, WebhookDraft, WebhookEdit } from "../domain/Webhook.ts"
 import { Admin } from "./Auth.ts"
@@ -17,6 +16,7 @@ import {
   UnprocessableContent,
   UnsupportedMediaType
 } from "./Problem.ts"
+import { RunPage } from "./RunPage.ts"
 import { Cancelled } from "./Runs.ts"
 import { SampleBody } from "./Trigger.ts"
 
@@ -71,11 +71,6 @@ const RunFilter = Schema.Struct({
   limit: Schema.optional(Limit),
   cursor: Schema.optional(Schema.String.annotations({ description: "`next_cursor` of the previous page." }))
 })
-
-export const RunPage = Schema.Struct({
-  data: Schema.Array(RunSummary).annotations({ description: "Newest first." }),
-  next_cursor: Schema.NullOr(Schema.String).annotations({ description: "For the next page; null on the last one." })
-}).annotations({ identifier: "RunPage", description: "A page of the history." })
 
 export class Webhooks extends HttpApiGroup.make("webhooks")
   .add(

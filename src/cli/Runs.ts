@@ -1,27 +1,20 @@
 import { Args, Command, Options } from "@effect/cli"
 import { Effect, Option } from "effect"
 import { pageSize } from "../api/PageSize.ts"
-import { RunPage } from "../api/Webhooks.ts"
-import { Run, RunStatus } from "../domain/Run.ts"
+import { RunPage } from "../api/RunPage.ts"
+import type { WebhookId } from "../domain/Id.ts"
+import { Run } from "../domain/Run.ts"
+import type { RunSummary } from "../domain/RunSummary.ts"
 import type { Group } from "./Commands.ts"
 import { adminOptions, call, show } from "./Connection.ts"
 import { about } from "./Help.ts"
 import { elapsed, fields, section, table, time } from "./Output.ts"
+import { filterOptions, parametersOf } from "./RunFilter.ts"
 import { validated, wholeNumber } from "./Validated.ts"
-import { callOnWebhook, webhook } from "./WebhookRef.ts"
+import { callOnWebhook, webhook as webhookArgument } from "./WebhookRef.ts"
 
-const states = RunStatus.literals.join(", ")
-const status = Options.text("status").pipe(
-  Options.withPseudoName("state"),
-  Options.withDescription(`Only runs in this state: ${states}`),
-  Options.mapTryCatch(
-    ...validated(
-      "--status",
-      RunStatus.annotations({ message: () => ({ message: `must be one of ${states}`, override: true }) })
-    )
-  ),
-  Options.optional
-)
+const webhook = Args.optional(webhookArgument)
+
 const limit = Options.text("limit").pipe(
   Options.withPseudoName("count"),
   Options.withDescription(
@@ -35,44 +28,68 @@ const cursor = Options.text("cursor").pipe(
   Options.optional
 )
 
-const list = Command.make("list", { webhook, status, limit, cursor, ...adminOptions }, (options) =>
+const list = Command.make("list", { webhook, ...filterOptions, limit, cursor, ...adminOptions }, (options) =>
   Effect.gen(function* () {
-    const page = yield* callOnWebhook(options, (client, { id }) =>
-      client.webhooks.runs({
-        path: { id },
-        urlParams: {
-          limit: options.limit,
-          status: Option.getOrUndefined(options.status),
-          cursor: Option.getOrUndefined(options.cursor)
-        }
-      })
+    const ofWebhook = Option.isSome(options.webhook)
+      ? yield* callOnWebhook({ ...options, webhook: options.webhook.value }, (_, { id }) => Effect.succeed(id))
+      : undefined
+    const [page, webhooks] = yield* call(options, (client) =>
+      Effect.all(
+        [
+          client.runs.list({
+            urlParams: {
+              ...parametersOf(options),
+              webhook_id: ofWebhook,
+              limit: options.limit,
+              cursor: Option.getOrUndefined(options.cursor)
+            }
+          }),
+          options.json || ofWebhook !== undefined ? Effect.succeed([]) : client.webhooks.list()
+        ],
+        { concurrency: 2 }
+      )
     )
-    yield* show(options, RunPage, page, ({ data, next_cursor }) =>
-      data.length === 0
-        ? "No runs."
-        : table(
-            ["RUN", "STATUS", "MODE", "ACCEPTED", "DURATION", "ERROR"],
-            data.map((run) => [
-              run.run_id,
-              run.status,
-              run.mode,
-              time(run.accepted_at),
-              elapsed(run.duration_ms),
-              run.error?.code ?? ""
-            ])
-          ) + (next_cursor === null ? "" : `\n\nOlder runs: --cursor ${next_cursor}`)
+    const names = new Map(webhooks.map(({ id, name }) => [id, name]))
+    yield* show(options, RunPage, page, ({ data, next_cursor, searched_back_to }) =>
+      [
+        data.length === 0 ? "No runs." : tableOf(data, ofWebhook === undefined ? names : undefined),
+        ...(searched_back_to === undefined
+          ? []
+          : [`Looking took long: only what was accepted since ${time(searched_back_to)} was looked at.`]),
+        ...(next_cursor === null ? [] : [`Older runs: --cursor ${next_cursor}`])
+      ].join("\n\n")
     )
   })
 ).pipe(
   Command.withDescription(
-    about("List a webhook's runs, newest first", {
+    about("List the runs of all webhooks and teams, or of one webhook, newest first", {
+      details:
+        "Of several conditions, runs have to fulfil all. What is rare is looked for during half a second: the page says how far back, and --cursor goes on from there.",
       examples: [
-        "webhook-trigger run list review --status error",
-        "webhook-trigger run list review --json | jq -r '.data[].run_id'"
+        "webhook-trigger run list --status error,timeout --from 2026-01-02",
+        "webhook-trigger run list review --search 'no space left'",
+        "webhook-trigger run list --team deploy --min-duration 60 --json | jq -r '.data[].run_id'"
       ]
     })
   )
 )
+
+/** With `names`, of all webhooks, each run's webhook and team too. */
+const tableOf = (runs: ReadonlyArray<RunSummary>, names: ReadonlyMap<WebhookId, string> | undefined): string =>
+  table(
+    ["RUN", "STATUS", ...(names ? ["WEBHOOK", "TEAM"] : []), "MODE", "ACCEPTED", "DURATION", "ERROR"],
+    runs.map((run) => [
+      run.run_id,
+      run.status,
+      ...(names
+        ? [run.webhook_id === undefined ? "(chat)" : (names.get(run.webhook_id) ?? run.webhook_id), run.team]
+        : []),
+      run.mode,
+      time(run.accepted_at),
+      elapsed(run.duration_ms),
+      run.error?.code ?? ""
+    ])
+  )
 
 const describe = (run: Run) =>
   [
@@ -102,7 +119,7 @@ const showOne = Command.make("show", { id, ...adminOptions }, (options) =>
     const run = yield* call(
       options,
       (client) => client.runs.show({ path: { run_id: options.id } }),
-      `No run has the id ${JSON.stringify(options.id)}; see webhook-trigger run list <webhook>`
+      `No run has the id ${JSON.stringify(options.id)}; see webhook-trigger run list`
     )
     yield* show(options, Run, run, describe)
   })
@@ -113,7 +130,7 @@ const cancelOne = Command.make("cancel", { id, ...adminOptions }, (options) =>
     const run = yield* call(
       options,
       (client) => client.runs.cancel({ path: { run_id: options.id } }),
-      `No run has the id ${JSON.stringify(options.id)}; see webhook-trigger run list <webhook>`
+      `No run has the id ${JSON.stringify(options.id)}; see webhook-trigger run list`
     )
     yield* show(options, Run, run, ({ released_at }) =>
       released_at === undefined

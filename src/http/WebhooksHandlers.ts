@@ -84,7 +84,7 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
       .handle("runs", ({ path, urlParams: { limit = pageSize.default, status, from, to, cursor } }) => {
         const query = {
           limit,
-          ...(status !== undefined && { status }),
+          ...(status !== undefined && { statuses: [status] }),
           ...(from !== undefined && { from }),
           ...(to !== undefined && { to }),
           ...(cursor !== undefined && { cursor })

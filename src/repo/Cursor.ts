@@ -1,15 +1,28 @@
-import { Effect, Option } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { InvalidParameter } from "../domain/Errors.ts"
+import { RunId } from "../domain/Id.ts"
 
-/** A place in a history, opaque to its reader: base64url of the number that orders the rows. */
-export const encodeCursor = (seq: number): string => Buffer.from(String(seq)).toString("base64url")
+/** A place in a history, opaque to its reader: base64url of what orders the rows. */
+export const encodeCursor = (place: number | string): string => Buffer.from(String(place)).toString("base64url")
+
+const decode =
+  <A extends number | string>(parse: (text: string) => Option.Option<A>) =>
+  (cursor: string | undefined): Effect.Effect<Option.Option<A>, InvalidParameter> => {
+    if (cursor === undefined) return Effect.succeedNone
+    // One place has one spelling: what decodes and does not encode to itself was not made here.
+    const place = Option.filter(
+      parse(Buffer.from(cursor, "base64url").toString()),
+      (place) => encodeCursor(place) === cursor
+    )
+    return Option.isSome(place)
+      ? Effect.succeed(place)
+      : Effect.fail(new InvalidParameter({ name: "cursor", detail: "is not a cursor from an earlier page" }))
+  }
 
 /** The place where a page ends, so that the next one begins before it; none: the newest. */
-export const decodeCursor = (cursor: string | undefined): Effect.Effect<Option.Option<number>, InvalidParameter> => {
-  if (cursor === undefined) return Effect.succeedNone
-  const text = Buffer.from(cursor, "base64url").toString()
-  // One place has one spelling: what decodes and does not encode to itself was not made here.
-  return /^[1-9][0-9]{0,15}$/.test(text) && encodeCursor(Number(text)) === cursor
-    ? Effect.succeedSome(Number(text))
-    : Effect.fail(new InvalidParameter({ name: "cursor", detail: "is not a cursor from an earlier page" }))
-}
+export const decodeCursor = decode((text) =>
+  /^[1-9][0-9]{0,15}$/.test(text) ? Option.some(Number(text)) : Option.none()
+)
+
+/** The same where the rows are ordered by their ids. */
+export const decodeIdCursor = decode(Option.liftPredicate(Schema.is(RunId)))

@@ -1,30 +1,12 @@
 import { Context, type DateTime, type Duration, type Effect } from "effect"
 import type { InvalidParameter, NotFound, Unavailable } from "../domain/Errors.ts"
 import type { RunId, WebhookId } from "../domain/Id.ts"
-import type { Run, RunStatus } from "../domain/Run.ts"
+import type { Run } from "../domain/Run.ts"
 import type { RunState } from "../domain/RunState.ts"
 import type { RunSummary } from "../domain/RunSummary.ts"
 import type { Counts, RunBucket } from "../domain/Statistics.ts"
 import type { TeamName } from "../domain/Team.ts"
-
-/** A page of history, newest first. */
-export interface RunQuery {
-  readonly webhook_id: WebhookId
-  readonly status?: RunStatus
-  /** Accepted at or after. */
-  readonly from?: DateTime.Utc
-  /** Accepted before. */
-  readonly to?: DateTime.Utc
-  readonly limit: number
-  /** Opaque; from the page before. */
-  readonly cursor?: string
-}
-
-export interface RunPage {
-  readonly data: ReadonlyArray<RunSummary>
-  /** `null` on the last page. */
-  readonly next_cursor: string | null
-}
+import type { RunPage, RunQuery } from "./RunQuery.ts"
 
 /** Runs whose states are asked for. */
 export interface StatesQuery {
@@ -41,6 +23,10 @@ export class HistoryStore extends Context.Tag("webhook-trigger/HistoryStore")<
   HistoryStore,
   {
     readonly run: (id: RunId) => Effect.Effect<Run, NotFound | Unavailable>
+    /**
+     * Of one webhook in the order of acceptance; of all in the order of their ids, which carry the time. Takes half a second at
+     * the most, and then gives what it has found, and a cursor to go on from. `NotFound`: there is no such webhook.
+     */
     readonly runs: (query: RunQuery) => Effect.Effect<RunPage, NotFound | InvalidParameter | Unavailable>
     /**
      * A team's runs, newest first: of the webhooks that point at it now, and its chat messages. May leave out those behind a

@@ -32,13 +32,14 @@ import { AdminKeyStore } from "./AdminKeyStore.ts"
 import { makeAuditMemory, webhookChange } from "./AuditMemory.ts"
 import { AuditStore } from "./AuditStore.ts"
 import { type Change, ChangeFeed, makeChangeListeners } from "./ChangeFeed.ts"
-import { decodeCursor, encodeCursor } from "./Cursor.ts"
+import { decodeCursor, decodeIdCursor, encodeCursor } from "./Cursor.ts"
 import { HistoryStore } from "./HistoryStore.ts"
 import { type LaneRun, LaneStore } from "./LaneStore.ts"
 import { LeaseLost, LeaseStore, type Term } from "./LeaseStore.ts"
 import { ReplyKeyStore } from "./ReplyKeyStore.ts"
 import type { Repo } from "./Repo.ts"
 import { RequestStore } from "./RequestStore.ts"
+import { fulfils, searchedId } from "./RunQuery.ts"
 import {
   type Acceptance,
   type AcceptanceRefused,
@@ -514,19 +515,27 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
           () => find(id),
           ({ row }) => toRun(row)
         ),
-      runs: ({ webhook_id, status, from, to, limit, cursor }) =>
+      runs: ({ limit, cursor, ...filter }) =>
         Effect.gen(function* () {
-          const before = Option.getOrElse(yield* decodeCursor(cursor), () => Number.POSITIVE_INFINITY)
-          if (!webhooks.has(webhook_id)) return yield* new NotFound()
-          const found = where((row) => row.webhook_id === webhook_id && (status === undefined || row.status === status))
-            .filter(({ seq }) => seq < before)
-            .filter(({ row }) => !(from && isAfter(from, row.accepted_at)) && (!to || isAfter(to, row.accepted_at)))
-            .toReversed()
+          const { webhook_id } = filter
+          const ofWebhook = webhook_id !== undefined
+          const place = ({ row, seq }: Stored): number | string => (ofWebhook ? seq : row.run_id)
+          const decoded: Option.Option<number | string> = yield* ofWebhook
+            ? decodeCursor(cursor)
+            : decodeIdCursor(cursor)
+          const before = Option.getOrUndefined(decoded)
+          if (ofWebhook && !webhooks.has(webhook_id)) return yield* new NotFound()
+          const id = before === undefined ? searchedId(filter) : undefined
+          const named = id === undefined ? [] : where((row) => row.run_id === id && fulfils(row, filter, false))
+          if (named.length > 0) return { data: summaries(named), next_cursor: null }
+          const found = where((row) => fulfils(row, filter, true))
+            .filter((run) => before === undefined || place(run) < before)
+            .sort((a, b) => (place(a) < place(b) ? 1 : -1))
           const page = found.slice(0, limit)
           const last = page.at(-1)
           return {
             data: summaries(page),
-            next_cursor: last && found.length > limit ? encodeCursor(last.seq) : null
+            next_cursor: last && found.length > limit ? encodeCursor(place(last)) : null
           }
         }),
       teamRuns: (team, limit) =>

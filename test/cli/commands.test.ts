@@ -204,6 +204,25 @@ describe("the command line", { timeout: 60_000 }, () => {
       const rest = yield* json("run", "list", "review", "--cursor", page.next_cursor, "--status", "success")
       expect(rest).toMatchObject({ data: [{ conversation: { response: words } }], next_cursor: null })
 
+      const listed = yield* run("run", "list", "--status", "success,error", "--search", "REVIEW A=B", "--limit", "1")
+      expect(listed.stdout).toMatch(
+        /^RUN +STATUS +WEBHOOK +TEAM +MODE +ACCEPTED +DURATION +ERROR\n[0-9a-f-]{36} +success +review +demo +\w+ .*\n\nOlder runs: --cursor \S+\n$/
+      )
+      expect(yield* json("run", "list", "--search", run_id)).toMatchObject({ data: [{ run_id }], next_cursor: null })
+      const narrow = [
+        "--source",
+        "webhook",
+        "--mode",
+        "async",
+        "--team",
+        "demo",
+        "--from",
+        "2026-01-01",
+        "--min-duration"
+      ]
+      expect((yield* json("run", "list", "review", ...narrow, "0")).data.length).toBeGreaterThan(0)
+      expect(yield* run("run", "list", ...narrow, "86400")).toMatchObject({ code: 0, stdout: "No runs.\n" })
+
       expect((yield* run("webhook", "disable", "review")).stdout).toBe("Webhook review disabled.\n")
       expect((yield* run("trigger", token, ...variables)).code).toBe(1)
       expect((yield* run("webhook", "enable", "review")).stdout).toBe("Webhook review enabled.\n")
@@ -286,6 +305,10 @@ describe("the command line", { timeout: 60_000 }, () => {
         [["run", "list", "demo", "--limit", "500"], "--limit must be a whole number from 1 to 100"],
         [["run", "list", "demo", "--limit", "few"], "--limit must be a whole number from 1 to 100"],
         [["run", "list", "demo", "--status", "lost"], "--status must be one of queued, running, success"],
+        [["run", "list", "--status", "error,lost"], "--status must be one of queued, running, success"],
+        [["run", "list", "--from", "yesterday"], "--from must be a time such as 2026-01-02T03:04:05Z, or a day"],
+        [["run", "list", "--min-duration", "long"], "--min-duration must be a number of seconds"],
+        [["run", "list", "--source", "mail"], "--source must be one of webhook, chat"],
         [["team", "message", "demo", ""], "<text> must not be empty"],
         [["team", "create", "My Team"], "<team> must be 1 to 63 lower-case letters"],
         [["team", "list", "--url", "localhost"], "--url or WEBHOOK_TRIGGER_URL must be an address"],

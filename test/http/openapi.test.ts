@@ -250,6 +250,9 @@ describe("/openapi.json", () => {
       yield* admin(204, "DELETE", `${hookAt}/old-token`)
       yield* admin(400, "GET", `${hookAt}/runs?limit=0`)
       yield* admin(200, "POST", `${hookAt}/cancel-queued`)
+      yield* admin(200, "GET", `/api/runs?status=success,error&team=ops&search=x&max_duration_ms=99999&limit=1`)
+      yield* admin(400, "GET", "/api/runs?status=lost")
+      yield* admin(404, "GET", `/api/runs?webhook_id=${none.slice(1)}`)
       yield* admin(200, "GET", `/api/runs/${run_id}`)
       yield* admin(404, "POST", `/api/runs${none}/cancel`)
       yield* admin(409, "POST", `/api/runs/${run_id}/cancel`)
@@ -337,6 +340,7 @@ describe("/openapi.json", () => {
           ["GET", `${hookAt}/runs`],
           ["GET", `${hookAt}/requests`],
           ["DELETE", `${hookAt}/old-token`],
+          ["GET", "/api/runs"],
           ["GET", `/api/runs/${run_id}`],
           ["POST", `/api/runs/${run_id}/cancel`]
         ],

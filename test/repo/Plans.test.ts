@@ -18,6 +18,8 @@ import {
   team
 } from "../../src/repo/contract/fixtures.ts"
 import { Repo } from "../../src/repo/Repo.ts"
+import type { RunFilter } from "../../src/repo/RunQuery.ts"
+import { leastId } from "../../src/repo/sql/AcceptedBetween.ts"
 import * as PostgresClient from "../../src/repo/sql/PostgresClient.ts"
 import * as RepoSql from "../../src/repo/sql/RepoSql.ts"
 import { freshDatabase } from "../support/fresh.ts"
@@ -107,13 +109,36 @@ describe("with a hundred thousand queued runs, and as many that have ended", () 
     )
   )
   reads("history by a status that no run has", 10, () =>
-    Effect.flatMap(repo, ({ runs }) => runs({ webhook_id: ended.id, limit: 20, status: "error" }))
+    Effect.flatMap(repo, ({ runs }) => runs({ webhook_id: ended.id, limit: 20, statuses: ["error"] }))
   )
   const [day, hour] = [Duration.days(1), Duration.hours(1)]
   const between = (from: DateTime.Utc, to: DateTime.Utc) => () =>
     Effect.flatMap(repo, ({ runs }) => runs({ webhook_id: ended.id, limit: 20, from, to }))
   reads("history of a stretch of time", 1_200, between(at(5_000_000), at(6_000_000)))
   reads("history of a stretch without runs", 450, between(at(-2_000_000), at(-1_000_000)))
+  const find = (filter: RunFilter) => () => Effect.flatMap(repo, ({ runs }) => runs({ limit: 20, ...filter }))
+  reads("all runs", 42, find({}))
+  reads("all runs from a cursor in the middle", 42, () =>
+    Effect.flatMap(repo, ({ runs }) =>
+      runs({ limit: 20, cursor: Buffer.from(leastId(at(5_000_000).epochMillis)).toString("base64url") })
+    )
+  )
+  reads("all runs of a stretch of time", 1_300, find({ from: at(5_000_000), to: at(6_000_000) }))
+  reads("all runs of a stretch without runs", 10, find({ from: at(-2_000_000), to: at(-1_000_000) }))
+  // Each of its statements looks at one portion, and at where that ends.
+  const onePortion = { conditions: 40_050, texts: 4_050 }
+  reads("all runs of a team", onePortion.conditions, find({ team: ops }))
+  reads("all runs by states that no run has", onePortion.conditions, find({ statuses: ["error", "timeout"] }))
+  reads("all runs that have not ended", onePortion.conditions, find({ statuses: ["running"] }))
+  reads("all runs that took long", onePortion.conditions, find({ min_duration_ms: 1_000_000 }))
+  reads("a text in all runs", onePortion.texts, find({ search: "nowhere" }))
+  reads("a text in a webhook's history", onePortion.texts, () =>
+    Effect.suspend(find({ search: "nowhere", webhook_id: ended.id }))
+  )
+  reads("a webhook's history by several states", onePortion.conditions, () =>
+    Effect.suspend(find({ statuses: ["error", "timeout"], webhook_id: ended.id }))
+  )
+  reads("the id of a run", 10, () => Effect.suspend(find({ search: behind })))
   reads("a team's runs", 200, () => Effect.flatMap(repo, ({ teamRuns }) => teamRuns(ops, 20)))
   reads("a team's runs, none of them among many of another team", 3_000, () =>
     Effect.flatMap(repo, ({ teamRuns }) => teamRuns(idle, 20))

@@ -3,8 +3,9 @@ import { Effect } from "effect"
 import { InvalidParameter, NotFound } from "../../domain/Errors.ts"
 import { makeRunId, makeWebhookId, type RunId } from "../../domain/Id.ts"
 import type { RunStatus, Variables } from "../../domain/Run.ts"
-import type { RunQuery, StatesQuery } from "../HistoryStore.ts"
+import type { StatesQuery } from "../HistoryStore.ts"
 import { Repo } from "../Repo.ts"
+import type { RunQuery } from "../RunQuery.ts"
 import type { NewRun } from "../RunStore.ts"
 import {
   acceptOne,
@@ -79,7 +80,7 @@ export const historyStore = (test: Test): void => {
         ids.unshift(id)
       }
       const read = (status: RunStatus) =>
-        Effect.map(pages({ webhook_id: webhook.id, status, limit: 2 }), (pages) => pages.flat())
+        Effect.map(pages({ webhook_id: webhook.id, statuses: [status], limit: 2 }), (pages) => pages.flat())
       expect(yield* read("success")).toEqual([ids[1], ids[3], ids[5]])
       expect(yield* read("error")).toEqual([ids[4]])
       expect(yield* read("queued")).toEqual([ids[0], ids[2]])

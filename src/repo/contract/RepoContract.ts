@@ -24,6 +24,7 @@ import { replyKeyStore } from "./ReplyKeyStore.ts"
 import { requestStore } from "./RequestStore.ts"
 import { rollUp } from "./rollUp.ts"
 import { sessionStore } from "./SessionStore.ts"
+import { search } from "./search.ts"
 import { sentAndStarted } from "./sentAndStarted.ts"
 import { statistics } from "./statistics.ts"
 import { teamStore } from "./TeamStore.ts"
@@ -51,6 +52,7 @@ export const repoContract = (withRepo: WithRepo): void => {
   describe("LeaseStore", () => leaseStore(test))
   describe("HistoryStore", () => {
     historyStore(test)
+    search(test)
     statistics(test)
     rollUp(test)
   })

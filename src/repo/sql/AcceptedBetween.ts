@@ -2,7 +2,7 @@ import type { SqlClient, Statement } from "@effect/sql"
 import { DateTime } from "effect"
 
 /** How far apart the clocks of servers, and a run's id and the writing of its row, may be. Milliseconds. */
-const slack = 60_000
+export const slack = 60_000
 
 /** As many runs as may have been written in another order than their ids were generated in, at one moment. */
 const shuffled = 200
@@ -49,6 +49,15 @@ export const acceptedBetween = (
             order by id desc limit ${shuffled}
           ) as near)`
       ])
+]
+
+/** The same for runs that are read in the order of their ids. */
+export const acceptedBetweenInOrder = (
+  sql: SqlClient.SqlClient,
+  { from, to }: { readonly from?: DateTime.Utc; readonly to?: DateTime.Utc }
+): ReadonlyArray<Statement.Fragment> => [
+  ...(from === undefined ? [] : [decides(sql, ">=", from), sql`r.id >= ${leastId(from.epochMillis - slack)}::uuid`]),
+  ...(to === undefined ? [] : [decides(sql, "<", to), sql`r.id < ${leastId(to.epochMillis + slack)}::uuid`])
 ]
 
 /** The same by the bounds of ids, which are a little too wide as well: reads the runs of all webhooks as they lie. */

@@ -1,14 +1,13 @@
 import { SqlClient, type Statement } from "@effect/sql"
-import { DateTime, Effect, Layer, Option } from "effect"
+import { DateTime, Effect, Layer } from "effect"
 import { NotFound } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { TeamName } from "../../domain/Team.ts"
-import { decodeCursor, encodeCursor } from "../Cursor.ts"
-import { HistoryStore, type RunQuery } from "../HistoryStore.ts"
-import { acceptedBetween } from "./AcceptedBetween.ts"
+import { HistoryStore } from "../HistoryStore.ts"
 import { bounded } from "./Database.ts"
 import { makeRollUp } from "./RollUp.ts"
 import { runColumns, runFromRow, summariesOf, summaryFromRow } from "./RunColumns.ts"
+import { makeRuns } from "./RunSearch.ts"
 import { makeStates } from "./RunStates.ts"
 import { makeStatistics } from "./Statistics.ts"
 
@@ -26,30 +25,6 @@ export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Laye
     const run = Effect.fn("HistoryStore.run")(function* (id: RunId) {
       const [row] = yield* sql`select ${runColumns} from webhook_trigger.runs r where r.id = ${id}`
       return row ? runFromRow(row) : yield* new NotFound()
-    }, bounded)
-
-    const runs = Effect.fn("HistoryStore.runs")(function* ({ webhook_id, status, limit, cursor, ...time }: RunQuery) {
-      const before = yield* decodeCursor(cursor)
-      const found = sql`
-        select r.* from webhook_trigger.runs r
-        where ${sql.and([
-          sql`r.webhook_id = ${webhook_id}`,
-          ...(status === undefined ? [] : [sql`r.status = ${status}`]),
-          ...(Option.isNone(before) ? [] : [sql`r.seq < ${before.value}`]),
-          ...acceptedBetween(sql, time)
-        ])}
-        order by r.seq desc limit ${limit + 1}`
-      const rows = yield* sql<{ readonly seq: number }>`${summariesOf(sql, found)}`
-      if (rows.length === 0) {
-        const known = yield* sql`select 1 from webhook_trigger.webhooks where id = ${webhook_id}`
-        if (known.length === 0) return yield* new NotFound()
-      }
-      const page = rows.slice(0, limit)
-      const last = page.at(-1)
-      return {
-        data: page.map(summaryFromRow),
-        next_cursor: last && rows.length > limit ? encodeCursor(last.seq) : null
-      }
     }, bounded)
 
     // By webhook and not by team: the index of histories serves this too. A webhook that was moved may have any number of
@@ -92,7 +67,7 @@ export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Laye
 
     return HistoryStore.of({
       run,
-      runs,
+      runs: yield* makeRuns,
       teamRuns,
       states: yield* makeStates,
       ...(yield* makeStatistics),

@@ -42,13 +42,17 @@ const summaryColumns = list(
 )
 
 /**
- * `from runs`, which is a query that selects all columns of some runs, in their order: their summaries. The texts are cut
+ * `from runs`, which is a query that selects all columns of some runs: their summaries, newest first. The texts are cut
  * last, when it is known which runs are wanted, and those of JSON are made once: for that PostgreSQL reads the whole.
  */
-export const summariesOf = (sql: SqlClient.SqlClient, runs: Statement.Fragment): Statement.Fragment => sql`
+export const summariesOf = (
+  sql: SqlClient.SqlClient,
+  runs: Statement.Fragment,
+  order: Statement.Fragment = Statement.unsafeFragment("r.seq")
+): Statement.Fragment => sql`
   select ${summaryColumns}, r.seq::float8 as seq from (
     select wanted.*, wanted.variables::text as variables_text from (${runs}) as wanted offset 0
-  ) as r order by r.seq desc`
+  ) as r order by ${order} desc`
 
 export const summaryFromRow = (row: object): RunSummary => toRunSummary(fromRow<SummaryRow>(row, summaryFields))
 
