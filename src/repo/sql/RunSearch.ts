@@ -19,8 +19,11 @@ import { list } from "./Columns.ts"
 import { bounded } from "./Database.ts"
 import { live, summariesOf, summaryFromRow } from "./RunColumns.ts"
 
-/** How many runs one statement looks at for conditions that no index answers, without and with their texts. */
-const portion = { rows: 20_000, texts: 2_000 }
+/**
+ * How many runs a statement looks at for conditions that no index answers: few at first, which is enough where many fulfil
+ * them, and each time four times as many, up to the last number. Texts take longer.
+ */
+const portions = { rows: { first: 1_000, most: 16_000 }, texts: { first: 250, most: 2_000 } }
 
 /** After so many milliseconds no further portion is looked at. */
 const patience = 400
@@ -50,8 +53,12 @@ export const makeRuns = Effect.gen(function* () {
   const all = (conditions: ReadonlyArray<Statement.Fragment>) =>
     conditions.length === 0 ? sql`true` : sql.and(conditions)
 
-  const contains = (text: string, part: string): Statement.Fragment =>
-    sql`strpos(lower(left(${sql.literal(text)}, ${sql.literal(String(searchedLength))}) collate "C"), ${foldCase(part)}) > 0`
+  /** A text of few bytes has few characters: most are not counted, which takes longer than to search them. */
+  const contains = (name: string, part: string): Statement.Fragment => {
+    const [text, length] = [sql.literal(name), sql.literal(String(searchedLength))]
+    const beginning = sql`case when octet_length(${text}) > ${length} then left(${text}, ${length}) else ${text} end`
+    return sql`strpos(lower((${beginning}) collate "C"), ${foldCase(part)}) > 0`
+  }
 
   const inStatuses = (statuses: NonNullable<RunFilter["statuses"]>) =>
     sql`r.status in (${list(statuses.map((status) => `'${status}'`))})`
@@ -135,12 +142,11 @@ export const makeRuns = Effect.gen(function* () {
     const summaries = (runs: Statement.Fragment) => sql<Found>`${summariesOf(sql, runs, by)}`
 
     /** Where the portion ends that begins before `place`; `undefined`: it is the last one. */
-    const endOf = (place: Option.Option<Place>) =>
+    const endOf = (place: Option.Option<Place>, size: number) =>
       sql<{ readonly run_id: RunId; readonly seq: number; readonly accepted_at: Date }>`
         select id as run_id, seq::float8 as seq, accepted_at from webhook_trigger.runs where id = (
           select r.id from webhook_trigger.runs r where ${all([...within, ...below(place)])}
-          order by ${by} desc
-          offset ${(search === undefined ? portion.rows : portion.texts) - 1}::int limit 1
+          order by ${by} desc offset ${size - 1}::int limit 1
         )`
 
     /**
@@ -151,7 +157,7 @@ export const makeRuns = Effect.gen(function* () {
       return summaries(sql`
         select r.* from (
           select r.* from webhook_trigger.runs r where ${all([...within, ...bounds])}
-          order by ${by} desc limit ${2 * portion.rows}::int
+          order by ${by} desc limit ${2 * portions.rows.most}::int
         ) as r where ${all(conditions)} order by ${by} desc limit ${most}::int`)
     }
 
@@ -170,10 +176,12 @@ export const makeRuns = Effect.gen(function* () {
       return page(yield* summaries(newest))
     }
     const began = yield* Clock.currentTimeMillis
+    const { first, most } = search === undefined ? portions.rows : portions.texts
+    let size = first
     let place = before
     let found: ReadonlyArray<Found> = []
     for (;;) {
-      const [end] = yield* endOf(place)
+      const [end] = yield* endOf(place, size)
       const next = end && placeOf(end)
       found = [...found, ...(yield* matches(place, next, limit + 1 - found.length))]
       if (found.length > limit || end === undefined || next === undefined) return page(found)
@@ -182,6 +190,7 @@ export const makeRuns = Effect.gen(function* () {
         return { ...page(found), next_cursor: encodeCursor(next), searched_back_to }
       }
       place = Option.some(next)
+      size = Math.min(most, 4 * size)
     }
   })
 
