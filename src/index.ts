@@ -33,6 +33,7 @@ export {
 export {
   ChangedMeanwhile,
   Fault,
+  FilterFailed,
   IdempotencyKeyReused,
   Invalid,
   InvalidBody,

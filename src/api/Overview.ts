@@ -14,7 +14,7 @@ import {
   UnprocessableContent,
   UnsupportedMediaType
 } from "./Problem.ts"
-import { Accepted, Answered, Failed, IdempotencyKey, SampleBody, TimedOut, Wait } from "./Trigger.ts"
+import { Accepted, Answered, Failed, IdempotencyKey, Ignored, SampleBody, TimedOut, Wait } from "./Trigger.ts"
 
 /** What the server runs on, and its defaults for webhooks. */
 export const Server = Schema.Struct({
@@ -51,6 +51,7 @@ export class Overview extends HttpApiGroup.make("overview")
       .setPayload(SampleBody)
       .addSuccess(Accepted)
       .addSuccess(Answered)
+      .addSuccess(Ignored)
       .addError(TimedOut)
       .addError(Failed)
       .addError(BadRequest)

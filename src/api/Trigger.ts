@@ -66,6 +66,9 @@ export const Answered = Schema.Struct({
   response: Schema.String.annotations({ description: "The agent's answer." }),
   run_id: RunId
 }).annotations({ description: "The team has answered." })
+export const Ignored = Schema.Struct({ status: status("ignored") }).annotations({
+  description: "The webhook's `accept_if` does not hold for the request, which starts no run."
+})
 export const TimedOut = Schema.Struct({ status: status("timeout"), run_id: RunId }).annotations({
   ...HttpApiSchema.annotations({ status: 408 }),
   description: "The timeout has passed. A late answer is stored with the run."
@@ -97,6 +100,7 @@ export class Trigger extends HttpApiGroup.make("trigger")
       .setPayload(VariablesBody)
       .addSuccess(Accepted)
       .addSuccess(Answered)
+      .addSuccess(Ignored)
       .addError(TimedOut)
       .addError(Failed)
       .addError(MethodNotAllowed)

@@ -41,6 +41,10 @@ export const WebhookWithToken = Schema.Struct({
 })
 
 export const Preview = Schema.Struct({
+  accepted: Schema.optionalWith(
+    Schema.Boolean.annotations({ description: "Whether `accept_if` holds; absent for a webhook without one." }),
+    { exact: true }
+  ),
   prompt: Schema.optionalWith(
     Schema.String.annotations({ description: "The prompt as it would be sent; absent while names are missing." }),
     { exact: true }

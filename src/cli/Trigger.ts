@@ -1,6 +1,6 @@
 import { Args, Command } from "@effect/cli"
 import { Config, Effect, Option, Redacted, Schema } from "effect"
-import { Accepted, Answered } from "../api/Trigger.ts"
+import { Accepted, Answered, Ignored } from "../api/Trigger.ts"
 import { triggerPath } from "../api/TriggerUrl.ts"
 import { call, parseUrl, publicOptions, show } from "./Connection.ts"
 import { usage } from "./Failure.ts"
@@ -56,9 +56,10 @@ export const trigger = Command.make(
             .pipe(Effect.catchAll(failUnsuccessful)),
         `No webhook at ${url} has this token, or it is switched off`
       )
-      yield* show(options, Schema.Union(Accepted, Answered), answer, (answer) =>
-        answer.status === "accepted" ? acceptedText(answer.run_id) : answerText(answer.response)
-      )
+      yield* show(options, Schema.Union(Accepted, Answered, Ignored), answer, (answer) => {
+        if (answer.status === "ignored") return "Ignored: the webhook's accept_if does not hold. There is no run."
+        return answer.status === "accepted" ? acceptedText(answer.run_id) : answerText(answer.response)
+      })
     })
 ).pipe(
   Command.withDescription(

@@ -256,7 +256,9 @@ const preview = Command.make("preview", { webhook, variables: variableOptions, .
       const title = `Without a value: ${printable(answer.missing.join(", "))}`
       return yield* new Failure({ exit: exitCodes.refused, title, body: answer })
     }
-    yield* show(options, Preview, answer, ({ prompt }) => printable(prompt ?? ""))
+    yield* show(options, Preview, answer, ({ accepted, prompt }) =>
+      accepted === false ? "Ignored: accept_if does not hold for these variables." : printable(prompt ?? "")
+    )
   })
 ).pipe(
   Command.withDescription(

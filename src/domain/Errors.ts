@@ -52,6 +52,9 @@ export class MissingVariables extends Schema.TaggedError<MissingVariables>()("Mi
   of: Schema.optionalWith(Schema.Literal("variables", "payload"), { exact: true })
 }) {}
 
+/** The webhook's `accept_if` cannot be evaluated for the input. */
+export class FilterFailed extends Schema.TaggedError<FilterFailed>()("FilterFailed", { detail: Schema.String }) {}
+
 /** The input breaks the webhook's JSON Schema, or would take too long to check. */
 export class SchemaMismatch extends Schema.TaggedError<SchemaMismatch>()("SchemaMismatch", {
   faults: Schema.Array(Fault)

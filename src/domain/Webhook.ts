@@ -26,6 +26,8 @@ const plainSchemaOf = (setting: WebhookSetting): Schema.Schema<any> => {
       return Schema.Int.pipe(Schema.between(setting.min, setting.max))
     case "text":
       return Schema.String.pipe(Schema.pattern(new RegExp(setting.pattern)))
+    case "expression":
+      return Schema.String.pipe(Schema.minLength(1), Schema.maxLength(setting.maxLength))
     case "choice":
       return Schema.Literal(...setting.words)
     case "switch":

@@ -44,6 +44,14 @@ export interface ChoiceSetting extends Described {
   readonly words: readonly [string, ...ReadonlyArray<string>]
 }
 
+/** An expression in another language; whether it is one is checked when it is saved. */
+export interface ExpressionSetting extends Described {
+  readonly kind: "expression"
+  readonly language: string
+  /** In characters. */
+  readonly maxLength: number
+}
+
 /** On or off. */
 export interface SwitchSetting extends Described {
   readonly kind: "switch"
@@ -65,6 +73,7 @@ export interface NetworksSetting extends Described {
 export type WebhookSetting =
   | WholeNumberSetting
   | TextSetting
+  | ExpressionSetting
   | ChoiceSetting
   | SwitchSetting
   | JsonSetting
@@ -97,6 +106,8 @@ export const accepts = (setting: WebhookSetting): string => {
     }
     case "text":
       return setting.accepts
+    case "expression":
+      return `must be a ${setting.language} expression of at most ${setting.maxLength} characters`
     case "choice":
       return `must be one of ${setting.words.join(", ")}`
     case "switch":
@@ -114,13 +125,14 @@ export const valueOf = ({ kind }: WebhookSetting, typed: string): Value => {
     case "whole number":
       return /^\d+$/.test(typed) ? Number(typed) : typed
     case "text":
+    case "expression":
     case "choice":
       return typed
     case "switch":
       return typed === "true" ? true : typed === "false" ? false : typed
     case "json":
       try {
-        return JSON.parse(typed)
+        return JSON.parse(typed) ?? typed
       } catch {
         return typed
       }
@@ -136,6 +148,8 @@ export const isAccepted = (setting: WebhookSetting, value: Value): boolean => {
       return Number.isInteger(value) && Number(value) >= setting.min && Number(value) <= setting.max
     case "text":
       return new RegExp(setting.pattern).test(String(value))
+    case "expression":
+      return typeof value === "string" && value !== "" && value.length <= setting.maxLength
     case "choice":
       return setting.words.includes(String(value))
     case "switch":

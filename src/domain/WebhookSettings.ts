@@ -105,6 +105,18 @@ export const webhookSettings = {
     help: "The addresses and networks from which it may be called, such as 192.0.2.7,10.0.0.0/8",
     default: "from anywhere"
   },
+  accept_if: {
+    kind: "expression",
+    language: "JMESPath",
+    maxLength: 4_096,
+    description:
+      'A JMESPath expression over the variables or, with `input: payload`, over `payload`, `headers` and `query`. A trigger for which it is false, null or empty is answered with 200 `{"status":"ignored"}` and starts no run. If absent, every trigger is accepted.',
+    label: "Accept only if",
+    option: "accept-if",
+    value: "expression",
+    help: "A JMESPath expression over the input, such as branch == 'main'; other triggers are ignored",
+    default: "every trigger"
+  },
   schema: {
     kind: "json",
     maxLength: 65_536,

@@ -46,6 +46,7 @@ export const recordStart =
       Effect.onExit(start, (exit) => {
         if (Exit.isFailure(exit)) return Exit.isInterrupted(exit) ? record({ ...event, object }) : Effect.void
         const { value } = exit
+        if (value._tag === "Ignored") return Effect.void
         const run_id = value._tag === "Accepted" ? value.run_id : value.run.run_id
         return record({ ...event, object, after: { run_id } })
       })

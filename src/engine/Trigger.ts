@@ -1,6 +1,7 @@
-import { Context, DateTime, Duration, Effect, Either, Layer, Option } from "effect"
+import { Context, DateTime, Duration, Effect, Either, Layer, Metric, Option } from "effect"
 import { Bus, type TeamQueue } from "../bus/Bus.ts"
 import {
+  type FilterFailed,
   IdempotencyKeyReused,
   type InvalidBody,
   type InvalidVariables,
@@ -27,6 +28,7 @@ import type { LaneStore } from "../repo/LaneStore.ts"
 import { type Acceptance as Accepted, type NewRun, RunStore, type WebhookEdited } from "../repo/RunStore.ts"
 import { TeamStore } from "../repo/TeamStore.ts"
 import { WebhookStore } from "../repo/WebhookStore.ts"
+import * as Metrics from "../telemetry/Metrics.ts"
 import { whenTraced } from "../telemetry/Span.ts"
 import * as TraceContext from "../telemetry/TraceContext.ts"
 import type { Candidate } from "./Acceptance.ts"
@@ -61,13 +63,18 @@ export interface TriggerRequest {
   readonly traceparent?: string
 }
 
-/** `Accepted`: the run is stored. `Ended`: the caller waited, and this is the run as it ended. */
+/**
+ * `Accepted`: the run is stored. `Ended`: the caller waited, and this is the run as it ended. `Ignored`: the webhook's
+ * `accept_if` says that there is nothing to do, and there is no run.
+ */
 export type Submitted =
   | { readonly _tag: "Accepted"; readonly run_id: RunId }
   | { readonly _tag: "Ended"; readonly run: Run }
+  | { readonly _tag: "Ignored" }
 
 export type Refused =
   | InvalidVariables
+  | FilterFailed
   | SchemaMismatch
   | MissingVariables
   | PromptTooLarge
@@ -153,7 +160,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const timeoutOf = (webhook: WebhookRow) =>
         webhook.timeout_seconds === undefined ? settings.timeout : Duration.seconds(webhook.timeout_seconds)
 
-      const refusalOf = InputChecks.make()
+      const objectionTo = InputChecks.make()
 
       const commit = yield* Acceptance.make
 
@@ -267,14 +274,17 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const triggerOnce = (
         webhook: WebhookRow,
         request: TriggerRequest
-      ): Effect.Effect<Submitted, Refused | WebhookEdited> =>
-        Effect.flatMap(Input.used(webhook, request.variables), (variables) => {
-          const refusal = refusalOf(webhook, request.variables)
-          if (refusal !== undefined) return Effect.fail(refusal)
-          return Effect.flatMap(render(webhook, variables), (rendered) =>
-            submit(candidateOf(webhook, { ...request, variables }, rendered))
-          )
-        })
+      ): Effect.Effect<Submitted, InputChecks.Ignored | Refused | WebhookEdited> =>
+        Effect.flatMap(
+          Input.used(webhook, request.variables),
+          (variables): Effect.Effect<Submitted, InputChecks.Ignored | Refused | WebhookEdited> => {
+            const objection = objectionTo(webhook, request.variables)
+            if (objection !== undefined) return Effect.fail(objection)
+            return Effect.flatMap(render(webhook, variables), (rendered) =>
+              submit(candidateOf(webhook, { ...request, variables }, rendered))
+            )
+          }
+        )
 
       /** The request as the webhook takes it, that was edited since it was read for it. */
       const readAgain = (webhook: WebhookRow, request: TriggerRequest) =>
@@ -287,7 +297,9 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         Effect.catchAll(triggerOnce(webhook, request), (error) => {
           if (error._tag === "Unavailable") return Effect.fail(error)
           return Effect.flatMap(cache.refresh(webhook), (current) => {
-            if (current.version === webhook.version && error._tag !== "WebhookEdited") return Effect.fail(error)
+            if (current.version === webhook.version && error._tag !== "WebhookEdited") {
+              return error._tag === "Ignored" ? ignored(webhook) : Effect.fail(error)
+            }
             if (request.mayUse?.(current) === false) return new NotVerified()
             return Effect.flatMap(readAgain(current, request), (request) => trigger(current, request))
           })
@@ -334,6 +346,17 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
     })
   )
 }
+
+const ignoredTriggers = Metric.counter("webhook_triggers_ignored_total", {
+  description: "Triggers that started no run, because their webhook's `accept_if` did not hold.",
+  incremental: true
+})
+
+const ignored = ({ team }: WebhookRow): Effect.Effect<Submitted> =>
+  Effect.sync(() => {
+    Metrics.record(ignoredTriggers, 1, { team })
+    return { _tag: "Ignored" }
+  })
 
 /** None for a new run. An answer at acceptance and an answer waited for are not the same request. */
 const earlierOf = (

@@ -2,6 +2,7 @@ import { Context, DateTime, Duration, Effect, Either, Layer, Option, Predicate, 
 import {
   ChangedMeanwhile,
   type Fault,
+  type FilterFailed,
   Invalid,
   type InvalidParameter,
   type InvalidVariables,
@@ -12,6 +13,7 @@ import {
   type TeamUnknown,
   type Unavailable
 } from "../domain/Errors.ts"
+import { faultOfExpression } from "../domain/Filter.ts"
 import { makeWebhookId, WebhookId } from "../domain/Id.ts"
 import { isStorable, unstorableDetail } from "../domain/StorableText.ts"
 import { TeamName } from "../domain/Team.ts"
@@ -38,6 +40,8 @@ export interface WithToken {
 }
 
 export interface Preview {
+  /** Whether `accept_if` holds; absent for a webhook without one. */
+  readonly accepted?: boolean
   /** Absent while names are missing. */
   readonly prompt?: string
   readonly missing: ReadonlyArray<string>
@@ -70,7 +74,10 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
     readonly preview: (
       id: string,
       sample: Input.Sample
-    ) => Effect.Effect<Preview, Invalid | InvalidVariables | NotFound | SchemaMismatch | PromptTooLarge | Unavailable>
+    ) => Effect.Effect<
+      Preview,
+      FilterFailed | Invalid | InvalidVariables | NotFound | SchemaMismatch | PromptTooLarge | Unavailable
+    >
     readonly runs: (
       id: string,
       query: Omit<RunQuery, "webhook_id">
@@ -113,6 +120,10 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
             }
           }
           faults.push(...(yield* templateFaults(input, before)))
+          if (typeof input.accept_if === "string" && isAccepted(webhookSettings.accept_if, input.accept_if)) {
+            const detail = faultOfExpression(input.accept_if)
+            if (detail !== undefined) faults.push({ pointer: "/accept_if", detail })
+          }
           if (isSchema(input.schema)) faults.push(...faultsOfSchema(input.schema).map(inSchema))
           if (isTeamName(input.team)) {
             yield* Effect.catchTag(teams.team(input.team), "NotFound", () => Effect.sync(() => faults.push(noSuchTeam)))
@@ -134,7 +145,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
             ? Effect.succeed({})
             : Effect.map(Effect.orDie(renderer.placeholders(template)), (variables) => ({ variables }))
 
-        const refusalOf = InputChecks.make()
+        const objectionTo = InputChecks.make()
 
         const found = <A, E>(id: string, use: (id: WebhookId) => Effect.Effect<A, E>): Effect.Effect<A, E | NotFound> =>
           Effect.flatMap(webhookIdOf(id), use)
@@ -235,11 +246,12 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
           const webhook = yield* store.webhook(id)
           const input = yield* Input.ofSample(webhook, sample)
           const variables = yield* Input.used(webhook, input)
-          const refusal = refusalOf(webhook, input)
-          if (refusal !== undefined) return yield* refusal
+          const objection = objectionTo(webhook, input)
+          if (objection !== undefined && objection._tag !== "Ignored") return yield* objection
+          const accepted = webhook.accept_if === undefined ? {} : { accepted: objection === undefined }
           return yield* renderer.render(webhook.prompt_template, variables, webhook).pipe(
-            Effect.map(({ prompt }): Preview => ({ prompt, missing: [] })),
-            Effect.catchTag("MissingVariables", ({ names }) => Effect.succeed<Preview>({ missing: names }))
+            Effect.map(({ prompt }): Preview => ({ ...accepted, prompt, missing: [] })),
+            Effect.catchTag("MissingVariables", ({ names }) => Effect.succeed<Preview>({ ...accepted, missing: names }))
           )
         })
 

@@ -23,6 +23,7 @@ export type Refusal =
   | Errors.InvalidVariables
   | Errors.Invalid
   | Errors.MissingVariables
+  | Errors.FilterFailed
   | Errors.SchemaMismatch
   | Errors.PromptTooLarge
   | Errors.ChangedMeanwhile
@@ -52,6 +53,7 @@ export const titles = {
   invalid_parameter: "A query parameter is not valid",
   invalid_variables: "The variables cannot be stored as they are",
   missing_variables: "Placeholders of the template have no value",
+  filter_failed: "The webhook's filter cannot be applied to the input",
   schema_mismatch: "The input does not match the webhook's JSON Schema",
   prompt_too_large: "The rendered prompt is too large",
   invalid: "Some fields are not valid",
@@ -159,6 +161,7 @@ const table = {
       }))
     })
   ],
+  FilterFailed: [422, ({ detail }) => ({ code: "filter_failed", detail })],
   SchemaMismatch: [422, ({ faults }) => ({ code: "schema_mismatch", detail: "See `errors`.", errors: faults })],
   PromptTooLarge: [
     422,

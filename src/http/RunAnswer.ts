@@ -4,7 +4,7 @@
  */
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import type { MessageAccepted, MessageAnswered } from "../api/Teams.ts"
-import type { Accepted, Answered, Failed, TimedOut } from "../api/Trigger.ts"
+import type { Accepted, Answered, Failed, Ignored, TimedOut } from "../api/Trigger.ts"
 import type { RunId } from "../domain/Id.ts"
 import type { RunError } from "../domain/Run.ts"
 import type { Submitted } from "../engine/Trigger.ts"
@@ -45,6 +45,7 @@ const cancelled = (run_id: RunId): Response =>
   )
 
 const write = (format: Format, submitted: Submitted): Response => {
+  if (submitted._tag === "Ignored") return json<typeof Ignored.Type>(200, { status: "ignored" })
   if (submitted._tag === "Accepted") return format.accepted(submitted.run_id)
   const { run_id, status, conversation, error } = submitted.run
   switch (status) {
@@ -66,7 +67,9 @@ const write = (format: Format, submitted: Submitted): Response => {
 const answer =
   (format: Format) =>
   (request: HttpServerRequest.HttpServerRequest, submitted: Submitted): Response => {
-    RequestFacts.add(request, { run_id: submitted._tag === "Accepted" ? submitted.run_id : submitted.run.run_id })
+    if (submitted._tag !== "Ignored") {
+      RequestFacts.add(request, { run_id: submitted._tag === "Accepted" ? submitted.run_id : submitted.run.run_id })
+    }
     return write(format, submitted)
   }
 

@@ -15,6 +15,8 @@ const valid = (setting: WebhookSetting): Value => {
       return "7/min"
     case "choice":
       return setting.words[0]
+    case "expression":
+      return "length(text) > `7`"
     case "switch":
       return true
     case "json":
@@ -36,6 +38,8 @@ const invalid = (setting: WebhookSetting): ReadonlyArray<string> => {
       return ["7", "7/minute", "/min", ""]
     case "choice":
       return ["neither", ""]
+    case "expression":
+      return ["x".repeat(5_000), ""]
     case "switch":
       return ["yes", "1", ""]
     case "json":

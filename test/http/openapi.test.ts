@@ -130,6 +130,7 @@ describe("/openapi.json", () => {
       yield* narrow.team("silent", silent)
       const slow = yield* narrow.webhook("silent")
       const elsewhere = yield* open.webhook("ops", "{{text}}", { allow_from: ["192.0.2.1"] })
+      const picky = yield* open.webhook("ops", "{{text}}", { accept_if: "text == 'y'" })
       yield* stopping.team("ops")
       const late = yield* stopping.webhook("ops")
       yield* stopping.shutdown.begin
@@ -177,6 +178,7 @@ describe("/openapi.json", () => {
       // The trigger.
       yield* caller(202, "POST", hook.path, variables)
       yield* caller(200, "POST", `${hook.path}?wait=true`, variables)
+      yield* caller(200, "POST", picky.path, variables)
       yield* caller(400, "POST", hook.path, notJson)
       yield* caller(401, "POST", elsewhere.path, variables)
       yield* caller(404, "POST", "/webhook/trigger/x", variables)

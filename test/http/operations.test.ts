@@ -294,11 +294,11 @@ describe("the typed client", () => {
         headers: {},
         payload: { variables: { a: 1 } }
       })
-      expect(answered).toMatchObject({ status: "success", response: "echo: 1" })
       const { data, next_cursor } = yield* client.webhooks.runs({ path: { id: webhook.id }, urlParams: { limit: 5 } })
+      expect(answered).toMatchObject({ status: "success", response: "echo: 1", run_id: data[0]!.run_id })
       expect(next_cursor).toBe(null)
       const { sizes, truncated, ...listed } = data[0]!
-      expect(yield* client.runs.show({ path: { run_id: answered.run_id } })).toStrictEqual(listed)
+      expect(yield* client.runs.show({ path: { run_id: data[0]!.run_id } })).toStrictEqual(listed)
       expect([truncated, sizes]).toStrictEqual([false, { variables: 7, prompt: 1, response: 7 }])
       yield* client.webhooks.delete({ path: { id: webhook.id } })
     }).pipe(Effect.provide(FetchHttpClient.layer))

@@ -24,6 +24,8 @@ const valid = (setting: WebhookSetting): Value => {
       return "7/min"
     case "choice":
       return setting.words[1]!
+    case "expression":
+      return "length(text) > `7`"
     case "switch":
       return true
     case "json":
@@ -42,6 +44,8 @@ const invalid = (setting: WebhookSetting): string => {
     case "json":
     case "networks":
       return "7"
+    case "expression":
+      return "x".repeat(5_000)
     case "choice":
     case "switch":
       return ""

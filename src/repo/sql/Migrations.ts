@@ -10,6 +10,7 @@ import auditEvents from "./migrations/0007_audit_events.ts"
 import requests from "./migrations/0012_requests.ts"
 import cancelled from "./migrations/0013_cancelled.ts"
 import promptLayout from "./migrations/0022_prompt_layout.ts"
+import filters from "./migrations/0023_filters.ts"
 
 /**
  * Numbered, only ever added to: a migration that has been released is never edited. A single statement stands here, in
@@ -72,7 +73,9 @@ const migrations = {
     (sql) => sql`alter table webhook_trigger.webhooks add column input text`
   ),
   /** What prompts are made up of. Servers of the release before store none, and send none of it. */
-  "22_prompt_layout": promptLayout
+  "22_prompt_layout": promptLayout,
+  /** Which triggers a webhook accepts, and which of them become one run. Servers of the release before start all of them. */
+  "23_filters": filters
 }
 
 type Migration = keyof typeof migrations
@@ -99,6 +102,7 @@ export const knownSince: Known = {
     when_team_stopped: "9_when_team_stopped",
     queue_for_seconds: "9_when_team_stopped",
     allow_from: "10_allow_from",
+    accept_if: "23_filters",
     schema: "22_prompt_layout",
     fence: "22_prompt_layout",
     keep_bodies: "12_requests",

@@ -40,6 +40,7 @@ export const SendTest = ({
   /** Whether the user was asked about the empty values. */
   const [asked, setAsked] = useState(false)
   const [sent, setSent] = useState<SentRun>()
+  const [ignored, setIgnored] = useState(false)
   const [error, setError] = useState<unknown>()
   // The template may change while this form is open.
   const added = variableInputs(webhook.variables, values).filter(
@@ -56,9 +57,10 @@ export const SendTest = ({
     setPending(true)
     setError(undefined)
     setSent(undefined)
+    setIgnored(false)
     const at = new Date().toISOString()
     try {
-      const { run_id } = await runAction(() =>
+      const answer = await runAction(() =>
         api.overview.run({
           path: { id: webhook.id },
           query: {},
@@ -66,7 +68,8 @@ export const SendTest = ({
           payload: { variables }
         })
       )
-      setSent({ run_id, at })
+      if (answer.status === "ignored") setIgnored(true)
+      else setSent({ run_id: answer.run_id, at })
     } catch (cause) {
       setError(cause)
     } finally {
@@ -105,6 +108,7 @@ export const SendTest = ({
         </Button>
         <span className="muted small">Ctrl+Enter</span>
       </div>
+      {ignored && <Notice>Ignored: “Accept only if” does not hold for these values, so there is no run.</Notice>}
       {sent && <FollowedRun key={sent.run_id} sent={sent} />}
       {error instanceof ApiError ? <Refusal error={error} /> : error !== undefined && <ErrorNotice error={error} />}
     </form>

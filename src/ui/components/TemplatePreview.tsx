@@ -2,6 +2,7 @@ import { Either } from "effect"
 import { Fragment } from "react"
 import { fenceOf } from "../../domain/Fence.ts"
 import { fill } from "../../domain/Template.ts"
+import { FilterPreview } from "./FilterPreview.tsx"
 import { useTemplate } from "./TemplateField.tsx"
 import { showDirectionMarks } from "./UserText.tsx"
 import { VariableFields } from "./VariableFields.tsx"
@@ -14,6 +15,7 @@ const exampleFence = fenceOf("random")
 export const TemplatePreview = ({
   text,
   fenced,
+  filter,
   samples,
   onChange
 }: {
@@ -21,6 +23,8 @@ export const TemplatePreview = ({
   readonly text: string
   /** Whether the prompt marks its values as data. */
   readonly fenced: boolean
+  /** The webhook's `accept_if`; empty: none. */
+  readonly filter: string
   readonly samples: ReadonlyArray<VariableInput>
   readonly onChange: (samples: ReadonlyArray<VariableInput>) => void
 }) => {
@@ -66,6 +70,7 @@ export const TemplatePreview = ({
           </div>
         </>
       )}
+      {filter !== "" && <FilterPreview expression={filter} samples={values} />}
     </section>
   )
 }

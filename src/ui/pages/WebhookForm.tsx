@@ -142,6 +142,7 @@ export const WebhookForm = ({ server, webhook }: { readonly server: Server; read
         <TemplatePreview
           text={texts.prompt_template}
           fenced={texts.fence === "true"}
+          filter={texts.accept_if.trim()}
           samples={renameInputs(samples, names)}
           onChange={setSamples}
         />
