@@ -178,7 +178,9 @@ export const make = Effect.fnUntraced(function* (
 
   const admit = (state: LaneState, ready: ReadonlyArray<LaneRun>): Effect.Effect<void, LeaseLost> => {
     const begunAt = stopwatch()
-    return untilAvailable(admitTogether(ready)).pipe(
+    // When they got their slots: another run may get its own while these wait for their commit.
+    const at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
+    return untilAvailable(admitTogether(ready.map(({ run_id }) => ({ run_id, at })))).pipe(
       // Also when this is interrupted: what holds slots is always in a lane or gives them back.
       Effect.onExit((exit) =>
         Effect.sync(() => {

@@ -5,6 +5,7 @@ import type { PromptLayout } from "../domain/PromptLayout.ts"
 import type { RunRow } from "../domain/Run.ts"
 import type { TeamName } from "../domain/Team.ts"
 import type { LeaseLost, Term } from "./LeaseStore.ts"
+import type { RunMark } from "./RunStore.ts"
 
 /** A run as the dispatcher sees it. */
 export interface LaneRun
@@ -43,15 +44,15 @@ export class LaneStore extends Context.Tag("webhook-trigger/LaneStore")<
      */
     readonly forgetSent: (at: DateTime.Utc) => Effect.Effect<void, Unavailable>
     /**
-     * Marks queued runs as about to be sent, all in one commit; doing so again changes nothing. From then on each has a
-     * deadline: a fire-and-forget run one timeout later, until it is known when it was sent. Returns those that may be
-     * sent: the others are no longer queued, were deleted, or their team is paused. Fails with `LeaseLost` when `term` is no longer the
-     * dispatcher's.
+     * Marks queued runs as about to be sent, all in one commit; doing so again changes nothing. `at` of each is when it got
+     * its slots. From `now` on each has a deadline: a fire-and-forget run one timeout later, until it is known when it was
+     * sent. Returns those that may be sent: the others are no longer queued, were deleted, or their team is paused. Fails
+     * with `LeaseLost` when `term` is no longer the dispatcher's.
      */
     readonly admit: (
-      ids: ReadonlyArray<RunId>,
+      runs: ReadonlyArray<RunMark>,
       term: Term,
-      at: DateTime.Utc
+      now: DateTime.Utc
     ) => Effect.Effect<ReadonlySet<RunId>, LeaseLost | Unavailable>
     /** The webhooks' own limits as they are now; absent in the map: none of its own, or no such webhook. */
     readonly limits: (ids: ReadonlyArray<WebhookId>) => Effect.Effect<ReadonlyMap<WebhookId, number>, Unavailable>

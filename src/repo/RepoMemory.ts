@@ -489,11 +489,16 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
             return { ...run, row: { ...row, status: "queued", ...clockFrom(row, at) } }
           })
         }),
-      admit: (ids, mine, at) =>
+      admit: (marks, mine, now) =>
         Effect.map(held(mine), () => {
-          const queued = where((row) => ids.includes(row.run_id) && row.status === "queued" && !isPaused(row.team))
-          for (const run of queued)
-            change(run, { admitted_at: run.row.admitted_at ?? at, ...withDeadline(run.row, at) })
+          const given = new Map(marks.map(({ run_id, at }) => [run_id, at]))
+          const queued = where(
+            (row) => given.has(row.run_id) && row.status === "queued" && (row.admitted_at || !isPaused(row.team))
+          )
+          for (const run of queued) {
+            const admitted_at = run.row.admitted_at ?? given.get(run.row.run_id)!
+            change(run, { admitted_at, ...withDeadline(run.row, now) })
+          }
           return new Set(queued.map(({ row }) => row.run_id))
         }),
       limits: (ids) =>

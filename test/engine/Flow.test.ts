@@ -382,6 +382,41 @@ it.scoped("starts again after a failure of its own, and sends what it had accept
   }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(Layer.merge(failing, BusMemory.layer)))))
 })
 
+it.scoped("stores when each run got its slots, also when their commit has to wait for another", () => {
+  const admissions: Array<Parameters<typeof LaneStore.Service.admit>[0]> = []
+  const gate = Effect.unsafeMakeLatch(false)
+  const slow = Layer.map(RepoMemory.layer, (context) => {
+    const store = Context.get(context, LaneStore)
+    const admit: typeof store.admit = (runs, ...given) => {
+      admissions.push(runs)
+      return Effect.zipRight(gate.await, store.admit(runs, ...given))
+    }
+    return Context.add(context, LaneStore, { ...store, admit })
+  })
+  return Effect.gen(function* () {
+    /** Two runs of the team are with its leader, and a third waits in its lane until the first has its answer. */
+    const busyTeam = Effect.fnUntraced(function* (name: string) {
+      const team = yield* makeTeam(name)
+      const leader = yield* lead(team)
+      const webhook = yield* makeWebhook(team)
+      const first = yield* Effect.fork(webhook.ask("first"))
+      yield* leader.next
+      yield* webhook.submit("second")
+      yield* webhook.submit("third")
+      return { answer: Effect.zipRight(leader.answer("done"), Fiber.join(first)) }
+    })
+    const teams = [yield* busyTeam("deploy"), yield* busyTeam("ops")] as const
+    yield* teams[0].answer
+    yield* until(Effect.sync(() => admissions.length === 1))
+    yield* TestClock.adjust("1 second")
+    yield* teams[1].answer
+    yield* TestClock.adjust("1 second")
+    yield* gate.open
+    yield* until(Effect.sync(() => admissions.length === 2))
+    expect(admissions.map((runs) => runs.map(({ at }) => DateTime.toEpochMillis(at)))).toEqual([[0], [1_000]])
+  }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(Layer.merge(slow, BusMemory.layer)))))
+})
+
 it.scoped("records answers that came while no server ran before the clock counts", () => {
   const durable = Layer.map(BusMemory.layer, (context) => {
     const bus = Context.get(context, Bus)

@@ -191,7 +191,7 @@ describe("with a hundred thousand queued runs, and as many that have ended", () 
     Effect.gen(function* () {
       const { admit, lane } = yield* repo
       const id = (yield* lane(ops, 1))[0]!.run_id
-      yield* admit([id], term, at(0))
+      yield* admit([{ run_id: id, at: at(0) }], term, at(0))
       yield* sentOne(id, 1)
       yield* startedOne(id, 2)
       yield* endOne(id, success("done"), 3)

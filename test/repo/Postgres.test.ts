@@ -210,7 +210,7 @@ describe("replicas on one database", () => {
           Effect.fork
         )
         yield* Deferred.await(locked)
-        const admitted = yield* Effect.fork(Effect.either(a.admit([id], term, at(0))))
+        const admitted = yield* Effect.fork(Effect.either(a.admit([{ run_id: id, at: at(0) }], term, at(0))))
         yield* Effect.repeat(waiting, { until: (n) => n === 1 })
         const seen = yield* Effect.fork(
           Effect.gen(function* () {

@@ -5,6 +5,7 @@ import { Repo } from "../Repo.ts"
 import {
   acceptOne,
   acquireTerm,
+  admitAll,
   admitOne,
   at,
   count,
@@ -106,10 +107,31 @@ export const laneStore = (test: Test): void => {
       yield* endOne(ids[7]!, timeout, 1)
       yield* admitOne(ids[8]!, term)
       yield* sentOne(ids[8]!, 1)
-      const admitted = yield* repo.admit([...ids, yield* makeRunId], term, at(5))
+      const admitted = yield* admitAll([...ids, yield* makeRunId], term, 5)
       expect(admitted).toEqual(new Set(ids.filter((_, i) => i !== 7 && i !== 8)))
       expect(yield* repo.inFlight).toHaveLength(99)
-      expect(yield* repo.admit([], term, at(6))).toEqual(new Set())
+      expect(yield* admitAll([], term, 6)).toEqual(new Set())
+    })
+  )
+
+  test(
+    "keeps when each run got its slots, and counts the timeout from the admission",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const term = yield* acquireTerm
+      const [first, second] = [yield* queueRun(webhook), yield* queueRun(webhook)]
+      const marks = [
+        { run_id: first, at: at(3) },
+        { run_id: second, at: at(7) }
+      ]
+      yield* repo.admit(marks, term, at(9))
+      for (const { deadline_at, timeout_ms } of yield* repo.inFlight) expect(deadline_at).toEqual(at(9 + timeout_ms))
+      for (const { at, run_id } of marks) {
+        // Of an answered run that nobody saw start, that is when it began.
+        const { run } = yield* endOne(run_id, success("done"), 20)
+        expect(run?.started_at).toEqual(at)
+      }
     })
   )
 

@@ -4,8 +4,8 @@ import { LeaseLost } from "../LeaseStore.ts"
 import { Repo } from "../Repo.ts"
 import {
   acquireTerm,
+  admitAll,
   admitOne,
-  at,
   count,
   createWebhook,
   endOne,
@@ -86,7 +86,7 @@ export const leaseStore = (test: Test): void => {
       const [first, second, ended] = [yield* queueRun(webhook), yield* queueRun(webhook), yield* queueRun(webhook)]
       yield* endOne(ended, timeout, 1)
       const term = yield* acquireTerm
-      expect(yield* repo.admit([first, second, ended], term, at(1))).toEqual(new Set([first, second]))
+      expect(yield* admitAll([first, second, ended], term, 1)).toEqual(new Set([first, second]))
       expect((yield* repo.inFlight).map((run) => run.run_id)).toEqual([first, second])
     })
   )

@@ -5,6 +5,7 @@ import { runStatuses } from "../../domain/RunStatus.ts"
 import { Repo } from "../Repo.ts"
 import {
   acquireTerm,
+  admitAll,
   admitOne,
   at,
   count,
@@ -159,7 +160,7 @@ export const end = (test: Test): void => {
       const webhook = yield* createWebhook()
       const term = yield* acquireTerm
       const ids = yield* Effect.forEach(count(100), () => queueRun(webhook))
-      yield* repo.admit(ids, term, at(0))
+      yield* admitAll(ids, term)
       const unknown = yield* makeRunId
       const [...answers] = yield* repo.end(
         [...ids, unknown].map((run_id) => ({ run_id, outcome: success(run_id), at: at(2) }))

@@ -4,6 +4,7 @@ import { leaderless } from "../../domain/Run.ts"
 import { Repo } from "../Repo.ts"
 import {
   acquireTerm,
+  admitAll,
   admitOne,
   at,
   count,
@@ -103,7 +104,7 @@ export const expire = (test: Test): void => {
       const term = yield* acquireTerm
       const admitted = yield* queueRun(webhook, seconds(1))
       const notSent = yield* queueRun(webhook, seconds(1))
-      expect(yield* repo.admit([admitted, notSent], term, at(10))).toEqual(new Set([admitted, notSent]))
+      expect(yield* admitAll([admitted, notSent], term, 10)).toEqual(new Set([admitted, notSent]))
       const run = yield* newRun(webhook, seconds(2))
       const admission = { term, run_ids: new Set([run.run_id]), at: at(20) }
       expect(yield* repo.accept([run], { maxQueued: 9, admission })).toMatchObject([{ right: { admitted: true } }])

@@ -98,9 +98,15 @@ export const newMessage = (fields: Partial<NewRun> = {}): Effect.Effect<NewRun> 
 export const acceptOne = (run: NewRun, limits: { readonly maxQueued: number } = unlimited) =>
   Effect.flatMap(Repo, (repo) => repo.accept([run], limits)).pipe(Effect.flatMap(([answer]) => answer!))
 
+/** The runs got their slots at `ms`; those of them that may be sent. */
+export const admitAll = (ids: ReadonlyArray<RunId>, term: Term, ms = 0) => {
+  const marks = ids.map((run_id) => ({ run_id, at: at(ms) }))
+  return Effect.flatMap(Repo, (repo) => repo.admit(marks, term, at(ms)))
+}
+
 /** Whether the run may be sent. */
 export const admitOne = (run_id: RunId, term: Term) =>
-  Effect.flatMap(Repo, (repo) => repo.admit([run_id], term, at(0))).pipe(Effect.map((admitted) => admitted.has(run_id)))
+  Effect.map(admitAll([run_id], term), (admitted) => admitted.has(run_id))
 
 /** The broker confirmed the run at `ms`. */
 export const sentOne = (run_id: RunId, ms: number) =>

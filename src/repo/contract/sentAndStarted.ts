@@ -4,6 +4,7 @@ import { makeRunId } from "../../domain/Id.ts"
 import { Repo } from "../Repo.ts"
 import {
   acquireTerm,
+  admitAll,
   admitOne,
   at,
   count,
@@ -107,7 +108,7 @@ export const sentAndStarted = (test: Test): void => {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
       const ids = yield* Effect.forEach(count(20), () => queueRun(webhook))
-      yield* repo.admit(ids, yield* acquireTerm, at(0))
+      yield* admitAll(ids, yield* acquireTerm)
       const marks = (ms: number) => ids.map((run_id, i) => ({ run_id, at: at(ms + i) }))
       yield* repo.sent([...marks(100), ...marks(500)])
       yield* repo.started([...marks(200), ...marks(600)])

@@ -6,7 +6,8 @@ import type { TeamName } from "../../domain/Team.ts"
 import { whenTraced } from "../../telemetry/Span.ts"
 import { type LaneRun, LaneStore } from "../LaneStore.ts"
 import { LeaseLost, type Term } from "../LeaseStore.ts"
-import { fromRow, uuids } from "./Columns.ts"
+import type { RunMark } from "../RunStore.ts"
+import { fromRow, recordset, runIds, uuids } from "./Columns.ts"
 import { bounded, boundedDirectly } from "./Database.ts"
 import { heldBy } from "./LeaseStoreSql.ts"
 import { columnsOf, held, live, waiting } from "./RunColumns.ts"
@@ -99,12 +100,14 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
         where r.status in ${live} and r.admitted_at is not null`
     }, bounded)
 
-    const admit = Effect.fnUntraced(function* (ids: ReadonlyArray<RunId>, term: Term, at: DateTime.Utc) {
-      const clock = sql`${DateTime.toDateUtc(at)}::timestamptz + r.timeout_ms * interval '1 millisecond'`
+    const admit = Effect.fnUntraced(function* (marks: ReadonlyArray<RunMark>, term: Term, now: DateTime.Utc) {
+      const clock = sql`${DateTime.toDateUtc(now)}::timestamptz + r.timeout_ms * interval '1 millisecond'`
       const rows = yield* directly(sql<{ readonly id: RunId | null }>`
-        with lease as materialized (${heldBy(sql, term)}), locked as materialized (
+        with lease as materialized (${heldBy(sql, term)}), input as materialized (
+          select * from ${recordset(sql, { run_id: "uuid", at: "timestamptz" }, marks)}
+        ), locked as materialized (
           select r.id, r.status, r.team from webhook_trigger.runs r
-          where r.id = any(${uuids(sql, ids)}) and exists (select from lease)
+          where r.id = any(${runIds(sql, marks)}) and exists (select from lease)
           order by r.id for no key update
         ), working as materialized (
           select t.team from webhook_trigger.teams t
@@ -112,11 +115,13 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
           order by t.team for key share
         ), admitted as (
           update webhook_trigger.runs r set
-            admitted_at = coalesce(r.admitted_at, ${DateTime.toDateUtc(at)}::timestamptz),
+            admitted_at = coalesce(r.admitted_at, i.at),
             deadline_at = case
               when r.mode = 'wait' or r.admitted_at is not null then coalesce(r.deadline_at, ${clock}) else ${clock}
             end
-          from locked join working using (team) where r.id = locked.id and locked.status = 'queued'
+          from input i join locked on locked.id = i.run_id
+          where r.id = i.run_id and locked.status = 'queued'
+            and (r.admitted_at is not null or locked.team in (select team from working))
           returning r.id
         )
         select admitted.id from lease left join admitted on true`)
