@@ -5,12 +5,15 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     globalSetup: ["test/support/services.ts"],
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // Milliseconds, for a machine that has much else to do: real servers, brokers and browsers start and stop.
+    testTimeout: 240_000,
+    hookTimeout: 180_000,
     pool: "forks",
     maxWorkers: 2,
     minWorkers: 1,
     fileParallelism: true,
+    // A worker loads Effect and the rest once, and not for each of a hundred files: that took half of the computing.
+    isolate: false,
     // Of the tests of one file that may run side by side: each of them starts servers.
     maxConcurrency: 4,
     sequence: { sequencer: FastFirst }

@@ -4,7 +4,6 @@ import { setTimeout } from "node:timers/promises"
 import { HttpServer } from "@effect/platform"
 import { expect, it } from "@effect/vitest"
 import { ConfigProvider, Context, Effect, Layer, Logger } from "effect"
-import { vi } from "vitest"
 import * as Drivers from "../../src/server/Drivers.ts"
 import * as Environment from "../../src/server/Environment.ts"
 import * as Server from "../../src/server/Server.ts"
@@ -14,8 +13,6 @@ import { until } from "../support/Until.ts"
 import { Counters, type Counts, difference, perUnit } from "./Counters.ts"
 
 // Hundreds of runs, one after the other, on a machine that does other things too.
-vi.setConfig({ testTimeout: 180_000 })
-
 const adminKey = "an-admin-key-for-tests"
 
 /** The whole server in this process, with all that it does counted. */

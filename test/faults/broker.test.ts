@@ -1,5 +1,5 @@
 /** The broker goes away, blocks, or comes back: triggers are answered 202 or 503 in bounded time, and every run ends. */
-import { afterAll, beforeAll, describe, expect, vi } from "vitest"
+import { afterAll, beforeAll, describe, expect } from "vitest"
 import { randomFor } from "../support/Random.ts"
 import { until } from "../support/Until.ts"
 import { answerAfter } from "./support/Answers.ts"
@@ -7,8 +7,6 @@ import { latency } from "./support/Callers.ts"
 import type { Cluster } from "./support/Cluster.ts"
 import { faultTestOn } from "./support/FaultTest.ts"
 import { type PrivateServices, privateServices } from "./support/Services.ts"
-
-vi.setConfig({ testTimeout: 240_000 })
 
 let own: PrivateServices
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 /** Callers in great numbers, and replies at the very moment of the timeout. */
 import { readFileSync } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
-import { describe, expect, vi } from "vitest"
+import { describe, expect } from "vitest"
 import { Gate } from "../support/Gate.ts"
 import { randomFor } from "../support/Random.ts"
 import { until } from "../support/Until.ts"
@@ -10,8 +10,6 @@ import type { Cluster } from "./support/Cluster.ts"
 import { faultTest } from "./support/FaultTest.ts"
 import { leadTeams } from "./support/MultiTeamLeader.ts"
 import type { TestServer } from "./support/TestServer.ts"
-
-vi.setConfig({ testTimeout: 600_000 })
 
 const teamNames = (count: number) => Array.from({ length: count }, (_, n) => `team-${n}`)
 

@@ -1,15 +1,13 @@
 /** PostgreSQL goes away, comes back, or is locked: refusals take bounded time, every run ends, no answer is lost. */
 import { setTimeout as sleep } from "node:timers/promises"
 import pg from "pg"
-import { afterAll, beforeAll, describe, expect, vi } from "vitest"
+import { afterAll, beforeAll, describe, expect } from "vitest"
 import { Gate } from "../support/Gate.ts"
 import { until } from "../support/Until.ts"
 import { answerWhenOpen } from "./support/Answers.ts"
 import { latency } from "./support/Callers.ts"
 import { faultTest, faultTestOn } from "./support/FaultTest.ts"
 import { type PrivateServices, privateServices } from "./support/Services.ts"
-
-vi.setConfig({ testTimeout: 180_000 })
 
 let own: PrivateServices
 beforeAll(async () => {

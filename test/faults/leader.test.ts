@@ -1,13 +1,11 @@
 /** Leaders crash, hang, are slow, come in pairs, and lose their queue. */
 import { once } from "node:events"
-import { describe, expect, vi } from "vitest"
+import { describe, expect } from "vitest"
 import { Gate } from "../support/Gate.ts"
 import { until } from "../support/Until.ts"
 import { answerAfter, answerTo, answerWhenOpen } from "./support/Answers.ts"
 import { faultTest } from "./support/FaultTest.ts"
 import { teamQueue } from "./support/TeamQueue.ts"
-
-vi.setConfig({ testTimeout: 180_000 })
 
 // Side by side: most of the time passes in waits for timeouts.
 describe.concurrent("leaders", () => {

@@ -1,14 +1,12 @@
 /** Replies of 8 MiB, of one team or of nobody: other teams' callers get theirs, and the server's memory is bounded. */
 import { readFileSync } from "node:fs"
 import { connect } from "amqplib"
-import { describe, expect, vi } from "vitest"
+import { describe, expect } from "vitest"
 import { until } from "../support/Until.ts"
 import { type Call, latency } from "./support/Callers.ts"
 import type { Cluster } from "./support/Cluster.ts"
 import { faultTest } from "./support/FaultTest.ts"
 import type { TestServer } from "./support/TestServer.ts"
-
-vi.setConfig({ testTimeout: 240_000 })
 
 const long = Buffer.from(JSON.stringify({ response: "x".repeat(8 * 1024 * 1024 - 100) }))
 

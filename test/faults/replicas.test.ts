@@ -1,6 +1,6 @@
 /** Several servers on one database and one broker: they share the work, and take over from each other. */
 import { setTimeout as sleep } from "node:timers/promises"
-import { describe, expect, vi } from "vitest"
+import { describe, expect } from "vitest"
 import { Gate } from "../support/Gate.ts"
 import type { Proxy } from "../support/Proxy.ts"
 import { Stopwatch } from "../support/Stopwatch.ts"
@@ -10,8 +10,6 @@ import type { Webhook } from "./support/Callers.ts"
 import type { Cluster } from "./support/Cluster.ts"
 import { faultTest } from "./support/FaultTest.ts"
 import type { TestServer } from "./support/TestServer.ts"
-
-vi.setConfig({ testTimeout: 180_000 })
 
 /** Two servers, the first of which sends the prompts, one team and one webhook. */
 const twoServers = async (cluster: Cluster, broker?: Proxy) => {

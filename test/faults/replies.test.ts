@@ -1,11 +1,9 @@
 /** Replies that no one expects. */
 import { connect } from "amqplib"
-import { describe, expect, vi } from "vitest"
+import { describe, expect } from "vitest"
 import { until } from "../support/Until.ts"
 import type { Cluster } from "./support/Cluster.ts"
 import { faultTest } from "./support/FaultTest.ts"
-
-vi.setConfig({ testTimeout: 180_000 })
 
 /** Sends messages as a leader would; resolves when the broker has them. */
 const replier = async (cluster: Cluster) => {

@@ -1,6 +1,6 @@
 /** The database is restored from a backup, while the broker has gone on. */
 import { join } from "node:path"
-import { expect, vi } from "vitest"
+import { expect } from "vitest"
 import { Gate } from "../support/Gate.ts"
 import { postgresBin } from "../support/Postgres.ts"
 import { exec } from "../support/Process.ts"
@@ -8,8 +8,6 @@ import { command } from "../support/System.ts"
 import { until } from "../support/Until.ts"
 import { answerWhenOpen } from "./support/Answers.ts"
 import { faultTest } from "./support/FaultTest.ts"
-
-vi.setConfig({ testTimeout: 120_000 })
 
 /** Runs one of PostgreSQL's programs on the database. */
 const run = (name: string, url: string, ...args: ReadonlyArray<string>) => {

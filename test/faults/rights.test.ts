@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { type Channel, type ChannelModel, type ConsumeMessage, connect, type Options } from "amqplib"
 import { Option } from "effect"
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { commandsOf, rightsOf } from "../../src/cli/BrokerRights.ts"
 import { TeamName } from "../../src/domain/Team.ts"
 import { until } from "../support/Until.ts"
@@ -11,8 +11,6 @@ import type { Cluster } from "./support/Cluster.ts"
 import { faultTestOn } from "./support/FaultTest.ts"
 import { type PrivateServices, privateServices } from "./support/Services.ts"
 import { queueOptions } from "./support/TeamQueue.ts"
-
-vi.setConfig({ testTimeout: 180_000 })
 
 let own: PrivateServices
 beforeAll(async () => {

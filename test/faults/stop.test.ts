@@ -1,10 +1,8 @@
-import { describe, expect, vi } from "vitest"
+import { describe, expect } from "vitest"
 import { Gate } from "../support/Gate.ts"
 import { until } from "../support/Until.ts"
 import { answerWhenOpen } from "./support/Answers.ts"
 import { faultTest } from "./support/FaultTest.ts"
-
-vi.setConfig({ testTimeout: 180_000 })
 
 describe.concurrent("a server that stops", () => {
   faultTest("answers callers who wait, refuses new triggers with 503, and is not ready", async ({ cluster }) => {

@@ -1,6 +1,6 @@
 /** One server of two processes on one port. */
 import { get } from "node:http"
-import { describe, expect, vi } from "vitest"
+import { describe, expect } from "vitest"
 import { Gate } from "../support/Gate.ts"
 import { Stopwatch } from "../support/Stopwatch.ts"
 import { until } from "../support/Until.ts"
@@ -10,8 +10,6 @@ import type { Call, Webhook } from "./support/Callers.ts"
 import type { Cluster } from "./support/Cluster.ts"
 import { faultTest } from "./support/FaultTest.ts"
 import type { TestServer } from "./support/TestServer.ts"
-
-vi.setConfig({ testTimeout: 180_000 })
 
 const twoWorkers = async (cluster: Cluster) => {
   const found = await cluster.single({}, { env: { WORKERS: "2" } })

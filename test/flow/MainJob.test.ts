@@ -1,12 +1,10 @@
 /** The main job on a real PostgreSQL and a real RabbitMQ, over HTTP, with the built server as a process of its own. */
-import { expect, vi } from "vitest"
+import { expect } from "vitest"
 import { answerWhenOpen } from "../faults/support/Answers.ts"
 import type { Cluster } from "../faults/support/Cluster.ts"
 import { faultTest as job } from "../faults/support/FaultTest.ts"
 import { Gate } from "../support/Gate.ts"
 import { until } from "../support/Until.ts"
-
-vi.setConfig({ testTimeout: 180_000 })
 
 const numbered = (count: number) => Array.from({ length: count }, (_, n) => n)
 

@@ -19,7 +19,7 @@ export interface Project {
   /** The folder of the installed package. */
   readonly installed: string
   /**
-   * Compiles all files with the TypeScript in this repository's `node_modules/<compiler>`; gives its complaints about
+   * Compiles all files, once, with the TypeScript in this repository's `node_modules/<compiler>`; gives its complaints about
    * them and about this package's declarations. Those of Vitest and of Effect's platform have faults of their own.
    */
   readonly compile: (compiler: string) => Promise<string>
@@ -103,21 +103,28 @@ export const makeProject = async (files: Readonly<Record<string, string>>): Prom
     writeFileSync(join(dir, "everything.ts"), await run(process.execPath, "declarations.mjs"))
     writeFileSync(join(dir, "tsconfig.json"), JSON.stringify(tsconfig))
 
+    const compile = async (compiler: string): Promise<string> => {
+      const tsc = join(root, "node_modules", compiler, "bin/tsc")
+      try {
+        await exec(process.execPath, [tsc, "-p", ".", "--outDir", "out"], { cwd: dir })
+        return ""
+      } catch (error) {
+        const lines = (error as { readonly stdout: string }).stdout.trim().split("\n")
+        return lines.filter((line) => !/^( |node_modules\/(?!webhook-trigger\/))/.test(line)).join("\n")
+      }
+    }
+    const compiled = new Map<string, Promise<string>>()
+
     return {
       dir,
       tarball,
       installed,
       run,
       remove,
-      compile: async (compiler) => {
-        const tsc = join(root, "node_modules", compiler, "bin/tsc")
-        try {
-          await exec(process.execPath, [tsc, "-p", ".", "--outDir", "out"], { cwd: dir })
-          return ""
-        } catch (error) {
-          const lines = (error as { readonly stdout: string }).stdout.trim().split("\n")
-          return lines.filter((line) => !/^( |node_modules\/(?!webhook-trigger\/))/.test(line)).join("\n")
-        }
+      compile: (compiler) => {
+        const complaints = compiled.get(compiler) ?? compile(compiler)
+        compiled.set(compiler, complaints)
+        return complaints
       },
       start: (file, variables) => {
         const folder = mkdtempSync(join(base, `${file}-`))

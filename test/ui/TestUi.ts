@@ -1,15 +1,13 @@
 /** A server and a browser for the tests of one file. */
 import { Effect, Exit, Scope } from "effect"
 import type { BrowserContext, Page } from "playwright-core"
-import { expect, vi } from "vitest"
+import { expect } from "vitest"
 import { newFolder, type Server, serve } from "../cli/Program.ts"
 import { type Browser, startBrowser } from "../support/Chromium.ts"
 
 export const adminKey = "an-admin-key-for-the-tests-of-the-ui"
 
 // Browser, server and database share two processors with other tests.
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 120_000 })
-
 /** How long a page may take to show something; less than the 30 s after which it polls for missed changes. */
 const timeout = 20_000
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { teamNameAccepts } from "../../src/domain/TeamName.ts"
 import { accepts, textOf, type Value, type WebhookSetting } from "../../src/domain/WebhookSettingKinds.ts"
 import { webhookSettings } from "../../src/domain/WebhookSettings.ts"
+import { Gate } from "../support/Gate.ts"
 import { axe } from "./Axe.ts"
 import { adminKey, createReview, eventually, startTestUi, type TestUi } from "./TestUi.ts"
 
@@ -218,6 +219,25 @@ describe("the back button", () => {
     await page.goBack()
     await page.getByRole("button", { name: "Yes, leave" }).click()
     await page.getByRole("heading", { level: 1, name: "Webhooks" }).waitFor()
+    await page.context().close()
+  })
+})
+
+describe("the team", () => {
+  it("can be chosen as soon as the teams are there", async () => {
+    const page = await ui.newSignedInPage()
+    const gate = new Gate()
+    await page.route("**/api/teams", async (route) => {
+      await gate.opened
+      await route.continue()
+    })
+    await page.goto("/webhooks/new")
+    const team = page.getByRole("button", { name: / Team$/ })
+    await team.waitFor()
+    expect(await team.isDisabled()).toBe(true)
+    gate.open()
+    await team.click()
+    await page.getByRole("option", { name: /^demo/ }).waitFor()
     await page.context().close()
   })
 })

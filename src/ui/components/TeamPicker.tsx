@@ -34,6 +34,9 @@ export const TeamPicker = ({
         onChange={(key) => onChange(String(key))}
         isInvalid={fault !== undefined}
         isRequired
+        // A list without entries would not open.
+        isDisabled={teams.data === undefined}
+        allowsEmptyCollection
         validationBehavior="aria"
         placeholder="Choose a team"
       >
