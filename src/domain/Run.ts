@@ -92,7 +92,8 @@ const record = Struct({
    * to a leader, and ends as `leaderless` when there is none by then.
    */
   deadline_at: stored(optional(time("When it times out."))),
-  admitted_at: stored(optional(time("When it got its slots, just before it was published.")))
+  admitted_at: stored(optional(time("When it got its slots, just before it was published."))),
+  traceparent: stored(optional(Schema.String.annotations({ description: "Its trace, as in W3C trace context." })))
 })
 
 /** One execution, as the history shows it. */
@@ -114,7 +115,8 @@ export const durationOf = ({
   started_at && finished_at ? { duration_ms: Math.max(0, DateTime.distance(started_at, finished_at)) } : {}
 
 export const toRun = (row: RunRow): Run => {
-  const { prompt, response, error_code, error_message, timeout_ms, deadline_at, admitted_at, ...shared } = row
+  const { prompt, response, error_code, error_message, timeout_ms, deadline_at, admitted_at, traceparent, ...shared } =
+    row
   return {
     ...shared,
     ...durationOf(row),

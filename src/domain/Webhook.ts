@@ -37,7 +37,8 @@ const plainSchemaOf = (setting: WebhookSetting): Schema.Schema<any> => {
       return Schema.declare(
         (value): value is JsonObject => Predicate.isReadonlyRecord(value) && isAccepted(setting, value),
         {
-          jsonSchema: { type: "object", additionalProperties: true }
+          jsonSchema: { type: "object", additionalProperties: true },
+          arbitrary: () => (check) => check.dictionary(check.string(), check.string())
         }
       )
     case "networks":

@@ -104,6 +104,7 @@ const itemOf = ({ run, webhook, isTeamStopped = false }: Candidate): Item => ({
     ...(run.layout && { layout: run.layout }),
     timeout_ms: Duration.toMillis(run.timeout),
     ...(run.deadline_at && { deadline_at: run.deadline_at }),
+    ...(run.traceparent && { traceparent: run.traceparent }),
     ...(webhook && { webhook })
   },
   size: run.prompt.length + JSON.stringify(run.variables).length

@@ -12,7 +12,6 @@ import * as Lanes from "./Lanes.ts"
 import { type Lease, whileHeld } from "./Lease.ts"
 import type { Limiter } from "./Limiter.ts"
 import { Outcomes } from "./Outcomes.ts"
-import type { RunTraces } from "./RunTraces.ts"
 import { Settings } from "./Settings.ts"
 
 /** How often the rows are read for what no notification said. */
@@ -31,7 +30,7 @@ const dispatch = Effect.fnUntraced(function* (
 ): Effect.fn.Return<
   void,
   LeaseLost,
-  Bus | ChangeFeed | Correlation | CurrentLanes | LaneStore | Limiter | Outcomes | RunStore | RunTraces | Scope.Scope
+  Bus | ChangeFeed | Correlation | CurrentLanes | LaneStore | Limiter | Outcomes | RunStore | Scope.Scope
 > {
   const bus = yield* Bus
   const feed = yield* ChangeFeed
@@ -119,17 +118,7 @@ const dispatch = Effect.fnUntraced(function* (
 export const layer: Layer.Layer<
   never,
   never,
-  | Bus
-  | ChangeFeed
-  | Correlation
-  | CurrentLanes
-  | LaneStore
-  | LeaseStore
-  | Limiter
-  | Outcomes
-  | RunStore
-  | RunTraces
-  | Settings
+  Bus | ChangeFeed | Correlation | CurrentLanes | LaneStore | LeaseStore | Limiter | Outcomes | RunStore | Settings
 > = Layer.scopedDiscard(
   Effect.gen(function* () {
     const store = yield* LaneStore

@@ -12,7 +12,6 @@ import type { Renderer } from "./Renderer.ts"
 import * as Replies from "./Replies.ts"
 import { Requests } from "./Requests.ts"
 import * as RollUp from "./RollUp.ts"
-import { RunTraces } from "./RunTraces.ts"
 import type { Settings } from "./Settings.ts"
 import { Shutdown } from "./Shutdown.ts"
 import { Teams } from "./Teams.ts"
@@ -21,7 +20,7 @@ import { Webhooks } from "./Webhooks.ts"
 
 /** The flow, running: `Trigger` accepts, the dispatcher sends, the reply path records. */
 const flow = Layer.mergeAll(Trigger.layer, Dispatcher.layer, Replies.layer).pipe(
-  Layer.provide(Layer.mergeAll(CurrentLanes.layer, Correlation.layer, RunTraces.layer))
+  Layer.provide(Layer.mergeAll(CurrentLanes.layer, Correlation.layer))
 )
 
 const management = Layer.mergeAll(

@@ -10,7 +10,6 @@ import * as Checkpoints from "./Checkpoints.ts"
 import { Correlation } from "./Correlation.ts"
 import type { Lease } from "./Lease.ts"
 import { Outcomes } from "./Outcomes.ts"
-import { RunTraces } from "./RunTraces.ts"
 
 /** How often a team's missing queue is looked for. */
 const queueCheckInterval = Duration.seconds(1)
@@ -31,11 +30,10 @@ export type Publish = (
 
 export const make = Effect.fnUntraced(function* (
   lease: Lease
-): Effect.fn.Return<Publish, never, Bus | Correlation | Outcomes | RunTraces> {
+): Effect.fn.Return<Publish, never, Bus | Correlation | Outcomes> {
   const bus = yield* Bus
   const correlation = yield* Correlation
   const outcomes = yield* Outcomes
-  const traces = yield* RunTraces
   const reach = yield* Checkpoints.Checkpoints
   const clock = yield* Effect.clock
   /** Since when a team's queue is missing, in milliseconds since the epoch. */
@@ -44,12 +42,6 @@ export const make = Effect.fnUntraced(function* (
   const now = () => clock.unsafeCurrentTimeMillis()
   const end = (run: LaneRun, outcome: Outcome) => Effect.asVoid(untilAvailable(outcomes.end(run.run_id, outcome)))
 
-  const promptWithTrace = (run: LaneRun): Prompt => {
-    const prompt = promptOf(run, correlation.idOf(run))
-    const traceparent = traces.get(run.run_id)
-    return traceparent === undefined ? prompt : { ...prompt, traceparent }
-  }
-
   /** A fire-and-forget run's deadline moves in its row; only the rows know whether it has passed. */
   const isLate = ({ mode, deadline_at }: LaneRun): boolean =>
     mode === "wait" && deadline_at !== undefined && DateTime.toEpochMillis(deadline_at) <= now()
@@ -57,17 +49,22 @@ export const make = Effect.fnUntraced(function* (
   const send = (runs: ReadonlyArray<LaneRun>, isBehind: boolean) => {
     // A stop between the two would leave the run sent and not known to be: it would be sent twice.
     const publish = Effect.uninterruptible(
-      Effect.flatMap(bus.publish(runs.map(promptWithTrace), { sameQueue: isBehind }), () =>
-        Checkpoints.after(
-          reach("published"),
-          Effect.sync(() => {
-            const sent_at = DateTime.unsafeMake(now())
-            for (const { run_id, team } of runs) {
-              outcomes.progress(run_id, { sent_at })
-              missingSince.delete(team)
-            }
-          })
-        )
+      Effect.flatMap(
+        bus.publish(
+          runs.map((run) => promptOf(run, correlation.idOf(run))),
+          { sameQueue: isBehind }
+        ),
+        () =>
+          Checkpoints.after(
+            reach("published"),
+            Effect.sync(() => {
+              const sent_at = DateTime.unsafeMake(now())
+              for (const { run_id, team } of runs) {
+                outcomes.progress(run_id, { sent_at })
+                missingSince.delete(team)
+              }
+            })
+          )
       )
     )
     return Checkpoints.after(reach("admitted"), Effect.zipRight(lease.check, publish))
@@ -116,7 +113,7 @@ export const make = Effect.fnUntraced(function* (
 const teamGone = { code: "team_gone", message: "The team's queue is gone, and did not come back in time." } as const
 
 const promptOf = (
-  { run_id, source, webhook, team, prompt, layout, mode, deadline_at }: LaneRun,
+  { run_id, source, webhook, team, prompt, layout, mode, deadline_at, traceparent }: LaneRun,
   correlation_id: string
 ): Prompt => ({
   run_id,
@@ -126,5 +123,6 @@ const promptOf = (
   team,
   prompt,
   ...(layout && takeApart(prompt, layout)),
-  ...(deadline_at && mode === "wait" && { deadline: deadline_at })
+  ...(deadline_at && mode === "wait" && { deadline: deadline_at }),
+  ...(traceparent !== undefined && { traceparent })
 })

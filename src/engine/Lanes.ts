@@ -16,7 +16,6 @@ import * as LanePublisher from "./LanePublisher.ts"
 import type { Lease } from "./Lease.ts"
 import { Limiter, type SlotRequest } from "./Limiter.ts"
 import { Outcomes } from "./Outcomes.ts"
-import type { RunTraces } from "./RunTraces.ts"
 
 /**
  * After so many milliseconds without an answer a statement is not committed any more: the database ends it after 5 seconds
@@ -75,11 +74,7 @@ export interface Lanes {
 /** Lanes without runs; when the scope closes they stop, what they have sent is recorded, and their slots are free. */
 export const make = Effect.fnUntraced(function* (
   lease: Lease
-): Effect.fn.Return<
-  Lanes,
-  never,
-  Bus | Correlation | LaneStore | Limiter | Outcomes | RunStore | RunTraces | Scope.Scope
-> {
+): Effect.fn.Return<Lanes, never, Bus | Correlation | LaneStore | Limiter | Outcomes | RunStore | Scope.Scope> {
   const bus = yield* Bus
   const store = yield* LaneStore
   const limiter = yield* Limiter

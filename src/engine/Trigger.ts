@@ -1,4 +1,4 @@
-import { Context, DateTime, Duration, Effect, Either, Layer, Metric, Option } from "effect"
+import { Context, DateTime, Duration, Effect, Either, type Fiber, Layer, Metric, Option } from "effect"
 import { Bus, type TeamQueue } from "../bus/Bus.ts"
 import {
   type FilterFailed,
@@ -39,7 +39,6 @@ import * as Input from "./Input.ts"
 import * as InputChecks from "./InputChecks.ts"
 import type { Outcomes } from "./Outcomes.ts"
 import { type Rendered, Renderer } from "./Renderer.ts"
-import { RunTraces } from "./RunTraces.ts"
 import { Settings } from "./Settings.ts"
 import { maxQueuedOfWebhook } from "./SettingsConfig.ts"
 import { Shutdown } from "./Shutdown.ts"
@@ -132,7 +131,6 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
     | Outcomes
     | Renderer
     | RunStore
-    | RunTraces
     | Settings
     | Shutdown
     | TeamStore
@@ -144,7 +142,6 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const history = yield* HistoryStore
       const renderer = yield* Renderer
       const runs = yield* RunStore
-      const traces = yield* RunTraces
       const settings = yield* Settings
       const shutdown = yield* Shutdown
       const teams = yield* TeamStore
@@ -201,10 +198,12 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       /** The row is the hand-over: after this the run is the dispatcher's. Gives the earlier run when it is a repeat. */
       const accept = (candidate: Candidate) =>
         Effect.flatMap(queueOf(candidate.run), (queue) =>
-          Effect.flatMap(commitOf(candidate, queue), (acceptance) =>
-            Checkpoints.after(reach("accepted"), earlierOf(candidate.run, acceptance))
+          Effect.withFiberRuntime<Repeated | undefined, Refused | WebhookEdited>((fiber) =>
+            Effect.flatMap(commitOf(inTraceOf(fiber, candidate), queue), (acceptance) =>
+              Checkpoints.after(reach("accepted"), earlierOf(candidate.run, acceptance))
+            )
           )
-        ).pipe(whenTraced("Trigger.accept", {}, (span) => traces.set(candidate.run.run_id, TraceContext.of(span))))
+        ).pipe(whenTraced("Trigger.accept"))
 
       const submit = (candidate: Candidate): Effect.Effect<Submitted, Refused | WebhookEdited> => {
         const { run } = candidate
@@ -253,13 +252,13 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
           timeoutOf(webhook),
           request
         )
-        if (request.traceparent !== undefined) traces.set(run.run_id, request.traceparent)
         const expires_at = DateTime.addDuration(run.accepted_at, idempotencyKeyLife)
         const deadline_at = queues && DateTime.add(run.accepted_at, { seconds: webhook.queue_for_seconds ?? queueFor })
         return {
           run: {
             ...run,
             ...(deadline_at && { deadline_at }),
+            ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
             ...(idempotency && { idempotency: { ...idempotency, expires_at } })
           },
           webhook: { id, name, ...(max_concurrent !== undefined && { max_concurrent }) }
@@ -358,17 +357,22 @@ const ignored = ({ team }: WebhookRow): Effect.Effect<Submitted> =>
     return { _tag: "Ignored" }
   })
 
+type Repeated = Extract<Accepted, { readonly _tag: "Repeated" }>
+
 /** None for a new run. An answer at acceptance and an answer waited for are not the same request. */
-const earlierOf = (
-  run: NewRun,
-  acceptance: Accepted
-): Effect.Effect<Extract<Accepted, { readonly _tag: "Repeated" }> | undefined, IdempotencyKeyReused> => {
+const earlierOf = (run: NewRun, acceptance: Accepted): Effect.Effect<Repeated | undefined, IdempotencyKeyReused> => {
   if (acceptance._tag === "Accepted") return Effect.succeed(undefined)
   return acceptance.run.mode === run.mode ? Effect.succeed(acceptance) : new IdempotencyKeyReused()
 }
 
 const missingInPayload = (error: MissingVariables | PromptTooLarge): MissingVariables | PromptTooLarge =>
   error._tag === "MissingVariables" ? new MissingVariables({ names: error.names, of: "payload" }) : error
+
+/** The run's prompt belongs to the span in which it is accepted; without a tracer, to the caller's. */
+const inTraceOf = (fiber: Fiber.RuntimeFiber<any, any>, candidate: Candidate): Candidate => {
+  const traceparent = TraceContext.ofFiber(fiber)
+  return traceparent === undefined ? candidate : { ...candidate, run: { ...candidate.run, traceparent } }
+}
 
 /** For how long a repeat of an `Idempotency-Key` returns the first run. */
 const idempotencyKeyLife = Duration.hours(24)

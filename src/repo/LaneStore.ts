@@ -9,7 +9,10 @@ import type { RunMark } from "./RunStore.ts"
 
 /** A run as the dispatcher sees it. */
 export interface LaneRun
-  extends Pick<RunRow, "run_id" | "source" | "team" | "mode" | "status" | "prompt" | "timeout_ms" | "deadline_at"> {
+  extends Pick<
+    RunRow,
+    "run_id" | "source" | "team" | "mode" | "status" | "prompt" | "timeout_ms" | "deadline_at" | "traceparent"
+  > {
   /** What its prompt is made up of; absent for a chat message, and for a run of a release that did not know of it. */
   readonly layout?: PromptLayout
   /** As it is now, not as it was at acceptance; absent for a chat message. */

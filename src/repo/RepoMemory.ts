@@ -454,11 +454,13 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
     })
 
     const laneRun = ({ row, layout }: Stored): LaneRun => {
-      const { run_id, source, team, mode, status, prompt, timeout_ms, deadline_at } = row
+      const { run_id, source, team, mode, status, prompt, timeout_ms, deadline_at, traceparent } = row
       const webhook = row.webhook_id && webhooks.get(row.webhook_id)
       const { id, name, max_concurrent } = webhook || {}
       return {
-        ...{ run_id, source, team, mode, status, prompt, timeout_ms, ...(deadline_at && { deadline_at }) },
+        ...{ run_id, source, team, mode, status, prompt, timeout_ms },
+        ...(deadline_at && { deadline_at }),
+        ...(traceparent && { traceparent }),
         ...(layout && { layout }),
         ...(id && name && { webhook: { id, name, ...(max_concurrent && { max_concurrent }) } })
       }
@@ -493,7 +495,8 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         Effect.map(held(mine), () => {
           const given = new Map(marks.map(({ run_id, at }) => [run_id, at]))
           const queued = where(
-            (row) => given.has(row.run_id) && row.status === "queued" && (row.admitted_at || !isPaused(row.team))
+            (row) =>
+              given.has(row.run_id) && row.status === "queued" && (row.admitted_at !== undefined || !isPaused(row.team))
           )
           for (const run of queued) {
             const admitted_at = run.row.admitted_at ?? given.get(run.row.run_id)!

@@ -31,6 +31,8 @@ export interface NewRun {
   /** In wait mode counted from the request's arrival; else set when the run is sent only to a leader: until when. */
   readonly deadline_at?: DateTime.Utc
   readonly accepted_at: DateTime.Utc
+  /** The trace that its prompt is sent in, as in W3C trace context; absent: one of its own. */
+  readonly traceparent?: string
   readonly idempotency?: {
     readonly key: string
     readonly request_hash: Uint8Array

@@ -286,6 +286,34 @@ it.scoped("resumes after a restart what was queued and in flight, in order, as t
   })
 )
 
+it.scoped("sends a prompt in its caller's trace, also when another process sends it", () =>
+  Effect.gen(function* () {
+    const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    const kept = yield* Layer.build(ports)
+    const start = (scope: Scope.Scope) =>
+      Layer.buildWithScope(Layer.provide(engine({ maxConcurrent: 1 }), Layer.succeedContext(kept)), scope)
+    const first = yield* Scope.make()
+    const leader = yield* Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const leader = yield* lead(team)
+      const webhook = yield* makeWebhook(team)
+      // A span of ours would take its place.
+      const submit = (text: string) => Effect.withTracerEnabled(webhook.submit(text, { traceparent }), false)
+      yield* submit("first")
+      expect((yield* leader.next).prompt).toMatchObject({ prompt: "first", traceparent })
+      yield* submit("second")
+      return leader
+    }).pipe(Effect.provide(yield* start(first)), Effect.provide(kept))
+    yield* Scope.close(first, Exit.void)
+    yield* start(yield* Effect.scope)
+    yield* leader.answer("done")
+    for (const prompt of ["first", "second"]) {
+      expect((yield* leader.next).prompt).toMatchObject({ prompt, traceparent })
+      yield* leader.answer("done")
+    }
+  })
+)
+
 it.scoped("sends a caller that waits at the end of a shutdown away, and finishes the run", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")

@@ -8,14 +8,14 @@ it.scoped("returns the same run to a repeat, once it has ended and while it is o
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)
     const webhook = yield* makeWebhook(team)
-    const first = yield* Effect.fork(webhook.ask("work", "key"))
+    const first = yield* Effect.fork(webhook.ask("work", { key: "key" }))
     yield* leader.next
-    const second = yield* Effect.fork(webhook.ask("work", "key"))
+    const second = yield* Effect.fork(webhook.ask("work", { key: "key" }))
     yield* Effect.yieldNow()
     yield* leader.answer("done")
     const run = yield* Fiber.join(first)
     expect(yield* Fiber.join(second)).toEqual(run)
-    expect(yield* webhook.ask("work", "key")).toEqual(run)
+    expect(yield* webhook.ask("work", { key: "key" })).toEqual(run)
     expect(yield* leader.idle).toBe(true)
   }).pipe(Effect.provide(engineInMemory()))
 )
@@ -26,7 +26,7 @@ it.scoped("makes one run of 100 repeats that arrive together", () =>
     yield* echo(team)
     const webhook = yield* makeWebhook(team)
     const ids = yield* Effect.all(
-      Array.from({ length: 100 }, () => webhook.submit("work", "key")),
+      Array.from({ length: 100 }, () => webhook.submit("work", { key: "key" })),
       {
         concurrency: "unbounded"
       }
@@ -42,9 +42,9 @@ it.scoped("refuses the same key with another body, or without waiting in place o
     const team = yield* makeTeam("deploy")
     yield* echo(team)
     const webhook = yield* makeWebhook(team)
-    yield* webhook.submit("work", "key")
-    expect((yield* Effect.flip(webhook.submit("other work", "key")))._tag).toBe("IdempotencyKeyReused")
-    expect((yield* Effect.flip(webhook.ask("work", "key")))._tag).toBe("IdempotencyKeyReused")
+    yield* webhook.submit("work", { key: "key" })
+    expect((yield* Effect.flip(webhook.submit("other work", { key: "key" })))._tag).toBe("IdempotencyKeyReused")
+    expect((yield* Effect.flip(webhook.ask("work", { key: "key" })))._tag).toBe("IdempotencyKeyReused")
   }).pipe(Effect.provide(engineInMemory()))
 )
 
@@ -53,7 +53,7 @@ it.scoped("keeps the keys of two webhooks apart", () =>
     const team = yield* makeTeam("deploy")
     yield* echo(team)
     const [one, two] = [yield* makeWebhook(team), yield* makeWebhook(team)]
-    expect(yield* one.submit("work", "key")).not.toBe(yield* two.submit("work", "key"))
+    expect(yield* one.submit("work", { key: "key" })).not.toBe(yield* two.submit("work", { key: "key" }))
   }).pipe(Effect.provide(engineInMemory()))
 )
 
@@ -63,10 +63,10 @@ it.scoped("returns the first run although the team has stopped, or the backlog i
     const webhook = yield* makeWebhook(team)
     const working = yield* Scope.make()
     yield* Scope.extend(echo(team), working)
-    const run = yield* webhook.ask("work", "key")
+    const run = yield* webhook.ask("work", { key: "key" })
     yield* Scope.close(working, Exit.void)
-    expect(yield* webhook.ask("work", "key")).toEqual(run)
-    expect((yield* Effect.flip(webhook.ask("work", "new key")))._tag).toBe("TeamNotRunning")
+    expect(yield* webhook.ask("work", { key: "key" })).toEqual(run)
+    expect((yield* Effect.flip(webhook.ask("work", { key: "new key" })))._tag).toBe("TeamNotRunning")
   }).pipe(Effect.provide(engineInMemory()))
 )
 
@@ -75,10 +75,10 @@ it.scoped("keeps the first run to its own deadline, whatever the webhook's timeo
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)
     const webhook = yield* makeWebhook(team, { timeout_seconds: 60 })
-    const first = yield* Effect.fork(webhook.ask("work", "key"))
+    const first = yield* Effect.fork(webhook.ask("work", { key: "key" }))
     yield* leader.next
     yield* (yield* Repo).updateWebhook(webhook.id, { timeout_seconds: 1, updated_at: yield* DateTime.now })
-    const second = yield* Effect.fork(webhook.ask("work", "key"))
+    const second = yield* Effect.fork(webhook.ask("work", { key: "key" }))
     yield* TestClock.adjust("30 seconds")
     yield* leader.answer("done")
     expect((yield* Fiber.join(first)).status).toBe("success")

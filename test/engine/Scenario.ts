@@ -35,6 +35,12 @@ export const makeTeam = (name: string) =>
     return team
   })
 
+interface TriggerOptions {
+  /** The idempotency key. */
+  readonly key?: string
+  readonly traceparent?: string
+}
+
 export const makeWebhook = (
   team: TeamName,
   more: Pick<
@@ -59,22 +65,23 @@ export const makeWebhook = (
       updated_at: now,
       ...more
     })
-    const trigger = (text: string, wait: boolean, key?: string) =>
+    const trigger = (text: string, wait: boolean, { key, traceparent }: TriggerOptions = {}) =>
       Effect.gen(function* () {
         const trigger = yield* Trigger
         return yield* trigger.trigger(yield* trigger.authenticate(token), {
           variables: { text },
           received_at: yield* DateTime.now,
           wait,
+          ...(traceparent !== undefined && { traceparent }),
           ...(key && { idempotency: { key, request_hash: new TextEncoder().encode(text) } })
         })
       })
     return {
       id,
       /** Fire and forget. */
-      submit: (text: string, key?: string) => Effect.map(trigger(text, false, key), runIdOf),
+      submit: (text: string, options?: TriggerOptions) => Effect.map(trigger(text, false, options), runIdOf),
       /** Waits for the end of the run. */
-      ask: (text: string, key?: string) => Effect.map(trigger(text, true, key), endOf)
+      ask: (text: string, options?: TriggerOptions) => Effect.map(trigger(text, true, options), endOf)
     }
   })
 

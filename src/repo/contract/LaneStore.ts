@@ -37,7 +37,8 @@ export const laneStore = (test: Test): void => {
       const ids = [yield* queueRun(first), yield* queueRun(second)]
       yield* queueRun(elsewhere)
       yield* acceptOne(message)
-      ids.push(message.run_id, yield* queueRun(first, { mode: "wait", deadline_at: at(9) }))
+      const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+      ids.push(message.run_id, yield* queueRun(first, { mode: "wait", deadline_at: at(9), traceparent }))
       expect(yield* repo.lanes).toEqual(["a", "ops"])
       expect((yield* repo.lane(ops, 10)).map((run) => run.run_id)).toEqual(ids)
       expect((yield* repo.lane(ops, 2)).map((run) => run.run_id)).toEqual(ids.slice(0, 2))
@@ -54,7 +55,7 @@ export const laneStore = (test: Test): void => {
       })
       expect(ofSecond?.webhook).toEqual({ id: second.id, name: "second" })
       expect(Object.keys(chat!)).not.toContain("webhook")
-      expect(waiting).toMatchObject({ mode: "wait", deadline_at: at(9) })
+      expect(waiting).toMatchObject({ mode: "wait", deadline_at: at(9), traceparent })
       yield* repo.updateWebhook(first.id, { max_concurrent: 7, name: "renamed", updated_at: at(1) })
       expect((yield* repo.lane(ops, 1))[0]?.webhook).toEqual({ id: first.id, name: "renamed", max_concurrent: 7 })
     })

@@ -56,6 +56,7 @@ const storedTypes = {
   timeout_ms: "bigint",
   deadline_at: "timestamptz",
   accepted_at: "timestamptz",
+  traceparent: "text",
   idempotency_key: "text",
   idempotency_expires_at: "timestamptz",
   request_hash: "bytea"

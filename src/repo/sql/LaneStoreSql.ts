@@ -20,7 +20,8 @@ const runFields = [
   "status",
   "prompt",
   "timeout_ms",
-  "deadline_at"
+  "deadline_at",
+  "traceparent"
 ] as const satisfies ReadonlyArray<keyof RunRow & keyof LaneRun>
 
 const laneRunFromRow = (row: object): LaneRun => fromRow(row, [...runFields, "layout", "webhook"])

@@ -75,7 +75,12 @@ const migrations = {
   /** What prompts are made up of. Servers of the release before store none, and send none of it. */
   "22_prompt_layout": promptLayout,
   /** Which triggers a webhook accepts, and which of them become one run. Servers of the release before start all of them. */
-  "23_filters": filters
+  "23_filters": filters,
+  /** The trace of a run, which any server may send. */
+  "24_traceparent": Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) => sql`alter table webhook_trigger.runs add column traceparent text`
+  )
 }
 
 type Migration = keyof typeof migrations
