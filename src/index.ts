@@ -41,6 +41,7 @@ export {
   InvalidVariables,
   MissingVariables,
   NotFound,
+  NotReplayable,
   NotVerified,
   PromptTooLarge,
   RateLimited,
@@ -54,7 +55,8 @@ export {
   TooManyAttempts,
   TooManyQueued,
   Unavailable,
-  UnsupportedMediaType
+  UnsupportedMediaType,
+  WebhookDisabled
 } from "./domain/Errors.ts"
 export { AuditEventId, makeRunId, makeSessionId, makeWebhookId, RunId, SessionId, WebhookId } from "./domain/Id.ts"
 export type { IncomingRequest, RequestValues } from "./domain/IncomingRequest.ts"
@@ -99,6 +101,7 @@ export type { Progress } from "./engine/Marks.ts"
 export { type OnEnd, Outcomes } from "./engine/Outcomes.ts"
 export { Overview } from "./engine/Overview.ts"
 export { type Rendered, Renderer, type RenderOptions } from "./engine/Renderer.ts"
+export { Replay, type Replayed, type ReplayFilter, type ReplayRefused, type ReplayRequest } from "./engine/Replay.ts"
 export { type RefusedRequest, Requests } from "./engine/Requests.ts"
 export * as Retention from "./engine/Retention.ts"
 export { type NewSession, Sessions } from "./engine/Sessions.ts"
@@ -122,7 +125,7 @@ export { AdminKeyStore } from "./repo/AdminKeyStore.ts"
 export { type AuditPage, type AuditQuery, AuditStore, decodeAuditCursor } from "./repo/AuditStore.ts"
 export { type Change, ChangeFeed, type ChangeListener, makeChangeListeners } from "./repo/ChangeFeed.ts"
 export { decodeCursor, encodeCursor } from "./repo/Cursor.ts"
-export { HistoryStore, type StatesQuery } from "./repo/HistoryStore.ts"
+export { HistoryStore, type ReplayableQuery, type StatesQuery, type WholeRun } from "./repo/HistoryStore.ts"
 export { type LaneRun, LaneStore, type Queued } from "./repo/LaneStore.ts"
 export { LeaseLost, LeaseStore, type Term } from "./repo/LeaseStore.ts"
 export { type ReplyKey, ReplyKeyStore } from "./repo/ReplyKeyStore.ts"

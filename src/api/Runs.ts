@@ -2,8 +2,20 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Run } from "../domain/Run.ts"
 import { Admin } from "./Auth.ts"
-import { BadRequest, Conflict, NotFound, ServiceUnavailable } from "./Problem.ts"
+import {
+  BadRequest,
+  Conflict,
+  ContentTooLarge,
+  NotFound,
+  ServiceUnavailable,
+  UnprocessableContent,
+  UnsupportedMediaType
+} from "./Problem.ts"
+import { mostReplayed, ReplayBody, Replayed, ReplayList, ReplayManyBody } from "./Replays.ts"
 import { RunList, RunPage } from "./RunPage.ts"
+import { Accepted, IdempotencyKey } from "./Trigger.ts"
+
+const path = Schema.Struct({ run_id: Schema.String.annotations({ description: "The run's id." }) })
 
 /** What `cancel-queued` of a webhook and of a team return. */
 export const Cancelled = Schema.Struct({
@@ -27,7 +39,7 @@ export class Runs extends HttpApiGroup.make("runs")
   )
   .add(
     HttpApiEndpoint.get("show", "/api/runs/:run_id")
-      .setPath(Schema.Struct({ run_id: Schema.String.annotations({ description: "The run's id." }) }))
+      .setPath(path)
       .addSuccess(Run)
       .addError(NotFound)
       .annotateContext(
@@ -39,7 +51,7 @@ export class Runs extends HttpApiGroup.make("runs")
   )
   .add(
     HttpApiEndpoint.post("cancel", "/api/runs/:run_id/cancel")
-      .setPath(Schema.Struct({ run_id: Schema.String.annotations({ description: "The run's id." }) }))
+      .setPath(path)
       .addSuccess(Run)
       .addError(NotFound)
       .addError(Conflict)
@@ -48,6 +60,52 @@ export class Runs extends HttpApiGroup.make("runs")
           summary: "Cancel a run",
           description:
             "Ends it as `cancelled`, for its caller and in the history. One that is queued is never sent; of one that was sent, the leader is asked to stop, and its slots are free when the leader is done with it or its timeout has passed (`released_at`). Cancelling again changes nothing."
+        })
+      )
+  )
+  .add(
+    HttpApiEndpoint.post("replay", "/api/runs/:run_id/replay")
+      .setPath(path)
+      .setHeaders(IdempotencyKey)
+      .setPayload(ReplayBody)
+      .addSuccess(Accepted)
+      .addError(BadRequest)
+      .addError(NotFound)
+      .addError(Conflict)
+      .addError(ContentTooLarge)
+      .addError(UnsupportedMediaType)
+      .addError(UnprocessableContent)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Replay a run",
+          description:
+            "Starts a new run of the same webhook, with the same or other values, at the end of the lane of its team; its `replay_of` is this run. With `Idempotency-Key`, once, however often the request is sent."
+        })
+      )
+  )
+  .add(
+    HttpApiEndpoint.get("replays", "/api/runs/:run_id/replays")
+      .setPath(path)
+      .addSuccess(ReplayList)
+      .addError(NotFound)
+      .annotateContext(
+        OpenApi.annotations({ summary: "List a run's replays", description: "The runs that repeat this one." })
+      )
+  )
+  .add(
+    HttpApiEndpoint.post("replayMany", "/api/runs/replay")
+      .setHeaders(IdempotencyKey)
+      .setPayload(ReplayManyBody)
+      .addSuccess(Replayed)
+      .addError(BadRequest)
+      .addError(NotFound)
+      .addError(ContentTooLarge)
+      .addError(UnsupportedMediaType)
+      .addError(UnprocessableContent)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Replay many runs",
+          description: `Repeats up to ${mostReplayed} runs, in their order: either \`run_ids\`, or the ended runs of a webhook (\`webhook_id\`) or of a team's webhooks (\`team\`) that no other run repeats yet. Answers when all are stored, or are known to be refused. With \`Idempotency-Key\` each is repeated once, however often the request is sent.`
         })
       )
   )

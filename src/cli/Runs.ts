@@ -9,6 +9,7 @@ import type { Group } from "./Commands.ts"
 import { adminOptions, call, show } from "./Connection.ts"
 import { about } from "./Help.ts"
 import { elapsed, fields, section, table, time } from "./Output.ts"
+import { replayOne } from "./Replays.ts"
 import { filterOptions, parametersOf } from "./RunFilter.ts"
 import { validated, wholeNumber } from "./Validated.ts"
 import { callOnWebhook, webhook as webhookArgument } from "./WebhookRef.ts"
@@ -91,12 +92,14 @@ const tableOf = (runs: ReadonlyArray<RunSummary>, names: ReadonlyMap<WebhookId, 
     ])
   )
 
-const describe = (run: Run) =>
+const describe = (run: Run, replays: ReadonlyArray<RunSummary>) =>
   [
     fields({
       run: run.run_id,
       status: run.status,
       source: run.source,
+      "replay of": run.replay_of,
+      replays: replays.length === 0 ? undefined : replays.map(({ run_id }) => run_id).join(", "),
       webhook: run.webhook_id,
       team: run.team,
       mode: run.mode,
@@ -116,12 +119,18 @@ const id = Args.text({ name: "run-id" }).pipe(Args.withDescription("The `run_id`
 
 const showOne = Command.make("show", { id, ...adminOptions }, (options) =>
   Effect.gen(function* () {
-    const run = yield* call(
+    const path = { run_id: options.id }
+    const { replays, run } = yield* call(
       options,
-      (client) => client.runs.show({ path: { run_id: options.id } }),
+      (client) =>
+        Effect.gen(function* () {
+          const run = yield* client.runs.show({ path })
+          // As JSON it is the API's record, which has no list of them.
+          return { run, replays: options.json ? [] : (yield* client.runs.replays({ path })).data }
+        }),
       `No run has the id ${JSON.stringify(options.id)}; see webhook-trigger run list`
     )
-    yield* show(options, Run, run, describe)
+    yield* show(options, Run, run, (run) => describe(run, replays))
   })
 ).pipe(Command.withDescription("Show one run with its prompt and answer"))
 
@@ -149,5 +158,5 @@ const cancelOne = Command.make("cancel", { id, ...adminOptions }, (options) =>
 export const runs: Group = {
   name: "run",
   about: "Runs: what was triggered, and the outcome.",
-  commands: [list, showOne, cancelOne]
+  commands: [list, showOne, cancelOne, replayOne]
 }

@@ -10,6 +10,7 @@ import { adminOptions, call, done, json, show } from "./Connection.ts"
 import { about } from "./Help.ts"
 import { cancelledText, failUnsuccessful, wait } from "./Outcome.ts"
 import { acceptedText, answerText, fields, print, printJson, table, time, yesNo } from "./Output.ts"
+import { replayDescription, replayMatching, replayOptions, showReplayed } from "./Replays.ts"
 import { validated } from "./Validated.ts"
 
 const team = Args.text({ name: "team" }).pipe(
@@ -156,6 +157,21 @@ const cancelQueued = Command.make("cancel-queued", { team, yes, ...adminOptions 
   })
 ).pipe(Command.withDescription("Cancel all runs and messages that wait to be sent to a team"))
 
+const replay = Command.make("replay", { team, ...replayOptions }, (options) =>
+  Effect.gen(function* () {
+    const replayed = yield* call(
+      options,
+      (client) => replayMatching(client, options, { team: options.team }, `the team ${options.team}`),
+      notFound(options.team)
+    )
+    yield* showReplayed(options, replayed)
+  })
+).pipe(
+  Command.withDescription(
+    replayDescription("all webhooks that point at a team", "webhook-trigger team replay deploy --yes")
+  )
+)
+
 const text = Args.text({ name: "text" }).pipe(
   Args.withDescription("The message to the team's leader"),
   Args.mapTryCatch(...validated("<text>", Message.fields.message))
@@ -190,5 +206,5 @@ const message = Command.make("message", { team, text, wait, ...adminOptions }, (
 export const teams: Group = {
   name: "team",
   about: "Teams of agents, which webhooks put to work.",
-  commands: [list, create, showOne, brokerRights, message, pause, resume, cancelQueued, remove]
+  commands: [list, create, showOne, brokerRights, message, pause, resume, cancelQueued, replay, remove]
 }

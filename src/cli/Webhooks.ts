@@ -14,6 +14,7 @@ import { exitCodes, Failure } from "./Failure.ts"
 import { about } from "./Help.ts"
 import { cancelledText } from "./Outcome.ts"
 import { fields, printable, quantity, section, table, time, yesNo } from "./Output.ts"
+import { replayDescription, replayMatching, replayOptions, showReplayed } from "./Replays.ts"
 import { validated, wholeNumber } from "./Validated.ts"
 import { variableOptions, variablesOf } from "./Variables.ts"
 import { draftOf, draftOptions, editOf, editOptions } from "./WebhookOptions.ts"
@@ -174,6 +175,19 @@ const cancelQueued = Command.make("cancel-queued", { webhook, yes, ...adminOptio
   })
 ).pipe(Command.withDescription("Cancel all runs of a webhook that wait to be sent"))
 
+const replay = Command.make("replay", { webhook, ...replayOptions }, (options) =>
+  Effect.gen(function* () {
+    const replayed = yield* callOnWebhook(options, (client, { id, name }) =>
+      replayMatching(client, options, { webhook_id: id }, `the webhook ${printable(name)}`)
+    )
+    yield* showReplayed(options, replayed)
+  })
+).pipe(
+  Command.withDescription(
+    replayDescription("a webhook", "webhook-trigger webhook replay review --from 2026-01-02T00:00:00Z --status error")
+  )
+)
+
 const overlap = Options.text("overlap").pipe(
   Options.withPseudoName("seconds"),
   Options.withDescription("How many seconds the old token stays valid, at most 30 days; not at all when not given"),
@@ -283,6 +297,7 @@ export const webhooks: Group = {
     refused,
     preview,
     cancelQueued,
+    replay,
     remove
   ]
 }

@@ -17,6 +17,8 @@ export const AuditAction = Schema.Literal(
   "webhook.run_started",
   "webhook.queue_cancelled",
   "run.cancelled",
+  "run.replayed",
+  "runs.replayed",
   "session.started",
   "session.ended",
   "key.refused"

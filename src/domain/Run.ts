@@ -55,6 +55,7 @@ const record = Struct({
   team: TeamName,
   mode: RunMode,
   status: RunStatus,
+  replay_of: optional(RunId.annotations({ description: "The run that this one repeats." })),
   accepted_at: time("When the run was stored, and 202 could be sent."),
   sent_at: optional(time("When the broker confirmed the prompt.")),
   started_at: optional(

@@ -15,8 +15,10 @@ export interface Candidate {
   readonly isTeamStopped?: boolean
 }
 
-/** Accepts the run: the hand-over. */
-export type Accept = (candidate: Candidate) => Effect.Effect<Acceptance, AcceptanceRefused | Unavailable>
+/** Accepts runs, in this order, and answers each in its place: the hand-over. */
+export type Accept = (
+  candidates: ReadonlyArray<Candidate>
+) => Effect.Effect<ReadonlyArray<Either.Either<Acceptance, AcceptanceRefused>>, Unavailable>
 
 /**
  * Accepts runs in groups. When this process is the dispatcher, a run that would be the next of its lane to be sent is
@@ -65,7 +67,7 @@ export const make: Effect.Effect<Accept, never, CurrentLanes | LaneStore | RunSt
       weight: { of: ({ size }: Item) => size, limit: 4_000_000 },
       commit
     })
-    return (candidate) => Effect.flatMap(together([itemOf(candidate)]), ([answer]) => answer!)
+    return (candidates) => together(candidates.map(itemOf))
   })
 
 type LaneState = "admitted" | "waits" | "notStored" | "unknown"

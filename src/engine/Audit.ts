@@ -54,11 +54,15 @@ export const recordStart =
 
 /** Writes the event of what was done, with what came of it. */
 export const recordDone =
-  <A>(action: AuditAction, object: string, after?: (result: A) => AuditEvent["after"]) =>
+  <A>(action: AuditAction, object: string | undefined, after?: (result: A) => AuditEvent["after"]) =>
   <E, R>(act: Effect.Effect<A, E, R>): Effect.Effect<A, E, R | AuditStore> =>
     Effect.flatMap(draft(action), (event) =>
       Effect.tap(act, (result) => {
         const shown = after?.(result)
-        return record({ ...event, object, ...(shown !== undefined && { after: shown }) })
+        return record({
+          ...event,
+          ...(object !== undefined && { object }),
+          ...(shown !== undefined && { after: shown })
+        })
       })
     )

@@ -5,10 +5,12 @@ import { Cancellation } from "./Cancellation.ts"
 import { Correlation } from "./Correlation.ts"
 import { CurrentLanes } from "./CurrentLanes.ts"
 import * as Dispatcher from "./Dispatcher.ts"
+import { HandOver } from "./HandOver.ts"
 import type { Limiter } from "./Limiter.ts"
 import { Outcomes } from "./Outcomes.ts"
 import { Overview } from "./Overview.ts"
 import type { Renderer } from "./Renderer.ts"
+import { Replay } from "./Replay.ts"
 import * as Replies from "./Replies.ts"
 import { Requests } from "./Requests.ts"
 import * as RollUp from "./RollUp.ts"
@@ -19,7 +21,8 @@ import { Trigger } from "./Trigger.ts"
 import { Webhooks } from "./Webhooks.ts"
 
 /** The flow, running: `Trigger` accepts, the dispatcher sends, the reply path records. */
-const flow = Layer.mergeAll(Trigger.layer, Dispatcher.layer, Replies.layer).pipe(
+const flow = Layer.mergeAll(Trigger.layer, Replay.layer, Dispatcher.layer, Replies.layer).pipe(
+  Layer.provide(HandOver.layer),
   Layer.provide(Layer.mergeAll(CurrentLanes.layer, Correlation.layer))
 )
 
@@ -34,7 +37,7 @@ const management = Layer.mergeAll(
 
 /** The whole engine, running. What it runs on is the host's to choose. */
 export const layer: Layer.Layer<
-  Trigger | Cancellation | Outcomes | Teams | Webhooks | Overview | Requests | Shutdown,
+  Trigger | Replay | Cancellation | Outcomes | Teams | Webhooks | Overview | Requests | Shutdown,
   never,
   Bus | Limiter | Renderer | Repo | Settings
 > = Layer.merge(flow, management).pipe(Layer.provideMerge(Layer.merge(Outcomes.layer, Shutdown.layer)))

@@ -1,8 +1,7 @@
-import { Context, DateTime, Duration, Effect, Either, type Fiber, Layer, Metric, Option } from "effect"
-import { Bus, type TeamQueue } from "../bus/Bus.ts"
+import { Context, DateTime, Effect, Either, Layer, Metric, Option } from "effect"
 import {
   type FilterFailed,
-  IdempotencyKeyReused,
+  type IdempotencyKeyReused,
   type InvalidBody,
   type InvalidVariables,
   MissingVariables,
@@ -11,55 +10,44 @@ import {
   PromptTooLarge,
   type RateLimited,
   type SchemaMismatch,
-  TeamNotRunning,
+  type TeamNotRunning,
   type TooManyQueued,
-  Unavailable,
+  type Unavailable,
   type UnsupportedMediaType
 } from "../domain/Errors.ts"
-import { type RunId, runIdAt } from "../domain/Id.ts"
+import type { RunId } from "../domain/Id.ts"
 import type { IncomingRequest } from "../domain/IncomingRequest.ts"
-import { type Run, type RunMode, type Variables, waitsForLeader } from "../domain/Run.ts"
+import type { Run, Variables } from "../domain/Run.ts"
 import { isFinal } from "../domain/RunStatus.ts"
 import type { TeamName } from "../domain/Team.ts"
 import type { WebhookRow } from "../domain/Webhook.ts"
 import type { ChangeFeed } from "../repo/ChangeFeed.ts"
 import { HistoryStore } from "../repo/HistoryStore.ts"
-import type { LaneStore } from "../repo/LaneStore.ts"
-import { type Acceptance as Accepted, type NewRun, RunStore, type WebhookEdited } from "../repo/RunStore.ts"
+import type { WebhookEdited } from "../repo/RunStore.ts"
 import { TeamStore } from "../repo/TeamStore.ts"
 import { WebhookStore } from "../repo/WebhookStore.ts"
 import * as Metrics from "../telemetry/Metrics.ts"
-import { whenTraced } from "../telemetry/Span.ts"
-import * as TraceContext from "../telemetry/TraceContext.ts"
 import type { Candidate } from "./Acceptance.ts"
-import * as Acceptance from "./Acceptance.ts"
-import * as Checkpoints from "./Checkpoints.ts"
-import type { CurrentLanes } from "./CurrentLanes.ts"
+import type { RunRequest } from "./Candidates.ts"
+import * as Candidates from "./Candidates.ts"
+import { HandOver } from "./HandOver.ts"
 import * as Input from "./Input.ts"
 import * as InputChecks from "./InputChecks.ts"
 import type { Outcomes } from "./Outcomes.ts"
-import { type Rendered, Renderer } from "./Renderer.ts"
+import { Renderer } from "./Renderer.ts"
 import { Settings } from "./Settings.ts"
-import { maxQueuedOfWebhook } from "./SettingsConfig.ts"
-import { Shutdown } from "./Shutdown.ts"
+import type { Shutdown } from "./Shutdown.ts"
 import type { Token } from "./Token.ts"
 import * as Waiting from "./Waiting.ts"
 import * as WebhookCache from "./WebhookCache.ts"
 import { webhookIdOf } from "./Webhooks.ts"
 
-export interface TriggerRequest {
-  /** What fills the template in: variables or, for a webhook with `input: "payload"`, what the request says. */
-  readonly variables: Variables
+/** Its `variables` are what fills the template in: of a webhook with `input: "payload"`, what the request says. */
+export interface TriggerRequest extends RunRequest {
   /** The request itself: read again for a webhook that was edited meanwhile. */
   readonly incoming?: IncomingRequest
-  /** From Effect's clock; a wait's deadline is counted from here. */
-  readonly received_at: DateTime.Utc
-  readonly wait: boolean
-  readonly idempotency?: { readonly key: string; readonly request_hash: Uint8Array }
   /** Whether the request shows what the webhook asks for: asked again of a webhook that was edited meanwhile. */
   readonly mayUse?: (webhook: WebhookRow) => boolean
-  /** The caller's trace, for its prompt; a span in which this is called takes its place. */
-  readonly traceparent?: string
 }
 
 /**
@@ -123,87 +111,22 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
   static readonly layer: Layer.Layer<
     Trigger,
     never,
-    | Bus
-    | ChangeFeed
-    | CurrentLanes
-    | HistoryStore
-    | LaneStore
-    | Outcomes
-    | Renderer
-    | RunStore
-    | Settings
-    | Shutdown
-    | TeamStore
-    | WebhookStore
+    ChangeFeed | HandOver | HistoryStore | Outcomes | Renderer | Settings | Shutdown | TeamStore | WebhookStore
   > = Layer.scoped(
     Trigger,
     Effect.gen(function* () {
-      const bus = yield* Bus
       const history = yield* HistoryStore
       const renderer = yield* Renderer
-      const runs = yield* RunStore
+      const { accept } = yield* HandOver
       const settings = yield* Settings
-      const shutdown = yield* Shutdown
       const teams = yield* TeamStore
       const webhooks = yield* WebhookStore
-      const reach = yield* Checkpoints.Checkpoints
       const waiting = yield* Waiting.make
 
       const cache = yield* WebhookCache.make
-      const clock = yield* Effect.clock
-
-      const maxQueued = maxQueuedOfWebhook(settings)
-
-      const timeoutOf = (webhook: WebhookRow) =>
-        webhook.timeout_seconds === undefined ? settings.timeout : Duration.seconds(webhook.timeout_seconds)
+      const candidates = yield* Candidates.make
 
       const objectionTo = InputChecks.make()
-
-      const commit = yield* Acceptance.make
-
-      /** A repeat gets its first answer also when the team has stopped since; nothing new is taken in its place. */
-      const repeatOnly = (run: NewRun, error: TeamNotRunning): Effect.Effect<Accepted, Refused | WebhookEdited> =>
-        run.idempotency === undefined
-          ? Effect.fail(error)
-          : Effect.flatMap(runs.accept([run], { maxQueued: 0 }), ([answer]) => answer!).pipe(
-              Effect.catchTags({ RateLimited: () => Effect.fail(error), TooManyQueued: () => Effect.fail(error) })
-            )
-
-      const unlessStopping = <A, E>(begin: () => Effect.Effect<A, E>): Effect.Effect<A, E | Unavailable> =>
-        Effect.suspend((): Effect.Effect<A, E | Unavailable> => (shutdown.hasBegun() ? Effect.fail(stopping) : begin()))
-
-      const commitOf = (candidate: Candidate, { consumers }: Pick<TeamQueue, "consumers">) => {
-        const { run } = candidate
-        const isTeamStopped = consumers === 0
-        const take = unlessStopping(() =>
-          Checkpoints.after(reach("accept"), commit(isTeamStopped ? { ...candidate, isTeamStopped } : candidate))
-        )
-        if (!isTeamStopped || waitsForLeader(run)) return take
-        // What a paused team gets waits in any case, for its leader too.
-        return Effect.flatMap(
-          teams.team(run.team),
-          ({ paused_at }): Effect.Effect<Accepted, Refused | WebhookEdited> =>
-            paused_at === undefined
-              ? unlessStopping(() => repeatOnly(run, new TeamNotRunning({ team: run.team })))
-              : take
-        )
-      }
-
-      /** Of a run that waits for a leader in any case, it does not matter that the broker cannot say. */
-      const queueOf = (run: NewRun): Effect.Effect<Pick<TeamQueue, "consumers">, Unavailable> =>
-        waitsForLeader(run)
-          ? Effect.catchTag(bus.queue(run.team), "Unavailable", () => Effect.succeed({ consumers: 0 }))
-          : bus.queue(run.team)
-
-      /** The row is the hand-over: after this the run is the dispatcher's. Gives the earlier run when it is a repeat. */
-      const accept = (candidate: Candidate) =>
-        Effect.flatMap(queueOf(candidate.run), (queue) =>
-          Effect.withFiberRuntime<Repeated | undefined, Refused | WebhookEdited>((fiber) =>
-            Effect.flatMap(commitOf(inTraceOf(fiber, candidate), queue), (acceptance) =>
-              Checkpoints.after(reach("accepted"), earlierOf(candidate.run, acceptance))
-            )
-          )
-        ).pipe(whenTraced("Trigger.accept"))
 
       const submit = (candidate: Candidate): Effect.Effect<Submitted, Refused | WebhookEdited> => {
         const { run } = candidate
@@ -225,46 +148,6 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
           .pipe(Effect.map((ended): Submitted => ({ _tag: "Ended", run: ended })))
       }
 
-      /** What every new run has, whatever it is made from. */
-      const newRun = (
-        origin: Pick<NewRun, "source" | "webhook" | "team" | "prompt" | "layout" | "variables">,
-        timeout: Duration.Duration,
-        { received_at, wait }: { readonly received_at: DateTime.Utc; readonly wait: boolean }
-      ): NewRun => {
-        const now = clock.unsafeCurrentTimeMillis()
-        return {
-          run_id: runIdAt(now),
-          ...origin,
-          mode: (wait ? "wait" : "async") satisfies RunMode,
-          timeout,
-          ...(wait && { deadline_at: DateTime.addDuration(received_at, timeout) }),
-          accepted_at: DateTime.unsafeMake(now)
-        }
-      }
-
-      const candidateOf = (webhook: WebhookRow, request: TriggerRequest, rendered: Rendered): Candidate => {
-        const { variables, idempotency } = request
-        const { id, name, team, token_hash, version, max_concurrent, max_queued = maxQueued, rate } = webhook
-        const queues = webhook.when_team_stopped === "queue" && !request.wait
-        const by = { id, token_hash, version, max_queued, ...(rate !== undefined && { rate }) }
-        const run = newRun(
-          { source: "webhook", webhook: by, team, ...rendered, variables },
-          timeoutOf(webhook),
-          request
-        )
-        const expires_at = DateTime.addDuration(run.accepted_at, idempotencyKeyLife)
-        const deadline_at = queues && DateTime.add(run.accepted_at, { seconds: webhook.queue_for_seconds ?? queueFor })
-        return {
-          run: {
-            ...run,
-            ...(deadline_at && { deadline_at }),
-            ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
-            ...(idempotency && { idempotency: { ...idempotency, expires_at } })
-          },
-          webhook: { id, name, ...(max_concurrent !== undefined && { max_concurrent }) }
-        }
-      }
-
       const render = (webhook: WebhookRow, variables: Variables) => {
         const rendered = renderer.render(webhook.prompt_template, variables, webhook)
         return Input.takesPayload(webhook) ? Effect.mapError(rendered, missingInPayload) : rendered
@@ -280,7 +163,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
             const objection = objectionTo(webhook, request.variables)
             if (objection !== undefined) return Effect.fail(objection)
             return Effect.flatMap(render(webhook, variables), (rendered) =>
-              submit(candidateOf(webhook, { ...request, variables }, rendered))
+              submit(candidates.ofWebhook(webhook, { ...request, variables }, rendered))
             )
           }
         )
@@ -313,8 +196,8 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         if (Buffer.byteLength(message) > settings.maxPrompt) {
           return yield* new PromptTooLarge({ limit_bytes: settings.maxPrompt })
         }
-        const run = newRun({ source: "chat", team, prompt: message, variables: {} }, settings.timeout, options)
-        return yield* Effect.catchTag(submit({ run }), "WebhookEdited", Effect.die)
+        const candidate = candidates.ofMessage(team, message, options)
+        return yield* Effect.catchTag(submit(candidate), "WebhookEdited", Effect.die)
       })
 
       const run = (webhook: WebhookRow, id: RunId, { wait }: { readonly wait: boolean }) => {
@@ -328,7 +211,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
           Effect.gen(function* () {
             const now = yield* own
             if (isFinal(now.status)) return now
-            const deadline = DateTime.addDuration(yield* DateTime.now, timeoutOf(webhook))
+            const deadline = DateTime.addDuration(yield* DateTime.now, candidates.timeoutOf(webhook))
             const ended = yield* end.until(deadline)
             return Option.isSome(ended) ? ended.value : yield* own
           })
@@ -357,27 +240,5 @@ const ignored = ({ team }: WebhookRow): Effect.Effect<Submitted> =>
     return { _tag: "Ignored" }
   })
 
-type Repeated = Extract<Accepted, { readonly _tag: "Repeated" }>
-
-/** None for a new run. An answer at acceptance and an answer waited for are not the same request. */
-const earlierOf = (run: NewRun, acceptance: Accepted): Effect.Effect<Repeated | undefined, IdempotencyKeyReused> => {
-  if (acceptance._tag === "Accepted") return Effect.succeed(undefined)
-  return acceptance.run.mode === run.mode ? Effect.succeed(acceptance) : new IdempotencyKeyReused()
-}
-
 const missingInPayload = (error: MissingVariables | PromptTooLarge): MissingVariables | PromptTooLarge =>
   error._tag === "MissingVariables" ? new MissingVariables({ names: error.names, of: "payload" }) : error
-
-/** The run's prompt belongs to the span in which it is accepted; without a tracer, to the caller's. */
-const inTraceOf = (fiber: Fiber.RuntimeFiber<any, any>, candidate: Candidate): Candidate => {
-  const traceparent = TraceContext.ofFiber(fiber)
-  return traceparent === undefined ? candidate : { ...candidate, run: { ...candidate.run, traceparent } }
-}
-
-/** For how long a repeat of an `Idempotency-Key` returns the first run. */
-const idempotencyKeyLife = Duration.hours(24)
-
-/** How long a run waits for a leader when its webhook does not say, in seconds. */
-const queueFor = 24 * 3_600
-
-const stopping = new Unavailable({ what: "server", detail: "The server is stopping; try again in a moment." })

@@ -30,12 +30,13 @@ const canonical = (value: unknown): string => {
   return `{${members.join()}}`
 }
 
-/** The request's key, if it has one, and a hash of what it gives the webhook. */
-export const read = (
+type Idempotency = Pick<TriggerRequest, "idempotency">
+
+/** The request's key, if it has one, with a hash of what is asked for, which is bounded in its nesting. */
+export const readWith = <E>(
   request: HttpServerRequest.HttpServerRequest,
-  webhook: WebhookRow,
-  input: Variables
-): Either.Either<Pick<TriggerRequest, "idempotency">, InvalidParameter | InvalidVariables> => {
+  content: () => Either.Either<Variables, E>
+): Either.Either<Idempotency, InvalidParameter | E> => {
   const text = request.headers[header]
   if (text === undefined) return Either.right({})
   const count = nodeRequest(request)?.headersDistinct[header]?.length ?? 1
@@ -48,9 +49,17 @@ export const read = (
       })
     )
   }
-  // Its nesting is bounded, so `canonical` cannot overflow the stack.
-  return Either.map(Input.contentOf(webhook, input), (content) => {
+  // Bounded, so `canonical` cannot overflow the stack.
+  return Either.map(content(), (content) => {
     const request_hash = createHash("sha256").update(canonical(content)).digest()
     return { idempotency: { key, request_hash } }
   })
 }
+
+/** The key of a request that triggers the webhook with this input. */
+export const read = (
+  request: HttpServerRequest.HttpServerRequest,
+  webhook: WebhookRow,
+  input: Variables
+): Either.Either<Idempotency, InvalidParameter | InvalidVariables> =>
+  readWith(request, () => Input.contentOf(webhook, input))

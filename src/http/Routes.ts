@@ -15,6 +15,7 @@ import { Api } from "../api/Api.ts"
 import type { AdminKey } from "../engine/AdminKey.ts"
 import type { Cancellation } from "../engine/Cancellation.ts"
 import type { Overview } from "../engine/Overview.ts"
+import type { Replay } from "../engine/Replay.ts"
 import type { Requests } from "../engine/Requests.ts"
 import { Sessions } from "../engine/Sessions.ts"
 import type { Settings } from "../engine/Settings.ts"
@@ -67,6 +68,7 @@ type Engine =
   | ChangeFeed
   | HistoryStore
   | Overview
+  | Replay
   | Requests
   | SessionStore
   | Settings

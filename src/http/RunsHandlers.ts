@@ -2,15 +2,25 @@ import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../api/Api.ts"
 import { pageSize } from "../api/PageSize.ts"
+import { mostReplayed, ReplayBody, ReplayManyBody } from "../api/Replays.ts"
 import type { RunFilterParameters } from "../api/RunPage.ts"
 import type { WebhookId } from "../domain/Id.ts"
 import type { Run } from "../domain/Run.ts"
 import * as Audit from "../engine/Audit.ts"
 import { Cancellation } from "../engine/Cancellation.ts"
+import { Replay } from "../engine/Replay.ts"
+import { Settings } from "../engine/Settings.ts"
+import { validate } from "../engine/Validation.ts"
 import { HistoryStore } from "../repo/HistoryStore.ts"
 import type { RunFilter } from "../repo/RunQuery.ts"
+import * as Body from "./Body.ts"
 import * as Parameters from "./Parameters.ts"
 import * as Problems from "./Problems.ts"
+import * as ReplayRequests from "./ReplayRequests.ts"
+import * as RunAnswer from "./RunAnswer.ts"
+
+const decodeReplay = validate(ReplayBody)
+const decodeReplayMany = validate(ReplayManyBody)
 
 /** The parameters of a request that are there. */
 const filterOf = ({ status, webhook_id, ...rest }: typeof RunFilterParameters.Type): RunFilter => ({
@@ -23,6 +33,8 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
   Effect.gen(function* () {
     const history = yield* HistoryStore
     const { cancel } = yield* Cancellation
+    const replays = yield* Replay
+    const { maxBody } = yield* Settings
     return handlers
       .handle("list", ({ urlParams: { limit = pageSize.default, cursor, ...filter } }) =>
         Effect.mapError(
@@ -38,6 +50,45 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
           Effect.flatMap((id) => Audit.recordDone<Run>("run.cancelled", id)(cancel(id))),
           Effect.mapError(Problems.of)
         )
+      )
+      .handle("replays", ({ path }) =>
+        Parameters.runId(path.run_id).pipe(
+          Effect.flatMap(replays.replaysOf),
+          Effect.map((data) => ({ data })),
+          Effect.mapError(Problems.of)
+        )
+      )
+      .handleRaw("replay", ({ path, request }) =>
+        Effect.gen(function* () {
+          const id = yield* Parameters.runId(path.run_id)
+          const body = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeReplay)
+          const how = yield* ReplayRequests.one(request, body)
+          const run_id = yield* Audit.recordDone<typeof id>("run.replayed", id, (run_id) => ({ run_id }))(
+            replays.replay(id, how)
+          )
+          return RunAnswer.ofRun(request, { _tag: "Accepted", run_id })
+        }).pipe(Effect.mapError(Problems.of))
+      )
+      .handleRaw("replayMany", ({ request }) =>
+        Effect.gen(function* () {
+          const body = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeReplayMany)
+          const { how, isDry, which } = yield* ReplayRequests.many(request, body)
+          const { ids, more } =
+            which._tag === "These"
+              ? { ids: which.ids, more: false }
+              : yield* replays.matching(which.filter, {
+                  limit: mostReplayed,
+                  ...(how.idempotency && { key: how.idempotency.key })
+                })
+          if (isDry || ids.length === 0) return ReplayRequests.answer(ids, more, [])
+          return yield* replays.replayRuns(ids, how).pipe(
+            Effect.map((results) => ReplayRequests.answer(ids, more, results)),
+            Audit.recordDone("runs.replayed", body.webhook_id ?? body.team, ({ refused, replayed }) => ({
+              replayed: replayed.length,
+              refused: refused.length
+            }))
+          )
+        }).pipe(Effect.mapError(Problems.of))
       )
   })
 )

@@ -3,10 +3,12 @@ import type { InvalidParameter, NotFound, Unavailable } from "../domain/Errors.t
 import type { RunId, WebhookId } from "../domain/Id.ts"
 import type { Run } from "../domain/Run.ts"
 import type { RunState } from "../domain/RunState.ts"
+import type { FinalStatus } from "../domain/RunStatus.ts"
 import type { RunSummary } from "../domain/RunSummary.ts"
 import type { Counts, RunBucket } from "../domain/Statistics.ts"
 import type { TeamName } from "../domain/Team.ts"
 import type { RunPage, RunQuery } from "./RunQuery.ts"
+import type { NewRun } from "./RunStore.ts"
 
 /** Runs whose states are asked for. */
 export interface StatesQuery {
@@ -15,6 +17,23 @@ export interface StatesQuery {
   readonly teams: ReadonlyArray<TeamName>
   readonly since: DateTime.Utc
   /** How many runs of each team: those that wait, and those that were admitted. */
+  readonly limit: number
+}
+
+/** A run with all that another one like it is made from. */
+export type WholeRun = Run & Pick<NewRun, "layout">
+
+/** Ended runs, as they are chosen to be repeated. */
+export interface ReplayableQuery {
+  /** Of this webhook, or of all webhooks that point at this team now. */
+  readonly of: { readonly webhook_id: WebhookId } | { readonly team: TeamName }
+  readonly statuses: ReadonlyArray<FinalStatus>
+  /** Accepted at or after. */
+  readonly from?: DateTime.Utc
+  /** Accepted before. */
+  readonly to?: DateTime.Utc
+  /** Runs with such an idempotency key count as if they were not there: neither repeated nor as the repeat of another. */
+  readonly keyPrefix?: string
   readonly limit: number
 }
 
@@ -28,6 +47,12 @@ export class HistoryStore extends Context.Tag("webhook-trigger/HistoryStore")<
      * the most, and then gives what it has found, and a cursor to go on from. `NotFound`: there is no such webhook.
      */
     readonly runs: (query: RunQuery) => Effect.Effect<RunPage, NotFound | InvalidParameter | Unavailable>
+    /** Several whole runs, in any order; those that are not there are left out. */
+    readonly runsByIds: (ids: ReadonlyArray<RunId>) => Effect.Effect<ReadonlyArray<WholeRun>, Unavailable>
+    /** Runs that repeat this one, newest first. */
+    readonly replays: (id: RunId, limit: number) => Effect.Effect<ReadonlyArray<RunSummary>, Unavailable>
+    /** Ended runs that no other run repeats, in the order of acceptance. */
+    readonly replayable: (query: ReplayableQuery) => Effect.Effect<ReadonlyArray<RunId>, Unavailable>
     /**
      * A team's runs, newest first: of the webhooks that point at it now, and its chat messages. May leave out those behind a
      * thousand newer ones of the same webhook for another team, or behind a thousand newer chat messages.

@@ -546,6 +546,34 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
             next_cursor: last && found.length > limit ? encodeCursor(place(last)) : null
           }
         }),
+      runsByIds: (ids) =>
+        Effect.sync(() =>
+          where((row) => ids.includes(row.run_id)).map(({ row, layout }) => ({
+            ...toRun(row),
+            ...(layout && { layout })
+          }))
+        ),
+      replays: (id, limit) =>
+        Effect.sync(() =>
+          summaries(
+            where((row) => row.replay_of === id)
+              .toReversed()
+              .slice(0, limit)
+          )
+        ),
+      replayable: ({ of, statuses, from, to, keyPrefix, limit }) =>
+        Effect.sync(() => {
+          const counts = ({ idempotency }: Stored) => !(keyPrefix && idempotency?.key.startsWith(keyPrefix))
+          const repeated = new Set(runs.filter(counts).map(({ row }) => row.replay_of))
+          const isOf = ({ webhook_id }: RunRow) =>
+            webhook_id !== undefined &&
+            ("team" in of ? webhooks.get(webhook_id)?.team === of.team : webhook_id === of.webhook_id)
+          return where((row) => isOf(row) && isFinal(row.status) && statuses.includes(row.status))
+            .filter(counts)
+            .filter(({ row }) => !(from && isAfter(from, row.accepted_at)) && (!to || isAfter(to, row.accepted_at)))
+            .flatMap(({ row }) => (repeated.has(row.run_id) ? [] : row.run_id))
+            .slice(0, limit)
+        }),
       teamRuns: (team, limit) =>
         Effect.sync(() =>
           summaries(

@@ -28,6 +28,8 @@ export interface NewRun {
   readonly layout?: PromptLayout
   readonly variables: Variables
   readonly timeout: Duration.Duration
+  /** The run that this one repeats. */
+  readonly replay_of?: RunId
   /** In wait mode counted from the request's arrival; else set when the run is sent only to a leader: until when. */
   readonly deadline_at?: DateTime.Utc
   readonly accepted_at: DateTime.Utc

@@ -222,6 +222,21 @@ describe("the command line", { timeout: 60_000 }, () => {
       ]
       expect((yield* json("run", "list", "review", ...narrow, "0")).data.length).toBeGreaterThan(0)
       expect(yield* run("run", "list", ...narrow, "86400")).toMatchObject({ code: 0, stdout: "No runs.\n" })
+      const again = yield* json("run", "replay", run_id, "--var", "branch=other", "--key", "once")
+      const same = ["run", "replay", run_id, "--var", "branch=other", "--key", "once"]
+      expect(yield* json(...same)).toEqual(again)
+      expect(yield* json("run", "show", again.run_id)).toMatchObject({
+        replay_of: run_id,
+        variables: { branch: "other", who: { name: ["x"] } }
+      })
+      expect((yield* run("run", "show", run_id)).stdout).toContain(`\nreplays   ${again.run_id}\n`)
+      expect((yield* run("run", "replay", run_id, "--same-prompt", "--var", "branch=x")).code).toBe(2)
+      const failed = yield* json("webhook", "replay", "review", "--yes")
+      expect(failed).toEqual({ matched: 0, more: false, replayed: [], refused: [] })
+      const succeeded = ["replay", "--status", "success", "--to", "2100-01-02T03:04:05Z"]
+      expect((yield* run("webhook", ...succeeded, "review")).code).toBe(2)
+      expect((yield* run("webhook", ...succeeded, "--yes", "review")).stdout).toMatch(/^[1-9]\d* replayed\.\n$/)
+      expect((yield* run("team", "replay", "demo", "--status", "cancelled")).stdout).toBe("No runs to replay.\n")
 
       expect((yield* run("webhook", "disable", "review")).stdout).toBe("Webhook review disabled.\n")
       expect((yield* run("trigger", token, ...variables)).code).toBe(1)
@@ -494,7 +509,7 @@ describe("the command line", { timeout: 60_000 }, () => {
       const commands = [...overview.stdout.matchAll(/^ {2}(\S+(?: \S+)?) {2,}\S/gm)].map(([, words]) =>
         words!.split(" ")
       )
-      expect(commands).toHaveLength(31)
+      expect(commands).toHaveLength(34)
 
       for (const group of ["team", "webhook", "run", "session"]) {
         const { stdout } = yield* run(group)

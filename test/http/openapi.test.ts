@@ -258,6 +258,18 @@ describe("/openapi.json", () => {
       yield* admin(200, "GET", `/api/runs/${run_id}`)
       yield* admin(404, "POST", `/api/runs${none}/cancel`)
       yield* admin(409, "POST", `/api/runs/${run_id}/cancel`)
+      const replayAt = `/api/runs/${run_id}/replay`
+      const of = { webhook_id: hook.id, status: ["success"] }
+      yield* admin(202, "POST", replayAt, { body: {} })
+      yield* admin(404, "POST", `/api/runs${none}/replay`, { body: {} })
+      const message_id = (yield* open.admin("POST", "/api/teams/ops/messages", message)).json.message_id
+      yield* admin(409, "POST", `/api/runs/${message_id}/replay`, { body: {} })
+      yield* admin(422, "POST", replayAt, { body: { x: 1 } })
+      yield* admin(200, "GET", `${replayAt}s`)
+      yield* admin(404, "GET", `/api/runs${none}/replays`)
+      yield* admin(200, "POST", "/api/runs/replay", { body: of })
+      yield* admin(404, "POST", "/api/runs/replay", { body: { team: "none" } })
+      yield* admin(422, "POST", "/api/runs/replay", { body: {} })
       for (const [method, path, request] of [
         ...[
           ["GET", ""],
@@ -297,6 +309,10 @@ describe("/openapi.json", () => {
           ["POST", "/api/teams"],
           ["POST", "/api/teams/ops/messages"],
           ["POST", "/api/webhooks"]
+        ],
+        ...[
+          ["POST", replayAt],
+          ["POST", "/api/runs/replay"]
         ],
         ...[
           ["PATCH", hookAt],
@@ -347,6 +363,11 @@ describe("/openapi.json", () => {
           ["POST", `/api/runs/${run_id}/cancel`]
         ],
         ...[
+          ["POST", replayAt],
+          ["GET", `${replayAt}s`],
+          ["POST", "/api/runs/replay"]
+        ],
+        ...[
           ["GET", "/api/sessions"],
           ["DELETE", "/api/sessions"],
           ["DELETE", session],
@@ -358,7 +379,9 @@ describe("/openapi.json", () => {
         "POST /api/teams/ops/messages": message,
         "POST /api/webhooks": { body: draft },
         [`PATCH ${hookAt}`]: { body: {} },
-        [`POST ${hookAt}/preview`]: variables
+        [`POST ${hookAt}/preview`]: variables,
+        [`POST ${replayAt}`]: { body: {} },
+        "POST /api/runs/replay": { body: of }
       }
       for (const [method, path] of everything) {
         yield* caller(401, method, path)

@@ -143,6 +143,16 @@ describe("with a hundred thousand queued runs, and as many that have ended", () 
   reads("a team's runs, none of them among many of another team", 3_000, () =>
     Effect.flatMap(repo, ({ teamRuns }) => teamRuns(idle, 20))
   )
+  reads("a run's replays", 60, () => Effect.flatMap(repo, ({ replays }) => replays(behind, 20)))
+  reads("runs by ids", 10, () => Effect.flatMap(repo, ({ runsByIds }) => runsByIds([behind])))
+  reads("runs to be replayed", 200, () =>
+    Effect.flatMap(repo, ({ replayable }) =>
+      replayable({ of: { webhook_id: ended.id }, statuses: ["error", "success"], limit: 20 })
+    )
+  )
+  reads("a team's runs to be replayed", 300, () =>
+    Effect.flatMap(repo, ({ replayable }) => replayable({ of: { team: ops }, statuses: ["success"], limit: 20 }))
+  )
   reads("states of runs", 60, () =>
     Effect.flatMap(repo, ({ states }) => states({ run_ids: [behind], teams: [ops, idle], since: at(0), limit: 10 }))
   )

@@ -76,7 +76,7 @@ const lifecycle = async (ui: TestUi, page: Page, team: string) => {
   await page.getByRole("region", { name: "Answer" }).locator("strong").getByText("the launch").waitFor()
   await page.getByRole("button", { name: "Show raw" }).click()
   await page.getByRole("region", { name: "the answer" }).getByText("Write about **the launch**").waitFor()
-  await page.getByRole("button", { name: "Repeat" }).click()
+  await page.getByRole("button", { name: "Replay", exact: true }).click()
   await page.getByRole("textbox", { name: "topic" }).fill("the second launch")
   await page.getByRole("button", { name: "Send again" }).click()
   await page.getByRole("region", { name: "Answer to the test" }).getByText("the second launch").waitFor()

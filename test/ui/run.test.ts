@@ -115,9 +115,9 @@ describe("the advice on a failed run", () => {
   it("is to repeat a webhook's run where the page can do so", async () => {
     for (const code of ["agent_error", "team_gone"]) {
       await open(run_id, failed(code))
-      await page.getByText("then repeat the run.").waitFor()
-      await page.getByRole("button", { name: "Repeat" }).click()
-      await page.getByRole("region", { name: "Repeat" }).waitFor()
+      await page.getByText("then replay the run.").waitFor()
+      await page.getByRole("button", { name: "Replay", exact: true }).click()
+      await page.getByRole("region", { name: "Replay", exact: true }).waitFor()
     }
   })
 
@@ -125,7 +125,7 @@ describe("the advice on a failed run", () => {
     for (const code of ["agent_error", "team_gone"]) {
       await open(chat_id, failed(code))
       await page.getByText("send the message again").waitFor()
-      expect(await page.getByRole("button", { name: "Repeat" }).count()).toBe(0)
+      expect(await page.getByRole("button", { name: "Replay", exact: true }).count()).toBe(0)
     }
   })
 })

@@ -114,7 +114,7 @@ describe("a test", () => {
     expect(await runs()).toMatchObject([{ variables: { title: "A change", "author.name": "" } }])
     // A repeat of it sends what was sent.
     await page.getByRole("link", { name: "Open the run" }).click()
-    await page.getByRole("button", { name: "Repeat" }).click()
+    await page.getByRole("button", { name: "Replay", exact: true }).click()
     await page.getByRole("button", { name: "Send again" }).click()
     await page.getByRole("region", { name: "Answer to the test" }).waitFor()
     await page.context().close()

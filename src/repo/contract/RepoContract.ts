@@ -22,6 +22,7 @@ import { limits } from "./limits.ts"
 import { pause } from "./pause.ts"
 import { replyKeyStore } from "./ReplyKeyStore.ts"
 import { requestStore } from "./RequestStore.ts"
+import { replays } from "./replays.ts"
 import { rollUp } from "./rollUp.ts"
 import { sessionStore } from "./SessionStore.ts"
 import { search } from "./search.ts"
@@ -53,6 +54,7 @@ export const repoContract = (withRepo: WithRepo): void => {
   describe("HistoryStore", () => {
     historyStore(test)
     search(test)
+    replays(test)
     statistics(test)
     rollUp(test)
   })

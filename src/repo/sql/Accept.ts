@@ -54,6 +54,7 @@ const storedTypes = {
   layout: "json",
   variables: "json",
   timeout_ms: "bigint",
+  replay_of: "uuid",
   deadline_at: "timestamptz",
   accepted_at: "timestamptz",
   traceparent: "text",

@@ -4,7 +4,10 @@ import { NotFound } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import { HistoryStore } from "../HistoryStore.ts"
+import type { NewRun } from "../RunStore.ts"
+import { uuids } from "./Columns.ts"
 import { bounded } from "./Database.ts"
+import { makeReplays } from "./Replays.ts"
 import { makeRollUp } from "./RollUp.ts"
 import { runColumns, runFromRow, summariesOf, summaryFromRow } from "./RunColumns.ts"
 import { makeRuns } from "./RunSearch.ts"
@@ -25,6 +28,12 @@ export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Laye
     const run = Effect.fn("HistoryStore.run")(function* (id: RunId) {
       const [row] = yield* sql`select ${runColumns} from webhook_trigger.runs r where r.id = ${id}`
       return row ? runFromRow(row) : yield* new NotFound()
+    }, bounded)
+
+    const runsByIds = Effect.fn("HistoryStore.runsByIds")(function* (ids: ReadonlyArray<RunId>) {
+      const rows = yield* sql<Pick<NewRun, "layout">>`
+        select ${runColumns}, r.layout from webhook_trigger.runs r where r.id = any(${uuids(sql, ids)})`
+      return rows.map((row) => ({ ...runFromRow(row), ...(row.layout && { layout: row.layout }) }))
     }, bounded)
 
     // By webhook and not by team: the index of histories serves this too. A webhook that was moved may have any number of
@@ -68,6 +77,8 @@ export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Laye
     return HistoryStore.of({
       run,
       runs: yield* makeRuns,
+      runsByIds,
+      ...(yield* makeReplays),
       teamRuns,
       states: yield* makeStates,
       ...(yield* makeStatistics),

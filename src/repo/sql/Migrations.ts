@@ -9,6 +9,7 @@ import webhookLimits from "./migrations/0006_webhook_limits.ts"
 import auditEvents from "./migrations/0007_audit_events.ts"
 import requests from "./migrations/0012_requests.ts"
 import cancelled from "./migrations/0013_cancelled.ts"
+import replays from "./migrations/0014_replays.ts"
 import promptLayout from "./migrations/0022_prompt_layout.ts"
 import filters from "./migrations/0023_filters.ts"
 
@@ -61,6 +62,8 @@ const migrations = {
   "12_requests": requests,
   /** Runs can be cancelled. A server of the release before does not know the status: upgrade all, then cancel. */
   "13_cancelled": cancelled,
+  /** Runs can be replayed. Servers of the release before neither read nor write which run another one repeats. */
+  "14_replays": replays,
   /** Teams can be paused. Servers of the release before do not know it, and send all the same: upgrade all, then pause. */
   "17_paused": Effect.flatMap(
     SqlClient.SqlClient,

@@ -11,7 +11,14 @@ export type Change = ChangeEvent | "anything"
 const coalesced = 500
 
 /** How often a query is read again at most, because of changes. */
-const intervals = { run: 0, runs: 2_000, "team-runs": 2_000, statistics: 2_000, activity: 5_000 } as const
+const intervals = {
+  run: 0,
+  runs: 2_000,
+  replays: 2_000,
+  "team-runs": 2_000,
+  statistics: 2_000,
+  activity: 5_000
+} as const
 type Changing = keyof typeof intervals
 
 /** The queries that a change may affect. */
@@ -110,6 +117,11 @@ export const makeChanges = (queries: QueryClient) => {
         const mayMiss = incomplete && filter.cursor === undefined
         if (page && (mayMiss || isOutdated(page, filter, states))) readAgain(query)
         if (states.length > 0) patch<RunPage>(query, (page) => ({ ...page, data: patchRuns(page.data) }))
+        break
+      }
+      case "replays": {
+        const shown = (query.state.data as { readonly data: ReadonlyArray<RunSummary> } | undefined)?.data
+        if (incomplete || shown?.some(({ run_id }) => runs.has(run_id))) readAgain(query)
         break
       }
       // It shows answers too.

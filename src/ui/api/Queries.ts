@@ -148,6 +148,13 @@ export const useSessions = () =>
     refetchInterval: 10_000
   })
 
+export const useReplays = (run_id: string) =>
+  useQuery({
+    queryKey: ["replays", run_id],
+    queryFn: ({ signal }) => api.runs.replays({ path: { run_id }, signal }),
+    refetchInterval: usePollingInterval()
+  })
+
 export const useRun = (run_id: string) => {
   const interval = usePollingInterval()
   return useQuery({

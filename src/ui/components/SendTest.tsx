@@ -1,12 +1,14 @@
-import { type FormEvent, useState } from "react"
+import { type FormEvent, useRef, useState } from "react"
 import { api } from "../api/Client.ts"
 import { ApiError } from "../api/Errors.ts"
 import { queries, runAction } from "../api/Queries.ts"
 import type { Run, Team, Webhook } from "../api/Types.ts"
+import { newActionKey } from "./ActionKey.ts"
 import { Button } from "./Button.tsx"
 import { FollowedRun, type SentRun } from "./FollowedRun.tsx"
 import { locale } from "./Locale.ts"
 import { ErrorNotice, Notice } from "./Notice.tsx"
+import { PromptChoice, type ReplayPrompt } from "./PromptChoice.tsx"
 import { submitOnCtrlEnter } from "./SubmitOnCtrlEnter.ts"
 import { TeamNotice } from "./TeamNotice.tsx"
 import { showDirectionMarks } from "./UserText.tsx"
@@ -14,9 +16,6 @@ import { VariableFields } from "./VariableFields.tsx"
 import { emptyNames, type VariableInput, valuesOf, variableInputs } from "./VariableInput.ts"
 
 const list = new Intl.ListFormat(locale, { type: "conjunction" })
-
-/** `randomUUID` exists in secure contexts only. */
-const newKey = (): string => [...crypto.getRandomValues(new Uint32Array(4))].map((part) => part.toString(36)).join("-")
 
 /**
  * Triggers a webhook as a caller does, but with the session in place of the token, and follows the run. It never waits
@@ -26,15 +25,17 @@ const newKey = (): string => [...crypto.getRandomValues(new Uint32Array(4))].map
 export const SendTest = ({
   webhook,
   team,
-  values,
-  action = "Send test"
+  replayOf
 }: {
   readonly webhook: Webhook
   readonly team: Team | undefined
-  /** The values of an earlier run, to repeat it. */
-  readonly values?: Run["variables"]
-  readonly action?: string
+  /** An earlier run, to repeat it. */
+  readonly replayOf?: Run
 }) => {
+  const values = replayOf?.variables
+  const [prompt, setPrompt] = useState<ReplayPrompt>("template")
+  // One run for each action, whatever the number of clicks before the page has shown the first one.
+  const key = useRef(newActionKey())
   const [edited, setEdited] = useState<ReadonlyArray<VariableInput>>(() => variableInputs(webhook.variables, values))
   const [pending, setPending] = useState(false)
   /** Whether the user was asked about the empty values. */
@@ -48,7 +49,8 @@ export const SendTest = ({
   )
   const inputs = added.length === 0 ? edited : [...edited, ...added]
   const variables = valuesOf(inputs)
-  const empty = emptyNames(inputs, values)
+  const isSame = replayOf !== undefined && prompt === "same"
+  const empty = isSame ? [] : emptyNames(inputs, values)
   const confirming = asked && empty.length > 0
 
   const send = async () => {
@@ -59,22 +61,27 @@ export const SendTest = ({
     setSent(undefined)
     setIgnored(false)
     const at = new Date().toISOString()
+    const headers = { "idempotency-key": key.current }
+    // What is as it was need not be sent, and may be all of a request that a template named only a part of.
+    const isUnchanged = JSON.stringify(variables) === JSON.stringify(values)
+    const replayed = isSame ? { prompt } : isUnchanged ? {} : { variables }
     try {
       const answer = await runAction(() =>
-        api.overview.run({
-          path: { id: webhook.id },
-          query: {},
-          headers: { "idempotency-key": newKey() },
-          payload: { variables }
-        })
+        replayOf
+          ? api.runs.replay({ path: replayOf, headers, payload: replayed })
+          : api.overview.run({ path: { id: webhook.id }, query: {}, headers, payload: { variables } })
       )
+      key.current = newActionKey()
       if (answer.status === "ignored") setIgnored(true)
       else setSent({ run_id: answer.run_id, at })
     } catch (cause) {
       setError(cause)
+      // Refused: nothing was started. Else it may have been, and is not to be started twice.
+      if (cause instanceof ApiError && cause.status < 500) key.current = newActionKey()
     } finally {
       setPending(false)
       void queries.invalidateQueries({ queryKey: ["runs"] })
+      void queries.invalidateQueries({ queryKey: ["replays"] })
       void queries.invalidateQueries({ queryKey: ["statistics"] })
     }
   }
@@ -91,7 +98,8 @@ export const SendTest = ({
     <form className="stack" onSubmit={submit} onKeyDown={submitOnCtrlEnter}>
       {!webhook.enabled && <Notice tone="warning">This webhook is off, so triggers get 404. Turn it on first.</Notice>}
       {webhook.enabled && team && <TeamNotice team={team} when_team_stopped={webhook.when_team_stopped} />}
-      <VariableFields inputs={inputs} onChange={setEdited} />
+      {replayOf && <PromptChoice value={prompt} onChange={setPrompt} />}
+      {!isSame && <VariableFields inputs={inputs} onChange={setEdited} />}
       {confirming && (
         <Notice tone="warning">
           <div className="row between">
@@ -104,7 +112,7 @@ export const SendTest = ({
       )}
       <div className="row">
         <Button type="submit" variant="primary" icon="play" pending={pending} disabled={!variables}>
-          {action}
+          {replayOf ? "Send again" : "Send test"}
         </Button>
         <span className="muted small">Ctrl+Enter</span>
       </div>

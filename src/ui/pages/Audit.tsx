@@ -25,6 +25,8 @@ const actions: Record<AuditAction, string> = {
   "webhook.queue_cancelled": "Waiting runs of a webhook cancelled",
   "team.queue_cancelled": "Waiting runs of a team cancelled",
   "run.cancelled": "Run cancelled",
+  "run.replayed": "Run replayed",
+  "runs.replayed": "Runs replayed",
   "session.started": "Signed in",
   "session.ended": "Session ended",
   "key.refused": "Wrong key"

@@ -5,6 +5,7 @@ import { useTeamRuns, useWebhooks } from "../api/Queries.ts"
 import type { RunSummary, Team } from "../api/Types.ts"
 import { Button } from "../components/Button.tsx"
 import { Loaded } from "../components/Loaded.tsx"
+import { ReplayRuns } from "../components/ReplayRuns.tsx"
 import { StatusBadge } from "../components/Status.tsx"
 import { RelativeTime } from "../components/Time.tsx"
 import { showDirectionMarks, UserText } from "../components/UserText.tsx"
@@ -16,7 +17,10 @@ export const RecentRuns = ({ team }: { readonly team: Team }) => {
   const [shown, setShown] = useState(6)
   return (
     <section className="card" aria-label="Recent runs">
-      <h2>Recent runs</h2>
+      <div className="row between">
+        <h2>Recent runs</h2>
+        <ReplayRuns which={{ team: team.team }} />
+      </div>
       <Loaded query={runs}>
         {(all) =>
           all.length === 0 ? (

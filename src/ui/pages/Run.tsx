@@ -12,6 +12,7 @@ import { DownloadButton } from "../components/DownloadButton.tsx"
 import { isGone, Loaded } from "../components/Loaded.tsx"
 import { Page } from "../components/Page.tsx"
 import { RawText } from "../components/RawText.tsx"
+import { ReplayOf, Replays } from "../components/ReplayLinks.tsx"
 import { RunNotice } from "../components/RunNotice.tsx"
 import { SendTest } from "../components/SendTest.tsx"
 import { StatusBadge } from "../components/Status.tsx"
@@ -23,7 +24,7 @@ const RunPage = ({ run_id }: { readonly run_id: string }) => {
   const run = useRun(run_id)
   const data = run.data
   const webhook = useWebhook(data?.webhook_id)
-  const [repeating, setRepeating] = useState(false)
+  const [replaying, setReplaying] = useState(false)
   const name = data?.webhook_id
     ? showDirectionMarks(webhook.data?.name ?? "Webhook")
     : data
@@ -48,7 +49,7 @@ const RunPage = ({ run_id }: { readonly run_id: string }) => {
         !isGone(run) && (
           <Actions
             run={data}
-            onRepeat={webhook.data && !isGone(webhook) ? () => setRepeating(!repeating) : undefined}
+            onReplay={webhook.data && !isGone(webhook) ? () => setReplaying(!replaying) : undefined}
           />
         )
       }
@@ -57,7 +58,8 @@ const RunPage = ({ run_id }: { readonly run_id: string }) => {
         {(loaded) => (
           <>
             <Details run={loaded} />
-            {repeating && webhook.data && <Repeat webhook={webhook.data} run={loaded} />}
+            {replaying && webhook.data && <ReplayForm webhook={webhook.data} run={loaded} />}
+            <Replays run={loaded} />
             <Content run={loaded} />
           </>
         )}
@@ -66,7 +68,7 @@ const RunPage = ({ run_id }: { readonly run_id: string }) => {
   )
 }
 
-const Actions = ({ run, onRepeat }: { readonly run: Run; readonly onRepeat: (() => void) | undefined }) => {
+const Actions = ({ run, onReplay }: { readonly run: Run; readonly onReplay: (() => void) | undefined }) => {
   const answer = run.conversation.response
   return (
     <>
@@ -79,9 +81,9 @@ const Actions = ({ run, onRepeat }: { readonly run: Run; readonly onRepeat: (() 
         </>
       )}
       {!isFinal(run.status) && <CancelRun run={run} />}
-      {onRepeat && (
-        <Button variant="primary" icon="play" onPress={onRepeat}>
-          Repeat
+      {onReplay && (
+        <Button variant="primary" icon="play" onPress={onReplay}>
+          Replay
         </Button>
       )}
     </>
@@ -93,7 +95,7 @@ const Content = ({ run }: { readonly run: Run }) => (
     <section className="card" aria-label="Progress">
       <Timeline run={run} />
     </section>
-    <RunNotice run={run} again={run.source === "chat" ? "send the message again" : "repeat the run"} />
+    <RunNotice run={run} again={run.source === "chat" ? "send the message again" : "replay the run"} />
     {run.conversation.response !== undefined && (
       <Answer text={run.conversation.response} late={run.status !== "success"} />
     )}
@@ -111,6 +113,7 @@ const Details = ({ run }: { readonly run: Run }) => (
       <ExactTime at={run.accepted_at} />, for team <Link to={pathTo("team", run)}>{run.team}</Link>;{" "}
       {run.mode === "wait" ? "the caller waited for the answer" : "fire and forget"}
     </span>
+    <ReplayOf run={run} />
     <span className="row">
       <span className="mono run-id">{run.run_id}</span>
       <CopyButton text={run.run_id} what="the run id" />
@@ -145,17 +148,12 @@ const Values = ({ run }: { readonly run: Run }) => {
   )
 }
 
-const Repeat = ({ webhook, run }: { readonly webhook: Webhook; readonly run: Run }) => {
+const ReplayForm = ({ webhook, run }: { readonly webhook: Webhook; readonly run: Run }) => {
   const teams = useTeams()
   return (
-    <section className="card" aria-label="Repeat">
-      <h2>Repeat it with the same or other values</h2>
-      <SendTest
-        webhook={webhook}
-        team={teams.data?.find((team) => team.team === webhook.team)}
-        values={run.variables}
-        action="Send again"
-      />
+    <section className="card" aria-label="Replay">
+      <h2>Replay it with the same or other values</h2>
+      <SendTest webhook={webhook} team={teams.data?.find((team) => team.team === webhook.team)} replayOf={run} />
     </section>
   )
 }

@@ -1,10 +1,11 @@
-import { allStatuses } from "../../domain/RunStatus.ts"
+import { allStatuses, isFinal } from "../../domain/RunStatus.ts"
 import { useRuns } from "../api/Queries.ts"
 import type { RunSummary, Webhook } from "../api/Types.ts"
 import { Button } from "../components/Button.tsx"
 import { plural } from "../components/Format.ts"
 import { Loaded } from "../components/Loaded.tsx"
 import { locale } from "../components/Locale.ts"
+import { ReplayRuns } from "../components/ReplayRuns.tsx"
 import { RunList } from "../components/RunList.tsx"
 import { SelectField } from "../components/SelectField.tsx"
 import { statusDisplays } from "../components/Status.tsx"
@@ -72,6 +73,18 @@ export const RunHistory = ({ webhook }: { readonly webhook: Webhook }) => {
         />
         <DateField label="From" value={dayOf(filters.get("from"))} onChange={(value) => setFilters({ from: value })} />
         <DateField label="To" value={dayOf(filters.get("to"))} onChange={(value) => setFilters({ to: value })} />
+        {(status === undefined || isFinal(status)) && (
+          <ReplayRuns
+            which={{
+              webhook_id: webhook.id,
+              ...(status ? { status: [status] } : {}),
+              ...(from ? { from } : {}),
+              ...(to ? { to } : {})
+            }}
+          >
+            {status === undefined || status === "error" || status === "timeout" ? "Replay failed" : "Replay these"}
+          </ReplayRuns>
+        )}
         {filtered && (
           <Button variant="quiet" onPress={() => setFilters({ status: "", from: "", to: "" })}>
             Show all

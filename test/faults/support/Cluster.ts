@@ -23,6 +23,7 @@ export interface WebhookDraft {
   readonly max_queued?: number
   readonly rate?: string
   readonly when_team_stopped?: "refuse" | "queue"
+  readonly queue_for_seconds?: number
 }
 
 export interface ServerOptions {
@@ -103,11 +104,12 @@ export class Cluster {
     method: string,
     path: string,
     body?: unknown,
-    expected: ReadonlyArray<number> = [200, 201, 204]
+    expected: ReadonlyArray<number> = [200, 201, 204],
+    headers: Readonly<Record<string, string>> = {}
   ): Promise<any> {
     const answer = await fetch(url + path, {
       method,
-      headers: { authorization: `Bearer ${adminKey}`, "content-type": "application/json" },
+      headers: { authorization: `Bearer ${adminKey}`, "content-type": "application/json", ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       signal: AbortSignal.timeout(20_000)
     })

@@ -1,0 +1,94 @@
+import { DateTime, Duration, Effect } from "effect"
+import { type RunId, runIdAt } from "../domain/Id.ts"
+import type { RunMode, Variables } from "../domain/Run.ts"
+import type { TeamName } from "../domain/Team.ts"
+import type { WebhookRow } from "../domain/Webhook.ts"
+import type { NewRun } from "../repo/RunStore.ts"
+import type { Candidate } from "./Acceptance.ts"
+import type { Rendered } from "./Renderer.ts"
+import { Settings } from "./Settings.ts"
+import { maxQueuedOfWebhook } from "./SettingsConfig.ts"
+
+/** What a run of a webhook is made from, beside its prompt. */
+export interface RunRequest {
+  readonly variables: Variables
+  /** From Effect's clock; a wait's deadline is counted from here. */
+  readonly received_at: DateTime.Utc
+  readonly wait: boolean
+  readonly idempotency?: { readonly key: string; readonly request_hash: Uint8Array }
+  /** The caller's trace, for its prompt; a span in which the run is accepted takes its place. */
+  readonly traceparent?: string
+}
+
+/** Makes runs, with everything that a later edit of their webhook must not change. */
+export interface Candidates {
+  readonly timeoutOf: (webhook: WebhookRow) => Duration.Duration
+  readonly ofWebhook: (webhook: WebhookRow, request: RunRequest, rendered: Rendered) => Candidate
+  /** A run of this webhook again. Nobody waits for it, and it takes nothing of the webhook's `rate`. */
+  readonly ofReplay: (webhook: WebhookRow, request: RunRequest, rendered: Rendered, replay_of: RunId) => Candidate
+  /** A chat message. */
+  readonly ofMessage: (team: TeamName, message: string, request: Pick<RunRequest, "received_at" | "wait">) => Candidate
+}
+
+export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(function* () {
+  const settings = yield* Settings
+  const clock = yield* Effect.clock
+  const maxQueued = maxQueuedOfWebhook(settings)
+
+  const timeoutOf = (webhook: WebhookRow) =>
+    webhook.timeout_seconds === undefined ? settings.timeout : Duration.seconds(webhook.timeout_seconds)
+
+  /** What every new run has, whatever it is made from. */
+  const newRun = (
+    origin: Pick<NewRun, "source" | "webhook" | "team" | "prompt" | "layout" | "variables">,
+    timeout: Duration.Duration,
+    { received_at, wait }: Pick<RunRequest, "received_at" | "wait">
+  ): NewRun => {
+    const now = clock.unsafeCurrentTimeMillis()
+    return {
+      run_id: runIdAt(now),
+      ...origin,
+      mode: (wait ? "wait" : "async") satisfies RunMode,
+      timeout,
+      ...(wait && { deadline_at: DateTime.addDuration(received_at, timeout) }),
+      accepted_at: DateTime.unsafeMake(now)
+    }
+  }
+
+  const ofWebhook: Candidates["ofWebhook"] = (webhook, request, rendered) => {
+    const { variables, idempotency } = request
+    const { id, name, team, token_hash, version, max_concurrent, max_queued = maxQueued, rate } = webhook
+    const queues = webhook.when_team_stopped === "queue" && !request.wait
+    const by = { id, token_hash, version, max_queued, ...(rate !== undefined && { rate }) }
+    const run = newRun({ source: "webhook", webhook: by, team, ...rendered, variables }, timeoutOf(webhook), request)
+    const expires_at = DateTime.addDuration(run.accepted_at, idempotencyKeyLife)
+    const deadline_at = queues && DateTime.add(run.accepted_at, { seconds: webhook.queue_for_seconds ?? queueFor })
+    return {
+      run: {
+        ...run,
+        ...(deadline_at && { deadline_at }),
+        ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
+        ...(idempotency && { idempotency: { ...idempotency, expires_at } })
+      },
+      webhook: { id, name, ...(max_concurrent !== undefined && { max_concurrent }) }
+    }
+  }
+
+  return {
+    timeoutOf,
+    ofWebhook,
+    ofReplay: ({ rate: _, ...webhook }, request, rendered, replay_of) => {
+      const candidate = ofWebhook(webhook, request, rendered)
+      return { ...candidate, run: { ...candidate.run, replay_of } }
+    },
+    ofMessage: (team, prompt, request) => ({
+      run: newRun({ source: "chat", team, prompt, variables: {} }, settings.timeout, request)
+    })
+  }
+})
+
+/** For how long a repeat of an `Idempotency-Key` returns the first run. */
+const idempotencyKeyLife = Duration.hours(24)
+
+/** How long a run waits for a leader when its webhook does not say, in seconds. */
+const queueFor = 24 * 3_600

@@ -1,0 +1,247 @@
+import { Context, DateTime, Effect, Either, Layer } from "effect"
+import {
+  type FilterFailed,
+  type IdempotencyKeyReused,
+  type InvalidVariables,
+  type MissingVariables,
+  NotFound,
+  NotReplayable,
+  type PromptTooLarge,
+  type SchemaMismatch,
+  type TeamNotRunning,
+  TooManyQueued,
+  Unavailable,
+  WebhookDisabled
+} from "../domain/Errors.ts"
+import type { RunId, WebhookId } from "../domain/Id.ts"
+import type { Run, Variables } from "../domain/Run.ts"
+import type { RunSummary } from "../domain/RunSummary.ts"
+import type { WebhookRow } from "../domain/Webhook.ts"
+import { HistoryStore, type ReplayableQuery, type WholeRun } from "../repo/HistoryStore.ts"
+import { TeamStore } from "../repo/TeamStore.ts"
+import { WebhookStore } from "../repo/WebhookStore.ts"
+import type { Candidate } from "./Acceptance.ts"
+import * as Candidates from "./Candidates.ts"
+import { HandOver } from "./HandOver.ts"
+import * as Input from "./Input.ts"
+import * as InputChecks from "./InputChecks.ts"
+import { Renderer } from "./Renderer.ts"
+import type { Settings } from "./Settings.ts"
+
+/** How runs are repeated. */
+export interface ReplayRequest {
+  /** `template`: the webhook's template as it is now, filled in. `same`: the prompt as it was. */
+  readonly prompt: "template" | "same"
+  /** In place of those that the run had; only with `template`. */
+  readonly variables?: Variables
+  /** Names the action: under the same key a run is repeated once. The hash is of how. */
+  readonly idempotency?: { readonly key: string; readonly request_hash: Uint8Array }
+}
+
+export type ReplayRefused =
+  | NotFound
+  | NotReplayable
+  | WebhookDisabled
+  | InvalidVariables
+  | MissingVariables
+  | PromptTooLarge
+  | FilterFailed
+  | SchemaMismatch
+  | TeamNotRunning
+  | TooManyQueued
+  | IdempotencyKeyReused
+
+/** A run, and the one that repeats it, or why there is none. */
+export interface Replayed {
+  readonly run_id: RunId
+  readonly result: Either.Either<RunId, ReplayRefused>
+}
+
+/** Which ended runs are repeated: those of `HistoryStore.replayable`. */
+export type ReplayFilter = Omit<ReplayableQuery, "limit" | "keyPrefix">
+
+/** Runs read and accepted at a time: each may have more than a megabyte of text. */
+const portion = 50
+
+/** How often a webhook may be edited while a run of it is repeated. */
+const attempts = 5
+
+/**
+ * Repeating runs: as new runs of their webhook, which stand at the end of its team's lane, in the order of the runs that they
+ * repeat. The webhook's team, limits and timeout are those of now, but for its `rate`, which is for its callers.
+ */
+export class Replay extends Context.Tag("webhook-trigger/Replay")<
+  Replay,
+  {
+    /** Repeats one run, whatever its state; gives the new one. */
+    readonly replay: (id: RunId, request: ReplayRequest) => Effect.Effect<RunId, ReplayRefused | Unavailable>
+    /**
+     * Repeats these runs, in this order. What is refused for a full queue is refused for all that come after it, of the
+     * same webhook or of all.
+     */
+    readonly replayRuns: (
+      ids: ReadonlyArray<RunId>,
+      request: Omit<ReplayRequest, "variables">
+    ) => Effect.Effect<ReadonlyArray<Replayed>, Unavailable>
+    /**
+     * Ended runs that no other run repeats, oldest first; `more`: there are others. What was repeated under this key does not
+     * count: so the same request finds the same runs again.
+     */
+    readonly matching: (
+      filter: ReplayFilter,
+      options: { readonly limit: number; readonly key?: string }
+    ) => Effect.Effect<{ readonly ids: ReadonlyArray<RunId>; readonly more: boolean }, NotFound | Unavailable>
+    /** The runs that repeat this one, newest first; up to a hundred. */
+    readonly replaysOf: (id: RunId) => Effect.Effect<ReadonlyArray<RunSummary>, NotFound | Unavailable>
+  }
+>() {
+  static readonly layer: Layer.Layer<
+    Replay,
+    never,
+    HandOver | HistoryStore | Renderer | Settings | TeamStore | WebhookStore
+  > = Layer.effect(
+    Replay,
+    Effect.gen(function* () {
+      const history = yield* HistoryStore
+      const teams = yield* TeamStore
+      const webhooks = yield* WebhookStore
+      const { acceptAll } = yield* HandOver
+      const renderer = yield* Renderer
+      const objectionTo = InputChecks.make()
+      const candidates = yield* Candidates.make
+
+      const candidateOf = (run: WholeRun, webhook: WebhookRow, request: ReplayRequest) =>
+        Effect.gen(function* () {
+          if (!webhook.enabled) return yield* new WebhookDisabled()
+          const given = request.variables ?? run.variables
+          const variables = request.prompt === "same" ? given : yield* Input.used(webhook, given)
+          // Whatever `accept_if` says: somebody wants it done.
+          const { accept_if: _, ...unfiltered } = webhook
+          const fault = request.variables && !Input.takesPayload(webhook) && objectionTo(unfiltered, variables)
+          if (fault && fault._tag !== "Ignored") return yield* fault
+          const rendered =
+            request.prompt === "same"
+              ? { prompt: run.conversation.prompt, ...(run.layout && { layout: run.layout }) }
+              : yield* renderer.render(webhook.prompt_template, variables, webhook)
+          const { idempotency } = request
+          const own = {
+            variables,
+            received_at: yield* DateTime.now,
+            wait: false,
+            ...(idempotency && { idempotency: { ...idempotency, key: keyOf(idempotency.key) + run.run_id } })
+          }
+          return candidates.ofReplay(webhook, own, rendered, run.run_id)
+        })
+
+      /** Their webhooks as they are now; of a run whose webhook is gone nothing can be repeated. */
+      const webhooksOf = (runs: ReadonlyArray<WholeRun>) =>
+        Effect.map(
+          Effect.forEach(new Set(runs.flatMap(({ webhook_id }) => webhook_id ?? [])), (id) =>
+            webhooks.webhookRow(id).pipe(
+              Effect.map((webhook) => [[id, webhook] as const]),
+              Effect.catchTag("NotFound", () => Effect.succeed([]))
+            )
+          ),
+          (found) => new Map<WebhookId, WebhookRow>(found.flat())
+        )
+
+      type Result = Replayed["result"]
+
+      /** What a webhook refuses that was edited or got another token meanwhile, is asked again. */
+      const replaySome = (
+        runs: ReadonlyArray<WholeRun>,
+        request: ReplayRequest,
+        left = attempts
+      ): Effect.Effect<ReadonlyMap<RunId, Result>, Unavailable> =>
+        Effect.gen(function* () {
+          const known = yield* webhooksOf(runs)
+          const results = new Map<RunId, Result>()
+          const open: Array<{ readonly run: WholeRun; readonly candidate: Candidate }> = []
+          for (const run of runs) {
+            const webhook = run.webhook_id && known.get(run.webhook_id)
+            if (run.webhook_id === undefined) results.set(run.run_id, Either.left(new NotReplayable(run)))
+            else if (!webhook) results.set(run.run_id, Either.left(new NotFound()))
+            else {
+              const candidate = yield* Effect.either(candidateOf(run, webhook, request))
+              if (Either.isLeft(candidate)) {
+                if (candidate.left instanceof Unavailable) return yield* candidate.left
+                results.set(run.run_id, Either.left(candidate.left))
+              } else open.push({ run, candidate: candidate.right })
+            }
+          }
+          const answers = open.length === 0 ? [] : yield* acceptAll(open.map(({ candidate }) => candidate))
+          const again: Array<WholeRun> = []
+          for (const [index, { run, candidate }] of open.entries()) {
+            const answer = answers[index]!
+            if (Either.isRight(answer)) {
+              const { right } = answer
+              results.set(run.run_id, Either.right(right._tag === "Repeated" ? right.run.run_id : candidate.run.run_id))
+            } else if (answer.left._tag === "NotFound" || answer.left._tag === "WebhookEdited") again.push(run)
+            else if (answer.left._tag !== "RateLimited") results.set(run.run_id, Either.left(answer.left))
+          }
+          if (again.length === 0) return results
+          if (left === 0)
+            return yield* new Unavailable({ what: "server", detail: "The webhook is edited all the time." })
+          return new Map([...results, ...(yield* replaySome(again, request, left - 1))])
+        })
+
+      const replay = Effect.fn("Replay.replay")(function* (id: RunId, request: ReplayRequest) {
+        const runs = yield* history.runsByIds([id])
+        return yield* (yield* replaySome(runs, request)).get(id) ?? new NotFound()
+      })
+
+      const replayRuns = Effect.fn("Replay.replayRuns")(function* (
+        ids: ReadonlyArray<RunId>,
+        request: Omit<ReplayRequest, "variables">
+      ) {
+        const full = new Map<WebhookId | "server", TooManyQueued>()
+        const all = [...new Set(ids)]
+        const replayed: Array<Replayed> = []
+        for (let from = 0; from < all.length; from += portion) {
+          const asked = all.slice(from, from + portion)
+          const runs = new Map((yield* history.runsByIds(asked)).map((run) => [run.run_id, run]))
+          const fullFor = ({ webhook_id }: Run) => full.get("server") ?? (webhook_id && full.get(webhook_id))
+          const found = asked.flatMap((id) => runs.get(id) ?? [])
+          const results = yield* replaySome(
+            found.filter((run) => !fullFor(run)),
+            request
+          )
+          for (const run_id of asked) {
+            const run = runs.get(run_id)
+            const refused = run ? fullFor(run) : new NotFound()
+            const result = results.get(run_id) ?? Either.left(refused ?? new NotFound())
+            replayed.push({ run_id, result })
+            if (run?.webhook_id && Either.isLeft(result) && result.left instanceof TooManyQueued) {
+              full.set(result.left.of === "server" ? "server" : run.webhook_id, result.left)
+            }
+          }
+        }
+        return replayed
+      })
+
+      const matching = Effect.fn("Replay.matching")(function* (
+        filter: ReplayFilter,
+        { key, limit }: { readonly limit: number; readonly key?: string }
+      ) {
+        const keyPrefix = key === undefined ? {} : { keyPrefix: keyOf(key) }
+        const ids = yield* history.replayable({ ...filter, ...keyPrefix, limit: limit + 1 })
+        const { of } = filter
+        if (ids.length === 0) yield* "team" in of ? teams.team(of.team) : webhooks.webhookRow(of.webhook_id)
+        return { ids: ids.slice(0, limit), more: ids.length > limit }
+      })
+
+      return Replay.of({
+        replay,
+        replayRuns,
+        matching,
+        replaysOf: (id) =>
+          Effect.flatMap(history.replays(id, 100), (replays) =>
+            replays.length > 0 ? Effect.succeed(replays) : Effect.as(history.run(id), replays)
+          )
+      })
+    })
+  )
+}
+
+/** No caller's key: those are printable. So a webhook's callers and these actions do not take each other's. */
+const keyOf = (action: string): string => `replay\n${action}\n`

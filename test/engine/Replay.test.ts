@@ -1,0 +1,183 @@
+import { expect, it } from "@effect/vitest"
+import { DateTime, Effect, Either, Layer, TestClock } from "effect"
+import { LeaderBus } from "../../src/bus/Bus.ts"
+import type { RunId, WebhookId } from "../../src/domain/Id.ts"
+import type { TeamName } from "../../src/domain/Team.ts"
+import { Replay, type ReplayRequest } from "../../src/engine/Replay.ts"
+import { Repo } from "../../src/repo/Repo.ts"
+import { echo, engine, engineInMemory, lead, makeTeam, makeWebhook, ports, sendMessage, until } from "./Scenario.ts"
+
+const key = (text: string) => ({ idempotency: { key: text, request_hash: new Uint8Array(32) } })
+const fromTemplate: ReplayRequest = { prompt: "template" }
+
+const replay = (id: RunId, request: ReplayRequest = fromTemplate) =>
+  Effect.flatMap(Replay, (replays) => replays.replay(id, request))
+const runOf = (id: RunId) => Effect.flatMap(Repo, (repo) => repo.run(id))
+const replaysOf = (id: RunId) => Effect.flatMap(Replay, (replays) => replays.replaysOf(id))
+const edit = (id: WebhookId, fields: object) =>
+  Effect.gen(function* () {
+    yield* (yield* Repo).updateWebhook(id, { ...fields, updated_at: yield* DateTime.now })
+  })
+
+/** A leader that fails while `failing` holds, and has seen these prompts. */
+const flaky = (team: TeamName) =>
+  Effect.gen(function* () {
+    const state = { failing: true, seen: [] as Array<string> }
+    yield* (yield* LeaderBus).lead(team, ({ prompt, reply }) => {
+      state.seen.push(prompt.prompt)
+      return reply(state.failing ? { _tag: "Failed", message: "no disk" } : { _tag: "Answered", response: "done" })
+    })
+    return state
+  })
+
+it.scoped("repeats a run with the same values, the template of now or the prompt as it was, or with other values", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const seen = yield* echo(team)
+    const webhook = yield* makeWebhook(team)
+    const { run_id } = yield* webhook.ask("api")
+    yield* edit(webhook.id, { prompt_template: "Deploy {{text}}" })
+
+    const now = yield* replay(run_id)
+    const same = yield* replay(run_id, { prompt: "same" })
+    const other = yield* replay(run_id, { prompt: "template", variables: { text: "web" } })
+    yield* until(Effect.sync(() => seen.length === 4))
+    expect(seen).toEqual(["api", "Deploy api", "api", "Deploy web"])
+    for (const id of [now, same])
+      expect(yield* runOf(id)).toMatchObject({ replay_of: run_id, variables: { text: "api" } })
+    expect((yield* runOf(other)).variables).toEqual({ text: "web" })
+    expect((yield* replaysOf(run_id)).map((run) => run.run_id)).toEqual([other, same, now])
+    expect(yield* replaysOf(other)).toEqual([])
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("makes one run of a double click, also on two replicas, and another one of the next click", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    yield* echo(team)
+    const webhook = yield* makeWebhook(team)
+    const { run_id } = yield* webhook.ask("api")
+    const click = { ...fromTemplate, ...key("click") }
+    const other = Effect.flatMap(Replay, (replays) => replays.replay(run_id, click)).pipe(
+      Effect.provide(Layer.fresh(engine()))
+    )
+    const ids = yield* Effect.all([replay(run_id, click), replay(run_id, click), other], { concurrency: "unbounded" })
+    expect(new Set(ids).size).toBe(1)
+    expect(yield* replay(run_id, { ...fromTemplate, ...key("next") })).not.toBe(ids[0])
+    // A caller of the webhook may use the same key.
+    expect(yield* webhook.submit("api", { key: "click" })).not.toBe(ids[0])
+    expect(yield* replaysOf(run_id)).toHaveLength(2)
+  }).pipe(Effect.provide(engine()), Effect.provide(ports))
+)
+
+it.scoped(
+  "a webhook that is switched off, gone, or was edited meanwhile; a team without a leader; a full queue; a message",
+  () =>
+    Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const leader = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const leader = yield* lead(team)
+          yield* leader.answer("done")
+          const webhook = yield* makeWebhook(team, { max_queued: 1 })
+          return { webhook, run: yield* webhook.ask("api") }
+        })
+      )
+      const { webhook, run } = leader
+      const refusal = (id: RunId, request?: ReplayRequest) =>
+        Effect.map(Effect.flip(replay(id, request)), (e) => e._tag)
+      expect(yield* refusal(run.run_id)).toBe("TeamNotRunning")
+      yield* edit(webhook.id, { when_team_stopped: "queue" })
+      const waiting = yield* replay(run.run_id, { ...fromTemplate, ...key("one") })
+      expect(yield* refusal(run.run_id)).toBe("TooManyQueued")
+      expect(yield* replay(run.run_id, { ...fromTemplate, ...key("one") })).toBe(waiting)
+
+      yield* edit(webhook.id, { enabled: false })
+      expect(yield* refusal(run.run_id)).toBe("WebhookDisabled")
+      yield* edit(webhook.id, { enabled: true, prompt_template: "{{other}}" })
+      expect(yield* refusal(run.run_id)).toBe("MissingVariables")
+      expect(yield* refusal(run.run_id, { prompt: "same" })).toBe("TooManyQueued")
+      yield* (yield* Repo).deleteWebhook(webhook.id)
+      expect(yield* refusal(run.run_id)).toBe("NotFound")
+
+      const busy = yield* lead(team)
+      const message = yield* sendMessage(team, "hello")
+      yield* busy.next
+      expect(yield* refusal(message)).toBe("NotReplayable")
+    }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("a replay takes nothing of its webhook's rate", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    yield* echo(team)
+    const webhook = yield* makeWebhook(team)
+    yield* edit(webhook.id, { rate: "1/day" })
+    const { run_id } = yield* webhook.ask("api")
+    expect((yield* Effect.flip(webhook.submit("api")))._tag).toBe("RateLimited")
+    yield* replay(run_id)
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("repeats what failed, in its order, once; and what failed again, the next time", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* flaky(team)
+    const webhook = yield* makeWebhook(team)
+    const texts = Array.from({ length: 120 }, (_, n) => `${n}`)
+    const first = yield* Effect.forEach(texts, (text) => webhook.submit(text))
+    yield* until(Effect.map(runOf(first.at(-1)!), ({ status }) => status === "error"))
+
+    const replays = yield* Replay
+    const filter = { of: { webhook_id: webhook.id }, statuses: ["error"] } as const
+    const all = (name: string) =>
+      Effect.gen(function* () {
+        const { ids } = yield* replays.matching(filter, { limit: 1_000, key: name })
+        const results = yield* replays.replayRuns(ids, { ...fromTemplate, ...key(name) })
+        return results.map(({ result }) => Either.getOrThrow(result))
+      })
+    const clicks = yield* Effect.all([all("click"), all("click")], { concurrency: "unbounded" })
+    expect(clicks[1]).toEqual(clicks[0])
+    expect(leader.seen.slice(0, 120)).toEqual(texts)
+    yield* until(Effect.map(runOf(clicks[0]!.at(-1)!), ({ status }) => status === "error"))
+    expect(leader.seen.slice(120)).toEqual(texts)
+    // The same click again, when all of them have failed again.
+    expect(yield* all("click")).toEqual(clicks[0])
+
+    leader.failing = false
+    const last = yield* all("another click")
+    expect(last).toHaveLength(120)
+    yield* until(Effect.map(runOf(last.at(-1)!), ({ status }) => status === "success"))
+    expect((yield* runOf(last[7]!)).replay_of).toBe(clicks[0]![7])
+    expect((yield* replays.matching(filter, { limit: 1_000 })).ids).toEqual([])
+    expect(leader.seen).toHaveLength(360)
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("what does not fit is refused from the first one on, and the same request takes the others later", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* flaky(team)
+    const webhook = yield* makeWebhook(team, { max_queued: 40, max_concurrent: 1, when_team_stopped: "queue" })
+    const ids: Array<RunId> = []
+    for (let n = 0; n < 60; n++) {
+      ids.push(yield* webhook.submit(`${n}`))
+      yield* until(Effect.map(runOf(ids[n]!), ({ status }) => status === "error"))
+    }
+    yield* edit(webhook.id, { team: yield* makeTeam("later") })
+    const request = { ...fromTemplate, ...key("click") }
+    const replays = yield* Replay
+    const results = yield* replays.replayRuns(ids, request)
+    expect(results.map(({ run_id }) => run_id)).toEqual(ids)
+    expect(results.map(({ result }) => Either.isRight(result))).toEqual(ids.map((_, n) => n < 40))
+    yield* TestClock.adjust("1 second")
+    const seen = yield* echo("later" as TeamName)
+    yield* TestClock.adjust("2 seconds")
+    yield* until(Effect.sync(() => seen.length === 40))
+    const rest = yield* replays.replayRuns(ids, request)
+    expect(rest.slice(0, 40)).toEqual(results.slice(0, 40))
+    yield* until(Effect.sync(() => seen.length === 60))
+    expect(seen).toEqual(ids.map((_, n) => `${n}`))
+    expect(leader.seen).toHaveLength(60)
+  }).pipe(Effect.provide(engineInMemory()))
+)
