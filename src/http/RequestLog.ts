@@ -125,7 +125,7 @@ export const observeUnknownPath = <E, R>(request: Request, handler: Effect.Effec
   silenceEffectLogger(observeRequest(noRoute, request, handler))
 
 /** Runs the handler where the URL is spelled as the route is: Effect's router leads other spellings to it too. */
-export const onlyExactly = <E, R>(
+const onlyExactly = <E, R>(
   route: string,
   handler: Effect.Effect<Response, E, R>,
   urlOf: (request: Request) => string = ({ url }) => url

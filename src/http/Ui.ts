@@ -2,10 +2,10 @@
 import { createHash } from "node:crypto"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
-import { HttpLayerRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { HttpLayerRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect, Layer } from "effect"
 import { pages } from "../api/Pages.ts"
-import * as RequestLog from "./RequestLog.ts"
+import { isExactly } from "./ExactPath.ts"
 import { securityHeaders } from "./SecurityHeaders.ts"
 import * as Unmatched from "./Unmatched.ts"
 
@@ -107,10 +107,20 @@ const serve = (variants: ReadonlyArray<Variant>) =>
 
 const indexOf = (folder: string) => variantsOf(`${folder}index.html`, "index.html", false)
 
+/** As the router answers a path that it does not know, which its types do not show: for other spellings of a path. */
+const unknown = (request: HttpServerRequest.HttpServerRequest) =>
+  Effect.fail(new HttpServerError.RouteNotFound({ request })) as Effect.Effect<never>
+
 const addFiles = Effect.fn(function* (folder: string) {
   const router = yield* HttpLayerRouter.HttpRouter
   const add = (path: `/${string}`, variants: ReadonlyArray<Variant>) =>
-    router.add("GET", path, RequestLog.onlyExactly(path, serve(variants)))
+    router.add(
+      "GET",
+      path,
+      Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+        isExactly(path, request.url) ? serve(variants) : unknown(request)
+      )
+    )
   const index = indexOf(folder)
   for (const page of Object.values(pages)) yield* add(page, index)
   yield* add("/icon.svg", variantsOf(`${folder}icon.svg`, "icon.svg", false))

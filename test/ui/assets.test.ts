@@ -86,7 +86,7 @@ describe("the UI's addresses", () => {
 })
 
 describe("an address that no page has", () => {
-  const paths = ["/nothing", "/runs", "/webhooks/a/b/c"]
+  const paths = ["/nothing", "/webhooks/a/b/c"]
 
   it("is 404 with the UI to a browser, which says so and leads on", async () => {
     const page = await ui.newSignedInPage()
@@ -100,8 +100,15 @@ describe("an address that no page has", () => {
     await page.context().close()
   })
 
+  it("shows the page that it means, when only a slash at its end is too much", async () => {
+    const page = await ui.newSignedInPage()
+    await page.goto("/webhooks/")
+    await page.getByRole("heading", { name: "Webhooks", level: 1 }).waitFor()
+    await page.context().close()
+  })
+
   it("is 404 with a problem to a program", async () => {
-    for (const path of paths) {
+    for (const path of [...paths, "/webhooks/"]) {
       const response = await fetch(ui.server.url + path)
       expect([path, response.status]).toEqual([path, 404])
       expect(response.headers.get("content-type")).toBe("application/problem+json")
