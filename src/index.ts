@@ -86,6 +86,7 @@ export type { Counts, RunBucket, Statistics, StatisticsRange } from "./domain/St
 export { storable } from "./domain/StorableText.ts"
 export { Team, TeamName, type TeamRecord } from "./domain/Team.ts"
 export type { TokenHash } from "./domain/Token.ts"
+export { Verification } from "./domain/Verification.ts"
 export { Webhook, WebhookDraft, WebhookEdit, WebhookRow } from "./domain/Webhook.ts"
 // The engine and its services.
 export { AdminKey } from "./engine/AdminKey.ts"
@@ -104,6 +105,7 @@ export { type Rendered, Renderer, type RenderOptions } from "./engine/Renderer.t
 export { Replay, type Replayed, type ReplayFilter, type ReplayRefused, type ReplayRequest } from "./engine/Replay.ts"
 export { type RefusedRequest, Requests } from "./engine/Requests.ts"
 export * as Retention from "./engine/Retention.ts"
+export { parseKey, type SecretKey, SecretKeys, type SecretKeysService } from "./engine/SecretKeys.ts"
 export { type NewSession, Sessions } from "./engine/Sessions.ts"
 export { Settings, type SettingsValues } from "./engine/Settings.ts"
 export { Shutdown } from "./engine/Shutdown.ts"

@@ -67,7 +67,7 @@ export const Answered = Schema.Struct({
   run_id: RunId
 }).annotations({ description: "The team has answered." })
 export const Ignored = Schema.Struct({ status: status("ignored") }).annotations({
-  description: "The webhook's `accept_if` does not hold for the request, which starts no run."
+  description: "The request starts no run: it is a service's ping, or the webhook's `accept_if` does not hold for it."
 })
 export const TimedOut = Schema.Struct({ status: status("timeout"), run_id: RunId }).annotations({
   ...HttpApiSchema.annotations({ status: 408 }),

@@ -77,8 +77,16 @@ export class ChangedMeanwhile extends Schema.TaggedError<ChangedMeanwhile>()("Ch
   version: Schema.Int
 }) {}
 
-/** The request does not show what the webhook asks for beside its token. Says nothing of why. */
-export class NotVerified extends Schema.TaggedError<NotVerified>()("NotVerified", {}) {}
+/**
+ * Why a request is not verified. `address`: `allow_from` does not name its sender's. `missing`: it has no signature, secret,
+ * time or id. `malformed`: what it has cannot be one. `expired`: it was sent too long ago, or in the future. `mismatch`: it is
+ * not of this request and secret.
+ */
+export const VerificationCause = Schema.Literal("address", "missing", "malformed", "expired", "mismatch")
+export type VerificationCause = typeof VerificationCause.Type
+
+/** The request does not show what the webhook asks for beside its token. Its caller is not told why. */
+export class NotVerified extends Schema.TaggedError<NotVerified>()("NotVerified", { why: VerificationCause }) {}
 
 /** No leader is consuming the team's queue. */
 export class TeamNotRunning extends Schema.TaggedError<TeamNotRunning>()("TeamNotRunning", { team: TeamName }) {}

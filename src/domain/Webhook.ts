@@ -4,6 +4,7 @@ import { WebhookId } from "./Id.ts"
 import { TeamName } from "./Team.ts"
 import { optional, time } from "./Time.ts"
 import type { TokenHash } from "./Token.ts"
+import { Secret, Verification } from "./Verification.ts"
 import { accepts, isAccepted, type JsonObject, type WebhookSetting } from "./WebhookSettingKinds.ts"
 import { type SettingValues, type WebhookSettingName, webhookSettings } from "./WebhookSettings.ts"
 
@@ -97,6 +98,36 @@ const record = Struct({
     })
   ),
   ...settings,
+  verification: removable(Verification, "`null` asks callers for nothing but the token; the secrets are deleted."),
+  secret: FieldOnly(
+    "draft",
+    "edit"
+  )(
+    optional(
+      Secret.annotations({
+        description:
+          "What callers sign with, or send, as `verification` says. It is stored encrypted and never shown again."
+      })
+    )
+  ),
+  keep_old_secret: FieldOnly("edit")(
+    optional(
+      Schema.Boolean.annotations({
+        description:
+          "With a new `secret`: whether the one before is accepted beside it (default: no). `false` alone ends that."
+      })
+    )
+  ),
+  secret_hint: generated(
+    optional(Schema.String.annotations({ description: "The end of the secret, to distinguish secrets: `…x7Qa`." }))
+  ),
+  secret_set_at: generated(optional(time("When the secret was set; absent: there is none."))),
+  old_secret_hint: generated(
+    optional(Schema.String.annotations({ description: "The end of the secret before, while that is accepted too." }))
+  ),
+  /** Encrypted, as `old_sealed_secret`. */
+  sealed_secret: FieldOnly("row")(optional(Schema.String)),
+  old_sealed_secret: FieldOnly("row")(optional(Schema.String)),
   enabled: Field({ json: enabled, row: enabled, draft: optional(enabled), edit: optional(enabled) }),
   version: generated(
     Schema.Int.annotations({ description: "Another one with each change, but for triggers; also the `ETag`." })

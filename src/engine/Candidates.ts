@@ -15,7 +15,12 @@ export interface RunRequest {
   /** From Effect's clock; a wait's deadline is counted from here. */
   readonly received_at: DateTime.Utc
   readonly wait: boolean
-  readonly idempotency?: { readonly key: string; readonly request_hash: Uint8Array }
+  readonly idempotency?: {
+    readonly key: string
+    readonly request_hash: Uint8Array
+    /** For how long a repeat returns the first run; by default a day. */
+    readonly life?: Duration.Duration
+  }
   /** The caller's trace, for its prompt; a span in which the run is accepted takes its place. */
   readonly traceparent?: string
 }
@@ -61,14 +66,13 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
     const queues = webhook.when_team_stopped === "queue" && !request.wait
     const by = { id, token_hash, version, max_queued, ...(rate !== undefined && { rate }) }
     const run = newRun({ source: "webhook", webhook: by, team, ...rendered, variables }, timeoutOf(webhook), request)
-    const expires_at = DateTime.addDuration(run.accepted_at, idempotencyKeyLife)
     const deadline_at = queues && DateTime.add(run.accepted_at, { seconds: webhook.queue_for_seconds ?? queueFor })
     return {
       run: {
         ...run,
         ...(deadline_at && { deadline_at }),
         ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
-        ...(idempotency && { idempotency: { ...idempotency, expires_at } })
+        ...(idempotency && { idempotency: keyOf(idempotency, run.accepted_at) })
       },
       webhook: { id, name, ...(max_concurrent !== undefined && { max_concurrent }) }
     }
@@ -89,6 +93,11 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
 
 /** For how long a repeat of an `Idempotency-Key` returns the first run. */
 const idempotencyKeyLife = Duration.hours(24)
+
+const keyOf = (
+  { key, request_hash, life = idempotencyKeyLife }: NonNullable<RunRequest["idempotency"]>,
+  accepted_at: DateTime.Utc
+): NonNullable<NewRun["idempotency"]> => ({ key, request_hash, expires_at: DateTime.addDuration(accepted_at, life) })
 
 /** How long a run waits for a leader when its webhook does not say, in seconds. */
 const queueFor = 24 * 3_600

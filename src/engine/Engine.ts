@@ -14,6 +14,7 @@ import { Replay } from "./Replay.ts"
 import * as Replies from "./Replies.ts"
 import { Requests } from "./Requests.ts"
 import * as RollUp from "./RollUp.ts"
+import * as SecretRotation from "./SecretRotation.ts"
 import type { Settings } from "./Settings.ts"
 import { Shutdown } from "./Shutdown.ts"
 import { Teams } from "./Teams.ts"
@@ -32,7 +33,8 @@ const management = Layer.mergeAll(
   Webhooks.layer,
   Overview.layer,
   Requests.layer,
-  RollUp.layer
+  RollUp.layer,
+  SecretRotation.layer
 )
 
 /** The whole engine, running. What it runs on is the host's to choose. */

@@ -46,8 +46,8 @@ import { webhookIdOf } from "./Webhooks.ts"
 export interface TriggerRequest extends RunRequest {
   /** The request itself: read again for a webhook that was edited meanwhile. */
   readonly incoming?: IncomingRequest
-  /** Whether the request shows what the webhook asks for: asked again of a webhook that was edited meanwhile. */
-  readonly mayUse?: (webhook: WebhookRow) => boolean
+  /** Why the request does not show what the webhook asks for: asked again of a webhook that was edited meanwhile. */
+  readonly refusedBy?: (webhook: WebhookRow) => NotVerified | Unavailable | undefined
 }
 
 /**
@@ -182,7 +182,8 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
             if (current.version === webhook.version && error._tag !== "WebhookEdited") {
               return error._tag === "Ignored" ? ignored(webhook) : Effect.fail(error)
             }
-            if (request.mayUse?.(current) === false) return new NotVerified()
+            const refusal = request.refusedBy?.(current)
+            if (refusal !== undefined) return Effect.fail(refusal)
             return Effect.flatMap(readAgain(current, request), (request) => trigger(current, request))
           })
         })

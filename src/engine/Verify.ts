@@ -2,19 +2,14 @@
  * The interpreter of descriptions (`domain/verification/`): whether a request comes from whom it should, and which delivery it
  * is. Pure: the time is given.
  */
+import type { VerificationCause } from "../domain/Errors.ts"
 import type { Description, Ed25519, Hmac, Timestamp } from "../domain/verification/Description.ts"
 import * as Lookup from "./RequestLookup.ts"
 import { bytesOf, decode, isSecret, makeSigner } from "./Signing.ts"
 
 export type { SignedRequest } from "./RequestLookup.ts"
 
-/**
- * Why a request is refused, for whoever manages the webhook; its caller is not told. `missing`: it has no signature, secret or
- * id. `malformed`: what it has cannot be one. `expired`: it was sent too long ago, or in the future. `mismatch`: it is not of
- * this request and secret.
- */
-export const causes = ["missing", "malformed", "expired", "mismatch"] as const
-export type Cause = (typeof causes)[number]
+type Cause = Exclude<VerificationCause, "address">
 
 export type Verdict =
   | { readonly _tag: "Refused"; readonly cause: Cause }
@@ -140,17 +135,7 @@ const pass = (checks: ReadonlyArray<Check>, request: Lookup.SignedRequest, now: 
   return checks[causes.indexOf(undefined)] ?? causes[0] ?? "mismatch"
 }
 
-/** What speaks against the request already, before its body is read. `now` in milliseconds since 1970. */
-export const causeBeforeBody = (
-  checks: ReadonlyArray<Check>,
-  { headers }: Lookup.SignedRequest,
-  now: number
-): Cause | undefined => {
-  const passed = pass(checks, { headers }, now)
-  return typeof passed === "string" ? passed : undefined
-}
-
-/** The verdict on a request with its body. */
+/** The verdict at that time, in milliseconds since 1970. Without a body, as far as can be said without that. */
 export const verify = (checks: ReadonlyArray<Check>, request: Lookup.SignedRequest, now: number): Verdict => {
   const passed = pass(checks, request, now)
   return typeof passed === "string" ? { _tag: "Refused", cause: passed } : verdictOf(passed.description, request)

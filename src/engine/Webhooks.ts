@@ -32,6 +32,7 @@ import { Outcomes } from "./Outcomes.ts"
 import { Renderer } from "./Renderer.ts"
 import { hashToken, makeToken, type Token, tokenHint } from "./Token.ts"
 import { decode } from "./Validation.ts"
+import * as WebhookSecrets from "./WebhookSecrets.ts"
 
 /** The webhook with its token: the only time it is shown. */
 export interface WithToken {
@@ -93,6 +94,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
         const history = yield* HistoryStore
         const teams = yield* TeamStore
         const store = yield* WebhookStore
+        const secrets = yield* WebhookSecrets.make
 
         const placeholders = (template: unknown) =>
           typeof template === "string" ? renderer.placeholders(template) : Effect.succeed([])
@@ -151,14 +153,17 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
           Effect.flatMap(webhookIdOf(id), use)
 
         const create = Effect.fn("Webhooks.create")(function* (input: unknown) {
-          const draft = yield* checked(decodeDraft(input), input)
+          const { secret, ...draft } = yield* checked(decodeDraft(input), input)
           const token = yield* makeToken
           const now = yield* DateTime.now
+          const id = yield* makeWebhookId
+          const sealed = yield* secrets.draft(id, { ...draft, ...(secret !== undefined && { secret }) }, now)
           const webhook = yield* store
             .createWebhook(
               {
                 ...draft,
-                id: yield* makeWebhookId,
+                ...sealed,
+                id,
                 variables: yield* Effect.orDie(renderer.placeholders(draft.prompt_template)),
                 enabled: draft.enabled ?? true,
                 token_hash: hashToken(token),
@@ -172,7 +177,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
           return { webhook, token }
         })
 
-        const edit = Effect.fn("Webhooks.edit")(function* (
+        const editOnce = Effect.fnUntraced(function* (
           id: WebhookId,
           input: unknown,
           versions: ReadonlyArray<number> | undefined
@@ -181,19 +186,34 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
           const before = yield* store.webhook(id)
           const { version } = before
           if (versions?.includes(version) === false) return yield* new ChangedMeanwhile({ version })
-          const change = yield* checked(decodeEdit(input), input, before)
+          const wish = yield* checked(decodeEdit(input), input, before)
+          const { secret: _, keep_old_secret: __, ...change } = wish
+          const updated_at = yield* DateTime.now
+          const stored = WebhookSecrets.isAbout(wish) ? yield* store.webhookRow(id) : undefined
           return yield* store
             .updateWebhook(
               id,
               {
                 ...change,
+                ...(stored && (yield* secrets.change(id, wish, stored, updated_at))),
                 ...(yield* variablesOf(change.prompt_template)),
-                updated_at: yield* DateTime.now
+                updated_at
               },
-              { versions, audit: yield* Audit.draft("webhook.edited") }
+              {
+                // The secret before is taken from there.
+                versions: versions ?? (stored && [stored.version]),
+                audit: yield* Audit.draft("webhook.edited")
+              }
             )
             .pipe(Effect.catchTag("TeamUnknown", teamGone))
         })
+
+        const edit = Effect.fn("Webhooks.edit")(
+          (id: WebhookId, input: unknown, versions: ReadonlyArray<number> | undefined) =>
+            Effect.retry(editOnce(id, input, versions), {
+              while: (error) => versions === undefined && error._tag === "ChangedMeanwhile"
+            })
+        )
 
         const replaceToken = Effect.fnUntraced(function* (id: WebhookId, token: Token, overlap: Duration.Duration) {
           const before = yield* store.webhookRow(id)

@@ -117,7 +117,7 @@ const table = {
     401,
     () => ({
       code: "not_verified",
-      detail: "It does not come as the webhook's settings ask for, such as from an allowed address."
+      detail: "It does not show what the webhook asks for: to come from an allowed address, a signature or a secret."
     })
   ],
   NotFound: [404, () => ({ code: "not_found", detail: "It does not exist, was deleted, or is switched off." })],

@@ -21,7 +21,7 @@ import {
   type InvalidParameter,
   type InvalidVariables,
   MethodNotAllowed,
-  NotVerified,
+  type NotVerified,
   type Unavailable,
   type UnsupportedMediaType
 } from "../domain/Errors.ts"
@@ -33,8 +33,8 @@ import * as Input from "../engine/Input.ts"
 import { isOpenedByOldToken, Requests } from "../engine/Requests.ts"
 import { Settings } from "../engine/Settings.ts"
 import { Trigger, type TriggerRequest } from "../engine/Trigger.ts"
+import * as Verification from "../engine/Verification.ts"
 import * as TraceContext from "../telemetry/TraceContext.ts"
-import { isAllowed } from "./AllowFrom.ts"
 import * as Body from "./Body.ts"
 import { BodyBudget } from "./BodyBudget.ts"
 import { clientAddress } from "./ClientAddress.ts"
@@ -47,6 +47,7 @@ import { mountedAt, PublicUrl } from "./PublicUrl.ts"
 import * as RequestFacts from "./RequestFacts.ts"
 import * as RequestLog from "./RequestLog.ts"
 import * as RunAnswer from "./RunAnswer.ts"
+import * as Sender from "./Sender.ts"
 import { TrustedProxies } from "./TrustedProxies.ts"
 import * as Unmatched from "./Unmatched.ts"
 
@@ -94,9 +95,14 @@ const traceOf = ({ headers: { traceparent } }: Request): Pick<TriggerRequest, "t
 
 /** A request as this webhook takes it. */
 interface ReadRequest extends Pick<TriggerRequest, "idempotency" | "variables" | "wait"> {
+  readonly _tag: "Read"
   readonly webhook: WebhookRow
   readonly incoming: IncomingRequest
+  /** Its acceptance is answered with the webhook's own text. */
+  readonly isReplied: boolean
 }
+
+type Handshake = Extract<Sender.Shown, { readonly _tag: "Handshake" }>
 
 type InputRefused =
   | UnsupportedMediaType
@@ -104,7 +110,12 @@ type InputRefused =
   | InvalidBody
   | InvalidParameter
   | InvalidVariables
+  | NotVerified
   | Unavailable
+
+const countRefused = (refusal: Problems.Refusal): void => {
+  if (refusal._tag === "NotVerified") Verification.countRefused(refusal.why)
+}
 
 /** The endpoints without their routes. */
 const makeEndpoints = Effect.gen(function* () {
@@ -117,15 +128,39 @@ const makeEndpoints = Effect.gen(function* () {
   const clock = yield* Effect.clock
   const mount = mountedAt(yield* PublicUrl)
 
-  /** What the request must show beside the token. */
-  const mayUse = (request: Request) => (webhook: WebhookRow) => isAllowed(proxies, webhook, request)
+  const sender = yield* Sender.make
+
+  /** Why the request may not use the webhook; without its body, as far as can be said without that. */
+  const refusalOf = (request: Request, webhook: WebhookRow, at: DateTime.Utc, body?: Uint8Array) => {
+    const checked = sender.check(request, webhook, at.epochMillis, body)
+    return Sender.isRefusal(checked) ? checked : undefined
+  }
 
   /** The webhook that the request may use, as it is now. */
-  const verify = Effect.fnUntraced(function* (request: Request, token: string | undefined) {
+  const verify = Effect.fnUntraced(function* (
+    request: Request,
+    token: string | undefined,
+    at: DateTime.Utc,
+    body?: Uint8Array
+  ) {
     const webhook = yield* trigger.authenticate(Redacted.make(token ?? ""))
     RequestFacts.add(request, { webhook_id: webhook.id })
-    return mayUse(request)(webhook) ? webhook : yield* new NotVerified()
+    const refusal = refusalOf(request, webhook, at, body)
+    if (refusal === undefined) return webhook
+    if (refusal._tag === "Unavailable") {
+      yield* Effect.logError("No key that this server has decrypts the secret of the webhook (SECRETS_KEY)").pipe(
+        Effect.annotateLogs({ webhook_id: webhook.id })
+      )
+    }
+    return yield* refusal
   })
+
+  /** The same for requests that are not recorded. Whatever is signed of them is an empty body. */
+  const verifyEmpty = (request: Request, token: string | undefined) =>
+    Effect.tapError(
+      Effect.flatMap(DateTime.now, (now) => verify(request, token, now, new Uint8Array())),
+      (refusal) => Effect.sync(() => countRefused(refusal))
+    )
 
   const recordToken = (request: Request, webhook: WebhookRow): void => {
     if (isOpenedByOldToken(webhook)) requests.recordOldToken(webhook, clientAddress(proxies, request))
@@ -135,15 +170,20 @@ const makeEndpoints = Effect.gen(function* () {
   const readInput = (
     request: Request,
     webhook: WebhookRow,
-    incoming: IncomingRequest
+    incoming: IncomingRequest,
+    shown: Sender.Shown
   ): Either.Either<ReadRequest, InputRefused> =>
     Either.flatMap(Input.read(webhook, incoming), (variables) =>
-      Either.flatMap(Parameters.wait(request), (wait) =>
-        Either.map(Idempotency.read(request, webhook, variables), (idempotency) => ({
-          ...{ webhook, incoming, variables, wait },
+      Either.flatMap(Parameters.wait(request), (wait) => {
+        const delivery = Sender.idempotencyOf(shown)
+        const keyed = delivery === undefined ? Idempotency.read(request, webhook, variables) : Either.right(delivery)
+        const isReplied = shown._tag === "Verified" && shown.isReplied
+        return Either.map(keyed, (idempotency) => ({
+          _tag: "Read" as const,
+          ...{ webhook, incoming, variables, wait, isReplied },
           ...idempotency
         }))
-      )
+      })
     )
 
   const receive = (request: Request, intake: Intake.Intake) =>
@@ -158,15 +198,19 @@ const makeEndpoints = Effect.gen(function* () {
     webhook: WebhookRow,
     { bytes, head }: Intake.Intake,
     received_at: DateTime.Utc,
-    refusal: Problems.Refusal
+    refusal: Problems.Refusal,
+    isVerified: boolean
   ): void => {
+    countRefused(refusal)
     const { code, detail, status } = Problems.of(refusal)
     if (status === 404 || status >= 500) return
     const size = Math.max(Number(request.headers["content-length"]) || 0, bytes)
     const client_address = clientAddress(proxies, request)
     requests.recordRefused(webhook, {
-      ...{ received_at, status, code, detail, client_address, size },
-      ...(head !== undefined && { body: head })
+      ...{ received_at, status, code, client_address, size },
+      detail: refusal._tag === "NotVerified" ? Sender.causeTexts[refusal.why] : detail,
+      // Of a stranger nothing is kept.
+      ...(isVerified && head !== undefined && { body: head })
     })
   }
 
@@ -178,32 +222,54 @@ const makeEndpoints = Effect.gen(function* () {
     RequestFacts.add(request, { webhook_id: recent.id })
     recordToken(request, recent)
     const intake = Intake.make(request, recent, budget)
+    let isVerified = recent.verification === undefined
     const record = (refusal: Problems.Refusal) =>
-      Effect.sync(() => recordRefused(request, recent, intake, received_at, refusal))
-    const known = mayUse(request)(recent) ? recent : yield* Effect.tapError(verify(request, token), record)
+      Effect.sync(() => recordRefused(request, recent, intake, received_at, refusal, isVerified))
+    const known =
+      refusalOf(request, recent, received_at) === undefined
+        ? recent
+        : yield* Effect.tapError(verify(request, token, received_at), record)
     let incoming: IncomingRequest | undefined
     const received = Effect.suspend(() =>
       incoming === undefined
         ? Effect.map(receive(request, intake), (read) => (incoming = read))
         : Effect.succeed(incoming)
     )
-    const read = (webhook: WebhookRow): Effect.Effect<ReadRequest, InputRefused> =>
-      Input.mediaTypeFault(webhook, request.headers) ??
-      Effect.flatMap(received, (incoming) => readInput(request, webhook, incoming))
+    const readAs = (
+      webhook: WebhookRow,
+      incoming: IncomingRequest
+    ): Effect.Effect<ReadRequest | Handshake, InputRefused> => {
+      const shown = sender.check(request, webhook, received_at.epochMillis, incoming.body)
+      isVerified = !Sender.isRefusal(shown)
+      if (Sender.isRefusal(shown)) return Effect.fail(shown)
+      return shown._tag === "Handshake" ? Effect.succeed(shown) : readInput(request, webhook, incoming, shown)
+    }
+    // What has to be verified by its body is, before anything else is said of it.
+    const read = (webhook: WebhookRow): Effect.Effect<ReadRequest | Handshake, InputRefused> =>
+      (webhook.verification === undefined ? Input.mediaTypeFault(webhook, request.headers) : undefined) ??
+      Effect.flatMap(received, (incoming) => readAs(webhook, incoming))
     // What the webhook refuses as it is remembered, it may take as it is now; and a token that is no longer valid is refused
     // before any fault of the request. A body that could not be received is not read again.
     const input = yield* Effect.catchAll(read(known), (refusal) =>
-      Effect.flatMap(verify(request, token), (current) =>
-        current.input === known.input || (incoming === undefined && refusal._tag !== "UnsupportedMediaType")
+      Effect.flatMap(Effect.tapError(verify(request, token, received_at, incoming?.body), record), (current) =>
+        refusal._tag !== "NotVerified" &&
+        (current.input === known.input || (incoming === undefined && refusal._tag !== "UnsupportedMediaType"))
           ? Effect.zipRight(record(refusal), Effect.fail(refusal))
           : Effect.tapError(read(current), record)
       )
     )
+    if (input._tag === "Handshake") return Sender.handshakeAnswer(input)
     const submitted = yield* Effect.tapError(
-      trigger.trigger(input.webhook, { ...input, received_at, mayUse: mayUse(request), ...traceOf(request) }),
+      trigger.trigger(input.webhook, {
+        ...input,
+        received_at,
+        refusedBy: (webhook) => refusalOf(request, webhook, received_at, input.incoming.body),
+        ...traceOf(request)
+      }),
       record
     )
     const answer = RunAnswer.ofRun(request, submitted)
+    if (submitted._tag === "Accepted" && input.isReplied) return Sender.replyTo(input.webhook)
     return submitted._tag === "Accepted"
       ? withLocation(request, answer, `${triggerUrl(mount, token!)}/runs/${submitted.run_id}`)
       : answer
@@ -213,7 +279,7 @@ const makeEndpoints = Effect.gen(function* () {
     if (request.method !== "GET" && request.method !== "HEAD") {
       return yield* new MethodNotAllowed({ allow: "GET, HEAD" })
     }
-    const webhook = yield* verify(request, token)
+    const webhook = yield* verifyEmpty(request, token)
     recordToken(request, webhook)
     const id = yield* Parameters.runId(run_id)
     const wait = yield* Parameters.wait(request)
@@ -224,7 +290,7 @@ const makeEndpoints = Effect.gen(function* () {
 
   const cancel = Effect.fnUntraced(function* (request: Request, token: string | undefined, run_id = "") {
     if (request.method !== "POST") return yield* new MethodNotAllowed({ allow: "POST" })
-    const webhook = yield* verify(request, token)
+    const webhook = yield* verifyEmpty(request, token)
     RequestFacts.add(request, { webhook_id: webhook.id })
     const id = yield* Parameters.runId(run_id)
     yield* trigger.run(webhook, id, { wait: false })

@@ -9,9 +9,24 @@ import type { Webhook, WebhookEdit, WebhookRow } from "../domain/Webhook.ts"
 export type NewWebhook = Omit<WebhookRow, "version">
 
 /** Fields to overwrite; `null` removes an optional one. */
-export type WebhookChange = WebhookEdit &
+export type WebhookChange = Omit<WebhookEdit, "secret" | "keep_old_secret"> &
   Partial<Pick<WebhookRow, "variables" | "token_hash" | "token_hint">> &
-  OldToken & { readonly updated_at: DateTime.Utc }
+  OldToken &
+  SecretChange & { readonly updated_at: DateTime.Utc }
+
+type SecretField = "sealed_secret" | "secret_hint" | "secret_set_at" | "old_sealed_secret" | "old_secret_hint"
+
+/** The secrets with which callers show who they are. */
+export type SecretChange = { readonly [Field in SecretField]?: WebhookRow[Field] | null }
+
+/** There is no secret. */
+export const noSecrets: { readonly [Field in SecretField]: null } = {
+  sealed_secret: null,
+  secret_hint: null,
+  secret_set_at: null,
+  old_sealed_secret: null,
+  old_secret_hint: null
+}
 
 type OldTokenField = Extract<keyof WebhookRow, `old_token_${string}`>
 

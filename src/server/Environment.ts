@@ -12,6 +12,8 @@ import {
   wholeNumber,
   withDefault
 } from "../engine/EnvironmentVariable.ts"
+import { fromText } from "../engine/Quantity.ts"
+import { keyText, parseKey, type SecretKey } from "../engine/SecretKeys.ts"
 import * as SettingsConfig from "../engine/SettingsConfig.ts"
 import { parseNetworks } from "../http/TrustedProxies.ts"
 import * as LeaderEnvironment from "./LeaderEnvironment.ts"
@@ -34,6 +36,16 @@ const networks: Format<ReadonlyArray<string>> = {
   }).pipe(Schema.filter((texts) => Option.isSome(parseNetworks(texts))))
 }
 
+/** Webhooks' secrets are encrypted with the first, and decrypted with any. */
+const secretKeys: Format<ReadonlyArray<SecretKey>> = {
+  accepts: "takes one or more keys of 32 random bytes, each as base64 or 64 hexadecimal digits, separated by commas",
+  schema: fromText(
+    Schema.Any as Schema.Schema<ReadonlyArray<SecretKey>>,
+    (text) => Option.all(text.split(",").map((part) => Option.fromNullable(parseKey(part.trim())))),
+    (keys) => keys.map(keyText).join()
+  )
+}
+
 export const settings = {
   /** Only this machine, unless the operator says otherwise. */
   host: withDefault("HOST", text("an address to listen on"), "127.0.0.1"),
@@ -46,6 +58,8 @@ export const settings = {
   ...Repos.settings,
   /** Absent: one is generated at the first start. */
   adminKey: optional("ADMIN_API_KEY", secret(adminKeyFormat)),
+  /** Absent: a file in `dataDir`. */
+  secretKeys: optional("SECRETS_KEY", secret(secretKeys)),
   engine: { config: SettingsConfig.config },
   /** How long ended runs are stored; absent: forever. */
   runRetention: withDefault("RUN_RETENTION", durationOrOff("1 minute", "36500 days", "30 days"), Option.none()),

@@ -1,10 +1,11 @@
-import { Layer, Option } from "effect"
+import { Layer, Option, Redacted } from "effect"
 import { AdminKey } from "../engine/AdminKey.ts"
 import * as AuditRetention from "../engine/AuditRetention.ts"
 import * as Engine from "../engine/Engine.ts"
 import { Limiter } from "../engine/Limiter.ts"
 import { Renderer } from "../engine/Renderer.ts"
 import * as Retention from "../engine/Retention.ts"
+import { SecretKeys } from "../engine/SecretKeys.ts"
 import { Settings } from "../engine/Settings.ts"
 import * as Listener from "../http/Listener.ts"
 import * as NodeServer from "../http/NodeServer.ts"
@@ -13,10 +14,17 @@ import { ServerFacts } from "../http/ServerFacts.ts"
 import { TrustedProxies } from "../http/TrustedProxies.ts"
 import type { Drivers } from "./Drivers.ts"
 import type { Environment } from "./Environment.ts"
+import * as SecretsKeyFile from "./SecretsKeyFile.ts"
 import * as Telemetry from "./Telemetry.ts"
 
 const adminKey = (environment: Environment) =>
   Option.match(environment.adminKey, { onNone: () => AdminKey.layerGenerated, onSome: AdminKey.layerGiven })
+
+const secretKeys = ({ dataDir, secretKeys: given }: Environment) =>
+  Option.match(given, {
+    onNone: () => SecretsKeyFile.layer(dataDir),
+    onSome: (keys) => SecretKeys.layer(Redacted.value(keys))
+  })
 
 /**
  * The whole server. What is provided last is built first and closed last: it listens once all routes are there, and requests
@@ -42,6 +50,7 @@ export const layer = (environment: Environment, { bus, repo }: Drivers, version:
         Settings.layer(environment.engine),
         PublicUrl.layer(environment.publicUrl),
         TrustedProxies.layer(environment.trustedProxies),
+        secretKeys(environment),
         ServerFacts.layer({ version, database: repo.name, bus: bus.name })
       )
     )

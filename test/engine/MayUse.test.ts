@@ -1,5 +1,6 @@
 import { expect, it } from "@effect/vitest"
 import { DateTime, Effect } from "effect"
+import { NotVerified } from "../../src/domain/Errors.ts"
 import { Trigger } from "../../src/engine/Trigger.ts"
 import { Repo } from "../../src/repo/Repo.ts"
 import { echo, engineInMemory, makeTeam, makeWebhook } from "./Scenario.ts"
@@ -16,11 +17,18 @@ it.scoped(
       const before = yield* repo.webhookRow(id)
       const now = yield* DateTime.now
       yield* repo.updateWebhook(id, { allow_from: ["10.0.0.0/8"], updated_at: now })
+      const refusal = new NotVerified({ why: "address" })
       const request = { variables: { text: "a" }, received_at: now, wait: false }
-      const refused = trigger.trigger(before, { ...request, mayUse: ({ allow_from }) => allow_from === undefined })
+      const refused = trigger.trigger(before, {
+        ...request,
+        refusedBy: ({ allow_from }) => (allow_from === undefined ? undefined : refusal)
+      })
       expect((yield* Effect.flip(refused))._tag).toBe("NotVerified")
       expect((yield* repo.runs({ webhook_id: id, limit: 9 })).data).toEqual([])
-      yield* trigger.trigger(before, { ...request, mayUse: ({ allow_from }) => allow_from !== undefined })
+      yield* trigger.trigger(before, {
+        ...request,
+        refusedBy: ({ allow_from }) => (allow_from === undefined ? refusal : undefined)
+      })
       expect((yield* repo.runs({ webhook_id: id, limit: 9 })).data).toHaveLength(1)
     }).pipe(Effect.provide(engineInMemory()))
 )

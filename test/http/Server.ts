@@ -12,6 +12,7 @@ import { AdminKey } from "../../src/engine/AdminKey.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { Limiter } from "../../src/engine/Limiter.ts"
 import { Renderer } from "../../src/engine/Renderer.ts"
+import { type SecretKey, SecretKeys } from "../../src/engine/SecretKeys.ts"
 import { Settings, type SettingsValues } from "../../src/engine/Settings.ts"
 import { Shutdown } from "../../src/engine/Shutdown.ts"
 import * as HttpOnNode from "../../src/http/NodeServer.ts"
@@ -34,6 +35,8 @@ import { WebhookStore } from "../../src/repo/WebhookStore.ts"
 import { type Call, call } from "./Client.ts"
 
 export const adminKey = "an-admin-key-for-tests"
+
+const testSecretKey: SecretKey = Redacted.make(new Uint8Array(32).fill(7))
 
 type Fault = "database" | "broker" | "bug"
 
@@ -88,6 +91,8 @@ export interface Options {
   readonly publicUrl?: string
   readonly trustedProxies?: ReadonlyArray<string>
   readonly adminKey?: string
+  /** With which secrets are encrypted; by default one of the tests' own. */
+  readonly secretKeys?: ReadonlyArray<SecretKey>
   /** Of another server, whose replica this one is; else it has one of its own. */
   readonly repo?: Layer.Layer<Repo>
 }
@@ -98,7 +103,8 @@ export const services = ({
   publicUrl,
   trustedProxies = [],
   repo,
-  adminKey: key = adminKey
+  adminKey: key = adminKey,
+  secretKeys = [testSecretKey]
 }: Options = {}) =>
   Engine.layer.pipe(
     Layer.provideMerge(
@@ -107,7 +113,8 @@ export const services = ({
         Renderer.layer,
         AdminKey.layerGiven(Redacted.make(key)),
         PublicUrl.layer(Option.fromNullable(publicUrl)),
-        TrustedProxies.layer(trustedProxies)
+        TrustedProxies.layer(trustedProxies),
+        SecretKeys.layer(secretKeys)
       )
     ),
     Layer.provideMerge(Settings.layer(settings)),

@@ -10,6 +10,7 @@ import auditEvents from "./migrations/0007_audit_events.ts"
 import requests from "./migrations/0012_requests.ts"
 import cancelled from "./migrations/0013_cancelled.ts"
 import replays from "./migrations/0014_replays.ts"
+import verification from "./migrations/0020_verification.ts"
 import promptLayout from "./migrations/0022_prompt_layout.ts"
 import filters from "./migrations/0023_filters.ts"
 
@@ -75,6 +76,8 @@ const migrations = {
     SqlClient.SqlClient,
     (sql) => sql`alter table webhook_trigger.webhooks add column input text`
   ),
+  /** How callers show who they are. Servers of the release before do not ask for it. */
+  "20_verification": verification,
   /** What prompts are made up of. Servers of the release before store none, and send none of it. */
   "22_prompt_layout": promptLayout,
   /** Which triggers a webhook accepts, and which of them become one run. Servers of the release before start all of them. */
@@ -114,6 +117,12 @@ export const knownSince: Known = {
     schema: "22_prompt_layout",
     fence: "22_prompt_layout",
     keep_bodies: "12_requests",
+    verification: "20_verification",
+    sealed_secret: "20_verification",
+    secret_hint: "20_verification",
+    secret_set_at: "20_verification",
+    old_sealed_secret: "20_verification",
+    old_secret_hint: "20_verification",
     enabled: "1_first",
     version: "2_webhook_version",
     token_hash: "1_first",

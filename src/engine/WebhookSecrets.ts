@@ -1,0 +1,78 @@
+/** What becomes of a webhook's secrets when it is created or edited. They come in here as texts, and go on encrypted. */
+import { type DateTime, Effect, Redacted } from "effect"
+import { Invalid } from "../domain/Errors.ts"
+import type { WebhookId } from "../domain/Id.ts"
+import { describe } from "../domain/verification/Presets.ts"
+import type { WebhookEdit, WebhookRow } from "../domain/Webhook.ts"
+import { noSecrets, type SecretChange } from "../repo/WebhookStore.ts"
+import * as SecretKeys from "./SecretKeys.ts"
+import { faultOf } from "./Signing.ts"
+
+/** What a draft or an edit may say of it. */
+export type Wish = Pick<WebhookEdit, "verification" | "secret" | "keep_old_secret">
+
+type Stored = Partial<
+  Pick<WebhookRow, "verification" | "sealed_secret" | "secret_hint" | "old_sealed_secret" | "old_secret_hint">
+>
+
+/** Whether the change concerns the secrets. */
+export const isAbout = ({ verification, secret, keep_old_secret }: Wish): boolean =>
+  verification !== undefined || secret !== undefined || keep_old_secret !== undefined
+
+/** Enough to distinguish long ones; of a short one it would say too much. */
+const hintOf = (secret: string): string => (secret.length >= 16 ? `…${secret.slice(-4)}` : "…")
+
+const invalid = (pointer: string, detail: string) => new Invalid({ faults: [{ pointer, detail }] })
+
+const noKey = "cannot be stored: the server has no key to encrypt it with (SECRETS_KEY)"
+
+export const make = Effect.map(SecretKeys.SecretKeys, (keys) => {
+  const seal = (id: WebhookId, secret: string) =>
+    Effect.flatMap(keys.first, (key) =>
+      key === undefined ? invalid("/secret", noKey) : Effect.succeed(SecretKeys.seal(key, Redacted.make(secret), id))
+    )
+
+  const stored = (id: WebhookId, { sealed_secret }: Stored): string | undefined => {
+    const secret = sealed_secret === undefined ? undefined : SecretKeys.open(keys.all(), sealed_secret, id)
+    return secret === undefined ? undefined : Redacted.value(secret)
+  }
+
+  /** The fields of the secrets after a change of `before`, a webhook as it is stored. */
+  const change = Effect.fnUntraced(function* (
+    id: WebhookId,
+    wish: Wish,
+    before: Stored,
+    now: DateTime.Utc
+  ): Effect.fn.Return<SecretChange, Invalid> {
+    const verification = wish.verification === undefined ? before.verification : (wish.verification ?? undefined)
+    if (verification === undefined) {
+      if (wish.secret !== undefined) return yield* invalid("/verification", "is required by `secret`")
+      return noSecrets
+    }
+    const secret = wish.secret ?? stored(id, before)
+    if (wish.secret === undefined && before.sealed_secret === undefined) {
+      return yield* invalid("/secret", "is required by `verification`")
+    }
+    const fault = secret === undefined ? undefined : faultOf(describe(verification, secret), secret)
+    if (fault !== undefined) return yield* invalid("/secret", `${fault}, for the preset ${verification.preset}`)
+    if (wish.secret === undefined) {
+      return wish.keep_old_secret === false ? { old_sealed_secret: null, old_secret_hint: null } : {}
+    }
+    const keepsOld = wish.keep_old_secret === true
+    return {
+      sealed_secret: yield* seal(id, wish.secret),
+      secret_hint: hintOf(wish.secret),
+      secret_set_at: now,
+      old_sealed_secret: (keepsOld ? before.sealed_secret : undefined) ?? null,
+      old_secret_hint: (keepsOld ? before.secret_hint : undefined) ?? null
+    }
+  })
+
+  /** The same of a new webhook. */
+  const draft = (id: WebhookId, wish: Wish, now: DateTime.Utc) =>
+    Effect.map(change(id, wish, {}, now), ({ sealed_secret, secret_hint, secret_set_at }) =>
+      sealed_secret && secret_hint && secret_set_at ? { sealed_secret, secret_hint, secret_set_at } : {}
+    )
+
+  return { change, draft }
+})
