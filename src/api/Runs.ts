@@ -1,7 +1,10 @@
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { RunId } from "../domain/Id.ts"
 import { Run } from "../domain/Run.ts"
 import { Admin } from "./Auth.ts"
+import { exportPaths } from "./ExportPaths.ts"
+import { pageSize } from "./PageSize.ts"
 import {
   BadRequest,
   Conflict,
@@ -12,15 +15,28 @@ import {
   UnsupportedMediaType
 } from "./Problem.ts"
 import { mostReplayed, ReplayBody, Replayed, ReplayList, ReplayManyBody } from "./Replays.ts"
-import { RunList, RunPage } from "./RunPage.ts"
+import { RunFilterParameters, RunList, RunPage } from "./RunPage.ts"
 import { Accepted, IdempotencyKey } from "./Trigger.ts"
 
 const path = Schema.Struct({ run_id: Schema.String.annotations({ description: "The run's id." }) })
 
-/** What `cancel-queued` of a webhook and of a team return. */
+/** What the cancelling of several runs returns. */
 export const Cancelled = Schema.Struct({
   cancelled: Schema.Number.annotations({ description: "How many runs that were." })
 }).annotations({ description: "All that were queued are cancelled." })
+
+/** Up to a page of runs. */
+export const RunIds = Schema.Struct({
+  run_ids: Schema.Array(RunId).pipe(
+    Schema.minItems(1),
+    Schema.maxItems(pageSize.maximum),
+    Schema.annotations({ description: `The ids of 1 to ${pageSize.maximum} runs.` })
+  )
+})
+
+/** A body that is written as the runs are read. */
+const text = (contentType: string, description: string) =>
+  Schema.String.annotations({ description }).pipe(HttpApiSchema.withEncoding({ kind: "Text", contentType }))
 
 export class Runs extends HttpApiGroup.make("runs")
   .add(
@@ -34,6 +50,49 @@ export class Runs extends HttpApiGroup.make("runs")
           summary: "Find runs",
           description:
             "The runs of all webhooks and teams, and chat messages, newest first, page by page: those that fulfil every condition. A rare text or state is looked for during half a second; then the page has what was found, and `searched_back_to`. Long texts are cut, as in a webhook's history."
+        })
+      )
+  )
+  .add(
+    HttpApiEndpoint.get("exportCsv", exportPaths.csv)
+      .setUrlParams(RunFilterParameters)
+      .addSuccess(text("text/csv; charset=utf-8", "The runs as CSV (RFC 4180), with a line of column names."))
+      .addError(BadRequest)
+      .addError(NotFound)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Export runs as CSV",
+          description:
+            "All runs that fulfil the conditions, newest first, with whole texts, as they are read. A text that a spreadsheet would take for a formula begins with an apostrophe. A connection that is closed early shows that the export is not complete."
+        })
+      )
+  )
+  .add(
+    HttpApiEndpoint.get("exportJsonLines", exportPaths.jsonl)
+      .setUrlParams(RunFilterParameters)
+      .addSuccess(text("application/jsonl", "The runs, each as one line of JSON."))
+      .addError(BadRequest)
+      .addError(NotFound)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Export runs as JSON Lines",
+          description: "The same as CSV, each run as `GET /api/runs/:run_id` shows it."
+        })
+      )
+  )
+  .add(
+    HttpApiEndpoint.post("cancelSome", "/api/runs/cancel")
+      .setPayload(RunIds)
+      .addSuccess(Cancelled)
+      .addError(BadRequest)
+      .addError(ContentTooLarge)
+      .addError(UnsupportedMediaType)
+      .addError(UnprocessableContent)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Cancel several runs",
+          description:
+            "Each as by itself. Those that have ended in another way, and those that are not there, stay as they are and are not counted."
         })
       )
   )

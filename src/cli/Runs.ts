@@ -1,12 +1,16 @@
 import { Args, Command, Options } from "@effect/cli"
-import { Effect, Option } from "effect"
+import { Array, Effect, Option, Schema } from "effect"
+import { exportPaths } from "../api/ExportPaths.ts"
 import { pageSize } from "../api/PageSize.ts"
-import { RunPage } from "../api/RunPage.ts"
-import type { WebhookId } from "../domain/Id.ts"
+import { RunFilterParameters, RunPage } from "../api/RunPage.ts"
+import { Cancelled } from "../api/Runs.ts"
+import { RunId, type WebhookId } from "../domain/Id.ts"
 import { Run } from "../domain/Run.ts"
 import type { RunSummary } from "../domain/RunSummary.ts"
 import type { Group } from "./Commands.ts"
-import { adminOptions, call, show } from "./Connection.ts"
+import { adminOptions, type Connection, call, show } from "./Connection.ts"
+import { download } from "./Download.ts"
+import { exitCodes, Failure } from "./Failure.ts"
 import { about } from "./Help.ts"
 import { elapsed, fields, section, table, time } from "./Output.ts"
 import { replayOne } from "./Replays.ts"
@@ -29,11 +33,15 @@ const cursor = Options.text("cursor").pipe(
   Options.optional
 )
 
+/** The id of the webhook that is named, if one is. */
+const idOf = (options: Connection & { readonly webhook: Option.Option<string> }) =>
+  Option.isSome(options.webhook)
+    ? callOnWebhook({ ...options, webhook: options.webhook.value }, (_, { id }) => Effect.succeed(id))
+    : Effect.succeed(undefined)
+
 const list = Command.make("list", { webhook, ...filterOptions, limit, cursor, ...adminOptions }, (options) =>
   Effect.gen(function* () {
-    const ofWebhook = Option.isSome(options.webhook)
-      ? yield* callOnWebhook({ ...options, webhook: options.webhook.value }, (_, { id }) => Effect.succeed(id))
-      : undefined
+    const ofWebhook = yield* idOf(options)
     const [page, webhooks] = yield* call(options, (client) =>
       Effect.all(
         [
@@ -117,6 +125,14 @@ const describe = (run: Run, replays: ReadonlyArray<RunSummary>) =>
 
 const id = Args.text({ name: "run-id" }).pipe(Args.withDescription("The `run_id` that a trigger answers with"))
 
+const notFound = (id: string) => `No run has the id ${JSON.stringify(id)}; see webhook-trigger run list`
+
+/** An id that no run can have is reported as by the server. */
+const runIdOf = (text: string): Effect.Effect<RunId, Failure> =>
+  Schema.is(RunId)(text)
+    ? Effect.succeed(text)
+    : Effect.fail(new Failure({ exit: exitCodes.refused, title: notFound(text) }))
+
 const showOne = Command.make("show", { id, ...adminOptions }, (options) =>
   Effect.gen(function* () {
     const path = { run_id: options.id }
@@ -128,19 +144,31 @@ const showOne = Command.make("show", { id, ...adminOptions }, (options) =>
           // As JSON it is the API's record, which has no list of them.
           return { run, replays: options.json ? [] : (yield* client.runs.replays({ path })).data }
         }),
-      `No run has the id ${JSON.stringify(options.id)}; see webhook-trigger run list`
+      notFound(options.id)
     )
     yield* show(options, Run, run, (run) => describe(run, replays))
   })
 ).pipe(Command.withDescription("Show one run with its prompt and answer"))
 
-const cancelOne = Command.make("cancel", { id, ...adminOptions }, (options) =>
+const ids = Args.text({ name: "run-id" }).pipe(
+  Args.withDescription("The `run_id` that a trigger answers with; several may be given"),
+  Args.atLeast(1)
+)
+
+const cancel = Command.make("cancel", { ids, ...adminOptions }, (options) =>
   Effect.gen(function* () {
-    const run = yield* call(
-      options,
-      (client) => client.runs.cancel({ path: { run_id: options.id } }),
-      `No run has the id ${JSON.stringify(options.id)}; see webhook-trigger run list`
-    )
+    const [run_id, ...others] = options.ids
+    if (others.length > 0) {
+      const run_ids = yield* Effect.forEach(options.ids, runIdOf)
+      const result = yield* call(options, (client) =>
+        Effect.forEach(Array.chunksOf(run_ids, pageSize.maximum), (run_ids) =>
+          client.runs.cancelSome({ payload: { run_ids } })
+        )
+      )
+      const cancelled = result.reduce((sum, { cancelled }) => sum + cancelled, 0)
+      return yield* show(options, Cancelled, { cancelled }, () => `${cancelled} of ${run_ids.length} cancelled.`)
+    }
+    const run = yield* call(options, (client) => client.runs.cancel({ path: { run_id } }), notFound(run_id))
     yield* show(options, Run, run, ({ released_at }) =>
       released_at === undefined
         ? "Cancelled. The team has the prompt; its leader is asked to stop."
@@ -149,8 +177,44 @@ const cancelOne = Command.make("cancel", { id, ...adminOptions }, (options) =>
   })
 ).pipe(
   Command.withDescription(
-    about("Cancel a run that has not ended, or a chat message", {
-      details: "What waits for a whole webhook or team: webhook cancel-queued, team cancel-queued."
+    about("Cancel runs that have not ended, or chat messages", {
+      details:
+        "Of several, those that have ended stay as they are. What waits for a whole webhook or team: webhook cancel-queued, team cancel-queued.",
+      examples: [
+        "webhook-trigger run list --search canary --json | jq -r '.data[].run_id' | xargs webhook-trigger run cancel"
+      ]
+    })
+  )
+)
+
+const format = Options.choiceWithValue("format", [
+  ["csv", exportPaths.csv],
+  ["jsonl", exportPaths.jsonl]
+]).pipe(
+  Options.withPseudoName("format"),
+  Options.withDescription("csv, or jsonl: a line of JSON for each run; jsonl when not given"),
+  Options.withDefault(exportPaths.jsonl)
+)
+const output = Options.text("output").pipe(
+  Options.withAlias("o"),
+  Options.withPseudoName("file"),
+  Options.withDescription("Where to write; standard output when not given"),
+  Options.optional
+)
+const { json: _, ...connectionOptions } = adminOptions
+
+const exportAll = Command.make("export", { webhook, ...filterOptions, format, output, ...connectionOptions }, (given) =>
+  Effect.gen(function* () {
+    const options = { ...given, json: false }
+    const filter = { ...parametersOf(options), webhook_id: yield* idOf(options) }
+    yield* download(options, options.format, Schema.encodeSync(RunFilterParameters)(filter), options.output)
+  })
+).pipe(
+  Command.withDescription(
+    about("Write all runs that fulfil the conditions, newest first, with whole texts", {
+      details:
+        "They are written as they are read. In CSV a text that a spreadsheet would calculate begins with an apostrophe.",
+      examples: ["webhook-trigger run export --status error,timeout --from 2026-01-01 --format csv --output failed.csv"]
     })
   )
 )
@@ -158,5 +222,5 @@ const cancelOne = Command.make("cancel", { id, ...adminOptions }, (options) =>
 export const runs: Group = {
   name: "run",
   about: "Runs: what was triggered, and the outcome.",
-  commands: [list, showOne, cancelOne, replayOne]
+  commands: [list, showOne, cancel, replayOne, exportAll]
 }

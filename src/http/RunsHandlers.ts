@@ -4,7 +4,8 @@ import { Api } from "../api/Api.ts"
 import { pageSize } from "../api/PageSize.ts"
 import { mostReplayed, ReplayBody, ReplayManyBody } from "../api/Replays.ts"
 import type { RunFilterParameters } from "../api/RunPage.ts"
-import type { WebhookId } from "../domain/Id.ts"
+import { RunIds } from "../api/Runs.ts"
+import type { RunId } from "../domain/Id.ts"
 import type { Run } from "../domain/Run.ts"
 import * as Audit from "../engine/Audit.ts"
 import { Cancellation } from "../engine/Cancellation.ts"
@@ -18,16 +19,22 @@ import * as Parameters from "./Parameters.ts"
 import * as Problems from "./Problems.ts"
 import * as ReplayRequests from "./ReplayRequests.ts"
 import * as RunAnswer from "./RunAnswer.ts"
+import * as RunExport from "./RunExport.ts"
 
 const decodeReplay = validate(ReplayBody)
 const decodeReplayMany = validate(ReplayManyBody)
+
+/** Ids are stored so, and written in either case. */
+const lowerCase = <Id extends string>(id: Id): Id => id.toLowerCase() as Id
 
 /** The parameters of a request that are there. */
 const filterOf = ({ status, webhook_id, ...rest }: typeof RunFilterParameters.Type): RunFilter => ({
   ...(Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined)) as RunFilter),
   ...(status !== undefined && { statuses: status }),
-  ...(webhook_id !== undefined && { webhook_id: webhook_id.toLowerCase() as WebhookId })
+  ...(webhook_id !== undefined && { webhook_id: lowerCase(webhook_id) })
 })
+
+const decodeIds = validate(RunIds)
 
 export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
   Effect.gen(function* () {
@@ -35,6 +42,13 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
     const { cancel } = yield* Cancellation
     const replays = yield* Replay
     const { maxBody } = yield* Settings
+    const cancelOne = (id: RunId) => Audit.recordDone<Run>("run.cancelled", id)(cancel(id))
+    const cancelIfPossible = (id: RunId) =>
+      cancelOne(id).pipe(
+        Effect.as(true),
+        Effect.catchTags({ NotFound: () => Effect.succeed(false), RunEnded: () => Effect.succeed(false) })
+      )
+    const respond = yield* RunExport.make
     return handlers
       .handle("list", ({ urlParams: { limit = pageSize.default, cursor, ...filter } }) =>
         Effect.mapError(
@@ -42,14 +56,27 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
           Problems.of
         )
       )
+      .handleRaw("exportCsv", ({ request, urlParams }) =>
+        Effect.mapError(respond(request, filterOf(urlParams), RunExport.csv), Problems.of)
+      )
+      .handleRaw("exportJsonLines", ({ request, urlParams }) =>
+        Effect.mapError(respond(request, filterOf(urlParams), RunExport.jsonLines), Problems.of)
+      )
+      .handleRaw("cancelSome", ({ request }) =>
+        Body.readObject(request, maxBody).pipe(
+          Effect.flatMap(decodeIds),
+          Effect.flatMap(({ run_ids }) =>
+            Effect.forEach(new Set(run_ids.map(lowerCase)), cancelIfPossible, { concurrency: 20 })
+          ),
+          Effect.map((cancelled) => ({ cancelled: cancelled.filter(Boolean).length })),
+          Effect.mapError(Problems.of)
+        )
+      )
       .handle("show", ({ path }) =>
         Parameters.runId(path.run_id).pipe(Effect.flatMap(history.run), Effect.mapError(Problems.of))
       )
       .handle("cancel", ({ path }) =>
-        Parameters.runId(path.run_id).pipe(
-          Effect.flatMap((id) => Audit.recordDone<Run>("run.cancelled", id)(cancel(id))),
-          Effect.mapError(Problems.of)
-        )
+        Parameters.runId(path.run_id).pipe(Effect.flatMap(cancelOne), Effect.mapError(Problems.of))
       )
       .handle("replays", ({ path }) =>
         Parameters.runId(path.run_id).pipe(

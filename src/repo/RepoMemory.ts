@@ -39,7 +39,7 @@ import { LeaseLost, LeaseStore, type Term } from "./LeaseStore.ts"
 import { ReplyKeyStore } from "./ReplyKeyStore.ts"
 import type { Repo } from "./Repo.ts"
 import { RequestStore } from "./RequestStore.ts"
-import { fulfils, searchedId } from "./RunQuery.ts"
+import { fulfils, type RunQuery, searchedId } from "./RunQuery.ts"
 import {
   type Acceptance,
   type AcceptanceRefused,
@@ -517,35 +517,35 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       const grouped = Array.groupBy(recent, (row) => String(Math.floor(bucket(row))))
       return Object.entries(grouped).map(([bucket, rows]) => ({ bucket: Number(bucket), rows }))
     }
+    const pageOf = ({ limit, cursor, ...filter }: RunQuery) =>
+      Effect.gen(function* () {
+        const { webhook_id } = filter
+        const ofWebhook = webhook_id !== undefined
+        const place = ({ row, seq }: Stored): number | string => (ofWebhook ? seq : row.run_id)
+        const decoded: Option.Option<number | string> = yield* ofWebhook ? decodeCursor(cursor) : decodeIdCursor(cursor)
+        const before = Option.getOrUndefined(decoded)
+        if (ofWebhook && !webhooks.has(webhook_id)) return yield* new NotFound()
+        const id = before === undefined ? searchedId(filter) : undefined
+        const named = id === undefined ? [] : where((row) => row.run_id === id && fulfils(row, filter, false))
+        if (named.length > 0) return { data: named, next_cursor: null }
+        const found = where((row) => fulfils(row, filter, true))
+          .filter((run) => before === undefined || place(run) < before)
+          .sort((a, b) => (place(a) < place(b) ? 1 : -1))
+        const page = found.slice(0, limit)
+        const last = page.at(-1)
+        return {
+          data: page,
+          next_cursor: last && found.length > limit ? encodeCursor(place(last)) : null
+        }
+      })
     const historyStore = HistoryStore.of({
       run: (id) =>
         orNotFound(
           () => find(id),
           ({ row }) => toRun(row)
         ),
-      runs: ({ limit, cursor, ...filter }) =>
-        Effect.gen(function* () {
-          const { webhook_id } = filter
-          const ofWebhook = webhook_id !== undefined
-          const place = ({ row, seq }: Stored): number | string => (ofWebhook ? seq : row.run_id)
-          const decoded: Option.Option<number | string> = yield* ofWebhook
-            ? decodeCursor(cursor)
-            : decodeIdCursor(cursor)
-          const before = Option.getOrUndefined(decoded)
-          if (ofWebhook && !webhooks.has(webhook_id)) return yield* new NotFound()
-          const id = before === undefined ? searchedId(filter) : undefined
-          const named = id === undefined ? [] : where((row) => row.run_id === id && fulfils(row, filter, false))
-          if (named.length > 0) return { data: summaries(named), next_cursor: null }
-          const found = where((row) => fulfils(row, filter, true))
-            .filter((run) => before === undefined || place(run) < before)
-            .sort((a, b) => (place(a) < place(b) ? 1 : -1))
-          const page = found.slice(0, limit)
-          const last = page.at(-1)
-          return {
-            data: summaries(page),
-            next_cursor: last && found.length > limit ? encodeCursor(place(last)) : null
-          }
-        }),
+      runs: (query) => Effect.map(pageOf(query), ({ data, ...page }) => ({ ...page, data: summaries(data) })),
+      wholeRuns: (query) => Effect.map(pageOf(query), ({ data, ...page }) => ({ ...page, data: shown(data) })),
       runsByIds: (ids) =>
         Effect.sync(() =>
           where((row) => ids.includes(row.run_id)).map(({ row, layout }) => ({

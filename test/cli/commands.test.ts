@@ -1,7 +1,9 @@
+import { readFileSync } from "node:fs"
 import { createServer, type Server as HttpServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Scope } from "effect"
+import { temporaryFolder } from "../support/private.ts"
 import { runWith } from "./CommandLine.ts"
 import * as Program from "./Program.ts"
 
@@ -143,7 +145,7 @@ describe("the command line", { timeout: 60_000 }, () => {
     })
   )
 
-  it.live("creates, shows, edits, triggers, disables and deletes a webhook", () =>
+  it.scopedLive("creates, shows, edits, triggers, disables and deletes a webhook", () =>
     Effect.gen(function* () {
       const created = yield* json(
         ...["webhook", "create", "--name", "review", "--team", "demo"],
@@ -237,6 +239,16 @@ describe("the command line", { timeout: 60_000 }, () => {
       expect((yield* run("webhook", ...succeeded, "review")).code).toBe(2)
       expect((yield* run("webhook", ...succeeded, "--yes", "review")).stdout).toMatch(/^[1-9]\d* replayed\.\n$/)
       expect((yield* run("team", "replay", "demo", "--status", "cancelled")).stdout).toBe("No runs to replay.\n")
+
+      const exported = `${yield* temporaryFolder}/runs`
+      expect(yield* run("run", "export", "review", "--output", exported)).toEqual({ code: 0, stdout: "", stderr: "" })
+      const lines = readFileSync(exported, "utf8").trimEnd().split("\n")
+      expect(lines.map((line) => JSON.parse(line))).toContainEqual(yield* json("run", "show", run_id))
+      expect((yield* run("run", "export", "--team", "none", "--format", "csv", "-o", exported)).code).toBe(0)
+      expect(readFileSync(exported, "utf8")).toMatch(/^run_id,[\w,]+\r\n$/)
+      expect(yield* run("run", "export", "-o", `${exported}/none`)).toMatchObject({ code: 1, stdout: "" })
+      expect((yield* run("run", "cancel", run_id, run_id)).stdout).toBe("0 of 2 cancelled.\n")
+      expect((yield* run("run", "cancel", run_id, "nothing")).stderr).toContain('No run has the id "nothing"')
 
       expect((yield* run("webhook", "disable", "review")).stdout).toBe("Webhook review disabled.\n")
       expect((yield* run("trigger", token, ...variables)).code).toBe(1)
@@ -509,7 +521,7 @@ describe("the command line", { timeout: 60_000 }, () => {
       const commands = [...overview.stdout.matchAll(/^ {2}(\S+(?: \S+)?) {2,}\S/gm)].map(([, words]) =>
         words!.split(" ")
       )
-      expect(commands).toHaveLength(34)
+      expect(commands).toHaveLength(35)
 
       for (const group of ["team", "webhook", "run", "session"]) {
         const { stdout } = yield* run(group)

@@ -31,7 +31,7 @@ export const call =
         ...(body !== undefined ? { body: JSON.stringify(body) } : raw !== undefined ? { body: bytes(raw) } : {})
       })
       const text = await response.text()
-      const isJson = /json/.test(response.headers.get("content-type") ?? "") && text !== ""
+      const isJson = /json\b/.test(response.headers.get("content-type") ?? "") && text !== ""
       return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined }
     })
 

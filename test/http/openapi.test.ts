@@ -156,7 +156,10 @@ describe("/openapi.json", () => {
           expect(answer.headers.get("content-type"), at).toBe(type)
           const local = JSON.parse(JSON.stringify(schema).replaceAll('"#/components', '"document#/components'))
           const valid = ajv.compile(local)
-          expect(valid(answer.json), `${at}: ${ajv.errorsText(valid.errors)} ${answer.text}`).toBe(true)
+          expect(
+            valid(type.includes("json") && type !== "application/jsonl" ? answer.json : answer.text),
+            `${at}: ${ajv.errorsText(valid.errors)} ${answer.text}`
+          ).toBe(true)
         }
         seen.add(at)
       }
@@ -255,6 +258,13 @@ describe("/openapi.json", () => {
       yield* admin(200, "GET", `/api/runs?status=success,error&team=ops&search=x&max_duration_ms=99999&limit=1`)
       yield* admin(400, "GET", "/api/runs?status=lost")
       yield* admin(404, "GET", `/api/runs?webhook_id=${none.slice(1)}`)
+      for (const format of ["csv", "jsonl"]) {
+        yield* admin(200, "GET", `/api/runs/export.${format}?team=ops`)
+        yield* admin(400, "GET", `/api/runs/export.${format}?status=lost`)
+        yield* admin(404, "GET", `/api/runs/export.${format}?webhook_id=${none.slice(1)}`)
+      }
+      yield* admin(200, "POST", "/api/runs/cancel", { body: { run_ids: [run_id] } })
+      yield* admin(422, "POST", "/api/runs/cancel", { body: { run_ids: ["x"] } })
       yield* admin(200, "GET", `/api/runs/${run_id}`)
       yield* admin(404, "POST", `/api/runs${none}/cancel`)
       yield* admin(409, "POST", `/api/runs/${run_id}/cancel`)
@@ -308,6 +318,7 @@ describe("/openapi.json", () => {
         ...[
           ["POST", "/api/teams"],
           ["POST", "/api/teams/ops/messages"],
+          ["POST", "/api/runs/cancel"],
           ["POST", "/api/webhooks"]
         ],
         ...[
@@ -359,6 +370,9 @@ describe("/openapi.json", () => {
           ["GET", `${hookAt}/requests`],
           ["DELETE", `${hookAt}/old-token`],
           ["GET", "/api/runs"],
+          ["GET", "/api/runs/export.csv"],
+          ["GET", "/api/runs/export.jsonl"],
+          ["POST", "/api/runs/cancel"],
           ["GET", `/api/runs/${run_id}`],
           ["POST", `/api/runs/${run_id}/cancel`]
         ],
@@ -378,6 +392,7 @@ describe("/openapi.json", () => {
         "POST /api/teams": { body: { team: "next" } },
         "POST /api/teams/ops/messages": message,
         "POST /api/webhooks": { body: draft },
+        "POST /api/runs/cancel": { body: { run_ids: [run_id] } },
         [`PATCH ${hookAt}`]: { body: {} },
         [`POST ${hookAt}/preview`]: variables,
         [`POST ${replayAt}`]: { body: {} },

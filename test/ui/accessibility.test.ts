@@ -40,6 +40,7 @@ const pages = (): ReadonlyArray<readonly [address: string, heading: string | Reg
   [`/webhooks/${webhook.id}?tab=settings`, "Review", "Regenerate the token"],
   [`/webhooks/${webhook.id}/edit`, "Edit webhook", "Rendered prompt"],
   [`/webhooks/${webhook.id}/call`, "How to call it", "Examples"],
+  ["/runs?source=webhook", "Runs", "Fewer filters"],
   [`/runs/${run_id}`, /^Review/, "Finished: success"],
   [`/runs/${chat_id}`, /^Message to demo/, "Finished: success"],
   ["/teams", "Teams", "idle"],

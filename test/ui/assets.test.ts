@@ -86,7 +86,7 @@ describe("the UI's addresses", () => {
 })
 
 describe("an address that no page has", () => {
-  const paths = ["/nothing", "/webhooks/a/b/c"]
+  const paths = ["/nothing", "/runs/a/b", "/webhooks/a/b/c"]
 
   it("is 404 with the UI to a browser, which says so and leads on", async () => {
     const page = await ui.newSignedInPage()

@@ -76,7 +76,7 @@ export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Laye
 
     return HistoryStore.of({
       run,
-      runs: yield* makeRuns,
+      ...(yield* makeRuns),
       runsByIds,
       ...(yield* makeReplays),
       teamRuns,

@@ -2,6 +2,7 @@ import { SqlClient, type Statement } from "@effect/sql"
 import { Clock, DateTime, Effect, Option } from "effect"
 import { NotFound } from "../../domain/Errors.ts"
 import type { RunId, WebhookId } from "../../domain/Id.ts"
+import type { Run } from "../../domain/Run.ts"
 import { isFinal } from "../../domain/RunStatus.ts"
 import type { RunSummary } from "../../domain/RunSummary.ts"
 import { decodeCursor, decodeIdCursor, encodeCursor } from "../Cursor.ts"
@@ -17,7 +18,7 @@ import {
 import { acceptedBetween, acceptedBetweenInOrder, leastId, slack } from "./AcceptedBetween.ts"
 import { list } from "./Columns.ts"
 import { bounded } from "./Database.ts"
-import { live, summariesOf, summaryFromRow } from "./RunColumns.ts"
+import { live, runColumns, runFromRow, summariesOf, summaryFromRow } from "./RunColumns.ts"
 
 /**
  * How many runs a statement looks at for conditions that no index answers: few at first, which is enough where many fulfil
@@ -37,15 +38,25 @@ interface Walk<Place extends number | string> {
   readonly within: ReadonlyArray<Statement.Fragment>
   /** What any number of runs may not fulfil. */
   readonly conditions: ReadonlyArray<Statement.Fragment>
-  readonly placeOf: (row: { readonly run_id: string; readonly seq: number }) => Place
+  readonly placeOf: (row: Found) => Place
   readonly least: Place
   readonly greatest: Place
 }
 
-type Found = RunSummary & { readonly seq: number }
+/** What is read of each run that is found, and what it becomes. */
+interface Shape<A> {
+  /** The runs of a query that selects all columns, in this order, each with `run_id` and `seq`. */
+  readonly select: (runs: Statement.Fragment, order: Statement.Fragment) => Statement.Fragment
+  readonly from: (row: object) => A
+}
+
+interface Found {
+  readonly run_id: string
+  readonly seq: number
+}
 
 /**
- * `HistoryStore.runs`. A webhook's runs by the index of its history, those of all by the key: no other index is there, which
+ * `HistoryStore.runs` and `wholeRuns`. A webhook's runs by the index of its history, those of all by the key: no other index is there, which
  * every change of a run would have to update. What these do not answer is looked for in portions, and not for long.
  */
 export const makeRuns = Effect.gen(function* () {
@@ -132,14 +143,15 @@ export const makeRuns = Effect.gen(function* () {
     } satisfies Walk<string>
   })
 
-  const look = Effect.fnUntraced(function* <Place extends number | string>(
+  const look = Effect.fnUntraced(function* <A, Place extends number | string>(
+    { from, select }: Shape<A>,
     { before, column, conditions, greatest, least, placeOf, within }: Walk<Place>,
     { limit, search }: RunQuery
   ) {
     const by = sql.literal(`r.${column}`)
     const type = sql.literal(column === "id" ? "uuid" : "bigint")
     const below = (place: Option.Option<Place>) => (Option.isNone(place) ? [] : [sql`${by} < ${place.value}::${type}`])
-    const summaries = (runs: Statement.Fragment) => sql<Found>`${summariesOf(sql, runs, by)}`
+    const read = (runs: Statement.Fragment) => sql<Found>`${select(runs, by)}`
 
     /** Where the portion ends that begins before `place`; `undefined`: it is the last one. */
     const endOf = (place: Option.Option<Place>, size: number) =>
@@ -154,17 +166,17 @@ export const makeRuns = Effect.gen(function* () {
      */
     const matches = (place: Option.Option<Place>, end: Place | undefined, most: number) => {
       const bounds = [...below(Option.orElseSome(place, () => greatest)), sql`${by} >= ${end ?? least}::${type}`]
-      return summaries(sql`
+      return read(sql`
         select r.* from (
           select r.* from webhook_trigger.runs r where ${all([...within, ...bounds])}
           order by ${by} desc limit ${2 * portions.rows.most}::int
         ) as r where ${all(conditions)} order by ${by} desc limit ${most}::int`)
     }
 
-    const page = (rows: ReadonlyArray<Found>): RunPage => {
+    const page = (rows: ReadonlyArray<Found>): RunPage<A> => {
       const data = rows.slice(0, limit)
       return {
-        data: data.map(summaryFromRow),
+        data: data.map(from),
         next_cursor: rows.length > limit ? encodeCursor(placeOf(data.at(-1)!)) : null
       }
     }
@@ -173,7 +185,7 @@ export const makeRuns = Effect.gen(function* () {
       const newest = sql`
         select r.* from webhook_trigger.runs r where ${all([...within, ...below(before)])}
         order by ${by} desc limit ${limit + 1}::int`
-      return page(yield* summaries(newest))
+      return page(yield* read(newest))
     }
     const began = yield* Clock.currentTimeMillis
     const { first, most } = search === undefined ? portions.rows : portions.texts
@@ -195,7 +207,7 @@ export const makeRuns = Effect.gen(function* () {
   })
 
   /** The run whose id is searched. */
-  const named = Effect.fnUntraced(function* (filter: RunFilter) {
+  const named = Effect.fnUntraced(function* <A>({ select }: Shape<A>, filter: RunFilter) {
     const id = searchedId(filter)
     if (id === undefined) return []
     const { from, search: _, statuses, to, webhook_id, ...rest } = filter
@@ -207,21 +219,36 @@ export const makeRuns = Effect.gen(function* () {
       ...(to === undefined ? [] : [sql`r.accepted_at < ${DateTime.toDateUtc(to)}`]),
       ...conditionsOf(rest)
     ]
-    return yield* sql`${summariesOf(sql, sql`select r.* from webhook_trigger.runs r where ${all(conditions)}`)}`
+    const found = sql`select r.* from webhook_trigger.runs r where ${all(conditions)}`
+    return yield* sql`${select(found, sql.literal("r.id"))}`
   })
 
-  return Effect.fn("HistoryStore.runs")(function* (query: RunQuery) {
+  const pageOf = Effect.fnUntraced(function* <A>(shape: Shape<A>, query: RunQuery) {
     const { cursor, webhook_id } = query
-    const one = cursor === undefined ? yield* named(query) : []
-    if (one.length > 0) return { data: one.map(summaryFromRow), next_cursor: null }
-    if (webhook_id === undefined) return yield* look(yield* ofAll(query), query)
-    const page = yield* look(yield* ofWebhook(webhook_id, query), query)
+    const one = cursor === undefined ? yield* named(shape, query) : []
+    if (one.length > 0) return { data: one.map(shape.from), next_cursor: null }
+    if (webhook_id === undefined) return yield* look(shape, yield* ofAll(query), query)
+    const page = yield* look(shape, yield* ofWebhook(webhook_id, query), query)
     if (page.data.length === 0) {
       const known = yield* sql`select 1 from webhook_trigger.webhooks where id = ${webhook_id}`
       if (known.length === 0) return yield* new NotFound()
     }
     return page
-  }, bounded)
+  })
+
+  const summary: Shape<RunSummary> = {
+    select: (runs, order) => summariesOf(sql, runs, order),
+    from: summaryFromRow
+  }
+  const whole: Shape<Run> = {
+    select: (runs, order) => sql`
+      select ${runColumns}, r.seq::float8 as seq from (${runs}) as r order by ${order} desc`,
+    from: runFromRow
+  }
+  return {
+    runs: Effect.fn("HistoryStore.runs")((query: RunQuery) => pageOf(summary, query), bounded),
+    wholeRuns: Effect.fn("HistoryStore.wholeRuns")((query: RunQuery) => pageOf(whole, query), bounded)
+  }
 })
 
 const greatestId = "ffffffff-ffff-ffff-ffff-ffffffffffff"

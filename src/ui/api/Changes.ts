@@ -15,11 +15,15 @@ const intervals = {
   run: 0,
   runs: 2_000,
   replays: 2_000,
+  "all-runs": 2_000,
   "team-runs": 2_000,
   statistics: 2_000,
   activity: 5_000
 } as const
 type Changing = keyof typeof intervals
+
+/** The same for a text that is searched, which costs the database more. */
+const searching = 10_000
 
 /** The queries that a change may affect. */
 const affected: ReadonlySet<unknown> = new Set([...Object.keys(intervals), "teams", "webhook", "webhooks"])
@@ -36,15 +40,29 @@ export interface RunsFilter {
   readonly cursor?: string
 }
 
+/** Of all webhooks and teams. */
+export type AllRunsFilter = Parameters<typeof api.runs.list>[0]["query"]
+
 type RunPage = Awaited<ReturnType<typeof api.webhooks.runs>>
 
-const isWithin = ({ accepted_at, status }: RunState, filter: RunsFilter): boolean =>
-  (filter.status === undefined || filter.status === status) &&
-  (filter.from === undefined || Date.parse(accepted_at) >= Date.parse(filter.from)) &&
-  (filter.to === undefined || Date.parse(accepted_at) < Date.parse(filter.to))
+/** As far as a run's state says it: not whether its texts contain what is searched. */
+const isWithin = (run: RunState, filter: Omit<AllRunsFilter, "status"> & { readonly status?: unknown }): boolean => {
+  const { duration_ms = Number.NaN } = run
+  return (
+    (filter.status === undefined || [filter.status].flat().includes(run.status)) &&
+    (filter.webhook_id === undefined || filter.webhook_id === run.webhook_id) &&
+    (filter.team === undefined || filter.team === run.team) &&
+    (filter.source === undefined || filter.source === run.source) &&
+    (filter.mode === undefined || filter.mode === run.mode) &&
+    (filter.from === undefined || Date.parse(run.accepted_at) >= Date.parse(filter.from)) &&
+    (filter.to === undefined || Date.parse(run.accepted_at) < Date.parse(filter.to)) &&
+    (filter.min_duration_ms === undefined || duration_ms >= filter.min_duration_ms) &&
+    (filter.max_duration_ms === undefined || duration_ms <= filter.max_duration_ms)
+  )
+}
 
 /** Whether the page has to be read again: a run belongs to it that it does not show, or the other way round. */
-const isOutdated = (page: RunPage, filter: RunsFilter, states: Iterable<RunState>): boolean => {
+const isOutdated = (page: RunPage, filter: RunsFilter | AllRunsFilter, states: Iterable<RunState>): boolean => {
   const listed = new Set(page.data.map((run) => run.run_id))
   const oldest = page.next_cursor === null ? "" : page.data.at(-1)!.accepted_at
   for (const state of states) {
@@ -82,7 +100,8 @@ export const makeChanges = (queries: QueryClient) => {
   }
   const invalidate = (query: Query) => void queries.invalidateQueries({ queryKey: query.queryKey, exact: true })
   const readAgain = (query: Query) => {
-    const interval = intervals[query.queryKey[0] as Changing] ?? 0
+    const isSearch = query.queryKey[0] === "all-runs" && (query.queryKey[1] as AllRunsFilter).search !== undefined
+    const interval = isSearch ? searching : (intervals[query.queryKey[0] as Changing] ?? 0)
     const wait = query.isActive() ? Math.max(0, query.state.dataUpdatedAt + interval - Date.now()) : 0
     if (wait === 0) invalidate(query)
     else later(query.queryHash, wait, () => invalidate(query))
@@ -101,6 +120,13 @@ export const makeChanges = (queries: QueryClient) => {
     return last > (webhook.last_triggered_at ?? "") ? { ...webhook, last_triggered_at: last } : webhook
   }
 
+  const applyToPage = (query: Query, filter: RunsFilter | AllRunsFilter, states: ReadonlyArray<RunState>) => {
+    const page = query.state.data as RunPage | undefined
+    const mayMiss = incomplete && filter.cursor === undefined
+    if (page && (mayMiss || isOutdated(page, filter, states))) readAgain(query)
+    if (states.length > 0) patch<RunPage>(query, (page) => ({ ...page, data: patchRuns(page.data) }))
+  }
+
   const applyRuns = (query: Query, ofWebhooks: ReadonlyMap<string, ReadonlyArray<RunState>>) => {
     const [kind, id, filter] = query.queryKey as readonly [string, string, RunsFilter]
     switch (kind) {
@@ -111,14 +137,12 @@ export const makeChanges = (queries: QueryClient) => {
         else if (state) patch<Run>(query, (run) => ({ ...run, ...state }))
         break
       }
-      case "runs": {
-        const states = ofWebhooks.get(id) ?? []
-        const page = query.state.data as RunPage | undefined
-        const mayMiss = incomplete && filter.cursor === undefined
-        if (page && (mayMiss || isOutdated(page, filter, states))) readAgain(query)
-        if (states.length > 0) patch<RunPage>(query, (page) => ({ ...page, data: patchRuns(page.data) }))
+      case "runs":
+        applyToPage(query, filter, ofWebhooks.get(id) ?? [])
         break
-      }
+      case "all-runs":
+        applyToPage(query, query.queryKey[1] as AllRunsFilter, [...runs.values()])
+        break
       case "replays": {
         const shown = (query.state.data as { readonly data: ReadonlyArray<RunSummary> } | undefined)?.data
         if (incomplete || shown?.some(({ run_id }) => runs.has(run_id))) readAgain(query)

@@ -1,6 +1,6 @@
 import { keepPreviousData, QueryCache, QueryClient, queryOptions, useQuery } from "@tanstack/react-query"
 import { isFinal } from "../../domain/RunStatus.ts"
-import type { RunsFilter } from "./Changes.ts"
+import type { AllRunsFilter, RunsFilter } from "./Changes.ts"
 import { api } from "./Client.ts"
 import { ApiError, NetworkError } from "./Errors.ts"
 import { setReachable, usePollingInterval } from "./Live.ts"
@@ -116,6 +116,14 @@ export const useRuns = (id: string, filter: RunsFilter) =>
   useQuery({
     queryKey: ["runs", id, filter],
     queryFn: ({ signal }) => api.webhooks.runs({ path: { id }, query: filter, signal }),
+    refetchInterval: usePollingInterval(),
+    placeholderData: keepPreviousData
+  })
+
+export const useAllRuns = (filter: AllRunsFilter) =>
+  useQuery({
+    queryKey: ["all-runs", filter],
+    queryFn: ({ signal }) => api.runs.list({ query: filter, signal }),
     refetchInterval: usePollingInterval(),
     placeholderData: keepPreviousData
   })

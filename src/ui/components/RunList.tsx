@@ -4,8 +4,8 @@ import type { RunSummary } from "../api/Types.ts"
 import { formatDuration } from "./Format.ts"
 import { type Phase, waited, worked } from "./Phases.ts"
 import { StatusBadge } from "./Status.tsx"
-import { ElapsedTime, RelativeTime } from "./Time.tsx"
-import { showDirectionMarks } from "./UserText.tsx"
+import { ElapsedTime, formatTime, RelativeTime } from "./Time.tsx"
+import { showDirectionMarks, UserText } from "./UserText.tsx"
 
 const formatValue = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""))
 
@@ -30,11 +30,23 @@ const Length = ({ of, name }: { readonly of: Phase | undefined; readonly name: s
   </span>
 )
 
-export const RunList = ({ runs, label }: { readonly runs: ReadonlyArray<RunSummary>; readonly label: string }) => (
-  <div>
+export const RunList = ({
+  runs,
+  label,
+  nameOf,
+  selection
+}: {
+  readonly runs: ReadonlyArray<RunSummary>
+  readonly label: string
+  /** Whose run it is, where that differs from row to row. */
+  readonly nameOf?: (run: RunSummary) => string
+  /** The ids of the rows that are chosen. */
+  readonly selection?: { readonly ids: ReadonlySet<string>; readonly toggle: (id: string) => void }
+}) => (
+  <div className={selection ? "selectable" : ""}>
     <div className="run run-head small muted" aria-hidden="true">
       <span>Status</span>
-      <span>Values</span>
+      <span>{nameOf ? "Webhook and values" : "Values"}</span>
       <span className="run-time">Waited</span>
       <span className="run-time">Worked</span>
       <span>Mode</span>
@@ -43,9 +55,30 @@ export const RunList = ({ runs, label }: { readonly runs: ReadonlyArray<RunSumma
     <ul className="runs" aria-label={label}>
       {runs.map((run) => (
         <li key={run.run_id}>
+          {selection && (
+            <label className="run-select">
+              <input
+                type="checkbox"
+                checked={selection.ids.has(run.run_id)}
+                onChange={() => selection.toggle(run.run_id)}
+                aria-label={`Select ${nameOf?.(run) ?? "the run"}, ${formatTime(run.accepted_at)}`}
+              />
+            </label>
+          )}
           <Link to={pathTo("run", run)} className="run">
             <StatusBadge run={run} />
-            <bdi className="run-summary">{summarize(run)}</bdi>
+            <span className="run-summary">
+              {nameOf && (
+                <>
+                  <strong>
+                    <UserText>{nameOf(run)}</UserText>
+                  </strong>{" "}
+                  <span className="small muted">{run.team}</span>
+                  <br />
+                </>
+              )}
+              <bdi>{summarize(run)}</bdi>
+            </span>
             <Length of={waited(run)} name="waited" />
             <Length of={worked(run)} name="worked" />
             <span className="run-mode small muted">{run.mode}</span>

@@ -7,19 +7,22 @@ import { Button } from "../components/Button.tsx"
 import { Notice } from "../components/Notice.tsx"
 import { ErrorBoundary } from "./ErrorBoundary.tsx"
 import { PageRouter } from "./Router.tsx"
+import { useShortcuts } from "./Shortcuts.ts"
 import { ThemeButton } from "./Theme.tsx"
 
 const liveText: Record<LiveStatus, string> = { live: "Live", polling: "Polling", offline: "Offline" }
 
 /** The header and the current page. */
 export const Layout = ({ onSignOut }: { readonly onSignOut: () => void }) => {
-  const [path] = useLocation()
+  const [path, navigate] = useLocation()
   const live = useLiveStatus()
   const server = useServer()
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new page starts at its top.
   useEffect(() => {
     window.scrollTo(0, 0)
   }, [path])
+  // On the page of runs itself it selects what is searched.
+  useShortcuts({ "/": () => navigate(pathTo("runs"), { state: { find: true } }) }, path !== pathTo("runs"))
   return (
     <div className="layout">
       <a className="button skip" href="#content">
@@ -34,6 +37,7 @@ export const Layout = ({ onSignOut }: { readonly onSignOut: () => void }) => {
           <nav className="nav" aria-label="Sections">
             <SectionLink to={pathTo("home")} path={path} text="Overview" />
             <SectionLink to={pathTo("webhooks")} path={path} text="Webhooks" />
+            <SectionLink to={pathTo("runs")} path={path} text="Runs" />
             <SectionLink to={pathTo("teams")} path={path} text="Teams" />
             <SectionLink to={pathTo("audit")} path={path} text="Audit" />
           </nav>

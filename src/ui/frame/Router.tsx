@@ -9,6 +9,7 @@ const Overview = loadLater(() => import("../pages/Overview.tsx"))
 const EditWebhook = loadLater(() => import("../pages/EditWebhook.tsx"))
 const WebhookPage = loadLater(() => import("../pages/Webhook.tsx"))
 const CallWebhook = loadLater(() => import("../pages/CallWebhook.tsx"))
+const Runs = loadLater(() => import("../pages/Runs.tsx"))
 const RunPage = loadLater(() => import("../pages/Run.tsx"))
 const Teams = loadLater(() => import("../pages/Teams.tsx"))
 const Audit = loadLater(() => import("../pages/Audit.tsx"))
@@ -25,6 +26,7 @@ const views: Views = {
   webhook: ({ id }) => <WebhookPage key={id} id={id} />,
   editWebhook: ({ id }) => <EditWebhook key={id} id={id} />,
   callWebhook: ({ id }) => <CallWebhook key={id} id={id} />,
+  runs: () => <Runs />,
   run: ({ run_id }) => <RunPage key={run_id} run_id={run_id} />,
   teams: () => <Teams />,
   team: ({ team }) => <TeamPage key={team} team={team} />,

@@ -77,6 +77,11 @@ export const WebhookList = ({
       {found.length === 0 ? (
         <div className="card empty">
           <p>No webhooks match.</p>
+          {words !== "" && (
+            <LinkButton variant="primary" to={`${pathTo("runs")}?${new URLSearchParams({ search: search.trim() })}`}>
+              Search the runs
+            </LinkButton>
+          )}
           <LinkButton to={pathTo("webhooks")}>Show all</LinkButton>
         </div>
       ) : (

@@ -1,0 +1,43 @@
+import { createWriteStream } from "node:fs"
+import { pipeline } from "node:stream/promises"
+import { HttpClient, HttpClientRequest } from "@effect/platform"
+import * as NodeStream from "@effect/platform-node/NodeStream"
+import { Effect, Option, Stream } from "effect"
+import type { Connection } from "./Connection.ts"
+import { exitCodes, Failure, fromClient } from "./Failure.ts"
+
+const notWritten = (cause: unknown) =>
+  new Failure({
+    exit: exitCodes.refused,
+    title: "The output cannot be written",
+    detail: cause instanceof Error ? cause.message : String(cause)
+  })
+
+/** Writes a response to a file or to standard output as it arrives, of any length. */
+export const download = (
+  { adminKey = Option.none(), url }: Connection,
+  path: string,
+  urlParams: Readonly<Record<string, string | undefined>>,
+  output: Option.Option<string>
+) =>
+  Effect.gen(function* () {
+    const client = HttpClient.filterStatusOk(yield* HttpClient.HttpClient)
+    const request = HttpClientRequest.get(url + path, { urlParams }).pipe((request) =>
+      Option.isSome(adminKey) ? HttpClientRequest.bearerToken(request, adminKey.value) : request
+    )
+    const refused = (error: unknown) => Effect.flatMap(fromClient(url, undefined)(error), Effect.fail)
+    const response = yield* Effect.catchAll(client.execute(request), refused)
+    const body = Stream.catchAll(response.stream, () =>
+      Stream.fail(
+        new Failure({ exit: exitCodes.outOfReach, title: "The connection was lost: what was written is not complete" })
+      )
+    )
+    const source = yield* NodeStream.toReadable(body)
+    yield* Effect.tryPromise({
+      try: () =>
+        Option.isSome(output)
+          ? pipeline(source, createWriteStream(output.value))
+          : pipeline(source, process.stdout, { end: false }),
+      catch: (error) => (error instanceof Failure ? error : notWritten(error))
+    })
+  })

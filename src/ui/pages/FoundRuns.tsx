@@ -1,0 +1,86 @@
+import { useRef, useState } from "react"
+import type { RunSummary } from "../api/Types.ts"
+import { Button } from "../components/Button.tsx"
+import { plural } from "../components/Format.ts"
+import { RunList } from "../components/RunList.tsx"
+import { useShortcuts } from "../frame/Shortcuts.ts"
+import { CancelRuns, unfinished } from "./CancelRuns.tsx"
+import { LiveRuns } from "./LiveRuns.tsx"
+
+/** The runs of a page, of which some can be chosen and cancelled, with the pointer or by keys. */
+export const FoundRuns = ({
+  runs,
+  nameOf
+}: {
+  readonly runs: ReadonlyArray<RunSummary>
+  readonly nameOf: (run: RunSummary) => string
+}) => {
+  const list = useRef<HTMLDivElement>(null)
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
+  const [toCancel, setToCancel] = useState<ReadonlyArray<RunSummary>>()
+  const selected = runs.filter(({ run_id }) => chosen.has(run_id))
+  const cancellable = unfinished(selected)
+  const toggle = (id: string) => {
+    const after = new Set(chosen)
+    if (!after.delete(id)) after.add(id)
+    setChosen(after)
+  }
+
+  const rows = () => [...(list.current?.querySelectorAll<HTMLElement>("a.run") ?? [])]
+  const isFocused = (row: HTMLElement) => row === document.activeElement
+  const focused = () => {
+    const id = rows().find(isFocused)?.getAttribute("href")?.split("/").at(-1)
+    return runs.find(({ run_id }) => run_id === id)
+  }
+  /** Moves the focus from row to row; at first to the first one. */
+  const move = (by: 1 | -1) => {
+    const all = rows()
+    const at = all.findIndex(isFocused)
+    all[at < 0 ? 0 : Math.min(all.length - 1, Math.max(0, at + by))]?.focus()
+  }
+  const cancel = () => {
+    const row = focused()
+    const wanted = selected.length > 0 ? selected : row ? [row] : []
+    if (unfinished(wanted).length > 0) setToCancel(wanted)
+  }
+  useShortcuts({
+    j: () => move(1),
+    k: () => move(-1),
+    x: () => {
+      const row = focused()
+      if (row) toggle(row.run_id)
+    },
+    c: cancel
+  })
+
+  return (
+    <div ref={list}>
+      <div className="row selected-runs" role="group" aria-label="Selected runs">
+        <span className="small muted" role="status">
+          {selected.length === 0 ? "None selected" : `${selected.length} selected`}
+        </span>
+        {selected.length < runs.length && (
+          <Button compact variant="quiet" onPress={() => setChosen(new Set(runs.map(({ run_id }) => run_id)))}>
+            Select all on this page
+          </Button>
+        )}
+        {selected.length > 0 && (
+          <Button compact variant="quiet" onPress={() => setChosen(new Set())}>
+            Select none
+          </Button>
+        )}
+        {cancellable.length > 0 && (
+          <Button compact variant="danger" onPress={cancel}>
+            Cancel {plural(cancellable.length, "run")}
+          </Button>
+        )}
+      </div>
+      <LiveRuns runs={runs}>
+        {(shown) => (
+          <RunList runs={shown} label="Runs, newest first" nameOf={nameOf} selection={{ ids: chosen, toggle }} />
+        )}
+      </LiveRuns>
+      {toCancel && <CancelRuns runs={toCancel} onClose={() => setToCancel(undefined)} />}
+    </div>
+  )
+}

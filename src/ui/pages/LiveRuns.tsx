@@ -1,0 +1,36 @@
+import type { ReactNode } from "react"
+import type { RunSummary } from "../api/Types.ts"
+import { Button } from "../components/Button.tsx"
+import { plural } from "../components/Format.ts"
+import { useHeldRuns } from "./HeldRuns.ts"
+
+/** Rows that do not move under the pointer: what is new meanwhile is announced above them. */
+export const LiveRuns = ({
+  runs,
+  children
+}: {
+  readonly runs: ReadonlyArray<RunSummary>
+  readonly children: (shown: ReadonlyArray<RunSummary>) => ReactNode
+}) => {
+  const { shown, fresh, hold, release } = useHeldRuns(runs)
+  return (
+    <div
+      className="stack tight"
+      role="group"
+      aria-label="History"
+      onPointerEnter={hold}
+      onPointerLeave={release}
+      onFocus={hold}
+      onBlur={({ currentTarget, relatedTarget }) => !currentTarget.contains(relatedTarget) && release()}
+    >
+      <div role="status" className="new-runs">
+        {fresh > 0 && (
+          <Button compact onPress={release}>
+            {fresh === runs.length ? `${fresh} or more new runs` : plural(fresh, "new run")}
+          </Button>
+        )}
+      </div>
+      {children(shown)}
+    </div>
+  )
+}
