@@ -51,6 +51,7 @@ export {
   TeamInUse,
   TeamNotRunning,
   TeamUnknown,
+  TemplateFailed,
   TemplateInvalid,
   TooManyAttempts,
   TooManyQueued,
@@ -101,7 +102,13 @@ export { Limiter, type SlotRequest, type Usage } from "./engine/Limiter.ts"
 export type { Progress } from "./engine/Marks.ts"
 export { type OnEnd, Outcomes } from "./engine/Outcomes.ts"
 export { Overview } from "./engine/Overview.ts"
-export { type Rendered, Renderer, type RenderOptions } from "./engine/Renderer.ts"
+export {
+  type LanguageOptions,
+  type Rendered,
+  Renderer,
+  type RenderOptions,
+  type RenderRefused
+} from "./engine/Renderer.ts"
 export { Replay, type Replayed, type ReplayFilter, type ReplayRefused, type ReplayRequest } from "./engine/Replay.ts"
 export { type RefusedRequest, Requests } from "./engine/Requests.ts"
 export * as Retention from "./engine/Retention.ts"

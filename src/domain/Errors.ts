@@ -72,6 +72,13 @@ export class TemplateInvalid extends Schema.TaggedError<TemplateInvalid>()("Temp
   reason: Schema.String
 }) {}
 
+/** A template cannot be filled in with this input; where in the template, both counted from 1. */
+export class TemplateFailed extends Schema.TaggedError<TemplateFailed>()("TemplateFailed", {
+  line: Schema.Number,
+  column: Schema.Number,
+  reason: Schema.String
+}) {}
+
 /** It was changed since the version that the request is meant for. */
 export class ChangedMeanwhile extends Schema.TaggedError<ChangedMeanwhile>()("ChangedMeanwhile", {
   version: Schema.Int

@@ -19,6 +19,17 @@ export const webhookSettings = {
     help: "What fills the template in: the `variables` of the body, or the whole request, whatever service sends it",
     default: "variables"
   },
+  template_language: {
+    kind: "choice",
+    words: ["simple", "liquid"],
+    description:
+      "What the template is written in: `{{name}}` for values (`simple`, the default), or Liquid, with filters, conditions and loops (`liquid`).",
+    label: "Template language",
+    option: "template-language",
+    value: "simple|liquid",
+    help: "What the template is written in: `{{name}}` alone, or Liquid with filters, conditions and loops",
+    default: "simple"
+  },
   timeout_seconds: {
     kind: "whole number",
     min: 1,

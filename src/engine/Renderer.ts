@@ -1,10 +1,12 @@
 import { randomBytes } from "node:crypto"
 import { Context, Effect, Either, Layer } from "effect"
-import { MissingVariables, PromptTooLarge, TemplateInvalid } from "../domain/Errors.ts"
+import { MissingVariables, PromptTooLarge, type TemplateFailed, TemplateInvalid } from "../domain/Errors.ts"
 import { type Fence, fenceOf } from "../domain/Fence.ts"
 import type { PromptLayout } from "../domain/PromptLayout.ts"
 import type { Variables } from "../domain/Run.ts"
 import * as Template from "../domain/Template.ts"
+import type { Filled } from "./LiquidRenderer.ts"
+import * as LiquidRenderer from "./LiquidRenderer.ts"
 import { Settings } from "./Settings.ts"
 
 /** A prompt, and what of it is the template's and what a value. */
@@ -14,46 +16,71 @@ export interface Rendered {
   readonly layout?: PromptLayout
 }
 
-export interface RenderOptions {
+export interface LanguageOptions {
+  /** Default: the simple one. */
+  readonly template_language?: "simple" | "liquid"
+}
+
+export interface RenderOptions extends LanguageOptions {
   /** Each value is marked as data, see `domain/Fence.ts`; default: not. */
   readonly fence?: boolean
 }
+
+/** Why there is no prompt. */
+export type RenderRefused = MissingVariables | PromptTooLarge | TemplateFailed
 
 /** Templates into prompts. A host may put its own in place. */
 export class Renderer extends Context.Tag("webhook-trigger/Renderer")<
   Renderer,
   {
     /** The names a template asks for, each once, in order; or where it is broken. */
-    readonly placeholders: (template: string) => Effect.Effect<ReadonlyArray<string>, TemplateInvalid>
+    readonly placeholders: (
+      template: string,
+      options?: LanguageOptions
+    ) => Effect.Effect<ReadonlyArray<string>, TemplateInvalid>
     /** Fills a template that `placeholders` has accepted. */
     readonly render: (
       template: string,
       variables: Variables,
       options?: RenderOptions
-    ) => Effect.Effect<Rendered, MissingVariables | PromptTooLarge>
+    ) => Effect.Effect<Rendered, RenderRefused>
   }
 >() {
-  /** `{{name}}` as `domain/Template` reads it, the prompt bounded by `Settings.maxPrompt`. */
+  /** `{{name}}` as `domain/Template` reads it, or Liquid; the prompt bounded by `Settings.maxPrompt`. */
   static readonly layer: Layer.Layer<Renderer, never, Settings> = Layer.effect(
     Renderer,
-    Effect.map(Settings, ({ maxPrompt }) => ({
-      placeholders: (template) =>
-        Either.mapBoth(Template.parse(template), {
-          onLeft: (broken) => new TemplateInvalid(broken),
-          onRight: Template.names
-        }),
-      render: (template, variables, options) =>
-        Effect.suspend((): Effect.Effect<Rendered, MissingVariables | PromptTooLarge> => {
-          // Only parsed templates are stored: a broken one here is our mistake.
-          const parsed = Either.getOrThrowWith(Template.parse(template), ({ reason }) => new Error(reason))
-          const pieces = Template.fill(parsed, variables)
-          if (Either.isLeft(pieces)) return new MissingVariables({ names: pieces.left })
-          const names = parsed.placeholders.map(({ name }) => name)
-          const fence = options?.fence === true && names.length > 0 ? freshFence(pieces.right) : undefined
-          return joined(names, pieces.right, maxPrompt, fence)
-        })
-    }))
+    Effect.map(Settings, ({ maxPrompt }) => {
+      const liquid = LiquidRenderer.make(maxPrompt)
+      return {
+        placeholders: (template, options) =>
+          Either.mapLeft(
+            isLiquid(options) ? liquid.names(template) : Either.map(Template.parse(template), Template.names),
+            (broken) => new TemplateInvalid(broken)
+          ),
+        render: (template, variables, options) =>
+          Effect.suspend(() =>
+            Either.flatMap(
+              isLiquid(options) ? liquid.fill(template, variables) : fillSimple(template, variables),
+              ({ names, pieces }) => {
+                const fence = options?.fence === true && pieces.length > 1 ? freshFence(pieces) : undefined
+                return joined(names, pieces, maxPrompt, fence)
+              }
+            )
+          )
+      }
+    })
   )
+}
+
+const isLiquid = (options: LanguageOptions | undefined): boolean => options?.template_language === "liquid"
+
+const fillSimple = (template: string, variables: Variables): Either.Either<Filled, MissingVariables> => {
+  // Only parsed templates are stored: a broken one here is our mistake.
+  const parsed = Either.getOrThrowWith(Template.parse(template), ({ reason }) => new Error(reason))
+  return Either.mapBoth(Template.fill(parsed, variables), {
+    onLeft: (names) => new MissingVariables({ names }),
+    onRight: (pieces) => ({ names: parsed.placeholders.map(({ name }) => name), pieces })
+  })
 }
 
 /** With a key that is in no value: not by chance either. */
@@ -68,7 +95,7 @@ const joined = (
   pieces: ReadonlyArray<string>,
   limit_bytes: number,
   fence: Fence | undefined
-): Effect.Effect<Rendered, PromptTooLarge> => {
+): Either.Either<Rendered, PromptTooLarge> => {
   const parts: Array<string> = []
   const layout: Array<PromptLayout[number]> = []
   let bytes = 0
@@ -85,7 +112,7 @@ const joined = (
       add(piece, [names[(i - 1) / 2]!, piece.length])
       if (fence) add(fence.close, -fence.close.length)
     }
-    if (bytes > limit_bytes) return new PromptTooLarge({ limit_bytes })
+    if (bytes > limit_bytes) return Either.left(new PromptTooLarge({ limit_bytes }))
   }
-  return Effect.succeed({ prompt: parts.join(""), layout })
+  return Either.right({ prompt: parts.join(""), layout })
 }

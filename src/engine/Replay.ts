@@ -9,6 +9,7 @@ import {
   type PromptTooLarge,
   type SchemaMismatch,
   type TeamNotRunning,
+  type TemplateFailed,
   TooManyQueued,
   Unavailable,
   WebhookDisabled
@@ -45,6 +46,7 @@ export type ReplayRefused =
   | InvalidVariables
   | MissingVariables
   | PromptTooLarge
+  | TemplateFailed
   | FilterFailed
   | SchemaMismatch
   | TeamNotRunning

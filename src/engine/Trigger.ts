@@ -11,6 +11,7 @@ import {
   type RateLimited,
   type SchemaMismatch,
   type TeamNotRunning,
+  type TemplateFailed,
   type TooManyQueued,
   type Unavailable,
   type UnsupportedMediaType
@@ -34,7 +35,7 @@ import { HandOver } from "./HandOver.ts"
 import * as Input from "./Input.ts"
 import * as InputChecks from "./InputChecks.ts"
 import type { Outcomes } from "./Outcomes.ts"
-import { Renderer } from "./Renderer.ts"
+import { Renderer, type RenderRefused } from "./Renderer.ts"
 import { Settings } from "./Settings.ts"
 import type { Shutdown } from "./Shutdown.ts"
 import type { Token } from "./Token.ts"
@@ -65,6 +66,7 @@ export type Refused =
   | SchemaMismatch
   | MissingVariables
   | PromptTooLarge
+  | TemplateFailed
   | TeamNotRunning
   | RateLimited
   | TooManyQueued
@@ -241,5 +243,5 @@ const ignored = ({ team }: WebhookRow): Effect.Effect<Submitted> =>
     return { _tag: "Ignored" }
   })
 
-const missingInPayload = (error: MissingVariables | PromptTooLarge): MissingVariables | PromptTooLarge =>
+const missingInPayload = (error: RenderRefused): RenderRefused =>
   error._tag === "MissingVariables" ? new MissingVariables({ names: error.names, of: "payload" }) : error

@@ -11,6 +11,7 @@ import {
   type PromptTooLarge,
   type SchemaMismatch,
   type TeamUnknown,
+  type TemplateFailed,
   type Unavailable
 } from "../domain/Errors.ts"
 import { faultOfExpression } from "../domain/Filter.ts"
@@ -29,7 +30,7 @@ import * as Input from "./Input.ts"
 import * as InputChecks from "./InputChecks.ts"
 import { faultsOfSchema } from "./InputSchema.ts"
 import { Outcomes } from "./Outcomes.ts"
-import { Renderer } from "./Renderer.ts"
+import { type LanguageOptions, Renderer } from "./Renderer.ts"
 import { hashToken, makeToken, type Token, tokenHint } from "./Token.ts"
 import { decode } from "./Validation.ts"
 import * as WebhookSecrets from "./WebhookSecrets.ts"
@@ -77,7 +78,14 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
       sample: Input.Sample
     ) => Effect.Effect<
       Preview,
-      FilterFailed | Invalid | InvalidVariables | NotFound | SchemaMismatch | PromptTooLarge | Unavailable
+      | FilterFailed
+      | Invalid
+      | InvalidVariables
+      | NotFound
+      | SchemaMismatch
+      | PromptTooLarge
+      | TemplateFailed
+      | Unavailable
     >
     readonly runs: (
       id: string,
@@ -96,21 +104,31 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
         const store = yield* WebhookStore
         const secrets = yield* WebhookSecrets.make
 
-        const placeholders = (template: unknown) =>
-          typeof template === "string" ? renderer.placeholders(template) : Effect.succeed([])
-
-        /** What is wrong with the template, of which the change may have one half: its text, or what fills it in. */
-        const templateFaults = (change: Fields, before: Webhook | undefined) => {
-          if (change.prompt_template === undefined && change.input === undefined) return Effect.succeed([])
-          const takesPayload = Input.takesPayload({ ...before, ...change })
-          return placeholders(change.prompt_template ?? before?.prompt_template).pipe(
-            Effect.map((names) => (takesPayload ? names.flatMap(Input.nameFaults) : [])),
-            Effect.catchAll(({ reason, line, column }) =>
-              Effect.succeed([`line ${line}, column ${column}: ${reason}`])
-            ),
-            Effect.map((details) => details.map((detail): Fault => ({ pointer: "/prompt_template", detail })))
-          )
+        /** The template as it will be, when the change has a part of it: its text, its language, or what fills it in. */
+        const templateAfter = (change: Fields, before: Webhook | undefined) => {
+          const { input, prompt_template, template_language } = { ...before, ...change }
+          const isChanged = templateFields.some((field) => change[field] !== undefined)
+          return isChanged && typeof prompt_template === "string"
+            ? Option.some({
+                prompt_template,
+                takesPayload: Input.takesPayload({ input }),
+                ...languageOf(template_language)
+              })
+            : Option.none()
         }
+
+        const templateFaults = (change: Fields, before: Webhook | undefined) =>
+          Option.match(templateAfter(change, before), {
+            onNone: () => Effect.succeed([]),
+            onSome: ({ prompt_template, takesPayload, ...options }) =>
+              renderer.placeholders(prompt_template, options).pipe(
+                Effect.map((names) => (takesPayload ? names.flatMap(Input.nameFaults) : [])),
+                Effect.catchAll(({ reason, line, column }) =>
+                  Effect.succeed([`line ${line}, column ${column}: ${reason}`])
+                ),
+                Effect.map((details) => details.map((detail): Fault => ({ pointer: "/prompt_template", detail })))
+              )
+          })
 
         /** What a schema cannot know: the template's braces, the team's existence, what PostgreSQL cannot store. */
         const faultsBeyondSchema = Effect.fn("Webhooks.check")(function* (input: Fields, before: Webhook | undefined) {
@@ -141,11 +159,13 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
             return Either.getOrThrow(decoded)
           })
 
-        /** The template's names, when there is a template; it has been parsed before. */
-        const variablesOf = (template: string | undefined) =>
-          template === undefined
-            ? Effect.succeed({})
-            : Effect.map(Effect.orDie(renderer.placeholders(template)), (variables) => ({ variables }))
+        /** The template's names, when it is changed; it has been parsed before. */
+        const variablesOf = (change: Fields, before: Webhook | undefined) =>
+          Option.match(templateAfter(change, before), {
+            onNone: () => Effect.succeed({}),
+            onSome: ({ prompt_template, ...options }) =>
+              Effect.map(Effect.orDie(renderer.placeholders(prompt_template, options)), (variables) => ({ variables }))
+          })
 
         const objectionTo = InputChecks.make()
 
@@ -164,7 +184,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
                 ...draft,
                 ...sealed,
                 id,
-                variables: yield* Effect.orDie(renderer.placeholders(draft.prompt_template)),
+                variables: yield* Effect.orDie(renderer.placeholders(draft.prompt_template, draft)),
                 enabled: draft.enabled ?? true,
                 token_hash: hashToken(token),
                 token_hint: tokenHint(token),
@@ -196,12 +216,14 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
               {
                 ...change,
                 ...(stored && (yield* secrets.change(id, wish, stored, updated_at))),
-                ...(yield* variablesOf(change.prompt_template)),
+                ...(yield* variablesOf(change, before)),
                 updated_at
               },
               {
-                // The secret before is taken from there.
-                versions: versions ?? (stored && [stored.version]),
+                // One part of a template was checked with the others as they were, and the secret before is taken from there.
+                versions: Option.isSome(templateAfter(change, before))
+                  ? [version]
+                  : (versions ?? (stored && [stored.version])),
                 audit: yield* Audit.draft("webhook.edited")
               }
             )
@@ -291,6 +313,12 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
 }
 
 type Fields = { readonly [field in keyof WebhookDraft]?: unknown }
+
+/** What has to fit together. */
+const templateFields = ["prompt_template", "template_language", "input"] as const
+
+const languageOf = (language: unknown): LanguageOptions =>
+  language === "simple" || language === "liquid" ? { template_language: language } : {}
 
 /** All that may hold text; what a team's name may hold is stricter. */
 const textFields = (Object.keys(WebhookDraft.fields) as ReadonlyArray<keyof Fields>).filter((field) => field !== "team")

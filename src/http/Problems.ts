@@ -26,6 +26,7 @@ export type Refusal =
   | Errors.FilterFailed
   | Errors.SchemaMismatch
   | Errors.PromptTooLarge
+  | Errors.TemplateFailed
   | Errors.ChangedMeanwhile
   | Errors.TeamNotRunning
   | Errors.TeamExists
@@ -58,6 +59,7 @@ export const titles = {
   filter_failed: "The webhook's filter cannot be applied to the input",
   schema_mismatch: "The input does not match the webhook's JSON Schema",
   prompt_too_large: "The rendered prompt is too large",
+  template_failed: "The template cannot be filled in with this input",
   invalid: "Some fields are not valid",
   idempotency_key_reused: "The `Idempotency-Key` was used for a different request",
   changed_meanwhile: "It was changed meanwhile",
@@ -178,6 +180,13 @@ const table = {
   PromptTooLarge: [
     422,
     ({ limit_bytes }) => ({ code: "prompt_too_large", detail: `At most ${limit_bytes} bytes of UTF-8.` })
+  ],
+  TemplateFailed: [
+    422,
+    ({ line, column, reason }) => ({
+      code: "template_failed",
+      detail: `Line ${line}, column ${column} of the template: ${reason}.`
+    })
   ],
   Invalid: [422, ({ faults }) => ({ code: "invalid", detail: "See `errors`.", errors: faults })],
   IdempotencyKeyReused: [

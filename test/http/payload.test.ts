@@ -200,6 +200,36 @@ describe("a webhook that takes the whole request", () => {
     })
   )
 
+  triggers("may have a template in Liquid, of which the parts have to fit together", () =>
+    Effect.gen(function* () {
+      const { admin, edit, hook, post, prompt, run, send } = yield* startWith("{{payload.alerts.0.status}}")
+      const lines = "{% for alert in payload.alerts %}- {{ alert.status | upcase }}\n{% endfor %}"
+      // Each of both languages refuses the other's template.
+      expect(pointers(yield* edit({ prompt_template: lines }))).toStrictEqual(["/prompt_template"])
+      expect((yield* edit({ prompt_template: lines, template_language: "liquid" })).status).toBe(200)
+      expect(pointers(yield* edit({ template_language: null }))).toStrictEqual(["/prompt_template"])
+      expect((yield* admin("GET", `/api/webhooks/${hook.id}`)).json.variables).toStrictEqual(["payload.alerts"])
+      const body = JSON.stringify({
+        version: "4",
+        alerts: ["firing", "resolved", "{{x}}"].map((status) => ({ status }))
+      })
+      expect(yield* prompt(body)).toBe("- FIRING\n- RESOLVED\n- {{X}}\n")
+      const { json } = yield* send(body)
+      expect((yield* run(json.run_id)).variables).toEqual({ payload: { alerts: JSON.parse(body).alerts } })
+      expect(pointers(yield* post("{}"))).toStrictEqual(["/payload/alerts"])
+      const secret = yield* edit({ prompt_template: "{% if headers.authorization %}x{% endif %}" })
+      expect(secret.json.errors[0].detail).toContain("may hold a secret")
+      const billion = yield* edit({ prompt_template: "a\n {% for i in (1..1000000000) %}{% endfor %}" })
+      expect(billion.json.errors).toStrictEqual([
+        { pointer: "/prompt_template", detail: "line 2, column 2: this takes more memory than a template may" }
+      ])
+      yield* edit({ prompt_template: "{% for i in (1..payload.n) %}{% endfor %}" })
+      const refused = yield* post('{"n":1000000000}')
+      expect(refusal(refused)).toStrictEqual([422, "template_failed"])
+      expect(refused.json.detail).toBe("Line 1, column 1 of the template: this takes more memory than a template may.")
+    })
+  )
+
   it.scopedLive("is previewed and tested with a request that an admin has written", () =>
     Effect.gen(function* () {
       const { admin, hook, edit } = yield* startWith("{{headers.x-github-event}} {{payload.a.0}} {{query.env?}}")

@@ -58,7 +58,10 @@ const heavy = [
 const entries = [
   {
     entry: "index",
-    packages: ["@effect/experimental", "@effect/platform", "@effect/platform-node", "effect", "tinyqueue", "uuid"],
+    packages: [
+      ...["@cfworker/json-schema", "@effect/experimental", "@effect/platform", "@effect/platform-node"],
+      ...["@jmespath-community/jmespath", "effect", "liquidjs", "tinyqueue", "uuid"]
+    ],
     own: ["api", "bus", "domain", "engine", "http", "index.js", "repo", "telemetry"],
     heavy: []
   },
@@ -71,7 +74,10 @@ const entries = [
   { entry: "leader/index", packages: ["effect", "uuid"], own: ["bus", "domain", "leader", "telemetry"], heavy: [] },
   {
     entry: "testing",
-    packages: ["@effect/experimental", "effect", "tinyqueue", "uuid"],
+    packages: [
+      ...["@cfworker/json-schema", "@effect/experimental", "@jmespath-community/jmespath"],
+      ...["effect", "liquidjs", "tinyqueue", "uuid"]
+    ],
     own: ["bus", "domain", "engine", "repo", "telemetry", "testing.js"],
     heavy: []
   },

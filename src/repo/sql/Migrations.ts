@@ -71,10 +71,10 @@ const migrations = {
     (sql) =>
       sql`alter table webhook_trigger.teams add column paused_at timestamptz(3), add column resumed_at timestamptz(3)`
   ),
-  /** What fills a webhook's template in. Servers of the release before take `variables` only. */
+  /** What fills a webhook's template in, and its language. Servers of the release before take `variables` and no Liquid. */
   "19_input": Effect.flatMap(
     SqlClient.SqlClient,
-    (sql) => sql`alter table webhook_trigger.webhooks add column input text`
+    (sql) => sql`alter table webhook_trigger.webhooks add column input text, add column template_language text`
   ),
   /** How callers show who they are. Servers of the release before do not ask for it. */
   "20_verification": verification,
@@ -106,6 +106,7 @@ export const knownSince: Known = {
     prompt_template: "1_first",
     variables: "1_first",
     input: "19_input",
+    template_language: "19_input",
     timeout_seconds: "1_first",
     max_concurrent: "1_first",
     max_queued: "6_webhook_limits",
