@@ -30,18 +30,15 @@ const headersOf = (key: Option.Option<string>) =>
   })
 
 const states = finalStatuses.join(", ")
+const endedStatus = Schema.Literal(...finalStatuses).annotations({
+  message: () => ({ message: `must be one of ${states}`, override: true })
+})
+const [decodeStatus, statusFault] = validated("--status", endedStatus)
 const status = Options.text("status").pipe(
   Options.withPseudoName("state"),
   Options.withDescription(`Runs that ended like this: ${states}; may be repeated. Error and timeout when not given`),
-  Options.mapTryCatch(
-    ...validated(
-      "--status",
-      Schema.Literal(...finalStatuses).annotations({
-        message: () => ({ message: `must be one of ${states}`, override: true })
-      })
-    )
-  ),
-  Options.repeated
+  Options.repeated,
+  Options.mapTryCatch((texts) => texts.map((text) => decodeStatus(text)), statusFault)
 )
 
 const timeOption = (name: "from" | "to", description: string) =>
