@@ -98,7 +98,7 @@ describe("the page of all runs", () => {
     await page.context().close()
   })
 
-  it("cancels the runs that are chosen, after a question", async () => {
+  it("cancels and replays the runs that are chosen, after a question, and exports what is found", async () => {
     await ui.call("POST", "/api/teams", { team: "idle" })
     const draft = { name: "Waits", team: "idle", prompt_template: "x", when_team_stopped: "queue" }
     const { id } = (await ui.call("POST", "/api/webhooks", draft)).webhook
@@ -128,6 +128,15 @@ describe("the page of all runs", () => {
     const dialog = page.getByRole("alertdialog", { name: "Cancel 1 run?" })
     await dialog.getByText("2 runs of those selected ended before").waitFor()
     await dialog.getByRole("button", { name: "Keep them" }).click()
+
+    await page.getByRole("button", { name: "Select none" }).click()
+    await rows(page).nth(1).focus()
+    await page.keyboard.press("r")
+    await page.getByRole("alertdialog", { name: "Replay 1 run?" }).getByRole("button", { name: "Replay" }).click()
+    await page.getByText("1 run replayed").waitFor()
+    await eventually(async () => (await shown(page)).length).toBe(4)
+    queued.unshift((await shown(page))[0]!)
+    expect((await ui.call("GET", `/api/runs/${queued[0]}`)).replay_of).toBe(queued[2])
 
     const [download] = await Promise.all([
       page.waitForEvent("download"),

@@ -19,22 +19,13 @@ interface Asked {
   readonly key: string
 }
 
-/** Repeats runs: counts them, asks, and says what came of it. */
-export const ReplayRuns = ({
-  which,
-  children = "Replay failed",
-  onDone
-}: {
-  /** These runs, or those that match. */
-  readonly which: Which
-  readonly children?: string
-  readonly onDone?: () => void
-}) => {
+/** Repeats runs: counts them, asks, and says what came of it. `dialog` is to be shown. */
+export const useReplayRuns = (onDone?: () => void) => {
   const [asked, setAsked] = useState<Asked>()
   const [pending, setPending] = useState(false)
   const [prompt, setPrompt] = useState<ReplayPrompt>("template")
 
-  const count = async () => {
+  const ask = async (which: Which) => {
     setPending(true)
     try {
       // What arrives from now on is not among them.
@@ -63,30 +54,45 @@ export const ReplayRuns = ({
     onDone?.()
   }
 
+  const dialog = asked && (
+    <ConfirmDialog
+      title={
+        asked.more
+          ? `Replay the oldest ${formatNumber(asked.matched)} runs?`
+          : `Replay ${plural(asked.matched, "run")}?`
+      }
+      action="Replay"
+      harmless
+      onConfirm={() => replay(asked)}
+      onClose={() => setAsked(undefined)}
+    >
+      <p>
+        Each becomes a new run at the end of its team's queue, in the same order.
+        {asked.more && " There are more: replay again after this for the next ones."}
+      </p>
+      <PromptChoice value={prompt} onChange={setPrompt} />
+    </ConfirmDialog>
+  )
+  return { ask: (which: Which) => void ask(which), pending, dialog }
+}
+
+export const ReplayRuns = ({
+  which,
+  children = "Replay failed",
+  onDone
+}: {
+  /** These runs, or those that match. */
+  readonly which: Which
+  readonly children?: string
+  readonly onDone?: () => void
+}) => {
+  const { ask, dialog, pending } = useReplayRuns(onDone)
   return (
     <>
-      <Button onPress={() => void count()} pending={pending}>
+      <Button onPress={() => ask(which)} pending={pending}>
         {children}
       </Button>
-      {asked && (
-        <ConfirmDialog
-          title={
-            asked.more
-              ? `Replay the oldest ${formatNumber(asked.matched)} runs?`
-              : `Replay ${plural(asked.matched, "run")}?`
-          }
-          action="Replay"
-          harmless
-          onConfirm={() => replay(asked)}
-          onClose={() => setAsked(undefined)}
-        >
-          <p>
-            Each becomes a new run at the end of its team's queue, in the same order.
-            {asked.more && " There are more: replay again after this for the next ones."}
-          </p>
-          <PromptChoice value={prompt} onChange={setPrompt} />
-        </ConfirmDialog>
-      )}
+      {dialog}
     </>
   )
 }

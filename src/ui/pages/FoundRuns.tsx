@@ -2,12 +2,16 @@ import { useRef, useState } from "react"
 import type { RunSummary } from "../api/Types.ts"
 import { Button } from "../components/Button.tsx"
 import { plural } from "../components/Format.ts"
+import { useReplayRuns } from "../components/ReplayRuns.tsx"
 import { RunList } from "../components/RunList.tsx"
 import { useShortcuts } from "../frame/Shortcuts.ts"
 import { CancelRuns, unfinished } from "./CancelRuns.tsx"
 import { LiveRuns } from "./LiveRuns.tsx"
 
-/** The runs of a page, of which some can be chosen and cancelled, with the pointer or by keys. */
+/** A chat message is not repeated. */
+const replayable = (runs: ReadonlyArray<RunSummary>) => runs.filter(({ source }) => source === "webhook")
+
+/** The runs of a page, of which some can be chosen, replayed and cancelled, with the pointer or by keys. */
 export const FoundRuns = ({
   runs,
   nameOf
@@ -38,10 +42,20 @@ export const FoundRuns = ({
     const at = all.findIndex(isFocused)
     all[at < 0 ? 0 : Math.min(all.length - 1, Math.max(0, at + by))]?.focus()
   }
-  const cancel = () => {
+  /** Those that are chosen, else the one that has the focus. */
+  const wanted = () => {
     const row = focused()
-    const wanted = selected.length > 0 ? selected : row ? [row] : []
-    if (unfinished(wanted).length > 0) setToCancel(wanted)
+    return selected.length > 0 ? selected : row ? [row] : []
+  }
+  const cancel = () => {
+    const runs = wanted()
+    if (unfinished(runs).length > 0) setToCancel(runs)
+  }
+  const { ask, dialog, pending } = useReplayRuns(() => setChosen(new Set()))
+  /** In the order in which they were accepted. */
+  const replay = () => {
+    const run_ids = replayable(wanted()).map(({ run_id }) => run_id)
+    if (run_ids.length > 0) ask({ run_ids: run_ids.toReversed() })
   }
   useShortcuts({
     j: () => move(1),
@@ -50,7 +64,8 @@ export const FoundRuns = ({
       const row = focused()
       if (row) toggle(row.run_id)
     },
-    c: cancel
+    c: cancel,
+    r: replay
   })
 
   return (
@@ -69,6 +84,11 @@ export const FoundRuns = ({
             Select none
           </Button>
         )}
+        {replayable(selected).length > 0 && (
+          <Button compact onPress={replay} pending={pending}>
+            Replay {plural(replayable(selected).length, "run")}
+          </Button>
+        )}
         {cancellable.length > 0 && (
           <Button compact variant="danger" onPress={cancel}>
             Cancel {plural(cancellable.length, "run")}
@@ -80,6 +100,7 @@ export const FoundRuns = ({
           <RunList runs={shown} label="Runs, newest first" nameOf={nameOf} selection={{ ids: chosen, toggle }} />
         )}
       </LiveRuns>
+      {dialog}
       {toCancel && <CancelRuns runs={toCancel} onClose={() => setToCancel(undefined)} />}
     </div>
   )

@@ -76,7 +76,7 @@ const RunsPage = () => {
       </Loaded>
       <p className="small muted keys">
         <kbd>/</kbd> search <kbd>j</kbd> <kbd>k</kbd> next and previous run <kbd>Enter</kbd> open <kbd>x</kbd> select{" "}
-        <kbd>c</kbd> cancel
+        <kbd>c</kbd> cancel <kbd>r</kbd> replay
       </p>
     </Page>
   )
