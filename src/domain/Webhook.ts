@@ -33,6 +33,22 @@ const plainSchemaOf = (setting: WebhookSetting): Schema.Schema<any> => {
       return Schema.Literal(...setting.words)
     case "switch":
       return Schema.Boolean
+    case "window":
+      return Schema.Struct({ key: Schema.String, within: Schema.Number }).pipe(
+        Schema.filter((window) => isAccepted(setting, window), {
+          jsonSchema: {
+            type: "object",
+            properties: {
+              key: { type: "string", maxLength: 256, description: "Where the input says what a trigger is about." },
+              within: { type: "integer", minimum: 1, maximum: setting.longest, description: "In seconds." }
+            },
+            required: ["key", "within"],
+            additionalProperties: false
+          },
+          arbitrary: () => (fc) =>
+            fc.record({ key: fc.stringMatching(/^[a-z]{1,9}$/), within: fc.integer({ min: 1, max: setting.longest }) })
+        })
+      )
     case "json":
       // As in `Variables`: copying it would lose a member called `__proto__`.
       return Schema.declare(

@@ -57,6 +57,19 @@ export interface SwitchSetting extends Described {
   readonly kind: "switch"
 }
 
+/** A path into the input and a time, typed with a blank between them: `payload.pull_request.number 30`. */
+export interface WindowSetting extends Described {
+  readonly kind: "window"
+  /** In seconds. */
+  readonly longest: number
+}
+
+/** What is found at the path is the same within so many seconds. */
+export interface Window {
+  readonly key: string
+  readonly within: number
+}
+
 /** A JSON object, typed as its JSON; what it may hold is checked when it is saved. */
 export interface JsonSetting extends Described {
   readonly kind: "json"
@@ -76,13 +89,14 @@ export type WebhookSetting =
   | ExpressionSetting
   | ChoiceSetting
   | SwitchSetting
+  | WindowSetting
   | JsonSetting
   | NetworksSetting
 
 export type JsonObject = { readonly [name: string]: unknown }
 
 /** A value, as JSON has it. */
-export type Value = number | string | boolean | ReadonlyArray<string> | JsonObject
+export type Value = number | string | boolean | ReadonlyArray<string> | JsonObject | Window
 
 /** Its value, as JSON has it. */
 export type SettingValue<Setting extends WebhookSetting> = Setting extends WholeNumberSetting
@@ -95,7 +109,9 @@ export type SettingValue<Setting extends WebhookSetting> = Setting extends Whole
         ? boolean
         : Setting extends JsonSetting
           ? JsonObject
-          : string
+          : Setting extends WindowSetting
+            ? Window
+            : string
 
 /** What the setting accepts, as an error message: `must be a whole number of seconds from 1 to 86400`. */
 export const accepts = (setting: WebhookSetting): string => {
@@ -112,6 +128,8 @@ export const accepts = (setting: WebhookSetting): string => {
       return `must be one of ${setting.words.join(", ")}`
     case "switch":
       return "must be true or false"
+    case "window":
+      return `must be \`{key, within}\`: a name as in a template, and from 1 to ${setting.longest} seconds, typed as \`branch 30\``
     case "json":
       return `must be a JSON object of at most ${setting.maxLength} characters`
     case "networks":
@@ -130,6 +148,10 @@ export const valueOf = ({ kind }: WebhookSetting, typed: string): Value => {
       return typed
     case "switch":
       return typed === "true" ? true : typed === "false" ? false : typed
+    case "window": {
+      const [, key, within] = /^(.+?)\s+(\d+)$/.exec(typed) ?? []
+      return key === undefined ? typed : { key, within: Number(within) }
+    }
     case "json":
       try {
         return JSON.parse(typed) ?? typed
@@ -154,6 +176,14 @@ export const isAccepted = (setting: WebhookSetting, value: Value): boolean => {
       return setting.words.includes(String(value))
     case "switch":
       return typeof value === "boolean"
+    case "window":
+      return (
+        isWindow(value) &&
+        /^[^{}\r\n]{1,256}$/.test(value.key) &&
+        Number.isInteger(value.within) &&
+        value.within >= 1 &&
+        value.within <= setting.longest
+      )
     case "json":
       return isObject(value) && JSON.stringify(value).length <= setting.maxLength
     case "networks":
@@ -164,6 +194,18 @@ export const isAccepted = (setting: WebhookSetting, value: Value): boolean => {
 const isObject = (value: Value): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
+const isWindow = (value: Value): value is Window =>
+  isObject(value) &&
+  typeof value.key === "string" &&
+  typeof value.within === "number" &&
+  Object.keys(value).length === 2
+
 /** The value as a person types it. */
 export const textOf = (value: Value): string =>
-  isObject(value) ? JSON.stringify(value) : Array.isArray(value) ? value.join(", ") : String(value)
+  isWindow(value)
+    ? `${value.key} ${value.within}`
+    : isObject(value)
+      ? JSON.stringify(value)
+      : Array.isArray(value)
+        ? value.join(", ")
+        : String(value)

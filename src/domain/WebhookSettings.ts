@@ -128,6 +128,17 @@ export const webhookSettings = {
     help: "A JMESPath expression over the input, such as branch == 'main'; other triggers are ignored",
     default: "every trigger"
   },
+  coalesce: {
+    kind: "window",
+    longest: 3_600,
+    description:
+      "Triggers with the same value at `key`, a name as in the template, become one run, if they come within so many seconds of the first: the run is sent then, with what the last of them sent. Every caller gets its id, and none can wait for its answer. If absent, every trigger is a run.",
+    label: "Coalesce bursts",
+    option: "coalesce",
+    value: "key seconds",
+    help: "Triggers with the same value at this name, within so many seconds of the first, become one run: branch 30",
+    default: "every trigger is a run"
+  },
   schema: {
     kind: "json",
     maxLength: 65_536,

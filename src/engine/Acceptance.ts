@@ -44,7 +44,7 @@ export const make: Effect.Effect<Accept, never, CurrentLanes | LaneStore | RunSt
             Effect.sync(() => ended((index) => mayWait(laneState(exit, index))))
           )
         }
-        const reserved = items.map(({ laneRun, isTeamStopped }) => !isTeamStopped && lanes.reserve(laneRun))
+        const reserved = items.map(({ laneRun, mayBeSent }) => mayBeSent && lanes.reserve(laneRun))
         const run_ids = new Set(newRuns.flatMap(({ run_id }, index) => (reserved[index] ? [run_id] : [])))
         // After the slots were taken: the runs that held them before have ended by then.
         const at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
@@ -81,21 +81,22 @@ const laneState = (
 ): LaneState => {
   if (Exit.isFailure(exit)) return Cause.isDie(exit.cause) ? "notStored" : "unknown"
   const answer = exit.value[index]
-  if (answer === undefined || Either.isLeft(answer) || answer.right._tag === "Repeated") return "notStored"
+  if (answer === undefined || Either.isLeft(answer) || answer.right._tag !== "Accepted") return "notStored"
   return answer.right.admitted ? "admitted" : "waits"
 }
 
 interface Item {
   readonly run: NewRun
   readonly laneRun: LaneRun
-  readonly isTeamStopped: boolean
+  /** It waits neither for a leader nor for the end of its window. */
+  readonly mayBeSent: boolean
   /** Of its texts, in UTF-16 code units. */
   readonly size: number
 }
 
 const itemOf = ({ run, webhook, isTeamStopped = false }: Candidate): Item => ({
   run,
-  isTeamStopped,
+  mayBeSent: !isTeamStopped && run.coalesce === undefined,
   laneRun: {
     run_id: run.run_id,
     source: run.source,

@@ -21,6 +21,8 @@ export interface RunRequest {
     /** For how long a repeat returns the first run; by default a day. */
     readonly life?: Duration.Duration
   }
+  /** Its window, when it may become the run of an earlier trigger. */
+  readonly coalesce?: NonNullable<NewRun["coalesce"]>
   /** The caller's trace, for its prompt; a span in which the run is accepted takes its place. */
   readonly traceparent?: string
 }
@@ -71,6 +73,7 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
       run: {
         ...run,
         ...(deadline_at && { deadline_at }),
+        ...(request.coalesce && { coalesce: request.coalesce }),
         ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
         ...(idempotency && { idempotency: keyOf(idempotency, run.accepted_at) })
       },

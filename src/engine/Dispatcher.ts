@@ -85,13 +85,15 @@ const dispatch = Effect.fnUntraced(function* (
     yield* Effect.map(runs.expire(DateTime.unsafeMake(now), options), (expired) => expired.forEach(outcomes.recorded))
   })
 
+  const closeWindows = Effect.suspend(() => store.closeWindows(DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())))
+
   const wakeLanes = Effect.map(store.lanes, (teams) => {
     for (const team of teams) lanes.wake(team)
     lanes.dropIdle()
   })
 
   const poll = Effect.forEach(
-    [expire, lanes.resolveUnknown, lanes.refreshLimits, wakeLanes],
+    [expire, lanes.resolveUnknown, lanes.refreshLimits, closeWindows, wakeLanes],
     (step) => Effect.ignoreLogged(Effect.tapError(step, () => Effect.sync(letAnswersCatchUp))),
     { discard: true }
   )

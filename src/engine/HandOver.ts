@@ -1,11 +1,12 @@
-import { Context, Effect, Either, type Fiber, Layer } from "effect"
+import { Context, type DateTime, Effect, Either, type Fiber, Layer, Metric } from "effect"
 import { Bus } from "../bus/Bus.ts"
 import { IdempotencyKeyReused, TeamNotRunning, Unavailable } from "../domain/Errors.ts"
-import { waitsForLeader } from "../domain/Run.ts"
+import { type Run, waitsForLeader } from "../domain/Run.ts"
 import type { TeamName } from "../domain/Team.ts"
 import type { LaneStore } from "../repo/LaneStore.ts"
 import { type AcceptanceRefused, type Acceptance as Accepted, type NewRun, RunStore } from "../repo/RunStore.ts"
 import { TeamStore } from "../repo/TeamStore.ts"
+import * as Metrics from "../telemetry/Metrics.ts"
 import { whenTraced } from "../telemetry/Span.ts"
 import * as TraceContext from "../telemetry/TraceContext.ts"
 import type { Candidate } from "./Acceptance.ts"
@@ -15,8 +16,12 @@ import type { CurrentLanes } from "./CurrentLanes.ts"
 import type { Settings } from "./Settings.ts"
 import { Shutdown } from "./Shutdown.ts"
 
-/** The run that an idempotency key named before. */
-export type Repeated = Extract<Accepted, { readonly _tag: "Repeated" }>
+/** The run that a trigger has in place of a new one. */
+export interface Earlier {
+  readonly run: Pick<Run, "run_id">
+  /** Until when its caller waits. */
+  readonly deadline_at?: DateTime.Utc
+}
 
 /** Why a run was not accepted. */
 export type HandOverRefused = AcceptanceRefused | TeamNotRunning
@@ -25,8 +30,8 @@ export type HandOverRefused = AcceptanceRefused | TeamNotRunning
 export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
   HandOver,
   {
-    /** Accepts a run, if its team has a leader or it waits for one; gives the earlier run when it is a repeat. */
-    readonly accept: (candidate: Candidate) => Effect.Effect<Repeated | undefined, HandOverRefused | Unavailable>
+    /** Accepts a run, if its team has a leader or it waits for one; gives the earlier run when it is a repeat, or becomes one. */
+    readonly accept: (candidate: Candidate) => Effect.Effect<Earlier | undefined, HandOverRefused | Unavailable>
     /** The same for several, which stand in their lanes in this order. Each is answered in its place. */
     readonly acceptAll: (
       candidates: ReadonlyArray<Candidate>
@@ -52,7 +57,7 @@ export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
         Effect.suspend((): Effect.Effect<A, E | Unavailable> => (shutdown.hasBegun() ? Effect.fail(stopping) : begin()))
 
       /** A repeat gets its first answer also when the team has stopped since; nothing new is taken in its place. */
-      const repeatOnly = (run: NewRun): Effect.Effect<Accepted, HandOverRefused | Unavailable> => {
+      const repeatOnly = ({ coalesce: _, ...run }: NewRun): Effect.Effect<Accepted, HandOverRefused | Unavailable> => {
         const error = new TeamNotRunning({ team: run.team })
         return run.idempotency === undefined
           ? Effect.fail(error)
@@ -82,7 +87,7 @@ export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
 
       const accept = (candidate: Candidate) =>
         Effect.flatMap(consumersFor(candidate.run), (consumers) =>
-          Effect.withFiberRuntime<Repeated | undefined, HandOverRefused | Unavailable>((fiber) =>
+          Effect.withFiberRuntime<Earlier | undefined, HandOverRefused | Unavailable>((fiber) =>
             Effect.flatMap(commitOf(inTraceOf(fiber, candidate), consumers), (acceptance) =>
               Checkpoints.after(reach("accepted"), earlierOf(candidate.run, acceptance))
             )
@@ -130,10 +135,24 @@ const settled = <A, E>(answer: Effect.Effect<A, E | Unavailable>): Effect.Effect
   )
 
 /** None for a new run. An answer at acceptance and an answer waited for are not the same request. */
-const earlierOf = (run: NewRun, acceptance: Accepted): Effect.Effect<Repeated | undefined, IdempotencyKeyReused> => {
-  if (acceptance._tag === "Accepted") return Effect.succeed(undefined)
-  return acceptance.run.mode === run.mode ? Effect.succeed(acceptance) : new IdempotencyKeyReused()
+const earlierOf = (run: NewRun, acceptance: Accepted): Effect.Effect<Earlier | undefined, IdempotencyKeyReused> => {
+  switch (acceptance._tag) {
+    case "Accepted":
+      return Effect.succeed(undefined)
+    case "Coalesced":
+      return Effect.sync(() => {
+        Metrics.record(coalesced, 1, { team: run.team })
+        return { run: acceptance }
+      })
+    case "Repeated":
+      return acceptance.run.mode === run.mode ? Effect.succeed(acceptance) : new IdempotencyKeyReused()
+  }
 }
+
+const coalesced = Metric.counter("webhook_triggers_coalesced_total", {
+  description: "Triggers that became the run of an earlier one, by their webhook's `coalesce`.",
+  incremental: true
+})
 
 /** The run's prompt belongs to the span in which it is accepted; without a tracer, to the caller's. */
 const inTraceOf = (fiber: Fiber.RuntimeFiber<any, any>, candidate: Candidate): Candidate => {

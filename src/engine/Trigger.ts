@@ -3,6 +3,7 @@ import {
   type FilterFailed,
   type IdempotencyKeyReused,
   type InvalidBody,
+  type InvalidParameter,
   type InvalidVariables,
   MissingVariables,
   NotFound,
@@ -31,6 +32,7 @@ import * as Metrics from "../telemetry/Metrics.ts"
 import type { Candidate } from "./Acceptance.ts"
 import type { RunRequest } from "./Candidates.ts"
 import * as Candidates from "./Candidates.ts"
+import * as Coalescing from "./Coalescing.ts"
 import { HandOver } from "./HandOver.ts"
 import * as Input from "./Input.ts"
 import * as InputChecks from "./InputChecks.ts"
@@ -75,7 +77,7 @@ export type Refused =
   | Unavailable
 
 /** Why a request starts no run, besides what any run is refused for. */
-export type TriggerRefused = NotVerified | InvalidBody | UnsupportedMediaType | Refused
+export type TriggerRefused = NotVerified | InvalidBody | InvalidParameter | UnsupportedMediaType | Refused
 
 /** The front of the flow: authenticate, render, accept; and wait, when the caller wants the answer. */
 export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
@@ -158,14 +160,16 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const triggerOnce = (
         webhook: WebhookRow,
         request: TriggerRequest
-      ): Effect.Effect<Submitted, InputChecks.Ignored | Refused | WebhookEdited> =>
+      ): Effect.Effect<Submitted, InputChecks.Ignored | InvalidParameter | Refused | WebhookEdited> =>
         Effect.flatMap(
           Input.used(webhook, request.variables),
-          (variables): Effect.Effect<Submitted, InputChecks.Ignored | Refused | WebhookEdited> => {
+          (variables): Effect.Effect<Submitted, InputChecks.Ignored | InvalidParameter | Refused | WebhookEdited> => {
+            if (request.wait && webhook.coalesce !== undefined) return Effect.fail(Coalescing.waitRefused)
             const objection = objectionTo(webhook, request.variables)
             if (objection !== undefined) return Effect.fail(objection)
+            const coalesce = Coalescing.windowOf(webhook, request.variables, request.received_at)
             return Effect.flatMap(render(webhook, variables), (rendered) =>
-              submit(candidates.ofWebhook(webhook, { ...request, variables }, rendered))
+              submit(candidates.ofWebhook(webhook, { ...request, variables, ...(coalesce && { coalesce }) }, rendered))
             )
           }
         )

@@ -19,7 +19,7 @@ import { makeWebhookId, WebhookId } from "../domain/Id.ts"
 import { isStorable, unstorableDetail } from "../domain/StorableText.ts"
 import { TeamName } from "../domain/Team.ts"
 import { type Webhook, WebhookDraft, WebhookEdit } from "../domain/Webhook.ts"
-import { isAccepted, type JsonObject } from "../domain/WebhookSettingKinds.ts"
+import { isAccepted, type JsonObject, type Window } from "../domain/WebhookSettingKinds.ts"
 import { webhookSettings } from "../domain/WebhookSettings.ts"
 import { HistoryStore } from "../repo/HistoryStore.ts"
 import type { RunPage, RunQuery } from "../repo/RunQuery.ts"
@@ -143,6 +143,12 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
           if (typeof input.accept_if === "string" && isAccepted(webhookSettings.accept_if, input.accept_if)) {
             const detail = faultOfExpression(input.accept_if)
             if (detail !== undefined) faults.push({ pointer: "/accept_if", detail })
+          }
+          if (isWindow(input.coalesce)) {
+            const key = `{{${input.coalesce.key}}}`
+            const names = yield* Effect.option(renderer.placeholders(key))
+            if (Option.isNone(names))
+              faults.push({ pointer: "/coalesce", detail: "`key` must be a name as in a template" })
           }
           if (isSchema(input.schema)) faults.push(...faultsOfSchema(input.schema).map(inSchema))
           if (isTeamName(input.team)) {
@@ -334,6 +340,8 @@ const decodeEdit = decode(WebhookEdit)
 const isTeamName = Schema.is(TeamName)
 const isSchema = (value: unknown): value is JsonObject =>
   Predicate.isReadonlyRecord(value) && isAccepted(webhookSettings.schema, value)
+const isWindow = (value: unknown): value is Window =>
+  Predicate.isReadonlyRecord(value) && isAccepted(webhookSettings.coalesce, value)
 const isWebhookId = Schema.is(WebhookId)
 
 /** The id, when it can be one. */

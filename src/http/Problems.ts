@@ -51,7 +51,7 @@ export const titles = {
   unsupported_media_type: "The body is not plain JSON",
   body_too_large: "The body is too large",
   invalid_body: "The body is not the expected JSON object",
-  invalid_wait: "`wait` is neither `true` nor `false`",
+  invalid_wait: "`wait` is not what it may be here",
   invalid_idempotency_key: "The `Idempotency-Key` is not valid",
   invalid_parameter: "A query parameter is not valid",
   invalid_variables: "The variables cannot be stored as they are",

@@ -34,8 +34,13 @@ export class LaneStore extends Context.Tag("webhook-trigger/LaneStore")<
     readonly queued: (most: number, webhooks?: ReadonlyArray<WebhookId>) => Effect.Effect<Queued, Unavailable>
     /** Teams that are not paused and have a queued run which was not admitted. */
     readonly lanes: Effect.Effect<ReadonlyArray<TeamName>, Unavailable>
-    /** The next runs of a team's lane, oldest first: queued and not admitted. None while the team is paused. */
+    /**
+     * The next runs of a team's lane, oldest first: queued and not admitted. None while the team is paused. Of runs
+     * that take in others (`NewRun.coalesce`), and those behind them, none before their windows were closed.
+     */
     readonly lane: (team: TeamName, limit: number) => Effect.Effect<ReadonlyArray<LaneRun>, Unavailable>
+    /** Closes the windows that are over; from then on their runs no longer change. */
+    readonly closeWindows: (now: DateTime.Utc) => Effect.Effect<void, Unavailable>
     /**
      * Admitted and not finished, or `cancelled` and not released, oldest first: these hold slots. One that is `queued` may
      * or may not have reached the broker.

@@ -15,7 +15,7 @@ import {
   TeamUnknown,
   TooManyQueued
 } from "../domain/Errors.ts"
-import type { SessionId, WebhookId } from "../domain/Id.ts"
+import type { RunId, SessionId, WebhookId } from "../domain/Id.ts"
 import { parseRate, type Rate } from "../domain/Rate.ts"
 import type { ReceivedRequest } from "../domain/ReceivedRequest.ts"
 import { isAnswer, leaderless, outcomeFields, type RunRow, toRun } from "../domain/Run.ts"
@@ -66,7 +66,13 @@ interface Stored {
   /** The order of acceptance. */
   readonly seq: number
   readonly idempotency: NewRun["idempotency"]
-  readonly layout: NewRun["layout"]
+  layout: NewRun["layout"]
+}
+
+/** In which triggers with one key become one run. */
+interface OpenWindow {
+  readonly run_id: RunId
+  readonly until: DateTime.Utc
 }
 
 /** The rows in memory. */
@@ -219,6 +225,10 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         })
     })
 
+    const windows = new Map<string, OpenWindow>()
+    /** The idempotency keys of the triggers that became the run of an earlier one. */
+    const deliveries = new Map<string, NonNullable<NewRun["idempotency"]> & { readonly run_id: RunId }>()
+
     let term: Term = 0
     let holder: string | undefined
     const holds = (mine: Term) => holder !== undefined && mine === term
@@ -235,7 +245,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       { maxQueued, countQueued = true, countQueuedOf, admission }: AcceptOptions,
       now: number
     ): Either.Either<Acceptance, AcceptanceRefused> => {
-      const { webhook: by, timeout, idempotency, layout, ...given } = run
+      const { webhook: by, timeout, idempotency, layout, coalesce, ...given } = run
       const webhook = by && webhooks.get(by.id)
       const known = by === undefined || (webhook?.enabled && isOpenedBy(webhook, by.token_hash, run.accepted_at))
       if (!known || !teams.has(run.team)) return Either.left(new NotFound())
@@ -249,7 +259,23 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         const { deadline_at } = earlier.row
         return Either.right({ _tag: "Repeated", run: toRun(earlier.row), ...(deadline_at && { deadline_at }) })
       }
+      const delivery = by && coalesce && idempotency && `${by.id} ${idempotency.key}`
+      const before = delivery === undefined ? undefined : deliveries.get(delivery)
+      if (before && idempotency && isAfter(before.expires_at, run.accepted_at)) {
+        return sameBytes(before.request_hash, idempotency.request_hash)
+          ? Either.right({ _tag: "Coalesced", run_id: before.run_id })
+          : Either.left(new IdempotencyKeyReused())
+      }
       if (by && webhook && by.version !== webhook.version) return Either.left(new WebhookEdited())
+      const windowKey = by && coalesce && `${by.id} ${run.team} ${coalesce.key}`
+      const window = windowKey === undefined ? undefined : windows.get(windowKey)
+      const open = window && find(window.run_id)
+      if (open && isWaiting(open.row)) {
+        change(open, { prompt: storable(run.prompt), variables: run.variables })
+        open.layout = layout
+        if (delivery && idempotency) deliveries.set(delivery, { ...idempotency, run_id: open.row.run_id })
+        return Either.right({ _tag: "Coalesced", run_id: open.row.run_id })
+      }
       if (by?.max_queued !== undefined && countQueuedOf?.has(by.id) !== false) {
         const waiting = where((row) => row.webhook_id === by.id && isWaiting(row)).length
         if (waiting >= by.max_queued) return Either.left(new TooManyQueued({ of: "webhook", limit: by.max_queued }))
@@ -278,6 +304,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         where((row) => row.team === run.team && isWaiting(row)).length === 0
       const stored = { ...row, ...(admitted && { admitted_at: admission.at, ...withDeadline(row, admission.at) }) }
       runs = [...runs, { row: stored, seq: ++accepted, idempotency, layout }]
+      if (windowKey && coalesce) windows.set(windowKey, { run_id: run.run_id, until: coalesce.until })
       notify({ _tag: admitted ? "RunAdmitted" : "RunAccepted", team: run.team })
       return Either.right({ _tag: "Accepted", admitted })
     }
@@ -477,11 +504,17 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         [...new Set(where((row) => isWaiting(row) && !isPaused(row.team)).map(({ row }) => row.team))].sort()
       ),
       lane: (team, limit) =>
-        Effect.sync(() =>
-          where((row) => row.team === team && isWaiting(row) && !isPaused(team))
-            .slice(0, limit)
-            .map(laneRun)
-        ),
+        Effect.sync(() => {
+          const waiting = where((row) => row.team === team && isWaiting(row) && !isPaused(team))
+          const open = new Set([...windows.values()].map(({ run_id }) => run_id))
+          const end = waiting.findIndex(({ row }) => open.has(row.run_id))
+          return waiting.slice(0, end < 0 ? limit : Math.min(limit, end)).map(laneRun)
+        }),
+      closeWindows: (now) =>
+        Effect.sync(() => {
+          for (const [key, { until }] of windows) if (!isAfter(until, now)) windows.delete(key)
+          for (const [key, { expires_at }] of deliveries) if (!isAfter(expires_at, now)) deliveries.delete(key)
+        }),
       inFlight: Effect.sync(() => where((row) => isInFlight(row) || isHeld(row)).map(laneRun)),
       forgetSent: (at) =>
         Effect.sync(() => {

@@ -35,6 +35,12 @@ export interface NewRun {
   readonly accepted_at: DateTime.Utc
   /** The trace that its prompt is sent in, as in W3C trace context; absent: one of its own. */
   readonly traceparent?: string
+  /** It becomes the run of an earlier trigger of its webhook and team with this key, if that one's window is open. */
+  readonly coalesce?: {
+    readonly key: string
+    /** Of a run that is new: until when it takes in others, and is not sent. */
+    readonly until: DateTime.Utc
+  }
   readonly idempotency?: {
     readonly key: string
     readonly request_hash: Uint8Array
@@ -45,11 +51,13 @@ export interface NewRun {
 
 /**
  * `admitted`: it was admitted with the same commit, as was asked for, and may be published. `Repeated`: the idempotency key
- * named an earlier run, which is returned in place of a new one.
+ * named an earlier run, which is returned in place of a new one. `Coalesced`: an earlier run has its prompt and variables
+ * now, or had them before, when the idempotency key was used for that.
  */
 export type Acceptance =
   | { readonly _tag: "Accepted"; readonly admitted: boolean }
   | { readonly _tag: "Repeated"; readonly run: Run; readonly deadline_at?: DateTime.Utc }
+  | { readonly _tag: "Coalesced"; readonly run_id: RunId }
 
 /** The webhook was edited after the run's prompt was rendered. */
 export class WebhookEdited extends Data.TaggedError("WebhookEdited") {}

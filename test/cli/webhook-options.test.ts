@@ -17,6 +17,8 @@ const valid = (setting: WebhookSetting): Value => {
       return setting.words[0]
     case "expression":
       return "length(text) > `7`"
+    case "window":
+      return { key: "alert.name", within: 30 }
     case "switch":
       return true
     case "json":
@@ -40,6 +42,8 @@ const invalid = (setting: WebhookSetting): ReadonlyArray<string> => {
       return ["neither", ""]
     case "expression":
       return ["x".repeat(5_000), ""]
+    case "window":
+      return ["branch", "branch 0", "branch 4000", "{branch} 30", "30", ""]
     case "switch":
       return ["yes", "1", ""]
     case "json":

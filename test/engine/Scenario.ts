@@ -45,7 +45,13 @@ export const makeWebhook = (
   team: TeamName,
   more: Pick<
     WebhookDraft,
-    "timeout_seconds" | "max_concurrent" | "max_queued" | "when_team_stopped" | "queue_for_seconds" | "fence"
+    | "timeout_seconds"
+    | "max_concurrent"
+    | "max_queued"
+    | "when_team_stopped"
+    | "queue_for_seconds"
+    | "fence"
+    | "coalesce"
   > = {}
 ) =>
   Effect.gen(function* () {
@@ -65,7 +71,7 @@ export const makeWebhook = (
       updated_at: now,
       ...more
     })
-    const trigger = (text: string, wait: boolean, { key, traceparent }: TriggerOptions = {}) =>
+    const trigger = (text: unknown, wait: boolean, { key, traceparent }: TriggerOptions = {}) =>
       Effect.gen(function* () {
         const trigger = yield* Trigger
         return yield* trigger.trigger(yield* trigger.authenticate(token), {
@@ -73,15 +79,15 @@ export const makeWebhook = (
           received_at: yield* DateTime.now,
           wait,
           ...(traceparent !== undefined && { traceparent }),
-          ...(key && { idempotency: { key, request_hash: new TextEncoder().encode(text) } })
+          ...(key && { idempotency: { key, request_hash: new TextEncoder().encode(JSON.stringify(text)) } })
         })
       })
     return {
       id,
       /** Fire and forget. */
-      submit: (text: string, options?: TriggerOptions) => Effect.map(trigger(text, false, options), runIdOf),
+      submit: (text: unknown, options?: TriggerOptions) => Effect.map(trigger(text, false, options), runIdOf),
       /** Waits for the end of the run. */
-      ask: (text: string, options?: TriggerOptions) => Effect.map(trigger(text, true, options), endOf)
+      ask: (text: unknown, options?: TriggerOptions) => Effect.map(trigger(text, true, options), endOf)
     }
   })
 

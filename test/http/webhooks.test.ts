@@ -130,6 +130,8 @@ describe("webhooks", () => {
           ["accept_if", ""],
           ["accept_if", "a ==="],
           ["accept_if", "none(@)"],
+          ["coalesce", { key: "a", within: 0 }],
+          ["coalesce", { key: "a b", within: 9 }],
           ["schema", []],
           ["schema", { type: "text" }],
           ["schema", { $ref: "https://example.com/schema.json" }],

@@ -138,7 +138,7 @@ describe("replicas on one database", () => {
               const idempotency = { key, request_hash: new Uint8Array(1), expires_at: at(60_000) }
               const run = yield* newRun(webhook, { idempotency })
               const acceptance = yield* replica.use(acceptOne(run))
-              return acceptance._tag === "Accepted" ? run.run_id : acceptance.run.run_id
+              return acceptance._tag === "Repeated" ? acceptance.run.run_id : run.run_id
             }),
           together
         )

@@ -27,6 +27,8 @@ const valid = (setting: WebhookSetting): Value => {
       return setting.words[1]!
     case "expression":
       return "length(text) > `7`"
+    case "window":
+      return { key: "alert.name", within: 30 }
     case "switch":
       return true
     case "json":
@@ -42,6 +44,7 @@ const invalid = (setting: WebhookSetting): string => {
     case "whole number":
       return String(setting.max + 1)
     case "text":
+    case "window":
     case "json":
     case "networks":
       return "7"

@@ -13,6 +13,7 @@ import { auditStore } from "./AuditStore.ts"
 import { accept } from "./accept.ts"
 import { changeFeed } from "./ChangeFeed.ts"
 import { cancel } from "./cancel.ts"
+import { coalesce } from "./coalesce.ts"
 import { end } from "./end.ts"
 import { expire } from "./expire.ts"
 import { historyStore } from "./HistoryStore.ts"
@@ -44,6 +45,7 @@ export const repoContract = (withRepo: WithRepo): void => {
   describe("WebhookStore", () => webhookStore(test))
   describe("RunStore.accept", () => accept(test))
   describe("RunStore.accept, by a webhook's own limits", () => limits(test))
+  describe("RunStore.accept, into an open window", () => coalesce(test))
   describe("RunStore.sent and RunStore.started", () => sentAndStarted(test))
   describe("RunStore.end and RunStore.ended", () => end(test))
   describe("RunStore.end as `cancelled`, cancelQueued and release", () => cancel(test))

@@ -7,6 +7,7 @@ import type { RunRow } from "../../domain/Run.ts"
 import { whenTraced } from "../../telemetry/Span.ts"
 import { type Acceptance, type AcceptanceRefused, type AcceptOptions, type NewRun, WebhookEdited } from "../RunStore.ts"
 import { notify } from "./Changes.ts"
+import { makeCoalesce, windowsOf } from "./Coalesce.ts"
 import { fromRow, list, recordset, runIds } from "./Columns.ts"
 import { bounded, boundedDirectly, unavailable } from "./Database.ts"
 import { queueLength } from "./LaneStoreSql.ts"
@@ -23,7 +24,7 @@ type NewRunWebhook = NonNullable<NewRun["webhook"]>
 
 const toInput =
   (admit?: ReadonlySet<RunId>, isCounted: (webhook: NewRunWebhook) => boolean = () => false) =>
-  ({ run_id, webhook, timeout, idempotency, ...run }: NewRun, ord: number) => {
+  ({ run_id, webhook, timeout, idempotency, coalesce, ...run }: NewRun, ord: number) => {
     const rate = webhook?.rate === undefined ? undefined : parseRate(webhook.rate)
     return {
       ...run,
@@ -39,7 +40,9 @@ const toInput =
       timeout_ms: Math.round(Duration.toMillis(timeout)),
       idempotency_key: idempotency?.key,
       idempotency_expires_at: idempotency?.expires_at,
-      request_hash: idempotency?.request_hash
+      request_hash: idempotency?.request_hash,
+      window_key: coalesce?.key,
+      window_until: coalesce?.until
     }
   }
 
@@ -67,6 +70,8 @@ const storedTypes = {
 const inputTypes = {
   ...storedTypes,
   ...limitTypes,
+  window_key: "text",
+  window_until: "timestamptz",
   ord: "int",
   admit: "boolean",
   token_hash: "bytea",
@@ -154,6 +159,7 @@ export const makeAccept = Effect.gen(function* () {
   ) => {
     const isCounted = ({ id }: NewRunWebhook) => countQueuedOf === undefined || countQueuedOf.has(id)
     const { limited, consumed } = webhookLimits(sql, runs, isCounted)
+    const { opened, hasOpened } = windowsOf(sql, runs)
     return directly(sql<Inserted>`
       with input as materialized (
         select * from ${recordset(sql, inputTypes, runs.map(toInput(admission?.run_ids, isCounted)))}
@@ -179,9 +185,9 @@ export const makeAccept = Effect.gen(function* () {
         select l.*, l.refusal is null
             and queue.length + count(*) filter (where l.refusal is null) over (order by l.ord) <= ${maxQueued} as fits
         from limited l, queue
-      ), inserted as (
+      ), ${opened} inserted as (
         insert into webhook_trigger.runs (${columns}, admitted_at)
-        select ${values}, admitted_at from placed where fits order by ord
+        select ${values}, admitted_at from placed where fits ${hasOpened} order by ord
         on conflict (webhook_id, idempotency_key) where idempotency_key is not null do nothing
         returning id, team, admitted_at
       ), ${consumed} ${notify(sql, "RunAccepted", sql`select team as name from inserted where admitted_at is null`)}, ${
@@ -214,11 +220,16 @@ export const makeAccept = Effect.gen(function* () {
       update webhook_trigger.runs set idempotency_key = null
       where id = any(${runIds(sql, rows)})`)
 
+  const coalesce = yield* makeCoalesce
+
   return Effect.fnUntraced(function* (runs: ReadonlyArray<NewRun>, options: AcceptOptions) {
     const answers = new Map<NewRun, Answer>()
     let open = runs
     for (let attempt = 0; open.length > 0; attempt++) {
-      if (attempt === attempts) return yield* unavailable("The idempotency key is in dispute.")
+      if (attempt === attempts) return yield* unavailable("The idempotency key, or the window, is in dispute.")
+      for (const [run, answer] of yield* coalesce(open)) answers.set(run, answer)
+      open = open.filter((run) => !answers.has(run))
+      if (open.length === 0) break
       const heads = firstOfEachKey(open)
       const rows = yield* insert([...heads.values()], options)
       const outcomeOf = new Map([...heads].map(([key, head], ord) => [key, { head, inserted: rows[ord]! }]))
@@ -254,17 +265,18 @@ export const makeAccept = Effect.gen(function* () {
   }, whenTraced("RunStore.accept"))
 })
 
-/** Runs with one idempotency key are one run, until it is known what became of it. */
+/** Runs with one idempotency key, or in one window, are one run, until it is known what became of it. */
 const firstOfEachKey = (runs: ReadonlyArray<NewRun>): ReadonlyMap<string, NewRun> => {
   const heads = new Map<string, NewRun>()
   for (const run of runs) if (!heads.has(keyOf(run))) heads.set(keyOf(run), run)
   return heads
 }
 
-const keyOf = ({ run_id, webhook, idempotency }: NewRun): string =>
-  webhook && idempotency
-    ? `${webhook.id} ${Buffer.from(webhook.token_hash).toString("hex")} ${idempotency.key}`
-    : run_id
+const keyOf = ({ run_id, webhook, team, idempotency, coalesce }: NewRun): string => {
+  if (webhook === undefined || (idempotency ?? coalesce) === undefined) return run_id
+  const by = `${webhook.id} ${Buffer.from(webhook.token_hash).toString("hex")}`
+  return coalesce === undefined ? `${by} ${idempotency!.key}` : `${by} ${team} ${coalesce.key}`
+}
 
 const repeated = (
   { request_hash, run, deadline_at }: Earlier & { readonly run: Extract<Acceptance, { _tag: "Repeated" }>["run"] },

@@ -1,4 +1,4 @@
-import { SqlClient, type Statement } from "@effect/sql"
+import { SqlClient, Statement } from "@effect/sql"
 import { DateTime, Effect, Layer } from "effect"
 import type { RunId, WebhookId } from "../../domain/Id.ts"
 import type { RunRow } from "../../domain/Run.ts"
@@ -7,6 +7,7 @@ import { whenTraced } from "../../telemetry/Span.ts"
 import { type LaneRun, LaneStore } from "../LaneStore.ts"
 import { LeaseLost, type Term } from "../LeaseStore.ts"
 import type { RunMark } from "../RunStore.ts"
+import { firstWindow, makeCloseWindows } from "./Coalesce.ts"
 import { fromRow, recordset, runIds, uuids } from "./Columns.ts"
 import { bounded, boundedDirectly } from "./Database.ts"
 import { heldBy } from "./LeaseStoreSql.ts"
@@ -23,6 +24,9 @@ const runFields = [
   "deadline_at",
   "traceparent"
 ] as const satisfies ReadonlyArray<keyof RunRow & keyof LaneRun>
+
+/** Behind every run: the greatest bigint. */
+const endOfLane = Statement.unsafeFragment("9223372036854775807")
 
 const laneRunFromRow = (row: object): LaneRun => fromRow(row, [...runFields, "layout", "webhook"])
 
@@ -79,6 +83,7 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
       const rows = yield* directly(sql`
         ${laneRuns} where r.team = ${team} and r.status = 'queued' and r.admitted_at is null
           and not ${isPaused(sql, sql`${team}`)}
+          and r.seq < coalesce(${firstWindow(sql, team)}, ${endOfLane})
         order by r.seq limit ${limit}`)
       return rows.map(laneRunFromRow)
     }, whenTraced("LaneStore.lane"))
@@ -138,6 +143,8 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
       return new Map(rows.map((row) => [row.id, row.max_concurrent])) as ReadonlyMap<WebhookId, number>
     }, bounded)
 
-    return LaneStore.of({ queued, lanes, lane, inFlight, forgetSent, admit, limits })
+    const closeWindows = yield* makeCloseWindows
+
+    return LaneStore.of({ queued, lanes, lane, closeWindows, inFlight, forgetSent, admit, limits })
   })
 )

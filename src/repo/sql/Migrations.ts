@@ -115,6 +115,7 @@ export const knownSince: Known = {
     queue_for_seconds: "9_when_team_stopped",
     allow_from: "10_allow_from",
     accept_if: "23_filters",
+    coalesce: "23_filters",
     schema: "22_prompt_layout",
     fence: "22_prompt_layout",
     keep_bodies: "12_requests",

@@ -1,0 +1,169 @@
+import { expect } from "@effect/vitest"
+import { DateTime, Effect, Either } from "effect"
+import { IdempotencyKeyReused } from "../../domain/Errors.ts"
+import { Repo } from "../Repo.ts"
+import type { NewRun } from "../RunStore.ts"
+import {
+  acceptOne,
+  acquireTerm,
+  at,
+  count,
+  createWebhook,
+  endOne,
+  newRun,
+  ops,
+  queueRun,
+  type Target,
+  team,
+  unlimited
+} from "./fixtures.ts"
+import type { Test } from "./RepoContract.ts"
+
+const until = at(30_000)
+
+/** A trigger that the webhook coalesces by `key`. */
+const trigger = (webhook: Target, key: string, text: string, fields: Partial<NewRun> = {}) =>
+  newRun(webhook, {
+    coalesce: { key, until },
+    prompt: text,
+    variables: { text },
+    layout: [["text", text.length]],
+    ...fields
+  })
+
+const idempotency = (key: string, hash = 1) => ({
+  idempotency: { key, request_hash: new Uint8Array([hash]), expires_at: at(1_000_000) }
+})
+
+/** The prompts in the lane. */
+const lane = Effect.flatMap(Repo, (repo) => Effect.map(repo.lane(ops, 99), (runs) => runs.map(({ prompt }) => prompt)))
+
+export const coalesce = (test: Test): void => {
+  test(
+    "makes one run of the triggers with one key, with what the last of them sent, in the place of the first",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const other = yield* createWebhook({ name: "other" })
+      const [before, first] = [yield* newRun(webhook, { prompt: "before" }), yield* trigger(webhook, "a", "1")]
+      yield* acceptOne(before)
+      expect(yield* acceptOne(first)).toEqual({ _tag: "Accepted", admitted: false })
+      yield* acceptOne(yield* newRun(webhook, { prompt: "behind" }))
+      const coalesced = { _tag: "Coalesced", run_id: first.run_id }
+      expect(yield* acceptOne(yield* trigger(webhook, "a", "two"))).toEqual(coalesced)
+      const group = [
+        yield* trigger(webhook, "a", "3"),
+        yield* trigger(webhook, "b", "b"),
+        yield* trigger(webhook, "a", "last")
+      ]
+      expect(yield* repo.accept(group, unlimited)).toEqual(
+        [coalesced, { _tag: "Accepted", admitted: false }, coalesced].map(Either.right)
+      )
+      expect(yield* acceptOne(yield* trigger(other, "a", "other's"))).toMatchObject({ _tag: "Accepted" })
+      expect(yield* repo.run(first.run_id)).toMatchObject({
+        variables: { text: "last" },
+        conversation: { prompt: "last" }
+      })
+      // Nothing that stands behind an open window is sent before it.
+      expect(yield* lane).toEqual(["before"])
+      yield* repo.closeWindows(at(29_999))
+      expect(yield* lane).toEqual(["before"])
+      yield* repo.closeWindows(until)
+      expect(yield* lane).toEqual(["before", "last", "behind", "b", "other's"])
+      expect((yield* repo.lane(ops, 2))[1]).toMatchObject({ run_id: first.run_id, layout: [["text", 4]] })
+      expect(yield* acceptOne(yield* trigger(webhook, "a", "later"))).toMatchObject({ _tag: "Accepted" })
+      expect(yield* lane).toEqual(["before", "last", "behind", "b", "other's"])
+    })
+  )
+
+  test(
+    "opens one window, however many triggers come at once",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const all = yield* Effect.forEach(count(60), (n) => trigger(webhook, "a", String(n), idempotency(`key ${n}`)))
+      const groups = count(6).map((n) => all.slice(n * 10, n * 10 + 10))
+      const answers = (yield* Effect.forEach(groups, (group) => repo.accept(group, unlimited), {
+        concurrency: "unbounded"
+      })).flat()
+      const accepted = all.filter((_, n) => Either.getOrThrow(answers[n]!)._tag === "Accepted")
+      expect(accepted).toHaveLength(1)
+      const ids = answers.map(Either.getOrThrow).flatMap((answer) => (answer._tag === "Coalesced" ? answer.run_id : []))
+      expect(ids).toEqual(Array(59).fill(accepted[0]!.run_id))
+      yield* repo.closeWindows(until)
+      expect(yield* repo.lane(ops, 99)).toHaveLength(1)
+    })
+  )
+
+  test(
+    "gives a repeat the run that its first try became part of, also when the window is closed, and changes nothing",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const first = yield* trigger(webhook, "a", "1", idempotency("one"))
+      const second = yield* trigger(webhook, "a", "2", idempotency("two"))
+      yield* acceptOne(first)
+      yield* acceptOne(second)
+      yield* acceptOne(yield* trigger(webhook, "a", "3"))
+      const repeats = Effect.gen(function* () {
+        const one = yield* acceptOne(yield* trigger(webhook, "a", "1", idempotency("one")))
+        expect(one).toMatchObject({ _tag: "Repeated", run: { run_id: first.run_id } })
+        const two = yield* acceptOne(yield* trigger(webhook, "a", "2", idempotency("two")))
+        expect(two).toEqual({ _tag: "Coalesced", run_id: first.run_id })
+        const reused = acceptOne(yield* trigger(webhook, "a", "x", idempotency("two", 2)))
+        expect(yield* Effect.flip(reused)).toEqual(new IdempotencyKeyReused())
+      })
+      yield* repeats
+      yield* repo.closeWindows(until)
+      yield* repeats
+      expect(yield* lane).toEqual(["3"])
+      yield* repo.closeWindows(DateTime.add(until, { days: 1 }))
+      expect(
+        yield* acceptOne(yield* trigger(webhook, "a", "2", { ...idempotency("two"), accepted_at: until }))
+      ).toMatchObject({
+        _tag: "Accepted"
+      })
+    })
+  )
+
+  test(
+    "takes nothing into a run that was cancelled, has another team, or of an edited or disabled webhook",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const first = yield* trigger(webhook, "a", "1")
+      yield* acceptOne(first)
+      yield* endOne(first.run_id, { status: "cancelled" }, 1)
+      const second = yield* trigger(webhook, "a", "2")
+      expect(yield* acceptOne(second)).toMatchObject({ _tag: "Accepted" })
+      expect(yield* acceptOne(yield* trigger(webhook, "a", "3"))).toEqual({ _tag: "Coalesced", run_id: second.run_id })
+      yield* repo.createTeam(team("elsewhere"), at(0))
+      const moved = yield* trigger(webhook, "a", "4", { team: team("elsewhere") })
+      expect(yield* acceptOne(moved)).toMatchObject({ _tag: "Accepted" })
+      yield* repo.updateWebhook(webhook.id, { name: "edited", updated_at: at(2) })
+      const edited = acceptOne(yield* trigger(webhook, "a", "5"))
+      expect(yield* Effect.flip(edited)).toMatchObject({ _tag: "WebhookEdited" })
+      yield* repo.updateWebhook(webhook.id, { enabled: false, updated_at: at(3) })
+      const disabled = acceptOne(yield* trigger({ ...webhook, version: 3 }, "a", "6"))
+      expect(yield* Effect.flip(disabled)).toMatchObject({ _tag: "NotFound" })
+      expect(yield* repo.run(second.run_id)).toMatchObject({ conversation: { prompt: "3" } })
+    })
+  )
+
+  test(
+    "admits nothing with its acceptance behind an open window",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const term = yield* acquireTerm
+      yield* acceptOne(yield* trigger(webhook, "a", "1"))
+      const behind = yield* newRun(webhook)
+      const admission = { term, run_ids: new Set([behind.run_id]), at: at(1) }
+      expect(yield* repo.accept([behind], { ...unlimited, admission })).toEqual([
+        Either.right({ _tag: "Accepted", admitted: false })
+      ])
+      expect(yield* queueRun(webhook)).toBeDefined()
+      expect(yield* lane).toEqual([])
+    })
+  )
+}

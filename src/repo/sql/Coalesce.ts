@@ -1,0 +1,153 @@
+/** Triggers that become the run of an earlier one, whose window is open: a part of the acceptance of runs (`Accept.ts`). */
+import { SqlClient, type Statement } from "@effect/sql"
+import { DateTime, Effect, Either } from "effect"
+import { IdempotencyKeyReused } from "../../domain/Errors.ts"
+import type { RunId } from "../../domain/Id.ts"
+import type { Acceptance, AcceptanceRefused, NewRun } from "../RunStore.ts"
+import { recordset } from "./Columns.ts"
+import { bounded } from "./Database.ts"
+
+type Answer = Either.Either<Acceptance, AcceptanceRefused>
+
+/** A run that is to be coalesced. */
+interface Coalescing extends NewRun {
+  readonly webhook: NonNullable<NewRun["webhook"]>
+  readonly coalesce: NonNullable<NewRun["coalesce"]>
+}
+
+const isCoalescing = (run: NewRun): run is Coalescing => run.webhook !== undefined && run.coalesce !== undefined
+
+/** The windows that the accepted runs open; a run whose window another one has opened meanwhile is not inserted. */
+export const windowsOf = (
+  sql: SqlClient.SqlClient,
+  runs: ReadonlyArray<NewRun>
+): { readonly opened: Statement.Fragment; readonly hasOpened: Statement.Fragment } =>
+  runs.some(isCoalescing)
+    ? {
+        opened: sql`opened as (
+          insert into webhook_trigger.windows (webhook_id, team, key, run_id, until)
+          select webhook_id, team, window_key, id, window_until from placed
+          where fits and window_key is not null order by webhook_id, team, window_key
+          on conflict do nothing returning run_id
+        ),`,
+        hasOpened: sql`and (window_key is null or id in (select run_id from opened))`
+      }
+    : { opened: sql``, hasOpened: sql`` }
+
+/** Of the lane of `team`: the place of its first run whose window is open; null: none. */
+export const firstWindow = (sql: SqlClient.SqlClient, team: string): Statement.Fragment => sql`(
+  select min(h.seq) from webhook_trigger.windows w join webhook_trigger.runs h on h.id = w.run_id
+  where w.team = ${team} and h.status = 'queued' and h.admitted_at is null
+)`
+
+/** Closes what is over, and forgets keys that are free again. */
+export const makeCloseWindows = Effect.map(
+  SqlClient.SqlClient,
+  (sql) => (now: DateTime.Utc) =>
+    bounded(sql`
+      with forgotten as (
+        delete from webhook_trigger.window_deliveries where expires_at <= ${DateTime.toDateUtc(now)}::timestamptz
+      )
+      delete from webhook_trigger.windows where until <= ${DateTime.toDateUtc(now)}::timestamptz`).pipe(Effect.asVoid)
+)
+
+const types = {
+  ord: "int",
+  webhook_id: "uuid",
+  token_hash: "bytea",
+  version: "int",
+  team: "text",
+  key: "text",
+  accepted_at: "timestamptz",
+  prompt: "text",
+  layout: "json",
+  variables: "json",
+  idempotency_key: "text",
+  request_hash: "bytea",
+  expires_at: "timestamptz"
+} as const
+
+const toInput = (run: Coalescing, ord: number) => ({
+  ord,
+  webhook_id: run.webhook.id,
+  token_hash: run.webhook.token_hash,
+  version: run.webhook.version,
+  team: run.team,
+  key: run.coalesce.key,
+  accepted_at: run.accepted_at,
+  prompt: run.prompt,
+  layout: run.layout,
+  variables: run.variables,
+  idempotency_key: run.idempotency?.key,
+  request_hash: run.idempotency?.request_hash,
+  expires_at: run.idempotency?.expires_at
+})
+
+/**
+ * What became of the runs whose windows are open; the others are new. The window's row is locked before its run is changed,
+ * so whoever closes it waits for the change or is seen: what is read of a run after its window was closed is its last.
+ */
+export const makeCoalesce = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  return Effect.fnUntraced(function* (given: ReadonlyArray<NewRun>) {
+    const runs = given.filter(isCoalescing)
+    const answers = new Map<NewRun, Answer>()
+    if (runs.length === 0) return answers
+    const rows = yield* bounded(sql<{
+      readonly ord: number
+      readonly run_id: RunId
+      readonly same_request: boolean
+    }>`
+      with input as materialized (
+        select * from ${recordset(sql, types, runs.map(toInput))}
+      ), hook as materialized (
+        select w.id, w.token_hash, w.old_token_hash, w.old_token_valid_until, w.version from webhook_trigger.webhooks w
+        where w.enabled and w.id in (select webhook_id from input)
+        order by w.id for key share
+      ), delivered as materialized (
+        select i.ord, d.run_id, d.request_hash = i.request_hash as same_request
+        from input i join webhook_trigger.window_deliveries d using (webhook_id, idempotency_key)
+        where d.expires_at > i.accepted_at
+      ), fresh as materialized (
+        select i.* from input i join hook h on h.id = i.webhook_id and h.version = i.version and (
+          h.token_hash = i.token_hash or h.old_token_hash = i.token_hash and h.old_token_valid_until > i.accepted_at
+        )
+        where not exists (select from delivered d where d.ord = i.ord) and not exists (
+          select from webhook_trigger.runs r
+          where r.webhook_id = i.webhook_id and r.idempotency_key = i.idempotency_key
+        )
+      ), wanted as materialized (
+        select w.webhook_id, w.team, w.key, w.run_id from webhook_trigger.windows w
+        where (w.webhook_id, w.team, w.key) in (select webhook_id, team, key from fresh)
+        order by w.webhook_id, w.team, w.key for update
+      ), newest as materialized (
+        select distinct on (w.run_id) w.run_id, f.prompt, f.layout, f.variables
+        from fresh f join wanted w using (webhook_id, team, key) order by w.run_id, f.ord desc
+      ), merged as (
+        update webhook_trigger.runs r set prompt = n.prompt, layout = n.layout::json, variables = n.variables::json
+        from newest n where r.id = n.run_id and r.status = 'queued' and r.admitted_at is null
+        returning r.id
+      ), taken as materialized (
+        select f.*, w.run_id from fresh f join wanted w using (webhook_id, team, key)
+        where w.run_id in (select id from merged)
+      ), remembered as (
+        insert into webhook_trigger.window_deliveries (webhook_id, idempotency_key, run_id, request_hash, expires_at)
+        select webhook_id, idempotency_key, run_id, request_hash, expires_at from taken where idempotency_key is not null
+        on conflict (webhook_id, idempotency_key) do update set
+          run_id = excluded.run_id, request_hash = excluded.request_hash, expires_at = excluded.expires_at
+          where window_deliveries.expires_at <= now()
+      ), stale as (
+        delete from webhook_trigger.windows w using wanted
+        where w.run_id = wanted.run_id and w.run_id not in (select id from merged)
+      )
+      select ord, run_id, true as same_request from taken union all select ord, run_id, same_request from delivered`)
+    for (const { ord, run_id, same_request } of rows) {
+      answers.set(
+        runs[ord]!,
+        same_request ? Either.right({ _tag: "Coalesced", run_id }) : Either.left(new IdempotencyKeyReused())
+      )
+    }
+    return answers
+  })
+})
