@@ -10,6 +10,7 @@ export const pages = {
   webhook: "/webhooks/:id",
   editWebhook: "/webhooks/:id/edit",
   callWebhook: "/webhooks/:id/call",
+  templates: "/webhooks/:id/templates",
   runs: "/runs",
   run: "/runs/:run_id",
   teams: "/teams",

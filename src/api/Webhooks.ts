@@ -2,6 +2,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/p
 import { Schema } from "effect"
 import { ReceivedRequest } from "../domain/ReceivedRequest.ts"
 import { RunStatus } from "../domain/Run.ts"
+import { TemplateVersion, TemplateVersionSummary } from "../domain/TemplateVersion.ts"
 import { time } from "../domain/Time.ts"
 import { Webhook, WebhookDraft, WebhookEdit } from "../domain/Webhook.ts"
 import { Admin } from "./Auth.ts"
@@ -76,6 +77,15 @@ const RunFilter = Schema.Struct({
   cursor: Schema.optional(Schema.String.annotations({ description: "`next_cursor` of the previous page." }))
 })
 
+const templatePath = Schema.Struct({
+  ...path.fields,
+  version: Schema.String.annotations({ description: "A `version` of the webhook." })
+})
+
+export const TemplateVersionList = Schema.Struct({
+  data: Schema.Array(TemplateVersionSummary).annotations({ description: "Newest first; the first is the current one." })
+}).annotations({ identifier: "TemplateVersionList", description: "The templates that a webhook has had." })
+
 export class Webhooks extends HttpApiGroup.make("webhooks")
   .add(
     HttpApiEndpoint.get("list", "/api/webhooks")
@@ -123,6 +133,65 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
           summary: "Edit a webhook",
           description:
             "Changes the fields that are given; `enabled` is the on/off switch. Applies from the next trigger on: accepted runs keep the settings they were accepted with. With `If-Match`, only when nobody has changed it since."
+        })
+      )
+  )
+  .add(
+    HttpApiEndpoint.post("duplicate", "/api/webhooks/:id/duplicate")
+      .setPath(path)
+      .setPayload(WebhookEdit)
+      .addSuccess(WebhookWithToken, { status: 201 })
+      .addError(BadRequest)
+      .addError(NotFound)
+      .addError(ContentTooLarge)
+      .addError(UnsupportedMediaType)
+      .addError(UnprocessableContent)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Duplicate a webhook",
+          description:
+            "Creates another one with the same team, template and settings, but for the fields that are given (`{}`: none), and with a token of its own. Its name ends with `(copy)` unless one is given. It has no runs."
+        })
+      )
+  )
+  .add(
+    HttpApiEndpoint.get("templates", "/api/webhooks/:id/templates")
+      .setPath(path)
+      .addSuccess(TemplateVersionList)
+      .addError(NotFound)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "List the versions of the template",
+          description: "Who set the webhook's template, and when, newest first; the last 100."
+        })
+      )
+  )
+  .add(
+    HttpApiEndpoint.get("template", "/api/webhooks/:id/templates/:version")
+      .setPath(templatePath)
+      .addSuccess(TemplateVersion)
+      .addError(NotFound)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Show a version of the template",
+          description:
+            "The template that the webhook had in this version, also when it was set in an earlier one: a run's `webhook_version` shows what its prompt was made from."
+        })
+      )
+  )
+  .add(
+    HttpApiEndpoint.post("restoreTemplate", "/api/webhooks/:id/templates/:version/restore")
+      .setPath(templatePath)
+      .setHeaders(IfMatch)
+      .addSuccess(Webhook)
+      .addError(NotFound)
+      .addError(PreconditionFailed)
+      .addError(UnprocessableContent)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Restore a version of the template",
+          description:
+            "An edit, which gives the webhook the template again that it had in this version. With `If-Match`, only when nobody has changed it since."
         })
       )
   )

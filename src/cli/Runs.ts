@@ -109,6 +109,7 @@ const describe = (run: Run, replays: ReadonlyArray<RunSummary>) =>
       "replay of": run.replay_of,
       replays: replays.length === 0 ? undefined : replays.map(({ run_id }) => run_id).join(", "),
       webhook: run.webhook_id,
+      version: run.webhook_version,
       team: run.team,
       mode: run.mode,
       accepted: time(run.accepted_at),

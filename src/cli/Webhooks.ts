@@ -1,5 +1,5 @@
 import { Command, Options } from "@effect/cli"
-import { Effect, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { maxOverlapSeconds } from "../api/Overlap.ts"
 import { Cancelled } from "../api/Runs.ts"
 import { Preview, RequestList, WebhookWithToken } from "../api/Webhooks.ts"
@@ -15,6 +15,7 @@ import { about } from "./Help.ts"
 import { cancelledText } from "./Outcome.ts"
 import { fields, printable, quantity, section, table, time, yesNo } from "./Output.ts"
 import { replayDescription, replayMatching, replayOptions, showReplayed } from "./Replays.ts"
+import { templateCommands } from "./Templates.ts"
 import { validated, wholeNumber } from "./Validated.ts"
 import { variableOptions, variablesOf } from "./Variables.ts"
 import { draftOf, draftOptions, editOf, editOptions } from "./WebhookOptions.ts"
@@ -138,6 +139,23 @@ const edit = Command.make("edit", { webhook, edit: editOptions, ...adminOptions 
     })
   )
 )
+
+const name = Options.text("name").pipe(
+  Options.withDescription("The new webhook's name; when not given, the other's with (copy)"),
+  Options.optional
+)
+
+const duplicate = Command.make("duplicate", { webhook, name, ...adminOptions }, (options) =>
+  Effect.gen(function* () {
+    const payload = Option.match(options.name, { onNone: () => ({}), onSome: (name) => ({ name }) })
+    const created = yield* callOnWebhook(options, (client, { id }) =>
+      client.webhooks.duplicate({ path: { id }, payload })
+    )
+    yield* show(options, WebhookWithToken, created, () =>
+      withToken(`Webhook ${printable(created.webhook.name)} (${created.webhook.id}) created.`, created)
+    )
+  })
+).pipe(Command.withDescription("Create another webhook with the same settings; prints its own trigger URL, once"))
 
 const toggle = (name: "enable" | "disable", description: string) =>
   Command.make(name, { webhook, ...adminOptions }, (options) =>
@@ -290,6 +308,8 @@ export const webhooks: Group = {
     create,
     showOne,
     edit,
+    duplicate,
+    ...templateCommands,
     toggle("enable", "Let a webhook take triggers again"),
     toggle("disable", "Answer a webhook's triggers with 404; runs already accepted continue"),
     regenerate,

@@ -52,6 +52,9 @@ const record = Struct({
   run_id: RunId,
   source: RunSource,
   webhook_id: optional(WebhookId.annotations({ description: "Absent for a chat message." })),
+  webhook_version: optional(
+    Schema.Int.annotations({ description: "The `version` of the webhook from whose template the prompt was made." })
+  ),
   team: TeamName,
   mode: RunMode,
   status: RunStatus,

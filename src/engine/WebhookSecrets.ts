@@ -32,6 +32,7 @@ export const make = Effect.map(SecretKeys.SecretKeys, (keys) => {
       key === undefined ? invalid("/secret", noKey) : Effect.succeed(SecretKeys.seal(key, Redacted.make(secret), id))
     )
 
+  /** As a text; `undefined`: there is none, or no key that opens it. */
   const stored = (id: WebhookId, { sealed_secret }: Stored): string | undefined => {
     const secret = sealed_secret === undefined ? undefined : SecretKeys.open(keys.all(), sealed_secret, id)
     return secret === undefined ? undefined : Redacted.value(secret)
@@ -74,5 +75,5 @@ export const make = Effect.map(SecretKeys.SecretKeys, (keys) => {
       sealed_secret && secret_hint && secret_set_at ? { sealed_secret, secret_hint, secret_set_at } : {}
     )
 
-  return { change, draft }
+  return { change, draft, stored }
 })

@@ -18,6 +18,7 @@ import { faultOfExpression } from "../domain/Filter.ts"
 import { makeWebhookId, WebhookId } from "../domain/Id.ts"
 import { isStorable, unstorableDetail } from "../domain/StorableText.ts"
 import { TeamName } from "../domain/Team.ts"
+import type { TemplateVersion, TemplateVersionSummary } from "../domain/TemplateVersion.ts"
 import { type Webhook, WebhookDraft, WebhookEdit } from "../domain/Webhook.ts"
 import { isAccepted, type JsonObject, type Window } from "../domain/WebhookSettingKinds.ts"
 import { webhookSettings } from "../domain/WebhookSettings.ts"
@@ -57,10 +58,22 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
     readonly show: (id: string) => Effect.Effect<Webhook, NotFound | Unavailable>
     /** From a draft as it came, with every fault listed. */
     readonly create: (draft: unknown) => Effect.Effect<WithToken, Invalid | Unavailable>
+    /** Another one with the same settings and secret and a token of its own, but for the fields given, as in an edit. */
+    readonly duplicate: (id: string, edit: unknown) => Effect.Effect<WithToken, NotFound | Invalid | Unavailable>
     /** Holds for the next trigger. With `versions`, only while the webhook has one of these. */
     readonly edit: (
       id: string,
       edit: unknown,
+      versions?: ReadonlyArray<number>
+    ) => Effect.Effect<Webhook, ChangedMeanwhile | NotFound | Invalid | Unavailable>
+    /** Who set its templates, and when, newest first. */
+    readonly templates: (id: string) => Effect.Effect<ReadonlyArray<TemplateVersionSummary>, NotFound | Unavailable>
+    /** The template that it had in a version, which comes as a caller wrote it. */
+    readonly template: (id: string, version: string) => Effect.Effect<TemplateVersion, NotFound | Unavailable>
+    /** Edits it to have the template again that it had in that version; `Invalid`: it does not fit what fills it in now. */
+    readonly restoreTemplate: (
+      id: string,
+      version: string,
       versions?: ReadonlyArray<number>
     ) => Effect.Effect<Webhook, ChangedMeanwhile | NotFound | Invalid | Unavailable>
     /** The old token is invalid immediately, or stays valid for `overlap`; one before that is invalid in any case. */
@@ -203,6 +216,20 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
           return { webhook, token }
         })
 
+        const duplicate = Effect.fn("Webhooks.duplicate")(function* (id: WebhookId, input: unknown) {
+          const webhook = yield* store.webhook(id)
+          const change = yield* checked(decodeEdit(input), input, webhook)
+          // Its callers are asked for what those of the other one are, unless that is changed.
+          const secret = change.verification === null ? undefined : secrets.stored(id, yield* store.webhookRow(id))
+          const copied = { ...draftFields(webhook), ...(secret !== undefined && { secret }) }
+          const fields = { ...copied, name: copyOf(webhook.name), ...change }
+          // `null` gives a field back to its default.
+          return yield* create(Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)))
+        })
+
+        const template = (id: string, version: string) =>
+          found(id, (id) => Effect.flatMap(versionOf(version), (version) => store.template(id, version)))
+
         const editOnce = Effect.fnUntraced(function* (
           id: WebhookId,
           input: unknown,
@@ -242,6 +269,11 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
               while: (error) => versions === undefined && error._tag === "ChangedMeanwhile"
             })
         )
+
+        const restoreTemplate = (id: string, version: string, versions: ReadonlyArray<number> | undefined) =>
+          Effect.flatMap(template(id, version), ({ prompt_template }) =>
+            found(id, (id) => edit(id, { prompt_template }, versions))
+          )
 
         const replaceToken = Effect.fnUntraced(function* (id: WebhookId, token: Token, overlap: Duration.Duration) {
           const before = yield* store.webhookRow(id)
@@ -307,6 +339,10 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
           list: store.webhooks,
           show: (id) => found(id, store.webhook),
           create,
+          duplicate: (id, input) => found(id, (id) => duplicate(id, input)),
+          templates: (id) => found(id, store.templates),
+          template,
+          restoreTemplate,
           edit: (id, input, versions) => found(id, (id) => edit(id, input, versions)),
           regenerate: (id, options) => found(id, (id) => regenerate(id, options)),
           endOldToken: (id) => found(id, endOldToken),
@@ -347,6 +383,21 @@ const isWebhookId = Schema.is(WebhookId)
 /** The id, when it can be one. */
 export const webhookIdOf = (text: string): Effect.Effect<WebhookId, NotFound> =>
   isWebhookId(text) ? Effect.succeed(text.toLowerCase() as WebhookId) : Effect.fail(new NotFound())
+
+const versionOf = (text: string): Effect.Effect<number, NotFound> =>
+  /^\d{1,9}$/.test(text) ? Effect.succeed(Number(text)) : Effect.fail(new NotFound())
+
+/** What people have set of a webhook. */
+const draftFields = (webhook: Webhook) =>
+  Object.fromEntries(Object.entries(webhook).filter(([field]) => Object.hasOwn(WebhookDraft.fields, field)))
+
+const copy = " (copy)"
+const longestName = 255
+/** Cut, and not within a character, when it would be too long. */
+const copyOf = (name: string): string => {
+  const cut = name.length + copy.length > longestName
+  return (cut ? name.slice(0, longestName - copy.length).replace(/[\ud800-\udbff]$/, "") : name) + copy
+}
 
 const noSuchTeam: Fault = { pointer: "/team", detail: "there is no such team" }
 /** It was there a moment ago. */

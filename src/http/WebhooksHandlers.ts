@@ -53,6 +53,25 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
           Effect.mapError(Problems.of)
         )
       )
+      .handleRaw("duplicate", ({ path, request }) =>
+        Body.readObject(request, maxBody).pipe(
+          Effect.flatMap((edit) => webhooks.duplicate(path.id, edit)),
+          Effect.map((created) => withToken(request, created)),
+          Effect.mapError(Problems.of)
+        )
+      )
+      .handle("templates", ({ path }) =>
+        webhooks.templates(path.id).pipe(
+          Effect.map((data) => ({ data })),
+          Effect.mapError(Problems.of)
+        )
+      )
+      .handle("template", ({ path }) => Effect.mapError(webhooks.template(path.id, path.version), Problems.of))
+      .handle("restoreTemplate", ({ path, request }) =>
+        webhooks
+          .restoreTemplate(path.id, path.version, Version.expected(request))
+          .pipe(Effect.tap(Version.writeTag), Effect.mapError(Problems.of))
+      )
       .handle("cancelQueued", ({ path }) =>
         cancelQueuedOfWebhook(path.id).pipe(
           Effect.map((cancelled) => ({ cancelled })),

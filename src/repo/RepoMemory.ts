@@ -26,6 +26,7 @@ import type { SessionRow } from "../domain/Session.ts"
 import type { Counts } from "../domain/Statistics.ts"
 import { storable } from "../domain/StorableText.ts"
 import type { TeamName } from "../domain/Team.ts"
+import { type TemplateVersion, templatesKept } from "../domain/TemplateVersion.ts"
 import type { TokenHash } from "../domain/Token.ts"
 import { Webhook, type WebhookRow } from "../domain/Webhook.ts"
 import { AdminKeyStore } from "./AdminKeyStore.ts"
@@ -83,6 +84,8 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
     const notify = (change: Change): void => queueMicrotask(() => listeners.notify([change]))
     const teams = new Map<TeamName, StoredTeam>()
     const webhooks = new Map<WebhookId, WebhookRow>()
+    /** Newest first. */
+    const templates = new Map<WebhookId, ReadonlyArray<TemplateVersion>>()
     /** How many runs had been taken out of a webhook's bucket (`RunStore.accept`), at a time. */
     const taken = new Map<WebhookId, { readonly runs: number; readonly at: number }>()
     let runs: ReadonlyArray<Stored> = []
@@ -164,12 +167,20 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       const last = where((row) => row.webhook_id === webhook.id).at(-1)
       return { ...(Object.fromEntries(shown) as Webhook), ...(last && { last_triggered_at: last.row.accepted_at }) }
     }
+    const keepTemplate = ({ id, prompt_template, updated_at, version }: WebhookRow, draft: AuditDraft | undefined) => {
+      const kept = templates.get(id) ?? []
+      if (kept[0]?.prompt_template === prompt_template) return
+      const { actor = "unknown", session_id, client_address } = draft ?? {}
+      const by = { actor, ...(session_id && { session_id }), ...(client_address && { client_address }) }
+      templates.set(id, [{ version, prompt_template, at: updated_at, ...by }, ...kept].slice(0, templatesKept))
+    }
     const write = (webhook: WebhookRow, draft: AuditDraft | undefined): Effect.Effect<Webhook, TeamUnknown> => {
       if (!teams.has(webhook.team)) return new TeamUnknown({ team: webhook.team })
       const fields = Object.entries(webhook).filter(([, value]) => value !== null)
       const stored = storableFields(Object.fromEntries(fields) as unknown as WebhookRow)
       audit.write(draft, { object: webhook.id, ...webhookChange(webhooks.get(webhook.id), stored) })
       webhooks.set(webhook.id, stored)
+      keepTemplate(stored, draft)
       notify({ _tag: "WebhookChanged", webhook_id: webhook.id })
       return Effect.succeed(view(stored))
     }
@@ -192,6 +203,19 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
             return found && { ...found, token_hash }
           })
         }),
+      templates: (id) =>
+        orNotFound(
+          () => templates.get(id),
+          (kept) => kept.map(({ prompt_template: _, ...summary }) => summary)
+        ),
+      template: (id, version) =>
+        orNotFound(
+          () =>
+            (webhooks.get(id)?.version ?? 0) < version
+              ? undefined
+              : templates.get(id)?.find((kept) => kept.version <= version),
+          (kept) => kept
+        ),
       oldTokensUsed: (uses) =>
         Effect.sync(() => {
           for (const { webhook_id, old_token_hash, ...use } of uses) {
@@ -216,6 +240,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
           webhooks.delete(id)
           audit.write(draft, { object: id, ...webhookChange(webhook, undefined) })
           taken.delete(id)
+          templates.delete(id)
           requests = requests.filter(({ webhook_id }) => webhook_id !== id)
           const unfinished = where((row) => row.webhook_id === id && !isFinal(row.status))
           remove((row) => row.webhook_id === id)
@@ -292,7 +317,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       if (by && used) taken.set(by.id, { runs: used, at: now })
       const row: RunRow = {
         ...given,
-        ...(by && { webhook_id: by.id }),
+        ...(by && { webhook_id: by.id, webhook_version: by.version }),
         status: "queued",
         prompt: storable(run.prompt),
         timeout_ms: Duration.toMillis(timeout)
@@ -519,6 +544,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       forgetSent: (at) =>
         Effect.sync(() => {
           runs = runs.map((run) => {
+            if (isHeld(run.row)) return { ...run, row: { ...run.row, released_at: at } }
             if (!isInFlight(run.row)) return run
             const { sent_at: _, started_at: __, ...row } = run.row
             return { ...run, row: { ...row, status: "queued", ...clockFrom(row, at) } }

@@ -2,6 +2,7 @@ import { Context, type DateTime, type Effect } from "effect"
 import type { AuditDraft } from "../domain/AuditEvent.ts"
 import type { ChangedMeanwhile, NotFound, TeamUnknown, Unavailable } from "../domain/Errors.ts"
 import type { RunId, WebhookId } from "../domain/Id.ts"
+import type { TemplateVersion, TemplateVersionSummary } from "../domain/TemplateVersion.ts"
 import type { TokenHash } from "../domain/Token.ts"
 import type { Webhook, WebhookEdit, WebhookRow } from "../domain/Webhook.ts"
 
@@ -52,7 +53,7 @@ export interface OldTokenUse {
 
 /**
  * Webhooks as people manage them, and as a token opens them. With a draft, a change writes its audit event in the same
- * commit: what people had set before and after, without secrets.
+ * commit: what people had set before and after, without secrets. Another template is kept with who has set it.
  */
 export class WebhookStore extends Context.Tag("webhook-trigger/WebhookStore")<
   WebhookStore,
@@ -80,6 +81,10 @@ export class WebhookStore extends Context.Tag("webhook-trigger/WebhookStore")<
       change: WebhookChange,
       options?: { readonly versions?: ReadonlyArray<number> | undefined; readonly audit?: AuditDraft }
     ) => Effect.Effect<Webhook, ChangedMeanwhile | NotFound | TeamUnknown | Unavailable>
+    /** The templates that it has had, the newest `templatesKept`; the first is the one that it has. */
+    readonly templates: (id: WebhookId) => Effect.Effect<ReadonlyArray<TemplateVersionSummary>, NotFound | Unavailable>
+    /** The template that the webhook had in that version, if it is kept. */
+    readonly template: (id: WebhookId, version: number) => Effect.Effect<TemplateVersion, NotFound | Unavailable>
     /** Records the last use of an old token. That is no change of the webhook: its version stays. */
     readonly oldTokensUsed: (uses: ReadonlyArray<OldTokenUse>) => Effect.Effect<void, Unavailable>
     /** Removes the webhook and its runs; returns the ids of those that were not finished. */

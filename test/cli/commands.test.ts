@@ -264,6 +264,49 @@ describe("the command line", { timeout: 60_000 }, () => {
     })
   )
 
+  it.live("duplicates a webhook, and lists, compares and restores the versions of its template", () =>
+    Effect.gen(function* () {
+      const names = ["--name", "versions", "--team", "demo"]
+      const { webhook } = yield* json(
+        "webhook",
+        "create",
+        ...names,
+        "--template",
+        "Say\n{{a}}\nplease",
+        "--rate",
+        "9/min"
+      )
+      yield* json("webhook", "edit", "versions", "--template", "Say\n{{b}}\nplease")
+      const { data } = yield* json("webhook", "versions", "versions")
+      expect(data).toMatchObject([
+        { version: 2, actor: "admin_key" },
+        { version: 1, actor: "admin_key" }
+      ])
+      expect((yield* run("webhook", "versions", "versions")).stdout).toMatch(
+        /^VERSION +SET +BY +FROM +SESSION\n2 +\d{4}-.* admin_key +127\.0\.0\.1 +-\n1 /
+      )
+      const changes = "@@ -1,3 +1,3 @@\n Say\n-{{a}}\n+{{b}}\n please\n"
+      expect((yield* run("webhook", "diff", "versions")).stdout).toMatch(/^Version 1 \(.*\) and version 2 \(.*\)\n@@/)
+      expect((yield* run("webhook", "diff", "versions", "--from", "1", "--to", "2")).stdout).toContain(changes)
+      expect((yield* run("webhook", "diff", "versions", "--to", "1")).stderr).toBe(
+        "There is no version before it to compare with\n"
+      )
+      expect((yield* run("webhook", "restore", "versions", "1")).stdout).toBe(
+        "Webhook versions has the template of version 1 again, as version 3.\n"
+      )
+      expect((yield* run("webhook", "restore", "versions", "9")).stderr).toContain("The webhook has no version 9")
+      expect((yield* run("webhook", "restore", "versions", "x")).code).toBe(2)
+      const both = yield* json("webhook", "diff", "versions")
+      expect([both.before.version, both.after.prompt_template]).toEqual([2, "Say\n{{a}}\nplease"])
+
+      const copied = yield* json("webhook", "duplicate", webhook.id)
+      expect(copied.webhook).toMatchObject({ name: "versions (copy)", team: "demo", rate: "9/min", version: 1 })
+      const named = yield* run("webhook", "duplicate", "versions", "--name", "another")
+      expect(named.stdout).toMatch(/^Webhook another \([0-9a-f-]{36}\) created\.\n/)
+      for (const name of ["versions", "versions (copy)", "another"]) yield* run("webhook", "delete", name, "--yes")
+    })
+  )
+
   it.live("prints the commands that give a team's leader its rights, when it is created and later", () =>
     Effect.gen(function* () {
       const created = yield* run("team", "create", "apart", "--broker-rights", "--vhost", "hooks")
@@ -521,7 +564,7 @@ describe("the command line", { timeout: 60_000 }, () => {
       const commands = [...overview.stdout.matchAll(/^ {2}(\S+(?: \S+)?) {2,}\S/gm)].map(([, words]) =>
         words!.split(" ")
       )
-      expect(commands).toHaveLength(35)
+      expect(commands).toHaveLength(39)
 
       for (const group of ["team", "webhook", "run", "session"]) {
         const { stdout } = yield* run(group)

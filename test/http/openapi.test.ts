@@ -265,6 +265,15 @@ describe("/openapi.json", () => {
       }
       yield* admin(200, "POST", "/api/runs/cancel", { body: { run_ids: [run_id] } })
       yield* admin(422, "POST", "/api/runs/cancel", { body: { run_ids: ["x"] } })
+      yield* admin(201, "POST", `${hookAt}/duplicate`, { body: {} })
+      yield* admin(422, "POST", `${hookAt}/duplicate`, { body: { id: 1 } })
+      yield* admin(200, "GET", `${hookAt}/templates`)
+      yield* admin(200, "GET", `${hookAt}/templates/1`)
+      yield* admin(200, "POST", `${hookAt}/templates/1/restore`)
+      yield* admin(412, "POST", `${hookAt}/templates/1/restore`, { headers: { "if-match": '"0"' } })
+      const whole = `/api/webhooks/${(yield* open.webhook("ops", "{{headers.cookie}}")).id}`
+      yield* admin(200, "PATCH", whole, { body: { input: "payload", prompt_template: "{{payload.text}}" } })
+      yield* admin(422, "POST", `${whole}/templates/1/restore`)
       yield* admin(200, "GET", `/api/runs/${run_id}`)
       yield* admin(404, "POST", `/api/runs${none}/cancel`)
       yield* admin(409, "POST", `/api/runs/${run_id}/cancel`)
@@ -288,10 +297,14 @@ describe("/openapi.json", () => {
           ["POST", "/cancel-queued"],
           ["GET", "/runs"],
           ["GET", "/requests"],
-          ["DELETE", "/old-token"]
+          ["DELETE", "/old-token"],
+          ["GET", "/templates"],
+          ["GET", "/templates/1"],
+          ["POST", "/templates/1/restore"]
         ],
         ...[
           ["PATCH", "", { body: {} }],
+          ["POST", "/duplicate", { body: {} }],
           ["POST", "/preview", { body: { variables: {} } }]
         ]
       ] as Array<[string, string, Call?]>) {
@@ -327,6 +340,7 @@ describe("/openapi.json", () => {
         ],
         ...[
           ["PATCH", hookAt],
+          ["POST", `${hookAt}/duplicate`],
           ["POST", `${hookAt}/preview`]
         ]
       ] as Array<[string, string]>) {
@@ -362,7 +376,11 @@ describe("/openapi.json", () => {
           ["PATCH", hookAt],
           ["DELETE", hookAt],
           ["POST", `${hookAt}/token`],
-          ["POST", `${hookAt}/cancel-queued`]
+          ["POST", `${hookAt}/cancel-queued`],
+          ["POST", `${hookAt}/duplicate`],
+          ["GET", `${hookAt}/templates`],
+          ["GET", `${hookAt}/templates/1`],
+          ["POST", `${hookAt}/templates/1/restore`]
         ],
         ...[
           ["POST", `${hookAt}/preview`],
@@ -394,6 +412,7 @@ describe("/openapi.json", () => {
         "POST /api/webhooks": { body: draft },
         "POST /api/runs/cancel": { body: { run_ids: [run_id] } },
         [`PATCH ${hookAt}`]: { body: {} },
+        [`POST ${hookAt}/duplicate`]: { body: {} },
         [`POST ${hookAt}/preview`]: variables,
         [`POST ${replayAt}`]: { body: {} },
         "POST /api/runs/replay": { body: of }

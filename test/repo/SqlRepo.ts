@@ -12,7 +12,8 @@ const empty = Effect.gen(function* () {
     truncate webhook_trigger.teams, webhook_trigger.webhooks, webhook_trigger.runs, webhook_trigger.secrets,
       webhook_trigger.run_counts, webhook_trigger.run_durations, webhook_trigger.run_count_changes,
       webhook_trigger.lane_counts, webhook_trigger.webhook_rates, webhook_trigger.sessions, webhook_trigger.audit_events,
-      webhook_trigger.requests, webhook_trigger.windows, webhook_trigger.window_deliveries`
+      webhook_trigger.requests, webhook_trigger.windows, webhook_trigger.window_deliveries,
+      webhook_trigger.webhook_templates`
   yield* sql`
     update webhook_trigger.run_counts_state set hours_from = '-infinity', days_from = '-infinity', uncounted_before = null`
   yield* sql`update webhook_trigger.dispatcher_lease set holder = null, expires_at = null`

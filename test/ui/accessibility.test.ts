@@ -23,11 +23,20 @@ beforeAll(async () => {
   ui = await startTestUi()
   webhook = await createReview(ui)
   run_id = await runReview(ui, webhook.id)
+  await addLine(webhook.id)
   chat_id = (await ui.call("POST", "/api/teams/demo/messages?wait=true", { message: "Hello" })).message_id
   await ui.call("POST", "/api/webhooks", { ...reviewDraft, name: "Switched off", enabled: false })
   await ui.call("POST", "/api/teams", { team: "idle" })
 })
 afterAll(() => ui?.close())
+
+/** Another version of the template, far below its first line. */
+const addLine = async (id: string) => {
+  const { prompt_template } = await ui.call("GET", `/api/webhooks/${id}`)
+  const text = `${prompt_template}\n\n\n\n\nOne more line.`
+  await ui.call("PATCH", `/api/webhooks/${id}`, { prompt_template: text })
+  await ui.call("PATCH", `/api/webhooks/${id}`, { prompt_template: `${text}\nAnd another one.` })
+}
 
 /** Every page: its address, its heading, and a text that it shows once it has loaded. */
 const pages = (): ReadonlyArray<readonly [address: string, heading: string | RegExp, text: string]> => [
@@ -40,6 +49,7 @@ const pages = (): ReadonlyArray<readonly [address: string, heading: string | Reg
   [`/webhooks/${webhook.id}?tab=settings`, "Review", "Regenerate the token"],
   [`/webhooks/${webhook.id}/edit`, "Edit webhook", "Rendered prompt"],
   [`/webhooks/${webhook.id}/call`, "How to call it", "Examples"],
+  [`/webhooks/${webhook.id}/templates`, "Versions of the template", "unchanged line"],
   ["/runs?source=webhook", "Runs", "Fewer filters"],
   [`/runs/${run_id}`, /^Review/, "Finished: success"],
   [`/runs/${chat_id}`, /^Message to demo/, "Finished: success"],

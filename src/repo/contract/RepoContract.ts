@@ -30,6 +30,7 @@ import { search } from "./search.ts"
 import { sentAndStarted } from "./sentAndStarted.ts"
 import { statistics } from "./statistics.ts"
 import { teamStore } from "./TeamStore.ts"
+import { templates } from "./templates.ts"
 import { webhookStore } from "./WebhookStore.ts"
 
 /** Gives a test an empty repo. */
@@ -43,6 +44,7 @@ export const repoContract = (withRepo: WithRepo): void => {
   const test: Test = (name, body) => it.live(name, () => withRepo(body))
   describe("TeamStore", () => teamStore(test))
   describe("WebhookStore", () => webhookStore(test))
+  describe("WebhookStore.templates and template", () => templates(test))
   describe("RunStore.accept", () => accept(test))
   describe("RunStore.accept, by a webhook's own limits", () => limits(test))
   describe("RunStore.accept, into an open window", () => coalesce(test))

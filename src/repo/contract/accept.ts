@@ -59,6 +59,7 @@ export const accept = (test: Test): void => {
         run_id: run.run_id,
         source: "webhook",
         webhook_id: webhook.id,
+        webhook_version: 1,
         team: "ops",
         mode: "wait",
         status: "queued",

@@ -124,15 +124,16 @@ export const makeAccept = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const directly = boundedDirectly(sql)
 
-  const columns = list(Object.keys(storedTypes))
+  const columns = list([...Object.keys(storedTypes), "webhook_version"])
   // Whoever is admitted has a deadline.
   const deadline = `case
       when mode = 'async' and admitted_at is not null then admitted_at + timeout_ms::bigint * interval '1 millisecond'
       else deadline_at::timestamptz
     end`
-  const values = list(
-    Object.entries(storedTypes).map(([name, type]) => (name === "deadline_at" ? deadline : `${name}::${type}`))
-  )
+  const values = list([
+    ...Object.entries(storedTypes).map(([name, type]) => (name === "deadline_at" ? deadline : `${name}::${type}`)),
+    "version"
+  ])
 
   /** When a run `c` is admitted; null: it waits. */
   const admittedAt = (admission: AcceptOptions["admission"]) =>

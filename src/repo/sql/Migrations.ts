@@ -10,6 +10,7 @@ import auditEvents from "./migrations/0007_audit_events.ts"
 import requests from "./migrations/0012_requests.ts"
 import cancelled from "./migrations/0013_cancelled.ts"
 import replays from "./migrations/0014_replays.ts"
+import templates from "./migrations/0018_templates.ts"
 import verification from "./migrations/0020_verification.ts"
 import promptLayout from "./migrations/0022_prompt_layout.ts"
 import filters from "./migrations/0023_filters.ts"
@@ -71,6 +72,8 @@ const migrations = {
     (sql) =>
       sql`alter table webhook_trigger.teams add column paused_at timestamptz(3), add column resumed_at timestamptz(3)`
   ),
+  /** The templates that a webhook has had, and the version that a run was made from. */
+  "18_templates": templates,
   /** What fills a webhook's template in, and its language. Servers of the release before take `variables` and no Liquid. */
   "19_input": Effect.flatMap(
     SqlClient.SqlClient,

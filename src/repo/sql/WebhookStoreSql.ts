@@ -12,6 +12,7 @@ import { notify } from "./Changes.ts"
 import { fromRow, list, recordset, toColumns } from "./Columns.ts"
 import { bounded, isDangling } from "./Database.ts"
 import { final, live } from "./RunColumns.ts"
+import { keepTemplate, makeTemplates } from "./Templates.ts"
 
 /** A history longer than this is deleted in steps, so that no statement takes long. */
 const runsInOneStep = 5_000
@@ -46,12 +47,12 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
      * Runs the parts of a `with` query of which `changed` writes one webhook, and returns its row; none: there is no such
      * webhook.
      */
-    const write = (parts: Statement.Fragment, team: TeamName | undefined) =>
+    const write = (parts: Statement.Fragment, team: TeamName | undefined, audit: AuditDraft | undefined) =>
       sql`
         with ${parts}, bucket as (
           insert into webhook_trigger.webhook_rates (webhook_id) select id from changed where rate is not null
           on conflict do nothing
-        ), ${notified}
+        ), ${keepTemplate(sql, audit)}, ${notified}
         select ${shown}, (select count(*) from notified) from changed w`.pipe(
         Effect.catchTag(
           "SqlError",
@@ -66,7 +67,8 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
         sql`changed as (
             insert into webhook_trigger.webhooks ${sql.insert(toColumns(webhook))} returning *
           ), ${audited(sql, audit, event)}`,
-        webhook.team
+        webhook.team,
+        audit
       )
       return webhookFromRow(row!)
     }, bounded)
@@ -91,7 +93,8 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
             update webhook_trigger.webhooks w set ${sql.update(toColumns(change))}, version = w.version + 1
             from earlier where w.id = earlier.id returning w.*
           ), ${audited(sql, audit, event)}`,
-        change.team
+        change.team,
+        audit
       )
       if (row) return webhookFromRow(row)
       const { version } = yield* webhookRow(id)
@@ -141,6 +144,8 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
         where w.id = i.webhook_id and w.old_token_hash = i.old_token_hash`
     }, bounded)
 
+    const { template, templates } = makeTemplates(sql)
+
     const deleteSomeHistory = (id: WebhookId) =>
       bounded(sql<{ readonly deleted: number }>`
         with deleted as (
@@ -182,6 +187,8 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
       webhook,
       webhooksByToken,
       webhookRow,
+      templates,
+      template,
       oldTokensUsed,
       updateWebhook,
       deleteWebhook

@@ -104,6 +104,22 @@ export const useWebhook = (id: string | undefined) =>
     refetchInterval: usePollingInterval()
   })
 
+export const useTemplates = (id: string) =>
+  useQuery({
+    queryKey: ["templates", id],
+    queryFn: ({ signal }) => api.webhooks.templates({ path: { id }, signal }),
+    refetchInterval: 30_000
+  })
+
+/** A version of a webhook's template never changes. */
+export const useTemplate = (id: string, version: number | undefined) =>
+  useQuery({
+    queryKey: ["template", id, version],
+    queryFn: ({ signal }) => api.webhooks.template({ path: { id, version: String(version) }, signal }),
+    enabled: version !== undefined,
+    staleTime: Number.POSITIVE_INFINITY
+  })
+
 export const useStatistics = (id: string, range: StatisticsRange) =>
   useQuery({
     queryKey: ["statistics", id, range],

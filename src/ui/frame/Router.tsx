@@ -8,6 +8,7 @@ import { Webhooks } from "../pages/Webhooks.tsx"
 const Overview = loadLater(() => import("../pages/Overview.tsx"))
 const EditWebhook = loadLater(() => import("../pages/EditWebhook.tsx"))
 const WebhookPage = loadLater(() => import("../pages/Webhook.tsx"))
+const Templates = loadLater(() => import("../pages/Templates.tsx"))
 const CallWebhook = loadLater(() => import("../pages/CallWebhook.tsx"))
 const Runs = loadLater(() => import("../pages/Runs.tsx"))
 const RunPage = loadLater(() => import("../pages/Run.tsx"))
@@ -26,6 +27,7 @@ const views: Views = {
   webhook: ({ id }) => <WebhookPage key={id} id={id} />,
   editWebhook: ({ id }) => <EditWebhook key={id} id={id} />,
   callWebhook: ({ id }) => <CallWebhook key={id} id={id} />,
+  templates: ({ id }) => <Templates key={id} id={id} />,
   runs: () => <Runs />,
   run: ({ run_id }) => <RunPage key={run_id} run_id={run_id} />,
   teams: () => <Teams />,

@@ -112,6 +112,15 @@ const Details = ({ run }: { readonly run: Run }) => (
     <span>
       <ExactTime at={run.accepted_at} />, for team <Link to={pathTo("team", run)}>{run.team}</Link>;{" "}
       {run.mode === "wait" ? "the caller waited for the answer" : "fire and forget"}
+      {run.webhook_id !== undefined && run.webhook_version !== undefined && (
+        <>
+          ; from{" "}
+          <Link to={`${pathTo("templates", { id: run.webhook_id })}?version=${run.webhook_version}`}>
+            version {run.webhook_version}
+          </Link>{" "}
+          of the webhook
+        </>
+      )}
     </span>
     <ReplayOf run={run} />
     <span className="row">

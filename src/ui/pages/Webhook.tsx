@@ -14,6 +14,7 @@ import { showDirectionMarks, UserText } from "../components/UserText.tsx"
 import { SettingFacts } from "../components/WebhookSettings.tsx"
 import { WebhookToggle } from "../components/WebhookToggle.tsx"
 import { useUrlFilters } from "../frame/UrlFilters.ts"
+import { DuplicateWebhook } from "./DuplicateWebhook.tsx"
 import { OldToken } from "./OldToken.tsx"
 import { RefusedRequests } from "./RefusedRequests.tsx"
 import { RunHistory } from "./RunHistory.tsx"
@@ -81,6 +82,7 @@ const Content = ({ webhook }: { readonly webhook: Webhook }) => {
     settings: () => (
       <>
         <Details webhook={webhook} />
+        <DuplicateWebhook webhook={webhook} />
         <WebhookDangerZone webhook={webhook} />
       </>
     )
@@ -143,7 +145,10 @@ const Details = ({ webhook }: { readonly webhook: Webhook }) => {
         </div>
       </dl>
       <div className="prompt-template stack tight">
-        <h2>Prompt template</h2>
+        <div className="row between">
+          <h2>Prompt template</h2>
+          <Link to={pathTo("templates", webhook)}>Versions</Link>
+        </div>
         <pre className="rendered" tabIndex={0} role="region" aria-label="Prompt template">
           {showDirectionMarks(webhook.prompt_template)}
         </pre>

@@ -1,0 +1,36 @@
+import { Fragment } from "react"
+import { type DiffLine, diffLines, hunksOf } from "../../domain/LineDiff.ts"
+import { plural } from "./Format.ts"
+import { showDirectionMarks } from "./UserText.tsx"
+
+const marks: Record<DiffLine["kind"], { readonly sign: string; readonly word: string }> = {
+  same: { sign: " ", word: "" },
+  removed: { sign: "-", word: "removed: " },
+  added: { sign: "+", word: "added: " }
+}
+
+/** What has changed between two templates: a sign and a word for each line, not its colour alone. */
+export const TemplateDiff = ({ before, after }: { readonly before: string; readonly after: string }) => {
+  const hunks = hunksOf(diffLines(before, after))
+  if (hunks.length === 0) return <p className="muted">The template is the same.</p>
+  return (
+    <div className="diff mono" tabIndex={0} role="region" aria-label="Changes">
+      {hunks.map(({ lines, skipped }) => (
+        <Fragment key={`${lines[0]!.before} ${lines[0]!.after}`}>
+          {skipped > 0 && <div className="diff-skipped muted small">{plural(skipped, "unchanged line")}</div>}
+          {lines.map(({ after, before, kind, text }) => (
+            <div key={`${before} ${after}`} className={`diff-line ${kind}`}>
+              <span className="diff-sign" aria-hidden="true">
+                {marks[kind].sign}
+              </span>
+              <span>
+                <span className="sr-only">{marks[kind].word}</span>
+                {showDirectionMarks(text)}
+              </span>
+            </div>
+          ))}
+        </Fragment>
+      ))}
+    </div>
+  )
+}
