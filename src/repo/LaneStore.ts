@@ -48,7 +48,7 @@ export class LaneStore extends Context.Tag("webhook-trigger/LaneStore")<
     readonly inFlight: Effect.Effect<ReadonlyArray<LaneRun>, Unavailable>
     /**
      * Forgets that runs in flight were sent and started: each is `queued` and admitted again, and the clock of a
-     * fire-and-forget run starts again.
+     * fire-and-forget run starts again. Cancelled ones, which are not sent again, are released.
      */
     readonly forgetSent: (at: DateTime.Utc) => Effect.Effect<void, Unavailable>
     /**

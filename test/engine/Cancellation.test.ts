@@ -1,12 +1,10 @@
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, TestClock } from "effect"
-import { LeaderBus } from "../../src/bus/Bus.ts"
 import type { RunId } from "../../src/domain/Id.ts"
 import { Cancellation } from "../../src/engine/Cancellation.ts"
 import { Limiter } from "../../src/engine/Limiter.ts"
 import * as Leader from "../../src/leader/Leader.ts"
 import { Repo } from "../../src/repo/Repo.ts"
-import { randomFor } from "../support/Random.ts"
 import { echo, engineInMemory, lead, makeTeam, makeWebhook, sendMessage, until } from "./Scenario.ts"
 
 const cancel = (id: RunId) => Effect.flatMap(Cancellation, ({ cancel }) => cancel(id))
@@ -135,46 +133,4 @@ it.scoped("all that is queued for a webhook or a team is cancelled, and nothing 
     expect((yield* Effect.flip(cancellation.cancelQueuedOfTeam("nobody")))._tag).toBe("NotFound")
     expect((yield* Effect.flip(cancellation.cancelQueuedOfWebhook("nothing")))._tag).toBe("NotFound")
   }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
-)
-
-it.scoped(
-  "however a cancellation races with acceptance, sending, start and answer, all agree, and no lane stops",
-  () =>
-    Effect.gen(function* () {
-      const random = randomFor("cancellations")
-      const below = (n: number) => Math.floor(random.between(0, n))
-      const team = yield* makeTeam("deploy")
-      const worked = new Map<RunId, number>()
-      yield* (yield* LeaderBus).lead(team, ({ cancelled, prompt, reply }) =>
-        Effect.gen(function* () {
-          const { run_id } = prompt
-          worked.set(run_id, (worked.get(run_id) ?? 0) + 1)
-          yield* reply({ _tag: "Started" })
-          for (let i = below(8); i > 0; i--) yield* Effect.yieldNow()
-          if (yield* Deferred.isDone(cancelled)) yield* reply({ _tag: "Failed", message: "stopped" })
-          else yield* reply({ _tag: "Answered", response: "done" })
-        })
-      )
-      const webhook = yield* makeWebhook(team, { max_concurrent: 3 })
-      const ends = yield* Effect.forEach(
-        Array.from({ length: 2_000 }),
-        () =>
-          Effect.gen(function* () {
-            const id = yield* webhook.submit("hello")
-            for (let i = below(30); i > 0; i--) yield* Effect.yieldNow()
-            return { id, result: yield* Effect.either(cancel(id)) }
-          }),
-        { concurrency: 20 }
-      )
-      for (const { id, result } of ends) {
-        const { status } = yield* runOf(id)
-        if (result._tag === "Right") expect(status).toBe("cancelled")
-        else expect(result.left).toMatchObject({ _tag: "RunEnded", status })
-      }
-      expect(new Set(ends.map(({ result }) => result._tag))).toEqual(new Set(["Left", "Right"]))
-      yield* until(Effect.map(inFlight, (total) => total === 0))
-      for (const [id, times] of worked) expect([id, times]).toEqual([id, 1])
-      expect((yield* webhook.ask("the lane goes on")).status).toBe("success")
-    }).pipe(Effect.provide(engineInMemory())),
-  60_000
 )

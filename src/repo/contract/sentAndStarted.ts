@@ -133,6 +133,8 @@ export const sentAndStarted = (test: Test): void => {
       const waiting = yield* sendRun(webhook, term, 100, { mode: "wait", deadline_at: at(5_000) })
       const ended = yield* sendRun(webhook, term, 100)
       yield* endOne(ended, timeout, 300)
+      const cancelled = yield* sendRun(webhook, term, 100)
+      yield* endOne(cancelled, { status: "cancelled" }, 300)
       const queued = yield* queueRun(webhook)
       yield* repo.forgetSent(at(1_000))
       const inFlight = yield* repo.inFlight
@@ -143,6 +145,7 @@ export const sentAndStarted = (test: Test): void => {
       ])
       expect((yield* repo.run(started)).started_at).toBeUndefined()
       expect(yield* statusOf(ended)).toBe("timeout")
+      expect(yield* repo.run(cancelled)).toMatchObject({ status: "cancelled", released_at: at(1_000) })
       expect((yield* repo.lane(webhook.team, 9)).map(({ run_id }) => run_id)).toEqual([queued])
     })
   )

@@ -97,6 +97,9 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
 
     const forgetSent = Effect.fn("LaneStore.forgetSent")(function* (at: DateTime.Utc) {
       yield* sql`
+        with released as (
+          update webhook_trigger.runs r set released_at = ${DateTime.toDateUtc(at)} where ${held}
+        )
         update webhook_trigger.runs r set
           status = 'queued', sent_at = null, started_at = null,
           deadline_at = case
