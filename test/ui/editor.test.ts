@@ -38,6 +38,10 @@ const valid = (setting: WebhookSetting): Value => {
   }
 }
 
+/** How it is shown. */
+const shown = (setting: WebhookSetting): string =>
+  setting.kind === "whole number" && setting.unit !== undefined ? "7.0 s" : textOf(valid(setting))
+
 /** What is typed and refused; nothing, where only values can be chosen. */
 const invalid = (setting: WebhookSetting): string => {
   switch (setting.kind) {
@@ -302,12 +306,31 @@ describe("a webhook's optional settings", () => {
     expect(await save((setting) => textOf(valid(setting)))).toMatchObject(
       Object.fromEntries(settings.map(([name, setting]) => [name, valid(setting)]))
     )
-    await eventually(() => facts.getByText(/^(7(\.0 s|\/min)?|queue|refused|10.0.0.0\/8, ::1)$/).count()).toBe(
-      settings.length
-    )
+    for (const [, setting] of settings) await facts.getByText(shown(setting), { exact: true }).first().waitFor()
+    await eventually(() => facts.getByText("(default)").count()).toBe(0)
     const cleared = await save(() => "")
     for (const [name] of settings) expect(cleared).not.toHaveProperty(name)
     await eventually(() => facts.getByText("(default)").count()).toBe(settings.length)
     await page.context().close()
+  })
+})
+
+describe("a template for whole requests", () => {
+  it("is previewed with a request that is pasted, in both languages, and names what is missing", async () => {
+    const page = await ui.newSignedInPage()
+    await page.goto("/webhooks/new")
+    const template = page.getByLabel("Prompt template")
+    const preview = page.getByRole("region", { name: "Preview" })
+    await page.getByLabel("Input", { exact: true }).selectOption("payload")
+    await template.fill("{{payload.alerts.0.status}} {{headers.x-kind?}}{{payload.none}}")
+    await preview.getByLabel("payload", { exact: true }).fill('{"alerts":[{"status":"firing"},{"status":"resolved"}]}')
+    await preview.getByText("Without a value: payload.none.").waitFor()
+    await template.fill("{{payload.alerts.0.status}}{{headers.x-kind?}}!")
+    await preview.getByText("firing!", { exact: true }).waitFor()
+    await page.getByLabel("Template language").selectOption("liquid")
+    await template.fill("{% for alert in payload.alerts %}{{ alert.status | upcase }};{% endfor %}")
+    await preview.getByText("FIRING;RESOLVED;", { exact: true }).waitFor()
+    await template.fill("{% for alert in payload.alerts %}")
+    await page.getByText(/Line 1, column 1: .* not closed/).waitFor()
   })
 })

@@ -13,9 +13,18 @@ import { submitOnCtrlEnter } from "./SubmitOnCtrlEnter.ts"
 import { TeamNotice } from "./TeamNotice.tsx"
 import { showDirectionMarks } from "./UserText.tsx"
 import { VariableFields } from "./VariableFields.tsx"
-import { emptyNames, type VariableInput, valuesOf, variableInputs } from "./VariableInput.ts"
+import { emptyNames, requestInputs, type VariableInput, valuesOf, variableInputs } from "./VariableInput.ts"
 
 const list = new Intl.ListFormat(locale, { type: "conjunction" })
+
+/** A field for each variable, or for the parts of a request that is pasted, for a webhook that takes whole ones. */
+const inputsFor = ({ input, variables }: Webhook, values: Run["variables"] | undefined) =>
+  input === "payload" && values === undefined
+    ? requestInputs()
+    : variableInputs(input === "payload" ? [] : variables, values)
+
+const sampleOf = ({ input }: Webhook, values: Run["variables"]) =>
+  input === "payload" ? values : { variables: values }
 
 /**
  * Triggers a webhook as a caller does, but with the session in place of the token, and follows the run. It never waits
@@ -36,7 +45,7 @@ export const SendTest = ({
   const [prompt, setPrompt] = useState<ReplayPrompt>("template")
   // One run for each action, whatever the number of clicks before the page has shown the first one.
   const key = useRef(newActionKey())
-  const [edited, setEdited] = useState<ReadonlyArray<VariableInput>>(() => variableInputs(webhook.variables, values))
+  const [edited, setEdited] = useState<ReadonlyArray<VariableInput>>(() => inputsFor(webhook, values))
   const [pending, setPending] = useState(false)
   /** Whether the user was asked about the empty values. */
   const [asked, setAsked] = useState(false)
@@ -44,9 +53,7 @@ export const SendTest = ({
   const [ignored, setIgnored] = useState(false)
   const [error, setError] = useState<unknown>()
   // The template may change while this form is open.
-  const added = variableInputs(webhook.variables, values).filter(
-    ({ name }) => !edited.some((input) => input.name === name)
-  )
+  const added = inputsFor(webhook, values).filter(({ name }) => !edited.some((input) => input.name === name))
   const inputs = added.length === 0 ? edited : [...edited, ...added]
   const variables = valuesOf(inputs)
   const isSame = replayOf !== undefined && prompt === "same"
@@ -69,7 +76,7 @@ export const SendTest = ({
       const answer = await runAction(() =>
         replayOf
           ? api.runs.replay({ path: replayOf, headers, payload: replayed })
-          : api.overview.run({ path: { id: webhook.id }, query: {}, headers, payload: { variables } })
+          : api.overview.run({ path: { id: webhook.id }, query: {}, headers, payload: sampleOf(webhook, variables) })
       )
       key.current = newActionKey()
       if (answer.status === "ignored") setIgnored(true)

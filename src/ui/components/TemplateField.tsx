@@ -1,16 +1,7 @@
-import { Either } from "effect"
-import { type ReactNode, useId, useMemo, useRef } from "react"
-import { names, parse, type Template } from "../../domain/Template.ts"
+import { type ReactNode, useId, useRef } from "react"
+import type { Template } from "../../domain/Template.ts"
 import { Button } from "./Button.tsx"
-
-/** A template while it is typed: parsed, or where its braces are broken. The server parses it with the same code. */
-export const useTemplate = (text: string) =>
-  useMemo(() => {
-    const parsed = parse(text)
-    return Either.isRight(parsed)
-      ? { template: parsed.right, names: names(parsed.right), broken: undefined }
-      : { template: undefined, names: [] as ReadonlyArray<string>, broken: parsed.left }
-  }, [text])
+import type { EditedTemplate } from "./EditedTemplate.ts"
 
 /** The text with its placeholders highlighted, to be shown behind the text area, letter under letter. */
 const highlight = (text: string, template: Template | undefined, brokenAt: number | undefined): ReactNode => {
@@ -35,16 +26,20 @@ const highlight = (text: string, template: Template | undefined, brokenAt: numbe
 /** The field for the prompt template: placeholders are highlighted, and so are broken braces. */
 export const TemplateField = ({
   value,
+  template: { broken, names, simple },
+  payload,
   onChange,
   fault
 }: {
   readonly value: string
+  readonly template: EditedTemplate
+  /** Whether it reaches a whole request. */
+  readonly payload: boolean
   readonly onChange: (value: string) => void
   readonly fault?: string | undefined
 }) => {
   const id = useId()
   const area = useRef<HTMLTextAreaElement>(null)
-  const { template, names, broken } = useTemplate(value)
   const message = broken ? `Line ${broken.line}, column ${broken.column}: ${broken.reason}.` : fault
   const selectBroken = () => {
     area.current?.focus()
@@ -57,7 +52,7 @@ export const TemplateField = ({
       </label>
       <div className="template">
         <div className="template-highlights" aria-hidden="true">
-          {highlight(value, template, broken?.offset)}
+          {highlight(value, simple, broken?.offset)}
           {"\n"}
         </div>
         <textarea
@@ -75,7 +70,9 @@ export const TemplateField = ({
         />
       </div>
       <p id={`${id}-help`} className="help">
-        {"Use {{name}} for a value from the caller, and {{alert.severity}} for a field inside an object."}
+        {payload
+          ? "Use {{payload.alert.severity}} for a field of the request's body, {{headers.x-github-event}} for a header, and {{payload.text?}} for what may be missing."
+          : "Use {{name}} for a value from the caller, and {{alert.severity}} for a field inside an object."}
       </p>
       <div id={`${id}-fault`} role="status">
         {message !== undefined && (

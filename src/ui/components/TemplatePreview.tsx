@@ -1,9 +1,7 @@
-import { Either } from "effect"
 import { Fragment } from "react"
 import { fenceOf } from "../../domain/Fence.ts"
-import { fill } from "../../domain/Template.ts"
+import type { EditedTemplate } from "./EditedTemplate.ts"
 import { FilterPreview } from "./FilterPreview.tsx"
-import { useTemplate } from "./TemplateField.tsx"
 import { showDirectionMarks } from "./UserText.tsx"
 import { VariableFields } from "./VariableFields.tsx"
 import { type VariableInput, valuesOf } from "./VariableInput.ts"
@@ -14,6 +12,7 @@ const exampleFence = fenceOf("random")
 /** Fields for sample values, and the prompt that the template renders with them. */
 export const TemplatePreview = ({
   text,
+  template,
   fenced,
   filter,
   samples,
@@ -21,6 +20,7 @@ export const TemplatePreview = ({
 }: {
   /** The template. */
   readonly text: string
+  readonly template: EditedTemplate
   /** Whether the prompt marks its values as data. */
   readonly fenced: boolean
   /** The webhook's `accept_if`; empty: none. */
@@ -28,10 +28,15 @@ export const TemplatePreview = ({
   readonly samples: ReadonlyArray<VariableInput>
   readonly onChange: (samples: ReadonlyArray<VariableInput>) => void
 }) => {
-  const { template } = useTemplate(text)
   const values = valuesOf(samples)
-  const filled = template && values && fill(template, values)
-  const fence = fenced && template && template.placeholders.length > 0 ? exampleFence : undefined
+  const filled = values && template.fill?.(values)
+  const pieces = filled && "pieces" in filled ? filled.pieces : undefined
+  const fence = fenced && pieces && pieces.length > 1 ? exampleFence : undefined
+  /** Where a value is still missing. */
+  const ghostAt = (index: number) => {
+    const placeholder = template.simple?.placeholders[index]
+    return placeholder && !placeholder.optional ? `{{${placeholder.name}}}` : ""
+  }
   return (
     <section className="card stack template-preview" aria-label="Preview">
       <h2>Preview with sample values</h2>
@@ -43,14 +48,15 @@ export const TemplatePreview = ({
           <div className="stack tight">
             <h3>Rendered prompt</h3>
             <output className="rendered">
-              {filled && Either.isRight(filled) && fence?.note}
-              {filled && Either.isRight(filled) ? (
-                filled.right.map((piece, i) =>
+              {fence?.note}
+              {pieces ? (
+                pieces.map((piece, i) =>
                   i % 2 === 0 ? (
                     piece
                   ) : piece === "" ? (
-                    // Where a value is still missing.
-                    <mark key={i} className="ghost">{`{{${template.placeholders[(i - 1) / 2]!.name}}}`}</mark>
+                    <mark key={i} className="ghost">
+                      {ghostAt((i - 1) / 2)}
+                    </mark>
                   ) : (
                     <Fragment key={i}>
                       {fence?.open}
@@ -61,9 +67,11 @@ export const TemplatePreview = ({
                 )
               ) : (
                 <span className="muted">
-                  {template
-                    ? "Fix the invalid values to see the prompt."
-                    : "Fix the braces in the template to see the prompt."}
+                  {template.broken
+                    ? "Fix the template to see the prompt."
+                    : filled && "reason" in filled
+                      ? filled.reason
+                      : "Fix the invalid values to see the prompt."}
                 </span>
               )}
             </output>

@@ -35,6 +35,12 @@ export const renameInputs = (
     (name) => inputs.find((input) => input.name === name) ?? { name, text: "", json: false }
   )
 
+/** Inputs for the parts of a whole request, to be pasted; what was typed for one is preserved. */
+export const requestInputs = (inputs: ReadonlyArray<VariableInput> = []): ReadonlyArray<VariableInput> =>
+  ["payload", "headers", "query"].map(
+    (name) => inputs.find((input) => input.name === name) ?? { name, text: "{}", json: true }
+  )
+
 export const inputFault = (input: VariableInput): string | undefined => {
   if (!input.json) return undefined
   try {

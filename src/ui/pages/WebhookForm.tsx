@@ -7,15 +7,16 @@ import { queries, runAction, useTeams } from "../api/Queries.ts"
 import type { Server, Webhook } from "../api/Types.ts"
 import { Button, LinkButton } from "../components/Button.tsx"
 import { ConfirmDialog } from "../components/ConfirmDialog.tsx"
+import { useTemplate } from "../components/EditedTemplate.ts"
 import { ErrorNotice } from "../components/Notice.tsx"
 import { submitOnCtrlEnter } from "../components/SubmitOnCtrlEnter.ts"
 import { TeamNotice } from "../components/TeamNotice.tsx"
 import { TeamPicker } from "../components/TeamPicker.tsx"
-import { TemplateField, useTemplate } from "../components/TemplateField.tsx"
+import { TemplateField } from "../components/TemplateField.tsx"
 import { TemplatePreview } from "../components/TemplatePreview.tsx"
 import { TextField } from "../components/TextField.tsx"
 import { toast } from "../components/Toasts.tsx"
-import { renameInputs, type VariableInput } from "../components/VariableInput.ts"
+import { renameInputs, requestInputs, type VariableInput } from "../components/VariableInput.ts"
 import { parseSettings, SettingFields, withDefaults } from "../components/WebhookSettings.tsx"
 import { releaseNavigation, useNavigationGuard } from "../frame/NavigationGuard.ts"
 import { ConflictDialog } from "./ConflictDialog.tsx"
@@ -42,7 +43,8 @@ export const WebhookForm = ({ server, webhook }: { readonly server: Server; read
   const [submitted, setSubmitted] = useState(false)
   const [pending, setPending] = useState(false)
   const [error, setError] = useState<unknown>()
-  const { names, broken } = useTemplate(texts.prompt_template)
+  const template = useTemplate(texts.prompt_template, texts.template_language)
+  const takesPayload = texts.input === "payload"
   const leaving = useNavigationGuard(changedFields(base.texts, texts).length > 0)
   const faults = {
     name: texts.name.trim() === "" ? "Enter a name." : undefined,
@@ -105,7 +107,7 @@ export const WebhookForm = ({ server, webhook }: { readonly server: Server; read
     event.preventDefault()
     setSubmitted(true)
     if (pending) return
-    if (broken || Object.values(faults).some((fault) => fault !== undefined)) return focusFirstFault()
+    if (template.broken || Object.values(faults).some((fault) => fault !== undefined)) return focusFirstFault()
     void save(texts)
   }
 
@@ -127,6 +129,8 @@ export const WebhookForm = ({ server, webhook }: { readonly server: Server; read
           {chosenTeam && <TeamNotice team={chosenTeam} when_team_stopped={texts.when_team_stopped} />}
           <TemplateField
             value={texts.prompt_template}
+            template={template}
+            payload={takesPayload}
             onChange={(prompt_template) => set({ prompt_template })}
             fault={faultOf("prompt_template")}
           />
@@ -141,9 +145,10 @@ export const WebhookForm = ({ server, webhook }: { readonly server: Server; read
         </div>
         <TemplatePreview
           text={texts.prompt_template}
+          template={template}
           fenced={texts.fence === "true"}
           filter={texts.accept_if.trim()}
-          samples={renameInputs(samples, names)}
+          samples={takesPayload ? requestInputs(samples) : renameInputs(samples, template.names)}
           onChange={setSamples}
         />
       </div>
