@@ -38,6 +38,7 @@ const plainSchemaOf = (setting: WebhookSetting): Schema.Schema<any> => {
         Schema.filter((window) => isAccepted(setting, window), {
           jsonSchema: {
             type: "object",
+            description: setting.description,
             properties: {
               key: { type: "string", maxLength: 256, description: "Where the input says what a trigger is about." },
               within: { type: "integer", minimum: 1, maximum: setting.longest, description: "In seconds." }
