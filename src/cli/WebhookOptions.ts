@@ -6,6 +6,7 @@ import { WebhookDraft, WebhookEdit } from "../domain/Webhook.ts"
 import { accepts, valueOf, type WebhookSetting } from "../domain/WebhookSettingKinds.ts"
 import { type WebhookSettingName, webhookSettings } from "../domain/WebhookSettings.ts"
 import { usage } from "./Failure.ts"
+import * as VerificationOptions from "./VerificationOptions.ts"
 
 const name = Options.text("name").pipe(Options.withDescription("What people call the webhook"))
 const team = Options.text("team").pipe(Options.withPseudoName("name"), Options.withDescription("The team it sends to"))
@@ -38,8 +39,13 @@ const disabled = Options.boolean("disabled").pipe(
 )
 
 const shared = { template, templateFile, settings }
-export const draftOptions = { name, team, ...shared, disabled }
-export const editOptions = { name: Options.optional(name), team: Options.optional(team), ...shared }
+export const draftOptions = { name, team, ...shared, verification: VerificationOptions.draftOptions, disabled }
+export const editOptions = {
+  name: Options.optional(name),
+  team: Options.optional(team),
+  ...shared,
+  verification: VerificationOptions.editOptions
+}
 
 type Text = Option.Option<string>
 
@@ -54,6 +60,7 @@ const refusals: Readonly<Record<string, string>> = {
   name: "--name must be 1 to 255 characters",
   team: `--team ${teamNameAccepts}`,
   prompt_template: "--template or --template-file must be given, and be 1 to 65,536 characters",
+  secret: "--secret-file must hold 1 to 1000 characters on one line",
   ...Record.map(
     webhookSettings,
     (setting: WebhookSetting) => `--${setting.option} ${grouped(accepts(setting))}, or \`default\``
@@ -63,10 +70,16 @@ const refusals: Readonly<Record<string, string>> = {
 const decode = <A, I>(schema: Schema.Schema<A, I>, values: unknown) =>
   Schema.decodeUnknown(schema, { errors: "all" })(values).pipe(
     Effect.mapError((error) => {
-      const fields = ParseResult.ArrayFormatter.formatErrorSync(error).map(({ path }) => String(path[0]))
+      const details = ParseResult.ArrayFormatter.formatErrorSync(error)
+        .filter(({ message }) => !message.startsWith("Expected null"))
+        .map(({ path: [field, option], message }) =>
+          field === "verification"
+            ? `--verification${option === undefined || option === "preset" ? "" : `-option ${String(option)}`} ${message}`
+            : (refusals[String(field)] ?? String(field))
+        )
       return usage(
         "the webhook is invalid",
-        [...new Set(fields)].map((field) => ({ pointer: "", detail: refusals[field] ?? field }))
+        [...new Set(details)].map((detail) => ({ pointer: "", detail }))
       )
     })
   )
@@ -75,19 +88,21 @@ interface SharedOptions {
   readonly template: Text
   readonly templateFile: Text
   readonly settings: { readonly [Name in WebhookSettingName]: Text }
+  readonly verification?: VerificationOptions.VerificationOptions
 }
 
 const sharedOf = (options: SharedOptions) =>
   Option.isSome(options.template) && Option.isSome(options.templateFile)
     ? Effect.fail(usage("give --template or --template-file, not both"))
-    : Effect.succeed(
-        Record.getSomes({
+    : Effect.map(VerificationOptions.fieldsOf(options.verification), (verification) => ({
+        ...Record.getSomes({
           prompt_template: Option.orElse(options.template, () => options.templateFile),
           ...Record.map(options.settings, (text, name) =>
             Option.map(text, (text) => settingValue(webhookSettings[name], text))
           )
-        })
-      )
+        }),
+        ...verification
+      }))
 
 export const draftOf = (
   options: SharedOptions & { readonly name: string; readonly team: string; readonly disabled: boolean }
@@ -97,7 +112,7 @@ export const draftOf = (
       name: options.name,
       team: options.team,
       // A new webhook has the default for every setting that is absent.
-      ...Record.filter(shared, (value) => value !== null),
+      ...Record.filter(shared as Record<string, unknown>, (value) => value !== null),
       ...(options.disabled && { enabled: false })
     })
   )

@@ -18,6 +18,7 @@ import { replayDescription, replayMatching, replayOptions, showReplayed } from "
 import { templateCommands } from "./Templates.ts"
 import { validated, wholeNumber } from "./Validated.ts"
 import { variableOptions, variablesOf } from "./Variables.ts"
+import { shown } from "./VerificationOptions.ts"
 import { draftOf, draftOptions, editOf, editOptions } from "./WebhookOptions.ts"
 import { callOnWebhook, webhook } from "./WebhookRef.ts"
 
@@ -40,6 +41,7 @@ const describe = (webhook: Webhook) =>
       enabled: yesNo(webhook.enabled),
       variables: webhook.variables.join(", ") || "none",
       ...settingsOf(webhook),
+      ...shown(webhook),
       token: webhook.token_hint,
       ...(webhook.old_token_valid_until && {
         "old token": `${webhook.old_token_hint}, valid until ${time(webhook.old_token_valid_until)}, ${
@@ -134,7 +136,8 @@ const edit = Command.make("edit", { webhook, edit: editOptions, ...adminOptions 
       details: "Fields that are not given stay as they are.",
       examples: [
         "webhook-trigger webhook edit review --template-file prompt.md",
-        "webhook-trigger webhook edit review --timeout 600 --max-concurrent default"
+        "webhook-trigger webhook edit review --timeout 600 --max-concurrent default",
+        "webhook-trigger webhook edit review --verification github --secret-file secret.txt"
       ]
     })
   )

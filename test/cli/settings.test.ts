@@ -162,11 +162,13 @@ describe("settings", () => {
         DATABASE_URL: "mysql://root:hunter2@db/x",
         AMQP_URL: "http://root:hunter2@mq",
         ADMIN_API_KEY: "hunter2",
+        SECRETS_KEY: "hunter2",
         OTEL_EXPORTER_OTLP_HEADERS: "hunter2"
       })
       expect(found.map(({ name }) => name)).toEqual([
         "DATABASE_URL",
         "ADMIN_API_KEY",
+        "SECRETS_KEY",
         "AMQP_URL",
         "OTEL_EXPORTER_OTLP_HEADERS"
       ])
@@ -178,8 +180,11 @@ describe("settings", () => {
       }
       const settings = yield* loaded({
         DATABASE_URL: "postgres://root:hunter2@db/x",
-        ADMIN_API_KEY: "hunter2hunter2hunter2"
+        ADMIN_API_KEY: "hunter2hunter2hunter2",
+        SECRETS_KEY: `${"68756e74657232".padEnd(64, "0")}, ${Buffer.from("hunter2".padEnd(32)).toString("base64")}`
       })
+      const secretKeys = Option.getOrThrow(settings.secretKeys)
+      expect(Redacted.value(secretKeys)).toHaveLength(2)
       expect(`${JSON.stringify(settings)} ${String(settings.databaseUrl)}`).not.toContain("hunter2")
     })
   )

@@ -103,3 +103,41 @@ describe("a webhook's optional settings on the command line", () => {
     })
   )
 })
+
+describe("what a webhook asks its callers for, on the command line,", () => {
+  const options = { ...none, name: Option.none(), team: Option.none(), settings: each(Option.none<string>()) }
+  const asked = (preset: string, more: ReadonlyArray<string> = []) => ({
+    ...options,
+    verification: { preset: Option.some(preset), options: more, secret: Option.some("s=1") }
+  })
+
+  it.effect("becomes a preset with its options, and a secret", () =>
+    Effect.gen(function* () {
+      expect(yield* editOf(asked("hmac", ["header=X-Signature", "prefix=v1=", "tolerance_seconds=60"]))).toEqual({
+        verification: { preset: "hmac", header: "X-Signature", prefix: "v1=", tolerance_seconds: 60 },
+        secret: "s=1"
+      })
+      const unset = { preset: Option.none(), options: [], secret: Option.none() }
+      const off = yield* editOf({ ...options, verification: { ...unset, preset: Option.some("none") } })
+      expect(off).toEqual({ verification: null })
+      expect(yield* editOf({ ...options, verification: { ...unset, end: true } })).toEqual({ keep_old_secret: false })
+    })
+  )
+
+  it.effect("is refused by the option's name, with what it accepts", () =>
+    Effect.gen(function* () {
+      const faults = (preset: string, ...more: ReadonlyArray<string>) =>
+        Effect.map(Effect.flip(editOf(asked(preset, more))), ({ faults, detail }) => JSON.stringify([faults, detail]))
+      expect(yield* faults("githup")).toContain("--verification must be one of github, gitlab")
+      expect(yield* faults("hmac")).toContain("--verification-option header is required with the preset hmac")
+      expect(yield* faults("github", "header=x")).toContain(
+        "--verification-option header is no option of the preset github"
+      )
+      expect(yield* faults("github", "x")).toContain("takes name=value")
+      for (const command of ["create", "edit"]) {
+        const { stdout } = yield* runWith({}, "webhook", command, "--help")
+        expect(stdout).toContain("--secret-file")
+      }
+    })
+  )
+})

@@ -110,6 +110,14 @@ const requests = (port: number, token: string) =>
       ...[`/%77ebhook/trigger/${token}%`]
     ]
     const answers = yield* Effect.forEach(elsewhere, (path) => http("POST", path, { body }))
+    // To a webhook that asks for the secret, which is wrong, and right.
+    const key = { authorization: `Bearer ${adminKey}` }
+    const draft = { name: "n", team: "ops", prompt_template: "{{text}}", verification: { preset: "gitlab" }, secret }
+    const { json } = yield* http("POST", "/api/webhooks", { body: draft, headers: key })
+    const verified = `/webhook/trigger/${json.token}`
+    expect((yield* http("POST", verified, { body, headers: secretHeaders })).status).toBe(202)
+    expect((yield* http("POST", verified, { body, headers: { "x-gitlab-token": `${secret}?` } })).status).toBe(401)
+    yield* http("PATCH", `/api/webhooks/${json.webhook.id}`, { body: { secret: `${secret}!` }, headers: key })
     yield* http("GET", `/host?${token}`)
     yield* http("GET", "/host", { headers: tokenHeaders(path) })
     for (const ours of ["/api/webhooks", "/health/live", "/metrics", "/API/teams", `${path}/runs/x`]) {

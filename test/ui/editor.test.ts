@@ -125,6 +125,38 @@ describe("unsaved changes", () => {
   })
 })
 
+describe("verification", () => {
+  it("is chosen by the service that calls, with a secret that is not shown again, and can be replaced", async () => {
+    const page = await ui.newSignedInPage()
+    const { id } = (await ui.call("POST", "/api/webhooks", { name: "Signed", team: "demo", prompt_template: "x" }))
+      .webhook
+    const save = () => page.getByRole("button", { name: "Save" }).click()
+    await page.goto(`/webhooks/${id}/edit`)
+    await page.getByLabel("Verification").selectOption("GitHub")
+    await save()
+    await page.getByText("Enter the secret.").waitFor()
+    await page.getByLabel("Secret", { exact: true }).fill("a secret of GitHub's webhook")
+    expect(await axe(page)).toEqual([])
+    await save()
+    await page.getByRole("heading", { name: "Signed" }).waitFor()
+    expect(await ui.call("GET", `/api/webhooks/${id}`)).toMatchObject({
+      verification: { preset: "github" },
+      secret_hint: "…hook"
+    })
+    await page.getByRole("link", { name: "Edit" }).click()
+    expect(await page.getByLabel("Secret", { exact: true }).inputValue()).toBe("")
+    await page.getByLabel("Secret", { exact: true }).fill("another secret of GitHub's")
+    await page.getByText("Accept the secret before as well").click()
+    await save()
+    await page.getByRole("tab", { name: "Settings" }).click()
+    await page.getByRole("button", { name: "End it now" }).click()
+    await page.getByText("Only the newer secret is accepted.").waitFor()
+    const ended = await ui.call("GET", `/api/webhooks/${id}`)
+    expect([ended.secret_hint, ended.old_secret_hint]).toEqual(["…ub's", undefined])
+    await page.context().close()
+  })
+})
+
 describe("a webhook that is edited in two places", () => {
   const open = async () => {
     const page = await ui.newSignedInPage()

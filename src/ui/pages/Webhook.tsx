@@ -18,6 +18,7 @@ import { DuplicateWebhook } from "./DuplicateWebhook.tsx"
 import { OldToken } from "./OldToken.tsx"
 import { RefusedRequests } from "./RefusedRequests.tsx"
 import { RunHistory } from "./RunHistory.tsx"
+import { VerificationFacts } from "./VerificationFacts.tsx"
 import { WebhookActivity } from "./WebhookActivity.tsx"
 import { WebhookDangerZone } from "./WebhookDangerZone.tsx"
 
@@ -132,6 +133,7 @@ const Details = ({ webhook }: { readonly webhook: Webhook }) => {
     <section className="card" aria-label="Settings">
       <dl className="facts three">
         <SettingFacts webhook={webhook} server={server.data} />
+        <VerificationFacts webhook={webhook} />
         <div>
           <dt>Token</dt>
           <dd className="mono">whk_{webhook.token_hint}</dd>

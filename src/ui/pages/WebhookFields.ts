@@ -1,15 +1,23 @@
 /** The fields of the webhook form as texts, and what happens to them when the webhook is changed elsewhere meanwhile. */
 import { type WebhookSettingName, webhookSettingNames, webhookSettings } from "../../domain/WebhookSettings.ts"
 import type { Webhook } from "../api/Types.ts"
+import { type VerificationTexts, verificationTexts } from "../components/VerificationFields.tsx"
 import { settingTexts } from "../components/WebhookSettings.tsx"
 
-export type WebhookField = "name" | "team" | "prompt_template" | WebhookSettingName
+export type WebhookField = "name" | "team" | "prompt_template" | WebhookSettingName | keyof VerificationTexts
 
 export type WebhookTexts = Readonly<Record<WebhookField, string>>
 
-export const webhookFields: ReadonlyArray<WebhookField> = ["name", "team", "prompt_template", ...webhookSettingNames]
+export const webhookFields: ReadonlyArray<WebhookField> = [
+  ...(["name", "team", "prompt_template"] as const),
+  ...webhookSettingNames,
+  ...(["verification", "secret", "keep_old_secret"] as const)
+]
 
-const plainLabels = { name: "Name", team: "Team", prompt_template: "Prompt template" }
+const plainLabels = {
+  ...{ name: "Name", team: "Team", prompt_template: "Prompt template" },
+  ...{ verification: "Verification", secret: "Secret", keep_old_secret: "Old secret" }
+}
 
 export const fieldLabel = (field: WebhookField): string =>
   field in plainLabels
@@ -21,7 +29,8 @@ export const textsOf = (webhook: Webhook | undefined): WebhookTexts => ({
   name: webhook?.name ?? "",
   team: webhook?.team ?? "",
   prompt_template: webhook?.prompt_template ?? "",
-  ...settingTexts(webhook)
+  ...settingTexts(webhook),
+  ...verificationTexts(webhook)
 })
 
 export const changedFields = (before: WebhookTexts, after: WebhookTexts): ReadonlyArray<WebhookField> =>

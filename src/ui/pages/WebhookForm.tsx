@@ -17,6 +17,7 @@ import { TemplatePreview } from "../components/TemplatePreview.tsx"
 import { TextField } from "../components/TextField.tsx"
 import { toast } from "../components/Toasts.tsx"
 import { renameInputs, requestInputs, type VariableInput } from "../components/VariableInput.ts"
+import { VerificationFields, verificationFaults, verificationValues } from "../components/VerificationFields.tsx"
 import { parseSettings, SettingFields, withDefaults } from "../components/WebhookSettings.tsx"
 import { releaseNavigation, useNavigationGuard } from "../frame/NavigationGuard.ts"
 import { ConflictDialog } from "./ConflictDialog.tsx"
@@ -50,14 +51,19 @@ export const WebhookForm = ({ server, webhook }: { readonly server: Server; read
     name: texts.name.trim() === "" ? "Enter a name." : undefined,
     team: texts.team === "" ? "Choose the team that receives the prompt." : undefined,
     prompt_template: texts.prompt_template === "" ? "Enter the prompt template." : undefined,
-    ...parseSettings(texts).faults
+    ...parseSettings(texts).faults,
+    ...verificationFaults(texts, webhook)
   }
   /** What is wrong with a field: here once the form has been submitted, or by the server's response. */
   const faultOf = (field: keyof typeof faults) => (submitted ? faults[field] : undefined) ?? faultAt(error, `/${field}`)
 
   /** Saves a new webhook; gives the page to show next. */
   const create = async (): Promise<string> => {
-    const payload = { ...plainFields(texts), ...parseSettings(texts).values }
+    const { verification, secret } = verificationValues(texts)
+    const payload = {
+      ...{ ...plainFields(texts), ...parseSettings(texts).values },
+      ...(verification && { verification, secret })
+    }
     const created = await runAction(() => api.webhooks.create({ payload }))
     setNewToken(created)
     return pathTo("callWebhook", created.webhook)
@@ -67,7 +73,7 @@ export const WebhookForm = ({ server, webhook }: { readonly server: Server; read
   const edit = async ({ id }: Webhook, from: typeof base, to: WebhookTexts): Promise<string | undefined> => {
     const fields = changedFields(from.texts, to)
     if (fields.length === 0) return pathTo("webhook", { id })
-    const all = { ...plainFields(to), ...withDefaults(parseSettings(to)) }
+    const all = { ...plainFields(to), ...withDefaults(parseSettings(to)), ...verificationValues(to) }
     const payload = Object.fromEntries(fields.map((field) => [field, all[field]]))
     try {
       const headers = { "if-match": `"${from.version}"` }
@@ -135,6 +141,12 @@ export const WebhookForm = ({ server, webhook }: { readonly server: Server; read
             fault={faultOf("prompt_template")}
           />
           <SettingFields texts={texts} onChange={set} server={server} faultOf={faultOf} />
+          <VerificationFields
+            texts={texts}
+            onChange={set}
+            webhook={webhook}
+            faultAt={(pointer) => (pointer === "/secret" ? faultOf("secret") : faultAt(error, pointer))}
+          />
           {error !== undefined && <ErrorNotice error={error} />}
           <div className="row end">
             <LinkButton to={webhook ? pathTo("webhook", webhook) : pathTo("webhooks")}>Cancel</LinkButton>

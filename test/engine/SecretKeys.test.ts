@@ -1,0 +1,82 @@
+import { describe, expect, it } from "@effect/vitest"
+import { DateTime, Effect, Layer, Redacted } from "effect"
+import { makeWebhookId } from "../../src/domain/Id.ts"
+import {
+  isSealedWith,
+  keyId,
+  keyText,
+  makeKey,
+  open,
+  parseKey,
+  type SecretKey,
+  SecretKeys,
+  seal
+} from "../../src/engine/SecretKeys.ts"
+import * as SecretRotation from "../../src/engine/SecretRotation.ts"
+import { createWebhook } from "../../src/repo/contract/fixtures.ts"
+import { Repo } from "../../src/repo/Repo.ts"
+import * as RepoMemory from "../../src/repo/RepoMemory.ts"
+import { untilEffect } from "../support/Until.ts"
+
+const secret = Redacted.make("It's a Secret to Everybody")
+
+describe("a secret at rest", () => {
+  it.effect("is read with its key and for its webhook only, and not when it was changed", () =>
+    Effect.gen(function* () {
+      const [key, other] = [yield* makeKey, yield* makeKey]
+      const [id, another] = [yield* makeWebhookId, yield* makeWebhookId]
+      const sealed = seal(key, secret, id)
+      expect(Redacted.value(open([other, key], sealed, id)!)).toBe(Redacted.value(secret))
+      expect(sealed.startsWith(`${keyId(key)}.`)).toBe(true)
+      expect(seal(key, secret, id)).not.toBe(sealed)
+      expect(open([other], sealed, id)).toBeUndefined()
+      expect(open([key], sealed, another)).toBeUndefined()
+      const at = sealed.length - 10
+      const changed = `${sealed.slice(0, at)}${sealed[at] === "A" ? "B" : "A"}${sealed.slice(at + 1)}`
+      for (const wrong of [changed, `${keyId(key)}.`, `${keyId(key)}.AAAA`, "", sealed.slice(9)]) {
+        expect(open([key], wrong, id), wrong).toBeUndefined()
+      }
+    })
+  )
+
+  it.effect("has a key of 32 bytes, in base64 or as hexadecimal digits, that no error shows", () =>
+    Effect.gen(function* () {
+      const key = yield* makeKey
+      const hex = Buffer.from(Redacted.value(key)).toString("hex")
+      for (const text of [keyText(key), keyText(key).replace("=", ""), hex, hex.toUpperCase()]) {
+        expect(keyId(parseKey(text)!)).toBe(keyId(key))
+      }
+      for (const text of ["", "short", `${hex}00`, keyText(key).slice(4), `${keyText(key)} `, "x".repeat(64)]) {
+        expect(parseKey(text), text).toBeUndefined()
+      }
+      expect(JSON.stringify({ key })).not.toContain(hex.slice(0, 8))
+    })
+  )
+})
+
+/** What a server with these keys does at its start. */
+const started = (keys: ReadonlyArray<SecretKey>) => SecretRotation.layer.pipe(Layer.provide(SecretKeys.layer(keys)))
+
+it.scopedLive("a server with a new key encrypts with it again what the old one has encrypted", () =>
+  Effect.gen(function* () {
+    const repo = yield* Repo
+    const [old, fresh] = [yield* makeKey, yield* makeKey]
+    const plain = yield* createWebhook()
+    const { id } = yield* createWebhook({ verification: { preset: "github" }, secret_set_at: yield* DateTime.now })
+    const fields = { sealed_secret: seal(old, secret, id), old_sealed_secret: seal(old, Redacted.make("before"), id) }
+    yield* repo.updateWebhook(id, { ...fields, updated_at: yield* DateTime.now })
+    const { version } = yield* repo.webhookRow(id)
+
+    yield* Layer.build(started([old]))
+    expect((yield* repo.webhookRow(id)).version).toBe(version)
+
+    yield* Layer.build(started([fresh, old]))
+    const row = yield* untilEffect(
+      "it is encrypted again",
+      Effect.map(repo.webhookRow(id), (row) => isSealedWith(fresh, row.sealed_secret!) && row)
+    )
+    expect(Redacted.value(open([fresh], row.sealed_secret!, id)!)).toBe(Redacted.value(secret))
+    expect(Redacted.value(open([fresh], row.old_sealed_secret!, id)!)).toBe("before")
+    expect((yield* repo.webhookRow(plain.id)).version).toBe(1)
+  }).pipe(Effect.provide(RepoMemory.layer))
+)
