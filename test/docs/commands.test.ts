@@ -112,7 +112,7 @@ describe("the commands of the documentation", () => {
     expect(JSON.parse(await shell(block("README.md", 2), variables))).toMatchObject({ status: "accepted" })
   })
 
-  it("docs/http.md: triggering the demo webhook, and creating one", async () => {
+  it("docs/http.md: triggering the demo webhook, creating one, and replaying runs", async () => {
     const [first, second] = block("docs/http.md", 0).trim().split("\n")
     expect(await shell(first!, { TRIGGER_URL: demoUrl })).toMatch(/^HTTP\/1.1 202 [\s\S]*"accepted"/)
     expect(JSON.parse(await shell(second!, { TRIGGER_URL: demoUrl }))).toMatchObject({
@@ -120,6 +120,8 @@ describe("the commands of the documentation", () => {
     })
     const created = await shell(block("docs/http.md", 1, { "http://localhost:8080": embedded.url }), {})
     expect(JSON.parse(created)).toMatchObject({ webhook: { name: "Deploy", variables: ["app", "env"] } })
+    const replayed = await shell(block("docs/http.md", 2, { "http://localhost:8080": embedded.url }), {})
+    expect(JSON.parse(replayed)).toMatchObject({ replayed: [] })
   })
 
   it("docs/cli.md: a script that creates, triggers and lists", async () => {

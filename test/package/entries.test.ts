@@ -62,13 +62,13 @@ const entries = [
       ...["@cfworker/json-schema", "@effect/experimental", "@effect/platform", "@effect/platform-node"],
       ...["@jmespath-community/jmespath", "effect", "liquidjs", "tinyqueue", "uuid"]
     ],
-    own: ["api", "bus", "domain", "engine", "http", "index.js", "repo", "telemetry"],
+    own: ["api", "bus", "domain", "domain/verification", "engine", "http", "index.js", "repo", "telemetry"],
     heavy: []
   },
   {
     entry: "api/index",
     packages: ["@effect/experimental", "@effect/platform", "effect", "uuid"],
-    own: ["api", "domain"],
+    own: ["api", "domain", "domain/verification"],
     heavy: []
   },
   { entry: "leader/index", packages: ["effect", "uuid"], own: ["bus", "domain", "leader", "telemetry"], heavy: [] },
@@ -78,7 +78,7 @@ const entries = [
       ...["@cfworker/json-schema", "@effect/experimental", "@jmespath-community/jmespath"],
       ...["effect", "liquidjs", "tinyqueue", "uuid"]
     ],
-    own: ["bus", "domain", "engine", "repo", "telemetry", "testing.js"],
+    own: ["bus", "domain", "domain/verification", "engine", "repo", "telemetry", "testing.js"],
     heavy: []
   },
   {
@@ -90,19 +90,19 @@ const entries = [
   {
     entry: "postgres",
     packages: ["@effect/experimental", "@effect/sql", "@effect/sql-pg", "effect", "pg", "uuid"],
-    own: ["domain", "postgres.js", "repo", "repo/sql", "repo/sql/migrations", "telemetry"],
+    own: ["domain", "domain/verification", "postgres.js", "repo", "repo/sql", "repo/sql/migrations", "telemetry"],
     heavy: ["@effect/sql", "@effect/sql-pg", "pg"]
   },
   {
     entry: "pglite",
     packages: ["@effect/experimental", "@effect/sql", "@electric-sql/pglite", "effect", "uuid"],
-    own: ["domain", "pglite.js", "repo", "repo/sql", "repo/sql/migrations", "telemetry"],
+    own: ["domain", "domain/verification", "pglite.js", "repo", "repo/sql", "repo/sql/migrations", "telemetry"],
     heavy: ["@effect/sql", "@electric-sql/pglite"]
   },
   {
     entry: "contract",
     packages: ["@effect/experimental", "@effect/vitest", "effect", "uuid"],
-    own: ["bus", "bus/contract", "contract.js", "domain", "repo", "repo/contract"],
+    own: ["bus", "bus/contract", "contract.js", "domain", "domain/verification", "repo", "repo/contract"],
     heavy: ["@effect/vitest", "vitest"]
   }
 ]

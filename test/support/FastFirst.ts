@@ -1,7 +1,10 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node"
 
 /** The fault tests by duration, the longest first, so that two workers end at about the same time. */
-const slowest = ["random", "frozen", "broker", "replicas", "workers", "callers", "database", "crash", "leader"]
+const slowest = [
+  ...["broker", "replicas", "random", "workers", "replay", "hoarded", "callers", "frozen", "database"],
+  ...["crash", "cancel", "rights", "leader"]
+]
 
 const place = ({ moduleId }: TestSpecification): number => {
   if (!moduleId.includes("/test/faults/")) return -1
