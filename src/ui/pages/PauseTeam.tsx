@@ -23,7 +23,7 @@ export const PauseTeam = ({ team: { paused_at, team } }: { readonly team: Team }
     }
   }
   return (
-    <Button icon={isPaused ? "play" : "pause"} pending={pending} onPress={() => void change()}>
+    <Button compact icon={isPaused ? "play" : "pause"} pending={pending} onPress={() => void change()}>
       {isPaused ? "Resume" : "Pause"}
     </Button>
   )

@@ -23,16 +23,7 @@ const TeamPage = ({ team: name }: { readonly team: string }) => {
     <Page
       title={name}
       back={{ to: pathTo("teams"), text: "Teams" }}
-      actions={
-        team.data &&
-        !pending &&
-        !isGone(team) && (
-          <>
-            <PauseTeam team={team.data} />
-            <DeleteTeam team={team.data} />
-          </>
-        )
-      }
+      actions={team.data && !pending && !isGone(team) && <DeleteTeam team={team.data} />}
     >
       <Loaded query={team}>{(data) => (pending ? <Loading /> : <Content team={data} />)}</Loaded>
     </Page>
@@ -67,8 +58,9 @@ const Details = ({ team }: { readonly team: Team }) => (
     <dl className="facts">
       <div>
         <dt>State</dt>
-        <dd>
+        <dd className="row">
           <TeamStatus team={team} />
+          <PauseTeam team={team} />
         </dd>
       </div>
       <div>
