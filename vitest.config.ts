@@ -12,8 +12,13 @@ export default defineConfig({
     maxWorkers: 2,
     minWorkers: 1,
     fileParallelism: true,
-    // A worker loads Effect and the rest once, and not for each of a hundred files: that took half of the computing.
-    isolate: false,
+    // A worker loads Effect and the rest once, and not for each of a hundred files: that took half of the computing. Files
+    // with a clock of their own get a worker of their own.
+    poolOptions: { forks: { isolate: false }, threads: { isolate: true, minThreads: 1, maxThreads: 1 } },
+    poolMatchGlobs: [
+      ["**/test/engine/**", "threads"],
+      ["**/test/{bus/BusMemory,server/retention,http/session}.test.ts", "threads"]
+    ],
     // Of the tests of one file that may run side by side: each of them starts servers.
     maxConcurrency: 4,
     sequence: { sequencer: FastFirst }

@@ -20,7 +20,7 @@ describe("triggering with the admin key", () => {
       ]
       expect(again.json.run_id).toBe(first.json.run_id)
       expect(refusal(yield* run({ variables: {} }))).toStrictEqual([422, "missing_variables"])
-      expect(refusal(yield* run({}))).toStrictEqual([400, "invalid_body"])
+      expect(refusal(yield* run({}))).toStrictEqual([422, "invalid"])
       yield* admin("PATCH", `/api/webhooks/${id}`, { body: { enabled: false } })
       expect(refusal(yield* run({ variables: { text: "hello" } }))).toStrictEqual([404, "not_found"])
       expect(refusal(yield* admin("POST", "/api/webhooks/none/runs", { body: { variables: {} } }))).toStrictEqual([
