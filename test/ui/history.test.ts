@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { freshDatabase } from "../support/fresh.ts"
+import { Gate } from "../support/Gate.ts"
 import { queryPostgres } from "../support/Postgres.ts"
 import { eventually, startTestUi, type TestUi } from "./TestUi.ts"
 
@@ -59,6 +60,23 @@ describe("a history of 100,000 runs", () => {
     await first.getByText(`name: number ${newest - 100}`, { exact: true }).waitFor()
     await page.getByRole("button", { name: "Newest" }).click()
     await first.getByText(`name: number ${newest}`, { exact: true }).waitFor()
+    await page.context().close()
+  })
+
+  it("shows the page that was asked for, also when the pointer is over the rows of the one before", async () => {
+    const page = await ui.newSignedInPage()
+    await page.goto(`/webhooks/${id}`)
+    const first = page.getByRole("list", { name: "Runs, newest first" }).getByRole("listitem").first()
+    await first.getByText(`name: number ${newest}`, { exact: true }).waitFor()
+    const gate = new Gate()
+    await page.route("**/runs?*cursor=*", async (route) => {
+      await gate.opened
+      await route.continue()
+    })
+    await page.getByRole("button", { name: "Older" }).click()
+    await first.hover()
+    gate.open()
+    await first.getByText(`name: number ${newest - 20}`, { exact: true }).waitFor()
     await page.context().close()
   })
 

@@ -69,7 +69,8 @@ export const RunHistory = ({ webhook }: { readonly webhook: Webhook }) => {
                 <p>{filtered || cursor ? "No runs match." : "No runs yet. Send a test, or call the webhook."}</p>
               </div>
             ) : (
-              <LiveRuns key={`${status} ${from} ${to} ${cursor}`} runs={data}>
+              // What is shown until a page is there is no page to hold.
+              <LiveRuns key={`${status} ${from} ${to} ${cursor} ${runs.isPlaceholderData}`} runs={data}>
                 {(shown) => <RunList runs={shown} label="Runs, newest first" />}
               </LiveRuns>
             )}
