@@ -76,7 +76,7 @@ test(`every promise is kept through ${minutes} minutes of random faults`, {
     ...ofNetwork("broker", proxies.broker),
     ...ofNetwork("database", proxies.database)
   ]
-  const log = await injectFaults(faults, { ms: minutes * 60_000, pauseMs: [500, 8000] })
+  const log = await injectFaults(faults, { isEnough: ({ ms }) => ms >= minutes * 60_000, pauseMs: [500, 8000] })
   await running.stop()
   console.log(log.join("\n"))
   const rows = await cluster.checked({ limits: running.limits, limit: 180_000, executions: "at least once" })

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs"
 import type { Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { Gate } from "../support/Gate.ts"
 import { createReview, errorsOf, eventually, startTestUi, type TestUi } from "./TestUi.ts"
 
 let ui: TestUi
@@ -98,6 +99,23 @@ describe("the page of all runs", () => {
     await page.context().close()
   })
 
+  it("shows what was asked for, also when the pointer is over the rows of before", async () => {
+    const page = await ui.newSignedInPage()
+    await page.goto("/runs")
+    await rows(page).first().waitFor()
+    const gate = new Gate()
+    await page.route("**/api/runs?*", async (route) => {
+      await gate.opened
+      await route.continue()
+    })
+    await page.getByRole("searchbox", { name: "Search" }).fill("Needle")
+    await page.getByLabel("Runs found").and(page.locator("[aria-busy=true]")).waitFor()
+    await rows(page).nth(1).hover()
+    gate.open()
+    await eventually(() => shown(page)).toEqual([ids[1]])
+    await page.context().close()
+  })
+
   it("cancels and replays the runs that are chosen, after a question, and exports what is found", async () => {
     await ui.call("POST", "/api/teams", { team: "idle" })
     const draft = { name: "Waits", team: "idle", prompt_template: "x", when_team_stopped: "queue" }
@@ -132,7 +150,15 @@ describe("the page of all runs", () => {
     await page.getByRole("button", { name: "Select none" }).click()
     await rows(page).nth(1).focus()
     await page.keyboard.press("r")
+    const lists = new Gate()
+    await page.route("**/api/runs?*", async (route) => {
+      await lists.opened
+      await route.continue()
+    })
     await page.getByRole("alertdialog", { name: "Replay 1 run?" }).getByRole("button", { name: "Replay" }).click()
+    // What others do waits while one points at the rows; what one has done oneself does not.
+    await rows(page).nth(1).hover()
+    lists.open()
     await page.getByText("1 run replayed").waitFor()
     await eventually(async () => (await shown(page)).length).toBe(4)
     queued.unshift((await shown(page))[0]!)

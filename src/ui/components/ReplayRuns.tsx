@@ -19,8 +19,8 @@ interface Asked {
   readonly key: string
 }
 
-/** Repeats runs: counts them, asks, and says what came of it. `dialog` is to be shown. */
-export const useReplayRuns = (onDone?: () => void) => {
+/** Repeats runs: counts them, asks, and says what came of it. `dialog` is to be shown; `onDone` gets the new runs' ids. */
+export const useReplayRuns = (onDone?: (made: ReadonlyArray<string>) => void) => {
   const [asked, setAsked] = useState<Asked>()
   const [pending, setPending] = useState(false)
   const [prompt, setPrompt] = useState<ReplayPrompt>("template")
@@ -48,10 +48,10 @@ export const useReplayRuns = (onDone?: () => void) => {
       api.runs.replayMany({ headers: { "idempotency-key": key }, payload: { ...which, prompt } })
     )
     setAsked(undefined)
+    onDone?.(replayed.map(({ run_id }) => run_id))
     await queries.invalidateQueries()
     if (replayed.length > 0) toast(`${plural(replayed.length, "run")} replayed`)
     if (refused.length > 0) toastFailure(`${plural(refused.length, "run")} refused: ${refused[0]!.detail}`)
-    onDone?.()
   }
 
   const dialog = asked && (
@@ -78,15 +78,13 @@ export const useReplayRuns = (onDone?: () => void) => {
 
 export const ReplayRuns = ({
   which,
-  children = "Replay failed",
-  onDone
+  children = "Replay failed"
 }: {
   /** These runs, or those that match. */
   readonly which: Which
   readonly children?: string
-  readonly onDone?: () => void
 }) => {
-  const { ask, dialog, pending } = useReplayRuns(onDone)
+  const { ask, dialog, pending } = useReplayRuns()
   return (
     <>
       <Button onPress={() => ask(which)} pending={pending}>

@@ -14,13 +14,17 @@ const replayable = (runs: ReadonlyArray<RunSummary>) => runs.filter(({ source })
 /** The runs of a page, of which some can be chosen, replayed and cancelled, with the pointer or by keys. */
 export const FoundRuns = ({
   runs,
+  stale,
   nameOf
 }: {
   readonly runs: ReadonlyArray<RunSummary>
+  /** These are shown until the page that was asked for is there. */
+  readonly stale: boolean
   readonly nameOf: (run: RunSummary) => string
 }) => {
   const list = useRef<HTMLDivElement>(null)
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
+  const [own, setOwn] = useState<ReadonlySet<string>>(new Set())
   const [toCancel, setToCancel] = useState<ReadonlyArray<RunSummary>>()
   const selected = runs.filter(({ run_id }) => chosen.has(run_id))
   const cancellable = unfinished(selected)
@@ -51,7 +55,10 @@ export const FoundRuns = ({
     const runs = wanted()
     if (unfinished(runs).length > 0) setToCancel(runs)
   }
-  const { ask, dialog, pending } = useReplayRuns(() => setChosen(new Set()))
+  const { ask, dialog, pending } = useReplayRuns((made) => {
+    setChosen(new Set())
+    setOwn(new Set([...own, ...made]))
+  })
   /** In the order in which they were accepted. */
   const replay = () => {
     const run_ids = replayable(wanted()).map(({ run_id }) => run_id)
@@ -95,7 +102,8 @@ export const FoundRuns = ({
           </Button>
         )}
       </div>
-      <LiveRuns runs={runs}>
+      {/* What is shown until a page is there is no page to hold. */}
+      <LiveRuns key={String(stale)} runs={runs} own={own}>
         {(shown) => (
           <RunList runs={shown} label="Runs, newest first" nameOf={nameOf} selection={{ ids: chosen, toggle }} />
         )}

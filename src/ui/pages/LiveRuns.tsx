@@ -4,15 +4,20 @@ import { Button } from "../components/Button.tsx"
 import { plural } from "../components/Format.ts"
 import { useHeldRuns } from "./HeldRuns.ts"
 
+const none: ReadonlySet<string> = new Set()
+
 /** Rows that do not move under the pointer: what is new meanwhile is announced above them. */
 export const LiveRuns = ({
   runs,
+  own = none,
   children
 }: {
   readonly runs: ReadonlyArray<RunSummary>
+  /** The ids of runs that the user has just made: they are shown at once. */
+  readonly own?: ReadonlySet<string>
   readonly children: (shown: ReadonlyArray<RunSummary>) => ReactNode
 }) => {
-  const { shown, fresh, hold, release } = useHeldRuns(runs)
+  const { shown, fresh, hold, release } = useHeldRuns(runs, own)
   return (
     <div
       className="stack tight"

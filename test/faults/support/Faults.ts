@@ -8,15 +8,18 @@ export interface Fault {
   readonly inject: (random: Random) => Promise<void>
 }
 
-/** Injects one fault after the other, with pauses between, for `ms` milliseconds; returns what it did when. */
+/** Injects one fault after the other, with pauses between, until `isEnough`; returns what it did when. */
 export const injectFaults = async (
   faults: ReadonlyArray<Fault>,
-  options: { readonly ms: number; readonly pauseMs: readonly [min: number, max: number] }
+  options: {
+    readonly isEnough: (done: { readonly faults: number; readonly ms: number }) => boolean
+    readonly pauseMs: readonly [min: number, max: number]
+  }
 ): Promise<ReadonlyArray<string>> => {
   const random = randomFor("faults")
   const begun = performance.now()
   const log: Array<string> = []
-  while (performance.now() - begun < options.ms) {
+  while (!options.isEnough({ faults: log.length, ms: performance.now() - begun })) {
     await sleep(random.between(...options.pauseMs))
     const fault = random.pick(faults)
     log.push(`${((performance.now() - begun) / 1000).toFixed(1)} s: ${fault.name}`)
