@@ -171,11 +171,14 @@ export const start = (options: Options = {}) =>
     const webhook = (team: string, prompt_template = "{{text}}", more: object = {}) =>
       Effect.map(
         admin("POST", "/api/webhooks", { body: { name: "a webhook", team, prompt_template, ...more } }),
-        ({ json }) => ({
-          id: json.webhook.id as string,
-          token: json.token as string,
-          path: `/webhook/trigger/${json.token}`
-        })
+        ({ json, status, text }) => {
+          if (status !== 201) throw new Error(`the webhook was not created: ${text}`)
+          return {
+            id: json.webhook.id as string,
+            token: json.token as string,
+            path: `/webhook/trigger/${json.token}`
+          }
+        }
       )
 
     /** The webhook's runs, newest first. */

@@ -1,0 +1,50 @@
+/**
+ * How a webhook is set up for a service that calls it, as data: what it is created with here, what is set there, and a
+ * request to try it on. The page docs/sources.md and the web UI's form and checklist are made from it. Browser-safe.
+ */
+import type { Options } from "../domain/verification/Presets.ts"
+import type { SettingValues } from "../domain/WebhookSettings.ts"
+
+/** A request as the service sends it, but for its signature or secret. */
+export interface Sample {
+  /** By their names in lower case. */
+  readonly headers: { readonly [name: string]: string }
+  /** The body's value; sent as a form if the `content-type` says so, else as JSON. */
+  readonly payload: { readonly [name: string]: unknown }
+}
+
+/**
+ * Where the secret comes from: it is made here and given to the service; or the service has it already; or it shows it once it
+ * knows the URL, so until then there is another one here.
+ */
+export type SecretOrigin = "made here" | "known before" | "shown after"
+
+export interface Recipe {
+  /** The service, for people. */
+  readonly label: string
+  /** The name that a webhook made from it has at first. */
+  readonly name: string
+  /** What it does, as a sentence. */
+  readonly summary: string
+  readonly verification: Options
+  readonly secret: SecretOrigin
+  readonly settings: Partial<SettingValues>
+  readonly prompt_template: string
+  /** What is set at the service, in this order; its own words are in “quotes”. */
+  readonly steps: ReadonlyArray<string>
+  /** What goes into a file there; `TRIGGER_URL` and `SECRET` stand for what they say. */
+  readonly config?: { readonly file: string; readonly text: string }
+  /** What else is good to know. */
+  readonly notes: ReadonlyArray<string>
+  readonly sample: Sample
+  /** What the service says of the requests that it sends. */
+  readonly documentation: string
+}
+
+/** What all of them have: no delivery is lost while the team has no leader. */
+export const wholeRequest = { input: "payload", when_team_stopped: "queue" } as const
+
+/** The same for what strangers may write. */
+export const fromStrangers = { ...wholeRequest, fence: true } as const
+
+export const json = { "content-type": "application/json" } as const

@@ -1,0 +1,69 @@
+import { json, type Recipe, wholeRequest } from "./Recipe.ts"
+
+const alert = (instance: string, at: string, fingerprint: string, status = "firing") => ({
+  status,
+  labels: { alertname: "InstanceDown", instance, job: "node", severity: "critical" },
+  annotations: { summary: `${instance} has been down for more than 5 minutes` },
+  startsAt: at,
+  endsAt: status === "firing" ? "0001-01-01T00:00:00Z" : "2026-05-04T08:20:12.345Z",
+  generatorURL: "http://prometheus.example.com:9090/graph?g0.expr=up+%3D%3D+0&g0.tab=1",
+  fingerprint
+})
+
+export const alertmanager: Recipe = {
+  label: "Alertmanager",
+  name: "Look into alerts",
+  summary: "Looks into each group of alerts that fires, one line for each alert.",
+  verification: { preset: "alertmanager" },
+  secret: "made here",
+  settings: { ...wholeRequest, template_language: "liquid", accept_if: "payload.status == 'firing'" },
+  prompt_template: `{{ payload.alerts | size }} alerts ({{ payload.receiver }}):
+{% for alert in payload.alerts -%}
+- {{ alert.status | upcase }} {{ alert.labels.alertname }}{% if alert.labels.instance %} on {{ alert.labels.instance }}{% endif %} since {{ alert.startsAt }}{% if alert.annotations.summary %}: {{ alert.annotations.summary }}{% endif %}
+{% endfor %}
+Find the likely cause, and say what to do first.`,
+  steps: [
+    "In alertmanager.yml add the receiver below: its `url` is the trigger URL, its `credentials` are the secret. `credentials_file` and `url_file` read them from files.",
+    "Send alerts to it in `route`: as its `receiver`, or in one of its `routes`.",
+    "Reload Alertmanager: send it SIGHUP, or POST to its /-/reload."
+  ],
+  config: {
+    file: "alertmanager.yml",
+    text: `receivers:
+  - name: agents
+    webhook_configs:
+      - url: TRIGGER_URL
+        send_resolved: false
+        http_config:
+          authorization:
+            type: Bearer
+            credentials: SECRET
+`
+  },
+  notes: [
+    "Alertmanager sends again after a 5xx only, so a trigger must not be refused with another status: it waits while the team has no leader.",
+    "It signs nothing and sends no id: a group that it sends again, after `repeat_interval`, is another run. For Basic authentication give the verification a `username`."
+  ],
+  sample: {
+    headers: { ...json, "user-agent": "Alertmanager/0.28.1" },
+    payload: {
+      version: "4",
+      groupKey: '{}:{alertname="InstanceDown"}',
+      truncatedAlerts: 0,
+      status: "firing",
+      receiver: "agents",
+      groupLabels: { alertname: "InstanceDown" },
+      commonLabels: { alertname: "InstanceDown", job: "node", severity: "critical" },
+      commonAnnotations: {},
+      externalURL: "http://alertmanager.example.com:9093",
+      alerts: [
+        alert("web-1:9100", "2026-05-04T08:15:12.345Z", "1f0a5e4c2b6d7a89"),
+        alert("web-2:9100", "2026-05-04T08:15:13.345Z", "2e1b6f5d3c7e8b90"),
+        alert("web-3:9100", "2026-05-04T08:15:14.345Z", "3d2c7a6e4d8f9ca1", "resolved"),
+        alert("db-1:9100", "2026-05-04T08:15:15.345Z", "4c3d8b7f5e9aadb2"),
+        alert("db-2:9100", "2026-05-04T08:15:16.345Z", "5b4e9c8a6fabbec3")
+      ]
+    }
+  },
+  documentation: "https://prometheus.io/docs/alerting/latest/configuration/#webhook_config"
+}

@@ -1,0 +1,85 @@
+import { json, type Recipe, wholeRequest } from "./Recipe.ts"
+
+const silence = "https://grafana.example.com/alerting/silence/new?alertmanager=grafana&matcher="
+
+export const grafana: Recipe = {
+  label: "Grafana",
+  name: "Look into Grafana's alerts",
+  summary: "Looks into each group of alerts that fires, with the values that made it fire.",
+  verification: { preset: "grafana" },
+  secret: "made here",
+  settings: { ...wholeRequest, template_language: "liquid", accept_if: "payload.status == 'firing'" },
+  prompt_template: `{{ payload.title }}
+{% for alert in payload.alerts -%}
+- {{ alert.status | upcase }} {{ alert.labels.alertname }}{% if alert.annotations.summary %}: {{ alert.annotations.summary }}{% endif %}{% if alert.values %} (values: {{ alert.values }}){% endif %}
+  {{ alert.generatorURL }}
+{% endfor %}
+Find the likely cause, and say what to do first.`,
+  steps: [
+    "Open “Alerting”, “Contact points”, “Create contact point”, with the integration “Webhook”.",
+    "“URL” is the trigger URL.",
+    "Under “Optional Webhook settings”, “HMAC Signature”: “Secret” is the secret. Leave “Timestamp Header” empty, or name it here as `timestamp_header` too.",
+    "“Test” sends an alert. Save.",
+    "Under “Notification policies” send alerts to the contact point."
+  ],
+  notes: [
+    "Grafana before 12 cannot sign: set an “Authorization Header” with the scheme Bearer there, and the verification `bearer` here.",
+    "Grafana sends no id: a group that it sends again is another run."
+  ],
+  sample: {
+    headers: { ...json, "user-agent": "Grafana" },
+    payload: {
+      receiver: "Agents",
+      status: "firing",
+      orgId: 1,
+      alerts: [
+        {
+          status: "firing",
+          labels: { alertname: "Memory nearly full", team: "shop", zone: "eu-1" },
+          annotations: {
+            description: "Less than 5% of the memory is free",
+            runbook_url: "https://runbooks.example.com/memory",
+            summary: "Memory of eu-1 is nearly full"
+          },
+          startsAt: "2026-05-04T10:15:12.345678+02:00",
+          endsAt: "0001-01-01T00:00:00Z",
+          generatorURL: "https://grafana.example.com/alerting/grafana/dek5xq1/view",
+          fingerprint: "c6eadffa33fcdf37",
+          silenceURL: `${silence}zone%3Deu-1`,
+          dashboardURL: "",
+          panelURL: "",
+          values: { B: 96.239437375, C: 1 }
+        },
+        {
+          status: "firing",
+          labels: { alertname: "Processor busy", team: "shop", zone: "us-1" },
+          annotations: {
+            description: "No processor was idle for 10 minutes",
+            runbook_url: "https://runbooks.example.com/cpu",
+            summary: "Processors of us-1 are busy"
+          },
+          startsAt: "2026-05-04T10:20:12.345678+02:00",
+          endsAt: "0001-01-01T00:00:00Z",
+          generatorURL: "https://grafana.example.com/alerting/grafana/dek5xq2/view",
+          fingerprint: "bc97ff14869b13e3",
+          silenceURL: `${silence}zone%3Dus-1`,
+          dashboardURL: "",
+          panelURL: "",
+          values: { B: 99.5, C: 1 }
+        }
+      ],
+      groupLabels: {},
+      commonLabels: { team: "shop" },
+      commonAnnotations: {},
+      externalURL: "https://grafana.example.com/",
+      version: "1",
+      groupKey: "{}:{}",
+      truncatedAlerts: 0,
+      title: "[FIRING:2]  (shop)",
+      state: "alerting",
+      message: "**Firing**\n\nLabels:\n - alertname = Memory nearly full\n - team = shop\n - zone = eu-1\n"
+    }
+  },
+  documentation:
+    "https://grafana.com/docs/grafana/latest/alerting/configure-notifications/manage-contact-points/integrations/webhook-notifier/"
+}

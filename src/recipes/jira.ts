@@ -1,0 +1,60 @@
+import { fromStrangers, json, type Recipe } from "./Recipe.ts"
+
+const host = "https://acme.atlassian.net"
+const person = { accountId: "99:27935d01-92a7-4687-8272-a9b8d3b2ae2e", displayName: "Rosa Diaz", active: true }
+
+export const jira: Recipe = {
+  label: "Jira",
+  name: "New issues of Jira",
+  summary: "Works on each new issue.",
+  verification: { preset: "jira" },
+  secret: "made here",
+  settings: { ...fromStrangers, accept_if: "payload.webhookEvent == 'jira:issue_created'" },
+  prompt_template: `A new {{payload.issue.fields.issuetype.name}} in {{payload.issue.fields.project.name}}, created by {{payload.user.displayName}}:
+
+{{payload.issue.key}} {{payload.issue.fields.summary}}
+
+{{payload.issue.fields.description?}}
+
+Find what the issue is about, and propose how to solve it.`,
+  steps: [
+    "As an administrator open “Settings”, “System”, “WebHooks”, “Create a WebHook”.",
+    "“URL” is the trigger URL, “Secret” is the secret.",
+    "Choose the event “Issue”, “created”, with a JQL filter such as project = SHOP. Create it."
+  ],
+  notes: [
+    "Webhooks in Jira's automation rules are not signed: send a secret in a header of your own from there, with the verification `header` here.",
+    "Jira Cloud sends a delivery again up to five times."
+  ],
+  sample: {
+    headers: {
+      ...json,
+      "user-agent": "Atlassian Webhook HTTP Client",
+      "x-atlassian-webhook-identifier": "6cdb3d30-5a4a-4b3c-9a38-7d4e0c6b8f10",
+      "x-atlassian-webhook-flow": "Primary"
+    },
+    payload: {
+      timestamp: 1777882512345,
+      webhookEvent: "jira:issue_created",
+      issue_event_type_name: "issue_created",
+      user: person,
+      issue: {
+        id: "99291",
+        self: `${host}/rest/api/2/issue/99291`,
+        key: "SHOP-17",
+        fields: {
+          summary: "The total is wrong with two coupons",
+          description: "Add two coupons, and the second one counts twice.",
+          issuetype: { id: "10004", name: "Bug", subtask: false },
+          project: { id: "10001", key: "SHOP", name: "Shop", projectTypeKey: "software" },
+          priority: { id: "3", name: "Medium" },
+          status: { id: "10000", name: "To Do" },
+          reporter: person,
+          labels: ["coupons"],
+          created: "2026-05-04T10:15:12.345+0200"
+        }
+      }
+    }
+  },
+  documentation: "https://developer.atlassian.com/cloud/jira/platform/webhooks/"
+}

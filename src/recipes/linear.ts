@@ -1,0 +1,57 @@
+import { fromStrangers, json, type Recipe } from "./Recipe.ts"
+
+export const linear: Recipe = {
+  label: "Linear",
+  name: "New issues of Linear",
+  summary: "Works on each new issue.",
+  verification: { preset: "linear" },
+  secret: "shown after",
+  settings: { ...fromStrangers, accept_if: "payload.type == 'Issue' && payload.action == 'create'" },
+  prompt_template: `A new issue of the team {{payload.data.team.name}}: {{payload.data.identifier}} {{payload.data.title}}
+{{payload.url}}
+State: {{payload.data.state.name}}. Priority: {{payload.data.priority}} (1 is urgent, 4 low, 0 none).
+
+{{payload.data.description?}}
+
+Find what the issue is about, and propose how to solve it.`,
+  steps: [
+    "Open “Settings”, “API”, “Webhooks”, “New webhook”; it needs a workspace admin.",
+    "“URL” is the trigger URL. Under “Data change events” choose “Issues”. Save.",
+    "Its “Signing secret” (`lin_wh_…`) is the secret: set it as the webhook's secret here."
+  ],
+  notes: [
+    "Linear sends a delivery again three times, after a minute, an hour and six hours, and then switches it off."
+  ],
+  sample: {
+    headers: {
+      ...json,
+      "user-agent": "Linear-Webhook",
+      "linear-delivery": "234d1a4e-b617-4388-90fe-adc3633d6b72",
+      "linear-event": "Issue"
+    },
+    payload: {
+      action: "create",
+      type: "Issue",
+      actor: { id: "b5ea5f1f-8adc-4f52-b4bd-ab4e84cf51ba", type: "user", name: "Rosa Diaz", email: "rosa@example.com" },
+      createdAt: "2026-05-04T08:15:12.345Z",
+      data: {
+        id: "2174add1-f7c8-44e3-bbf3-2d60b5ea8bc9",
+        createdAt: "2026-05-04T08:15:12.345Z",
+        updatedAt: "2026-05-04T08:15:12.345Z",
+        number: 123,
+        identifier: "SHOP-123",
+        title: "The total is wrong with two coupons",
+        description: "Add two coupons, and the second one counts twice.",
+        priority: 2,
+        state: { id: "f2f3cb4f-1f5e-4e3e-9f1b-2b9f8fdb3bb1", name: "Triage", type: "triage", color: "#fc7840" },
+        team: { id: "72b2a2dc-6f4f-4423-9d34-24b5bd10634a", key: "SHOP", name: "Shop" },
+        labels: []
+      },
+      url: "https://linear.app/acme/issue/SHOP-123/the-total-is-wrong-with-two-coupons",
+      organizationId: "7e5a2f0a-8b1f-4d62-9b60-2d8a1c3f4e55",
+      webhookTimestamp: 1777882512345,
+      webhookId: "000042e3-d123-4980-b49f-8e140eef9329"
+    }
+  },
+  documentation: "https://linear.app/developers/webhooks"
+}

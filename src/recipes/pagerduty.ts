@@ -1,0 +1,76 @@
+import { json, type Recipe, wholeRequest } from "./Recipe.ts"
+
+const host = "https://acme.pagerduty.com"
+
+export const pagerduty: Recipe = {
+  label: "PagerDuty",
+  name: "Look into incidents",
+  summary: "Looks into each incident when it is triggered.",
+  verification: { preset: "pagerduty" },
+  secret: "shown after",
+  settings: { ...wholeRequest, accept_if: "payload.event.event_type == 'incident.triggered'" },
+  prompt_template: `Incident {{payload.event.data.number}} of {{payload.event.data.service.summary}} ({{payload.event.data.urgency}} urgency):
+
+{{payload.event.data.title}}
+{{payload.event.data.html_url}}
+
+Find the likely cause, and say what to do first.`,
+  steps: [
+    "Open “Integrations”, “Generic Webhooks (v3)”, “New Webhook”.",
+    "“Webhook URL” is the trigger URL. Choose for which services or teams, and the event incident.triggered. “Add Webhook”.",
+    "PagerDuty shows the secret once: set it as the webhook's secret here.",
+    "“Send Test Event” on the webhook's page there sends one. It is no incident, so it starts no run."
+  ],
+  notes: [
+    "PagerDuty sends a delivery again for a while after a 5xx or 429, and then switches the webhook off for a time."
+  ],
+  sample: {
+    headers: {
+      ...json,
+      "user-agent": "PagerDuty-Webhook/V3.0",
+      "x-webhook-id": "b0f5a5d4-5e0b-4b43-9b6a-0f4c0c8a9a01"
+    },
+    payload: {
+      event: {
+        id: "01BX9GWZ2FOVRTWRRVQ7WTMWO4",
+        event_type: "incident.triggered",
+        resource_type: "incident",
+        occurred_at: "2026-05-04T08:15:12.345Z",
+        agent: {
+          html_url: `${host}/users/PLH1HKV`,
+          id: "PLH1HKV",
+          self: null,
+          summary: "Rosa Diaz",
+          type: "user_reference"
+        },
+        client: { name: "PagerDuty" },
+        data: {
+          id: "PGR0VU2",
+          type: "incident",
+          self: "https://api.pagerduty.com/incidents/PGR0VU2",
+          html_url: `${host}/incidents/PGR0VU2`,
+          number: 2,
+          status: "triggered",
+          incident_key: "d3640fbd41094207a1c11e58e46b1662",
+          created_at: "2026-05-04T08:15:12Z",
+          title: "The checkout answers slowly",
+          service: {
+            html_url: `${host}/services/PF9KMXH`,
+            id: "PF9KMXH",
+            self: null,
+            summary: "Checkout",
+            type: "service_reference"
+          },
+          assignees: [],
+          escalation_policy: { id: "PUS0KTE", summary: "Default", type: "escalation_policy_reference" },
+          teams: [],
+          priority: null,
+          urgency: "high",
+          conference_bridge: null,
+          resolve_reason: null
+        }
+      }
+    }
+  },
+  documentation: "https://developer.pagerduty.com/docs/webhooks/webhooks-overview/"
+}

@@ -1,0 +1,48 @@
+import { type Recipe, wholeRequest } from "./Recipe.ts"
+
+export const slackCommand: Recipe = {
+  label: "Slack slash command",
+  name: "Slack: /ask",
+  summary: "Lets people in Slack ask the team with a slash command.",
+  verification: { preset: "slack", reply_text: "On it. The answer comes here." },
+  secret: "known before",
+  settings: { ...wholeRequest, accept_if: "payload.command" },
+  prompt_template: `{{payload.user_name}} asks in the channel {{payload.channel_name}} with {{payload.command}}:
+
+{{payload.text}}
+
+When you are done, answer there: POST {"text": "your answer"} as JSON to {{payload.response_url}} within 30 minutes.`,
+  steps: [
+    "At api.slack.com/apps open your app, or create one “From scratch”.",
+    "Its secret is “Signing Secret” under “Basic Information”, “App Credentials”.",
+    "Under “Slash Commands”, “Create New Command”: “Command” is for example /ask, “Request URL” is the trigger URL. Save.",
+    "Under “Install App” install it to the workspace, again after each new command."
+  ],
+  notes: [
+    "Slack gives up after 3 seconds: the command is answered at once with the text of `reply_text`, and the run goes on.",
+    "Whoever may use the command in Slack instructs the agents: its text is not marked as data. Agents need network access to answer at `response_url`."
+  ],
+  sample: {
+    headers: {
+      "content-type": "application/x-www-form-urlencoded",
+      "user-agent": "Slackbot 1.0 (+https://api.slack.com/robots)"
+    },
+    payload: {
+      token: "verification-token-out-of-use",
+      team_id: "T0001",
+      team_domain: "example",
+      enterprise_id: "E0001",
+      enterprise_name: "Example Corp",
+      channel_id: "C2147483705",
+      channel_name: "support",
+      user_id: "U2147483697",
+      user_name: "steve",
+      command: "/ask",
+      text: "why was order 4711 refunded?",
+      response_url: "https://hooks.slack.com/commands/1234/5678",
+      trigger_id: "13345224609.738474920.8088930838d88f008e0",
+      api_app_id: "A123456"
+    }
+  },
+  documentation: "https://docs.slack.dev/interactivity/implementing-slash-commands/"
+}

@@ -1,0 +1,31 @@
+import { fromStrangers, json, type Recipe } from "./Recipe.ts"
+
+export const standardWebhooks: Recipe = {
+  label: "Standard Webhooks",
+  name: "Events",
+  summary: "Takes the events of any service that sends Standard Webhooks: by Svix, of OpenAI and of many others.",
+  verification: { preset: "standard-webhooks" },
+  secret: "shown after",
+  settings: { ...fromStrangers, accept_if: "payload.type" },
+  prompt_template: `An event of the type {{payload.type}} came:
+
+{{payload.data}}
+
+Say what it means, and do what has to be done.`,
+  steps: [
+    "Where the service has its webhooks, add an endpoint: its URL is the trigger URL. OpenAI has them under “Settings”, “Project”, “Webhooks”; Svix under “Endpoints”, “Add Endpoint”.",
+    "Choose the events.",
+    "Its signing secret (`whsec_…`, or a public key `whpk_…`) is the secret: set it as the webhook's secret here.",
+    "Most services can send an example from there."
+  ],
+  notes: ["Narrow `accept_if` to the events that you want, such as payload.type == 'response.completed'."],
+  sample: {
+    headers: { ...json, "webhook-id": "msg_2KWPBgLlAfxdpx2AI54pPJ85f4W", "user-agent": "Svix-Webhooks/1.62.0" },
+    payload: {
+      type: "contact.created",
+      timestamp: "2026-05-04T08:15:12.345678Z",
+      data: { id: "1f81eb52-5198-4599-803e-771906343485", type: "contact", first_name: "Rosa", last_name: "Diaz" }
+    }
+  },
+  documentation: "https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md"
+}

@@ -1,0 +1,83 @@
+/** Requests as services send them: a recipe's sample, or another payload, signed with the webhook's secret. */
+import { createHmac } from "node:crypto"
+import { Webhook as StandardWebhook } from "standardwebhooks"
+import type { Recipe } from "../../src/recipes/Recipe.ts"
+
+export interface Sent {
+  readonly raw: string
+  readonly headers: Record<string, string>
+}
+
+const now = () => Math.floor(Date.now() / 1000)
+const hmac = (secret: string, text: string) => createHmac("sha256", secret).update(text).digest("hex")
+
+const standard = (raw: string, secret: string, id = "msg_p5jXN8AQM9LWM0D4loKWxJek") => {
+  const at = new Date(now() * 1000)
+  return {
+    "webhook-id": id,
+    "webhook-timestamp": String(at.getTime() / 1000),
+    "webhook-signature": new StandardWebhook(secret).sign(id, at, raw)
+  }
+}
+
+/** The headers with which a service shows that it knows the secret. */
+const proof = ({ verification }: Recipe, raw: string, secret: string): Record<string, string> => {
+  const { preset } = verification
+  switch (preset) {
+    case "github":
+      return { "x-hub-signature-256": `sha256=${hmac(secret, raw)}` }
+    case "gitlab":
+      return secret.startsWith("whsec_") ? standard(raw, secret) : { "x-gitlab-token": secret }
+    case "slack":
+      return {
+        "x-slack-request-timestamp": String(now()),
+        "x-slack-signature": `v0=${hmac(secret, `v0:${now()}:${raw}`)}`
+      }
+    case "stripe":
+      return { "stripe-signature": `t=${now()},v1=${hmac(secret, `${now()}.${raw}`)},v0=${"0".repeat(64)}` }
+    case "sentry":
+      return { "sentry-hook-signature": hmac(secret, raw) }
+    case "linear":
+      return { "linear-signature": hmac(secret, raw) }
+    case "pagerduty":
+      return { "x-pagerduty-signature": `v1=${hmac("the secret before", raw)},v1=${hmac(secret, raw)}` }
+    case "jira":
+      return { "x-hub-signature": `sha256=${hmac(secret, raw)}` }
+    case "grafana":
+      return { "x-grafana-alerting-signature": hmac(secret, raw) }
+    case "alertmanager":
+    case "bearer":
+      return { authorization: `Bearer ${secret}` }
+    case "basic":
+      return { authorization: `Basic ${Buffer.from(`${verification.username}:${secret}`).toString("base64")}` }
+    case "standard-webhooks":
+      return standard(raw, secret)
+    case "hmac":
+      return { [verification.header!]: `${verification.prefix ?? ""}${hmac(secret, raw)}` }
+    case "header":
+      return { [verification.header!]: `${verification.prefix ?? ""}${secret}` }
+  }
+}
+
+/** A secret that the service could have. */
+export const secretFor = ({ verification }: Recipe): string =>
+  verification.preset === "standard-webhooks" ? "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" : "It's a Secret to Everybody"
+
+const bodyOf = ({ headers, payload }: Recipe["sample"]): string =>
+  headers["content-type"]?.includes("form") === true
+    ? new URLSearchParams(payload as Record<string, string>).toString()
+    : JSON.stringify(payload)
+
+/** The recipe's sample as the service sends it now; with another payload, that. */
+export const requestOf = (recipe: Recipe, secret = secretFor(recipe), payload = recipe.sample.payload): Sent => {
+  // Linear signs the time of sending in the body.
+  const current = recipe.verification.preset === "linear" ? { ...payload, webhookTimestamp: Date.now() } : payload
+  const raw = bodyOf({ ...recipe.sample, payload: current })
+  return { raw, headers: { ...recipe.sample.headers, ...proof(recipe, raw, secret) } }
+}
+
+/** What a webhook for the service is created with. */
+export const draftOf = ({ name, prompt_template, settings, verification }: Recipe, secret: string) => ({
+  ...{ name, prompt_template, verification, secret },
+  ...settings
+})

@@ -1,0 +1,190 @@
+/**
+ * What services send becomes the prompt, by the recipes for them. The samples have every field that the service documents
+ * (`documentation` of the recipe says where), with values of our own; GitHub's payload is one of its own examples.
+ */
+import { createRequire } from "node:module"
+import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import { Effect, Exit, Queue, Scope } from "effect"
+import type { Prompt } from "../../src/bus/Bus.ts"
+import type { Recipe } from "../../src/recipes/Recipe.ts"
+import { recipeNames, recipes } from "../../src/recipes/Recipes.ts"
+import { refusal } from "./Client.ts"
+import { draftOf, requestOf, type Sent, secretFor } from "./Senders.ts"
+import { start } from "./Server.ts"
+
+/** Without the marks around values from strangers. */
+const unfenced = (prompt: string): string => {
+  const key = /^Whatever stands between <data-([0-9a-f]{16})>/.exec(prompt)?.[1]
+  return key === undefined
+    ? prompt
+    : prompt.slice(prompt.indexOf("\n\n") + 2).replaceAll(new RegExp(`</?data-${key}>`, "g"), "")
+}
+
+const scope = Effect.runSync(Scope.make())
+let server: Effect.Effect.Success<ReturnType<typeof start>>
+let teams = 0
+beforeAll(async () => {
+  server = await Effect.runPromise(Scope.extend(start(), scope))
+})
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+
+/** A webhook of the recipe and a team of its own, without a window in which its triggers would wait. */
+const setUp = (recipe: Recipe, secret = secretFor(recipe)) =>
+  Effect.gen(function* () {
+    const prompts = yield* Queue.unbounded<Prompt>()
+    const team = yield* Scope.extend(
+      server.team(`team-${teams++}`, ({ prompt, reply }) =>
+        Effect.zipRight(Queue.offer(prompts, prompt), reply({ _tag: "Answered", response: "done" }))
+      ),
+      scope
+    )
+    const { prompt_template, name, ...draft } = draftOf(recipe, secret)
+    const hook = yield* server.webhook(team, prompt_template, { name, ...draft, coalesce: undefined })
+    const deliver = ({ raw, headers }: Sent) => server.http("POST", hook.path, { raw, headers })
+    return { hook, secret, team, deliver, next: Effect.map(Queue.take(prompts), ({ prompt }) => unfenced(prompt)) }
+  })
+
+const delivers = (title: string, recipe: Recipe, prompt: string, options: { secret?: string; answer?: string } = {}) =>
+  it.live(title, () =>
+    Effect.gen(function* () {
+      const { deliver, next, secret } = yield* setUp(recipe, options.secret)
+      const answer = yield* deliver(requestOf(recipe, secret))
+      expect([answer.status, answer.text], answer.text).toStrictEqual(
+        options.answer === undefined ? [202, expect.stringContaining("accepted")] : [200, options.answer]
+      )
+      expect(yield* next).toBe(prompt)
+    })
+  )
+
+const mergeRequest = `A merge request of acme/shop, changed by Rosa Diaz (open):
+
+!16 Round half a cent to even
+https://gitlab.example.com/acme/shop/-/merge_requests/16
+From half-cents into main.
+Last commit: Round half a cent to even
+
+
+As banks do.
+
+Review the changes, and list what must change before it is merged.`
+
+describe("what a service sends becomes the prompt", () => {
+  delivers("a GitLab merge request with a secret token", recipes.gitlab, mergeRequest)
+
+  delivers("a GitLab merge request that is signed", recipes.gitlab, mergeRequest, {
+    secret: secretFor(recipes["standard-webhooks"])
+  })
+
+  delivers(
+    "a group of Alertmanager with five alerts: a line for each",
+    recipes.alertmanager,
+    `5 alerts (agents):
+- FIRING InstanceDown on web-1:9100 since 2026-05-04T08:15:12.345Z: web-1:9100 has been down for more than 5 minutes
+- FIRING InstanceDown on web-2:9100 since 2026-05-04T08:15:13.345Z: web-2:9100 has been down for more than 5 minutes
+- RESOLVED InstanceDown on web-3:9100 since 2026-05-04T08:15:14.345Z: web-3:9100 has been down for more than 5 minutes
+- FIRING InstanceDown on db-1:9100 since 2026-05-04T08:15:15.345Z: db-1:9100 has been down for more than 5 minutes
+- FIRING InstanceDown on db-2:9100 since 2026-05-04T08:15:16.345Z: db-2:9100 has been down for more than 5 minutes
+
+Find the likely cause, and say what to do first.`
+  )
+
+  delivers(
+    "alerts of Grafana, with their values",
+    recipes.grafana,
+    `[FIRING:2]  (shop)
+- FIRING Memory nearly full: Memory of eu-1 is nearly full (values: {"B":96.239437375,"C":1})
+  https://grafana.example.com/alerting/grafana/dek5xq1/view
+- FIRING Processor busy: Processors of us-1 are busy (values: {"B":99.5,"C":1})
+  https://grafana.example.com/alerting/grafana/dek5xq2/view
+
+Find the likely cause, and say what to do first.`
+  )
+
+  delivers(
+    "an issue of Sentry",
+    recipes.sentry,
+    `A new issue in front-end: FRONT-END-9 (error)
+
+TypeError: total is undefined
+In checkout(total), platform javascript, first seen 2026-05-04T08:15:12.345000Z.
+https://acme.sentry.io/issues/1170820242/
+
+Find the cause in the code, and propose a fix.`
+  )
+
+  delivers(
+    "a slash command of Slack, which is answered with a text",
+    recipes["slack-command"],
+    `steve asks in the channel support with /ask:
+
+why was order 4711 refunded?
+
+When you are done, answer there: POST {"text": "your answer"} as JSON to https://hooks.slack.com/commands/1234/5678 within 30 minutes.`,
+    { answer: "On it. The answer comes here." }
+  )
+
+  delivers(
+    "an event of Stripe",
+    recipes.stripe,
+    `Stripe reports invoice.payment_failed (event evt_1NG8Du2eZvKYlo2CUI79vXWy, live: false).
+
+Invoice in_1MtHbELkdIwHu7ixl4OzzPMv of customer cus_NeZwdNtLEOXuvB: 4200 eur, in the currency's smallest unit.
+Attempt 1.
+https://invoice.stripe.com/i/acct_1/test_1
+
+Find out why the payment failed, and draft a message to the customer.`
+  )
+
+  it.live("a pull request of GitHub, as its own example has it", () =>
+    Effect.gen(function* () {
+      const examples: ReadonlyArray<{ name: string; examples: ReadonlyArray<any> }> = createRequire(import.meta.url)(
+        "@octokit/webhooks-examples"
+      )
+      const payload = examples
+        .find(({ name }) => name === "pull_request")!
+        .examples.find(({ action }) => action === "opened")
+      const { deliver, next, secret } = yield* setUp(recipes.github)
+      expect((yield* deliver(requestOf(recipes.github, secret, payload))).status).toBe(202)
+      expect(yield* next).toBe(`A pull request of Codertocat/Hello-World, opened by Codertocat:
+
+#2 Update the README with new information.
+https://github.com/Codertocat/Hello-World/pull/2
+From changes into master.
+
+This is a pretty simple change that we need to pull into master.
+
+Review the changes, and list what must change before it is merged.`)
+    })
+  )
+})
+
+describe("each recipe", () => {
+  for (const name of recipeNames) {
+    const recipe: Recipe = recipes[name]
+    it.live(`${recipe.label}: takes its sample, only with the right secret, and ignores what it is not about`, () =>
+      Effect.gen(function* () {
+        const { deliver, hook, next, secret, team } = yield* setUp(recipe)
+        const { headers, payload } = recipe.sample
+        const other = secret.startsWith("whsec_") ? "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD" : "Another secret"
+        expect(refusal(yield* deliver(requestOf(recipe, other)))).toStrictEqual([401, "not_verified"])
+        const { accept_if } = recipe.settings
+        const preview = yield* server.admin("POST", `/api/webhooks/${hook.id}/preview`, { body: { headers, payload } })
+        expect(preview.json).toStrictEqual({
+          ...(accept_if !== undefined && { accepted: true }),
+          prompt: expect.any(String),
+          missing: []
+        })
+        if (accept_if !== undefined) {
+          const ignored = yield* deliver(requestOf(recipe, secret, { about: "something else" }))
+          expect(ignored.text).toBe('{"status":"ignored"}')
+        }
+        expect(yield* server.history(hook.id)).toStrictEqual([])
+        yield* deliver(requestOf(recipe, secret))
+        expect(yield* next).toBe(unfenced(preview.json.prompt))
+        // As it stands, with the window in which several become one.
+        const complete = yield* server.admin("POST", "/api/webhooks", { body: { team, ...draftOf(recipe, secret) } })
+        expect(complete.status, complete.text).toBe(201)
+      })
+    )
+  }
+})
