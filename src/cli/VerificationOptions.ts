@@ -81,12 +81,13 @@ export const fieldsOf = ({ preset, options, secret, keep = false, end = false }:
   })
 
 /** As `webhook show` has it. */
-export const shown = ({ verification, secret_hint, secret_set_at, old_secret_hint }: Webhook) => {
+export const shown = ({ verification, secret_hint, secret_set_at, verified_at, old_secret_hint }: Webhook) => {
   if (verification === undefined) return { verification: "none" }
   const { preset, ...options } = verification
   return {
     verification: [preset, ...Object.entries(options).map(([name, value]) => `${name}=${value}`)].join(", "),
     ...(secret_set_at && { secret: `${secret_hint}, set ${time(secret_set_at)}` }),
+    "first verified": verified_at ? time(verified_at) : "no request yet",
     ...(old_secret_hint && { "old secret": `${old_secret_hint}, accepted as well` })
   }
 }

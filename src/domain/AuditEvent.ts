@@ -70,7 +70,7 @@ export type AuditEvent = typeof AuditEvent.Type
 export const auditedFields = (Object.keys(WebhookRow.fields) as ReadonlyArray<keyof WebhookRow>).filter(
   (field) =>
     !["id", "variables", "version", "created_at", "updated_at"].includes(field) &&
-    !["old_token_used_at", "old_token_used_from"].includes(field) &&
+    !["old_token_used_at", "old_token_used_from", "verified_at"].includes(field) &&
     // What the API never shows is a secret.
     Object.hasOwn(Webhook.fields, field)
 )

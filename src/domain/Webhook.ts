@@ -141,6 +141,13 @@ const record = Struct({
     optional(Schema.String.annotations({ description: "The end of the secret, to distinguish secrets: `…x7Qa`." }))
   ),
   secret_set_at: generated(optional(time("When the secret was set; absent: there is none."))),
+  verified_at: generated(
+    optional(
+      time(
+        "When a request first showed what `verification` asks for, since that or the secret was last set; absent: not yet."
+      )
+    )
+  ),
   old_secret_hint: generated(
     optional(Schema.String.annotations({ description: "The end of the secret before, while that is accepted too." }))
   ),

@@ -4,7 +4,7 @@ import { runIdAt, type WebhookId } from "../domain/Id.ts"
 import { keptBody, keptFor, keptRequests, type ReceivedRequest } from "../domain/ReceivedRequest.ts"
 import type { WebhookRow } from "../domain/Webhook.ts"
 import { RequestStore } from "../repo/RequestStore.ts"
-import { type OldTokenUse, WebhookStore } from "../repo/WebhookStore.ts"
+import { type FirstVerified, type OldTokenUse, WebhookStore } from "../repo/WebhookStore.ts"
 import { webhookIdOf } from "./Webhooks.ts"
 
 /** What is known of a call when it is refused. */
@@ -43,6 +43,8 @@ export class Requests extends Context.Tag("webhook-trigger/Requests")<
     readonly recordRefused: (webhook: WebhookRow, request: RefusedRequest) => void
     /** For whoever has replaced a token and waits until nobody uses the old one any more. */
     readonly recordOldToken: (webhook: WebhookRow, client_address: string) => void
+    /** For whoever sets up a webhook and waits for the first request that shows what it asks for. */
+    readonly recordVerified: (webhook: WebhookRow) => void
     /** Those of the last day, newest first, of this server at once and of others within a second. */
     readonly list: (id: string) => Effect.Effect<ReadonlyArray<ReceivedRequest>, NotFound | Unavailable>
   }
@@ -92,13 +94,25 @@ export class Requests extends Context.Tag("webhook-trigger/Requests")<
         return used.length === 0 ? Effect.void : webhooks.oldTokensUsed(used)
       })
 
+      const firsts = new Map<WebhookId, FirstVerified>()
+      const recordVerified = ({ id, verification, verified_at, version }: WebhookRow): void => {
+        if (verification === undefined || verified_at !== undefined) return
+        firsts.set(id, { webhook_id: id, version, verified_at: DateTime.unsafeMake(clock.unsafeCurrentTimeMillis()) })
+      }
+
+      const writeFirsts = Effect.suspend(() => {
+        const first = [...firsts.values()]
+        firsts.clear()
+        return first.length === 0 ? Effect.void : webhooks.verified(first)
+      })
+
       /** What cannot be written is gone: it is not worth the memory of a database that is away. */
       const write = Effect.suspend(() => {
         const requests = [...pending.values()].flat()
         pending.clear()
         all = 0
         return requests.length === 0 ? Effect.void : store.recordRequests(requests, keptRequests)
-      }).pipe(Effect.zipRight(writeUses))
+      }).pipe(Effect.zipRight(writeUses), Effect.zipRight(writeFirsts))
 
       const dayAgo = Effect.map(DateTime.now, (now) => DateTime.subtractDuration(now, keptFor))
 
@@ -111,6 +125,7 @@ export class Requests extends Context.Tag("webhook-trigger/Requests")<
       return Requests.of({
         recordRefused,
         recordOldToken,
+        recordVerified,
         list: Effect.fn("Requests.list")(function* (id) {
           const { id: webhook_id } = yield* Effect.flatMap(webhookIdOf(id), webhooks.webhookRow)
           yield* write

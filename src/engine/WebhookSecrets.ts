@@ -57,13 +57,17 @@ export const make = Effect.map(SecretKeys.SecretKeys, (keys) => {
     const fault = secret === undefined ? undefined : faultOf(describe(verification, secret), secret)
     if (fault !== undefined) return yield* invalid("/secret", `${fault}, for the preset ${verification.preset}`)
     if (wish.secret === undefined) {
-      return wish.keep_old_secret === false ? { old_sealed_secret: null, old_secret_hint: null } : {}
+      return {
+        ...(wish.verification !== undefined && { verified_at: null }),
+        ...(wish.keep_old_secret === false && { old_sealed_secret: null, old_secret_hint: null })
+      }
     }
     const keepsOld = wish.keep_old_secret === true
     return {
       sealed_secret: yield* seal(id, wish.secret),
       secret_hint: hintOf(wish.secret),
       secret_set_at: now,
+      verified_at: null,
       old_sealed_secret: (keepsOld ? before.sealed_secret : undefined) ?? null,
       old_secret_hint: (keepsOld ? before.secret_hint : undefined) ?? null
     }

@@ -242,6 +242,7 @@ const makeEndpoints = Effect.gen(function* () {
       const shown = sender.check(request, webhook, received_at.epochMillis, incoming.body)
       isVerified = !Sender.isRefusal(shown)
       if (Sender.isRefusal(shown)) return Effect.fail(shown)
+      requests.recordVerified(webhook)
       return shown._tag === "Handshake" ? Effect.succeed(shown) : readInput(request, webhook, incoming, shown)
     }
     // What has to be verified by its body is, before anything else is said of it.

@@ -225,6 +225,15 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
             }
           }
         }),
+      verified: (first) =>
+        Effect.sync(() => {
+          for (const { webhook_id, version, verified_at } of first) {
+            const webhook = webhooks.get(webhook_id)
+            if (webhook === undefined || webhook.version !== version || webhook.verified_at !== undefined) continue
+            webhooks.set(webhook_id, { ...webhook, verified_at })
+            notify({ _tag: "WebhookChanged", webhook_id })
+          }
+        }),
       webhookRow,
       updateWebhook: (id, change, { versions, audit: draft } = {}) =>
         Effect.flatMap(webhookRow(id), (webhook): Effect.Effect<Webhook, ChangedMeanwhile | TeamUnknown> => {

@@ -15,9 +15,15 @@ export type WebhookChange = Omit<WebhookEdit, "secret" | "keep_old_secret"> &
   OldToken &
   SecretChange & { readonly updated_at: DateTime.Utc }
 
-type SecretField = "sealed_secret" | "secret_hint" | "secret_set_at" | "old_sealed_secret" | "old_secret_hint"
+type SecretField =
+  | "sealed_secret"
+  | "secret_hint"
+  | "secret_set_at"
+  | "old_sealed_secret"
+  | "old_secret_hint"
+  | "verified_at"
 
-/** The secrets with which callers show who they are. */
+/** The secrets with which callers show who they are, and whether one has. */
 export type SecretChange = { readonly [Field in SecretField]?: WebhookRow[Field] | null }
 
 /** There is no secret. */
@@ -26,7 +32,8 @@ export const noSecrets: { readonly [Field in SecretField]: null } = {
   secret_hint: null,
   secret_set_at: null,
   old_sealed_secret: null,
-  old_secret_hint: null
+  old_secret_hint: null,
+  verified_at: null
 }
 
 type OldTokenField = Extract<keyof WebhookRow, `old_token_${string}`>
@@ -49,6 +56,12 @@ export interface OldTokenUse {
   readonly old_token_hash: TokenHash
   readonly old_token_used_at: DateTime.Utc
   readonly old_token_used_from: string
+}
+
+/** The first request that a webhook has verified, in that version. */
+export interface FirstVerified extends Pick<WebhookRow, "version"> {
+  readonly webhook_id: WebhookId
+  readonly verified_at: DateTime.Utc
 }
 
 /**
@@ -87,6 +100,8 @@ export class WebhookStore extends Context.Tag("webhook-trigger/WebhookStore")<
     readonly template: (id: WebhookId, version: number) => Effect.Effect<TemplateVersion, NotFound | Unavailable>
     /** Records the last use of an old token. That is no change of the webhook: its version stays. */
     readonly oldTokensUsed: (uses: ReadonlyArray<OldTokenUse>) => Effect.Effect<void, Unavailable>
+    /** Sets `verified_at` of those that have none and are still in that version, which stays; others learn that they changed. */
+    readonly verified: (first: ReadonlyArray<FirstVerified>) => Effect.Effect<void, Unavailable>
     /** Removes the webhook and its runs; returns the ids of those that were not finished. */
     readonly deleteWebhook: (
       id: WebhookId,

@@ -142,6 +142,40 @@ describe("a webhook with a verification", () => {
   )
 })
 
+it.scopedLive("a webhook says when the first request was verified since its secret was set", () =>
+  Effect.gen(function* () {
+    const { admin, deliver, hook } = yield* startWithGithub
+    const shown = Effect.map(admin("GET", `/api/webhooks/${hook.id}`), ({ json }) => json)
+    const verified = Effect.repeat(shown, { until: ({ verified_at }) => verified_at !== undefined })
+    const edit = (body: object) => admin("PATCH", `/api/webhooks/${hook.id}`, { body })
+    expect((yield* deliver(hello, other)).status).toBe(401)
+    yield* admin("POST", `/api/webhooks/${hook.id}/runs`, { body: hello })
+    // What was recorded before is written with this.
+    yield* admin("GET", `/api/webhooks/${hook.id}/requests`)
+    const before = yield* shown
+    expect(before).not.toHaveProperty("verified_at")
+    // A handshake counts, and is no change of the webhook.
+    yield* deliver({ zen: "Design for failure." }, secret, { "x-github-event": "ping" })
+    const first = yield* verified
+    expect(first.version).toBe(before.version)
+    yield* deliver(hello)
+    yield* admin("GET", `/api/webhooks/${hook.id}/requests`)
+    expect((yield* shown).verified_at).toBe(first.verified_at)
+    yield* edit({ name: "another name" })
+    expect((yield* shown).verified_at).toBe(first.verified_at)
+    for (const change of [{ secret: other, keep_old_secret: true }, { verification: { preset: "github" } }]) {
+      yield* edit(change)
+      expect(yield* shown).not.toHaveProperty("verified_at")
+      yield* deliver(hello, secret)
+      yield* verified
+    }
+    yield* edit({ keep_old_secret: false })
+    expect(yield* shown).toHaveProperty("verified_at")
+    yield* edit({ verification: null })
+    expect(yield* shown).not.toHaveProperty("verified_at")
+  })
+)
+
 describe("a secret", () => {
   it.scopedLive("is replaced at once, or accepted beside the new one until it is ended", () =>
     Effect.gen(function* () {

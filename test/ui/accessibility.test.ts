@@ -18,6 +18,7 @@ let ui: TestUi
 let webhook: { readonly id: string }
 let run_id: string
 let chat_id: string
+let setup: { readonly id: string }
 
 beforeAll(async () => {
   ui = await startTestUi()
@@ -27,6 +28,9 @@ beforeAll(async () => {
   chat_id = (await ui.call("POST", "/api/teams/demo/messages?wait=true", { message: "Hello" })).message_id
   await ui.call("POST", "/api/webhooks", { ...reviewDraft, name: "Switched off", enabled: false })
   await ui.call("POST", "/api/teams", { team: "idle" })
+  const verification = { preset: "alertmanager" }
+  const verified = { ...reviewDraft, name: "Alerts", verification, secret: "a secret for the tests" }
+  setup = (await ui.call("POST", "/api/webhooks", verified)).webhook
 })
 afterAll(() => ui?.close())
 
@@ -44,7 +48,9 @@ const pages = (): ReadonlyArray<readonly [address: string, heading: string | Reg
   ["/webhooks", "Webhooks", "Review"],
   ["/webhooks?search=nothing-like-it", "Webhooks", "No webhooks match."],
   ["/webhooks/new", "New webhook", "Preview with sample values"],
+  ["/webhooks/new?from=alertmanager", "New webhook", "Such a trigger is accepted."],
   [`/webhooks/${webhook.id}`, "Review", "Slots in use"],
+  [`/webhooks/${setup.id}`, "Alerts", "Waiting for the first verified request."],
   [`/webhooks/${webhook.id}?tab=test`, "Review", "Send a test"],
   [`/webhooks/${webhook.id}?tab=settings`, "Review", "Regenerate the token"],
   [`/webhooks/${webhook.id}/edit`, "Edit webhook", "Rendered prompt"],

@@ -1,5 +1,8 @@
-import { afterAll, beforeAll, describe, it } from "vitest"
-import { startTestUi, type TestUi } from "./TestUi.ts"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { recipes } from "../../src/recipes/Recipes.ts"
+import { requestOf } from "../http/Senders.ts"
+import { axe } from "./Axe.ts"
+import { errorsOf, eventually, startTestUi, type TestUi } from "./TestUi.ts"
 
 let ui: TestUi
 
@@ -35,6 +38,51 @@ describe("refused requests", () => {
     await page.reload()
     await refused.getByText("Body", { exact: true }).click()
     await refused.getByRole("region", { name: "Body" }).getByText('{"variables":{"titel":"a typo"}}').waitFor()
+    await page.context().close()
+  })
+})
+
+describe("a webhook for a service", () => {
+  it("is filled in from its recipe, and has a checklist until the first request was verified", async () => {
+    const page = await ui.newSignedInPage()
+    await page.goto("/webhooks/new")
+    await page.getByRole("link", { name: "GitHub" }).click()
+    await eventually(() => page.getByLabel("Name", { exact: true }).inputValue()).toBe(recipes.github.name)
+    await page.locator("output.rendered").getByText("octo-org/hello-world", { exact: true }).waitFor()
+    await page.getByText("Such a trigger is accepted.").waitFor()
+    await page.getByRole("link", { name: "Sentry" }).click()
+    await eventually(() => page.getByLabel("Name", { exact: true }).inputValue()).toBe(recipes.sentry.name)
+    await page.getByRole("link", { name: "GitHub" }).click()
+    await page.getByRole("button", { name: / Team$/ }).click()
+    await page.getByRole("option", { name: /^demo/ }).click()
+    await page.getByRole("button", { name: "Create webhook" }).click()
+
+    const setup = page.getByRole("region", { name: "Setup" })
+    const secret = await setup.locator("code.secret").innerText()
+    const url = await page.getByRole("region", { name: "Trigger URL" }).locator("code.secret").first().innerText()
+    await setup.getByText(recipes.github.steps[0]!).waitFor()
+    await page.setViewportSize({ width: 390, height: 844 })
+    expect(await axe(page)).toEqual([])
+    await page.setViewportSize({ width: 1440, height: 900 })
+    await page.getByRole("link", { name: "Done" }).click()
+    await page.getByRole("button", { name: "Yes, leave" }).click()
+
+    await setup.getByText("Waiting for the first verified request.").waitFor()
+    const send = async (key: string) => {
+      const { raw, headers } = requestOf(recipes.github, key)
+      return (await fetch(url, { method: "POST", headers: { ...headers, "x-github-event": "ping" }, body: raw })).status
+    }
+    expect(await send("Another secret")).toBe(401)
+    await page.reload()
+    await setup.getByText("but its signature or secret is wrong").waitFor()
+    expect(await send(secret)).toBe(200)
+    await setup.getByText("The first verified request came").waitFor()
+    await setup.getByRole("button", { name: "Close" }).click()
+    await setup.waitFor({ state: "detached" })
+    await page.reload()
+    await page.getByRole("region", { name: "Refused requests" }).getByText("not_verified").waitFor()
+    expect(await setup.count()).toBe(0)
+    expect(errorsOf(page)).toEqual([])
     await page.context().close()
   })
 })

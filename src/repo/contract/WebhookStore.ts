@@ -239,6 +239,27 @@ export const webhookStore = (test: Test): void => {
   )
 
   test(
+    "knows the first request that was verified in the webhook's version",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const { id: webhook_id, version } = yield* createWebhook()
+      const other = yield* createWebhook()
+      const verifiedAt = Effect.map(repo.webhook(webhook_id), ({ verified_at }) => verified_at)
+      yield* repo.verified([{ webhook_id, version: version + 1, verified_at: at(1) }])
+      expect(yield* verifiedAt).toBeUndefined()
+      yield* repo.verified([
+        { webhook_id, version, verified_at: at(2) },
+        { webhook_id: other.id, version: 7, verified_at: at(2) }
+      ])
+      yield* repo.verified([{ webhook_id, version, verified_at: at(3) }])
+      expect(yield* repo.webhook(webhook_id)).toMatchObject({ version, verified_at: at(2) })
+      expect(yield* repo.webhook(other.id)).not.toHaveProperty("verified_at")
+      yield* repo.updateWebhook(webhook_id, { verified_at: null, updated_at: at(4) })
+      expect(yield* verifiedAt).toBeUndefined()
+    })
+  )
+
+  test(
     "finds the webhooks of many tokens in the order of the tokens, one named twice included",
     Effect.gen(function* () {
       const repo = yield* Repo

@@ -89,6 +89,11 @@ const migrations = {
   "24_traceparent": Effect.flatMap(
     SqlClient.SqlClient,
     (sql) => sql`alter table webhook_trigger.runs add column traceparent text`
+  ),
+  /** Whether a webhook has verified a request. Servers of the release before do not record it. */
+  "25_verified_at": Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) => sql`alter table webhook_trigger.webhooks add column verified_at timestamptz`
   )
 }
 
@@ -126,6 +131,7 @@ export const knownSince: Known = {
     sealed_secret: "20_verification",
     secret_hint: "20_verification",
     secret_set_at: "20_verification",
+    verified_at: "25_verified_at",
     old_sealed_secret: "20_verification",
     old_secret_hint: "20_verification",
     enabled: "1_first",

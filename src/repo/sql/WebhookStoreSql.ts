@@ -6,7 +6,13 @@ import type { RunId, WebhookId } from "../../domain/Id.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { TokenHash } from "../../domain/Token.ts"
 import { Webhook, WebhookRow } from "../../domain/Webhook.ts"
-import { type NewWebhook, type OldTokenUse, type WebhookChange, WebhookStore } from "../WebhookStore.ts"
+import {
+  type FirstVerified,
+  type NewWebhook,
+  type OldTokenUse,
+  type WebhookChange,
+  WebhookStore
+} from "../WebhookStore.ts"
 import { audited, changedWebhookFields, webhookFields } from "./Audit.ts"
 import { notify } from "./Changes.ts"
 import { fromRow, list, recordset, toColumns } from "./Columns.ts"
@@ -28,6 +34,12 @@ const useTypes = {
   old_token_used_at: "timestamptz",
   old_token_used_from: "text"
 } as const satisfies { readonly [Field in keyof OldTokenUse]: string }
+
+const verifiedTypes = {
+  webhook_id: "uuid",
+  version: "integer",
+  verified_at: "timestamptz"
+} as const satisfies { readonly [Field in keyof FirstVerified]: string }
 
 const hex = (hash: TokenHash): string => Buffer.from(hash).toString("hex")
 
@@ -144,6 +156,17 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
         where w.id = i.webhook_id and w.old_token_hash = i.old_token_hash`
     }, bounded)
 
+    const verified = Effect.fn("WebhookStore.verified")(function* (first: ReadonlyArray<FirstVerified>) {
+      yield* sql`
+        with changed as (
+          update webhook_trigger.webhooks w set verified_at = i.verified_at
+          from ${recordset(sql, verifiedTypes, first)}
+          where w.id = i.webhook_id and w.version = i.version and w.verified_at is null
+          returning w.id
+        ), ${notified}
+        select count(*) from notified`
+    }, bounded)
+
     const { template, templates } = makeTemplates(sql)
 
     const deleteSomeHistory = (id: WebhookId) =>
@@ -190,6 +213,7 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
       templates,
       template,
       oldTokensUsed,
+      verified,
       updateWebhook,
       deleteWebhook
     })

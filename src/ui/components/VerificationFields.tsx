@@ -15,7 +15,7 @@ export interface VerificationTexts {
 
 type Fields = NonNullable<Webhook["verification"]>
 
-export const verificationTexts = (webhook: Webhook | undefined): VerificationTexts => ({
+export const verificationTexts = (webhook: Partial<Webhook> | undefined): VerificationTexts => ({
   verification: webhook?.verification === undefined ? "" : JSON.stringify(webhook.verification),
   secret: "",
   keep_old_secret: ""

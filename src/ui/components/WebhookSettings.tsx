@@ -54,7 +54,7 @@ interface Parsed {
 const textIn = (setting: WebhookSetting, value: Value | undefined): string =>
   value === undefined ? "" : setting.kind === "json" ? JSON.stringify(value, null, 2) : textOf(value)
 
-export const settingTexts = (webhook: Webhook | undefined): SettingTexts =>
+export const settingTexts = (webhook: Partial<Webhook> | undefined): SettingTexts =>
   Object.fromEntries(
     webhookSettingNames.map((name) => [name, textIn(webhookSettings[name], webhook?.[name])])
   ) as unknown as SettingTexts

@@ -6,13 +6,16 @@ import { LinkButton } from "../components/Button.tsx"
 import { ConfirmDialog } from "../components/ConfirmDialog.tsx"
 import { CopyButton } from "../components/CopyButton.tsx"
 import { Loaded } from "../components/Loaded.tsx"
+import { loadLater } from "../components/LoadedLater.tsx"
 import { Notice } from "../components/Notice.tsx"
 import { Page } from "../components/Page.tsx"
 import { SnippetTabs } from "../components/SnippetTabs.tsx"
 import { showDirectionMarks, UserText } from "../components/UserText.tsx"
 import { useNavigationGuard } from "../frame/NavigationGuard.ts"
 import { callSnippets } from "./CallSnippets.ts"
-import { clearNewToken, useNewToken } from "./NewToken.ts"
+import { clearNewToken, useNewSecret, useNewToken } from "./NewToken.ts"
+
+const SetupAtService = loadLater(() => import("./SetupAtService.tsx"))
 
 /** How to call a webhook: with its token while it is known, and with a placeholder afterwards. */
 const CallWebhook = ({ id }: { readonly id: string }) => {
@@ -70,6 +73,7 @@ const Calls = ({
   readonly newToken: WebhookWithToken | undefined
 }) => {
   const url = newToken?.trigger_url ?? triggerUrl(server.public_url, "YOUR_TOKEN")
+  const secret = useNewSecret(webhook.id)
   const timeoutSeconds = webhook.timeout_seconds ?? server.webhook_timeout_seconds
   return (
     <>
@@ -82,6 +86,7 @@ const Calls = ({
           is lost, regenerate it on the webhook's page.
         </Notice>
       )}
+      {newToken && webhook.verification && <SetupAtService verification={webhook.verification} secret={secret} />}
       <section className="card stack" aria-label="Examples">
         <h2>Examples</h2>
         <SnippetTabs snippets={callSnippets(url, webhook.variables, timeoutSeconds)} label="Ways to call" />

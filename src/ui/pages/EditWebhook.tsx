@@ -1,18 +1,30 @@
+import { useMemo } from "react"
 import { pathTo } from "../../api/Pages.ts"
+import { isRecipeName, recipes } from "../../recipes/Recipes.ts"
 import { useServer, useWebhook } from "../api/Queries.ts"
 import { Loaded } from "../components/Loaded.tsx"
 import { Page } from "../components/Page.tsx"
+import { RecipePicker } from "../components/RecipePicker.tsx"
 import { showDirectionMarks } from "../components/UserText.tsx"
+import { useUrlFilters } from "../frame/UrlFilters.ts"
+import { recipeDraft } from "./RecipeDraft.ts"
 import { WebhookForm } from "./WebhookForm.tsx"
 
 /** Creates a webhook or, given its id, edits it. */
 const EditWebhook = ({ id }: { readonly id?: string }) => (id === undefined ? <New /> : <Existing id={id} />)
 
-const New = () => (
-  <Page title="New webhook" back={{ to: pathTo("webhooks"), text: "Webhooks" }}>
-    <Loaded query={useServer()}>{(server) => <WebhookForm server={server} />}</Loaded>
-  </Page>
-)
+/** The address says for which service. */
+const New = () => {
+  const from = useUrlFilters().get("from")
+  const chosen = isRecipeName(from) ? from : undefined
+  const draft = useMemo(() => chosen && recipeDraft(recipes[chosen]), [chosen])
+  return (
+    <Page title="New webhook" back={{ to: pathTo("webhooks"), text: "Webhooks" }}>
+      <RecipePicker chosen={chosen} />
+      <Loaded query={useServer()}>{(server) => <WebhookForm key={chosen} server={server} draft={draft} />}</Loaded>
+    </Page>
+  )
+}
 
 const Existing = ({ id }: { readonly id: string }) => {
   const webhook = useWebhook(id)

@@ -2,9 +2,15 @@ import { useSyncExternalStore } from "react"
 import type { WebhookWithToken } from "../api/Types.ts"
 
 // In memory only, while its page is open: never in storage, an address or the browser's history.
-let current: WebhookWithToken | undefined
+interface New {
+  readonly token: WebhookWithToken
+  /** With which its callers sign, if it was made here. */
+  readonly secret?: string | undefined
+}
+
+let current: New | undefined
 const listeners = new Set<() => void>()
-const set = (value: WebhookWithToken | undefined) => {
+const set = (value: New | undefined) => {
   current = value
   for (const listener of listeners) listener()
 }
@@ -13,11 +19,16 @@ const subscribe = (listener: () => void) => {
   return () => listeners.delete(listener)
 }
 
-export const setNewToken = (token: WebhookWithToken): void => set(token)
+export const setNewToken = (token: WebhookWithToken, secret?: string): void => set({ token, secret })
 export const clearNewToken = (): void => set(undefined)
 
-/** The webhook's token, right after it was created or regenerated. */
-export const useNewToken = (webhook_id: string): WebhookWithToken | undefined => {
-  const token = useSyncExternalStore(subscribe, () => current)
-  return token?.webhook.id === webhook_id ? token : undefined
+const useNew = (webhook_id: string): New | undefined => {
+  const value = useSyncExternalStore(subscribe, () => current)
+  return value?.token.webhook.id === webhook_id ? value : undefined
 }
+
+/** The webhook's token, right after it was created or regenerated. */
+export const useNewToken = (webhook_id: string): WebhookWithToken | undefined => useNew(webhook_id)?.token
+
+/** The secret that was made for it, right after it was created. */
+export const useNewSecret = (webhook_id: string): string | undefined => useNew(webhook_id)?.secret

@@ -18,6 +18,7 @@ import { DuplicateWebhook } from "./DuplicateWebhook.tsx"
 import { OldToken } from "./OldToken.tsx"
 import { RefusedRequests } from "./RefusedRequests.tsx"
 import { RunHistory } from "./RunHistory.tsx"
+import { Setup } from "./Setup.tsx"
 import { VerificationFacts } from "./VerificationFacts.tsx"
 import { WebhookActivity } from "./WebhookActivity.tsx"
 import { WebhookDangerZone } from "./WebhookDangerZone.tsx"
@@ -105,6 +106,7 @@ const Content = ({ webhook }: { readonly webhook: Webhook }) => {
           )}
         </span>
       </p>
+      <Setup webhook={webhook} />
       <Tabs
         className="tabs"
         selectedKey={selected}

@@ -25,7 +25,7 @@ export const fieldLabel = (field: WebhookField): string =>
     : webhookSettings[field as WebhookSettingName].label
 
 /** What the fields hold when the form is opened. */
-export const textsOf = (webhook: Webhook | undefined): WebhookTexts => ({
+export const textsOf = (webhook: Partial<Webhook> | undefined): WebhookTexts => ({
   name: webhook?.name ?? "",
   team: webhook?.team ?? "",
   prompt_template: webhook?.prompt_template ?? "",

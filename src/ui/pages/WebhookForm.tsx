@@ -22,6 +22,7 @@ import { parseSettings, SettingFields, withDefaults } from "../components/Webhoo
 import { releaseNavigation, useNavigationGuard } from "../frame/NavigationGuard.ts"
 import { ConflictDialog } from "./ConflictDialog.tsx"
 import { setNewToken } from "./NewToken.ts"
+import type { RecipeDraft } from "./RecipeDraft.ts"
 import { type Conflict, changedFields, merge, textsOf, type WebhookTexts } from "./WebhookFields.ts"
 
 const plainFields = ({ name, team, prompt_template }: WebhookTexts) => ({ name: name.trim(), team, prompt_template })
@@ -32,15 +33,24 @@ const focusFirstFault = () =>
     document.querySelector<HTMLElement>("form [aria-invalid=true], form [data-invalid] button")?.focus()
   )
 
-export const WebhookForm = ({ server, webhook }: { readonly server: Server; readonly webhook?: Webhook }) => {
+export const WebhookForm = ({
+  server,
+  webhook,
+  draft
+}: {
+  readonly server: Server
+  readonly webhook?: Webhook
+  /** What a new one has at first. */
+  readonly draft?: RecipeDraft | undefined
+}) => {
   const [, navigate] = useLocation()
   const teams = useTeams()
   // As the form was opened: the webhook may be changed elsewhere, and read again, while the form is open.
-  const [base, setBase] = useState(() => ({ version: webhook?.version, texts: textsOf(webhook) }))
+  const [base, setBase] = useState(() => ({ version: webhook?.version, texts: draft?.texts ?? textsOf(webhook) }))
   const [texts, setTexts] = useState(base.texts)
   const set = (change: Partial<WebhookTexts>) => setTexts((before) => ({ ...before, ...change }))
   const [conflicts, setConflicts] = useState<ReadonlyArray<Conflict>>([])
-  const [samples, setSamples] = useState<ReadonlyArray<VariableInput>>([])
+  const [samples, setSamples] = useState<ReadonlyArray<VariableInput>>(draft?.samples ?? [])
   const [submitted, setSubmitted] = useState(false)
   const [pending, setPending] = useState(false)
   const [error, setError] = useState<unknown>()
@@ -65,7 +75,7 @@ export const WebhookForm = ({ server, webhook }: { readonly server: Server; read
       ...(verification && { verification, secret })
     }
     const created = await runAction(() => api.webhooks.create({ payload }))
-    setNewToken(created)
+    setNewToken(created, texts.secret === draft?.secretForService ? draft.secretForService : undefined)
     return pathTo("callWebhook", created.webhook)
   }
 

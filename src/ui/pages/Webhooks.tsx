@@ -34,7 +34,8 @@ const NoWebhooks = () => (
     <h2>No webhooks yet</h2>
     <p>
       A webhook is a secret URL. A POST request to it fills in a prompt template with the caller's values and sends the
-      prompt to a running team of agents. The caller can wait for the answer.
+      prompt to a running team of agents. The caller can wait for the answer. GitHub, Slack, Alertmanager and others can
+      call one as they are.
     </p>
     <LinkButton to={pathTo("newWebhook")} variant="primary" icon="plus">
       Create the first webhook
