@@ -4,7 +4,7 @@ import { FastFirst } from "./test/support/FastFirst.ts"
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    globalSetup: ["test/support/services.ts"],
+    globalSetup: ["test/support/services.ts", "test/faults/support/bundle.mjs"],
     // Milliseconds, for a machine that has much else to do: real servers, brokers and browsers start and stop.
     testTimeout: 240_000,
     hookTimeout: 180_000,

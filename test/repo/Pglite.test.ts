@@ -27,6 +27,20 @@ describe("PgliteClient", { timeout: 120_000 }, () => {
     })
   )
 
+  it.scopedLive("makes anew what a process that was killed left half made", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      mkdirSync(join(folder, "database"))
+      writeFileSync(join(folder, "database", "PG_VERSION"), "17")
+      writeFileSync(join(folder, "database.unfinished"), "")
+      const id = yield* Effect.flatMap(createWebhook(), (webhook) => queueRun(webhook)).pipe(
+        Effect.provide(repoIn(folder))
+      )
+      const run = yield* Effect.flatMap(Repo, (repo) => repo.run(id)).pipe(Effect.provide(repoIn(folder)))
+      expect(run.status).toBe("queued")
+    })
+  )
+
   it.scopedLive("keeps what was accepted before its process was killed, and the folder is free again", () =>
     Effect.gen(function* () {
       const folder = join(yield* temporaryFolder, "data")

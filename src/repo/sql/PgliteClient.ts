@@ -1,12 +1,12 @@
-import { join } from "node:path"
 import { setImmediate } from "node:timers/promises"
 import { Reactivity } from "@effect/experimental"
 import { SqlClient, type SqlConnection, SqlError, Statement } from "@effect/sql"
-import { PGlite } from "@electric-sql/pglite"
+import type { PGlite } from "@electric-sql/pglite"
 import { Context, Effect, Layer, Schedule, Stream } from "effect"
-import { type DataFolderInUse, type DataFolderUnusable, hold, workOn } from "./DataFolder.ts"
+import { type DataFolderInUse, type DataFolderUnusable, hold } from "./DataFolder.ts"
 import { migrate } from "./Migrations.ts"
 import { channel, Notifications } from "./Notifications.ts"
+import { open } from "./PgliteDatabase.ts"
 
 export interface PgliteOptions {
   /** Where the rows are stored; absent: in memory, gone with the process. */
@@ -15,14 +15,6 @@ export interface PgliteOptions {
 
 /** PGlite has no autovacuum: without this the lane's index fills with what has left it. */
 const vacuumEvery = "10 minutes"
-
-const open = (folder: string | undefined) =>
-  Effect.acquireRelease(
-    folder === undefined
-      ? Effect.promise(() => PGlite.create())
-      : workOn(folder, () => PGlite.create({ dataDir: join(folder, "database") })),
-    (db) => Effect.promise(() => db.close())
-  )
 
 const makeConnection = (db: PGlite): SqlConnection.Connection => {
   // A statement cannot be cancelled, so its caller waits for it: else the next would find a transaction half done. It

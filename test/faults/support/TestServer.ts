@@ -11,7 +11,7 @@ import { workersOf } from "../../support/Workers.ts"
 /** What a server that has reached a checkpoint does: it stays there until it is released, or kills itself. */
 export type CheckpointAction = "hold" | "kill"
 
-const entry = fileURLToPath(new URL("server.mjs", import.meta.url))
+const entry = fileURLToPath(new URL("../../../dist/test-server.js", import.meta.url))
 
 export class TestServer {
   readonly url: string

@@ -1,11 +1,11 @@
 /**
- * The built server as a child process that a test controls: at the engine's checkpoints it does what the test has
- * instructed by message, stays there until it is released or kills itself. Needs `npm run build`.
+ * The server as a child process that a test controls: at the engine's checkpoints it does what the test has
+ * instructed by message, stays there until it is released or kills itself. `bundle.mjs` bundles it.
  */
 import { runMain } from "@effect/platform-node/NodeRuntime"
 import { Effect, Layer } from "effect"
-import { Checkpoints } from "../../../dist/engine/Checkpoints.js"
-import { serve } from "../../../dist/server/Serve.js"
+import { Checkpoints } from "../../../src/engine/Checkpoints.ts"
+import { serve } from "../../../src/server/Serve.ts"
 
 /** What to do at which checkpoint, and the how many more times it is to be reached before. */
 const instructions = new Map()
