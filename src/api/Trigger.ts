@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { RunId } from "../domain/Id.ts"
 import { Run, RunError, RunStatus, Variables } from "../domain/Run.ts"
 import { optional } from "../domain/Time.ts"
+import { headersOf, presetNames } from "../domain/verification/Presets.ts"
 import {
   BadRequest,
   Conflict,
@@ -38,6 +39,10 @@ export const IdempotencyKey = Schema.Struct({
 export const VariablesBody = Schema.Struct({ variables: Variables })
 
 const Texts = Schema.Record({ key: Schema.String, value: Schema.String })
+const Fields = Schema.Record({
+  key: Schema.String,
+  value: Schema.Union(Schema.String, Schema.Array(Schema.String))
+})
 
 /** The body of a request that fills in a template with what a person has written. */
 export const SampleBody = Schema.Struct({
@@ -49,7 +54,11 @@ export const SampleBody = Schema.Struct({
     })
   ),
   headers: optional(Texts.annotations({ description: "Beside `payload`: headers, by their names in lower case." })),
-  query: optional(Texts.annotations({ description: "Beside `payload`: the parameters of the URL." }))
+  query: optional(
+    Fields.annotations({
+      description: "Beside `payload`: the parameters of the URL; one that is given several times is a list."
+    })
+  )
 }).annotations({ identifier: "Sample", description: "Variables, or a request, by the webhook's `input`." })
 
 const token = Schema.String.annotations({ description: "The webhook's token, `whk_` and 43 letters and digits." })
@@ -90,6 +99,47 @@ export const CallersRun = Schema.Struct({
 }).annotations({ identifier: "CallersRun", description: "A run as its caller may see it." })
 export type CallersRun = typeof CallersRun.Type
 
+const proofs = presetNames
+  .map((preset) => {
+    const headers = headersOf(preset).map((name) => `\`${name}\``)
+    return `\`${preset}\`: ${headers.length === 0 ? "the webhook's own `header`" : headers.join(", ")}`
+  })
+  .join("; ")
+
+const description = [
+  "Fills in the webhook's template and sends the prompt to its team. Answers 202 as soon as the run is stored; with `wait=true`, when the team has answered (200), the run has ended as `error` (502), or the webhook's timeout has passed (408).",
+  `A webhook with a \`verification\` also asks for its caller's signature or secret, by preset in these headers: ${proofs}.`
+].join("\n\n")
+
+const ofPayload = "of a webhook with `input: payload`, whose template reaches all of it"
+
+/** The body depends on the webhook's `input`, which a schema of one of them could not say. */
+const withEveryBody = (operation: Record<string, any>): Record<string, any> => {
+  const { content, ...requestBody } = operation.requestBody
+  const variables = { title: "Variables", description: "For a webhook with `input: variables`, the default." }
+  const anyJson = { title: "A whole request", description: `Any JSON, ${ofPayload}.` }
+  return {
+    ...operation,
+    requestBody: {
+      ...requestBody,
+      description: "Variables for the template; or whatever a service sends, for a webhook with `input: payload`.",
+      content: {
+        "application/json": {
+          schema: { anyOf: [{ ...content["application/json"].schema, ...variables }, anyJson] },
+          examples: {
+            variables: { summary: "Variables", value: { variables: { branch: "main" } } },
+            payload: { summary: "A whole request", value: { ref: "refs/heads/main", commits: [] } }
+          }
+        },
+        "application/x-www-form-urlencoded": {
+          schema: { type: "object", description: `A form, ${ofPayload}.` }
+        },
+        "text/plain": { schema: { type: "string", description: `A text, ${ofPayload}.` } }
+      }
+    }
+  }
+}
+
 /** For callers. The token in the path is the only credential. */
 export class Trigger extends HttpApiGroup.make("trigger")
   .add(
@@ -113,8 +163,8 @@ export class Trigger extends HttpApiGroup.make("trigger")
       .annotateContext(
         OpenApi.annotations({
           summary: "Trigger a webhook",
-          description:
-            "Fills in the webhook's template with the variables and sends the prompt to its team. Answers 202 as soon as the run is stored; with `wait=true`, when the team has answered (200), the run has ended as `error` (502), or the webhook's timeout has passed (408)."
+          description,
+          transform: withEveryBody
         })
       )
   )

@@ -34,15 +34,16 @@ export const toJson = (failure: Failure): unknown =>
 const Problem = Schema.Struct({
   title: Schema.String,
   status: Schema.Number,
+  code: Schema.String,
   detail: Schema.String,
   errors: Schema.optionalWith(Schema.Array(Fault), { exact: true })
 })
 const isProblem = Schema.is(Problem)
 
 /** The server's text, except where it is about HTTP headers and addresses that the user of a command never sees. */
-const textOf = ({ detail, errors, status, title }: typeof Problem.Type, notFound: string | undefined) => {
+const textOf = ({ code, detail, errors, status, title }: typeof Problem.Type, notFound: string | undefined) => {
   if (status === 404 && notFound !== undefined) return { title: notFound }
-  if (status === 401) return { title, detail: "set ADMIN_API_KEY, or give --admin-key" }
+  if (code === "unauthorized") return { title, detail: "set ADMIN_API_KEY, or give --admin-key" }
   return errors === undefined ? { title, detail } : { title, faults: errors }
 }
 

@@ -30,11 +30,15 @@ const parseJson = (name: string, text: string) =>
     catch: () => usage(`--json-var ${name} is not JSON: ${JSON.stringify(text)}`)
   })
 
-/** The two kinds put together; the same name twice is a mistake. */
-export const variablesOf = Effect.fn("Cli.variablesOf")(function* (given: {
+export interface GivenVariables {
   readonly text: ReadonlyArray<string>
   readonly json: ReadonlyArray<string>
-}): Effect.fn.Return<Variables, Failure> {
+}
+
+/** The two kinds put together; the same name twice is a mistake. */
+export const variablesOf = Effect.fn("Cli.variablesOf")(function* (
+  given: GivenVariables
+): Effect.fn.Return<Variables, Failure> {
   const pairs: Array<readonly [string, unknown]> = []
   for (const assignment of given.text) pairs.push(yield* split("--var", assignment))
   for (const assignment of given.json) {

@@ -1,9 +1,9 @@
 import { Command, Options } from "@effect/cli"
 import { Effect, Option, Schema } from "effect"
+import { curlExample, secretVariable } from "../api/CurlExample.ts"
 import { maxOverlapSeconds } from "../api/Overlap.ts"
 import { Cancelled } from "../api/Runs.ts"
 import { Preview, RequestList, WebhookWithToken } from "../api/Webhooks.ts"
-import { keyOf } from "../domain/Path.ts"
 import { Webhook } from "../domain/Webhook.ts"
 import { textOf, type WebhookSetting } from "../domain/WebhookSettingKinds.ts"
 import { webhookSettingNames, webhookSettings } from "../domain/WebhookSettings.ts"
@@ -16,8 +16,8 @@ import { cancelledText } from "./Outcome.ts"
 import { fields, printable, quantity, section, table, time, yesNo } from "./Output.ts"
 import { replayDescription, replayMatching, replayOptions, showReplayed } from "./Replays.ts"
 import { templateCommands } from "./Templates.ts"
+import { inputOf, inputOptions, sampleFor } from "./TriggerInput.ts"
 import { validated, wholeNumber } from "./Validated.ts"
-import { variableOptions, variablesOf } from "./Variables.ts"
 import { shown } from "./VerificationOptions.ts"
 import { draftOf, draftOptions, editOf, editOptions } from "./WebhookOptions.ts"
 import { callOnWebhook, webhook } from "./WebhookRef.ts"
@@ -57,20 +57,22 @@ const describe = (webhook: Webhook) =>
     section("Prompt template", webhook.prompt_template)
   ].join("\n")
 
-const withToken = (title: string, created: typeof WebhookWithToken.Type) => {
-  const sample = Object.fromEntries(created.webhook.variables.map((name) => [keyOf(name), "..."]))
-  const body = JSON.stringify({ variables: sample }).replaceAll("'", "'\\''")
+const withToken = (title: string, { trigger_url, webhook }: typeof WebhookWithToken.Type) => {
+  const example = curlExample(webhook, {
+    target: (search) => `-X POST '${trigger_url}${search}'`,
+    waits: true,
+    pretty: false
+  })
   return [
     title,
     "",
     "The trigger URL holds the secret token and is shown only now:",
     "",
-    `  ${created.trigger_url}`,
+    `  ${trigger_url}`,
     "",
-    "Try it:",
+    webhook.verification === undefined ? "Try it:" : `Try it, with the secret in ${secretVariable}:`,
     "",
-    `  curl -X POST '${created.trigger_url}?wait=true' \\`,
-    `    -H 'Content-Type: application/json' -d '${body}'`
+    ...example.split("\n").map((line) => `  ${line}`)
   ].join("\n")
 }
 
@@ -281,24 +283,30 @@ const refused = Command.make("refused", { webhook, ...adminOptions }, (options) 
   )
 )
 
-const preview = Command.make("preview", { webhook, variables: variableOptions, ...adminOptions }, (options) =>
+const preview = Command.make("preview", { webhook, input: inputOptions, ...adminOptions }, (options) =>
   Effect.gen(function* () {
-    const variables = yield* variablesOf(options.variables)
-    const answer = yield* callOnWebhook(options, (client, { id }) =>
-      client.webhooks.preview({ path: { id }, payload: { variables } })
+    const input = yield* inputOf(options.input)
+    const answer = yield* callOnWebhook(options, (client, webhook) =>
+      Effect.flatMap(sampleFor(webhook, input), (payload) =>
+        client.webhooks.preview({ path: { id: webhook.id }, payload })
+      )
     )
     if (answer.missing.length > 0) {
       const title = `Without a value: ${printable(answer.missing.join(", "))}`
       return yield* new Failure({ exit: exitCodes.refused, title, body: answer })
     }
     yield* show(options, Preview, answer, ({ accepted, prompt }) =>
-      accepted === false ? "Ignored: accept_if does not hold for these variables." : printable(prompt ?? "")
+      accepted === false ? "Ignored: accept_if does not hold for this input." : printable(prompt ?? "")
     )
   })
 ).pipe(
   Command.withDescription(
-    about("Show the rendered prompt for some variables; runs nothing", {
-      examples: ['webhook-trigger webhook preview review --var branch=main --json-var \'labels=["a","b"]\'']
+    about("Show the rendered prompt for some variables, or for a request; runs nothing", {
+      details: "A webhook with input payload takes --payload, with --header and --query; any other takes variables.",
+      examples: [
+        'webhook-trigger webhook preview review --var branch=main --json-var \'labels=["a","b"]\'',
+        "webhook-trigger webhook preview push --payload @push.json --header 'X-GitHub-Event: push'"
+      ]
     })
   )
 )

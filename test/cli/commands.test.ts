@@ -283,7 +283,7 @@ describe("the command line", { timeout: 60_000 }, () => {
         { version: 1, actor: "admin_key" }
       ])
       expect((yield* run("webhook", "versions", "versions")).stdout).toMatch(
-        /^VERSION +SET +BY +FROM +SESSION\n2 +\d{4}-.* admin_key +127\.0\.0\.1 +-\n1 /
+        /^VERSION +SET +LANGUAGE +INPUT +BY +FROM +SESSION\n2 +\d{4}-.* simple +variables +admin_key +127\.0\.0\.1 +-\n1 /
       )
       const changes = "@@ -1,3 +1,3 @@\n Say\n-{{a}}\n+{{b}}\n please\n"
       expect((yield* run("webhook", "diff", "versions")).stdout).toMatch(/^Version 1 \(.*\) and version 2 \(.*\)\n@@/)
@@ -343,7 +343,9 @@ describe("the command line", { timeout: 60_000 }, () => {
         ...["webhook", "create", "--name", "quoted", "--team", "demo", "--template", "It's {{a}} and {{b-c}}"]
       )
       const [line] = /curl [\s\S]*/.exec(created.stdout)!
-      expect((yield* Program.shell(`${line.trimEnd()} --silent`)).stdout).toContain(`"response":"It's ... and ..."`)
+      expect((yield* Program.shell(`${line.trimEnd()} --silent`)).stdout).toContain(
+        `"response":"It's your a and your b-c"`
+      )
     })
   )
 

@@ -6,7 +6,8 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { callSnippets, sampleVariables } from "../../src/ui/pages/CallSnippets.ts"
+import { sampleRequest, sampleVariables } from "../../src/domain/SampleRequest.ts"
+import { callSnippets } from "../../src/ui/pages/CallSnippets.ts"
 import { leaderSnippets } from "../../src/ui/pages/LeaderSnippets.ts"
 import { freshDatabase, freshVhost } from "../support/fresh.ts"
 import { type Daemon, exec, startDaemon } from "../support/Process.ts"
@@ -26,6 +27,24 @@ describe("the sample variables of a call", () => {
       ["__proto__.x", "your __proto__.x"]
     ])
     expect(sampleVariables([])).toEqual({})
+    expect(sampleVariables(["a.0.b", "a.1.b", "c.1"])).toEqual({
+      a: [{ b: "your a.0.b" }, { b: "your a.1.b" }],
+      c: { 1: "your c.1" }
+    })
+  })
+
+  it("are a body, headers and query of a whole request", () => {
+    const names = ["payload", "payload.commits.0.id", "headers.x-event", "query.a b", "headers", 'headers."x y"']
+    expect(sampleRequest("payload", names)).toEqual({
+      body: { commits: [{ id: "your commits.0.id" }] },
+      headers: { "x-event": "your x-event" },
+      query: { "a b": "your a b" }
+    })
+    expect(sampleRequest(undefined, ["payload.a"])).toEqual({
+      body: { variables: { payload: { a: "your payload.a" } } },
+      headers: {},
+      query: {}
+    })
   })
 })
 
@@ -86,8 +105,7 @@ describe("the snippets", () => {
       team: "command",
       prompt_template: "{{title}} on {{alert.labels.host}}"
     })
-    const text = (id: string) =>
-      callSnippets(trigger_url, webhook.variables, 300).find((snippet) => snippet.id === id)!.text
+    const text = (id: string) => callSnippets(trigger_url, webhook, 300).find((snippet) => snippet.id === id)!.text
     const prompt = "your title on your alert.labels.host"
     const accepted = await exec("/bin/sh", ["-c", `${text("curl")} --silent`])
     expect(JSON.parse(accepted.stdout)).toMatchObject({ status: "accepted" })
@@ -108,29 +126,84 @@ describe("the snippets", () => {
     expect(JSON.parse(body.stdout)).toMatchObject({ status: "accepted" })
   })
 
-  it("call the webhook from a CI job's script, indented as its YAML requires", async () => {
+  it("call a webhook for whole requests with what its template names of them", async () => {
     const { webhook, trigger_url } = await ui.call("POST", "/api/webhooks", {
+      name: "Requests",
+      team: "command",
+      input: "payload",
+      prompt_template: "{{headers.x-event}} {{payload.commits.0.id}} {{query.env}}"
+    })
+    const prompt = "your x-event your commits.0.id your env"
+    const text = (id: string) => callSnippets(trigger_url, webhook, 300).find((snippet) => snippet.id === id)!.text
+    const waited = await exec("/bin/sh", ["-c", `${text("curl-wait")} --silent`])
+    expect(JSON.parse(waited.stdout)).toMatchObject({ status: "success", response: prompt })
+    const python = await exec("/usr/bin/python3", ["-c", text("python")])
+    expect(python.stdout.trim()).toBe(prompt)
+    const javascript = await exec(process.execPath, ["--input-type=module", "-e", text("javascript")])
+    expect(javascript.stdout.trim()).toBe(prompt)
+    expect(text("powershell")).toContain("-Headers @{ 'x-event' = 'your x-event' }")
+    expect(text("github")).toContain('"$WEBHOOK_URL?env=your+env"')
+  })
+
+  it("call a webhook of every verification, with a signature or the secret", async () => {
+    const key = `whsec_${Buffer.from("a key of 24 bytes, no less").toString("base64")}`
+    const signed = "v1 '$id`\\!\"{id}.{timestamp}.{body}"
+    const own = { timestamp_header: "x-sent", id_header: "x-id", signed }
+    for (const verification of [
+      ...["github", "gitlab", "slack", "standard-webhooks", "stripe", "sentry", "linear", "pagerduty", "jira"].map(
+        (preset) => ({ preset })
+      ),
+      { preset: "grafana", timestamp_header: "x-time" },
+      { preset: "alertmanager", username: "it's" },
+      { preset: "bearer" },
+      { preset: "header", header: "x-secret", prefix: "key " },
+      { preset: "hmac", header: "x-sig", algorithm: "sha512", encoding: "base64", prefix: "h=", ...own }
+    ]) {
+      const secret = verification.preset === "gitlab" ? "a secret token" : key
+      const draft = { name: "Verified", team: "command", input: "payload", prompt_template: "{{payload.a.b}}'" }
+      const { webhook, trigger_url } = await ui.call("POST", "/api/webhooks", { ...draft, verification, secret })
+      const snippets = callSnippets(trigger_url, webhook, 300)
+      const environment = { env: { PATH: env.PATH!, WEBHOOK_SECRET: secret, WEBHOOK_URL: trigger_url } }
+      const { text, hint } = snippets.find(({ id }) => id === "curl-wait")!
+      expect(hint).toContain("Set WEBHOOK_SECRET")
+      const { stdout } = await exec("/bin/sh", ["-c", `${text} --silent`], environment)
+      expect(JSON.parse(stdout), verification.preset).toMatchObject({ status: "success", response: "your a.b'" })
+      expect(snippets.map(({ id }) => id)).toEqual(["curl", "curl-wait", "github", "gitlab", "body"])
+    }
+  })
+
+  it("call the webhook from a CI job's script, indented as its YAML requires", async () => {
+    const created = await ui.call("POST", "/api/webhooks", {
       name: "Jobs",
       team: "command",
       prompt_template: "{{title}}"
     })
-    for (const [id, start] of [
-      ["github", "  run: |\n"],
-      ["gitlab", "    - |\n"]
+    const { webhook, trigger_url } = created
+    const verified = await ui.call("POST", "/api/webhooks", {
+      ...{ name: "Signed jobs", team: "command", prompt_template: "{{title}}" },
+      ...{ verification: { preset: "github" }, secret: "s3cret" }
+    })
+    for (const [id, start, { webhook, trigger_url }] of [
+      ["github", "  run: |\n", created],
+      ["gitlab", "    - |\n", created],
+      ["github", "  run: |\n", verified],
+      ["gitlab", "    - |\n", verified]
     ] as const) {
-      const { text } = callSnippets(trigger_url, webhook.variables, 300).find((snippet) => snippet.id === id)!
+      const { text } = callSnippets(trigger_url, webhook, 300).find((snippet) => snippet.id === id)!
       expect(text).not.toContain("whk_")
       const block = text.slice(text.indexOf(start) + start.length).split("\n")
       const margin = /^ */.exec(block[0]!)![0]
       // Every line belongs to the block, or YAML would end it.
       for (const line of block) expect(line.startsWith(margin)).toBe(true)
       const script = block.map((line) => line.slice(margin.length)).join("\n")
-      const ran = await exec("/bin/sh", ["-c", `${script} --silent`], { env: { ...env, WEBHOOK_URL: trigger_url } })
+      const ran = await exec("/bin/sh", ["-c", `${script} --silent`], {
+        env: { ...env, WEBHOOK_URL: trigger_url, WEBHOOK_SECRET: "s3cret" }
+      })
       expect(JSON.parse(ran.stdout)).toMatchObject({ status: "accepted" })
     }
     // The job's own retry, after a failure that may have come too late, starts no second run; another job does.
     for (const id of ["github", "gitlab"]) {
-      const { text } = callSnippets(trigger_url, webhook.variables, 300).find((snippet) => snippet.id === id)!
+      const { text } = callSnippets(trigger_url, webhook, 300).find((snippet) => snippet.id === id)!
       const keys: Array<string> = []
       const failing = createServer((request, response) => {
         keys.push(String(request.headers["idempotency-key"]))

@@ -95,3 +95,18 @@ export const describe = (options: Options, secret: string): Description => {
     })
   }
 }
+
+/** The headers in which callers of a preset show who they are. */
+export const headersOf = (preset: PresetName): ReadonlyArray<string> => {
+  const { descriptions }: Preset = presets[preset]
+  return [
+    ...new Set(
+      descriptions.flatMap((description) => {
+        if (description.scheme === "basic") return ["authorization"]
+        const times = "timestamp" in description ? (description.timestamp?.at ?? []) : []
+        const ids = "signed" in description && description.signed.includes("{id}") ? (description.id ?? []) : []
+        return [...description.headers, ...[...times, ...ids].flatMap((at) => ("header" in at ? [at.header] : []))]
+      })
+    )
+  ]
+}

@@ -89,7 +89,7 @@ const Calls = ({
       {newToken && webhook.verification && <SetupAtService verification={webhook.verification} secret={secret} />}
       <section className="card stack" aria-label="Examples">
         <h2>Examples</h2>
-        <SnippetTabs snippets={callSnippets(url, webhook.variables, timeoutSeconds)} label="Ways to call" />
+        <SnippetTabs snippets={callSnippets(url, webhook, timeoutSeconds)} label="Ways to call" />
       </section>
     </>
   )

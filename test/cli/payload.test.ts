@@ -1,0 +1,110 @@
+/** Whole requests on the command line: what `trigger` sends of them, and `webhook preview` shows. */
+import { createHmac } from "node:crypto"
+import { writeFileSync } from "node:fs"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Server from "../http/Server.ts"
+import { temporaryFolder } from "../support/private.ts"
+import { runWith } from "./CommandLine.ts"
+
+const push = '{"ref": "refs/heads/main", "commits": [{"message": "ü"}]}'
+const template = "{{headers.x-github-event?}} {{payload.ref}} {{payload.commits.0.message}} {{query.env?}}"
+
+const start = Effect.gen(function* () {
+  const server = yield* Server.start()
+  yield* server.team("ops")
+  const run = (...words: ReadonlyArray<string>) =>
+    runWith({ ADMIN_API_KEY: Server.adminKey, WEBHOOK_TRIGGER_URL: server.origin }, ...words)
+  const create = (name: string, prompt_template: string, more: object) =>
+    server.webhook("ops", prompt_template, { name, ...more })
+  return { ...server, run, create }
+})
+
+describe("a whole request on the command line", () => {
+  it.scopedLive("is previewed and sent as given: JSON, a file, a form or a text, with headers and query", () =>
+    Effect.gen(function* () {
+      const { create, run } = yield* start
+      const { token } = yield* create("push", template, { input: "payload" })
+      const file = `${yield* temporaryFolder}/push.json`
+      writeFileSync(file, push)
+      const more = ["--header", "X-GitHub-Event: push", "--query", "env=live one"]
+      for (const payload of [push, `@${file}`]) {
+        expect(yield* run("webhook", "preview", "push", "--payload", payload, ...more)).toEqual({
+          ...{ code: 0, stderr: "" },
+          stdout: "push refs/heads/main ü live one\n"
+        })
+        expect(yield* run("trigger", token, "--wait", "--payload", payload, ...more)).toEqual({
+          ...{ code: 0, stderr: "" },
+          stdout: "echo: push refs/heads/main ü live one\n"
+        })
+      }
+      const form = ["--payload", "ref=a%26b&commits=x", "--header", "content-type: application/x-www-form-urlencoded"]
+      expect((yield* run("webhook", "preview", "push", ...form)).stderr).toBe(
+        "Without a value: payload.commits.0.message\n"
+      )
+      yield* create("lists", "{{payload}} {{query.tag}}", { input: "payload" })
+      const text = ["--payload", "plain", "--header", "Content-Type: text/plain"]
+      expect((yield* run("webhook", "preview", "lists", ...text, "--query", "tag=a", "--query", "tag=b")).stdout).toBe(
+        'plain ["a","b"]\n'
+      )
+    })
+  )
+
+  it.scopedLive("carries a signature, and prints what the webhook replies to a command", () =>
+    Effect.gen(function* () {
+      const { create, run } = yield* start
+      const verification = { preset: "github" }
+      const { token } = yield* create("signed", "{{payload.ref}}", { input: "payload", verification, secret: "s3cret" })
+      const signature = createHmac("sha256", "s3cret").update(push).digest("hex")
+      const signed = ["--wait", "--payload", push, "--header", `X-Hub-Signature-256: sha256=${signature}`]
+      expect((yield* run("trigger", token, ...signed)).stdout).toBe("echo: refs/heads/main\n")
+      const stranger = yield* run("trigger", token, "--payload", push)
+      expect(stranger).toMatchObject({ code: 1, stdout: "" })
+      expect(stranger.stderr).toContain("a signature or a secret")
+      expect(stranger.stderr).not.toContain("ADMIN_API_KEY")
+
+      const slack = { preset: "slack", reply_text: "On it." }
+      const command = yield* create("command", "{{payload.text}}", {
+        ...{ input: "payload", verification: slack, secret: "s3cret" }
+      })
+      const body = "command=%2Freview&text=main"
+      const at = Math.floor(Date.now() / 1000)
+      const v0 = createHmac("sha256", "s3cret").update(`v0:${at}:${body}`).digest("hex")
+      const headers = [
+        "Content-Type: application/x-www-form-urlencoded",
+        `X-Slack-Request-Timestamp: ${at}`,
+        `X-Slack-Signature: v0=${v0}`
+      ].flatMap((header) => ["--header", header])
+      expect((yield* run("trigger", command.token, "--payload", body, ...headers)).stdout).toBe("On it.\n")
+    })
+  )
+
+  it.scopedLive("is refused by a webhook for variables, and variables by one for requests, with what to give", () =>
+    Effect.gen(function* () {
+      const { create, run } = yield* start
+      const plain = yield* create("plain", "{{text}}", {})
+      const whole = yield* create("whole", template, { input: "payload" })
+      for (const [words, code, says] of [
+        [["webhook", "preview", "plain", "--payload", push], 2, "give --var or --json-var, not --payload"],
+        [["webhook", "preview", "whole", "--var", "ref=x"], 2, "give --payload, not variables"],
+        [["trigger", plain.token, "--payload", push], 1, "give --var or --json-var, not --payload"],
+        [["trigger", whole.token, "--var", "ref=x"], 1, "give --payload, not variables"],
+        [["trigger", whole.token, "--var", "ref=x", "--payload", push], 2, "not both"],
+        [["trigger", whole.token, "--header", "a: b"], 2, "--header and --query need --payload"],
+        [["trigger", whole.token, "--payload", "{"], 2, "The body is not JSON."],
+        [["trigger", whole.token, "--payload", "@/none/such"], 2, "/none/such"],
+        [["trigger", whole.token, "--payload", push, "--header", "x"], 2, "--header takes name:value"],
+        [["trigger", whole.token, "--payload", push, "--header", "a: b", "--header", "A: c"], 2, "given twice"],
+        [["trigger", whole.token, "--payload", push, "--query", "=x"], 2, "--query takes name=value"],
+        [["trigger", whole.token, "--payload", push, "--query", "wait=true"], 2, "use --wait"]
+      ] as const) {
+        const ended = yield* run(...words)
+        expect({ code: ended.code, stdout: ended.stdout }, words.join(" ")).toEqual({ code, stdout: "" })
+        expect(ended.stderr).toContain(says)
+      }
+      // What else is missing is named as ever.
+      expect((yield* run("trigger", plain.token, "--var", "a=b")).stderr).not.toContain("--payload")
+      expect((yield* run("trigger", whole.token, "--payload", "{}")).stderr).not.toContain("--var")
+    })
+  )
+})
