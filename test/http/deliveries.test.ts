@@ -2,7 +2,8 @@
 import { createHmac } from "node:crypto"
 import { join } from "node:path"
 import { expect, it } from "@effect/vitest"
-import { Effect, Layer, Redacted } from "effect"
+import { DateTime, Effect, Layer, Redacted } from "effect"
+import { LaneStore } from "../../src/repo/LaneStore.ts"
 import * as PostgresClient from "../../src/repo/sql/PostgresClient.ts"
 import * as RepoSql from "../../src/repo/sql/RepoSql.ts"
 import { freshDatabase } from "../support/fresh.ts"
@@ -58,4 +59,47 @@ it.scopedLive(
       }
     }),
   60_000
+)
+
+it.scopedLive("a delivery that became part of a run stays part of it, sent again to any server, at any time", () =>
+  Effect.gen(function* () {
+    const url = yield* freshDatabase
+    const repo = Layer.orDie(Layer.provide(RepoSql.layer, PostgresClient.layer({ url: Redacted.make(url) })))
+    const server = yield* start({ repo })
+    const replica = yield* start({ repo: Layer.fresh(repo) })
+    const idle = yield* server.team("idle", "no leader")
+    const hook = yield* server.webhook(idle, "{{payload.commit}}", {
+      ...{ input: "payload", verification: { preset: "github" }, secret, when_team_stopped: "queue" },
+      coalesce: { key: "payload.branch", within: 3_600 }
+    })
+    const deliver = (commit: number, to = server) => {
+      const raw = JSON.stringify({ branch: "main", commit })
+      const signature = `sha256=${createHmac("sha256", secret).update(raw).digest("hex")}`
+      const headers = {
+        ...{ "content-type": "application/json", "x-hub-signature-256": signature },
+        "x-github-delivery": `delivery ${commit}`
+      }
+      return Effect.map(to.http("POST", hook.path, { raw, headers }), ({ json }) => json.run_id ?? json.code)
+    }
+    const run_id = yield* deliver(1)
+    expect(yield* Effect.forEach([2, 3], (commit) => deliver(commit, replica))).toStrictEqual([run_id, run_id])
+    const prompt = Effect.map(server.history(hook.id), ([run]) => run.conversation.prompt)
+    const redelivered = (to: typeof server) => Effect.forEach([2, 1, 3], (commit) => deliver(commit, to))
+    const same = [run_id, run_id, run_id]
+    expect(yield* redelivered(server)).toStrictEqual(same)
+    // What is sent again is no news.
+    expect(yield* prompt).toBe("3")
+
+    const closed = DateTime.unsafeMake(Date.now() + 3_600_000)
+    yield* Effect.flatMap(LaneStore, (lanes) => lanes.closeWindows(closed)).pipe(Effect.provide(server.repo))
+    const restarted = yield* start({ repo: Layer.fresh(repo) })
+    expect(yield* redelivered(replica)).toStrictEqual(same)
+    expect(yield* redelivered(restarted)).toStrictEqual(same)
+    // Nor when nothing else would be taken any more, or as it was then.
+    const edit = { coalesce: null, when_team_stopped: null }
+    yield* server.admin("PATCH", `/api/webhooks/${hook.id}`, { body: edit })
+    expect(yield* redelivered(server)).toStrictEqual(same)
+    expect(yield* deliver(4)).toBe("team_not_running")
+    expect(yield* server.history(hook.id)).toHaveLength(1)
+  })
 )

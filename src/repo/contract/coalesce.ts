@@ -127,6 +127,46 @@ export const coalesce = (test: Test): void => {
   )
 
   test(
+    "makes one run of a delivery that comes several times at once, whether it opens a window or finds one",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const thrice = (key: string, text: string) =>
+        Effect.forEach(count(3), () => trigger(webhook, "a", text, idempotency(key)))
+      const opening = yield* thrice("one", "1")
+      const [first, ...repeats] = (yield* repo.accept(opening, unlimited)).map(Either.getOrThrow)
+      expect(first).toMatchObject({ _tag: "Accepted" })
+      const { run_id } = opening[0]!
+      expect(repeats).toMatchObject(count(2).map(() => ({ _tag: "Repeated", run: { run_id } })))
+      const joining = yield* thrice("two", "2")
+      const [reused] = yield* thrice("two", "other")
+      const hash = { idempotency: { ...reused!.idempotency!, request_hash: new Uint8Array([2]) } }
+      const answers = yield* repo.accept([...joining, { ...reused!, ...hash }], unlimited)
+      const coalesced = Either.right({ _tag: "Coalesced", run_id })
+      expect(answers).toEqual([coalesced, coalesced, coalesced, Either.left(new IdempotencyKeyReused())])
+      expect(yield* repo.run(run_id)).toMatchObject({ conversation: { prompt: "2" } })
+    })
+  )
+
+  test(
+    "knows a delivery that became part of a run when its webhook coalesces no more, and when nothing new is taken",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const first = yield* trigger(webhook, "a", "1")
+      yield* acceptOne(first)
+      yield* acceptOne(yield* trigger(webhook, "a", "2", idempotency("two")))
+      yield* repo.closeWindows(until)
+      const plain = (hash: number) => newRun(webhook, { prompt: "2", ...idempotency("two", hash) })
+      const coalesced = { _tag: "Coalesced", run_id: first.run_id }
+      expect(yield* acceptOne(yield* plain(1))).toEqual(coalesced)
+      const [answer, other] = yield* repo.accept([yield* plain(1), yield* plain(2)], { maxQueued: 0 })
+      expect([answer, other]).toEqual([Either.right(coalesced), Either.left(new IdempotencyKeyReused())])
+      expect(yield* lane).toEqual(["2"])
+    })
+  )
+
+  test(
     "takes nothing into a run that was cancelled, has another team, or of an edited or disabled webhook",
     Effect.gen(function* () {
       const repo = yield* Repo

@@ -7,7 +7,7 @@ import type { RunRow } from "../../domain/Run.ts"
 import { whenTraced } from "../../telemetry/Span.ts"
 import { type Acceptance, type AcceptanceRefused, type AcceptOptions, type NewRun, WebhookEdited } from "../RunStore.ts"
 import { notify } from "./Changes.ts"
-import { makeCoalesce, windowsOf } from "./Coalesce.ts"
+import { makeCoalesce, makeFindDelivered, windowsOf } from "./Coalesce.ts"
 import { fromRow, list, recordset, runIds } from "./Columns.ts"
 import { bounded, boundedDirectly, unavailable } from "./Database.ts"
 import { queueLength } from "./LaneStoreSql.ts"
@@ -144,14 +144,17 @@ export const makeAccept = Effect.gen(function* () {
             where w.team = c.team and w.status = 'queued' and w.admitted_at is null order by w.seq limit 1
           ) is null then ${DateTime.toDateUtc(admission.at)}::timestamptz end`
 
-  /** The run that the key of an input `i` names. */
-  const earlierOf = (runs: ReadonlyArray<NewRun>) =>
+  /** Whether the key of an input `i` names a run: its own, or the one that it became. */
+  const isKnown = (runs: ReadonlyArray<NewRun>) =>
     runs.some(({ idempotency }) => idempotency !== undefined)
-      ? sql`(
-          select r.seq from webhook_trigger.runs r
-          where r.webhook_id = i.webhook_id and r.idempotency_key = i.idempotency_key limit 1
-        )`
-      : sql`null::bigint`
+      ? sql`(exists (
+          select from webhook_trigger.runs r
+          where r.webhook_id = i.webhook_id and r.idempotency_key = i.idempotency_key
+        ) or exists (
+          select from webhook_trigger.window_deliveries d
+          where d.webhook_id = i.webhook_id and d.idempotency_key = i.idempotency_key and d.expires_at > i.accepted_at
+        ))`
+      : sql`false`
 
   // Anyone who deletes a webhook, deletes or pauses a team, or replaces a token, either waits for this commit or is seen by it.
   const insert = (
@@ -173,7 +176,7 @@ export const makeAccept = Effect.gen(function* () {
         order by t.team for key share
       ), checked as materialized (
         select i.*, t.team is not null and (i.webhook_id is null or h.id is not null) as known, t.paused_at,
-          h.version is distinct from i.version as edited, ${earlierOf(runs)} as earlier
+          h.version is distinct from i.version as edited, ${isKnown(runs)} as repeats
         from input i
         left join webhook h on h.id = i.webhook_id and (
           h.token_hash = i.token_hash or h.old_token_hash = i.token_hash and h.old_token_valid_until > i.accepted_at
@@ -181,7 +184,7 @@ export const makeAccept = Effect.gen(function* () {
         left join known t on t.team = i.team
       ), candidate as (
         select c.*, ${admittedAt(admission)} as admitted_at
-        from checked c where c.known and not c.edited and c.earlier is null
+        from checked c where c.known and not c.edited and not c.repeats
       ), ${limited} queue as materialized (${countQueued ? queueLength(sql, maxQueued) : sql`select 0 as length`}), placed as materialized (
         select l.*, l.refusal is null
             and queue.length + count(*) filter (where l.refusal is null) over (order by l.ord) <= ${maxQueued} as fits
@@ -198,7 +201,7 @@ export const makeAccept = Effect.gen(function* () {
       }
       select case
           when not c.known then 'unknown'
-          when c.edited and c.earlier is null then 'edited'
+          when c.edited and not c.repeats then 'edited'
           when i.admitted_at is not null then 'admitted'
           when i.id is not null then 'accepted'
           when p.refusal is not null then p.refusal
@@ -222,6 +225,7 @@ export const makeAccept = Effect.gen(function* () {
       where id = any(${runIds(sql, rows)})`)
 
   const coalesce = yield* makeCoalesce
+  const findDelivered = yield* makeFindDelivered
 
   return Effect.fnUntraced(function* (runs: ReadonlyArray<NewRun>, options: AcceptOptions) {
     const answers = new Map<NewRun, Answer>()
@@ -252,9 +256,11 @@ export const makeAccept = Effect.gen(function* () {
       // What these keys named before, in an earlier call or in this one.
       const found = (yield* findEarlier(doubtful)).map((row) => ({ ...fromRow<Earlier>(row), run: runFromRow(row) }))
       const earlierOf = new Map(found.map((earlier) => [doubtful[earlier.ord]!, earlier]))
+      const others = doubtful.filter((run) => run.idempotency !== undefined && !earlierOf.has(run))
+      if (others.length > 0) for (const [run, answer] of yield* findDelivered(others)) answers.set(run, answer)
       open = doubtful.filter((run) => {
         const earlier = earlierOf.get(run)
-        const limit = earlier === undefined ? limitFor(run) : undefined
+        const limit = earlier === undefined && !answers.has(run) ? limitFor(run) : undefined
         if (earlier && !earlier.expired) answers.set(run, repeated(earlier, run))
         else if (limit !== undefined) answers.set(run, limit)
         return !answers.has(run)

@@ -83,6 +83,60 @@ const toInput = (run: Coalescing, ord: number) => ({
   expires_at: run.idempotency?.expires_at
 })
 
+const deliveredTypes = {
+  ord: "int",
+  webhook_id: "uuid",
+  accepted_at: "timestamptz",
+  idempotency_key: "text",
+  request_hash: "bytea"
+} as const
+
+type Keyed = Pick<NewRun, "accepted_at" | "idempotency" | "webhook">
+
+const toKey = ({ accepted_at, idempotency, webhook }: Keyed, ord: number) => ({
+  ord,
+  webhook_id: webhook?.id,
+  accepted_at,
+  idempotency_key: idempotency?.key,
+  request_hash: idempotency?.request_hash
+})
+
+/** Of the inputs `i`, those whose key is that of a trigger which became the run of an earlier one. */
+const deliveredOf = (sql: SqlClient.SqlClient, input: Statement.Fragment): Statement.Fragment => sql`
+  select i.ord, d.run_id, d.request_hash = i.request_hash as same_request
+  from ${input} join webhook_trigger.window_deliveries d using (webhook_id, idempotency_key)
+  where d.expires_at > i.accepted_at`
+
+interface Delivered {
+  readonly ord: number
+  readonly run_id: RunId
+  readonly same_request: boolean
+}
+
+const answerOf = ({ run_id, same_request }: Delivered): Answer =>
+  same_request ? Either.right({ _tag: "Coalesced", run_id }) : Either.left(new IdempotencyKeyReused())
+
+/** What became of the repeats of triggers that became the run of an earlier one, whatever their webhook coalesces now. */
+export const makeFindDelivered = Effect.map(
+  SqlClient.SqlClient,
+  (sql) => (runs: ReadonlyArray<NewRun>) =>
+    bounded(sql<Delivered>`${deliveredOf(sql, recordset(sql, deliveredTypes, runs.map(toKey)))}`).pipe(
+      Effect.map((rows) => rows.map((row) => [runs[row.ord]!, answerOf(row)] as const))
+    )
+)
+
+/** Runs with one idempotency key are one run: what the others are shows once the first is known. */
+const firstOfEachDelivery = (runs: ReadonlyArray<Coalescing>): ReadonlyArray<Coalescing> => {
+  const seen = new Set<string>()
+  return runs.filter(({ idempotency, webhook }) => {
+    const key = idempotency && `${webhook.id} ${idempotency.key}`
+    if (key === undefined) return true
+    const isFirst = !seen.has(key)
+    seen.add(key)
+    return isFirst
+  })
+}
+
 /**
  * What became of the runs whose windows are open; the others are new. The window's row is locked before its run is changed,
  * so whoever closes it waits for the change or is seen: what is read of a run after its window was closed is its last.
@@ -91,25 +145,17 @@ export const makeCoalesce = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
   return Effect.fnUntraced(function* (given: ReadonlyArray<NewRun>) {
-    const runs = given.filter(isCoalescing)
+    const runs = firstOfEachDelivery(given.filter(isCoalescing))
     const answers = new Map<NewRun, Answer>()
     if (runs.length === 0) return answers
-    const rows = yield* bounded(sql<{
-      readonly ord: number
-      readonly run_id: RunId
-      readonly same_request: boolean
-    }>`
+    const rows = yield* bounded(sql<Delivered>`
       with input as materialized (
         select * from ${recordset(sql, types, runs.map(toInput))}
       ), hook as materialized (
         select w.id, w.token_hash, w.old_token_hash, w.old_token_valid_until, w.version from webhook_trigger.webhooks w
         where w.enabled and w.id in (select webhook_id from input)
         order by w.id for key share
-      ), delivered as materialized (
-        select i.ord, d.run_id, d.request_hash = i.request_hash as same_request
-        from input i join webhook_trigger.window_deliveries d using (webhook_id, idempotency_key)
-        where d.expires_at > i.accepted_at
-      ), fresh as materialized (
+      ), delivered as materialized (${deliveredOf(sql, sql`input i`)}), fresh as materialized (
         select i.* from input i join hook h on h.id = i.webhook_id and h.version = i.version and (
           h.token_hash = i.token_hash or h.old_token_hash = i.token_hash and h.old_token_valid_until > i.accepted_at
         )
@@ -142,12 +188,7 @@ export const makeCoalesce = Effect.gen(function* () {
         where w.run_id = wanted.run_id and w.run_id not in (select id from merged)
       )
       select ord, run_id, true as same_request from taken union all select ord, run_id, same_request from delivered`)
-    for (const { ord, run_id, same_request } of rows) {
-      answers.set(
-        runs[ord]!,
-        same_request ? Either.right({ _tag: "Coalesced", run_id }) : Either.left(new IdempotencyKeyReused())
-      )
-    }
+    for (const row of rows) answers.set(runs[row.ord]!, answerOf(row))
     return answers
   })
 })
