@@ -1,9 +1,11 @@
 /** Leaders crash, hang, are slow, come in pairs, and lose their queue. */
+import { createHmac } from "node:crypto"
 import { once } from "node:events"
 import { describe, expect } from "vitest"
 import { Gate } from "../support/Gate.ts"
 import { until } from "../support/Until.ts"
 import { answerAfter, answerTo, answerWhenOpen } from "./support/Answers.ts"
+import type { Call } from "./support/Callers.ts"
 import { faultTest } from "./support/FaultTest.ts"
 import { teamQueue } from "./support/TeamQueue.ts"
 
@@ -39,23 +41,44 @@ describe.concurrent("leaders", () => {
   )
 
   faultTest(
-    "that are not there: what waits for one is kept through a server that is killed, and comes once, in order",
+    "row 34: that are not there: signed deliveries wait for one through a server that is killed, and come once, in order",
     async ({ cluster }) => {
-      const { server, webhook, leader } = await cluster.single({ when_team_stopped: "queue" })
+      const secret = "It's a Secret to Everybody"
+      const { server, webhook, leader } = await cluster.single({
+        ...{ input: "payload", prompt_template: "{{payload.variables.nonce}}", when_team_stopped: "queue" },
+        ...{ verification: { preset: "github" }, secret }
+      })
       await leader.stop()
       const isRunning = async () => (await cluster.api(server, "GET", `/api/teams/${webhook.team}`)).running
       await until("the server sees that the team is not running", async () => !(await isRunning()))
-      const calls = await cluster.callers.sequence(
-        server,
-        Array.from({ length: 50 }, () => webhook)
-      )
+      const deliver = (nonce: string) =>
+        cluster.callers.trigger(server, webhook, {
+          nonce,
+          headers: (body) => ({
+            "x-github-event": "push",
+            "x-github-delivery": `delivery of ${nonce}`,
+            "x-hub-signature-256": `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`
+          })
+        })
+      const nonces = Array.from({ length: 50 }, (_, n) => `push ${n}`)
+      const calls: Array<Call> = []
+      for (const nonce of nonces) calls.push(await deliver(nonce))
       expect(calls.map(({ status }) => status)).toEqual(calls.map(() => 202))
       await server.kill()
       await server.start()
+      // GitHub's “Redeliver”: before there is a leader, and when the run has ended.
+      const redelivered = nonces.flatMap((nonce, n) => (n % 7 === 0 ? [{ nonce, run_id: calls[n]!.body.run_id }] : []))
+      const redeliver = async () => {
+        for (const { nonce, run_id } of redelivered) expect((await deliver(nonce)).body).toMatchObject({ run_id })
+      }
+      await redeliver()
       const again = await cluster.leader(webhook.team)
       await again.deliveries(50)
       await cluster.checked({ count: 50 })
-      expect(cluster.deliveries.map(({ prompt }) => prompt)).toEqual(calls.map(({ nonce }) => nonce))
+      await redeliver()
+      const rows = await cluster.checked({ count: 50 })
+      expect(rows.map(({ status }) => status)).toEqual(rows.map(() => "success"))
+      expect(cluster.deliveries.map(({ prompt }) => prompt)).toEqual(nonces)
     }
   )
 

@@ -30,6 +30,8 @@ export interface CallOptions {
   readonly wait?: boolean
   readonly nonce?: string
   readonly key?: string
+  /** What else is sent with this body. */
+  readonly headers?: (body: string) => Readonly<Record<string, string>>
   readonly signal?: AbortSignal
 }
 
@@ -72,7 +74,8 @@ export class Callers {
           headers: {
             "content-type": "application/json",
             "content-length": Buffer.byteLength(body),
-            ...(options.key === undefined ? {} : { "idempotency-key": options.key })
+            ...(options.key === undefined ? {} : { "idempotency-key": options.key }),
+            ...options.headers?.(body)
           },
           ...(options.signal ? { signal: options.signal } : {})
         },

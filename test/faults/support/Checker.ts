@@ -95,7 +95,9 @@ function* answersAreTheirOwn({ calls, rows }: Evidence): Generator<string> {
 
 /** If A's 202 came before B's request and both target one team, the leader gets A first. */
 function* orderHolds({ calls, deliveries }: Evidence): Generator<string> {
-  const byNonce = new Map(calls.map((call) => [call.nonce, call]))
+  // Of repeats the first that was accepted: from then on the run has its place.
+  const byNonce = new Map<string, Call>()
+  for (const call of calls) if (byNonce.get(call.nonce)?.status !== 202) byNonce.set(call.nonce, call)
   const seen = new Set<string>()
   const latest = new Map<string, Call>()
   for (const { prompt, team } of [...deliveries].sort((a, b) => a.at - b.at)) {

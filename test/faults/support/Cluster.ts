@@ -24,6 +24,10 @@ export interface WebhookDraft {
   readonly rate?: string
   readonly when_team_stopped?: "refuse" | "queue"
   readonly queue_for_seconds?: number
+  readonly input?: "payload"
+  readonly prompt_template?: string
+  readonly verification?: { readonly preset: "github" }
+  readonly secret?: string
 }
 
 export interface ServerOptions {
