@@ -3,6 +3,8 @@ import { Args, Command, Options } from "@effect/cli"
 import { Effect, Option, Schema } from "effect"
 import { TemplateVersionList } from "../api/Webhooks.ts"
 import { diffLines, hunksOf } from "../domain/LineDiff.ts"
+import { changesBesideText } from "../domain/TemplateChanges.ts"
+import type { TemplateVersion } from "../domain/TemplateVersion.ts"
 import { Webhook } from "../domain/Webhook.ts"
 import { adminOptions, show } from "./Connection.ts"
 import { exitCodes, Failure } from "./Failure.ts"
@@ -29,8 +31,11 @@ const versions = Command.make("versions", { webhook, ...adminOptions }, (options
     const found = yield* callOnWebhook(options, (client, { id }) => client.webhooks.templates({ path: { id } }))
     yield* show(options, TemplateVersionList, found, ({ data }) =>
       table(
-        ["VERSION", "SET", "BY", "FROM", "SESSION"],
-        data.map((one) => [one.version, time(one.at), one.actor, one.client_address, one.session_id])
+        ["VERSION", "SET", "LANGUAGE", "INPUT", "BY", "FROM", "SESSION"],
+        data.map((one) => [
+          ...[one.version, time(one.at), one.template_language, one.input],
+          ...[one.actor, one.client_address, one.session_id]
+        ])
       )
     )
   })
@@ -47,7 +52,11 @@ const from = versionOption("from", "The version to compare with; when not given,
 const to = versionOption("to", "The version that is compared; when not given, the current one")
 
 /** In the usual form of a diff, without its head. */
-const diffText = (before: string, after: string): string => {
+const diffText = (beforeVersion: TemplateVersion, afterVersion: TemplateVersion): string => {
+  const [before, after] = [beforeVersion.prompt_template, afterVersion.prompt_template]
+  const beside = changesBesideText(beforeVersion, afterVersion).map(
+    ({ from, label, to }) => `${label}: ${from} → ${to}`
+  )
   const marks = { same: " ", removed: "-", added: "+" } as const
   const hunks = hunksOf(diffLines(before, after)).map(({ lines }) => {
     const at = (side: "before" | "after") => {
@@ -57,7 +66,7 @@ const diffText = (before: string, after: string): string => {
     const text = lines.map(({ kind, text }) => printable(marks[kind] + text))
     return [`@@ -${at("before")} +${at("after")} @@`, ...text].join("\n")
   })
-  return hunks.length === 0 ? "The template is the same." : hunks.join("\n")
+  return [...beside, ...(hunks.length === 0 ? ["The text of the template is the same."] : hunks)].join("\n")
 }
 
 const diff = Command.make("diff", { webhook, from, to, ...adminOptions }, (options) =>
@@ -80,7 +89,7 @@ const diff = Command.make("diff", { webhook, from, to, ...adminOptions }, (optio
     )
     if (options.json) return yield* printJson({ before, after })
     yield* print(
-      `Version ${before.version} (${time(before.at)}) and version ${after.version} (${time(after.at)})\n${diffText(before.prompt_template, after.prompt_template)}`
+      `Version ${before.version} (${time(before.at)}) and version ${after.version} (${time(after.at)})\n${diffText(before, after)}`
     )
   })
 ).pipe(

@@ -1,9 +1,22 @@
 import { Schema } from "effect"
 import { AuditActor } from "./AuditEvent.ts"
 import { optional, time } from "./Time.ts"
+import { webhookSettings } from "./WebhookSettings.ts"
+
+const { input, template_language } = webhookSettings
 
 const summary = {
   version: Schema.Int.annotations({ description: "The first `version` of the webhook that has this template." }),
+  template_language: optional(
+    Schema.Literal(...template_language.words).annotations({
+      description: "What the template is written in. Absent: a server of an earlier release has kept it."
+    })
+  ),
+  input: optional(
+    Schema.Literal(...input.words).annotations({
+      description: "What fills the template in. Absent: a server of an earlier release has kept it."
+    })
+  ),
   at: time("When the template was set."),
   actor: AuditActor,
   session_id: optional(Schema.String.annotations({ description: "The session of the web UI." })),

@@ -18,6 +18,7 @@ import { faultOfExpression } from "../domain/Filter.ts"
 import { makeWebhookId, WebhookId } from "../domain/Id.ts"
 import { isStorable, unstorableDetail } from "../domain/StorableText.ts"
 import { TeamName } from "../domain/Team.ts"
+import { templateOf } from "../domain/TemplateChanges.ts"
 import type { TemplateVersion, TemplateVersionSummary } from "../domain/TemplateVersion.ts"
 import { type Webhook, WebhookDraft, WebhookEdit } from "../domain/Webhook.ts"
 import { isAccepted, type JsonObject, type Window } from "../domain/WebhookSettingKinds.ts"
@@ -271,9 +272,18 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
         )
 
         const restoreTemplate = (id: string, version: string, versions: ReadonlyArray<number> | undefined) =>
-          Effect.flatMap(template(id, version), ({ prompt_template }) =>
-            found(id, (id) => edit(id, { prompt_template }, versions))
-          )
+          Effect.gen(function* () {
+            const { prompt_template, ...kept } = yield* template(id, version)
+            const now = templateOf(yield* found(id, store.webhook))
+            // What is as it was need not be set, where it is the default.
+            const { template_language = now.template_language, input = now.input } = kept
+            const change = {
+              prompt_template,
+              ...(template_language !== now.template_language && { template_language }),
+              ...(input !== now.input && { input })
+            }
+            return yield* found(id, (id) => edit(id, change, versions))
+          })
 
         const replaceToken = Effect.fnUntraced(function* (id: WebhookId, token: Token, overlap: Duration.Duration) {
           const before = yield* store.webhookRow(id)

@@ -26,6 +26,7 @@ import type { SessionRow } from "../domain/Session.ts"
 import type { Counts } from "../domain/Statistics.ts"
 import { storable } from "../domain/StorableText.ts"
 import type { TeamName } from "../domain/Team.ts"
+import { templateOf } from "../domain/TemplateChanges.ts"
 import { type TemplateVersion, templatesKept } from "../domain/TemplateVersion.ts"
 import type { TokenHash } from "../domain/Token.ts"
 import { Webhook, type WebhookRow } from "../domain/Webhook.ts"
@@ -167,12 +168,14 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       const last = where((row) => row.webhook_id === webhook.id).at(-1)
       return { ...(Object.fromEntries(shown) as Webhook), ...(last && { last_triggered_at: last.row.accepted_at }) }
     }
-    const keepTemplate = ({ id, prompt_template, updated_at, version }: WebhookRow, draft: AuditDraft | undefined) => {
+    const keepTemplate = (webhook: WebhookRow, draft: AuditDraft | undefined) => {
+      const { id, updated_at: at, version } = webhook
+      const template = templateOf(webhook)
       const kept = templates.get(id) ?? []
-      if (kept[0]?.prompt_template === prompt_template) return
+      if (Object.entries(template).every(([name, value]) => kept[0]?.[name as keyof TemplateVersion] === value)) return
       const { actor = "unknown", session_id, client_address } = draft ?? {}
       const by = { actor, ...(session_id && { session_id }), ...(client_address && { client_address }) }
-      templates.set(id, [{ version, prompt_template, at: updated_at, ...by }, ...kept].slice(0, templatesKept))
+      templates.set(id, [{ version, ...template, at, ...by }, ...kept].slice(0, templatesKept))
     }
     const write = (webhook: WebhookRow, draft: AuditDraft | undefined): Effect.Effect<Webhook, TeamUnknown> => {
       if (!teams.has(webhook.team)) return new TeamUnknown({ team: webhook.team })
@@ -293,7 +296,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         const { deadline_at } = earlier.row
         return Either.right({ _tag: "Repeated", run: toRun(earlier.row), ...(deadline_at && { deadline_at }) })
       }
-      const delivery = by && coalesce && idempotency && `${by.id} ${idempotency.key}`
+      const delivery = by && idempotency && `${by.id} ${idempotency.key}`
       const before = delivery === undefined ? undefined : deliveries.get(delivery)
       if (before && idempotency && isAfter(before.expires_at, run.accepted_at)) {
         return sameBytes(before.request_hash, idempotency.request_hash)

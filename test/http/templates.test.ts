@@ -82,7 +82,8 @@ it.scopedLive("a template's versions are listed, shown and restored, and a run n
     yield* admin("PATCH", at, { body: { name: "renamed" } })
     yield* admin("PATCH", at, { body: { prompt_template: "Shout {{text}} {{mark}}" } })
     const versions = yield* admin("GET", `${at}/templates`)
-    const by = { actor: "admin_key", client_address: "127.0.0.1", at: expect.any(String) }
+    const usual = { template_language: "simple", input: "variables" }
+    const by = { ...usual, actor: "admin_key", client_address: "127.0.0.1", at: expect.any(String) }
     expect(versions.json).toStrictEqual({
       data: [
         { version: 3, ...by },
@@ -111,5 +112,37 @@ it.scopedLive("a template's versions are listed, shown and restored, and a run n
     for (const version of ["0", "5", "x", "1e1", "-1", "99999999999"]) {
       expect(refusal(yield* admin("GET", `${at}/templates/${version}`)), version).toStrictEqual([404, "not_found"])
     }
+  })
+)
+
+it.scopedLive("a version is restored with the language and the input that its template was written for", () =>
+  Effect.gen(function* () {
+    const { admin, http, team, webhook } = yield* start()
+    const { id, path } = yield* webhook(yield* team("ops"), "Say {{text}}")
+    const at = `/api/webhooks/${id}`
+    const liquid = "{{ payload.text | upcase }}"
+    yield* admin("PATCH", at, { body: { prompt_template: liquid, template_language: "liquid", input: "payload" } })
+    const answer = (body: object) =>
+      Effect.map(http("POST", `${path}?wait=true`, { body }), ({ json }) => json.response)
+    expect(yield* answer({ text: "hello" })).toBe("echo: HELLO")
+    const restore = (version: number) =>
+      Effect.map(admin("POST", `${at}/templates/${version}/restore`), ({ json }) => json)
+    expect(yield* restore(1)).toMatchObject({
+      ...{ prompt_template: "Say {{text}}", template_language: "simple", input: "variables", variables: ["text"] }
+    })
+    expect(yield* answer(hello)).toBe("echo: Say hello")
+    expect(yield* restore(2)).toMatchObject({
+      ...{ prompt_template: liquid, template_language: "liquid", input: "payload", variables: ["payload.text"] }
+    })
+    expect(yield* answer({ text: "hello" })).toBe("echo: HELLO")
+    const { data } = (yield* admin("GET", `${at}/templates`)).json
+    expect(data.map(({ version, template_language, input }: any) => [version, template_language, input])).toStrictEqual(
+      [
+        [4, "liquid", "payload"],
+        [3, "simple", "variables"],
+        [2, "liquid", "payload"],
+        [1, "simple", "variables"]
+      ]
+    )
   })
 )

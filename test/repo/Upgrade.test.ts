@@ -164,7 +164,9 @@ for (const { name, upgraded, empty } of databases) {
         expect(second).toBeUndefined()
         // Its template is the first of its versions.
         expect(yield* store.templates(deployId)).toMatchObject([{ version: 1, actor: "unknown" }])
-        expect(yield* store.template(deployId, 1)).toMatchObject({ prompt_template: first!.prompt_template })
+        expect(yield* store.template(deployId, 1)).toMatchObject({
+          ...{ prompt_template: first!.prompt_template, template_language: "simple", input: "variables" }
+        })
         expect(third).toMatchObject({ id: reviewId })
         expect(third).not.toHaveProperty("timeout_seconds")
         expect(yield* (yield* LaneStore).limits([deployId, reviewId])).toEqual(new Map([[deployId, 2]]))

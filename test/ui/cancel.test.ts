@@ -78,18 +78,19 @@ describe("a template's versions", () => {
   it("show what has changed, and are restored; a duplicate shows its own token", async () => {
     const { webhook } = await ui.call("POST", "/api/webhooks", { ...reviewDraft, name: "Versions" })
     const prompt_template = `${reviewDraft.prompt_template}\nin English`
-    await ui.call("PATCH", `/api/webhooks/${webhook.id}`, { prompt_template })
+    await ui.call("PATCH", `/api/webhooks/${webhook.id}`, { prompt_template, template_language: "liquid" })
     const page = await ui.newSignedInPage()
     await page.goto(`/webhooks/${webhook.id}?tab=settings`)
     await page.getByRole("link", { name: "Versions" }).click()
     await page.getByRole("region", { name: "Changes" }).getByText("added: in English").waitFor()
+    await page.getByText("Template language: simple liquid").waitFor()
     await page.getByRole("button", { name: /^Version 1/ }).click()
     await page.getByRole("button", { name: "Restore" }).click()
     await page.getByRole("alertdialog").getByRole("button", { name: "Restore" }).click()
     await page.getByText("Restored as version 3").waitFor()
     await page.getByRole("button", { name: "Version 3, current" }).waitFor()
     const restored = await ui.call("GET", `/api/webhooks/${webhook.id}`)
-    expect(restored.prompt_template).toBe(reviewDraft.prompt_template)
+    expect(restored).toMatchObject({ prompt_template: reviewDraft.prompt_template, template_language: "simple" })
 
     await page.goto(`/webhooks/${webhook.id}?tab=settings`)
     await page.getByRole("button", { name: "Duplicate" }).click()

@@ -30,10 +30,11 @@ export const templates = (test: Test): void => {
       yield* edit(20, { prompt_template: "two" })
       yield* edit(30, { prompt_template: "two" })
       yield* edit(40, { prompt_template: "one" })
-      const first = { version: 1, at: at(0), actor: "unknown" }
+      const usual = { template_language: "simple", input: "variables" }
+      const first = { version: 1, at: at(0), actor: "unknown", ...usual }
       const byPage = { actor: "session", session_id: "a session", client_address: "203.0.113.7" }
-      const second = { version: 3, at: at(20), ...byPage }
-      const third = { version: 5, at: at(40), ...byPage }
+      const second = { version: 3, at: at(20), ...byPage, ...usual }
+      const third = { version: 5, at: at(40), ...byPage, ...usual }
       expect(yield* repo.templates(id)).toEqual([third, second, first])
       const found = yield* Effect.forEach([1, 2, 3, 4, 5], (version) => repo.template(id, version))
       const [one, two, three] = [
@@ -42,6 +43,31 @@ export const templates = (test: Test): void => {
         { ...third, prompt_template: "one" }
       ]
       expect(found).toEqual([one, one, two, two, three])
+    })
+  )
+
+  test(
+    "keeps a template with its language and its input, another one of which is another version",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const { id } = yield* createWebhook({ prompt_template: "one", template_language: "liquid" })
+      const edit = (change: { readonly template_language?: "simple" | null; readonly input?: "payload" }) =>
+        repo.updateWebhook(id, { ...change, updated_at: at(1) })
+      yield* edit({ template_language: null })
+      // The same, said in another way.
+      yield* edit({ template_language: "simple" })
+      yield* edit({ input: "payload" })
+      const kept = yield* Effect.forEach([1, 2, 3, 4], (version) => repo.template(id, version))
+      expect(kept.map(({ version, template_language, input }) => [version, template_language, input])).toEqual([
+        [1, "liquid", "variables"],
+        [2, "simple", "variables"],
+        [2, "simple", "variables"],
+        [4, "simple", "payload"]
+      ])
+      expect(kept.map(({ prompt_template }) => prompt_template)).toEqual(["one", "one", "one", "one"])
+      expect((yield* repo.templates(id)).map(({ template_language }) => template_language)).toEqual([
+        ...["simple", "simple", "liquid"]
+      ])
     })
   )
 

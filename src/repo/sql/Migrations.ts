@@ -14,6 +14,7 @@ import templates from "./migrations/0018_templates.ts"
 import verification from "./migrations/0020_verification.ts"
 import promptLayout from "./migrations/0022_prompt_layout.ts"
 import filters from "./migrations/0023_filters.ts"
+import templatesAndRequests from "./migrations/0027_templates_and_requests.ts"
 
 /**
  * Numbered, only ever added to: a migration that has been released is never edited. A single statement stands here, in
@@ -94,7 +95,9 @@ const migrations = {
   "25_verified_at": Effect.flatMap(
     SqlClient.SqlClient,
     (sql) => sql`alter table webhook_trigger.webhooks add column verified_at timestamptz`
-  )
+  ),
+  /** What kept templates are written in, and what kept requests have beside bodies. Servers of the release before write none. */
+  "27_templates_and_requests": templatesAndRequests
 }
 
 type Migration = keyof typeof migrations

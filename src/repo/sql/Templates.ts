@@ -10,10 +10,16 @@ import {
   type TemplateVersionSummary,
   templatesKept
 } from "../../domain/TemplateVersion.ts"
+import { webhookSettings } from "../../domain/WebhookSettings.ts"
 import { fromRow, list } from "./Columns.ts"
 import { bounded } from "./Database.ts"
 
 const summaryColumns = list(Object.keys(Summary.fields).map((name) => `t.${name}`))
+
+/** What is read as what when a webhook says nothing of it. */
+const now = list(
+  (["template_language", "input"] as const).map((name) => `coalesce(c.${name}, '${webhookSettings[name].default}')`)
+)
 
 /**
  * A part of a `with` query whose part `changed` writes one webhook: keeps its template, unless that is the newest of those
@@ -22,11 +28,11 @@ const summaryColumns = list(Object.keys(Summary.fields).map((name) => `t.${name}
 export const keepTemplate = (sql: SqlClient.SqlClient, audit: AuditDraft | undefined): Statement.Fragment => sql`
   template_kept as (
     insert into webhook_trigger.webhook_templates
-      (webhook_id, version, prompt_template, at, actor, session_id, client_address)
-    select c.id, c.version, c.prompt_template, c.updated_at, ${audit?.actor ?? "unknown"}::text,
+      (webhook_id, version, prompt_template, template_language, input, at, actor, session_id, client_address)
+    select c.id, c.version, c.prompt_template, ${now}, c.updated_at, ${audit?.actor ?? "unknown"}::text,
       ${audit?.session_id ?? null}::text, ${audit?.client_address ?? null}::text
-    from changed c where c.prompt_template is distinct from (
-      select t.prompt_template from webhook_trigger.webhook_templates t
+    from changed c where (c.prompt_template, ${now}) is distinct from (
+      select (t.prompt_template, t.template_language, t.input) from webhook_trigger.webhook_templates t
       where t.webhook_id = c.id order by t.version desc limit 1
     )
   ), template_dropped as (

@@ -10,13 +10,17 @@ import type { RunState as DomainRunState } from "../../domain/RunState.ts"
 import type { RunSummary as DomainRunSummary } from "../../domain/RunSummary.ts"
 import type * as DomainStatistics from "../../domain/Statistics.ts"
 import type { Team as DomainTeam } from "../../domain/Team.ts"
-import type { TemplateVersionSummary as DomainTemplateVersionSummary } from "../../domain/TemplateVersion.ts"
+import type {
+  TemplateVersion as DomainTemplateVersion,
+  TemplateVersionSummary as DomainTemplateVersionSummary
+} from "../../domain/TemplateVersion.ts"
 import type { Webhook as DomainWebhook } from "../../domain/Webhook.ts"
 import type { Json } from "./Client.ts"
 
 export type Webhook = Json<DomainWebhook>
 /** A webhook with its token, in the response that creates or regenerates it. */
 export type WebhookWithToken = Json<typeof ApiWebhookWithToken.Type>
+export type TemplateVersion = Json<DomainTemplateVersion>
 /** Who set a webhook's template, and when. */
 export type TemplateVersionSummary = Json<DomainTemplateVersionSummary>
 export type Run = Json<DomainRun>

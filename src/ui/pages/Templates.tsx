@@ -108,18 +108,16 @@ const Version = ({
         {!isCurrent && <Button onPress={() => setConfirming(true)}>Restore</Button>}
       </div>
       <Loaded query={template}>
-        {({ prompt_template }) => (
+        {(data) => (
           <>
             {before !== undefined && (
               <>
                 <h3>Changes since version {before.version}</h3>
-                <Loaded query={earlier}>
-                  {(loaded) => <TemplateDiff before={loaded.prompt_template} after={prompt_template} />}
-                </Loaded>
+                <Loaded query={earlier}>{(loaded) => <TemplateDiff before={loaded} after={data} />}</Loaded>
               </>
             )}
             <h3>Template</h3>
-            <RawText text={prompt_template} title="Template" what="the template" />
+            <RawText text={data.prompt_template} title="Template" what="the template" />
           </>
         )}
       </Loaded>
@@ -130,7 +128,10 @@ const Version = ({
           onConfirm={restore}
           onClose={() => setConfirming(false)}
         >
-          <p>The webhook gets this template again, from the next trigger on. The current one stays in this list.</p>
+          <p>
+            The webhook gets this template again, with the language and the input that it was written for, from the next
+            trigger on. The current one stays in this list.
+          </p>
         </ConfirmDialog>
       )}
     </section>
