@@ -19,6 +19,8 @@ export const make = (
   webhook: WebhookRow,
   budget: typeof BodyBudget.Service
 ): Intake => {
+  /** Of the budget. */
+  let taken = 0
   const intake: Intake = {
     bytes: 0,
     head: undefined,
@@ -28,7 +30,10 @@ export const make = (
         intake.head = Buffer.concat([intake.head ?? Buffer.alloc(0), chunk.subarray(0, keptBody)])
       }
       if (!budget.take(webhook.id, chunk.length)) return false
-      NodeHttpServerRequest.toServerResponse(request).once("close", () => budget.giveBack(webhook.id, chunk.length))
+      if (taken === 0) {
+        NodeHttpServerRequest.toServerResponse(request).once("close", () => budget.giveBack(webhook.id, taken))
+      }
+      taken += chunk.length
       return true
     }
   }

@@ -93,6 +93,10 @@ export interface Options {
   readonly adminKey?: string
   /** With which secrets are encrypted; by default one of the tests' own. */
   readonly secretKeys?: ReadonlyArray<SecretKey>
+  /** In place of the service's own. */
+  readonly renderer?: Layer.Layer<Renderer, never, Settings>
+  /** Given Node's server, before it listens. */
+  readonly onServer?: (server: NodeServer) => void
   /** Of another server, whose replica this one is; else it has one of its own. */
   readonly repo?: Layer.Layer<Repo>
 }
@@ -103,6 +107,7 @@ export const services = ({
   publicUrl,
   trustedProxies = [],
   repo,
+  renderer = Renderer.layer,
   adminKey: key = adminKey,
   secretKeys = [testSecretKey]
 }: Options = {}) =>
@@ -110,7 +115,7 @@ export const services = ({
     Layer.provideMerge(
       Layer.mergeAll(
         Limiter.layer,
-        Renderer.layer,
+        renderer,
         AdminKey.layerGiven(Redacted.make(key)),
         PublicUrl.layer(Option.fromNullable(publicUrl)),
         TrustedProxies.layer(trustedProxies),
@@ -133,6 +138,7 @@ export const listeningPort = HttpServer.addressWith((address) =>
 const server = (options: Options) =>
   Layer.suspend(() => {
     const server = createServer()
+    options.onServer?.(server)
     return listeningOn(server).pipe(Layer.provideMerge(HttpOnNode.layer(server)), Layer.provideMerge(services(options)))
   })
 

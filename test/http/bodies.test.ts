@@ -1,4 +1,5 @@
 /** What callers cost who send bodies that nobody reads, or many at once. */
+import type { Server } from "node:http"
 import { expect } from "@effect/vitest"
 import { Effect } from "effect"
 import { dialog, flood, refusal, wire } from "./Client.ts"
@@ -36,6 +37,33 @@ triggers("a refused caller that goes on sending gets its answer and is disconnec
     const { sent, text } = yield* flood(port, chunked, `10000\r\n${"x".repeat(0x10000)}\r\n`)
     expect(text).toMatch(/^HTTP\/1\.1 404 /)
     expect(sent).toBeLessThan(little)
+  })
+)
+
+triggers("a body in many pieces adds no more listeners to its response than one in one piece", () =>
+  Effect.gen(function* () {
+    const listeners: Array<number> = []
+    const onServer = (server: Server) =>
+      server.on("request", (_, response) => {
+        response.on("newListener", (event) => {
+          if (event === "close") listeners.push(response.listenerCount("close") + 1)
+        })
+      })
+    const { port, team, webhook } = yield* start({ onServer })
+    const { path } = yield* webhook(yield* team("ops"))
+    const body = JSON.stringify({ ...hello, pad: "x".repeat(1000) })
+    const inPieces = (count: number) => {
+      const size = Math.ceil(body.length / count)
+      const pieces = Array.from({ length: count }, (_, n) => body.slice(n * size, (n + 1) * size))
+      const chunks = pieces.map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`).join("")
+      const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n`
+      listeners.length = 0
+      return Effect.map(wire(port, `${head}${chunks}0\r\n\r\n`), ({ text }) => {
+        expect(text).toMatch(/^HTTP\/1\.1 202 /)
+        return listeners.length
+      })
+    }
+    expect(yield* inPieces(50)).toBe(yield* inPieces(1))
   })
 )
 
