@@ -52,11 +52,14 @@ export interface Correlation {
   readonly subjectOf: (correlation_id: string) => Subject | undefined
 }
 
+/** Runs that take an answer. `live`: it would end them; `late`: they have ended, and nobody waits for it. */
+export type Answerable = ReadonlyMap<RunId, "live" | "late">
+
 /** What the server says of replies before they are handled. */
 export interface ReplyChecks {
   readonly correlation: Correlation
-  /** Of these runs, those of which an answer would still be stored: asked before a long reply is read. Default: all. */
-  readonly answerable?: (runs: ReadonlyArray<RunId>) => Effect.Effect<ReadonlySet<RunId>, Unavailable>
+  /** Of these runs, those of which an answer would still be stored: asked before a long reply is read. Default: all are live. */
+  readonly answerable?: (runs: ReadonlyArray<RunId>) => Effect.Effect<Answerable, Unavailable>
   /** Succeeds once replies can be handled. */
   readonly ready?: Effect.Effect<void, Unavailable>
 }

@@ -4,9 +4,10 @@ import type { RunId } from "../domain/Id.ts"
 import { storable } from "../domain/StorableText.ts"
 import { whenTraced } from "../telemetry/Span.ts"
 import * as TraceContext from "../telemetry/TraceContext.ts"
-import { handleReplies, type PendingReply, type ReplyHandler, untilAvailable } from "./Acknowledgement.ts"
-import type { Prompt, Reply, ReplyChecks, Subject } from "./Bus.ts"
-import * as Turns from "./Turns.ts"
+import { handleReplies, type PendingReply, type ReplyHandler } from "./Acknowledgement.ts"
+import type { Answerable, Prompt, Reply, ReplyChecks } from "./Bus.ts"
+import type { Received } from "./LongReplies.ts"
+import * as LongReplies from "./LongReplies.ts"
 
 /** The longest answer that is stored, in bytes of UTF-8. */
 export const maxAnswer = 8 * 1024 * 1024
@@ -52,24 +53,6 @@ export const maxGroup = 10
 /** Nor is there more text than this in a group, in UTF-16 code units; one reply may be longer. */
 const maxGroupText = 4_000_000
 
-/**
- * Bytes. A longer reply is handled alone, and read only when its turn comes and its run may still take it: reading one of 8
- * MiB keeps the process from everything else for some 50 ms.
- */
-export const longReply = 256 * 1024
-
-/** A reply that a broker has delivered and stores until it is acknowledged. */
-export interface Received extends Subject {
-  readonly isLong: boolean
-  /** What it says, called once; `undefined`: nothing that could be acted on. */
-  readonly read: () => Reply | undefined
-  /** Called in place of `read` when its run can take no answer. */
-  readonly skip: () => void
-  readonly acknowledge: () => void
-  /** The trace that it belongs to. */
-  readonly span?: Tracer.AnySpan | undefined
-}
-
 interface Waiting extends PendingReply {
   readonly span?: Tracer.AnySpan | undefined
 }
@@ -79,14 +62,11 @@ export interface Inbox {
   readonly put: (reply: Reply) => void
   /** How much of what was `put` is unacknowledged. */
   readonly size: () => number
-  /**
-   * As `Bus.consume`. The function that it returns takes what a broker delivers to this consumer; when the scope closes
-   * that is forgotten, since the broker delivers it again. Of several consumers one gets everything that is `put`.
-   */
+  /** As `Bus.consume`. Of several consumers one gets everything that is `put`. */
   readonly consume: (
     handle: ReplyHandler,
     answerable?: ReplyChecks["answerable"]
-  ) => Effect.Effect<(received: Received) => void, never, Scope.Scope>
+  ) => Effect.Effect<LongReplies.Receive, never, Scope.Scope>
 }
 
 export const makeInbox = (): Inbox => {
@@ -136,50 +116,23 @@ export const makeInbox = (): Inbox => {
         Effect.forkScoped
       )
       /** To be handled, unless it says nothing. */
-      const waitingOf = (received: Received): Waiting | undefined => {
-        const acknowledge = () => {
-          received.acknowledge()
-          turns.done(received)
-        }
+      const waitingOf = (received: Received, acknowledge: () => void): Waiting | undefined => {
         const reply = received.read()
         if (reply !== undefined) return { reply, acknowledge, span: received.span, deaths: 0 }
         acknowledge()
         return undefined
       }
-      const longMayBeNext = Effect.unsafeMakeLatch()
-      const turns: Turns.Turns<Received> = Turns.make(
-        (short) => {
-          const waiting = waitingOf(short)
-          if (waiting !== undefined) queue.unsafeOffer(waiting)
-        },
-        () => longMayBeNext.unsafeOpen()
-      )
-      const handleLong = (long: Received) =>
-        Effect.suspend(() => {
-          const waiting = waitingOf(long)
-          return waiting === undefined ? Effect.void : traced([waiting])(handleReplies(handle, [waiting], postpone))
-        })
-      const handleNextLong = Effect.gen(function* () {
-        longMayBeNext.unsafeClose()
-        const next = turns.next()
-        if (next.length === 0) return yield* longMayBeNext.await
-        const runs = yield* untilAvailable(answerable(next.map(({ run_id }) => run_id)), "long replies")
-        for (const long of next) {
-          if (runs.has(long.run_id)) yield* handleLong(long)
-          else {
-            long.skip()
-            long.acknowledge()
-            turns.done(long)
-          }
-        }
+      return yield* LongReplies.make<Waiting>({
+        answerable,
+        waitingOf,
+        pass: (waiting) => queue.unsafeOffer(waiting),
+        handle: (group) => traced(group)(handleReplies(handle, group, postpone))
       })
-      yield* Effect.forkScoped(Effect.interruptible(Effect.forever(handleNextLong)))
-      return turns.arrived
     })
   }
 }
 
-const allOf = (runs: ReadonlyArray<RunId>) => Effect.succeed(new Set(runs))
+const allOf = (runs: ReadonlyArray<RunId>) => Effect.succeed<Answerable>(new Map(runs.map((id) => [id, "live"])))
 
 /** In UTF-16 code units. */
 export const textLength = (reply: Reply): number => {

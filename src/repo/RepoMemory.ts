@@ -431,7 +431,12 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
           const takesAnswer = ({ response, run_id, status }: RunRow) =>
             ids.includes(run_id) &&
             (!isFinal(status) || (runStatuses[status].storesLateAnswer && response === undefined))
-          return new Set(where(takesAnswer).map(({ row }) => row.run_id))
+          return new Map(
+            where(takesAnswer).map(({ row }) => [
+              row.run_id,
+              isFinal(row.status) ? ("late" as const) : ("live" as const)
+            ])
+          )
         }),
       ended: (ids) =>
         Effect.sync(() => ({

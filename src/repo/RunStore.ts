@@ -150,8 +150,11 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
      * cancelled after it was admitted still holds its slots, until a later end of it comes, or `release`.
      */
     readonly end: (ends: ReadonlyArray<RunEnd>) => Effect.Effect<ReadonlyArray<EndedRun>, Unavailable>
-    /** Of these runs, those of which `end` would store an answer: unfinished, or ended without one that could have come. */
-    readonly answerable: (ids: ReadonlyArray<RunId>) => Effect.Effect<ReadonlySet<RunId>, Unavailable>
+    /**
+     * Of these runs, those of which `end` would store an answer: `live`, which are not finished, and `late`, which have ended
+     * without one that could have come.
+     */
+    readonly answerable: (ids: ReadonlyArray<RunId>) => Effect.Effect<ReadonlyMap<RunId, "live" | "late">, Unavailable>
     /** Ends as `cancelled` what waits there now and was accepted no later than `at`; returns how many runs that were. */
     readonly cancelQueued: (of: QueuedRuns, at: DateTime.Utc) => Effect.Effect<number, Unavailable>
     /** Cancelled runs of which their team has, or will have, nothing: their slots are free. Reported like an end. */

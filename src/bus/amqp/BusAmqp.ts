@@ -1,22 +1,24 @@
 import type { Channel, Message } from "amqplib"
-import { Clock, Effect, Either, FiberSet, Layer, type Redacted, Schedule } from "effect"
+import { Clock, Effect, Either, FiberSet, Layer, type Redacted, Schedule, Scope } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { ReplyHandler } from "../Acknowledgement.ts"
 import { Bus, QueueGone, type ReplyChecks } from "../Bus.ts"
+import type { Received } from "../LongReplies.ts"
 import { makeInbox, maxGroup, textLength, tracedPublish } from "../Replies.ts"
-import { type Connection, call, openChannel } from "./Connection.ts"
+import { type Connection, call, openChannel, unavailable } from "./Connection.ts"
 import * as Link from "./Link.ts"
 import { countReceived } from "./Metrics.ts"
 import * as Probe from "./Probe.ts"
 import * as Publisher from "./Publisher.ts"
-import { deadQueue, declareShared, type QueueType, repliesQueue, teamQueue } from "./Topology.ts"
+import { deadQueue, declareShared, lateQueue, type QueueType, repliesQueue, teamQueue } from "./Topology.ts"
 import * as Trace from "./Trace.ts"
 import {
   type Decoded,
   decodeDeadLetter,
   decodeReply,
   encodeCancel,
+  encodeLate,
   encodePrompt,
   isLongReply,
   type Outgoing
@@ -34,6 +36,8 @@ const prefetch = 2 * maxGroup
 const handleTimeout = 2_000
 /** And for each UTF-16 code unit of text: 8 s for the longest answer. */
 const handleTimeoutOfText = 0.001
+/** For one late reply: after it, its answer is stored as if it came in time. */
+const setAsideTimeout = "2 seconds"
 /** Milliseconds between two lines in the log about messages that are dropped. */
 const dropLogInterval = 1_000
 /** How often a server that cannot handle replies finds out whether it can. */
@@ -49,6 +53,20 @@ const make = ({ queueType, url }: AmqpOptions) =>
     const declare = (channel: Channel) => call("declaring queues", () => declareShared(channel, queueType))
     const publisher = yield* Publisher.make({ url, name: "publish", prepare: declare })
     const probe = yield* Probe.make({ url, queueType })
+    const scope = yield* Effect.scope
+    /** For late replies: prompts must not wait behind them. Connected when it is needed first. */
+    const latePublisher = yield* Effect.cached(
+      Scope.extend(Publisher.make({ url, name: "late", prepare: declare }), scope)
+    )
+    const setAside = (message: Message) =>
+      Effect.flatMap(latePublisher, ({ publish }) => publish([encodeLate(message)])).pipe(
+        Effect.filterOrFail(
+          (confirmation) => confirmation === "confirmed",
+          () => unavailable(`${lateQueue} is not there`)
+        ),
+        Effect.timeoutFail({ duration: setAsideTimeout, onTimeout: () => unavailable("not confirmed in time") }),
+        Effect.map(() => countReceived("late"))
+      )
     const inbox = makeInbox()
 
     /** Gives all replies back when the work on some of them fails, or takes too long, by giving up the connection. */
@@ -72,9 +90,13 @@ const make = ({ queueType, url }: AmqpOptions) =>
     ) =>
       Effect.gen(function* () {
         yield* Effect.retry(ready, Schedule.spaced(readyInterval))
-        const channel = yield* openChannel(connection)
+        const open = Effect.fnUntraced(function* (prefetch: number) {
+          const channel = yield* openChannel(connection)
+          yield* call("setting the prefetch", () => channel.prefetch(prefetch))
+          return channel
+        })
+        const channel = yield* open(prefetch)
         yield* declare(channel)
-        yield* call("setting the prefetch", () => channel.prefetch(prefetch))
         const log = yield* FiberSet.makeRuntime<never>()
         const receive = yield* inbox.consume(
           (replies) => givingBack(connection, sum(replies.map(textLength)), handle(replies)),
@@ -89,9 +111,10 @@ const make = ({ queueType, url }: AmqpOptions) =>
           log(Effect.logWarning(`a ${kind} message on ${queue} is dropped; others like it may not be logged`))
         }
         const listen = (
+          channel: Channel,
           queue: string,
           decode: (message: Message, run_id: RunId) => Decoded,
-          isLong: (message: Message) => boolean
+          receive: (received: Received, message: Message) => void
         ) =>
           call(`consuming ${queue}`, () =>
             channel.consume(queue, (message) => {
@@ -110,11 +133,16 @@ const make = ({ queueType, url }: AmqpOptions) =>
                 return decoded.right.reply
               }
               const skip = () => countReceived("ended")
-              receive({ ...subject, isLong: isLong(message), read, skip, acknowledge, span: Trace.spanOf(message) })
+              const span = Trace.spanOf(message)
+              const bytes = message.content.length
+              receive({ ...subject, bytes, isLong: false, read, skip, acknowledge, span }, message)
             })
           )
-        yield* listen(repliesQueue, decodeReply, isLongReply)
-        yield* listen(deadQueue, decodeDeadLetter, () => false)
+        yield* listen(channel, repliesQueue, decodeReply, (received, message) =>
+          receive.reply(isLongReply(message) ? { ...received, isLong: true, setAside: setAside(message) } : received)
+        )
+        yield* listen(channel, deadQueue, decodeDeadLetter, receive.reply)
+        yield* listen(yield* open(1), lateQueue, decodeReply, receive.late)
       })
 
     return Bus.of({

@@ -16,7 +16,16 @@ export const reconnects = Metric.counter("webhook_bus_reconnects_total", {
   incremental: true
 })
 
-export type ReplyKind = "started" | "response" | "error" | "dead" | "ended" | "refused" | "malformed" | "unknown"
+export type ReplyKind =
+  | "started"
+  | "response"
+  | "error"
+  | "dead"
+  | "ended"
+  | "late"
+  | "refused"
+  | "malformed"
+  | "unknown"
 
 export const countReceived = (kind: ReplyKind): void => record(received, 1, { kind })
 

@@ -28,6 +28,12 @@ const markerExchange = (team: TeamName): string => `webhook.queue.${team}`
 export const repliesExchange = "webhook.replies"
 /** Named like the exchange: leaders of the first release reply through the default exchange, to the same `reply_to`. */
 export const repliesQueue = "webhook.replies"
+/**
+ * Where the server puts long answers to runs that have ended, so that those behind them in `repliesQueue` need not wait: an
+ * exchange, and the queue bound to it.
+ */
+export const lateExchange = "webhook.replies.late"
+export const lateQueue = "webhook.replies.late"
 /** Where the server asks leaders to stop working on a run: they bind queues of their own to it, with their team's name. */
 export const cancelExchange = "webhook.cancel"
 /** Where team queues send the prompts that they give up. */
@@ -67,6 +73,9 @@ export const declareShared = async (channel: Channel, type: QueueType): Promise<
   await channel.assertExchange(repliesExchange, "fanout", { durable: true })
   await channel.assertQueue(repliesQueue, shared(type))
   await channel.bindQueue(repliesQueue, repliesExchange, "")
+  await channel.assertExchange(lateExchange, "fanout", { durable: true })
+  await channel.assertQueue(lateQueue, shared(type))
+  await channel.bindQueue(lateQueue, lateExchange, "")
 }
 
 export const declareTeamQueue = async (channel: Channel, team: TeamName, type: QueueType): Promise<void> => {

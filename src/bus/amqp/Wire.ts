@@ -5,9 +5,10 @@ import { RunId, WebhookId } from "../../domain/Id.ts"
 import { RunSource } from "../../domain/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { DeadLettered, LeaderReply, Prompt, Reply } from "../Bus.ts"
-import { answerTooLarge, longReply, maxAnswer, storableReply } from "../Replies.ts"
+import { longReply } from "../LongReplies.ts"
+import { answerTooLarge, maxAnswer, storableReply } from "../Replies.ts"
 import type { ReplyKind } from "./Metrics.ts"
-import { cancelExchange, promptsExchange, repliesExchange } from "./Topology.ts"
+import { cancelExchange, lateExchange, promptsExchange, repliesExchange } from "./Topology.ts"
 
 /** Where a message is published. */
 interface Address {
@@ -139,6 +140,19 @@ export const decodeReply = (message: Message, run_id: RunId): Decoded => {
 /** Whether `decodeReply` would have to read a long text. */
 export const isLongReply = ({ content, properties }: Message): boolean =>
   content.length > longReply && content.length <= maxAnswer && properties.type !== "started"
+
+/** A reply as it came, for another queue. */
+export const encodeLate = (message: Message): Outgoing => {
+  const { contentType, correlationId, headers, type } = message.properties
+  return {
+    id: `late:${correlationId}`,
+    exchange: lateExchange,
+    routingKey: "",
+    body: message.content,
+    options: { type, contentType, correlationId },
+    traceparent: headers?.traceparent
+  }
+}
 
 /**
  * A prompt that its queue gave up, or what a leader has published in its place, which it may do for its own prompts. The

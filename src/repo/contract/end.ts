@@ -82,12 +82,12 @@ export const end = (test: Test): void => {
       const webhook = yield* createWebhook()
       for (const outcome of Object.values(outcomes)) {
         const id = yield* queueRun(webhook)
-        expect(yield* repo.answerable([id])).toEqual(new Set([id]))
+        expect(yield* repo.answerable([id])).toEqual(new Map([[id, "live"]]))
         const { run: before } = yield* endOne(id, outcome, 300)
         const stored = runStatuses[outcome.status].storesLateAnswer
-        expect(yield* repo.answerable([id])).toEqual(new Set(stored ? [id] : []))
+        expect(yield* repo.answerable([id])).toEqual(new Map(stored ? [[id, "late"]] : []))
         yield* endOne(id, success("late"), 400)
-        expect(yield* repo.answerable([id])).toEqual(new Set())
+        expect(yield* repo.answerable([id])).toEqual(new Map())
         const { conversation, ...after } = yield* repo.run(id)
         expect(conversation.response).toBe(stored ? "late" : before?.conversation.response)
         expect({ ...after, conversation: before?.conversation }).toEqual(before)
@@ -246,8 +246,8 @@ export const end = (test: Test): void => {
       const ended = { runs: [yield* repo.run(done)], deleted: [unknown] }
       expect(yield* repo.ended([live, done, unknown])).toEqual(ended)
       expect(yield* repo.ended([])).toEqual({ runs: [], deleted: [] })
-      expect(yield* repo.answerable([live, done, unknown])).toEqual(new Set([live]))
-      expect(yield* repo.answerable([])).toEqual(new Set())
+      expect(yield* repo.answerable([live, done, unknown])).toEqual(new Map([[live, "live"]]))
+      expect(yield* repo.answerable([])).toEqual(new Map())
     })
   )
 

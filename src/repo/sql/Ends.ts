@@ -119,13 +119,13 @@ export const makeEnds = Effect.gen(function* () {
 
   const answerable = Effect.fnUntraced(
     function* (ids: ReadonlyArray<RunId>) {
-      const rows = yield* sql<{ readonly id: RunId }>`
+      const rows = yield* sql<{ readonly id: RunId; readonly is_live: boolean }>`
         with found as materialized (
           select r.id, r.status, r.response is null as unanswered from webhook_trigger.runs r
           where r.id = any(${uuids(sql, ids)})
         )
-        select r.id from found r where r.status in ${live} or r.status in ${storesLateAnswer} and r.unanswered`
-      return new Set(rows.map(({ id }) => id))
+        select r.id, r.status in ${live} as is_live from found r where r.status in ${live} or r.status in ${storesLateAnswer} and r.unanswered`
+      return new Map(rows.map(({ id, is_live }) => [id, is_live ? ("live" as const) : ("late" as const)]))
     },
     bounded,
     whenTraced("RunStore.answerable")
