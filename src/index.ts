@@ -98,6 +98,7 @@ export { Origin, type OriginValues } from "./engine/Audit.ts"
 export * as AuditRetention from "./engine/AuditRetention.ts"
 export { Cancellation } from "./engine/Cancellation.ts"
 export { CurrentLanes } from "./engine/CurrentLanes.ts"
+export type { Draft, DraftPreview, PreviewDraft } from "./engine/DraftPreview.ts"
 export * as Engine from "./engine/Engine.ts"
 export { type Earlier, HandOver, type HandOverRefused } from "./engine/HandOver.ts"
 export type { Sample } from "./engine/Input.ts"
@@ -108,6 +109,7 @@ export { type OnEnd, Outcomes } from "./engine/Outcomes.ts"
 export { Overview } from "./engine/Overview.ts"
 export {
   type LanguageOptions,
+  type Place,
   type Rendered,
   Renderer,
   type RenderOptions,

@@ -27,7 +27,9 @@ const refused = (template: string, variables: Variables) =>
     )
   )
 const placeholders = (template: string) =>
-  Effect.flatMap(Renderer, (renderer) => renderer.placeholders(template, liquid))
+  Effect.flatMap(Renderer, (renderer) =>
+    Effect.catchTag(renderer.placeholders(template, liquid), "Unavailable", Effect.die)
+  )
 const names = (template: string) => Effect.runSync(Effect.provide(placeholders(template), layer))
 const broken = (template: string) => Effect.runSync(Effect.provide(Effect.flip(placeholders(template)), layer))
 

@@ -1,7 +1,9 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
-import { Schema } from "effect"
+import { Schema, Struct } from "effect"
 import { RunSummary } from "../domain/RunSummary.ts"
 import { Activity, Statistics, StatisticsRange } from "../domain/Statistics.ts"
+import { optional } from "../domain/Time.ts"
+import { WebhookDraft } from "../domain/Webhook.ts"
 import { Admin } from "./Auth.ts"
 import { Limit } from "./PageSize.ts"
 import {
@@ -29,6 +31,31 @@ export const Server = Schema.Struct({
   webhook_max_queued: Schema.Number
 }).annotations({ identifier: "Server" })
 export type Server = typeof Server.Type
+
+/** A template that is edited, and what fills it in. */
+export const DraftBody = Schema.Struct({
+  ...Struct.pick(WebhookDraft.fields, "prompt_template", "template_language", "input", "fence"),
+  ...SampleBody.fields
+})
+
+/** A template that is edited, as the server's renderer reads it. */
+const DraftPreview = Schema.Struct({
+  /** The names that it asks for. */
+  variables: Schema.Array(Schema.String),
+  /** Where they stand, in UTF-16 code units; absent: not known. */
+  places: optional(
+    Schema.Array(Schema.Struct({ start: Schema.Number, end: Schema.Number, optional: optional(Schema.Boolean) }))
+  ),
+  /** Where it is broken, and why. */
+  fault: optional(
+    Schema.Struct({ offset: Schema.Number, line: Schema.Number, column: Schema.Number, reason: Schema.String })
+  ),
+  /** The prompt; a piece with a name is a value. */
+  prompt: optional(Schema.Array(Schema.Struct({ text: Schema.String, name: optional(Schema.String) }))),
+  /** Why there is no prompt. */
+  refused: optional(Schema.String)
+}).annotations({ identifier: "DraftPreview" })
+export type DraftPreview = typeof DraftPreview.Type
 
 /** What the web UI shows beside the records themselves; not in OpenAPI. */
 export class Overview extends HttpApiGroup.make("overview")
@@ -61,6 +88,15 @@ export class Overview extends HttpApiGroup.make("overview")
       .addError(UnsupportedMediaType)
       .addError(UnprocessableContent)
       .addError(TooManyRequests)
+  )
+  .add(
+    HttpApiEndpoint.post("previewDraft", "/api/templates/preview")
+      .setPayload(DraftBody)
+      .addSuccess(DraftPreview)
+      .addError(BadRequest)
+      .addError(ContentTooLarge)
+      .addError(UnsupportedMediaType)
+      .addError(UnprocessableContent)
   )
   .add(
     HttpApiEndpoint.get("teamRuns", "/api/teams/:team/runs")

@@ -1,5 +1,5 @@
 /**
- * Templates in Liquid: filters, conditions and loops. Browser-safe, as the simple language is. A template reads no files,
+ * Templates in Liquid: filters, conditions and loops. A template reads no files,
  * sees own properties only, and is bounded in what it may take; who runs it on a server also bounds its time from outside.
  */
 import { Either, Option } from "effect"

@@ -32,3 +32,21 @@ export const takeApart = (prompt: string, layout: PromptLayout): PromptParts => 
   }
   return { template, values: Object.fromEntries(values) }
 }
+
+/** A part of a prompt; `name`: of the placeholder in whose place it stands. */
+export interface PromptPiece {
+  readonly text: string
+  readonly name?: string
+}
+
+/** The whole prompt, in pieces. */
+export const piecesOf = (prompt: string, layout: PromptLayout = []): ReadonlyArray<PromptPiece> => {
+  const pieces: Array<PromptPiece> = []
+  let at = 0
+  for (const part of layout) {
+    const length = typeof part === "number" ? Math.abs(part) : part[1]
+    pieces.push({ text: prompt.slice(at, at + length), ...(typeof part === "object" && { name: part[0] }) })
+    at += length
+  }
+  return at < prompt.length ? [...pieces, { text: prompt.slice(at) }] : pieces
+}

@@ -1,7 +1,5 @@
 /**
- * Prompt templates: text with `{{name}}` placeholders. Pure and browser-safe, so that the form in which a template is
- * written shows what the server will do with it; so it needs `Either` and no `Schema`, which alone is 120 KB of
- * compressed JavaScript. Parsing and filling take time linear in their input.
+ * Prompt templates: text with `{{name}}` placeholders. Parsing and filling take time linear in their input.
  */
 import { Either, Option } from "effect"
 import { bareName, lookUp, nameOf, type Path, quotedName, unquoted } from "./Path.ts"

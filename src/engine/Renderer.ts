@@ -1,6 +1,12 @@
 import { randomBytes } from "node:crypto"
 import { Context, Effect, Either, Layer } from "effect"
-import { MissingVariables, PromptTooLarge, type TemplateFailed, TemplateInvalid } from "../domain/Errors.ts"
+import {
+  MissingVariables,
+  PromptTooLarge,
+  type TemplateFailed,
+  TemplateInvalid,
+  type Unavailable
+} from "../domain/Errors.ts"
 import { type Fence, fenceOf } from "../domain/Fence.ts"
 import type { PromptLayout } from "../domain/PromptLayout.ts"
 import type { Variables } from "../domain/Run.ts"
@@ -26,19 +32,36 @@ export interface RenderOptions extends LanguageOptions {
   readonly fence?: boolean
 }
 
-/** Why there is no prompt. */
-export type RenderRefused = MissingVariables | PromptTooLarge | TemplateFailed
+/** Why there is no prompt. `Unavailable`: what the renderer needs is out of reach, and the same may work in a moment. */
+export type RenderRefused = MissingVariables | PromptTooLarge | TemplateFailed | Unavailable
 
-/** Templates into prompts. A host may put its own in place. */
+/** Where a value goes in a template's text, in UTF-16 code units. */
+export interface Place {
+  readonly start: number
+  readonly end: number
+  /** It may stay empty. */
+  readonly optional?: boolean
+}
+
+/**
+ * Templates into prompts. A host may put its own in place, with a grammar of its own: whatever is said of a template, when it
+ * is saved and while it is edited, is what this says. The engine asks it through `Rendering`, which holds any renderer to the
+ * limit of a prompt. A fault of the renderer's own (a defect) is 500, and is logged.
+ */
 export class Renderer extends Context.Tag("webhook-trigger/Renderer")<
   Renderer,
   {
-    /** The names a template asks for, each once, in order; or where it is broken. */
+    /** The check when a template is saved: the names it asks for, each once, in order; or where it is broken. */
     readonly placeholders: (
       template: string,
       options?: LanguageOptions
-    ) => Effect.Effect<ReadonlyArray<string>, TemplateInvalid>
-    /** Fills a template that `placeholders` has accepted. */
+    ) => Effect.Effect<ReadonlyArray<string>, TemplateInvalid | Unavailable>
+    /** Of a template that `placeholders` has accepted, where its values go, in order, for editors; absent: they do not show it. */
+    readonly places?: (template: string, options?: LanguageOptions) => ReadonlyArray<Place>
+    /**
+     * Fills a template that `placeholders` has accepted. A prompt over `Settings.maxPrompt` bytes of UTF-8 is refused with
+     * `PromptTooLarge` in any case; one that may become far larger should be measured before it is built.
+     */
     readonly render: (
       template: string,
       variables: Variables,
@@ -57,6 +80,10 @@ export class Renderer extends Context.Tag("webhook-trigger/Renderer")<
             isLiquid(options) ? liquid.names(template) : Either.map(Template.parse(template), Template.names),
             (broken) => new TemplateInvalid(broken)
           ),
+        places: (template, options) =>
+          isLiquid(options)
+            ? []
+            : Either.getOrThrowWith(Template.parse(template), ({ reason }) => new Error(reason)).placeholders,
         render: (template, variables, options) =>
           Effect.suspend(() =>
             Either.flatMap(

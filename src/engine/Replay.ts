@@ -26,7 +26,8 @@ import * as Candidates from "./Candidates.ts"
 import { HandOver } from "./HandOver.ts"
 import * as Input from "./Input.ts"
 import * as InputChecks from "./InputChecks.ts"
-import { Renderer } from "./Renderer.ts"
+import type { Renderer } from "./Renderer.ts"
+import * as Rendering from "./Rendering.ts"
 import type { Settings } from "./Settings.ts"
 
 /** How runs are repeated. */
@@ -108,7 +109,7 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
       const teams = yield* TeamStore
       const webhooks = yield* WebhookStore
       const { acceptAll } = yield* HandOver
-      const renderer = yield* Renderer
+      const render = yield* Rendering.make
       const objectionTo = InputChecks.make()
       const candidates = yield* Candidates.make
 
@@ -124,7 +125,7 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
           const rendered =
             request.prompt === "same"
               ? { prompt: run.conversation.prompt, ...(run.layout && { layout: run.layout }) }
-              : yield* renderer.render(webhook.prompt_template, variables, webhook)
+              : yield* render(webhook, variables)
           const { idempotency } = request
           const own = {
             variables,

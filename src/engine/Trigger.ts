@@ -37,7 +37,8 @@ import { HandOver } from "./HandOver.ts"
 import * as Input from "./Input.ts"
 import * as InputChecks from "./InputChecks.ts"
 import type { Outcomes } from "./Outcomes.ts"
-import { Renderer, type RenderRefused } from "./Renderer.ts"
+import type { Renderer, RenderRefused } from "./Renderer.ts"
+import * as Rendering from "./Rendering.ts"
 import { Settings } from "./Settings.ts"
 import type { Shutdown } from "./Shutdown.ts"
 import type { Token } from "./Token.ts"
@@ -120,7 +121,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
     Trigger,
     Effect.gen(function* () {
       const history = yield* HistoryStore
-      const renderer = yield* Renderer
+      const rendered = yield* Rendering.make
       const { accept } = yield* HandOver
       const settings = yield* Settings
       const teams = yield* TeamStore
@@ -153,8 +154,8 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       }
 
       const render = (webhook: WebhookRow, variables: Variables) => {
-        const rendered = renderer.render(webhook.prompt_template, variables, webhook)
-        return Input.takesPayload(webhook) ? Effect.mapError(rendered, missingInPayload) : rendered
+        const result = rendered(webhook, variables)
+        return Input.takesPayload(webhook) ? Effect.mapError(result, missingInPayload) : result
       }
 
       const triggerOnce = (

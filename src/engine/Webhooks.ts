@@ -18,6 +18,7 @@ import { faultOfExpression } from "../domain/Filter.ts"
 import { makeWebhookId, WebhookId } from "../domain/Id.ts"
 import { isStorable, unstorableDetail } from "../domain/StorableText.ts"
 import { TeamName } from "../domain/Team.ts"
+import * as Template from "../domain/Template.ts"
 import { templateOf } from "../domain/TemplateChanges.ts"
 import type { TemplateVersion, TemplateVersionSummary } from "../domain/TemplateVersion.ts"
 import { type Webhook, WebhookDraft, WebhookEdit } from "../domain/Webhook.ts"
@@ -28,11 +29,14 @@ import type { RunPage, RunQuery } from "../repo/RunQuery.ts"
 import { TeamStore } from "../repo/TeamStore.ts"
 import { noOldToken, WebhookStore } from "../repo/WebhookStore.ts"
 import * as Audit from "./Audit.ts"
+import * as DraftPreview from "./DraftPreview.ts"
 import * as Input from "./Input.ts"
 import * as InputChecks from "./InputChecks.ts"
 import { faultsOfSchema } from "./InputSchema.ts"
 import { Outcomes } from "./Outcomes.ts"
 import { type LanguageOptions, Renderer } from "./Renderer.ts"
+import * as Rendering from "./Rendering.ts"
+import type { Settings } from "./Settings.ts"
 import { hashToken, makeToken, type Token, tokenHint } from "./Token.ts"
 import { decode } from "./Validation.ts"
 import * as WebhookSecrets from "./WebhookSecrets.ts"
@@ -50,6 +54,9 @@ export interface Preview {
   readonly prompt?: string
   readonly missing: ReadonlyArray<string>
 }
+
+/** What prompts are made with. */
+type Prompts = Renderer | Settings
 
 /** Managing webhooks. Ids come as a caller wrote them: what cannot be an id is `NotFound`. */
 export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
@@ -101,18 +108,22 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
       | TemplateFailed
       | Unavailable
     >
+    /** What the renderer says of a template that is not saved. */
+    readonly previewDraft: DraftPreview.PreviewDraft
     readonly runs: (
       id: string,
       query: Omit<RunQuery, "webhook_id">
     ) => Effect.Effect<RunPage, NotFound | InvalidParameter | Unavailable>
   }
 >() {
-  static readonly layer: Layer.Layer<Webhooks, never, HistoryStore | Outcomes | Renderer | TeamStore | WebhookStore> =
+  static readonly layer: Layer.Layer<Webhooks, never, HistoryStore | Outcomes | Prompts | TeamStore | WebhookStore> =
     Layer.effect(
       Webhooks,
       Effect.gen(function* () {
         const outcomes = yield* Outcomes
         const renderer = yield* Renderer
+        const render = yield* Rendering.make
+        const previewDraft = yield* DraftPreview.make
         const history = yield* HistoryStore
         const teams = yield* TeamStore
         const store = yield* WebhookStore
@@ -137,7 +148,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
             onSome: ({ prompt_template, takesPayload, ...options }) =>
               renderer.placeholders(prompt_template, options).pipe(
                 Effect.map((names) => (takesPayload ? names.flatMap(Input.nameFaults) : [])),
-                Effect.catchAll(({ reason, line, column }) =>
+                Effect.catchTag("TemplateInvalid", ({ reason, line, column }) =>
                   Effect.succeed([`line ${line}, column ${column}: ${reason}`])
                 ),
                 Effect.map((details) => details.map((detail): Fault => ({ pointer: "/prompt_template", detail })))
@@ -159,9 +170,8 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
             if (detail !== undefined) faults.push({ pointer: "/accept_if", detail })
           }
           if (isWindow(input.coalesce)) {
-            const key = `{{${input.coalesce.key}}}`
-            const names = yield* Effect.option(renderer.placeholders(key))
-            if (Option.isNone(names))
+            // Whatever the templates' grammar is.
+            if (Either.isLeft(Template.parse(`{{${input.coalesce.key}}}`)))
               faults.push({ pointer: "/coalesce", detail: "`key` must be a name as in a template" })
           }
           if (isSchema(input.schema)) faults.push(...faultsOfSchema(input.schema).map(inSchema))
@@ -179,12 +189,16 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
             return Either.getOrThrow(decoded)
           })
 
-        /** The template's names, when it is changed; it has been parsed before. */
+        /** The names in a template that has been checked before. */
+        const namesIn = (template: string, options: LanguageOptions) =>
+          Effect.catchTag(renderer.placeholders(template, options), "TemplateInvalid", Effect.die)
+
+        /** The template's names, when it is changed. */
         const variablesOf = (change: Fields, before: Webhook | undefined) =>
           Option.match(templateAfter(change, before), {
             onNone: () => Effect.succeed({}),
             onSome: ({ prompt_template, ...options }) =>
-              Effect.map(Effect.orDie(renderer.placeholders(prompt_template, options)), (variables) => ({ variables }))
+              Effect.map(namesIn(prompt_template, options), (variables) => ({ variables }))
           })
 
         const objectionTo = InputChecks.make()
@@ -204,7 +218,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
                 ...draft,
                 ...sealed,
                 id,
-                variables: yield* Effect.orDie(renderer.placeholders(draft.prompt_template, draft)),
+                variables: yield* namesIn(draft.prompt_template, draft),
                 enabled: draft.enabled ?? true,
                 token_hash: hashToken(token),
                 token_hint: tokenHint(token),
@@ -339,7 +353,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
           const objection = objectionTo(webhook, input)
           if (objection !== undefined && objection._tag !== "Ignored") return yield* objection
           const accepted = webhook.accept_if === undefined ? {} : { accepted: objection === undefined }
-          return yield* renderer.render(webhook.prompt_template, variables, webhook).pipe(
+          return yield* render(webhook, variables).pipe(
             Effect.map(({ prompt }): Preview => ({ ...accepted, prompt, missing: [] })),
             Effect.catchTag("MissingVariables", ({ names }) => Effect.succeed<Preview>({ ...accepted, missing: names }))
           )
@@ -357,6 +371,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
           regenerate: (id, options) => found(id, (id) => regenerate(id, options)),
           endOldToken: (id) => found(id, endOldToken),
           remove: (id) => found(id, remove),
+          previewDraft,
           preview: (id, sample) => found(id, (id) => preview(id, sample)),
           runs: (id, query) => found(id, (webhook_id) => history.runs({ ...query, webhook_id }))
         })

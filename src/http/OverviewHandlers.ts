@@ -1,10 +1,13 @@
 import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
-import { DateTime, Duration, Effect, Option, Stream } from "effect"
+import { DateTime, Duration, Effect, Either, Option, Stream } from "effect"
 import { Api } from "../api/Api.ts"
 import { Actor } from "../api/Auth.ts"
+import { DraftBody } from "../api/Overview.ts"
 import { pageSize } from "../api/PageSize.ts"
 import { SampleBody } from "../api/Trigger.ts"
+import { piecesOf } from "../domain/PromptLayout.ts"
 import { recordStart } from "../engine/Audit.ts"
+import type { DraftPreview } from "../engine/DraftPreview.ts"
 import * as Input from "../engine/Input.ts"
 import { Overview } from "../engine/Overview.ts"
 import { Sessions } from "../engine/Sessions.ts"
@@ -12,6 +15,7 @@ import { Settings } from "../engine/Settings.ts"
 import { maxQueuedOfWebhook } from "../engine/SettingsConfig.ts"
 import { Trigger } from "../engine/Trigger.ts"
 import { validate } from "../engine/Validation.ts"
+import { Webhooks } from "../engine/Webhooks.ts"
 import * as Body from "./Body.ts"
 import { clientAddress } from "./ClientAddress.ts"
 import * as ErrorResponse from "./ErrorResponse.ts"
@@ -25,6 +29,18 @@ import * as SessionCookie from "./SessionCookie.ts"
 import { TrustedProxies } from "./TrustedProxies.ts"
 
 const decodeSample = validate(SampleBody)
+const decodeDraft = validate(DraftBody)
+
+const ofDraft = ({ names: variables, places, rendered }: DraftPreview) => ({
+  ...{ variables, ...(places && { places }) },
+  ...Either.match(rendered, {
+    onLeft: (refusal) => {
+      const { detail, title } = Problems.of(refusal)
+      return { refused: `${title}. ${detail}` }
+    },
+    onRight: ({ layout, prompt }) => ({ prompt: piecesOf(prompt, layout) })
+  })
+})
 
 /** Ends before the first item for which the condition no longer holds. */
 const whileTrue = <A>(items: Stream.Stream<A>, condition: Effect.Effect<boolean>): Stream.Stream<A> =>
@@ -38,6 +54,7 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
   Effect.gen(function* () {
     const overview = yield* Overview
     const trigger = yield* Trigger
+    const webhooks = yield* Webhooks
     const events = yield* Events
     const sessions = yield* Sessions
     const cookie = yield* SessionCookie.make
@@ -59,6 +76,17 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
       .handle("activity", () => Effect.mapError(overview.activity, Problems.of))
       .handle("statistics", ({ path, urlParams }) =>
         Effect.mapError(overview.statistics(path.id, urlParams.range ?? "24h"), Problems.of)
+      )
+      .handleRaw("previewDraft", ({ request }) =>
+        Body.readObject(request, settings.maxBody).pipe(
+          Effect.flatMap(decodeDraft),
+          Effect.flatMap((draft) => webhooks.previewDraft(draft, draft)),
+          Effect.map(ofDraft),
+          Effect.catchTag("TemplateInvalid", ({ offset, line, column, reason }) =>
+            Effect.succeed({ variables: [], fault: { offset, line, column, reason } })
+          ),
+          Effect.mapError(Problems.of)
+        )
       )
       .handle("teamRuns", ({ path, urlParams }) =>
         Effect.mapError(overview.teamRuns(path.team, urlParams.limit ?? pageSize.default), Problems.of)

@@ -1,6 +1,6 @@
 /** The API's records as JSON carries them. */
 import type { ChangeEvent as ApiChangeEvent } from "../../api/ChangeEvent.ts"
-import type { Server as ApiServer } from "../../api/Overview.ts"
+import type { DraftPreview as ApiDraftPreview, Server as ApiServer } from "../../api/Overview.ts"
 import type { ListedSession } from "../../api/Sessions.ts"
 import type { WebhookWithToken as ApiWebhookWithToken } from "../../api/Webhooks.ts"
 import type * as DomainAudit from "../../domain/AuditEvent.ts"
@@ -24,6 +24,8 @@ export type TemplateVersion = Json<DomainTemplateVersion>
 /** Who set a webhook's template, and when. */
 export type TemplateVersionSummary = Json<DomainTemplateVersionSummary>
 export type Run = Json<DomainRun>
+/** A template that is edited, as the server reads it. */
+export type DraftPreview = Json<ApiDraftPreview>
 /** How far a run has come, without its texts. */
 export type RunState = Json<DomainRunState>
 /** A run in a list: long texts are cut. */

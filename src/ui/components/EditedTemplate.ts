@@ -1,70 +1,83 @@
-/** A template while it is typed. The server reads it with the same code. */
-import { Either } from "effect"
-import { useEffect, useMemo, useState } from "react"
-import type { Variables } from "../../domain/Run.ts"
-import { type BrokenBraces, fill, names, parse, type Template } from "../../domain/Template.ts"
+/** A template while it is edited, as the server reads it: what its grammar is, only the server's renderer knows. */
+import { keepPreviousData, useQuery } from "@tanstack/react-query"
+import { useRef } from "react"
+import type { SettingValues } from "../../domain/WebhookSettings.ts"
+import { api } from "../api/Client.ts"
+import type { DraftPreview } from "../api/Types.ts"
+import { requestInputs, type VariableInput, valuesOf } from "./VariableInput.ts"
 
-type Liquid = typeof import("../../domain/Liquid.ts")
+/** What a webhook's prompts are made from. */
+export type Draft = Pick<Partial<SettingValues>, "template_language" | "input" | "fence"> & {
+  readonly prompt_template: string
+}
 
-/** The prompt in pieces, every second one a value; or why there is none. */
-export type Filled = { readonly pieces: ReadonlyArray<string> } | { readonly reason: string }
+export type Place = NonNullable<DraftPreview["places"]>[number]
 
 export interface EditedTemplate {
   readonly names: ReadonlyArray<string>
-  readonly broken?: BrokenBraces
-  /** With its placeholders' places; of the simple language. */
-  readonly simple?: Template
-  /** Absent while it is broken, or its language is not there yet. */
-  readonly fill?: (values: Variables) => Filled
+  readonly broken?: NonNullable<DraftPreview["fault"]>
+  /** Where the values go in the text as it is now. */
+  readonly places: ReadonlyArray<Place>
+  /** Why there is no prompt. */
+  readonly refused?: string
+  readonly prompt?: NonNullable<DraftPreview["prompt"]>
 }
 
-const without = (missing: ReadonlyArray<string>): Filled => ({ reason: `Without a value: ${missing.join(", ")}.` })
+/** How long nothing has to be typed before the server is asked, in milliseconds. */
+const pause = 150
 
-const ofSimple = (text: string): EditedTemplate =>
-  Either.match(parse(text), {
-    onLeft: (broken): EditedTemplate => ({ names: [], broken }),
-    onRight: (template) => ({
-      names: names(template),
-      simple: template,
-      fill: (values) =>
-        Either.match(fill(template, values), { onLeft: without, onRight: (pieces): Filled => ({ pieces }) })
+const paused = (signal: AbortSignal) =>
+  new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(resolve, pause)
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer)
+      reject(signal.reason)
     })
   })
 
-/** As much as a prompt may be. */
-const maxPrompt = 256 * 1024
-
-const ofLiquid = (liquid: Liquid, text: string): EditedTemplate =>
-  Either.match(liquid.parse(text), {
-    onLeft: (broken): EditedTemplate => ({ names: [], broken }),
-    onRight: (template) => ({
-      names: template.names,
-      fill: (values) =>
-        Either.match(liquid.fill(template, values, maxPrompt), {
-          onLeft: (failure): Filled =>
-            failure._tag === "Missing"
-              ? without(failure.names)
-              : { reason: failure._tag === "TooLong" ? "The prompt is too large." : `${failure.reason}.` },
-          onRight: (pieces): Filled => ({ pieces })
-        })
-    })
+/** The places of one text in another, of those that are in what both begin or end with. */
+export const placesIn = (text: string, places: ReadonlyArray<Place>, before: string): ReadonlyArray<Place> => {
+  if (text === before) return places
+  const shorter = Math.min(text.length, before.length)
+  let begin = 0
+  while (begin < shorter && text[begin] === before[begin]) begin++
+  let end = 0
+  while (end < shorter - begin && text[text.length - 1 - end] === before[before.length - 1 - end]) end++
+  const shift = text.length - before.length
+  return places.flatMap((place) => {
+    if (place.end <= begin) return place
+    return place.start >= before.length - end ? { ...place, start: place.start + shift, end: place.end + shift } : []
   })
-
-/** The language's code is loaded when a webhook uses it. */
-const useLiquid = (isUsed: boolean): Liquid | undefined => {
-  const [liquid, setLiquid] = useState<Liquid>()
-  useEffect(() => {
-    if (isUsed) void import("../../domain/Liquid.ts").then(setLiquid)
-  }, [isUsed])
-  return isUsed ? liquid : undefined
 }
 
-/** `language`: the webhook's `template_language`; empty for the default. */
-export const useTemplate = (text: string, language: string): EditedTemplate => {
-  const isLiquid = language === "liquid"
-  const liquid = useLiquid(isLiquid)
-  return useMemo(() => {
-    if (!isLiquid) return ofSimple(text)
-    return liquid === undefined ? { names: [] } : ofLiquid(liquid, text)
-  }, [text, isLiquid, liquid])
+const nothing: EditedTemplate = { names: [], places: [] }
+
+/** While the server is asked, what it said last. Not filled in while a sample is not valid JSON. */
+export const useTemplate = (draft: Draft, samples: ReadonlyArray<VariableInput>): EditedTemplate => {
+  const takesPayload = draft.input === "payload"
+  const values = valuesOf(takesPayload ? requestInputs(samples) : samples)
+  const payload = { ...draft, ...(takesPayload ? { payload: {}, ...values } : { variables: values ?? {} }) }
+  const { data, error } = useQuery({
+    queryKey: ["template", JSON.stringify(payload)],
+    queryFn: async ({ signal }) => {
+      await paused(signal)
+      return { ...(await api.overview.previewDraft({ payload, signal })), text: draft.prompt_template }
+    },
+    enabled: draft.prompt_template !== "",
+    placeholderData: keepPreviousData,
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0
+  })
+  const last = useRef(data)
+  if (data !== undefined) last.current = data
+  if (draft.prompt_template === "" || last.current === undefined)
+    return error ? { ...nothing, refused: error.message } : nothing
+  const { fault, places = [], prompt, refused = error?.message, text, variables } = last.current
+  return {
+    names: variables,
+    places: placesIn(draft.prompt_template, places, text),
+    ...(fault && text === draft.prompt_template && { broken: fault }),
+    ...(values && !error && prompt && { prompt }),
+    ...(refused !== undefined && { refused })
+  }
 }

@@ -1,10 +1,9 @@
 import { type ReactNode, useId, useRef } from "react"
-import type { Template } from "../../domain/Template.ts"
 import { Button } from "./Button.tsx"
-import type { EditedTemplate } from "./EditedTemplate.ts"
+import type { EditedTemplate, Place } from "./EditedTemplate.ts"
 
 /** The text with its placeholders highlighted, to be shown behind the text area, letter under letter. */
-const highlight = (text: string, template: Template | undefined, brokenAt: number | undefined): ReactNode => {
+const highlight = (text: string, places: ReadonlyArray<Place>, brokenAt: number | undefined): ReactNode => {
   if (brokenAt !== undefined) {
     const end = text.startsWith("{{", brokenAt) || text.startsWith("}}", brokenAt) ? brokenAt + 2 : brokenAt + 1
     return [
@@ -15,18 +14,19 @@ const highlight = (text: string, template: Template | undefined, brokenAt: numbe
       text.slice(end)
     ]
   }
-  if (!template) return text
-  return template.literals.map((literal, i) => {
-    const placeholder = template.placeholders[i]
-    if (placeholder === undefined) return literal
-    return [literal, <mark key={i}>{text.slice(placeholder.start, placeholder.end)}</mark>]
-  })
+  return [
+    ...places.map(({ end, start }, i) => [
+      text.slice(places[i - 1]?.end ?? 0, start),
+      <mark key={start}>{text.slice(start, end)}</mark>
+    ]),
+    text.slice(places.at(-1)?.end ?? 0)
+  ]
 }
 
 /** The field for the prompt template: placeholders are highlighted, and so are broken braces. */
 export const TemplateField = ({
   value,
-  template: { broken, names, simple },
+  template: { broken, names, places },
   payload,
   onChange,
   fault
@@ -52,7 +52,7 @@ export const TemplateField = ({
       </label>
       <div className="template">
         <div className="template-highlights" aria-hidden="true">
-          {highlight(value, simple, broken?.offset)}
+          {highlight(value, places, broken?.offset)}
           {"\n"}
         </div>
         <textarea

@@ -54,14 +54,24 @@ export const WebhookForm = ({
   const [submitted, setSubmitted] = useState(false)
   const [pending, setPending] = useState(false)
   const [error, setError] = useState<unknown>()
-  const template = useTemplate(texts.prompt_template, texts.template_language)
+  const settings = parseSettings(texts)
+  const { fence, input, template_language } = settings.values
+  const template = useTemplate(
+    {
+      prompt_template: texts.prompt_template,
+      ...(fence !== undefined && { fence }),
+      ...(input !== undefined && { input }),
+      ...(template_language !== undefined && { template_language })
+    },
+    samples
+  )
   const takesPayload = texts.input === "payload"
   const leaving = useNavigationGuard(changedFields(base.texts, texts).length > 0)
   const faults = {
     name: texts.name.trim() === "" ? "Enter a name." : undefined,
     team: texts.team === "" ? "Choose the team that receives the prompt." : undefined,
     prompt_template: texts.prompt_template === "" ? "Enter the prompt template." : undefined,
-    ...parseSettings(texts).faults,
+    ...settings.faults,
     ...verificationFaults(texts, webhook)
   }
   /** What is wrong with a field: here once the form has been submitted, or by the server's response. */
@@ -168,7 +178,6 @@ export const WebhookForm = ({
         <TemplatePreview
           text={texts.prompt_template}
           template={template}
-          fenced={texts.fence === "true"}
           filter={texts.accept_if.trim()}
           samples={takesPayload ? requestInputs(samples) : renameInputs(samples, template.names)}
           onChange={setSamples}
