@@ -76,6 +76,7 @@ export {
   RunRow,
   RunSource,
   RunStatus,
+  retryAt,
   toRun,
   Variables
 } from "./domain/Run.ts"
@@ -154,6 +155,7 @@ export {
   type EndedRun,
   type ExpireOptions,
   firstOfEach,
+  isRetry,
   type NewRun,
   type QueuedRuns,
   type RunEnd,

@@ -118,7 +118,7 @@ export class Runs extends HttpApiGroup.make("runs")
         OpenApi.annotations({
           summary: "Cancel a run",
           description:
-            "Ends it as `cancelled`, for its caller and in the history. One that is queued is never sent; of one that was sent, the leader is asked to stop, and its slots are free when the leader is done with it or its timeout has passed (`released_at`). Cancelling again changes nothing."
+            "Ends it as `cancelled`, for its caller and in the history. One that is queued is never sent; of one that was sent, the leader is asked to stop, and its slots are free when the leader is done with it or its timeout has passed (`released_at`). Cancelling again changes nothing. A failed run that is to be tried again (`retry_at`) is not, and stays `error`."
         })
       )
   )

@@ -95,7 +95,9 @@ export const CallersRun = Schema.Struct({
   finished_at: Run.fields.finished_at,
   duration_ms: Run.fields.duration_ms,
   response: Run.fields.conversation.fields.response,
-  error: Run.fields.error
+  error: Run.fields.error,
+  retry_at: Run.fields.retry_at,
+  retried_by: Run.fields.retried_by
 }).annotations({ identifier: "CallersRun", description: "A run as its caller may see it." })
 export type CallersRun = typeof CallersRun.Type
 
@@ -197,7 +199,7 @@ export class Trigger extends HttpApiGroup.make("trigger")
         OpenApi.annotations({
           summary: "Cancel a run",
           description:
-            "Ends a run of this webhook as `cancelled`. One that is queued is never sent; of one that was sent, the leader is asked to stop. Cancelling again changes nothing; a run that has ended in another way stays as it is (409)."
+            "Ends a run of this webhook as `cancelled`. One that is queued is never sent; of one that was sent, the leader is asked to stop. Cancelling again changes nothing; a run that has ended in another way stays as it is (409). A failed run that is to be tried again (`retry_at`) is not, and stays `error`."
         })
       )
   )

@@ -106,7 +106,9 @@ const describe = (run: Run, replays: ReadonlyArray<RunSummary>) =>
       run: run.run_id,
       status: run.status,
       source: run.source,
+      attempt: run.attempt && `${run.attempt} of ${run.attempts}`,
       "replay of": run.replay_of,
+      "next attempt": run.retried_by ?? time(run.retry_at),
       replays: replays.length === 0 ? undefined : replays.map(({ run_id }) => run_id).join(", "),
       webhook: run.webhook_id,
       version: run.webhook_version,
@@ -170,17 +172,19 @@ const cancel = Command.make("cancel", { ids, ...adminOptions }, (options) =>
       return yield* show(options, Cancelled, { cancelled }, () => `${cancelled} of ${run_ids.length} cancelled.`)
     }
     const run = yield* call(options, (client) => client.runs.cancel({ path: { run_id } }), notFound(run_id))
-    yield* show(options, Run, run, ({ released_at }) =>
-      released_at === undefined
-        ? "Cancelled. The team has the prompt; its leader is asked to stop."
-        : "Cancelled. The prompt is not sent."
+    yield* show(options, Run, run, ({ released_at, status }) =>
+      status !== "cancelled"
+        ? "The failed run is not tried again."
+        : released_at === undefined
+          ? "Cancelled. The team has the prompt; its leader is asked to stop."
+          : "Cancelled. The prompt is not sent."
     )
   })
 ).pipe(
   Command.withDescription(
-    about("Cancel runs that have not ended, or chat messages", {
+    about("Cancel runs that have not ended, chat messages, or the retries of failed runs", {
       details:
-        "Of several, those that have ended stay as they are. What waits for a whole webhook or team: webhook cancel-queued, team cancel-queued.",
+        "A failed run that is to be tried again is not. Of several, those that have ended stay as they are. What waits for a whole webhook or team: webhook cancel-queued, team cancel-queued.",
       examples: [
         "webhook-trigger run list --search canary --json | jq -r '.data[].run_id' | xargs webhook-trigger run cancel"
       ]

@@ -58,7 +58,15 @@ const record = Struct({
   team: TeamName,
   mode: RunMode,
   status: RunStatus,
-  replay_of: optional(RunId.annotations({ description: "The run that this one repeats." })),
+  replay_of: optional(
+    RunId.annotations({ description: "The run that this one repeats: by hand, or as its next attempt (`attempt`)." })
+  ),
+  attempt: optional(
+    Schema.Int.annotations({ description: "Which attempt it is, from 1 on, of a webhook that has `retries`." })
+  ),
+  attempts: optional(Schema.Int.annotations({ description: "How many attempts there are at most." })),
+  retry_at: optional(time("Of a failed run that will be tried again: when, at the earliest.")),
+  retried_by: optional(RunId.annotations({ description: "Of a failed run: its next attempt." })),
   accepted_at: time("When the run was stored, and 202 could be sent."),
   sent_at: optional(time("When the broker confirmed the prompt.")),
   started_at: optional(
@@ -91,6 +99,8 @@ const record = Struct({
   error_code: stored(optional(RunErrorCode)),
   error_message: stored(optional(Schema.String)),
   timeout_ms: stored(Schema.Number),
+  /** How long after its end it is tried again, if that is an error; absent: not at all. */
+  retry_after_seconds: stored(optional(Schema.Number)),
   /**
    * In wait mode from the start; of a fire-and-forget run once it was sent. Of one that has not been sent: it is only sent
    * to a leader, and ends as `leaderless` when there is none by then.
@@ -119,8 +129,8 @@ export const durationOf = ({
   started_at && finished_at ? { duration_ms: Math.max(0, DateTime.distance(started_at, finished_at)) } : {}
 
 export const toRun = (row: RunRow): Run => {
-  const { prompt, response, error_code, error_message, timeout_ms, deadline_at, admitted_at, traceparent, ...shared } =
-    row
+  const { prompt, response, error_code, error_message, timeout_ms, deadline_at, admitted_at, ...rest } = row
+  const { retry_after_seconds, traceparent, ...shared } = rest
   return {
     ...shared,
     ...durationOf(row),
@@ -167,6 +177,19 @@ export const outcomeFields = (
       return { status }
   }
 }
+
+/**
+ * When a run that ends like this is tried again; `undefined`: not at all. One that has waited for a leader in vain is not:
+ * it has waited for as long as it may.
+ */
+export const retryAt = (
+  { retry_after_seconds }: Pick<RunRow, "retry_after_seconds">,
+  outcome: Outcome,
+  at: DateTime.Utc
+): DateTime.Utc | undefined =>
+  outcome.status === "error" && outcome.error.code !== leaderless.code && retry_after_seconds !== undefined
+    ? DateTime.add(at, { seconds: retry_after_seconds })
+    : undefined
 
 /** Whether the outcome is the leader's own word: then it got the prompt, whether or not that was recorded. */
 export const isAnswer = (outcome: Outcome): boolean =>

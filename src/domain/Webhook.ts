@@ -67,6 +67,15 @@ const plainSchemaOf = (setting: WebhookSetting): Schema.Schema<any> => {
           arbitrary: () => (fc) => fc.constantFrom(["192.0.2.7"], ["10.0.0.0/8", "2001:db8::/32"])
         })
       )
+    case "retries":
+      return Schema.Struct({
+        attempts: Schema.Int.pipe(Schema.between(1, setting.mostAttempts)).annotations({
+          description: "How often it is tried again at most."
+        }),
+        backoff_seconds: Schema.Int.pipe(Schema.between(1, setting.mostSeconds)).annotations({
+          description: "How long after the first failure."
+        })
+      })
   }
 }
 

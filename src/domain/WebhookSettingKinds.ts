@@ -83,6 +83,20 @@ export interface NetworksSetting extends Described {
   readonly most: number
 }
 
+/** How often a failed run is tried again, and after how long; typed as `3/60`. */
+export interface RetriesSetting extends Described {
+  readonly kind: "retries"
+  readonly mostAttempts: number
+  readonly mostSeconds: number
+}
+
+export interface Retries {
+  /** How often it is tried again at most. */
+  readonly attempts: number
+  /** How long after the first failure; twice as long after each further one. */
+  readonly backoff_seconds: number
+}
+
 export type WebhookSetting =
   | WholeNumberSetting
   | TextSetting
@@ -92,11 +106,12 @@ export type WebhookSetting =
   | WindowSetting
   | JsonSetting
   | NetworksSetting
+  | RetriesSetting
 
 export type JsonObject = { readonly [name: string]: unknown }
 
 /** A value, as JSON has it. */
-export type Value = number | string | boolean | ReadonlyArray<string> | JsonObject | Window
+export type Value = number | string | boolean | ReadonlyArray<string> | JsonObject | Window | Retries
 
 /** Its value, as JSON has it. */
 export type SettingValue<Setting extends WebhookSetting> = Setting extends WholeNumberSetting
@@ -111,7 +126,9 @@ export type SettingValue<Setting extends WebhookSetting> = Setting extends Whole
           ? JsonObject
           : Setting extends WindowSetting
             ? Window
-            : string
+            : Setting extends RetriesSetting
+              ? Retries
+              : string
 
 /** What the setting accepts, as an error message: `must be a whole number of seconds from 1 to 86400`. */
 export const accepts = (setting: WebhookSetting): string => {
@@ -134,6 +151,8 @@ export const accepts = (setting: WebhookSetting): string => {
       return `must be a JSON object of at most ${setting.maxLength} characters`
     case "networks":
       return `must be 1 to ${setting.most} addresses or networks, such as 192.0.2.7 or 10.0.0.0/8`
+    case "retries":
+      return `must be 1 to ${setting.mostAttempts} attempts after 1 to ${setting.mostSeconds} seconds, such as 3/60`
   }
 }
 
@@ -160,6 +179,10 @@ export const valueOf = ({ kind }: WebhookSetting, typed: string): Value => {
       }
     case "networks":
       return typed.split(/[\s,]+/).filter((text) => text !== "")
+    case "retries": {
+      const [, attempts, seconds] = /^(\d+)\s*\/\s*(\d+)$/.exec(typed) ?? []
+      return attempts === undefined ? typed : { attempts: Number(attempts), backoff_seconds: Number(seconds) }
+    }
   }
 }
 
@@ -188,6 +211,11 @@ export const isAccepted = (setting: WebhookSetting, value: Value): boolean => {
       return isObject(value) && JSON.stringify(value).length <= setting.maxLength
     case "networks":
       return Array.isArray(value) && value.length > 0 && value.length <= setting.most && value.every(isNetwork)
+    case "retries": {
+      if (!isRetries(value)) return false
+      const { attempts, backoff_seconds } = value
+      return isWithin(attempts, setting.mostAttempts) && isWithin(backoff_seconds, setting.mostSeconds)
+    }
   }
 }
 
@@ -200,12 +228,14 @@ const isWindow = (value: Value): value is Window =>
   typeof value.within === "number" &&
   Object.keys(value).length === 2
 
+const isRetries = (value: Value): value is Retries =>
+  isObject(value) && Object.keys(value).sort().join() === "attempts,backoff_seconds"
+
+const isWithin = (value: number, most: number): boolean => Number.isInteger(value) && value >= 1 && value <= most
+
 /** The value as a person types it. */
-export const textOf = (value: Value): string =>
-  isWindow(value)
-    ? `${value.key} ${value.within}`
-    : isObject(value)
-      ? JSON.stringify(value)
-      : Array.isArray(value)
-        ? value.join(", ")
-        : String(value)
+export const textOf = (value: Value): string => {
+  if (isWindow(value)) return `${value.key} ${value.within}`
+  if (isRetries(value)) return `${value.attempts}/${value.backoff_seconds}`
+  return isObject(value) ? JSON.stringify(value) : Array.isArray(value) ? value.join(", ") : String(value)
+}

@@ -105,6 +105,18 @@ export const webhookSettings = {
     help: "How long a trigger waits for a leader, if it does",
     default: "24 hours"
   },
+  retries: {
+    kind: "retries",
+    mostAttempts: 10,
+    mostSeconds: 86_400,
+    description:
+      "Whether a run that ends as `error` is tried again, as a new run: up to `attempts` times (1 to 10), `backoff_seconds` (1 to 86400) after the first failure and twice as long after each further one, a day at most. Not after a timeout, not when no leader came in time, and not if the caller waits for the answer, who is told. If absent, not at all.",
+    label: "Retries",
+    option: "retries",
+    value: "attempts/seconds",
+    help: "How often a failed run is tried again, and after how many seconds, such as 3/60; the time doubles",
+    default: "none"
+  },
   allow_from: {
     kind: "networks",
     most: 100,

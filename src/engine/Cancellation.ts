@@ -16,7 +16,10 @@ import { webhookIdOf } from "./Webhooks.ts"
 export class Cancellation extends Context.Tag("webhook-trigger/Cancellation")<
   Cancellation,
   {
-    /** Gives the run as it is then; one that is cancelled already stays as it is. `RunEnded`: it ended in another way. */
+    /**
+     * Gives the run as it is then; one that is cancelled already stays as it is. One that has failed and would be tried again
+     * is not. `RunEnded`: it ended in another way.
+     */
     readonly cancel: (id: RunId) => Effect.Effect<Run, NotFound | RunEnded | Unavailable>
     /** Cancels all that waits in the lanes for this webhook; returns how many runs that were. The id comes as written. */
     readonly cancelQueuedOfWebhook: (id: string) => Effect.Effect<number, NotFound | Unavailable>
@@ -39,7 +42,10 @@ export class Cancellation extends Context.Tag("webhook-trigger/Cancellation")<
           cancel: Effect.fn("Cancellation.cancel")(function* (run_id) {
             const run = yield* outcomes.end(run_id, { status: "cancelled" })
             if (run === undefined) return yield* new NotFound()
-            return run.status === "cancelled" ? run : yield* new RunEnded({ run_id, status: run.status })
+            const { retry_at, ...ended } = run
+            if (run.status === "cancelled") return run
+            if (retry_at && (yield* runs.callOffRetries([run_id])).has(run_id)) return ended
+            return yield* new RunEnded({ run_id, status: run.status })
           }),
           cancelQueuedOfWebhook: Effect.fn("Cancellation.cancelQueuedOfWebhook")(function* (id) {
             const webhook = yield* Effect.flatMap(webhookIdOf(id), webhooks.webhook)

@@ -3,6 +3,8 @@ import { type RunId, runIdAt } from "../domain/Id.ts"
 import type { RunMode, Variables } from "../domain/Run.ts"
 import type { TeamName } from "../domain/Team.ts"
 import type { WebhookRow } from "../domain/Webhook.ts"
+import type { Retries } from "../domain/WebhookSettingKinds.ts"
+import type { WholeRun } from "../repo/HistoryStore.ts"
 import type { NewRun } from "../repo/RunStore.ts"
 import type { Candidate } from "./Acceptance.ts"
 import type { Rendered } from "./Renderer.ts"
@@ -23,8 +25,19 @@ export interface RunRequest {
   }
   /** Its window, when it may become the run of an earlier trigger. */
   readonly coalesce?: NonNullable<NewRun["coalesce"]>
+  /** From whose template the prompt was made, if that is not the webhook as it is. */
+  readonly webhook_version?: number
   /** The caller's trace, for its prompt; a span in which the run is accepted takes its place. */
   readonly traceparent?: string
+}
+
+/** What the next attempt of a failed run is made from. */
+export interface Retry {
+  readonly run: WholeRun
+  readonly retries: Retries
+  /** Which one it is, from 2 on. */
+  readonly attempt: number
+  readonly received_at: DateTime.Utc
 }
 
 /** Makes runs, with everything that a later edit of their webhook must not change. */
@@ -33,6 +46,8 @@ export interface Candidates {
   readonly ofWebhook: (webhook: WebhookRow, request: RunRequest, rendered: Rendered) => Candidate
   /** A run of this webhook again. Nobody waits for it, and it takes nothing of the webhook's `rate`. */
   readonly ofReplay: (webhook: WebhookRow, request: RunRequest, rendered: Rendered, replay_of: RunId) => Candidate
+  /** The same with the prompt as it was, as this attempt. It waits for a leader in any case. */
+  readonly ofRetry: (webhook: WebhookRow, retry: Retry) => Candidate
   /** A chat message. */
   readonly ofMessage: (team: TeamName, message: string, request: Pick<RunRequest, "received_at" | "wait">) => Candidate
 }
@@ -68,25 +83,50 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
     const queues = webhook.when_team_stopped === "queue" && !request.wait
     const by = { id, token_hash, version, max_queued, ...(rate !== undefined && { rate }) }
     const run = newRun({ source: "webhook", webhook: by, team, ...rendered, variables }, timeoutOf(webhook), request)
-    const deadline_at = queues && DateTime.add(run.accepted_at, { seconds: webhook.queue_for_seconds ?? queueFor })
+    const deadline_at = queues && leaderDeadline(webhook, run.accepted_at)
+    const retries = request.wait ? undefined : webhook.retries
     return {
       run: {
         ...run,
         ...(deadline_at && { deadline_at }),
         ...(request.coalesce && { coalesce: request.coalesce }),
+        ...(request.webhook_version !== undefined && { webhook_version: request.webhook_version }),
         ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
+        ...(retries && {
+          attempt: 1,
+          attempts: retries.attempts + 1,
+          retry_after_seconds: backoffOf(retries, 1)
+        }),
         ...(idempotency && { idempotency: keyOf(idempotency, run.accepted_at) })
       },
       webhook: { id, name, ...(max_concurrent !== undefined && { max_concurrent }) }
     }
   }
 
+  const ofReplay: Candidates["ofReplay"] = ({ rate: _, ...webhook }, request, rendered, replay_of) => {
+    const candidate = ofWebhook(webhook, request, rendered)
+    return { ...candidate, run: { ...candidate.run, replay_of } }
+  }
+
   return {
     timeoutOf,
     ofWebhook,
-    ofReplay: ({ rate: _, ...webhook }, request, rendered, replay_of) => {
-      const candidate = ofWebhook(webhook, request, rendered)
-      return { ...candidate, run: { ...candidate.run, replay_of } }
+    ofReplay,
+    ofRetry: (webhook, { retries, attempt, run, received_at }) => {
+      const { conversation, layout, run_id, variables, webhook_version } = run
+      const request = { variables, received_at, wait: false, ...(webhook_version && { webhook_version }) }
+      const rendered = { prompt: conversation.prompt, ...(layout && { layout }) }
+      const candidate = ofReplay(webhook, request, rendered, run_id)
+      const { retry_after_seconds: _, ...first } = candidate.run
+      return {
+        ...candidate,
+        run: {
+          ...first,
+          attempt,
+          ...(attempt <= retries.attempts && { retry_after_seconds: backoffOf(retries, attempt) }),
+          deadline_at: leaderDeadline(webhook, first.accepted_at)
+        }
+      }
     },
     ofMessage: (team, prompt, request) => ({
       run: newRun({ source: "chat", team, prompt, variables: {} }, settings.timeout, request)
@@ -102,5 +142,15 @@ const keyOf = (
   accepted_at: DateTime.Utc
 ): NonNullable<NewRun["idempotency"]> => ({ key, request_hash, expires_at: DateTime.addDuration(accepted_at, life) })
 
+/** Between two attempts, in seconds. */
+const longestBackoff = 24 * 3_600
+
+/** How long after the failure of this attempt the next one comes, in seconds. */
+const backoffOf = ({ backoff_seconds }: Retries, attempt: number): number =>
+  Math.min(backoff_seconds * 2 ** (attempt - 1), longestBackoff)
+
 /** How long a run waits for a leader when its webhook does not say, in seconds. */
 const queueFor = 24 * 3_600
+
+const leaderDeadline = ({ queue_for_seconds = queueFor }: WebhookRow, accepted_at: DateTime.Utc): DateTime.Utc =>
+  DateTime.add(accepted_at, { seconds: queue_for_seconds })

@@ -13,6 +13,7 @@ import type { Renderer } from "./Renderer.ts"
 import { Replay } from "./Replay.ts"
 import * as Replies from "./Replies.ts"
 import { Requests } from "./Requests.ts"
+import * as Retries from "./Retries.ts"
 import * as RollUp from "./RollUp.ts"
 import * as SecretRotation from "./SecretRotation.ts"
 import type { Settings } from "./Settings.ts"
@@ -22,7 +23,7 @@ import { Trigger } from "./Trigger.ts"
 import { Webhooks } from "./Webhooks.ts"
 
 /** The flow, running: `Trigger` accepts, the dispatcher sends, the reply path records. */
-const flow = Layer.mergeAll(Trigger.layer, Replay.layer, Dispatcher.layer, Replies.layer).pipe(
+const flow = Layer.mergeAll(Trigger.layer, Replay.layer, Dispatcher.layer, Replies.layer, Retries.layer).pipe(
   Layer.provide(HandOver.layer),
   Layer.provide(Layer.mergeAll(CurrentLanes.layer, Correlation.layer))
 )

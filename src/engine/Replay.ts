@@ -29,6 +29,7 @@ import * as InputChecks from "./InputChecks.ts"
 import type { Renderer } from "./Renderer.ts"
 import * as Rendering from "./Rendering.ts"
 import type { Settings } from "./Settings.ts"
+import { webhooksOf } from "./WebhooksOfRuns.ts"
 
 /** How runs are repeated. */
 export interface ReplayRequest {
@@ -131,22 +132,11 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
             variables,
             received_at: yield* DateTime.now,
             wait: false,
+            ...(request.prompt === "same" && run.webhook_version && { webhook_version: run.webhook_version }),
             ...(idempotency && { idempotency: { ...idempotency, key: keyOf(idempotency.key) + run.run_id } })
           }
           return candidates.ofReplay(webhook, own, rendered, run.run_id)
         })
-
-      /** Their webhooks as they are now; of a run whose webhook is gone nothing can be repeated. */
-      const webhooksOf = (runs: ReadonlyArray<WholeRun>) =>
-        Effect.map(
-          Effect.forEach(new Set(runs.flatMap(({ webhook_id }) => webhook_id ?? [])), (id) =>
-            webhooks.webhookRow(id).pipe(
-              Effect.map((webhook) => [[id, webhook] as const]),
-              Effect.catchTag("NotFound", () => Effect.succeed([]))
-            )
-          ),
-          (found) => new Map<WebhookId, WebhookRow>(found.flat())
-        )
 
       type Result = Replayed["result"]
 
@@ -157,7 +147,7 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
         left = attempts
       ): Effect.Effect<ReadonlyMap<RunId, Result>, Unavailable> =>
         Effect.gen(function* () {
-          const known = yield* webhooksOf(runs)
+          const known = yield* Effect.provideService(webhooksOf(runs), WebhookStore, webhooks)
           const results = new Map<RunId, Result>()
           const open: Array<{ readonly run: WholeRun; readonly candidate: Candidate }> = []
           for (const run of runs) {

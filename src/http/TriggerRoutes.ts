@@ -66,7 +66,7 @@ type Answer<Name extends string> = Effect.Effect<
 const encodeRun = Schema.encodeSync(CallersRun)
 
 const callersRun = (run: Run): CallersRun => {
-  const { run_id, status, started_at, finished_at, duration_ms, conversation, error } = run
+  const { run_id, status, started_at, finished_at, duration_ms, conversation, error, retry_at, retried_by } = run
   const { response } = conversation
   return {
     run_id,
@@ -75,7 +75,9 @@ const callersRun = (run: Run): CallersRun => {
     ...(finished_at !== undefined && { finished_at }),
     ...(duration_ms !== undefined && { duration_ms }),
     ...(response !== undefined && { response }),
-    ...(error !== undefined && { error })
+    ...(error !== undefined && { error }),
+    ...(retry_at !== undefined && { retry_at }),
+    ...(retried_by !== undefined && { retried_by })
   }
 }
 

@@ -53,7 +53,7 @@ export class HistoryStore extends Context.Tag("webhook-trigger/HistoryStore")<
     readonly runsByIds: (ids: ReadonlyArray<RunId>) => Effect.Effect<ReadonlyArray<WholeRun>, Unavailable>
     /** Runs that repeat this one, newest first. */
     readonly replays: (id: RunId, limit: number) => Effect.Effect<ReadonlyArray<RunSummary>, Unavailable>
-    /** Ended runs that no other run repeats, in the order of acceptance. */
+    /** Ended runs that no other run repeats, and that are not to be tried again, in the order of acceptance. */
     readonly replayable: (query: ReplayableQuery) => Effect.Effect<ReadonlyArray<RunId>, Unavailable>
     /**
      * A team's runs, newest first: of the webhooks that point at it now, and its chat messages. May leave out those behind a
@@ -85,7 +85,10 @@ export class HistoryStore extends Context.Tag("webhook-trigger/HistoryStore")<
     readonly slots: (
       id: WebhookId
     ) => Effect.Effect<{ readonly slots_in_use: number; readonly queued: number }, Unavailable>
-    /** Removes ended runs that finished before `before`, a portion of them; returns how many, 0 when there are none. */
+    /**
+     * Removes ended runs that finished before `before` and are not to be tried again, a portion of them; returns how many, 0
+     * when there are none.
+     */
     readonly purge: (before: DateTime.Utc) => Effect.Effect<number, Unavailable>
   }
 >() {}

@@ -18,7 +18,7 @@ import {
 import type { RunId, SessionId, WebhookId } from "../domain/Id.ts"
 import { parseRate, type Rate } from "../domain/Rate.ts"
 import type { ReceivedRequest } from "../domain/ReceivedRequest.ts"
-import { isAnswer, leaderless, outcomeFields, type RunRow, toRun } from "../domain/Run.ts"
+import { isAnswer, leaderless, outcomeFields, type RunRow, retryAt, toRun } from "../domain/Run.ts"
 import { toRunState } from "../domain/RunState.ts"
 import { finalStatuses, isFinal, runStatuses } from "../domain/RunStatus.ts"
 import { summarize } from "../domain/RunSummary.ts"
@@ -48,6 +48,7 @@ import {
   type AcceptOptions,
   type EndedRun,
   firstOfEach,
+  isRetry,
   type NewRun,
   type RunEnd,
   RunStore,
@@ -277,6 +278,12 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       return Math.min(rate.runs, Math.max(0, runs - filled)) + 1
     }
 
+    const settleRetry = (failed: Stored, fields: Pick<RunRow, "retried_by"> = {}): void => {
+      const { retry_at: _, ...row } = failed.row
+      failed.row = { ...row, ...fields }
+      notify({ _tag: "RunEnded", run_id: row.run_id })
+    }
+
     const accept = (
       run: NewRun,
       { maxQueued, countQueued = true, countQueuedOf, admission }: AcceptOptions,
@@ -286,6 +293,8 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       const webhook = by && webhooks.get(by.id)
       const known = by === undefined || (webhook?.enabled && isOpenedBy(webhook, by.token_hash, run.accepted_at))
       if (!known || !teams.has(run.team)) return Either.left(new NotFound())
+      const failed = isRetry(run) ? find(run.replay_of) : undefined
+      if (isRetry(run) && failed?.row.retry_at === undefined) return Either.left(new NotFound())
       const earlier = runs.findLast(
         (other) => by && idempotency && other.row.webhook_id === by.id && other.idempotency?.key === idempotency.key
       )
@@ -329,7 +338,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       if (by && used) taken.set(by.id, { runs: used, at: now })
       const row: RunRow = {
         ...given,
-        ...(by && { webhook_id: by.id, webhook_version: by.version }),
+        ...(by && { webhook_id: by.id, webhook_version: run.webhook_version ?? by.version }),
         status: "queued",
         prompt: storable(run.prompt),
         timeout_ms: Duration.toMillis(timeout)
@@ -341,6 +350,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         where((row) => row.team === run.team && isWaiting(row)).length === 0
       const stored = { ...row, ...(admitted && { admitted_at: admission.at, ...withDeadline(row, admission.at) }) }
       runs = [...runs, { row: stored, seq: ++accepted, idempotency, layout }]
+      if (failed) settleRetry(failed, { retried_by: run.run_id })
       if (windowKey && coalesce) windows.set(windowKey, { run_id: run.run_id, until: coalesce.until })
       notify({ _tag: admitted ? "RunAdmitted" : "RunAccepted", team: run.team })
       return Either.right({ _tag: "Accepted", admitted })
@@ -350,11 +360,13 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       const { started_at, admitted_at } = run.row
       const sent_at = run.row.sent_at ?? end.sent_at
       const start = started_at ?? end.started_at ?? sent_at ?? (isAnswer(outcome) ? admitted_at : undefined)
+      const retry_at = retryAt(run.row, outcome, at)
       change(run, {
         ...storableFields(outcomeFields(outcome)),
         ...(sent_at && { sent_at }),
         ...(start && { started_at: start }),
         finished_at: at,
+        ...(retry_at && { retry_at }),
         ...(outcome.status === "cancelled" && admitted_at === undefined && { released_at: at })
       })
       notify({ _tag: "RunEnded", run_id: run.row.run_id })
@@ -460,6 +472,20 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
           )
           for (const run of queued) record(run, { outcome: { status: "cancelled" }, at })
           return queued.length
+        }),
+      retriesDue: (now, { limit, except }) =>
+        Effect.sync(() =>
+          where(({ retry_at, webhook_id }) => !!retry_at && !isAfter(retry_at, now) && !except.includes(webhook_id!))
+            .map(({ row }) => row)
+            .sort((a, b) => DateTime.distance(b.retry_at!, a.retry_at!))
+            .slice(0, limit)
+            .map(({ run_id }) => run_id)
+        ),
+      callOffRetries: (ids) =>
+        Effect.sync(() => {
+          const waiting = where(({ run_id, retry_at }) => retry_at !== undefined && ids.includes(run_id))
+          for (const run of waiting) settleRetry(run)
+          return new Set(waiting.map(({ row }) => row.run_id))
         }),
       expire: (now, { notSent = [], stopped = [] } = {}) =>
         Effect.sync(() => {
@@ -644,7 +670,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
           const isOf = ({ webhook_id }: RunRow) =>
             webhook_id !== undefined &&
             ("team" in of ? webhooks.get(webhook_id)?.team === of.team : webhook_id === of.webhook_id)
-          return where((row) => isOf(row) && isFinal(row.status) && statuses.includes(row.status))
+          return where((row) => isOf(row) && isFinal(row.status) && statuses.includes(row.status) && !row.retry_at)
             .filter(counts)
             .filter(({ row }) => !(from && isAfter(from, row.accepted_at)) && (!to || isAfter(to, row.accepted_at)))
             .flatMap(({ row }) => (repeated.has(row.run_id) ? [] : row.run_id))
@@ -684,7 +710,10 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
           queued: where((row) => row.webhook_id === id && isWaiting(row)).length
         })),
       rollUp: () => Effect.succeed(false),
-      purge: (before) => Effect.sync(() => remove(({ finished_at }) => !!finished_at && isAfter(before, finished_at)))
+      purge: (before) =>
+        Effect.sync(() =>
+          remove(({ finished_at, retry_at }) => !!finished_at && !retry_at && isAfter(before, finished_at))
+        )
     })
 
     let requests: ReadonlyArray<ReceivedRequest> = []

@@ -21,6 +21,8 @@ export interface NewRun {
     /** How many of its runs are accepted in which time (`domain/Rate.ts`); absent: no limit. */
     readonly rate?: string
   }
+  /** The version of the webhook from whose template the prompt was made; absent: the one above. */
+  readonly webhook_version?: number
   readonly team: TeamName
   readonly mode: RunMode
   readonly prompt: string
@@ -30,6 +32,14 @@ export interface NewRun {
   readonly timeout: Duration.Duration
   /** The run that this one repeats. */
   readonly replay_of?: RunId
+  /**
+   * Which attempt it is, and of how many at most. From 2 on `replay_of` is the one before: accepted only while that waits to
+   * be tried again, which it does not any more from then on (`retried_by`).
+   */
+  readonly attempt?: number
+  readonly attempts?: number
+  /** How long after its end it is tried again if that is an error (`retryAt`); absent: not at all. */
+  readonly retry_after_seconds?: number
   /** In wait mode counted from the request's arrival; else set when the run is sent only to a leader: until when. */
   readonly deadline_at?: DateTime.Utc
   readonly accepted_at: DateTime.Utc
@@ -49,6 +59,10 @@ export interface NewRun {
   }
 }
 
+/** The next attempt of a failed run. */
+export const isRetry = (run: NewRun): run is NewRun & { readonly replay_of: RunId } =>
+  run.attempt !== undefined && run.attempt > 1
+
 /**
  * `admitted`: it was admitted with the same commit, as was asked for, and may be published. `Repeated`: the idempotency key
  * named an earlier run, which is returned in place of a new one. `Coalesced`: an earlier run has its prompt and variables
@@ -63,7 +77,8 @@ export type Acceptance =
 export class WebhookEdited extends Data.TaggedError("WebhookEdited") {}
 
 /**
- * Why a run was not accepted. `NotFound`: the webhook is gone, disabled, or has another token by now; or the team is gone.
+ * Why a run was not accepted. `NotFound`: the webhook is gone, disabled, or has another token by now; or the team is gone;
+ * or the run that it would be the next attempt of is not to be tried again.
  */
 export type AcceptanceRefused = NotFound | WebhookEdited | RateLimited | TooManyQueued | IdempotencyKeyReused
 
@@ -147,7 +162,8 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
     readonly started: (marks: ReadonlyArray<RunMark>) => Effect.Effect<void, Unavailable>
     /**
      * The first end wins. An answer to a run that has timed out or was cancelled is kept in its conversation. A run that is
-     * cancelled after it was admitted still holds its slots, until a later end of it comes, or `release`.
+     * cancelled after it was admitted still holds its slots, until a later end of it comes, or `release`. A failed run may
+     * wait from then on to be tried again (`retryAt`).
      */
     readonly end: (ends: ReadonlyArray<RunEnd>) => Effect.Effect<ReadonlyArray<EndedRun>, Unavailable>
     /**
@@ -159,6 +175,16 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
     readonly cancelQueued: (of: QueuedRuns, at: DateTime.Utc) => Effect.Effect<number, Unavailable>
     /** Cancelled runs of which their team has, or will have, nothing: their slots are free. Reported like an end. */
     readonly release: (marks: ReadonlyArray<RunMark>) => Effect.Effect<void, Unavailable>
+    /**
+     * Runs that are to be tried again by then, the one that has waited longest first; without those of `except`. They stay
+     * until their next attempt is accepted.
+     */
+    readonly retriesDue: (
+      now: DateTime.Utc,
+      options: { readonly limit: number; readonly except: ReadonlyArray<WebhookId> }
+    ) => Effect.Effect<ReadonlyArray<RunId>, Unavailable>
+    /** They are not to be tried again after all; returns those that were. Reported like an end. */
+    readonly callOffRetries: (ids: ReadonlyArray<RunId>) => Effect.Effect<ReadonlySet<RunId>, Unavailable>
     /** Of these runs, those that have ended, and the ids of those that no longer exist. */
     readonly ended: (
       ids: ReadonlyArray<RunId>

@@ -25,6 +25,8 @@ const valid = (setting: WebhookSetting): Value => {
       return { type: "object" }
     case "networks":
       return ["10.0.0.0/8", "::1"]
+    case "retries":
+      return { attempts: 3, backoff_seconds: 60 }
   }
 }
 
@@ -50,6 +52,8 @@ const invalid = (setting: WebhookSetting): ReadonlyArray<string> => {
       return ["{", "[]", "1", "null", `{"title":"${"x".repeat(70_000)}"}`, ""]
     case "networks":
       return ["10.0.0", "10.0.0.0/33", "fe80::1%eth0", "host.example", "1.2.3.4,x", ","]
+    case "retries":
+      return ["3", "0/60", "11/60", "3/0", "3/86401", "3/60s", "/60", ""]
   }
 }
 

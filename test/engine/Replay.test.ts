@@ -181,3 +181,21 @@ it.scoped("what does not fit is refused from the first one on, and the same requ
     expect(leader.seen).toHaveLength(60)
   }).pipe(Effect.provide(engineInMemory()))
 )
+
+it.scoped("a replay for a paused team waits, and is sent when that is resumed", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const seen = yield* echo(team)
+    const webhook = yield* makeWebhook(team)
+    const { run_id } = yield* webhook.ask("api")
+    yield* (yield* Repo).pauseTeam(team, yield* DateTime.now)
+    const waiting = yield* replay(run_id)
+    yield* TestClock.adjust("1 minute")
+    expect((yield* runOf(waiting)).status).toBe("queued")
+    expect(seen).toHaveLength(1)
+    yield* (yield* Repo).resumeTeam(team, yield* DateTime.now)
+    yield* TestClock.adjust("2 seconds")
+    yield* until(Effect.map(runOf(waiting), ({ status }) => status === "success"))
+    expect(seen).toEqual(["api", "api"])
+  }).pipe(Effect.provide(engineInMemory()))
+)

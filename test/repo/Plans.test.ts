@@ -182,6 +182,27 @@ describe("with a hundred thousand queued runs, and as many that have ended", () 
   )
   reads("inFlight", 1_000, () => Effect.flatMap(repo, ({ inFlight }) => inFlight))
   reads("expire", 1_000, () => Effect.flatMap(repo, ({ expire }) => expire(at(0))))
+  reads("failed runs to be tried again, when there are none", 0, () =>
+    Effect.flatMap(repo, ({ retriesDue }) => retriesDue(at(many), { limit: 50, except: [] }))
+  )
+  it.live("many wait to be tried again", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`
+        update webhook_trigger.runs set retry_at = finished_at
+        where webhook_id = ${ended.id} and accepted_at < ${DateTime.toDateUtc(at(2_000_000))} and id <> ${behind}`
+    }).pipe(Effect.provide(runtime))
+  )
+  reads("failed runs to be tried again", 60, () =>
+    Effect.flatMap(repo, ({ retriesDue }) => retriesDue(at(many), { limit: 50, except: [queued.id] }))
+  )
+  reads("calling off a retry", 10, () => Effect.flatMap(repo, ({ callOffRetries }) => callOffRetries([behind])))
+  reads("an accept of the next attempt of a run", 20, () =>
+    Effect.gen(function* () {
+      const run = yield* newRun(ended, { attempt: 2, replay_of: behind })
+      expect((yield* Effect.flip(acceptOne(run, { maxQueued: 0 })))._tag).toBe("NotFound")
+    })
+  )
   reads("a refused accept", 1_010, () =>
     Effect.gen(function* () {
       const run = yield* newRun(ended)

@@ -35,6 +35,8 @@ const valid = (setting: WebhookSetting): Value => {
       return { type: "object" }
     case "networks":
       return ["10.0.0.0/8", "::1"]
+    case "retries":
+      return { attempts: 3, backoff_seconds: 60 }
   }
 }
 
@@ -51,6 +53,7 @@ const invalid = (setting: WebhookSetting): string => {
     case "window":
     case "json":
     case "networks":
+    case "retries":
       return "7"
     case "expression":
       return "x".repeat(5_000)

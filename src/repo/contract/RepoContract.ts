@@ -24,6 +24,7 @@ import { pause } from "./pause.ts"
 import { replyKeyStore } from "./ReplyKeyStore.ts"
 import { requestStore } from "./RequestStore.ts"
 import { replays } from "./replays.ts"
+import { retries } from "./retries.ts"
 import { rollUp } from "./rollUp.ts"
 import { sessionStore } from "./SessionStore.ts"
 import { search } from "./search.ts"
@@ -59,6 +60,7 @@ export const repoContract = (withRepo: WithRepo): void => {
     historyStore(test)
     search(test)
     replays(test)
+    retries(test)
     statistics(test)
     rollUp(test)
   })

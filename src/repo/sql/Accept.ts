@@ -12,6 +12,7 @@ import { fromRow, list, recordset, runIds } from "./Columns.ts"
 import { bounded, boundedDirectly, unavailable } from "./Database.ts"
 import { queueLength } from "./LaneStoreSql.ts"
 import { heldBy } from "./LeaseStoreSql.ts"
+import { retriesOf } from "./Retries.ts"
 import { runColumns, runFromRow } from "./RunColumns.ts"
 import { limitTypes, webhookLimits } from "./WebhookLimits.ts"
 
@@ -58,6 +59,9 @@ const storedTypes = {
   variables: "json",
   timeout_ms: "bigint",
   replay_of: "uuid",
+  attempt: "int",
+  attempts: "int",
+  retry_after_seconds: "int",
   deadline_at: "timestamptz",
   accepted_at: "timestamptz",
   traceparent: "text",
@@ -75,7 +79,8 @@ const inputTypes = {
   ord: "int",
   admit: "boolean",
   token_hash: "bytea",
-  version: "int"
+  version: "int",
+  webhook_version: "int"
 } as const satisfies {
   readonly [Name in keyof ReturnType<ReturnType<typeof toInput>>]-?: string
 }
@@ -132,7 +137,7 @@ export const makeAccept = Effect.gen(function* () {
     end`
   const values = list([
     ...Object.entries(storedTypes).map(([name, type]) => (name === "deadline_at" ? deadline : `${name}::${type}`)),
-    "version"
+    "coalesce(webhook_version, version)"
   ])
 
   /** When a run `c` is admitted; null: it waits. */
@@ -164,6 +169,7 @@ export const makeAccept = Effect.gen(function* () {
     const isCounted = ({ id }: NewRunWebhook) => countQueuedOf === undefined || countQueuedOf.has(id)
     const { limited, consumed } = webhookLimits(sql, runs, isCounted)
     const { opened, hasOpened } = windowsOf(sql, runs)
+    const { failed, mayBeRetried, retried, reported } = retriesOf(sql, runs)
     return directly(sql<Inserted>`
       with input as materialized (
         select * from ${recordset(sql, inputTypes, runs.map(toInput(admission?.run_ids, isCounted)))}
@@ -174,8 +180,8 @@ export const makeAccept = Effect.gen(function* () {
       ), known as materialized (
         select t.team, t.paused_at from webhook_trigger.teams t where t.team in (select team from input)
         order by t.team for key share
-      ), checked as materialized (
-        select i.*, t.team is not null and (i.webhook_id is null or h.id is not null) as known, t.paused_at,
+      ), ${failed} checked as materialized (
+        select i.*, t.team is not null and (i.webhook_id is null or h.id is not null) ${mayBeRetried} as known, t.paused_at,
           h.version is distinct from i.version as edited, ${isKnown(runs)} as repeats
         from input i
         left join webhook h on h.id = i.webhook_id and (
@@ -194,7 +200,7 @@ export const makeAccept = Effect.gen(function* () {
         select ${values}, admitted_at from placed where fits ${hasOpened} order by ord
         on conflict (webhook_id, idempotency_key) where idempotency_key is not null do nothing
         returning id, team, admitted_at
-      ), ${consumed} ${notify(sql, "RunAccepted", sql`select team as name from inserted where admitted_at is null`)}, ${
+      ), ${retried} ${consumed} ${notify(sql, "RunAccepted", sql`select team as name from inserted where admitted_at is null`)}, ${
         admission === undefined
           ? sql`admitted as (select)`
           : notify(sql, "RunAdmitted", sql`select team as name from inserted where admitted_at is not null`, "admitted")
@@ -207,7 +213,7 @@ export const makeAccept = Effect.gen(function* () {
           when p.refusal is not null then p.refusal
           when not p.fits then 'full'
           else 'repeats'
-        end as outcome, p.retry_after_ms, (select count(*) from notified), (select count(*) from admitted)
+        end as outcome, p.retry_after_ms, (select count(*) from notified), (select count(*) from admitted) ${reported}
       from checked c left join placed p using (ord) left join inserted i on i.id = c.id
       order by c.ord`)
   }

@@ -1,7 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import type { RunId } from "../../domain/Id.ts"
-import { isAnswer, outcomeFields, type Run } from "../../domain/Run.ts"
+import { isAnswer, leaderless, outcomeFields, type Run } from "../../domain/Run.ts"
 import { whenTraced } from "../../telemetry/Span.ts"
 import { type EndedRun, firstOfEach, type RunEnd } from "../RunStore.ts"
 import { notify } from "./Changes.ts"
@@ -59,6 +59,9 @@ export const makeEnds = Effect.gen(function* () {
             r.started_at, i.started_at, r.sent_at, i.sent_at, case when i.answered then r.admitted_at end
           ),
           finished_at = i.at,
+          retry_at = case when i.status = 'error' and i.error_code <> ${leaderless.code} then
+            i.at + r.retry_after_seconds * interval '1 second'
+          end,
           released_at = case when i.status = 'cancelled' and r.admitted_at is null then i.at end
         from input i join locked on locked.id = i.run_id
         where r.id = i.run_id and locked.status in ${live}

@@ -65,6 +65,7 @@ export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Laye
           delete from webhook_trigger.runs where id = any (array(
             select id from webhook_trigger.runs
             where finished_at < ${DateTime.toDateUtc(before)} and finished_at >= ${purgedTo ?? new Date(0)}
+              and retry_at is null
             order by finished_at limit ${purgedInOneStep}
           )) returning finished_at
         )

@@ -15,6 +15,7 @@ import verification from "./migrations/0020_verification.ts"
 import promptLayout from "./migrations/0022_prompt_layout.ts"
 import filters from "./migrations/0023_filters.ts"
 import templatesAndRequests from "./migrations/0027_templates_and_requests.ts"
+import retries from "./migrations/0028_retries.ts"
 
 /**
  * Numbered, only ever added to: a migration that has been released is never edited. A single statement stands here, in
@@ -97,7 +98,9 @@ const migrations = {
     (sql) => sql`alter table webhook_trigger.webhooks add column verified_at timestamptz`
   ),
   /** What kept templates are written in, and what kept requests have beside bodies. Servers of the release before write none. */
-  "27_templates_and_requests": templatesAndRequests
+  "27_templates_and_requests": templatesAndRequests,
+  /** Failed runs can be tried again. What a server of the release before accepts or ends is not: upgrade all, then set it. */
+  "28_retries": retries
 }
 
 type Migration = keyof typeof migrations
@@ -130,6 +133,7 @@ export const knownSince: Known = {
     schema: "22_prompt_layout",
     fence: "22_prompt_layout",
     keep_bodies: "12_requests",
+    retries: "28_retries",
     verification: "20_verification",
     sealed_secret: "20_verification",
     secret_hint: "20_verification",

@@ -30,6 +30,8 @@ export const makeReplays = Effect.gen(function* () {
         where ${sql.and([
           sql`r.webhook_id = w.id`,
           sql`r.status = s.status`,
+          // What is to be tried again by itself is not repeated by hand too.
+          sql`r.retry_at is null`,
           counts("r"),
           sql`not exists (select from webhook_trigger.runs p where p.replay_of = r.id and ${counts("p")})`,
           ...acceptedBetween(sql, time)

@@ -7,6 +7,7 @@ import { makeEnds } from "./Ends.ts"
 import { makeExpire } from "./Expire.ts"
 import { makeMarks } from "./Marks.ts"
 import { makeRelease } from "./Release.ts"
+import { makeRetries } from "./Retries.ts"
 
 /**
  * Every statement locks the rows that it may change in the order of their ids, so that two of them never wait for each
@@ -20,6 +21,7 @@ export const layer: Layer.Layer<RunStore, never, SqlClient.SqlClient> = Layer.ef
       ...(yield* makeMarks),
       ...(yield* makeEnds),
       release: yield* makeRelease,
+      ...(yield* makeRetries),
       cancelQueued: yield* makeCancelQueued,
       expire: yield* makeExpire
     })

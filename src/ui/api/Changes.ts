@@ -133,7 +133,9 @@ export const makeChanges = (queries: QueryClient) => {
       case "run": {
         const state = runs.get(id)
         const known = query.state.data as Run | undefined
-        if (state && known && isFinal(state.status) && !isFinal(known.status)) readAgain(query)
+        const hasEnded = state && known && isFinal(state.status) && !isFinal(known.status)
+        // A failed run is tried again, or is not after all.
+        if (hasEnded || (state && known && state.retry_at !== known.retry_at)) readAgain(query)
         else if (state) patch<Run>(query, (run) => ({ ...run, ...state }))
         break
       }

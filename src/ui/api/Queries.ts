@@ -184,8 +184,10 @@ export const useRun = (run_id: string) => {
   return useQuery({
     queryKey: ["run", run_id],
     queryFn: ({ signal }) => api.runs.show({ path: { run_id }, signal }),
-    // A run that has ended no longer changes, except for a late answer.
-    refetchInterval: ({ state }) =>
-      state.data && isFinal((state.data as Run).status) ? false : Math.min(interval, 5_000)
+    // A run that has ended no longer changes, except for a late answer, or when it is tried again.
+    refetchInterval: ({ state }) => {
+      const run = state.data as Run | undefined
+      return run && isFinal(run.status) && run.retry_at === undefined ? false : Math.min(interval, 5_000)
+    }
   })
 }

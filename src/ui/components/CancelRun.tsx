@@ -5,7 +5,7 @@ import type { Run } from "../api/Types.ts"
 import { Button } from "./Button.tsx"
 import { ConfirmDialog } from "./ConfirmDialog.tsx"
 
-/** For a run that has not ended. */
+/** For a run that has not ended, or that is to be tried again. */
 export const CancelRun = ({ run }: { readonly run: Run }) => {
   const [confirming, setConfirming] = useState(false)
   const cancel = async () => {
@@ -13,7 +13,7 @@ export const CancelRun = ({ run }: { readonly run: Run }) => {
     queries.setQueryData(["run", run.run_id], cancelled)
     setConfirming(false)
   }
-  const what = run.source === "chat" ? "message" : "run"
+  const what = run.retry_at !== undefined ? "retry" : run.source === "chat" ? "message" : "run"
   return (
     <>
       <Button variant="danger" onPress={() => setConfirming(true)}>
@@ -28,9 +28,11 @@ export const CancelRun = ({ run }: { readonly run: Run }) => {
           onClose={() => setConfirming(false)}
         >
           <p>
-            {run.sent_at === undefined
-              ? "Its prompt will not be sent to the team."
-              : "The team has its prompt, and its leader is asked to stop. What the agent has done already stays done."}
+            {run.retry_at !== undefined
+              ? "The run has failed, and will not be tried again."
+              : run.sent_at === undefined
+                ? "Its prompt will not be sent to the team."
+                : "The team has its prompt, and its leader is asked to stop. What the agent has done already stays done."}
             {run.mode === "wait" && " The caller, who waits for the answer, is told."}
           </p>
         </ConfirmDialog>

@@ -80,7 +80,7 @@ const Actions = ({ run, onReplay }: { readonly run: Run; readonly onReplay: (() 
           </DownloadButton>
         </>
       )}
-      {!isFinal(run.status) && <CancelRun run={run} />}
+      {(!isFinal(run.status) || run.retry_at !== undefined) && <CancelRun run={run} />}
       {onReplay && (
         <Button variant="primary" icon="play" onPress={onReplay}>
           Replay

@@ -23,7 +23,10 @@ export interface Delivered {
   acknowledgedAt?: number
 }
 
-export type Handle = (delivery: Delivered) => string | Promise<string>
+/** What a leader replies: its answer, or why it has none. */
+export type Reply = string | { readonly error: string }
+
+export type Handle = (delivery: Delivered) => Reply | Promise<Reply>
 
 /** How long it waits before it connects again. */
 const retryMs = 100
@@ -38,7 +41,7 @@ export class RecordingLeader extends EventEmitter {
   /** What it does with a prompt; may be changed while it runs. `never`: no answer and no acknowledgement. */
   handle: Handle | "never"
   /** Remembers what it answered, so that a redelivery is answered and not executed again. */
-  private readonly answers: Map<string, Promise<string>>
+  private readonly answers: Map<string, Promise<Reply>>
   private readonly remembers: boolean
   private model: ChannelModel | undefined
   private stopped = false
@@ -57,7 +60,7 @@ export class RecordingLeader extends EventEmitter {
     readonly handle?: Handle | "never"
     readonly log?: Array<Delivered>
     /** Shared with another leader, as a durable store would be; `false`: forgets everything. */
-    readonly answers?: Map<string, Promise<string>> | false
+    readonly answers?: Map<string, Promise<Reply>> | false
   }) {
     super()
     this.setMaxListeners(0)
@@ -146,7 +149,7 @@ export class RecordingLeader extends EventEmitter {
     delivery.acknowledgedAt = performance.now()
   }
 
-  private async execute(delivery: Delivered, handle: Handle): Promise<string> {
+  private async execute(delivery: Delivered, handle: Handle): Promise<Reply> {
     const lane = `${this.url} ${this.team}`
     const working = RecordingLeader.working.get(lane) ?? new Set()
     RecordingLeader.working.set(lane, working)
@@ -162,10 +165,12 @@ export class RecordingLeader extends EventEmitter {
     }
   }
 
-  private async reply(channel: ConfirmChannel, to: string, correlationId: string, answer: string): Promise<void> {
-    const content = Buffer.from(JSON.stringify({ response: answer }))
+  private async reply(channel: ConfirmChannel, to: string, correlationId: string, answer: Reply): Promise<void> {
+    const [type, body] =
+      typeof answer === "string" ? ["response", { response: answer }] : ["error", { message: answer.error }]
+    const content = Buffer.from(JSON.stringify(body))
     await new Promise<void>((resolve, reject) => {
-      const options = { type: "response", contentType: "application/json", correlationId, persistent: true }
+      const options = { type, contentType: "application/json", correlationId, persistent: true }
       // A channel that closes may leave a confirm unanswered.
       const closed = () => reject(new Error("closed"))
       channel.once("close", closed)

@@ -1,0 +1,69 @@
+/** Failed runs that wait to be tried again: `RunStore.retriesDue` and `callOffRetries`, and a part of `RunStore.accept`. */
+import { SqlClient, type Statement } from "@effect/sql"
+import { DateTime, Effect } from "effect"
+import type { RunId, WebhookId } from "../../domain/Id.ts"
+import { isRetry, type NewRun } from "../RunStore.ts"
+import { notify } from "./Changes.ts"
+import { uuids } from "./Columns.ts"
+import { bounded } from "./Database.ts"
+
+/** The run and its `retry_at`, locked in the order of ids. */
+const lockedRuns = (sql: SqlClient.SqlClient, ids: Iterable<RunId>): Statement.Fragment => sql`
+  select r.id, r.retry_at from webhook_trigger.runs r where r.id = any(${uuids(sql, ids)})
+  order by r.id for no key update`
+
+/**
+ * Of an acceptance: whether an input `i` may be accepted as the next attempt of its `replay_of`, which waits no longer once
+ * it is. So there is one next attempt at the most, and none of a run whose retry was called off before.
+ */
+export const retriesOf = (
+  sql: SqlClient.SqlClient,
+  runs: ReadonlyArray<NewRun>
+): {
+  readonly failed: Statement.Fragment
+  readonly mayBeRetried: Statement.Fragment
+  readonly retried: Statement.Fragment
+  readonly reported: Statement.Fragment
+} => {
+  const retries = runs.filter(isRetry)
+  if (retries.length === 0) return { failed: sql``, mayBeRetried: sql``, retried: sql``, reported: sql`` }
+  const ids = retries.map(({ replay_of }) => replay_of)
+  return {
+    failed: sql`failed as materialized (${lockedRuns(sql, ids)}),`,
+    mayBeRetried: sql`and (coalesce(i.attempt, 1) = 1 or i.replay_of in (select id from failed where retry_at is not null))`,
+    retried: sql`retried as (
+      update webhook_trigger.runs r set retry_at = null, retried_by = p.id
+      from placed p join inserted using (id) where p.attempt > 1 and r.id = p.replay_of
+      returning r.id
+    ), ${notify(sql, "RunEnded", sql`select id::text as name from retried`, "reported")},`,
+    reported: sql`, (select count(*) from reported)`
+  }
+}
+
+export const makeRetries = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  const retriesDue = Effect.fn("RunStore.retriesDue")(function* (
+    now: DateTime.Utc,
+    { except, limit }: { readonly limit: number; readonly except: ReadonlyArray<WebhookId> }
+  ) {
+    const rows = yield* sql<{ readonly id: RunId }>`
+      select r.id from webhook_trigger.runs r
+      where r.retry_at <= ${DateTime.toDateUtc(now)}::timestamptz and r.webhook_id <> all(${uuids(sql, except)})
+      order by r.retry_at limit ${limit}`
+    return rows.map(({ id }) => id)
+  }, bounded)
+
+  const callOffRetries = Effect.fn("RunStore.callOffRetries")(function* (ids: ReadonlyArray<RunId>) {
+    const rows = yield* sql<{ readonly id: RunId }>`
+      with locked as materialized (${lockedRuns(sql, ids)}), called_off as (
+        update webhook_trigger.runs r set retry_at = null from locked
+        where r.id = locked.id and locked.retry_at is not null
+        returning r.id
+      ), ${notify(sql, "RunEnded", sql`select id::text as name from called_off`)}
+      select id, (select count(*) from notified) from called_off`
+    return new Set(rows.map(({ id }) => id))
+  }, bounded)
+
+  return { retriesDue, callOffRetries }
+})
