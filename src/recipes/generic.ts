@@ -1,7 +1,7 @@
 import { fromStrangers, json, type Recipe } from "./Recipe.ts"
 
 export const generic: Recipe = {
-  label: "Anything else",
+  label: "Your own service",
   name: "Events",
   summary: "Takes what a program of your own, or any other service, sends with an HMAC over the body.",
   verification: { preset: "hmac", header: "X-Signature-256", prefix: "sha256=", id_header: "X-Delivery-Id" },

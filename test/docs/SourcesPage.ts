@@ -22,6 +22,19 @@ reachable from the service, and \`PUBLIC_URL\` be its address there.
 This page is written from \`src/recipes\`.
 `
 
+const width = 125
+
+/** The text in lines; those after the first begin with as many blanks as its mark has characters. */
+const wrapped = (text: string, mark = ""): string => {
+  const all: Array<string> = []
+  for (const word of text.split(" ")) {
+    const last = all.at(-1)
+    if (last !== undefined && last.length + 1 + word.length <= width) all[all.length - 1] = `${last} ${word}`
+    else all.push(`${last === undefined ? mark : " ".repeat(mark.length)}${word}`)
+  }
+  return all.join("\n")
+}
+
 /** One word of a command line, quoted as far as it has to be. */
 const quoted = (word: string): string => {
   if (/^[\w./:=@,-]+$/.test(word)) return word
@@ -42,16 +55,16 @@ const lines = (options: ReadonlyArray<string>): string => {
   return all.join(" \\\n  ")
 }
 
-const secretLine = (file: string, { label, secret, verification }: Recipe): string => {
-  if (secret === "known before") return `# ${file} holds the secret, which ${label} has already: see below.`
+const secretLine = (file: string, { secret, verification }: Recipe): string => {
+  if (secret === "known before") return `# In ${file} is the secret, which the service has already: see below.`
   const make =
     verification.preset === "standard-webhooks" ? 'echo "whsec_$(openssl rand -base64 24)"' : "openssl rand -hex 32"
   return `${make} > ${file}${secret === "shown after" ? "   # until the service shows its own" : ""}`
 }
 
-const secretTexts: Readonly<Record<SecretOrigin, (file: string, label: string) => string>> = {
+const secretTexts: Readonly<Record<SecretOrigin, (file: string) => string>> = {
   "made here": (file) => `The secret is in \`${file}\`.`,
-  "known before": (file, label) => `Put the secret of ${label} into \`${file}\` first.`,
+  "known before": (file) => `Put the service's secret into \`${file}\` first.`,
   "shown after": (file) =>
     `Once the service has shown its secret, put that into \`${file}\`, and run \`webhook-trigger webhook edit ID --secret-file ${file}\`.`
 }
@@ -85,11 +98,11 @@ ${prompt_template}
 END
 \`\`\`
 
-${secretTexts[recipe.secret](file, label)} At the service:
+${wrapped(`${secretTexts[recipe.secret](file)} At the service:`)}
 
-${steps.map((step, index) => `${index + 1}. ${step}`).join("\n")}
+${steps.map((step, index) => wrapped(step, `${index + 1}. `)).join("\n")}
 ${config === undefined ? "" : `\n\`\`\`${language}\n${config.text}\`\`\`\n`}
-${notes.map((note) => `- ${note}`).join("\n")}
+${notes.map((note) => wrapped(note, "- ")).join("\n")}
 - What it sends: <${documentation}>.
 `
 }
@@ -102,5 +115,5 @@ const anchor = (title: string): string =>
 
 export const sourcesPage = (): string => {
   const contents = recipeNames.map((name) => `[${recipes[name].label}](#${anchor(recipes[name].label)})`).join(" · ")
-  return [introduction, `${contents}\n`, ...recipeNames.map((name) => section(name, recipes[name]))].join("\n")
+  return [introduction, `${wrapped(contents)}\n`, ...recipeNames.map((name) => section(name, recipes[name]))].join("\n")
 }

@@ -76,6 +76,13 @@ describe("an expression", () => {
     }
   })
 
+  it("negates what stands right after the mark, a path in parentheses as a whole", () => {
+    for (const draft of [true, false]) {
+      expect(filter("!(payload.draft)", { payload: { draft } })).toEqual({ accepted: !draft })
+      expect(filter("!payload.draft", { payload: { draft } })).toEqual({ accepted: false })
+    }
+  })
+
   it("is true, false, or says what fails, for any input", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (input) => {

@@ -74,7 +74,7 @@ describe("a webhook for a service", () => {
     }
     expect(await send("Another secret")).toBe(401)
     await page.reload()
-    await setup.getByText("but its signature or secret is wrong").waitFor()
+    await setup.getByText("but it was refused. Its signature or secret is not that of this webhook").waitFor()
     expect(await send(secret)).toBe(200)
     await setup.getByText("The first verified request came").waitFor()
     await setup.getByRole("button", { name: "Close" }).click()

@@ -39,7 +39,8 @@ export const TemplatePreview = ({
           <VariableFields inputs={samples} onChange={onChange} />
           <div className="stack tight">
             <h3>Rendered prompt</h3>
-            <output className="rendered">
+            {/* A long one scrolls, so it must be reachable with the keyboard. */}
+            <output className="rendered" tabIndex={0} aria-label="Rendered prompt">
               {prompt ? (
                 prompt.map((piece, i) => {
                   if (piece.name === undefined) return piece.text

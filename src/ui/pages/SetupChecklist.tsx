@@ -28,7 +28,7 @@ const SetupChecklist = ({ webhook, onDismiss }: { readonly webhook: Webhook; rea
   const { secret_hint, secret_set_at = "", verification, verified_at } = webhook
   const refused = useRefused(webhook.id)
   const recipe = verification && recipeOf(verification.preset)
-  const service = recipe?.label ?? "the caller"
+  const service = recipe?.label ?? "the service that calls"
   const last = refused.data?.data.find(
     ({ code, received_at }) => code === "not_verified" && received_at > secret_set_at
   )
@@ -63,7 +63,7 @@ const SetupChecklist = ({ webhook, onDismiss }: { readonly webhook: Webhook; rea
         </Item>
         {recipe && (
           <Item state={isDone ? "done" : "open"}>
-            <p>Set the trigger URL and the secret there too.</p>
+            <p>Set the trigger URL and the secret at {service}.</p>
             {!isDone && <SetupSteps recipe={recipe} />}
           </Item>
         )}
@@ -75,8 +75,7 @@ const SetupChecklist = ({ webhook, onDismiss }: { readonly webhook: Webhook; rea
               </p>
             ) : last ? (
               <p>
-                A request came <RelativeTime at={last.received_at} />, but its signature or secret is wrong:{" "}
-                {last.detail}
+                A request came <RelativeTime at={last.received_at} />, but it was refused. {last.detail}
               </p>
             ) : (
               <p>Waiting for the first verified request.</p>
