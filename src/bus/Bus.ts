@@ -60,6 +60,8 @@ export interface ReplyChecks {
   readonly correlation: Correlation
   /** Of these runs, those of which an answer would still be stored: asked before a long reply is read. Default: all are live. */
   readonly answerable?: (runs: ReadonlyArray<RunId>) => Effect.Effect<Answerable, Unavailable>
+  /** No reply can change anything of this run any more, as far as is known: it is dropped unread. Default: of none. */
+  readonly isOver?: (run: RunId) => boolean
   /** Succeeds once replies can be handled. */
   readonly ready?: Effect.Effect<void, Unavailable>
 }

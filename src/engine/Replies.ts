@@ -1,11 +1,15 @@
 import { DateTime, Effect, Layer } from "effect"
 import { Bus, type Reply } from "../bus/Bus.ts"
+import type { RunId } from "../domain/Id.ts"
 import type { Outcome } from "../domain/Run.ts"
 import { ChangeFeed } from "../repo/ChangeFeed.ts"
 import { RunStore } from "../repo/RunStore.ts"
 import { Checkpoints } from "./Checkpoints.ts"
 import { Correlation } from "./Correlation.ts"
 import { Outcomes } from "./Outcomes.ts"
+
+/** How many answered runs are known: whoever repeats an answer does it soon, and without these each costs a statement. */
+const maxAnswered = 10_000
 
 /**
  * The reply path: what leaders and the broker say about runs is recorded, then those that wait are notified. The bus
@@ -23,6 +27,13 @@ export const layer: Layer.Layer<never, never, Bus | ChangeFeed | Correlation | O
       const reach = yield* Checkpoints
       const clock = yield* Effect.clock
 
+      /** The runs that were answered last, whether in time or late: whatever else comes of them changes nothing. */
+      const answered = new Set<RunId>()
+      const addAnswered = (run_id: RunId) => {
+        answered.add(run_id)
+        if (answered.size > maxAnswered) answered.delete(answered.values().next().value!)
+      }
+
       const handle = (replies: ReadonlyArray<Reply>) => {
         const ends = replies.flatMap((reply) => {
           const outcome = outcomeOf(reply)
@@ -31,9 +42,13 @@ export const layer: Layer.Layer<never, never, Bus | ChangeFeed | Correlation | O
         const started_at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
         for (const { _tag, run_id } of replies) if (_tag === "Started") outcomes.progress(run_id, { started_at })
         if (ends.length === 0) return Effect.void
-        return Effect.flatMap(outcomes.endAll(ends), () => reach("ended"))
+        return Effect.flatMap(outcomes.endAll(ends), () => {
+          for (const { _tag, run_id } of replies) if (_tag === "Answered") addAnswered(run_id)
+          return reach("ended")
+        })
       }
-      yield* bus.consume(handle, { correlation, answerable: runs.answerable, ready: database.ping })
+      const isOver = (run_id: RunId) => answered.has(run_id)
+      yield* bus.consume(handle, { correlation, answerable: runs.answerable, isOver, ready: database.ping })
     })
   )
 

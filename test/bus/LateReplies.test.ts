@@ -77,7 +77,7 @@ describe("a consumer's long replies", () => {
 
 describe("on RabbitMQ, long answers that come late", () => {
   /** `send` replies for a run of a team; `handled` are those that the server has handled, with how long they were. */
-  const start = Effect.fnUntraced(function* (late: ReadonlySet<RunId>) {
+  const start = Effect.fnUntraced(function* (late: ReadonlySet<RunId>, isOver = (_: RunId) => false) {
     const url = yield* freshVhost
     const context = yield* Layer.build(BusAmqp.layer({ url: Redacted.make(url), queueType: "classic" }))
     const bus = Context.get(context, Bus)
@@ -93,7 +93,7 @@ describe("on RabbitMQ, long answers that come late", () => {
           handled,
           replies.map((one) => [one.run_id, one._tag === "Answered" ? one.response.length : 0] as const)
         ),
-      { correlation, answerable: answerable(late) }
+      { correlation, answerable: answerable(late), isOver }
     )
     const send = (team: string, run_id: RunId, length: number) =>
       reply(channel, "x".repeat(length), {
@@ -113,11 +113,26 @@ describe("on RabbitMQ, long answers that come late", () => {
       const [quiet] = (yield* newRuns(1)) as [RunId]
       const { next, send } = yield* start(new Set(runs))
       const before = yield* countedLate
-      for (const run_id of runs) yield* send("loud", run_id, length)
+      const sent = [runs[0]!, ...runs].map((run_id, n) => [run_id, length + n] as const)
+      for (const [run_id, length] of sent) yield* send("loud", run_id, length)
       yield* send("quiet", quiet, length)
-      const all = yield* next(46)
-      expect(all.filter(([run_id]) => run_id !== quiet)).toEqual(runs.map((run_id) => [run_id, length]))
-      expect((yield* countedLate) - before).toBe(45)
+      const all = yield* next(47)
+      expect(all.filter(([run_id]) => run_id !== quiet)).toEqual(sent)
+      expect((yield* countedLate) - before).toBe(46)
+    }).pipe(Logger.withMinimumLogLevel(LogLevel.None))
+  )
+
+  it.scopedLive("are not read, of a run that takes no reply any more, nor is anything else of it", () =>
+    Effect.gen(function* () {
+      const [over, other] = (yield* newRuns(2)) as [RunId, RunId]
+      const { next, send } = yield* start(new Set([over, other]), (run_id: RunId) => run_id === over)
+      const ended = Effect.map(Metric.value(Metric.tagged(received, "kind", "ended")), ({ count }) => count)
+      const before = yield* ended
+      yield* send("loud", over, length)
+      yield* send("loud", over, 10)
+      yield* send("loud", other, length)
+      expect(yield* next(1)).toEqual([[other, length]])
+      expect((yield* ended) - before).toBe(2)
     }).pipe(Logger.withMinimumLogLevel(LogLevel.None))
   )
 

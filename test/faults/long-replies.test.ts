@@ -6,6 +6,7 @@ import { until } from "../support/Until.ts"
 import { type Call, latency } from "./support/Callers.ts"
 import type { Cluster } from "./support/Cluster.ts"
 import { faultTest } from "./support/FaultTest.ts"
+import { reports } from "./support/Reports.ts"
 import type { TestServer } from "./support/TestServer.ts"
 
 const long = Buffer.from(JSON.stringify({ response: "x".repeat(8 * 1024 * 1024 - 100) }))
@@ -72,12 +73,6 @@ const slowest = (calls: ReadonlyArray<Call>) => Math.max(...calls.map(latency))
 const peakMemory = ({ pid }: TestServer): number =>
   Number(/^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) / 1024
 
-/** Messages of this kind that the server has taken from the broker. */
-const counted = async ({ url }: TestServer, kind: string): Promise<number> => {
-  const text = await (await fetch(`${url}/metrics`)).text()
-  return Number(new RegExp(`^webhook_bus_reports_total\\{[^}]*kind="${kind}"[^}]*\\} (\\d+)`, "m").exec(text)?.[1] ?? 0)
-}
-
 describe("replies of 8 MiB", () => {
   faultTest(
     "that are forged, or for runs that have ended or were deleted, delay no other team",
@@ -96,8 +91,8 @@ describe("replies of 8 MiB", () => {
       const before = peakMemory(server)
 
       const calls = await callsDuring(cluster, scene, publish(ids))
-      await until("none of it was read", async () => (await counted(server, "ended")) === 13)
-      expect(await counted(server, "refused")).toBe(13)
+      await until("none of it was read", async () => (await reports(server, "ended")) === 13)
+      expect(await reports(server, "refused")).toBe(13)
       expect(calls.map(({ status }) => status)).toEqual(calls.map(() => 200))
       // The broker passes 200 MB on before its reply: that takes a second on a machine with nothing else to do.
       expect(slowest(calls)).toBeLessThan(10_000)
@@ -125,7 +120,7 @@ describe("replies of 8 MiB", () => {
       return conversation.response?.length === 8 * 1024 * 1024 - 100
     }
     await until("the answer is stored", stored)
-    await until("its repetitions were not read", async () => (await counted(server, "ended")) === 9)
+    await until("its repetitions were not read", async () => (await reports(server, "ended")) === 9)
     expect(calls.map(({ status }) => status)).toEqual(calls.map(() => 200))
     expect(slowest(calls)).toBeLessThan(10_000)
   })

@@ -9,6 +9,7 @@ import { TeamName } from "../../src/domain/Team.ts"
 import { until } from "../support/Until.ts"
 import type { Cluster } from "./support/Cluster.ts"
 import { faultTestOn } from "./support/FaultTest.ts"
+import { reports } from "./support/Reports.ts"
 import { type PrivateServices, privateServices } from "./support/Services.ts"
 import { queueOptions } from "./support/TeamQueue.ts"
 
@@ -163,6 +164,13 @@ describe("a leader with the rights of its team", () => {
       "purge all replies": (channel) => channel.purgeQueue("webhook.replies"),
       "delete all replies": (channel) => channel.deleteQueue("webhook.replies"),
       "unbind all replies": (channel) => channel.unbindQueue("webhook.replies", "webhook.replies", ""),
+      "read late replies": (channel) => channel.get("webhook.replies.late"),
+      "publish a late reply": publish(
+        "webhook.replies.late",
+        "",
+        { response: "x" },
+        { correlationId: ours.correlationId }
+      ),
       "read dead prompts": (channel) => channel.get("webhook.dead"),
       "delete an exchange of the server": (channel) => channel.deleteExchange("webhook.replies"),
       "declare an exchange": (channel) => channel.assertExchange("spy", "fanout"),
@@ -281,7 +289,4 @@ describe("an installation whose prompts were not signed", () => {
 })
 
 /** How many messages the server has dropped because they were not from anybody who got a prompt. */
-const dropped = async ({ url }: { readonly url: string }): Promise<number> => {
-  const text = await (await fetch(`${url}/metrics`)).text()
-  return Number(/^webhook_bus_reports_total\{[^}]*kind="refused"[^}]*\} (\d+)/m.exec(text)?.[1] ?? 0)
-}
+const dropped = (server: { readonly url: string }): Promise<number> => reports(server, "refused")

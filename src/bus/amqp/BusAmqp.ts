@@ -86,7 +86,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
     const consumeOn = (
       connection: Connection,
       handle: ReplyHandler,
-      { answerable, correlation, ready = Effect.void }: ReplyChecks
+      { answerable, correlation, isOver = () => false, ready = Effect.void }: ReplyChecks
     ) =>
       Effect.gen(function* () {
         yield* Effect.retry(ready, Schedule.spaced(readyInterval))
@@ -126,13 +126,17 @@ const make = ({ queueType, url }: AmqpOptions) =>
                 drop(queue, "refused")
                 return acknowledge()
               }
+              const skip = () => countReceived("ended")
+              if (isOver(subject.run_id)) {
+                skip()
+                return acknowledge()
+              }
               const read = () => {
                 const decoded = decode(message, subject.run_id)
                 if (Either.isLeft(decoded)) return drop(queue, decoded.left)
                 countReceived(decoded.right.kind)
                 return decoded.right.reply
               }
-              const skip = () => countReceived("ended")
               const span = Trace.spanOf(message)
               const bytes = message.content.length
               receive({ ...subject, bytes, isLong: false, read, skip, acknowledge, span }, message)

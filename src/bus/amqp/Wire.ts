@@ -1,4 +1,5 @@
 /** The bus contract's messages, as bytes: `docs/amqp.md` describes them for leaders in other languages. */
+import { randomUUID } from "node:crypto"
 import type { Message, Options } from "amqplib"
 import { Either, Option, Predicate, Schema } from "effect"
 import { RunId, WebhookId } from "../../domain/Id.ts"
@@ -141,11 +142,11 @@ export const decodeReply = (message: Message, run_id: RunId): Decoded => {
 export const isLongReply = ({ content, properties }: Message): boolean =>
   content.length > longReply && content.length <= maxAnswer && properties.type !== "started"
 
-/** A reply as it came, for another queue. */
+/** A reply as it came, for another queue. Its id is its own: there may be several of one run. */
 export const encodeLate = (message: Message): Outgoing => {
   const { contentType, correlationId, headers, type } = message.properties
   return {
-    id: `late:${correlationId}`,
+    id: randomUUID(),
     exchange: lateExchange,
     routingKey: "",
     body: message.content,
