@@ -135,6 +135,18 @@ https://invoice.stripe.com/i/acct_1/test_1
 Find out why the payment failed, and draft a message to the customer.`
   )
 
+  it.live("a slash command is answered at once, also while nobody is there to work on it", () =>
+    Effect.gen(function* () {
+      const recipe = recipes["slack-command"]
+      const { prompt_template, ...draft } = draftOf(recipe, secretFor(recipe))
+      const team = yield* Scope.extend(server.team("away", "no leader"), scope)
+      const { id, path } = yield* server.webhook(team, prompt_template, draft)
+      const answer = yield* server.http("POST", path, requestOf(recipe))
+      expect([answer.status, answer.text]).toStrictEqual([200, "On it. The answer comes here."])
+      expect(yield* server.history(id)).toMatchObject([{ status: "queued" }])
+    })
+  )
+
   it.live("a pull request of GitHub, as its own example has it", () =>
     Effect.gen(function* () {
       const examples: ReadonlyArray<{ name: string; examples: ReadonlyArray<any> }> = createRequire(import.meta.url)(
