@@ -16,7 +16,7 @@ import {
 } from "./Problem.ts"
 import { mostReplayed, ReplayBody, Replayed, ReplayList, ReplayManyBody } from "./Replays.ts"
 import { RunFilterParameters, RunList, RunPage } from "./RunPage.ts"
-import { Accepted, IdempotencyKey } from "./Trigger.ts"
+import { Accepted, Answered, Failed, IdempotencyKey, TimedOut, Wait } from "./Trigger.ts"
 
 const path = Schema.Struct({ run_id: Schema.String.annotations({ description: "The run's id." }) })
 
@@ -125,9 +125,13 @@ export class Runs extends HttpApiGroup.make("runs")
   .add(
     HttpApiEndpoint.post("replay", "/api/runs/:run_id/replay")
       .setPath(path)
+      .setUrlParams(Wait)
       .setHeaders(IdempotencyKey)
       .setPayload(ReplayBody)
       .addSuccess(Accepted)
+      .addSuccess(Answered)
+      .addError(TimedOut)
+      .addError(Failed)
       .addError(BadRequest)
       .addError(NotFound)
       .addError(Conflict)
@@ -138,7 +142,7 @@ export class Runs extends HttpApiGroup.make("runs")
         OpenApi.annotations({
           summary: "Replay a run",
           description:
-            "Starts a new run of the same webhook, with the same or other values, at the end of the lane of its team; its `replay_of` is this run. With `Idempotency-Key`, once, however often the request is sent."
+            "Starts a new run of the same webhook, with the same or other values, at the end of the lane of its team; its `replay_of` is this run. With `Idempotency-Key`, once, however often the request is sent. With `wait=true` the response is held until the new run has ended, as for a trigger."
         })
       )
   )

@@ -3,14 +3,15 @@ import { Args, Command, Options } from "@effect/cli"
 import { Effect, Option, Schema } from "effect"
 import type { Client } from "../api/Client.ts"
 import { Replayed, type ReplayManyBody } from "../api/Replays.ts"
-import { Accepted } from "../api/Trigger.ts"
+import { Accepted, Answered } from "../api/Trigger.ts"
 import { finalStatuses } from "../domain/RunStatus.ts"
 import { time } from "../domain/Time.ts"
 import { confirm, yes } from "./Confirm.ts"
 import { adminOptions, type Connection, call, show } from "./Connection.ts"
 import { usage } from "./Failure.ts"
 import { about } from "./Help.ts"
-import { acceptedText } from "./Output.ts"
+import { failUnsuccessful, wait } from "./Outcome.ts"
+import { acceptedText, answerText } from "./Output.ts"
 import { validated } from "./Validated.ts"
 import { variableOptions, variablesOf } from "./Variables.ts"
 
@@ -111,7 +112,7 @@ const id = Args.text({ name: "run-id" }).pipe(Args.withDescription("The run that
 
 export const replayOne = Command.make(
   "replay",
-  { id, variables: variableOptions, samePrompt, key, ...adminOptions },
+  { id, variables: variableOptions, samePrompt, key, wait, ...adminOptions },
   (options) =>
     Effect.gen(function* () {
       const variables = yield* variablesOf(options.variables)
@@ -119,24 +120,28 @@ export const replayOne = Command.make(
       if (options.samePrompt && hasVariables) return yield* usage("--same-prompt leaves no place for --var")
       const notFound = `No run has the id ${JSON.stringify(options.id)}; see webhook-trigger run list <webhook>`
       const path = { run_id: options.id }
-      const accepted = yield* call(
+      const answer = yield* call(
         options,
         (client) =>
           Effect.gen(function* () {
             // A value replaces one of those that the run had.
             const before = hasVariables ? (yield* client.runs.show({ path })).variables : {}
-            return yield* client.runs.replay({
+            const replaying = client.runs.replay({
               path,
+              urlParams: options.wait ? { wait: "true" } : {},
               headers: headersOf(options.key),
               payload: {
                 ...(options.samePrompt && { prompt: "same" }),
                 ...(hasVariables && { variables: { ...before, ...variables } })
               }
             })
+            return yield* Effect.catchAll(replaying, failUnsuccessful)
           }),
         notFound
       )
-      yield* show(options, Accepted, accepted, ({ run_id }) => acceptedText(run_id))
+      yield* show(options, Schema.Union(Accepted, Answered), answer, (answer) =>
+        answer.status === "accepted" ? acceptedText(answer.run_id) : answerText(answer.response)
+      )
     })
 ).pipe(
   Command.withDescription(

@@ -117,7 +117,8 @@ export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
         const answerOf = new Map(mayBeSent.map((candidate, index) => [candidate, committed[index]!]))
         return yield* Effect.forEach(candidates, (candidate) => {
           const answer = answerOf.get(candidate)
-          return answer === undefined ? settled(repeatOnly(candidate.run)) : Effect.succeed(answer)
+          const given = answer === undefined ? settled(repeatOnly(candidate.run)) : Effect.succeed(answer)
+          return Effect.map(given, (either) => Either.filterOrLeft(either, isSameRequest(candidate.run), keyReused))
         })
       })
 
@@ -134,7 +135,13 @@ const settled = <A, E>(answer: Effect.Effect<A, E | Unavailable>): Effect.Effect
       : Effect.succeed(either as Either.Either<A, E>)
   )
 
-/** None for a new run. An answer at acceptance and an answer waited for are not the same request. */
+const keyReused = () => new IdempotencyKeyReused()
+
+/** An answer at acceptance and an answer waited for are not the same request. */
+const isSameRequest = (run: NewRun) => (acceptance: Accepted) =>
+  acceptance._tag !== "Repeated" || acceptance.run.mode === run.mode
+
+/** None for a new run. */
 const earlierOf = (run: NewRun, acceptance: Accepted): Effect.Effect<Earlier | undefined, IdempotencyKeyReused> => {
   switch (acceptance._tag) {
     case "Accepted":
@@ -145,7 +152,7 @@ const earlierOf = (run: NewRun, acceptance: Accepted): Effect.Effect<Earlier | u
         return { run: acceptance }
       })
     case "Repeated":
-      return acceptance.run.mode === run.mode ? Effect.succeed(acceptance) : new IdempotencyKeyReused()
+      return isSameRequest(run)(acceptance) ? Effect.succeed(acceptance) : keyReused()
   }
 }
 

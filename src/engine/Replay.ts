@@ -26,9 +26,13 @@ import * as Candidates from "./Candidates.ts"
 import { HandOver } from "./HandOver.ts"
 import * as Input from "./Input.ts"
 import * as InputChecks from "./InputChecks.ts"
+import type { Outcomes } from "./Outcomes.ts"
 import type { Renderer } from "./Renderer.ts"
 import * as Rendering from "./Rendering.ts"
 import type { Settings } from "./Settings.ts"
+import type { Shutdown } from "./Shutdown.ts"
+import * as Submit from "./Submit.ts"
+import * as Waiting from "./Waiting.ts"
 import { webhooksOf } from "./WebhooksOfRuns.ts"
 
 /** How runs are repeated. */
@@ -79,6 +83,12 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
   {
     /** Repeats one run, whatever its state; gives the new one. */
     readonly replay: (id: RunId, request: ReplayRequest) => Effect.Effect<RunId, ReplayRefused | Unavailable>
+    /** The same, and waits for the end of the new one, as a caller of the webhook may; `received_at`: since when. */
+    readonly replayAndWait: (
+      id: RunId,
+      request: ReplayRequest,
+      received_at: DateTime.Utc
+    ) => Effect.Effect<Submit.Handed, ReplayRefused | Unavailable>
     /**
      * Repeats these runs, in this order. What is refused for a full queue is refused for all that come after it, of the
      * same webhook or of all.
@@ -102,19 +112,20 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
   static readonly layer: Layer.Layer<
     Replay,
     never,
-    HandOver | HistoryStore | Renderer | Settings | TeamStore | WebhookStore
-  > = Layer.effect(
+    HandOver | HistoryStore | Outcomes | Renderer | Settings | Shutdown | TeamStore | WebhookStore
+  > = Layer.scoped(
     Replay,
     Effect.gen(function* () {
       const history = yield* HistoryStore
       const teams = yield* TeamStore
       const webhooks = yield* WebhookStore
-      const { acceptAll } = yield* HandOver
+      const handOver = yield* HandOver
+      const submit = Submit.make(handOver, yield* Waiting.make)
       const render = yield* Rendering.make
       const objectionTo = InputChecks.make()
       const candidates = yield* Candidates.make
 
-      const candidateOf = (run: WholeRun, webhook: WebhookRow, request: ReplayRequest) =>
+      const candidateOf = (run: WholeRun, webhook: WebhookRow, request: ReplayRequest, waitsSince?: DateTime.Utc) =>
         Effect.gen(function* () {
           if (!webhook.enabled) return yield* new WebhookDisabled()
           const given = request.variables ?? run.variables
@@ -130,8 +141,8 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
           const { idempotency } = request
           const own = {
             variables,
-            received_at: yield* DateTime.now,
-            wait: false,
+            received_at: waitsSince ?? (yield* DateTime.now),
+            wait: waitsSince !== undefined,
             ...(request.prompt === "same" && run.webhook_version && { webhook_version: run.webhook_version }),
             ...(idempotency && { idempotency: { ...idempotency, key: keyOf(idempotency.key) + run.run_id } })
           }
@@ -162,7 +173,7 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
               } else open.push({ run, candidate: candidate.right })
             }
           }
-          const answers = open.length === 0 ? [] : yield* acceptAll(open.map(({ candidate }) => candidate))
+          const answers = open.length === 0 ? [] : yield* handOver.acceptAll(open.map(({ candidate }) => candidate))
           const again: Array<WholeRun> = []
           for (const [index, { run, candidate }] of open.entries()) {
             const answer = answers[index]!
@@ -173,8 +184,7 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
             else if (answer.left._tag !== "RateLimited") results.set(run.run_id, Either.left(answer.left))
           }
           if (again.length === 0) return results
-          if (left === 0)
-            return yield* new Unavailable({ what: "server", detail: "The webhook is edited all the time." })
+          if (left === 0) return yield* editedAllTheTime
           return new Map([...results, ...(yield* replaySome(again, request, left - 1))])
         })
 
@@ -182,6 +192,26 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
         const runs = yield* history.runsByIds([id])
         return yield* (yield* replaySome(runs, request)).get(id) ?? new NotFound()
       })
+
+      const replayAndWait = (
+        id: RunId,
+        request: ReplayRequest,
+        received_at: DateTime.Utc,
+        left = attempts
+      ): Effect.Effect<Submit.Handed, ReplayRefused | Unavailable> =>
+        Effect.gen(function* () {
+          const [run] = yield* history.runsByIds([id])
+          if (run === undefined) return yield* new NotFound()
+          if (run.webhook_id === undefined) return yield* new NotReplayable(run)
+          const candidate = yield* candidateOf(run, yield* webhooks.webhookRow(run.webhook_id), request, received_at)
+          const again = left === 0 ? editedAllTheTime : replayAndWait(id, request, received_at, left - 1)
+          // A replay takes nothing of its webhook's rate.
+          return yield* Effect.catchTags(submit(candidate), {
+            NotFound: () => again,
+            WebhookEdited: () => again,
+            RateLimited: Effect.die
+          })
+        })
 
       const replayRuns = Effect.fn("Replay.replayRuns")(function* (
         ids: ReadonlyArray<RunId>,
@@ -225,6 +255,7 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
 
       return Replay.of({
         replay,
+        replayAndWait,
         replayRuns,
         matching,
         replaysOf: (id) =>
@@ -235,6 +266,8 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
     })
   )
 }
+
+const editedAllTheTime = new Unavailable({ what: "server", detail: "The webhook is edited all the time." })
 
 /** No caller's key: those are printable. So a webhook's callers and these actions do not take each other's. */
 const keyOf = (action: string): string => `replay\n${action}\n`

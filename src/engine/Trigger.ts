@@ -29,7 +29,6 @@ import type { WebhookEdited } from "../repo/RunStore.ts"
 import { TeamStore } from "../repo/TeamStore.ts"
 import { WebhookStore } from "../repo/WebhookStore.ts"
 import * as Metrics from "../telemetry/Metrics.ts"
-import type { Candidate } from "./Acceptance.ts"
 import type { RunRequest } from "./Candidates.ts"
 import * as Candidates from "./Candidates.ts"
 import * as Coalescing from "./Coalescing.ts"
@@ -41,6 +40,7 @@ import type { Renderer, RenderRefused } from "./Renderer.ts"
 import * as Rendering from "./Rendering.ts"
 import { Settings } from "./Settings.ts"
 import type { Shutdown } from "./Shutdown.ts"
+import * as Submit from "./Submit.ts"
 import type { Token } from "./Token.ts"
 import * as Waiting from "./Waiting.ts"
 import * as WebhookCache from "./WebhookCache.ts"
@@ -54,14 +54,8 @@ export interface TriggerRequest extends RunRequest {
   readonly refusedBy?: (webhook: WebhookRow) => NotVerified | Unavailable | undefined
 }
 
-/**
- * `Accepted`: the run is stored. `Ended`: the caller waited, and this is the run as it ended. `Ignored`: the webhook's
- * `accept_if` says that there is nothing to do, and there is no run.
- */
-export type Submitted =
-  | { readonly _tag: "Accepted"; readonly run_id: RunId }
-  | { readonly _tag: "Ended"; readonly run: Run }
-  | { readonly _tag: "Ignored" }
+/** `Ignored`: the webhook's `accept_if` says that there is nothing to do, and there is no run. */
+export type Submitted = Submit.Handed | { readonly _tag: "Ignored" }
 
 export type Refused =
   | InvalidVariables
@@ -122,36 +116,16 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
     Effect.gen(function* () {
       const history = yield* HistoryStore
       const rendered = yield* Rendering.make
-      const { accept } = yield* HandOver
       const settings = yield* Settings
       const teams = yield* TeamStore
       const webhooks = yield* WebhookStore
       const waiting = yield* Waiting.make
+      const submit = Submit.make(yield* HandOver, waiting)
 
       const cache = yield* WebhookCache.make
       const candidates = yield* Candidates.make
 
       const objectionTo = InputChecks.make()
-
-      const submit = (candidate: Candidate): Effect.Effect<Submitted, Refused | WebhookEdited> => {
-        const { run } = candidate
-        const { deadline_at: deadline } = run
-        if (run.mode === "async" || deadline === undefined) {
-          return Effect.map(accept(candidate), (earlier) => ({
-            _tag: "Accepted",
-            run_id: earlier === undefined ? run.run_id : earlier.run.run_id
-          }))
-        }
-        return waiting
-          .watch(run.run_id, { isNew: true }, (end) =>
-            Effect.flatMap(accept(candidate), (earlier) =>
-              earlier === undefined
-                ? end.before(deadline)
-                : waiting.endOf(earlier.run.run_id, earlier.deadline_at ?? deadline)
-            )
-          )
-          .pipe(Effect.map((ended): Submitted => ({ _tag: "Ended", run: ended })))
-      }
 
       const render = (webhook: WebhookRow, variables: Variables) => {
         const result = rendered(webhook, variables)

@@ -1,5 +1,5 @@
 import { HttpApiBuilder } from "@effect/platform"
-import { Effect } from "effect"
+import { DateTime, Effect } from "effect"
 import { Api } from "../api/Api.ts"
 import { pageSize } from "../api/PageSize.ts"
 import { mostReplayed, ReplayBody, ReplayManyBody } from "../api/Replays.ts"
@@ -85,15 +85,17 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
           Effect.mapError(Problems.of)
         )
       )
-      .handleRaw("replay", ({ path, request }) =>
+      .handleRaw("replay", ({ path, request, urlParams }) =>
         Effect.gen(function* () {
+          const received_at = yield* DateTime.now
           const id = yield* Parameters.runId(path.run_id)
           const body = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeReplay)
           const how = yield* ReplayRequests.one(request, body)
-          const run_id = yield* Audit.recordDone<typeof id>("run.replayed", id, (run_id) => ({ run_id }))(
-            replays.replay(id, how)
-          )
-          return RunAnswer.ofRun(request, { _tag: "Accepted", run_id })
+          const started =
+            urlParams.wait === "true"
+              ? replays.replayAndWait(id, how, received_at)
+              : Effect.map(replays.replay(id, how), (run_id) => ({ _tag: "Accepted", run_id }) as const)
+          return RunAnswer.ofRun(request, yield* Audit.recordStart("run.replayed", id)(started))
         }).pipe(Effect.mapError(Problems.of))
       )
       .handleRaw("replayMany", ({ request }) =>

@@ -233,6 +233,8 @@ describe("the command line", { timeout: 60_000 }, () => {
       })
       expect((yield* run("run", "show", run_id)).stdout).toContain(`\nreplays   ${again.run_id}\n`)
       expect((yield* run("run", "replay", run_id, "--same-prompt", "--var", "branch=x")).code).toBe(2)
+      const waited = yield* json("run", "replay", run_id, "--same-prompt", "--wait")
+      expect(waited).toMatchObject({ status: "success", response: expect.any(String) })
       const failed = yield* json("webhook", "replay", "review", "--yes")
       expect(failed).toEqual({ matched: 0, more: false, replayed: [], refused: [] })
       const succeeded = ["replay", "--status", "success", "--to", "2100-01-02T03:04:05Z"]

@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import { DateTime, Effect, Either, Layer, TestClock } from "effect"
+import { DateTime, Effect, Either, Fiber, Layer, TestClock } from "effect"
 import { LeaderBus } from "../../src/bus/Bus.ts"
 import type { RunId, WebhookId } from "../../src/domain/Id.ts"
 import type { TeamName } from "../../src/domain/Team.ts"
@@ -197,5 +197,29 @@ it.scoped("a replay for a paused team waits, and is sent when that is resumed", 
     yield* TestClock.adjust("2 seconds")
     yield* until(Effect.map(runOf(waiting), ({ status }) => status === "success"))
     expect(seen).toEqual(["api", "api"])
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("who waits for a replay has its timeout from then on, and is refused as it would be without waiting", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const webhook = yield* makeWebhook(team, { timeout_seconds: 30 })
+    const run_id = yield* webhook.submit("api")
+    yield* leader.next
+    yield* leader.answer("done")
+    yield* until(Effect.map(runOf(run_id), ({ status }) => status === "success"))
+    const replays = yield* Replay
+    const wait = (id: RunId) =>
+      Effect.flatMap(DateTime.now, (now) => replays.replayAndWait(id, { prompt: "same" }, now))
+    const waiting = yield* Effect.fork(wait(run_id))
+    yield* leader.next
+    yield* edit(webhook.id, { enabled: false })
+    yield* TestClock.adjust("31 seconds")
+    const replayed = yield* Fiber.join(waiting)
+    expect(replayed).toMatchObject({ _tag: "Ended", run: { status: "timeout", mode: "wait", replay_of: run_id } })
+    expect((yield* Effect.flip(wait(run_id)))._tag).toBe("WebhookDisabled")
+    const message = yield* sendMessage(team, "hello")
+    expect((yield* Effect.flip(wait(message)))._tag).toBe("NotReplayable")
   }).pipe(Effect.provide(engineInMemory()))
 )

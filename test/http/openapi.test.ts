@@ -303,6 +303,9 @@ describe("/openapi.json", () => {
       const replayAt = `/api/runs/${run_id}/replay`
       const of = { webhook_id: hook.id, status: ["success"] }
       yield* admin(202, "POST", replayAt, { body: {} })
+      yield* admin(200, "POST", `${replayAt}?wait=true`, { body: {} })
+      yield* slowAdmin(408, "POST", `/api/runs/${second}/replay?wait=true`, { body: {} })
+      yield* admin(502, "POST", `/api/runs/${failed.run_id}/replay?wait=true`, { body: {} })
       yield* admin(404, "POST", `/api/runs${none}/replay`, { body: {} })
       const message_id = (yield* open.admin("POST", "/api/teams/ops/messages", message)).json.message_id
       yield* admin(409, "POST", `/api/runs/${message_id}/replay`, { body: {} })

@@ -2,6 +2,8 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { failing, hello, start, unusedId } from "./Server.ts"
 
+const retries = { attempts: 1, backoff_seconds: 60 }
+
 const ended = (server: Effect.Effect.Success<ReturnType<typeof start>>, id: string) =>
   Effect.repeat(server.admin("GET", `/api/runs/${id}`), { until: ({ json }) => json.finished_at !== undefined })
 
@@ -30,6 +32,37 @@ describe("POST /api/runs/:run_id/replay", () => {
       expect((yield* replay({ prompt: "same" }, "click")).json.code).toBe("idempotency_key_reused")
       const { json: audit } = yield* admin("GET", `/api/audit?object=${first.run_id}&action=run.replayed`)
       expect(audit.data[0]).toMatchObject({ actor: "admin_key", after: { run_id: other.json.run_id } })
+    })
+  )
+
+  it.scopedLive("with wait, answers as a trigger does that waits", () =>
+    Effect.gen(function* () {
+      const { admin, http, team, webhook } = yield* start()
+      const hook = yield* webhook(yield* team("ops"))
+      const { json: first } = yield* http("POST", hook.path, { body: hello })
+      const replay = (wait: string, headers = {}, run_id = first.run_id) =>
+        admin("POST", `/api/runs/${run_id}/replay?wait=${wait}`, { body: {}, headers })
+      const clicks = yield* Effect.all(
+        [replay("true", { "idempotency-key": "click" }), replay("true", { "idempotency-key": "click" })],
+        { concurrency: 2 }
+      )
+      expect(clicks.map(({ status }) => status)).toEqual([200, 200])
+      const { run_id } = clicks[0]!.json
+      expect(clicks[1]!.json).toEqual(clicks[0]!.json)
+      const { json: run } = yield* admin("GET", `/api/runs/${run_id}`)
+      expect(run).toMatchObject({ replay_of: first.run_id, mode: "wait", status: "success" })
+      expect(clicks[0]!.json).toEqual({ status: "success", response: run.conversation.response, run_id })
+      expect((yield* replay("false", { "idempotency-key": "click" })).json.code).toBe("idempotency_key_reused")
+      expect((yield* replay("yes")).json.code).toBe("invalid_wait")
+      expect((yield* replay("true", {}, unusedId)).status).toBe(404)
+
+      yield* team("broken", failing)
+      yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { team: "broken", retries } })
+      const failed = yield* replay("true")
+      expect([failed.status, failed.json.status, failed.json.error.code]).toEqual([502, "error", "agent_error"])
+      expect((yield* admin("GET", `/api/runs/${failed.json.run_id}`)).json).not.toHaveProperty("retry_at")
+      const { json: audit } = yield* admin("GET", `/api/audit?object=${first.run_id}&action=run.replayed`)
+      expect(audit.data[0]).toMatchObject({ after: { run_id: failed.json.run_id } })
     })
   )
 

@@ -75,7 +75,7 @@ export const SendTest = ({
     try {
       const answer = await runAction(() =>
         replayOf
-          ? api.runs.replay({ path: replayOf, headers, payload: replayed })
+          ? api.runs.replay({ path: replayOf, query: {}, headers, payload: replayed })
           : api.overview.run({ path: { id: webhook.id }, query: {}, headers, payload: sampleOf(webhook, variables) })
       )
       key.current = newActionKey()
