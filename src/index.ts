@@ -103,6 +103,7 @@ export type { Draft, DraftPreview, PreviewDraft } from "./engine/DraftPreview.ts
 export * as Engine from "./engine/Engine.ts"
 export { type Earlier, HandOver, type HandOverRefused } from "./engine/HandOver.ts"
 export type { Sample } from "./engine/Input.ts"
+export type { KnownRequest } from "./engine/KeptRequest.ts"
 export type { Lanes } from "./engine/Lanes.ts"
 export { Limiter, type SlotRequest, type Usage } from "./engine/Limiter.ts"
 export type { Progress } from "./engine/Marks.ts"
@@ -117,7 +118,7 @@ export {
   type RenderRefused
 } from "./engine/Renderer.ts"
 export { Replay, type Replayed, type ReplayFilter, type ReplayRefused, type ReplayRequest } from "./engine/Replay.ts"
-export { type RefusedRequest, Requests } from "./engine/Requests.ts"
+export { Requests } from "./engine/Requests.ts"
 export * as Retention from "./engine/Retention.ts"
 export { parseKey, type SecretKey, SecretKeys, type SecretKeysService } from "./engine/SecretKeys.ts"
 export { type NewSession, Sessions } from "./engine/Sessions.ts"

@@ -67,7 +67,7 @@ const OverlapSeconds = Schema.compose(Schema.String.pipe(Schema.pattern(/^\d+$/)
 
 export const RequestList = Schema.Struct({
   data: Schema.Array(ReceivedRequest).annotations({ description: "Newest first." })
-}).annotations({ identifier: "RequestList", description: "A webhook's refused requests of the last day." })
+}).annotations({ identifier: "RequestList", description: "A webhook's requests of the last day." })
 
 const RunFilter = Schema.Struct({
   status: Schema.optional(RunStatus.annotations({ description: "Only runs in this state." })),
@@ -269,13 +269,38 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
   .add(
     HttpApiEndpoint.get("requests", "/api/webhooks/:id/requests")
       .setPath(path)
+      .setUrlParams(
+        Schema.Struct({
+          accepted: Schema.optional(
+            Schema.Literal("true", "false").annotations({
+              description: "`true`: also those that were accepted or ignored, if the webhook keeps them."
+            })
+          )
+        })
+      )
       .addSuccess(RequestList)
+      .addError(BadRequest)
       .addError(NotFound)
       .annotateContext(
         OpenApi.annotations({
           summary: "Read what was refused",
           description:
-            "The webhook's refused requests of the last day, newest first: up to 100, and how many more there were of the same kind. Their bodies only if the webhook keeps them (`keep_bodies`)."
+            "The webhook's refused requests of the last day, newest first: up to 100, and how many more there were of the same kind. The beginnings of their bodies only if the webhook keeps them (`keep_bodies`)."
+        })
+      )
+  )
+  .add(
+    HttpApiEndpoint.get("request", "/api/webhooks/:id/requests/:request_id")
+      .setPath(
+        Schema.Struct({ ...path.fields, request_id: Schema.String.annotations({ description: "The request's id." }) })
+      )
+      .addSuccess(ReceivedRequest)
+      .addError(NotFound)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Show a request",
+          description:
+            "A request as it was kept: headers, query and up to 64 KB of its body, if the webhook keeps them."
         })
       )
   )

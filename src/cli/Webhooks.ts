@@ -256,7 +256,9 @@ const endOldToken = Command.make("end-old-token", { webhook, ...adminOptions }, 
 
 const refused = Command.make("refused", { webhook, ...adminOptions }, (options) =>
   Effect.gen(function* () {
-    const list = yield* callOnWebhook(options, (client, { id }) => client.webhooks.requests({ path: { id } }))
+    const list = yield* callOnWebhook(options, (client, { id }) =>
+      client.webhooks.requests({ path: { id }, urlParams: {} })
+    )
     yield* show(options, RequestList, list, ({ data }) =>
       data.length === 0
         ? "Nothing was refused in the last day."
@@ -277,7 +279,7 @@ const refused = Command.make("refused", { webhook, ...adminOptions }, (options) 
 ).pipe(
   Command.withDescription(
     about("List what a webhook has refused in the last day, newest first", {
-      details: "With --json, the beginnings of bodies too, if the webhook keeps them (--keep-bodies refused).",
+      details: "With --json, the beginnings of bodies too, if the webhook keeps them (--keep-bodies).",
       examples: ["webhook-trigger webhook refused review --json | jq -r '.data[] | select(.status == 422) | .detail'"]
     })
   )

@@ -63,14 +63,14 @@ const payloadOf = ({ body, headers }: IncomingRequest): Either.Either<unknown, I
   )
 }
 
-const headersOf = ({ headers }: IncomingRequest): RequestValues["headers"] =>
+export const headersOf = ({ headers }: Pick<IncomingRequest, "headers">): RequestValues["headers"] =>
   Object.fromEntries(
     Object.entries(headers).filter(
       (entry): entry is [string, string] => typeof entry[1] === "string" && !isSecretHeader(entry[0])
     )
   )
 
-const queryOf = ({ search }: IncomingRequest): RequestValues["query"] => {
+export const queryOf = ({ search }: Pick<IncomingRequest, "search">): RequestValues["query"] => {
   const { wait, ...query } = Payload.fieldsOf(new URLSearchParams(search))
   return query
 }

@@ -174,13 +174,13 @@ export const webhookSettings = {
   },
   keep_bodies: {
     kind: "choice",
-    words: ["none", "refused"],
+    words: ["none", "refused", "all"],
     description:
-      "Of which requests the first 2 KB of the body are kept for a day, for whoever manages the webhook: of none (`none`, the default), or of those that were refused (`refused`).",
+      "Of which requests the headers and the first 64 KB of the body are kept for a day, for whoever manages the webhook: of none (`none`, the default), of the newest 100 that were refused (`refused`), or also of the newest 20 others (`all`). They can be used to write and try a template.",
     label: "Kept bodies",
     option: "keep-bodies",
-    value: "none|refused",
-    help: "Of which requests the beginning of the body is kept for a day, to be seen beside the webhook's runs",
+    value: "none|refused|all",
+    help: "Of which requests headers and body are kept for a day, to see what came, and to write and try a template with it",
     default: "none"
   }
 } as const satisfies { readonly [name: string]: WebhookSetting }

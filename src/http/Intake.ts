@@ -2,7 +2,7 @@ import type { HttpServerRequest } from "@effect/platform"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { keptBody } from "../domain/ReceivedRequest.ts"
 import type { WebhookRow } from "../domain/Webhook.ts"
-import { keepsBodies } from "../engine/Requests.ts"
+import { keepsBodies } from "../engine/KeptRequest.ts"
 import type * as Body from "./Body.ts"
 import type { BodyBudget } from "./BodyBudget.ts"
 

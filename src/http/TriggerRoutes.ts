@@ -30,9 +30,10 @@ import type { Run } from "../domain/Run.ts"
 import type { WebhookRow } from "../domain/Webhook.ts"
 import { Cancellation } from "../engine/Cancellation.ts"
 import * as Input from "../engine/Input.ts"
+import { keepsAccepted } from "../engine/KeptRequest.ts"
 import { isOpenedByOldToken, Requests } from "../engine/Requests.ts"
 import { Settings } from "../engine/Settings.ts"
-import { Trigger, type TriggerRequest } from "../engine/Trigger.ts"
+import { type Submitted, Trigger, type TriggerRequest } from "../engine/Trigger.ts"
 import * as Verification from "../engine/Verification.ts"
 import * as TraceContext from "../telemetry/TraceContext.ts"
 import * as Body from "./Body.ts"
@@ -201,18 +202,38 @@ const makeEndpoints = Effect.gen(function* () {
     { bytes, head }: Intake.Intake,
     received_at: DateTime.Utc,
     refusal: Problems.Refusal,
-    isVerified: boolean
+    isVerified: boolean,
+    incoming: IncomingRequest | undefined
   ): void => {
     countRefused(refusal)
     const { code, detail, status } = Problems.of(refusal)
     if (status === 404 || status >= 500) return
     const size = Math.max(Number(request.headers["content-length"]) || 0, bytes)
     const client_address = clientAddress(proxies, request)
+    const received = incoming ?? (head && { body: head, headers: request.headers, search: Parameters.search(request) })
     requests.recordRefused(webhook, {
       ...{ received_at, status, code, client_address, size },
       detail: refusal._tag === "NotVerified" ? Sender.causeTexts[refusal.why] : detail,
       // Of a stranger nothing is kept.
-      ...(isVerified && head !== undefined && { body: head })
+      ...(isVerified && received !== undefined && { incoming: received })
+    })
+  }
+
+  const recordAccepted = (
+    request: Request,
+    { incoming, webhook }: ReadRequest,
+    received_at: DateTime.Utc,
+    submitted: Submitted,
+    status: number
+  ): void => {
+    const isIgnored = submitted._tag === "Ignored"
+    const run_id = isIgnored ? undefined : submitted._tag === "Ended" ? submitted.run.run_id : submitted.run_id
+    requests.recordAccepted(webhook, {
+      ...{ received_at, status, incoming, size: incoming.body.length },
+      code: isIgnored ? "ignored" : "accepted",
+      detail: isIgnored ? "`accept_if` does not hold." : "",
+      client_address: clientAddress(proxies, request),
+      ...(run_id !== undefined && { run_id })
     })
   }
 
@@ -225,13 +246,13 @@ const makeEndpoints = Effect.gen(function* () {
     recordToken(request, recent)
     const intake = Intake.make(request, recent, budget)
     let isVerified = recent.verification === undefined
+    let incoming: IncomingRequest | undefined
     const record = (refusal: Problems.Refusal) =>
-      Effect.sync(() => recordRefused(request, recent, intake, received_at, refusal, isVerified))
+      Effect.sync(() => recordRefused(request, recent, intake, received_at, refusal, isVerified, incoming))
     const known =
       refusalOf(request, recent, received_at) === undefined
         ? recent
         : yield* Effect.tapError(verify(request, token, received_at), record)
-    let incoming: IncomingRequest | undefined
     const received = Effect.suspend(() =>
       incoming === undefined
         ? Effect.map(receive(request, intake), (read) => (incoming = read))
@@ -272,6 +293,7 @@ const makeEndpoints = Effect.gen(function* () {
       record
     )
     const answer = RunAnswer.ofRun(request, submitted)
+    if (keepsAccepted(input.webhook)) recordAccepted(request, input, received_at, submitted, answer.status)
     if (submitted._tag === "Accepted" && input.isReplied) return Sender.replyTo(input.webhook)
     return submitted._tag === "Accepted"
       ? withLocation(request, answer, `${triggerUrl(mount, token!)}/runs/${submitted.run_id}`)

@@ -94,12 +94,13 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
           Effect.mapError(Problems.of)
         )
       )
-      .handle("requests", ({ path }) =>
-        requests.list(path.id).pipe(
+      .handle("requests", ({ path, urlParams: { accepted = "false" } }) =>
+        requests.list(path.id, { accepted: accepted === "true" }).pipe(
           Effect.map((data) => ({ data })),
           Effect.mapError(Problems.of)
         )
       )
+      .handle("request", ({ path }) => Effect.mapError(requests.show(path.id, path.request_id), Problems.of))
       .handle("runs", ({ path, urlParams: { limit = pageSize.default, status, from, to, cursor } }) => {
         const query = {
           limit,

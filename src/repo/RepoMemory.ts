@@ -17,7 +17,7 @@ import {
 } from "../domain/Errors.ts"
 import type { RunId, SessionId, WebhookId } from "../domain/Id.ts"
 import { parseRate, type Rate } from "../domain/Rate.ts"
-import type { ReceivedRequest } from "../domain/ReceivedRequest.ts"
+import { isAccepted, type ReceivedRequest } from "../domain/ReceivedRequest.ts"
 import { isAnswer, leaderless, outcomeFields, type RunRow, retryAt, toRun } from "../domain/Run.ts"
 import { toRunState } from "../domain/RunState.ts"
 import { finalStatuses, isFinal, runStatuses } from "../domain/RunStatus.ts"
@@ -721,13 +721,28 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       recordRequests: (more, keep) =>
         Effect.sync(() => {
           const all = [...requests, ...more.map(storableFields)].sort(by(({ request_id }) => request_id)).reverse()
-          const ofEach = Array.groupBy(all, ({ webhook_id }) => webhook_id)
-          requests = Object.values(ofEach).flatMap((newest) => newest.slice(0, keep))
+          const kindOf = (request: ReceivedRequest) => (isAccepted(request) ? "accepted" : "refused")
+          const ofEach = Array.groupBy(all, (request) => `${request.webhook_id} ${kindOf(request)}`)
+          requests = Object.values(ofEach)
+            .flatMap((newest) => newest.slice(0, keep[kindOf(newest[0])]))
+            .sort(by(({ request_id }) => request_id))
+            .reverse()
           requests = requests.filter(({ webhook_id }) => webhooks.has(webhook_id))
         }),
-      requests: (id, since) =>
+      requests: (id, since, { accepted, shown }) =>
         Effect.sync(() =>
-          requests.filter((request) => request.webhook_id === id && !isAfter(since, request.received_at))
+          requests
+            .filter((request) => request.webhook_id === id && !isAfter(since, request.received_at))
+            .filter((request) => accepted || !isAccepted(request))
+            .map(({ headers: _, query: __, body, ...request }) => ({
+              ...request,
+              ...(body !== undefined && { body: body.slice(0, shown) })
+            }))
+        ),
+      request: (id, request_id) =>
+        orNotFound(
+          () => requests.find((request) => request.webhook_id === id && request.request_id === request_id),
+          (request) => request
         ),
       forgetRequests: (before) =>
         Effect.sync(() => {

@@ -270,7 +270,11 @@ describe("/openapi.json", () => {
       yield* admin(200, "POST", `${hookAt}/preview`, variables)
       yield* admin(422, "POST", `${hookAt}/preview`, { body: {} })
       yield* admin(200, "GET", `${hookAt}/runs`)
-      yield* admin(200, "GET", `${hookAt}/requests`)
+      yield* admin(200, "GET", `${hookAt}/requests?accepted=true`)
+      const [received] = (yield* open.admin("GET", `${hookAt}/requests`)).json.data
+      yield* admin(400, "GET", `${hookAt}/requests?accepted=perhaps`)
+      yield* admin(200, "GET", `${hookAt}/requests/${received.request_id}`)
+      yield* admin(404, "GET", `${hookAt}/requests${none}`)
       yield* admin(400, "POST", `${hookAt}/token?overlap_seconds=x`)
       yield* admin(204, "DELETE", `${hookAt}/old-token`)
       yield* admin(400, "GET", `${hookAt}/runs?limit=0`)
@@ -412,6 +416,7 @@ describe("/openapi.json", () => {
           ["POST", `${hookAt}/preview`],
           ["GET", `${hookAt}/runs`],
           ["GET", `${hookAt}/requests`],
+          ["GET", `${hookAt}/requests${none}`],
           ["DELETE", `${hookAt}/old-token`],
           ["GET", "/api/runs"],
           ["GET", "/api/runs/export.csv"],

@@ -71,8 +71,34 @@ describe("refused requests", () => {
       yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { keep_bodies: null } })
       yield* post({ variables: {} })
       expect((yield* requestsOf(server, hook.id))[0]).not.toHaveProperty("body")
-      const wrong = yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { keep_bodies: "all" } })
+      const wrong = yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { keep_bodies: "some" } })
       expect(refusal(wrong)).toStrictEqual([422, "invalid"])
+    })
+  )
+
+  triggers("are shown by themselves with headers, query and 64 KB of their bodies if the webhook keeps them", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      const { admin, http, team, webhook } = server
+      const more = { input: "payload", keep_bodies: "refused" }
+      const hook = yield* webhook(yield* team("ops"), "{{payload.none}}", more)
+      const raw = JSON.stringify({ text: "é".repeat(50_000) })
+      const secrets = { authorization: "Bearer s3cret", cookie: "a=b", "x-hub-signature-256": "sha256=00" }
+      const headers = { "content-type": "application/json", "x-event": "push", ...secrets }
+      yield* http("POST", `${hook.path}?env=a&env=b&wait=true`, { raw, headers })
+      const [listed] = yield* requestsOf(server, hook.id)
+      expect(listed).toMatchObject({ code: "missing_variables", body: `${raw.slice(0, 9)}${"é".repeat(1019)}\uFFFD` })
+      expect(listed).not.toHaveProperty("headers")
+      const shown = (yield* admin("GET", `/api/webhooks/${hook.id}/requests/${listed.request_id}`)).json
+      expect(shown).toMatchObject({ query: { env: ["a", "b"] }, headers: { "x-event": "push" }, size: 100_011 })
+      for (const name of Object.keys(secrets)) expect(shown.headers).not.toHaveProperty(name)
+      expect(raw.startsWith(shown.body.slice(0, -1))).toBe(true)
+      expect(Buffer.byteLength(shown.body.slice(0, -1))).toBeGreaterThan(65_530)
+
+      const other = yield* webhook("ops")
+      for (const path of [`${other.id}/requests/${listed.request_id}`, `${hook.id}/requests/none`]) {
+        expect(refusal(yield* admin("GET", `/api/webhooks/${path}`))).toStrictEqual([404, "not_found"])
+      }
     })
   )
 
@@ -101,5 +127,56 @@ describe("refused requests", () => {
       expect((yield* http("GET", `/api/webhooks/${hook.id}/requests`)).status).toBe(401)
       expect((yield* admin("GET", `/api/webhooks/${unusedId}/requests`)).status).toBe(404)
     })
+  )
+})
+
+describe("accepted requests", () => {
+  triggers(
+    "are kept apart from the refused ones if the webhook keeps all, with their runs and what the filter ignores",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* start()
+        const { admin, http, team, webhook } = server
+        const proof = { verification: { preset: "header", header: "x-proof" }, secret: "s3cret" }
+        const hook = yield* webhook(yield* team("ops"), "{{payload.text}}", {
+          ...{ input: "payload", accept_if: "payload.text != 'no'", keep_bodies: "refused", ...proof }
+        })
+        const headers = { "content-type": "application/json", "x-proof": "s3cret", "x-event": "push" }
+        const send = (body: object, query = "") =>
+          Effect.map(http("POST", hook.path + query, { raw: JSON.stringify(body), headers }), ({ json }) => json.run_id)
+        const received = Effect.map(
+          admin("GET", `/api/webhooks/${hook.id}/requests?accepted=true`),
+          ({ json }): Array<any> => json.data
+        )
+        yield* send({ text: "one" })
+        expect(yield* received).toEqual([])
+
+        yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { keep_bodies: "all" } })
+        const accepted = yield* send({ text: "two" }, "?env=live")
+        const waited = yield* send({ text: "three" }, "?wait=true")
+        yield* send({ text: "no" })
+        yield* send({})
+        expect((yield* received).map(({ code, run_id, status }) => [status, code, run_id])).toStrictEqual([
+          [422, "missing_variables", undefined],
+          [200, "ignored", undefined],
+          [200, "accepted", waited],
+          [202, "accepted", accepted]
+        ])
+        expect((yield* requestsOf(server, hook.id)).map(({ code }) => code)).toStrictEqual(["missing_variables"])
+        const { request_id } = (yield* received).at(-1)
+        const { json } = yield* admin("GET", `/api/webhooks/${hook.id}/requests/${request_id}`)
+        expect(json).toMatchObject({ body: '{"text":"two"}', query: { env: "live" }, headers: { "x-event": "push" } })
+        // Whatever its name is.
+        expect(JSON.stringify(json)).not.toContain("s3cret")
+
+        for (let i = 0; i < 9; i++) yield* send({ text: `more ${i}` })
+        const kept = (yield* received).filter(({ code }) => code === "accepted")
+        expect(kept.length).toBeLessThanOrEqual(20)
+        for (let i = 0; i < 5; i++) {
+          yield* Effect.replicateEffect(send({ text: "many" }), 6, { discard: true })
+          expect((yield* received).filter(({ code }) => code !== "missing_variables").length).toBeLessThanOrEqual(20)
+        }
+        expect((yield* requestsOf(server, hook.id)).map(({ code }) => code)).toStrictEqual(["missing_variables"])
+      })
   )
 })

@@ -96,6 +96,13 @@ export const describe = (options: Options, secret: string): Description => {
   }
 }
 
+/** The headers that hold a secret or a signature, of a webhook with these options. */
+export const secretHeadersOf = ({ header, preset }: Options): ReadonlyArray<string> => {
+  const { descriptions }: Preset = presets[preset]
+  const known = descriptions.flatMap((each) => (each.scheme === "basic" ? ["authorization"] : each.headers))
+  return header === undefined ? known : [...known, inLowerCase(header)]
+}
+
 /** The headers in which callers of a preset show who they are. */
 export const headersOf = (preset: PresetName): ReadonlyArray<string> => {
   const { descriptions }: Preset = presets[preset]

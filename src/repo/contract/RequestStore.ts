@@ -19,6 +19,13 @@ const requestTo = (webhook_id: WebhookId, ms: number, fields: Partial<ReceivedRe
   ...fields
 })
 
+const keep = (refused: number, accepted = 0) => ({ refused, accepted })
+
+const listed = (id: WebhookId, since: number, accepted: boolean, shown = 99) =>
+  Effect.flatMap(Repo, (repo) => repo.requests(id, at(since), { accepted, shown }))
+
+const refused = (id: WebhookId, since: number) => listed(id, since, false)
+
 export const requestStore = (test: Test): void => {
   test(
     "returns what was recorded of the webhook since a time, newest first and in full",
@@ -28,9 +35,9 @@ export const requestStore = (test: Test): void => {
       const other = yield* createWebhook()
       const full = requestTo(id, 2, { body: '{"a":"ü\\n"}', repeats: 7, size: 8_000_000_000 })
       const first = requestTo(id, 1)
-      yield* repo.recordRequests([requestTo(id, 0), first, full, requestTo(other.id, 3)], 100)
-      expect(yield* repo.requests(id, at(1))).toEqual([full, first])
-      expect(yield* repo.requests(yield* makeWebhookId, at(0))).toEqual([])
+      yield* repo.recordRequests([requestTo(id, 0), first, full, requestTo(other.id, 3)], keep(100))
+      expect(yield* refused(id, 1)).toEqual([full, first])
+      expect(yield* refused(yield* makeWebhookId, 0)).toEqual([])
     })
   )
 
@@ -39,18 +46,42 @@ export const requestStore = (test: Test): void => {
     Effect.gen(function* () {
       const repo = yield* Repo
       const [busy, quiet] = [yield* createWebhook(), yield* createWebhook()]
-      yield* repo.recordRequests([requestTo(quiet.id, 0)], 3)
+      yield* repo.recordRequests([requestTo(quiet.id, 0)], keep(3))
       for (const n of [0, 1])
         yield* repo.recordRequests(
           count(5).map((i) => requestTo(busy.id, n * 5 + i)),
-          3
+          keep(3)
         )
-      expect((yield* repo.requests(busy.id, at(0))).map(({ received_at }) => received_at)).toEqual([
-        at(9),
-        at(8),
-        at(7)
-      ])
-      expect(yield* repo.requests(quiet.id, at(0))).toHaveLength(1)
+      expect((yield* refused(busy.id, 0)).map(({ received_at }) => received_at)).toEqual([at(9), at(8), at(7)])
+      expect(yield* refused(quiet.id, 0)).toHaveLength(1)
+    })
+  )
+
+  test(
+    "keeps accepted requests beside the refused ones, as many as of them are wanted, and shows each in full",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const [webhook, other] = [yield* createWebhook(), yield* createWebhook()]
+      const accepted = (ms: number, fields: Partial<ReceivedRequest> = {}) =>
+        requestTo(webhook.id, ms, { status: 202, code: "accepted", detail: "", ...fields })
+      const full = accepted(7, {
+        run_id: runIdAt(epoch),
+        body: '{"ref":"ü\u0000"}',
+        headers: { "x-event": "pushed" },
+        query: { a: ["1", "2"], "b\u0000": "c" }
+      })
+      const ignored = accepted(8, { status: 200, code: "ignored" })
+      const [lost, newest, gone] = [requestTo(webhook.id, 1), requestTo(webhook.id, 2), accepted(4)]
+      yield* repo.recordRequests([lost, newest, gone, ...count(4).map((n) => accepted(n))], keep(1, 2))
+      yield* repo.recordRequests([full, ignored], keep(1, 2))
+      const { headers: _, query: __, ...summary } = full
+      expect(yield* listed(webhook.id, 0, true, 3)).toEqual([ignored, { ...summary, body: '{"r' }, newest])
+      expect(yield* refused(webhook.id, 0)).toEqual([newest])
+      const stored = { ...full, body: full.body!.replace("\u0000", "\ufffd") }
+      expect(yield* repo.request(webhook.id, full.request_id)).toEqual(stored)
+      for (const missing of [repo.request(other.id, full.request_id), repo.request(webhook.id, gone.request_id)]) {
+        expect(yield* Effect.flip(missing)).toMatchObject({ _tag: "NotFound" })
+      }
     })
   )
 
@@ -59,13 +90,13 @@ export const requestStore = (test: Test): void => {
     Effect.gen(function* () {
       const repo = yield* Repo
       const [kept, deleted] = [yield* createWebhook(), yield* createWebhook()]
-      yield* repo.recordRequests([requestTo(kept.id, 0), requestTo(kept.id, 10), requestTo(deleted.id, 10)], 9)
+      yield* repo.recordRequests([requestTo(kept.id, 0), requestTo(kept.id, 10), requestTo(deleted.id, 10)], keep(9))
       yield* repo.forgetRequests(at(10))
-      expect((yield* repo.requests(kept.id, at(0))).map(({ received_at }) => received_at)).toEqual([at(10)])
+      expect((yield* refused(kept.id, 0)).map(({ received_at }) => received_at)).toEqual([at(10)])
       yield* repo.deleteWebhook(deleted.id)
-      yield* repo.recordRequests([requestTo(deleted.id, 20), requestTo(kept.id, 20)], 9)
-      expect(yield* repo.requests(deleted.id, at(0))).toEqual([])
-      expect(yield* repo.requests(kept.id, at(0))).toHaveLength(2)
+      yield* repo.recordRequests([requestTo(deleted.id, 20), requestTo(kept.id, 20)], keep(9))
+      expect(yield* refused(deleted.id, 0)).toEqual([])
+      expect(yield* refused(kept.id, 0)).toHaveLength(2)
     })
   )
 }

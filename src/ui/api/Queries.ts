@@ -147,7 +147,15 @@ export const useAllRuns = (filter: AllRunsFilter) =>
 export const useRefused = (id: string) =>
   useQuery({
     queryKey: ["requests", id],
-    queryFn: ({ signal }) => api.webhooks.requests({ path: { id }, signal }),
+    queryFn: ({ signal }) => api.webhooks.requests({ path: { id }, query: {}, signal }),
+    refetchInterval: 10_000
+  })
+
+/** Those that were accepted or ignored too. */
+export const useReceived = (id: string) =>
+  useQuery({
+    queryKey: ["requests", id, "all"],
+    queryFn: ({ signal }) => api.webhooks.requests({ path: { id }, query: { accepted: "true" }, signal }),
     refetchInterval: 10_000
   })
 

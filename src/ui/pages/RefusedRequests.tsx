@@ -47,7 +47,7 @@ export const RefusedRequests = ({ webhook }: { readonly webhook: Webhook }) => {
                   <Request key={request.request_id} request={request} />
                 ))}
               </ul>
-              {webhook.keep_bodies !== "refused" && (
+              {(webhook.keep_bodies ?? "none") === "none" && (
                 <p className="small muted">To see what they contained, choose “Kept bodies” under Edit.</p>
               )}
             </>
