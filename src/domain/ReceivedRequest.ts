@@ -1,10 +1,7 @@
 import { Schema } from "effect"
 import { RunId, WebhookId } from "./Id.ts"
+import { keptBody, shownBody } from "./KeptBody.ts"
 import { optional, time } from "./Time.ts"
-
-/** How much of a body is kept, and how much of it a list shows, in bytes. */
-export const keptBody = 64 * 1024
-export const shownBody = 2048
 
 /** Of each webhook, so many of the newest requests are kept, and for as long. */
 export const keptRequests = { refused: 100, accepted: 20 } as const

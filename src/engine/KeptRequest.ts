@@ -1,6 +1,7 @@
 /** What is kept of a request, for whoever manages its webhook. */
 import { headersOf, type IncomingRequest, queryOf } from "../domain/IncomingRequest.ts"
-import { keptBody, type ReceivedRequest, shownBody } from "../domain/ReceivedRequest.ts"
+import { keptBody, shownBody } from "../domain/KeptBody.ts"
+import type { ReceivedRequest } from "../domain/ReceivedRequest.ts"
 import { secretHeadersOf } from "../domain/verification/Presets.ts"
 import type { WebhookRow } from "../domain/Webhook.ts"
 

@@ -1,14 +1,8 @@
 import { Context, DateTime, Duration, Effect, Layer, Schema } from "effect"
 import { NotFound, type Unavailable } from "../domain/Errors.ts"
 import { runIdAt, type WebhookId } from "../domain/Id.ts"
-import {
-  type AcceptedCode,
-  keptBody,
-  keptFor,
-  keptRequests,
-  type ReceivedRequest,
-  shownBody
-} from "../domain/ReceivedRequest.ts"
+import { keptBody, shownBody } from "../domain/KeptBody.ts"
+import { type AcceptedCode, keptFor, keptRequests, type ReceivedRequest } from "../domain/ReceivedRequest.ts"
 import type { WebhookRow } from "../domain/Webhook.ts"
 import { RequestStore } from "../repo/RequestStore.ts"
 import { type FirstVerified, type OldTokenUse, WebhookStore } from "../repo/WebhookStore.ts"

@@ -1,6 +1,6 @@
 import type { HttpServerRequest } from "@effect/platform"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { keptBody } from "../domain/ReceivedRequest.ts"
+import { keptBody } from "../domain/KeptBody.ts"
 import type { WebhookRow } from "../domain/Webhook.ts"
 import { keepsBodies } from "../engine/KeptRequest.ts"
 import type * as Body from "./Body.ts"

@@ -9,6 +9,7 @@ import { FollowedRun, type SentRun } from "./FollowedRun.tsx"
 import { locale } from "./Locale.ts"
 import { ErrorNotice, Notice } from "./Notice.tsx"
 import { PromptChoice, type ReplayPrompt } from "./PromptChoice.tsx"
+import { ReceivedPicker } from "./ReceivedPicker.tsx"
 import { submitOnCtrlEnter } from "./SubmitOnCtrlEnter.ts"
 import { TeamNotice } from "./TeamNotice.tsx"
 import { showDirectionMarks } from "./UserText.tsx"
@@ -106,6 +107,7 @@ export const SendTest = ({
       {!webhook.enabled && <Notice tone="warning">This webhook is off, so triggers get 404. Turn it on first.</Notice>}
       {webhook.enabled && team && <TeamNotice team={team} when_team_stopped={webhook.when_team_stopped} />}
       {replayOf && <PromptChoice value={prompt} onChange={setPrompt} />}
+      {webhook.input === "payload" && !replayOf && <ReceivedPicker webhook={webhook} onPick={setEdited} />}
       {!isSame && <VariableFields inputs={inputs} onChange={setEdited} />}
       {confirming && (
         <Notice tone="warning">

@@ -1,4 +1,4 @@
-import { type ReactNode, useId, useRef } from "react"
+import { type ReactNode, type RefObject, useId } from "react"
 import { Button } from "./Button.tsx"
 import type { EditedTemplate, Place } from "./EditedTemplate.ts"
 
@@ -27,19 +27,20 @@ const highlight = (text: string, places: ReadonlyArray<Place>, brokenAt: number 
 export const TemplateField = ({
   value,
   template: { broken, names, places },
+  area,
   payload,
   onChange,
   fault
 }: {
   readonly value: string
   readonly template: EditedTemplate
+  readonly area: RefObject<HTMLTextAreaElement | null>
   /** Whether it reaches a whole request. */
   readonly payload: boolean
   readonly onChange: (value: string) => void
   readonly fault?: string | undefined
 }) => {
   const id = useId()
-  const area = useRef<HTMLTextAreaElement>(null)
   const message = broken ? `Line ${broken.line}, column ${broken.column}: ${broken.reason}.` : fault
   const selectBroken = () => {
     area.current?.focus()

@@ -1,8 +1,20 @@
+import { placeholderAt } from "../../domain/Placeholder.ts"
+import type { Webhook } from "../api/Types.ts"
 import type { EditedTemplate } from "./EditedTemplate.ts"
 import { FilterPreview } from "./FilterPreview.tsx"
+import { ReceivedPicker } from "./ReceivedPicker.tsx"
 import { showDirectionMarks } from "./UserText.tsx"
+import { ValueTree } from "./ValueTree.tsx"
 import { VariableFields } from "./VariableFields.tsx"
 import { type VariableInput, valuesOf } from "./VariableInput.ts"
+
+/** What a template is written with. */
+export interface RequestSample {
+  /** Absent of a new one, which has received nothing. */
+  readonly webhook: Webhook | undefined
+  readonly language: "simple" | "liquid"
+  readonly onInsert: (placeholder: string) => void
+}
 
 /** Fields for sample values, and the prompt that the template renders with them. */
 export const TemplatePreview = ({
@@ -10,7 +22,8 @@ export const TemplatePreview = ({
   template,
   filter,
   samples,
-  onChange
+  onChange,
+  request
 }: {
   /** The template. */
   readonly text: string
@@ -19,6 +32,8 @@ export const TemplatePreview = ({
   readonly filter: string
   readonly samples: ReadonlyArray<VariableInput>
   readonly onChange: (samples: ReadonlyArray<VariableInput>) => void
+  /** Of a webhook for whole requests. */
+  readonly request?: RequestSample | undefined
 }) => {
   const values = valuesOf(samples)
   const { places, prompt } = template
@@ -32,11 +47,23 @@ export const TemplatePreview = ({
   return (
     <section className="card stack template-preview" aria-label="Preview">
       <h2>Preview with sample values</h2>
-      {text === "" ? (
+      {request?.webhook && <ReceivedPicker webhook={request.webhook} onPick={onChange} />}
+      {text === "" && request === undefined ? (
         <p className="muted small">The template's variables and the rendered prompt appear here.</p>
       ) : (
         <>
           <VariableFields inputs={samples} onChange={onChange} />
+          {request && values && (
+            <div className="stack tight">
+              <p className="small muted">Click a value to put it into the template, where the cursor is.</p>
+              <ValueTree
+                label="The request's values"
+                value={values}
+                nameAt={(path) => placeholderAt(path, request.language)}
+                onPick={(path) => request.onInsert(placeholderAt(path, request.language))}
+              />
+            </div>
+          )}
           <div className="stack tight">
             <h3>Rendered prompt</h3>
             {/* A long one scrolls, so it must be reachable with the keyboard. */}

@@ -1,6 +1,9 @@
 /** The values of a template's variables while they are typed. */
+import { Either } from "effect"
 import { keyOf, pathOf } from "../../domain/Path.ts"
+import { bodyKind, parse } from "../../domain/Payload.ts"
 import type { Variables } from "../../domain/Run.ts"
+import type { ReceivedRequest } from "../api/Types.ts"
 
 /** One variable: its text is the value itself, or JSON for a value that is not a string. */
 export interface VariableInput {
@@ -40,6 +43,25 @@ export const requestInputs = (inputs: ReadonlyArray<VariableInput> = []): Readon
   ["payload", "headers", "query"].map(
     (name) => inputs.find((input) => input.name === name) ?? { name, text: "{}", json: true }
   )
+
+/** An input whose text is the value's JSON. */
+export const jsonInput = (name: string, value: unknown): VariableInput => ({
+  name,
+  text: JSON.stringify(value, null, 2),
+  json: true
+})
+
+/** Inputs for the parts of a request as it was received. What is not what it says, or was cut off, is a text. */
+export const inputsOfRequest = ({
+  body = "",
+  headers = {},
+  query = {}
+}: ReceivedRequest): ReadonlyArray<VariableInput> => {
+  const type = headers["content-type"]
+  const isEmpty = body === "" && type === undefined
+  const payload = isEmpty ? "" : Either.getOrElse(parse(bodyKind(type) ?? "text", body), () => body)
+  return [jsonInput("payload", payload), jsonInput("headers", headers), jsonInput("query", query)]
+}
 
 export const inputFault = (input: VariableInput): string | undefined => {
   if (!input.json) return undefined

@@ -1,6 +1,6 @@
 /** What the form of a new webhook holds at first, when it is for a service. */
 import type { Recipe } from "../../recipes/Recipe.ts"
-import { requestInputs, type VariableInput } from "../components/VariableInput.ts"
+import { jsonInput, requestInputs, type VariableInput } from "../components/VariableInput.ts"
 import { textsOf, type WebhookTexts } from "./WebhookFields.ts"
 
 export interface RecipeDraft {
@@ -18,18 +18,12 @@ const randomSecret = ({ verification }: Recipe): string => {
     : Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
 }
 
-const inputOf = (name: string, value: unknown): VariableInput => ({
-  name,
-  text: JSON.stringify(value, null, 2),
-  json: true
-})
-
 export const recipeDraft = (recipe: Recipe): RecipeDraft => {
   const { name, prompt_template, sample, settings, verification } = recipe
   const secret = recipe.secret === "known before" ? "" : randomSecret(recipe)
   return {
     texts: { ...textsOf({ name, prompt_template, verification, ...settings }), secret },
-    samples: requestInputs([inputOf("payload", sample.payload), inputOf("headers", sample.headers)]),
+    samples: requestInputs([jsonInput("payload", sample.payload), jsonInput("headers", sample.headers)]),
     ...(recipe.secret === "made here" && { secretForService: secret })
   }
 }

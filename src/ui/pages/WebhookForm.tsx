@@ -1,4 +1,4 @@
-import { type FormEvent, useState } from "react"
+import { type FormEvent, useRef, useState } from "react"
 import { useLocation } from "wouter"
 import { pathTo } from "../../api/Pages.ts"
 import { api } from "../api/Client.ts"
@@ -8,6 +8,7 @@ import type { Server, Webhook } from "../api/Types.ts"
 import { Button, LinkButton } from "../components/Button.tsx"
 import { ConfirmDialog } from "../components/ConfirmDialog.tsx"
 import { useTemplate } from "../components/EditedTemplate.ts"
+import { insertText } from "../components/InsertText.ts"
 import { ErrorNotice } from "../components/Notice.tsx"
 import { submitOnCtrlEnter } from "../components/SubmitOnCtrlEnter.ts"
 import { TeamNotice } from "../components/TeamNotice.tsx"
@@ -65,6 +66,7 @@ export const WebhookForm = ({
     },
     samples
   )
+  const templateArea = useRef<HTMLTextAreaElement>(null)
   const takesPayload = texts.input === "payload"
   const leaving = useNavigationGuard(changedFields(base.texts, texts).length > 0)
   const faults = {
@@ -156,6 +158,7 @@ export const WebhookForm = ({
           <TemplateField
             value={texts.prompt_template}
             template={template}
+            area={templateArea}
             payload={takesPayload}
             onChange={(prompt_template) => set({ prompt_template })}
             fault={faultOf("prompt_template")}
@@ -181,6 +184,15 @@ export const WebhookForm = ({
           filter={texts.accept_if.trim()}
           samples={takesPayload ? requestInputs(samples) : renameInputs(samples, template.names)}
           onChange={setSamples}
+          request={
+            takesPayload
+              ? {
+                  webhook,
+                  language: texts.template_language === "liquid" ? "liquid" : "simple",
+                  onInsert: (placeholder) => insertText(templateArea.current!, placeholder)
+                }
+              : undefined
+          }
         />
       </div>
       {conflicts.length > 0 && (

@@ -1,0 +1,63 @@
+import { useState } from "react"
+import { keptBody } from "../../domain/KeptBody.ts"
+import { api } from "../api/Client.ts"
+import { runAction, useReceived } from "../api/Queries.ts"
+import type { ReceivedRequest, Webhook } from "../api/Types.ts"
+import { formatNumber } from "./Format.ts"
+import { ErrorNotice } from "./Notice.tsx"
+import { SelectField } from "./SelectField.tsx"
+import { formatTime } from "./Time.tsx"
+import { inputsOfRequest, type VariableInput } from "./VariableInput.ts"
+
+const textOf = ({ code, received_at, size }: ReceivedRequest): string =>
+  `${formatTime(received_at)}: ${code.replaceAll("_", " ")}, ${formatNumber(size)} bytes`
+
+/** One of the webhook's last requests, in place of a sample that is pasted. */
+export const ReceivedPicker = ({
+  webhook,
+  onPick
+}: {
+  readonly webhook: Webhook
+  readonly onPick: (inputs: ReadonlyArray<VariableInput>) => void
+}) => {
+  const received = useReceived(webhook.id)
+  const [picked, setPicked] = useState<ReceivedRequest>()
+  const [error, setError] = useState<unknown>()
+  const kept = received.data?.data.filter(({ body }) => body !== undefined) ?? []
+  const pick = async (request_id: string) => {
+    setError(undefined)
+    setPicked(undefined)
+    if (request_id === "") return
+    try {
+      const request = await runAction(() => api.webhooks.request({ path: { id: webhook.id, request_id } }))
+      setPicked(request)
+      onPick(inputsOfRequest(request))
+    } catch (cause) {
+      setError(cause)
+    }
+  }
+  const keeps = webhook.keep_bodies === "all"
+  if (received.data !== undefined && kept.length === 0) {
+    return (
+      <p className="small muted">
+        {keeps
+          ? "No request was kept in the last day. The next one can be used here."
+          : "To use a received request here, choose “all” as “Kept bodies”: the next ones are kept for a day."}
+      </p>
+    )
+  }
+  return (
+    <>
+      <SelectField
+        label="Use a received request"
+        value={picked?.request_id ?? ""}
+        onChange={(request_id) => void pick(request_id)}
+        options={[["", "Choose one of the last"], ...kept.map((each) => [each.request_id, textOf(each)] as const)]}
+      />
+      {picked !== undefined && picked.size > keptBody && (
+        <p className="small muted">Its body was longer than 64 KB: the beginning was kept, and is used as a text.</p>
+      )}
+      {error !== undefined && <ErrorNotice error={error} />}
+    </>
+  )
+}
