@@ -26,7 +26,7 @@ const lifecycle = async (ui: TestUi, page: Page, team: string) => {
   await page.getByRole("button", { name: / Team$/ }).click()
   await page.getByRole("option", { name: new RegExp(`^${team}`) }).click()
   await page.getByLabel("Prompt template").fill("Write about {{topic")
-  await page.getByText("Line 1, column 13: this `{{` is never closed").waitFor()
+  await page.getByText("Line 1, column 13: this {{ is never closed").waitFor()
   await page.getByLabel("Prompt template").fill("Write about {{topic}}")
   await page.getByRole("list", { name: "Variables in the template" }).getByText("topic").waitFor()
   await page.getByRole("textbox", { name: "topic" }).fill("sample")

@@ -3,6 +3,7 @@ import { explain } from "../api/Errors.ts"
 import { Button } from "./Button.tsx"
 import { Icon, type IconName } from "./Icon.tsx"
 import type { Tone } from "./Tone.ts"
+import { withCode } from "./WithCode.tsx"
 
 type NoticeTone = Extract<Tone, "neutral" | "warning" | "danger">
 
@@ -29,7 +30,7 @@ export const ErrorNotice = ({ error, onRetry }: { readonly error: unknown; reado
     <Notice tone="danger">
       <div className="row between">
         <div>
-          <p>{title}</p>
+          <p>{withCode(title)}</p>
           {advice && <p className="muted small">{advice}</p>}
         </div>
         {onRetry && (

@@ -1,4 +1,5 @@
 import { useId } from "react"
+import { withCode } from "./WithCode.tsx"
 
 /** A labelled choice; the browser's own list, as phones and screen readers support it best. */
 export const SelectField = <Value extends string>({
@@ -37,7 +38,7 @@ export const SelectField = <Value extends string>({
       </select>
       {help && (
         <span id={`${id}-help`} className="help">
-          {help}
+          {withCode(help)}
         </span>
       )}
     </div>

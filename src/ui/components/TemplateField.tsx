@@ -1,6 +1,7 @@
 import { type ReactNode, type RefObject, useId } from "react"
 import { Button } from "./Button.tsx"
 import type { EditedTemplate, Place } from "./EditedTemplate.ts"
+import { withCode } from "./WithCode.tsx"
 
 /** The text with its placeholders highlighted, to be shown behind the text area, letter under letter. */
 const highlight = (text: string, places: ReadonlyArray<Place>, brokenAt: number | undefined): ReactNode => {
@@ -78,7 +79,7 @@ export const TemplateField = ({
       <div id={`${id}-fault`} role="status">
         {message !== undefined && (
           <div className="row">
-            <p className="fault">{message}</p>
+            <p className="fault">{withCode(message)}</p>
             {broken && (
               <Button compact variant="quiet" onPress={selectBroken}>
                 Go to error

@@ -7,6 +7,7 @@ import { showDirectionMarks } from "./UserText.tsx"
 import { ValueTree } from "./ValueTree.tsx"
 import { VariableFields } from "./VariableFields.tsx"
 import { type VariableInput, valuesOf } from "./VariableInput.ts"
+import { withCode } from "./WithCode.tsx"
 
 /** What a template is written with. */
 export interface RequestSample {
@@ -72,12 +73,13 @@ export const TemplatePreview = ({
                 prompt.map((piece, i) => {
                   if (piece.name === undefined) return piece.text
                   const ghost = ghostAt(index++)
-                  return piece.text === "" ? (
-                    <mark key={i} className="ghost">
-                      {ghost}
-                    </mark>
-                  ) : (
-                    <mark key={i}>{showDirectionMarks(piece.text)}</mark>
+                  if (piece.text !== "") return <mark key={i}>{showDirectionMarks(piece.text)}</mark>
+                  return (
+                    ghost !== "" && (
+                      <mark key={i} className="ghost">
+                        {ghost}
+                      </mark>
+                    )
                   )
                 })
               ) : (
@@ -85,7 +87,7 @@ export const TemplatePreview = ({
                   {template.broken
                     ? "Fix the template to see the prompt."
                     : values
-                      ? template.refused
+                      ? template.refused && withCode(template.refused)
                       : "Fix the invalid values to see the prompt."}
                 </span>
               )}

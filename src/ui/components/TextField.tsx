@@ -1,5 +1,6 @@
 import type { ReactNode } from "react"
 import { TextField as AriaTextField, FieldError, Input, Label, Text, TextArea } from "react-aria-components"
+import { withCode } from "./WithCode.tsx"
 
 interface TextFieldProps {
   readonly label: ReactNode
@@ -56,10 +57,10 @@ export const TextField = (props: TextFieldProps) => {
       {props.multiline ? <TextArea {...shared} rows={props.rows ?? 1} /> : <Input {...shared} />}
       {props.help && (
         <Text slot="description" className="help">
-          {props.help}
+          {typeof props.help === "string" ? withCode(props.help) : props.help}
         </Text>
       )}
-      <FieldError className="fault">{props.fault}</FieldError>
+      <FieldError className="fault">{props.fault && withCode(props.fault)}</FieldError>
     </AriaTextField>
   )
 }
