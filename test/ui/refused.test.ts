@@ -50,9 +50,8 @@ describe("a webhook for a service", () => {
     await eventually(() => page.getByLabel("Name", { exact: true }).inputValue()).toBe(recipes.github.name)
     await page.locator("output.rendered").getByText("octo-org/hello-world", { exact: true }).waitFor()
     await page.getByText("Such a trigger is accepted.").waitFor()
-    await page.getByRole("link", { name: "Sentry" }).click()
-    await eventually(() => page.getByLabel("Name", { exact: true }).inputValue()).toBe(recipes.sentry.name)
-    await page.getByRole("link", { name: "GitHub" }).click()
+    await page.getByRole("link", { name: "Alertmanager" }).click()
+    await eventually(() => page.getByLabel("Name", { exact: true }).inputValue()).toBe(recipes.alertmanager.name)
     await page.getByRole("button", { name: / Team$/ }).click()
     await page.getByRole("option", { name: /^demo/ }).click()
     await page.getByRole("button", { name: "Create webhook" }).click()
@@ -60,7 +59,9 @@ describe("a webhook for a service", () => {
     const setup = page.getByRole("region", { name: "Setup" })
     const secret = await setup.locator("code.secret").innerText()
     const url = await page.getByRole("region", { name: "Trigger URL" }).locator("code.secret").first().innerText()
-    await setup.getByText(recipes.github.steps[0]!).waitFor()
+    const config = setup.getByRole("region", { name: "alertmanager.yml" })
+    await config.getByText(`url: ${url}`).waitFor()
+    await config.getByText(`credentials: ${secret}`).waitFor()
     await page.setViewportSize({ width: 390, height: 844 })
     expect(await axe(page)).toEqual([])
     await page.setViewportSize({ width: 1440, height: 900 })
@@ -69,13 +70,13 @@ describe("a webhook for a service", () => {
 
     await setup.getByText("Waiting for the first verified request.").waitFor()
     const send = async (key: string) => {
-      const { raw, headers } = requestOf(recipes.github, key)
-      return (await fetch(url, { method: "POST", headers: { ...headers, "x-github-event": "ping" }, body: raw })).status
+      const { raw, headers } = requestOf(recipes.alertmanager, key)
+      return (await fetch(url, { method: "POST", headers, body: raw })).status
     }
     expect(await send("Another secret")).toBe(401)
     await page.reload()
     await setup.getByText("but it was refused. Its signature or secret is not that of this webhook").waitFor()
-    expect(await send(secret)).toBe(200)
+    expect(await send(secret)).toBe(202)
     await setup.getByText("The first verified request came").waitFor()
     await setup.getByRole("button", { name: "Close" }).click()
     await setup.waitFor({ state: "detached" })

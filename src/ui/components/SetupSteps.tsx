@@ -1,18 +1,34 @@
 import type { Recipe } from "../../recipes/Recipe.ts"
 import { CodeBlock } from "./CodeBlock.tsx"
+import { Prose } from "./Prose.tsx"
 
-/** What is set at the service, and what is good to know of it. */
-export const SetupSteps = ({ recipe: { config, notes, steps } }: { readonly recipe: Recipe }) => (
+/** What is set at the service, and what is good to know of it; with the URL and the secret, while they are known. */
+export const SetupSteps = ({
+  recipe: { config, notes, steps },
+  url = "TRIGGER_URL",
+  secret = "SECRET"
+}: {
+  readonly recipe: Recipe
+  readonly url?: string
+  readonly secret?: string | undefined
+}) => (
   <div className="stack tight">
     <ol className="setup-steps">
       {steps.map((step) => (
-        <li key={step}>{step}</li>
+        <li key={step}>
+          <Prose text={step} />
+        </li>
       ))}
     </ol>
-    {config && <CodeBlock text={config.text} title={config.file} />}
+    {config && (
+      <CodeBlock
+        text={config.text.replace("TRIGGER_URL", () => url).replace("SECRET", () => secret)}
+        title={config.file}
+      />
+    )}
     {notes.map((note) => (
       <p key={note} className="small muted">
-        {note}
+        <Prose text={note} />
       </p>
     ))}
   </div>

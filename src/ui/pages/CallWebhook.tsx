@@ -86,7 +86,9 @@ const Calls = ({
           is lost, regenerate it on the webhook's page.
         </Notice>
       )}
-      {newToken && webhook.verification && <SetupAtService verification={webhook.verification} secret={secret} />}
+      {newToken && webhook.verification && (
+        <SetupAtService verification={webhook.verification} url={newToken.trigger_url} secret={secret} />
+      )}
       <section className="card stack" aria-label="Examples">
         <h2>Examples</h2>
         <SnippetTabs snippets={callSnippets(url, webhook, timeoutSeconds)} label="Ways to call" />

@@ -2,6 +2,7 @@ import { presets } from "../../domain/verification/Presets.ts"
 import { recipeOf } from "../../recipes/Recipes.ts"
 import type { Webhook } from "../api/Types.ts"
 import { CopyButton } from "../components/CopyButton.tsx"
+import { Prose } from "../components/Prose.tsx"
 import { SetupSteps } from "../components/SetupSteps.tsx"
 
 type Verification = NonNullable<Webhook["verification"]>
@@ -9,9 +10,11 @@ type Verification = NonNullable<Webhook["verification"]>
 /** Beside a new trigger URL: the secret, if it was made here, and what is set at the service. */
 const SetupAtService = ({
   verification,
+  url,
   secret
 }: {
   readonly verification: Verification
+  readonly url: string
   readonly secret: string | undefined
 }) => {
   const recipe = recipeOf(verification.preset)
@@ -26,14 +29,15 @@ const SetupAtService = ({
           </div>
           <code className="secret">{secret}</code>
           <p className="small muted">
-            In {presets[verification.preset].label}: {presets[verification.preset].secret}. It is not shown again.
+            In {presets[verification.preset].label}: <Prose text={presets[verification.preset].secret} />. It is not
+            shown again.
           </p>
         </div>
       )}
       {recipe && (
         <div className="stack tight">
           <h2>At {recipe.label}</h2>
-          <SetupSteps recipe={recipe} />
+          <SetupSteps recipe={recipe} url={url} secret={secret} />
         </div>
       )}
     </section>
