@@ -124,6 +124,7 @@ export { parseKey, type SecretKey, SecretKeys, type SecretKeysService } from "./
 export { type NewSession, Sessions } from "./engine/Sessions.ts"
 export { Settings, type SettingsValues } from "./engine/Settings.ts"
 export { Shutdown } from "./engine/Shutdown.ts"
+export type { Handed } from "./engine/Submit.ts"
 export { Teams } from "./engine/Teams.ts"
 export type { Token } from "./engine/Token.ts"
 export { type Refused, type Submitted, Trigger, type TriggerRefused, type TriggerRequest } from "./engine/Trigger.ts"

@@ -24,6 +24,37 @@ const open = async (id: string, fields: Record<string, unknown>) => {
   await page.goto(`/runs/${id}`)
 }
 
+describe("a failed run of a webhook with retries", () => {
+  const failed = { status: "error", error: { code: "agent_error", message: "No disk" }, conversation: { prompt: "x" } }
+
+  it("says when it is tried again, which can be called off", async () => {
+    const fields: Record<string, unknown> = { ...failed, attempt: 1, attempts: 4, retry_at: "2126-01-02T10:00:00.000Z" }
+    await open(run_id, fields)
+    await page.getByText(/Attempt 1 of 4; next attempt: .*2126/).waitFor()
+    await page.getByText("fix the cause, then wait for the next attempt").waitFor()
+    await page.getByRole("button", { name: "Cancel retry" }).click()
+    const dialog = page.getByRole("alertdialog", { name: "Cancel this retry?" })
+    await dialog.getByText("The run has failed, and will not be tried again.").waitFor()
+    await page.route(`**/api/runs/${run_id}/cancel`, async (route) => {
+      fields.retry_at = undefined
+      await route.fulfill({ json: { ...(await ui.call("GET", `/api/runs/${run_id}`)), ...fields } })
+    })
+    await dialog.getByRole("button", { name: "Cancel retry" }).click()
+    await page.getByText("fix the cause, then replay the run").waitFor()
+    expect(await page.getByRole("button", { name: "Cancel retry" }).count()).toBe(0)
+    expect(await page.getByText("next attempt").count()).toBe(0)
+  })
+
+  it("leads to the attempts before and after it", async () => {
+    await open(run_id, { ...failed, attempt: 2, attempts: 4, replay_of: chat_id, retried_by: chat_id })
+    await page.getByText("Attempt 2 of 4, after one that failed, followed by the next one").waitFor()
+    for (const name of ["one that failed", "the next one"]) {
+      expect(await page.getByRole("link", { name }).getAttribute("href")).toBe(`/runs/${chat_id}`)
+    }
+    await page.unrouteAll()
+  })
+})
+
 describe("the timeline of a run", () => {
   const times = {
     accepted_at: "2026-01-02T10:00:00.000Z",

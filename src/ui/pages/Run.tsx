@@ -90,12 +90,17 @@ const Actions = ({ run, onReplay }: { readonly run: Run; readonly onReplay: (() 
   )
 }
 
+const howAgain = ({ retry_at, source }: Run): string => {
+  if (retry_at !== undefined) return "wait for the next attempt"
+  return source === "chat" ? "send the message again" : "replay the run"
+}
+
 const Content = ({ run }: { readonly run: Run }) => (
   <>
     <section className="card" aria-label="Progress">
       <Timeline run={run} />
     </section>
-    <RunNotice run={run} again={run.source === "chat" ? "send the message again" : "replay the run"} />
+    <RunNotice run={run} again={howAgain(run)} />
     {run.conversation.response !== undefined && (
       <Answer text={run.conversation.response} late={run.status !== "success"} />
     )}
