@@ -3,17 +3,18 @@ import { Effect, Option, Schema } from "effect"
 import { curlExample, secretVariable } from "../api/CurlExample.ts"
 import { maxOverlapSeconds } from "../api/Overlap.ts"
 import { Cancelled } from "../api/Runs.ts"
-import { Preview, RequestList, WebhookWithToken } from "../api/Webhooks.ts"
+import { Preview, WebhookWithToken } from "../api/Webhooks.ts"
 import { Webhook } from "../domain/Webhook.ts"
 import { textOf, type WebhookSetting } from "../domain/WebhookSettingKinds.ts"
 import { webhookSettingNames, webhookSettings } from "../domain/WebhookSettings.ts"
 import type { Group } from "./Commands.ts"
 import { confirm, yes } from "./Confirm.ts"
 import { adminOptions, call, done, show } from "./Connection.ts"
-import { exitCodes, Failure } from "./Failure.ts"
+import { exitCodes, Failure, usage } from "./Failure.ts"
 import { about } from "./Help.ts"
 import { cancelledText } from "./Outcome.ts"
 import { fields, printable, quantity, section, table, time, yesNo } from "./Output.ts"
+import { received, refused, sampleOfReceived } from "./ReceivedRequests.ts"
 import { replayDescription, replayMatching, replayOptions, showReplayed } from "./Replays.ts"
 import { templateCommands } from "./Templates.ts"
 import { inputOf, inputOptions, sampleFor } from "./TriggerInput.ts"
@@ -254,44 +255,19 @@ const endOldToken = Command.make("end-old-token", { webhook, ...adminOptions }, 
   })
 ).pipe(Command.withDescription("End a token that `regenerate --overlap` has left valid"))
 
-const refused = Command.make("refused", { webhook, ...adminOptions }, (options) =>
-  Effect.gen(function* () {
-    const list = yield* callOnWebhook(options, (client, { id }) =>
-      client.webhooks.requests({ path: { id }, urlParams: {} })
-    )
-    yield* show(options, RequestList, list, ({ data }) =>
-      data.length === 0
-        ? "Nothing was refused in the last day."
-        : table(
-            ["TIME", "STATUS", "CODE", "FROM", "BYTES", "MORE", "DETAIL"],
-            data.map((one) => [
-              time(one.received_at),
-              one.status,
-              one.code,
-              one.client_address,
-              one.size,
-              one.repeats === 0 ? "" : `+${one.repeats}`,
-              one.detail
-            ])
-          )
-    )
-  })
-).pipe(
-  Command.withDescription(
-    about("List what a webhook has refused in the last day, newest first", {
-      details: "With --json, the beginnings of bodies too, if the webhook keeps them (--keep-bodies).",
-      examples: ["webhook-trigger webhook refused review --json | jq -r '.data[] | select(.status == 422) | .detail'"]
-    })
-  )
-)
-
-const preview = Command.make("preview", { webhook, input: inputOptions, ...adminOptions }, (options) =>
+const preview = Command.make("preview", { webhook, input: inputOptions, received, ...adminOptions }, (options) =>
   Effect.gen(function* () {
     const input = yield* inputOf(options.input)
+    if (Option.isSome(options.received) && (input._tag === "Request" || Object.keys(input.variables).length > 0)) {
+      return yield* usage("give --received, or what it is in place of, not both")
+    }
     const answer = yield* callOnWebhook(options, (client, webhook) =>
-      Effect.flatMap(sampleFor(webhook, input), (payload) =>
-        client.webhooks.preview({ path: { id: webhook.id }, payload })
-      )
+      Effect.gen(function* () {
+        const payload = Option.isSome(options.received)
+          ? yield* sampleOfReceived(client, webhook, options.received.value)
+          : yield* sampleFor(webhook, input)
+        return yield* client.webhooks.preview({ path: { id: webhook.id }, payload })
+      })
     )
     if (answer.missing.length > 0) {
       const title = `Without a value: ${printable(answer.missing.join(", "))}`
@@ -307,7 +283,8 @@ const preview = Command.make("preview", { webhook, input: inputOptions, ...admin
       details: "A webhook with input payload takes --payload, with --header and --query; any other takes variables.",
       examples: [
         'webhook-trigger webhook preview review --var branch=main --json-var \'labels=["a","b"]\'',
-        "webhook-trigger webhook preview push --payload @push.json --header 'X-GitHub-Event: push'"
+        "webhook-trigger webhook preview push --payload @push.json --header 'X-GitHub-Event: push'",
+        "webhook-trigger webhook preview push --received last"
       ]
     })
   )

@@ -87,6 +87,19 @@ const unwrapped = (fields: FormFields): unknown => {
   return Either.getOrElse(parseJson(payload), () => fields)
 }
 
+/** The value of a body that was kept: what is not what it says, or was cut off, is a text. */
+export const ofKept = ({
+  body = "",
+  headers = {}
+}: {
+  readonly body?: string
+  readonly headers?: { readonly [name: string]: string }
+}): unknown => {
+  const type = headers["content-type"]
+  if (body === "" && type === undefined) return ""
+  return Either.getOrElse(parse(bodyKind(type) ?? "text", body), () => body)
+}
+
 /** The body's value: any JSON, a form's fields by name, or the text itself. */
 export const parse = (kind: BodyKind, text: string): Either.Either<unknown, string> => {
   switch (kind) {

@@ -107,4 +107,31 @@ describe("a whole request on the command line", () => {
       expect((yield* run("trigger", whole.token, "--payload", "{}")).stderr).not.toContain("--var")
     })
   )
+
+  it.scopedLive("that the webhook has kept is listed, and previewed by its id, or as the last one", () =>
+    Effect.gen(function* () {
+      const { create, run } = yield* start
+      yield* create("none", "{{payload}}", { input: "payload" })
+      expect((yield* run("webhook", "preview", "none", "--received", "last")).stderr).toContain("--keep-bodies all")
+      expect((yield* run("webhook", "refused", "none", "--accepted")).stdout).toContain("Nothing was refused or kept")
+      const { token } = yield* create("kept", "{{payload.ref}} {{headers.x-event?}}", {
+        ...{ input: "payload", keep_bodies: "all" }
+      })
+      const send = (body: string) => run("trigger", token, "--payload", body, "--header", "x-event: push")
+      yield* send('{"ref":"one"}')
+      const refused = yield* run("webhook", "refused", "kept", "--accepted")
+      const [, request_id] = /\n([0-9a-f-]{36}) .* 202 +accepted /.exec(refused.stdout)!
+      yield* send('{"ref":"two"}')
+      const preview = (...words: ReadonlyArray<string>) => run("webhook", "preview", "kept", ...words)
+      expect((yield* preview("--received", "last")).stdout).toBe("two push\n")
+      expect((yield* preview("--received", request_id!)).stdout).toBe("one push\n")
+      expect((yield* preview("--received", "none")).stderr).toBe("The webhook keeps no request none\n")
+      expect((yield* preview("--received", "last", "--payload", "{}")).code).toBe(2)
+      expect((yield* run("webhook", "refused", "kept")).stdout).toBe("Nothing was refused in the last day.\n")
+
+      const plain = yield* create("plain", "{{a}}", { keep_bodies: "all" })
+      yield* run("trigger", plain.token, "--var", "a=b")
+      expect((yield* run("webhook", "preview", "plain", "--received", "last")).stdout).toBe("b\n")
+    })
+  )
 })

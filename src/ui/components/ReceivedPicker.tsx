@@ -23,7 +23,10 @@ export const ReceivedPicker = ({
   const received = useReceived(webhook.id)
   const [picked, setPicked] = useState<ReceivedRequest>()
   const [error, setError] = useState<unknown>()
-  const kept = received.data?.data.filter(({ body }) => body !== undefined) ?? []
+  const listed = received.data?.data.filter(({ body }) => body !== undefined) ?? []
+  // It may have made way for newer ones since.
+  const isGone = picked !== undefined && listed.every(({ request_id }) => request_id !== picked.request_id)
+  const kept = isGone ? [...listed, picked] : listed
   const pick = async (request_id: string) => {
     setError(undefined)
     setPicked(undefined)

@@ -1,7 +1,6 @@
 /** The values of a template's variables while they are typed. */
-import { Either } from "effect"
 import { keyOf, pathOf } from "../../domain/Path.ts"
-import { bodyKind, parse } from "../../domain/Payload.ts"
+import { ofKept } from "../../domain/Payload.ts"
 import type { Variables } from "../../domain/Run.ts"
 import type { ReceivedRequest } from "../api/Types.ts"
 
@@ -51,17 +50,12 @@ export const jsonInput = (name: string, value: unknown): VariableInput => ({
   json: true
 })
 
-/** Inputs for the parts of a request as it was received. What is not what it says, or was cut off, is a text. */
-export const inputsOfRequest = ({
-  body = "",
-  headers = {},
-  query = {}
-}: ReceivedRequest): ReadonlyArray<VariableInput> => {
-  const type = headers["content-type"]
-  const isEmpty = body === "" && type === undefined
-  const payload = isEmpty ? "" : Either.getOrElse(parse(bodyKind(type) ?? "text", body), () => body)
-  return [jsonInput("payload", payload), jsonInput("headers", headers), jsonInput("query", query)]
-}
+/** Inputs for the parts of a request as it was kept. */
+export const inputsOfRequest = (request: ReceivedRequest): ReadonlyArray<VariableInput> => [
+  jsonInput("payload", ofKept(request)),
+  jsonInput("headers", request.headers ?? {}),
+  jsonInput("query", request.query ?? {})
+]
 
 export const inputFault = (input: VariableInput): string | undefined => {
   if (!input.json) return undefined
