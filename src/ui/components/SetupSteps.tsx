@@ -1,6 +1,6 @@
 import type { Recipe } from "../../recipes/Recipe.ts"
 import { CodeBlock } from "./CodeBlock.tsx"
-import { Prose } from "./Prose.tsx"
+import { withCode } from "./WithCode.tsx"
 
 /** What is set at the service, and what is good to know of it; with the URL and the secret, while they are known. */
 export const SetupSteps = ({
@@ -15,9 +15,7 @@ export const SetupSteps = ({
   <div className="stack tight">
     <ol className="setup-steps">
       {steps.map((step) => (
-        <li key={step}>
-          <Prose text={step} />
-        </li>
+        <li key={step}>{withCode(step)}</li>
       ))}
     </ol>
     {config && (
@@ -28,7 +26,7 @@ export const SetupSteps = ({
     )}
     {notes.map((note) => (
       <p key={note} className="small muted">
-        <Prose text={note} />
+        {withCode(note)}
       </p>
     ))}
   </div>

@@ -2,8 +2,8 @@ import { presets } from "../../domain/verification/Presets.ts"
 import { recipeOf } from "../../recipes/Recipes.ts"
 import type { Webhook } from "../api/Types.ts"
 import { CopyButton } from "../components/CopyButton.tsx"
-import { Prose } from "../components/Prose.tsx"
 import { SetupSteps } from "../components/SetupSteps.tsx"
+import { withCode } from "../components/WithCode.tsx"
 
 type Verification = NonNullable<Webhook["verification"]>
 
@@ -29,8 +29,8 @@ const SetupAtService = ({
           </div>
           <code className="secret">{secret}</code>
           <p className="small muted">
-            In {presets[verification.preset].label}: <Prose text={presets[verification.preset].secret} />. It is not
-            shown again.
+            In {presets[verification.preset].label}: {withCode(presets[verification.preset].secret)}. It is not shown
+            again.
           </p>
         </div>
       )}
