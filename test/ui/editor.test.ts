@@ -413,8 +413,10 @@ describe("a template for whole requests", () => {
     await tree.getByRole("button", { name: 'env "live"' }).click()
     await preview.getByText("apilive", { exact: true }).waitFor()
     expect(await template.inputValue()).toBe('{{ payload.alerts[0].labels["app/name"] }}{{ query.env }}')
-    if (process.env.SCREENSHOTS)
-      await page.screenshot({ path: `${process.env.SCREENSHOTS}/received.png`, fullPage: true })
+    await page.emulateMedia({ colorScheme: "dark" })
+    await page.setViewportSize({ width: 390, height: 844 })
+    expect(await axe(page)).toEqual([])
+    await page.setViewportSize({ width: 1440, height: 900 })
     await page.getByRole("button", { name: "Save" }).click()
 
     await page.getByRole("tab", { name: "Test" }).click()
