@@ -1,6 +1,7 @@
 /**
- * What services send becomes the prompt, by the recipes for them. The samples have every field that the service documents
- * (`documentation` of the recipe says where), with values of our own; GitHub's payload is one of its own examples.
+ * What services send becomes the prompt, by the recipes for them. The samples have the shape that the service documents
+ * (`documentation` of the recipe says where), some of them abridged, with values of our own; GitHub's payload is one of its
+ * own examples.
  */
 import { createRequire } from "node:module"
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
