@@ -64,7 +64,7 @@ export type { IncomingRequest, RequestValues } from "./domain/IncomingRequest.ts
 export type { FormFields } from "./domain/Payload.ts"
 export type { PromptLayout } from "./domain/PromptLayout.ts"
 export { parseRate, type Rate } from "./domain/Rate.ts"
-export { ReceivedRequest } from "./domain/ReceivedRequest.ts"
+export { isAccepted, ReceivedRequest } from "./domain/ReceivedRequest.ts"
 export {
   isAnswer,
   leaderless,
@@ -87,12 +87,13 @@ export type { Session, SessionRow } from "./domain/Session.ts"
 export type { Counts, RunBucket, Statistics, StatisticsRange } from "./domain/Statistics.ts"
 export { storable } from "./domain/StorableText.ts"
 export { Team, TeamName, type TeamRecord } from "./domain/Team.ts"
+export { templateOf } from "./domain/TemplateChanges.ts"
 export { TemplateVersion, TemplateVersionSummary, templatesKept } from "./domain/TemplateVersion.ts"
 export type { TokenHash } from "./domain/Token.ts"
 export { Verification } from "./domain/Verification.ts"
 export { Webhook, WebhookDraft, WebhookEdit, WebhookRow } from "./domain/Webhook.ts"
 // The engine and its services.
-export type { JsonObject, Window } from "./domain/WebhookSettingKinds.ts"
+export type { JsonObject, Retries, Window } from "./domain/WebhookSettingKinds.ts"
 export type { Candidate } from "./engine/Acceptance.ts"
 export { AdminKey } from "./engine/AdminKey.ts"
 export { Origin, type OriginValues } from "./engine/Audit.ts"
@@ -167,4 +168,10 @@ export {
 } from "./repo/RunStore.ts"
 export { SessionStore } from "./repo/SessionStore.ts"
 export { TeamStore } from "./repo/TeamStore.ts"
-export { type NewWebhook, type OldTokenUse, type WebhookChange, WebhookStore } from "./repo/WebhookStore.ts"
+export {
+  type FirstVerified,
+  type NewWebhook,
+  type OldTokenUse,
+  type WebhookChange,
+  WebhookStore
+} from "./repo/WebhookStore.ts"
