@@ -5,7 +5,7 @@ import { injectFaults } from "./support/Faults.ts"
 import { faultTest } from "./support/FaultTest.ts"
 
 /** `npm run soak` goes on for as long as one likes. */
-const faults = 12
+const faults = 6
 
 describe("three servers", () => {
   faultTest(
