@@ -190,7 +190,7 @@ it.scoped("a replay for a paused team waits, and is sent when that is resumed", 
     const { run_id } = yield* webhook.ask("api")
     yield* (yield* Repo).pauseTeam(team, yield* DateTime.now)
     const waiting = yield* replay(run_id)
-    yield* TestClock.adjust("1 minute")
+    yield* TestClock.adjust("10 seconds")
     expect((yield* runOf(waiting)).status).toBe("queued")
     expect(seen).toHaveLength(1)
     yield* (yield* Repo).resumeTeam(team, yield* DateTime.now)

@@ -51,14 +51,14 @@ const retryOf = (id: RunId) =>
 
 it.scoped("tries a failed run again with the prompt as it was, after a time that doubles, until it succeeds", () =>
   Effect.gen(function* () {
-    const { seen, webhook } = yield* failing(2, { attempts: 5, backoff_seconds: 60 })
+    const { seen, webhook } = yield* failing(2, { attempts: 5, backoff_seconds: 8 })
     const first = yield* webhook.submit("api")
     yield* ended(first)
     yield* edit(webhook.id, { prompt_template: "other {{text}}" })
     const failed = yield* runOf(first)
     expect(failed).toMatchObject({ status: "error", attempt: 1, attempts: 6 })
-    expect(DateTime.distance(failed.finished_at!, failed.retry_at!)).toBe(60_000)
-    yield* TestClock.adjust("58 seconds")
+    expect(DateTime.distance(failed.finished_at!, failed.retry_at!)).toBe(8_000)
+    yield* TestClock.adjust("6 seconds")
     expect(seen).toHaveLength(1)
     // What is to be tried again is not repeated by hand with all that has failed.
     expect(yield* replayable(webhook.id)).toEqual([])
@@ -70,9 +70,9 @@ it.scoped("tries a failed run again with the prompt as it was, after a time that
     expect(yield* runOf(first)).not.toHaveProperty("retry_at")
     const again = yield* runOf(second)
     expect(again).toMatchObject({ attempt: 2, attempts: 6, replay_of: first, status: "error", webhook_version })
-    expect(DateTime.distance(again.finished_at!, again.retry_at!)).toBe(120_000)
+    expect(DateTime.distance(again.finished_at!, again.retry_at!)).toBe(16_000)
 
-    yield* TestClock.adjust("124 seconds")
+    yield* TestClock.adjust("20 seconds")
     const third = yield* retryOf(second)
     yield* ended(third)
     expect(yield* runOf(third)).toMatchObject({ attempt: 3, replay_of: second, status: "success" })

@@ -97,10 +97,10 @@ describe("a webhook whose triggers wait for a leader", () => {
       const repo = yield* Repo
       const team = yield* makeTeam("deploy")
       const leader = yield* lead(team)
-      const webhook = yield* makeWebhook(team, { ...queues, queue_for_seconds: 60, timeout_seconds: 86_400 })
+      const webhook = yield* makeWebhook(team, { ...queues, queue_for_seconds: 10, timeout_seconds: 86_400 })
       const ids = yield* Effect.forEach(["1", "2", "3", "4"], (text) => webhook.submit(text))
       yield* leader.next
-      yield* TestClock.adjust("10 minutes")
+      yield* TestClock.adjust("1 minute")
       expect((yield* repo.run(ids[3]!)).status).toBe("queued")
       // Over such a jump of the clock the lease may be lost, and what is in flight is sent again: more answers than runs.
       for (let i = 0; i < 3 * ids.length; i++) yield* leader.answer("done")
