@@ -93,7 +93,7 @@ export const make = Effect.fnUntraced(function* <A>({
     const next = turns.next()
     if (next.length === 0) return yield* mayBeNext.await
     const states = yield* statesOf(next)
-    const isLive = ({ run_id, setAside }: Received) => states.get(run_id) === "live" || setAside === undefined
+    const isReadNow = ({ run_id, setAside }: Received) => states.get(run_id) === "live" || setAside === undefined
     const wanted = next.filter(({ run_id }) => states.has(run_id))
     for (const received of next) {
       if (states.has(received.run_id)) continue
@@ -101,11 +101,11 @@ export const make = Effect.fnUntraced(function* <A>({
       done(received)
     }
     for (const received of wanted) {
-      if (isLive(received)) continue
+      if (isReadNow(received)) continue
       yield* Effect.forkIn(putAside(received), scope)
       turns.done(received)
     }
-    for (const group of groupsOf(wanted.filter(isLive))) yield* handleTogether(group, done)
+    for (const group of groupsOf(wanted.filter(isReadNow))) yield* handleTogether(group, done)
   })
   yield* Effect.forkScoped(Effect.interruptible(Effect.forever(handleNext)))
 

@@ -6,7 +6,7 @@ import { type IncomingRequest, valuesOf } from "../domain/IncomingRequest.ts"
 import type { Variables } from "../domain/Run.ts"
 import type { Webhook } from "../domain/Webhook.ts"
 import { type Failure, usage } from "./Failure.ts"
-import { type GivenVariables, variableOptions, variablesOf } from "./Variables.ts"
+import { type GivenVariables, split, variableOptions, variablesOf } from "./Variables.ts"
 
 const encoder = new TextEncoder()
 
@@ -77,11 +77,9 @@ const headersOf = Effect.fn("Cli.headersOf")(function* (
 const searchOf = Effect.fn("Cli.searchOf")(function* (given: ReadonlyArray<string>): Effect.fn.Return<string, Failure> {
   const parameters = new URLSearchParams()
   for (const pair of given) {
-    const at = pair.indexOf("=")
-    if (at < 1) return yield* usage(`--query takes name=value, not ${JSON.stringify(pair)}`)
-    const name = pair.slice(0, at)
+    const [name, value] = yield* split("--query", pair)
     if (name === "wait") return yield* usage("--query wait is the server's own: use --wait")
-    parameters.append(name, pair.slice(at + 1))
+    parameters.append(name, value)
   }
   return parameters.size === 0 ? "" : `?${parameters}`
 })

@@ -17,7 +17,8 @@ export const variableOptions = {
   )
 }
 
-const split = (option: string, assignment: string) => {
+/** `name=value`, as the option takes it. */
+export const split = (option: string, assignment: string) => {
   const at = assignment.indexOf("=")
   return at < 1
     ? Effect.fail(usage(`${option} takes name=value, not ${JSON.stringify(assignment)}`))

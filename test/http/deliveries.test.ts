@@ -14,15 +14,20 @@ import { hello, start } from "./Server.ts"
 
 const secret = "It's a Secret to Everybody"
 
+/** On one database, with a team that has no leader. */
+const twoServers = Effect.gen(function* () {
+  const url = yield* freshDatabase
+  const repo = Layer.orDie(Layer.provide(RepoSql.layer, PostgresClient.layer({ url: Redacted.make(url) })))
+  const server = yield* start({ repo })
+  const replica = yield* start({ repo: Layer.fresh(repo) })
+  return { idle: yield* server.team("idle", "no leader"), replica, repo, server, url }
+})
+
 it.scopedLive(
   "a delivery is one run over two servers and after a restart, and no dump of the database shows the secret",
   () =>
     Effect.gen(function* () {
-      const url = yield* freshDatabase
-      const repo = Layer.orDie(Layer.provide(RepoSql.layer, PostgresClient.layer({ url: Redacted.make(url) })))
-      const server = yield* start({ repo })
-      const replica = yield* start({ repo: Layer.fresh(repo) })
-      const idle = yield* server.team("idle", "no leader")
+      const { idle, replica, repo, server, url } = yield* twoServers
       const hook = yield* server.webhook(idle, "{{text}}", {
         ...{ verification: { preset: "github" }, secret, when_team_stopped: "queue", keep_bodies: "refused" }
       })
@@ -63,11 +68,7 @@ it.scopedLive(
 
 it.scopedLive("a delivery that became part of a run stays part of it, sent again to any server, at any time", () =>
   Effect.gen(function* () {
-    const url = yield* freshDatabase
-    const repo = Layer.orDie(Layer.provide(RepoSql.layer, PostgresClient.layer({ url: Redacted.make(url) })))
-    const server = yield* start({ repo })
-    const replica = yield* start({ repo: Layer.fresh(repo) })
-    const idle = yield* server.team("idle", "no leader")
+    const { idle, replica, repo, server } = yield* twoServers
     const hook = yield* server.webhook(idle, "{{payload.commit}}", {
       ...{ input: "payload", verification: { preset: "github" }, secret, when_team_stopped: "queue" },
       coalesce: { key: "payload.branch", within: 3_600 }
