@@ -42,7 +42,8 @@ Find the likely cause, and say what to do first.`,
   },
   notes: [
     "Alertmanager sends again after a 5xx only, so a trigger must not be refused with another status: it waits while the team has no leader.",
-    "It signs nothing and sends no id: a group that it sends again, after `repeat_interval`, is another run. For Basic authentication give the verification a `username`."
+    "It signs nothing and sends no id: a group that it sends again, after `repeat_interval`, is another run.",
+    "For Basic authentication give the verification a `username`, and the receiver `basic_auth` with `username` and `password` in place of `authorization`."
   ],
   sample: {
     headers: { ...json, "user-agent": "Alertmanager/0.28.1" },

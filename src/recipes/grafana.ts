@@ -16,7 +16,7 @@ export const grafana: Recipe = {
 {% endfor %}
 Find the likely cause, and say what to do first.`,
   steps: [
-    "Open “Alerting”, “Contact points”, “Create contact point”, with the integration “Webhook”.",
+    "Open “Alerting”, “Contact points” (since Grafana 13 a tab of “Notification configuration”), “Add contact point”, with the integration “Webhook”.",
     "“URL” is the trigger URL.",
     "Under “Optional Webhook settings”, “HMAC Signature”: “Secret” is the secret. Leave “Timestamp Header” empty, or name it here as `timestamp_header` too.",
     "“Test” sends an alert. Save.",

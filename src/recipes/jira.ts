@@ -24,7 +24,7 @@ Find what the issue is about, and propose how to solve it.`,
   ],
   notes: [
     "Webhooks in Jira's automation rules are not signed: send a secret in a header of your own from there, with the verification `header` here.",
-    "Jira Cloud sends a delivery again up to five times."
+    "Jira Cloud sends a delivery again up to five times, after 408, 409, 425, 429, a 5xx or no answer."
   ],
   sample: {
     headers: {

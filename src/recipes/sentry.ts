@@ -23,7 +23,10 @@ Find the cause in the code, and propose a fix.`,
     "Under “Permissions” give “Issue & Event” at least “Read”, under “Webhooks” choose “issue”. Save.",
     "Its “Client Secret” under “Credentials” is the secret: set it as the webhook's secret here."
   ],
-  notes: ["An issue is a group of errors: further errors of the same kind send nothing."],
+  notes: [
+    "An issue is a group of errors: further errors of the same kind send nothing.",
+    "Sentry waits for a second, and after 1,000 requests within a day without an answer it sends no more: a trigger is answered before the run begins."
+  ],
   sample: {
     headers: {
       ...json,

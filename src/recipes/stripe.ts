@@ -15,13 +15,13 @@ Attempt {{payload.data.object.attempt_count}}.
 
 Find out why the payment failed, and draft a message to the customer.`,
   steps: [
-    "In the Dashboard open “Workbench”, “Webhooks”, “Add destination”, and choose the event invoice.payment_failed.",
-    "The destination is a “Webhook endpoint”; “Endpoint URL” is the trigger URL.",
+    "In the Dashboard open “Workbench”, “Webhooks”, “Create new destination”. If it asks for a payload style, choose “Snapshot”.",
+    "Choose the event invoice.payment_failed, “Continue”, and a webhook as the destination; “Endpoint URL” is the trigger URL. “Create destination”.",
     "Its “Signing secret” (`whsec_…`) is the secret: set it as the webhook's secret here."
   ],
   notes: [
     "Test mode and live mode have endpoints and secrets of their own: a webhook for each.",
-    "Stripe sends events again for up to three days, and in any order."
+    "In live mode Stripe sends an event again for up to three days, in test mode three times in a few hours, and in any order."
   ],
   sample: {
     headers: { ...json, "user-agent": "Stripe/1.0 (+https://stripe.com/docs/webhooks)" },

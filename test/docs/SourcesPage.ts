@@ -14,6 +14,7 @@ verified.
 All of them take [whole requests](http.md#whole-requests), ask for a [signature or secret](verification.md), and
 \`when_team_stopped: "queue"\` keeps what comes while the team has no leader. What strangers may write, such as the text of a
 pull request, is marked as data (\`fence\`). Templates, filters and names are a beginning: edit them.
+The request to preview them with has the shape that the service documents, with values of our own.
 
 The commands need \`WEBHOOK_TRIGGER_URL\` and \`ADMIN_API_KEY\` ([cli.md](cli.md)), and a team; here it is \`demo\`. Each prints the
 trigger URL, once. Run \`umask 077\` first, so that nobody else can read the files with the secrets. The server must be

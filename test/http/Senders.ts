@@ -47,9 +47,12 @@ const proof = ({ verification }: Recipe, raw: string, secret: string): Record<st
       return { "x-grafana-alerting-signature": hmac(secret, raw) }
     case "alertmanager":
     case "bearer":
-      return { authorization: `Bearer ${secret}` }
-    case "basic":
-      return { authorization: `Basic ${Buffer.from(`${verification.username}:${secret}`).toString("base64")}` }
+    case "basic": {
+      const { username } = verification
+      const isBearer = username === undefined
+      const credentials = isBearer ? secret : Buffer.from(`${username}:${secret}`).toString("base64")
+      return { authorization: `${isBearer ? "Bearer" : "Basic"} ${credentials}` }
+    }
     case "standard-webhooks":
       return standard(raw, secret)
     case "hmac":
@@ -68,12 +71,17 @@ const bodyOf = ({ headers, payload }: Recipe["sample"]): string =>
     ? new URLSearchParams(payload as Record<string, string>).toString()
     : JSON.stringify(payload)
 
+/** The body as the service sends it. */
+export const sentAs = (recipe: Recipe, secret: string, raw: string): Sent => ({
+  raw,
+  headers: { ...recipe.sample.headers, ...proof(recipe, raw, secret) }
+})
+
 /** The recipe's sample as the service sends it now; with another payload, that. */
 export const requestOf = (recipe: Recipe, secret = secretFor(recipe), payload = recipe.sample.payload): Sent => {
   // Linear signs the time of sending in the body.
   const current = recipe.verification.preset === "linear" ? { ...payload, webhookTimestamp: Date.now() } : payload
-  const raw = bodyOf({ ...recipe.sample, payload: current })
-  return { raw, headers: { ...recipe.sample.headers, ...proof(recipe, raw, secret) } }
+  return sentAs(recipe, secret, bodyOf({ ...recipe.sample, payload: current }))
 }
 
 /** What a webhook for the service is created with. */

@@ -1,16 +1,18 @@
 /**
- * What services send becomes the prompt, by the recipes for them. The samples have the shape that the service documents
- * (`documentation` of the recipe says where), some of them abridged, with values of our own; GitHub's payload is one of its
- * own examples.
+ * What services send becomes the prompt, by the recipes for them, sent with curl. Alertmanager's requests are its own
+ * (`recorded/README.md`), and GitHub's is one of its own examples. The other samples have the shape that the service documents
+ * (`documentation` of the recipe says where), with values of our own; Stripe's has a part of an invoice's fields.
  */
+import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Queue, Scope } from "effect"
 import type { Prompt } from "../../src/bus/Bus.ts"
 import type { Recipe } from "../../src/recipes/Recipe.ts"
 import { recipeNames, recipes } from "../../src/recipes/Recipes.ts"
+import { exec } from "../support/Process.ts"
 import { refusal } from "./Client.ts"
-import { draftOf, requestOf, type Sent, secretFor } from "./Senders.ts"
+import { draftOf, requestOf, type Sent, secretFor, sentAs } from "./Senders.ts"
 import { start } from "./Server.ts"
 
 /** Without the marks around values from strangers. */
@@ -20,6 +22,18 @@ const unfenced = (prompt: string): string => {
     ? prompt
     : prompt.slice(prompt.indexOf("\n\n") + 2).replaceAll(new RegExp(`</?data-${key}>`, "g"), "")
 }
+
+const curl = (url: string, { headers, raw }: Sent) =>
+  Effect.promise(async () => {
+    const options = ["--silent", "--show-error", "--write-out", "\\n%{http_code}", "--data-binary", "@-"]
+    const lines = Object.entries(headers).flatMap(([name, value]) => ["--header", `${name}: ${value}`])
+    const running = exec("curl", [...options, ...lines, url])
+    running.child.stdin!.end(raw)
+    const [, text, status] = /^(.*)\n(\d+)$/s.exec((await running).stdout)!
+    return { status: Number(status), text: text! }
+  })
+
+const recorded = (name: string) => readFileSync(new URL(`recorded/${name}.json`, import.meta.url), "utf8")
 
 const scope = Effect.runSync(Scope.make())
 let server: Effect.Effect.Success<ReturnType<typeof start>>
@@ -42,20 +56,44 @@ const setUp = (recipe: Recipe, secret = secretFor(recipe)) =>
     const { prompt_template, name, ...draft } = draftOf(recipe, secret)
     const hook = yield* server.webhook(team, prompt_template, { name, ...draft, coalesce: undefined })
     const deliver = ({ raw, headers }: Sent) => server.http("POST", hook.path, { raw, headers })
-    return { hook, secret, team, deliver, next: Effect.map(Queue.take(prompts), ({ prompt }) => unfenced(prompt)) }
+    const send = (sent: Sent) => curl(`${server.origin}${hook.path}`, sent)
+    return {
+      hook,
+      secret,
+      team,
+      deliver,
+      send,
+      next: Effect.map(Queue.take(prompts), ({ prompt }) => unfenced(prompt))
+    }
   })
 
-const delivers = (title: string, recipe: Recipe, prompt: string, options: { secret?: string; answer?: string } = {}) =>
+interface Delivery {
+  readonly secret?: string
+  /** In place of the recipe's sample. */
+  readonly raw?: string
+  /** In place of 202. */
+  readonly answer?: string
+}
+
+const delivers = (title: string, recipe: Recipe, prompt: string, options: Delivery = {}) =>
   it.live(title, () =>
     Effect.gen(function* () {
-      const { deliver, next, secret } = yield* setUp(recipe, options.secret)
-      const answer = yield* deliver(requestOf(recipe, secret))
+      const { next, secret, send } = yield* setUp(recipe, options.secret)
+      const sent = options.raw === undefined ? requestOf(recipe, secret) : sentAs(recipe, secret, options.raw)
+      const answer = yield* send(sent)
       expect([answer.status, answer.text], answer.text).toStrictEqual(
         options.answer === undefined ? [202, expect.stringContaining("accepted")] : [200, options.answer]
       )
       expect(yield* next).toBe(prompt)
     })
   )
+
+/** The recipe's sample, changed. */
+const sample = ({ sample: { payload } }: Recipe, change: (payload: any) => unknown): string => {
+  const changed = structuredClone(payload)
+  change(changed)
+  return JSON.stringify(changed)
+}
 
 const mergeRequest = `A merge request of acme/shop, changed by Rosa Diaz (open):
 
@@ -69,6 +107,15 @@ As banks do.
 
 Review the changes, and list what must change before it is merged.`
 
+const alerts = (last: string) => `5 alerts (agents):
+- FIRING InstanceDown on db-1:9100 since 2026-11-22T06:50:12.345Z: db-1:9100 has been down for more than 5 minutes
+- FIRING InstanceDown on db-2:9100 since 2026-11-22T06:50:12.345Z: db-2:9100 has been down for more than 5 minutes
+- FIRING InstanceDown on web-1:9100 since 2026-11-22T06:50:12.345Z: web-1:9100 has been down for more than 5 minutes
+- FIRING InstanceDown on web-2:9100 since 2026-11-22T06:50:12.345Z: web-2:9100 has been down for more than 5 minutes
+- ${last} InstanceDown on web-3:9100 since 2026-11-22T06:50:12.345Z: web-3:9100 has been down for more than 5 minutes
+
+Find the likely cause, and say what to do first.`
+
 describe("what a service sends becomes the prompt", () => {
   delivers("a GitLab merge request with a secret token", recipes.gitlab, mergeRequest)
 
@@ -77,16 +124,17 @@ describe("what a service sends becomes the prompt", () => {
   })
 
   delivers(
-    "a group of Alertmanager with five alerts: a line for each",
+    "a group of Alertmanager with five alerts, with a bearer token: a line for each",
     recipes.alertmanager,
-    `5 alerts (agents):
-- FIRING InstanceDown on web-1:9100 since 2026-05-04T08:15:12.345Z: web-1:9100 has been down for more than 5 minutes
-- FIRING InstanceDown on web-2:9100 since 2026-05-04T08:15:13.345Z: web-2:9100 has been down for more than 5 minutes
-- RESOLVED InstanceDown on web-3:9100 since 2026-05-04T08:15:14.345Z: web-3:9100 has been down for more than 5 minutes
-- FIRING InstanceDown on db-1:9100 since 2026-05-04T08:15:15.345Z: db-1:9100 has been down for more than 5 minutes
-- FIRING InstanceDown on db-2:9100 since 2026-05-04T08:15:16.345Z: db-2:9100 has been down for more than 5 minutes
+    alerts("FIRING"),
+    { raw: recorded("alertmanager-firing") }
+  )
 
-Find the likely cause, and say what to do first.`
+  delivers(
+    "the group when one of them has ended, with Basic authentication",
+    { ...recipes.alertmanager, verification: { preset: "alertmanager", username: "alerts" } },
+    alerts("RESOLVED"),
+    { raw: recorded("alertmanager-partly-resolved") }
   )
 
   delivers(
@@ -136,6 +184,43 @@ https://invoice.stripe.com/i/acct_1/test_1
 Find out why the payment failed, and draft a message to the customer.`
   )
 
+  delivers(
+    "an issue of Sentry that comes without links, as in the example of its documentation",
+    recipes.sentry,
+    `A new issue in front-end: FRONT-END-9 (error)
+
+TypeError: total is undefined
+In checkout(total), platform javascript, first seen 2026-05-04T08:15:12.345000Z.
+
+
+Find the cause in the code, and propose a fix.`,
+    {
+      raw: sample(recipes.sentry, ({ data }) =>
+        ["url", "web_url", "project_url"].map((name) => delete data.issue[name])
+      )
+    }
+  )
+
+  delivers(
+    "a GitLab merge request without a description, which is empty then",
+    recipes.gitlab,
+    mergeRequest.replace("As banks do.", ""),
+    { raw: sample(recipes.gitlab, ({ object_attributes }) => (object_attributes.description = "")) }
+  )
+
+  delivers(
+    "an issue of Jira without a description, which is null then",
+    recipes.jira,
+    `A new Bug in Shop, created by Rosa Diaz:
+
+SHOP-17 The total is wrong with two coupons
+
+
+
+Find what the issue is about, and propose how to solve it.`,
+    { raw: sample(recipes.jira, ({ issue }) => (issue.fields.description = null)) }
+  )
+
   it.live("a slash command is answered at once, also while nobody is there to work on it", () =>
     Effect.gen(function* () {
       const recipe = recipes["slack-command"]
@@ -156,8 +241,8 @@ Find out why the payment failed, and draft a message to the customer.`
       const payload = examples
         .find(({ name }) => name === "pull_request")!
         .examples.find(({ action }) => action === "opened")
-      const { deliver, next, secret } = yield* setUp(recipes.github)
-      expect((yield* deliver(requestOf(recipes.github, secret, payload))).status).toBe(202)
+      const { next, secret, send } = yield* setUp(recipes.github)
+      expect((yield* send(requestOf(recipes.github, secret, payload))).status).toBe(202)
       expect(yield* next).toBe(`A pull request of Codertocat/Hello-World, opened by Codertocat:
 
 #2 Update the README with new information.
