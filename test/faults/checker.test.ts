@@ -40,6 +40,7 @@ const row = (nonce: string, from: number, to: number, more: Partial<Row> = {}): 
   sent_at: new Date(from),
   started_at: new Date(from),
   finished_at: new Date(to),
+  deadline_at: null,
   ...more
 })
 const good: Evidence = {
@@ -48,6 +49,28 @@ const good: Evidence = {
   rows: [row("a", 1, 6), row("b", 11, 16)],
   limits: { global: 1 },
   refusalsLeaveNothing: true
+}
+
+/** The first run has ended as `timeout`, and was answered 189 ms before. */
+const timedOut: Partial<Evidence> = {
+  calls: [call("a", 0, { mode: "wait", status: 408, body: { status: "timeout", run_id: "run-a" } }), call("b", 10)],
+  deliveries: [delivery("a", 5, { acknowledgedAt: 11 }), delivery("b", 15)],
+  rows: [
+    row("a", 1, 6, {
+      mode: "wait",
+      status: "timeout",
+      response: null,
+      finished_at: new Date(performance.timeOrigin + 200)
+    }),
+    row("b", 11, 16)
+  ],
+  limits: { global: 2 },
+  answers: { withinMs: 150 }
+}
+/** The second run was delivered before the first, which was admitted by then. */
+const overtaken: Partial<Evidence> = {
+  deliveries: [delivery("b", 5), delivery("a", 15)],
+  rows: [row("a", 1, 6, { admitted_at: new Date(performance.timeOrigin + 1) }), row("b", 11, 16)]
 }
 
 describe("the checker", () => {
@@ -82,9 +105,40 @@ describe("the checker", () => {
     ],
     ["a run executed twice", { deliveries: [...good.deliveries, delivery("a", 20, { redelivered: true })] }],
     ["a prompt under two ids", { deliveries: [...good.deliveries, delivery("a", 20, { run_id: "run-x" })] }],
-    ["two runs of a team at the same time", { overlaps: ["run-a"] }]
+    ["two runs of a team at the same time", { overlaps: ["run-a"] }],
+    ["a run that timed out after its answer", timedOut],
+    [
+      "one that a caller waited for, when the broker was away later",
+      { ...timedOut, answers: { withinMs: 5, withheld: [{ from: 300, to: 400 }] } }
+    ],
+    [
+      "a later run delivered first when another team's queue was purged",
+      { ...overtaken, purges: [{ team: "other", from: 3, to: 4 }] }
+    ],
+    [
+      "a later run delivered first that was not yet sent when its queue was purged",
+      { ...overtaken, purges: [{ team: "deploy", from: -3, to: -2 }] }
+    ]
   ])("finds %s", (_, change) => {
     expect(check({ ...good, ...change })).not.toEqual([])
+  })
+
+  it.each<[string, Partial<Evidence>]>([
+    ["an answer that came shortly before the end", { ...timedOut, answers: { withinMs: 500 } }],
+    [
+      "an answer that the broker kept until its caller had gone",
+      { ...timedOut, answers: { withinMs: 5, withheld: [{ from: 50, to: 150 }] } }
+    ],
+    [
+      "a later run delivered before one that was purged",
+      { ...overtaken, purges: [{ team: "deploy", from: 3, to: 4 }] }
+    ],
+    [
+      "a second execution after a leader's crash",
+      { deliveries: [delivery("a", 4, { brokenOff: true }), ...good.deliveries] }
+    ]
+  ])("excuses %s", (_, change) => {
+    expect(check({ ...good, limits: { global: 2 }, ...change })).toEqual([])
   })
 
   it("lets a run reach its webhook's higher limit, and no other run exceed the global one", () => {

@@ -14,13 +14,15 @@ describe("three servers", () => {
     async ({ cluster }) => {
       console.log(`row 24: TEST_SEED=${testSeed}`)
       const running = await clusterUnderLoad(cluster)
-      const log = await injectFaults(crashes(running), {
+      const log = await injectFaults([crashes(running)], {
         isEnough: (done) => done.faults === faults,
         pauseMs: [500, 4000]
       })
       await running.stop()
       const rows = await cluster.checked({ limits: running.limits, limit: 90_000 })
-      console.log(`row 24: ${log.join("; ")}; ${cluster.callers.calls.length} calls, ${rows.length} runs`)
+      console.log(
+        `row 24: ${log.map(({ fault }) => fault.name).join("; ")}; ${cluster.callers.calls.length} calls, ${rows.length} runs`
+      )
       expect(rows.filter(({ status }) => status === "error")).toEqual([])
     }
   )

@@ -82,7 +82,14 @@ export const startPostgres = async (options: {
     }
   }
   const signalAll = (signal: NodeJS.Signals) => {
-    for (const pid of [daemon.pid, ...childrenOf(daemon.pid)]) process.kill(pid, signal)
+    for (const pid of [daemon.pid, ...childrenOf(daemon.pid)]) {
+      try {
+        process.kill(pid, signal)
+      } catch (error) {
+        // A session may have ended in the meantime.
+        if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error
+      }
+    }
   }
   await start()
   return {

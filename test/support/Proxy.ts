@@ -1,5 +1,9 @@
 /** A TCP proxy between the server and one of its services, with the faults of a network. */
 import { connect, createServer, type Server, type Socket } from "node:net"
+import { setTimeout as sleep } from "node:timers/promises"
+
+/** Of the server's bytes: what it sends, what it receives, or both. */
+type Direction = "sent" | "received" | "both"
 
 interface Pair {
   readonly client: Socket
@@ -7,11 +11,15 @@ interface Pair {
   silent: boolean
 }
 
+/** Milliseconds after which a service ends a connection whose other end is gone without a word. */
+const keepAliveMs = 30_000
+
 export class Proxy {
   private readonly target: { readonly host: string; readonly port: number }
   private readonly server: Server
   private readonly pairs = new Set<Pair>()
   private mode: "pass" | "silent" | "refuse" = "pass"
+  private held: Direction | undefined
   private delayMs = 0
   /** Connections opened through it so far. */
   connections = 0
@@ -55,19 +63,19 @@ export class Proxy {
     client.on("error", () => upstream.destroy())
     const pair: Pair = { client, upstream, silent: this.mode === "silent" }
     this.pairs.add(pair)
-    const remove = () => this.pairs.delete(pair)
-    client.once("close", remove)
-    upstream.once("close", remove)
+    client.once("close", () => {
+      this.pairs.delete(pair)
+      if (pair.silent) setTimeout(() => upstream.destroy(), keepAliveMs).unref()
+    })
+    upstream.once("close", () => this.pairs.delete(pair))
     const forward = (from: Socket, to: Socket) => {
+      const inOrder = this.delayed()
+      // What is sent meanwhile is lost, as with a host that is gone.
+      const pass = (act: () => void) => inOrder(() => !pair.silent && act())
       from.on("data", (chunk) => {
-        // What is sent meanwhile is lost, as with a host that is gone.
-        if (pair.silent) return
-        if (this.delayMs === 0) to.write(chunk)
-        else setTimeout(() => to.writable && !pair.silent && to.write(chunk), this.delayMs)
+        if (!pair.silent) pass(() => to.writable && to.write(chunk))
       })
-      from.on("end", () => {
-        if (!pair.silent) to.end()
-      })
+      from.on("end", () => pass(() => to.end()))
       from.on("close", () => {
         if (!pair.silent) to.destroy()
       })
@@ -77,11 +85,47 @@ export class Proxy {
     })
     forward(client, upstream)
     forward(upstream, client)
+    this.holdBack(pair)
+  }
+
+  /** Does one thing after the other, each after the delay that holds when it is asked for. */
+  private delayed(): (act: () => void) => void {
+    let waiting = 0
+    let last = Promise.resolve()
+    return (act) => {
+      if (this.delayMs === 0 && waiting === 0) return act()
+      const due = performance.now() + this.delayMs
+      waiting++
+      last = last.then(async () => {
+        await sleep(Math.max(0, due - performance.now()))
+        waiting--
+        act()
+      })
+    }
+  }
+
+  private holdBack({ client, upstream }: Pair): void {
+    if (this.held === "sent" || this.held === "both") client.pause()
+    if (this.held === "received" || this.held === "both") upstream.pause()
   }
 
   /** Every byte arrives this much later. */
   delay(ms: number): void {
     this.delayMs = ms
+  }
+
+  /** What goes in that direction arrives after `letGo`, on new connections too: as when packets are lost and sent again. */
+  hold(direction: Direction): void {
+    this.held = direction
+    for (const pair of this.pairs) this.holdBack(pair)
+  }
+
+  letGo(): void {
+    this.held = undefined
+    for (const { client, upstream } of this.pairs) {
+      client.resume()
+      upstream.resume()
+    }
   }
 
   /**

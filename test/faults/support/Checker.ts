@@ -19,6 +19,19 @@ export interface Row {
   readonly sent_at: Date | null
   readonly started_at: Date | null
   readonly finished_at: Date | null
+  /** The last one; of a run without a waiting caller it moves. */
+  readonly deadline_at: Date | null
+}
+
+/** In milliseconds, from `performance.now()`. */
+export interface Span {
+  readonly from: number
+  readonly to: number
+}
+
+/** A team's queue was purged. */
+export interface Purge extends Span {
+  readonly team: string
 }
 
 export interface Evidence {
@@ -32,8 +45,20 @@ export interface Evidence {
     /** By webhook id. */
     readonly webhooks?: Readonly<Record<string, number>>
   }
-  /** A leader that is killed while it works executes again; a queue that is deleted loses the leader's acknowledgement. */
+  /** At least once: a leader forgets what it has answered. What a crash breaks off may be executed again in any case. */
   readonly executions?: "once" | "at least once"
+  /**
+   * A run whose answer the broker had confirmed so many milliseconds before its deadline did not end as `timeout`; unless a
+   * caller waited for it at a time when the broker gave replies to no server.
+   */
+  readonly answers?: {
+    readonly withinMs: number
+    readonly withheld?: ReadonlyArray<Span>
+    /** How much time there was for work between two moments. Default: all of it. */
+    readonly between?: (from: number, to: number) => number
+  }
+  /** When a team's queue was purged: what was in it comes later than it should. */
+  readonly purges?: ReadonlyArray<Purge>
   /** A refusal without a run id left no run. Cannot be promised when the database's connection breaks on a commit. */
   readonly refusalsLeaveNothing?: boolean
 }
@@ -48,7 +73,8 @@ export const check = (evidence: Evidence): ReadonlyArray<string> => [
   ...answersAreTheirOwn(evidence),
   ...orderHolds(evidence),
   ...limitsHold(evidence),
-  ...executedOnce(evidence)
+  ...executedOnce(evidence),
+  ...answersCameInTime(evidence)
 ]
 
 function* everyRunHasOneEnd({ rows }: Evidence): Generator<string> {
@@ -93,20 +119,25 @@ function* answersAreTheirOwn({ calls, rows }: Evidence): Generator<string> {
   }
 }
 
-/** If A's 202 came before B's request and both target one team, the leader gets A first. */
-function* orderHolds({ calls, deliveries }: Evidence): Generator<string> {
+/** If A's 202 came before B's request and both target one team, the leader gets A first, unless A was purged. */
+function* orderHolds({ calls, deliveries, purges = [], rows }: Evidence): Generator<string> {
+  const admittedAt = new Map(rows.map(({ admitted_at, prompt }) => [prompt, sinceOrigin(admitted_at)]))
+  const wasPurged = ({ at, prompt, team }: Delivered) =>
+    purges.some((purge) => purge.team === team && admittedAt.get(prompt)! <= purge.to && purge.from <= at)
   // Of repeats the first that was accepted: from then on the run has its place.
   const byNonce = new Map<string, Call>()
   for (const call of calls) if (byNonce.get(call.nonce)?.status !== 202) byNonce.set(call.nonce, call)
   const seen = new Set<string>()
   const latest = new Map<string, Call>()
-  for (const { prompt, team } of [...deliveries].sort((a, b) => a.at - b.at)) {
+  for (const delivery of [...deliveries].sort((a, b) => a.at - b.at)) {
+    const { prompt, team } = delivery
     if (seen.has(prompt)) continue
     seen.add(prompt)
     const call = byNonce.get(prompt)
     if (call === undefined) continue
     const before = latest.get(team)
-    if (call.mode === "async" && call.status === 202 && before !== undefined && call.answeredAt! < before.sentAt) {
+    const isLate = call.mode === "async" && call.status === 202 && call.answeredAt! < (before?.sentAt ?? 0)
+    if (isLate && before !== undefined && !wasPurged(delivery)) {
       yield `order of ${team}: ${before.nonce} was sent after ${call.nonce} had its 202, and delivered before it`
     }
     if (before === undefined || call.sentAt > before.sentAt) latest.set(team, call)
@@ -152,11 +183,32 @@ function* executedOnce({ deliveries, overlaps = [], executions = "once" }: Evide
   for (const run of overlaps) yield `run ${run} was worked on while another run of its team was`
   const executed = new Map<string, number>()
   const ids = new Map<string, string>()
-  for (const { executed: really, prompt, run_id } of deliveries) {
+  for (const { brokenOff, executed: really, prompt, run_id } of deliveries) {
     if (ids.get(prompt) !== undefined && ids.get(prompt) !== run_id) yield `${prompt} came under two run ids`
     ids.set(prompt, run_id)
-    if (really) executed.set(run_id, (executed.get(run_id) ?? 0) + 1)
+    if (really && !brokenOff) executed.set(run_id, (executed.get(run_id) ?? 0) + 1)
   }
   if (executions === "at least once") return
   for (const [run, times] of executed) if (times > 1) yield `run ${run} was executed ${times} times`
 }
+
+function* answersCameInTime({ answers, deliveries, rows }: Evidence): Generator<string> {
+  if (answers === undefined) return
+  const { between = (from: number, to: number) => to - from, withheld = [], withinMs } = answers
+  const answeredAt = new Map<string, number>()
+  for (const { acknowledgedAt, run_id } of deliveries) {
+    if (acknowledgedAt !== undefined && !answeredAt.has(run_id)) answeredAt.set(run_id, acknowledgedAt)
+  }
+  for (const { deadline_at, finished_at, id, mode, prompt, status } of rows) {
+    const from = answeredAt.get(id)
+    const to = Math.min(sinceOrigin(finished_at), sinceOrigin(deadline_at))
+    if (status !== "timeout" || from === undefined || between(from, to) <= withinMs) continue
+    if (mode === "wait" && withheld.some((span) => span.from < to && from < span.to)) continue
+    yield `run ${id} of ${prompt} (${mode}) timed out ${seconds(to - from)} s after its answer, at ${finished_at!.toISOString()}`
+  }
+}
+
+/** A time of the database as `performance.now()` has it; infinite: never. */
+const sinceOrigin = (at: Date | null): number => (at === null ? Infinity : at.getTime() - performance.timeOrigin)
+
+const seconds = (ms: number): string => (ms / 1000).toFixed(1)

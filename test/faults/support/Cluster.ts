@@ -96,9 +96,13 @@ export class Cluster {
   /** A team's leader, consuming. */
   async leader(
     team: string,
-    options: Omit<ConstructorParameters<typeof RecordingLeader>[0], "url" | "team" | "log"> = {}
+    {
+      broker,
+      ...options
+    }: Omit<ConstructorParameters<typeof RecordingLeader>[0], "url" | "team" | "log"> & { readonly broker?: Proxy } = {}
   ): Promise<RecordingLeader> {
-    const leader = new RecordingLeader({ ...options, url: this.storage.amqpUrl, team, log: this.deliveries })
+    const url = broker?.through(this.storage.amqpUrl) ?? this.storage.amqpUrl
+    const leader = new RecordingLeader({ ...options, url, team, log: this.deliveries })
     this.leaders.push(leader)
     return leader.start()
   }

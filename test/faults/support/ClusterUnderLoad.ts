@@ -1,10 +1,11 @@
 /** Three servers under a steady load, for random faults. */
 import type { Proxy } from "../../support/Proxy.ts"
-import { randomFor } from "../../support/Random.ts"
+import { type Random, randomFor } from "../../support/Random.ts"
 import { answerAfter } from "./Answers.ts"
 import type { Webhook } from "./Callers.ts"
-import type { Cluster } from "./Cluster.ts"
+import type { Cluster, WebhookDraft } from "./Cluster.ts"
 import { type Fault, freeze, restart } from "./Faults.ts"
+import type { Proxies } from "./NetworkFaults.ts"
 import type { TestServer } from "./TestServer.ts"
 
 export interface ClusterUnderLoad {
@@ -16,24 +17,42 @@ export interface ClusterUnderLoad {
   readonly stop: () => Promise<unknown>
 }
 
-/** Four teams and five webhooks, two of them with a limit; the first server reaches its services through the proxies. */
-export const clusterUnderLoad = async (
-  cluster: Cluster,
-  proxies: { readonly broker?: Proxy; readonly database?: Proxy } = {}
-): Promise<ClusterUnderLoad> => {
+export interface LoadOptions {
+  /** Between each of the three servers and its services. */
+  readonly proxies?: ReadonlyArray<Proxies>
+  /** Between each of the four leaders and the broker. */
+  readonly leaderProxies?: ReadonlyArray<Proxy>
+  /** Of the last team's runs. */
+  readonly timeout_seconds?: number
+  /** How long a leader works on a prompt, in milliseconds. */
+  readonly workMs?: (random: Random) => number
+  /** Between the end of one call and the next, in milliseconds. */
+  readonly pauseMs?: number
+}
+
+/** Four teams and five webhooks, two of them with a limit. */
+export const clusterUnderLoad = async (cluster: Cluster, options: LoadOptions = {}): Promise<ClusterUnderLoad> => {
+  const { leaderProxies = [], pauseMs = 60, proxies = [], timeout_seconds, workMs } = options
   const env = { WEBHOOK_MAX_CONCURRENT: "6" }
-  const first = await cluster.server({ env, ...proxies })
-  const servers = [first, await cluster.server({ env }), await cluster.server({ env })]
+  const servers = []
+  for (const n of [0, 1, 2]) servers.push(await cluster.server({ env, ...proxies[n] }))
+  const first = servers[0]!
   const teams = ["a", "b", "c", "d"]
-  const webhooks = []
-  for (const team of teams) {
-    webhooks.push(await cluster.webhook(first, { team, ...(team === "a" && { max_concurrent: 2 }) }))
+  const ofTeam: Readonly<Record<string, Partial<WebhookDraft>>> = {
+    a: { max_concurrent: 2 },
+    d: timeout_seconds === undefined ? {} : { timeout_seconds }
   }
+  const webhooks = []
+  for (const team of teams) webhooks.push(await cluster.webhook(first, { team, ...ofTeam[team] }))
   webhooks.push(await cluster.webhook(first, { team: "b", max_concurrent: 8 }))
   const random = randomFor("work")
-  for (const team of teams) await cluster.leader(team, { handle: answerAfter(() => random.between(0, 30)) })
+  const work = workMs ?? ((random: Random) => random.between(0, 30))
+  for (const [n, team] of teams.entries()) {
+    const broker = leaderProxies[n]
+    await cluster.leader(team, { handle: answerAfter(() => work(random)), ...(broker && { broker }) })
+  }
   for (const server of servers) for (const team of teams) await cluster.running(server, team)
-  const stop = cluster.callers.load(servers, webhooks, { lanes: 6, pauseMs: 60 })
+  const stop = cluster.callers.load(servers, webhooks, { lanes: 6, pauseMs })
   return {
     servers,
     teams,
@@ -68,7 +87,6 @@ const stop = (server: TestServer): Fault =>
 const suspend = (server: TestServer): Fault =>
   freeze(
     "a server is frozen",
-    12_000,
     () => server.signal("SIGSTOP"),
     () => server.signal("SIGCONT")
   )

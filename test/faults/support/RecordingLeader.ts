@@ -21,6 +21,8 @@ export interface Delivered {
   readonly executed: boolean
   /** When the broker had confirmed the answer and the prompt was acknowledged; absent: not yet. */
   acknowledgedAt?: number
+  /** The leader crashed while it worked on it. */
+  brokenOff?: true
 }
 
 /** What a leader replies: its answer, or why it has none. */
@@ -106,22 +108,26 @@ export class RecordingLeader extends EventEmitter {
     if (this.stopped) return void model.close().catch(() => {})
     this.model = model
     try {
-      const channel = await model.createConfirmChannel()
-      channel.on("error", () => {})
-      channel.on("close", () => socketOf(model).destroy())
-      await declareTeamQueue(channel, this.team)
-      await channel.prefetch(1)
-      await channel.consume(teamQueue(this.team), (message) => {
-        // A null delivery: the queue is gone. The next session declares it again.
-        if (message === null) socketOf(model).destroy()
-        else void this.work(channel, message).catch(() => socketOf(model).destroy())
-      })
+      await Promise.race([this.consume(model), closed.then(() => Promise.reject(new Error("closed")))])
       this.emit("consuming")
       await closed
     } finally {
       this.model = undefined
       socketOf(model).destroy()
     }
+  }
+
+  private async consume(model: ChannelModel): Promise<void> {
+    const channel = await model.createConfirmChannel()
+    channel.on("error", () => {})
+    channel.on("close", () => socketOf(model).destroy())
+    await declareTeamQueue(channel, this.team)
+    await channel.prefetch(1)
+    await channel.consume(teamQueue(this.team), (message) => {
+      // A null delivery: the queue is gone. The next session declares it again.
+      if (message === null) socketOf(model).destroy()
+      else void this.work(channel, message).catch(() => socketOf(model).destroy())
+    })
   }
 
   private async work(channel: ConfirmChannel, message: ConsumeMessage): Promise<void> {
@@ -158,6 +164,7 @@ export class RecordingLeader extends EventEmitter {
     try {
       return await Promise.race([handle(delivery), this.crashed])
     } catch (error) {
+      delivery.brokenOff = true
       this.answers.delete(delivery.run_id)
       throw error
     } finally {
