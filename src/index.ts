@@ -41,7 +41,6 @@ export {
   InvalidVariables,
   MissingVariables,
   NotFound,
-  NotReplayable,
   NotVerified,
   PromptTooLarge,
   RateLimited,

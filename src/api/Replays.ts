@@ -5,6 +5,7 @@ import { finalStatuses } from "../domain/RunStatus.ts"
 import { RunSummary } from "../domain/RunSummary.ts"
 import { TeamName } from "../domain/Team.ts"
 import { optional, time } from "../domain/Time.ts"
+import { MessageText } from "./Messages.ts"
 
 /** Repeated by one request at most. */
 export const mostReplayed = 1_000
@@ -12,7 +13,7 @@ export const mostReplayed = 1_000
 const prompt = optional(
   Schema.Literal("template", "same").annotations({
     description:
-      "`template` (the default): the webhook's template as it is now, filled in with the values. `same`: the prompt as it was."
+      "`template` (the default): the webhook's template as it is now, filled in with the values. `same`: the prompt as it was. A chat message has no template: either is its text."
   })
 )
 
@@ -20,7 +21,12 @@ const prompt = optional(
 export const ReplayBody = Schema.Struct({
   prompt,
   variables: optional(
-    Variables.annotations({ description: "Values in place of those that the run had; not with `prompt: same`." })
+    Variables.annotations({
+      description: "Values in place of those that the run had; not with `prompt: same`, and not of a chat message."
+    })
+  ),
+  message: optional(
+    MessageText.annotations({ description: "Of a chat message only: the text in place of the one that it had." })
   )
 })
 
@@ -34,7 +40,11 @@ export const ReplayManyBody = Schema.Struct({
     )
   ),
   webhook_id: optional(WebhookId.annotations({ description: "The ended runs of this webhook." })),
-  team: optional(TeamName.annotations({ description: "The ended runs of all webhooks that point at this team." })),
+  team: optional(
+    TeamName.annotations({
+      description: "The ended runs of all webhooks that point at this team, and its ended chat messages."
+    })
+  ),
   status: optional(
     Schema.Array(Schema.Literal(...finalStatuses).annotations({ description: "Runs that have ended like this." })).pipe(
       Schema.minItems(1),

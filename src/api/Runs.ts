@@ -142,7 +142,7 @@ export class Runs extends HttpApiGroup.make("runs")
         OpenApi.annotations({
           summary: "Replay a run",
           description:
-            "Starts a new run of the same webhook, with the same or other values, at the end of the lane of its team; its `replay_of` is this run. With `Idempotency-Key`, once, however often the request is sent. With `wait=true` the response is held until the new run has ended, as for a trigger."
+            "Starts a new run of the same webhook, with the same or other values, at the end of the lane of its team; its `replay_of` is this run. A chat message is sent again to its team, with the same or another text. With `Idempotency-Key`, once, however often the request is sent. With `wait=true` the response is held until the new run has ended, as for a trigger."
         })
       )
   )
@@ -168,7 +168,7 @@ export class Runs extends HttpApiGroup.make("runs")
       .annotateContext(
         OpenApi.annotations({
           summary: "Replay many runs",
-          description: `Repeats up to ${mostReplayed} runs, in their order: either \`run_ids\`, or the ended runs of a webhook (\`webhook_id\`) or of a team's webhooks (\`team\`) that no other run repeats yet. Answers when all are stored, or are known to be refused. With \`Idempotency-Key\` each is repeated once, however often the request is sent.`
+          description: `Repeats up to ${mostReplayed} runs, in their order: either \`run_ids\`, or the ended runs of a webhook (\`webhook_id\`) or of a team's webhooks and its chat messages (\`team\`) that no other run repeats yet. Answers when all are stored, or are known to be refused. With \`Idempotency-Key\` each is repeated once, however often the request is sent.`
         })
       )
   )

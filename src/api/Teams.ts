@@ -1,9 +1,8 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { RunId } from "../domain/Id.ts"
-import { isStorable, unstorableDetail } from "../domain/StorableText.ts"
 import { Team, TeamDraft } from "../domain/Team.ts"
 import { Admin } from "./Auth.ts"
+import { Message, MessageAccepted, MessageAnswered } from "./Messages.ts"
 import {
   BadGateway,
   BadRequest,
@@ -16,31 +15,9 @@ import {
   UnsupportedMediaType
 } from "./Problem.ts"
 import { Cancelled } from "./Runs.ts"
-import { TimedOut, Wait } from "./Trigger.ts"
+import { IdempotencyKey, TimedOut, Wait } from "./Trigger.ts"
 
 const path = Schema.Struct({ team: Schema.String.annotations({ description: "The team's name." }) })
-
-export const Message = Schema.Struct({
-  message: Schema.String.pipe(
-    Schema.minLength(1, { message: () => "must not be empty", description: "The text for the team's leader." }),
-    Schema.filter(isStorable, { message: () => unstorableDetail })
-  )
-})
-
-const message_id = RunId.annotations({ description: "The message's id; it is stored like a run." })
-
-export const MessageAccepted = Schema.Struct({
-  status: Schema.Literal("accepted").annotations({ description: "What happened to the message." }),
-  message_id
-}).annotations({
-  ...HttpApiSchema.annotations({ status: 202 }),
-  description: "The message is stored and will be sent."
-})
-export const MessageAnswered = Schema.Struct({
-  status: Schema.Literal("success").annotations({ description: "What happened to the message." }),
-  response: Schema.String.annotations({ description: "The agent's answer." }),
-  message_id
-}).annotations({ description: "The team has answered." })
 
 export class Teams extends HttpApiGroup.make("teams")
   .add(
@@ -121,6 +98,7 @@ export class Teams extends HttpApiGroup.make("teams")
     HttpApiEndpoint.post("message", "/api/teams/:team/messages")
       .setPath(path)
       .setUrlParams(Wait)
+      .setHeaders(IdempotencyKey)
       .setPayload(Message)
       .addSuccess(MessageAccepted)
       .addSuccess(MessageAnswered)
@@ -137,7 +115,7 @@ export class Teams extends HttpApiGroup.make("teams")
         OpenApi.annotations({
           summary: "Send a chat message",
           description:
-            "Joins the team's lane, in order with the prompts of its webhooks, and needs no slot. With `wait=true` the response is the team's answer."
+            "Joins the team's lane, in order with the prompts of its webhooks, and needs no slot. With `wait=true` the response is the team's answer. With `Idempotency-Key` it is one message, however often the request is sent."
         })
       )
   )

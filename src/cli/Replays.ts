@@ -2,6 +2,7 @@
 import { Args, Command, Options } from "@effect/cli"
 import { Effect, Option, Schema } from "effect"
 import type { Client } from "../api/Client.ts"
+import { MessageText } from "../api/Messages.ts"
 import { Replayed, type ReplayManyBody } from "../api/Replays.ts"
 import { Accepted, Answered } from "../api/Trigger.ts"
 import { finalStatuses } from "../domain/RunStatus.ts"
@@ -108,17 +109,27 @@ export const replayMatching = (
 export const showReplayed = (options: Connection, replayed: typeof Replayed.Type) =>
   show(options, Replayed, replayed, replayedText)
 
+const message = Options.text("message").pipe(
+  Options.withPseudoName("text"),
+  Options.withDescription("Of a chat message: the text in place of the one that it had"),
+  Options.mapTryCatch(...validated("--message", MessageText)),
+  Options.optional
+)
+
 const id = Args.text({ name: "run-id" }).pipe(Args.withDescription("The run that is repeated"))
 
 export const replayOne = Command.make(
   "replay",
-  { id, variables: variableOptions, samePrompt, key, wait, ...adminOptions },
+  { id, variables: variableOptions, message, samePrompt, key, wait, ...adminOptions },
   (options) =>
     Effect.gen(function* () {
       const variables = yield* variablesOf(options.variables)
       const hasVariables = Object.keys(variables).length > 0
       if (options.samePrompt && hasVariables) return yield* usage("--same-prompt leaves no place for --var")
-      const notFound = `No run has the id ${JSON.stringify(options.id)}; see webhook-trigger run list <webhook>`
+      if (options.samePrompt && Option.isSome(options.message)) {
+        return yield* usage("--same-prompt leaves no place for --message")
+      }
+      const notFound = `No run has the id ${JSON.stringify(options.id)}; see webhook-trigger run list`
       const path = { run_id: options.id }
       const answer = yield* call(
         options,
@@ -132,7 +143,8 @@ export const replayOne = Command.make(
               headers: headersOf(options.key),
               payload: {
                 ...(options.samePrompt && { prompt: "same" }),
-                ...(hasVariables && { variables: { ...before, ...variables } })
+                ...(hasVariables && { variables: { ...before, ...variables } }),
+                ...(Option.isSome(options.message) && { message: options.message.value })
               }
             })
             return yield* Effect.catchAll(replaying, failUnsuccessful)
@@ -145,8 +157,8 @@ export const replayOne = Command.make(
     })
 ).pipe(
   Command.withDescription(
-    about("Repeat a run as a new one of the same webhook", {
-      details: "With the values that it had, but for those that are given.",
+    about("Repeat a run as a new one of the same webhook, or a chat message to its team", {
+      details: "With the values, or the text, that it had, but for what is given.",
       examples: ["webhook-trigger run replay 01890a5d-ac96-774b-bcce-b302099a8057 --var branch=main"]
     })
   )

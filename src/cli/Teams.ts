@@ -1,7 +1,7 @@
 import { Args, Command, Options } from "@effect/cli"
 import { Effect, Schema } from "effect"
+import { Message, MessageAccepted, MessageAnswered } from "../api/Messages.ts"
 import { Cancelled } from "../api/Runs.ts"
-import { Message, MessageAccepted, MessageAnswered } from "../api/Teams.ts"
 import { Team, TeamName } from "../domain/Team.ts"
 import { BrokerRights, brokerOptions, commandsOf, rightsOf } from "./BrokerRights.ts"
 import type { Group } from "./Commands.ts"
@@ -168,7 +168,7 @@ const replay = Command.make("replay", { team, ...replayOptions }, (options) =>
   })
 ).pipe(
   Command.withDescription(
-    replayDescription("all webhooks that point at a team", "webhook-trigger team replay deploy --yes")
+    replayDescription("a team's webhooks, and its failed messages,", "webhook-trigger team replay deploy --yes")
   )
 )
 
@@ -186,6 +186,7 @@ const message = Command.make("message", { team, text, wait, ...adminOptions }, (
           .message({
             path: { team: options.team },
             urlParams: options.wait ? { wait: "true" } : {},
+            headers: {},
             payload: { message: options.text }
           })
           .pipe(Effect.catchAll(failUnsuccessful)),

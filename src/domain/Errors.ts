@@ -136,9 +136,6 @@ export class RunEnded extends Schema.TaggedError<RunEnded>()("RunEnded", {
 /** The webhook is switched off, and starts no runs. */
 export class WebhookDisabled extends Schema.TaggedError<WebhookDisabled>()("WebhookDisabled", {}) {}
 
-/** The run is a chat message, of which there is no webhook to start it again. */
-export class NotReplayable extends Schema.TaggedError<NotReplayable>()("NotReplayable", { run_id: RunId }) {}
-
 /** The same `Idempotency-Key` came with another request before. */
 export class IdempotencyKeyReused extends Schema.TaggedError<IdempotencyKeyReused>()("IdempotencyKeyReused", {}) {}
 

@@ -31,6 +31,12 @@ export interface RunRequest {
   readonly traceparent?: string
 }
 
+/** What a message is made from, beside its text. */
+export interface MessageRequest extends Pick<RunRequest, "received_at" | "wait" | "idempotency"> {
+  /** The message that this one repeats. */
+  readonly replay_of?: RunId
+}
+
 /** What the next attempt of a failed run is made from. */
 export interface Retry {
   readonly run: WholeRun
@@ -49,7 +55,7 @@ export interface Candidates {
   /** The same with the prompt as it was, as this attempt. It waits for a leader in any case. */
   readonly ofRetry: (webhook: WebhookRow, retry: Retry) => Candidate
   /** A chat message. */
-  readonly ofMessage: (team: TeamName, message: string, request: Pick<RunRequest, "received_at" | "wait">) => Candidate
+  readonly ofMessage: (team: TeamName, message: string, request: MessageRequest) => Candidate
 }
 
 export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(function* () {
@@ -128,9 +134,16 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
         }
       }
     },
-    ofMessage: (team, prompt, request) => ({
-      run: newRun({ source: "chat", team, prompt, variables: {} }, settings.timeout, request)
-    })
+    ofMessage: (team, prompt, { idempotency, replay_of, ...request }) => {
+      const run = newRun({ source: "chat", team, prompt, variables: {} }, settings.timeout, request)
+      return {
+        run: {
+          ...run,
+          ...(replay_of !== undefined && { replay_of }),
+          ...(idempotency && { idempotency: keyOf(idempotency, run.accepted_at) })
+        }
+      }
+    }
   }
 })
 

@@ -2,11 +2,12 @@ import { Context, DateTime, Effect, Either, Layer } from "effect"
 import {
   type FilterFailed,
   type IdempotencyKeyReused,
+  Invalid,
   type InvalidVariables,
   type MissingVariables,
   NotFound,
-  NotReplayable,
-  type PromptTooLarge,
+  PromptTooLarge,
+  type RateLimited,
   type SchemaMismatch,
   type TeamNotRunning,
   type TemplateFailed,
@@ -19,17 +20,18 @@ import type { Run, Variables } from "../domain/Run.ts"
 import type { RunSummary } from "../domain/RunSummary.ts"
 import type { WebhookRow } from "../domain/Webhook.ts"
 import { HistoryStore, type ReplayableQuery, type WholeRun } from "../repo/HistoryStore.ts"
+import type { WebhookEdited } from "../repo/RunStore.ts"
 import { TeamStore } from "../repo/TeamStore.ts"
 import { WebhookStore } from "../repo/WebhookStore.ts"
 import type { Candidate } from "./Acceptance.ts"
 import * as Candidates from "./Candidates.ts"
-import { HandOver } from "./HandOver.ts"
+import { HandOver, type HandOverRefused } from "./HandOver.ts"
 import * as Input from "./Input.ts"
 import * as InputChecks from "./InputChecks.ts"
 import type { Outcomes } from "./Outcomes.ts"
 import type { Renderer } from "./Renderer.ts"
 import * as Rendering from "./Rendering.ts"
-import type { Settings } from "./Settings.ts"
+import { Settings } from "./Settings.ts"
 import type { Shutdown } from "./Shutdown.ts"
 import * as Submit from "./Submit.ts"
 import * as Waiting from "./Waiting.ts"
@@ -39,15 +41,17 @@ import { webhooksOf } from "./WebhooksOfRuns.ts"
 export interface ReplayRequest {
   /** `template`: the webhook's template as it is now, filled in. `same`: the prompt as it was. */
   readonly prompt: "template" | "same"
-  /** In place of those that the run had; only with `template`. */
+  /** In place of those that the run had; only with `template`, and not of a message. */
   readonly variables?: Variables
+  /** Of a message: in place of its text. */
+  readonly message?: string
   /** Names the action: under the same key a run is repeated once. The hash is of how. */
   readonly idempotency?: { readonly key: string; readonly request_hash: Uint8Array }
 }
 
 export type ReplayRefused =
   | NotFound
-  | NotReplayable
+  | Invalid
   | WebhookDisabled
   | InvalidVariables
   | MissingVariables
@@ -76,12 +80,13 @@ const attempts = 5
 
 /**
  * Repeating runs: as new runs of their webhook, which stand at the end of its team's lane, in the order of the runs that they
- * repeat. The webhook's team, limits and timeout are those of now, but for its `rate`, which is for its callers.
+ * repeat. The webhook's team, limits and timeout are those of now, but for its `rate`, which is for its callers. A message
+ * becomes a new message to its team.
  */
 export class Replay extends Context.Tag("webhook-trigger/Replay")<
   Replay,
   {
-    /** Repeats one run, whatever its state; gives the new one. */
+    /** Repeats one run, whatever its state; gives the new one. `Invalid`: what was asked for does not go with such a run. */
     readonly replay: (id: RunId, request: ReplayRequest) => Effect.Effect<RunId, ReplayRefused | Unavailable>
     /** The same, and waits for the end of the new one, as a caller of the webhook may; `received_at`: since when. */
     readonly replayAndWait: (
@@ -95,7 +100,7 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
      */
     readonly replayRuns: (
       ids: ReadonlyArray<RunId>,
-      request: Omit<ReplayRequest, "variables">
+      request: Omit<ReplayRequest, "message" | "variables">
     ) => Effect.Effect<ReadonlyArray<Replayed>, Unavailable>
     /**
      * Ended runs that no other run repeats, oldest first; `more`: there are others. What was repeated under this key does not
@@ -121,12 +126,33 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
       const webhooks = yield* WebhookStore
       const handOver = yield* HandOver
       const submit = Submit.make(handOver, yield* Waiting.make)
+      const { maxPrompt } = yield* Settings
       const render = yield* Rendering.make
       const objectionTo = InputChecks.make()
       const candidates = yield* Candidates.make
 
-      const candidateOf = (run: WholeRun, webhook: WebhookRow, request: ReplayRequest, waitsSince?: DateTime.Utc) =>
+      /** What every repeat has of the request for it. */
+      const againOf = (run: WholeRun, { idempotency }: ReplayRequest, waitsSince: DateTime.Utc | undefined) =>
+        Effect.map(DateTime.now, (now) => ({
+          received_at: waitsSince ?? now,
+          wait: waitsSince !== undefined,
+          ...(idempotency && { idempotency: { ...idempotency, key: keyOf(idempotency.key) + run.run_id } })
+        }))
+
+      const messageOf = (run: WholeRun, request: ReplayRequest, waitsSince?: DateTime.Utc) =>
         Effect.gen(function* () {
+          if (request.variables) return yield* mismatch("/variables", "must not be given for a message: it has none")
+          const { message = run.conversation.prompt } = request
+          if (Buffer.byteLength(message) > maxPrompt) return yield* new PromptTooLarge({ limit_bytes: maxPrompt })
+          const again = yield* againOf(run, request, waitsSince)
+          return candidates.ofMessage(run.team, message, { ...again, replay_of: run.run_id })
+        })
+
+      const runOf = (run: WholeRun, webhook: WebhookRow, request: ReplayRequest, waitsSince?: DateTime.Utc) =>
+        Effect.gen(function* () {
+          if (request.message !== undefined) {
+            return yield* mismatch("/message", "must not be given for a webhook's run: give `variables`")
+          }
           if (!webhook.enabled) return yield* new WebhookDisabled()
           const given = request.variables ?? run.variables
           const variables = request.prompt === "same" ? given : yield* Input.used(webhook, given)
@@ -138,13 +164,10 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
             request.prompt === "same"
               ? { prompt: run.conversation.prompt, ...(run.layout && { layout: run.layout }) }
               : yield* render(webhook, variables)
-          const { idempotency } = request
           const own = {
             variables,
-            received_at: waitsSince ?? (yield* DateTime.now),
-            wait: waitsSince !== undefined,
-            ...(request.prompt === "same" && run.webhook_version && { webhook_version: run.webhook_version }),
-            ...(idempotency && { idempotency: { ...idempotency, key: keyOf(idempotency.key) + run.run_id } })
+            ...(yield* againOf(run, request, waitsSince)),
+            ...(request.prompt === "same" && run.webhook_version && { webhook_version: run.webhook_version })
           }
           return candidates.ofReplay(webhook, own, rendered, run.run_id)
         })
@@ -162,16 +185,14 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
           const results = new Map<RunId, Result>()
           const open: Array<{ readonly run: WholeRun; readonly candidate: Candidate }> = []
           for (const run of runs) {
-            const webhook = run.webhook_id && known.get(run.webhook_id)
-            if (run.webhook_id === undefined) results.set(run.run_id, Either.left(new NotReplayable(run)))
-            else if (!webhook) results.set(run.run_id, Either.left(new NotFound()))
-            else {
-              const candidate = yield* Effect.either(candidateOf(run, webhook, request))
-              if (Either.isLeft(candidate)) {
-                if (candidate.left instanceof Unavailable) return yield* candidate.left
-                results.set(run.run_id, Either.left(candidate.left))
-              } else open.push({ run, candidate: candidate.right })
-            }
+            const candidate = yield* Effect.either(
+              run.webhook_id === undefined
+                ? messageOf(run, request)
+                : Effect.flatMap(webhookIn(known, run.webhook_id), (webhook) => runOf(run, webhook, request))
+            )
+            if (Either.isRight(candidate)) open.push({ run, candidate: candidate.right })
+            else if (candidate.left instanceof Unavailable) return yield* candidate.left
+            else results.set(run.run_id, Either.left(candidate.left))
           }
           const answers = open.length === 0 ? [] : yield* handOver.acceptAll(open.map(({ candidate }) => candidate))
           const again: Array<WholeRun> = []
@@ -180,8 +201,11 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
             if (Either.isRight(answer)) {
               const { right } = answer
               results.set(run.run_id, Either.right(right._tag === "Repeated" ? right.run.run_id : candidate.run.run_id))
-            } else if (answer.left._tag === "NotFound" || answer.left._tag === "WebhookEdited") again.push(run)
-            else if (answer.left._tag !== "RateLimited") results.set(run.run_id, Either.left(answer.left))
+            } else {
+              const refusal = finalRefusal(run, answer.left)
+              if (refusal === undefined) again.push(run)
+              else results.set(run.run_id, Either.left(refusal))
+            }
           }
           if (again.length === 0) return results
           if (left === 0) return yield* editedAllTheTime
@@ -202,20 +226,20 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
         Effect.gen(function* () {
           const [run] = yield* history.runsByIds([id])
           if (run === undefined) return yield* new NotFound()
-          if (run.webhook_id === undefined) return yield* new NotReplayable(run)
-          const candidate = yield* candidateOf(run, yield* webhooks.webhookRow(run.webhook_id), request, received_at)
-          const again = left === 0 ? editedAllTheTime : replayAndWait(id, request, received_at, left - 1)
-          // A replay takes nothing of its webhook's rate.
-          return yield* Effect.catchTags(submit(candidate), {
-            NotFound: () => again,
-            WebhookEdited: () => again,
-            RateLimited: Effect.die
+          const candidate =
+            run.webhook_id === undefined
+              ? yield* messageOf(run, request, received_at)
+              : yield* runOf(run, yield* webhooks.webhookRow(run.webhook_id), request, received_at)
+          return yield* Effect.catchAll(submit(candidate), (error) => {
+            const refusal = error._tag === "Unavailable" ? error : finalRefusal(run, error)
+            if (refusal !== undefined) return Effect.fail(refusal)
+            return left === 0 ? editedAllTheTime : replayAndWait(id, request, received_at, left - 1)
           })
         })
 
       const replayRuns = Effect.fn("Replay.replayRuns")(function* (
         ids: ReadonlyArray<RunId>,
-        request: Omit<ReplayRequest, "variables">
+        request: Omit<ReplayRequest, "message" | "variables">
       ) {
         const full = new Map<WebhookId | "server", TooManyQueued>()
         const all = [...new Set(ids)]
@@ -265,6 +289,32 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
       })
     })
   )
+}
+
+const mismatch = (pointer: string, detail: string) => new Invalid({ faults: [{ pointer, detail }] })
+
+/** None when the webhook was edited, or got another token meanwhile: then it is asked again. */
+const finalRefusal = (
+  { webhook_id }: WholeRun,
+  refusal: HandOverRefused
+): Exclude<HandOverRefused, WebhookEdited | RateLimited> | undefined => {
+  switch (refusal._tag) {
+    case "IdempotencyKeyReused":
+    case "TeamNotRunning":
+    case "TooManyQueued":
+      return refusal
+    case "NotFound":
+      return webhook_id === undefined ? refusal : undefined
+    case "WebhookEdited":
+    // It does not occur: a replay takes nothing of its webhook's rate.
+    case "RateLimited":
+      return undefined
+  }
+}
+
+const webhookIn = (known: ReadonlyMap<WebhookId, WebhookRow>, id: WebhookId): Effect.Effect<WebhookRow, NotFound> => {
+  const webhook = known.get(id)
+  return webhook === undefined ? new NotFound() : Effect.succeed(webhook)
 }
 
 const editedAllTheTime = new Unavailable({ what: "server", detail: "The webhook is edited all the time." })

@@ -29,7 +29,7 @@ import type { WebhookEdited } from "../repo/RunStore.ts"
 import { TeamStore } from "../repo/TeamStore.ts"
 import { WebhookStore } from "../repo/WebhookStore.ts"
 import * as Metrics from "../telemetry/Metrics.ts"
-import type { RunRequest } from "./Candidates.ts"
+import type { MessageRequest, RunRequest } from "./Candidates.ts"
 import * as Candidates from "./Candidates.ts"
 import * as Coalescing from "./Coalescing.ts"
 import { HandOver } from "./HandOver.ts"
@@ -97,7 +97,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
     readonly message: (
       team: TeamName,
       message: string,
-      options: { readonly received_at: DateTime.Utc; readonly wait: boolean }
+      request: Omit<MessageRequest, "replay_of">
     ) => Effect.Effect<Submitted, Refused>
     /** A run of this very webhook; with `wait`, held until it has ended or the webhook's timeout has passed. */
     readonly run: (
@@ -172,13 +172,13 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const message = Effect.fnUntraced(function* (
         team: TeamName,
         message: string,
-        options: { readonly received_at: DateTime.Utc; readonly wait: boolean }
+        request: Omit<MessageRequest, "replay_of">
       ) {
         yield* teams.team(team)
         if (Buffer.byteLength(message) > settings.maxPrompt) {
           return yield* new PromptTooLarge({ limit_bytes: settings.maxPrompt })
         }
-        const candidate = candidates.ofMessage(team, message, options)
+        const candidate = candidates.ofMessage(team, message, request)
         return yield* Effect.catchTag(submit(candidate), "WebhookEdited", Effect.die)
       })
 

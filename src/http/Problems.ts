@@ -38,7 +38,6 @@ export type Refusal =
   | Errors.IdempotencyKeyReused
   | Errors.RunEnded
   | Errors.WebhookDisabled
-  | Errors.NotReplayable
   | Errors.Unauthorized
   | Errors.Unavailable
 
@@ -73,7 +72,6 @@ export const titles = {
   too_many_attempts: "Too many wrong keys",
   run_ended: "The run has ended already",
   webhook_disabled: "The webhook is switched off",
-  not_replayable: "The run cannot be replayed",
   cancelled: "The run was cancelled",
   agent_failed: "The run ended as an error",
   unavailable: "The database or the broker is out of reach, or the server is stopping",
@@ -147,10 +145,6 @@ const table = {
   WebhookDisabled: [
     409,
     () => ({ code: "webhook_disabled", detail: "Its webhook is switched off, and starts no runs. Switch it on first." })
-  ],
-  NotReplayable: [
-    409,
-    ({ run_id }) => ({ code: "not_replayable", detail: "It is a chat message: send it again instead.", run_id })
   ],
   ChangedMeanwhile: [
     412,

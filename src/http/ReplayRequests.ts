@@ -4,7 +4,6 @@ import { Effect, Either } from "effect"
 import type { ReplayBody, Replayed as ReplayedBody, ReplayManyBody } from "../api/Replays.ts"
 import { type Fault, Invalid } from "../domain/Errors.ts"
 import type { RunId } from "../domain/Id.ts"
-import type { Variables } from "../domain/Run.ts"
 import * as Input from "../engine/Input.ts"
 import type { Replayed, ReplayFilter, ReplayRequest } from "../engine/Replay.ts"
 import * as Idempotency from "./Idempotency.ts"
@@ -19,21 +18,24 @@ const invalid = (pointer: string, detail: string) => {
 const requestOf = (
   request: HttpServerRequest.HttpServerRequest,
   prompt: ReplayRequest["prompt"] = "template",
-  variables?: Variables
+  { message, variables }: Pick<ReplayRequest, "message" | "variables"> = {}
 ) =>
   Either.map(
-    Idempotency.readWith(request, () => Input.contentOf({}, variables ?? { prompt })),
+    Idempotency.readWith(request, () => Input.contentOf({}, variables ?? { prompt, ...(message && { message }) })),
     ({ idempotency }): ReplayRequest => ({
       prompt,
       ...(variables !== undefined && { variables }),
+      ...(message !== undefined && { message }),
       ...(idempotency && { idempotency })
     })
   )
 
-export const one = (request: HttpServerRequest.HttpServerRequest, { prompt, variables }: typeof ReplayBody.Type) =>
-  prompt === "same" && variables !== undefined
-    ? invalid("/variables", "must not be given with `prompt: same`")
-    : requestOf(request, prompt, variables)
+export const one = (request: HttpServerRequest.HttpServerRequest, { prompt, ...edited }: typeof ReplayBody.Type) => {
+  const name = edited.variables !== undefined ? "variables" : edited.message !== undefined ? "message" : undefined
+  return prompt === "same" && name !== undefined
+    ? invalid(`/${name}`, "must not be given with `prompt: same`")
+    : requestOf(request, prompt, edited)
+}
 
 /** Which runs are to be repeated. */
 export type Which =

@@ -3,7 +3,7 @@
  * a team.
  */
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import type { MessageAccepted, MessageAnswered } from "../api/Teams.ts"
+import type { MessageAccepted, MessageAnswered } from "../api/Messages.ts"
 import type { Accepted, Answered, Failed, Ignored, TimedOut } from "../api/Trigger.ts"
 import type { RunId } from "../domain/Id.ts"
 import type { RunError } from "../domain/Run.ts"

@@ -1,7 +1,7 @@
 import { HttpApiBuilder } from "@effect/platform"
-import { DateTime, Effect } from "effect"
+import { DateTime, Effect, Either } from "effect"
 import { Api } from "../api/Api.ts"
-import { Message } from "../api/Teams.ts"
+import { Message } from "../api/Messages.ts"
 import * as Audit from "../engine/Audit.ts"
 import { Cancellation } from "../engine/Cancellation.ts"
 import { Settings } from "../engine/Settings.ts"
@@ -9,6 +9,7 @@ import { Teams, teamNamed } from "../engine/Teams.ts"
 import { Trigger } from "../engine/Trigger.ts"
 import { validate } from "../engine/Validation.ts"
 import * as Body from "./Body.ts"
+import * as Idempotency from "./Idempotency.ts"
 import * as Problems from "./Problems.ts"
 import * as RunAnswer from "./RunAnswer.ts"
 
@@ -43,10 +44,11 @@ export const layer = HttpApiBuilder.group(Api, "teams", (handlers) =>
           const team = yield* teamNamed(path.team)
           const { message } = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeMessage)
           const wait = urlParams.wait === "true"
+          const idempotency = yield* Idempotency.readWith(request, () => Either.right({ message }))
           const sent = yield* Audit.recordStart(
             "team.message_sent",
             team
-          )(trigger.message(team, message, { received_at, wait }))
+          )(trigger.message(team, message, { received_at, wait, ...idempotency }))
           return RunAnswer.ofMessage(request, sent)
         }).pipe(Effect.mapError(Problems.of))
       )

@@ -25,7 +25,7 @@ export type WholeRun = Run & Pick<NewRun, "layout">
 
 /** Ended runs, as they are chosen to be repeated. */
 export interface ReplayableQuery {
-  /** Of this webhook, or of all webhooks that point at this team now. */
+  /** Of this webhook, or of all webhooks that point at this team now, with its messages. */
   readonly of: { readonly webhook_id: WebhookId } | { readonly team: TeamName }
   readonly statuses: ReadonlyArray<FinalStatus>
   /** Accepted at or after. */
@@ -57,7 +57,7 @@ export class HistoryStore extends Context.Tag("webhook-trigger/HistoryStore")<
     readonly replayable: (query: ReplayableQuery) => Effect.Effect<ReadonlyArray<RunId>, Unavailable>
     /**
      * A team's runs, newest first: of the webhooks that point at it now, and its chat messages. May leave out those behind a
-     * thousand newer ones of the same webhook for another team, or behind a thousand newer chat messages.
+     * thousand newer ones of the same webhook for another team.
      */
     readonly teamRuns: (team: TeamName, limit: number) => Effect.Effect<ReadonlyArray<RunSummary>, Unavailable>
     /** In the order of acceptance, each run once; those that are not there are left out. */

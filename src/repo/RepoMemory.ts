@@ -295,8 +295,10 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       if (!known || !teams.has(run.team)) return Either.left(new NotFound())
       const failed = isRetry(run) ? find(run.replay_of) : undefined
       if (isRetry(run) && failed?.row.retry_at === undefined) return Either.left(new NotFound())
+      const isOfSame = ({ team, webhook_id }: RunRow) =>
+        webhook_id === by?.id && (by !== undefined || team === run.team)
       const earlier = runs.findLast(
-        (other) => by && idempotency && other.row.webhook_id === by.id && other.idempotency?.key === idempotency.key
+        (other) => idempotency && isOfSame(other.row) && other.idempotency?.key === idempotency.key
       )
       if (idempotency && earlier?.idempotency && isAfter(earlier.idempotency.expires_at, run.accepted_at)) {
         if (!sameBytes(earlier.idempotency.request_hash, idempotency.request_hash)) {
@@ -667,9 +669,10 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         Effect.sync(() => {
           const counts = ({ idempotency }: Stored) => !(keyPrefix && idempotency?.key.startsWith(keyPrefix))
           const repeated = new Set(runs.filter(counts).map(({ row }) => row.replay_of))
-          const isOf = ({ webhook_id }: RunRow) =>
-            webhook_id !== undefined &&
-            ("team" in of ? webhooks.get(webhook_id)?.team === of.team : webhook_id === of.webhook_id)
+          const isOf = ({ team, webhook_id }: RunRow) =>
+            "webhook_id" in of
+              ? webhook_id === of.webhook_id
+              : (webhook_id === undefined ? team : webhooks.get(webhook_id)?.team) === of.team
           return where((row) => isOf(row) && isFinal(row.status) && statuses.includes(row.status) && !row.retry_at)
             .filter(counts)
             .filter(({ row }) => !(from && isAfter(from, row.accepted_at)) && (!to || isAfter(to, row.accepted_at)))

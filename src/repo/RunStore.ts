@@ -51,6 +51,7 @@ export interface NewRun {
     /** Of a run that is new: until when it takes in others, and is not sent. */
     readonly until: DateTime.Utc
   }
+  /** Names one run of its webhook, or one message to its team. */
   readonly idempotency?: {
     readonly key: string
     readonly request_hash: Uint8Array

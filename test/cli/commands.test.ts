@@ -142,6 +142,20 @@ describe("the command line", { timeout: 60_000 }, () => {
         source: "chat",
         conversation: { prompt: "good night" }
       })
+      const again = yield* json("run", "replay", message_id, "--message", "good evening", "--key", "once", "--wait")
+      expect(again).toMatchObject({ status: "success", response: "good evening" })
+      const same = yield* run("run", "replay", message_id, "--message", "good evening", "--key", "once", "--wait")
+      expect(same).toEqual({ code: 0, stdout: "good evening\n", stderr: "" })
+      expect((yield* run("run", "show", message_id)).stdout).toContain(`\nreplays   ${again.run_id}\n`)
+      expect((yield* run("run", "show", again.run_id)).stdout).toContain(`\nreplay of  ${message_id}\n`)
+      for (const [words, says] of [
+        [["--message", "x", "--same-prompt"], "--same-prompt leaves no place for --message"],
+        [["--message", ""], "--message must not be empty"]
+      ] as const) {
+        const refused = yield* run("run", "replay", message_id, ...words)
+        expect([refused.code, refused.stderr], refused.stderr).toEqual([2, expect.stringContaining(says)])
+      }
+      expect((yield* run("run", "replay", message_id, "--var", "a=b")).stderr).toContain("it has none")
     })
   )
 

@@ -311,8 +311,9 @@ describe("/openapi.json", () => {
       yield* slowAdmin(408, "POST", `/api/runs/${second}/replay?wait=true`, { body: {} })
       yield* admin(502, "POST", `/api/runs/${failed.run_id}/replay?wait=true`, { body: {} })
       yield* admin(404, "POST", `/api/runs${none}/replay`, { body: {} })
-      const message_id = (yield* open.admin("POST", "/api/teams/ops/messages", message)).json.message_id
-      yield* admin(409, "POST", `/api/runs/${message_id}/replay`, { body: {} })
+      yield* open.admin("PATCH", hookAt, { body: { enabled: false } })
+      yield* admin(409, "POST", replayAt, { body: {} })
+      yield* open.admin("PATCH", hookAt, { body: { enabled: true } })
       yield* admin(422, "POST", replayAt, { body: { x: 1 } })
       yield* admin(200, "GET", `${replayAt}s`)
       yield* admin(404, "GET", `/api/runs${none}/replays`)

@@ -79,8 +79,51 @@ describe("POST /api/runs/:run_id/replay", () => {
       expect(yield* code({}, unusedId)).toEqual([404, "not_found"])
       yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { enabled: false } })
       expect(yield* code({})).toEqual([409, "webhook_disabled"])
-      const message = yield* admin("POST", "/api/teams/ops/messages", { body: { message: "hello" } })
-      expect(yield* code({}, message.json.message_id)).toEqual([409, "not_replayable"])
+      expect(yield* code({ message: "hello" })).toEqual([422, "invalid"])
+    })
+  )
+
+  it.scopedLive("sends a chat message again, with the same or another text, once for each key", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      const { admin, team } = server
+      yield* team("ops")
+      const { json: first } = yield* admin("POST", "/api/teams/ops/messages?wait=true", { body: { message: "hello" } })
+      const replay = (body: object, query = "", headers = {}) =>
+        admin("POST", `/api/runs/${first.message_id}/replay${query}`, { body, headers })
+      const click = { "idempotency-key": "click" }
+      const clicks = yield* Effect.all([replay({}, "", click), replay({}, "", click)], { concurrency: 2 })
+      const { run_id } = clicks[0]!.json
+      expect(clicks.map(({ json, status }) => [status, json])).toEqual(
+        clicks.map(() => [202, { status: "accepted", run_id }])
+      )
+      expect((yield* ended(server, run_id)).json).toMatchObject({
+        ...{ source: "chat", team: "ops", replay_of: first.message_id },
+        conversation: { prompt: "hello", response: "echo: hello" }
+      })
+      expect((yield* replay({ message: "bye" }, "", click)).json.code).toBe("idempotency_key_reused")
+      const other = yield* replay({ message: "bye" }, "?wait=true")
+      expect([other.status, other.json.response]).toEqual([200, "echo: bye"])
+      const list = yield* admin("GET", `/api/runs/${first.message_id}/replays`)
+      expect(list.json.data.map((run: any) => run.run_id)).toEqual([other.json.run_id, run_id])
+
+      for (const [body, pointer] of [
+        [{ variables: { text: "x" } }, "/variables"],
+        [{ prompt: "same", message: "x" }, "/message"],
+        [{ message: "" }, "/message"]
+      ] as const) {
+        const refused = yield* replay(body)
+        expect([refused.status, refused.json.errors[0].pointer]).toEqual([422, pointer])
+      }
+      expect((yield* replay({ message: "x".repeat(300_000) })).json.code).toBe("prompt_too_large")
+
+      yield* team("broken", failing)
+      const failed = yield* admin("POST", "/api/teams/broken/messages?wait=true", { body: { message: "hello" } })
+      const all = () => admin("POST", "/api/runs/replay", { body: { team: "broken" }, headers: click })
+      const { json: once } = yield* all()
+      expect(once).toMatchObject({ matched: 1, replayed: [{ replay_of: failed.json.run_id }], refused: [] })
+      yield* ended(server, once.replayed[0].run_id)
+      expect((yield* all()).json).toEqual(once)
     })
   )
 })

@@ -96,6 +96,16 @@ describe("teams", () => {
       const stored = yield* admin("GET", `/api/runs/${answered.json.message_id}`)
       expect(stored.json).toMatchObject({ source: "chat", team: "ops", status: "success" })
       expect(stored.json).not.toHaveProperty("webhook_id")
+
+      const send = (message: string, headers = {}) =>
+        admin("POST", "/api/teams/ops/messages", {
+          body: { message },
+          headers: { "idempotency-key": "once", ...headers }
+        })
+      const twice = yield* Effect.all([send("hi"), send("hi")], { concurrency: 2 })
+      expect(twice.map(({ json, status }) => [status, json])).toEqual(twice.map(() => [202, twice[0]!.json]))
+      expect(refusal(yield* send("ho"))).toStrictEqual([422, "idempotency_key_reused"])
+      expect(refusal(yield* send("hi", { "idempotency-key": "ü" }))).toStrictEqual([400, "invalid_idempotency_key"])
     })
   )
 

@@ -8,6 +8,7 @@ import {
   at,
   createWebhook,
   endOne,
+  newMessage,
   newRun,
   ops,
   sendRun,
@@ -36,26 +37,32 @@ const runtime = ManagedRuntime.make(RepoSql.layer.pipe(Layer.provideMerge(client
 
 /**
  * A hundred thousand queued runs of one webhook, as many that have ended of another one of the same team, and some of a
- * third one, which points at another team by now. One was accepted every tenth of a second.
+ * third one, which points at another team by now. One was accepted every tenth of a second. And messages to other teams.
  */
 const fill = (queued: Target, ended: Target, moved: Target) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
+    const id = sql.literal(
+      `(lpad(to_hex((extract(epoch from accepted_at) * 1000)::bigint), 12, '0') || '7' || substr(md5(random()::text), 14))::uuid`
+    )
     const insert = (webhook: Target, runs: number, status: string, finished: Date | null) =>
       Effect.zipRight(
         sql`set local statement_timeout = 0`,
         sql`
           insert into webhook_trigger.runs
             (id, source, webhook_id, team, mode, status, prompt, variables, timeout_ms, accepted_at, finished_at)
-          select
-            (
-              lpad(to_hex((extract(epoch from accepted_at) * 1000)::bigint), 12, '0') || '7' || substr(md5(random()::text), 14)
-            )::uuid,
+          select ${id},
             'webhook', ${webhook.id}, 'ops', 'async', ${status}, 'x', '{}', 60000, accepted_at,
             ${finished}::timestamptz + n * interval '1 millisecond'
           from generate_series(1, ${runs}::int) as n,
             lateral (select ${DateTime.toDateUtc(at(0))}::timestamptz + n * interval '100 milliseconds' as accepted_at) as t`
       ).pipe(sql.withTransaction)
+    const accepted_at = DateTime.toDateUtc(at(-100_000_000))
+    yield* sql`
+      insert into webhook_trigger.runs
+        (id, source, team, mode, status, prompt, variables, timeout_ms, accepted_at, finished_at, idempotency_key)
+      select ${id}, 'chat', 'team-' || n % 10, 'async', 'success', 'x', '{}', 60000, accepted_at, accepted_at, 'key-' || n
+      from generate_series(1, 20000) as n, lateral (select ${accepted_at}::timestamptz as accepted_at) as t`
     yield* insert(queued, many, "queued", null)
     yield* insert(ended, many, "success", DateTime.toDateUtc(at(1)))
     yield* insert(moved, 5_000, "success", DateTime.toDateUtc(at(1)))
@@ -158,6 +165,12 @@ describe("with a hundred thousand queued runs, and as many that have ended", () 
   reads("a team's runs to be replayed", 300, () =>
     Effect.flatMap(repo, ({ replayable }) => replayable({ of: { team: ops }, statuses: ["success"], limit: 20 }))
   )
+  reads("the messages to a team that are to be replayed", 100, () =>
+    Effect.flatMap(repo, ({ replayable }) =>
+      replayable({ of: { team: team("team-3") }, statuses: ["error", "success"], limit: 20 })
+    )
+  )
+  reads("the messages to a team", 130, () => Effect.flatMap(repo, ({ teamRuns }) => teamRuns(team("team-3"), 20)))
   reads("states of runs", 60, () =>
     Effect.flatMap(repo, ({ states }) => states({ run_ids: [behind], teams: [ops, idle], since: at(0), limit: 10 }))
   )
@@ -221,6 +234,13 @@ describe("with a hundred thousand queued runs, and as many that have ended", () 
         idempotency: { key: "k", request_hash: new Uint8Array(32), expires_at: at(1_000) }
       })
       yield* Effect.flip(acceptOne(run, { maxQueued: 0 }))
+    })
+  )
+  reads("an accept of a message with a key", 10, () =>
+    Effect.gen(function* () {
+      const idempotency = { key: "key-3", request_hash: new Uint8Array(32), expires_at: at(1_000) }
+      yield* Effect.ignore((yield* repo).createTeam(team("team-3"), at(0)))
+      yield* Effect.flip(acceptOne(yield* newMessage({ team: team("team-3"), idempotency }), { maxQueued: 0 }))
     })
   )
   reads("admit, sent, started and end", 20, () =>

@@ -152,11 +152,15 @@ describe("the advice on a failed run", () => {
     }
   })
 
-  it("is to send a chat message again, which its page cannot repeat", async () => {
-    for (const code of ["agent_error", "team_gone"]) {
-      await open(chat_id, failed(code))
-      await page.getByText("send the message again").waitFor()
-      expect(await page.getByRole("button", { name: "Replay", exact: true }).count()).toBe(0)
-    }
+  it("is to replay a chat message, with the same or another text", async () => {
+    await open(chat_id, failed("agent_error"))
+    await page.getByText("then replay the message.").waitFor()
+    await page.getByRole("button", { name: "Replay", exact: true }).click()
+    const form = page.getByRole("region", { name: "Replay", exact: true })
+    await form.getByRole("textbox", { name: "Message" }).fill("Hello again")
+    await form.getByRole("button", { name: "Send again" }).click()
+    await form.getByRole("link", { name: "Open the run" }).click()
+    await page.getByRole("region", { name: "Answer", exact: true }).getByText("Hello again").waitFor()
+    expect(await page.getByRole("link", { name: "an earlier run" }).getAttribute("href")).toBe(`/runs/${chat_id}`)
   })
 })

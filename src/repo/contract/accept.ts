@@ -28,12 +28,12 @@ import type { Test } from "./RepoContract.ts"
 const accepted = { _tag: "Accepted", admitted: false } as const
 const admitted = { _tag: "Accepted", admitted: true } as const
 
-/** A run with an idempotency key, which is free again after a second. */
+/** An idempotency key, which is free again after a second. */
+const withKey = (key: string, request = 1) => ({
+  idempotency: { key, request_hash: new Uint8Array(32).fill(request), expires_at: at(1_000) }
+})
 const keyed = (target: Target, key: string, request = 1, fields: Partial<NewRun> = {}) =>
-  newRun(target, {
-    idempotency: { key, request_hash: new Uint8Array(32).fill(request), expires_at: at(1_000) },
-    ...fields
-  })
+  newRun(target, { ...withKey(key, request), ...fields })
 
 export const accept = (test: Test): void => {
   test(
@@ -242,6 +242,53 @@ export const accept = (test: Test): void => {
       ])
       expect((yield* repo.run(first.run_id)).status).toBe("queued")
       expect((yield* acceptOne(yield* late(1_999)))._tag).toBe("Repeated")
+    })
+  )
+
+  test(
+    "takes one message to a team for an idempotency key, apart from the keys of other teams and of webhooks",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const other = team("other")
+      yield* repo.createTeam(other, at(0))
+      const messages = Effect.forEach(count(30), () => newMessage(withKey("k")))
+      const answers = yield* repo.accept(
+        [...(yield* messages), yield* keyed(webhook, "k"), yield* newMessage({ team: other, ...withKey("k") })],
+        unlimited
+      )
+      const tags = answers.map((answer) => Either.getOrThrow(answer)._tag)
+      expect(tags).toEqual(["Accepted", ...count(29).map(() => "Repeated"), "Accepted", "Accepted"])
+      const [first] = yield* repo.lane(ops, 10)
+      const again = yield* Effect.forEach(yield* messages, (run) => acceptOne(run, { maxQueued: 1 }), together)
+      for (const answer of again) expect(answer).toMatchObject({ _tag: "Repeated", run: { run_id: first!.run_id } })
+      expect(yield* Effect.flip(acceptOne(yield* newMessage(withKey("k", 2))))).toEqual(new IdempotencyKeyReused())
+      // New ones, each from a call of its own.
+      yield* Effect.forEach(
+        yield* Effect.forEach(count(30), () => newMessage(withKey("new"))),
+        (run) => acceptOne(run),
+        together
+      )
+      expect(yield* repo.lane(ops, 10)).toHaveLength(3)
+      expect(yield* repo.lane(other, 10)).toHaveLength(1)
+    })
+  )
+
+  test(
+    "forgets a message's key after its time, and with its team",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      yield* repo.createTeam(ops, at(0))
+      const message = yield* newMessage(withKey("k"))
+      yield* acceptOne(message)
+      const late = yield* newMessage({ ...withKey("k"), accepted_at: at(1_000) })
+      expect(yield* acceptOne(late)).toEqual(accepted)
+      expect(yield* repo.lane(ops, 10)).toHaveLength(2)
+      for (const { run_id } of [message, late]) yield* endOne(run_id, success("done"), 5)
+      yield* repo.deleteTeam(ops)
+      expect(yield* Effect.flip(acceptOne(yield* newMessage(withKey("k"))))).toEqual(new NotFound())
+      yield* repo.createTeam(ops, at(0))
+      expect(yield* acceptOne(yield* newMessage(withKey("k")))).toEqual(accepted)
     })
   )
 

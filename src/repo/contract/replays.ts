@@ -1,6 +1,7 @@
 import { expect } from "@effect/vitest"
 import { Effect } from "effect"
 import { makeWebhookId, runIdAt } from "../../domain/Id.ts"
+import type { Outcome } from "../../domain/Run.ts"
 import type { FinalStatus } from "../../domain/RunStatus.ts"
 import { Repo } from "../Repo.ts"
 import { acceptOne, at, count, createWebhook, endOne, epoch, newMessage, outcomes, queueRun, team } from "./fixtures.ts"
@@ -73,20 +74,34 @@ export const replays = (test: Test): void => {
   )
 
   test(
-    "replayable: of all webhooks that point at a team now, and no chat messages",
+    "replayable: of all webhooks that point at a team now, and its messages, in the order of acceptance",
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhooks = [yield* createWebhook(), yield* createWebhook(), yield* createWebhook({ team: team("other") })]
-      const message = yield* newMessage()
-      yield* acceptOne(message)
-      yield* endOne(message.run_id, outcomes.error, 1)
+      const write = (fields: object, outcome: Outcome = outcomes.error) =>
+        Effect.gen(function* () {
+          const { run_id } = yield* Effect.tap(newMessage(fields), (message) => acceptOne(message))
+          yield* endOne(run_id, outcome, 1)
+          return run_id
+        })
+      const message = yield* write({})
       const ids = yield* Effect.forEach(count(6), (n) =>
         Effect.tap(queueRun(webhooks[n % 3]!), (id) => endOne(id, outcomes.error, 1))
       )
-      const inTeam = (name: string) => repo.replayable({ of: { team: team(name) }, statuses: failed, limit: 9 })
-      expect(yield* inTeam("ops")).toEqual([ids[0], ids[1], ids[3], ids[4]])
+      const late = yield* write({ accepted_at: at(1_000) }, outcomes.timeout)
+      yield* write({}, outcomes.success)
+      const other = yield* write({ team: team("other") })
+      const inTeam = (name: string, more: object = {}) =>
+        repo.replayable({ of: { team: team(name) }, statuses: failed, limit: 9, ...more })
+      expect(yield* inTeam("ops")).toEqual([message, ids[0], ids[1], ids[3], ids[4], late])
+      expect(yield* inTeam("ops", { limit: 2 })).toEqual([message, ids[0]])
+      expect(yield* inTeam("ops", { from: at(1_000) })).toEqual([late])
       yield* repo.updateWebhook(webhooks[0]!.id, { team: team("other"), updated_at: at(1) })
-      expect(yield* inTeam("ops")).toEqual([ids[1], ids[4]])
+      expect(yield* inTeam("ops")).toEqual([message, ids[1], ids[4], late])
+      const again = yield* write({ replay_of: message, ...key("one\n1") })
+      expect(yield* inTeam("ops")).toEqual([ids[1], ids[4], late, again])
+      expect(yield* inTeam("ops", { keyPrefix: "one\n" })).toEqual([message, ids[1], ids[4], late])
+      expect(yield* inTeam("other")).toEqual([ids[0], ids[2], ids[3], ids[5], other])
     })
   )
 

@@ -1,4 +1,4 @@
-import { SqlClient } from "@effect/sql"
+import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Duration, Effect, Either } from "effect"
 import { IdempotencyKeyReused, NotFound, RateLimited, TooManyQueued } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
@@ -86,7 +86,16 @@ const inputTypes = {
 }
 
 /** What an earlier run is found by. */
-const keyTypes = { ord: "int", webhook_id: "uuid", idempotency_key: "text", accepted_at: "timestamptz" } as const
+const keyTypes = {
+  ord: "int",
+  webhook_id: "uuid",
+  team: "text",
+  idempotency_key: "text",
+  accepted_at: "timestamptz"
+} as const
+
+const isKeyedTrigger = ({ idempotency, webhook }: NewRun) => idempotency !== undefined && webhook !== undefined
+const isKeyedMessage = ({ idempotency, webhook }: NewRun) => idempotency !== undefined && webhook === undefined
 
 /** The run that a key named before. */
 interface Earlier {
@@ -149,17 +158,30 @@ export const makeAccept = Effect.gen(function* () {
             where w.team = c.team and w.status = 'queued' and w.admitted_at is null order by w.seq limit 1
           ) is null then ${DateTime.toDateUtc(admission.at)}::timestamptz end`
 
+  /** A run `r` that the key of an input `i` names: of its webhook, or for a message of its team's messages. */
+  const namedByTrigger = sql`r.webhook_id = i.webhook_id and r.idempotency_key = i.idempotency_key`
+  const namedByMessage = sql`
+    i.webhook_id is null and r.webhook_id is null and r.team = i.team and r.idempotency_key = i.idempotency_key`
+
   /** Whether the key of an input `i` names a run: its own, or the one that it became. */
-  const isKnown = (runs: ReadonlyArray<NewRun>) =>
-    runs.some(({ idempotency }) => idempotency !== undefined)
-      ? sql`(exists (
-          select from webhook_trigger.runs r
-          where r.webhook_id = i.webhook_id and r.idempotency_key = i.idempotency_key
-        ) or exists (
-          select from webhook_trigger.window_deliveries d
-          where d.webhook_id = i.webhook_id and d.idempotency_key = i.idempotency_key and d.expires_at > i.accepted_at
-        ))`
-      : sql`false`
+  const isKnown = (runs: ReadonlyArray<NewRun>) => {
+    const ofTriggers = [
+      sql`exists (select from webhook_trigger.runs r where ${namedByTrigger})`,
+      sql`exists (
+        select from webhook_trigger.window_deliveries d
+        where d.webhook_id = i.webhook_id and d.idempotency_key = i.idempotency_key and d.expires_at > i.accepted_at
+      )`
+    ]
+    const ofMessages = sql`exists (select from webhook_trigger.runs r where ${namedByMessage})`
+    const ways = [...(runs.some(isKeyedTrigger) ? ofTriggers : []), ...(runs.some(isKeyedMessage) ? [ofMessages] : [])]
+    return ways.length === 0 ? sql`false` : sql.or(ways)
+  }
+
+  /** Of the runs that are inserted at once with one key, by other servers too, one is. */
+  const unlessKnown = (runs: ReadonlyArray<NewRun>) =>
+    runs.some(isKeyedMessage)
+      ? sql`on conflict do nothing`
+      : sql`on conflict (webhook_id, idempotency_key) where idempotency_key is not null do nothing`
 
   // Anyone who deletes a webhook, deletes or pauses a team, or replaces a token, either waits for this commit or is seen by it.
   const insert = (
@@ -198,7 +220,7 @@ export const makeAccept = Effect.gen(function* () {
       ), ${opened} inserted as (
         insert into webhook_trigger.runs (${columns}, admitted_at)
         select ${values}, admitted_at from placed where fits ${hasOpened} order by ord
-        on conflict (webhook_id, idempotency_key) where idempotency_key is not null do nothing
+        ${unlessKnown(runs)}
         returning id, team, admitted_at
       ), ${retried} ${consumed} ${notify(sql, "RunAccepted", sql`select team as name from inserted where admitted_at is null`)}, ${
         admission === undefined
@@ -218,11 +240,21 @@ export const makeAccept = Effect.gen(function* () {
       order by c.ord`)
   }
 
-  const findEarlier = (runs: ReadonlyArray<NewRun>) =>
-    bounded(sql`
-      select i.ord, ${runColumns}, r.request_hash, r.idempotency_expires_at <= i.accepted_at as expired
-      from ${recordset(sql, keyTypes, runs.map(toInput()))}
-      join webhook_trigger.runs r on r.webhook_id = i.webhook_id and r.idempotency_key = i.idempotency_key`)
+  /** What their keys named before, by their places in `runs`. */
+  const findEarlier = (runs: ReadonlyArray<NewRun>) => {
+    const find = (isNamed: Statement.Fragment) =>
+      bounded(sql`
+        select i.ord, ${runColumns}, r.request_hash, r.idempotency_expires_at <= i.accepted_at as expired
+        from ${recordset(sql, keyTypes, runs.map(toInput()))}
+        join webhook_trigger.runs r on ${isNamed}`)
+    const kinds = [
+      ...(runs.some(isKeyedTrigger) ? [namedByTrigger] : []),
+      ...(runs.some(isKeyedMessage) ? [namedByMessage] : [])
+    ]
+    return Effect.map(Effect.forEach(kinds, find), (found) =>
+      found.flat().map((row) => ({ ...fromRow<Earlier>(row), run: runFromRow(row) }))
+    )
+  }
 
   /** An old key is free again; its run stays. */
   const free = (rows: ReadonlyArray<Earlier>) =>
@@ -260,7 +292,7 @@ export const makeAccept = Effect.gen(function* () {
       if (doubtful.length === 0) break
 
       // What these keys named before, in an earlier call or in this one.
-      const found = (yield* findEarlier(doubtful)).map((row) => ({ ...fromRow<Earlier>(row), run: runFromRow(row) }))
+      const found = yield* findEarlier(doubtful)
       const earlierOf = new Map(found.map((earlier) => [doubtful[earlier.ord]!, earlier]))
       const others = doubtful.filter((run) => run.idempotency !== undefined && !earlierOf.has(run))
       if (others.length > 0) for (const [run, answer] of yield* findDelivered(others)) answers.set(run, answer)
@@ -286,7 +318,8 @@ const firstOfEachKey = (runs: ReadonlyArray<NewRun>): ReadonlyMap<string, NewRun
 }
 
 const keyOf = ({ run_id, webhook, team, idempotency, coalesce }: NewRun): string => {
-  if (webhook === undefined || (idempotency ?? coalesce) === undefined) return run_id
+  if ((idempotency ?? coalesce) === undefined) return run_id
+  if (webhook === undefined) return `message ${team} ${idempotency!.key}`
   const by = `${webhook.id} ${Buffer.from(webhook.token_hash).toString("hex")}`
   return coalesce === undefined ? `${by} ${idempotency!.key}` : `${by} ${team} ${coalesce.key}`
 }

@@ -1,7 +1,8 @@
-import { SqlClient, type Statement } from "@effect/sql"
+import { SqlClient } from "@effect/sql"
 import { DateTime, Effect, Layer } from "effect"
 import { NotFound } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
+import { allStatuses } from "../../domain/RunStatus.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import { HistoryStore } from "../HistoryStore.ts"
 import type { NewRun } from "../RunStore.ts"
@@ -17,7 +18,7 @@ import { makeStatistics } from "./Statistics.ts"
 /** Deleted by one statement at most, so that none takes long. */
 const purgedInOneStep = 1_000
 
-/** Of a webhook's runs, or of the chat messages: those among which a team's are looked for. */
+/** Of a webhook's runs: those among which a team's are looked for. */
 const lookedThrough = 1_000
 
 export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Layer.effect(
@@ -39,19 +40,22 @@ export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Laye
     // By webhook and not by team: the index of histories serves this too. A webhook that was moved may have any number of
     // runs of another team, so not all of them are looked through.
     const teamRuns = Effect.fn("HistoryStore.teamRuns")(function* (team: TeamName, limit: number) {
-      // In the index's own order: the planner knows no other for runs without a webhook.
-      const newest = (source: Statement.Fragment) => sql`
-        select id from (
-          select id, team from webhook_trigger.runs where ${source}
-          order by webhook_id desc nulls first, seq desc limit ${lookedThrough}
-        ) as last where last.team = ${team} limit ${limit}`
+      // The index of messages has them by status.
       const found = sql`
         select r.* from (
           (
             select newest.id from webhook_trigger.webhooks w cross join lateral (
-              ${newest(sql`webhook_id = w.id`)}
+              select id from (
+                select id, team from webhook_trigger.runs where webhook_id = w.id order by seq desc limit ${lookedThrough}
+              ) as last where last.team = ${team} limit ${limit}
             ) as newest where w.team = ${team}
-          ) union all (${newest(sql`webhook_id is null`)})
+          ) union all (
+            select newest.id from json_array_elements_text(${JSON.stringify(allStatuses)}::json) as s(status)
+            cross join lateral (
+              select r.id from webhook_trigger.runs r where r.webhook_id is null and r.team = ${team} and r.status = s.status
+              order by r.seq desc limit ${limit}
+            ) as newest
+          )
         ) as newest join webhook_trigger.runs r using (id)
         order by r.seq desc limit ${limit}`
       return (yield* sql`${summariesOf(sql, found)}`).map(summaryFromRow)

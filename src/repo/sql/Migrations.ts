@@ -16,6 +16,7 @@ import promptLayout from "./migrations/0022_prompt_layout.ts"
 import filters from "./migrations/0023_filters.ts"
 import templatesAndRequests from "./migrations/0027_templates_and_requests.ts"
 import retries from "./migrations/0028_retries.ts"
+import messages from "./migrations/0029_messages.ts"
 
 /**
  * Numbered, only ever added to: a migration that has been released is never edited. A single statement stands here, in
@@ -100,7 +101,9 @@ const migrations = {
   /** What kept templates are written in, and what kept requests have beside bodies. Servers of the release before write none. */
   "27_templates_and_requests": templatesAndRequests,
   /** Failed runs can be tried again. What a server of the release before accepts or ends is not: upgrade all, then set it. */
-  "28_retries": retries
+  "28_retries": retries,
+  /** Messages can have idempotency keys, and be replayed. Servers of the release before write none, and replay none. */
+  "29_messages": messages
 }
 
 type Migration = keyof typeof migrations

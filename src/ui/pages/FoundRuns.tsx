@@ -8,9 +8,6 @@ import { useShortcuts } from "../frame/Shortcuts.ts"
 import { CancelRuns, unfinished } from "./CancelRuns.tsx"
 import { LiveRuns } from "./LiveRuns.tsx"
 
-/** A chat message is not repeated. */
-const replayable = (runs: ReadonlyArray<RunSummary>) => runs.filter(({ source }) => source === "webhook")
-
 /** The runs of a page, of which some can be chosen, replayed and cancelled, with the pointer or by keys. */
 export const FoundRuns = ({
   runs,
@@ -61,7 +58,7 @@ export const FoundRuns = ({
   })
   /** In the order in which they were accepted. */
   const replay = () => {
-    const run_ids = replayable(wanted()).map(({ run_id }) => run_id)
+    const run_ids = wanted().map(({ run_id }) => run_id)
     if (run_ids.length > 0) ask({ run_ids: run_ids.toReversed() })
   }
   useShortcuts({
@@ -91,9 +88,9 @@ export const FoundRuns = ({
             Select none
           </Button>
         )}
-        {replayable(selected).length > 0 && (
+        {selected.length > 0 && (
           <Button compact onPress={replay} pending={pending}>
-            Replay {plural(replayable(selected).length, "run")}
+            Replay {plural(selected.length, "run")}
           </Button>
         )}
         {cancellable.length > 0 && (

@@ -19,6 +19,7 @@ import { StatusBadge } from "../components/Status.tsx"
 import { ExactTime, formatTime } from "../components/Time.tsx"
 import { Timeline } from "../components/Timeline.tsx"
 import { showDirectionMarks, UserText } from "../components/UserText.tsx"
+import { ReplayMessage } from "./ReplayMessage.tsx"
 
 const RunPage = ({ run_id }: { readonly run_id: string }) => {
   const run = useRun(run_id)
@@ -49,7 +50,9 @@ const RunPage = ({ run_id }: { readonly run_id: string }) => {
         !isGone(run) && (
           <Actions
             run={data}
-            onReplay={webhook.data && !isGone(webhook) ? () => setReplaying(!replaying) : undefined}
+            onReplay={
+              data.source === "chat" || (webhook.data && !isGone(webhook)) ? () => setReplaying(!replaying) : undefined
+            }
           />
         )
       }
@@ -58,6 +61,7 @@ const RunPage = ({ run_id }: { readonly run_id: string }) => {
         {(loaded) => (
           <>
             <Details run={loaded} />
+            {replaying && loaded.source === "chat" && <ReplayMessage run={loaded} />}
             {replaying && webhook.data && <ReplayForm webhook={webhook.data} run={loaded} />}
             <Replays run={loaded} />
             <Content run={loaded} />
@@ -92,7 +96,7 @@ const Actions = ({ run, onReplay }: { readonly run: Run; readonly onReplay: (() 
 
 const howAgain = ({ retry_at, source }: Run): string => {
   if (retry_at !== undefined) return "wait for the next attempt"
-  return source === "chat" ? "send the message again" : "replay the run"
+  return `replay the ${source === "chat" ? "message" : "run"}`
 }
 
 const Content = ({ run }: { readonly run: Run }) => (

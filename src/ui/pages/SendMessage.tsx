@@ -1,7 +1,9 @@
-import { type FormEvent, useState } from "react"
+import { type FormEvent, useRef, useState } from "react"
 import { api } from "../api/Client.ts"
+import { ApiError } from "../api/Errors.ts"
 import { queries, runAction } from "../api/Queries.ts"
 import type { Team } from "../api/Types.ts"
+import { newActionKey } from "../components/ActionKey.ts"
 import { Button } from "../components/Button.tsx"
 import { ErrorNotice } from "../components/Notice.tsx"
 import { submitOnCtrlEnter } from "../components/SubmitOnCtrlEnter.ts"
@@ -11,20 +13,29 @@ import { toast } from "../components/Toasts.tsx"
 /** A form for a chat message to the team. */
 export const SendMessage = ({ team }: { readonly team: Team }) => {
   const [text, setText] = useState("")
+  // One message for each action, whatever makes the browser repeat the request.
+  const key = useRef(newActionKey())
   const [pending, setPending] = useState(false)
   const [error, setError] = useState<unknown>()
+  const edit = (text: string) => {
+    setText(text)
+    key.current = newActionKey()
+  }
   const submit = async (event: FormEvent) => {
     event.preventDefault()
     if (text.trim() === "" || pending) return
     setPending(true)
     setError(undefined)
     try {
-      await runAction(() => api.teams.message({ path: { team: team.team }, query: {}, payload: { message: text } }))
+      const headers = { "idempotency-key": key.current }
+      await runAction(() => api.teams.message({ path: team, query: {}, headers, payload: { message: text } }))
+      key.current = newActionKey()
       setText("")
       toast("Message queued")
       await queries.invalidateQueries({ queryKey: ["team-runs", team.team] })
     } catch (cause) {
       setError(cause)
+      if (cause instanceof ApiError && cause.status < 500) key.current = newActionKey()
     } finally {
       setPending(false)
     }
@@ -40,7 +51,7 @@ export const SendMessage = ({ team }: { readonly team: Team }) => {
           hideLabel
           placeholder="What is the status of the release?"
           value={text}
-          onChange={setText}
+          onChange={edit}
           help="The team handles messages and runs in the order in which they were accepted."
         />
         {error !== undefined && <ErrorNotice error={error} />}
