@@ -1,7 +1,19 @@
 /** What a webhook's optional settings can be, and how their values are written. Plain data, as `WebhookSettings.ts`. */
 import { isNetwork } from "./Network.ts"
 
+/** Under which headings the web UI's form shows them, in this order. */
+export const settingGroups = {
+  template: "Input and template",
+  callers: "Callers",
+  requests: "Requests",
+  limits: "Limits",
+  failures: "Stopped teams and failures"
+} as const
+
+export type SettingGroup = keyof typeof settingGroups
+
 interface Described {
+  readonly group: SettingGroup
   /** For the API's documentation, including what applies without it. */
   readonly description: string
   /** Its name in the web UI, without its unit. */

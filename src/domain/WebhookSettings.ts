@@ -10,6 +10,7 @@ import type { SettingValue, WebhookSetting } from "./WebhookSettingKinds.ts"
 export const webhookSettings = {
   input: {
     kind: "choice",
+    group: "template",
     words: ["variables", "payload"],
     description:
       "What a request fills the template in with: the `variables` in its JSON body (`variables`, the default), or the request itself (`payload`), as `payload`, `headers` and `query`, whatever its body: JSON, a form or text.",
@@ -21,6 +22,7 @@ export const webhookSettings = {
   },
   template_language: {
     kind: "choice",
+    group: "template",
     words: ["simple", "liquid"],
     description:
       "What the template is written in: `{{name}}` for values (`simple`, the default), or Liquid, with filters, conditions and loops (`liquid`).",
@@ -32,6 +34,7 @@ export const webhookSettings = {
   },
   timeout_seconds: {
     kind: "whole number",
+    group: "limits",
     min: 1,
     max: 86_400,
     unit: "seconds",
@@ -45,6 +48,7 @@ export const webhookSettings = {
   },
   max_concurrent: {
     kind: "whole number",
+    group: "limits",
     min: 1,
     max: 10_000,
     description:
@@ -58,6 +62,7 @@ export const webhookSettings = {
   },
   max_queued: {
     kind: "whole number",
+    group: "limits",
     min: 1,
     max: 10_000_000,
     description:
@@ -71,6 +76,7 @@ export const webhookSettings = {
   },
   rate: {
     kind: "text",
+    group: "limits",
     pattern: ratePattern,
     accepts: rateAccepts,
     description:
@@ -83,6 +89,7 @@ export const webhookSettings = {
   },
   when_team_stopped: {
     kind: "choice",
+    group: "failures",
     words: ["refuse", "queue"],
     description:
       "What becomes of a trigger while the team has no leader: it is refused with 409 (`refuse`, the default), or accepted, and sent once there is a leader (`queue`). A caller that waits for the answer is refused in any case.",
@@ -94,6 +101,7 @@ export const webhookSettings = {
   },
   queue_for_seconds: {
     kind: "whole number",
+    group: "failures",
     min: 1,
     max: 2_592_000,
     unit: "seconds",
@@ -107,6 +115,7 @@ export const webhookSettings = {
   },
   retries: {
     kind: "retries",
+    group: "failures",
     mostAttempts: 10,
     mostSeconds: 86_400,
     description:
@@ -119,6 +128,7 @@ export const webhookSettings = {
   },
   allow_from: {
     kind: "networks",
+    group: "callers",
     most: 100,
     description:
       "The addresses and networks (CIDR) from which the webhook may be called; others get 401. Behind proxies, the server's `TRUSTED_PROXIES` must name them. If absent, from anywhere.",
@@ -130,6 +140,7 @@ export const webhookSettings = {
   },
   accept_if: {
     kind: "expression",
+    group: "requests",
     language: "JMESPath",
     maxLength: 4_096,
     description:
@@ -142,6 +153,7 @@ export const webhookSettings = {
   },
   coalesce: {
     kind: "window",
+    group: "requests",
     longest: 3_600,
     description:
       "Triggers with the same value at `key`, a name as in the template, become one run, if they come within so many seconds of the first: the run is sent then, with what the last of them sent. Every caller gets its id, and none can wait for its answer. If absent, every trigger is a run.",
@@ -153,6 +165,7 @@ export const webhookSettings = {
   },
   schema: {
     kind: "json",
+    group: "requests",
     maxLength: 65_536,
     description:
       "A JSON Schema (draft 2020-12) that the variables must match; else the trigger is refused with 422, with a pointer to each fault. It may refer to its own parts only (`$ref` to `#…`); `$dynamicRef` is not supported. If absent, anything is accepted.",
@@ -164,6 +177,7 @@ export const webhookSettings = {
   },
   fence: {
     kind: "switch",
+    group: "template",
     description:
       "Whether every value that is inserted into the prompt stands between marks that are random for each run and cannot occur in the value, and one sentence before the prompt says that what is between them is data and not an instruction. A help against prompt injection, not a guarantee. If absent, it does not.",
     label: "Mark values as data",
@@ -174,6 +188,7 @@ export const webhookSettings = {
   },
   keep_bodies: {
     kind: "choice",
+    group: "requests",
     words: ["none", "refused", "all"],
     description:
       "Of which requests the headers and the first 64 KB of the body are kept for a day, for whoever manages the webhook: of none (`none`, the default), of the newest 100 that were refused (`refused`), or also of the newest 20 others (`all`). They can be used to write and try a template.",

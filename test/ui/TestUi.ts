@@ -1,6 +1,6 @@
 /** A server and a browser for the tests of one file. */
 import { Effect, Exit, Scope } from "effect"
-import type { BrowserContext, Page } from "playwright-core"
+import type { BrowserContext, Locator, Page } from "playwright-core"
 import { expect } from "vitest"
 import { newFolder, type Server, serve } from "../cli/Program.ts"
 import { type Browser, startBrowser } from "../support/Chromium.ts"
@@ -111,6 +111,15 @@ export const signIn = async (page: Page): Promise<void> => {
   await page.getByLabel("Admin key").fill(adminKey)
   await page.getByRole("button", { name: "Sign in" }).click()
   await page.getByRole("link", { name: "Webhooks" }).first().waitFor()
+}
+
+/** A field of the webhook form's settings, once the group that it is in is open. */
+export const settingField = async (page: Page, label: string | RegExp): Promise<Locator> => {
+  const field = page.getByLabel(label, typeof label === "string" ? { exact: true } : {})
+  await field.waitFor({ state: "attached" })
+  const group = page.locator("details").filter({ has: field })
+  if ((await group.getAttribute("open")) === null) await group.locator("summary").click()
+  return field
 }
 
 /** A webhook for a code review by the demo team; most tests need one, whatever it does. */

@@ -1,11 +1,17 @@
 import type { Locator, Page, Route } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { teamNameAccepts } from "../../src/domain/TeamName.ts"
-import { accepts, textOf, type Value, type WebhookSetting } from "../../src/domain/WebhookSettingKinds.ts"
+import {
+  accepts,
+  settingGroups,
+  textOf,
+  type Value,
+  type WebhookSetting
+} from "../../src/domain/WebhookSettingKinds.ts"
 import { webhookSettings } from "../../src/domain/WebhookSettings.ts"
 import { Gate } from "../support/Gate.ts"
 import { axe } from "./Axe.ts"
-import { adminKey, createReview, eventually, startTestUi, type TestUi } from "./TestUi.ts"
+import { adminKey, createReview, eventually, settingField, startTestUi, type TestUi } from "./TestUi.ts"
 
 let ui: TestUi
 let webhook: { readonly id: string }
@@ -39,6 +45,10 @@ const valid = (setting: WebhookSetting): Value => {
       return { attempts: 3, backoff_seconds: 60 }
   }
 }
+
+/** The setting's field, once its group is open. */
+const fieldOf = (page: Page, { kind, label, ...setting }: WebhookSetting): Promise<Locator> =>
+  settingField(page, kind === "whole number" && "unit" in setting ? `${label} in ${setting.unit}` : label)
 
 /** How it is shown. */
 const shown = (setting: WebhookSetting): string =>
@@ -105,7 +115,7 @@ describe("unsaved changes", () => {
       },
       () => page.getByLabel("Prompt template").fill("Another one"),
       ...Object.values(webhookSettings).map(
-        (setting) => () => enter(page.getByLabel(setting.label), textOf(valid(setting)))
+        (setting) => async () => enter(await fieldOf(page, setting), textOf(valid(setting)))
       )
     ]
     for (const change of changes) {
@@ -135,7 +145,7 @@ describe("verification", () => {
       .webhook
     const save = () => page.getByRole("button", { name: "Save" }).click()
     await page.goto(`/webhooks/${id}/edit`)
-    await page.getByLabel("Verification").selectOption("GitHub")
+    await (await settingField(page, "Verification")).selectOption("GitHub")
     await save()
     await page.getByText("Enter the secret.").waitFor()
     await page.getByLabel("Secret", { exact: true }).fill("a secret of GitHub's webhook")
@@ -189,7 +199,7 @@ describe("a webhook that is edited in two places", () => {
       const page = await open()
       await ui.call("PATCH", `/api/webhooks/${webhook.id}`, { name: "Theirs" })
       await page.getByLabel("Name", { exact: true }).fill("Mine")
-      await page.getByLabel("Concurrency limit").fill("4")
+      await (await settingField(page, "Concurrency limit")).fill("4")
       await save(page)
       const dialog = page.getByRole("alertdialog", { name: "It was changed meanwhile" })
       await dialog.getByText("Theirs", { exact: true }).waitFor()
@@ -207,7 +217,7 @@ describe("a webhook that is edited in two places", () => {
     const page = await open()
     const sent: Array<unknown> = []
     page.on("request", (request) => request.method() === "PATCH" && sent.push(request.postDataJSON()))
-    await page.getByLabel("Concurrency limit").fill("")
+    await (await settingField(page, "Concurrency limit")).fill("")
     await save(page)
     await page.getByRole("heading", { level: 1, name: "Theirs" }).waitFor()
     expect(sent).toEqual([{ max_concurrent: null }])
@@ -315,7 +325,7 @@ describe("a webhook's optional settings", () => {
     await page.goto(`/webhooks/${webhook.id}/edit`)
     const typed = settings.map(([, setting]) => setting).filter((setting) => invalid(setting) !== "")
     for (const setting of typed) {
-      const field = page.getByLabel(setting.label)
+      const field = await fieldOf(page, setting)
       expect(await field.getAttribute("placeholder")).toBe(
         String(setting.serverDefault === undefined ? setting.default : server[setting.serverDefault])
       )
@@ -336,7 +346,7 @@ describe("a webhook's optional settings", () => {
     const facts = page.getByRole("region", { name: "Settings" })
     const save = async (typed: (setting: WebhookSetting) => string) => {
       await page.getByRole("link", { name: "Edit" }).click()
-      for (const [, setting] of settings) await enter(page.getByLabel(setting.label), typed(setting))
+      for (const [, setting] of settings) await enter(await fieldOf(page, setting), typed(setting))
       await page.getByRole("button", { name: "Save" }).click()
       await page.getByRole("tab", { name: "Settings" }).click()
       await facts.waitFor()
@@ -356,13 +366,73 @@ describe("a webhook's optional settings", () => {
   })
 })
 
+describe("the groups of settings", () => {
+  const group = (page: Page, title: string) =>
+    page.locator("details").filter({ has: page.getByRole("heading", { name: title }) })
+  const isOpen = async (page: Page, title: string) => (await group(page, title).getAttribute("open")) !== null
+
+  it("are folded while nothing in them is set, say what can be, and open with the keyboard", async () => {
+    const page = await ui.newSignedInPage()
+    await page.goto("/webhooks/new")
+    const limits = group(page, "Limits")
+    await limits.getByText("Not set: Timeout, Concurrency limit, Queue limit, Rate limit").waitFor()
+    for (const title of Object.values(settingGroups)) expect([title, await isOpen(page, title)]).toEqual([title, false])
+    await limits.locator("summary").focus()
+    await page.keyboard.press("Enter")
+    await page.getByLabel("Timeout in seconds").waitFor()
+    await page.keyboard.press("Tab")
+    await page.keyboard.type("90")
+    await limits.getByText("Timeout: 1 min 30 s").waitFor()
+    await page.keyboard.press("Shift+Tab")
+    await page.keyboard.press("Enter")
+    await page.getByLabel("Timeout in seconds").waitFor({ state: "hidden" })
+    await limits.getByText("Timeout: 1 min 30 s").waitFor()
+    await page.context().close()
+  })
+
+  it("are open where something is set, name it, and open where something is wrong", async () => {
+    const { webhook } = await ui.call("POST", "/api/webhooks", {
+      ...{ name: "Folded", team: "demo", prompt_template: "x", rate: "7/min", schema: { type: "object" } },
+      ...{ verification: { preset: "hmac", header: "X-Signature" }, secret: "a secret for the tests" }
+    })
+    const page = await ui.newSignedInPage()
+    await page.goto(`/webhooks/${webhook.id}/edit`)
+    const { callers, failures, limits, requests, template } = settingGroups
+    await group(page, limits).getByText("Rate limit: 7/min", { exact: true }).waitFor()
+    await group(page, requests).locator("summary").getByText("JSON Schema", { exact: true }).waitFor()
+    await group(page, callers).getByText("Verification: HMAC", { exact: true }).waitFor()
+    for (const title of [callers, limits, requests]) expect([title, await isOpen(page, title)]).toEqual([title, true])
+    for (const title of [failures, template]) expect([title, await isOpen(page, title)]).toEqual([title, false])
+
+    const fold = (title: string) => group(page, title).locator("summary").click()
+    const save = () => page.getByRole("button", { name: "Save" }).click()
+    const focused = (label: string) =>
+      eventually(() => page.getByLabel(label, { exact: true }).and(page.locator(":focus")).count()).toBe(1)
+    await (await settingField(page, "Retries")).fill("many")
+    await fold(failures)
+    await save()
+    await focused("Retries")
+    await fold(failures)
+    await save()
+    await focused("Retries")
+    await page.getByLabel("Retries").fill("")
+    // What only the server finds wrong.
+    await (await settingField(page, "Accept only if")).fill("a ==")
+    await group(page, requests).getByText("Accept only if: a == · JSON Schema", { exact: true }).waitFor()
+    await fold(requests)
+    await save()
+    await page.getByLabel("Accept only if").and(page.locator("[aria-invalid=true]")).waitFor()
+    await page.context().close()
+  })
+})
+
 describe("a template for whole requests", () => {
   it("is previewed with a request that is pasted, in both languages, and names what is missing", async () => {
     const page = await ui.newSignedInPage()
     await page.goto("/webhooks/new")
     const template = page.getByLabel("Prompt template")
     const preview = page.getByRole("region", { name: "Preview" })
-    await page.getByLabel("Input", { exact: true }).selectOption("payload")
+    await (await settingField(page, "Input")).selectOption("payload")
     await template.fill("{{payload.alerts.0.status}} {{headers.x-kind?}}{{payload.none}}")
     await preview.getByLabel("payload", { exact: true }).fill('{"alerts":[{"status":"firing"},{"status":"resolved"}]}')
     await preview.getByText("Without a value: payload.none.").waitFor()

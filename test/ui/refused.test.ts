@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { recipes } from "../../src/recipes/Recipes.ts"
 import { requestOf } from "../http/Senders.ts"
 import { axe } from "./Axe.ts"
-import { errorsOf, eventually, startTestUi, type TestUi } from "./TestUi.ts"
+import { errorsOf, eventually, settingField, startTestUi, type TestUi } from "./TestUi.ts"
 
 let ui: TestUi
 
@@ -31,7 +31,7 @@ describe("refused requests", () => {
     await refused.getByText("choose “Kept bodies” under Edit").waitFor()
 
     await page.getByRole("link", { name: "Edit" }).click()
-    await page.getByLabel("Kept bodies").selectOption("refused")
+    await (await settingField(page, "Kept bodies")).selectOption("refused")
     await page.getByRole("button", { name: "Save" }).click()
     await refused.waitFor()
     await trigger('{"variables":{"titel":"a typo"}}')

@@ -31,6 +31,18 @@ export const verificationValues = (texts: VerificationTexts) => ({
   keep_old_secret: texts.keep_old_secret === "true"
 })
 
+/** Whom callers must be, in short; `undefined` for whoever has the token. */
+export const verificationInShort = (texts: VerificationTexts): string | undefined => {
+  const fields = parse(texts)
+  return fields && `Verification: ${presets[fields.preset].label}`
+}
+
+/** The JSON Pointers of its fields. */
+export const verificationPointers = (texts: VerificationTexts): ReadonlyArray<string> => {
+  const fields = parse(texts)
+  return fields ? ["/secret", ...optionsOf(fields.preset).map((option) => `/verification/${option}`)] : []
+}
+
 const labelOf = (option: Option): string => {
   const words = option.replaceAll("_", " ")
   return `${words[0]!.toUpperCase()}${words.slice(1)}`

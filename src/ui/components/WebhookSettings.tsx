@@ -42,7 +42,7 @@ const defaultText = (server: Server, name: WebhookSettingName): string => {
 }
 
 /** What is typed into the fields; an empty text means the default. */
-type SettingTexts = Readonly<Record<WebhookSettingName, string>>
+export type SettingTexts = Readonly<Record<WebhookSettingName, string>>
 
 /** The settings' values to store, or what is wrong with the texts. */
 interface Parsed {
@@ -82,19 +82,33 @@ export const withDefaults = ({ values }: Parsed) =>
 const labelOf = (setting: WebhookSetting): string =>
   setting.kind === "whole number" && setting.unit ? `${setting.label} in ${setting.unit}` : setting.label
 
+const longestInShort = 40
+
+/** What is set by the text, in short; of JSON only that there is some. */
+export const settingInShort = (name: WebhookSettingName, text: string): string => {
+  const setting: WebhookSetting = webhookSettings[name]
+  if (setting.kind === "json") return setting.label
+  const value = valueOf(setting, text.trim())
+  const characters = [...(isAccepted(setting, value) ? format(setting, value) : text)]
+  const end = characters.length > longestInShort ? "…" : ""
+  return `${setting.label}: ${characters.slice(0, longestInShort).join("")}${end}`
+}
+
 export const SettingFields = ({
+  names,
   texts,
   onChange,
   server,
   faultOf
 }: {
+  readonly names: ReadonlyArray<WebhookSettingName>
   readonly texts: SettingTexts
   readonly onChange: (texts: SettingTexts) => void
   readonly server: Server
   readonly faultOf: (name: WebhookSettingName) => string | undefined
 }) => (
   <div className="setting-fields">
-    {webhookSettingNames.map((name) => {
+    {names.map((name) => {
       const setting: WebhookSetting = webhookSettings[name]
       const help = `${setting.help}. Leave empty for the default, ${defaultText(server, name)}.`
       if (setting.kind === "choice" || setting.kind === "switch") {

@@ -10,6 +10,7 @@ import { ConfirmDialog } from "../components/ConfirmDialog.tsx"
 import { useTemplate } from "../components/EditedTemplate.ts"
 import { insertText } from "../components/InsertText.ts"
 import { ErrorNotice } from "../components/Notice.tsx"
+import { SettingGroups } from "../components/SettingGroups.tsx"
 import { submitOnCtrlEnter } from "../components/SubmitOnCtrlEnter.ts"
 import { TeamNotice } from "../components/TeamNotice.tsx"
 import { TeamPicker } from "../components/TeamPicker.tsx"
@@ -18,8 +19,8 @@ import { TemplatePreview } from "../components/TemplatePreview.tsx"
 import { TextField } from "../components/TextField.tsx"
 import { toast } from "../components/Toasts.tsx"
 import { renameInputs, requestInputs, type VariableInput } from "../components/VariableInput.ts"
-import { VerificationFields, verificationFaults, verificationValues } from "../components/VerificationFields.tsx"
-import { parseSettings, SettingFields, withDefaults } from "../components/WebhookSettings.tsx"
+import { verificationFaults, verificationValues } from "../components/VerificationFields.tsx"
+import { parseSettings, withDefaults } from "../components/WebhookSettings.tsx"
 import { releaseNavigation, useNavigationGuard } from "../frame/NavigationGuard.ts"
 import { ConflictDialog } from "./ConflictDialog.tsx"
 import { setNewToken } from "./NewToken.ts"
@@ -28,11 +29,14 @@ import { type Conflict, changedFields, merge, textsOf, type WebhookTexts } from 
 
 const plainFields = ({ name, team, prompt_template }: WebhookTexts) => ({ name: name.trim(), team, prompt_template })
 
-/** After the faults have been rendered, moves the focus to the first of them. */
+/** After the faults have been rendered, moves the focus to the first of them, also if it was folded away again. */
 const focusFirstFault = () =>
-  requestAnimationFrame(() =>
-    document.querySelector<HTMLElement>("form [aria-invalid=true], form [data-invalid] button")?.focus()
-  )
+  requestAnimationFrame(() => {
+    const field = document.querySelector<HTMLElement>("form [aria-invalid=true], form [data-invalid] button")
+    const fold = field?.closest("details")
+    if (fold) fold.open = true
+    field?.focus()
+  })
 
 export const WebhookForm = ({
   server,
@@ -76,8 +80,11 @@ export const WebhookForm = ({
     ...settings.faults,
     ...verificationFaults(texts, webhook)
   }
-  /** What is wrong with a field: here once the form has been submitted, or by the server's response. */
-  const faultOf = (field: keyof typeof faults) => (submitted ? faults[field] : undefined) ?? faultAt(error, `/${field}`)
+  /** What is wrong at a JSON Pointer: here once the form has been submitted, or by the server's response. */
+  const faultIn = (pointer: string) => {
+    const known: { readonly [field: string]: string | undefined } = submitted ? faults : {}
+    return known[pointer.slice(1)] ?? faultAt(error, pointer)
+  }
 
   /** Saves a new webhook; gives the page to show next. */
   const create = async (): Promise<string> => {
@@ -151,9 +158,9 @@ export const WebhookForm = ({
             required
             maxLength={255}
             placeholder="Merge request review"
-            fault={faultOf("name")}
+            fault={faultIn("/name")}
           />
-          <TeamPicker value={texts.team} onChange={(team) => set({ team })} fault={faultOf("team")} />
+          <TeamPicker value={texts.team} onChange={(team) => set({ team })} fault={faultIn("/team")} />
           {chosenTeam && <TeamNotice team={chosenTeam} when_team_stopped={texts.when_team_stopped} />}
           <TemplateField
             value={texts.prompt_template}
@@ -161,15 +168,9 @@ export const WebhookForm = ({
             area={templateArea}
             payload={takesPayload}
             onChange={(prompt_template) => set({ prompt_template })}
-            fault={faultOf("prompt_template")}
+            fault={faultIn("/prompt_template")}
           />
-          <SettingFields texts={texts} onChange={set} server={server} faultOf={faultOf} />
-          <VerificationFields
-            texts={texts}
-            onChange={set}
-            webhook={webhook}
-            faultAt={(pointer) => (pointer === "/secret" ? faultOf("secret") : faultAt(error, pointer))}
-          />
+          <SettingGroups texts={texts} onChange={set} server={server} webhook={webhook} faultAt={faultIn} />
           {error !== undefined && <ErrorNotice error={error} />}
           <div className="row end">
             <LinkButton to={webhook ? pathTo("webhook", webhook) : pathTo("webhooks")}>Cancel</LinkButton>
