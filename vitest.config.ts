@@ -1,26 +1,38 @@
-import { defineConfig } from "vitest/config"
+import { configDefaults, defineConfig, type TestProjectInlineConfiguration } from "vitest/config"
 import { FastFirst } from "./test/support/FastFirst.ts"
 
-export default defineConfig({
+/** The files with a clock of their own, which counts the turns of the event loop that other tests would take. */
+const withOwnClock = ["test/engine/**/*.test.ts", "test/{bus/BusMemory,server/retention,http/session}.test.ts"]
+
+const project = (test: TestProjectInlineConfiguration["test"]): TestProjectInlineConfiguration => ({
   test: {
-    include: ["test/**/*.test.ts"],
-    globalSetup: ["test/support/services.ts", "test/faults/support/bundle.mjs"],
     // Milliseconds, for a machine that has much else to do: real servers, brokers and browsers start and stop.
     testTimeout: 240_000,
     hookTimeout: 180_000,
-    pool: "forks",
-    maxWorkers: 2,
-    minWorkers: 1,
-    fileParallelism: true,
-    // A worker loads Effect and the rest once, and not for each of a hundred files: that took half of the computing. Files
-    // with a clock of their own get a worker of their own.
-    poolOptions: { forks: { isolate: false }, threads: { isolate: true, minThreads: 1, maxThreads: 1 } },
-    poolMatchGlobs: [
-      ["**/test/engine/**", "threads"],
-      ["**/test/{bus/BusMemory,server/retention,http/session}.test.ts", "threads"]
-    ],
     // Of the tests of one file that may run side by side: each of them starts servers.
     maxConcurrency: 4,
+    // A worker loads Effect and the rest once, and not for each of a hundred files: that took half of the computing.
+    isolate: false,
+    ...test
+  }
+})
+
+export default defineConfig({
+  test: {
+    globalSetup: ["test/support/services.ts", "test/faults/support/bundle.mjs"],
+    projects: [
+      project({ name: "own clock", include: withOwnClock, pool: "threads" }),
+      project({
+        name: "others",
+        include: ["test/**/*.test.ts"],
+        exclude: [...configDefaults.exclude, ...withOwnClock],
+        pool: "forks"
+      })
+    ],
+    isolate: false,
+    // One more than the two processors of a small machine: tests also wait, together for a tenth of the time. Of more than one
+    // idle worker, Vitest would end one twice, and itself with it.
+    poolOptions: { forks: { minForks: 2, maxForks: 3 }, threads: { minThreads: 1, maxThreads: 1 } },
     sequence: { sequencer: FastFirst }
   }
 })

@@ -8,6 +8,12 @@ import { Effect, type Scope } from "effect"
 
 export const program = fileURLToPath(new URL("../../dist/main.js", import.meta.url))
 
+/**
+ * Node's arguments. The embedded database's WebAssembly is compiled quickly and not optimized as well: that takes as much
+ * computing as all the rest of a start, and a test's server has ended before it gains anything.
+ */
+const words = ["--no-wasm-tier-up", "--no-wasm-dynamic-tiering", program]
+
 type Variables = Readonly<Record<string, string>>
 
 export interface Ended {
@@ -56,7 +62,7 @@ class Process {
 
 /** Runs one command line to its end. */
 export const run = (args: ReadonlyArray<string>, variables: Variables = {}): Effect.Effect<Ended> =>
-  Effect.promise(() => new Process(process.execPath, [program, ...args], variables).ended)
+  Effect.promise(() => new Process(process.execPath, [...words, ...args], variables).ended)
 
 /** Starts one command line; it is killed when the scope closes. */
 export const start = (
@@ -65,7 +71,7 @@ export const start = (
 ): Effect.Effect<{ readonly pid: number; readonly ended: Effect.Effect<Ended> }, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(
-      Effect.sync(() => new Process(process.execPath, [program, ...args], variables)),
+      Effect.sync(() => new Process(process.execPath, [...words, ...args], variables)),
       (process) => Effect.promise(() => process.end("SIGKILL"))
     ),
     ({ child, ended }) => ({ pid: child.pid!, ended: Effect.promise(() => ended) })
@@ -87,10 +93,10 @@ export const onTerminal = (
   args: ReadonlyArray<string>,
   variables: Variables
 ): Effect.Effect<Ended> => {
-  const line = [process.execPath, program, ...args].map((word) => `'${word}'`).join(" ")
+  const line = [process.execPath, ...words, ...args].map((word) => `'${word}'`).join(" ")
   return Effect.promise(async () => {
-    const words = ["-qec", `echo process $$; exec ${line}`, "/dev/null"]
-    const terminal = new Process("script", words, { SHELL: "/bin/sh", ...variables }, "pipe")
+    const command = ["-qec", `echo process $$; exec ${line}`, "/dev/null"]
+    const terminal = new Process("script", command, { SHELL: "/bin/sh", ...variables }, "pipe")
     const [, pid] = await terminal.waitFor(/process (\d+)\s/)
     await terminal.waitFor(question)
     if (typeof answer === "string") terminal.child.stdin!.write(answer)
@@ -116,8 +122,8 @@ export const serve = (
   Effect.map(
     Effect.acquireRelease(
       Effect.promise(async () => {
-        const words = [program, "serve", ...options]
-        const server = new Process(process.execPath, words, { HOST: "127.0.0.1", PORT: "0", ...variables })
+        const settings = { HOST: "127.0.0.1", PORT: "0", ...variables }
+        const server = new Process(process.execPath, [...words, "serve", ...options], settings)
         const [, url] = await server.waitFor(/Web UI and API +(\S+)\/\n[\s\S]*\n$/)
         return { server, url: url! }
       }),
@@ -139,7 +145,7 @@ export const lead = (
 ): Effect.Effect<Pick<Server, "log" | "end">, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(
-      Effect.sync(() => new Process(process.execPath, [program, "leader", ...args], variables)),
+      Effect.sync(() => new Process(process.execPath, [...words, "leader", ...args], variables)),
       (leader) => Effect.promise(() => leader.end("SIGKILL"))
     ),
     (leader) => ({ log: () => leader.stderr, end: (signal) => Effect.promise(() => leader.end(signal)) })

@@ -6,9 +6,25 @@ export const chromium = "/usr/bin/chromium"
 
 export type Browser = PlaywrightBrowser
 
-export const startBrowser = (): Promise<Browser> =>
+let running: Promise<Browser> | undefined
+
+/**
+ * The browser of all files that this worker runs: each start of one takes seconds. A test has a context of its own in it
+ * (`newContext`), which shares nothing with others, and the browser ends with the worker.
+ */
+export const sharedBrowser = async (): Promise<Browser> => {
+  if (running !== undefined && (await running).isConnected()) return running
+  running = start()
+  return running
+}
+
+const start = (): Promise<Browser> =>
   playwright.launch({
     executablePath: chromium,
+    // A worker ends at a signal as one without a browser does.
+    handleSIGHUP: false,
+    handleSIGINT: false,
+    handleSIGTERM: false,
     args: [
       "--headless",
       "--no-sandbox",

@@ -61,7 +61,7 @@ export const startPostgres = async (options: {
     listen_addresses: "127.0.0.1",
     port: String(port),
     unix_socket_directories: "",
-    max_connections: "200",
+    max_connections: "300",
     ...options.settings
   }
   const args = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])

@@ -1,9 +1,9 @@
-/** A server and a browser for the tests of one file. */
+/** A server for the tests of one file, and pages of it. */
 import { Effect, Exit, Scope } from "effect"
 import type { BrowserContext, Locator, Page } from "playwright-core"
 import { expect } from "vitest"
 import { newFolder, type Server, serve } from "../cli/Program.ts"
-import { type Browser, startBrowser } from "../support/Chromium.ts"
+import { sharedBrowser } from "../support/Chromium.ts"
 
 export const adminKey = "an-admin-key-for-the-tests-of-the-ui"
 
@@ -23,11 +23,11 @@ export interface PageOptions {
 
 export interface TestUi {
   readonly server: Server
-  readonly browser: Browser
   /** Runs an effect whose resources are released by `close`. */
   readonly run: <A>(effect: Effect.Effect<A, never, Scope.Scope>) => Promise<A>
   /** A page without a session. */
   readonly newPage: (options?: PageOptions) => Promise<Page>
+  /** One of the webhooks, as it is after signing in. */
   readonly newSignedInPage: (options?: PageOptions) => Promise<Page>
   /** Calls the management API with the admin key; an absolute URL addresses another server. */
   readonly call: (method: string, path: string, body?: unknown) => Promise<any>
@@ -42,7 +42,7 @@ export const errorsOf = (page: Page): ReadonlyArray<string> => errors.get(page.c
 /** Requests to anything but the server. */
 export const foreignRequestsOf = (page: Page): ReadonlyArray<string> => foreignRequests.get(page.context())!
 
-/** Starts both with the embedded database and bus, or with the ones in `settings`. */
+/** Starts the server with the embedded database and bus, or with the ones in `settings`. */
 export const startTestUi = async (
   settings: Effect.Effect<Record<string, string>, never, Scope.Scope> = Effect.succeed({})
 ): Promise<TestUi> => {
@@ -52,8 +52,9 @@ export const startTestUi = async (
   const variables = await run(settings)
   const [server, browser] = await Promise.all([
     run(serve({ DATA_DIR: folder, ADMIN_API_KEY: adminKey, ...variables })),
-    startBrowser()
+    sharedBrowser()
   ])
+  const contexts = new Set<BrowserContext>()
 
   const newPage = async ({ width = 1440, dark = false, locale = "en-GB" }: PageOptions = {}) => {
     const context = await browser.newContext({
@@ -64,6 +65,8 @@ export const startTestUi = async (
       permissions: ["clipboard-read", "clipboard-write"],
       locale
     })
+    contexts.add(context)
+    context.on("close", () => contexts.delete(context))
     context.setDefaultTimeout(timeout)
     const [errorTexts, foreignUrls]: [Array<string>, Array<string>] = [[], []]
     errors.set(context, errorTexts)
@@ -81,13 +84,14 @@ export const startTestUi = async (
 
   return {
     server,
-    browser,
     run,
     newPage,
     newSignedInPage: async (options) => {
       const page = await newPage(options)
+      const answer = await page.context().request.post("/api/session", { data: { key: adminKey } })
+      expect(answer.status()).toBe(200)
       await page.goto("/webhooks")
-      await signIn(page)
+      await page.getByRole("link", { name: "Webhooks" }).first().waitFor()
       return page
     },
     call: async (method, path, body) => {
@@ -101,12 +105,13 @@ export const startTestUi = async (
       return text === "" ? undefined : JSON.parse(text)
     },
     close: async () => {
-      await browser.close()
+      await Promise.all([...contexts].map((context) => context.close()))
       await Effect.runPromise(Scope.close(scope, Exit.void))
     }
   }
 }
 
+/** With the form that a page shows to whoever is not signed in. */
 export const signIn = async (page: Page): Promise<void> => {
   await page.getByLabel("Admin key").fill(adminKey)
   await page.getByRole("button", { name: "Sign in" }).click()

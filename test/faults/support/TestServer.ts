@@ -2,7 +2,7 @@
 import { type ChildProcess, fork } from "node:child_process"
 import { existsSync, openSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
+import { inject } from "vitest"
 import type { Checkpoint } from "../../../src/engine/Checkpoints.ts"
 import { freePort } from "../../support/Process.ts"
 import { until, within } from "../../support/Until.ts"
@@ -11,7 +11,12 @@ import { workersOf } from "../../support/Workers.ts"
 /** What a server that has reached a checkpoint does: it stays there until it is released, or kills itself. */
 export type CheckpointAction = "hold" | "kill"
 
-const entry = fileURLToPath(new URL("../../../dist/test-server.js", import.meta.url))
+declare module "vitest" {
+  export interface ProvidedContext {
+    /** The bundled `server.mjs`. */
+    serverProgram: string
+  }
+}
 
 export class TestServer {
   readonly url: string
@@ -48,7 +53,7 @@ export class TestServer {
   /** Starts it, on the same port as before, and waits until it is ready. */
   async start(): Promise<void> {
     const out = openSync(this.log, "a")
-    const child = fork(entry, [], {
+    const child = fork(inject("serverProgram"), [], {
       env: { PATH: process.env.PATH ?? "", ...this.env },
       execArgv: (process.env.FAULT_EXEC_ARGV ?? "").split(" ").filter(Boolean),
       stdio: ["ignore", out, out, "ipc"]
