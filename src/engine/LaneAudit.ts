@@ -1,6 +1,9 @@
-import { Duration, Effect } from "effect"
+import { DateTime, Duration, Effect } from "effect"
 import { Bus, type Inspection } from "../bus/Bus.ts"
 import type { RunId } from "../domain/Id.ts"
+import type { Run } from "../domain/Run.ts"
+import type { TeamName } from "../domain/Team.ts"
+import { HistoryStore } from "../repo/HistoryStore.ts"
 import { RunStore } from "../repo/RunStore.ts"
 import type { Lane } from "./Lane.ts"
 
@@ -13,6 +16,8 @@ export interface LaneAudit {
    * answered, or lost. `undefined`: it has not, or that is being done.
    */
   readonly afterAnswer: (lane: Lane) => Effect.Effect<boolean> | undefined
+  /** To be called with a run that the team has answered: its leader may report when it starts. */
+  readonly answered: (run: Run) => void
 }
 
 /** What is remembered of a lane from one check to the next. */
@@ -25,12 +30,16 @@ interface Watched {
   askAt: number
   /** Prompts were missing when it was asked last. */
   wereMissing: boolean
+  /** The leader has reported that it works on it. */
+  isStarted: boolean
   /** How often the head was sent again. */
   readonly sentAgain: number
 }
 
 /** The broker is asked about a run in work at the age of 1, 2, 4 and 8 checks, then every 4; every time without a leader. */
 const longestPause = 4
+/** A leader that reports when it starts has done so within so many checks after the run before it was answered. */
+const startsWithin = 4
 /** How long replies that several servers receive overtake each other as a rule; after that nothing is published behind them. */
 const overtaking = Duration.millis(50)
 /** How long the older reply may take in all, before the broker is asked. */
@@ -42,19 +51,21 @@ const overtakingAtMost = Duration.millis(250)
  * - The queue was deleted: everything in flight is lost.
  * - Prompts are missing, or a later run was answered before the oldest one: that may be a reply on its way. When it is still
  *   so a moment later, no replies wait, and the rows know no end either, they are lost. Until then nothing is published.
+ * - The only prompt that the leader could have does not start, although the team's leaders report that: the same.
  *
  * What is lost is to be sent again with all that is in flight, in order, as the same runs: a leader answers what it has
  * answered before from memory. When that does not help, the next time comes later and later.
  */
-export const make: Effect.Effect<LaneAudit, never, Bus | RunStore> = Effect.gen(function* () {
+export const make: Effect.Effect<LaneAudit, never, Bus | HistoryStore | RunStore> = Effect.gen(function* () {
   const bus = yield* Bus
+  const history = yield* HistoryStore
   const runs = yield* RunStore
   const lanes = new WeakMap<Lane, Watched>()
 
   const watch = (lane: Lane, head: RunId): Watched => {
     const before = lanes.get(lane)
     if (before?.head === head) return before
-    const watched = { head, age: 0, askAt: 1, wereMissing: false, sentAgain: 0 }
+    const watched = { head, age: 0, askAt: 1, wereMissing: false, isStarted: false, sentAgain: 0 }
     lanes.set(lane, watched)
     return watched
   }
@@ -67,9 +78,37 @@ export const make: Effect.Effect<LaneAudit, never, Bus | RunStore> = Effect.gen(
         deleted.length > 0 || runs.some(({ status, released_at }) => status !== "cancelled" || released_at)
     )
 
-  const stateOf = Effect.fnUntraced(function* (lane: Lane, { head, wereMissing }: Watched, inspection: Inspection) {
+  /** Teams whose leaders report that they start. */
+  const reporting = new Set<TeamName>()
+  const answered: LaneAudit["answered"] = ({ sent_at, started_at, team }) => {
+    if (sent_at === undefined || started_at === undefined) return
+    // A run of which no start was reported has the time of its sending.
+    if (DateTime.greaterThan(started_at, sent_at)) reporting.add(team)
+    else reporting.delete(team)
+  }
+
+  /**
+   * The leader seems to have a prompt, and would have begun it. Not while the broker takes nothing: then no report comes.
+   */
+  const isIdle = Effect.fnUntraced(function* (lane: Lane, watched: Watched) {
+    if (!reporting.has(lane.team) || watched.isStarted || watched.age < startsWithin) return false
+    yield* bus.ping
+    const { started_at } = yield* history.run(watched.head)
+    watched.isStarted = started_at !== undefined
+    return !watched.isStarted
+  })
+
+  /** Fewer prompts wait in the queue than should: of several leaders one is active, and has one. */
+  const isShort = (lane: Lane, watched: Watched, { consumers, messages }: Inspection, count: number) => {
+    const missing = count - messages
+    return missing === 1 && consumers > 0 ? isIdle(lane, watched) : Effect.succeed(missing > (consumers > 0 ? 1 : 0))
+  }
+
+  const stateOf = Effect.fnUntraced(function* (lane: Lane, watched: Watched, inspection: Inspection) {
+    const { head, wereMissing } = watched
     if (inspection.isReplaced) return "replaced"
-    if (lane.sent?.head !== head || !(lane.isPassedOver || isShort(inspection, lane.sent.count))) return "present"
+    if (lane.sent?.head !== head) return "present"
+    if (!lane.isPassedOver && !(yield* isShort(lane, watched, inspection, lane.sent.count))) return "present"
     if (!wereMissing || (yield* bus.repliesWaiting) > 0 || (yield* anyEnded(lane))) return "missing"
     return lane.sent?.head === head ? "lost" : "missing"
   })
@@ -87,7 +126,7 @@ export const make: Effect.Effect<LaneAudit, never, Bus | RunStore> = Effect.gen(
         return false
       }
       const sentAgain = watched.sentAgain + 1
-      lanes.set(lane, { head: watched.head, age: 0, askAt: 2 ** sentAgain, wereMissing: false, sentAgain })
+      lanes.set(lane, { ...watched, age: 0, askAt: 2 ** sentAgain, wereMissing: false, sentAgain })
       yield* logLoss(lane, state)
       return true
     }).pipe(
@@ -141,12 +180,8 @@ export const make: Effect.Effect<LaneAudit, never, Bus | RunStore> = Effect.gen(
     )
   }
 
-  return { check, afterAnswer }
+  return { check, afterAnswer, answered }
 })
-
-/** Fewer prompts wait in the queue than should: of several leaders one is active, and has one. */
-const isShort = ({ consumers, messages }: Inspection, count: number): boolean =>
-  messages + (consumers > 0 ? 1 : 0) < count
 
 const logLoss = ({ flights, team }: Lane, result: "replaced" | "lost"): Effect.Effect<void> =>
   Effect.logWarning(

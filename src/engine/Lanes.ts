@@ -4,6 +4,7 @@ import type { Unavailable } from "../domain/Errors.ts"
 import type { RunId } from "../domain/Id.ts"
 import type { Run } from "../domain/Run.ts"
 import type { TeamName } from "../domain/Team.ts"
+import type { HistoryStore } from "../repo/HistoryStore.ts"
 import { type LaneRun, LaneStore } from "../repo/LaneStore.ts"
 import type { LeaseLost, Term } from "../repo/LeaseStore.ts"
 import type { RunStore } from "../repo/RunStore.ts"
@@ -74,7 +75,11 @@ export interface Lanes {
 /** Lanes without runs; when the scope closes they stop, what they have sent is recorded, and their slots are free. */
 export const make = Effect.fnUntraced(function* (
   lease: Lease
-): Effect.fn.Return<Lanes, never, Bus | Correlation | LaneStore | Limiter | Outcomes | RunStore | Scope.Scope> {
+): Effect.fn.Return<
+  Lanes,
+  never,
+  Bus | Correlation | HistoryStore | LaneStore | Limiter | Outcomes | RunStore | Scope.Scope
+> {
   const bus = yield* Bus
   const store = yield* LaneStore
   const limiter = yield* Limiter
@@ -206,7 +211,9 @@ export const make = Effect.fnUntraced(function* (
   }
 
   const ended = (state: LaneState, id: RunId, run: Run | undefined): void => {
-    const flight = state.lane.ended(id, run && workOn(run))
+    const work = run && workOn(run)
+    const flight = state.lane.ended(id, work)
+    if (work !== undefined) audit.answered(run!)
     if (flight !== undefined) land(flight)
     const audited = audit.afterAnswer(state.lane)
     if (audited !== undefined) fork(afterAudit(state, audited))

@@ -123,6 +123,23 @@ describe.concurrent("lost prompts", () => {
     await allSucceed(cluster, calls)
   })
 
+  faultTest("row 26: one alone, whose leader would have said that it has begun", async ({ cluster }) => {
+    const { server, webhook, leader } = await cluster.single()
+    leader.reportsStart = true
+    leader.handle = answerAfter(100)
+    const first = await cluster.callers.sequence(server, [webhook])
+    await cluster.storage.ended(1)
+    const gate = new Gate()
+    leader.handle = answerWhenOpen(gate)
+    const calls = await cluster.callers.sequence(server, [webhook, webhook])
+    await sent(cluster, 2)
+    await leader.deliveries(2)
+    await cluster.storage.purgeQueue(teamQueue(webhook.team))
+    gate.open()
+    await allSucceed(cluster, [...first, ...calls])
+    expect(losses(server)).toBe(1)
+  })
+
   faultTest("row 26: in a queue that is purged under load", async ({ cluster }) => {
     const { server, webhook, leader } = await cluster.single()
     leader.handle = answerAfter(20)

@@ -42,6 +42,8 @@ export class RecordingLeader extends EventEmitter {
   readonly log: Array<Delivered>
   /** What it does with a prompt; may be changed while it runs. `never`: no answer and no acknowledgement. */
   handle: Handle | "never"
+  /** Says when it starts to work on a prompt. */
+  reportsStart = false
   /** Remembers what it answered, so that a redelivery is answered and not executed again. */
   private readonly answers: Map<string, Promise<Reply>>
   private readonly remembers: boolean
@@ -147,6 +149,7 @@ export class RecordingLeader extends EventEmitter {
     }
     this.log.push(delivery)
     if (this.handle === "never" && known === undefined) return
+    if (this.reportsStart && known === undefined) await this.send(channel, replyTo, correlationId, "started", {})
     const answering = known ?? this.execute(delivery, this.handle as Handle)
     if (this.remembers) this.answers.set(delivery.run_id, answering)
     const answer = await answering
@@ -174,7 +177,19 @@ export class RecordingLeader extends EventEmitter {
 
   private async reply(channel: ConfirmChannel, to: string, correlationId: string, answer: Reply): Promise<void> {
     const [type, body] =
-      typeof answer === "string" ? ["response", { response: answer }] : ["error", { message: answer.error }]
+      typeof answer === "string"
+        ? (["response", { response: answer }] as const)
+        : (["error", { message: answer.error }] as const)
+    await this.send(channel, to, correlationId, type, body)
+  }
+
+  private async send(
+    channel: ConfirmChannel,
+    to: string,
+    correlationId: string,
+    type: string,
+    body: object
+  ): Promise<void> {
     const content = Buffer.from(JSON.stringify(body))
     await new Promise<void>((resolve, reject) => {
       const options = { type, contentType: "application/json", correlationId, persistent: true }
