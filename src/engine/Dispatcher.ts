@@ -78,6 +78,8 @@ const dispatch = Effect.fnUntraced(function* (
   /** Since when replies wait each time that runs are about to expire, in milliseconds since the epoch. */
   let repliesWaitSince: number | undefined
   const expire = Effect.gen(function* () {
+    // What takes no prompts takes no answers: they are still with the leaders.
+    yield* bus.ping
     const isWaiting = (yield* bus.repliesWaiting) > 0
     const now = clock.unsafeCurrentTimeMillis()
     repliesWaitSince = isWaiting ? (repliesWaitSince ?? now) : undefined

@@ -190,6 +190,28 @@ it.scoped("counts a fire-and-forget run's timeout from the leader's start", () =
   }).pipe(Effect.provide(engineInMemory()))
 )
 
+it.scoped("lets nothing expire while the broker takes no messages, and leaders cannot send their answers", () => {
+  let isFull = true
+  const bus = Layer.map(BusMemory.layer, (context) => {
+    const open = Context.get(context, Bus)
+    const blocked = new Unavailable({ what: "broker", detail: "no memory left" })
+    return Context.add(context, Bus, { ...open, ping: Effect.suspend(() => (isFull ? blocked : open.ping)) })
+  })
+  return Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const id = yield* (yield* makeWebhook(team, { timeout_seconds: 3 })).submit("work")
+    yield* leader.next
+    yield* TestClock.adjust("5 seconds")
+    expect(yield* statusOf(id)).toBe("running")
+    isFull = false
+    yield* TestClock.adjust("5 seconds")
+    expect(yield* statusOf(id)).toBe("running")
+    yield* TestClock.adjust("7 seconds")
+    expect(yield* statusOf(id)).toBe("timeout")
+  }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(Layer.merge(RepoMemory.layer, bus)))))
+})
+
 it.scoped("frees the slots of a team that never answers, when their timeout has passed", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("dead")
