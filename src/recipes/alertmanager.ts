@@ -19,7 +19,7 @@ export const alertmanager: Recipe = {
   settings: { ...wholeRequest, template_language: "liquid", accept_if: "payload.status == 'firing'" },
   prompt_template: `{{ payload.alerts | size }} alerts ({{ payload.receiver }}):
 {% for alert in payload.alerts -%}
-- {{ alert.status | upcase }} {{ alert.labels.alertname }}{% if alert.labels.instance %} on {{ alert.labels.instance }}{% endif %} since {{ alert.startsAt }}{% if alert.annotations.summary %}: {{ alert.annotations.summary }}{% endif %}
+- {{ alert.status | upcase }} {{ alert.labels.alertname | default: "an alert" }}{% if alert.labels.instance %} on {{ alert.labels.instance }}{% endif %} since {{ alert.startsAt }}{% if alert.annotations.summary %}: {{ alert.annotations.summary }}{% endif %}
 {% endfor %}
 Find the likely cause, and say what to do first.`,
   steps: [

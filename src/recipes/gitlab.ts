@@ -57,7 +57,7 @@ export const gitlab: Recipe = {
 !{{payload.object_attributes.iid}} {{payload.object_attributes.title}}
 {{payload.object_attributes.url}}
 From {{payload.object_attributes.source_branch}} into {{payload.object_attributes.target_branch}}.
-Last commit: {{payload.object_attributes.last_commit.message}}
+Last commit: {{payload.object_attributes.last_commit.message?}}
 
 {{payload.object_attributes.description?}}
 

@@ -11,7 +11,7 @@ export const grafana: Recipe = {
   settings: { ...wholeRequest, template_language: "liquid", accept_if: "payload.status == 'firing'" },
   prompt_template: `{{ payload.title }}
 {% for alert in payload.alerts -%}
-- {{ alert.status | upcase }} {{ alert.labels.alertname }}{% if alert.annotations.summary %}: {{ alert.annotations.summary }}{% endif %}{% if alert.values %} (values: {{ alert.values }}){% endif %}
+- {{ alert.status | upcase }} {{ alert.labels.alertname | default: "an alert" }}{% if alert.annotations.summary %}: {{ alert.annotations.summary }}{% endif %}{% if alert.values %} (values: {{ alert.values }}){% endif %}
   {{ alert.generatorURL }}
 {% endfor %}
 Find the likely cause, and say what to do first.`,

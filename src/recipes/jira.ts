@@ -10,7 +10,7 @@ export const jira: Recipe = {
   verification: { preset: "jira" },
   secret: "made here",
   settings: { ...fromStrangers, accept_if: "payload.webhookEvent == 'jira:issue_created'" },
-  prompt_template: `A new {{payload.issue.fields.issuetype.name}} in {{payload.issue.fields.project.name}}, created by {{payload.user.displayName}}:
+  prompt_template: `A new {{payload.issue.fields.issuetype.name}} in {{payload.issue.fields.project.name}}, created by {{payload.user.displayName?}}:
 
 {{payload.issue.key}} {{payload.issue.fields.summary}}
 

@@ -1,5 +1,10 @@
 import { fromStrangers, json, type Recipe } from "./Recipe.ts"
 
+const url = "https://linear.app/acme/issue/SHOP-123/the-total-is-wrong-with-two-coupons"
+const person = { id: "b5ea5f1f-8adc-4f52-b4bd-ab4e84cf51ba", name: "Rosa Diaz", email: "rosa@example.com" }
+const state = { id: "f2f3cb4f-1f5e-4e3e-9f1b-2b9f8fdb3bb1", name: "Triage", type: "triage", color: "#fc7840" }
+const team = { id: "72b2a2dc-6f4f-4423-9d34-24b5bd10634a", key: "SHOP", name: "Shop" }
+
 export const linear: Recipe = {
   label: "Linear",
   name: "New issues of Linear",
@@ -7,8 +12,8 @@ export const linear: Recipe = {
   verification: { preset: "linear" },
   secret: "shown after",
   settings: { ...fromStrangers, accept_if: "payload.type == 'Issue' && payload.action == 'create'" },
-  prompt_template: `A new issue of the team {{payload.data.team.name}}: {{payload.data.identifier}} {{payload.data.title}}
-{{payload.url}}
+  prompt_template: `A new issue of the team {{payload.data.team.name?}}: {{payload.data.identifier}} {{payload.data.title}}
+{{payload.url?}}
 State: {{payload.data.state.name}}. Priority: {{payload.data.priority}} (1 is urgent, 4 low, 0 none).
 
 {{payload.data.description?}}
@@ -32,7 +37,7 @@ Find what the issue is about, and propose how to solve it.`,
     payload: {
       action: "create",
       type: "Issue",
-      actor: { id: "b5ea5f1f-8adc-4f52-b4bd-ab4e84cf51ba", type: "user", name: "Rosa Diaz", email: "rosa@example.com" },
+      actor: { ...person, type: "user", url: "https://linear.app/acme/profiles/rosa" },
       createdAt: "2026-05-04T08:15:12.345Z",
       data: {
         id: "2174add1-f7c8-44e3-bbf3-2d60b5ea8bc9",
@@ -40,14 +45,29 @@ Find what the issue is about, and propose how to solve it.`,
         updatedAt: "2026-05-04T08:15:12.345Z",
         number: 123,
         identifier: "SHOP-123",
+        url,
         title: "The total is wrong with two coupons",
         description: "Add two coupons, and the second one counts twice.",
         priority: 2,
-        state: { id: "f2f3cb4f-1f5e-4e3e-9f1b-2b9f8fdb3bb1", name: "Triage", type: "triage", color: "#fc7840" },
-        team: { id: "72b2a2dc-6f4f-4423-9d34-24b5bd10634a", key: "SHOP", name: "Shop" },
-        labels: []
+        priorityLabel: "High",
+        prioritySortOrder: -123.45,
+        sortOrder: -67.89,
+        addedToTeamAt: "2026-05-04T08:15:12.345Z",
+        startedTriageAt: "2026-05-04T08:15:12.345Z",
+        creatorId: person.id,
+        creator: { ...person, avatarUrl: null, url: "https://linear.app/acme/profiles/rosa" },
+        stateId: state.id,
+        state,
+        teamId: team.id,
+        team,
+        labelIds: [],
+        labels: [],
+        previousIdentifiers: [],
+        reactionData: [],
+        releases: [],
+        subscriberIds: [person.id]
       },
-      url: "https://linear.app/acme/issue/SHOP-123/the-total-is-wrong-with-two-coupons",
+      url,
       organizationId: "7e5a2f0a-8b1f-4d62-9b60-2d8a1c3f4e55",
       webhookTimestamp: 1777882512345,
       webhookId: "000042e3-d123-4980-b49f-8e140eef9329"

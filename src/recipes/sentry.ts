@@ -13,7 +13,7 @@ export const sentry: Recipe = {
   prompt_template: `A new issue in {{payload.data.issue.project.name}}: {{payload.data.issue.shortId}} ({{payload.data.issue.level}})
 
 {{payload.data.issue.title}}
-In {{payload.data.issue.culprit}}, platform {{payload.data.issue.platform}}, first seen {{payload.data.issue.firstSeen}}.
+In {{payload.data.issue.culprit?}}, platform {{payload.data.issue.platform?}}, first seen {{payload.data.issue.firstSeen}}.
 {{payload.data.issue.web_url?}}
 
 Find the cause in the code, and propose a fix.`,

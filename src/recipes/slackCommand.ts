@@ -7,7 +7,7 @@ export const slackCommand: Recipe = {
   verification: { preset: "slack", reply_text: "On it. The answer comes here." },
   secret: "known before",
   settings: { ...wholeRequest, accept_if: "payload.command" },
-  prompt_template: `{{payload.user_name}} asks in the channel {{payload.channel_name}} with {{payload.command}}:
+  prompt_template: `{{payload.user_name?}} ({{payload.user_id}}) asks in the channel {{payload.channel_name}} with {{payload.command}}:
 
 {{payload.text}}
 

@@ -1,7 +1,7 @@
 /**
  * What services send becomes the prompt, by the recipes for them, sent with curl. Alertmanager's requests are its own
  * (`recorded/README.md`), and GitHub's is one of its own examples. The other samples have the shape that the service documents
- * (`documentation` of the recipe says where), with values of our own; Stripe's has a part of an invoice's fields.
+ * (`documentation` of the recipe says where), with values of our own.
  */
 import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -164,7 +164,7 @@ Find the cause in the code, and propose a fix.`
   delivers(
     "a slash command of Slack, which is answered with a text",
     recipes["slack-command"],
-    `steve asks in the channel support with /ask:
+    `steve (U2147483697) asks in the channel support with /ask:
 
 why was order 4711 refunded?
 
@@ -254,6 +254,39 @@ This is a pretty simple change that we need to pull into master.
 Review the changes, and list what must change before it is merged.`)
     })
   )
+})
+
+describe("a request without what need not be there starts a run, as it would be lost if it were refused", () => {
+  const cases: ReadonlyArray<readonly [without: string, recipe: Recipe, remove: (payload: any) => unknown]> = [
+    [
+      "a merge request of GitLab without a commit",
+      recipes.gitlab,
+      (payload) => (payload.object_attributes.last_commit = null)
+    ],
+    ["an alert of Alertmanager without a name", recipes.alertmanager, ({ alerts: [alert] }) => (alert.labels = {})],
+    ["an alert of Grafana without a name", recipes.grafana, ({ alerts: [alert] }) => (alert.labels = {})],
+    ["an issue of Sentry without a culprit", recipes.sentry, ({ data }) => delete data.issue.culprit],
+    ["a command of Slack without a user's name", recipes["slack-command"], (payload) => delete payload.user_name],
+    ["an invoice of Stripe without a customer", recipes.stripe, ({ data }) => delete data.object.customer],
+    ["an issue of Jira without a user", recipes.jira, (payload) => delete payload.user],
+    [
+      "an issue of Linear without team and address",
+      recipes.linear,
+      (payload) => [delete payload.data.team, delete payload.url]
+    ]
+  ]
+  for (const [without, recipe, remove] of cases) {
+    it.live(without, () =>
+      Effect.gen(function* () {
+        const { deliver, next, secret } = yield* setUp(recipe)
+        const payload: any = structuredClone(recipe.sample.payload)
+        remove(payload)
+        const answer = yield* deliver(requestOf(recipe, secret, payload))
+        expect([200, 202], answer.text).toContain(answer.status)
+        expect(yield* next).not.toBe("")
+      })
+    )
+  }
 })
 
 describe("each recipe", () => {
