@@ -148,7 +148,7 @@ const earlierOf = (run: NewRun, acceptance: Accepted): Effect.Effect<Earlier | u
       return Effect.succeed(undefined)
     case "Coalesced":
       return Effect.sync(() => {
-        Metrics.record(coalesced, 1, { team: run.team })
+        if (!acceptance.repeated) Metrics.record(coalesced, 1, { team: run.team })
         return { run: acceptance }
       })
     case "Repeated":

@@ -311,7 +311,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       const before = delivery === undefined ? undefined : deliveries.get(delivery)
       if (before && idempotency && isAfter(before.expires_at, run.accepted_at)) {
         return sameBytes(before.request_hash, idempotency.request_hash)
-          ? Either.right({ _tag: "Coalesced", run_id: before.run_id })
+          ? Either.right({ _tag: "Coalesced", run_id: before.run_id, repeated: true })
           : Either.left(new IdempotencyKeyReused())
       }
       if (by && webhook && by.version !== webhook.version) return Either.left(new WebhookEdited())
@@ -322,7 +322,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         change(open, { prompt: storable(run.prompt), variables: run.variables })
         open.layout = layout
         if (delivery && idempotency) deliveries.set(delivery, { ...idempotency, run_id: open.row.run_id })
-        return Either.right({ _tag: "Coalesced", run_id: open.row.run_id })
+        return Either.right({ _tag: "Coalesced", run_id: open.row.run_id, repeated: false })
       }
       if (by?.max_queued !== undefined && countQueuedOf?.has(by.id) !== false) {
         const waiting = where((row) => row.webhook_id === by.id && isWaiting(row)).length

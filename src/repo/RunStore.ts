@@ -67,12 +67,12 @@ export const isRetry = (run: NewRun): run is NewRun & { readonly replay_of: RunI
 /**
  * `admitted`: it was admitted with the same commit, as was asked for, and may be published. `Repeated`: the idempotency key
  * named an earlier run, which is returned in place of a new one. `Coalesced`: an earlier run has its prompt and variables
- * now, or had them before, when the idempotency key was used for that.
+ * now, or had them before, when the idempotency key was used for that (`repeated`).
  */
 export type Acceptance =
   | { readonly _tag: "Accepted"; readonly admitted: boolean }
   | { readonly _tag: "Repeated"; readonly run: Run; readonly deadline_at?: DateTime.Utc }
-  | { readonly _tag: "Coalesced"; readonly run_id: RunId }
+  | { readonly _tag: "Coalesced"; readonly run_id: RunId; readonly repeated: boolean }
 
 /** The webhook was edited after the run's prompt was rendered. */
 export class WebhookEdited extends Data.TaggedError("WebhookEdited") {}

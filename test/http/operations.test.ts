@@ -220,6 +220,20 @@ describe("metrics of runs and teams", () => {
     })
   )
 
+  it.scopedLive("count what becomes the run of an earlier trigger, once for each delivery", () =>
+    Effect.gen(function* () {
+      const { http, team, webhook } = yield* start()
+      const coalesce = { key: "a", within: 3_600 }
+      const { path } = yield* webhook(yield* team("merging"), "{{a}}", { coalesce })
+      const post = (key: string) =>
+        http("POST", path, { body: { variables: { a: 1 } }, headers: { "idempotency-key": key } })
+      const answers = yield* Effect.forEach(["one", "two", "one", "two", "two", "three"], post)
+      expect(new Set(answers.map(({ json }) => json.run_id)).size).toBe(1)
+      const { text } = yield* http("GET", "/metrics")
+      expect(text).toMatch(/^webhook_triggers_coalesced_total\{team="merging"\} 2$/m)
+    })
+  )
+
   it.scopedLive("show a team no longer once it is deleted, and the last known values while the database is away", () =>
     Effect.gen(function* () {
       const { http, admin, team, faults } = yield* start()

@@ -49,7 +49,7 @@ export const coalesce = (test: Test): void => {
       yield* acceptOne(before)
       expect(yield* acceptOne(first)).toEqual({ _tag: "Accepted", admitted: false })
       yield* acceptOne(yield* newRun(webhook, { prompt: "behind" }))
-      const coalesced = { _tag: "Coalesced", run_id: first.run_id }
+      const coalesced = { _tag: "Coalesced", run_id: first.run_id, repeated: false }
       expect(yield* acceptOne(yield* trigger(webhook, "a", "two"))).toEqual(coalesced)
       const group = [
         yield* trigger(webhook, "a", "3"),
@@ -109,7 +109,7 @@ export const coalesce = (test: Test): void => {
         const one = yield* acceptOne(yield* trigger(webhook, "a", "1", idempotency("one")))
         expect(one).toMatchObject({ _tag: "Repeated", run: { run_id: first.run_id } })
         const two = yield* acceptOne(yield* trigger(webhook, "a", "2", idempotency("two")))
-        expect(two).toEqual({ _tag: "Coalesced", run_id: first.run_id })
+        expect(two).toEqual({ _tag: "Coalesced", run_id: first.run_id, repeated: true })
         const reused = acceptOne(yield* trigger(webhook, "a", "x", idempotency("two", 2)))
         expect(yield* Effect.flip(reused)).toEqual(new IdempotencyKeyReused())
       })
@@ -142,8 +142,8 @@ export const coalesce = (test: Test): void => {
       const [reused] = yield* thrice("two", "other")
       const hash = { idempotency: { ...reused!.idempotency!, request_hash: new Uint8Array([2]) } }
       const answers = yield* repo.accept([...joining, { ...reused!, ...hash }], unlimited)
-      const coalesced = Either.right({ _tag: "Coalesced", run_id })
-      expect(answers).toEqual([coalesced, coalesced, coalesced, Either.left(new IdempotencyKeyReused())])
+      const coalesced = [false, true, true].map((repeated) => Either.right({ _tag: "Coalesced", run_id, repeated }))
+      expect(answers).toEqual([...coalesced, Either.left(new IdempotencyKeyReused())])
       expect(yield* repo.run(run_id)).toMatchObject({ conversation: { prompt: "2" } })
     })
   )
@@ -158,7 +158,7 @@ export const coalesce = (test: Test): void => {
       yield* acceptOne(yield* trigger(webhook, "a", "2", idempotency("two")))
       yield* repo.closeWindows(until)
       const plain = (hash: number) => newRun(webhook, { prompt: "2", ...idempotency("two", hash) })
-      const coalesced = { _tag: "Coalesced", run_id: first.run_id }
+      const coalesced = { _tag: "Coalesced", run_id: first.run_id, repeated: true }
       expect(yield* acceptOne(yield* plain(1))).toEqual(coalesced)
       const [answer, other] = yield* repo.accept([yield* plain(1), yield* plain(2)], { maxQueued: 0 })
       expect([answer, other]).toEqual([Either.right(coalesced), Either.left(new IdempotencyKeyReused())])
@@ -176,7 +176,10 @@ export const coalesce = (test: Test): void => {
       yield* endOne(first.run_id, { status: "cancelled" }, 1)
       const second = yield* trigger(webhook, "a", "2")
       expect(yield* acceptOne(second)).toMatchObject({ _tag: "Accepted" })
-      expect(yield* acceptOne(yield* trigger(webhook, "a", "3"))).toEqual({ _tag: "Coalesced", run_id: second.run_id })
+      expect(yield* acceptOne(yield* trigger(webhook, "a", "3"))).toMatchObject({
+        _tag: "Coalesced",
+        run_id: second.run_id
+      })
       yield* repo.createTeam(team("elsewhere"), at(0))
       const moved = yield* trigger(webhook, "a", "4", { team: team("elsewhere") })
       expect(yield* acceptOne(moved)).toMatchObject({ _tag: "Accepted" })

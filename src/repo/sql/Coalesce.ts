@@ -103,7 +103,7 @@ const toKey = ({ accepted_at, idempotency, webhook }: Keyed, ord: number) => ({
 
 /** Of the inputs `i`, those whose key is that of a trigger which became the run of an earlier one. */
 const deliveredOf = (sql: SqlClient.SqlClient, input: Statement.Fragment): Statement.Fragment => sql`
-  select i.ord, d.run_id, d.request_hash = i.request_hash as same_request
+  select i.ord, d.run_id, d.request_hash = i.request_hash as same_request, true as repeated
   from ${input} join webhook_trigger.window_deliveries d using (webhook_id, idempotency_key)
   where d.expires_at > i.accepted_at`
 
@@ -111,10 +111,11 @@ interface Delivered {
   readonly ord: number
   readonly run_id: RunId
   readonly same_request: boolean
+  readonly repeated: boolean
 }
 
-const answerOf = ({ run_id, same_request }: Delivered): Answer =>
-  same_request ? Either.right({ _tag: "Coalesced", run_id }) : Either.left(new IdempotencyKeyReused())
+const answerOf = ({ repeated, run_id, same_request }: Delivered): Answer =>
+  same_request ? Either.right({ _tag: "Coalesced", run_id, repeated }) : Either.left(new IdempotencyKeyReused())
 
 /** What became of the repeats of triggers that became the run of an earlier one, whatever their webhook coalesces now. */
 export const makeFindDelivered = Effect.map(
@@ -187,7 +188,8 @@ export const makeCoalesce = Effect.gen(function* () {
         delete from webhook_trigger.windows w using wanted
         where w.run_id = wanted.run_id and w.run_id not in (select id from merged)
       )
-      select ord, run_id, true as same_request from taken union all select ord, run_id, same_request from delivered`)
+      select ord, run_id, true as same_request, false as repeated from taken
+      union all select ord, run_id, same_request, repeated from delivered`)
     for (const row of rows) answers.set(runs[row.ord]!, answerOf(row))
     return answers
   })
