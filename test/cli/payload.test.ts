@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import * as Server from "../http/Server.ts"
 import { temporaryFolder } from "../support/private.ts"
 import { runWith } from "./CommandLine.ts"
+import * as Program from "./Program.ts"
 
 const push = '{"ref": "refs/heads/main", "commits": [{"message": "ü"}]}'
 const template = "{{headers.x-github-event?}} {{payload.ref}} {{payload.commits.0.message}} {{query.env?}}"
@@ -47,6 +48,24 @@ describe("a whole request on the command line", () => {
       expect((yield* run("webhook", "preview", "lists", ...text, "--query", "tag=a", "--query", "tag=b")).stdout).toBe(
         'plain ["a","b"]\n'
       )
+    })
+  )
+
+  it.scopedLive("is read from standard input, byte for byte", () =>
+    Effect.gen(function* () {
+      const { create, origin } = yield* start
+      const { token } = yield* create("push", "{{payload.ref}} {{payload.commits.0.message}}", { input: "payload" })
+      const file = `${yield* temporaryFolder}/push.json`
+      writeFileSync(file, push)
+      const piped = (words: string) =>
+        Program.shell(
+          `cat '${file}' | ADMIN_API_KEY=${Server.adminKey} WEBHOOK_TRIGGER_URL=${origin} '${process.execPath}' '${Program.program}' ${words} --payload -`
+        )
+      const [preview, sent] = yield* Effect.all([piped("webhook preview push"), piped(`trigger ${token} --wait`)], {
+        concurrency: 2
+      })
+      expect(preview).toEqual({ code: 0, stdout: "refs/heads/main ü\n", stderr: "" })
+      expect(sent).toEqual({ code: 0, stdout: "echo: refs/heads/main ü\n", stderr: "" })
     })
   )
 
