@@ -23,7 +23,21 @@ const path = Schema.Struct({ run_id: Schema.String.annotations({ description: "T
 /** What the cancelling of several runs returns. */
 export const Cancelled = Schema.Struct({
   cancelled: Schema.Number.annotations({ description: "How many runs that were." })
-}).annotations({ description: "All that were queued are cancelled." })
+}).annotations({ description: "They are cancelled." })
+
+/** What the cancelling of all that waits returns. */
+export const QueueCancelled = Schema.Struct({
+  cancelled: Schema.Number.annotations({ description: "How many runs and messages that were, which are never sent." }),
+  retries: Schema.Number.annotations({ description: "How many failed runs that were, which are not tried again." })
+}).annotations({ description: "All that waited is cancelled; with `dry_run=true`, what would be." })
+
+export const DryRun = Schema.Struct({
+  dry_run: Schema.optional(
+    Schema.Literal("true", "false").annotations({
+      description: "`true`: nothing is cancelled, and the response says how much would be."
+    })
+  )
+})
 
 /** Up to a page of runs. */
 export const RunIds = Schema.Struct({

@@ -14,7 +14,7 @@ import {
   UnprocessableContent,
   UnsupportedMediaType
 } from "./Problem.ts"
-import { Cancelled } from "./Runs.ts"
+import { DryRun, QueueCancelled } from "./Runs.ts"
 import { IdempotencyKey, TimedOut, Wait } from "./Trigger.ts"
 
 const path = Schema.Struct({ team: Schema.String.annotations({ description: "The team's name." }) })
@@ -122,12 +122,15 @@ export class Teams extends HttpApiGroup.make("teams")
   .add(
     HttpApiEndpoint.post("cancelQueued", "/api/teams/:team/cancel-queued")
       .setPath(path)
-      .addSuccess(Cancelled)
+      .setUrlParams(DryRun)
+      .addSuccess(QueueCancelled)
+      .addError(BadRequest)
       .addError(NotFound)
       .annotateContext(
         OpenApi.annotations({
           summary: "Cancel what is queued",
-          description: "Ends all runs and messages as `cancelled` that wait in the team's lane. They are never sent."
+          description:
+            "Ends all runs and messages as `cancelled` that wait in the team's lane, and calls off the retries of failed runs of webhooks that point at the team. They are never sent; the failed runs stay `error`."
         })
       )
   )

@@ -18,7 +18,7 @@ import {
   UnsupportedMediaType
 } from "./Problem.ts"
 import { RunPage } from "./RunPage.ts"
-import { Cancelled } from "./Runs.ts"
+import { DryRun, QueueCancelled } from "./Runs.ts"
 import { SampleBody } from "./Trigger.ts"
 
 const path = Schema.Struct({ id: Schema.String.annotations({ description: "The webhook's id." }) })
@@ -307,12 +307,15 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
   .add(
     HttpApiEndpoint.post("cancelQueued", "/api/webhooks/:id/cancel-queued")
       .setPath(path)
-      .addSuccess(Cancelled)
+      .setUrlParams(DryRun)
+      .addSuccess(QueueCancelled)
+      .addError(BadRequest)
       .addError(NotFound)
       .annotateContext(
         OpenApi.annotations({
           summary: "Cancel what is queued",
-          description: "Ends all runs of the webhook as `cancelled` that wait in its team's lane. They are never sent."
+          description:
+            "Ends all runs of the webhook as `cancelled` that wait in its team's lane, and calls off the retries of its failed runs. They are never sent; the failed runs stay `error`."
         })
       )
   )

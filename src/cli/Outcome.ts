@@ -1,16 +1,26 @@
 import { Options } from "@effect/cli"
 import { Effect } from "effect"
 import { hasProperty } from "effect/Predicate"
-import type { Cancelled } from "../api/Runs.ts"
+import type { QueueCancelled } from "../api/Runs.ts"
 import type { Outcome } from "../domain/Run.ts"
 import { finalStatuses } from "../domain/RunStatus.ts"
 import { exitCodes, Failure } from "./Failure.ts"
 
 export const wait = Options.boolean("wait").pipe(Options.withDescription("Wait for the answer and print it"))
 
+type Counts = typeof QueueCancelled.Type
+
+const retriesText = (retries: number): string => `${retries} ${retries === 1 ? "retry" : "retries"}`
+
+/** What waits, for a question. */
+export const waitingText = ({ cancelled, retries }: Counts): string =>
+  `${cancelled} now${retries === 0 ? "" : `, and ${retriesText(retries)}`}`
+
 /** The result of `cancel-queued`. */
-export const cancelledText = ({ cancelled }: typeof Cancelled.Type): string =>
-  cancelled === 0 ? "Nothing was queued." : `${cancelled} cancelled.`
+export const cancelledText = ({ cancelled, retries }: Counts): string =>
+  cancelled + retries === 0
+    ? "Nothing was queued."
+    : `${cancelled} cancelled${retries === 0 ? "" : `, ${retriesText(retries)} called off`}.`
 
 /** The response to a waiting caller whose run did not end in success. */
 type Unsuccessful = Exclude<Outcome, { readonly status: "success" }> & { readonly run_id: string }

@@ -1,14 +1,14 @@
 import { Args, Command, Options } from "@effect/cli"
 import { Effect, Schema } from "effect"
 import { Message, MessageAccepted, MessageAnswered } from "../api/Messages.ts"
-import { Cancelled } from "../api/Runs.ts"
+import { type DryRun, QueueCancelled } from "../api/Runs.ts"
 import { Team, TeamName } from "../domain/Team.ts"
 import { BrokerRights, brokerOptions, commandsOf, rightsOf } from "./BrokerRights.ts"
 import type { Group } from "./Commands.ts"
 import { confirm, yes } from "./Confirm.ts"
 import { adminOptions, call, done, json, show } from "./Connection.ts"
 import { about } from "./Help.ts"
-import { cancelledText, failUnsuccessful, wait } from "./Outcome.ts"
+import { cancelledText, failUnsuccessful, wait, waitingText } from "./Outcome.ts"
 import { acceptedText, answerText, fields, print, printJson, table, time, yesNo } from "./Output.ts"
 import { replayDescription, replayMatching, replayOptions, showReplayed } from "./Replays.ts"
 import { validated } from "./Validated.ts"
@@ -142,20 +142,23 @@ const remove = Command.make("delete", { team, yes, ...adminOptions }, (options) 
 
 const cancelQueued = Command.make("cancel-queued", { team, yes, ...adminOptions }, (options) =>
   Effect.gen(function* () {
-    const { queued } = yield* call(
-      options,
-      (client) => client.teams.show({ path: { team: options.team } }),
-      notFound(options.team)
-    )
-    yield* confirm(options.yes, `Cancel all that waits for the team ${options.team}: ${queued} now?`)
-    const result = yield* call(
-      options,
-      (client) => client.teams.cancelQueued({ path: { team: options.team } }),
-      notFound(options.team)
-    )
-    yield* show(options, Cancelled, result, cancelledText)
+    const cancel = (urlParams: typeof DryRun.Type) =>
+      call(
+        options,
+        (client) => client.teams.cancelQueued({ path: { team: options.team }, urlParams }),
+        notFound(options.team)
+      )
+    const waiting = waitingText(yield* cancel({ dry_run: "true" }))
+    yield* confirm(options.yes, `Cancel all that waits for the team ${options.team}: ${waiting}?`)
+    yield* show(options, QueueCancelled, yield* cancel({}), cancelledText)
   })
-).pipe(Command.withDescription("Cancel all runs and messages that wait to be sent to a team"))
+).pipe(
+  Command.withDescription(
+    about("Cancel all runs and messages that wait to be sent to a team", {
+      details: "Failed runs of webhooks that point at it are not tried again."
+    })
+  )
+)
 
 const replay = Command.make("replay", { team, ...replayOptions }, (options) =>
   Effect.gen(function* () {

@@ -2,7 +2,7 @@ import { Command, Options } from "@effect/cli"
 import { Effect, Option, Schema } from "effect"
 import { curlExample, secretVariable } from "../api/CurlExample.ts"
 import { maxOverlapSeconds } from "../api/Overlap.ts"
-import { Cancelled } from "../api/Runs.ts"
+import { QueueCancelled } from "../api/Runs.ts"
 import { Preview, WebhookWithToken } from "../api/Webhooks.ts"
 import { Webhook } from "../domain/Webhook.ts"
 import { textOf, type WebhookSetting } from "../domain/WebhookSettingKinds.ts"
@@ -12,7 +12,7 @@ import { confirm, yes } from "./Confirm.ts"
 import { adminOptions, call, done, show } from "./Connection.ts"
 import { exitCodes, Failure, usage } from "./Failure.ts"
 import { about } from "./Help.ts"
-import { cancelledText } from "./Outcome.ts"
+import { cancelledText, waitingText } from "./Outcome.ts"
 import { fields, printable, quantity, section, table, time, yesNo } from "./Output.ts"
 import { received, refused, sampleOfReceived } from "./ReceivedRequests.ts"
 import { replayDescription, replayMatching, replayOptions, showReplayed } from "./Replays.ts"
@@ -190,14 +190,21 @@ const cancelQueued = Command.make("cancel-queued", { webhook, yes, ...adminOptio
   Effect.gen(function* () {
     const result = yield* callOnWebhook(options, (client, { id, name }) =>
       Effect.gen(function* () {
-        const { queued } = yield* client.overview.statistics({ path: { id }, urlParams: {} })
-        yield* confirm(options.yes, `Cancel all queued runs of the webhook ${printable(name)}: ${queued} now?`)
-        return yield* client.webhooks.cancelQueued({ path: { id } })
+        const waiting = yield* client.webhooks.cancelQueued({ path: { id }, urlParams: { dry_run: "true" } })
+        yield* confirm(
+          options.yes,
+          `Cancel all queued runs of the webhook ${printable(name)}: ${waitingText(waiting)}?`
+        )
+        return yield* client.webhooks.cancelQueued({ path: { id }, urlParams: {} })
       })
     )
-    yield* show(options, Cancelled, result, cancelledText)
+    yield* show(options, QueueCancelled, result, cancelledText)
   })
-).pipe(Command.withDescription("Cancel all runs of a webhook that wait to be sent"))
+).pipe(
+  Command.withDescription(
+    about("Cancel all runs of a webhook that wait to be sent", { details: "Its failed runs are not tried again." })
+  )
+)
 
 const replay = Command.make("replay", { webhook, ...replayOptions }, (options) =>
   Effect.gen(function* () {

@@ -2,12 +2,25 @@ import { Context, DateTime, Effect, Layer } from "effect"
 import { NotFound, RunEnded, type Unavailable } from "../domain/Errors.ts"
 import type { RunId } from "../domain/Id.ts"
 import type { Run } from "../domain/Run.ts"
+import { HistoryStore } from "../repo/HistoryStore.ts"
 import { type QueuedRuns, RunStore } from "../repo/RunStore.ts"
 import { TeamStore } from "../repo/TeamStore.ts"
 import { WebhookStore } from "../repo/WebhookStore.ts"
 import { Outcomes } from "./Outcomes.ts"
 import { teamNamed } from "./Teams.ts"
 import { webhookIdOf } from "./Webhooks.ts"
+
+export interface CancelOptions {
+  /** Nothing is cancelled; returns what would be. */
+  readonly dryRun?: boolean
+}
+
+export interface CancelledCounts {
+  /** Runs and messages that waited to be sent. */
+  readonly cancelled: number
+  /** Failed runs that waited to be tried again. */
+  readonly retries: number
+}
 
 /**
  * Cancelling runs. A cancelled run has ended for callers and in the history at once. One that waits in its lane is never
@@ -21,41 +34,59 @@ export class Cancellation extends Context.Tag("webhook-trigger/Cancellation")<
      * is not. `RunEnded`: it ended in another way.
      */
     readonly cancel: (id: RunId) => Effect.Effect<Run, NotFound | RunEnded | Unavailable>
-    /** Cancels all that waits in the lanes for this webhook; returns how many runs that were. The id comes as written. */
-    readonly cancelQueuedOfWebhook: (id: string) => Effect.Effect<number, NotFound | Unavailable>
-    /** Cancels all that waits in this team's lane, messages too; returns how many runs that were. */
-    readonly cancelQueuedOfTeam: (team: string) => Effect.Effect<number, NotFound | Unavailable>
+    /** Cancels all that waits of this webhook: in the lanes, and to be tried again. The id comes as written. */
+    readonly cancelQueuedOfWebhook: (
+      id: string,
+      options?: CancelOptions
+    ) => Effect.Effect<CancelledCounts, NotFound | Unavailable>
+    /** Cancels all that waits in this team's lane, messages too, and what its webhooks would try again. */
+    readonly cancelQueuedOfTeam: (
+      team: string,
+      options?: CancelOptions
+    ) => Effect.Effect<CancelledCounts, NotFound | Unavailable>
   }
 >() {
-  static readonly layer: Layer.Layer<Cancellation, never, Outcomes | RunStore | TeamStore | WebhookStore> =
-    Layer.effect(
-      Cancellation,
-      Effect.gen(function* () {
-        const outcomes = yield* Outcomes
-        const runs = yield* RunStore
-        const teams = yield* TeamStore
-        const webhooks = yield* WebhookStore
+  static readonly layer: Layer.Layer<
+    Cancellation,
+    never,
+    HistoryStore | Outcomes | RunStore | TeamStore | WebhookStore
+  > = Layer.effect(
+    Cancellation,
+    Effect.gen(function* () {
+      const history = yield* HistoryStore
+      const outcomes = yield* Outcomes
+      const runs = yield* RunStore
+      const teams = yield* TeamStore
+      const webhooks = yield* WebhookStore
 
-        const cancelQueued = (of: QueuedRuns) => Effect.flatMap(DateTime.now, (now) => runs.cancelQueued(of, now))
+      // The retries first: one that was accepted before it could be called off is queued by then, and accepted before that.
+      const cancelQueued = (of: QueuedRuns) =>
+        Effect.gen(function* () {
+          const retries = yield* runs.callOffRetriesOf(of)
+          return { cancelled: yield* runs.cancelQueued(of, yield* DateTime.now), retries }
+        })
 
-        return Cancellation.of({
-          cancel: Effect.fn("Cancellation.cancel")(function* (run_id) {
-            const run = yield* outcomes.end(run_id, { status: "cancelled" })
-            if (run === undefined) return yield* new NotFound()
-            const { retry_at, ...ended } = run
-            if (run.status === "cancelled") return run
-            if (retry_at && (yield* runs.callOffRetries([run_id])).has(run_id)) return ended
-            return yield* new RunEnded({ run_id, status: run.status })
-          }),
-          cancelQueuedOfWebhook: Effect.fn("Cancellation.cancelQueuedOfWebhook")(function* (id) {
-            const webhook = yield* Effect.flatMap(webhookIdOf(id), webhooks.webhook)
-            return yield* cancelQueued({ webhook_id: webhook.id })
-          }),
-          cancelQueuedOfTeam: Effect.fn("Cancellation.cancelQueuedOfTeam")(function* (name) {
-            const { team } = yield* Effect.flatMap(teamNamed(name), teams.team)
-            return yield* cancelQueued({ team })
-          })
+      return Cancellation.of({
+        cancel: Effect.fn("Cancellation.cancel")(function* (run_id) {
+          const run = yield* outcomes.end(run_id, { status: "cancelled" })
+          if (run === undefined) return yield* new NotFound()
+          const { retry_at, ...ended } = run
+          if (run.status === "cancelled") return run
+          if (retry_at && (yield* runs.callOffRetries([run_id])).has(run_id)) return ended
+          return yield* new RunEnded({ run_id, status: run.status })
+        }),
+        cancelQueuedOfWebhook: Effect.fn("Cancellation.cancelQueuedOfWebhook")(function* (given, { dryRun } = {}) {
+          const { id: webhook_id } = yield* Effect.flatMap(webhookIdOf(given), webhooks.webhook)
+          if (!dryRun) return yield* cancelQueued({ webhook_id })
+          const { queued } = yield* history.slots(webhook_id)
+          return { cancelled: queued, retries: yield* runs.countRetries({ webhook_id }) }
+        }),
+        cancelQueuedOfTeam: Effect.fn("Cancellation.cancelQueuedOfTeam")(function* (name, { dryRun } = {}) {
+          const { queued, team } = yield* Effect.flatMap(teamNamed(name), teams.team)
+          if (!dryRun) return yield* cancelQueued({ team })
+          return { cancelled: queued, retries: yield* runs.countRetries({ team }) }
         })
       })
-    )
+    })
+  )
 }

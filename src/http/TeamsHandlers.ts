@@ -3,7 +3,7 @@ import { DateTime, Effect, Either } from "effect"
 import { Api } from "../api/Api.ts"
 import { Message } from "../api/Messages.ts"
 import * as Audit from "../engine/Audit.ts"
-import { Cancellation } from "../engine/Cancellation.ts"
+import { Cancellation, type CancelledCounts } from "../engine/Cancellation.ts"
 import { Settings } from "../engine/Settings.ts"
 import { Teams, teamNamed } from "../engine/Teams.ts"
 import { Trigger } from "../engine/Trigger.ts"
@@ -30,11 +30,14 @@ export const layer = HttpApiBuilder.group(Api, "teams", (handlers) =>
       .handle("show", ({ path }) => Effect.mapError(teams.show(path.team), Problems.of))
       .handle("pause", ({ path }) => Effect.mapError(teams.pause(path.team), Problems.of))
       .handle("resume", ({ path }) => Effect.mapError(teams.resume(path.team), Problems.of))
-      .handle("cancelQueued", ({ path }) =>
-        cancelQueuedOfTeam(path.team).pipe(
-          Effect.map((cancelled) => ({ cancelled })),
-          Audit.recordDone("team.queue_cancelled", path.team, (result) => result),
-          Effect.mapError(Problems.of)
+      .handle("cancelQueued", ({ path, urlParams: { dry_run } }) =>
+        Effect.mapError(
+          dry_run === "true"
+            ? cancelQueuedOfTeam(path.team, { dryRun: true })
+            : Audit.recordDone<CancelledCounts>("team.queue_cancelled", path.team, (counts) => ({ ...counts }))(
+                cancelQueuedOfTeam(path.team)
+              ),
+          Problems.of
         )
       )
       .handle("delete", ({ path }) => Effect.mapError(teams.remove(path.team), Problems.of))

@@ -5,7 +5,7 @@ import { pageSize } from "../api/PageSize.ts"
 import { SampleBody } from "../api/Trigger.ts"
 import { triggerUrl } from "../api/TriggerUrl.ts"
 import * as Audit from "../engine/Audit.ts"
-import { Cancellation } from "../engine/Cancellation.ts"
+import { Cancellation, type CancelledCounts } from "../engine/Cancellation.ts"
 import { Requests } from "../engine/Requests.ts"
 import { Settings } from "../engine/Settings.ts"
 import { validate } from "../engine/Validation.ts"
@@ -72,11 +72,14 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
           .restoreTemplate(path.id, path.version, Version.expected(request))
           .pipe(Effect.tap(Version.writeTag), Effect.mapError(Problems.of))
       )
-      .handle("cancelQueued", ({ path }) =>
-        cancelQueuedOfWebhook(path.id).pipe(
-          Effect.map((cancelled) => ({ cancelled })),
-          Audit.recordDone("webhook.queue_cancelled", path.id, (result) => result),
-          Effect.mapError(Problems.of)
+      .handle("cancelQueued", ({ path, urlParams: { dry_run } }) =>
+        Effect.mapError(
+          dry_run === "true"
+            ? cancelQueuedOfWebhook(path.id, { dryRun: true })
+            : Audit.recordDone<CancelledCounts>("webhook.queue_cancelled", path.id, (counts) => ({ ...counts }))(
+                cancelQueuedOfWebhook(path.id)
+              ),
+          Problems.of
         )
       )
       .handle("delete", ({ path }) => Effect.mapError(webhooks.remove(path.id), Problems.of))

@@ -50,6 +50,7 @@ import {
   firstOfEach,
   isRetry,
   type NewRun,
+  type QueuedRuns,
   type RunEnd,
   RunStore,
   WebhookEdited
@@ -284,6 +285,13 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       notify({ _tag: "RunEnded", run_id: row.run_id })
     }
 
+    const waitingRetries = (of: QueuedRuns) =>
+      where(
+        ({ retry_at, webhook_id }) =>
+          retry_at !== undefined &&
+          ("team" in of ? webhooks.get(webhook_id!)?.team === of.team : webhook_id === of.webhook_id)
+      )
+
     const accept = (
       run: NewRun,
       { maxQueued, countQueued = true, countQueuedOf, admission }: AcceptOptions,
@@ -489,6 +497,13 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
           for (const run of waiting) settleRetry(run)
           return new Set(waiting.map(({ row }) => row.run_id))
         }),
+      callOffRetriesOf: (of) =>
+        Effect.sync(() => {
+          const waiting = waitingRetries(of)
+          for (const run of waiting) settleRetry(run)
+          return waiting.length
+        }),
+      countRetries: (of) => Effect.sync(() => waitingRetries(of).length),
       expire: (now, { notSent = [], stopped = [] } = {}) =>
         Effect.sync(() => {
           const isLeaderless = ({ accepted_at, admitted_at, deadline_at, mode, team }: RunRow) => {

@@ -125,7 +125,7 @@ export interface RunEnd extends RunMark {
   readonly started_at?: DateTime.Utc
 }
 
-/** A webhook's or a team's runs that wait in the lane: queued and not admitted. */
+/** What waits of a webhook or for a team. */
 export type QueuedRuns = { readonly team: TeamName } | { readonly webhook_id: WebhookId }
 
 /** What became of a `RunEnd`. */
@@ -172,7 +172,10 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
      * without one that could have come.
      */
     readonly answerable: (ids: ReadonlyArray<RunId>) => Effect.Effect<ReadonlyMap<RunId, "live" | "late">, Unavailable>
-    /** Ends as `cancelled` what waits there now and was accepted no later than `at`; returns how many runs that were. */
+    /**
+     * Ends as `cancelled` what is queued and not admitted there, and was accepted no later than `at`; returns how many runs
+     * that were.
+     */
     readonly cancelQueued: (of: QueuedRuns, at: DateTime.Utc) => Effect.Effect<number, Unavailable>
     /** Cancelled runs of which their team has, or will have, nothing: their slots are free. Reported like an end. */
     readonly release: (marks: ReadonlyArray<RunMark>) => Effect.Effect<void, Unavailable>
@@ -186,6 +189,10 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
     ) => Effect.Effect<ReadonlyArray<RunId>, Unavailable>
     /** They are not to be tried again after all; returns those that were. Reported like an end. */
     readonly callOffRetries: (ids: ReadonlyArray<RunId>) => Effect.Effect<ReadonlySet<RunId>, Unavailable>
+    /** The same for all failed runs of this webhook, or of all webhooks that point at this team now; returns how many. */
+    readonly callOffRetriesOf: (of: QueuedRuns) => Effect.Effect<number, Unavailable>
+    /** How many there are of those that wait to be tried again. */
+    readonly countRetries: (of: QueuedRuns) => Effect.Effect<number, Unavailable>
     /** Of these runs, those that have ended, and the ids of those that no longer exist. */
     readonly ended: (
       ids: ReadonlyArray<RunId>

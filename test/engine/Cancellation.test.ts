@@ -125,8 +125,8 @@ it.scoped("all that is queued for a webhook or a team is cancelled, and nothing 
     for (let i = 0; i < 3; i++) yield* one.submit("one")
     const others = [yield* two.submit("two"), yield* two.submit("two")]
     const cancellation = yield* Cancellation
-    expect(yield* cancellation.cancelQueuedOfWebhook(one.id)).toBe(3)
-    expect(yield* cancellation.cancelQueuedOfTeam(team)).toBe(2)
+    expect(yield* cancellation.cancelQueuedOfWebhook(one.id)).toEqual({ cancelled: 3, retries: 0 })
+    expect(yield* cancellation.cancelQueuedOfTeam(team)).toEqual({ cancelled: 2, retries: 0 })
     for (const id of others) expect((yield* runOf(id)).status).toBe("cancelled")
     yield* leader.answer("done")
     yield* until(Effect.map(runOf(sent), ({ status }) => status === "success"))

@@ -108,7 +108,7 @@ it.scoped("a waiting caller's deadline counts, and what waits can be cancelled",
     expect((yield* Fiber.join(asking)).status).toBe("timeout")
     const cancellation = yield* Cancellation
     yield* cancellation.cancel(submitted)
-    expect(yield* cancellation.cancelQueuedOfTeam(team)).toBe(1)
+    expect(yield* cancellation.cancelQueuedOfTeam(team)).toEqual({ cancelled: 1, retries: 0 })
     expect(yield* statusOf(submitted)).toBe("cancelled")
   }).pipe(Effect.provide(engineInMemory()))
 )

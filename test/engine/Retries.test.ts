@@ -214,6 +214,37 @@ it.scoped("cancelling a failed run calls its retry off; one that was tried again
   }).pipe(Effect.provide(engineInMemory()))
 )
 
+it.scoped("cancelling all that waits of a webhook, or for its team, calls retries off", () =>
+  Effect.gen(function* () {
+    const { seen, team, webhook } = yield* failing(99, { attempts: 3, backoff_seconds: 60 })
+    const { cancelQueuedOfTeam, cancelQueuedOfWebhook } = yield* Cancellation
+    const failed = Effect.gen(function* () {
+      const ids = yield* Effect.all([webhook.submit("api"), webhook.submit("web")])
+      for (const id of ids) yield* ended(id)
+      return ids
+    })
+    const repo = yield* Repo
+    for (const cancel of [
+      (dryRun: boolean) => cancelQueuedOfWebhook(webhook.id, { dryRun }),
+      (dryRun: boolean) => cancelQueuedOfTeam(team, { dryRun })
+    ]) {
+      const ids = yield* failed
+      yield* repo.pauseTeam(team, yield* DateTime.now)
+      const queued = yield* webhook.submit("later")
+      expect(yield* cancel(true)).toEqual({ cancelled: 1, retries: 2 })
+      expect(yield* cancel(false)).toEqual({ cancelled: 1, retries: 2 })
+      expect(yield* cancel(false)).toEqual({ cancelled: 0, retries: 0 })
+      for (const id of ids) expect(yield* runOf(id)).toMatchObject({ status: "error" })
+      for (const id of ids) expect(yield* runOf(id)).not.toHaveProperty("retry_at")
+      expect((yield* runOf(queued)).status).toBe("cancelled")
+      yield* repo.resumeTeam(team, yield* DateTime.now)
+    }
+    yield* TestClock.adjust("2 minutes")
+    expect(seen).toHaveLength(4)
+    expect(yield* replayable(webhook.id)).toHaveLength(4)
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
 it.scoped("what became due while no server ran is tried again by the next two, once", () =>
   Effect.gen(function* () {
     const { first, webhook, team } = yield* Effect.gen(function* () {

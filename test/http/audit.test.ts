@@ -84,12 +84,13 @@ describe("audit events", () => {
       yield* http("POST", path, { body: hello })
       yield* admin("POST", `/api/runs/${one.json.run_id}/cancel`)
       yield* http("POST", `${path}/runs/${two.json.run_id}/cancel`)
+      yield* admin("POST", `/api/webhooks/${id}/cancel-queued?dry_run=true`)
       yield* admin("POST", `/api/webhooks/${id}/cancel-queued`)
       yield* admin("POST", "/api/teams/slow/cancel-queued")
       const { data } = (yield* admin("GET", "/api/audit?limit=3")).json
       expect(data.map(({ action, object, after }: any) => [action, object, after])).toEqual([
-        ["team.queue_cancelled", "slow", { cancelled: 0 }],
-        ["webhook.queue_cancelled", id, { cancelled: 1 }],
+        ["team.queue_cancelled", "slow", { cancelled: 0, retries: 0 }],
+        ["webhook.queue_cancelled", id, { cancelled: 1, retries: 0 }],
         ["run.cancelled", one.json.run_id, undefined]
       ])
     })

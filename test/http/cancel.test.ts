@@ -46,8 +46,13 @@ it.scopedLive("an admin cancels a run, and all that is queued for a webhook or a
     const runs = yield* Effect.forEach([one, one, one, two, two], ({ path }) => http("POST", path, { body: hello }))
     const [first, ...queued] = runs.map(({ json }) => json.run_id)
 
-    expect((yield* admin("POST", `/api/webhooks/${one.id}/cancel-queued`)).json).toEqual({ cancelled: 2 })
-    expect((yield* admin("POST", "/api/teams/slow/cancel-queued")).json).toEqual({ cancelled: 2 })
+    const [ofWebhook, ofTeam] = [`/api/webhooks/${one.id}/cancel-queued`, "/api/teams/slow/cancel-queued"]
+    const cancel = (path: string) => Effect.map(admin("POST", path), ({ json }) => json)
+    expect(yield* cancel(`${ofTeam}?dry_run=true`)).toEqual({ cancelled: 4, retries: 0 })
+    expect(yield* cancel(`${ofWebhook}?dry_run=true`)).toEqual({ cancelled: 2, retries: 0 })
+    expect(yield* cancel(ofWebhook)).toEqual({ cancelled: 2, retries: 0 })
+    expect(yield* cancel(`${ofTeam}?dry_run=false`)).toEqual({ cancelled: 2, retries: 0 })
+    expect((yield* cancel(`${ofTeam}?dry_run=x`)).code).toBe("invalid_parameter")
     for (const run_id of queued) {
       const { json } = yield* admin("GET", `/api/runs/${run_id}`)
       expect(json).toMatchObject({ status: "cancelled", released_at: json.finished_at })

@@ -254,6 +254,7 @@ describe("/openapi.json", () => {
       }
       yield* admin(200, "POST", "/api/teams/idle/cancel-queued")
       yield* admin(404, "POST", "/api/teams/none/cancel-queued")
+      yield* admin(400, "POST", "/api/teams/ops/cancel-queued?dry_run=x")
       yield* admin(422, "POST", "/api/teams/ops/messages", { body: {} })
       yield* admin(502, "POST", "/api/teams/failing/messages?wait=true", message)
 
@@ -279,6 +280,7 @@ describe("/openapi.json", () => {
       yield* admin(204, "DELETE", `${hookAt}/old-token`)
       yield* admin(400, "GET", `${hookAt}/runs?limit=0`)
       yield* admin(200, "POST", `${hookAt}/cancel-queued`)
+      yield* admin(400, "POST", `${hookAt}/cancel-queued?dry_run=x`)
       yield* admin(200, "GET", `/api/runs?status=success,error&team=ops&search=x&max_duration_ms=99999&limit=1`)
       yield* admin(400, "GET", "/api/runs?status=lost")
       yield* admin(404, "GET", `/api/runs?webhook_id=${none.slice(1)}`)

@@ -36,6 +36,11 @@ it.scopedLive("a failed run says when it is tried again, and then by which run; 
     )
     expect((yield* admin("POST", `/api/runs/${late.run_id}/cancel`)).json.code).toBe("run_ended")
 
+    yield* failed
+    const cancelQueued = admin("POST", `/api/webhooks/${hook.id}/cancel-queued`)
+    expect((yield* cancelQueued).json).toEqual({ cancelled: 0, retries: 1 })
+    expect((yield* cancelQueued).json).toEqual({ cancelled: 0, retries: 0 })
+
     yield* set({ attempts: 1, backoff_seconds: 1 })
     const { run_id } = yield* failed
     const caller = http("GET", `${hook.path}/runs/${run_id}`)

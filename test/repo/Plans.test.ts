@@ -27,6 +27,7 @@ import { freshDatabase } from "../support/fresh.ts"
 import { readsOf, recording } from "./Explain.ts"
 
 const many = 100_000
+const portion = 10_000
 const idle = team("idle")
 const recorder = recording()
 
@@ -45,24 +46,25 @@ const fill = (queued: Target, ended: Target, moved: Target) =>
     const id = sql.literal(
       `(lpad(to_hex((extract(epoch from accepted_at) * 1000)::bigint), 12, '0') || '7' || substr(md5(random()::text), 14))::uuid`
     )
+    /** In portions, which take no longer than a statement may on a busy machine. */
     const insert = (webhook: Target, runs: number, status: string, finished: Date | null) =>
-      Effect.zipRight(
-        sql`set local statement_timeout = 0`,
-        sql`
+      Effect.forEach(
+        Array.from({ length: Math.ceil(runs / portion) }, (_, i) => i * portion),
+        (from) => sql`
           insert into webhook_trigger.runs
             (id, source, webhook_id, team, mode, status, prompt, variables, timeout_ms, accepted_at, finished_at)
           select ${id},
             'webhook', ${webhook.id}, 'ops', 'async', ${status}, 'x', '{}', 60000, accepted_at,
             ${finished}::timestamptz + n * interval '1 millisecond'
-          from generate_series(1, ${runs}::int) as n,
+          from generate_series(${from + 1}::int, ${Math.min(runs, from + portion)}::int) as n,
             lateral (select ${DateTime.toDateUtc(at(0))}::timestamptz + n * interval '100 milliseconds' as accepted_at) as t`
-      ).pipe(sql.withTransaction)
-    const accepted_at = DateTime.toDateUtc(at(-100_000_000))
+      )
     yield* sql`
       insert into webhook_trigger.runs
         (id, source, team, mode, status, prompt, variables, timeout_ms, accepted_at, finished_at, idempotency_key)
       select ${id}, 'chat', 'team-' || n % 10, 'async', 'success', 'x', '{}', 60000, accepted_at, accepted_at, 'key-' || n
-      from generate_series(1, 20000) as n, lateral (select ${accepted_at}::timestamptz as accepted_at) as t`
+      from generate_series(1, ${portion}::int) as n,
+        lateral (select ${DateTime.toDateUtc(at(-100_000_000))}::timestamptz as accepted_at) as t`
     yield* insert(queued, many, "queued", null)
     yield* insert(ended, many, "success", DateTime.toDateUtc(at(1)))
     yield* insert(moved, 5_000, "success", DateTime.toDateUtc(at(1)))
@@ -210,6 +212,13 @@ describe("with a hundred thousand queued runs, and as many that have ended", () 
     Effect.flatMap(repo, ({ retriesDue }) => retriesDue(at(many), { limit: 50, except: [queued.id] }))
   )
   reads("calling off a retry", 10, () => Effect.flatMap(repo, ({ callOffRetries }) => callOffRetries([behind])))
+  // Of all webhooks those that wait, and no others.
+  reads("calling off the retries of a webhook that has none", 20_000, () =>
+    Effect.flatMap(repo, ({ callOffRetriesOf }) => callOffRetriesOf({ webhook_id: queued.id }))
+  )
+  reads("counting the retries of a team that has none", 20_000, () =>
+    Effect.flatMap(repo, ({ countRetries }) => countRetries({ team: idle }))
+  )
   reads("an accept of the next attempt of a run", 20, () =>
     Effect.gen(function* () {
       const run = yield* newRun(ended, { attempt: 2, replay_of: behind })

@@ -40,6 +40,13 @@ describe("cancelling", () => {
     const { run_ids } = await waiting("several", 3)
     const page = await ui.newSignedInPage()
     await page.goto("/teams/several")
+    const counted = "**/api/teams/several/cancel-queued?dry_run=true"
+    await page.route(counted, (route) => route.fulfill({ json: { cancelled: 3, retries: 1 } }))
+    await page.getByRole("button", { name: "Cancel queued" }).click()
+    const withRetry = page.getByRole("alertdialog", { name: "Cancel 3 queued runs and 1 retry?" })
+    await withRetry.getByText("and failed ones will not be tried again").waitFor()
+    await withRetry.getByRole("button", { name: "Keep them" }).click()
+    await page.unroute(counted)
     await page.getByRole("button", { name: "Cancel queued" }).click()
     const dialog = page.getByRole("alertdialog", { name: "Cancel 3 queued runs?" })
     await dialog.getByRole("button", { name: "Cancel them" }).click()

@@ -176,4 +176,26 @@ describe("the page of all runs", () => {
     expect(errorsOf(page)).toEqual([])
     await page.context().close()
   })
+
+  it("offers to cancel failed runs that would be tried again", async () => {
+    const { data } = await ui.call("GET", "/api/runs?source=webhook&limit=2")
+    const [failed, ended] = data
+    const waits = { ...failed, status: "error", attempt: 1, attempts: 4, retry_at: "2126-01-02T10:00:00.000Z" }
+    const page = await ui.newSignedInPage()
+    await page.route("**/api/runs?*", (route) => route.fulfill({ json: { data: [waits, ended], next_cursor: null } }))
+    await page.goto("/runs?source=webhook")
+    await eventually(() => shown(page)).toEqual([failed.run_id, ended.run_id])
+    await page.getByRole("button", { name: "Select all on this page" }).click()
+    await page.getByRole("button", { name: "Cancel 1 run" }).click()
+    const dialog = page.getByRole("alertdialog", { name: "Cancel 1 run?" })
+    await dialog.getByText("Those that have failed will not be tried again.").waitFor()
+    await page.route("**/api/runs/cancel", (route) => route.fulfill({ json: { cancelled: 1 } }))
+    const [request] = await Promise.all([
+      page.waitForRequest("**/api/runs/cancel"),
+      dialog.getByRole("button", { name: "Cancel them" }).click()
+    ])
+    expect(request.postDataJSON()).toEqual({ run_ids: [failed.run_id] })
+    await page.getByText("1 run cancelled").waitFor()
+    await page.context().close()
+  })
 })

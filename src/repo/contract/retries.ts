@@ -150,6 +150,43 @@ export const retries = (test: Test): void => {
   )
 
   test(
+    "callOffRetriesOf: those of a webhook, or of all that point at a team now, as many as countRetries counts",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhooks = [yield* createWebhook(), yield* createWebhook(), yield* createWebhook({ team: team("other") })]
+      const ids = yield* Effect.forEach(webhooks, (webhook) => Effect.all([failedRun(webhook), failedRun(webhook)]))
+      yield* queueRun(webhooks[0]!)
+      const of = { webhook_id: webhooks[0]!.id }
+      const inTeam = { team: team("ops") }
+      expect(yield* repo.countRetries(of)).toBe(2)
+      expect(yield* repo.countRetries(inTeam)).toBe(4)
+      expect(yield* repo.callOffRetriesOf(of)).toBe(2)
+      expect(yield* repo.callOffRetriesOf(of)).toBe(0)
+      expect(yield* repo.run(ids[0]![0]!)).not.toHaveProperty("retry_at")
+      expect(yield* refused(yield* nextAttempt(webhooks[0]!, ids[0]![0]!))).toBe("NotFound")
+      yield* repo.updateWebhook(webhooks[2]!.id, { team: team("ops"), updated_at: at(1) })
+      expect(yield* repo.callOffRetriesOf({ team: team("other") })).toBe(0)
+      expect(yield* repo.countRetries(inTeam)).toBe(4)
+      expect(yield* repo.callOffRetriesOf(inTeam)).toBe(4)
+      expect(yield* repo.countRetries(inTeam)).toBe(0)
+      expect(yield* due(90_000)).toEqual([])
+    })
+  )
+
+  test(
+    "callOffRetriesOf thousands in portions",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const runs = yield* Effect.forEach(count(1_100), () => newRun(webhook, again))
+      yield* repo.accept(runs, { maxQueued: 10_000 })
+      yield* repo.end(runs.map(({ run_id }) => ({ run_id, outcome: outcomes.error, at: at(0) })))
+      expect(yield* repo.callOffRetriesOf({ webhook_id: webhook.id })).toBe(1_100)
+      expect(yield* due(60_000)).toEqual([])
+    })
+  )
+
+  test(
     "accept: the next attempt goes to a lane like any run, and keeps the version that its prompt was made from",
     Effect.gen(function* () {
       const repo = yield* Repo

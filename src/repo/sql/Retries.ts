@@ -1,13 +1,16 @@
-/** Failed runs that wait to be tried again: `RunStore.retriesDue` and `callOffRetries`, and a part of `RunStore.accept`. */
+/** Failed runs that wait to be tried again: the methods of `RunStore` that read and call off retries, and a part of `accept`. */
 import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect } from "effect"
 import type { RunId, WebhookId } from "../../domain/Id.ts"
-import { isRetry, type NewRun } from "../RunStore.ts"
+import { isRetry, type NewRun, type QueuedRuns } from "../RunStore.ts"
 import { notify } from "./Changes.ts"
 import { uuids } from "./Columns.ts"
 import { bounded } from "./Database.ts"
 
-/** The run and its `retry_at`, locked in the order of ids. */
+/** Retries called off by one statement. */
+const portion = 500
+
+/** The runs and their `retry_at`, locked in the order of ids. */
 const lockedRuns = (sql: SqlClient.SqlClient, ids: Iterable<RunId>): Statement.Fragment => sql`
   select r.id, r.retry_at from webhook_trigger.runs r where r.id = any(${uuids(sql, ids)})
   order by r.id for no key update`
@@ -54,16 +57,45 @@ export const makeRetries = Effect.gen(function* () {
     return rows.map(({ id }) => id)
   }, bounded)
 
-  const callOffRetries = Effect.fn("RunStore.callOffRetries")(function* (ids: ReadonlyArray<RunId>) {
-    const rows = yield* sql<{ readonly id: RunId }>`
+  const callOff = (ids: ReadonlyArray<RunId>) =>
+    bounded(sql<{ readonly id: RunId }>`
       with locked as materialized (${lockedRuns(sql, ids)}), called_off as (
         update webhook_trigger.runs r set retry_at = null from locked
         where r.id = locked.id and locked.retry_at is not null
         returning r.id
       ), ${notify(sql, "RunEnded", sql`select id::text as name from called_off`)}
-      select id, (select count(*) from notified) from called_off`
-    return new Set(rows.map(({ id }) => id))
+      select id, (select count(*) from notified) from called_off`)
+
+  const callOffRetries = Effect.fn("RunStore.callOffRetries")(function* (ids: ReadonlyArray<RunId>) {
+    return new Set((yield* callOff(ids)).map(({ id }) => id))
+  })
+
+  // Through the index of all that wait: one by webhook would be taken for `retriesDue`, which reads a few in their order.
+  const waitingOf = (of: QueuedRuns) => sql`
+    r.retry_at is not null and r.webhook_id = ${
+      "team" in of
+        ? sql`any(array(select w.id from webhook_trigger.webhooks w where w.team = ${of.team}))`
+        : of.webhook_id
+    }`
+
+  // All that wait now, and not those that fail meanwhile.
+  const callOffRetriesOf = Effect.fn("RunStore.callOffRetriesOf")(function* (of: QueuedRuns) {
+    const waiting = yield* bounded(
+      sql<{ readonly id: RunId }>`select r.id from webhook_trigger.runs r where ${waitingOf(of)}`
+    )
+    const ids = waiting.map(({ id }) => id)
+    let runs = 0
+    for (let from = 0; from < ids.length; from += portion) {
+      runs += (yield* callOff(ids.slice(from, from + portion))).length
+    }
+    return runs
+  })
+
+  const countRetries = Effect.fn("RunStore.countRetries")(function* (of: QueuedRuns) {
+    const [row] = yield* sql<{ readonly runs: number }>`
+      select count(*)::int as runs from webhook_trigger.runs r where ${waitingOf(of)}`
+    return row!.runs
   }, bounded)
 
-  return { retriesDue, callOffRetries }
+  return { retriesDue, callOffRetries, callOffRetriesOf, countRetries }
 })

@@ -6,11 +6,11 @@ import { ConfirmDialog } from "../components/ConfirmDialog.tsx"
 import { plural } from "../components/Format.ts"
 import { toast } from "../components/Toasts.tsx"
 
-/** Those that can be cancelled. */
-export const unfinished = (runs: ReadonlyArray<RunSummary>): ReadonlyArray<RunSummary> =>
-  runs.filter(({ status }) => !isFinal(status))
+/** Those that can be cancelled: that have not ended, or have failed and would be tried again. */
+export const cancellable = (runs: ReadonlyArray<RunSummary>): ReadonlyArray<RunSummary> =>
+  runs.filter(({ retry_at, status }) => !isFinal(status) || retry_at !== undefined)
 
-/** Asks, and cancels those of the runs that have not ended. */
+/** Asks, and cancels those of the runs that can be. */
 export const CancelRuns = ({
   runs,
   onClose
@@ -18,8 +18,9 @@ export const CancelRuns = ({
   readonly runs: ReadonlyArray<RunSummary>
   readonly onClose: () => void
 }) => {
-  const live = unfinished(runs)
+  const live = cancellable(runs)
   const ended = runs.length - live.length
+  const isRetried = live.some(({ retry_at }) => retry_at !== undefined)
   const cancel = async () => {
     const run_ids = live.map(({ run_id }) => run_id)
     // All may have ended while the question was open.
@@ -39,7 +40,7 @@ export const CancelRuns = ({
     >
       <p>
         Those that wait will not be sent. Of those that a team has, the leader is asked to stop; what its agent has done
-        already stays done.
+        already stays done.{isRetried && " Those that have failed will not be tried again."}
       </p>
       {ended > 0 && <p>{plural(ended, "run")} of those selected ended before, and will stay as it was.</p>}
     </ConfirmDialog>

@@ -5,7 +5,7 @@ import { plural } from "../components/Format.ts"
 import { useReplayRuns } from "../components/ReplayRuns.tsx"
 import { RunList } from "../components/RunList.tsx"
 import { useShortcuts } from "../frame/Shortcuts.ts"
-import { CancelRuns, unfinished } from "./CancelRuns.tsx"
+import { CancelRuns, cancellable } from "./CancelRuns.tsx"
 import { LiveRuns } from "./LiveRuns.tsx"
 
 /** The runs of a page, of which some can be chosen, replayed and cancelled, with the pointer or by keys. */
@@ -24,7 +24,7 @@ export const FoundRuns = ({
   const [own, setOwn] = useState<ReadonlySet<string>>(new Set())
   const [toCancel, setToCancel] = useState<ReadonlyArray<RunSummary>>()
   const selected = runs.filter(({ run_id }) => chosen.has(run_id))
-  const cancellable = unfinished(selected)
+  const toBeCancelled = cancellable(selected)
   const toggle = (id: string) => {
     const after = new Set(chosen)
     if (!after.delete(id)) after.add(id)
@@ -50,7 +50,7 @@ export const FoundRuns = ({
   }
   const cancel = () => {
     const runs = wanted()
-    if (unfinished(runs).length > 0) setToCancel(runs)
+    if (cancellable(runs).length > 0) setToCancel(runs)
   }
   const { ask, dialog, pending } = useReplayRuns((made) => {
     setChosen(new Set())
@@ -93,9 +93,9 @@ export const FoundRuns = ({
             Replay {plural(selected.length, "run")}
           </Button>
         )}
-        {cancellable.length > 0 && (
+        {toBeCancelled.length > 0 && (
           <Button compact variant="danger" onPress={cancel}>
-            Cancel {plural(cancellable.length, "run")}
+            Cancel {plural(toBeCancelled.length, "run")}
           </Button>
         )}
       </div>

@@ -1,6 +1,6 @@
 import { pathTo } from "../../api/Pages.ts"
 import { api } from "../api/Client.ts"
-import { useServer, useTeam, useTeamRuns } from "../api/Queries.ts"
+import { useServer, useTeam, useTeamRuns, useWebhooks } from "../api/Queries.ts"
 import type { Team } from "../api/Types.ts"
 import { CancelQueued } from "../components/CancelQueued.tsx"
 import { isGone, Loaded, Loading } from "../components/Loaded.tsx"
@@ -53,40 +53,44 @@ const Content = ({ team }: { readonly team: Team }) => (
   </>
 )
 
-const Details = ({ team }: { readonly team: Team }) => (
-  <section className="card" aria-label="State">
-    <dl className="facts">
-      <div>
-        <dt>State</dt>
-        <dd className="row">
-          <TeamStatus team={team} />
-          <PauseTeam team={team} />
-        </dd>
-      </div>
-      <div>
-        <dt>Connected leaders</dt>
-        <dd className="big">{team.consumers}</dd>
-      </div>
-      <div>
-        <dt>Queued</dt>
-        <dd className="row">
-          <span className="big">{team.queued}</span>
-          <CancelQueued
-            queued={team.queued}
-            of={`of the team ${team.team}`}
-            cancel={() => api.teams.cancelQueued({ path: team })}
-          />
-        </dd>
-      </div>
-      <div>
-        <dt>Created</dt>
-        <dd>
-          <ExactTime at={team.created_at} />
-        </dd>
-      </div>
-    </dl>
-  </section>
-)
+const Details = ({ team }: { readonly team: Team }) => {
+  const webhooks = useWebhooks()
+  const mayRetry = webhooks.data?.some((webhook) => webhook.team === team.team && webhook.retries !== undefined)
+  return (
+    <section className="card" aria-label="State">
+      <dl className="facts">
+        <div>
+          <dt>State</dt>
+          <dd className="row">
+            <TeamStatus team={team} />
+            <PauseTeam team={team} />
+          </dd>
+        </div>
+        <div>
+          <dt>Connected leaders</dt>
+          <dd className="big">{team.consumers}</dd>
+        </div>
+        <div>
+          <dt>Queued</dt>
+          <dd className="row">
+            <span className="big">{team.queued}</span>
+            <CancelQueued
+              mayWait={team.queued > 0 || mayRetry === true}
+              of={`of the team ${team.team}`}
+              cancel={(query) => api.teams.cancelQueued({ path: team, query })}
+            />
+          </dd>
+        </div>
+        <div>
+          <dt>Created</dt>
+          <dd>
+            <ExactTime at={team.created_at} />
+          </dd>
+        </div>
+      </dl>
+    </section>
+  )
+}
 
 const ConnectLeader = ({ team }: { readonly team: Team }) => {
   const server = useServer()

@@ -41,9 +41,9 @@ export const WebhookActivity = ({ webhook }: { readonly webhook: Webhook }) => {
                   <dd className="row">
                     <span className="big">{data.queued}</span>
                     <CancelQueued
-                      queued={data.queued}
+                      mayWait={data.queued > 0 || webhook.retries !== undefined}
                       of="of this webhook"
-                      cancel={() => api.webhooks.cancelQueued({ path: webhook })}
+                      cancel={(query) => api.webhooks.cancelQueued({ path: webhook, query })}
                     />
                   </dd>
                 </div>
