@@ -30,22 +30,21 @@ const answersWithin = 5000
 /** How long servers need to be connected again after the broker was away for all of them, in milliseconds. */
 const timeToReconnect = 15_000
 
-const ofBroker = ({ rabbitmq }: PrivateServices): ReadonlyArray<Fault> =>
-  [
-    restart("the broker is stopped", timeAway, rabbitmq.stop, rabbitmq.start),
-    restart("the broker is killed", timeAway, rabbitmq.kill, rabbitmq.start),
-    freeze("the broker is frozen", rabbitmq.pause, rabbitmq.resume),
-    {
-      name: "the broker has no memory left",
-      inject: (random: Random) =>
-        breakFor(
-          random,
-          timeStopped,
-          () => rabbitmq.control("set_vm_memory_high_watermark", "absolute", "1"),
-          () => rabbitmq.control("set_vm_memory_high_watermark", "0.4")
-        )
-    }
-  ].map((fault) => ({ ...fault, withholdsReplies: true }))
+const ofBroker = ({ rabbitmq }: PrivateServices): ReadonlyArray<Fault> => [
+  { ...restart("the broker is stopped", timeAway, rabbitmq.stop, rabbitmq.start), withholdsReplies: true },
+  { ...restart("the broker is killed", timeAway, rabbitmq.kill, rabbitmq.start), withholdsReplies: true },
+  { ...freeze("the broker is frozen", rabbitmq.pause, rabbitmq.resume), withholdsReplies: true },
+  {
+    name: "the broker has no memory left",
+    inject: (random) =>
+      breakFor(
+        random,
+        timeStopped,
+        () => rabbitmq.control("set_vm_memory_high_watermark", "absolute", "1"),
+        () => rabbitmq.control("set_vm_memory_high_watermark", "0.4")
+      )
+  }
+]
 
 const ofDatabase = ({ postgres }: PrivateServices): ReadonlyArray<Fault> => [
   restart("PostgreSQL crashes", timeAway, postgres.crash, postgres.start),
@@ -118,6 +117,7 @@ test(`every promise is kept through ${minutes} minutes of random faults`, {
   const leaderProxies = []
   for (let n = 0; n < 4; n++) leaderProxies.push(await proxy("broker"))
   const running = await clusterUnderLoad(cluster, { proxies, leaderProxies, timeout_seconds: 10, workMs, pauseMs: 300 })
+  for (const leader of cluster.leaders.slice(0, 2)) leader.reportsStart = true
   const purges: Array<Purge> = []
   const faults = [
     [...crashes(running), ...freezes(running)],
