@@ -6,12 +6,12 @@ import { build } from "esbuild"
 
 const root = fileURLToPath(new URL("../", import.meta.url))
 
-/** Bundles a program of this package's modules into `<folder>/<name>.js`; what it loads later goes to `<folder>/<name>/`. */
-export const bundle = async (entry, name, folder = `${root}dist`) => {
-  rmSync(`${folder}/${name}`, { recursive: true, force: true })
+/** Bundles a program of this package's modules into `dist/<name>.js`; what it loads later goes to `dist/<name>/`. */
+export const bundle = async (entry, name) => {
+  rmSync(`${root}dist/${name}`, { recursive: true, force: true })
   await build({
     entryPoints: { [name]: entry },
-    outdir: folder,
+    outdir: `${root}dist`,
     chunkNames: `${name}/[name]-[hash]`,
     bundle: true,
     splitting: true,

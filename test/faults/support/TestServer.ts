@@ -2,18 +2,21 @@
 import { type ChildProcess, fork } from "node:child_process"
 import { existsSync, openSync, readFileSync } from "node:fs"
 import { join } from "node:path"
+import { fileURLToPath } from "node:url"
 import { inject } from "vitest"
 import type { Checkpoint } from "../../../src/engine/Checkpoints.ts"
 import { freePort } from "../../support/Process.ts"
 import { until, within } from "../../support/Until.ts"
 import { workersOf } from "../../support/Workers.ts"
 
+const load = fileURLToPath(new URL("load.cjs", import.meta.url))
+
 /** What a server that has reached a checkpoint does: it stays there until it is released, or kills itself. */
 export type CheckpointAction = "hold" | "kill"
 
 declare module "vitest" {
   export interface ProvidedContext {
-    /** The bundled `server.mjs`. */
+    /** The bundled `server.mjs`, for `load.cjs`. */
     serverProgram: string
   }
 }
@@ -53,7 +56,8 @@ export class TestServer {
   /** Starts it, on the same port as before, and waits until it is ready. */
   async start(): Promise<void> {
     const out = openSync(this.log, "a")
-    const child = fork(inject("serverProgram"), [], {
+    const program = inject("serverProgram")
+    const child = fork(load, [program], {
       env: { PATH: process.env.PATH ?? "", ...this.env },
       execArgv: (process.env.FAULT_EXEC_ARGV ?? "").split(" ").filter(Boolean),
       stdio: ["ignore", out, out, "ipc"]
@@ -65,6 +69,9 @@ export class TestServer {
       if (message.reached) this.reached.push(message.reached)
     })
     await this.ready()
+    // The primary of several workers loads little of it.
+    if (!existsSync(`${program}.compiled`) && !this.env.WORKERS)
+      await this.instruct({ keepCompiled: true }, "keepCompiled")
   }
 
   async ready(limit = 60_000): Promise<void> {
@@ -103,18 +110,18 @@ export class TestServer {
   }
 
   /** Resolves when the server has confirmed the instruction. */
-  private instruct(message: object, point: Checkpoint): Promise<void> {
+  private instruct(message: object, done: Checkpoint | "keepCompiled"): Promise<void> {
     const child = this.child!
     const confirmed = new Promise<void>((resolve) => {
-      const listen = (answer: { readonly done?: Checkpoint }) => {
-        if (answer.done !== point) return
+      const listen = (answer: { readonly done?: Checkpoint | "keepCompiled" }) => {
+        if (answer.done !== done) return
         child.off("message", listen)
         resolve()
       }
       child.on("message", listen)
     })
     child.send(message)
-    return within(10_000, `the server knows what to do at "${point}"`, confirmed)
+    return within(10_000, `the server confirms "${done}"`, confirmed)
   }
 
   signal(signal: NodeJS.Signals): void {

@@ -1,24 +1,36 @@
 /**
- * Vitest's global set-up of the fault tests: the server that they start, as few files, since it starts hundreds of times. Each
- * run has its own, so that one does not replace what another starts.
+ * Vitest's global set-up of the fault tests: the server that they start, as one file, since it starts hundreds of times. Each
+ * run has its own, so that one does not replace what another starts. `load.cjs` loads it.
  */
 import { mkdirSync, readdirSync, rmSync } from "node:fs"
 import { fileURLToPath } from "node:url"
-import { bundle } from "../../../build/bundle.mjs"
+import { build } from "esbuild"
 
-/** `<process>.js` and `<process>/` for each run. */
+/** `<process>/` for each run. */
 const folder = fileURLToPath(new URL("../../../.test-server", import.meta.url))
 
 export default async (project) => {
   mkdirSync(folder, { recursive: true })
-  for (const name of readdirSync(folder)) if (!isAlive(Number.parseInt(name, 10))) remove(name)
+  for (const run of readdirSync(folder)) if (!isAlive(Number(run))) remove(run)
   const run = String(process.pid)
-  await bundle(fileURLToPath(new URL("server.mjs", import.meta.url)), run, folder)
-  project.provide("serverProgram", `${folder}/${run}.js`)
-  return () => [run, `${run}.js`].forEach(remove)
+  await build({
+    entryPoints: [fileURLToPath(new URL("server.mjs", import.meta.url))],
+    outfile: `${folder}/${run}/server.cjs`,
+    bundle: true,
+    platform: "node",
+    target: "node20",
+    // Of a script, unlike of a module, Node takes code that was compiled before.
+    format: "cjs",
+    external: ["@electric-sql/pglite", "pg-native"],
+    define: { "import.meta.url": "urlOfBundle" },
+    banner: { js: 'const urlOfBundle = require("node:url").pathToFileURL(__filename).href;' },
+    logLevel: "warning"
+  })
+  project.provide("serverProgram", `${folder}/${run}/server.cjs`)
+  return () => remove(run)
 }
 
-const remove = (name) => rmSync(`${folder}/${name}`, { recursive: true, force: true })
+const remove = (run) => rmSync(`${folder}/${run}`, { recursive: true, force: true })
 
 const isAlive = (pid) => {
   try {

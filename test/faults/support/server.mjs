@@ -1,6 +1,6 @@
 /**
  * The server as a child process that a test controls: at the engine's checkpoints it does what the test has
- * instructed by message, stays there until it is released or kills itself. `bundle.mjs` bundles it.
+ * instructed by message, stays there until it is released or kills itself. `bundle.mjs` bundles it, `load.cjs` runs the bundle.
  */
 import { runMain } from "@effect/platform-node/NodeRuntime"
 import { Effect, Layer } from "effect"
