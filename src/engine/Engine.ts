@@ -43,4 +43,6 @@ export const layer: Layer.Layer<
   Trigger | Replay | Cancellation | Outcomes | Teams | Webhooks | Overview | Requests | Shutdown,
   never,
   Bus | Limiter | Renderer | Repo | Settings
-> = Layer.merge(flow, management).pipe(Layer.provideMerge(Layer.merge(Outcomes.layer, Shutdown.layer)))
+> = Layer.merge(flow, management).pipe(
+  Layer.provideMerge(Layer.merge(Layer.provide(Outcomes.layer, CurrentLanes.layer), Shutdown.layer))
+)

@@ -169,12 +169,8 @@ export class Lane {
     // What is being accepted stands before anything that could be read now.
     if (this.#taking !== undefined || this.#reserved > 0) return undefined
     if (this.#stale) this.#dropReadAhead()
-    const runs = this.#takeReady()
-    if (runs.length > 0) {
-      this.#taking = "Admit"
-      this.#admitting = runs.length
-      return { _tag: "Admit", runs }
-    }
+    const runs = this.#admit(0)
+    if (runs.length > 0) return { _tag: "Admit", runs }
     if (this.#headWaitsForLeader && this.#hasLeader === undefined) {
       this.#taking = "AskForLeader"
       return { _tag: "AskForLeader" }
@@ -183,6 +179,15 @@ export class Lane {
     this.#more = false
     this.#taking = "Read"
     return { _tag: "Read" }
+  }
+
+  /**
+   * The runs that can be admitted with the commit that ends so many of those in flight, as by the step `Admit`; to be followed
+   * by `admitted`, if there are any. The slots of those that end are free for them.
+   */
+  takeBehind(ending: number): ReadonlyArray<LaneRun> {
+    if (this.#taking !== undefined || this.#reserved > 0 || this.#stale) return []
+    return this.#admit(ending)
   }
 
   /** There may be more in the rows, or a leader. */
@@ -355,16 +360,25 @@ export class Lane {
 
   get #headWaitsForLeader(): boolean {
     const head = this.#waiting[0]
-    return head !== undefined && waitsForLeader(head) && this.#room > 0
+    return head !== undefined && waitsForLeader(head) && this.#room(0) > 0
   }
 
-  get #room(): number {
-    return Math.min(admittedTogether, this.target - this.#flights.size - this.#reserved)
+  #room(ending: number): number {
+    return Math.min(admittedTogether, this.target - (this.#flights.size - ending) - this.#reserved)
+  }
+
+  #admit(ending: number): ReadonlyArray<LaneRun> {
+    const runs = this.#takeReady(ending)
+    if (runs.length > 0) {
+      this.#taking = "Admit"
+      this.#admitting = runs.length
+    }
+    return runs
   }
 
   /** The runs at the head that keep the team busy, have a leader if they wait for one, and have their slots. */
-  #takeReady(): ReadonlyArray<LaneRun> {
-    const room = this.#room
+  #takeReady(ending: number): ReadonlyArray<LaneRun> {
+    const room = this.#room(ending)
     let count = 0
     this.#blocked = false
     while (count < room && count < this.#waiting.length) {

@@ -7,7 +7,7 @@ import type { TeamName } from "../domain/Team.ts"
 import type { HistoryStore } from "../repo/HistoryStore.ts"
 import { type LaneRun, LaneStore } from "../repo/LaneStore.ts"
 import type { LeaseLost, Term } from "../repo/LeaseStore.ts"
-import type { RunStore } from "../repo/RunStore.ts"
+import type { Admission, RunStore } from "../repo/RunStore.ts"
 import { untilAvailable } from "./Availability.ts"
 import type { Correlation } from "./Correlation.ts"
 import { type Flight, Lane, readAhead, type Step, type Work } from "./Lane.ts"
@@ -35,6 +35,21 @@ interface LaneState {
   headWatched: RunId | undefined
 }
 
+/** A run in flight, and what happens when it has landed. */
+interface Following {
+  readonly state: LaneState
+  readonly flight: Flight
+  readonly unwatch: () => void
+  readonly onLanding: Array<() => void>
+}
+
+/** Runs that are being admitted with the commit that ends others. */
+export interface AdmissionBehind {
+  readonly admission: Admission
+  /** Those that were admitted; `undefined`: nothing is known of the commit. */
+  readonly settle: (admitted: ReadonlySet<RunId> | undefined) => void
+}
+
 /** The lanes of one term: whatever a lane wants done next is done here, and reported back to it. */
 export interface Lanes {
   readonly term: Term
@@ -54,6 +69,11 @@ export interface Lanes {
    * their place, and their lanes admit no other.
    */
   readonly resolveUnknown: Effect.Effect<void, Unavailable>
+  /**
+   * Takes the runs that can be admitted with the commit that ends these, in the slots that this frees: those of the lanes
+   * that have waited longest, then of the lanes whose runs end. `undefined`: there are none.
+   */
+  readonly admitBehind: (ending: ReadonlyArray<RunId>) => AdmissionBehind | undefined
   /** Webhooks were edited: what was read ahead is read again. */
   readonly webhooksChanged: () => void
   /** The teams whose next run waits for a leader. */
@@ -119,6 +139,10 @@ export const make = Effect.fnUntraced(function* (
       if (step._tag === "Admit") blocked.delete(state)
       fork(perform(state, step))
     }
+    noteHead(state)
+  }
+
+  const noteHead = (state: LaneState): void => {
     watchHead(state)
     if (state.lane.blockedHead === undefined) blocked.delete(state)
     else blocked.add(state)
@@ -153,7 +177,7 @@ export const make = Effect.fnUntraced(function* (
           drive(state)
         })
       case "Admit":
-        return admit(state, step.runs)
+        return admit(state, step.runs, stopwatch())
       case "Publish":
         return send(state, step.flights, step.isBehind)
     }
@@ -176,20 +200,13 @@ export const make = Effect.fnUntraced(function* (
     )
   }
 
-  const admit = (state: LaneState, ready: ReadonlyArray<LaneRun>): Effect.Effect<void, LeaseLost> => {
-    const begunAt = stopwatch()
+  const admit = (state: LaneState, ready: ReadonlyArray<LaneRun>, begunAt: number): Effect.Effect<void, LeaseLost> => {
     // When they got their slots: another run may get its own while these wait for their commit.
     const at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
     return untilAvailable(admitTogether(ready.map(({ run_id }) => ({ run_id, at })))).pipe(
       // Also when this is interrupted: what holds slots is always in a lane or gives them back.
       Effect.onExit((exit) =>
-        Effect.sync(() => {
-          const admitted = Exit.isSuccess(exit) ? exit.value : new Set()
-          const flights = ready.filter(({ run_id }) => admitted.has(run_id)).map((run): Flight => ({ run, begunAt }))
-          for (const run of ready) if (!admitted.has(run.run_id)) releaseSlots(run)
-          state.lane.admitted(flights)
-          for (const flight of flights) follow(state, flight)
-        })
+        Effect.sync(() => admitted(state, ready, begunAt, Exit.isSuccess(exit) ? exit.value : new Set()))
       ),
       Effect.map(() => {
         drive(state)
@@ -198,17 +215,96 @@ export const make = Effect.fnUntraced(function* (
     )
   }
 
-  const unwatch = new Map<Flight, () => void>()
+  /** Those that were not admitted give their slots back. */
+  const admitted = (
+    state: LaneState,
+    ready: ReadonlyArray<LaneRun>,
+    begunAt: number,
+    ids: ReadonlySet<RunId>
+  ): void => {
+    const flights = ready.filter(({ run_id }) => ids.has(run_id)).map((run): Flight => ({ run, begunAt }))
+    for (const run of ready) if (!ids.has(run.run_id)) releaseSlots(run)
+    state.lane.admitted(flights)
+    for (const flight of flights) follow(state, flight)
+  }
+
+  /** What is in flight, until it has landed. */
+  const following = new Map<RunId, Following>()
   const follow = (state: LaneState, flight: Flight): void => {
     const { run_id } = flight.run
-    unwatch.set(
-      flight,
-      outcomes.watch(run_id, (run) => {
-        if (run?.status === "cancelled" && run.released_at === undefined) cancelled(state, run_id)
-        else ended(state, run_id, run)
-      })
+    const unwatch = outcomes.watch(run_id, (run) => {
+      if (run?.status === "cancelled" && run.released_at === undefined) cancelled(state, run_id)
+      else ended(state, run_id, run)
+    })
+    following.set(run_id, { state, flight, unwatch, onLanding: [] })
+  }
+
+  const admitBehind: Lanes["admitBehind"] = (ids) => {
+    if (closed) return undefined
+    const ending = [...new Set(ids)].flatMap((id) => following.get(id) ?? [])
+    // What is not in flight, or may keep its slots, is not worth a rule.
+    if (ending.length < ids.length || ending.some(({ state, flight }) => !state.lane.maySend(flight.run.run_id))) {
+      return undefined
+    }
+    const taken = takeBehind(ending)
+    const runs = [...taken.values()].flat()
+    if (runs.length === 0) return undefined
+    const begunAt = stopwatch()
+    const at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
+    return {
+      admission: { term: lease.term, run_ids: new Set(runs.map(({ run_id }) => run_id)), at },
+      settle: (ids) => {
+        for (const [state, ready] of taken) {
+          if (closed) for (const run of ready) releaseSlots(run)
+          else if (ids === undefined) fork(admitAfter(ending, state, ready, begunAt))
+          else {
+            admitted(state, ready, begunAt, ids)
+            drive(state)
+          }
+        }
+        if (ids !== undefined && ids.size < runs.length) slotsAreFree()
+      }
+    }
+  }
+
+  /** While the commit is under way they hold their slots, and those that end do as well: no other run gets between. */
+  const takeBehind = (ending: ReadonlyArray<Following>): ReadonlyMap<LaneState, ReadonlyArray<LaneRun>> => {
+    const taken = new Map<LaneState, ReadonlyArray<LaneRun>>()
+    for (const { flight } of ending) releaseSlots(flight.run)
+    for (const state of new Set([...blocked, ...ending.map(({ state }) => state)])) {
+      const runs = state.lane.takeBehind(ending.filter((other) => other.state === state).length)
+      if (runs.length > 0) {
+        taken.set(state, runs)
+        blocked.delete(state)
+      }
+      noteHead(state)
+    }
+    for (const { flight } of ending) holdSlots(flight.run)
+    return taken
+  }
+
+  /** When it is not known whether the others have ended: then these may be admitted once they have. To do so twice does no harm. */
+  const admitAfter = (
+    ending: ReadonlyArray<Following>,
+    state: LaneState,
+    ready: ReadonlyArray<LaneRun>,
+    begunAt: number
+  ): Effect.Effect<void, LeaseLost> => {
+    const landed = Effect.forEach(ending, hasLanded, { discard: true })
+    const giveUp = Effect.sync(() => {
+      for (const run of ready) releaseSlots(run)
+    })
+    return Effect.zipRight(
+      Effect.onInterrupt(landed, () => giveUp),
+      admit(state, ready, begunAt)
     )
   }
+  const hasLanded = ({ flight }: Following) =>
+    Effect.async<void>((resume) => {
+      const now = following.get(flight.run.run_id)
+      if (now === undefined) resume(Effect.void)
+      else now.onLanding.push(() => resume(Effect.void))
+    })
 
   const ended = (state: LaneState, id: RunId, run: Run | undefined): void => {
     const work = run && workOn(run)
@@ -233,12 +329,17 @@ export const make = Effect.fnUntraced(function* (
   }
 
   const land = (flight: Flight): void => {
-    unwatch.get(flight)?.()
-    unwatch.delete(flight)
+    const followed = following.get(flight.run.run_id)
+    following.delete(flight.run.run_id)
+    followed?.unwatch()
     releaseSlots(flight.run)
+    for (const onLanding of followed?.onLanding ?? []) onLanding()
   }
   const releaseSlots = (run: LaneRun): void => {
     if (run.webhook !== undefined) limiter.release(slotOf(run))
+  }
+  const holdSlots = (run: LaneRun): void => {
+    if (run.webhook !== undefined) limiter.hold(slotOf(run))
   }
   function releaseAll() {
     closed = true
@@ -257,7 +358,7 @@ export const make = Effect.fnUntraced(function* (
 
   const takeOver = (run: LaneRun): void => {
     const state = laneOf(run.team)
-    if (run.webhook !== undefined) limiter.hold(slotOf(run))
+    holdSlots(run)
     // Known to be with a broker that outlived us: its answer will come. Else it is sent again, as the same run.
     const flight: Flight = { run, begunAt: stopwatch() }
     const isCancelled = run.status === "cancelled"
@@ -351,6 +452,7 @@ export const make = Effect.fnUntraced(function* (
     reserve,
     reservationEnded,
     resolveUnknown,
+    admitBehind,
     webhooksChanged,
     stopped: () => [...lanes.values()].filter(({ lane }) => lane.isStopped).map(({ lane }) => lane.team),
     teams: () => [...lanes.keys()],

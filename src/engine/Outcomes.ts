@@ -4,6 +4,7 @@ import type { RunId } from "../domain/Id.ts"
 import { type Outcome, outcomeFields, type Run } from "../domain/Run.ts"
 import { ChangeFeed } from "../repo/ChangeFeed.ts"
 import { type RunEnd, RunStore } from "../repo/RunStore.ts"
+import { CurrentLanes } from "./CurrentLanes.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import type { Progress } from "./Marks.ts"
 import * as Marks from "./Marks.ts"
@@ -46,11 +47,12 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
     readonly deleted: (ids: ReadonlyArray<RunId>) => void
   }
 >() {
-  static readonly layer: Layer.Layer<Outcomes, never, RunStore | ChangeFeed> = Layer.scoped(
+  static readonly layer: Layer.Layer<Outcomes, never, RunStore | ChangeFeed | CurrentLanes> = Layer.scoped(
     Outcomes,
     Effect.gen(function* () {
       const runs = yield* RunStore
       const feed = yield* ChangeFeed
+      const current = yield* CurrentLanes
       const clock = yield* Effect.clock
       const marks = yield* Marks.make
       const watchers = new Map<RunId, { readonly callbacks: Set<OnEnd>; stored: boolean }>()
@@ -69,12 +71,23 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
       /** Their ends are being recorded here, and need not be read when they are reported. */
       const ending = new Set<RunId>()
 
-      /** Records the ends with what is known of the runs' way, and notifies. */
+      /** Records the ends with what is known of the runs' way, and notifies; other runs get the slots with the same commit. */
       const record = (ends: ReadonlyArray<RunEnd>) =>
         Effect.suspend(() => {
           const progress = ends.map(({ run_id }) => marks.take(run_id))
           for (const { run_id } of ends) ending.add(run_id)
-          const ended = Effect.map(runs.end(ends.map((end, index) => ({ ...end, ...progress[index] }))), (all) => {
+          const behind = ends.every(freesSlots)
+            ? current.get()?.admitBehind(ends.map(({ run_id }) => run_id))
+            : undefined
+          const all = ends.map((end, index) => ({ ...end, ...progress[index] }))
+          const committed =
+            behind === undefined
+              ? runs.end(all)
+              : Effect.map(runs.endAndAdmit(all, behind.admission), ({ admitted, ended }) => {
+                  behind.settle(admitted)
+                  return ended
+                })
+          const ended = Effect.map(committed, (all) => {
             for (const { run, recorded: byUs } of all) {
               if (run === undefined) continue
               if (byUs) recorded(run)
@@ -83,6 +96,7 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
             return all
           })
           return Effect.onExit(ended, (exit) => {
+            if (Exit.isFailure(exit)) behind?.settle(undefined)
             for (const { run_id } of ends) ending.delete(run_id)
             if (Exit.isFailure(exit)) ends.forEach(({ run_id }, index) => marks.add(run_id, progress[index]!))
             return Effect.void
@@ -159,6 +173,9 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
     })
   )
 }
+
+/** One that is cancelled keeps its slots until its leader is done with it. */
+const freesSlots = ({ outcome }: RunEnd): boolean => outcome.status !== "cancelled"
 
 /** How much text an end stores. */
 const sizeOf = ({ outcome }: Pick<RunEnd, "outcome">): number => {

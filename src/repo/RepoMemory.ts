@@ -52,6 +52,7 @@ import {
   type NewRun,
   type QueuedRuns,
   type RunEnd,
+  type RunMark,
   RunStore,
   WebhookEdited
 } from "./RunStore.ts"
@@ -399,6 +400,20 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       return { recorded, run: recorded || wantsRun ? toRun(run.row) : undefined }
     }
 
+    const endAll = (ends: ReadonlyArray<RunEnd>) => ends.map((given) => end(find(given.run_id), given))
+    const admit = (marks: ReadonlyArray<RunMark>, now: DateTime.Utc): ReadonlySet<RunId> => {
+      const given = new Map(marks.map(({ run_id, at }) => [run_id, at]))
+      const queued = where(
+        (row) =>
+          given.has(row.run_id) && row.status === "queued" && (row.admitted_at !== undefined || !isPaused(row.team))
+      )
+      for (const run of queued) {
+        const admitted_at = run.row.admitted_at ?? given.get(run.row.run_id)!
+        change(run, { admitted_at, ...withDeadline(run.row, now) })
+      }
+      return new Set(queued.map(({ row }) => row.run_id))
+    }
+
     /** A later deadline for a prompt that waits behind an earlier one, see `RunStore.expire`. */
     const laterDeadline = ({ row, seq }: Stored, now: DateTime.Utc): DateTime.Utc | undefined => {
       const { sent_at } = row
@@ -447,7 +462,14 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
             notify({ _tag: "RunStarted", run_id })
           }
         }),
-      end: (ends) => Effect.sync(() => ends.map((given) => end(find(given.run_id), given))),
+      end: (ends) => Effect.sync(() => endAll(ends)),
+      endAndAdmit: (ends, { at, run_ids, term }) =>
+        Effect.sync(() => {
+          const areAllLive = ends.every(({ run_id }) => !isFinal(find(run_id)?.row.status ?? "success"))
+          const ended = endAll(ends)
+          const marks = areAllLive && holds(term) ? [...run_ids].map((run_id) => ({ run_id, at })) : []
+          return { ended, admitted: admit(marks, at) }
+        }),
       answerable: (ids) =>
         Effect.sync(() => {
           const takesAnswer = ({ response, run_id, status }: RunRow) =>
@@ -610,19 +632,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
             return { ...run, row: { ...row, status: "queued", ...clockFrom(row, at) } }
           })
         }),
-      admit: (marks, mine, now) =>
-        Effect.map(held(mine), () => {
-          const given = new Map(marks.map(({ run_id, at }) => [run_id, at]))
-          const queued = where(
-            (row) =>
-              given.has(row.run_id) && row.status === "queued" && (row.admitted_at !== undefined || !isPaused(row.team))
-          )
-          for (const run of queued) {
-            const admitted_at = run.row.admitted_at ?? given.get(run.row.run_id)!
-            change(run, { admitted_at, ...withDeadline(run.row, now) })
-          }
-          return new Set(queued.map(({ row }) => row.run_id))
-        }),
+      admit: (marks, mine, now) => Effect.map(held(mine), () => admit(marks, now)),
       limits: (ids) =>
         Effect.sync(() => {
           const found = ids.map((id) => [id, webhooks.get(id)?.max_concurrent] as const)

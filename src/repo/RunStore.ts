@@ -83,6 +83,16 @@ export class WebhookEdited extends Data.TaggedError("WebhookEdited") {}
  */
 export type AcceptanceRefused = NotFound | WebhookEdited | RateLimited | TooManyQueued | IdempotencyKeyReused
 
+/**
+ * Runs that are to be admitted with a commit, as by `LaneStore.admit`, at this time, by the dispatcher of this term: none when
+ * the term is no longer the dispatcher's.
+ */
+export interface Admission {
+  readonly term: Term
+  readonly run_ids: ReadonlySet<RunId>
+  readonly at: DateTime.Utc
+}
+
 /** What is asked for with an acceptance. */
 export interface AcceptOptions {
   /** Runs that may wait, accepted and not admitted, over all teams. */
@@ -91,12 +101,8 @@ export interface AcceptOptions {
   readonly countQueued?: boolean
   /** The webhooks whose own limits are checked; the others have far fewer, as the caller knows. Default: all. */
   readonly countQueuedOf?: ReadonlySet<WebhookId>
-  /**
-   * The runs among them that are to be admitted as well, as by `LaneStore.admit`, at this time, by the dispatcher of this
-   * term. Those of a team that is paused or for which an earlier run waits are not, and none when the term is no longer the
-   * dispatcher's.
-   */
-  readonly admission?: { readonly term: Term; readonly run_ids: ReadonlySet<RunId>; readonly at: DateTime.Utc }
+  /** The runs among them that are to be admitted as well; but for those of a team for which an earlier run waits. */
+  readonly admission?: Admission
 }
 
 export interface ExpireOptions {
@@ -167,6 +173,14 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
      * wait from then on to be tried again (`retryAt`).
      */
     readonly end: (ends: ReadonlyArray<RunEnd>) => Effect.Effect<ReadonlyArray<EndedRun>, Unavailable>
+    /**
+     * `end`, and with the same commit the admission of runs in the slots that this frees; gives those that may be sent. None is
+     * admitted unless each of the ends was recorded by this call.
+     */
+    readonly endAndAdmit: (
+      ends: ReadonlyArray<RunEnd>,
+      admission: Admission
+    ) => Effect.Effect<{ readonly ended: ReadonlyArray<EndedRun>; readonly admitted: ReadonlySet<RunId> }, Unavailable>
     /**
      * Of these runs, those of which `end` would store an answer: `live`, which are not finished, and `late`, which have ended
      * without one that could have come.

@@ -7,6 +7,7 @@ import type { RunId } from "../../src/domain/Id.ts"
 import { Checkpoints } from "../../src/engine/Checkpoints.ts"
 import { Limiter } from "../../src/engine/Limiter.ts"
 import { Shutdown } from "../../src/engine/Shutdown.ts"
+import { Teams } from "../../src/engine/Teams.ts"
 import { Trigger } from "../../src/engine/Trigger.ts"
 import { LaneStore } from "../../src/repo/LaneStore.ts"
 import { Repo } from "../../src/repo/Repo.ts"
@@ -444,22 +445,20 @@ it.scoped("stores when each run got its slots, also when their commit has to wai
     return Context.add(context, LaneStore, { ...store, admit })
   })
   return Effect.gen(function* () {
-    /** Two runs of the team are with its leader, and a third waits in its lane until the first has its answer. */
-    const busyTeam = Effect.fnUntraced(function* (name: string) {
+    const teams = yield* Teams
+    /** A run waits in the lane until the team is resumed. */
+    const pausedTeam = Effect.fnUntraced(function* (name: string) {
       const team = yield* makeTeam(name)
-      const leader = yield* lead(team)
-      const webhook = yield* makeWebhook(team)
-      const first = yield* Effect.fork(webhook.ask("first"))
-      yield* leader.next
-      yield* webhook.submit("second")
-      yield* webhook.submit("third")
-      return { answer: Effect.zipRight(leader.answer("done"), Fiber.join(first)) }
+      yield* lead(team)
+      yield* teams.pause(team)
+      yield* (yield* makeWebhook(team)).submit("work")
+      return team
     })
-    const teams = [yield* busyTeam("deploy"), yield* busyTeam("ops")] as const
-    yield* teams[0].answer
+    const [first, second] = [yield* pausedTeam("deploy"), yield* pausedTeam("ops")] as const
+    yield* teams.resume(first)
     yield* until(Effect.sync(() => admissions.length === 1))
     yield* TestClock.adjust("1 second")
-    yield* teams[1].answer
+    yield* teams.resume(second)
     yield* TestClock.adjust("1 second")
     yield* gate.open
     yield* until(Effect.sync(() => admissions.length === 2))

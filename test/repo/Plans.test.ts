@@ -254,13 +254,19 @@ describe("with a hundred thousand queued runs, and as many that have ended", () 
   )
   reads("admit, sent, started and end", 20, () =>
     Effect.gen(function* () {
-      const { admit, lane } = yield* repo
-      const id = (yield* lane(ops, 1))[0]!.run_id
+      const { admit, endAndAdmit, lane } = yield* repo
+      const [id, next] = (yield* lane(ops, 2)).map(({ run_id }) => run_id) as [RunId, RunId]
       yield* admit([{ run_id: id, at: at(0) }], term, at(0))
       yield* sentOne(id, 1)
       yield* startedOne(id, 2)
-      yield* endOne(id, success("done"), 3)
-      yield* endOne(id, success("again"), 4)
+      const { admitted } = yield* endAndAdmit([{ run_id: id, outcome: success("done"), at: at(3) }], {
+        term,
+        run_ids: new Set([next]),
+        at: at(3)
+      })
+      expect(admitted).toEqual(new Set([next]))
+      yield* endOne(next, success("done"), 4)
+      yield* endOne(next, success("again"), 5)
     })
   )
   reads("the lane of a paused team", 0, () =>

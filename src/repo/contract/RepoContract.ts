@@ -15,6 +15,7 @@ import { changeFeed } from "./ChangeFeed.ts"
 import { cancel } from "./cancel.ts"
 import { coalesce } from "./coalesce.ts"
 import { end } from "./end.ts"
+import { endsThatAdmit } from "./endAndAdmit.ts"
 import { expire } from "./expire.ts"
 import { historyStore } from "./HistoryStore.ts"
 import { laneStore } from "./LaneStore.ts"
@@ -51,6 +52,7 @@ export const repoContract = (withRepo: WithRepo): void => {
   describe("RunStore.accept, into an open window", () => coalesce(test))
   describe("RunStore.sent and RunStore.started", () => sentAndStarted(test))
   describe("RunStore.end and RunStore.ended", () => end(test))
+  describe("RunStore.endAndAdmit", () => endsThatAdmit(test))
   describe("RunStore.end as `cancelled`, cancelQueued and release", () => cancel(test))
   describe("RunStore.expire", () => expire(test))
   describe("TeamStore.pauseTeam and resumeTeam", () => pause(test))

@@ -1,12 +1,14 @@
 import { SqlClient } from "@effect/sql"
-import { Effect } from "effect"
+import { DateTime, Effect } from "effect"
 import type { RunId } from "../../domain/Id.ts"
 import { isAnswer, leaderless, outcomeFields, type Run } from "../../domain/Run.ts"
 import { whenTraced } from "../../telemetry/Span.ts"
-import { type EndedRun, firstOfEach, type RunEnd } from "../RunStore.ts"
+import { type Admission, type EndedRun, firstOfEach, type RunEnd } from "../RunStore.ts"
+import { admissionSet, mayBeAdmitted, workingTeams } from "./Admission.ts"
 import { notify } from "./Changes.ts"
 import { type ColumnTypes, list, recordset, runIds, uuids } from "./Columns.ts"
 import { bounded, boundedDirectly } from "./Database.ts"
+import { heldBy } from "./LeaseStoreSql.ts"
 import { makeRelease } from "./Release.ts"
 import { final, live, runColumns, runFromRow, storesLateAnswer } from "./RunColumns.ts"
 
@@ -27,7 +29,7 @@ const inputTypes: ColumnTypes = {
   ...outcomeTypes
 }
 
-/** `RunStore.end`, `RunStore.ended` and `RunStore.answerable`. */
+/** `RunStore.end`, `RunStore.endAndAdmit`, `RunStore.ended` and `RunStore.answerable`. */
 export const makeEnds = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const directly = boundedDirectly(sql)
@@ -42,32 +44,53 @@ export const makeEnds = Effect.gen(function* () {
     )
   const outcomeSet = list(Object.keys(outcomeTypes).map((name) => `${name} = i.${name}`))
 
+  const recording = (ends: ReadonlyArray<RunEnd>) => sql`
+    update webhook_trigger.runs r set
+      ${outcomeSet},
+      sent_at = coalesce(r.sent_at, i.sent_at),
+      started_at = coalesce(
+        r.started_at, i.started_at, r.sent_at, i.sent_at, case when i.answered then r.admitted_at end
+      ),
+      finished_at = i.at,
+      retry_at = case when i.status = 'error' and i.error_code <> ${leaderless.code} then
+        i.at + r.retry_after_seconds * interval '1 second'
+      end,
+      released_at = case when i.status = 'cancelled' and r.admitted_at is null then i.at end
+    from ${input(ends)} join locked on locked.id = i.run_id
+    where r.id = i.run_id and locked.status in ${live}
+    returning r.*`
+  const notified = notify(sql, "RunEnded", sql`select id::text as name from ended`)
+
   /** Ends those that are not finished, and returns them. */
   const record = (ends: ReadonlyArray<RunEnd>) =>
     directly(sql`
-      with input as materialized (
-        select * from ${input(ends)}
-      ), locked as materialized (
+      with locked as materialized (
         select r.id, r.status from webhook_trigger.runs r
         where r.id = any(${runIds(sql, ends)})
         order by r.id for no key update
-      ), ended as (
-        update webhook_trigger.runs r set
-          ${outcomeSet},
-          sent_at = coalesce(r.sent_at, i.sent_at),
-          started_at = coalesce(
-            r.started_at, i.started_at, r.sent_at, i.sent_at, case when i.answered then r.admitted_at end
-          ),
-          finished_at = i.at,
-          retry_at = case when i.status = 'error' and i.error_code <> ${leaderless.code} then
-            i.at + r.retry_after_seconds * interval '1 second'
-          end,
-          released_at = case when i.status = 'cancelled' and r.admitted_at is null then i.at end
-        from input i join locked on locked.id = i.run_id
-        where r.id = i.run_id and locked.status in ${live}
-        returning r.*
-      ), ${notify(sql, "RunEnded", sql`select id::text as name from ended`)}
+      ), ended as (${recording(ends)}), ${notified}
       select ${runColumns}, (select count(*) from notified) from ended r`)
+
+  /** The same, and admits runs if each of the ends was recorded; a row of them too when none was. */
+  const recordAndAdmit = (ends: ReadonlyArray<RunEnd>, { at, run_ids, term }: Admission) => {
+    const ids = uuids(sql, run_ids)
+    const now = sql`${DateTime.toDateUtc(at)}::timestamptz`
+    return directly(sql<{ readonly admitted: string | null }>`
+      with lease as materialized (${heldBy(sql, term)}), locked as materialized (
+        select r.id, r.status, r.team, r.id = any(${ids}) as is_next from webhook_trigger.runs r
+        where r.id = any(${uuids(sql, [...ends.map(({ run_id }) => run_id), ...run_ids])})
+        order by r.id for no key update
+      ), ended as (${recording(ends)}), ${notified},
+      ${workingTeams(sql, sql`locked where is_next`)}, admitted as (
+        update webhook_trigger.runs r set ${admissionSet(sql, now, now)}
+        from locked
+        where r.id = locked.id and locked.is_next and ${mayBeAdmitted(sql)} and exists (select from lease)
+          and (select count(*) from locked where not is_next and status in ${live}) = ${ends.length}
+        returning r.id
+      )
+      select ${runColumns}, (select count(*) from notified), (select string_agg(id::text, ' ') from admitted) as admitted
+      from (select) as always left join ended r on true`)
+  }
 
   /** Stores answers to runs that have ended without one. */
   const storeLate = (ends: ReadonlyArray<RunEnd>) =>
@@ -86,7 +109,23 @@ export const makeEnds = Effect.gen(function* () {
   const end = Effect.fnUntraced(function* (ends: ReadonlyArray<RunEnd>) {
     if (ends.length === 0) return []
     const first = firstOfEach(ends)
-    const recorded = byId(yield* record(first))
+    return yield* settle(ends, first, byId(yield* record(first)))
+  }, whenTraced("RunStore.end"))
+
+  const endAndAdmit = Effect.fnUntraced(function* (ends: ReadonlyArray<RunEnd>, admission: Admission) {
+    const first = firstOfEach(ends)
+    const rows = yield* recordAndAdmit(first, admission)
+    const recorded = byId(rows.filter((row) => "run_id" in row && row.run_id !== null))
+    const admitted = new Set((rows[0]?.admitted ?? "").split(" ").filter(Boolean)) as ReadonlySet<string>
+    return { ended: yield* settle(ends, first, recorded), admitted: admitted as ReadonlySet<RunId> }
+  }, whenTraced("RunStore.endAndAdmit"))
+
+  /** What became of the ends, of which these were recorded. */
+  const settle = Effect.fnUntraced(function* (
+    ends: ReadonlyArray<RunEnd>,
+    first: ReadonlyArray<RunEnd>,
+    recorded: ReadonlyMap<RunId, Run>
+  ) {
     const won = new Set(first.filter((end) => recorded.has(end.run_id)))
     const late = ends.filter((end) => !won.has(end))
     if (late.length === 0) return ends.map((end): EndedRun => ({ recorded: true, run: recorded.get(end.run_id) }))
@@ -103,7 +142,7 @@ export const makeEnds = Effect.gen(function* () {
           ? { recorded: true, run: recorded.get(end.run_id) }
           : { recorded: false, run: runs.get(end.run_id) }
     )
-  }, whenTraced("RunStore.end"))
+  })
 
   const ended = Effect.fnUntraced(
     function* (ids: ReadonlyArray<RunId>) {
@@ -134,5 +173,5 @@ export const makeEnds = Effect.gen(function* () {
     whenTraced("RunStore.answerable")
   )
 
-  return { end, ended, answerable }
+  return { end, endAndAdmit, ended, answerable }
 })

@@ -7,6 +7,7 @@ import { whenTraced } from "../../telemetry/Span.ts"
 import { type LaneRun, LaneStore } from "../LaneStore.ts"
 import { LeaseLost, type Term } from "../LeaseStore.ts"
 import type { RunMark } from "../RunStore.ts"
+import { admissionSet, mayBeAdmitted, workingTeams } from "./Admission.ts"
 import { firstWindow, makeCloseWindows } from "./Coalesce.ts"
 import { fromRow, recordset, runIds, uuids } from "./Columns.ts"
 import { bounded, boundedDirectly } from "./Database.ts"
@@ -110,7 +111,7 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
     }, bounded)
 
     const admit = Effect.fnUntraced(function* (marks: ReadonlyArray<RunMark>, term: Term, now: DateTime.Utc) {
-      const clock = sql`${DateTime.toDateUtc(now)}::timestamptz + r.timeout_ms * interval '1 millisecond'`
+      const clock = sql`${DateTime.toDateUtc(now)}::timestamptz`
       const rows = yield* directly(sql<{ readonly id: RunId | null }>`
         with lease as materialized (${heldBy(sql, term)}), input as materialized (
           select * from ${recordset(sql, { run_id: "uuid", at: "timestamptz" }, marks)}
@@ -118,19 +119,10 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
           select r.id, r.status, r.team from webhook_trigger.runs r
           where r.id = any(${runIds(sql, marks)}) and exists (select from lease)
           order by r.id for no key update
-        ), working as materialized (
-          select t.team from webhook_trigger.teams t
-          where t.team in (select team from locked) and t.paused_at is null
-          order by t.team for key share
-        ), admitted as (
-          update webhook_trigger.runs r set
-            admitted_at = coalesce(r.admitted_at, i.at),
-            deadline_at = case
-              when r.mode = 'wait' or r.admitted_at is not null then coalesce(r.deadline_at, ${clock}) else ${clock}
-            end
+        ), ${workingTeams(sql, sql`locked`)}, admitted as (
+          update webhook_trigger.runs r set ${admissionSet(sql, sql`i.at`, clock)}
           from input i join locked on locked.id = i.run_id
-          where r.id = i.run_id and locked.status = 'queued'
-            and (r.admitted_at is not null or locked.team in (select team from working))
+          where r.id = i.run_id and ${mayBeAdmitted(sql)}
           returning r.id
         )
         select admitted.id from lease left join admitted on true`)

@@ -1,0 +1,99 @@
+/** The next runs of a lane are admitted with the commit that ends those before them. */
+import { expect, it } from "@effect/vitest"
+import { Context, Effect, Layer, TestClock } from "effect"
+import * as BusMemory from "../../src/bus/BusMemory.ts"
+import { Unavailable } from "../../src/domain/Errors.ts"
+import { Limiter } from "../../src/engine/Limiter.ts"
+import { LaneStore } from "../../src/repo/LaneStore.ts"
+import { Repo } from "../../src/repo/Repo.ts"
+import * as RepoMemory from "../../src/repo/RepoMemory.ts"
+import { RunStore } from "../../src/repo/RunStore.ts"
+import { engine, lead, makeTeam, makeWebhook, until } from "./Scenario.ts"
+
+type Commit = typeof RunStore.Service.endAndAdmit
+
+const slotsInUse = Effect.flatMap(Limiter, (limiter) => Effect.map(limiter.usage, ({ total }) => total))
+
+/** The engine on rows in memory, of which `calls` are noted, and whose commit is made by `through`. */
+const noting = (calls: Array<string>, through: (commit: Commit) => Commit = (commit) => commit) => {
+  const rows = Layer.map(RepoMemory.layer, (context) => {
+    const [runs, lanes] = [Context.get(context, RunStore), Context.get(context, LaneStore)]
+    const noted =
+      <Args extends ReadonlyArray<any>, A>(name: string, call: (...args: Args) => A) =>
+      (...args: Args) => {
+        calls.push(name)
+        return call(...args)
+      }
+    const endAndAdmit = noted("endAndAdmit", through(runs.endAndAdmit))
+    return context.pipe(
+      Context.add(RunStore, { ...runs, end: noted("end", runs.end), endAndAdmit }),
+      Context.add(LaneStore, { ...lanes, admit: noted("admit", lanes.admit) })
+    )
+  })
+  return engine({ maxConcurrent: 2 }).pipe(Layer.provideMerge(Layer.merge(rows, BusMemory.layer)))
+}
+
+it.scoped("one commit ends a run and admits the next, until none is left", () => {
+  const calls: Array<string> = []
+  return Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const webhook = yield* makeWebhook(team)
+    for (const text of ["1", "2", "3", "4"]) yield* webhook.submit(text)
+    for (const text of ["1", "2", "3", "4"]) {
+      expect((yield* leader.next).text).toBe(text)
+      yield* leader.answer("done")
+    }
+    yield* until(Effect.map(slotsInUse, (total) => total === 0))
+    expect(calls).toEqual(["endAndAdmit", "endAndAdmit", "end", "end"])
+  }).pipe(Effect.provide(noting(calls)))
+})
+
+it.scoped("the slot goes to the team that has waited longest for one, not to the team whose run ends", () => {
+  const calls: Array<string> = []
+  return Effect.gen(function* () {
+    const [busy, other] = [yield* makeTeam("busy"), yield* makeTeam("other")]
+    const [leader, otherLeader] = [yield* lead(busy), yield* lead(other)]
+    const [webhook, theirs] = [yield* makeWebhook(busy), yield* makeWebhook(other)]
+    yield* webhook.submit("1")
+    yield* webhook.submit("2")
+    yield* theirs.submit("waits for a slot")
+    yield* webhook.submit("3")
+    expect((yield* leader.next).text).toBe("1")
+    yield* leader.answer("done")
+    expect((yield* otherLeader.next).text).toBe("waits for a slot")
+    expect(calls).toEqual(["endAndAdmit"])
+  }).pipe(Effect.provide(noting(calls)))
+})
+
+for (const commits of [true, false]) {
+  it.scoped(
+    `each run is sent once and in order when the commit ${commits ? "is made" : "fails"} without an answer`,
+    () => {
+      const calls: Array<string> = []
+      let silent = true
+      const silentOnce =
+        (commit: Commit): Commit =>
+        (...given) => {
+          if (!silent) return commit(...given)
+          silent = false
+          const lost = new Unavailable({ what: "database", detail: "the connection broke at the commit" })
+          return Effect.zipRight(commits ? commit(...given) : Effect.void, lost)
+        }
+      return Effect.gen(function* () {
+        const team = yield* makeTeam("deploy")
+        const leader = yield* lead(team)
+        const webhook = yield* makeWebhook(team)
+        for (const text of ["1", "2", "3", "4", "5"]) yield* webhook.submit(text)
+        for (const text of ["1", "2", "3", "4", "5"]) {
+          expect((yield* leader.next).text).toBe(text)
+          expect((yield* (yield* Repo).inFlight).length).toBeLessThanOrEqual(2)
+          yield* leader.answer("done")
+          yield* TestClock.adjust("2 seconds")
+        }
+        yield* until(Effect.map(slotsInUse, (total) => total === 0))
+        expect([yield* leader.idle, (yield* (yield* Repo).inFlight).length]).toEqual([true, 0])
+      }).pipe(Effect.provide(noting(calls, silentOnce)))
+    }
+  )
+}
