@@ -11,6 +11,12 @@ import { untilAvailable } from "./Availability.ts"
 const signatureLength = 16
 const runIdLength = 16
 
+/** Prompts whose ids are remembered. */
+const mostRemembered = 1_000
+
+/** What a correlation id says. */
+type Subject = NonNullable<ReturnType<Port["subjectOf"]>>
+
 /**
  * The correlation ids of prompts. Only whoever got the prompt knows it, since only a server can make it: a signature (the
  * first half of an HMAC-SHA256), the run's id and the team's name, as base64url. It is the same whenever the run is sent
@@ -33,13 +39,23 @@ export class Correlation extends Context.Tag("webhook-trigger/Correlation")<
       const sign = (subject: Uint8Array) =>
         createHmac("sha256", key).update(subject).digest().subarray(0, signatureLength)
 
+      /** Of the prompts that were sent last: their replies need not be checked, since their ids were made here. */
+      const made = new Map<string, Subject>()
+      const remember = (id: string, subject: Subject): string => {
+        made.set(id, subject)
+        if (made.size > mostRemembered) made.delete(made.keys().next().value!)
+        return id
+      }
+
       return {
         idOf: ({ run_id, team }) => {
           if (!isSigned(run_id)) return run_id
           const subject = Buffer.concat([parse(run_id), Buffer.from(team)])
-          return Buffer.concat([sign(subject), subject]).toString("base64url")
+          return remember(Buffer.concat([sign(subject), subject]).toString("base64url"), { run_id, team })
         },
         subjectOf: (correlation_id) => {
+          const known = made.get(correlation_id)
+          if (known !== undefined) return known
           if (validate(correlation_id)) {
             const run_id = correlation_id as RunId
             return isSigned(run_id) ? undefined : { run_id }

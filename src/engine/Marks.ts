@@ -23,7 +23,7 @@ export interface Marks {
  * stops the clock does not stop it.
  */
 const collected = Effect.async<void>((resume) => {
-  const timer = setTimeout(() => resume(Effect.void), 25)
+  const timer = setTimeout(() => resume(Effect.void), 50)
   return Effect.sync(() => clearTimeout(timer))
 })
 

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto"
+import { hash, randomBytes } from "node:crypto"
 import { Effect, Redacted } from "effect"
 import type { TokenHash } from "../domain/Token.ts"
 
@@ -25,7 +25,7 @@ export const makeToken: Effect.Effect<Token> = Effect.sync(() => {
 /** Whether the text has the form of a token; anything else cannot be one and needs no look-up. */
 export const isTokenShaped = (text: string): boolean => wellFormed.test(text)
 
-export const hashToken = (token: Token): TokenHash => createHash("sha256").update(Redacted.value(token)).digest()
+export const hashToken = (token: Token): TokenHash => hash("sha256", Redacted.value(token), "buffer")
 
 /** The last four characters, enough to distinguish tokens in a list: `…x7Qa`. */
 export const tokenHint = (token: Token): string => `…${Redacted.value(token).slice(-4)}`

@@ -5,7 +5,10 @@ import type { Fiber, Tracer } from "effect"
 import * as TraceContext from "../../telemetry/TraceContext.ts"
 
 /** A trace of the message's own, not sampled: for leaders that trace while this server does not. */
-const ownTrace = () => `00-${randomBytes(16).toString("hex")}-${randomBytes(8).toString("hex")}-00`
+const ownTrace = () => {
+  const ids = randomBytes(24).toString("hex")
+  return `00-${ids.slice(0, 32)}-${ids.slice(32)}-00`
+}
 
 /**
  * Headers for a message that is sent by this fiber now. Its `traceparent` is that of the fiber's span, unless the message

@@ -5,16 +5,24 @@ import type { RunId } from "../../domain/Id.ts"
 import { parseRate } from "../../domain/Rate.ts"
 import type { RunRow } from "../../domain/Run.ts"
 import { whenTraced } from "../../telemetry/Span.ts"
-import { type Acceptance, type AcceptanceRefused, type AcceptOptions, type NewRun, WebhookEdited } from "../RunStore.ts"
+import {
+  type Acceptance,
+  type AcceptanceRefused,
+  type AcceptOptions,
+  isRetry,
+  type NewRun,
+  WebhookEdited
+} from "../RunStore.ts"
 import { notify } from "./Changes.ts"
-import { makeCoalesce, makeFindDelivered, windowsOf } from "./Coalesce.ts"
-import { fromRow, list, recordset, runIds } from "./Columns.ts"
+import { isCoalescing, makeCoalesce, makeFindDelivered, windowsOf } from "./Coalesce.ts"
+import { fromRow, list, recordset, recordsetOf, recordsJson, runIds, uuidList } from "./Columns.ts"
+import { compiled } from "./Compiled.ts"
 import { bounded, boundedDirectly, unavailable } from "./Database.ts"
 import { queueLength } from "./LaneStoreSql.ts"
 import { heldBy } from "./LeaseStoreSql.ts"
 import { retriesOf } from "./Retries.ts"
 import { runColumns, runFromRow } from "./RunColumns.ts"
-import { limitTypes, webhookLimits } from "./WebhookLimits.ts"
+import { type LimitsShape, limitTypes, webhookLimits } from "./WebhookLimits.ts"
 
 type Answer = Either.Either<Acceptance, AcceptanceRefused>
 
@@ -106,6 +114,31 @@ interface Earlier {
   readonly expired: boolean
 }
 
+/** What the runs of one call need of the statement. */
+interface Shape extends LimitsShape {
+  readonly admits: boolean
+  readonly countsQueued: boolean
+  readonly coalesces: boolean
+  readonly retries: boolean
+  readonly keyedTriggers: boolean
+  readonly keyedMessages: boolean
+}
+
+const shapeOf = (
+  runs: ReadonlyArray<NewRun>,
+  { admission, countQueued = true }: AcceptOptions,
+  isCounted: (webhook: NewRunWebhook) => boolean
+): Shape => ({
+  admits: admission !== undefined,
+  countsQueued: countQueued,
+  countsOwn: runs.some(({ webhook }) => webhook?.max_queued !== undefined && isCounted(webhook)),
+  rates: runs.some(({ webhook }) => webhook?.rate !== undefined),
+  coalesces: runs.some(isCoalescing),
+  retries: runs.some(isRetry),
+  keyedTriggers: runs.some(isKeyedTrigger),
+  keyedMessages: runs.some(isKeyedMessage)
+})
+
 /** What became of a run. */
 interface Inserted {
   readonly outcome: "accepted" | "admitted" | "unknown" | "edited" | "full" | "webhook full" | "rate" | "repeats"
@@ -150,13 +183,11 @@ export const makeAccept = Effect.gen(function* () {
   ])
 
   /** When a run `c` is admitted; null: it waits. */
-  const admittedAt = (admission: AcceptOptions["admission"]) =>
-    admission === undefined
-      ? sql`null::timestamptz`
-      : sql`case when c.paused_at is null and exists (select from lease) and bool_and(c.admit) over (partition by c.team order by c.ord) and (
-            select w.seq from webhook_trigger.runs w
-            where w.team = c.team and w.status = 'queued' and w.admitted_at is null order by w.seq limit 1
-          ) is null then ${DateTime.toDateUtc(admission.at)}::timestamptz end`
+  const admittedAt = (at: Statement.Fragment) => sql`
+    case when c.paused_at is null and exists (select from lease) and bool_and(c.admit) over (partition by c.team order by c.ord) and (
+      select w.seq from webhook_trigger.runs w
+      where w.team = c.team and w.status = 'queued' and w.admitted_at is null order by w.seq limit 1
+    ) is null then ${at}::timestamptz end`
 
   /** A run `r` that the key of an input `i` names: of its webhook, or for a message of its team's messages. */
   const namedByTrigger = sql`r.webhook_id = i.webhook_id and r.idempotency_key = i.idempotency_key`
@@ -164,7 +195,7 @@ export const makeAccept = Effect.gen(function* () {
     i.webhook_id is null and r.webhook_id is null and r.team = i.team and r.idempotency_key = i.idempotency_key`
 
   /** Whether the key of an input `i` names a run: its own, or the one that it became. */
-  const isKnown = (runs: ReadonlyArray<NewRun>) => {
+  const isKnown = ({ keyedMessages, keyedTriggers }: Shape) => {
     const ofTriggers = [
       sql`exists (select from webhook_trigger.runs r where ${namedByTrigger})`,
       sql`exists (
@@ -173,29 +204,27 @@ export const makeAccept = Effect.gen(function* () {
       )`
     ]
     const ofMessages = sql`exists (select from webhook_trigger.runs r where ${namedByMessage})`
-    const ways = [...(runs.some(isKeyedTrigger) ? ofTriggers : []), ...(runs.some(isKeyedMessage) ? [ofMessages] : [])]
+    const ways = [...(keyedTriggers ? ofTriggers : []), ...(keyedMessages ? [ofMessages] : [])]
     return ways.length === 0 ? sql`false` : sql.or(ways)
   }
 
   /** Of the runs that are inserted at once with one key, by other servers too, one is. */
-  const unlessKnown = (runs: ReadonlyArray<NewRun>) =>
-    runs.some(isKeyedMessage)
+  const unlessKnown = ({ keyedMessages }: Shape) =>
+    keyedMessages
       ? sql`on conflict do nothing`
       : sql`on conflict (webhook_id, idempotency_key) where idempotency_key is not null do nothing`
 
   // Anyone who deletes a webhook, deletes or pauses a team, or replaces a token, either waits for this commit or is seen by it.
-  const insert = (
-    runs: ReadonlyArray<NewRun>,
-    { maxQueued, countQueued = true, countQueuedOf, admission }: AcceptOptions
-  ) => {
-    const isCounted = ({ id }: NewRunWebhook) => countQueuedOf === undefined || countQueuedOf.has(id)
-    const { limited, consumed } = webhookLimits(sql, runs, isCounted)
-    const { opened, hasOpened } = windowsOf(sql, runs)
-    const { failed, mayBeRetried, retried, reported } = retriesOf(sql, runs)
-    return directly(sql<Inserted>`
+  const insertOf = (shape: Shape) =>
+    compiled<Inserted, "runs" | "maxQueued" | "term" | "at" | "retried">(sql, (value) => {
+      const { limited, consumed } = webhookLimits(sql, shape)
+      const { opened, hasOpened } = windowsOf(sql, shape.coalesces)
+      const { failed, mayBeRetried, retried, reported } = retriesOf(sql, shape.retries ? value("retried") : undefined)
+      const { admits, countsQueued } = shape
+      return sql`
       with input as materialized (
-        select * from ${recordset(sql, inputTypes, runs.map(toInput(admission?.run_ids, isCounted)))}
-      ), ${admission === undefined ? sql`` : sql`lease as materialized (${heldBy(sql, admission.term)}),`} webhook as materialized (
+        select * from ${recordsetOf(sql, inputTypes, value("runs"))}
+      ), ${admits ? sql`lease as materialized (${heldBy(sql, value("term"))}),` : sql``} webhook as materialized (
         select w.id, w.token_hash, w.old_token_hash, w.old_token_valid_until, w.version from webhook_trigger.webhooks w
         where w.enabled and w.id in (select webhook_id from input)
         order by w.id for key share
@@ -204,28 +233,28 @@ export const makeAccept = Effect.gen(function* () {
         order by t.team for key share
       ), ${failed} checked as materialized (
         select i.*, t.team is not null and (i.webhook_id is null or h.id is not null) ${mayBeRetried} as known, t.paused_at,
-          h.version is distinct from i.version as edited, ${isKnown(runs)} as repeats
+          h.version is distinct from i.version as edited, ${isKnown(shape)} as repeats
         from input i
         left join webhook h on h.id = i.webhook_id and (
           h.token_hash = i.token_hash or h.old_token_hash = i.token_hash and h.old_token_valid_until > i.accepted_at
         )
         left join known t on t.team = i.team
       ), candidate as (
-        select c.*, ${admittedAt(admission)} as admitted_at
+        select c.*, ${admits ? admittedAt(value("at")) : sql`null::timestamptz`} as admitted_at
         from checked c where c.known and not c.edited and not c.repeats
-      ), ${limited} queue as materialized (${countQueued ? queueLength(sql, maxQueued) : sql`select 0 as length`}), placed as materialized (
+      ), ${limited} queue as materialized (${countsQueued ? queueLength(sql, value("maxQueued")) : sql`select 0 as length`}), placed as materialized (
         select l.*, l.refusal is null
-            and queue.length + count(*) filter (where l.refusal is null) over (order by l.ord) <= ${maxQueued} as fits
+            and queue.length + count(*) filter (where l.refusal is null) over (order by l.ord) <= ${value("maxQueued")} as fits
         from limited l, queue
       ), ${opened} inserted as (
         insert into webhook_trigger.runs (${columns}, admitted_at)
         select ${values}, admitted_at from placed where fits ${hasOpened} order by ord
-        ${unlessKnown(runs)}
+        ${unlessKnown(shape)}
         returning id, team, admitted_at
       ), ${retried} ${consumed} ${notify(sql, "RunAccepted", sql`select team as name from inserted where admitted_at is null`)}, ${
-        admission === undefined
-          ? sql`admitted as (select)`
-          : notify(sql, "RunAdmitted", sql`select team as name from inserted where admitted_at is not null`, "admitted")
+        admits
+          ? notify(sql, "RunAdmitted", sql`select team as name from inserted where admitted_at is not null`, "admitted")
+          : sql`admitted as (select)`
       }
       select case
           when not c.known then 'unknown'
@@ -237,7 +266,26 @@ export const makeAccept = Effect.gen(function* () {
           else 'repeats'
         end as outcome, p.retry_after_ms, (select count(*) from notified), (select count(*) from admitted) ${reported}
       from checked c left join placed p using (ord) left join inserted i on i.id = c.id
-      order by c.ord`)
+      order by c.ord`
+    })
+  const statements = new Map<string, ReturnType<typeof insertOf>>()
+
+  const insert = (runs: ReadonlyArray<NewRun>, options: AcceptOptions) => {
+    const { admission, countQueuedOf, maxQueued } = options
+    const isCounted = ({ id }: NewRunWebhook) => countQueuedOf === undefined || countQueuedOf.has(id)
+    const shape = shapeOf(runs, options, isCounted)
+    const key = Object.values(shape).join()
+    const statement = statements.get(key) ?? insertOf(shape)
+    statements.set(key, statement)
+    return directly(
+      statement({
+        runs: recordsJson(inputTypes, runs.map(toInput(admission?.run_ids, isCounted))),
+        maxQueued,
+        term: admission?.term,
+        at: admission && DateTime.toDateUtc(admission.at),
+        retried: uuidList(runs.filter(isRetry).map(({ replay_of }) => replay_of))
+      })
+    )
   }
 
   /** What their keys named before, by their places in `runs`. */

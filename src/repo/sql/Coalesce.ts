@@ -15,14 +15,14 @@ interface Coalescing extends NewRun {
   readonly coalesce: NonNullable<NewRun["coalesce"]>
 }
 
-const isCoalescing = (run: NewRun): run is Coalescing => run.webhook !== undefined && run.coalesce !== undefined
+export const isCoalescing = (run: NewRun): run is Coalescing => run.webhook !== undefined && run.coalesce !== undefined
 
 /** The windows that the accepted runs open; a run whose window another one has opened meanwhile is not inserted. */
 export const windowsOf = (
   sql: SqlClient.SqlClient,
-  runs: ReadonlyArray<NewRun>
+  coalesces: boolean
 ): { readonly opened: Statement.Fragment; readonly hasOpened: Statement.Fragment } =>
-  runs.some(isCoalescing)
+  coalesces
     ? {
         opened: sql`opened as (
           insert into webhook_trigger.windows (webhook_id, team, key, run_id, until)
@@ -35,7 +35,7 @@ export const windowsOf = (
     : { opened: sql``, hasOpened: sql`` }
 
 /** Of the lane of `team`: the place of its first run whose window is open; null: none. */
-export const firstWindow = (sql: SqlClient.SqlClient, team: string): Statement.Fragment => sql`(
+export const firstWindow = (sql: SqlClient.SqlClient, team: string | Statement.Fragment): Statement.Fragment => sql`(
   select min(h.seq) from webhook_trigger.windows w join webhook_trigger.runs h on h.id = w.run_id
   where w.team = ${team} and h.status = 'queued' and h.admitted_at is null
 )`

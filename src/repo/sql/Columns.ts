@@ -50,31 +50,51 @@ const toJson = (value: unknown): unknown =>
 /** Columns by name, and their PostgreSQL types. */
 export type ColumnTypes = Readonly<Record<string, string>>
 
+/** Of a `RunMark`. */
+export const markTypes: ColumnTypes = { run_id: "uuid", at: "timestamptz" }
+
+/** Any number of records as the value of a `recordsetOf` with these types. Fields without a type are left out. */
+export const recordsJson = (types: ColumnTypes, records: ReadonlyArray<object>): string => {
+  const names = Object.keys(types)
+  return JSON.stringify(records.map((record) => mapFields(record, names, toJson)))
+}
+
 /**
- * Any number of records as the rows `i` of one parameter: `select .. from ${recordset(sql, types, records)}`. Fields without
- * a type are left out. A `json` column arrives as the text of its JSON: PostgreSQL would refuse an escaped U+0000 in it.
+ * The rows `i` of `recordsJson`, which is one value. A `json` column arrives as the text of its JSON: PostgreSQL would refuse
+ * an escaped U+0000 in it.
  */
+export const recordsetOf = (
+  sql: SqlClient.SqlClient,
+  types: ColumnTypes,
+  json: Statement.Fragment
+): Statement.Fragment => {
+  const columns = Object.entries(types).map(([name, type]) => `${name} ${type === "json" ? "text" : type}`)
+  return sql`json_to_recordset(${json}::json) as i(${sql.literal(columns.join(", "))})`
+}
+
+/** Any number of records as the rows `i`: `select .. from ${recordset(sql, types, records)}`. */
 export const recordset = (
   sql: SqlClient.SqlClient,
   types: ColumnTypes,
   records: ReadonlyArray<object>
-): Statement.Fragment => {
-  const names = Object.keys(types)
-  const columns = names.map((name) => `${name} ${types[name] === "json" ? "text" : types[name]}`)
-  const parameter = JSON.stringify(records.map((record) => mapFields(record, names, toJson)))
-  return sql`json_to_recordset(${parameter}::json) as i(${sql.literal(columns.join(", "))})`
-}
+): Statement.Fragment => recordsetOf(sql, types, sql`${recordsJson(types, records)}`)
 
 /** A list of columns or of values, as it stands in SQL. */
 export const list = (parts: Iterable<string>): Statement.Fragment => Statement.unsafeFragment([...parts].join(", "))
 
+/** Ids as the value of an `uuidsOf`. */
+export const uuidList = (ids: Iterable<string>): string => `{${[...ids].join(",")}}`
+
 /**
- * Ids as one parameter: `where id = any(${uuids(sql, ids)})`. As an array, for which PostgreSQL takes the index of the ids; for
- * the rows of a subquery it prefers to scan a small or new table, and one that has grown since it planned. The condition is
- * to stand alone: with one for the status beside it, PostgreSQL takes an index of that, full of runs that have had it.
+ * The ids of a `uuidList`, which is one value: `where id = any(${uuidsOf(sql, list)})`. As an array, for which PostgreSQL
+ * takes the index of the ids; for the rows of a subquery it prefers to scan a small or new table, and one that has grown
+ * since it planned. The condition is to stand alone: with one for the status beside it, PostgreSQL takes an index of that,
+ * full of runs that have had it.
  */
+export const uuidsOf = (sql: SqlClient.SqlClient, list: Statement.Fragment): Statement.Fragment => sql`${list}::uuid[]`
+
 export const uuids = (sql: SqlClient.SqlClient, ids: Iterable<string>): Statement.Fragment =>
-  sql`${`{${[...ids].join(",")}}`}::uuid[]`
+  uuidsOf(sql, sql`${uuidList(ids)}`)
 
 /** The ids of runs, in the same way. */
 export const runIds = (sql: SqlClient.SqlClient, runs: ReadonlyArray<{ readonly run_id: string }>) =>

@@ -1,4 +1,4 @@
-import { SqlClient } from "@effect/sql"
+import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect } from "effect"
 import type { RunId } from "../../domain/Id.ts"
 import { isAnswer, leaderless, outcomeFields, type Run } from "../../domain/Run.ts"
@@ -6,7 +6,18 @@ import { whenTraced } from "../../telemetry/Span.ts"
 import { type Admission, type EndedRun, firstOfEach, type RunEnd } from "../RunStore.ts"
 import { admissionSet, mayBeAdmitted, workingTeams } from "./Admission.ts"
 import { notify } from "./Changes.ts"
-import { type ColumnTypes, list, recordset, runIds, uuids } from "./Columns.ts"
+import {
+  type ColumnTypes,
+  list,
+  recordset,
+  recordsetOf,
+  recordsJson,
+  runIds,
+  uuidList,
+  uuids,
+  uuidsOf
+} from "./Columns.ts"
+import { compiled } from "./Compiled.ts"
 import { bounded, boundedDirectly } from "./Database.ts"
 import { heldBy } from "./LeaseStoreSql.ts"
 import { makeRelease } from "./Release.ts"
@@ -35,16 +46,11 @@ export const makeEnds = Effect.gen(function* () {
   const directly = boundedDirectly(sql)
   const release = yield* makeRelease
 
-  /** The ends, as rows `i`. */
-  const input = (ends: ReadonlyArray<RunEnd>) =>
-    recordset(
-      sql,
-      inputTypes,
-      ends.map(({ outcome, ...end }) => ({ ...end, answered: isAnswer(outcome), ...outcomeFields(outcome) }))
-    )
+  const toInput = ({ outcome, ...end }: RunEnd) => ({ ...end, answered: isAnswer(outcome), ...outcomeFields(outcome) })
+  const inputOf = (ends: ReadonlyArray<RunEnd>) => recordsJson(inputTypes, ends.map(toInput))
   const outcomeSet = list(Object.keys(outcomeTypes).map((name) => `${name} = i.${name}`))
 
-  const recording = (ends: ReadonlyArray<RunEnd>) => sql`
+  const recording = (ends: Statement.Fragment) => sql`
     update webhook_trigger.runs r set
       ${outcomeSet},
       sent_at = coalesce(r.sent_at, i.sent_at),
@@ -56,47 +62,65 @@ export const makeEnds = Effect.gen(function* () {
         i.at + r.retry_after_seconds * interval '1 second'
       end,
       released_at = case when i.status = 'cancelled' and r.admitted_at is null then i.at end
-    from ${input(ends)} join locked on locked.id = i.run_id
+    from ${recordsetOf(sql, inputTypes, ends)} join locked on locked.id = i.run_id
     where r.id = i.run_id and locked.status in ${live}
     returning r.*`
   const notified = notify(sql, "RunEnded", sql`select id::text as name from ended`)
 
-  /** Ends those that are not finished, and returns them. */
-  const record = (ends: ReadonlyArray<RunEnd>) =>
-    directly(sql`
+  const recordedRuns = compiled<object, "ends" | "ids">(
+    sql,
+    (value) => sql`
       with locked as materialized (
         select r.id, r.status from webhook_trigger.runs r
-        where r.id = any(${runIds(sql, ends)})
+        where r.id = any(${uuidsOf(sql, value("ids"))})
         order by r.id for no key update
-      ), ended as (${recording(ends)}), ${notified}
-      select ${runColumns}, (select count(*) from notified) from ended r`)
+      ), ended as (${recording(value("ends"))}), ${notified}
+      select ${runColumns}, (select count(*) from notified) from ended r`
+  )
+  /** Ends those that are not finished, and returns them. */
+  const record = (ends: ReadonlyArray<RunEnd>) =>
+    directly(recordedRuns({ ends: inputOf(ends), ids: uuidList(ends.map(({ run_id }) => run_id)) }))
 
-  /** The same, and admits runs if each of the ends was recorded; a row of them too when none was. */
-  const recordAndAdmit = (ends: ReadonlyArray<RunEnd>, { at, run_ids, term }: Admission) => {
-    const ids = uuids(sql, run_ids)
-    const now = sql`${DateTime.toDateUtc(at)}::timestamptz`
-    return directly(sql<{ readonly admitted: string | null }>`
-      with lease as materialized (${heldBy(sql, term)}), locked as materialized (
-        select r.id, r.status, r.team, r.id = any(${ids}) as is_next from webhook_trigger.runs r
-        where r.id = any(${uuids(sql, [...ends.map(({ run_id }) => run_id), ...run_ids])})
+  const now = (at: Statement.Fragment) => sql`${at}::timestamptz`
+  const recordedAndAdmitted = compiled<
+    { readonly admitted: string | null },
+    "ends" | "count" | "ids" | "next" | "term" | "at"
+  >(
+    sql,
+    (value) => sql`
+      with lease as materialized (${heldBy(sql, value("term"))}), locked as materialized (
+        select r.id, r.status, r.team, r.id = any(${uuidsOf(sql, value("next"))}) as is_next from webhook_trigger.runs r
+        where r.id = any(${uuidsOf(sql, value("ids"))})
         order by r.id for no key update
-      ), ended as (${recording(ends)}), ${notified},
+      ), ended as (${recording(value("ends"))}), ${notified},
       ${workingTeams(sql, sql`locked where is_next`)}, admitted as (
-        update webhook_trigger.runs r set ${admissionSet(sql, now, now)}
+        update webhook_trigger.runs r set ${admissionSet(sql, now(value("at")), now(value("at")))}
         from locked
         where r.id = locked.id and locked.is_next and ${mayBeAdmitted(sql)} and exists (select from lease)
-          and (select count(*) from locked where not is_next and status in ${live}) = ${ends.length}
+          and (select count(*) from locked where not is_next and status in ${live}) = ${value("count")}::int
         returning r.id
       )
       select ${runColumns}, (select count(*) from notified), (select string_agg(id::text, ' ') from admitted) as admitted
-      from (select) as always left join ended r on true`)
-  }
+      from (select) as always left join ended r on true`
+  )
+  /** The same, and admits runs if each of the ends was recorded; a row of them too when none was. */
+  const recordAndAdmit = (ends: ReadonlyArray<RunEnd>, { at, run_ids, term }: Admission) =>
+    directly(
+      recordedAndAdmitted({
+        ends: inputOf(ends),
+        count: ends.length,
+        ids: uuidList([...ends.map(({ run_id }) => run_id), ...run_ids]),
+        next: uuidList(run_ids),
+        term,
+        at: DateTime.toDateUtc(at)
+      })
+    )
 
   /** Stores answers to runs that have ended without one. */
   const storeLate = (ends: ReadonlyArray<RunEnd>) =>
     bounded(sql`
       update webhook_trigger.runs r set response = i.response
-      from ${input(ends)}
+      from ${recordset(sql, inputTypes, ends.map(toInput))}
       where r.id = i.run_id and r.status in ${storesLateAnswer} and r.response is null and i.response is not null`)
 
   const current = (ends: ReadonlyArray<RunEnd>) =>

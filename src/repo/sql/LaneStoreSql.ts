@@ -9,7 +9,8 @@ import { LeaseLost, type Term } from "../LeaseStore.ts"
 import type { RunMark } from "../RunStore.ts"
 import { admissionSet, mayBeAdmitted, workingTeams } from "./Admission.ts"
 import { firstWindow, makeCloseWindows } from "./Coalesce.ts"
-import { fromRow, recordset, runIds, uuids } from "./Columns.ts"
+import { fromRow, markTypes, recordsetOf, recordsJson, uuidList, uuids, uuidsOf } from "./Columns.ts"
+import { compiled } from "./Compiled.ts"
 import { bounded, boundedDirectly } from "./Database.ts"
 import { heldBy } from "./LeaseStoreSql.ts"
 import { columnsOf, held, live, waiting } from "./RunColumns.ts"
@@ -32,7 +33,7 @@ const endOfLane = Statement.unsafeFragment("9223372036854775807")
 const laneRunFromRow = (row: object): LaneRun => fromRow(row, [...runFields, "layout", "webhook"])
 
 /** How many runs wait, as it is kept; more than `most` count as `most`. */
-export const queueLength = (sql: SqlClient.SqlClient, most: number): Statement.Fragment =>
+export const queueLength = (sql: SqlClient.SqlClient, most: number | Statement.Fragment): Statement.Fragment =>
   sql`select least(coalesce(sum(runs), 0), ${most})::int as length from ${waiting}`
 
 /** The same for each webhook of which runs wait. */
@@ -80,12 +81,16 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
       Effect.withSpan("LaneStore.lanes")
     )
 
+    const laneOf = compiled<object, "team" | "limit">(
+      sql,
+      (value) => sql`
+        ${laneRuns} where r.team = ${value("team")} and r.status = 'queued' and r.admitted_at is null
+          and not ${isPaused(sql, value("team"))}
+          and r.seq < coalesce(${firstWindow(sql, value("team"))}, ${endOfLane})
+        order by r.seq limit ${value("limit")}`
+    )
     const lane = Effect.fnUntraced(function* (team: TeamName, limit: number) {
-      const rows = yield* directly(sql`
-        ${laneRuns} where r.team = ${team} and r.status = 'queued' and r.admitted_at is null
-          and not ${isPaused(sql, sql`${team}`)}
-          and r.seq < coalesce(${firstWindow(sql, team)}, ${endOfLane})
-        order by r.seq limit ${limit}`)
+      const rows = yield* directly(laneOf({ team, limit }))
       return rows.map(laneRunFromRow)
     }, whenTraced("LaneStore.lane"))
 
@@ -110,22 +115,28 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
         where r.status in ${live} and r.admitted_at is not null`
     }, bounded)
 
-    const admit = Effect.fnUntraced(function* (marks: ReadonlyArray<RunMark>, term: Term, now: DateTime.Utc) {
-      const clock = sql`${DateTime.toDateUtc(now)}::timestamptz`
-      const rows = yield* directly(sql<{ readonly id: RunId | null }>`
-        with lease as materialized (${heldBy(sql, term)}), input as materialized (
-          select * from ${recordset(sql, { run_id: "uuid", at: "timestamptz" }, marks)}
+    const admission = compiled<{ readonly id: RunId | null }, "term" | "marks" | "ids" | "now">(
+      sql,
+      (value) => sql`
+        with lease as materialized (${heldBy(sql, value("term"))}), input as materialized (
+          select * from ${recordsetOf(sql, markTypes, value("marks"))}
         ), locked as materialized (
           select r.id, r.status, r.team from webhook_trigger.runs r
-          where r.id = any(${runIds(sql, marks)}) and exists (select from lease)
+          where r.id = any(${uuidsOf(sql, value("ids"))}) and exists (select from lease)
           order by r.id for no key update
         ), ${workingTeams(sql, sql`locked`)}, admitted as (
-          update webhook_trigger.runs r set ${admissionSet(sql, sql`i.at`, clock)}
+          update webhook_trigger.runs r set ${admissionSet(sql, sql`i.at`, sql`${value("now")}::timestamptz`)}
           from input i join locked on locked.id = i.run_id
           where r.id = i.run_id and ${mayBeAdmitted(sql)}
           returning r.id
         )
-        select admitted.id from lease left join admitted on true`)
+        select admitted.id from lease left join admitted on true`
+    )
+    const admit = Effect.fnUntraced(function* (marks: ReadonlyArray<RunMark>, term: Term, now: DateTime.Utc) {
+      const ids = uuidList(marks.map(({ run_id }) => run_id))
+      const rows = yield* directly(
+        admission({ term, marks: recordsJson(markTypes, marks), ids, now: DateTime.toDateUtc(now) })
+      )
       // The row without an id says that the lease is held, and nothing was admitted.
       if (rows.length === 0) return yield* new LeaseLost()
       return new Set(rows.flatMap((row) => row.id ?? [])) as ReadonlySet<RunId>

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { whenTraced } from "../../telemetry/Span.ts"
 import { firstOfEach, type RunMark } from "../RunStore.ts"
 import { notify } from "./Changes.ts"
-import { recordset, runIds } from "./Columns.ts"
+import { markTypes, recordset, runIds } from "./Columns.ts"
 import { boundedDirectly } from "./Database.ts"
 import { live } from "./RunColumns.ts"
 
@@ -18,7 +18,7 @@ export const makeMarks = Effect.gen(function* () {
    */
   const locked = (marks: ReadonlyArray<RunMark>) => sql`
     input as materialized (
-      select * from ${recordset(sql, { run_id: "uuid", at: "timestamptz" }, marks)}
+      select * from ${recordset(sql, markTypes, marks)}
     ), locked as materialized (
       select r.id, r.status in ${live} and r.admitted_at is not null as counts from webhook_trigger.runs r
       where r.id = any(${runIds(sql, marks)})

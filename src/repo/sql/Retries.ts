@@ -2,17 +2,17 @@
 import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect } from "effect"
 import type { RunId, WebhookId } from "../../domain/Id.ts"
-import { isRetry, type NewRun, type QueuedRuns } from "../RunStore.ts"
+import type { QueuedRuns } from "../RunStore.ts"
 import { notify } from "./Changes.ts"
-import { uuids } from "./Columns.ts"
+import { uuids, uuidsOf } from "./Columns.ts"
 import { bounded } from "./Database.ts"
 
 /** Retries called off by one statement. */
 const portion = 500
 
 /** The runs and their `retry_at`, locked in the order of ids. */
-const lockedRuns = (sql: SqlClient.SqlClient, ids: Iterable<RunId>): Statement.Fragment => sql`
-  select r.id, r.retry_at from webhook_trigger.runs r where r.id = any(${uuids(sql, ids)})
+const lockedRuns = (sql: SqlClient.SqlClient, ids: Statement.Fragment): Statement.Fragment => sql`
+  select r.id, r.retry_at from webhook_trigger.runs r where r.id = any(${ids})
   order by r.id for no key update`
 
 /**
@@ -21,18 +21,16 @@ const lockedRuns = (sql: SqlClient.SqlClient, ids: Iterable<RunId>): Statement.F
  */
 export const retriesOf = (
   sql: SqlClient.SqlClient,
-  runs: ReadonlyArray<NewRun>
+  ids: Statement.Fragment | undefined
 ): {
   readonly failed: Statement.Fragment
   readonly mayBeRetried: Statement.Fragment
   readonly retried: Statement.Fragment
   readonly reported: Statement.Fragment
 } => {
-  const retries = runs.filter(isRetry)
-  if (retries.length === 0) return { failed: sql``, mayBeRetried: sql``, retried: sql``, reported: sql`` }
-  const ids = retries.map(({ replay_of }) => replay_of)
+  if (ids === undefined) return { failed: sql``, mayBeRetried: sql``, retried: sql``, reported: sql`` }
   return {
-    failed: sql`failed as materialized (${lockedRuns(sql, ids)}),`,
+    failed: sql`failed as materialized (${lockedRuns(sql, uuidsOf(sql, ids))}),`,
     mayBeRetried: sql`and (coalesce(i.attempt, 1) = 1 or i.replay_of in (select id from failed where retry_at is not null))`,
     retried: sql`retried as (
       update webhook_trigger.runs r set retry_at = null, retried_by = p.id
@@ -59,7 +57,7 @@ export const makeRetries = Effect.gen(function* () {
 
   const callOff = (ids: ReadonlyArray<RunId>) =>
     bounded(sql<{ readonly id: RunId }>`
-      with locked as materialized (${lockedRuns(sql, ids)}), called_off as (
+      with locked as materialized (${lockedRuns(sql, uuids(sql, ids))}), called_off as (
         update webhook_trigger.runs r set retry_at = null from locked
         where r.id = locked.id and locked.retry_at is not null
         returning r.id

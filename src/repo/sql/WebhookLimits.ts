@@ -1,6 +1,5 @@
 /** The webhooks' own limits, as a part of the accepting statement (`Accept.ts`). */
 import { type SqlClient, Statement } from "@effect/sql"
-import type { NewRun } from "../RunStore.ts"
 import { queueLengths } from "./LaneStoreSql.ts"
 
 /** The columns of an input run that say what its webhook's limits are. */
@@ -13,6 +12,12 @@ export const limitTypes = { max_queued: "int", rate_runs: "int", rate_seconds: "
 export interface WebhookLimits {
   readonly limited: Statement.Fragment
   readonly consumed: Statement.Fragment
+}
+
+/** Whether any of the runs has a limit of this kind: of its webhook's queue, or rate. */
+export interface LimitsShape {
+  readonly countsOwn: boolean
+  readonly rates: boolean
 }
 
 /** Nothing to check, as for most runs: the statement has nothing more to do. */
@@ -30,16 +35,10 @@ const none: WebhookLimits = {
  * The buckets are locked after their webhooks, which whoever deletes them locks first, and in one order. What the statement
  * reads of a bucket is what the last commit left in it, also when it had to wait for that.
  */
-export const webhookLimits = (
-  sql: SqlClient.SqlClient,
-  runs: ReadonlyArray<Pick<NewRun, "webhook">>,
-  isCounted: (webhook: NonNullable<NewRun["webhook"]>) => boolean
-): WebhookLimits => {
-  const counts = runs.some(({ webhook }) => webhook?.max_queued !== undefined && isCounted(webhook))
-  const rates = runs.some(({ webhook }) => webhook?.rate !== undefined)
-  if (!counts && !rates) return none
+export const webhookLimits = (sql: SqlClient.SqlClient, { countsOwn, rates }: LimitsShape): WebhookLimits => {
+  if (!countsOwn && !rates) return none
 
-  const queue = counts
+  const queue = countsOwn
     ? queueLengths(sql, sql`webhook_id in (select i.webhook_id from input i where i.max_queued is not null)`)
     : sql`select null::uuid as webhook_id, 0 as length`
   const bucket = rates
