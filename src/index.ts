@@ -154,6 +154,7 @@ export {
   type Acceptance,
   type AcceptanceRefused,
   type AcceptOptions,
+  type Admission,
   type EndedRun,
   type ExpireOptions,
   firstOfEach,
