@@ -127,7 +127,14 @@ export { Shutdown } from "./engine/Shutdown.ts"
 export type { Handed } from "./engine/Submit.ts"
 export { Teams } from "./engine/Teams.ts"
 export type { Token } from "./engine/Token.ts"
-export { type Refused, type Submitted, Trigger, type TriggerRefused, type TriggerRequest } from "./engine/Trigger.ts"
+export {
+  type MessageRequest,
+  type Refused,
+  type Submitted,
+  Trigger,
+  type TriggerRefused,
+  type TriggerRequest
+} from "./engine/Trigger.ts"
 export { type Preview, Webhooks, type WithToken } from "./engine/Webhooks.ts"
 // HTTP.
 export * as Connections from "./http/Connections.ts"

@@ -32,7 +32,7 @@ export interface RunRequest {
 }
 
 /** What a message is made from, beside its text. */
-export interface MessageRequest extends Pick<RunRequest, "received_at" | "wait" | "idempotency"> {
+export interface MessageOptions extends Pick<RunRequest, "received_at" | "wait" | "idempotency"> {
   /** The message that this one repeats. */
   readonly replay_of?: RunId
 }
@@ -55,7 +55,7 @@ export interface Candidates {
   /** The same with the prompt as it was, as this attempt. It waits for a leader in any case. */
   readonly ofRetry: (webhook: WebhookRow, retry: Retry) => Candidate
   /** A chat message. */
-  readonly ofMessage: (team: TeamName, message: string, request: MessageRequest) => Candidate
+  readonly ofMessage: (team: TeamName, message: string, options: MessageOptions) => Candidate
 }
 
 export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(function* () {

@@ -29,7 +29,7 @@ import type { WebhookEdited } from "../repo/RunStore.ts"
 import { TeamStore } from "../repo/TeamStore.ts"
 import { WebhookStore } from "../repo/WebhookStore.ts"
 import * as Metrics from "../telemetry/Metrics.ts"
-import type { MessageRequest, RunRequest } from "./Candidates.ts"
+import type { RunRequest } from "./Candidates.ts"
 import * as Candidates from "./Candidates.ts"
 import * as Coalescing from "./Coalescing.ts"
 import { HandOver } from "./HandOver.ts"
@@ -53,6 +53,9 @@ export interface TriggerRequest extends RunRequest {
   /** Why the request does not show what the webhook asks for: asked again of a webhook that was edited meanwhile. */
   readonly refusedBy?: (webhook: WebhookRow) => NotVerified | Unavailable | undefined
 }
+
+/** What is known of a message, beside its text. */
+export type MessageRequest = Pick<TriggerRequest, "received_at" | "wait" | "idempotency">
 
 /** `Ignored`: the webhook's `accept_if` says that there is nothing to do, and there is no run. */
 export type Submitted = Submit.Handed | { readonly _tag: "Ignored" }
@@ -97,7 +100,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
     readonly message: (
       team: TeamName,
       message: string,
-      request: Omit<MessageRequest, "replay_of">
+      request: MessageRequest
     ) => Effect.Effect<Submitted, Refused>
     /** A run of this very webhook; with `wait`, held until it has ended or the webhook's timeout has passed. */
     readonly run: (
@@ -172,7 +175,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const message = Effect.fnUntraced(function* (
         team: TeamName,
         message: string,
-        request: Omit<MessageRequest, "replay_of">
+        request: MessageRequest
       ) {
         yield* teams.team(team)
         if (Buffer.byteLength(message) > settings.maxPrompt) {
