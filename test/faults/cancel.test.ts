@@ -1,6 +1,6 @@
 /** Runs are cancelled while the server dies: what was answered holds, no slot is lost, and no lane stops. */
 import { setTimeout as sleep } from "node:timers/promises"
-import { expect } from "vitest"
+import { describe, expect } from "vitest"
 import { Gate } from "../support/Gate.ts"
 import { randomFor } from "../support/Random.ts"
 import { until } from "../support/Until.ts"
@@ -10,6 +10,20 @@ import { faultTest } from "./support/FaultTest.ts"
 
 const cancel = (cluster: Cluster, server: { readonly url: string }, run_id: string) =>
   cluster.api(server, "POST", `/api/runs/${run_id}/cancel`)
+
+/** The only run so far is cancelled, and the next one of its webhook, which has one slot, is answered. */
+const expectFree = async (
+  cluster: Cluster,
+  server: Awaited<ReturnType<Cluster["single"]>>["server"],
+  webhook: Awaited<ReturnType<Cluster["single"]>>["webhook"]
+) => {
+  await cluster.running(server, webhook.team)
+  expect((await cluster.callers.trigger(server, webhook, { wait: true })).status).toBe(200)
+  const rows = await cluster.storage.ended(2)
+  expect(rows.map(({ status }) => status)).toEqual(["cancelled", "success"])
+  const statistics = await cluster.api(server, "GET", `/api/webhooks/${webhook.id}/statistics`)
+  expect(statistics.slots_in_use).toBe(0)
+}
 
 faultTest(
   "row 31: a run is cancelled while its leader works on it, and the server is killed: its slot is taken until the leader is done",
@@ -39,6 +53,42 @@ faultTest(
     expect(last.started_at >= run.released_at, `${last.started_at} is before ${run.released_at}`).toBe(true)
   }
 )
+
+// Side by side: most of the time passes until a killed server's lease has ended.
+describe.concurrent("row 31: a run is cancelled, and the server is killed between two steps", () => {
+  for (const point of ["accepted", "admitted", "published"] as const) {
+    faultTest(`before that, at "${point}": it ends once, and its slot is free`, async ({ cluster }) => {
+      const { server, webhook, leader } = await cluster.single({ max_concurrent: 1 })
+      const gate = new Gate()
+      leader.handle = answerWhenOpen(gate)
+      await server.at(point, "kill")
+      await cluster.callers.trigger(server, webhook)
+      await server.exited()
+      await server.start()
+      const [row] = await cluster.storage.rows()
+      expect(await cancel(cluster, server, row!.id)).toMatchObject({ status: "cancelled" })
+      gate.open()
+      await expectFree(cluster, server, webhook)
+    })
+  }
+
+  faultTest("after it, when its answer is recorded and not acknowledged: its slot is free", async ({ cluster }) => {
+    const { server, webhook, leader } = await cluster.single({ max_concurrent: 1 })
+    const gate = new Gate()
+    leader.handle = answerWhenOpen(gate)
+    const { nonce } = await cluster.callers.trigger(server, webhook)
+    const [delivered] = await leader.deliveries(1)
+    const { run_id } = delivered!
+    await cancel(cluster, server, run_id)
+    await server.at("ended", "kill")
+    gate.open()
+    await server.exited()
+    await server.start()
+    await expectFree(cluster, server, webhook)
+    const run = await cluster.api(server, "GET", `/api/runs/${run_id}`)
+    expect(run).toMatchObject({ status: "cancelled", conversation: { response: `answer to ${nonce}` } })
+  })
+})
 
 faultTest("row 31: prompts that are lost behind a cancelled run in work are sent again", async ({ cluster }) => {
   const { server, webhook, leader } = await cluster.single()
