@@ -97,11 +97,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
      */
     readonly trigger: (webhook: WebhookRow, request: TriggerRequest) => Effect.Effect<Submitted, TriggerRefused>
     /** A chat message into the team's lane. `NotFound`: no such team. */
-    readonly message: (
-      team: TeamName,
-      message: string,
-      request: MessageRequest
-    ) => Effect.Effect<Submitted, Refused>
+    readonly message: (team: TeamName, message: string, request: MessageRequest) => Effect.Effect<Submitted, Refused>
     /** A run of this very webhook; with `wait`, held until it has ended or the webhook's timeout has passed. */
     readonly run: (
       webhook: WebhookRow,
@@ -172,11 +168,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
           })
         })
 
-      const message = Effect.fnUntraced(function* (
-        team: TeamName,
-        message: string,
-        request: MessageRequest
-      ) {
+      const message = Effect.fnUntraced(function* (team: TeamName, message: string, request: MessageRequest) {
         yield* teams.team(team)
         if (Buffer.byteLength(message) > settings.maxPrompt) {
           return yield* new PromptTooLarge({ limit_bytes: settings.maxPrompt })
