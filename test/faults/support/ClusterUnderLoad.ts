@@ -1,4 +1,5 @@
 /** Three servers under a steady load, for random faults. */
+import { exitCodes } from "../../../src/cli/Failure.ts"
 import type { Proxy } from "../../support/Proxy.ts"
 import { type Random, randomFor } from "../../support/Random.ts"
 import { answerAfter } from "./Answers.ts"
@@ -68,12 +69,23 @@ const ofOne = (servers: ReadonlyArray<TestServer>, fault: (server: TestServer) =
   inject: (random) => fault(random.pick(servers)).inject(random)
 })
 
+/** Starts it, again and again as long as it ends because its database is out of reach for half a minute: as a supervisor. */
+const start = async (server: TestServer): Promise<void> => {
+  for (;;) {
+    try {
+      return await server.start()
+    } catch (error) {
+      if (server.exitCode !== exitCodes.outOfReach) throw error
+    }
+  }
+}
+
 const kill = (server: TestServer): Fault =>
   restart(
     "a server is killed",
     3000,
     () => server.kill(),
-    () => server.start()
+    () => start(server)
   )
 
 const stop = (server: TestServer): Fault =>
@@ -81,7 +93,7 @@ const stop = (server: TestServer): Fault =>
     "a server is stopped",
     1000,
     () => server.stop(),
-    () => server.start()
+    () => start(server)
   )
 
 const suspend = (server: TestServer): Fault =>
@@ -97,7 +109,7 @@ const killTwo = (servers: ReadonlyArray<TestServer>): Fault => ({
     const spared = random.pick(servers)
     const others = servers.filter((server) => server !== spared)
     const killAll = () => Promise.all(others.map((server) => server.kill()))
-    const startAll = () => Promise.all(others.map((server) => server.start()))
+    const startAll = () => Promise.all(others.map(start))
     await restart("two servers are killed", 3000, killAll, startAll).inject(random)
   }
 })
