@@ -6,18 +6,22 @@ import type { WithRepo } from "../../src/repo/contract/RepoContract.ts"
 import type { Notifications } from "../../src/repo/sql/Notifications.ts"
 import * as RepoSql from "../../src/repo/sql/RepoSql.ts"
 
+const tables = [
+  ...["teams", "webhooks", "runs", "secrets", "run_counts", "run_durations", "run_count_changes", "lane_counts"],
+  ...["webhook_rates", "sessions", "audit_events", "requests", "windows", "window_deliveries", "webhook_templates"]
+]
+
+/** Deletes, without triggers and in any order: `truncate` gives every table and index new files, for 50 times as long. */
 const empty = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  yield* sql`
-    truncate webhook_trigger.teams, webhook_trigger.webhooks, webhook_trigger.runs, webhook_trigger.secrets,
-      webhook_trigger.run_counts, webhook_trigger.run_durations, webhook_trigger.run_count_changes,
-      webhook_trigger.lane_counts, webhook_trigger.webhook_rates, webhook_trigger.sessions, webhook_trigger.audit_events,
-      webhook_trigger.requests, webhook_trigger.windows, webhook_trigger.window_deliveries,
-      webhook_trigger.webhook_templates`
+  yield* sql`set local session_replication_role = replica`
+  for (const table of tables) yield* sql`delete from ${sql(`webhook_trigger.${table}`)}`
   yield* sql`
     update webhook_trigger.run_counts_state set hours_from = '-infinity', days_from = '-infinity', uncounted_before = null`
   yield* sql`update webhook_trigger.dispatcher_lease set holder = null, expires_at = null`
 })
+
+const emptied = Effect.flatMap(SqlClient.SqlClient, (sql) => sql.withTransaction(empty))
 
 export const withSqlRepo = <E>(client: Layer.Layer<SqlClient.SqlClient | Notifications, E>): WithRepo => {
   const runtime = ManagedRuntime.make(RepoSql.layer.pipe(Layer.provideMerge(client)))
@@ -26,6 +30,6 @@ export const withSqlRepo = <E>(client: Layer.Layer<SqlClient.SqlClient | Notific
 
   return (test) =>
     Effect.flatMap(Effect.orDie(runtime.runtimeEffect), (context) =>
-      Effect.zipRight(Effect.orDie(empty), test).pipe(Effect.scoped, Effect.provide(context))
+      Effect.zipRight(Effect.orDie(emptied), test).pipe(Effect.scoped, Effect.provide(context))
     )
 }
