@@ -9,6 +9,13 @@ export interface GroupCommitOptions<In, Out, E> {
   readonly weight?: { readonly of: (item: In) => number; readonly limit: number }
 }
 
+/** Answers each item in its place. */
+export interface GroupCommit<In, Out, E> {
+  (items: ReadonlyArray<In>): Effect.Effect<ReadonlyArray<Out>, E>
+  /** Whether items wait for a commit, which begins as soon as the one before has ended. */
+  readonly isWaiting: () => boolean
+}
+
 /** An item that waits for its group. */
 interface Entry<In, Out, E> {
   readonly item: In
@@ -34,7 +41,7 @@ const mostTurns = 100
  */
 export const make = <In, Out, E>(
   options: GroupCommitOptions<In, Out, E>
-): Effect.Effect<(items: ReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Out>, E>, never, Scope.Scope> =>
+): Effect.Effect<GroupCommit<In, Out, E>, never, Scope.Scope> =>
   Effect.gen(function* () {
     type Waiting = Entry<In, Out, E>
     let waiting: Array<Waiting> = []
@@ -110,7 +117,7 @@ export const make = <In, Out, E>(
     const commitEach = ([first, ...others]: ReadonlyArray<Waiting>, done: () => void): void =>
       first === undefined ? done() : commitTogether([first], () => commitEach(others, done))
 
-    return (items) =>
+    const commit = (items: ReadonlyArray<In>): Effect.Effect<ReadonlyArray<Out>, E> =>
       items.length === 0
         ? Effect.succeed([])
         : Effect.async<ReadonlyArray<Out>, E>((resume) => {
@@ -134,6 +141,7 @@ export const make = <In, Out, E>(
               for (const entry of entries) entry.wanted = false
             })
           })
+    return Object.assign(commit, { isWaiting: () => waiting.length > 0 })
   })
 
 const settle = <In, Out, E>(

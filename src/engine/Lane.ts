@@ -158,9 +158,10 @@ export class Lane {
 
   /**
    * What is to be done now, to be asked for until it is `undefined`: nothing, until something happens. Each step is given
-   * out once. While a run is published, the next ones are read and admitted.
+   * out once. While a run is published, the next ones are read and admitted. `mayAdmit`: false keeps the runs that wait where
+   * they are, for `takeBehind`.
    */
-  next(): Step | undefined {
+  next(mayAdmit = true): Step | undefined {
     if (this.#unsent.length > 0 && this.#publishing.length === 0 && !this.#isHeldBack) {
       const flights = this.#unsent.slice(0, publishedTogether)
       this.#publishing = flights
@@ -169,6 +170,7 @@ export class Lane {
     // What is being accepted stands before anything that could be read now.
     if (this.#taking !== undefined || this.#reserved > 0) return undefined
     if (this.#stale) this.#dropReadAhead()
+    if (!mayAdmit && this.#waiting.length > 0) return undefined
     const runs = this.#admit(0)
     if (runs.length > 0) return { _tag: "Admit", runs }
     if (this.#headWaitsForLeader && this.#hasLeader === undefined) {

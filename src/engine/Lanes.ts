@@ -7,7 +7,7 @@ import type { TeamName } from "../domain/Team.ts"
 import type { HistoryStore } from "../repo/HistoryStore.ts"
 import { type LaneRun, LaneStore } from "../repo/LaneStore.ts"
 import type { LeaseLost, Term } from "../repo/LeaseStore.ts"
-import type { Admission, RunStore } from "../repo/RunStore.ts"
+import type { Admission, RunEnd, RunStore } from "../repo/RunStore.ts"
 import { untilAvailable } from "./Availability.ts"
 import type { Correlation } from "./Correlation.ts"
 import { type Flight, Lane, readAhead, type Step, type Work } from "./Lane.ts"
@@ -34,6 +34,8 @@ interface LaneState {
   unwatchHead: () => void
   headWatched: RunId | undefined
 }
+
+type Ending = Pick<RunEnd, "run_id" | "outcome">
 
 /** A run in flight, and what happens when it has landed. */
 interface Following {
@@ -71,9 +73,10 @@ export interface Lanes {
   readonly resolveUnknown: Effect.Effect<void, Unavailable>
   /**
    * Takes the runs that can be admitted with the commit that ends these, in the slots that this frees: those of the lanes
-   * that have waited longest, then of the lanes whose runs end. `undefined`: there are none.
+   * that have waited longest, then of the lanes whose runs end. `undefined`: there are none. To be called before every commit
+   * of ends that have waited for another one.
    */
-  readonly admitBehind: (ending: ReadonlyArray<RunId>) => AdmissionBehind | undefined
+  readonly admitBehind: (ends: ReadonlyArray<Ending>) => AdmissionBehind | undefined
   /** Webhooks were edited: what was read ahead is read again. */
   readonly webhooksChanged: () => void
   /** The teams whose next run waits for a leader. */
@@ -133,9 +136,13 @@ export const make = Effect.fnUntraced(function* (
     return fresh
   }
 
+  /** Lanes that leave their admissions to the next commit that ends runs, as it is about to begin. */
+  const deferred = new Set<LaneState>()
+
   /** Does what the lane wants done, and remembers it when it waits for a slot. */
-  const drive = (state: LaneState): void => {
-    for (let step = state.lane.next(); step !== undefined; step = state.lane.next()) {
+  const drive = (state: LaneState, mayAdmit = !outcomes.areEndsWaiting()): void => {
+    if (!mayAdmit) deferred.add(state)
+    for (let step = state.lane.next(mayAdmit); step !== undefined; step = state.lane.next(mayAdmit)) {
       if (step._tag === "Admit") blocked.delete(state)
       fork(perform(state, step))
     }
@@ -239,16 +246,15 @@ export const make = Effect.fnUntraced(function* (
     following.set(run_id, { state, flight, unwatch, onLanding: [] })
   }
 
-  const admitBehind: Lanes["admitBehind"] = (ids) => {
+  const admitBehind: Lanes["admitBehind"] = (ends) => {
     if (closed) return undefined
-    const ending = [...new Set(ids)].flatMap((id) => following.get(id) ?? [])
-    // What is not in flight, or may keep its slots, is not worth a rule.
-    if (ending.length < ids.length || ending.some(({ state, flight }) => !state.lane.maySend(flight.run.run_id))) {
-      return undefined
-    }
-    const taken = takeBehind(ending)
+    const ending = landing(ends)
+    const waited = [...deferred]
+    deferred.clear()
+    const taken = ending === undefined ? new Map<LaneState, ReadonlyArray<LaneRun>>() : takeBehind(ending, waited)
+    for (const state of waited) if (!taken.has(state)) drive(state, true)
     const runs = [...taken.values()].flat()
-    if (runs.length === 0) return undefined
+    if (ending === undefined || runs.length === 0) return undefined
     const begunAt = stopwatch()
     const at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
     return {
@@ -267,11 +273,26 @@ export const make = Effect.fnUntraced(function* (
     }
   }
 
+  /** The ends' runs, if each of them is in flight and gives its slots back. */
+  const landing = (ends: ReadonlyArray<Ending>): ReadonlyArray<Following> | undefined => {
+    const found = new Map<RunId, Following>()
+    for (const { outcome, run_id } of ends) {
+      const run = following.get(run_id)
+      // A cancelled run keeps its slots until its leader is done with it.
+      if (run === undefined || outcome.status === "cancelled" || !run.state.lane.maySend(run_id)) return undefined
+      found.set(run_id, run)
+    }
+    return [...found.values()]
+  }
+
   /** While the commit is under way they hold their slots, and those that end do as well: no other run gets between. */
-  const takeBehind = (ending: ReadonlyArray<Following>): ReadonlyMap<LaneState, ReadonlyArray<LaneRun>> => {
+  const takeBehind = (
+    ending: ReadonlyArray<Following>,
+    waited: ReadonlyArray<LaneState>
+  ): Map<LaneState, ReadonlyArray<LaneRun>> => {
     const taken = new Map<LaneState, ReadonlyArray<LaneRun>>()
     for (const { flight } of ending) releaseSlots(flight.run)
-    for (const state of new Set([...blocked, ...ending.map(({ state }) => state)])) {
+    for (const state of new Set([...blocked, ...waited, ...ending.map(({ state }) => state)])) {
       const runs = state.lane.takeBehind(ending.filter((other) => other.state === state).length)
       if (runs.length > 0) {
         taken.set(state, runs)

@@ -33,6 +33,8 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
     readonly stored: (id: RunId) => void
     /** Makes this the run's end, unless another came first; gives the run as it ended, `undefined` if it is not there. */
     readonly end: (id: RunId, outcome: Outcome) => Effect.Effect<Run | undefined, Unavailable>
+    /** A commit that ends runs is about to begin; unless it cannot, for which no one may wait. */
+    readonly areEndsWaiting: () => boolean
     /** Several ends with one commit. */
     readonly endAll: (
       ends: ReadonlyArray<{ readonly run_id: RunId; readonly outcome: Outcome }>
@@ -76,9 +78,7 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
         Effect.suspend(() => {
           const progress = ends.map(({ run_id }) => marks.take(run_id))
           for (const { run_id } of ends) ending.add(run_id)
-          const behind = ends.every(freesSlots)
-            ? current.get()?.admitBehind(ends.map(({ run_id }) => run_id))
-            : undefined
+          const behind = current.get()?.admitBehind(ends)
           const all = ends.map((end, index) => ({ ...end, ...progress[index] }))
           const committed =
             behind === undefined
@@ -162,6 +162,7 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
           const entry = watchers.get(id)
           if (entry !== undefined) entry.stored = true
         },
+        areEndsWaiting: together.isWaiting,
         end: (run_id, outcome) => Effect.map(commit([{ run_id, outcome }]), ([ended]) => ended?.run),
         // A leader may repeat its reply: a run whose answer is long is not read again for that, unless somebody waits.
         endAll: (ends) => commit(ends.map((end) => ({ ...end, wantsRun: watchers.has(end.run_id) }))),
@@ -173,9 +174,6 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
     })
   )
 }
-
-/** One that is cancelled keeps its slots until its leader is done with it. */
-const freesSlots = ({ outcome }: RunEnd): boolean => outcome.status !== "cancelled"
 
 /** How much text an end stores. */
 const sizeOf = ({ outcome }: Pick<RunEnd, "outcome">): number => {

@@ -89,9 +89,11 @@ export const uuidList = (ids: Iterable<string>): string => `{${[...ids].join(","
  * The ids of a `uuidList`, which is one value: `where id = any(${uuidsOf(sql, list)})`. As an array, for which PostgreSQL
  * takes the index of the ids; for the rows of a subquery it prefers to scan a small or new table, and one that has grown
  * since it planned. The condition is to stand alone: with one for the status beside it, PostgreSQL takes an index of that,
- * full of runs that have had it.
+ * full of runs that have had it. Selected, so that PostgreSQL does not see how many they are when it plans: it would plan at
+ * each call, since it takes every other plan for one of ten ids.
  */
-export const uuidsOf = (sql: SqlClient.SqlClient, list: Statement.Fragment): Statement.Fragment => sql`${list}::uuid[]`
+export const uuidsOf = (sql: SqlClient.SqlClient, list: Statement.Fragment): Statement.Fragment =>
+  sql`(select ${list}::uuid[])::uuid[]`
 
 export const uuids = (sql: SqlClient.SqlClient, ids: Iterable<string>): Statement.Fragment =>
   uuidsOf(sql, sql`${uuidList(ids)}`)
