@@ -136,12 +136,25 @@ export const make = Effect.fnUntraced(function* (
     return fresh
   }
 
-  /** Lanes that leave their admissions to the next commit that ends runs, as it is about to begin. */
+  /** Lanes that leave their admissions to the next commit that ends runs, if it begins in this turn of the event loop. */
   const deferred = new Set<LaneState>()
+  let isFlushing = false
+  const defer = (state: LaneState): void => {
+    deferred.add(state)
+    if (isFlushing) return
+    isFlushing = true
+    setImmediate(() => {
+      isFlushing = false
+      if (closed || outcomes.areEndsWaiting()) return
+      const states = new Set([...blocked, ...deferred])
+      deferred.clear()
+      for (const state of states) drive(state)
+    })
+  }
 
   /** Does what the lane wants done, and remembers it when it waits for a slot. */
   const drive = (state: LaneState, mayAdmit = !outcomes.areEndsWaiting()): void => {
-    if (!mayAdmit) deferred.add(state)
+    if (!mayAdmit) defer(state)
     for (let step = state.lane.next(mayAdmit); step !== undefined; step = state.lane.next(mayAdmit)) {
       if (step._tag === "Admit") blocked.delete(state)
       fork(perform(state, step))
@@ -334,8 +347,8 @@ export const make = Effect.fnUntraced(function* (
     if (flight !== undefined) land(flight)
     const audited = audit.afterAnswer(state.lane)
     if (audited !== undefined) fork(afterAudit(state, audited))
-    drive(state)
-    if (flight?.run.webhook !== undefined) slotsAreFree()
+    // More replies may be there, whose commit then admits what may follow.
+    drive(state, false)
   }
 
   /** It holds its slots until its leader is done with it, which is asked to stop each time that this is reported. */

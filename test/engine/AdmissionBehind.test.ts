@@ -10,23 +10,24 @@ import * as RepoMemory from "../../src/repo/RepoMemory.ts"
 import { RunStore } from "../../src/repo/RunStore.ts"
 import { engine, lead, makeTeam, makeWebhook, until } from "./Scenario.ts"
 
-type Commit = typeof RunStore.Service.endAndAdmit
+type Runs = typeof RunStore.Service
 
 const slotsInUse = Effect.flatMap(Limiter, (limiter) => Effect.map(limiter.usage, ({ total }) => total))
 
-/** The engine on rows in memory, of which `calls` are noted, and whose commit is made by `through`. */
-const noting = (calls: Array<string>, through: (commit: Commit) => Commit = (commit) => commit) => {
+/** The engine on rows in memory, of which `calls` are noted, and whose commits are changed as `change` says. */
+const noting = (calls: Array<string>, change: (runs: Runs) => Partial<Runs> = () => ({})) => {
   const rows = Layer.map(RepoMemory.layer, (context) => {
-    const [runs, lanes] = [Context.get(context, RunStore), Context.get(context, LaneStore)]
+    const [stored, lanes] = [Context.get(context, RunStore), Context.get(context, LaneStore)]
+    const runs = { ...stored, ...change(stored) }
     const noted =
       <Args extends ReadonlyArray<any>, A>(name: string, call: (...args: Args) => A) =>
       (...args: Args) => {
         calls.push(name)
         return call(...args)
       }
-    const endAndAdmit = noted("endAndAdmit", through(runs.endAndAdmit))
+    const [end, endAndAdmit] = [noted("end", runs.end), noted("endAndAdmit", runs.endAndAdmit)]
     return context.pipe(
-      Context.add(RunStore, { ...runs, end: noted("end", runs.end), endAndAdmit }),
+      Context.add(RunStore, { ...runs, end, endAndAdmit }),
       Context.add(LaneStore, { ...lanes, admit: noted("admit", lanes.admit) })
     )
   })
@@ -72,14 +73,14 @@ for (const commits of [true, false]) {
     () => {
       const calls: Array<string> = []
       let silent = true
-      const silentOnce =
-        (commit: Commit): Commit =>
-        (...given) => {
-          if (!silent) return commit(...given)
+      const silentOnce = ({ endAndAdmit }: Runs): Partial<Runs> => ({
+        endAndAdmit: (...given) => {
+          if (!silent) return endAndAdmit(...given)
           silent = false
           const lost = new Unavailable({ what: "database", detail: "the connection broke at the commit" })
-          return Effect.zipRight(commits ? commit(...given) : Effect.void, lost)
+          return Effect.zipRight(commits ? endAndAdmit(...given) : Effect.void, lost)
         }
+      })
       return Effect.gen(function* () {
         const team = yield* makeTeam("deploy")
         const leader = yield* lead(team)
