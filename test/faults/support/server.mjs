@@ -2,8 +2,9 @@
  * The server as a child process that a test controls: at the engine's checkpoints it does what the test has
  * instructed by message, stays there until it is released or kills itself. `bundle.mjs` bundles it, `load.cjs` runs the bundle.
  */
+import { defaultTeardown } from "@effect/platform/Runtime"
 import { runMain } from "@effect/platform-node/NodeRuntime"
-import { Effect, Layer } from "effect"
+import { Cause, Effect, Exit, Layer, Option } from "effect"
 import { Checkpoints } from "../../../src/engine/Checkpoints.ts"
 import { serve } from "../../../src/server/Serve.ts"
 
@@ -34,7 +35,13 @@ const atCheckpoint = (point) =>
     process.send({ reached: point })
   })
 
+/** A start that failed says by its exit code why, as the program does. */
+const teardown = (exit, end) => {
+  const failure = Exit.isFailure(exit) ? Cause.failureOption(exit.cause) : Option.none()
+  return Option.isSome(failure) ? end(failure.value.exit) : defaultTeardown(exit, end)
+}
+
 serve(new Map(), "test").pipe(
   Effect.provide(Layer.succeed(Checkpoints, atCheckpoint)),
-  runMain({ disablePrettyLogger: true })
+  runMain({ disablePrettyLogger: true, teardown })
 )
