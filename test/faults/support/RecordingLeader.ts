@@ -149,7 +149,12 @@ export class RecordingLeader extends EventEmitter {
     }
     this.log.push(delivery)
     if (this.handle === "never" && known === undefined) return
-    if (this.reportsStart && known === undefined) await this.send(channel, replyTo, correlationId, "started", {})
+    if (this.reportsStart && known === undefined) {
+      // It works on it when that is confirmed; else not at all.
+      delivery.brokenOff = true
+      await this.send(channel, replyTo, correlationId, "started", {})
+      delete delivery.brokenOff
+    }
     const answering = known ?? this.execute(delivery, this.handle as Handle)
     if (this.remembers) this.answers.set(delivery.run_id, answering)
     const answer = await answering
