@@ -330,7 +330,8 @@ export const make = Effect.fnUntraced(function* (
     })
     return Effect.zipRight(
       Effect.onInterrupt(landed, () => giveUp),
-      admit(state, ready, begunAt)
+      // Only then: it takes the time at which they got their slots.
+      Effect.suspend(() => admit(state, ready, begunAt))
     )
   }
   const hasLanded = ({ flight }: Following) =>
