@@ -1,6 +1,6 @@
 /** The next runs of a lane are admitted with the commit that ends those before them. */
 import { expect, it } from "@effect/vitest"
-import { Context, Effect, Layer, TestClock } from "effect"
+import { Context, DateTime, Effect, Layer, TestClock } from "effect"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { Unavailable } from "../../src/domain/Errors.ts"
 import { Limiter } from "../../src/engine/Limiter.ts"
@@ -26,9 +26,13 @@ const noting = (calls: Array<string>, change: (runs: Runs) => Partial<Runs> = ()
         return call(...args)
       }
     const [end, endAndAdmit] = [noted("end", runs.end), noted("endAndAdmit", runs.endAndAdmit)]
+    const admit: typeof lanes.admit = (marks, ...given) => {
+      calls.push(...marks.map(({ at }) => `admit at ${DateTime.toEpochMillis(at)}`))
+      return lanes.admit(marks, ...given)
+    }
     return context.pipe(
       Context.add(RunStore, { ...runs, end, endAndAdmit }),
-      Context.add(LaneStore, { ...lanes, admit: noted("admit", lanes.admit) })
+      Context.add(LaneStore, { ...lanes, admit })
     )
   })
   return engine({ maxConcurrent: 2 }).pipe(Layer.provideMerge(Layer.merge(rows, BusMemory.layer)))
@@ -94,6 +98,8 @@ for (const commits of [true, false]) {
         }
         yield* until(Effect.map(slotsInUse, (total) => total === 0))
         expect([yield* leader.idle, (yield* (yield* Repo).inFlight).length]).toEqual([true, 0])
+        // When the end that it waited for was recorded, and not when that failed.
+        expect(calls.filter((call) => call.startsWith("admit"))).toEqual([commits ? "admit at 0" : "admit at 100"])
       }).pipe(Effect.provide(noting(calls, silentOnce)))
     }
   )
