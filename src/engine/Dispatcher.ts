@@ -39,13 +39,14 @@ const dispatch = Effect.fnUntraced(function* (
   const runs = yield* RunStore
   const outcomes = yield* Outcomes
   const clock = yield* Effect.clock
-  const lanes = yield* Lanes.make(lease)
-
   /**
    * Nothing expires before this, in milliseconds since the epoch. Answers that came in time while no server could receive or
    * record them are with the broker, and must not lose to the clock.
    */
   let expireFrom = 0
+  const mayExpire = () => clock.unsafeCurrentTimeMillis() >= expireFrom
+  const lanes = yield* Lanes.make(lease, mayExpire)
+
   const letAnswersCatchUp = () => {
     expireFrom = clock.unsafeCurrentTimeMillis() + answersCatchUp
   }
@@ -83,7 +84,7 @@ const dispatch = Effect.fnUntraced(function* (
     const isWaiting = (yield* bus.repliesWaiting) > 0
     const now = clock.unsafeCurrentTimeMillis()
     repliesWaitSince = isWaiting ? (repliesWaitSince ?? now) : undefined
-    if (now < expireFrom || (repliesWaitSince !== undefined && now - repliesWaitSince < answersCatchUp)) return
+    if (!mayExpire() || (repliesWaitSince !== undefined && now - repliesWaitSince < answersCatchUp)) return
     const options = { notSent: lanes.notSent(), stopped: lanes.stopped() }
     yield* Effect.map(runs.expire(DateTime.unsafeMake(now), options), (expired) => expired.forEach(outcomes.recorded))
   })

@@ -1,5 +1,6 @@
 import { DateTime, Duration, Effect, Option, Schedule } from "effect"
-import { Bus, type Prompt } from "../bus/Bus.ts"
+import { Bus, type Prompt, type QueueGone } from "../bus/Bus.ts"
+import type { Unavailable } from "../domain/Errors.ts"
 import { takeApart } from "../domain/PromptLayout.ts"
 import type { Outcome } from "../domain/Run.ts"
 import type { TeamName } from "../domain/Team.ts"
@@ -11,6 +12,8 @@ import { Correlation } from "./Correlation.ts"
 import type { Lease } from "./Lease.ts"
 import { Outcomes } from "./Outcomes.ts"
 
+/** How often it is looked whether the answer to a late run has come meanwhile. */
+const answerCheckInterval = Duration.millis(100)
 /** How often a team's missing queue is looked for. */
 const queueCheckInterval = Duration.seconds(1)
 
@@ -28,8 +31,10 @@ export type Publish = (
   isInFlight: (run: LaneRun) => boolean
 ) => Effect.Effect<"done" | "queueReplaced", LeaseLost>
 
+/** `mayExpire`: false while answers that came in time may still have to be recorded. */
 export const make = Effect.fnUntraced(function* (
-  lease: Lease
+  lease: Lease,
+  mayExpire: () => boolean
 ): Effect.fn.Return<Publish, never, Bus | Correlation | Outcomes> {
   const bus = yield* Bus
   const correlation = yield* Correlation
@@ -88,9 +93,11 @@ export const make = Effect.fnUntraced(function* (
 
   const publish: Publish = (runs, isBehind, isInFlight) => {
     let due: ReadonlyArray<LaneRun> = []
-    const attempt = Effect.suspend(() => {
+    const attempt: Effect.Effect<void, LeaseLost | QueueGone | Unavailable> = Effect.suspend(() => {
       const inFlight = runs.filter(isInFlight)
       const late = inFlight.filter(isLate)
+      // Sent before, perhaps: in the term before this one.
+      if (late.length > 0 && !mayExpire()) return Effect.delay(attempt, answerCheckInterval)
       due = inFlight.filter((run) => !late.includes(run))
       const sent = due.length === 0 ? Effect.void : send(due, isBehind)
       const expire = Effect.forEach(late, (run) => end(run, { status: "timeout" }), { discard: true })

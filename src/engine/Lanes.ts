@@ -97,7 +97,8 @@ export interface Lanes {
 
 /** Lanes without runs; when the scope closes they stop, what they have sent is recorded, and their slots are free. */
 export const make = Effect.fnUntraced(function* (
-  lease: Lease
+  lease: Lease,
+  mayExpire: () => boolean
 ): Effect.fn.Return<
   Lanes,
   never,
@@ -115,7 +116,7 @@ export const make = Effect.fnUntraced(function* (
   yield* Effect.addFinalizer(() => Effect.sync(releaseAll))
   const admitTogether = yield* LaneAdmission.make(lease.term)
   const audit = yield* LaneAudit.make
-  const publish = yield* LanePublisher.make(lease)
+  const publish = yield* LanePublisher.make(lease, mayExpire)
   const fibers = yield* FiberSet.make<void, LeaseLost>()
   const fork = yield* FiberSet.runtime(fibers)<never>()
 
