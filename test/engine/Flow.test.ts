@@ -4,6 +4,7 @@ import { Bus } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { Unavailable } from "../../src/domain/Errors.ts"
 import type { RunId } from "../../src/domain/Id.ts"
+import { isFinal } from "../../src/domain/RunStatus.ts"
 import { Checkpoints } from "../../src/engine/Checkpoints.ts"
 import { Limiter } from "../../src/engine/Limiter.ts"
 import { Shutdown } from "../../src/engine/Shutdown.ts"
@@ -466,15 +467,22 @@ it.scoped("stores when each run got its slots, also when their commit has to wai
   }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(Layer.merge(slow, BusMemory.layer)))))
 })
 
-it.scoped("records answers that came while no server ran before the clock counts", () => {
-  const durable = Layer.map(BusMemory.layer, (context) => {
-    const bus = Context.get(context, Bus)
-    const consume: typeof bus.consume = (...given) =>
-      Effect.forkScoped(Effect.delay(bus.consume(...given), "2 seconds"))
-    return Context.add(context, Bus, { ...bus, durable: true, consume })
-  })
-  return Effect.gen(function* () {
-    const kept = yield* Layer.build(Layer.merge(RepoMemory.layer, durable))
+/** The ports of servers that come and go: a broker that outlives them, whose replies reach each 2 seconds after its start. */
+const portsThatOutlive = Layer.build(
+  Layer.merge(
+    RepoMemory.layer,
+    Layer.map(BusMemory.layer, (context) => {
+      const bus = Context.get(context, Bus)
+      const consume: typeof bus.consume = (...given) =>
+        Effect.forkScoped(Effect.delay(bus.consume(...given), "2 seconds"))
+      return Context.add(context, Bus, { ...bus, durable: true, consume })
+    })
+  )
+)
+
+it.scoped("records answers that came while no server ran before the clock counts", () =>
+  Effect.gen(function* () {
+    const kept = yield* portsThatOutlive
     const start = (scope: Scope.Scope) =>
       Layer.buildWithScope(Layer.provide(engine(), Layer.succeedContext(kept)), scope)
     const first = yield* Scope.make()
@@ -494,7 +502,54 @@ it.scoped("records answers that came while no server ran before the clock counts
     yield* TestClock.adjust("5 seconds")
     expect(yield* Effect.provide(statusOf(id), kept)).toBe("success")
   })
+)
+
+/** A server ends after the broker has confirmed a waited run, before the row says so; the next starts after the deadline. */
+const restartAfterDeadline = Effect.gen(function* () {
+  const kept = yield* portsThatOutlive
+  const start = (scope: Scope.Scope, reach: typeof Checkpoints.Service) =>
+    Layer.buildWithScope(Layer.provide(engine(), Layer.succeedContext(kept)), scope).pipe(
+      Effect.provideService(Checkpoints, reach)
+    )
+  const first = yield* Scope.make()
+  const running = yield* start(first, (point) =>
+    point === "published" ? Effect.interruptible(Effect.never) : Effect.void
+  )
+  const { id, leader } = yield* Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    yield* Effect.fork((yield* makeWebhook(team, { timeout_seconds: 10 })).ask("work"))
+    const { prompt } = yield* leader.next
+    return { id: prompt.run_id, leader }
+  }).pipe(Effect.provide(running), Effect.provide(kept))
+  yield* Scope.close(first, Exit.void)
+  yield* TestClock.adjust("1 minute")
+  const status = Effect.provide(statusOf(id), kept)
+  expect(yield* status).toBe("queued")
+  yield* start(yield* Effect.scope, () => Effect.void)
+  return { leader, status, end: Effect.zipRight(until(Effect.map(status, isFinal)), status) }
 })
+
+it.scoped("records the answer to a waited run that was not known to be sent before its deadline counts", () =>
+  Effect.gen(function* () {
+    const { leader, end } = yield* restartAfterDeadline
+    yield* leader.answer("in time")
+    yield* TestClock.adjust("5 seconds")
+    expect(yield* end).toBe("success")
+    expect(yield* leader.idle).toBe(true)
+  })
+)
+
+it.scoped("times a waited run out that was not known to be sent, once its answer has had time to come", () =>
+  Effect.gen(function* () {
+    const { leader, status, end } = yield* restartAfterDeadline
+    for (let seconds = 0; seconds < 9; seconds++) yield* TestClock.adjust("1 second")
+    expect(yield* status).toBe("queued")
+    for (let seconds = 0; seconds < 2; seconds++) yield* TestClock.adjust("1 second")
+    expect(yield* end).toBe("timeout")
+    expect(yield* leader.idle).toBe(true)
+  })
+)
 
 /** The ports in memory, with a database that does not answer the first acceptance, whether or not it commits it. */
 const silentOnce = ({ commits, maxConcurrent = 1 }: { readonly commits: boolean; readonly maxConcurrent?: number }) => {
