@@ -1,6 +1,7 @@
+import type { Locator, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Gate } from "../support/Gate.ts"
-import { createReview, runReview, startTestUi, type TestUi } from "./TestUi.ts"
+import { createReview, reviewDraft, runReview, startTestUi, type TestUi } from "./TestUi.ts"
 
 let ui: TestUi
 
@@ -51,4 +52,58 @@ describe("a team's page", () => {
       await page.context().close()
     })
   }
+})
+
+describe("the form of a new webhook", () => {
+  let page: Page
+  let preview: Gate
+  let button: Locator
+  const open = async (prompt_template: string) => {
+    page = await ui.newSignedInPage()
+    preview = new Gate()
+    await page.route("**/api/templates/preview", async (route) => {
+      await preview.opened
+      await route.continue()
+    })
+    await page.goto("/webhooks/new")
+    await page.getByLabel("Name", { exact: true }).fill("Review")
+    await page.getByRole("button", { name: / Team$/ }).click()
+    await page.getByRole("option", { name: /^demo/ }).click()
+    await page.getByLabel("Prompt template").fill(prompt_template)
+    button = page.getByRole("button", { name: "Create webhook" })
+    await button.scrollIntoViewIfNeeded()
+  }
+  const showVariables = async () => {
+    preview.open()
+    await page.getByLabel("Variables in the template").waitFor()
+  }
+
+  it("does not move its button by a line of variables that comes when typing has paused", async () => {
+    await open(reviewDraft.prompt_template)
+    const before = await button.boundingBox()
+    await showVariables()
+    expect(await button.boundingBox()).toEqual(before)
+    await page.context().close()
+  })
+
+  it("is saved by a click during which the button moves away, and not by one that moves off the button", async () => {
+    await open(Array.from({ length: 40 }, (_, i) => `{{variable_${i}}}`).join(" "))
+    const saved: Array<string> = []
+    page.on("request", (request) => {
+      if (request.method() === "POST" && request.url().endsWith("/api/webhooks")) saved.push(request.url())
+    })
+    const { x, y } = (await button.boundingBox())!
+    await page.mouse.move(x + 5, y + 5)
+    await page.mouse.down()
+    await page.mouse.move(x + 5, y - 20)
+    await page.mouse.up()
+    await page.mouse.move(x + 5, y + 5)
+    await page.mouse.down()
+    await showVariables()
+    expect((await button.boundingBox())!.y).toBeGreaterThan(y + 5)
+    await page.mouse.up()
+    await page.getByRole("heading", { level: 1, name: "Save your token" }).waitFor()
+    expect(saved).toHaveLength(1)
+    await page.context().close()
+  })
 })

@@ -2,6 +2,7 @@ import type { ReactNode } from "react"
 import { Button as AriaButton, Tooltip, TooltipTrigger } from "react-aria-components"
 import { Link } from "wouter"
 import { Icon, type IconName } from "./Icon.tsx"
+import { completePress } from "./SteadyPress.ts"
 
 interface Appearance {
   /** `primary` for a page's main action, `quiet` for minor ones. */
@@ -40,6 +41,7 @@ export const Button = ({
       {...(type ? { type } : {})}
       {...(label ? { "aria-label": label } : {})}
       isDisabled={disabled ?? false}
+      onPointerDown={completePress}
     >
       {pending ? <Icon name="spinner" /> : appearance.icon && <Icon name={appearance.icon} />}
       {appearance.children}

@@ -76,7 +76,7 @@ export const TemplateField = ({
           ? "Use {{payload.alert.severity}} for a field of the request's body, {{headers.x-github-event}} for a header, and {{payload.text?}} for what may be missing."
           : "Use {{name}} for a value from the caller, and {{alert.severity}} for a field inside an object."}
       </p>
-      <div id={`${id}-fault`} role="status">
+      <div id={`${id}-fault`} className="template-notes" role="status">
         {message !== undefined && (
           <div className="row">
             <p className="fault">{withCode(message)}</p>
