@@ -1,17 +1,39 @@
-import { DateTime, Effect, type Scope } from "effect"
-import type { Unavailable } from "../domain/Errors.ts"
+import { type Clock, DateTime, Effect, Exit, type Scope } from "effect"
 import type { RunId } from "../domain/Id.ts"
-import { LaneStore } from "../repo/LaneStore.ts"
+import { type LaneRun, LaneStore } from "../repo/LaneStore.ts"
 import type { LeaseLost, Term } from "../repo/LeaseStore.ts"
 import type { RunMark } from "../repo/RunStore.ts"
+import { untilAvailable } from "./Availability.ts"
 import * as GroupCommit from "./GroupCommit.ts"
+import type { Flight, Lane } from "./Lane.ts"
+import type { SlotLine } from "./SlotLine.ts"
 
-/** Marks runs of one lane, each with when it got its slots, as about to be sent; gives those that may be. */
-export type Admit = (runs: ReadonlyArray<RunMark>) => Effect.Effect<ReadonlySet<RunId>, LeaseLost | Unavailable>
+/** The time by which durations are measured, in milliseconds. */
+export const stopwatch = (clock: Clock.Clock): number => Number(clock.unsafeCurrentTimeNanos()) / 1e6
 
-/** Lanes share a commit, but what one lane admits together is never split: a part of it would be out of order. */
-export const make = Effect.fnUntraced(function* (term: Term): Effect.fn.Return<Admit, never, LaneStore | Scope.Scope> {
+/** Runs of one lane that have their slots, in order, and when their admission began, by the `stopwatch`. */
+export interface Ready {
+  readonly lane: Lane
+  readonly runs: ReadonlyArray<LaneRun>
+  readonly begunAt: number
+}
+
+/** Marks runs that have their slots as about to be sent; only then are they. */
+export interface LaneAdmission {
+  /** Admits what the lane's step `Admit` says, for as long as it takes, and goes on with the lane. */
+  readonly admit: (ready: Ready) => Effect.Effect<void, LeaseLost>
+  /** Those with these ids were admitted, and are in flight. The others were not, and give their slots back. */
+  readonly admitted: (ready: Ready, ids: ReadonlySet<RunId>) => void
+}
+
+export const make = Effect.fnUntraced(function* (
+  term: Term,
+  line: SlotLine,
+  { drive, follow }: { readonly drive: (lane: Lane) => void; readonly follow: (lane: Lane, flight: Flight) => void }
+): Effect.fn.Return<LaneAdmission, never, LaneStore | Scope.Scope> {
   const store = yield* LaneStore
+  const clock = yield* Effect.clock
+  /** Lanes share a commit, but what one lane admits together is never split: a part of it would be out of order. */
   const commit = yield* GroupCommit.make({
     size: 100,
     commit: (groups: ReadonlyArray<ReadonlyArray<RunMark>>) =>
@@ -19,5 +41,29 @@ export const make = Effect.fnUntraced(function* (term: Term): Effect.fn.Return<A
         Effect.map(store.admit(groups.flat(), term, now), (admitted) => groups.map(() => admitted))
       )
   })
-  return (runs) => Effect.map(commit([runs]), ([admitted]) => admitted!)
+
+  const admitted: LaneAdmission["admitted"] = ({ lane, runs, begunAt }, ids) => {
+    const flights = runs.filter(({ run_id }) => ids.has(run_id)).map((run): Flight => ({ run, begunAt }))
+    for (const run of runs) if (!ids.has(run.run_id)) line.release(run)
+    lane.admitted(flights)
+    for (const flight of flights) follow(lane, flight)
+  }
+
+  return {
+    admit: (ready) => {
+      // When they got their slots: another run may get its own while these wait for their commit.
+      const at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
+      return untilAvailable(commit([ready.runs.map(({ run_id }) => ({ run_id, at }))])).pipe(
+        // Also when this is interrupted: what holds slots is always in a lane or gives them back.
+        Effect.onExit((exit) =>
+          Effect.sync(() => admitted(ready, Exit.isSuccess(exit) ? exit.value[0]! : new Set<RunId>()))
+        ),
+        Effect.map(() => {
+          drive(ready.lane)
+          line.advance()
+        })
+      )
+    },
+    admitted
+  }
 })
