@@ -1,11 +1,11 @@
-import { type FormEvent, useRef, useState } from "react"
+import { type FormEvent, useState } from "react"
 import { api } from "../api/Client.ts"
 import { ApiError } from "../api/Errors.ts"
-import { queries, runAction } from "../api/Queries.ts"
+import { queries } from "../api/Queries.ts"
 import type { Run, Team, Webhook } from "../api/Types.ts"
-import { newActionKey } from "./ActionKey.ts"
 import { Button } from "./Button.tsx"
 import { FollowedRun, type SentRun } from "./FollowedRun.tsx"
+import { useKeyedAction } from "./KeyedAction.ts"
 import { locale } from "./Locale.ts"
 import { ErrorNotice, Notice } from "./Notice.tsx"
 import { PromptChoice, type ReplayPrompt } from "./PromptChoice.tsx"
@@ -44,15 +44,12 @@ export const SendTest = ({
 }) => {
   const values = replayOf?.variables
   const [prompt, setPrompt] = useState<ReplayPrompt>("template")
-  // One run for each action, whatever the number of clicks before the page has shown the first one.
-  const key = useRef(newActionKey())
+  const { error, pending, perform } = useKeyedAction()
   const [edited, setEdited] = useState<ReadonlyArray<VariableInput>>(() => inputsFor(webhook, values))
-  const [pending, setPending] = useState(false)
   /** Whether the user was asked about the empty values. */
   const [asked, setAsked] = useState(false)
   const [sent, setSent] = useState<SentRun>()
   const [ignored, setIgnored] = useState(false)
-  const [error, setError] = useState<unknown>()
   // The template may change while this form is open.
   const added = inputsFor(webhook, values).filter(({ name }) => !edited.some((input) => input.name === name))
   const inputs = added.length === 0 ? edited : [...edited, ...added]
@@ -64,34 +61,22 @@ export const SendTest = ({
   const send = async () => {
     if (!variables || pending) return
     setAsked(false)
-    setPending(true)
-    setError(undefined)
     setSent(undefined)
     setIgnored(false)
     const at = new Date().toISOString()
-    const headers = { "idempotency-key": key.current }
     // What is as it was need not be sent, and may be all of a request that a template named only a part of.
     const isUnchanged = JSON.stringify(variables) === JSON.stringify(values)
     const replayed = isSame ? { prompt } : isUnchanged ? {} : { variables }
-    try {
-      const answer = await runAction(() =>
-        replayOf
-          ? api.runs.replay({ path: replayOf, query: {}, headers, payload: replayed })
-          : api.overview.run({ path: { id: webhook.id }, query: {}, headers, payload: sampleOf(webhook, variables) })
-      )
-      key.current = newActionKey()
-      if (answer.status === "ignored") setIgnored(true)
-      else setSent({ run_id: answer.run_id, at })
-    } catch (cause) {
-      setError(cause)
-      // Refused: nothing was started. Else it may have been, and is not to be started twice.
-      if (cause instanceof ApiError && cause.status < 500) key.current = newActionKey()
-    } finally {
-      setPending(false)
-      void queries.invalidateQueries({ queryKey: ["runs"] })
-      void queries.invalidateQueries({ queryKey: ["replays"] })
-      void queries.invalidateQueries({ queryKey: ["statistics"] })
-    }
+    const answer = await perform((headers) =>
+      replayOf
+        ? api.runs.replay({ path: replayOf, query: {}, headers, payload: replayed })
+        : api.overview.run({ path: { id: webhook.id }, query: {}, headers, payload: sampleOf(webhook, variables) })
+    )
+    if (answer?.status === "ignored") setIgnored(true)
+    else if (answer) setSent({ run_id: answer.run_id, at })
+    void queries.invalidateQueries({ queryKey: ["runs"] })
+    void queries.invalidateQueries({ queryKey: ["replays"] })
+    void queries.invalidateQueries({ queryKey: ["statistics"] })
   }
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()

@@ -1,10 +1,8 @@
-import { type FormEvent, useRef, useState } from "react"
 import { api } from "../api/Client.ts"
-import { ApiError } from "../api/Errors.ts"
-import { queries, runAction } from "../api/Queries.ts"
+import { queries } from "../api/Queries.ts"
 import type { Team } from "../api/Types.ts"
-import { newActionKey } from "../components/ActionKey.ts"
 import { Button } from "../components/Button.tsx"
+import { useMessageForm } from "../components/MessageForm.ts"
 import { ErrorNotice } from "../components/Notice.tsx"
 import { submitOnCtrlEnter } from "../components/SubmitOnCtrlEnter.ts"
 import { TextField } from "../components/TextField.tsx"
@@ -12,34 +10,15 @@ import { toast } from "../components/Toasts.tsx"
 
 /** A form for a chat message to the team. */
 export const SendMessage = ({ team }: { readonly team: Team }) => {
-  const [text, setText] = useState("")
-  // One message for each action, whatever makes the browser repeat the request.
-  const key = useRef(newActionKey())
-  const [pending, setPending] = useState(false)
-  const [error, setError] = useState<unknown>()
-  const edit = (text: string) => {
-    setText(text)
-    key.current = newActionKey()
-  }
-  const submit = async (event: FormEvent) => {
-    event.preventDefault()
-    if (text.trim() === "" || pending) return
-    setPending(true)
-    setError(undefined)
-    try {
-      const headers = { "idempotency-key": key.current }
-      await runAction(() => api.teams.message({ path: team, query: {}, headers, payload: { message: text } }))
-      key.current = newActionKey()
-      setText("")
+  const { edit, error, pending, submit, text } = useMessageForm(
+    "",
+    (message, headers) => api.teams.message({ path: team, query: {}, headers, payload: { message } }),
+    () => {
+      edit("")
       toast("Message queued")
-      await queries.invalidateQueries({ queryKey: ["team-runs", team.team] })
-    } catch (cause) {
-      setError(cause)
-      if (cause instanceof ApiError && cause.status < 500) key.current = newActionKey()
-    } finally {
-      setPending(false)
+      void queries.invalidateQueries({ queryKey: ["team-runs", team.team] })
     }
-  }
+  )
   return (
     <section className="card" aria-label="Send a message">
       <h2>Send a message</h2>
