@@ -28,6 +28,12 @@ const rows = (page: Page) => page.getByRole("list", { name: "Runs, newest first"
 const shown = (page: Page) =>
   rows(page).evaluateAll((links) => links.map((link) => link.getAttribute("href")!.replace("/runs/", "")))
 
+/** A run that has ended; its id. */
+const runReview = async (): Promise<string> => {
+  const variables = { title: "Another review", author: { name: "Eve" } }
+  return (await ui.call("POST", `/api/webhooks/${review.id}/runs?wait=true`, { variables })).run_id
+}
+
 describe("the page of all runs", () => {
   it("shows the runs of all webhooks and chat, and finds them by what stands in its address", async () => {
     const page = await ui.newSignedInPage()
@@ -73,8 +79,7 @@ describe("the page of all runs", () => {
     await eventually(() => page.evaluate("document.activeElement.type")).toBe("search")
     await page.keyboard.type("review")
     await eventually(() => shown(page)).toEqual([ids[1], ids[3]])
-    const variables = { title: "Another review", author: { name: "Eve" } }
-    const { run_id } = await ui.call("POST", `/api/webhooks/${review.id}/runs?wait=true`, { variables })
+    const run_id = await runReview()
     // Typing is not disturbed by the keys of the list.
     await page.keyboard.type("j")
     await page.getByText("No runs match.").waitFor()
@@ -96,6 +101,24 @@ describe("the page of all runs", () => {
     await page.waitForURL(`**/runs/${ids[1]}`)
     await page.goBack()
     await eventually(() => shown(page)).toEqual([run_id, ids[1], ids[3]])
+    await page.context().close()
+  })
+
+  it("shows what came since, when one goes back to a list of a moment ago", async () => {
+    const page = await ui.newSignedInPage()
+    // No list grows old: it is read again only because of changes.
+    await page.clock.setFixedTime(Date.now())
+    await page.goto(`/runs?webhook=${review.id}`)
+    await rows(page).first().waitFor()
+    const before = await shown(page)
+    const seen = await runReview()
+    await eventually(() => shown(page)).toEqual([seen, ...before])
+    await page.getByRole("button", { name: "Show all" }).click()
+    await eventually(() => shown(page)).toContain(ids[0])
+    const unseen = await runReview()
+    await eventually(() => shown(page)).toContain(unseen)
+    await page.goBack()
+    await eventually(() => shown(page)).toEqual([unseen, seen, ...before])
     await page.context().close()
   })
 

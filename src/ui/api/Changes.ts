@@ -106,11 +106,13 @@ export const makeChanges = (queries: QueryClient) => {
     if (wait === 0) invalidate(query)
     else later(query.queryHash, wait, () => invalidate(query))
   }
-  /** A change that leaves the time alone at which the query was read. */
+  /** A change that leaves alone when the query was read, and whether it is to be read again. */
   const patch = <A>(query: Query, change: (data: A) => A) => {
+    const { dataUpdatedAt: updatedAt, isInvalidated } = query.state
     const data = query.state.data as A | undefined
     if (data === undefined) return
-    queries.setQueryData(query.queryKey, change(data), { updatedAt: query.state.dataUpdatedAt })
+    queries.setQueryData(query.queryKey, change(data), { updatedAt })
+    if (isInvalidated) query.invalidate()
   }
   const patchRuns = (all: ReadonlyArray<RunSummary>): ReadonlyArray<RunSummary> =>
     all.map((run) => ({ ...run, ...runs.get(run.run_id) }))
