@@ -33,7 +33,10 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
     readonly stored: (id: RunId) => void
     /** Makes this the run's end, unless another came first; gives the run as it ended, `undefined` if it is not there. */
     readonly end: (id: RunId, outcome: Outcome) => Effect.Effect<Run | undefined, Unavailable>
-    /** A commit that ends runs is about to begin; unless it cannot, for which no one may wait. */
+    /**
+     * Ends wait for the commit before theirs. Theirs begins as soon as that is over, and admits what the lanes have left to it.
+     * If that fails, theirs fails with it and does not begin: then the dispatcher's poll of the next second drives the lanes.
+     */
     readonly areEndsWaiting: () => boolean
     /** Several ends with one commit. */
     readonly endAll: (
