@@ -98,6 +98,7 @@ export { AdminKey } from "./engine/AdminKey.ts"
 export { Origin, type OriginValues } from "./engine/Audit.ts"
 export * as AuditRetention from "./engine/AuditRetention.ts"
 export { Cancellation, type CancelledCounts, type CancelOptions } from "./engine/Cancellation.ts"
+export type { MessageRequest } from "./engine/Candidates.ts"
 export { CurrentLanes } from "./engine/CurrentLanes.ts"
 export type { Draft, DraftPreview, PreviewDraft } from "./engine/DraftPreview.ts"
 export * as Engine from "./engine/Engine.ts"
@@ -127,14 +128,7 @@ export { Shutdown } from "./engine/Shutdown.ts"
 export type { Handed } from "./engine/Submit.ts"
 export { Teams } from "./engine/Teams.ts"
 export type { Token } from "./engine/Token.ts"
-export {
-  type MessageRequest,
-  type Refused,
-  type Submitted,
-  Trigger,
-  type TriggerRefused,
-  type TriggerRequest
-} from "./engine/Trigger.ts"
+export { type Refused, type Submitted, Trigger, type TriggerRefused, type TriggerRequest } from "./engine/Trigger.ts"
 export { type Preview, Webhooks, type WithToken } from "./engine/Webhooks.ts"
 // HTTP.
 export * as Connections from "./http/Connections.ts"

@@ -31,11 +31,8 @@ export interface RunRequest {
   readonly traceparent?: string
 }
 
-/** What a message is made from, beside its text. */
-export interface MessageOptions extends Pick<RunRequest, "received_at" | "wait" | "idempotency"> {
-  /** The message that this one repeats. */
-  readonly replay_of?: RunId
-}
+/** What is known of a message, beside its text. */
+export type MessageRequest = Pick<RunRequest, "received_at" | "wait" | "idempotency">
 
 /** What the next attempt of a failed run is made from. */
 export interface Retry {
@@ -54,8 +51,8 @@ export interface Candidates {
   readonly ofReplay: (webhook: WebhookRow, request: RunRequest, rendered: Rendered, replay_of: RunId) => Candidate
   /** The same with the prompt as it was, as this attempt. It waits for a leader in any case. */
   readonly ofRetry: (webhook: WebhookRow, retry: Retry) => Candidate
-  /** A chat message. */
-  readonly ofMessage: (team: TeamName, message: string, options: MessageOptions) => Candidate
+  /** A chat message; `replay_of`: the one that it repeats. */
+  readonly ofMessage: (team: TeamName, message: string, request: MessageRequest, replay_of?: RunId) => Candidate
 }
 
 export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(function* () {
@@ -134,7 +131,7 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
         }
       }
     },
-    ofMessage: (team, prompt, { idempotency, replay_of, ...request }) => {
+    ofMessage: (team, prompt, { idempotency, ...request }, replay_of) => {
       const run = newRun({ source: "chat", team, prompt, variables: {} }, settings.timeout, request)
       return {
         run: {

@@ -145,7 +145,7 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
           const { message = run.conversation.prompt } = request
           if (Buffer.byteLength(message) > maxPrompt) return yield* new PromptTooLarge({ limit_bytes: maxPrompt })
           const again = yield* againOf(run, request, waitsSince)
-          return candidates.ofMessage(run.team, message, { ...again, replay_of: run.run_id })
+          return candidates.ofMessage(run.team, message, again, run.run_id)
         })
 
       const runOf = (run: WholeRun, webhook: WebhookRow, request: ReplayRequest, waitsSince?: DateTime.Utc) =>

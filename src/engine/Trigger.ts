@@ -29,7 +29,7 @@ import type { WebhookEdited } from "../repo/RunStore.ts"
 import { TeamStore } from "../repo/TeamStore.ts"
 import { WebhookStore } from "../repo/WebhookStore.ts"
 import * as Metrics from "../telemetry/Metrics.ts"
-import type { RunRequest } from "./Candidates.ts"
+import type { MessageRequest, RunRequest } from "./Candidates.ts"
 import * as Candidates from "./Candidates.ts"
 import * as Coalescing from "./Coalescing.ts"
 import { HandOver } from "./HandOver.ts"
@@ -53,9 +53,6 @@ export interface TriggerRequest extends RunRequest {
   /** Why the request does not show what the webhook asks for: asked again of a webhook that was edited meanwhile. */
   readonly refusedBy?: (webhook: WebhookRow) => NotVerified | Unavailable | undefined
 }
-
-/** What is known of a message, beside its text. */
-export type MessageRequest = Pick<TriggerRequest, "received_at" | "wait" | "idempotency">
 
 /** `Ignored`: the webhook's `accept_if` says that there is nothing to do, and there is no run. */
 export type Submitted = Submit.Handed | { readonly _tag: "Ignored" }
