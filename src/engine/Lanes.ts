@@ -19,36 +19,19 @@ import * as LanePublisher from "./LanePublisher.ts"
 import type { Lease } from "./Lease.ts"
 import { Limiter } from "./Limiter.ts"
 import { Outcomes } from "./Outcomes.ts"
+import * as Reservations from "./Reservations.ts"
 import { SlotLine } from "./SlotLine.ts"
-
-/**
- * After so many milliseconds without an answer a statement is not committed any more: the database ends it after 5 seconds
- * also when its connection is lost.
- */
-const lastCommit = 10_000
 
 /** Lanes of which the broker is asked at a time. */
 const auditsAtOnce = 8
 
 /** The lanes of one term: whatever a lane wants done next is done here, and reported back to it. */
-export interface Lanes {
+export interface Lanes extends Pick<Reservations.Reservations, "reserve" | "reservationEnded" | "resolveUnknown"> {
   readonly term: Term
   /** There may be more in the rows for this team. */
   readonly wake: (team: TeamName) => void
   /** The team's run is in flight since before this term; nothing is sent for it before the lane is woken. */
   readonly takeOver: (run: LaneRun) => void
-  /** Takes the slots of a run that is about to be accepted, when it would be the next to be sent. */
-  readonly reserve: (run: LaneRun) => boolean
-  /**
-   * What became of a run that has a reservation: it was admitted with its acceptance; it waits in its lane; it was not
-   * stored; or that is not known, because the database did not answer.
-   */
-  readonly reservationEnded: (run: LaneRun, result: "admitted" | "waits" | "notStored" | "unknown") => void
-  /**
-   * Finds out what became of reserved runs when the database did not say so; until then they keep their slots and
-   * their place, and their lanes admit no other.
-   */
-  readonly resolveUnknown: Effect.Effect<void, Unavailable>
   /** Takes the runs that are to be admitted with the commit that ends these, in their slots. */
   readonly admitBehind: AdmissionBehind.AdmissionBehind["take"]
   /** Webhooks were edited: what was read ahead is read again. */
@@ -94,6 +77,7 @@ export const make = Effect.fnUntraced(function* (
 
   // Closed from the last to the first.
   yield* Effect.addFinalizer(() => Effect.sync(releaseAll))
+  const reservations = yield* Reservations.make(line, { drive, follow, laneOf })
   const admission = yield* LaneAdmission.make(lease.term, line, { drive, follow })
   const audit = yield* LaneAudit.make
   const publish = yield* LanePublisher.make(lease, mayExpire)
@@ -101,7 +85,7 @@ export const make = Effect.fnUntraced(function* (
   const fork = yield* FiberSet.runtime(fibers)<never>()
   const behind = yield* AdmissionBehind.make({ term: lease.term, line, admission, following, drive, fork })
 
-  const laneOf = (team: TeamName): Lane => {
+  function laneOf(team: TeamName): Lane {
     const known = lanes.get(team)
     if (known !== undefined) return known
     const fresh = new Lane(team, (run) => line.tryAcquire(run))
@@ -197,7 +181,7 @@ export const make = Effect.fnUntraced(function* (
   }
   function releaseAll() {
     line.close()
-    for (const { run } of unknown.values()) line.release(run)
+    reservations.close()
     for (const lane of lanes.values()) for (const flight of lane.flights.values()) land(flight)
   }
 
@@ -213,61 +197,6 @@ export const make = Effect.fnUntraced(function* (
     if (bus.durable) cancelled(lane, run.run_id)
     else release([run.run_id])
   }
-
-  /** When the admission of each run that has a reservation began. */
-  const reservations = new Map<RunId, number>()
-  /** Reserved runs of which the database has not said what became of them; until then they may still be admitted. */
-  const unknown = new Map<RunId, { readonly run: LaneRun; readonly begunAt: number; readonly until: number }>()
-
-  const reserve = (run: LaneRun): boolean => {
-    if (line.isClosed || !laneOf(run.team).reserve(run)) return false
-    reservations.set(run.run_id, stopwatch(clock))
-    return true
-  }
-
-  const reservationEnded: Lanes["reservationEnded"] = (run, result) => {
-    const begunAt = reservations.get(run.run_id) ?? stopwatch(clock)
-    reservations.delete(run.run_id)
-    // After this term it is the next one's.
-    if (line.isClosed) return line.release(run)
-    switch (result) {
-      case "admitted":
-        return admittedWithAcceptance(run, begunAt)
-      case "unknown":
-        unknown.set(run.run_id, { run, begunAt, until: clock.unsafeCurrentTimeMillis() + lastCommit })
-        // It may be in the rows: no later run of its team gets a reservation before they were read.
-        return laneOf(run.team).woken()
-      case "waits":
-      case "notStored":
-        return withoutReservation(run)
-    }
-  }
-  const admittedWithAcceptance = (run: LaneRun, begunAt: number): void => {
-    const lane = laneOf(run.team)
-    const flight: Flight = { run, begunAt }
-    lane.reservationEnded(flight)
-    follow(lane, flight)
-    drive(lane)
-  }
-  const withoutReservation = (run: LaneRun): void => {
-    const lane = laneOf(run.team)
-    lane.reservationEnded()
-    line.release(run)
-    drive(lane)
-    line.advance()
-  }
-
-  const resolveUnknown = Effect.gen(function* () {
-    if (unknown.size === 0) return
-    const now = clock.unsafeCurrentTimeMillis()
-    const admitted = new Set((yield* store.inFlight).map(({ run_id }) => run_id))
-    for (const [id, { run, begunAt, until }] of unknown) {
-      if (!admitted.has(id) && now < until) continue
-      unknown.delete(id)
-      if (admitted.has(id)) admittedWithAcceptance(run, begunAt)
-      else withoutReservation(run)
-    }
-  })
 
   const afterAudit = (lane: Lane, audited: Effect.Effect<boolean>): Effect.Effect<void> =>
     Effect.map(audited, (isLost) => {
@@ -294,14 +223,17 @@ export const make = Effect.fnUntraced(function* (
     term: lease.term,
     wake,
     takeOver,
-    reserve,
-    reservationEnded,
-    resolveUnknown,
+    reserve: reservations.reserve,
+    reservationEnded: reservations.reservationEnded,
+    resolveUnknown: reservations.resolveUnknown,
     admitBehind: behind.take,
     webhooksChanged,
     stopped: () => [...lanes.values()].filter(({ isStopped }) => isStopped).map(({ team }) => team),
     teams: () => [...lanes.keys()],
-    notSent: () => [...unknown.keys(), ...[...lanes.values()].flatMap((lane) => lane.notSent(stopwatch(clock)))],
+    notSent: () => [
+      ...reservations.unknown(),
+      ...[...lanes.values()].flatMap((lane) => lane.notSent(stopwatch(clock)))
+    ],
     refreshLimits,
     audit: Effect.suspend(() =>
       Effect.forEach([...lanes.values()], (lane) => afterAudit(lane, audit.check(lane)), {

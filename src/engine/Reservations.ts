@@ -1,0 +1,110 @@
+import { Effect } from "effect"
+import type { Unavailable } from "../domain/Errors.ts"
+import type { RunId } from "../domain/Id.ts"
+import type { TeamName } from "../domain/Team.ts"
+import { type LaneRun, LaneStore } from "../repo/LaneStore.ts"
+import type { Flight, Lane } from "./Lane.ts"
+import { stopwatch } from "./LaneAdmission.ts"
+import type { SlotLine } from "./SlotLine.ts"
+
+/**
+ * After so many milliseconds without an answer a statement is not committed any more: the database ends it after 5 seconds
+ * also when its connection is lost.
+ */
+const lastCommit = 10_000
+
+/** Slots of runs that are about to be accepted, and admitted with the same commit. */
+export interface Reservations {
+  /** Takes the slots of a run that is about to be accepted, when it would be the next to be sent. */
+  readonly reserve: (run: LaneRun) => boolean
+  /**
+   * What became of a run that has a reservation: it was admitted with its acceptance; it waits in its lane; it was not
+   * stored; or that is not known, because the database did not answer.
+   */
+  readonly reservationEnded: (run: LaneRun, result: "admitted" | "waits" | "notStored" | "unknown") => void
+  /**
+   * Finds out what became of reserved runs when the database did not say so; until then they keep their slots and
+   * their place, and their lanes admit no other.
+   */
+  readonly resolveUnknown: Effect.Effect<void, Unavailable>
+  /** The runs of which that is not known. */
+  readonly unknown: () => ReadonlyArray<RunId>
+  /** The term is over: what became of those is for the next one to find out. */
+  readonly close: () => void
+}
+
+interface Members {
+  readonly laneOf: (team: TeamName) => Lane
+  readonly drive: (lane: Lane) => void
+  readonly follow: (lane: Lane, flight: Flight) => void
+}
+
+export const make = Effect.fnUntraced(function* (
+  line: SlotLine,
+  { drive, follow, laneOf }: Members
+): Effect.fn.Return<Reservations, never, LaneStore> {
+  const store = yield* LaneStore
+  const clock = yield* Effect.clock
+
+  /** When the admission of each run that has a reservation began. */
+  const begun = new Map<RunId, number>()
+  /** Reserved runs of which the database has not said what became of them; until then they may still be admitted. */
+  const unknown = new Map<RunId, { readonly run: LaneRun; readonly begunAt: number; readonly until: number }>()
+
+  const admitted = (run: LaneRun, begunAt: number): void => {
+    const lane = laneOf(run.team)
+    const flight: Flight = { run, begunAt }
+    lane.reservationEnded(flight)
+    follow(lane, flight)
+    drive(lane)
+  }
+  const notAdmitted = (run: LaneRun): void => {
+    const lane = laneOf(run.team)
+    lane.reservationEnded()
+    line.release(run)
+    drive(lane)
+    line.advance()
+  }
+
+  const reservationEnded: Reservations["reservationEnded"] = (run, result) => {
+    const begunAt = begun.get(run.run_id) ?? stopwatch(clock)
+    begun.delete(run.run_id)
+    // After this term it is the next one's.
+    if (line.isClosed) return line.release(run)
+    switch (result) {
+      case "admitted":
+        return admitted(run, begunAt)
+      case "unknown":
+        unknown.set(run.run_id, { run, begunAt, until: clock.unsafeCurrentTimeMillis() + lastCommit })
+        // It may be in the rows: no later run of its team gets a reservation before they were read.
+        return laneOf(run.team).woken()
+      case "waits":
+      case "notStored":
+        return notAdmitted(run)
+    }
+  }
+
+  return {
+    reserve: (run) => {
+      if (line.isClosed || !laneOf(run.team).reserve(run)) return false
+      begun.set(run.run_id, stopwatch(clock))
+      return true
+    },
+    reservationEnded,
+    resolveUnknown: Effect.gen(function* () {
+      if (unknown.size === 0) return
+      const now = clock.unsafeCurrentTimeMillis()
+      const inFlight = new Set((yield* store.inFlight).map(({ run_id }) => run_id))
+      for (const [id, { run, begunAt, until }] of unknown) {
+        if (!inFlight.has(id) && now < until) continue
+        unknown.delete(id)
+        if (inFlight.has(id)) admitted(run, begunAt)
+        else notAdmitted(run)
+      }
+    }),
+    unknown: () => [...unknown.keys()],
+    close: () => {
+      for (const { run } of unknown.values()) line.release(run)
+    }
+  }
+})
