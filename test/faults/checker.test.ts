@@ -7,7 +7,7 @@ import type { Delivered } from "./support/RecordingLeader.ts"
 const webhook = { id: "w1", token: "t", team: "deploy" }
 const call = (nonce: string, sentAt: number, more: Partial<Call> = {}): Call => ({
   nonce,
-  webhook,
+  target: webhook,
   mode: "async",
   sentAt,
   answeredAt: sentAt + 1,

@@ -24,6 +24,7 @@ describe("three servers", () => {
         `row 24: ${log.map(({ fault }) => fault.name).join("; ")}; ${cluster.callers.calls.length} calls, ${rows.length} runs`
       )
       expect(rows.filter(({ status }) => status === "error")).toEqual([])
+      expect(rows.filter(({ webhook_id }) => webhook_id === null).length).toBeGreaterThan(0)
     }
   )
 })

@@ -9,11 +9,17 @@ export interface Webhook {
   readonly team: string
 }
 
+/** A team's chat, for whoever has the admin key. */
+export interface Chat {
+  readonly team: string
+  readonly adminKey: string
+}
+
 /** One request and what came back. */
 export interface Call {
   /** Unique; it is the prompt. */
   readonly nonce: string
-  readonly webhook: Webhook
+  readonly target: Webhook | Chat
   readonly mode: "async" | "wait"
   /** Milliseconds, from `performance.now()`. */
   readonly sentAt: number
@@ -43,15 +49,27 @@ export const latency = ({ answeredAt = Number.POSITIVE_INFINITY, sentAt }: Call)
 /** How long a caller waits after a refusal, before the next call. */
 const afterRefusalMs = 100
 
+const requestTo = (target: Webhook | Chat, nonce: string) =>
+  "token" in target
+    ? { path: `/webhook/trigger/${target.token}`, headers: {}, body: JSON.stringify({ variables: { nonce } }) }
+    : {
+        path: `/api/teams/${target.team}/messages`,
+        headers: { authorization: `Bearer ${target.adminKey}` },
+        body: JSON.stringify({ message: nonce })
+      }
+
+/** A message is a run, and its id is the run's. */
+const withRunId = (body: any) => (body.message_id === undefined ? body : { ...body, run_id: body.message_id })
+
 export class Callers {
   readonly calls: Array<Call> = []
   private readonly agent = new Agent({ keepAlive: false, maxSockets: Infinity })
 
   /** Never rejects: what went wrong is in the call. */
-  trigger(server: { readonly url: string }, webhook: Webhook, options: CallOptions = {}): Promise<Call> {
+  trigger(server: { readonly url: string }, target: Webhook | Chat, options: CallOptions = {}): Promise<Call> {
     const call: Call = {
       nonce: options.nonce ?? `call ${++calls}`,
-      webhook,
+      target,
       mode: options.wait ? "wait" : "async",
       sentAt: performance.now()
     }
@@ -60,20 +78,21 @@ export class Callers {
   }
 
   private send(base: string, call: Call, options: CallOptions): Promise<Call> {
-    const body = JSON.stringify({ variables: { nonce: call.nonce } })
+    const { body, headers, path } = requestTo(call.target, call.nonce)
     return new Promise((resolve) => {
       const broken = (error: Error) => {
         call.broken ??= error.message
         resolve(call)
       }
       const sending = request(
-        `${base}/webhook/trigger/${call.webhook.token}${options.wait ? "?wait=true" : ""}`,
+        `${base}${path}${options.wait ? "?wait=true" : ""}`,
         {
           method: "POST",
           agent: this.agent,
           headers: {
             "content-type": "application/json",
             "content-length": Buffer.byteLength(body),
+            ...headers,
             ...(options.key === undefined ? {} : { "idempotency-key": options.key }),
             ...options.headers?.(body)
           },
@@ -89,7 +108,7 @@ export class Callers {
             call.status = answer.statusCode ?? 0
             if (answer.headers["retry-after"]) call.retryAfter = answer.headers["retry-after"]
             try {
-              call.body = JSON.parse(Buffer.concat(chunks).toString())
+              call.body = withRunId(JSON.parse(Buffer.concat(chunks).toString()))
             } catch {
               call.body = undefined
             }
@@ -103,19 +122,19 @@ export class Callers {
   }
 
   /** One after the other. */
-  async sequence(server: { readonly url: string }, webhooks: ReadonlyArray<Webhook>): Promise<ReadonlyArray<Call>> {
+  async sequence(server: { readonly url: string }, targets: ReadonlyArray<Webhook>): Promise<ReadonlyArray<Call>> {
     const calls: Array<Call> = []
-    for (const webhook of webhooks) calls.push(await this.trigger(server, webhook))
+    for (const target of targets) calls.push(await this.trigger(server, target))
     return calls
   }
 
   /**
-   * Triggers without end, each time on another server and webhook, until the returned function is called; that resolves
+   * Triggers without end, each time on another server and target, until the returned function is called; that resolves
    * when the last request has its answer. `lanes` callers side by side fire and forget, `waiters` wait for their answers.
    */
   load(
     servers: ReadonlyArray<{ readonly url: string }>,
-    webhooks: ReadonlyArray<Webhook>,
+    targets: ReadonlyArray<Webhook | Chat>,
     options: { readonly lanes?: number; readonly waiters?: number; readonly pauseMs?: number } = {}
   ): () => Promise<ReadonlyArray<Call>> {
     const { lanes = 4, waiters = 2, pauseMs = 10 } = options
@@ -123,7 +142,7 @@ export class Callers {
     const calls: Array<Call> = []
     const lane = async (n: number, wait: boolean) => {
       for (let i = n; !stopping; i++) {
-        const call = await this.trigger(servers[i % servers.length]!, webhooks[i % webhooks.length]!, { wait })
+        const call = await this.trigger(servers[i % servers.length]!, targets[i % targets.length]!, { wait })
         calls.push(call)
         await sleep(call.status === 202 || call.status === 200 ? pauseMs : afterRefusalMs)
       }

@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { expect } from "vitest"
 import type { Proxy } from "../../support/Proxy.ts"
 import { until } from "../../support/Until.ts"
-import { Callers, type Webhook } from "./Callers.ts"
+import { Callers, type Chat, type Webhook } from "./Callers.ts"
 import { check, type Evidence, type Row } from "./Checker.ts"
 import { type Delivered, RecordingLeader } from "./RecordingLeader.ts"
 import type { Services } from "./Services.ts"
@@ -140,6 +140,10 @@ export class Cluster {
       ...draft
     })
     return { id: created.webhook.id, token: created.token, team: draft.team }
+  }
+
+  chat(team: string): Chat {
+    return { team, adminKey }
   }
 
   /** The simplest cluster: one server, one team with its leader, one webhook. */

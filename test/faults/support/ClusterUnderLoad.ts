@@ -31,7 +31,7 @@ export interface LoadOptions {
   readonly pauseMs?: number
 }
 
-/** Four teams and five webhooks, two of them with a limit. */
+/** Four teams, five webhooks, two of them with a limit, and one team's chat. */
 export const clusterUnderLoad = async (cluster: Cluster, options: LoadOptions = {}): Promise<ClusterUnderLoad> => {
   const { leaderProxies = [], pauseMs = 60, proxies = [], timeout_seconds, workMs } = options
   const env = { WEBHOOK_MAX_CONCURRENT: "6" }
@@ -53,7 +53,7 @@ export const clusterUnderLoad = async (cluster: Cluster, options: LoadOptions = 
     await cluster.leader(team, { handle: answerAfter(() => work(random)), ...(broker && { broker }) })
   }
   for (const server of servers) for (const team of teams) await cluster.running(server, team)
-  const stop = cluster.callers.load(servers, webhooks, { lanes: 6, pauseMs })
+  const stop = cluster.callers.load(servers, [...webhooks, cluster.chat("c")], { lanes: 6, pauseMs })
   return {
     servers,
     teams,
