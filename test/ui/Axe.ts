@@ -14,11 +14,12 @@ interface Result {
 
 /**
  * The violations that axe finds in a page, by every rule it has, best practices included. It is evaluated through the
- * debugger, to which the page's content security policy does not apply.
+ * debugger, to which the page's content security policy does not apply, and once for each document, as it is long.
  */
 export const axe = async (page: Page, only?: "colours"): Promise<ReadonlyArray<string>> => {
+  if (await page.evaluate("typeof axe === 'undefined'")) await page.evaluate(`${source}; 0`)
   const { violations } = (await page.evaluate(
-    `${source}; axe.run(document, { resultTypes: ["violations"]${only ? ', runOnly: ["color-contrast", "link-in-text-block"]' : ""} })`
+    `axe.run(document, { resultTypes: ["violations"]${only ? ', runOnly: ["color-contrast", "link-in-text-block"]' : ""} })`
   )) as Result
   return violations.flatMap(({ id, help, nodes }) =>
     nodes.map(({ html, failureSummary }) => `${id} (${help}): ${html.slice(0, 200)} ${failureSummary}`)

@@ -19,16 +19,17 @@ export interface PageOptions {
   readonly dark?: boolean
   /** The browser's language. */
   readonly locale?: string
+  readonly signedIn?: boolean
 }
 
 export interface TestUi {
   readonly server: Server
   /** Runs an effect whose resources are released by `close`. */
   readonly run: <A>(effect: Effect.Effect<A, never, Scope.Scope>) => Promise<A>
-  /** A page without a session. */
+  /** A page that has opened nothing yet, without a session unless it is `signedIn`. */
   readonly newPage: (options?: PageOptions) => Promise<Page>
-  /** One of the webhooks, as it is after signing in. */
-  readonly newSignedInPage: (options?: PageOptions) => Promise<Page>
+  /** The page of all webhooks, as it is after signing in: for what begins there, as the second load of a page takes time. */
+  readonly newSignedInPage: () => Promise<Page>
   /** Calls the management API with the admin key; an absolute URL addresses another server. */
   readonly call: (method: string, path: string, body?: unknown) => Promise<any>
   readonly close: () => Promise<void>
@@ -56,7 +57,7 @@ export const startTestUi = async (
   ])
   const contexts = new Set<BrowserContext>()
 
-  const newPage = async ({ width = 1440, dark = false, locale = "en-GB" }: PageOptions = {}) => {
+  const newPage = async ({ width = 1440, dark = false, locale = "en-GB", signedIn = false }: PageOptions = {}) => {
     const context = await browser.newContext({
       baseURL: server.url,
       viewport: { width, height: width < 600 ? 844 : 900 },
@@ -79,6 +80,10 @@ export const startTestUi = async (
       // The browser also reports every refused request, which is no fault of the page.
       if (message.type() === "error" && !/Failed to load resource/.test(message.text())) errorTexts.push(message.text())
     })
+    if (signedIn) {
+      const answer = await context.request.post("/api/session", { data: { key: adminKey } })
+      expect(answer.status()).toBe(200)
+    }
     return context.newPage()
   }
 
@@ -86,10 +91,8 @@ export const startTestUi = async (
     server,
     run,
     newPage,
-    newSignedInPage: async (options) => {
-      const page = await newPage(options)
-      const answer = await page.context().request.post("/api/session", { data: { key: adminKey } })
-      expect(answer.status()).toBe(200)
+    newSignedInPage: async () => {
+      const page = await newPage({ signedIn: true })
       await page.goto("/webhooks")
       await page.getByRole("link", { name: "Webhooks" }).first().waitFor()
       return page

@@ -112,7 +112,7 @@ describe("accessibility by every rule of axe", () => {
   })
 
   it("has no violation in dialogs, lists, faults and details", async () => {
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     const found: Array<string> = []
     await page.goto("/webhooks/new")
     await page.getByRole("button", { name: "Create webhook" }).click()

@@ -105,7 +105,7 @@ describe("numbers and times", () => {
     const [at, now] = ["2026-03-02T12:00:00.000Z", "2026-03-02T15:00:00.000Z"]
     const all = [{ ...(await ui.call("GET", `/api/webhooks/${webhook.id}`)), last_triggered_at: at }]
     const shown = async (locale: string) => {
-      const page = await ui.newSignedInPage({ locale })
+      const page = await ui.newPage({ signedIn: true, locale })
       await page.clock.setFixedTime(now)
       await page.route("**/api/webhooks", (route) => route.fulfill({ json: all }))
       await page.goto("/webhooks")
@@ -122,7 +122,7 @@ describe("numbers and times", () => {
 
 describe("the list of webhooks", () => {
   it("shows all of them for a state in the address that does not exist", async () => {
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto("/webhooks?state=nonsense")
     await page.getByRole("switch", { name: "Review is on" }).waitFor()
     expect(await page.getByLabel("State").inputValue()).toBe("")
@@ -132,7 +132,7 @@ describe("the list of webhooks", () => {
 
 describe("a webhook's toggle", () => {
   it("keeps its new position when the response to an earlier request arrives late", async () => {
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto(`/webhooks/${webhook.id}`)
     const toggle = page.getByRole("switch")
     await toggle.waitFor()

@@ -89,7 +89,7 @@ describe("an address that no page has", () => {
   const paths = ["/nothing", "/runs/a/b", "/webhooks/a/b/c"]
 
   it("is 404 with the UI to a browser, which says so and leads on", async () => {
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     for (const path of paths) {
       const response = await page.goto(path)
       expect([path, response!.status()]).toEqual([path, 404])
@@ -101,7 +101,7 @@ describe("an address that no page has", () => {
   })
 
   it("shows the page that it means, when only a slash at its end is too much", async () => {
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto("/webhooks/")
     await page.getByRole("heading", { name: "Webhooks", level: 1 }).waitFor()
     await page.context().close()

@@ -40,7 +40,7 @@ describe("the audit page", () => {
   it("shows webhooks that are gone by their name, and older events on further pages", async () => {
     await ui.call("DELETE", `/api/webhooks/${id}`)
     for (let n = 0; n < 21; n++) await ui.call("POST", "/api/teams", { team: `team-${n}` })
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto("/audit")
     await page.getByRole("link", { name: "team-20" }).waitFor()
     await page.getByRole("button", { name: "Older" }).click()

@@ -22,7 +22,7 @@ const waiting = async (team: string, runs: number) => {
 describe("cancelling", () => {
   it("ends a queued run after a question, and says what became of it", async () => {
     const { run_ids } = await waiting("one", 1)
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto(`/runs/${run_ids[0]}`)
     await page.getByRole("button", { name: "Cancel run" }).click()
     const dialog = page.getByRole("alertdialog", { name: "Cancel this run?" })
@@ -38,7 +38,7 @@ describe("cancelling", () => {
 
   it("ends all that waits for a team, with the number in the question", async () => {
     const { run_ids } = await waiting("several", 3)
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto("/teams/several")
     const counted = "**/api/teams/several/cancel-queued?dry_run=true"
     await page.route(counted, (route) => route.fulfill({ json: { cancelled: 3, retries: 1 } }))
@@ -59,7 +59,7 @@ describe("cancelling", () => {
 
 describe("pausing", () => {
   it("holds a team's triggers back until it is resumed, and says so wherever it matters", async () => {
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto("/teams/demo")
     await page.getByRole("button", { name: "Pause" }).click()
     await page.getByText("Paused since").waitFor()
@@ -86,7 +86,7 @@ describe("a template's versions", () => {
     const { webhook } = await ui.call("POST", "/api/webhooks", { ...reviewDraft, name: "Versions" })
     const prompt_template = `${reviewDraft.prompt_template}\nin English`
     await ui.call("PATCH", `/api/webhooks/${webhook.id}`, { prompt_template, template_language: "liquid" })
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto(`/webhooks/${webhook.id}?tab=settings`)
     await page.getByRole("link", { name: "Versions" }).click()
     await page.getByRole("region", { name: "Changes" }).getByText("added: in English").waitFor()

@@ -80,7 +80,7 @@ const enter = async (field: Locator, text: string): Promise<void> => {
 
 describe("unsaved changes", () => {
   it("are not lost without confirmation, which is no longer needed once they are saved", async () => {
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto(`/webhooks/${webhook.id}/edit`)
     await page.getByLabel("Name", { exact: true }).fill("Review, renamed")
     await page.getByRole("link", { name: "Teams", exact: true }).click()
@@ -105,7 +105,7 @@ describe("unsaved changes", () => {
 
   it("of any field count, but no change that was made elsewhere meanwhile", async () => {
     await ui.call("POST", "/api/teams", { team: "other" })
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     const asked = page.getByRole("alertdialog", { name: "Leave without saving?" })
     const leave = () => page.getByRole("link", { name: "Teams", exact: true }).click()
     const changes: ReadonlyArray<() => Promise<void>> = [
@@ -118,16 +118,18 @@ describe("unsaved changes", () => {
         (setting) => async () => enter(await fieldOf(page, setting), textOf(valid(setting)))
       )
     ]
+    const open = page.getByLabel("Name", { exact: true })
+    await page.goto(`/webhooks/${webhook.id}/edit`)
     for (const change of changes) {
-      await page.goto(`/webhooks/${webhook.id}/edit`)
+      await open.waitFor()
       await change()
       await leave()
       await asked.waitFor()
       await page.getByRole("button", { name: "Leave", exact: true }).click()
       await page.getByRole("heading", { name: "Teams" }).waitFor()
+      await page.goBack()
     }
-    await page.goto(`/webhooks/${webhook.id}/edit`)
-    await page.getByLabel("Name", { exact: true }).waitFor()
+    await open.waitFor()
     await ui.call("PATCH", `/api/webhooks/${webhook.id}`, { name: "Renamed elsewhere", timeout_seconds: 60 })
     await page.getByRole("link", { name: "← Renamed elsewhere" }).waitFor()
     await leave()
@@ -140,7 +142,7 @@ describe("unsaved changes", () => {
 
 describe("verification", () => {
   it("is chosen by the service that calls, with a secret that is not shown again, and can be replaced", async () => {
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     const { id } = (await ui.call("POST", "/api/webhooks", { name: "Signed", team: "demo", prompt_template: "x" }))
       .webhook
     const save = () => page.getByRole("button", { name: "Save" }).click()
@@ -172,7 +174,7 @@ describe("verification", () => {
 
 describe("a webhook that is edited in two places", () => {
   const open = async () => {
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto(`/webhooks/${webhook.id}/edit`)
     await page.getByLabel("Name", { exact: true }).waitFor()
     return page
@@ -228,7 +230,7 @@ describe("a webhook that is edited in two places", () => {
 
 describe("a session that ends while a form is saved", () => {
   it("is renewed, and the form is saved after that by itself", async () => {
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto(`/webhooks/${webhook.id}/edit`)
     await page.getByLabel("Name", { exact: true }).fill("Saved after all")
     // With this very request: what the page asks for in the background would be refused before.
@@ -251,7 +253,7 @@ describe("a session that ends while a form is saved", () => {
 
 describe("the back button", () => {
   it("does not return to a form that has been saved", async () => {
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto("/webhooks")
     await page.getByRole("link", { name: "Review" }).click()
     await page.getByRole("link", { name: "Edit" }).click()
@@ -283,7 +285,7 @@ describe("the back button", () => {
 
 describe("the team", () => {
   it("can be chosen as soon as the teams are there", async () => {
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     const gate = new Gate()
     await page.route("**/api/teams", async (route) => {
       await gate.opened
@@ -302,7 +304,7 @@ describe("the team", () => {
 
 describe("a new team", () => {
   it("has a name by the server's rule, which the form explains", async () => {
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto("/webhooks/new")
     await page.getByRole("button", { name: "New team" }).click()
     const dialog = page.getByRole("dialog", { name: "New team" })
@@ -321,7 +323,7 @@ describe("a webhook's optional settings", () => {
 
   it("have a field each, with the default in it, that rejects what the API would", async () => {
     const server = await ui.call("GET", "/api/server")
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto(`/webhooks/${webhook.id}/edit`)
     const typed = settings.map(([, setting]) => setting).filter((setting) => invalid(setting) !== "")
     for (const setting of typed) {
@@ -342,7 +344,7 @@ describe("a webhook's optional settings", () => {
   })
 
   it("are stored, shown on the webhook's page, and back at the server's default once the field is empty", async () => {
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     const facts = page.getByRole("region", { name: "Settings" })
     const save = async (typed: (setting: WebhookSetting) => string) => {
       await page.getByRole("link", { name: "Edit" }).click()
@@ -372,7 +374,7 @@ describe("the groups of settings", () => {
   const isOpen = async (page: Page, title: string) => (await group(page, title).getAttribute("open")) !== null
 
   it("are folded while nothing in them is set, say what can be, and open with the keyboard", async () => {
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto("/webhooks/new")
     const limits = group(page, "Limits")
     await limits.getByText("Not set: Timeout, Concurrency limit, Queue limit, Rate limit").waitFor()
@@ -395,7 +397,7 @@ describe("the groups of settings", () => {
       ...{ name: "Folded", team: "demo", prompt_template: "x", rate: "7/min", schema: { type: "object" } },
       ...{ verification: { preset: "hmac", header: "X-Signature" }, secret: "a secret for the tests" }
     })
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto(`/webhooks/${webhook.id}/edit`)
     const { callers, failures, limits, requests, template } = settingGroups
     await group(page, limits).getByText("Rate limit: 7/min", { exact: true }).waitFor()
@@ -428,7 +430,7 @@ describe("the groups of settings", () => {
 
 describe("a template for whole requests", () => {
   it("is previewed with a request that is pasted, in both languages, and names what is missing", async () => {
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto("/webhooks/new")
     const template = page.getByLabel("Prompt template")
     const preview = page.getByRole("region", { name: "Preview" })
@@ -454,7 +456,7 @@ describe("a template for whole requests", () => {
       fetch(`${trigger_url}?env=live`, { method: "POST", headers: { "content-type": type, "x-kind": "alert" }, body })
     await send('{"alerts":[{"status":"resolved"}]}')
     await send('{"alerts":[{"status":"firing","labels":{"app/name":"api"}}]}')
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto(`/webhooks/${webhook.id}/edit`)
     const preview = page.getByRole("region", { name: "Preview" })
     const requests = preview.getByLabel("Use a received request")

@@ -13,7 +13,7 @@ afterAll(() => ui?.close())
 describe("a refused request", () => {
   it("is explained by the problem's title and each of its faults", async () => {
     await ui.call("POST", "/api/teams", { team: "short-lived" })
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto("/webhooks/new")
     await page.getByLabel("Name", { exact: true }).fill(reviewDraft.name)
     await page.getByRole("button", { name: / Team$/ }).click()
@@ -28,7 +28,7 @@ describe("a refused request", () => {
   })
 
   it("is explained by the problem's details when it has no faults", async () => {
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto("/teams/demo")
     await page.getByRole("button", { name: "Delete team" }).click()
     await page.getByRole("button", { name: "Delete", exact: true }).click()
@@ -38,7 +38,7 @@ describe("a refused request", () => {
   })
 
   it("is explained without advice that does not apply to it", async () => {
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto("/teams/demo")
     await page.getByLabel("Message", { exact: true }).fill("Hello")
     const problem = { title: "The team is in use", detail: "It is busy." }
@@ -58,7 +58,7 @@ describe("a refused request", () => {
 
 describe("a message at the bottom of the page", () => {
   it("has another icon for a failure than for what was done", async () => {
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto(`/webhooks/${webhook.id}`)
     const icon = (text: string) => page.locator(".toast", { hasText: text }).locator("path").getAttribute("d")
     await page.route(`**/api/webhooks/${webhook.id}`, (route) =>

@@ -44,7 +44,7 @@ afterAll(() => ui?.close())
 
 describe("a history of 100,000 runs", () => {
   it("is paged, newest first, and has its page in the address", async () => {
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto(`/webhooks/${id}`)
     const history = page.getByRole("list", { name: "Runs, newest first" })
     const first = history.getByRole("listitem").first()
@@ -64,7 +64,7 @@ describe("a history of 100,000 runs", () => {
   })
 
   it("shows the page that was asked for, also when the pointer is over the rows of the one before", async () => {
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto(`/webhooks/${id}`)
     const first = page.getByRole("list", { name: "Runs, newest first" }).getByRole("listitem").first()
     await first.getByText(`name: number ${newest}`, { exact: true }).waitFor()
@@ -81,7 +81,7 @@ describe("a history of 100,000 runs", () => {
   })
 
   it("is filtered by status and by date, however far back", async () => {
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     const day = new Date(Date.now() - 20 * 24 * 3_600_000).toISOString().slice(0, 10)
     await page.goto(`/webhooks/${id}?status=error&from=${day}&to=${day}`)
     const history = page.getByRole("list", { name: "Runs, newest first" })

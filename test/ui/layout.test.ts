@@ -27,7 +27,7 @@ const drawn = "new Promise((done) => requestAnimationFrame(() => requestAnimatio
 describe("a team's page", () => {
   for (const width of [390, 1440]) {
     it(`does not move what it already shows while the rest is loaded, ${width} pixels wide`, async () => {
-      const page = await ui.newSignedInPage({ width })
+      const page = await ui.newPage({ signedIn: true, width })
       await page.addInitScript(recordShifts)
       // Each response is shown before the next one arrives.
       const requests = ["/api/teams/demo", "/api/teams/demo/runs?limit=30", "/api/server", "/api/webhooks"]
@@ -59,7 +59,7 @@ describe("the form of a new webhook", () => {
   let preview: Gate
   let button: Locator
   const open = async (prompt_template: string) => {
-    page = await ui.newSignedInPage()
+    page = await ui.newPage({ signedIn: true })
     preview = new Gate()
     await page.route("**/api/templates/preview", async (route) => {
       await preview.opened

@@ -44,7 +44,7 @@ describe("a page that is open", () => {
     const id = await createWebhook("With long answers")
     for (let n = 0; n < 25; n++) await trigger(id, `before ${n}`)
     await queryPostgres(database, `update webhook_trigger.runs set response = repeat('x', ${answerLength})`)
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     const bytes = await countBytes(page)
     await page.goto(`/webhooks/${id}`)
     const first = page.getByRole("list", { name: "Runs, newest first" }).getByRole("listitem").first()
@@ -64,7 +64,7 @@ describe("a page that is open", () => {
 
   it("reads nothing again but charts when a run that it shows ends", async () => {
     const id = await createWebhook("With one run")
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto(`/webhooks/${id}`)
     await page.getByText("No runs yet").waitFor()
     await page.getByText("Live", { exact: true }).waitFor()

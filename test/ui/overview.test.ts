@@ -14,7 +14,7 @@ afterAll(() => ui?.close())
 
 describe("the overview", () => {
   it("shows what fails, what waits and which teams are away, after signing in", async () => {
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.route("**/api/activity", async (route) => {
       const all = await (await route.fetch()).json()
       const failed = (hour: object, i: number) => (i === 20 ? { ...hour, error: 2, timeout: 1 } : hour)
@@ -47,7 +47,7 @@ describe("the overview", () => {
 
 describe("the runs of a webhook", () => {
   it("stay where they are under the pointer, and say how many are new", async () => {
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto(`/webhooks/${webhook.id}`)
     const rows = page.getByRole("list", { name: "Runs, newest first" }).getByRole("link")
     await rows.first().hover()
@@ -65,7 +65,7 @@ describe("the runs of a webhook", () => {
   })
 
   it("are those of a bar of the chart once it is clicked, or chosen with the keyboard", async () => {
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto(`/webhooks/${webhook.id}`)
     const rows = page.getByRole("list", { name: "Runs, newest first" }).getByRole("link")
     await rows.first().waitFor()
@@ -85,7 +85,7 @@ describe("the runs of a webhook", () => {
 
 describe("a preview", () => {
   it("shows the names of values that are missing", async () => {
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto(`/webhooks/${webhook.id}/edit`)
     await eventually(() => page.locator("output").textContent()).toBe("Review {{title}} by {{author.name}}")
     await page.getByRole("textbox", { name: "title" }).fill("it")

@@ -18,7 +18,7 @@ describe("refused requests", () => {
     const headers = { "content-type": "application/json" }
     const trigger = (body: string) =>
       fetch(`${ui.server.url}/webhook/trigger/${token}`, { method: "POST", headers, body })
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto(`/webhooks/${webhook.id}`)
     const refused = page.getByRole("region", { name: "Refused requests" })
     await refused.getByText("Nothing was refused in the last day.").waitFor()
@@ -44,7 +44,7 @@ describe("refused requests", () => {
 
 describe("a webhook for a service", () => {
   it("is filled in from its recipe, and has a checklist until the first request was verified", async () => {
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto("/webhooks/new")
     await page.getByRole("link", { name: "GitHub" }).click()
     await eventually(() => page.getByLabel("Name", { exact: true }).inputValue()).toBe(recipes.github.name)

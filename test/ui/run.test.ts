@@ -12,7 +12,7 @@ beforeAll(async () => {
   ui = await startTestUi()
   run_id = await runReview(ui, (await createReview(ui)).id)
   chat_id = (await ui.call("POST", "/api/teams/demo/messages?wait=true", { message: "Hello" })).message_id
-  page = await ui.newSignedInPage()
+  page = await ui.newPage({ signedIn: true })
 })
 afterAll(() => ui?.close())
 

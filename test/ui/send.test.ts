@@ -41,7 +41,7 @@ const openConnections = (page: Page) =>
 
 describe("a run that is started in a browser and times out", () => {
   it("is one run when it is a test, which shows the run's link at once and then how it ended", async () => {
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     const sent: Array<string> = []
     page.on("request", (request) => request.method() === "POST" && sent.push(new URL(request.url()).pathname))
     await page.goto(`/webhooks/${silent.id}?tab=test`)
@@ -78,7 +78,7 @@ describe("a run that is started in a browser and times out", () => {
 describe("a test", () => {
   it("shows the answer of its run, formatted", async () => {
     const webhook = await createReview(ui)
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto(`/webhooks/${webhook.id}?tab=test`)
     await page.getByRole("textbox", { name: "title" }).fill("**the launch**")
     await page.getByRole("textbox", { name: "author.name" }).fill("Ada")
@@ -95,7 +95,7 @@ describe("a test", () => {
   it("is sent with empty values only when the user confirms it", async () => {
     const webhook = await createReview(ui)
     const runs = async () => (await ui.call("GET", `/api/webhooks/${webhook.id}/runs`)).data
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto(`/webhooks/${webhook.id}?tab=test`)
     await page.getByRole("textbox", { name: "title" }).fill("A change")
     await page.getByRole("button", { name: "Send test" }).click()
@@ -123,7 +123,7 @@ describe("a test", () => {
   it("shows the status and the reason of a refusal, as a caller gets it", async () => {
     const webhook = await createReview(ui)
     await ui.call("PATCH", `/api/webhooks/${webhook.id}`, { enabled: false })
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto(`/webhooks/${webhook.id}?tab=test`)
     await page.getByRole("textbox", { name: "title" }).fill("x")
     await page.getByRole("textbox", { name: "author.name" }).fill("y")

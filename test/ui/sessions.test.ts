@@ -11,7 +11,7 @@ afterAll(() => ui?.close())
 describe("the sessions page", () => {
   it("lists the browsers that are signed in, and ends one, or all with its own", async () => {
     const other = await ui.newSignedInPage()
-    const page = await ui.newSignedInPage()
+    const page = await ui.newPage({ signedIn: true })
     await page.goto("/audit")
     await page.getByRole("link", { name: "Sessions" }).click()
     await page.getByRole("heading", { level: 1, name: "Sessions" }).waitFor()

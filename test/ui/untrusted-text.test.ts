@@ -17,7 +17,7 @@ beforeAll(async () => {
       return { DATABASE_URL }
     })
   )
-  page = await ui.newSignedInPage()
+  page = await ui.newPage({ signedIn: true })
 })
 afterAll(() => ui?.close())
 
