@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { LeaderAmqp } from "../../src/amqp.ts"
 import { Leader, TeamName } from "../../src/leader/index.ts"
 import { freshVhost } from "../support/fresh.ts"
+import { Gate } from "../support/Gate.ts"
 import { until } from "../support/Until.ts"
 import { createReview, eventually, startTestUi, type TestUi } from "./TestUi.ts"
 
@@ -129,6 +130,28 @@ describe("a test", () => {
     await page.getByRole("textbox", { name: "author.name" }).fill("y")
     await page.getByRole("button", { name: "Send test" }).click()
     await eventually(() => page.getByRole("alert").textContent()).toMatch(/^404 There is nothing at this address\./)
+    await page.context().close()
+  })
+})
+
+describe("a message", () => {
+  it("leaves in its field what is typed while it is sent", async () => {
+    const page = await ui.newPage({ signedIn: true })
+    const gate = new Gate()
+    await page.route("**/messages", async (route) => {
+      await gate.opened
+      await route.continue()
+    })
+    await page.goto("/teams/demo")
+    const field = page.getByLabel("Message", { exact: true })
+    await field.fill("Hello")
+    await field.press("Control+Enter")
+    await field.fill("And one more thing")
+    gate.open()
+    await page.getByText("Message queued").waitFor()
+    expect(await field.inputValue()).toBe("And one more thing")
+    await field.press("Control+Enter")
+    await eventually(() => field.inputValue()).toBe("")
     await page.context().close()
   })
 })

@@ -5,7 +5,7 @@ import { type ActionHeaders, useKeyedAction } from "./KeyedAction.ts"
 export const useMessageForm = <A>(
   initial: string,
   request: (text: string, headers: ActionHeaders) => Promise<A>,
-  onSent: (response: A) => void
+  onSent: (response: A, text: string) => void
 ) => {
   const [text, setText] = useState(initial)
   const { error, pending, perform, renewKey } = useKeyedAction()
@@ -18,7 +18,9 @@ export const useMessageForm = <A>(
     event.preventDefault()
     if (isEmpty || pending) return
     const response = await perform((headers) => request(text, headers))
-    if (response !== undefined) onSent(response)
+    if (response !== undefined) onSent(response, text)
   }
-  return { edit, error, isEmpty, pending, submit, text }
+  /** Empties the field of what was sent; what was typed meanwhile stays. */
+  const clear = (sent: string) => setText((now) => (now === sent ? "" : now))
+  return { clear, edit, error, isEmpty, pending, submit, text }
 }

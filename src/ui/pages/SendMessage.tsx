@@ -10,11 +10,11 @@ import { toast } from "../components/Toasts.tsx"
 
 /** A form for a chat message to the team. */
 export const SendMessage = ({ team }: { readonly team: Team }) => {
-  const { edit, error, pending, submit, text } = useMessageForm(
+  const { clear, edit, error, pending, submit, text } = useMessageForm(
     "",
     (message, headers) => api.teams.message({ path: team, query: {}, headers, payload: { message } }),
-    () => {
-      edit("")
+    (_, sent) => {
+      clear(sent)
       toast("Message queued")
       void queries.invalidateQueries({ queryKey: ["team-runs", team.team] })
     }
