@@ -78,6 +78,11 @@ describe("the checker", () => {
     expect(check(good)).toEqual([])
   })
 
+  it("knows the 408 of a request that came too slowly, which leaves no run", () => {
+    const { body: _, ...tooSlow } = call("c", 20, { status: 408 })
+    expect(check({ ...good, calls: [...good.calls, tooSlow] })).toEqual([])
+  })
+
   const answered = (response: string) =>
     call("a", 0, { mode: "wait", status: 200, body: { status: "success", response, run_id: "run-a" } })
   it.each<[string, Partial<Evidence>]>([
@@ -86,7 +91,19 @@ describe("the checker", () => {
       { rows: [row("a", 1, 6, { status: "running", finished_at: null, response: null }), row("b", 11, 16)] }
     ],
     ["a 202 without a run", { rows: [row("b", 11, 16)] }],
-    ["a 408 whose run succeeded", { calls: [call("a", 0, { mode: "wait", status: 408 }), call("b", 10)] }],
+    [
+      "a 408 whose run succeeded",
+      {
+        calls: [
+          call("a", 0, { mode: "wait", status: 408, body: { status: "timeout", run_id: "run-a" } }),
+          call("b", 10)
+        ]
+      }
+    ],
+    [
+      "the 408 of a request that came too slowly, and a run",
+      { calls: [call("a", 0, { status: 408, body: undefined }), call("b", 10)] }
+    ],
     ["another caller's answer", { calls: [answered("answer to b"), call("b", 10)] }],
     ["another caller's run", { calls: [call("a", 0, { body: { run_id: "run-b" } }), call("b", 10)] }],
     [

@@ -63,7 +63,7 @@ export interface Evidence {
   readonly refusalsLeaveNothing?: boolean
 }
 
-/** What each status of a trigger's answer says about the run. */
+/** What each status of a trigger's answer says about the run; a 408 without a body: the request was too slow. */
 const statusOf: Readonly<Record<number, RunStatus>> = { 200: "success", 408: "timeout", 502: "error" }
 
 /** Every broken promise, in words; empty: all were kept. */
@@ -95,6 +95,10 @@ function* callersAndHistoryAgree({ calls, rows, refusalsLeaveNothing }: Evidence
   for (const { nonce, status, body } of calls) {
     if (status === undefined) continue
     const row = byId.get(body?.run_id)
+    if (status === 408 && body === undefined) {
+      if (prompts.has(nonce)) yield `call ${nonce}: 408 as its request came too slowly, and a run is there`
+      continue
+    }
     if (status === 202 && row === undefined) yield `call ${nonce}: 202, and there is no run ${body?.run_id}`
     const expected = statusOf[status]
     if (expected !== undefined) {
