@@ -122,7 +122,10 @@ export const measurePages = async (
         `${times} requests of each. Statements over ${slowMillis} ms with ${formatted(many.runs)} runs:`,
         ...(found.length === 0
           ? ["none"]
-          : found.map(({ millis, statement }) => `${formatted(millis)} ms, \`${statement}\``))
+          : [...new Set(found.map(({ statement }) => statement))].map((statement) => {
+              const calls = found.filter((one) => one.statement === statement).map(({ millis }) => millis)
+              return `${calls.length} times, at most ${formatted(Math.max(...calls))} ms: \`${statement}\``
+            }))
       ].join("\n- "),
       `Counting the runs of the last month after the upgrade took ${formatted(seconds)} s in the background. ` +
         `${ofCounting.length} of its statements took over ${slowMillis} ms` +

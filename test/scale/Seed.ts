@@ -120,7 +120,9 @@ export const seed = (url: string, { days, runs, teams, webhooks }: History): Pro
         prose
       ])
     }
-    // As after an upgrade: the server finds them, and counts them.
+    // As after an upgrade: the server finds them, and counts them; no change of their counts was ever recorded.
+    await client.query("delete from webhook_trigger.run_count_changes where status <> 'queued'")
+    await client.query("vacuum full webhook_trigger.run_count_changes")
     await client.query("update webhook_trigger.run_counts_state set uncounted_before = now() + interval '1 day'")
     await client.query("set maintenance_work_mem = '1GB'")
     for (const { definition } of indexes.rows) await client.query(definition)
