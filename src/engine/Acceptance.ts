@@ -5,6 +5,7 @@ import { type Acceptance, type AcceptanceRefused, type NewRun, RunStore } from "
 import * as Backlog from "./Backlog.ts"
 import { CurrentLanes } from "./CurrentLanes.ts"
 import * as GroupCommit from "./GroupCommit.ts"
+import type { LaneState } from "./Reservations.ts"
 import { Settings } from "./Settings.ts"
 
 /** A run that is about to be accepted, and its webhook as its lane must know it. */
@@ -69,8 +70,6 @@ export const make: Effect.Effect<Accept, never, CurrentLanes | LaneStore | RunSt
     })
     return (candidates) => together(candidates.map(itemOf))
   })
-
-type LaneState = "admitted" | "waits" | "notStored" | "unknown"
 
 const mayWait = (state: LaneState): boolean => state === "waits" || state === "unknown"
 

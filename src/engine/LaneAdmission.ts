@@ -1,4 +1,4 @@
-import { type Clock, DateTime, Effect, Exit, type Scope } from "effect"
+import { DateTime, Effect, Exit, type Scope } from "effect"
 import type { RunId } from "../domain/Id.ts"
 import { type LaneRun, LaneStore } from "../repo/LaneStore.ts"
 import type { LeaseLost, Term } from "../repo/LeaseStore.ts"
@@ -7,9 +7,6 @@ import { untilAvailable } from "./Availability.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import type { Flight, Lane } from "./Lane.ts"
 import type { SlotLine } from "./SlotLine.ts"
-
-/** The time by which durations are measured, in milliseconds. */
-export const stopwatch = (clock: Clock.Clock): number => Number(clock.unsafeCurrentTimeNanos()) / 1e6
 
 /** Runs of one lane that have their slots, in order, and when their admission began, by the `stopwatch`. */
 export interface Ready {

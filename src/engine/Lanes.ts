@@ -13,7 +13,6 @@ import { untilAvailable } from "./Availability.ts"
 import type { Correlation } from "./Correlation.ts"
 import { type Flight, Lane, readAhead, type Step, type Work } from "./Lane.ts"
 import * as LaneAdmission from "./LaneAdmission.ts"
-import { stopwatch } from "./LaneAdmission.ts"
 import * as LaneAudit from "./LaneAudit.ts"
 import * as LanePublisher from "./LanePublisher.ts"
 import type { Lease } from "./Lease.ts"
@@ -21,6 +20,7 @@ import { Limiter } from "./Limiter.ts"
 import { Outcomes } from "./Outcomes.ts"
 import * as Reservations from "./Reservations.ts"
 import { SlotLine } from "./SlotLine.ts"
+import { stopwatch } from "./Stopwatch.ts"
 
 /** Lanes of which the broker is asked at a time. */
 const auditsAtOnce = 8

@@ -4,8 +4,8 @@ import type { RunId } from "../domain/Id.ts"
 import type { TeamName } from "../domain/Team.ts"
 import { type LaneRun, LaneStore } from "../repo/LaneStore.ts"
 import type { Flight, Lane } from "./Lane.ts"
-import { stopwatch } from "./LaneAdmission.ts"
 import type { SlotLine } from "./SlotLine.ts"
+import { stopwatch } from "./Stopwatch.ts"
 
 /**
  * After so many milliseconds without an answer a statement is not committed any more: the database ends it after 5 seconds
@@ -13,15 +13,18 @@ import type { SlotLine } from "./SlotLine.ts"
  */
 const lastCommit = 10_000
 
+/**
+ * What became of a run that was to be accepted: it was admitted with its acceptance; it waits in its lane; it was not stored;
+ * or that is not known, because the database did not answer.
+ */
+export type LaneState = "admitted" | "waits" | "notStored" | "unknown"
+
 /** Slots of runs that are about to be accepted, and admitted with the same commit. */
 export interface Reservations {
   /** Takes the slots of a run that is about to be accepted, when it would be the next to be sent. */
   readonly reserve: (run: LaneRun) => boolean
-  /**
-   * What became of a run that has a reservation: it was admitted with its acceptance; it waits in its lane; it was not
-   * stored; or that is not known, because the database did not answer.
-   */
-  readonly reservationEnded: (run: LaneRun, result: "admitted" | "waits" | "notStored" | "unknown") => void
+  /** What became of a run that has a reservation. */
+  readonly reservationEnded: (run: LaneRun, result: LaneState) => void
   /**
    * Finds out what became of reserved runs when the database did not say so; until then they keep their slots and
    * their place, and their lanes admit no other.
