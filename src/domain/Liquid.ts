@@ -3,7 +3,18 @@
  * sees own properties only, and is bounded in what it may take; who runs it on a server also bounds its time from outside.
  */
 import { Either, Option } from "effect"
-import { Context, type Emitter, Liquid, LiquidError, type Template, toValueSync } from "liquidjs"
+import {
+  Context,
+  type Emitter,
+  Liquid,
+  LiquidError,
+  ParseError,
+  Parser,
+  type Template,
+  Tokenizer,
+  type TopLevelToken,
+  toValueSync
+} from "liquidjs"
 import { lookUp, nameOf, pathOf } from "./Path.ts"
 import type { Variables } from "./Run.ts"
 import type { BrokenBraces } from "./Template.ts"
@@ -12,6 +23,8 @@ import type { BrokenBraces } from "./Template.ts"
 export const renderLimit = 40
 /** How many characters, items and the like filters and loops may take up, altogether. */
 const memoryLimit = 5_000_000
+/** How deep tags may stand in tags. The library has none: it would go on to the end of the stack, where V8 may end the process. */
+const nestingLimit = 100
 
 /** What an output has put into the prompt; a capture gets its text. */
 class Inserted {
@@ -65,6 +78,20 @@ const liquid = new Liquid({
 for (const tag of ["include", "render", "layout", "block"]) delete liquid.tags[tag]
 delete liquid.filters.raw
 
+class BoundedParser extends Parser {
+  #depth = 0
+  override parseToken(token: TopLevelToken, remaining: Array<TopLevelToken>) {
+    if (this.#depth > nestingLimit) throw new ParseError(new Error(nestedTooDeep), token)
+    this.#depth++
+    try {
+      return super.parseToken(token, remaining)
+    } finally {
+      this.#depth--
+    }
+  }
+}
+
+const nestedTooDeep = "this is nested too deep"
 const tooMuchMemory = "memory alloc limit exceeded"
 const tooMuchTime = "template render limit exceeded"
 
@@ -75,7 +102,7 @@ const reasonOf = ({ message }: LiquidError): string =>
     .replace(/, line:\d+, col:\d+$/, "")
     .replace(tooMuchMemory, "this takes more memory than a template may")
     .replace(tooMuchTime, `this takes more than the ${renderLimit} ms that a template may`)
-    .replace("Maximum call stack size exceeded", "this is nested too deep")
+    .replace("Maximum call stack size exceeded", nestedTooDeep)
 
 const limitOf = ({ message }: LiquidError): "memory" | "time" | undefined =>
   message.includes(tooMuchMemory) ? "memory" : message.includes(tooMuchTime) ? "time" : undefined
@@ -165,7 +192,8 @@ export const exceeds = (template: LiquidTemplate): Extract<Failure, { readonly _
 /** Takes a template apart, or says what is wrong with it. */
 export const parse = (text: string): Either.Either<LiquidTemplate, BrokenBraces> => {
   try {
-    const templates = liquid.parse(text)
+    const tokens = new Tokenizer(text, liquid.options.operators).readTopLevelTokens(liquid.options)
+    const templates = new BoundedParser(liquid).parseTokens(tokens)
     return Either.right({ templates, names: namesOf(templates) })
   } catch (error) {
     if (!LiquidError.is(error)) throw error

@@ -6,10 +6,7 @@ import type { Variables } from "../domain/Run.ts"
 import type { WebhookRow } from "../domain/Webhook.ts"
 import * as Input from "./Input.ts"
 import { check, checkTime } from "./InputSchema.ts"
-import { withinTime } from "./TimeLimit.ts"
-
-/** For how long a webhook rests whose check was ended, in milliseconds: so its checks take a tenth of the server at most. */
-const rest = 9 * checkTime
+import { restAfter, withinTime } from "./TimeLimit.ts"
 
 /** The webhook's `accept_if` does not hold: there is nothing to do, and nothing is wrong. */
 export class Ignored extends Data.TaggedError("Ignored") {}
@@ -26,7 +23,7 @@ export const make = (): ObjectionTo => {
   const restsUntil = new Map<WebhookId, number>()
 
   const tookTooLong = <E>(id: WebhookId, refusal: E): E => {
-    restsUntil.set(id, performance.now() + rest)
+    restsUntil.set(id, performance.now() + restAfter(checkTime))
     return refusal
   }
 

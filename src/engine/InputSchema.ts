@@ -11,7 +11,7 @@ import { metaSchema } from "./MetaSchema.ts"
 import { withinTime } from "./TimeLimit.ts"
 
 /** What a check may take, in milliseconds; usual ones take less than one. */
-export const checkTime = 100
+export const checkTime = 50
 
 /** Faults' texts, in characters: they may quote the schema and the names of the input. */
 const maxText = 300

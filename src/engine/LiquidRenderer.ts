@@ -5,7 +5,7 @@ import * as Liquid from "../domain/Liquid.ts"
 import type { Variables } from "../domain/Run.ts"
 import { storable } from "../domain/StorableText.ts"
 import type { BrokenBraces } from "../domain/Template.ts"
-import { withinTime } from "./TimeLimit.ts"
+import { restAfter, withinTime } from "./TimeLimit.ts"
 
 /** A filled template: text of it, a value, text, a value, …, text; and what stands in each value's place. */
 export interface Filled {
@@ -14,10 +14,7 @@ export interface Filled {
 }
 
 /** What one step may take, such as a filter on a long text, in milliseconds: after it, V8 stops it wherever it is. */
-const stepLimit = 2 * Liquid.renderLimit
-
-/** For how long a template rests that took too long, in milliseconds: so it takes a tenth of the server at most. */
-const rest = 9 * stepLimit
+const stepLimit = 1.25 * Liquid.renderLimit
 
 /** Parsed templates in memory; those read first are dropped first. */
 const capacity = 200
@@ -26,26 +23,6 @@ const tooSlow = {
   ...{ offset: 0, line: 1, column: 1 },
   reason: `this takes more than the ${stepLimit} ms that a part of a template may`
 }
-
-const processorTime = (): number => {
-  const { user, system } = process.cpuUsage()
-  return (user + system) / 1000
-}
-
-/**
- * What the function returns; none when it takes too long. `isTooSlow`: it says so of itself. On a busy machine time passes
- * without work being done, so it begins again until it has had its share of the processor.
- */
-const withinShare = <A>(run: () => A, isTooSlow: (result: A) => boolean): Option.Option<A> => {
-  const begun = processorTime()
-  while (true) {
-    const result = withinTime(stepLimit, run)
-    const isSlow = Option.match(result, { onNone: () => true, onSome: isTooSlow })
-    if (!isSlow || processorTime() - begun >= Liquid.renderLimit) return result
-  }
-}
-
-const never = () => false
 
 const isSlowFailure = (failure: Liquid.Failure | undefined): boolean =>
   failure?._tag === "Failed" && failure.limit === "time"
@@ -58,7 +35,7 @@ export const make = (limit_bytes: number) => {
     const known = parsed.get(text)
     if (known !== undefined) return Either.right(known)
     const fresh = Option.getOrElse(
-      withinShare(() => Liquid.parse(text), never),
+      withinTime(stepLimit, () => Liquid.parse(text)),
       () => Either.left(tooSlow)
     )
     if (Either.isRight(fresh)) {
@@ -72,7 +49,7 @@ export const make = (limit_bytes: number) => {
   const names = (text: string): Either.Either<ReadonlyArray<string>, BrokenBraces> =>
     Either.flatMap(parse(text), (template) => {
       const excess = Option.getOrElse(
-        withinShare(() => Liquid.exceeds(template), isSlowFailure),
+        withinTime(stepLimit, () => Liquid.exceeds(template), isSlowFailure),
         () => tooSlow
       )
       return excess === undefined ? Either.right(template.names) : Either.left(excess)
@@ -105,13 +82,15 @@ export const make = (limit_bytes: number) => {
     const template = parse(text)
     if (Either.isLeft(template)) return Either.left(failed(template.left))
     const filled = Option.getOrElse(
-      withinShare(
+      withinTime(
+        stepLimit,
         () => Liquid.fill(template.right, variables, limit_bytes),
         (filled) => Either.isLeft(filled) && isSlowFailure(filled.left)
       ),
       () => Either.left({ _tag: "Failed", limit: "time", ...tooSlow } as const)
     )
-    if (Either.isLeft(filled) && isSlowFailure(filled.left)) restsUntil.set(text, performance.now() + rest)
+    if (Either.isLeft(filled) && isSlowFailure(filled.left))
+      restsUntil.set(text, performance.now() + restAfter(stepLimit))
     return Either.mapBoth(filled, {
       onLeft: refusalOf,
       onRight: (pieces) => ({
