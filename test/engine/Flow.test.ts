@@ -41,6 +41,24 @@ it.scoped("gives a waiting caller its answer", () =>
   }).pipe(Effect.provide(engineInMemory()))
 )
 
+it.scoped("keeps a start that was reported at the time of the sending apart from none", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const webhook = yield* makeWebhook(team)
+    const work = Effect.fnUntraced(function* (isReported: boolean) {
+      const asking = yield* Effect.fork(webhook.ask("hello"))
+      const { reply } = yield* leader.next
+      if (isReported) yield* reply({ _tag: "Started" })
+      yield* leader.answer("done")
+      const { sent_at, started_at } = yield* Fiber.join(asking)
+      return DateTime.distance(sent_at!, started_at!)
+    })
+    expect(yield* work(true)).toBe(1)
+    expect(yield* work(false)).toBe(0)
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
 it.scoped("waits for a run whose acceptance takes long", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
