@@ -2,7 +2,7 @@ import { SqlClient } from "@effect/sql"
 import { PgClient } from "@effect/sql-pg"
 import { describe, expect, it } from "@effect/vitest"
 import {
-  type Context,
+  Context,
   DateTime,
   Deferred,
   Duration,
@@ -420,6 +420,17 @@ describe("a database that goes away", () => {
       const notify = Effect.promise(() => queryPostgres(url, `select pg_notify('${channel}', 'hello')`))
       yield* Effect.raceFirst(Deferred.await(heard), Effect.forever(Effect.delay(notify, "100 millis")))
       expect(clients).toBe(2)
+    })
+  )
+
+  it.scopedLive("compiles no statement of ours, also where it is told to", () =>
+    Effect.gen(function* () {
+      const url = new URL(yield* freshDatabase)
+      url.searchParams.set("options", "-c jit=on -c jit_above_cost=0")
+      const context = yield* Layer.build(layerOf(url.href))
+      const sql = Context.get(context, SqlClient.SqlClient)
+      const settings = yield* Effect.all([sql`show jit`, sql`show jit_above_cost`])
+      expect(settings).toEqual([[{ jit: "off" }], [{ jit_above_cost: "0" }]])
     })
   )
 

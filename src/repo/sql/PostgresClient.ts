@@ -66,6 +66,9 @@ const makePool = (config: pg.PoolConfig): Effect.Effect<pg.Pool, never, Scope.Sc
       const pool = new pg.Pool(config)
       // An idle connection broke; the pool opens another when it needs one.
       pool.on("error", () => {})
+      // To compile a statement takes PostgreSQL longer than to run any of ours, however large it thinks the tables are. Not
+      // as an option of the connection: one in the URL would take its place.
+      pool.on("connect", (client) => client.query("set jit = off", () => {}))
       return pool
     }),
     (pool) => Effect.promise(() => endPool(pool))
