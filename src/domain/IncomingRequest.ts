@@ -54,7 +54,9 @@ export const mediaTypeFault = (
   return new UnsupportedMediaType({ detail: `Send ${accepted}.` })
 }
 
-const payloadOf = ({ body, headers }: IncomingRequest): Either.Either<unknown, InvalidBody> => {
+type Payloads = Either.Either<unknown, InvalidBody>
+
+const parsed = ({ body, headers }: IncomingRequest): Payloads => {
   const type = contentType(headers)
   // Of a caller that sends nothing, such as a scheduler.
   if (type === undefined && body.length === 0) return Either.right("")
@@ -63,10 +65,25 @@ const payloadOf = ({ body, headers }: IncomingRequest): Either.Either<unknown, I
   )
 }
 
-export const headersOf = ({ headers }: Pick<IncomingRequest, "headers">): RequestValues["headers"] =>
+const known = new WeakMap<IncomingRequest, Payloads>()
+
+/** The body, of one of the kinds that are read. It is parsed once. */
+const payloadOf = (request: IncomingRequest): Payloads => {
+  const before = known.get(request)
+  if (before !== undefined) return before
+  const payload = parsed(request)
+  known.set(request, payload)
+  return payload
+}
+
+/** @param secret names of further headers that hold secrets, in lower case. */
+export const headersOf = (
+  { headers }: Pick<IncomingRequest, "headers">,
+  secret: ReadonlyArray<string>
+): RequestValues["headers"] =>
   Object.fromEntries(
     Object.entries(headers).filter(
-      (entry): entry is [string, string] => typeof entry[1] === "string" && !isSecretHeader(entry[0])
+      (entry): entry is [string, string] => typeof entry[1] === "string" && !isSecretHeader(entry[0], secret)
     )
   )
 
@@ -75,19 +92,13 @@ export const queryOf = ({ search }: Pick<IncomingRequest, "search">): RequestVal
   return query
 }
 
-type Values = Either.Either<RequestValues, InvalidBody>
-
-const known = new WeakMap<IncomingRequest, Values>()
-
-/** What the request says; its body, of one of the kinds that are read, is parsed once. */
-export const valuesOf = (request: IncomingRequest): Values => {
-  const before = known.get(request)
-  if (before !== undefined) return before
-  const values = Either.map(payloadOf(request), (payload) => ({
+/** What the request says, but for the headers that hold secrets, of which the webhook knows some by their names. */
+export const valuesOf = (
+  request: IncomingRequest,
+  secret: ReadonlyArray<string> = []
+): Either.Either<RequestValues, InvalidBody> =>
+  Either.map(payloadOf(request), (payload) => ({
     payload,
-    headers: headersOf(request),
+    headers: headersOf(request, secret),
     query: queryOf(request)
   }))
-  known.set(request, values)
-  return values
-}

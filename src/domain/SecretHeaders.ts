@@ -5,5 +5,6 @@
 const secretWords =
   /auth(?!or(?:-|$))|cookie|credential|secret|signature|token|password|passwd|hmac|api-?key|(?<!idempotency)-key$|client-?cert|session|assertion|jwt/
 
-/** Of a name in lower case. */
-export const isSecretHeader = (name: string): boolean => secretWords.test(name)
+/** Of a name in lower case. `others`: those of which a webhook knows that they hold a secret. */
+export const isSecretHeader = (name: string, others: ReadonlyArray<string>): boolean =>
+  secretWords.test(name) || others.includes(name)

@@ -8,6 +8,7 @@ import { parseObject } from "../domain/Payload.ts"
 import type { Variables } from "../domain/Run.ts"
 import { isSecretHeader } from "../domain/SecretHeaders.ts"
 import { checkVariables, isShallow, tooDeep } from "../domain/Variables.ts"
+import { secretHeadersOf } from "../domain/verification/Presets.ts"
 import type { WebhookRow } from "../domain/Webhook.ts"
 
 type Webhook = Pick<WebhookRow, "input" | "variables">
@@ -15,12 +16,16 @@ type Webhook = Pick<WebhookRow, "input" | "variables">
 /** Whether the template reaches the whole request. */
 export const takesPayload = ({ input }: { readonly input?: unknown }): boolean => input === "payload"
 
-/** Why a name in a template can never have a value. */
-export const nameFaults = (name: string): ReadonlyArray<string> => {
+/** The headers in which the webhook's callers show who they are, whatever they are called. */
+export const secretHeaders = ({ verification }: Pick<WebhookRow, "verification">): ReadonlyArray<string> =>
+  verification === undefined ? [] : secretHeadersOf(verification)
+
+/** Why a name in a template of the webhook can never have a value. */
+export const nameFaults = (name: string, webhook: Pick<WebhookRow, "verification">): ReadonlyArray<string> => {
   const [root, header] = pathOf(name)
   if (root !== "headers" || header === undefined) return []
   if (header !== header.toLowerCase()) return [`\`${name}\`: the names of headers are in lower case`]
-  return isSecretHeader(header) ? [`\`${name}\` may hold a secret, which no template gets`] : []
+  return isSecretHeader(header, secretHeaders(webhook)) ? [`\`${name}\` may hold a secret, which no template gets`] : []
 }
 
 /** Why the webhook does not take such a body at all; found out before it is read. */
@@ -40,13 +45,13 @@ const variablesIn = (body: Uint8Array): Either.Either<Variables, string> =>
 
 /** What fills the template in; not checked yet. */
 export const read = (
-  webhook: Pick<WebhookRow, "input">,
+  webhook: Pick<WebhookRow, "input" | "verification">,
   request: IncomingRequest
 ): Either.Either<Variables, InvalidBody | UnsupportedMediaType> => {
   const fault = mediaTypeFault(webhook, request.headers)
   if (fault !== undefined) return Either.left(fault)
   return takesPayload(webhook)
-    ? Request.valuesOf(request)
+    ? Request.valuesOf(request, secretHeaders(webhook))
     : Either.mapLeft(variablesIn(request.body), (detail) => new InvalidBody({ detail }))
 }
 

@@ -2,8 +2,8 @@
 import { headersOf, type IncomingRequest, queryOf } from "../domain/IncomingRequest.ts"
 import { keptBody, shownBody } from "../domain/KeptBody.ts"
 import type { ReceivedRequest } from "../domain/ReceivedRequest.ts"
-import { secretHeadersOf } from "../domain/verification/Presets.ts"
 import type { WebhookRow } from "../domain/Webhook.ts"
+import { secretHeaders } from "./Input.ts"
 
 /** What is known of a call when it is refused, or accepted. */
 export interface KnownRequest
@@ -20,16 +20,12 @@ export const keepsBodies = ({ keep_bodies }: Keeping): boolean => keep_bodies ==
 /** Whether the webhook wants accepted requests to be kept. */
 export const keepsAccepted = ({ keep_bodies }: Keeping): boolean => keep_bodies === "all"
 
-/** The request as a template reaches it; a header that shows who calls is not kept. */
-export const partsOf = ({ verification }: Pick<WebhookRow, "verification">, { body, ...request }: IncomingRequest) => {
-  const secret = verification === undefined ? [] : secretHeadersOf(verification)
-  const headers = Object.entries(headersOf(request)).filter(([name]) => !secret.includes(name))
-  return {
-    body: Buffer.from(body.subarray(0, keptBody)).toString(),
-    headers: Object.fromEntries(headers),
-    query: queryOf(request)
-  }
-}
+/** The request as a template reaches it: a header that shows who calls is not kept. */
+export const partsOf = (webhook: Pick<WebhookRow, "verification">, { body, ...request }: IncomingRequest) => ({
+  body: Buffer.from(body.subarray(0, keptBody)).toString(),
+  headers: headersOf(request, secretHeaders(webhook)),
+  query: queryOf(request)
+})
 
 const maxDetail = 300
 

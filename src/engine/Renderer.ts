@@ -85,14 +85,12 @@ export class Renderer extends Context.Tag("webhook-trigger/Renderer")<
             ? []
             : Either.getOrThrowWith(Template.parse(template), ({ reason }) => new Error(reason)).placeholders,
         render: (template, variables, options) =>
-          Effect.suspend(() =>
-            Either.flatMap(
-              isLiquid(options) ? liquid.fill(template, variables) : fillSimple(template, variables),
-              ({ names, pieces }) => {
-                const fence = options?.fence === true && pieces.length > 1 ? freshFence(pieces) : undefined
-                return joined(names, pieces, maxPrompt, fence)
-              }
-            )
+          Either.flatMap(
+            isLiquid(options) ? liquid.fill(template, variables) : fillSimple(template, variables),
+            ({ names, pieces }) => {
+              const fence = options?.fence === true && pieces.length > 1 ? freshFence(pieces) : undefined
+              return joined(names, pieces, maxPrompt, fence)
+            }
           )
       }
     })

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { PromptTooLarge } from "../domain/Errors.ts"
 import type { Variables } from "../domain/Run.ts"
 import { storable } from "../domain/StorableText.ts"
+import * as Immediate from "./Immediate.ts"
 import { type Rendered, Renderer, type RenderOptions, type RenderRefused } from "./Renderer.ts"
 import { Settings } from "./Settings.ts"
 
@@ -17,7 +18,7 @@ export const make: Effect.Effect<Render, never, Renderer | Settings> = Effect.ma
   Effect.all([Renderer, Settings]),
   ([renderer, { maxPrompt: limit_bytes }]) =>
     (source, variables) =>
-      Effect.flatMap(renderer.render(source.prompt_template, variables, source), (rendered) => {
+      Immediate.flatMap(renderer.render(source.prompt_template, variables, source), (rendered) => {
         const prompt = storable(rendered.prompt)
         if (Buffer.byteLength(prompt) > limit_bytes) return Effect.fail(new PromptTooLarge({ limit_bytes }))
         return Effect.succeed(prompt === rendered.prompt ? rendered : { ...rendered, prompt })

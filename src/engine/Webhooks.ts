@@ -21,6 +21,7 @@ import { TeamName } from "../domain/Team.ts"
 import * as Template from "../domain/Template.ts"
 import { templateOf } from "../domain/TemplateChanges.ts"
 import type { TemplateVersion, TemplateVersionSummary } from "../domain/TemplateVersion.ts"
+import { Verification } from "../domain/Verification.ts"
 import { type Webhook, WebhookDraft, WebhookEdit } from "../domain/Webhook.ts"
 import { isAccepted, type JsonObject, type Window } from "../domain/WebhookSettingKinds.ts"
 import { webhookSettings } from "../domain/WebhookSettings.ts"
@@ -130,9 +131,13 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
         const secrets = yield* WebhookSecrets.make
 
         /** The template as it will be, when the change has a part of it: its text, its language, or what fills it in. */
-        const templateAfter = (change: Fields, before: Webhook | undefined) => {
+        const templateAfter = (
+          change: Fields,
+          before: Webhook | undefined,
+          fields: ReadonlyArray<(typeof checkedTogether)[number]> = templateFields
+        ) => {
           const { input, prompt_template, template_language } = { ...before, ...change }
-          const isChanged = templateFields.some((field) => change[field] !== undefined)
+          const isChanged = fields.some((field) => change[field] !== undefined)
           return isChanged && typeof prompt_template === "string"
             ? Option.some({
                 prompt_template,
@@ -143,11 +148,15 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
         }
 
         const templateFaults = (change: Fields, before: Webhook | undefined) =>
-          Option.match(templateAfter(change, before), {
+          Option.match(templateAfter(change, before, checkedTogether), {
             onNone: () => Effect.succeed([]),
             onSome: ({ prompt_template, takesPayload, ...options }) =>
               renderer.placeholders(prompt_template, options).pipe(
-                Effect.map((names) => (takesPayload ? names.flatMap(Input.nameFaults) : [])),
+                Effect.map((names) => {
+                  const { verification } = { ...before, ...change }
+                  const webhook = isVerification(verification) ? { verification } : {}
+                  return takesPayload ? names.flatMap((name) => Input.nameFaults(name, webhook)) : []
+                }),
                 Effect.catchTag("TemplateInvalid", ({ reason, line, column }) =>
                   Effect.succeed([`line ${line}, column ${column}: ${reason}`])
                 ),
@@ -383,6 +392,10 @@ type Fields = { readonly [field in keyof WebhookDraft]?: unknown }
 
 /** What has to fit together. */
 const templateFields = ["prompt_template", "template_language", "input"] as const
+/** A template names no header in which callers show who they are. */
+const checkedTogether = [...templateFields, "verification"] as const
+
+const isVerification = Schema.is(Verification)
 
 const languageOf = (language: unknown): LanguageOptions =>
   language === "simple" || language === "liquid" ? { template_language: language } : {}

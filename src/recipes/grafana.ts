@@ -9,7 +9,7 @@ export const grafana: Recipe = {
   verification: { preset: "grafana" },
   secret: "made here",
   settings: { ...wholeRequest, template_language: "liquid", accept_if: "payload.status == 'firing'" },
-  prompt_template: `{{ payload.title }}
+  prompt_template: `{{ payload.title | default: "Alerts of Grafana" }}
 {% for alert in payload.alerts -%}
 - {{ alert.status | upcase }} {{ alert.labels.alertname | default: "an alert" }}{% if alert.annotations.summary %}: {{ alert.annotations.summary }}{% endif %}{% if alert.values %} (values: {{ alert.values }}){% endif %}
   {{ alert.generatorURL }}

@@ -6,6 +6,9 @@ import * as fc from "fast-check"
 import { Webhook } from "standardwebhooks"
 import { describe as describeSender, type Options } from "../../src/domain/verification/Presets.ts"
 import { makeCheck, type SignedRequest, verify } from "../../src/engine/Verify.ts"
+import type { Recipe } from "../../src/recipes/Recipe.ts"
+import { recipes } from "../../src/recipes/Recipes.ts"
+import { requestOf } from "../http/Senders.ts"
 
 interface Sent {
   readonly headers: Readonly<Record<string, string>>
@@ -277,6 +280,30 @@ describe("whatever is changed", () => {
         expect(github(signature, changed)).toBe("mismatch")
         expect(github(signature, bytes.subarray(1))).toBe("mismatch")
       })
+    )
+  })
+
+  it("no change of what any of the services has signed passes", () => {
+    const key = `whsec_${Buffer.from("an-example-key-of-24-bytes").toString("base64")}`
+    const { alertmanager: _, ...signing } = recipes
+    const requests = Object.values<Recipe>(signing).map((recipe) => {
+      const { headers: sent, raw } = requestOf(recipe, key)
+      const headers = Object.fromEntries(Object.entries(sent).map(([name, value]) => [name.toLowerCase(), value]))
+      const body = Buffer.from(raw)
+      const check = (body: Uint8Array) => outcome(recipe.verification, key, { headers, body })
+      expect(check(body), recipe.label).toBe("Verified")
+      return { body, check, label: recipe.label }
+    })
+    fc.assert(
+      fc.property(fc.nat(), fc.integer({ min: 1, max: 255 }), (at, by) => {
+        for (const { body, check, label } of requests) {
+          const changed = Buffer.from(body)
+          changed[at % body.length]! ^= by
+          expect(check(changed), label).toBe("mismatch")
+          expect(check(body.subarray(0, at % body.length)), label).toBe("mismatch")
+        }
+      }),
+      { numRuns: 50 }
     )
   })
 

@@ -1,7 +1,8 @@
 /**
  * What services send becomes the prompt, by the recipes for them, sent with curl. Alertmanager's requests are its own
  * (`recorded/README.md`), and GitHub's is one of its own examples. The other samples have the shape that the service documents
- * (`documentation` of the recipe says where), with values of our own.
+ * (`documentation` of the recipe says where), with values of our own; what its examples leave out, have empty or write
+ * in another way is sent too.
  */
 import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -95,6 +96,9 @@ const sample = ({ sample: { payload } }: Recipe, change: (payload: any) => unkno
   return JSON.stringify(changed)
 }
 
+/** The recipe's sample, each of its members on a line. */
+const inLines = ({ sample: { payload } }: Recipe): string => JSON.stringify(payload, undefined, 2)
+
 const mergeRequest = `A merge request of acme/shop, changed by Rosa Diaz (open):
 
 !16 Round half a cent to even
@@ -119,8 +123,9 @@ Find the likely cause, and say what to do first.`
 describe("what a service sends becomes the prompt", () => {
   delivers("a GitLab merge request with a secret token", recipes.gitlab, mergeRequest)
 
-  delivers("a GitLab merge request that is signed", recipes.gitlab, mergeRequest, {
-    secret: secretFor(recipes["standard-webhooks"])
+  delivers("a GitLab merge request that is signed, over several lines and with escapes", recipes.gitlab, mergeRequest, {
+    secret: secretFor(recipes["standard-webhooks"]),
+    raw: inLines(recipes.gitlab).replaceAll("@", "\\u0040").replaceAll("'", "\\u0027")
   })
 
   delivers(
@@ -173,7 +178,7 @@ When you are done, answer there: POST {"text": "your answer"} as JSON to https:/
   )
 
   delivers(
-    "an event of Stripe",
+    "an event of Stripe, over several lines",
     recipes.stripe,
     `Stripe reports invoice.payment_failed (event evt_1NG8Du2eZvKYlo2CUI79vXWy, live: false).
 
@@ -181,7 +186,8 @@ Invoice in_1MtHbELkdIwHu7ixl4OzzPMv of customer cus_NeZwdNtLEOXuvB: 4200 eur, in
 Attempt 1.
 https://invoice.stripe.com/i/acct_1/test_1
 
-Find out why the payment failed, and draft a message to the customer.`
+Find out why the payment failed, and draft a message to the customer.`,
+    { raw: inLines(recipes.stripe) }
   )
 
   delivers(
@@ -265,8 +271,17 @@ describe("a request without what need not be there starts a run, as it would be 
     ],
     ["an alert of Alertmanager without a name", recipes.alertmanager, ({ alerts: [alert] }) => (alert.labels = {})],
     ["an alert of Grafana without a name", recipes.grafana, ({ alerts: [alert] }) => (alert.labels = {})],
+    [
+      "a group of Grafana without what it says will be removed, whose alerts have no values",
+      recipes.grafana,
+      (payload) => {
+        for (const name of ["title", "state", "message"]) delete payload[name]
+        for (const alert of payload.alerts) Object.assign(alert, { values: null, dashboardURL: undefined })
+      }
+    ],
     ["an issue of Sentry without a culprit", recipes.sentry, ({ data }) => delete data.issue.culprit],
     ["a command of Slack without a user's name", recipes["slack-command"], (payload) => delete payload.user_name],
+    ["a command of Slack with nothing after it", recipes["slack-command"], (payload) => (payload.text = "")],
     ["an invoice of Stripe without a customer", recipes.stripe, ({ data }) => delete data.object.customer],
     ["an issue of Jira without a user", recipes.jira, (payload) => delete payload.user],
     [

@@ -226,6 +226,34 @@ describe("a secret", () => {
     })
   )
 
+  it.scopedLive("is in no prompt, run or kept request, and no filter sees it, whatever its header is called", () =>
+    Effect.gen(function* () {
+      const { admin, history, http, team, webhook } = yield* start()
+      const hook = yield* webhook(yield* team("ops"), "{{headers}}", {
+        ...{ verification: { preset: "header", header: "X-Proof", prefix: "is " }, secret, input: "payload" },
+        ...{ keep_bodies: "all", accept_if: `!(headers."x-proof") && headers."x-event"` }
+      })
+      const headers = { "content-type": "application/json", "x-proof": `is ${secret}`, "x-event": "push" }
+      const trigger = http("POST", `${hook.path}?wait=true`, { raw: "{}", headers })
+      const { response } = (yield* trigger).json
+      expect(response).toContain('"x-event":"push"')
+      const runs = yield* history(hook.id)
+      const kept = (yield* admin("GET", `/api/webhooks/${hook.id}/requests?accepted=true`)).json.data
+      const shown = yield* admin("GET", `/api/webhooks/${hook.id}/requests/${kept[0].request_id}`)
+      expect(shown.json.headers).toMatchObject({ "x-event": "push" })
+      expect(JSON.stringify([response, runs, kept, shown.json])).not.toContain(secret)
+
+      const edit = (body: object) => admin("PATCH", `/api/webhooks/${hook.id}`, { body })
+      const own = [{ pointer: "/prompt_template", detail: expect.stringContaining("may hold a secret") }]
+      expect((yield* edit({ prompt_template: "{{headers.x-proof?}}" })).json.errors).toStrictEqual(own)
+      yield* edit({ prompt_template: "{{headers.x-event}}" })
+      const verification = { preset: "header", header: "X-Event" }
+      expect((yield* edit({ verification })).json.errors).toStrictEqual(own)
+      expect((yield* edit({ verification, prompt_template: "{{headers.x-other?}}" })).status).toBe(200)
+      expect(refusal(yield* trigger)).toStrictEqual([401, "not_verified"])
+    })
+  )
+
   it.scopedLive("and what asks for it are checked together, each fault with its place", () =>
     Effect.gen(function* () {
       const { admin, webhook, team } = yield* start()
