@@ -126,8 +126,9 @@ ${Object.entries(document.components.schemas).map(([name, shape]) =>
 /** Allows only the page's own style, by its hash. */
 const policy = `default-src 'none'; style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 
-const make = Effect.sync(() =>
-  Effect.succeed(
+/** Made at the first request for it, like the document. */
+const make = Effect.cached(
+  Effect.sync(() =>
     HttpServerResponse.text(pageOf(makeDocument()).text, {
       contentType: "text/html; charset=utf-8",
       headers: { "content-security-policy": policy }

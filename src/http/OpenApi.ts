@@ -66,19 +66,17 @@ const withCodes = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
   return spec
 }
 
-/**
- * Built with the layers that serve it, so that a program which only imports the package does not pay for it. `server` is
- * where callers reach it.
- */
+/** `server` is where callers reach it. */
 export const makeDocument = (server = "/"): OpenApi.OpenAPISpec => {
   const spec = withCodes(withHeaders(withOpenObjects(withoutIds(OpenApi.fromApi(Api)) as OpenApi.OpenAPISpec)))
   const info = { ...spec.info, contact: { name: "The operator of this server" } }
   return { ...spec, info, servers: [{ url: server }] }
 }
 
+/** Made at the first request for it: most servers start without ever being asked. */
 export const layer = ReadOnlyRoute.layer(
   "/openapi.json",
-  Effect.map(PublicUrl, (url) =>
-    Effect.succeed(HttpServerResponse.unsafeJson(makeDocument(Option.getOrElse(url, () => "/"))))
+  Effect.flatMap(PublicUrl, (url) =>
+    Effect.cached(Effect.sync(() => HttpServerResponse.unsafeJson(makeDocument(Option.getOrElse(url, () => "/")))))
   )
 )

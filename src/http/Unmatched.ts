@@ -1,17 +1,21 @@
 /** What no route matches: 405 for a known path with another method, else 404. */
 import { METHODS } from "node:http"
 import { HttpApi, HttpLayerRouter, type HttpMethod, HttpServerRequest, type HttpServerResponse } from "@effect/platform"
-import { Effect, type Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { Api } from "../api/Api.ts"
 import { MethodNotAllowed } from "../domain/Errors.ts"
 import { isRouteNotFound } from "./ErrorResponse.ts"
 import * as RequestLog from "./RequestLog.ts"
 
-/** In the order in which `Allow` lists them. */
-const known = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+type Method = Exclude<HttpMethod.HttpMethod, "HEAD">
 
-/** All that a request can have. The router's own `*` misses some that are newer than it, such as QUERY. */
-const methods = [...new Set([...known, ...METHODS])] as ReadonlyArray<Exclude<HttpMethod.HttpMethod, "HEAD">>
+/** In the order in which `Allow` lists them. */
+const common = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as ReadonlyArray<Method>
+
+/** What else a request can have. The router's own `*` misses some that are newer than it, such as QUERY. */
+const rare = METHODS.filter((method) => !(common as ReadonlyArray<string>).includes(method)) as ReadonlyArray<Method>
+
+const methods = [...common, ...rare]
 
 /** Leads every method to the handler. */
 export const anyMethod = <E, R>(
@@ -21,22 +25,55 @@ export const anyMethod = <E, R>(
 
 type Paths = ReadonlyMap<`/${string}`, ReadonlySet<string>>
 
-const refusalsOf = (path: `/${string}`, allowed: ReadonlySet<string>) => {
-  const allow = methods.filter((method) => allowed.has(method)).join(", ")
+const refusalsOf = (path: `/${string}`, allowed: ReadonlySet<string>, methods: ReadonlyArray<Method>) => {
+  const all = allowed.has("GET") ? new Set([...allowed, "HEAD"]) : allowed
+  const allow = common.filter((method) => all.has(method)).join(", ")
   const refuse = RequestLog.observe(path, new MethodNotAllowed({ allow }))
-  return methods.filter((method) => !allowed.has(method)).map((method) => HttpLayerRouter.route(method, path, refuse))
+  return methods.filter((method) => !all.has(method)).map((method) => HttpLayerRouter.route(method, path, refuse))
+}
+
+/**
+ * Adds routes that refuse every other method on these paths: those for a rare method when a request first has it. All at
+ * once, two thousand routes for methods that hardly ever come would take a third of the computing of a start.
+ */
+class Refusals extends Context.Tag("webhook-trigger/Refusals")<Refusals, (paths: Paths) => Effect.Effect<void>>() {
+  static readonly layer = Layer.effect(
+    Refusals,
+    Effect.gen(function* () {
+      const router = yield* HttpLayerRouter.HttpRouter
+      const additions: Array<(methods: ReadonlyArray<Method>) => Effect.Effect<void>> = []
+      const added = new Map<string, Effect.Effect<void>>()
+      for (const method of rare) {
+        const add = Effect.forEach(additions, (add) => add([method]), { discard: true })
+        added.set(method, yield* Effect.cached(Effect.uninterruptible(add)))
+      }
+      yield* router.addGlobalMiddleware((app) =>
+        Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ method }) => {
+          const add = added.get(method)
+          return add === undefined ? app : Effect.zipRight(add, app)
+        })
+      )
+      return (paths: Paths) =>
+        Effect.contextWithEffect((context: Context.Context<never>) => {
+          // With the middleware that a host provides to these routes.
+          const add = (methods: ReadonlyArray<Method>) =>
+            Effect.provide(
+              router.addAll([...paths].flatMap(([path, allowed]) => refusalsOf(path, allowed, methods))),
+              context
+            )
+          additions.push(add)
+          return add(common)
+        })
+    })
+  )
 }
 
 /**
  * Refuses every other method on these paths; where GET is allowed, so is HEAD. Without these routes the router would
  * answer 404, because it knows a path only together with its methods.
  */
-export const methodNotAllowed = (paths: Paths) =>
-  HttpLayerRouter.addAll(
-    [...paths].flatMap(([path, allowed]) =>
-      refusalsOf(path, allowed.has("GET") ? new Set([...allowed, "HEAD"]) : allowed)
-    )
-  )
+export const methodNotAllowed = (paths: Paths): Layer.Layer<never, never, HttpLayerRouter.HttpRouter> =>
+  Layer.effectDiscard(Effect.flatMap(Refusals, (refuse) => refuse(paths))).pipe(Layer.provide(Refusals.layer))
 
 /** Paths that are only read. */
 export const onlyGet = (paths: ReadonlyArray<`/${string}`>): Paths => {

@@ -86,7 +86,8 @@ it.scopedLive("a host that mounts the routes under a prefix has the same paths b
     )
     const host = HttpLayerRouter.serve(Layer.provide(Routes.layer, prefixed), { disableListenLog: true })
     const context = yield* Layer.build(host.pipe(Layer.provideMerge(listening), Layer.provideMerge(services())))
-    const http = call(`http://127.0.0.1:${yield* Effect.provide(listeningPort, context)}`)
+    const port = yield* Effect.provide(listeningPort, context)
+    const http = call(`http://127.0.0.1:${port}`)
     for (const path of ["/hooks/api/webhooks", "/hooks/metrics"]) {
       expect((yield* http("GET", path, { headers: { authorization } })).status, path).toBe(200)
     }
@@ -95,5 +96,9 @@ it.scopedLive("a host that mounts the routes under a prefix has the same paths b
     }
     expect((yield* http("POST", "/hooks/webhook/trigger/x", { body: hello })).status).toBe(404)
     expect((yield* http("PUT", "/hooks/webhook/trigger/x", { body: hello })).status).toBe(405)
+    for (const path of ["/hooks/api/webhooks", "/hooks/metrics"]) {
+      const { text } = yield* wire(port, `PROPFIND ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+      expect(text, path).toMatch(/^HTTP\/1\.1 405 /)
+    }
   })
 )

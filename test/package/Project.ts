@@ -19,10 +19,12 @@ export interface Project {
   /** The folder of the installed package. */
   readonly installed: string
   /**
-   * Compiles all files, once, with the TypeScript in this repository's `node_modules/<compiler>`; gives its complaints about
-   * them and about this package's declarations. Those of Vitest and of Effect's platform have faults of their own.
+   * Compiles all files, once; gives TypeScript's complaints about them and about this package's declarations. Those of
+   * Vitest and of Effect's platform have faults of their own.
    */
-  readonly compile: (compiler: string) => Promise<string>
+  readonly compile: () => Promise<string>
+  /** The same complaints, of the TypeScript in this repository's `node_modules/<typescript>`, which compiles nothing. */
+  readonly complaints: (typescript: string) => Promise<string>
   /** Starts a compiled file in the background. */
   readonly start: (file: string, env: Readonly<Record<string, string>>) => RunningFile
   readonly run: (program: string, ...args: ReadonlyArray<string>) => Promise<string>
@@ -103,8 +105,8 @@ export const makeProject = async (files: Readonly<Record<string, string>>): Prom
     writeFileSync(join(dir, "everything.ts"), await run(process.execPath, "declarations.mjs"))
     writeFileSync(join(dir, "tsconfig.json"), JSON.stringify(tsconfig))
 
-    const compile = async (compiler: string): Promise<string> => {
-      const tsc = join(root, "node_modules", compiler, "bin/tsc")
+    const compile = async (): Promise<string> => {
+      const tsc = join(root, "node_modules/typescript/bin/tsc")
       try {
         await exec(process.execPath, [tsc, "-p", ".", "--outDir", "out"], { cwd: dir })
         return ""
@@ -113,7 +115,7 @@ export const makeProject = async (files: Readonly<Record<string, string>>): Prom
         return lines.filter((line) => !/^( |node_modules\/(?!webhook-trigger\/))/.test(line)).join("\n")
       }
     }
-    const compiled = new Map<string, Promise<string>>()
+    let compiled: Promise<string> | undefined
 
     return {
       dir,
@@ -121,11 +123,12 @@ export const makeProject = async (files: Readonly<Record<string, string>>): Prom
       installed,
       run,
       remove,
-      compile: (compiler) => {
-        const complaints = compiled.get(compiler) ?? compile(compiler)
-        compiled.set(compiler, complaints)
-        return complaints
+      compile: () => {
+        compiled ??= compile()
+        return compiled
       },
+      complaints: (typescript) =>
+        run(process.execPath, join(root, "test/package/diagnostics.mjs"), join(root, "node_modules", typescript)),
       start: (file, variables) => {
         const folder = mkdtempSync(join(base, `${file}-`))
         const daemon = startDaemon(folder, process.execPath, [join(dir, "out", `${file}.js`)], {

@@ -111,13 +111,15 @@ describe("the package", () => {
     return { ...api, host }
   }
 
-  it.each(["typescript", "typescript-5.9"])(
-    "%s compiles the guide's examples, an own repo, and inferred types of all exports",
-    async (compiler) => {
-      expect(await project.compile(compiler)).toBe("")
-    },
-    120_000
-  )
+  describe("has types for the guide's examples, an own repo, and inferred types of all exports", () => {
+    it("in today's TypeScript", async () => {
+      expect(await project.compile()).toBe("")
+    }, 120_000)
+
+    it("in TypeScript 5.9", async () => {
+      expect(await project.complaints("typescript-5.9")).toBe("")
+    }, 120_000)
+  })
 
   it("has no fault that publint or attw finds", async () => {
     await project.run(join(root, "node_modules/.bin/publint"), "--strict", project.tarball)
@@ -150,7 +152,7 @@ describe("the package", () => {
 
   describe("runs the guide's", () => {
     beforeAll(async () => {
-      expect(await project.compile("typescript")).toBe("")
+      expect(await project.compile()).toBe("")
     }, 120_000)
 
     it("whole host and leader, which answer a caller that waits while the host stops", async () => {
@@ -208,6 +210,8 @@ describe("the package", () => {
         vitest,
         "run",
         "--reporter=json",
+        // Vitest's own 5 s are short beside the rest of this run.
+        "--testTimeout=120000",
         "app.test.ts",
         "contract.test.ts"
       )

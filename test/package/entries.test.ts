@@ -1,6 +1,6 @@
 /** What comes with each entry of the package: a host that uses one driver does not load the others. */
 import { fileURLToPath } from "node:url"
-import { describe, expect, it } from "vitest"
+import { beforeAll, describe, expect, it } from "vitest"
 import { exec } from "../support/Process.ts"
 
 const here = fileURLToPath(new URL(".", import.meta.url))
@@ -8,7 +8,7 @@ const dist = new URL("../../dist/", import.meta.url).href
 
 interface Import {
   readonly url: string
-  readonly importer?: string
+  readonly importer: string
 }
 
 interface Loaded {
@@ -28,16 +28,32 @@ const packageOf = (url: string): string | undefined => /.*\/node_modules\/((?:@[
 const sorted = (names: Iterable<string | undefined>): ReadonlyArray<string> =>
   [...new Set(names)].filter((name) => name !== undefined).sort()
 
-const load = async (entry: string, ...conditions: ReadonlyArray<string>): Promise<Loaded> => {
-  const { stdout } = await exec(process.execPath, [`${here}loaded.mjs`, `${dist}${entry}.js`, ...conditions])
-  const { error, imports } = JSON.parse(stdout) as { imports: ReadonlyArray<Import>; error?: string }
-  const own = imports.map(({ url }) => url).filter((url) => url.startsWith(dist))
-  return {
-    packages: sorted(imports.filter(({ importer }) => importer?.startsWith(dist)).map(({ url }) => packageOf(url))),
-    own: sorted(own.map((url) => url.slice(dist.length).replace(/\/[^/]*$/, ""))),
-    all: sorted(imports.map(({ url }) => packageOf(url))),
-    builtin: sorted(imports.map(({ url }) => url).filter((url) => url.startsWith("node:"))),
-    ...(error !== undefined && { error })
+/** Imports modules of `dist` in a process of their own; gives what came with each of them. */
+const load = async (
+  modules: ReadonlyArray<string>,
+  ...options: ReadonlyArray<string>
+): Promise<(module: string) => Loaded> => {
+  const urlOf = (module: string) => `${dist}${module}.js`
+  const args = [`${here}loaded.mjs`, ...options, ...modules.map(urlOf)]
+  const { stdout } = await exec(process.execPath, args, { maxBuffer: 64 * 1024 * 1024 })
+  const { errors, imports } = JSON.parse(stdout) as {
+    readonly imports: ReadonlyArray<Import>
+    readonly errors: Readonly<Record<string, string>>
+  }
+  const importsOf = new Map<string, Array<string>>()
+  for (const { importer, url } of imports) importsOf.set(importer, [...(importsOf.get(importer) ?? []), url])
+  return (module) => {
+    const urls = new Set([urlOf(module)])
+    for (const url of urls) for (const imported of importsOf.get(url) ?? []) urls.add(imported)
+    const own = [...urls].filter((url) => url.startsWith(dist))
+    const error = errors[urlOf(module)]
+    return {
+      packages: sorted(own.flatMap((url) => importsOf.get(url) ?? []).map(packageOf)),
+      own: sorted(own.map((url) => url.slice(dist.length).replace(/\/[^/]*$/, ""))),
+      all: sorted([...urls].map(packageOf)),
+      builtin: sorted([...urls].filter((url) => url.startsWith("node:"))),
+      ...(error !== undefined && { error })
+    }
   }
 }
 
@@ -95,9 +111,10 @@ const entries = [
   },
   {
     entry: "pglite",
-    packages: ["@effect/experimental", "@effect/sql", "@electric-sql/pglite", "effect", "uuid"],
+    // PGlite itself is loaded with the layer.
+    packages: ["@effect/experimental", "@effect/sql", "effect", "nanotar", "uuid"],
     own: ["domain", "domain/verification", "pglite.js", "repo", "repo/sql", "repo/sql/migrations", "telemetry"],
-    heavy: ["@effect/sql", "@electric-sql/pglite"]
+    heavy: ["@effect/sql"]
   },
   {
     entry: "contract",
@@ -107,9 +124,16 @@ const entries = [
   }
 ]
 
+const modulesOfPrimary = ["server/Serve", "server/Workers"]
+
+let loadedWith: Awaited<ReturnType<typeof load>>
+beforeAll(async () => {
+  loadedWith = await load([...entries.map(({ entry }) => entry), ...modulesOfPrimary])
+})
+
 describe("an entry of the package", () => {
-  it.each(entries)("$entry loads only what it is for", async ({ entry, packages, own, heavy: expected }) => {
-    const loaded = await load(entry)
+  it.each(entries)("$entry loads only what it is for", ({ entry, packages, own, heavy: expected }) => {
+    const loaded = loadedWith(entry)
     expect(loaded.packages).toEqual(packages)
     expect(loaded.own).toEqual(own)
     expect(loaded.all.filter((name) => heavy.includes(name))).toEqual(expected)
@@ -119,7 +143,7 @@ describe("an entry of the package", () => {
   })
 
   it("api/index runs in a browser, with no module of Node's", async () => {
-    const loaded = await load("api/index", "browser")
+    const loaded = (await load(["api/index"], "--conditions=browser"))("api/index")
     expect(loaded.error).toBeUndefined()
     expect(loaded.builtin).toEqual([])
     expect(loaded.packages).toContain("@effect/platform")
@@ -127,8 +151,8 @@ describe("an entry of the package", () => {
 })
 
 describe("the primary of several workers", () => {
-  it.each(["server/Serve", "server/Workers"])("loads nothing in %s that only the workers need", async (module) => {
-    const { all, own, error } = await load(module)
+  it.each(modulesOfPrimary)("loads nothing in %s that only the workers need", (module) => {
+    const { all, own, error } = loadedWith(module)
     expect(error).toBeUndefined()
     expect(all.filter((name) => heavy.includes(name))).toEqual([])
     for (const room of ["bus", "repo", "repo/sql", "leader"]) expect(own).not.toContain(room)

@@ -1,11 +1,15 @@
-// Imports a module in this process and prints which modules came with it.
-//   node loaded.mjs <specifier> [condition...]
+// Imports modules in this process, one after the other, and prints which modules came with them, and for whom.
+//   node loaded.mjs [--conditions=<condition>] <specifier>...
 // With conditions, packages are resolved with these instead of Node's own: "browser", for example.
 import { createRequire, register } from "node:module"
 import { pathToFileURL } from "node:url"
 import { MessageChannel, receiveMessageOnPort } from "node:worker_threads"
 
-const [specifier, ...conditions] = process.argv.slice(2)
+const option = "--conditions="
+const [given, specifiers] = [true, false].map((wanted) =>
+  process.argv.slice(2).filter((word) => word.startsWith(option) === wanted)
+)
+const conditions = given.map((word) => word.slice(option.length))
 
 /** Runs in the loader's thread, and reports what each import resolves to. */
 const hooks = `
@@ -25,15 +29,20 @@ register(`data:text/javascript,${encodeURIComponent(hooks)}`, {
   transferList: [port2]
 })
 
-let error
-try {
-  await import(specifier)
-} catch (cause) {
-  error = String(cause)
+const errors = {}
+for (const specifier of specifiers) {
+  try {
+    await import(specifier)
+  } catch (cause) {
+    errors[specifier] = String(cause)
+  }
 }
-// What CommonJS modules require is seen by no hook.
-const required = Object.keys(createRequire(import.meta.url).cache).map((path) => ({ url: pathToFileURL(path).href }))
 const imports = []
 for (let next = receiveMessageOnPort(port1); next; next = receiveMessageOnPort(port1)) imports.push(next.message)
 port1.close()
-console.log(JSON.stringify({ imports: [...imports, ...required], error }))
+// What CommonJS modules require is seen by no hook.
+for (const [path, { children }] of Object.entries(createRequire(import.meta.url).cache)) {
+  const importer = pathToFileURL(path).href
+  for (const { filename } of children) imports.push({ url: pathToFileURL(filename).href, importer })
+}
+console.log(JSON.stringify({ imports, errors }))
