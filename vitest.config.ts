@@ -1,8 +1,14 @@
 import { configDefaults, defineConfig, type TestProjectInlineConfiguration } from "vitest/config"
-import { FastFirst } from "./test/support/FastFirst.ts"
+import { TestOrder } from "./test/support/TestOrder.ts"
 
 /** The files with a clock of their own, which counts the turns of the event loop that other tests would take. */
 const withOwnClock = ["test/engine/**/*.test.ts", "test/{bus/BusMemory,server/retention,http/session}.test.ts"]
+
+/**
+ * Node's, of a worker: room for what Effect allocates and soon drops, which is else copied again and again (a tenth of the
+ * computing), and WebAssembly that is compiled quickly and not optimized as well, as no test's database lives for long.
+ */
+const execArgv = ["--max-semi-space-size=64", "--no-wasm-tier-up", "--no-wasm-dynamic-tiering"]
 
 const project = (test: TestProjectInlineConfiguration["test"]): TestProjectInlineConfiguration => ({
   test: {
@@ -32,7 +38,7 @@ export default defineConfig({
     isolate: false,
     // One more than the two processors of a small machine: tests also wait, together for a tenth of the time. Of more than one
     // idle worker, Vitest would end one twice, and itself with it.
-    poolOptions: { forks: { minForks: 2, maxForks: 3 }, threads: { minThreads: 1, maxThreads: 1 } },
-    sequence: { sequencer: FastFirst }
+    poolOptions: { forks: { minForks: 2, maxForks: 3, execArgv }, threads: { minThreads: 1, maxThreads: 1 } },
+    sequence: { sequencer: TestOrder }
   }
 })

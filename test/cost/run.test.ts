@@ -110,11 +110,11 @@ const expectAtMost = (counts: Counts, limits: Counts) => {
 it.scopedLive("a run whose caller waits for the answer, alone", () =>
   Effect.gen(function* () {
     const { read, wait } = yield* scenario
-    const count = 200
+    const count = 100
     const counts = yield* perRun(read, count, async () => {
       for (let n = 0; n < count; n++) await wait()
     })
-    expectAtMost(counts, { operations: 370, fibers: 4.4, statements: 2.4, messages: 1.1 })
+    expectAtMost(counts, { operations: 300, fibers: 4.4, statements: 2.4, messages: 1.1 })
   })
 )
 
@@ -128,14 +128,14 @@ it.scopedLive("a run whose caller waits for the answer, beside 63 others", () =>
       })
       await Promise.all(callers)
     })
-    expectAtMost(counts, { operations: 330, fibers: 4.9, statements: 3, messages: 1.1 })
+    expectAtMost(counts, { operations: 300, fibers: 4.9, statements: 3, messages: 1.1 })
   })
 )
 
 it.scopedLive("a health check", () =>
   Effect.gen(function* () {
     const { read, call } = yield* scenario
-    const count = 200
+    const count = 100
     const counts = yield* perRun(read, count, async () => {
       for (let n = 0; n < count; n++) await call("GET", "/health/live")
     })

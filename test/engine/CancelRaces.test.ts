@@ -134,6 +134,7 @@ it.scopedLive(
         return { work: some(0.3), patience: some(6) }
       })
       if (process.env.TEST_CANCEL_RACES) console.info({ races: onBoth, begun, cancelled })
-    }).pipe(Effect.provide(onRealServices)),
+      // The leaders stop before their broker goes.
+    }).pipe(Effect.scoped, Effect.provide(onRealServices)),
   120_000
 )

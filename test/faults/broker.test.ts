@@ -45,7 +45,7 @@ describe("a broker", () => {
       `row 7: ${how} under load: triggers are answered in bounded time, and every run succeeds`,
       async ({ cluster }) => {
         const { servers, webhooks, limits } = await busyCluster(cluster)
-        const stop = cluster.callers.load(servers, webhooks, { lanes: 8 })
+        const stop = cluster.callers.load(servers, webhooks, { lanes: 8, pauseMs: 40 })
         await until("the leaders are working", () => cluster.deliveries.length > 150)
         await end()
         try {
@@ -70,7 +70,7 @@ describe("a broker", () => {
     "row 8: with a memory alarm: triggers are answered in bounded time, and every run succeeds after it",
     async ({ cluster }) => {
       const { servers, webhooks, limits } = await busyCluster(cluster)
-      const stop = cluster.callers.load(servers, webhooks, { lanes: 8 })
+      const stop = cluster.callers.load(servers, webhooks, { lanes: 8, pauseMs: 40 })
       await until("the leaders are working", () => cluster.deliveries.length > 100)
       await own.rabbitmq.control("set_vm_memory_high_watermark", "absolute", "1")
       const calledBefore = cluster.callers.calls.length

@@ -35,7 +35,7 @@ describe("PostgreSQL", () => {
       )
       for (const team of teams) await cluster.leader(team)
       for (const team of teams) for (const server of servers) await cluster.running(server, team)
-      const stop = cluster.callers.load(servers, webhooks, { lanes: 8 })
+      const stop = cluster.callers.load(servers, webhooks, { lanes: 8, pauseMs: 40 })
       for (const _ of [1, 2]) {
         const seen = cluster.deliveries.length
         await until("the leaders are working", () => cluster.deliveries.length > seen + 150, 30_000)

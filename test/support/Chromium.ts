@@ -1,8 +1,12 @@
 /** The browser that the web UI is tested in. */
+import { existsSync } from "node:fs"
 import { type Browser as PlaywrightBrowser, chromium as playwright } from "playwright-core"
 
-/** Debian's. */
-export const chromium = "/usr/bin/chromium"
+/** Debian's; the one without windows takes a third less computing for the same pages. */
+const programs = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"]
+
+/** The one that is installed. */
+export const chromium = (): string | undefined => programs.find((program) => existsSync(program))
 
 export type Browser = PlaywrightBrowser
 
@@ -29,7 +33,7 @@ const disabledFeatures = [
 
 const start = (): Promise<Browser> =>
   playwright.launch({
-    executablePath: chromium,
+    executablePath: chromium()!,
     // A worker ends at a signal as one without a browser does.
     handleSIGHUP: false,
     handleSIGINT: false,
@@ -44,6 +48,8 @@ const start = (): Promise<Browser> =>
       "--disable-background-networking",
       "--disable-component-update",
       "--disable-sync",
+      // No process for the graphics, which are computed anyway.
+      "--in-process-gpu",
       `--disable-features=${disabledFeatures.join()}`
     ]
   })

@@ -37,7 +37,7 @@ export const postgresBin = (): string | undefined => {
 const childrenOf = (pid: number): ReadonlyArray<number> =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number)
 
-/** Creates a database cluster in `dir` and starts it; durability (fsync) is on, as in production. */
+/** Creates a database cluster in `dir` and starts it; fsync is on, as in production, unless the settings say otherwise. */
 export const startPostgres = async (options: {
   readonly dir: string
   readonly port?: number

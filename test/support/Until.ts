@@ -1,14 +1,14 @@
 /**
  * The one way in which tests wait: for a condition, never for a time. It is checked again and again, at first after a
- * millisecond, then less and less often. When it does not hold within the limit, the error says what was waited for. The
- * limit does not count time in which this process did not run, nor what other work takes from the machine (see `Stopwatch`), so
- * that a busy machine fails no test.
+ * millisecond, then less and less often: a long wait costs little, and its end is noticed a fortieth later. When it does not
+ * hold within the limit, the error says what was waited for. The limit does not count time in which this process did not
+ * run, nor what other work takes from the machine (see `Stopwatch`), so that a busy machine fails no test.
  */
 import { setTimeout as sleep } from "node:timers/promises"
 import { Effect } from "effect"
 import { Stopwatch } from "./Stopwatch.ts"
 
-/** Milliseconds: how long `until` waits, and the longest time between two checks. */
+/** Milliseconds: how long `until` waits, and the longest time between two checks of a short wait. */
 const defaultLimit = 30_000
 const defaultInterval = 25
 
@@ -32,7 +32,8 @@ class Waiting {
       const took = Math.round(performance.now() - this.begunAt)
       throw new Error(`not within ${this.limit} ms: ${this.what} (${took} ms by the clock)`)
     }
-    await sleep(Math.min(2 ** this.checks++, this.interval))
+    const sinceBegun = performance.now() - this.begunAt
+    await sleep(Math.min(2 ** this.checks++, Math.max(this.interval, sinceBegun / 40)))
   }
 
   end(): void {
@@ -48,7 +49,7 @@ const holds = <A>(found: A | undefined | false): found is A => found !== undefin
  *
  * @param what the condition, in words that complete "not within 30000 ms: …"
  * @param limit milliseconds
- * @param interval milliseconds between two checks at the most
+ * @param interval milliseconds between two checks at the most, of a short wait
  */
 export const until = async <A>(
   what: string,

@@ -14,7 +14,7 @@ const missing = (need: { readonly postgres: boolean; readonly rabbitmq: boolean 
   ...(need.rabbitmq && rabbitMqScript() === undefined ? ["rabbitmq-server"] : []),
   ...(succeeds("/usr/bin/python3", "-c", "import pika") ? [] : ["python3-pika"]),
   ...(succeeds("jq", "--version") ? [] : ["jq"]),
-  ...(existsSync(chromium) ? [] : ["chromium"])
+  ...(chromium() === undefined ? ["chromium-headless-shell"] : [])
 ]
 
 export const installServices = (need: { readonly postgres: boolean; readonly rabbitmq: boolean }): void =>

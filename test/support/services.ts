@@ -23,6 +23,9 @@ declare module "vitest" {
   }
 }
 
+/** No test takes this server down, so nothing need outlive it: tests that do have one of their own, with fsync on. */
+const settings = { fsync: "off" }
+
 export default async (project: TestProject): Promise<(() => Promise<void>) | undefined> => {
   const given = { database: process.env.TEST_DATABASE_URL, amqp: process.env.TEST_AMQP_URL }
   if (process.env.TEST_SERVICES === "none") {
@@ -38,7 +41,9 @@ export default async (project: TestProject): Promise<(() => Promise<void>) | und
   const cleanUp = cleanUpAtExit(dir)
   try {
     const [database, broker] = await Promise.all([
-      given.database ? { url: given.database, stop: async () => {} } : startPostgres({ dir: join(dir, "postgres") }),
+      given.database
+        ? { url: given.database, stop: async () => {} }
+        : startPostgres({ dir: join(dir, "postgres"), settings }),
       given.amqp
         ? { url: given.amqp, managementUrl: managementOf(given.amqp), dispose: async () => {} }
         : startRabbitMq({ dir: join(dir, "rabbitmq") })

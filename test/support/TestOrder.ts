@@ -1,0 +1,50 @@
+import { BaseSequencer, type TestSpecification } from "vitest/node"
+
+/** The fault tests that take longest; the others among them come after these. */
+const longestFaults = [
+  ...["callers", "broker", "database", "replicas", "hoarded", "random", "workers", "frozen", "cancel", "replay"],
+  ...["rights", "crash", "leader", "lost", "restore", "pause"]
+]
+
+/** Other files that take long for their size, by which Vitest orders them. */
+const longerThanTheyLook = [
+  ...["package/embedding", "repo/RepoPglite", "ui/accessibility", "server/telemetry", "bus/BusAmqp", "server/workers"],
+  ...["cost/run", "flow/MainJob", "repo/RepoPostgres", "server/listener", "ui/refused", "embedded", "ui/lifecycle"]
+]
+
+const isFault = ({ moduleId }: TestSpecification): boolean => moduleId.includes("/test/faults/")
+
+/** Those that the list names first, in its order; the others as they were. */
+const first = (
+  files: ReadonlyArray<TestSpecification>,
+  list: ReadonlyArray<string>
+): ReadonlyArray<TestSpecification> => {
+  const place = ({ moduleId }: TestSpecification) => {
+    const found = list.findIndex((name) => moduleId.endsWith(`/${name}.test.ts`))
+    return found === -1 ? list.length : found
+  }
+  return files.toSorted((a, b) => place(a) - place(b))
+}
+
+/**
+ * Long files before short ones, so that all workers end at about the same time, and the fault tests, which wait for a third
+ * of their time, spread among those that compute.
+ */
+export class TestOrder extends BaseSequencer {
+  override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {
+    const sorted = await super.sort(files)
+    const faults = first(sorted.filter(isFault), longestFaults)
+    const others = first(
+      sorted.filter((file) => !isFault(file)),
+      longerThanTheyLook
+    )
+    const share = faults.length / files.length
+    const order: Array<TestSpecification> = []
+    let [fault, other] = [0, 0]
+    while (order.length < files.length) {
+      const isTurnOfFault = other === others.length || (fault < faults.length && fault <= order.length * share)
+      order.push(isTurnOfFault ? faults[fault++]! : others[other++]!)
+    }
+    return order
+  }
+}
