@@ -20,7 +20,8 @@ export interface GroupCommit<In, Out, E> {
 interface Entry<In, Out, E> {
   readonly item: In
   readonly settle: (exit: Exit.Exit<Out, E>) => void
-  wanted: boolean
+  /** False: its caller was interrupted. */
+  readonly isWanted: () => boolean
 }
 
 /**
@@ -82,7 +83,7 @@ export const make = <In, Out, E>(
     }
 
     const take = () => {
-      waiting = waiting.filter((entry) => entry.wanted)
+      waiting = waiting.filter((entry) => entry.isWanted())
       const { of, limit } = options.weight ?? { of: () => 0, limit: 0 }
       let count = 0
       let weight = 0
@@ -120,27 +121,24 @@ export const make = <In, Out, E>(
     const commit = (items: ReadonlyArray<In>): Effect.Effect<ReadonlyArray<Out>, E> =>
       items.length === 0
         ? Effect.succeed([])
-        : Effect.async<ReadonlyArray<Out>, E>((resume) => {
-            if (closed) return resume(Effect.interrupt)
-            const answers: Array<Out> = []
-            let left = items.length
-            const entries = items.map(
-              (item, index): Waiting => ({
-                item,
-                wanted: true,
-                settle: (exit) => {
+        : Effect.withFiberRuntime<ReadonlyArray<Out>, E>((caller) =>
+            // Without a finalizer for its interruption, which would cost as much as all the rest: its fiber has ended then.
+            Effect.async((resume) => {
+              if (closed) return resume(Effect.interrupt)
+              const isWanted = () => caller.unsafePoll() === null
+              const answers: Array<Out> = []
+              let left = items.length
+              for (const [index, item] of items.entries()) {
+                const settle = (exit: Exit.Exit<Out, E>) => {
                   if (Exit.isFailure(exit)) return resume(Effect.failCause(exit.cause))
                   answers[index] = exit.value
                   if (--left === 0) resume(Effect.succeed(answers))
                 }
-              })
-            )
-            waiting.push(...entries)
-            work()
-            return Effect.sync(() => {
-              for (const entry of entries) entry.wanted = false
+                waiting.push({ item, isWanted, settle })
+              }
+              work()
             })
-          })
+          )
     return Object.assign(commit, { isWaiting: () => waiting.length > 0 })
   })
 

@@ -54,7 +54,7 @@ export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
       const commitOne = (candidate: Candidate) => Effect.flatMap(commit([candidate]), ([answer]) => answer!)
 
       const unlessStopping = <A, E>(begin: () => Effect.Effect<A, E>): Effect.Effect<A, E | Unavailable> =>
-        Effect.suspend((): Effect.Effect<A, E | Unavailable> => (shutdown.hasBegun() ? Effect.fail(stopping) : begin()))
+        shutdown.hasBegun() ? Effect.fail(stopping) : begin()
 
       /** A repeat gets its first answer also when the team has stopped since; nothing new is taken in its place. */
       const repeatOnly = ({ coalesce: _, ...run }: NewRun): Effect.Effect<Accepted, HandOverRefused | Unavailable> => {
@@ -69,11 +69,10 @@ export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
       const commitOf = (candidate: Candidate, consumers: number) => {
         const { run } = candidate
         const isTeamStopped = consumers === 0
-        const take = unlessStopping(() =>
+        const take = () =>
           Checkpoints.after(reach("accept"), commitOne(isTeamStopped ? { ...candidate, isTeamStopped } : candidate))
-        )
-        if (!isTeamStopped || waitsForLeader(run)) return take
-        return Effect.flatMap(isPaused(run.team), (paused) => (paused ? take : unlessStopping(() => repeatOnly(run))))
+        if (!isTeamStopped || waitsForLeader(run)) return unlessStopping(take)
+        return Effect.flatMap(isPaused(run.team), (paused) => unlessStopping(paused ? take : () => repeatOnly(run)))
       }
 
       /** What a paused team gets waits in any case, for its leader too. */

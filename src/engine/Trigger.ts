@@ -33,6 +33,7 @@ import type { MessageRequest, RunRequest } from "./Candidates.ts"
 import * as Candidates from "./Candidates.ts"
 import * as Coalescing from "./Coalescing.ts"
 import { HandOver } from "./HandOver.ts"
+import * as Immediate from "./Immediate.ts"
 import * as Input from "./Input.ts"
 import * as InputChecks from "./InputChecks.ts"
 import type { Outcomes } from "./Outcomes.ts"
@@ -132,14 +133,14 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         webhook: WebhookRow,
         request: TriggerRequest
       ): Effect.Effect<Submitted, InputChecks.Ignored | InvalidParameter | Refused | WebhookEdited> =>
-        Effect.flatMap(
+        Immediate.flatMap(
           Input.used(webhook, request.variables),
           (variables): Effect.Effect<Submitted, InputChecks.Ignored | InvalidParameter | Refused | WebhookEdited> => {
             if (request.wait && webhook.coalesce !== undefined) return Effect.fail(Coalescing.waitRefused)
             const objection = objectionTo(webhook, request.variables)
             if (objection !== undefined) return Effect.fail(objection)
             const coalesce = Coalescing.windowOf(webhook, request.variables, request.received_at)
-            return Effect.flatMap(render(webhook, variables), (rendered) =>
+            return Immediate.flatMap(render(webhook, variables), (rendered) =>
               submit(candidates.ofWebhook(webhook, { ...request, variables, ...(coalesce && { coalesce }) }, rendered))
             )
           }
@@ -153,7 +154,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
 
       /** What a webhook refuses that was edited meanwhile, the edited one may accept. */
       const trigger = (webhook: WebhookRow, request: TriggerRequest): Effect.Effect<Submitted, TriggerRefused> =>
-        Effect.catchAll(triggerOnce(webhook, request), (error) => {
+        Immediate.catchAll(triggerOnce(webhook, request), (error) => {
           if (error._tag === "Unavailable") return Effect.fail(error)
           return Effect.flatMap(cache.refresh(webhook), (current) => {
             if (current.version === webhook.version && error._tag !== "WebhookEdited") {

@@ -1,4 +1,4 @@
-import { DateTime, Deferred, Effect, FiberId, Option, type Scope } from "effect"
+import { DateTime, Effect, Option, type Scope } from "effect"
 import { NotFound, Unavailable } from "../domain/Errors.ts"
 import type { RunId } from "../domain/Id.ts"
 import type { Run } from "../domain/Run.ts"
@@ -29,7 +29,7 @@ export interface Waiting {
 }
 
 /**
- * The run's end, its deadline, or the end of all waiting: what comes first settles one `Deferred`, so that each of
+ * The run's end, its deadline, or the end of all waiting: each calls back, and the first one counts, so that each of
  * thousands of callers costs no fiber of its own.
  */
 export const make: Effect.Effect<Waiting, never, HistoryStore | Outcomes | Scope.Scope | Shutdown> = Effect.gen(
@@ -40,9 +40,12 @@ export const make: Effect.Effect<Waiting, never, HistoryStore | Outcomes | Scope
     const deadlines = yield* Deadlines.make
 
     const begin = (id: RunId, isNew: boolean) => {
-      const settled = Deferred.unsafeMake<Option.Option<Run>, NotFound | Unavailable>(FiberId.none)
-      const settle = (result: Effect.Effect<Option.Option<Run>, NotFound | Unavailable>) =>
-        Deferred.unsafeDone(settled, result)
+      let result: Effect.Effect<Option.Option<Run>, NotFound | Unavailable> | undefined
+      let resume: ((first: NonNullable<typeof result>) => void) | undefined
+      const settle = (next: NonNullable<typeof result>) => {
+        result ??= next
+        resume?.(result)
+      }
       const onEnd = (run: Run | undefined) =>
         settle(run === undefined ? Effect.fail(new NotFound()) : Effect.succeedSome(run))
       const stops = [outcomes.watch(id, onEnd, { isNew })]
@@ -54,19 +57,25 @@ export const make: Effect.Effect<Waiting, never, HistoryStore | Outcomes | Scope
             shutdown.onStopWaiting(() => settle(Effect.fail(stoppedWaiting(id)))),
             deadlines.at(DateTime.toEpochMillis(deadline), () => settle(Effect.succeedNone))
           )
-          return Deferred.await(settled)
+          // No finalizer for its interruption, which costs more than all this: what settles it is stopped then.
+          return Effect.async<Option.Option<Run>, NotFound | Unavailable>((waiting) => {
+            resume = waiting
+            if (result !== undefined) resume(result)
+          })
         })
-      const timeOut = outcomes.end(id, { status: "timeout" }).pipe(
+      const before: End["before"] = (deadline) =>
+        Effect.flatMap(until(deadline), (ended) => (Option.isSome(ended) ? Effect.succeed(ended.value) : timeOut(id)))
+      return { end: { until, before }, stops }
+    }
+
+    const timeOut = (id: RunId) =>
+      outcomes.end(id, { status: "timeout" }).pipe(
         Effect.mapError(({ what, detail }) => new Unavailable({ what, detail, run_id: id })),
         Effect.filterOrFail(
           (run) => run !== undefined,
           () => new NotFound()
         )
       )
-      const before: End["before"] = (deadline) =>
-        Effect.flatMap(until(deadline), Option.match({ onNone: () => timeOut, onSome: Effect.succeed }))
-      return { end: { until, before }, stops }
-    }
 
     // `acquireUseRelease`, which it could be, takes as many steps as accepting the run.
     const watch: Waiting["watch"] = (id, { isNew }, use) =>

@@ -49,18 +49,21 @@ const readNodeStream = (request: Request, source: IncomingMessage, { intake, lim
       if (bytes > limit_bytes) finish(new BodyTooLarge({ limit_bytes }))
       else if (!isTaken) finish(noneLeft)
     }
-    const onEnd = () => finish(Effect.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
-    const onEarlyEnd = () => finish(incomplete)
-    const stopListening = () => {
-      source.off("data", onData).off("end", onEnd).off("error", onEarlyEnd).off("close", onEarlyEnd)
+    let isComplete = false
+    const onEnd = () => {
+      isComplete = true
+      resume(Effect.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
     }
-    const finish = (result: Effect.Effect<Uint8Array, BodyTooLarge | InvalidBody | Unavailable>) => {
-      stopListening()
-      resume(result)
+    const onEarlyEnd = () => {
+      if (!isComplete) finish(incomplete)
+    }
+    const finish = (refusal: BodyTooLarge | InvalidBody | Unavailable) => {
+      source.off("data", onData).off("end", onEnd).off("error", onEarlyEnd).off("close", onEarlyEnd)
+      resume(Effect.fail(refusal))
     }
     askForBody(source, NodeHttpServerRequest.toServerResponse(request))
+    // Of a whole body the listeners stay, which hear no more than the end of the request: taking them away takes longer.
     source.on("data", onData).on("end", onEnd).on("error", onEarlyEnd).on("close", onEarlyEnd)
-    return Effect.sync(stopListening)
   })
 
 const readStream = (request: Request, limit_bytes: number) =>

@@ -13,11 +13,16 @@ export interface RequestFacts {
   readonly session_id?: string
 }
 
-const facts = new WeakMap<Request, RequestFacts>()
+/** On the request itself: a map with weak keys makes more work for each of them than all else that is recorded. */
+const facts = Symbol("webhook-trigger/RequestFacts")
 
-export const add = (request: Request, more: RequestFacts): void => {
-  const known = facts.get(request)
-  facts.set(request, known === undefined ? more : { ...known, ...more })
+interface WithFacts {
+  [facts]?: RequestFacts
 }
 
-export const of = (request: Request): RequestFacts => facts.get(request) ?? {}
+export const add = (request: Request, more: RequestFacts): void => {
+  const { [facts]: known } = request as WithFacts
+  ;(request as WithFacts)[facts] = known === undefined ? more : { ...known, ...more }
+}
+
+export const of = (request: Request): RequestFacts => (request as WithFacts)[facts] ?? {}

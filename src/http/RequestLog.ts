@@ -14,12 +14,14 @@ import {
   Clock,
   Context,
   Effect,
+  Exit,
   type Fiber,
   FiberRef,
   LogLevel,
   Metric,
   MetricBoundaries,
   Option,
+  Runtime,
   Tracer
 } from "effect"
 import { NotFound } from "../domain/Errors.ts"
@@ -33,7 +35,7 @@ import { isExactly, patternOf } from "./ExactPath.ts"
 import * as Problems from "./Problems.ts"
 import * as RequestFacts from "./RequestFacts.ts"
 import { originOf } from "./RequestOrigin.ts"
-import { TrustedProxies } from "./TrustedProxies.ts"
+import { type Networks, TrustedProxies } from "./TrustedProxies.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
@@ -148,53 +150,62 @@ export const observe = <E, R>(
     urlOf
   )
 
-/** `observe` for a request that is not one of Effect's server. */
-export const observeRequest = <E, R>(
+/** The request as it is counted, logged and traced, from now to its answer. */
+const begin = (route: string, request: Request, clock: Clock.Clock, proxies: Networks) => {
+  const { method } = request
+  const started = clock.unsafeCurrentTimeMillis()
+  /** Counts the answer; gives the log line, which is made only if there is one. */
+  const finish = (status: number): Effect.Effect<void> => {
+    const duration_ms = clock.unsafeCurrentTimeMillis() - started
+    record(requests, 1, { method, route, status: String(status) })
+    record(durations, duration_ms / 1000, { method, route })
+    return Effect.suspend(() =>
+      Effect.annotateLogs(Effect.logInfo(`${method} ${route}`), {
+        ...{ status, duration_ms, client_address: clientAddress(proxies, request) },
+        ...objectOf(route, request),
+        ...RequestFacts.of(request)
+      })
+    )
+  }
+  return finish
+}
+
+const isLoggedBy = (minimum: LogLevel.LogLevel): boolean => LogLevel.lessThanEqual(minimum, LogLevel.Info)
+
+const complete = (response: Response): Response => HttpServerResponse.setHeaders(response, Problems.headersOf(response))
+
+/** `observe` for a handler that is run here. */
+const observeRequest = <E, R>(
   route: string,
-  request: HttpServerRequest.HttpServerRequest,
+  request: Request,
   handler: Effect.Effect<Response, E, R>
 ): Effect.Effect<Response, never, R> =>
   Effect.withFiberRuntime<Response, never, R>((fiber) => {
     const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
     const proxies = Context.get(fiber.currentContext, TrustedProxies)
-    const { method } = request
-    const name = `${method} ${route}`
-    const started = clock.unsafeCurrentTimeMillis()
+    const name = `${request.method} ${route}`
+    const count = begin(route, request, clock, proxies)
     const isTraced = fiber.getFiberRef(FiberRef.currentTracerEnabled)
 
     /** Counts and logs the request, then goes on with `then`. */
     const finish = <A>(status: number, then: Effect.Effect<A>): Effect.Effect<A> => {
-      const facts = RequestFacts.of(request)
-      const { run_id } = facts
-      const duration_ms = clock.unsafeCurrentTimeMillis() - started
-      record(requests, 1, { method, route, status: String(status) })
-      record(durations, duration_ms / 1000, { method, route })
-      const isLogged = LogLevel.lessThanEqual(fiber.getFiberRef(FiberRef.currentMinimumLogLevel), LogLevel.Info)
-      const logged = isLogged
-        ? Effect.zipRight(
-            Effect.annotateLogs(Effect.logInfo(name), {
-              ...{ status, duration_ms, client_address: clientAddress(proxies, request) },
-              ...objectOf(route, request),
-              ...facts
-            }),
-            then
-          )
-        : then
-      return isTraced
-        ? Effect.zipRight(
-            Effect.annotateCurrentSpan({
-              "http.request.method": method,
-              "http.route": route,
-              "http.response.status_code": status,
-              ...(run_id && { "run.id": run_id })
-            }),
-            logged
-          )
-        : logged
+      const line = count(status)
+      const isLogged = isLoggedBy(fiber.getFiberRef(FiberRef.currentMinimumLogLevel))
+      const logged = isLogged ? Effect.zipRight(line, then) : then
+      if (!isTraced) return logged
+      const { run_id } = RequestFacts.of(request)
+      return Effect.zipRight(
+        Effect.annotateCurrentSpan({
+          "http.request.method": request.method,
+          "http.route": route,
+          "http.response.status_code": status,
+          ...(run_id && { "run.id": run_id })
+        }),
+        logged
+      )
     }
     const answer = (response: Response): Effect.Effect<Response> => {
-      const complete = HttpServerResponse.setHeaders(response, Problems.headersOf(response))
-      const sent = response.status === 413 ? lingeringClose(request, complete) : complete
+      const sent = response.status === 413 ? lingeringClose(request, complete(response)) : complete(response)
       return finish(response.status, Effect.succeed(sent))
     }
 
@@ -209,6 +220,42 @@ export const observeRequest = <E, R>(
       })
     ).pipe(whenTraced(name, { kind: "server", parent: isTraced ? parentOf(fiber, request) : undefined }))
   })
+
+/**
+ * `observe` for requests that are not of Effect's server, and not traced: the handler's fiber, whose answer goes to `send`,
+ * unless it was interrupted.
+ */
+export const makeDirect = Effect.gen(function* () {
+  const runtime = yield* Effect.runtime<never>()
+  const clock = yield* Effect.clock
+  const proxies = yield* TrustedProxies
+  const isLogged = isLoggedBy(yield* FiberRef.get(FiberRef.currentMinimumLogLevel))
+  const fork = Runtime.runFork(runtime)
+
+  return <E>(
+    route: string,
+    request: Request,
+    handler: Effect.Effect<Response, E>,
+    send: (response: Response) => void
+  ): Fiber.RuntimeFiber<Response, E> => {
+    const count = begin(route, request, clock, proxies)
+    const finish = (status: number): Effect.Effect<void> => {
+      const line = count(status)
+      return isLogged ? line : Effect.void
+    }
+    const fiber = fork(Effect.flatMap(handler, (response) => Effect.as(finish(response.status), response)))
+    fiber.addObserver((exit) => {
+      if (Exit.isSuccess(exit)) return send(complete(exit.value))
+      if (Cause.isInterruptedOnly(exit.cause)) return fork(finish(499))
+      fork(
+        Effect.flatMap(ErrorResponse.ofCause(exit.cause), (response) =>
+          Effect.map(finish(response.status), () => send(complete(response)))
+        )
+      )
+    })
+    return fiber
+  }
+})
 
 /** Applies `observe` to all routes of the layer that it is provided to, and says for their audit events who asks. */
 export const layer = HttpLayerRouter.middleware((handler) =>

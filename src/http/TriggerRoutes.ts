@@ -12,7 +12,7 @@ import {
   HttpServerResponse
 } from "@effect/platform"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { DateTime, Effect, Either, Exit, FiberRef, Option, Redacted, Runtime, Schema } from "effect"
+import { DateTime, Effect, Either, FiberRef, Option, Redacted, Schema } from "effect"
 import { CallersRun, type Trigger as TriggerGroup } from "../api/Trigger.ts"
 import { triggerPath, triggerUrl } from "../api/TriggerUrl.ts"
 import {
@@ -29,6 +29,7 @@ import type { IncomingRequest } from "../domain/IncomingRequest.ts"
 import type { Run } from "../domain/Run.ts"
 import type { WebhookRow } from "../domain/Webhook.ts"
 import { Cancellation } from "../engine/Cancellation.ts"
+import * as Immediate from "../engine/Immediate.ts"
 import * as Input from "../engine/Input.ts"
 import { keepsAccepted } from "../engine/KeptRequest.ts"
 import { isOpenedByOldToken, Requests } from "../engine/Requests.ts"
@@ -238,10 +239,21 @@ const makeEndpoints = Effect.gen(function* () {
   }
 
   /** A request with several faults is refused for the first: the order of the steps is part of the contract. */
-  const post = Effect.fnUntraced(function* (request: Request, token: string | undefined) {
-    const received_at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
-    if (request.method !== "POST") return yield* new MethodNotAllowed({ allow: "POST" })
-    const recent = yield* trigger.authenticate(Redacted.make(token ?? ""), { recent: true })
+  const post = (request: Request, token: string | undefined): Answer<"trigger"> =>
+    Effect.suspend(() => {
+      const received_at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
+      if (request.method !== "POST") return new MethodNotAllowed({ allow: "POST" })
+      return Immediate.flatMap(trigger.authenticate(Redacted.make(token ?? ""), { recent: true }), (recent) =>
+        postTo(recent, request, token, received_at)
+      )
+    })
+
+  const postTo = (
+    recent: WebhookRow,
+    request: Request,
+    token: string | undefined,
+    received_at: DateTime.Utc
+  ): Answer<"trigger"> => {
     RequestFacts.add(request, { webhook_id: recent.id })
     recordToken(request, recent)
     const intake = Intake.make(request, recent, budget)
@@ -249,56 +261,70 @@ const makeEndpoints = Effect.gen(function* () {
     let incoming: IncomingRequest | undefined
     const record = (refusal: Problems.Refusal) =>
       Effect.sync(() => recordRefused(request, recent, intake, received_at, refusal, isVerified, incoming))
-    const known =
-      refusalOf(request, recent, received_at) === undefined
-        ? recent
-        : yield* Effect.tapError(verify(request, token, received_at), record)
-    const received = Effect.suspend(() =>
-      incoming === undefined
-        ? Effect.map(receive(request, intake), (read) => (incoming = read))
-        : Effect.succeed(incoming)
-    )
+    const verifyAgain = (body?: Uint8Array) => Effect.tapError(verify(request, token, received_at, body), record)
+
     const readAs = (
       webhook: WebhookRow,
       incoming: IncomingRequest
-    ): Effect.Effect<ReadRequest | Handshake, InputRefused> => {
+    ): Either.Either<ReadRequest | Handshake, InputRefused> => {
       const shown = sender.check(request, webhook, received_at.epochMillis, incoming.body)
       isVerified = !Sender.isRefusal(shown)
-      if (Sender.isRefusal(shown)) return Effect.fail(shown)
+      if (Sender.isRefusal(shown)) return Either.left(shown)
       requests.recordVerified(webhook)
-      return shown._tag === "Handshake" ? Effect.succeed(shown) : readInput(request, webhook, incoming, shown)
+      return shown._tag === "Handshake" ? Either.right(shown) : readInput(request, webhook, incoming, shown)
     }
+    const received = () =>
+      incoming === undefined
+        ? Effect.map(receive(request, intake), (read) => (incoming = read))
+        : Effect.succeed(incoming)
     // What has to be verified by its body is, before anything else is said of it.
+    const mediaTypeFault = (webhook: WebhookRow) =>
+      webhook.verification === undefined ? Input.mediaTypeFault(webhook, request.headers) : undefined
     const read = (webhook: WebhookRow): Effect.Effect<ReadRequest | Handshake, InputRefused> =>
-      (webhook.verification === undefined ? Input.mediaTypeFault(webhook, request.headers) : undefined) ??
-      Effect.flatMap(received, (incoming) => readAs(webhook, incoming))
+      mediaTypeFault(webhook) ?? Immediate.flatMap(received(), (incoming) => readAs(webhook, incoming))
+
     // What the webhook refuses as it is remembered, it may take as it is now; and a token that is no longer valid is refused
     // before any fault of the request. A body that could not be received is not read again.
-    const input = yield* Effect.catchAll(read(known), (refusal) =>
-      Effect.flatMap(Effect.tapError(verify(request, token, received_at, incoming?.body), record), (current) =>
+    const readAgain = (known: WebhookRow, refusal: InputRefused) =>
+      Effect.flatMap(verifyAgain(incoming?.body), (current) =>
         refusal._tag !== "NotVerified" &&
         (current.input === known.input || (incoming === undefined && refusal._tag !== "UnsupportedMediaType"))
           ? Effect.zipRight(record(refusal), Effect.fail(refusal))
           : Effect.tapError(read(current), record)
       )
-    )
-    if (input._tag === "Handshake") return Sender.handshakeAnswer(input)
-    const submitted = yield* Effect.tapError(
-      trigger.trigger(input.webhook, {
+    const submit = (input: ReadRequest | Handshake): Answer<"trigger"> => {
+      if (input._tag === "Handshake") return Effect.succeed(Sender.handshakeAnswer(input))
+      const submitted = trigger.trigger(input.webhook, {
         ...input,
         received_at,
         refusedBy: (webhook) => refusalOf(request, webhook, received_at, input.incoming.body),
         ...traceOf(request)
-      }),
-      record
-    )
-    const answer = RunAnswer.ofRun(request, submitted)
-    if (keepsAccepted(input.webhook)) recordAccepted(request, input, received_at, submitted, answer.status)
-    if (submitted._tag === "Accepted" && input.isReplied) return Sender.replyTo(input.webhook)
-    return submitted._tag === "Accepted"
-      ? withLocation(request, answer, `${triggerUrl(mount, token!)}/runs/${submitted.run_id}`)
-      : answer
-  }) satisfies (...args: ReadonlyArray<any>) => Answer<"trigger">
+      })
+      return Effect.map(Immediate.tapError(submitted, record), (submitted) => answerOf(input, submitted))
+    }
+    const answerOf = (input: ReadRequest, submitted: Submitted) => {
+      const answer = RunAnswer.ofRun(request, submitted)
+      if (keepsAccepted(input.webhook)) recordAccepted(request, input, received_at, submitted, answer.status)
+      if (submitted._tag === "Accepted" && input.isReplied) return Sender.replyTo(input.webhook)
+      return submitted._tag === "Accepted"
+        ? withLocation(request, answer, `${triggerUrl(mount, token!)}/runs/${submitted.run_id}`)
+        : answer
+    }
+
+    const known = refusalOf(request, recent, received_at) === undefined ? Effect.succeed(recent) : verifyAgain()
+    return Immediate.flatMap(known, (known) => {
+      const fault = mediaTypeFault(known)
+      const again = (refusal: InputRefused) => Effect.flatMap(readAgain(known, refusal), submit)
+      if (fault !== undefined) return again(fault)
+      return Effect.matchEffect(received(), {
+        onFailure: again,
+        onSuccess: (incoming) => {
+          const input = readAs(known, incoming)
+          return Either.isRight(input) ? submit(input.right) : again(input.left)
+        }
+      })
+    })
+  }
 
   const show = Effect.fnUntraced(function* (request: Request, token: string | undefined, run_id = "") {
     if (request.method !== "GET" && request.method !== "HEAD") {
@@ -375,7 +401,7 @@ export const makeDirectHandler: Effect.Effect<
   const { maxBody } = yield* Settings
   const directPath = patternOf(postRoute)
   const isTraced = yield* FiberRef.get(FiberRef.currentTracerEnabled)
-  const fork = Runtime.runFork(yield* Effect.runtime())
+  const observe = yield* RequestLog.makeDirect
 
   return (source, response) => {
     if (isTraced || source.method !== "POST" || !(Number(source.headers["content-length"]) <= maxBody)) return false
@@ -385,13 +411,9 @@ export const makeDirectHandler: Effect.Effect<
     const { headers, method, url } = source
     const remoteAddress = Option.fromNullable(source.socket.remoteAddress)
     const request = { headers, method, remoteAddress, response, source, url } as unknown as Request
-    const fiber = fork(RequestLog.observeRequest(postRoute, request, post(request, token)))
+    const fiber = observe(postRoute, request, post(request, token), (answer) => write(response, answer))
     response.once("close", () => {
       if (!response.writableEnded) fiber.unsafeInterruptAsFork(HttpServerError.clientAbortFiberId)
-    })
-    fiber.addObserver((exit) => {
-      // Else the caller is gone.
-      if (Exit.isSuccess(exit)) write(response, exit.value)
     })
     return true
   }

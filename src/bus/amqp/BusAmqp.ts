@@ -160,9 +160,10 @@ const make = ({ queueType, url }: AmqpOptions) =>
             if (left === undefined || left > 0) messages.push(encodePrompt(prompt, teamQueue(prompt.team), left))
             else inbox.put({ _tag: "DeadLettered", run_id: prompt.run_id, reason: "expired" })
           }
-          const publish = Effect.exists(inGroups(messages), (group) =>
+          const groups = inGroups(messages)
+          const isReturned = (group: ReadonlyArray<Outgoing>) =>
             Effect.map(publisher.publish(group), (confirmation) => confirmation === "returned")
-          )
+          const publish = groups.length === 1 ? isReturned(groups[0]!) : Effect.exists(groups, isReturned)
           if (!(yield* publish)) return
           // There is no queue, or one that was declared since the last prompt.
           const bound = yield* probe.bindQueue(prompts[0]!.team)

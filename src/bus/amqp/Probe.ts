@@ -1,6 +1,6 @@
 /** Requests about queues, on a connection of their own: a blocked publisher or a refused request disturbs no other. */
 import type { Channel } from "amqplib"
-import { Clock, Data, Deferred, Effect, Queue, type Redacted, Scope } from "effect"
+import { Data, Deferred, Effect, Queue, type Redacted, Scope } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { Inspection, TeamQueue } from "../Bus.ts"
@@ -51,6 +51,7 @@ export const make = Effect.fnUntraced(function* (options: {
   readonly queueType: QueueType
 }): Effect.fn.Return<Probe, never, Scope.Scope> {
   const scope = yield* Effect.scope
+  const clock = yield* Effect.clock
   // The channels that no request uses. Not Effect's `Pool`: its semaphore wakes all waiters whenever one may go on, and
   // its wait for a channel that is being opened cannot be interrupted.
   const link = yield* Link.make({ url: options.url, name: "probe", use: () => Effect.succeed<Array<Channel>>([]) })
@@ -91,8 +92,8 @@ export const make = Effect.fnUntraced(function* (options: {
       Effect.map((ok): TeamQueue => ({ exists: true, consumers: ok.consumerCount, messages: ok.messageCount })),
       onRefusal([notFound], noQueue),
       Effect.tap((queue) =>
-        Effect.map(Clock.currentTimeMillis, (at) => {
-          if (queue.consumers > 0) running.set(team, { at, queue })
+        Effect.sync(() => {
+          if (queue.consumers > 0) running.set(team, { at: clock.unsafeCurrentTimeMillis(), queue })
           else running.delete(team)
         })
       )
@@ -115,10 +116,8 @@ export const make = Effect.fnUntraced(function* (options: {
     })
 
   // Single flight by hand: Effect's `Cache` would share a check that began before the call, also when it says no.
-  const queue = (team: TeamName) =>
+  const ask = (team: TeamName) =>
     Effect.gen(function* () {
-      const before = running.get(team)
-      if (before !== undefined && (yield* Clock.currentTimeMillis) - before.at < positiveFor) return before.queue
       const others = underWay.get(team)
       if (others !== undefined) {
         // Begun before this call: a leader that it did not find may have started since.
@@ -126,6 +125,14 @@ export const make = Effect.fnUntraced(function* (options: {
         if (answer.consumers > 0) return answer
       }
       return yield* Deferred.await(underWay.get(team) ?? (yield* begin(team)))
+    })
+
+  const queue = (team: TeamName) =>
+    Effect.suspend(() => {
+      const before = running.get(team)
+      return before !== undefined && clock.unsafeCurrentTimeMillis() - before.at < positiveFor
+        ? Effect.succeed(before.queue)
+        : ask(team)
     })
 
   const removeQueue = (team: TeamName) =>

@@ -31,15 +31,33 @@ const admitted: Answer = Either.right({ _tag: "Accepted", admitted: true })
 
 type NewRunWebhook = NonNullable<NewRun["webhook"]>
 
+/** A field of `NewRun` under its own name: one that is missing in `toInput` does not compile. */
+type InputField = Exclude<keyof NewRun, "run_id" | "webhook" | "timeout" | "idempotency" | "coalesce">
+
+/** Field by field: spreading the run, whose fields are many and often absent, takes eight times as long as all this. */
 const toInput =
   (admit?: ReadonlySet<RunId>, isCounted: (webhook: NewRunWebhook) => boolean = () => false) =>
-  ({ run_id, webhook, timeout, idempotency, coalesce, ...run }: NewRun, ord: number) => {
+  (run: NewRun, ord: number) => {
+    const { run_id, webhook, timeout, idempotency, coalesce } = run
     const rate = webhook?.rate === undefined ? undefined : parseRate(webhook.rate)
     return {
-      ...run,
       ord,
       admit: admit?.has(run_id) === true,
       id: run_id,
+      source: run.source,
+      team: run.team,
+      mode: run.mode,
+      prompt: run.prompt,
+      layout: run.layout,
+      variables: run.variables,
+      replay_of: run.replay_of,
+      attempt: run.attempt,
+      attempts: run.attempts,
+      retry_after_seconds: run.retry_after_seconds,
+      deadline_at: run.deadline_at,
+      accepted_at: run.accepted_at,
+      traceparent: run.traceparent,
+      webhook_version: run.webhook_version,
       webhook_id: webhook?.id,
       token_hash: webhook?.token_hash,
       version: webhook?.version,
@@ -52,7 +70,7 @@ const toInput =
       request_hash: idempotency?.request_hash,
       window_key: coalesce?.key,
       window_until: coalesce?.until
-    }
+    } satisfies { readonly [Field in InputField]: NewRun[Field] | undefined } & Readonly<Record<string, unknown>>
   }
 
 /** The columns of `runs` that are given at acceptance. */

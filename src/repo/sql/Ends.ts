@@ -46,7 +46,10 @@ export const makeEnds = Effect.gen(function* () {
   const directly = boundedDirectly(sql)
   const release = yield* makeRelease
 
-  const toInput = ({ outcome, ...end }: RunEnd) => ({ ...end, answered: isAnswer(outcome), ...outcomeFields(outcome) })
+  const toInput = ({ run_id, at, sent_at, started_at, outcome }: RunEnd) => {
+    const { status, response, error_code, error_message } = outcomeFields(outcome)
+    return { run_id, at, sent_at, started_at, answered: isAnswer(outcome), status, response, error_code, error_message }
+  }
   const inputOf = (ends: ReadonlyArray<RunEnd>) => recordsJson(inputTypes, ends.map(toInput))
   const outcomeSet = list(Object.keys(outcomeTypes).map((name) => `${name} = i.${name}`))
 
