@@ -36,8 +36,9 @@ export const windowsOf = (
 
 /** Of the lane of `team`: the place of its first run whose window is open; null: none. */
 export const firstWindow = (sql: SqlClient.SqlClient, team: string | Statement.Fragment): Statement.Fragment => sql`(
-  select min(h.seq) from webhook_trigger.windows w join webhook_trigger.runs h on h.id = w.run_id
-  where w.team = ${team} and h.status = 'queued' and h.admitted_at is null
+  select min((
+    select h.seq from webhook_trigger.runs h where h.id = w.run_id and h.status = 'queued' and h.admitted_at is null
+  )) from webhook_trigger.windows w where w.team = ${team}
 )`
 
 /** Closes what is over, and forgets keys that are free again. */

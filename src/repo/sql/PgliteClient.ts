@@ -7,6 +7,7 @@ import { type DataFolderInUse, type DataFolderUnusable, hold } from "./DataFolde
 import { migrate } from "./Migrations.ts"
 import { channel, Notifications } from "./Notifications.ts"
 import { open } from "./PgliteDatabase.ts"
+import { preparedName, sessionSettings } from "./Session.ts"
 
 export interface PgliteOptions {
   /** Where the rows are stored; absent: in memory, gone with the process. */
@@ -16,16 +17,58 @@ export interface PgliteOptions {
 /** PGlite has no autovacuum: without this the lane's index fills with what has left it. */
 const vacuumEvery = "10 minutes"
 
-const makeConnection = (db: PGlite): SqlConnection.Connection => {
+type RowMode = "object" | "array"
+
+/**
+ * Runs statements that are prepared once. `PGlite.query` would parse and plan each at every call, and go in and out of
+ * WebAssembly six times.
+ */
+const preparing = (db: PGlite, { parse, protocol }: typeof import("@electric-sql/pglite")) => {
+  const { serialize } = protocol
+  const parameterTypes = new Map<string, ReadonlyArray<number>>()
+  const exchange = (...messages: ReadonlyArray<Uint8Array>) => db.execProtocolStream(Buffer.concat(messages))
+
+  const prepare = async (name: string, text: string): Promise<ReadonlyArray<number>> => {
+    const answers = await exchange(
+      serialize.parse({ name, text }),
+      serialize.describe({ type: "S", name }),
+      serialize.sync()
+    )
+    const types = parse.parseDescribeStatementResults(answers)
+    parameterTypes.set(name, types)
+    return types
+  }
+
+  return (text: string, params: ReadonlyArray<unknown>, rowMode: RowMode) => {
+    const name = params.length === 0 ? undefined : preparedName(text)
+    if (name === undefined) return db.query<any>(text, [...params], { rowMode })
+    return db.runExclusive(async () => {
+      const types = parameterTypes.get(name) ?? (await prepare(name, text))
+      const values = params.map((value, index) => {
+        if (value === null || value === undefined) return null
+        return (db.serializers[types[index]!] ?? String)(value)
+      })
+      const answers = await exchange(
+        serialize.bind({ statement: name, values }),
+        serialize.describe({ type: "P" }),
+        serialize.execute({}),
+        serialize.sync()
+      )
+      return parse.parseResults(answers, db.parsers, { rowMode })[0]!
+    })
+  }
+}
+
+const makeConnection = (run: ReturnType<typeof preparing>): SqlConnection.Connection => {
   // A statement cannot be cancelled, so its caller waits for it: else the next would find a transaction half done. It
   // blocks the event loop while it runs, and one leads to the next without a pause: between two of them sockets have their
   // turn, so that requests arrive and share group commits (64 callers: 42 triggers a second without).
-  const query = (sql: string, params: ReadonlyArray<unknown>, rowMode: "object" | "array" = "object") =>
+  const query = (sql: string, params: ReadonlyArray<unknown>, rowMode: RowMode = "object") =>
     Effect.uninterruptible(
       Effect.tryPromise({
         try: async () => {
           await setImmediate()
-          return db.query<any>(sql, [...params], { rowMode })
+          return run(sql, params, rowMode)
         },
         catch: (cause) => new SqlError.SqlError({ cause, message: "Failed to execute statement" })
       })
@@ -57,7 +100,7 @@ const compiler = Statement.makeCompiler({
 
 /** PGlite has one session: a transaction keeps all others out until it ends. */
 const makeClient = Effect.fnUntraced(function* (db: PGlite) {
-  const connection = makeConnection(db)
+  const connection = makeConnection(preparing(db, yield* Effect.promise(() => import("@electric-sql/pglite"))))
   const turn = Effect.unsafeMakeSemaphore(1)
   const taken = Effect.as(
     Effect.acquireRelease(turn.take(1), () => turn.release(1)),
@@ -83,6 +126,7 @@ export const layer = (
       const { folder } = options
       if (folder !== undefined) yield* hold(folder)
       const db = yield* open(folder)
+      yield* Effect.promise(() => db.exec(sessionSettings))
       const client = yield* makeClient(db)
       yield* Effect.orDie(Effect.provideService(migrate, SqlClient.SqlClient, client))
       // The folder is this process's alone: the lease's holder is gone, and need not be waited for.

@@ -8,6 +8,7 @@ import { setExecute, unavailable } from "./Database.ts"
 import { migrate } from "./Migrations.ts"
 import { Notifications } from "./Notifications.ts"
 import { connection, listenOn } from "./PostgresListener.ts"
+import { preparedName, sessionSettings } from "./Session.ts"
 
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database`, with what else PostgreSQL's URLs may hold. */
@@ -24,19 +25,6 @@ const closeTimeout = 2_000
 
 /** How long the start waits for a database that is not there yet. */
 const startTimeout = "30 seconds"
-
-/** Names of prepared statements by their texts: one and the same on every connection. */
-const names = new Map<string, string>()
-/** There are fewer texts; were there more, the others would be planned at every call. */
-const mostNames = 500
-
-/** Planned once for each connection: to plan the larger statements takes longer than to run them. */
-const prepared = (text: string): pg.QueryConfig => {
-  const name = names.get(text) ?? (names.size < mostNames ? `webhook_trigger_${names.size}` : undefined)
-  if (name === undefined) return { text }
-  names.set(text, name)
-  return { name, text }
-}
 
 /**
  * A connection on which a statement went unanswered is cut. `pg` has `query_timeout`, but gives the connection, dead or
@@ -55,7 +43,7 @@ class BoundedClient extends pg.Client {
     }
     const [statement, values] = args
     return typeof statement === "string" && Array.isArray(values) && values.length > 0
-      ? (super.query as any)({ ...prepared(statement), values }, callback)
+      ? (super.query as any)({ name: preparedName(statement), text: statement, values }, callback)
       : (super.query as any)(...args.slice(0, -1), callback)
   }
 }
@@ -66,9 +54,8 @@ const makePool = (config: pg.PoolConfig): Effect.Effect<pg.Pool, never, Scope.Sc
       const pool = new pg.Pool(config)
       // An idle connection broke; the pool opens another when it needs one.
       pool.on("error", () => {})
-      // To compile a statement takes PostgreSQL longer than to run any of ours, however large it thinks the tables are. Not
-      // as an option of the connection: one in the URL would take its place.
-      pool.on("connect", (client) => client.query("set jit = off", () => {}))
+      // Not as an option of the connection: one in the URL would take its place.
+      pool.on("connect", (client) => client.query(sessionSettings, () => {}))
       return pool
     }),
     (pool) => Effect.promise(() => endPool(pool))
