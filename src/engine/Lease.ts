@@ -1,6 +1,7 @@
 import { Duration, Effect, Option, Queue, type Scope } from "effect"
 import { v4 } from "uuid"
 import { Bus } from "../bus/Bus.ts"
+import { rememberingInterruption } from "../domain/Interruption.ts"
 import { ChangeFeed } from "../repo/ChangeFeed.ts"
 import { type LeaseLost, LeaseStore, type Term } from "../repo/LeaseStore.ts"
 import { untilAvailable } from "./Availability.ts"
@@ -108,4 +109,8 @@ export const whileHeld = <R>(
     const afterDefect = (defect: unknown) =>
       Effect.zipRight(Effect.logError("The dispatcher failed and starts again", defect), Effect.sleep(tryEvery))
     return yield* Effect.forever(Effect.catchAllDefect(Effect.flatMap(obtain, hold), afterDefect))
-  }).pipe(Effect.scoped) as Effect.Effect<never, never, Exclude<R, Scope.Scope> | Bus | LeaseStore | ChangeFeed>
+  }).pipe(Effect.scoped, rememberingInterruption) as Effect.Effect<
+    never,
+    never,
+    Exclude<R, Scope.Scope> | Bus | LeaseStore | ChangeFeed
+  >

@@ -5,6 +5,7 @@
 import { Array as Arr, Deferred, Effect, FiberSet, Schedule, type Scope } from "effect"
 import { describe, type Failure } from "../cli/Failure.ts"
 import { print } from "../cli/Output.ts"
+import { rememberingInterruption } from "../domain/Interruption.ts"
 import * as Logs from "./Logs.ts"
 import type { PrimaryEnvironment } from "./PrimaryEnvironment.ts"
 import type { Started } from "./ServerProcess.ts"
@@ -70,4 +71,4 @@ export const run = (environment: PrimaryEnvironment): Effect.Effect<void, Failur
     })
     const keepOther = (place: Place) => Effect.zipRight(Deferred.await(first.started), keep(place))
     yield* Effect.all([announce, keep(first), ...others.map(keepOther)], { concurrency: "unbounded", discard: true })
-  }).pipe(Effect.scoped, Effect.provide(Logs.layer(environment)))
+  }).pipe(Effect.scoped, rememberingInterruption, Effect.provide(Logs.layer(environment)))

@@ -1,6 +1,7 @@
 /** A connection that is opened again whenever it is lost, with something set up on it each time. */
 import { Cause, Clock, Deferred, Effect, Random, type Redacted, type Scope } from "effect"
 import { Unavailable } from "../../domain/Errors.ts"
+import { rememberingInterruption } from "../../domain/Interruption.ts"
 import { addressOf, type Connection, open, unavailable } from "./Connection.ts"
 import { countReconnect } from "./Metrics.ts"
 
@@ -81,7 +82,7 @@ export const make = <A>(options: {
         : Effect.logWarning(`${loss}trying again until it works`)
       lossLogged = true
       yield* Effect.sleep(wait)
-    }).pipe(Effect.forever, Effect.interruptible, Effect.forkScoped)
+    }).pipe(Effect.forever, Effect.interruptible, rememberingInterruption, Effect.forkScoped)
 
     const fail = Effect.suspend(() => Effect.fail(unavailable(failure)))
     const get = Effect.suspend(() => {

@@ -51,11 +51,14 @@ class BoundedClient extends pg.Client {
 const makePool = (config: pg.PoolConfig): Effect.Effect<pg.Pool, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => {
-      const pool = new pg.Pool(config)
+      // Not as an option of the connection: one in the URL would take its place.
+      const onConnect = (client: pg.ClientBase) =>
+        new Promise<void>((resolve, reject) => {
+          client.query(sessionSettings, (error) => (error ? reject(error) : resolve()))
+        })
+      const pool = new pg.Pool({ ...config, onConnect })
       // An idle connection broke; the pool opens another when it needs one.
       pool.on("error", () => {})
-      // Not as an option of the connection: one in the URL would take its place.
-      pool.on("connect", (client) => client.query(sessionSettings, () => {}))
       return pool
     }),
     (pool) => Effect.promise(() => endPool(pool))
