@@ -165,6 +165,7 @@ export {
   type RunEnd,
   type RunMark,
   RunStore,
+  sentBefore,
   WebhookEdited
 } from "./repo/RunStore.ts"
 export { SessionStore } from "./repo/SessionStore.ts"

@@ -82,7 +82,7 @@ export const make: Effect.Effect<LaneAudit, never, Bus | HistoryStore | RunStore
   const reporting = new Set<TeamName>()
   const answered: LaneAudit["answered"] = ({ sent_at, started_at, team }) => {
     if (sent_at === undefined || started_at === undefined) return
-    // A run of which no start was reported has the time of its sending; a report may overtake the broker's confirmation.
+    // A run of which no start was reported has the time of its sending (`sentBefore`).
     if (DateTime.Equivalence(started_at, sent_at)) reporting.delete(team)
     else reporting.add(team)
   }

@@ -131,14 +131,21 @@ export const make = Effect.fnUntraced(function* (
   /** One group after the other, each confirmed before the next: so the broker's order is the lane's. */
   const send = (lane: Lane, flights: ReadonlyArray<Flight>, isBehind: boolean): Effect.Effect<void, LeaseLost> => {
     const runs = flights.map(({ run }) => run)
-    return Effect.map(
-      publish(runs, isBehind, ({ run_id }) => lane.maySend(run_id)),
-      (result) => {
-        if (result === "queueReplaced") release(lane.queueReplaced())
-        else lane.published(flights, stopwatch(clock))
-        drive(lane)
+    // What the broker may have is published to the end, also when it is cancelled meanwhile: its leader is asked to stop, and
+    // has to say when it is done with it.
+    const begun = new Set<RunId>()
+    const isToBeSent = ({ run_id }: LaneRun) => {
+      if (lane.maySend(run_id)) begun.add(run_id)
+      return begun.has(run_id) && lane.flights.has(run_id)
+    }
+    return Effect.map(publish(runs, isBehind, isToBeSent), (result) => {
+      if (result === "queueReplaced") release(lane.queueReplaced())
+      else {
+        lane.published(flights, stopwatch(clock))
+        release(runs.flatMap(({ run_id }) => (lane.flights.has(run_id) && !begun.has(run_id) ? [run_id] : [])))
       }
-    )
+      drive(lane)
+    })
   }
 
   function follow(lane: Lane, flight: Flight): void {

@@ -1,4 +1,4 @@
-import { DateTime, Duration, Effect, type Scope } from "effect"
+import { type DateTime, Duration, Effect, type Scope } from "effect"
 import type { RunId } from "../domain/Id.ts"
 import { RunStore } from "../repo/RunStore.ts"
 import { untilAvailable } from "./Availability.ts"
@@ -61,7 +61,7 @@ export const make: Effect.Effect<Marks, never, RunStore | Scope.Scope> = Effect.
 
   return {
     add: (id, progress) => {
-      waiting.set(id, afterSending({ ...waiting.get(id), ...progress }))
+      waiting.set(id, { ...waiting.get(id), ...progress })
       allRecorded.unsafeClose()
       work.unsafeOpen()
     },
@@ -74,13 +74,3 @@ export const make: Effect.Effect<Marks, never, RunStore | Scope.Scope> = Effect.
     }
   }
 })
-
-/**
- * A start that was reported together with the broker's confirmation, or before it, comes right after the sending: one at the
- * same time is that of a run whose leader reports none.
- */
-const afterSending = ({ sent_at, started_at }: Progress): Progress => {
-  if (sent_at === undefined) return started_at === undefined ? {} : { started_at }
-  if (started_at === undefined) return { sent_at }
-  return { sent_at, started_at: DateTime.max(started_at, DateTime.add(sent_at, { millis: 1 })) }
-}

@@ -54,6 +54,7 @@ import {
   type RunEnd,
   type RunMark,
   RunStore,
+  sentBefore,
   WebhookEdited
 } from "./RunStore.ts"
 import { SessionStore } from "./SessionStore.ts"
@@ -368,9 +369,10 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
     }
 
     const record = (run: Stored, { outcome, at, ...end }: Omit<RunEnd, "run_id">): void => {
-      const { started_at, admitted_at } = run.row
-      const sent_at = run.row.sent_at ?? end.sent_at
-      const start = started_at ?? end.started_at ?? sent_at ?? (isAnswer(outcome) ? admitted_at : undefined)
+      const { admitted_at } = run.row
+      const started_at = run.row.started_at ?? end.started_at
+      const sent_at = sentBefore(run.row.sent_at ?? end.sent_at, started_at)
+      const start = started_at ?? sent_at ?? (isAnswer(outcome) ? admitted_at : undefined)
       const retry_at = retryAt(run.row, outcome, at)
       change(run, {
         ...storableFields(outcomeFields(outcome)),
@@ -449,7 +451,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
             const run = find(run_id)
             if (!run || !isInFlight(run.row)) continue
             const { started_at, sent_at } = run.row
-            if (started_at) change(run, { status: "running", sent_at: sent_at ?? DateTime.min(at, started_at) })
+            if (started_at) change(run, { status: "running", sent_at: sent_at ?? sentBefore(at, started_at) })
             else change(run, { status: "running", sent_at: at, ...clockFrom(run.row, at) })
           }
         }),
@@ -458,7 +460,8 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
           for (const { run_id, at } of marks) {
             const run = find(run_id)
             if (!run || !isInFlight(run.row) || run.row.started_at) continue
-            change(run, { status: "running", started_at: at, ...clockFrom(run.row, at) })
+            const sent_at = sentBefore(run.row.sent_at, at)
+            change(run, { status: "running", started_at: at, ...(sent_at && { sent_at }), ...clockFrom(run.row, at) })
             notify({ _tag: "RunStarted", run_id })
           }
         }),

@@ -1,4 +1,4 @@
-import { Context, Data, type DateTime, type Duration, type Effect, type Either } from "effect"
+import { Context, Data, DateTime, type Duration, type Effect, type Either } from "effect"
 import type { IdempotencyKeyReused, NotFound, RateLimited, TooManyQueued, Unavailable } from "../domain/Errors.ts"
 import type { RunId, WebhookId } from "../domain/Id.ts"
 import type { PromptLayout } from "../domain/PromptLayout.ts"
@@ -120,6 +120,16 @@ export interface RunMark {
   readonly run_id: RunId
   readonly at: DateTime.Utc
 }
+
+/**
+ * When a run was sent of which its leader has reported that it started, or not: before that, also when the broker's
+ * confirmation took longer. A run without such a report has one time for both, once it has ended.
+ */
+export const sentBefore = <Sent extends DateTime.Utc | undefined>(
+  sent_at: Sent,
+  started_at: DateTime.Utc | undefined
+): Sent | DateTime.Utc =>
+  sent_at && started_at ? DateTime.min(sent_at, DateTime.subtract(started_at, { millis: 1 })) : sent_at
 
 /** The end of a run, to be recorded unless another came first. */
 export interface RunEnd extends RunMark {

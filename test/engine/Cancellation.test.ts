@@ -1,11 +1,13 @@
 import { expect, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, TestClock } from "effect"
+import { Deferred, Effect, Fiber, Layer, TestClock } from "effect"
+import { Bus } from "../../src/bus/Bus.ts"
+import { Unavailable } from "../../src/domain/Errors.ts"
 import type { RunId } from "../../src/domain/Id.ts"
 import { Cancellation } from "../../src/engine/Cancellation.ts"
 import { Limiter } from "../../src/engine/Limiter.ts"
 import * as Leader from "../../src/leader/Leader.ts"
 import { Repo } from "../../src/repo/Repo.ts"
-import { echo, engineInMemory, lead, makeTeam, makeWebhook, sendMessage, until } from "./Scenario.ts"
+import { echo, engine, engineInMemory, lead, makeTeam, makeWebhook, ports, sendMessage, until } from "./Scenario.ts"
 
 const cancel = (id: RunId) => Effect.flatMap(Cancellation, ({ cancel }) => cancel(id))
 const runOf = (id: RunId) => Effect.flatMap(Repo, (repo) => repo.run(id))
@@ -57,6 +59,39 @@ it.scoped(
       expect(run).toMatchObject({ status: "cancelled", conversation: { response: "too late" } })
       expect(run.released_at).toBeDefined()
     }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
+)
+
+it.scoped(
+  "a run that is cancelled while its prompt is published again is free as soon as its leader is done with it",
+  () =>
+    Effect.gen(function* () {
+      const isRefused = yield* Deferred.make<void>()
+      let isAway = true
+      const away = Effect.zipRight(
+        Deferred.succeed(isRefused, undefined),
+        Effect.fail(new Unavailable({ what: "broker", detail: "away for the test" }))
+      )
+      const bus = Layer.effect(
+        Bus,
+        Effect.map(Bus, (bus) => ({
+          ...bus,
+          publish: (...given: Parameters<typeof bus.publish>) =>
+            Effect.suspend(() => (isAway ? away : bus.publish(...given)))
+        }))
+      )
+      yield* Effect.gen(function* () {
+        const team = yield* makeTeam("deploy")
+        yield* echo(team)
+        const webhook = yield* makeWebhook(team)
+        const id = yield* webhook.submit("hello")
+        yield* Deferred.await(isRefused)
+        yield* cancel(id)
+        isAway = false
+        yield* TestClock.adjust("5 seconds")
+        yield* until(Effect.map(inFlight, (total) => total === 0))
+        expect((yield* runOf(id)).released_at).toBeDefined()
+      }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(Layer.provideMerge(bus, ports)))))
+    })
 )
 
 it.scoped("a leader that does not stop holds the slot for no longer than the run's timeout", () =>

@@ -96,6 +96,35 @@ export const end = (test: Test): void => {
   )
 
   test(
+    "tell a start that was reported at the time of the sending, or before it, from none",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const term = yield* acquireTerm
+      const outcome = success("done")
+      const [silent, both, later, marked] = [
+        yield* queueRun(webhook),
+        yield* queueRun(webhook),
+        yield* queueRun(webhook),
+        yield* sendRun(webhook, term, 100)
+      ]
+      for (const id of [silent, both, later]) yield* admitOne(id, term)
+      yield* startedOne(later, 100)
+      yield* startedOne(marked, 100)
+      yield* repo.end([
+        { run_id: silent, outcome, sent_at: at(100), at: at(400) },
+        { run_id: both, outcome, sent_at: at(100), started_at: at(100), at: at(400) },
+        { run_id: later, outcome, sent_at: at(150), at: at(400) },
+        { run_id: marked, outcome, at: at(400) }
+      ])
+      expect(yield* repo.run(silent)).toMatchObject({ sent_at: at(100), started_at: at(100) })
+      for (const id of [both, later, marked]) {
+        expect(yield* repo.run(id)).toMatchObject({ sent_at: at(99), started_at: at(100) })
+      }
+    })
+  )
+
+  test(
     "record with an end when the run was sent and started, unless that is recorded already",
     Effect.gen(function* () {
       const repo = yield* Repo

@@ -73,7 +73,7 @@ export const sentAndStarted = (test: Test): void => {
       yield* admitOne(id, term)
       yield* startedOne(id, 50)
       yield* sentOne(id, 60)
-      expect(yield* repo.run(id)).toMatchObject({ status: "running", sent_at: at(50), started_at: at(50) })
+      expect(yield* repo.run(id)).toMatchObject({ status: "running", sent_at: at(49), started_at: at(50) })
       expect((yield* repo.inFlight)[0]?.deadline_at).toEqual(at(1_050))
       const ended = yield* queueRun(webhook)
       yield* admitOne(ended, term)

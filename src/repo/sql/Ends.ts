@@ -21,7 +21,7 @@ import { compiled } from "./Compiled.ts"
 import { bounded, boundedDirectly } from "./Database.ts"
 import { heldBy } from "./LeaseStoreSql.ts"
 import { makeRelease } from "./Release.ts"
-import { final, live, runColumns, runFromRow, storesLateAnswer } from "./RunColumns.ts"
+import { final, live, runColumns, runFromRow, sentBeforeStart, storesLateAnswer } from "./RunColumns.ts"
 
 /** What an outcome sets. */
 const outcomeTypes = {
@@ -56,7 +56,7 @@ export const makeEnds = Effect.gen(function* () {
   const recording = (ends: Statement.Fragment) => sql`
     update webhook_trigger.runs r set
       ${outcomeSet},
-      sent_at = coalesce(r.sent_at, i.sent_at),
+      sent_at = ${sentBeforeStart(sql, sql`coalesce(r.sent_at, i.sent_at)`, sql`coalesce(r.started_at, i.started_at)`)},
       started_at = coalesce(
         r.started_at, i.started_at, r.sent_at, i.sent_at, case when i.answered then r.admitted_at end
       ),

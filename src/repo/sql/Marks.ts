@@ -5,7 +5,7 @@ import { firstOfEach, type RunMark } from "../RunStore.ts"
 import { notify } from "./Changes.ts"
 import { markTypes, recordset, runIds } from "./Columns.ts"
 import { boundedDirectly } from "./Database.ts"
-import { live } from "./RunColumns.ts"
+import { live, sentBeforeStart } from "./RunColumns.ts"
 
 /** `RunStore.sent` and `RunStore.started`. */
 export const makeMarks = Effect.gen(function* () {
@@ -31,7 +31,8 @@ export const makeMarks = Effect.gen(function* () {
       with ${locked(firstOfEach(marks))}
       update webhook_trigger.runs r set
         status = 'running',
-        sent_at = case when r.started_at is null then i.at else coalesce(r.sent_at, least(i.at, r.started_at)) end,
+        sent_at = case when r.started_at is null then i.at
+          else coalesce(r.sent_at, ${sentBeforeStart(sql, sql`i.at`, sql`r.started_at`)}) end,
         deadline_at = case
           when r.mode = 'async' and r.started_at is null then i.at + r.timeout_ms * interval '1 millisecond'
           else r.deadline_at
@@ -47,6 +48,7 @@ export const makeMarks = Effect.gen(function* () {
         update webhook_trigger.runs r set
           status = 'running',
           started_at = i.at,
+          sent_at = ${sentBeforeStart(sql, sql`r.sent_at`, sql`i.at`)},
           deadline_at = case
             when r.mode = 'async' then i.at + r.timeout_ms * interval '1 millisecond' else r.deadline_at
           end

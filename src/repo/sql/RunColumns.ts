@@ -18,6 +18,10 @@ const columnOf = (field: string): string =>
 /** These fields of a run, from `runs` as `r`. */
 export const columnsOf = (fields: ReadonlyArray<keyof RunRow>): Statement.Fragment => list(fields.map(columnOf))
 
+/** When a run was sent, given when its leader reported that it started: as `sentBefore` has it. */
+export const sentBeforeStart = (sql: SqlClient.SqlClient, sent: Statement.Fragment, start: Statement.Fragment) =>
+  sql`case when ${start} <= ${sent} then ${start} - interval '1 millisecond' else ${sent} end`
+
 const fields = Object.keys(RunRow.fields) as ReadonlyArray<keyof RunRow>
 
 /** All fields of a run, for `runFromRow`. */
