@@ -125,10 +125,11 @@ faultTest("row 31: runs are cancelled at random while the server is killed again
       if (answer?.status === "cancelled") promised.add(id)
     }
   }
-  for (let round = 0; round < 4; round++) {
+  // A busy machine cancels nothing in so short a time: then there are more rounds, and longer ones.
+  for (let round = 0; round < 4 || promised.size === 0; round++) {
     const triggers = Array.from({ length: 30 }, () => cluster.callers.trigger(server, webhook))
     const cancelling = cancelSome()
-    await sleep(random.between(20, 400))
+    await sleep(random.between(20, 400 + 100 * round))
     await server.kill()
     await Promise.all([...triggers, cancelling])
     await server.start()
@@ -138,7 +139,6 @@ faultTest("row 31: runs are cancelled at random while the server is killed again
   const statusOf = new Map(rows.map(({ id, status }) => [id, status]))
   expect([...promised].filter((id) => statusOf.get(id) !== "cancelled")).toEqual([])
   expect(rows.filter(({ status }) => status !== "cancelled" && status !== "success")).toEqual([])
-  expect(promised.size).toBeGreaterThan(0)
   expect(leader.overlaps).toEqual([])
   const inUse = async () => (await cluster.api(server, "GET", `/api/webhooks/${webhook.id}/statistics`)).slots_in_use
   await until("all slots are free", async () => (await inUse()) === 0)
