@@ -66,9 +66,10 @@ export const make = Effect.fnUntraced(function* ({
     setImmediate(() => {
       isFlushing = false
       if (line.isClosed || outcomes.areEndsWaiting()) return
-      const lanes = new Set([...line.lanes, ...deferred])
+      const waited = [...deferred]
       deferred.clear()
-      for (const lane of lanes) drive(lane)
+      for (const lane of line.candidates()) drive(lane)
+      for (const lane of waited) drive(lane)
     })
   }
 
@@ -100,7 +101,10 @@ export const make = Effect.fnUntraced(function* ({
     const taken: Array<Ready> = []
     const begunAt = stopwatch(clock)
     for (const { flight } of ending) line.release(flight.run)
-    for (const lane of new Set([...line.lanes, ...waited, ...ending.map(({ lane }) => lane)])) {
+    const asked = new Set<Lane>()
+    const ask = (lane: Lane): void => {
+      if (asked.has(lane)) return
+      asked.add(lane)
       const runs = lane.takeBehind(ending.filter((other) => other.lane === lane).length)
       if (runs.length > 0) {
         taken.push({ lane, runs, begunAt })
@@ -108,6 +112,9 @@ export const make = Effect.fnUntraced(function* ({
       }
       line.update(lane)
     }
+    for (const lane of line.candidates()) ask(lane)
+    for (const lane of waited) ask(lane)
+    for (const { lane } of ending) ask(lane)
     for (const { flight } of ending) line.hold(flight.run)
     return taken
   }

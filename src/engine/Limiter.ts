@@ -32,6 +32,8 @@ export class Limiter extends Context.Tag("webhook-trigger/Limiter")<
   {
     /** Takes both slots if they are free; false, and nothing taken, when they are not. */
     readonly tryAcquire: (request: SlotRequest) => boolean
+    /** All global slots are taken: only runs of webhooks with a limit of their own may get one yet, and need be asked for. */
+    readonly isFull: () => boolean
     /** Takes both slots whatever the limits are, for a run that is in flight already. */
     readonly hold: (request: SlotRequest) => void
     /** Gives both slots back. */
@@ -81,6 +83,7 @@ export class Limiter extends Context.Tag("webhook-trigger/Limiter")<
           hold(request)
           return true
         },
+        isFull: () => total >= globalLimit,
         hold,
         release,
         usage: Effect.sync(() => ({ total, byWebhook: new Map(byWebhook) }))

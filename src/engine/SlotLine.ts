@@ -29,6 +29,13 @@ export class SlotLine {
     return [...this.#heads.keys()]
   }
 
+  /** Those of them that may get a slot, to be asked one after the other: when all are taken, the other thousands are not. */
+  *candidates(): Iterable<Lane> {
+    for (const lane of this.lanes) {
+      if (!this.#limiter.isFull() || lane.blockedHead?.webhook?.max_concurrent !== undefined) yield lane
+    }
+  }
+
   /** The term is over: no lane gets a slot any more. */
   get isClosed(): boolean {
     return this.#isClosed
@@ -68,7 +75,7 @@ export class SlotLine {
   /** Slots are free: they go to the lanes that have waited longest. */
   advance(): void {
     if (this.#isClosed) return
-    for (const lane of this.lanes) this.#members.drive(lane)
+    for (const lane of this.candidates()) this.#members.drive(lane)
   }
 
   close(): void {

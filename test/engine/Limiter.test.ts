@@ -113,7 +113,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
 )
 
 it.effect.prop(
-  "never grants past a limit, and never refuses a team's first slot that is free",
+  "never grants past a limit, never refuses a team's first slot that is free, and is full when no run without an own limit fits",
   { actions: fc.array(action, { maxLength: 80 }), globalLimit: fc.integer({ min: 1, max: 6 }) },
   ({ actions, globalLimit }) =>
     Effect.gen(function* () {
@@ -134,6 +134,7 @@ it.effect.prop(
           expect(granted && !fits).toBe(false)
           if (isFirst) expect(granted).toBe(fits)
         }
+        expect(limiter.isFull()).toBe(held.length >= globalLimit)
         const { byWebhook, total } = yield* limiter.usage
         expect(total).toBe(held.length)
         for (const [id, count] of byWebhook) expect(held.filter((one) => one.webhook === id)).toHaveLength(count)
