@@ -1,5 +1,6 @@
 import { Cause, DateTime, Duration, Effect, Either, Exit, type Scope } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
+import type { RunId } from "../domain/Id.ts"
 import type { LaneRun, LaneStore } from "../repo/LaneStore.ts"
 import { type Acceptance, type AcceptanceRefused, type NewRun, RunStore } from "../repo/RunStore.ts"
 import * as Backlog from "./Backlog.ts"
@@ -16,10 +17,10 @@ export interface Candidate {
   readonly isTeamStopped?: boolean
 }
 
+type Answers = ReadonlyArray<Either.Either<Acceptance, AcceptanceRefused>>
+
 /** Accepts runs, in this order, and answers each in its place: the hand-over. */
-export type Accept = (
-  candidates: ReadonlyArray<Candidate>
-) => Effect.Effect<ReadonlyArray<Either.Either<Acceptance, AcceptanceRefused>>, Unavailable>
+export type Accept = (candidates: ReadonlyArray<Candidate>) => Effect.Effect<Answers, Unavailable>
 
 /**
  * Accepts runs in groups. When this process is the dispatcher, a run that would be the next of its lane to be sent is
@@ -49,15 +50,15 @@ export const make: Effect.Effect<Accept, never, CurrentLanes | LaneStore | RunSt
         const run_ids = new Set(newRuns.flatMap(({ run_id }, index) => (reserved[index] ? [run_id] : [])))
         // After the slots were taken: the runs that held them before have ended by then.
         const at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
-        const options = { ...limits, ...(run_ids.size > 0 && { admission: { term: lanes.term, run_ids, at } }) }
+        const options = { ...limits, admission: { term: lanes.term, run_ids, at } }
         return Effect.onExit(runs.accept(newRuns, options), (exit) =>
           Effect.sync(() => {
             const states = items.map((_, index) => laneState(exit, index))
             ended((index) => mayWait(states[index]!))
-            for (const [index, { laneRun }] of items.entries()) {
+            for (const [index, { laneRun, mayBeSent }] of items.entries()) {
               const result = states[index]!
               if (reserved[index]) lanes.reservationEnded(laneRun, result)
-              if (result === "waits") lanes.wake(laneRun.team)
+              if (result === "waits") lanes.accepted(laneRun, mayBeSent ? aheadOf(exit, index) : undefined)
             }
           })
         )
@@ -74,14 +75,17 @@ export const make: Effect.Effect<Accept, never, CurrentLanes | LaneStore | RunSt
 const mayWait = (state: LaneState): boolean => state === "waits" || state === "unknown"
 
 /** Where the run is now. A statement that the database refused is not committed; one without an answer may be. */
-const laneState = (
-  exit: Exit.Exit<ReadonlyArray<Either.Either<Acceptance, AcceptanceRefused>>, Unavailable>,
-  index: number
-): LaneState => {
+const laneState = (exit: Exit.Exit<Answers, Unavailable>, index: number): LaneState => {
   if (Exit.isFailure(exit)) return Cause.isDie(exit.cause) ? "notStored" : "unknown"
   const answer = exit.value[index]
   if (answer === undefined || Either.isLeft(answer) || answer.right._tag !== "Accepted") return "notStored"
   return answer.right.admitted ? "admitted" : "waits"
+}
+
+/** The runs that wait before one that was accepted, if they are named. */
+const aheadOf = (exit: Exit.Exit<Answers, Unavailable>, index: number): ReadonlyArray<RunId> | undefined => {
+  const answer = Exit.isSuccess(exit) ? exit.value[index] : undefined
+  return answer && Either.isRight(answer) && answer.right._tag === "Accepted" ? answer.right.ahead : undefined
 }
 
 interface Item {

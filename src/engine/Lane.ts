@@ -73,8 +73,8 @@ export class Lane {
   #taking: "Read" | "AskForLeader" | "Admit" | undefined
   /** Undefined: it is to be asked. */
   #hasLeader: boolean | undefined
-  /** How many runs the `Admit` has that is being done. */
-  #admitting = 0
+  /** The runs of the `Admit` that is being done. */
+  #admitting: ReadonlyArray<LaneRun> = []
   /** Being published. */
   #publishing: ReadonlyArray<Flight> = []
   /** In flight, and cancelled: not to be sent again. */
@@ -198,6 +198,15 @@ export class Lane {
     if (this.#hasLeader === false) this.#hasLeader = undefined
   }
 
+  /** A run was accepted and waits, behind `ahead` and what was reported before it. If it knows those, it need not be read. */
+  accepted(run: LaneRun, ahead: ReadonlyArray<RunId> | undefined): void {
+    // It was read before this process knew that it is accepted.
+    if (this.#knows(run.run_id)) return
+    const isComplete = !this.#more && !this.#stale && this.#taking !== "Read" && this.#waiting.length < readAhead
+    if (isComplete && ahead?.every((id) => this.#knows(id))) this.#waiting.push(run)
+    else this.woken()
+  }
+
   askedForLeader(hasLeader: boolean): void {
     this.#taking = undefined
     this.#hasLeader = hasLeader
@@ -220,10 +229,11 @@ export class Lane {
    */
   admitted(flights: ReadonlyArray<Flight>): void {
     this.#taking = undefined
-    if (flights.length < this.#admitting) {
+    if (flights.length < this.#admitting.length) {
       this.#stale = true
       this.#more = true
     }
+    this.#admitting = []
     for (const flight of flights) {
       this.#flights.set(flight.run.run_id, flight)
       this.#unsent.push(flight)
@@ -349,6 +359,11 @@ export class Lane {
     return this.#flights.values().next().value
   }
 
+  #knows(id: RunId): boolean {
+    const isIt = ({ run_id }: LaneRun) => run_id === id
+    return this.#flights.has(id) || this.#waiting.some(isIt) || this.#admitting.some(isIt)
+  }
+
   get #isHeldBack(): boolean {
     if (this.#isHeld) return true
     return this.#suspect !== undefined && this.#suspect === this.#oldest?.run.run_id
@@ -373,7 +388,7 @@ export class Lane {
     const runs = this.#takeReady(ending)
     if (runs.length > 0) {
       this.#taking = "Admit"
-      this.#admitting = runs.length
+      this.#admitting = runs
     }
     return runs
   }

@@ -30,6 +30,8 @@ export interface Lanes extends Pick<Reservations.Reservations, "reserve" | "rese
   readonly term: Term
   /** There may be more in the rows for this team. */
   readonly wake: (team: TeamName) => void
+  /** The run was accepted by this process, and waits behind `ahead` (`Acceptance`). */
+  readonly accepted: (run: LaneRun, ahead: ReadonlyArray<RunId> | undefined) => void
   /** The team's run is in flight since before this term; nothing is sent for it before the lane is woken. */
   readonly takeOver: (run: LaneRun) => void
   /** Takes the runs that are to be admitted with the commit that ends these, in their slots. */
@@ -106,6 +108,13 @@ export const make = Effect.fnUntraced(function* (
   const wake = (team: TeamName): void => {
     const lane = laneOf(team)
     lane.woken()
+    drive(lane)
+  }
+
+  const accepted: Lanes["accepted"] = (run, ahead) => {
+    if (line.isClosed) return
+    const lane = laneOf(run.team)
+    lane.accepted(run, ahead)
     drive(lane)
   }
 
@@ -229,6 +238,7 @@ export const make = Effect.fnUntraced(function* (
   return {
     term: lease.term,
     wake,
+    accepted,
     takeOver,
     reserve: reservations.reserve,
     reservationEnded: reservations.reservationEnded,

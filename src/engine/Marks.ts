@@ -1,5 +1,6 @@
 import { type DateTime, Duration, Effect, type Scope } from "effect"
 import type { RunId } from "../domain/Id.ts"
+import { pause } from "../domain/Pause.ts"
 import { RunStore } from "../repo/RunStore.ts"
 import { untilAvailable } from "./Availability.ts"
 
@@ -18,14 +19,8 @@ export interface Marks {
   readonly take: (id: RunId) => Progress
 }
 
-/**
- * How long marks are collected. In the process's own time: it is not a time that anything is promised for, and a test that
- * stops the clock does not stop it.
- */
-const collected = Effect.async<void>((resume) => {
-  const timer = setTimeout(() => resume(Effect.void), 50)
-  return Effect.sync(() => clearTimeout(timer))
-})
+/** How long marks are collected, in milliseconds. */
+const collected = 50
 
 /** How long a stopping server takes to record what it has. */
 const grace = Duration.seconds(5)
@@ -56,7 +51,7 @@ export const make: Effect.Effect<Marks, never, RunStore | Scope.Scope> = Effect.
       })
     )
   )
-  yield* work.await.pipe(Effect.zipRight(collected), Effect.zipRight(write), Effect.forever, Effect.forkScoped)
+  yield* work.await.pipe(Effect.zipRight(pause(collected)), Effect.zipRight(write), Effect.forever, Effect.forkScoped)
   yield* Effect.addFinalizer(() => Effect.timeoutOption(Effect.interruptible(allRecorded.await), grace))
 
   return {

@@ -5,9 +5,9 @@ import type { TeamName } from "../domain/Team.ts"
 
 /** Something changed. Only a hint: one may be missed or come twice, so its reader reads the rows. */
 export type Change =
-  /** A run waits in the team's lane. */
+  /** A run waits in the team's lane, and the dispatcher is to look for it. */
   | { readonly _tag: "RunAccepted"; readonly team: TeamName }
-  /** A run was accepted and admitted in one; it waits for nothing. */
+  /** A run was accepted by the dispatcher, which knows of it. */
   | { readonly _tag: "RunAdmitted"; readonly team: TeamName }
   | { readonly _tag: "RunStarted"; readonly run_id: RunId }
   | { readonly _tag: "RunEnded"; readonly run_id: RunId }

@@ -49,6 +49,7 @@ import {
   type EndedRun,
   firstOfEach,
   isRetry,
+  mostAhead,
   type NewRun,
   type QueuedRuns,
   type RunEnd,
@@ -355,17 +356,16 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         prompt: storable(run.prompt),
         timeout_ms: Duration.toMillis(timeout)
       }
-      const admitted =
-        admission?.run_ids.has(run.run_id) === true &&
-        holds(admission.term) &&
-        !isPaused(run.team) &&
-        where((row) => row.team === run.team && isWaiting(row)).length === 0
+      const ahead = where((row) => row.team === run.team && isWaiting(row)).map(({ row }) => row.run_id)
+      const mayBeAdmitted = admission !== undefined && holds(admission.term) && !isPaused(run.team)
+      const admitted = mayBeAdmitted && admission.run_ids.has(run.run_id) && ahead.length === 0
       const stored = { ...row, ...(admitted && { admitted_at: admission.at, ...withDeadline(row, admission.at) }) }
       runs = [...runs, { row: stored, seq: ++accepted, idempotency, layout }]
       if (failed) settleRetry(failed, { retried_by: run.run_id })
       if (windowKey && coalesce) windows.set(windowKey, { run_id: run.run_id, until: coalesce.until })
-      notify({ _tag: admitted ? "RunAdmitted" : "RunAccepted", team: run.team })
-      return Either.right({ _tag: "Accepted", admitted })
+      const isTold = mayBeAdmitted && !admitted && ahead.length <= mostAhead
+      notify({ _tag: admitted || isTold ? "RunAdmitted" : "RunAccepted", team: run.team })
+      return Either.right({ _tag: "Accepted", admitted, ...(isTold && { ahead }) })
     }
 
     const record = (run: Stored, { outcome, at, ...end }: Omit<RunEnd, "run_id">): void => {

@@ -65,14 +65,18 @@ export const isRetry = (run: NewRun): run is NewRun & { readonly replay_of: RunI
   run.attempt !== undefined && run.attempt > 1
 
 /**
- * `admitted`: it was admitted with the same commit, as was asked for, and may be published. `Repeated`: the idempotency key
- * named an earlier run, which is returned in place of a new one. `Coalesced`: an earlier run has its prompt and variables
- * now, or had them before, when the idempotency key was used for that (`repeated`).
+ * `admitted`: it was admitted with the same commit, as was asked for, and may be published. `ahead`: for the dispatcher, the
+ * runs that wait in the lane before it, perhaps without those of this call; absent: more than `mostAhead`, or not known.
+ * `Repeated`: the idempotency key named an earlier run, which is returned in place of a new one. `Coalesced`: an earlier run
+ * has its prompt and variables now, or had them before, when the idempotency key was used for that (`repeated`).
  */
 export type Acceptance =
-  | { readonly _tag: "Accepted"; readonly admitted: boolean }
+  | { readonly _tag: "Accepted"; readonly admitted: boolean; readonly ahead?: ReadonlyArray<RunId> }
   | { readonly _tag: "Repeated"; readonly run: Run; readonly deadline_at?: DateTime.Utc }
   | { readonly _tag: "Coalesced"; readonly run_id: RunId; readonly repeated: boolean }
+
+/** So many runs that wait before an accepted one are named. */
+export const mostAhead = 4
 
 /** The webhook was edited after the run's prompt was rendered. */
 export class WebhookEdited extends Data.TaggedError("WebhookEdited") {}
@@ -101,7 +105,10 @@ export interface AcceptOptions {
   readonly countQueued?: boolean
   /** The webhooks whose own limits are checked; the others have far fewer, as the caller knows. Default: all. */
   readonly countQueuedOf?: ReadonlySet<WebhookId>
-  /** The runs among them that are to be admitted as well; but for those of a team for which an earlier run waits. */
+  /**
+   * Given by the dispatcher, which then needs no notification of these runs: those among them that are to be admitted as well,
+   * but for those of a team for which an earlier run waits.
+   */
   readonly admission?: Admission
 }
 

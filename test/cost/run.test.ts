@@ -12,7 +12,6 @@ import { freshDatabase, freshVhost } from "../support/fresh.ts"
 import { until } from "../support/Until.ts"
 import { Counters, type Counts, difference, perUnit } from "./Counters.ts"
 
-// Hundreds of runs, one after the other, on a machine that does other things too.
 const adminKey = "an-admin-key-for-tests"
 
 /** The whole server in this process, with all that it does counted. */
@@ -60,23 +59,27 @@ const client = ({ port }: Served) => {
     })
 }
 
-/** A server, and a webhook whose team's leader answers. */
-const scenario = Effect.gen(function* () {
+/** A server, and for each of these teams a leader that answers and a webhook, which `wait` triggers. */
+const scenario = Effect.fnUntraced(function* (teams: ReadonlyArray<string> = ["ops"]) {
   const served = yield* serve
   const call = client(served)
-  yield* Effect.promise(() => call("POST", "/api/teams", { team: "ops" }))
-  yield* Effect.acquireRelease(
-    Effect.promise(() => new RecordingLeader({ url: served.amqpUrl, team: "ops" }).start()),
-    (leader) => Effect.promise(() => leader.crash())
+  const paths = yield* Effect.forEach(teams, (team) =>
+    Effect.gen(function* () {
+      yield* Effect.promise(() => call("POST", "/api/teams", { team }))
+      yield* Effect.acquireRelease(
+        Effect.promise(() => new RecordingLeader({ url: served.amqpUrl, team }).start()),
+        (leader) => Effect.promise(() => leader.crash())
+      )
+      yield* Effect.promise(() =>
+        until("the team is running", async () => (await call("GET", `/api/teams/${team}`)).json.running === true)
+      )
+      const draft = { name: "a webhook", team, prompt_template: "{{text}}" }
+      const created = yield* Effect.promise(() => call("POST", "/api/webhooks", draft))
+      return `/webhook/trigger/${created.json.token}?wait=true`
+    })
   )
-  yield* Effect.promise(() =>
-    until("the team is running", async () => (await call("GET", "/api/teams/ops")).json.running === true)
-  )
-  const draft = { name: "a webhook", team: "ops", prompt_template: "{{text}}" }
-  const created = yield* Effect.promise(() => call("POST", "/api/webhooks", draft))
-  const path = `/webhook/trigger/${created.json.token}?wait=true`
-  const wait = async () => {
-    const { status } = await call("POST", path, { variables: { text: "hello" } })
+  const wait = async (team = 0) => {
+    const { status } = await call("POST", paths[team]!, { variables: { text: "hello" } })
     if (status !== 200) throw new Error(`answered ${status}`)
   }
   return { ...served, call, wait }
@@ -90,15 +93,25 @@ const idleSecond = async (read: () => Counts): Promise<Counts> => {
   return perUnit(difference(read(), before), seconds)
 }
 
-/** For each of `count` runs, when everything has been done once before; without what the server does by itself. */
+/** What is counted more than once. On a busy machine a run takes longer, and its way is recorded before its end. */
+const measurements = 5
+
+/**
+ * For each of `count` runs, when everything has been done once before; without what the server does by itself. Of several
+ * measurements the least.
+ */
 const perRun = (read: () => Counts, count: number, work: () => Promise<void>) =>
   Effect.promise(async () => {
     await work()
     const idle = await idleSecond(read)
-    const [before, begin] = [read(), performance.now()]
-    await work()
-    const seconds = (performance.now() - begin) / 1000
-    return perUnit(difference(difference(read(), before), perUnit(idle, 1 / seconds)), count)
+    const counted: Array<Counts> = []
+    for (let n = 0; n < measurements; n++) {
+      const [before, begin] = [read(), performance.now()]
+      await work()
+      const seconds = (performance.now() - begin) / 1000
+      counted.push(perUnit(difference(difference(read(), before), perUnit(idle, 1 / seconds)), count))
+    }
+    return counted.toSorted((a, b) => a.operations - b.operations)[0]!
   })
 
 /** A tenth above what was reached; `docs/benchmarks.md` says what is left. */
@@ -109,32 +122,48 @@ const expectAtMost = (counts: Counts, limits: Counts) => {
 
 it.scopedLive("a run whose caller waits for the answer, alone", () =>
   Effect.gen(function* () {
-    const { read, wait } = yield* scenario
-    const count = 100
+    const { read, wait } = yield* scenario()
+    const count = 40
     const counts = yield* perRun(read, count, async () => {
       for (let n = 0; n < count; n++) await wait()
     })
-    expectAtMost(counts, { operations: 300, fibers: 4.4, statements: 2.4, messages: 1.1 })
+    // One of them notifies others, and none of the runs that come within the 20 ms after it.
+    expectAtMost(counts, { operations: 300, fibers: 4.8, statements: 3, messages: 1.1 })
   })
 )
 
 it.scopedLive("a run whose caller waits for the answer, beside 63 others", () =>
   Effect.gen(function* () {
-    const { read, wait } = yield* scenario
-    const count = 640
+    const { read, wait } = yield* scenario()
+    const count = 320
     const counts = yield* perRun(read, count, async () => {
       const callers = Array.from({ length: 64 }, async () => {
         for (let n = 0; n < count / 64; n++) await wait()
       })
       await Promise.all(callers)
     })
-    expectAtMost(counts, { operations: 300, fibers: 4.9, statements: 3, messages: 1.1 })
+    expectAtMost(counts, { operations: 260, fibers: 4.2, statements: 2.5, messages: 1.1 })
+  })
+)
+
+it.scopedLive("a run whose caller waits for the answer, beside 63 others, of 16 teams", () =>
+  Effect.gen(function* () {
+    const teams = Array.from({ length: 16 }, (_, n) => `team-${n}`)
+    const { read, wait } = yield* scenario(teams)
+    const count = 320
+    const counts = yield* perRun(read, count, async () => {
+      const callers = Array.from({ length: 64 }, async (_, caller) => {
+        for (let n = 0; n < count / 64; n++) await wait(caller % teams.length)
+      })
+      await Promise.all(callers)
+    })
+    expectAtMost(counts, { operations: 190, fibers: 3.1, statements: 1.2, messages: 1.1 })
   })
 )
 
 it.scopedLive("a health check", () =>
   Effect.gen(function* () {
-    const { read, call } = yield* scenario
+    const { read, call } = yield* scenario()
     const count = 100
     const counts = yield* perRun(read, count, async () => {
       for (let n = 0; n < count; n++) await call("GET", "/health/live")

@@ -65,6 +65,51 @@ describe("Lane", () => {
     expect(lane.isIdle).toBe(true)
   })
 
+  it("admits a run that this process accepted without reading it, behind those that it knows", () => {
+    const lane = laneWith(runs(0, 3))
+    const flights = flightsOf(lane.next())
+    // Two are about to be in flight, and one waits.
+    lane.accepted(run(3), [run(0).run_id, run(2).run_id])
+    lane.accepted(run(4), [run(2).run_id, run(3).run_id])
+    lane.admitted(flights)
+    publishAll(lane)
+    for (const { run } of flights) lane.ended(run.run_id)
+    expect(flightsOf(lane.next()).map(({ run }) => run)).toEqual([run(2), run(3)])
+    lane.accepted(run(5), [run(4).run_id])
+    expect(lane.isIdle).toBe(false)
+  })
+
+  it("reads what waits when one that it does not know stands before a run that this process accepted", () => {
+    for (const ahead of [[run(0).run_id], undefined]) {
+      const lane = new Lane(team, () => true)
+      lane.accepted(run(1), ahead)
+      expect(lane.next()).toEqual({ _tag: "Read" })
+      // What is accepted meanwhile may be missing from what is being read.
+      lane.accepted(run(2), [])
+      lane.read([])
+      expect(lane.next()).toEqual({ _tag: "Read" })
+    }
+  })
+
+  it("has a run once that it had read before it was known to be accepted", () => {
+    const lane = laneWith(runs(0, 3))
+    const flights = flightsOf(lane.next())
+    for (const [n, ahead] of [[], [run(0).run_id], [run(0).run_id, run(1).run_id]].entries())
+      lane.accepted(run(n), ahead)
+    lane.admitted(flights)
+    lane.accepted(run(0), [])
+    publishAll(lane)
+    for (const { run } of flights) lane.ended(run.run_id)
+    expect(flightsOf(lane.next()).map(({ run }) => run)).toEqual([run(2)])
+  })
+
+  it("keeps no more accepted runs than it reads ahead", () => {
+    const lane = new Lane(team, () => false)
+    for (const accepted of runs(0, readAhead + 1)) lane.accepted(accepted, [])
+    for (const accepted of runs(0, readAhead)) lane.ended(accepted.run_id)
+    expect(lane.next()).toEqual({ _tag: "Read" })
+  })
+
   it("reads and admits nothing while a run is being accepted, which stands before the others", () => {
     const lane = new Lane(team, () => true)
     expect(lane.reserve(run(0))).toBe(true)

@@ -12,6 +12,7 @@ import {
   sendRun,
   startedOne,
   success,
+  team,
   unlimited
 } from "./fixtures.ts"
 import type { Test } from "./RepoContract.ts"
@@ -49,6 +50,37 @@ export const changeFeed = (test: Test): void => {
       expect(seen).toContainEqual({ _tag: "RunEnded", run_id: id })
       expect(seen).toContainEqual({ _tag: "WebhookChanged", webhook_id: webhook.id })
       expect(seen).toContainEqual({ _tag: "LeaseReleased" })
+    })
+  )
+
+  test(
+    "reports what the dispatcher accepts, admits and ends, however many they are",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const calm = yield* createWebhook({ team: team("calm") })
+      const term = yield* acquireTerm
+      const runs = yield* Effect.forEach(count(250), () => newRun(webhook))
+      const admitted = yield* newRun(calm)
+      const changes = yield* subscribe(repo)
+      const reader = yield* Stream.fromQueue(changes).pipe(
+        Stream.filterMap((change) =>
+          change._tag === "RunAccepted" || change._tag === "RunAdmitted"
+            ? Option.some(change.team as string)
+            : change._tag === "RunEnded"
+              ? Option.some(change.run_id as string)
+              : Option.none()
+        ),
+        Stream.mapAccum(new Set<string>(), (seen, name) => [seen.add(name), seen]),
+        Stream.takeUntil(({ size }) => size >= 2 + runs.length),
+        Stream.runLast,
+        Effect.fork
+      )
+      const admission = { term, run_ids: new Set([admitted.run_id]), at: at(1) }
+      yield* repo.accept([...runs, admitted], { ...unlimited, admission })
+      yield* repo.end(runs.map(({ run_id }) => ({ run_id, outcome: success("done"), at: at(2) })))
+      const seen = Option.getOrThrow(yield* Fiber.join(reader))
+      expect(seen).toEqual(new Set([webhook.team, calm.team, ...runs.map(({ run_id }) => run_id)]))
     })
   )
 

@@ -1,6 +1,7 @@
 import { expect } from "@effect/vitest"
 import { Duration, Effect, Either } from "effect"
 import { IdempotencyKeyReused, NotFound, TooManyQueued } from "../../domain/Errors.ts"
+import type { RunId } from "../../domain/Id.ts"
 import { Repo } from "../Repo.ts"
 import { type NewRun, WebhookEdited } from "../RunStore.ts"
 import {
@@ -331,13 +332,44 @@ export const accept = (test: Test): void => {
       const run_ids = new Set([runs[0].run_id, runs[2].run_id])
       const answers = yield* repo.accept(runs, { ...unlimited, admission: { term, run_ids, at: at(0) } })
       // The third one stands behind the second, which waits.
-      expect(answers.map(Either.getOrThrow)).toEqual([admitted, accepted, accepted])
+      expect(answers.map(Either.getOrThrow)).toMatchObject([admitted, accepted, accepted])
       expect((yield* repo.inFlight).map(({ run_id }) => run_id)).toEqual([runs[0].run_id])
       expect((yield* repo.lane(ops, 10)).map(({ run_id }) => run_id)).toEqual([runs[1].run_id, runs[2].run_id])
 
       const behind = yield* newRun(webhook)
       const options = { ...unlimited, admission: { term, run_ids: new Set([behind.run_id]), at: at(0) } }
-      expect((yield* repo.accept([behind], options)).map(Either.getOrThrow)).toEqual([accepted])
+      expect((yield* repo.accept([behind], options)).map(Either.getOrThrow)).toMatchObject([accepted])
+    })
+  )
+
+  test(
+    "tells the dispatcher which runs wait before one that it accepts, as long as they are few",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const term = yield* acquireTerm
+      const options = { ...unlimited, admission: { term, run_ids: new Set<RunId>(), at: at(0) } }
+      const acceptNext = Effect.gen(function* () {
+        const run = yield* newRun(webhook)
+        const [answer] = yield* repo.accept([run], options)
+        return { run_id: run.run_id, ...Either.getOrThrow(answer!) }
+      })
+      const [first, second, third] = [yield* acceptNext, yield* acceptNext, yield* acceptNext]
+      expect([first, second, third]).toMatchObject([
+        { ahead: [] },
+        { ahead: [first.run_id] },
+        { ahead: [first.run_id, second.run_id] }
+      ])
+      yield* admitOne(first.run_id, term)
+      expect(yield* acceptNext).toMatchObject({ ahead: [second.run_id, third.run_id] })
+      yield* repo.accept(yield* Effect.forEach(count(20), () => newRun(webhook)), unlimited)
+      expect(yield* acceptNext).not.toHaveProperty("ahead")
+
+      const calm = yield* createWebhook({ team: team("calm") })
+      const alone = yield* newRun(calm)
+      expect((yield* repo.accept([alone], unlimited)).map(Either.getOrThrow)).toEqual([accepted])
+      yield* repo.pauseTeam(calm.team, at(1))
+      expect((yield* repo.accept([yield* newRun(calm)], options)).map(Either.getOrThrow)).toEqual([accepted])
     })
   )
 

@@ -5,11 +5,13 @@ import type { RunId } from "../../domain/Id.ts"
 import { parseRate } from "../../domain/Rate.ts"
 import type { RunRow } from "../../domain/Run.ts"
 import { whenTraced } from "../../telemetry/Span.ts"
+import type { Change } from "../ChangeFeed.ts"
 import {
   type Acceptance,
   type AcceptanceRefused,
   type AcceptOptions,
   isRetry,
+  mostAhead,
   type NewRun,
   WebhookEdited
 } from "../RunStore.ts"
@@ -20,13 +22,13 @@ import { compiled } from "./Compiled.ts"
 import { bounded, boundedDirectly, unavailable } from "./Database.ts"
 import { queueLength } from "./LaneStoreSql.ts"
 import { heldBy } from "./LeaseStoreSql.ts"
+import type { NotifySoon } from "./NotifySoon.ts"
 import { retriesOf } from "./Retries.ts"
 import { runColumns, runFromRow } from "./RunColumns.ts"
 import { type LimitsShape, limitTypes, webhookLimits } from "./WebhookLimits.ts"
 
 type Answer = Either.Either<Acceptance, AcceptanceRefused>
 
-const accepted: Answer = Either.right({ _tag: "Accepted", admitted: false })
 const admitted: Answer = Either.right({ _tag: "Accepted", admitted: true })
 
 type NewRunWebhook = NonNullable<NewRun["webhook"]>
@@ -134,6 +136,7 @@ interface Earlier {
 
 /** What the runs of one call need of the statement. */
 interface Shape extends LimitsShape {
+  /** By the dispatcher; else it is another process, which must be notified. */
   readonly admits: boolean
   readonly countsQueued: boolean
   readonly coalesces: boolean
@@ -161,6 +164,13 @@ const shapeOf = (
 interface Inserted {
   readonly outcome: "accepted" | "admitted" | "unknown" | "edited" | "full" | "webhook full" | "rate" | "repeats"
   readonly retry_after_ms: number | null
+  readonly ahead: string | null
+}
+
+/** Of a run that waits. */
+const waits = ({ ahead }: Inserted): Answer => {
+  const ids = ahead?.split(" ").filter(Boolean) as ReadonlyArray<RunId> | undefined
+  return Either.right({ _tag: "Accepted", admitted: false, ...(ids && ids.length <= mostAhead && { ahead: ids }) })
 }
 
 /** Why a run does not fit, unless it repeats an earlier one. */
@@ -185,7 +195,7 @@ const limitOf = ({ outcome, retry_after_ms }: Inserted, { webhook }: NewRun, max
 const attempts = 5
 
 /** `RunStore.accept`, the hand-over: the runs of one call are checked and written by one statement, with one commit. */
-export const makeAccept = Effect.gen(function* () {
+export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
   const sql = yield* SqlClient.SqlClient
   const directly = boundedDirectly(sql)
 
@@ -200,12 +210,19 @@ export const makeAccept = Effect.gen(function* () {
     "coalesce(webhook_version, version)"
   ])
 
+  /** The first runs that wait for the team `t`, as one text. */
+  const firstOfLane = sql`coalesce((
+    select string_agg(w.id::text, ' ') from (
+      select r.id from webhook_trigger.runs r
+      where r.team = t.team and r.status = 'queued' and r.admitted_at is null
+      order by r.seq limit ${sql.literal(String(mostAhead + 1))}
+    ) as w
+  ), '')`
+  /** The runs that wait before an input, for the known team `t`; null: none is admitted. */
+  const ahead = sql`case when t.paused_at is null and exists (select from lease) then t.first end`
   /** When a run `c` is admitted; null: it waits. */
   const admittedAt = (at: Statement.Fragment) => sql`
-    case when c.paused_at is null and exists (select from lease) and bool_and(c.admit) over (partition by c.team order by c.ord) and (
-      select w.seq from webhook_trigger.runs w
-      where w.team = c.team and w.status = 'queued' and w.admitted_at is null order by w.seq limit 1
-    ) is null then ${at}::timestamptz end`
+    case when c.ahead = '' and bool_and(c.admit) over (partition by c.team order by c.ord) then ${at}::timestamptz end`
 
   /** A run `r` that the key of an input `i` names: of its webhook, or for a message of its team's messages. */
   const namedByTrigger = sql`r.webhook_id = i.webhook_id and r.idempotency_key = i.idempotency_key`
@@ -232,6 +249,8 @@ export const makeAccept = Effect.gen(function* () {
       ? sql`on conflict do nothing`
       : sql`on conflict (webhook_id, idempotency_key) where idempotency_key is not null do nothing`
 
+  const nothing = sql`null::text`
+
   // Anyone who deletes a webhook, deletes or pauses a team, or replaces a token, either waits for this commit or is seen by it.
   const insertOf = (shape: Shape) =>
     compiled<Inserted, "runs" | "maxQueued" | "term" | "at" | "retried">(sql, (value) => {
@@ -247,11 +266,13 @@ export const makeAccept = Effect.gen(function* () {
         where w.enabled and w.id in (select webhook_id from input)
         order by w.id for key share
       ), known as materialized (
-        select t.team, t.paused_at from webhook_trigger.teams t where t.team in (select team from input)
+        select t.team, t.paused_at, ${admits ? firstOfLane : nothing} as first from webhook_trigger.teams t
+        where t.team in (select team from input)
         order by t.team for key share
       ), ${failed} checked as materialized (
-        select i.*, t.team is not null and (i.webhook_id is null or h.id is not null) ${mayBeRetried} as known, t.paused_at,
-          h.version is distinct from i.version as edited, ${isKnown(shape)} as repeats
+        select i.*, t.team is not null and (i.webhook_id is null or h.id is not null) ${mayBeRetried} as known,
+          h.version is distinct from i.version as edited, ${isKnown(shape)} as repeats,
+          ${admits ? ahead : nothing} as ahead
         from input i
         left join webhook h on h.id = i.webhook_id and (
           h.token_hash = i.token_hash or h.old_token_hash = i.token_hash and h.old_token_valid_until > i.accepted_at
@@ -269,10 +290,8 @@ export const makeAccept = Effect.gen(function* () {
         select ${values}, admitted_at from placed where fits ${hasOpened} order by ord
         ${unlessKnown(shape)}
         returning id, team, admitted_at
-      ), ${retried} ${consumed} ${notify(sql, "RunAccepted", sql`select team as name from inserted where admitted_at is null`)}, ${
-        admits
-          ? notify(sql, "RunAdmitted", sql`select team as name from inserted where admitted_at is not null`, "admitted")
-          : sql`admitted as (select)`
+      ), ${retried} ${consumed} ${
+        admits ? sql`notified as (select)` : notify(sql, "RunAccepted", sql`select team as name from inserted`)
       }
       select case
           when not c.known then 'unknown'
@@ -282,7 +301,7 @@ export const makeAccept = Effect.gen(function* () {
           when p.refusal is not null then p.refusal
           when not p.fits then 'full'
           else 'repeats'
-        end as outcome, p.retry_after_ms, (select count(*) from notified), (select count(*) from admitted) ${reported}
+        end as outcome, p.retry_after_ms, c.ahead, (select count(*) from notified) ${reported}
       from checked c left join placed p using (ord) left join inserted i on i.id = c.id
       order by c.ord`
     })
@@ -350,11 +369,12 @@ export const makeAccept = Effect.gen(function* () {
         const limit = run.idempotency === undefined ? limitFor(run) : undefined
         if (outcome === "unknown") answers.set(run, Either.left(new NotFound()))
         else if (outcome === "edited") answers.set(run, Either.left(new WebhookEdited()))
-        else if (outcome === "accepted" && run === head) answers.set(run, accepted)
+        else if (outcome === "accepted" && run === head) answers.set(run, waits(inserted))
         else if (outcome === "admitted" && run === head) answers.set(run, admitted)
         else if (limit !== undefined) answers.set(run, limit)
         return !answers.has(run)
       })
+      notifySoon(changesOf(answers, open, options))
       if (doubtful.length === 0) break
 
       // What these keys named before, in an earlier call or in this one.
@@ -375,6 +395,21 @@ export const makeAccept = Effect.gen(function* () {
     return runs.map((run) => answers.get(run)!)
   }, whenTraced("RunStore.accept"))
 })
+
+/** What is left to be notified of these runs: unless the dispatcher has accepted them, the statement has notified it. */
+const changesOf = (
+  answers: ReadonlyMap<NewRun, Answer>,
+  runs: ReadonlyArray<NewRun>,
+  { admission }: AcceptOptions
+): ReadonlyArray<Change> =>
+  admission === undefined
+    ? []
+    : runs.flatMap((run) => {
+        const answer = answers.get(run)
+        if (answer === undefined || Either.isLeft(answer) || answer.right._tag !== "Accepted") return []
+        const { admitted, ahead } = answer.right
+        return { _tag: admitted || ahead !== undefined ? "RunAdmitted" : "RunAccepted", team: run.team }
+      })
 
 /** Runs with one idempotency key, or in one window, are one run, until it is known what became of it. */
 const firstOfEachKey = (runs: ReadonlyArray<NewRun>): ReadonlyMap<string, NewRun> => {

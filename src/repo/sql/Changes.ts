@@ -1,5 +1,9 @@
 import type { SqlClient, Statement } from "@effect/sql"
+import { Array as Arr, Effect } from "effect"
+import type { Unavailable } from "../../domain/Errors.ts"
 import type { Change } from "../ChangeFeed.ts"
+import { compiled } from "./Compiled.ts"
+import { boundedDirectly } from "./Database.ts"
 import { channel } from "./Notifications.ts"
 
 type Tag = Change["_tag"]
@@ -40,10 +44,32 @@ export const notify = (
     group by part
   )`
 
-/** A change as it is notified. */
-export const toPayload = (change: Change): string => {
-  const field = fields[change._tag]
-  return field === null ? change._tag : `${change._tag} ${(change as unknown as Record<string, string>)[field]}`
+/** The changes as they are notified, those with one tag together: in no order. */
+const toPayloads = (changes: ReadonlyArray<Change>): ReadonlyArray<string> => {
+  const namesOf = new Map<Tag, Set<string>>()
+  for (const change of changes) {
+    const field = fields[change._tag]
+    const names = namesOf.get(change._tag) ?? new Set()
+    namesOf.set(change._tag, field === null ? names : names.add((change as unknown as Record<string, string>)[field]!))
+  }
+  return Array.from(namesOf).flatMap(([tag, names]) =>
+    names.size === 0 ? tag : Arr.chunksOf(names, namesInOne).map((some) => `${tag} ${some.join(" ")}`)
+  )
+}
+
+/** Notifies every process of changes, which are in rows that are committed, or in none: nothing waits for the disk. */
+export const makePublish = (
+  sql: SqlClient.SqlClient
+): ((changes: ReadonlyArray<Change>) => Effect.Effect<void, Unavailable>) => {
+  const directly = boundedDirectly(sql)
+  const notification = compiled<object, "payloads">(
+    sql,
+    (value) => sql`
+      with relaxed as materialized (select set_config('synchronous_commit', 'off', true))
+      select pg_notify(${channel}, payload)
+      from relaxed, json_array_elements_text(${value("payloads")}::json) as payloads (payload)`
+  )
+  return (changes) => Effect.asVoid(directly(notification({ payloads: JSON.stringify(toPayloads(changes)) })))
 }
 
 const isTag = (text: string): text is Tag => Object.hasOwn(fields, text)

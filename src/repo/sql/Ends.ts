@@ -5,7 +5,6 @@ import { isAnswer, leaderless, outcomeFields, type Run } from "../../domain/Run.
 import { whenTraced } from "../../telemetry/Span.ts"
 import { type Admission, type EndedRun, firstOfEach, type RunEnd } from "../RunStore.ts"
 import { admissionSet, mayBeAdmitted, workingTeams } from "./Admission.ts"
-import { notify } from "./Changes.ts"
 import {
   type ColumnTypes,
   list,
@@ -20,6 +19,7 @@ import {
 import { compiled } from "./Compiled.ts"
 import { bounded, boundedDirectly } from "./Database.ts"
 import { heldBy } from "./LeaseStoreSql.ts"
+import type { NotifySoon } from "./NotifySoon.ts"
 import { makeRelease } from "./Release.ts"
 import { final, live, runColumns, runFromRow, sentBeforeStart, storesLateAnswer } from "./RunColumns.ts"
 
@@ -41,7 +41,7 @@ const inputTypes: ColumnTypes = {
 }
 
 /** `RunStore.end`, `RunStore.endAndAdmit`, `RunStore.ended` and `RunStore.answerable`. */
-export const makeEnds = Effect.gen(function* () {
+export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
   const sql = yield* SqlClient.SqlClient
   const directly = boundedDirectly(sql)
   const release = yield* makeRelease
@@ -53,7 +53,7 @@ export const makeEnds = Effect.gen(function* () {
   const inputOf = (ends: ReadonlyArray<RunEnd>) => recordsJson(inputTypes, ends.map(toInput))
   const outcomeSet = list(Object.keys(outcomeTypes).map((name) => `${name} = i.${name}`))
 
-  const recording = (ends: Statement.Fragment) => sql`
+  const recording = (ends: Statement.Fragment, returned: Statement.Fragment) => sql`
     update webhook_trigger.runs r set
       ${outcomeSet},
       sent_at = ${sentBeforeStart(sql, sql`coalesce(r.sent_at, i.sent_at)`, sql`coalesce(r.started_at, i.started_at)`)},
@@ -67,8 +67,7 @@ export const makeEnds = Effect.gen(function* () {
       released_at = case when i.status = 'cancelled' and r.admitted_at is null then i.at end
     from ${recordsetOf(sql, inputTypes, ends)} join locked on locked.id = i.run_id
     where r.id = i.run_id and locked.status in ${live}
-    returning r.*`
-  const notified = notify(sql, "RunEnded", sql`select id::text as name from ended`)
+    returning ${returned}`
 
   const recordedRuns = compiled<object, "ends" | "ids">(
     sql,
@@ -77,8 +76,7 @@ export const makeEnds = Effect.gen(function* () {
         select r.id, r.status from webhook_trigger.runs r
         where r.id = any(${uuidsOf(sql, value("ids"))})
         order by r.id for no key update
-      ), ended as (${recording(value("ends"))}), ${notified}
-      select ${runColumns}, (select count(*) from notified) from ended r`
+      ) ${recording(value("ends"), runColumns)}`
   )
   /** Ends those that are not finished, and returns them. */
   const record = (ends: ReadonlyArray<RunEnd>) =>
@@ -95,15 +93,14 @@ export const makeEnds = Effect.gen(function* () {
         select r.id, r.status, r.team, r.id = any(${uuidsOf(sql, value("next"))}) as is_next from webhook_trigger.runs r
         where r.id = any(${uuidsOf(sql, value("ids"))})
         order by r.id for no key update
-      ), ended as (${recording(value("ends"))}), ${notified},
-      ${workingTeams(sql, sql`locked where is_next`)}, admitted as (
+      ), ended as (${recording(value("ends"), sql`r.*`)}), ${workingTeams(sql, sql`locked where is_next`)}, admitted as (
         update webhook_trigger.runs r set ${admissionSet(sql, now(value("at")), now(value("at")))}
         from locked
         where r.id = locked.id and locked.is_next and ${mayBeAdmitted(sql)} and exists (select from lease)
           and (select count(*) from locked where not is_next and status in ${live}) = ${value("count")}::int
         returning r.id
       )
-      select ${runColumns}, (select count(*) from notified), (select string_agg(id::text, ' ') from admitted) as admitted
+      select ${runColumns}, (select string_agg(id::text, ' ') from admitted) as admitted
       from (select) as always left join ended r on true`
   )
   /** The same, and admits runs if each of the ends was recorded; a row of them too when none was. */
@@ -153,6 +150,7 @@ export const makeEnds = Effect.gen(function* () {
     first: ReadonlyArray<RunEnd>,
     recorded: ReadonlyMap<RunId, Run>
   ) {
+    notifySoon(Array.from(recorded.keys(), (run_id) => ({ _tag: "RunEnded", run_id })))
     const won = new Set(first.filter((end) => recorded.has(end.run_id)))
     const late = ends.filter((end) => !won.has(end))
     if (late.length === 0) return ends.map((end): EndedRun => ({ recorded: true, run: recorded.get(end.run_id) }))

@@ -1,14 +1,15 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
+import type { RunId } from "../../domain/Id.ts"
 import { whenTraced } from "../../telemetry/Span.ts"
 import { firstOfEach, type RunMark } from "../RunStore.ts"
-import { notify } from "./Changes.ts"
 import { markTypes, recordset, runIds } from "./Columns.ts"
 import { boundedDirectly } from "./Database.ts"
+import type { NotifySoon } from "./NotifySoon.ts"
 import { live, sentBeforeStart } from "./RunColumns.ts"
 
 /** `RunStore.sent` and `RunStore.started`. */
-export const makeMarks = Effect.gen(function* () {
+export const makeMarks = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
   const sql = yield* SqlClient.SqlClient
   const directly = boundedDirectly(sql)
 
@@ -43,20 +44,19 @@ export const makeMarks = Effect.gen(function* () {
 
   const started = Effect.fnUntraced(function* (marks: ReadonlyArray<RunMark>) {
     if (marks.length === 0) return
-    yield* directly(sql`
-      with ${locked(firstOfEach(marks))}, started as (
-        update webhook_trigger.runs r set
-          status = 'running',
-          started_at = i.at,
-          sent_at = ${sentBeforeStart(sql, sql`r.sent_at`, sql`i.at`)},
-          deadline_at = case
-            when r.mode = 'async' then i.at + r.timeout_ms * interval '1 millisecond' else r.deadline_at
-          end
-        from input i join locked on locked.id = i.run_id, relaxed
-        where r.id = i.run_id and locked.counts and r.started_at is null
-        returning r.id
-      ), ${notify(sql, "RunStarted", sql`select id::text as name from started`)}
-      select count(*) from notified`)
+    const started = yield* directly(sql<{ readonly run_id: RunId }>`
+      with ${locked(firstOfEach(marks))}
+      update webhook_trigger.runs r set
+        status = 'running',
+        started_at = i.at,
+        sent_at = ${sentBeforeStart(sql, sql`r.sent_at`, sql`i.at`)},
+        deadline_at = case
+          when r.mode = 'async' then i.at + r.timeout_ms * interval '1 millisecond' else r.deadline_at
+        end
+      from input i join locked on locked.id = i.run_id, relaxed
+      where r.id = i.run_id and locked.counts and r.started_at is null
+      returning r.id as run_id`)
+    notifySoon(started.map(({ run_id }) => ({ _tag: "RunStarted", run_id })))
   }, whenTraced("RunStore.started"))
 
   return { sent, started }

@@ -6,6 +6,7 @@ import { makeCancelQueued } from "./CancelQueued.ts"
 import { makeEnds } from "./Ends.ts"
 import { makeExpire } from "./Expire.ts"
 import { makeMarks } from "./Marks.ts"
+import { makeNotifySoon } from "./NotifySoon.ts"
 import { makeRelease } from "./Release.ts"
 import { makeRetries } from "./Retries.ts"
 
@@ -13,13 +14,14 @@ import { makeRetries } from "./Retries.ts"
  * Every statement locks the rows that it may change in the order of their ids, so that two of them never wait for each
  * other.
  */
-export const layer: Layer.Layer<RunStore, never, SqlClient.SqlClient> = Layer.effect(
+export const layer: Layer.Layer<RunStore, never, SqlClient.SqlClient> = Layer.scoped(
   RunStore,
   Effect.gen(function* () {
+    const notifySoon = yield* makeNotifySoon
     return RunStore.of({
-      accept: yield* makeAccept,
-      ...(yield* makeMarks),
-      ...(yield* makeEnds),
+      accept: yield* makeAccept(notifySoon),
+      ...(yield* makeMarks(notifySoon)),
+      ...(yield* makeEnds(notifySoon)),
       release: yield* makeRelease,
       ...(yield* makeRetries),
       cancelQueued: yield* makeCancelQueued,
