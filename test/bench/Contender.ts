@@ -4,6 +4,9 @@ import type { Webhook } from "./rivals/src/Given.ts"
 
 export type { Counts, Webhook }
 
+/** Callers at a time. */
+export const connections = 64
+
 export interface Contender {
   /** For `--only`. */
   readonly name: string

@@ -13,7 +13,10 @@ const usage = `npm run bench -- [options]
 
 /** How long each part of a contender's turn takes, in seconds. */
 export interface Seconds {
+  /** At the most, before each kind of measurement. */
   readonly warmUp: number
+  /** After so many of them it is looked whether the server is warm. */
+  readonly warmUpPart: number
   readonly alone: number
   readonly waiting: number
   readonly accepting: number
@@ -32,8 +35,8 @@ export interface Options {
   readonly command: string
 }
 
-const full: Seconds = { warmUp: 6, alone: 2, waiting: 3, accepting: 4, backlog: 1 }
-const short: Seconds = { warmUp: 1, alone: 1, waiting: 1, accepting: 1, backlog: 1 }
+const full: Seconds = { warmUp: 20, warmUpPart: 2, alone: 2, waiting: 3, accepting: 4, backlog: 1 }
+const short: Seconds = { warmUp: 1, warmUpPart: 1, alone: 1, waiting: 1, accepting: 1, backlog: 1 }
 
 const parse = (args: Array<string>) =>
   parseArgs({

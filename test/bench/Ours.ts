@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url"
 import { queryPostgres } from "../support/Postgres.ts"
 import { freePort } from "../support/Process.ts"
 import { until } from "../support/Until.ts"
-import { type Contender, type Counts, type Running, team, teams, webhookTemplate } from "./Contender.ts"
+import { type Contender, type Counts, connections, type Running, team, teams, webhookTemplate } from "./Contender.ts"
 import { type Place, untilAnswers } from "./Place.ts"
 import { startLeader } from "./Programs.ts"
 
@@ -54,10 +54,14 @@ const createWebhook = async (url: string, name: string): Promise<{ readonly id: 
 }
 
 const startProduction =
-  (folder: string) =>
+  (folder: string, settings: Readonly<Record<string, string>> = {}) =>
   async (place: Place): Promise<Running> => {
     const leader = await startLeader(place)
-    const { url, ...server } = await serve(place, folder, { DATABASE_URL: place.databaseUrl, AMQP_URL: place.amqpUrl })
+    const { url, ...server } = await serve(place, folder, {
+      ...settings,
+      DATABASE_URL: place.databaseUrl,
+      AMQP_URL: place.amqpUrl
+    })
     const triggers: Array<string> = []
     for (const name of [team, ...teams]) triggers.push((await createWebhook(url, name)).trigger)
     const countRuns = async () => {
@@ -105,7 +109,7 @@ export const versionOf = (folder: string): string => {
   }
 }
 
-/** Both ways to run the server that is built in `folder`. */
+/** The ways to run the server that is built in `folder`. */
 export const oursIn = (folder: string, name: string, title: string): ReadonlyArray<Contender> => {
   if (!existsSync(join(folder, "dist/main.js")))
     throw new Error(`there is no dist/main.js in ${folder}: build it first`)
@@ -117,6 +121,14 @@ export const oursIn = (folder: string, name: string, title: string): ReadonlyArr
       waits: "many teams",
       accepts: true,
       start: startProduction(folder)
+    },
+    {
+      name: `${name}-${connections}`,
+      title: `${title}, up to ${connections} at once`,
+      about: `the same with \`WEBHOOK_MAX_CONCURRENT=${connections}\` in place of 20; the others have no such limit`,
+      waits: "many teams",
+      accepts: false,
+      start: startProduction(folder, { WEBHOOK_MAX_CONCURRENT: String(connections) })
     },
     {
       name: `${name}-embedded`,

@@ -19,12 +19,19 @@ const note =
   "> **From short rounds on a machine that was also used for other things: to be replaced by a full run.** The figures\n" +
   "> show that everything works, and no more."
 
+/** An item of a list, in lines of at most 125 characters. */
+const item = (text: string): string =>
+  text
+    .match(/\S.{0,122}(?=\s|$)/g)!
+    .map((line, index) => `${index === 0 ? "- " : "  "}${line}`)
+    .join("\n")
+
 const measured = ({ contenders, facts, quick, tables }: Page): string =>
   [
     ...(quick ? [note] : []),
-    facts.map((fact) => `- ${fact}`).join("\n"),
+    facts.map(item).join("\n"),
     "### Contenders\n",
-    contenders.map(({ about, title }) => `- **${title}**: ${about}.`).join("\n"),
+    contenders.map(({ about, title }) => item(`**${title}**: ${about}.`)).join("\n"),
     tables
   ]
     .join("\n\n")

@@ -1,7 +1,7 @@
 /** The tables, as Markdown that also reads well in a terminal. */
-import type { Contender } from "./Contender.ts"
+import { type Contender, connections } from "./Contender.ts"
 import { overRounds, ratio, type Spread } from "./Statistics.ts"
-import { connections, type FigureName, type Figures } from "./Turn.ts"
+import type { FigureName, Figures } from "./Turn.ts"
 
 /** All rounds of each contender, in the order of the tables. */
 export type Results = ReadonlyMap<Contender, ReadonlyArray<Figures>>

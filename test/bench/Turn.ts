@@ -1,7 +1,7 @@
 /** One contender's turn: everything that is measured of it, on servers that are new. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { checkAccepted, checkAnswers, checkWaited, untilAccepted, untilIdle } from "./Checks.ts"
-import type { Contender, Running } from "./Contender.ts"
+import { type Contender, connections, type Running } from "./Contender.ts"
 import type { Load, LoadResult } from "./Load.ts"
 import type { Seconds } from "./Options.ts"
 import { openPlace } from "./Place.ts"
@@ -35,10 +35,29 @@ export interface Bench {
   readonly seconds: Seconds
 }
 
-export const connections = 64
-
 /** A process that is compiled and has sent its first notifications is idle after that. */
 const idleAfter = 1000
+
+/** A server is warm after so many times in a row without so much of a gain on its best before. */
+const timesSteady = 2
+const gain = 1.05
+
+/**
+ * Repeats `work` until its rate grows no more, or the time is over: a server is not compiled before, and one that has more to
+ * do takes longer for it.
+ */
+const warmUp = async (
+  { warmUp, warmUpPart }: Seconds,
+  work: (seconds: number) => Promise<{ readonly result: LoadResult }>
+): Promise<void> => {
+  const end = performance.now() + warmUp * 1000
+  let best = 0
+  for (let steady = 0; steady < timesSteady && performance.now() < end; ) {
+    const rate = rateOf((await work(warmUpPart)).result)
+    steady = rate > best * gain ? 0 : steady + 1
+    best = Math.max(best, rate)
+  }
+}
 
 const waiting = (url: string) => `${url}?wait=true`
 
@@ -114,7 +133,9 @@ const measureRunning = async (
   figures = { ...figures, idleMemory: memoryMegabytes(running.pid) }
 
   if (contender.waits !== "no") {
-    await wait([running.url, ...running.urls], connections, seconds.warmUp)
+    const all = [running.url, ...running.urls]
+    await warmUp(seconds, (part) => wait(all, connections, part))
+    await warmUp(seconds, (part) => wait([running.url], 1, part))
     const alone = await wait([running.url], 1, seconds.alone)
     const oneTeam = await wait([running.url], connections, seconds.waiting)
     const manyTeams =
@@ -135,7 +156,7 @@ const measureRunning = async (
 
   if (contender.accepts) {
     const publishesFirst = contender.publishesFirst === true
-    await accept(seconds.warmUp, publishesFirst)
+    await warmUp(seconds, (part) => accept(part, publishesFirst))
     const { published, result } = await accept(seconds.accepting, publishesFirst)
     figures = {
       ...figures,
