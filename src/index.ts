@@ -160,6 +160,7 @@ export {
   type ExpireOptions,
   firstOfEach,
   isRetry,
+  mostAhead,
   type NewRun,
   type QueuedRuns,
   type RunEnd,
