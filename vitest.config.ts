@@ -36,8 +36,8 @@ export default defineConfig({
       })
     ],
     isolate: false,
-    // One more than the two processors of a small machine: tests also wait, together for a quarter of the time. Of more than one
-    // idle worker, Vitest would end one twice, and itself with it.
+    // One more than the two processors of a small machine: tests also wait, together for a quarter of the time. Of more than
+    // one idle worker, Vitest would end one twice, and itself with it.
     poolOptions: { forks: { minForks: 2, maxForks: 3, execArgv }, threads: { minThreads: 1, maxThreads: 1 } },
     sequence: { sequencer: TestOrder }
   }
