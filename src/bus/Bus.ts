@@ -62,6 +62,8 @@ export interface ReplyChecks {
   readonly answerable?: (runs: ReadonlyArray<RunId>) => Effect.Effect<Answerable, Unavailable>
   /** No reply can change anything of this run any more, as far as is known: it is dropped unread. Default: of none. */
   readonly isOver?: (run: RunId) => boolean
+  /** Replies that are taken at a time, each of up to 8 MiB; a frozen server keeps them from the others. Default: 20. */
+  readonly atOnce?: number
   /** Succeeds once replies can be handled. */
   readonly ready?: Effect.Effect<void, Unavailable>
 }

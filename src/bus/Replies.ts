@@ -45,12 +45,9 @@ export const storableReply = (reply: Reply): Reply => {
   }
 }
 
-/**
- * At most this many replies make a group. A broker delivers twice as many ahead, so that the next arrive meanwhile; no more,
- * because a server that has stopped responding keeps them from the others for some seconds.
- */
-export const maxGroup = 10
-/** Nor is there more text than this in a group, in UTF-16 code units; one reply may be longer. */
+/** Replies that are taken and not acknowledged, unless the server says how many: those of a group, and those behind it. */
+export const defaultAtOnce = 20
+/** There is no more text than this in a group, in UTF-16 code units; one reply may be longer. */
 const maxGroupText = 4_000_000
 
 interface Waiting extends PendingReply {
@@ -65,7 +62,7 @@ export interface Inbox {
   /** As `Bus.consume`. Of several consumers one gets everything that is `put`. */
   readonly consume: (
     handle: ReplyHandler,
-    answerable?: ReplyChecks["answerable"]
+    checks?: Pick<ReplyChecks, "answerable" | "atOnce">
   ) => Effect.Effect<LongReplies.Receive, never, Scope.Scope>
 }
 
@@ -95,13 +92,13 @@ export const makeInbox = (): Inbox => {
       consumers[0]?.unsafeOffer(waiting)
     },
     size: () => stored.size,
-    consume: Effect.fnUntraced(function* (handle, answerable = allOf) {
+    consume: Effect.fnUntraced(function* (handle, { answerable = allOf, atOnce = defaultAtOnce } = {}) {
       const scope = yield* Effect.scope
       const queue = yield* Effect.acquireRelease(join, leave)
       const postpone = (group: ReadonlyArray<Waiting>, pause: Duration.Duration) =>
         Queue.offerAll(queue, group).pipe(Effect.delay(pause), Effect.interruptible, Effect.forkIn(scope))
       // Not `takeBetween`, which returns the first alone when it had to wait for it: they often arrive together.
-      const take = Effect.zipWith(Queue.take(queue), Queue.takeUpTo(queue, maxGroup - 1), (first, more) => [
+      const take = Effect.zipWith(Queue.take(queue), Queue.takeUpTo(queue, atOnce - 1), (first, more) => [
         first,
         ...more
       ])

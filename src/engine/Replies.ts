@@ -7,16 +7,24 @@ import { RunStore } from "../repo/RunStore.ts"
 import { Checkpoints } from "./Checkpoints.ts"
 import { Correlation } from "./Correlation.ts"
 import { Outcomes } from "./Outcomes.ts"
+import { Settings } from "./Settings.ts"
 
 /** How many answered runs are known: whoever repeats an answer does it soon, and without these each costs a statement. */
 const maxAnswered = 10_000
+
+/**
+ * The replies of all runs in flight are recorded together, if they come together; but a server that is frozen keeps no more
+ * than so many from the others. The least leaves room for what leaders send beside their answers.
+ */
+const fewestAtOnce = 20
+const mostAtOnce = 100
 
 /**
  * The reply path: what leaders and the broker say about runs is recorded, then those that wait are notified. The bus
  * acknowledges replies only after this, so an answer that was confirmed to the leader is never lost; repeats are harmless,
  * since the first end wins. Every replica runs it; one that cannot record leaves the replies to the others.
  */
-export const layer: Layer.Layer<never, never, Bus | ChangeFeed | Correlation | Outcomes | RunStore> =
+export const layer: Layer.Layer<never, never, Bus | ChangeFeed | Correlation | Outcomes | RunStore | Settings> =
   Layer.scopedDiscard(
     Effect.gen(function* () {
       const bus = yield* Bus
@@ -24,6 +32,7 @@ export const layer: Layer.Layer<never, never, Bus | ChangeFeed | Correlation | O
       const outcomes = yield* Outcomes
       const database = yield* ChangeFeed
       const runs = yield* RunStore
+      const { maxConcurrent } = yield* Settings
       const reach = yield* Checkpoints
       const clock = yield* Effect.clock
 
@@ -48,7 +57,13 @@ export const layer: Layer.Layer<never, never, Bus | ChangeFeed | Correlation | O
         })
       }
       const isOver = (run_id: RunId) => answered.has(run_id)
-      yield* bus.consume(handle, { correlation, answerable: runs.answerable, isOver, ready: database.ping })
+      yield* bus.consume(handle, {
+        correlation,
+        answerable: runs.answerable,
+        isOver,
+        atOnce: Math.min(Math.max(maxConcurrent, fewestAtOnce), mostAtOnce),
+        ready: database.ping
+      })
     })
   )
 

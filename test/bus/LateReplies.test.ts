@@ -29,7 +29,7 @@ describe("a consumer's long replies", () => {
           log,
           replies.map(({ run_id }) => `handled ${run_id}`)
         ),
-      answerable(late)
+      { answerable: answerable(late) }
     )
     /** A long answer of the team to the run. */
     const long = (team: string, run_id: RunId, aside: Effect.Effect<void, Unavailable>): Received => ({

@@ -5,7 +5,7 @@ import type { RunId } from "../../domain/Id.ts"
 import type { ReplyHandler } from "../Acknowledgement.ts"
 import { Bus, QueueGone, type ReplyChecks } from "../Bus.ts"
 import type { Received } from "../LongReplies.ts"
-import { makeInbox, maxGroup, textLength, tracedPublish } from "../Replies.ts"
+import { defaultAtOnce, makeInbox, textLength, tracedPublish } from "../Replies.ts"
 import { type Connection, call, openChannel, unavailable } from "./Connection.ts"
 import * as Link from "./Link.ts"
 import { countReceived } from "./Metrics.ts"
@@ -30,8 +30,6 @@ export interface AmqpOptions {
   readonly queueType: QueueType
 }
 
-/** Unacknowledged replies, each of which may be 8 MiB. */
-const prefetch = 2 * maxGroup
 /** Milliseconds for a group. The broker takes the replies back after that, and may give them to another server. */
 const handleTimeout = 2_000
 /** And for each UTF-16 code unit of text: 8 s for the longest answer. */
@@ -86,7 +84,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
     const consumeOn = (
       connection: Connection,
       handle: ReplyHandler,
-      { answerable, correlation, isOver = () => false, ready = Effect.void }: ReplyChecks
+      { answerable, atOnce = defaultAtOnce, correlation, isOver = () => false, ready = Effect.void }: ReplyChecks
     ) =>
       Effect.gen(function* () {
         yield* Effect.retry(ready, Schedule.spaced(readyInterval))
@@ -95,12 +93,12 @@ const make = ({ queueType, url }: AmqpOptions) =>
           yield* call("setting the prefetch", () => channel.prefetch(prefetch))
           return channel
         })
-        const channel = yield* open(prefetch)
+        const channel = yield* open(atOnce)
         yield* declare(channel)
         const log = yield* FiberSet.makeRuntime<never>()
         const receive = yield* inbox.consume(
           (replies) => givingBack(connection, sum(replies.map(textLength)), handle(replies)),
-          answerable && ((runs) => givingBack(connection, 0, answerable(runs)))
+          { atOnce, ...(answerable && { answerable: (runs) => givingBack(connection, 0, answerable(runs)) }) }
         )
         let loggedAt = Number.NEGATIVE_INFINITY
         const drop = (queue: string, kind: "refused" | "malformed" | "unknown"): undefined => {

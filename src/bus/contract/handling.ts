@@ -1,9 +1,9 @@
 /** How replies are passed to the server's handler, and what becomes of them by how it ends. */
 import { expect } from "@effect/vitest"
-import { Deferred, Effect, Exit, Option, Queue, Scope } from "effect"
+import { Deferred, Effect, Exit, Option, Queue, Schedule, Scope } from "effect"
 import { Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
-import { Bus, type Reply } from "../Bus.ts"
+import { Bus, type Reply, type ReplyChecks } from "../Bus.ts"
 import { type Behaviour, collectReplies, consume, echo, makePrompt, startLeader, untilQueue } from "./support.ts"
 
 const ids = (replies: Iterable<Reply>) => Array.from(replies, ({ run_id }) => run_id)
@@ -22,23 +22,25 @@ const answerAll = (answers: ReadonlyArray<string>) =>
  * Consumes, and holds the first group up until `goOn`. `groups` are all that were handled, `handled` their replies, and
  * `overlaps` says whether two groups were handled at once.
  */
-const consumeAfterPause = Effect.gen(function* () {
+const consumeAfterPause = Effect.fnUntraced(function* (checks?: Pick<ReplyChecks, "atOnce">) {
   const begun = yield* Deferred.make<void>()
   const goOn = yield* Deferred.make<void>()
   const groups: Array<ReadonlyArray<Reply>> = []
   const handled = yield* Queue.unbounded<Reply>()
   let busy = 0
   let overlaps = false
-  yield* consume((replies) =>
-    Effect.gen(function* () {
-      if (++busy > 1) overlaps = true
-      yield* Deferred.succeed(begun, undefined)
-      yield* Deferred.await(goOn)
-      yield* Effect.yieldNow()
-      groups.push(replies)
-      busy--
-      yield* Queue.offerAll(handled, replies)
-    })
+  yield* consume(
+    (replies) =>
+      Effect.gen(function* () {
+        if (++busy > 1) overlaps = true
+        yield* Deferred.succeed(begun, undefined)
+        yield* Deferred.await(goOn)
+        yield* Effect.yieldNow()
+        groups.push(replies)
+        busy--
+        yield* Queue.offerAll(handled, replies)
+      }),
+    checks
   )
   return {
     begun: Deferred.await(begun),
@@ -53,7 +55,7 @@ export const handling = (behaviour: Behaviour): void => {
   behaviour(
     "replies that arrive while a group is handled come in groups, in order, one group at a time",
     Effect.gen(function* () {
-      const { begun, goOn, groups, handled, overlaps } = yield* consumeAfterPause
+      const { begun, goOn, groups, handled, overlaps } = yield* consumeAfterPause()
       const answered = yield* answerAll(Array.from({ length: 60 }, (_, i) => `answer ${i}`))
       yield* begun
       yield* goOn
@@ -64,9 +66,31 @@ export const handling = (behaviour: Behaviour): void => {
   )
 
   behaviour(
+    "all that the server takes at a time may be one group, and no more",
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const { begun, goOn, groups, handled } = yield* consumeAfterPause({ atOnce: 40 })
+      yield* answerAll(Array.from({ length: 60 }, (_, i) => `answer ${i}`))
+      yield* begun
+      // Of those that a broker stores, the consumer has got 40.
+      if (bus.durable) {
+        yield* Effect.repeat(bus.repliesWaiting, {
+          until: (count) => count <= 20,
+          schedule: Schedule.spaced("20 millis")
+        })
+      }
+      yield* goOn
+      yield* Queue.takeN(handled, 60)
+      const sizes = groups.map(({ length }) => length)
+      expect(Math.max(...sizes)).toBeGreaterThan(20)
+      expect(Math.max(...sizes)).toBeLessThanOrEqual(40)
+    })
+  )
+
+  behaviour(
     "a group holds at most 4 MB of answers, or one longer answer",
     Effect.gen(function* () {
-      const { begun, goOn, groups, handled } = yield* consumeAfterPause
+      const { begun, goOn, groups, handled } = yield* consumeAfterPause()
       const sizes = [1, 1_500_000, 1_500_000, 1_500_000, 5_000_000, 1, 1]
       const answered = yield* answerAll(sizes.map((size) => "x".repeat(size)))
       yield* begun

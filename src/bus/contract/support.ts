@@ -5,7 +5,16 @@ import type { Unavailable } from "../../domain/Errors.ts"
 import { makeRunId, RunId } from "../../domain/Id.ts"
 import { TeamName } from "../../domain/Team.ts"
 import type { ReplyHandler } from "../Acknowledgement.ts"
-import { Bus, type Correlation, type Delivery, LeaderBus, type Prompt, type Reply, type TeamQueue } from "../Bus.ts"
+import {
+  Bus,
+  type Correlation,
+  type Delivery,
+  LeaderBus,
+  type Prompt,
+  type Reply,
+  type ReplyChecks,
+  type TeamQueue
+} from "../Bus.ts"
 
 export const team = TeamName.make("deploy")
 
@@ -54,8 +63,11 @@ export const startLeader = (
   })
 
 /** `Bus.consume`, with what tells replies to prompts of `makePrompt`. */
-export const consume = (handle: ReplyHandler): Effect.Effect<void, never, Bus | Scope.Scope> =>
-  Effect.flatMap(Bus, (bus) => bus.consume(handle, { correlation: byRunId }))
+export const consume = (
+  handle: ReplyHandler,
+  checks?: Pick<ReplyChecks, "atOnce">
+): Effect.Effect<void, never, Bus | Scope.Scope> =>
+  Effect.flatMap(Bus, (bus) => bus.consume(handle, { correlation: byRunId, ...checks }))
 
 /** Every reply that the bus passes on, as it comes. */
 export const collectReplies = Effect.gen(function* () {
