@@ -3,7 +3,7 @@ import { once } from "node:events"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Layer } from "effect"
+import { Effect, Exit, Layer, Schedule } from "effect"
 import { RunId } from "../../src/domain/Id.ts"
 import { createWebhook, queueRun } from "../../src/repo/contract/fixtures.ts"
 import { Repo } from "../../src/repo/Repo.ts"
@@ -77,6 +77,29 @@ describe("the data folder", () => {
         })
       )
       yield* hold(folder)
+    })
+  )
+
+  it.scopedLive("is free when the process that held it was killed, although nobody has waited for that one", () =>
+    Effect.gen(function* () {
+      const folder = join(yield* temporaryFolder, "data")
+      const server = ["node_modules/.bin/vite-node", "test/repo/acceptForever.ts", folder]
+      // Its parent becomes another program, which does not know that it has a child.
+      const parent = spawn("sh", ["-c", '"$@" & echo "pid $!"; exec sleep 1000', "sh", ...server], {
+        stdio: ["ignore", "pipe", "inherit"]
+      })
+      yield* Effect.addFinalizer(() => Effect.sync(() => parent.kill("SIGKILL")))
+      const output: Array<string> = []
+      parent.stdout.setEncoding("utf8").on("data", (text: string) => output.push(...text.split("\n").filter(Boolean)))
+      yield* Effect.promise(async () => {
+        while (output.length < 2) await once(parent.stdout, "data")
+        process.kill(Number(output[0]!.slice("pid ".length)), "SIGKILL")
+      })
+      yield* Effect.retry(hold(folder), {
+        while: (error) => error._tag === "DataFolderInUse",
+        times: 100,
+        schedule: Schedule.spaced("50 millis")
+      })
     })
   )
 

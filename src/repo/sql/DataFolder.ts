@@ -32,12 +32,17 @@ interface Holder {
 
 const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === "ENOENT"
 
-/** Field 22 of `/proc/<pid>/stat` (proc(5)), counted from boot; elsewhere than on Linux nothing is known. */
+/**
+ * Field 22 of `/proc/<pid>/stat` (proc(5)), counted from boot; elsewhere than on Linux nothing is known. A process that was
+ * killed, and that its parent has not waited for, is as good as gone once its last thread is.
+ */
 const bornAt = async (pid: number): Promise<string> => {
   try {
     const boot = await readFile("/proc/sys/kernel/random/boot_id", "utf8")
-    const fields = await readFile(`/proc/${pid}/stat`, "utf8")
-    return `${boot.trim()} ${fields.slice(fields.lastIndexOf(")") + 2).split(" ")[19]}`
+    const line = await readFile(`/proc/${pid}/stat`, "utf8")
+    const fields = line.slice(line.lastIndexOf(")") + 2).split(" ")
+    const [state, threads, born] = [fields[0], Number(fields[17]), fields[19]]
+    return state === "Z" && threads <= 1 ? "" : `${boot.trim()} ${born}`
   } catch {
     return ""
   }
