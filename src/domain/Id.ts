@@ -1,5 +1,6 @@
 import { Clock, Effect, Schema } from "effect"
 import { v7 } from "uuid"
+import { randomBytes } from "./Random.ts"
 
 /** A UUIDv7 (RFC 9562): 128 bits, the first 48 the milliseconds of its making, so ids sort by age. */
 const Uuid = Schema.UUID
@@ -28,7 +29,7 @@ export const makeWebhookId: Effect.Effect<WebhookId> = Effect.map(
 )
 
 /** The id of a run that begins at that time, in milliseconds since the epoch. */
-export const runIdAt = (msecs: number): RunId => v7({ msecs }) as RunId
+export const runIdAt = (msecs: number): RunId => v7({ msecs, random: randomBytes(16) }) as RunId
 
 export const makeRunId: Effect.Effect<RunId> = Effect.map(Clock.currentTimeMillis, runIdAt)
 

@@ -35,7 +35,7 @@ export interface Options {
   readonly command: string
 }
 
-const full: Seconds = { warmUp: 20, warmUpPart: 2, alone: 2, waiting: 3, accepting: 4, backlog: 1 }
+const full: Seconds = { warmUp: 30, warmUpPart: 2, alone: 2, waiting: 3, accepting: 4, backlog: 1 }
 const short: Seconds = { warmUp: 1, warmUpPart: 1, alone: 1, waiting: 1, accepting: 1, backlog: 1 }
 
 const parse = (args: Array<string>) =>

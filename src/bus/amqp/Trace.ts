@@ -1,12 +1,12 @@
 /** The trace that a message belongs to, carried in its headers: https://www.w3.org/TR/trace-context/ */
-import { randomBytes } from "node:crypto"
 import type { Message } from "amqplib"
 import type { Fiber, Tracer } from "effect"
+import { randomBytes } from "../../domain/Random.ts"
 import * as TraceContext from "../../telemetry/TraceContext.ts"
 
 /** A trace of the message's own, not sampled: for leaders that trace while this server does not. */
 const ownTrace = () => {
-  const ids = randomBytes(24).toString("hex")
+  const ids = Buffer.from(randomBytes(24)).toString("hex")
   return `00-${ids.slice(0, 32)}-${ids.slice(32)}-00`
 }
 
