@@ -1,7 +1,7 @@
 /** The tables, as Markdown that also reads well in a terminal. */
 import { type Contender, connections } from "./Contender.ts"
+import type { FigureName, Figures } from "./Measures.ts"
 import { overRounds, ratio, type Spread } from "./Statistics.ts"
-import type { FigureName, Figures } from "./Turn.ts"
 
 /** All rounds of each contender, in the order of the tables. */
 export type Results = ReadonlyMap<Contender, ReadonlyArray<Figures>>

@@ -1,5 +1,5 @@
 /** What the rounds say together. */
-import type { FigureName, Figures } from "./Turn.ts"
+import type { FigureName, Figures } from "./Measures.ts"
 
 export interface Spread {
   readonly median: number

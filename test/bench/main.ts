@@ -1,6 +1,6 @@
 /**
  * `npm run bench`: how fast the trigger is and what it costs, beside rivals that do the same work in the same minutes.
- * Each round gives every contender a turn, on its own processes and an empty database, queues and all.
+ * Waiting callers are measured side by side; for those who do not wait each round gives every contender a turn.
  */
 import { chmodSync, mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -9,6 +9,7 @@ import { installForBench } from "../support/install.ts"
 import { cleanUpAtExit } from "../support/Process.ts"
 import type { Contender } from "./Contender.ts"
 import { busyness, machine } from "./Machine.ts"
+import type { Figures } from "./Measures.ts"
 import { type Options, readOptions } from "./Options.ts"
 import { here, oursIn, versionOf } from "./Ours.ts"
 import { writePage } from "./Page.ts"
@@ -17,7 +18,8 @@ import { redisVersion } from "./Redis.ts"
 import { report } from "./Report.ts"
 import { byHand, limits, rivals } from "./Rivals.ts"
 import { startServices } from "./Services.ts"
-import { type Figures, takeTurn } from "./Turn.ts"
+import { measureWaiting } from "./SideBySide.ts"
+import { takeTurn } from "./Turn.ts"
 import { makeLoad } from "./Wrk.ts"
 
 /** In the order of their turns. The first is what the others are compared with. */
@@ -42,11 +44,13 @@ const run = async (options: Options, dir: string): Promise<void> => {
   const begin = performance.now()
   const busy = busyness()
   const services = await startServices(dir)
+  const bench = { services, load, seconds: options.seconds }
+  const waiting = await measureWaiting(contenders, bench, options.rounds)
   const results = new Map(contenders.map((contender) => [contender, [] as Array<Figures>]))
-  for (let round = 1; round <= options.rounds; round++) {
+  for (let round = 0; round < options.rounds; round++) {
     for (const contender of contenders) {
-      console.log(`round ${round} of ${options.rounds}: ${contender.title}`)
-      results.get(contender)!.push(await takeTurn(contender, { services, load, seconds: options.seconds }))
+      console.log(`triggers that do not wait, round ${round + 1} of ${options.rounds}: ${contender.title}`)
+      results.get(contender)!.push({ ...waiting.get(contender)?.[round], ...(await takeTurn(contender, bench)) })
     }
   }
   await services.stop()

@@ -1,0 +1,77 @@
+/**
+ * Triggers that wait for the answer. All contenders run at the same time and are measured by turns of a few seconds: a
+ * machine that is faster in one minute than in the next is so for all of them. Those whose turn it is not are idle.
+ */
+import { type Contender, connections } from "./Contender.ts"
+import { type Bench, type Figures, openStage, rateOf, type Stage, warmUp } from "./Measures.ts"
+
+const warmManyCallers =
+  ({ seconds }: Bench) =>
+  ({ running, wait }: Stage) =>
+    warmUp(seconds, (part) => wait([running.url, ...running.urls], connections, part))
+
+const measureManyCallers =
+  ({ seconds }: Bench) =>
+  async ({ contender, running, wait }: Stage): Promise<Figures> => {
+    const oneTeam = await wait([running.url], connections, seconds.waiting)
+    const manyTeams =
+      contender.waits === "many teams" ? await wait(running.urls, connections, seconds.waiting) : undefined
+    return {
+      oneTeamRate: rateOf(oneTeam.result),
+      loadServerCpu: oneTeam.serverCpu,
+      loadStoreCpu: oneTeam.storeCpu,
+      loadStatements: oneTeam.statements,
+      manyTeamsRate: manyTeams && rateOf(manyTeams.result)
+    }
+  }
+
+const warmOneCaller =
+  ({ seconds }: Bench) =>
+  ({ running, wait }: Stage) =>
+    warmUp(seconds, (part) => wait([running.url], 1, part))
+
+const measureOneCaller =
+  ({ seconds }: Bench) =>
+  async ({ running, wait }: Stage): Promise<Figures> => {
+    const { result, serverCpu, statements, storeCpu } = await wait([running.url], 1, seconds.alone)
+    return { aloneP50: result.p50, aloneServerCpu: serverCpu, aloneStoreCpu: storeCpu, aloneStatements: statements }
+  }
+
+/** The figures of each round, of the contenders whose callers can wait. */
+export const measureWaiting = async (
+  contenders: ReadonlyArray<Contender>,
+  bench: Bench,
+  rounds: number
+): Promise<ReadonlyMap<Contender, ReadonlyArray<Figures>>> => {
+  const stages: Array<Stage> = []
+  const figures = new Map<Contender, Array<Figures>>()
+  /** Warms all up, and then measures each of them once in a round. */
+  const alternate = async (
+    name: string,
+    warm: (stage: Stage) => Promise<void>,
+    measure: (stage: Stage) => Promise<Figures>
+  ) => {
+    for (const stage of stages) {
+      console.log(`${name}, warm-up: ${stage.contender.title}`)
+      await stage.perform(warm)
+    }
+    for (let round = 0; round < rounds; round++) {
+      console.log(`${name}, round ${round + 1} of ${rounds}`)
+      for (const stage of stages) {
+        const all = figures.get(stage.contender)!
+        all[round] = { ...all[round], ...(await stage.perform(measure)) }
+      }
+    }
+  }
+  try {
+    for (const contender of contenders.filter(({ waits }) => waits !== "no")) {
+      stages.push(await openStage(contender, bench))
+      figures.set(contender, [])
+    }
+    await alternate(`${connections} waiting callers`, warmManyCallers(bench), measureManyCallers(bench))
+    await alternate("one waiting caller", warmOneCaller(bench), measureOneCaller(bench))
+    return figures
+  } finally {
+    await Promise.all(stages.map(({ close }) => close()))
+  }
+}
