@@ -17,6 +17,8 @@ export interface Seconds {
   readonly warmUp: number
   /** After so many of them it is looked whether the server is warm. */
   readonly warmUpPart: number
+  /** Before a measurement that others have had their turns before. */
+  readonly warmAgain: number
   readonly alone: number
   readonly waiting: number
   readonly accepting: number
@@ -35,8 +37,8 @@ export interface Options {
   readonly command: string
 }
 
-const full: Seconds = { warmUp: 30, warmUpPart: 2, alone: 2, waiting: 3, accepting: 4, backlog: 1 }
-const short: Seconds = { warmUp: 1, warmUpPart: 1, alone: 1, waiting: 1, accepting: 1, backlog: 1 }
+const full: Seconds = { warmUp: 30, warmUpPart: 2, warmAgain: 4, alone: 2, waiting: 3, accepting: 4, backlog: 1 }
+const short: Seconds = { warmUp: 1, warmUpPart: 1, warmAgain: 1, alone: 1, waiting: 1, accepting: 1, backlog: 1 }
 
 const parse = (args: Array<string>) =>
   parseArgs({

@@ -1,6 +1,7 @@
 /**
  * Triggers that wait for the answer. All contenders run at the same time and are measured by turns of a few seconds: a
- * machine that is faster in one minute than in the next is so for all of them. Those whose turn it is not are idle.
+ * machine that is faster in one minute than in the next is so for all of them. Those whose turn it is not are idle, and what
+ * is idle for a minute is not quite warm any more: so each turn begins with some seconds that do not count.
  */
 import { type Contender, connections } from "./Contender.ts"
 import { type Bench, type Figures, openStage, rateOf, type Stage, warmUp } from "./Measures.ts"
@@ -13,6 +14,7 @@ const warmManyCallers =
 const measureManyCallers =
   ({ seconds }: Bench) =>
   async ({ contender, running, wait }: Stage): Promise<Figures> => {
+    await wait([running.url, ...running.urls], connections, seconds.warmAgain)
     const oneTeam = await wait([running.url], connections, seconds.waiting)
     const manyTeams =
       contender.waits === "many teams" ? await wait(running.urls, connections, seconds.waiting) : undefined
@@ -33,6 +35,7 @@ const warmOneCaller =
 const measureOneCaller =
   ({ seconds }: Bench) =>
   async ({ running, wait }: Stage): Promise<Figures> => {
+    await wait([running.url], 1, seconds.warmAgain)
     const { result, serverCpu, statements, storeCpu } = await wait([running.url], 1, seconds.alone)
     return { aloneP50: result.p50, aloneServerCpu: serverCpu, aloneStoreCpu: storeCpu, aloneStatements: statements }
   }

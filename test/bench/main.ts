@@ -61,7 +61,7 @@ const run = async (options: Options, dir: string): Promise<void> => {
     `\`${options.command}\`, ${new Date().toISOString().slice(0, 10)}: rounds: ${options.rounds}; minutes: ${minutes}`,
     `${machine()}; load average ${busy} before the start`,
     `Node ${process.version}, PostgreSQL ${postgres}, RabbitMQ ${rabbitmq}, Redis ${redisVersion()}; load from ${generator}; ours at ${versionOf(here)}`,
-    `Seconds for each turn: warm-up up to 3 x ${seconds.warmUp}, one caller ${seconds.alone}, waiting callers ${seconds.waiting}, accepting ${seconds.accepting}`
+    `Seconds for each turn: warm-up up to 3 x ${seconds.warmUp} and ${seconds.warmAgain} each time, one caller ${seconds.alone}, waiting callers ${seconds.waiting}, accepting ${seconds.accepting}`
   ]
   const tables = report(results, contenders[0]!)
   console.log(`\n${facts.join("\n")}\n\n${tables}`)
