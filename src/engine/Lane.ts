@@ -293,10 +293,10 @@ export class Lane {
     this.#isHeld = true
   }
 
-  /** `isSuspect`: the oldest run in flight seems to be lost; nothing is published before it has ended, or that is known. */
-  release(isSuspect: boolean): void {
+  /** `suspect`: this oldest run of those sent seems to be lost; nothing is published before it has ended, or that is known. */
+  release(suspect?: RunId): void {
     this.#isHeld = false
-    this.#suspect = isSuspect ? this.#oldest?.run.run_id : undefined
+    this.#suspect = suspect
   }
 
   /** The run is in flight and may be sent, now or again. */
@@ -366,7 +366,9 @@ export class Lane {
 
   get #isHeldBack(): boolean {
     if (this.#isHeld) return true
-    return this.#suspect !== undefined && this.#suspect === this.#oldest?.run.run_id
+    // What is to be sent itself is not lost.
+    const oldest = this.#oldest
+    return oldest !== undefined && this.#suspect === oldest.run.run_id && !this.#unsent.includes(oldest)
   }
 
   #dropReadAhead(): void {

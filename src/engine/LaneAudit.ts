@@ -116,9 +116,11 @@ export const make: Effect.Effect<LaneAudit, never, Bus | HistoryStore | RunStore
   /** Asks the broker what it has; nothing is published meanwhile, nor after it while prompts seem to be missing. */
   const examine = (lane: Lane, watched: Watched): Effect.Effect<boolean> =>
     Effect.gen(function* () {
+      const { head } = watched
       const inspection = yield* bus.inspect(lane.team)
       const state = yield* stateOf(lane, watched, inspection)
-      lane.release(state === "missing")
+      // Meanwhile it may have ended; the next one was not looked at.
+      lane.release(state === "missing" ? head : undefined)
       watched.wereMissing = state === "missing"
       if (state === "missing") return false
       if (state === "present") {
@@ -132,7 +134,7 @@ export const make: Effect.Effect<LaneAudit, never, Bus | HistoryStore | RunStore
     }).pipe(
       Effect.catchAll(() =>
         Effect.sync(() => {
-          lane.release(false)
+          lane.release()
           watched.wereMissing = false
           return false
         })
@@ -165,7 +167,7 @@ export const make: Effect.Effect<LaneAudit, never, Bus | HistoryStore | RunStore
         const isAnswered = () => head !== lane.sent?.head || !lane.isPassedOver
         yield* Effect.sleep(overtaking)
         if (head === undefined || isAnswered()) continue
-        lane.release(true)
+        lane.release(head)
         yield* Effect.sleep(Duration.subtract(overtakingAtMost, overtaking))
         if (isAnswered()) continue
         const watched = watch(lane, head)
