@@ -4,7 +4,7 @@ import type { TeamName } from "../domain/Team.ts"
 import { finishBefore, handlePrompt, type PromptHandler } from "./Acknowledgement.ts"
 import { Bus, type Delivery, type Inspection, LeaderBus, type Prompt, QueueGone } from "./Bus.ts"
 import { makeCancellations } from "./Cancellations.ts"
-import { defaultAtOnce, makeInbox, tracedPublish } from "./Replies.ts"
+import { makeInbox, tracedPublish } from "./Replies.ts"
 
 interface Message {
   readonly prompt: Prompt
@@ -139,7 +139,7 @@ const make = Effect.gen(function* () {
         if (queue?.waiting.length === 0 && queue.consumers.length === 0) queues.delete(team)
       }),
 
-    consume: (handle, { atOnce = defaultAtOnce }) => Effect.asVoid(inbox.consume(handle, { atOnce })),
+    consume: (handle, checks) => Effect.asVoid(inbox.consume(handle, checks)),
 
     repliesWaiting: Effect.sync(inbox.size),
 

@@ -17,7 +17,7 @@ export interface Seconds {
   readonly warmUp: number
   /** After so many of them it is looked whether the server is warm. */
   readonly warmUpPart: number
-  /** Before a measurement that others have had their turns before. */
+  /** At the beginning of each turn of waiting callers: the others have had theirs meanwhile. */
   readonly warmAgain: number
   readonly alone: number
   readonly waiting: number

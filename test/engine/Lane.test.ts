@@ -286,14 +286,16 @@ describe("Lane", () => {
     expect(publishAll(lane)).toEqual(["prompt 2"])
   })
 
-  it("publishes what waits although a run seemed to be lost that has ended meanwhile, or that is to be sent itself", () => {
+  it("publishes what waits although a run seems to be lost that has ended, or that is to be sent itself", () => {
     const lane = laneWithTwoSent()
     lane.hold()
     lane.ended(run(1).run_id, undefined)
     lane.admitted(flightsOf(lane.next()))
     lane.ended(run(0).run_id, answer)
     lane.release(run(0).run_id)
+    expect(publishAll(lane)).toEqual(["prompt 2"])
     lane.hold()
+    lane.sendAgain()
     lane.release(run(2).run_id)
     expect(publishAll(lane)).toEqual(["prompt 2"])
   })
