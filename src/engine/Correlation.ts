@@ -3,6 +3,7 @@ import { Context, DateTime, Effect, Layer } from "effect"
 import { parse, stringify, validate } from "uuid"
 import type { Correlation as Port } from "../bus/Bus.ts"
 import type { RunId } from "../domain/Id.ts"
+import { RecentMap } from "../domain/RecentMap.ts"
 import type { TeamName } from "../domain/Team.ts"
 import { ReplyKeyStore } from "../repo/ReplyKeyStore.ts"
 import { untilAvailable } from "./Availability.ts"
@@ -12,7 +13,7 @@ const signatureLength = 16
 const runIdLength = 16
 
 /** Prompts whose ids are remembered. */
-const mostRemembered = 1_000
+const mostRemembered = 2_000
 
 /** What a correlation id says. */
 type Subject = NonNullable<ReturnType<Port["subjectOf"]>>
@@ -40,18 +41,15 @@ export class Correlation extends Context.Tag("webhook-trigger/Correlation")<
         createHmac("sha256", key).update(subject).digest().subarray(0, signatureLength)
 
       /** Of the prompts that were sent last: their replies need not be checked, since their ids were made here. */
-      const made = new Map<string, Subject>()
-      const remember = (id: string, subject: Subject): string => {
-        made.set(id, subject)
-        if (made.size > mostRemembered) made.delete(made.keys().next().value!)
-        return id
-      }
+      const made = new RecentMap<string, Subject>(mostRemembered)
 
       return {
         idOf: ({ run_id, team }) => {
           if (!isSigned(run_id)) return run_id
           const subject = Buffer.concat([parse(run_id), Buffer.from(team)])
-          return remember(Buffer.concat([sign(subject), subject]).toString("base64url"), { run_id, team })
+          const id = Buffer.concat([sign(subject), subject]).toString("base64url")
+          made.set(id, { run_id, team })
+          return id
         },
         subjectOf: (correlation_id) => {
           const known = made.get(correlation_id)

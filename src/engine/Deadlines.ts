@@ -51,6 +51,8 @@ export const make: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(fun
       sleepUntilEarliest()
       return () => {
         together.delete(onPassed)
+        // Most callers have their answer long before: what is left of a moment until then is its number.
+        if (together.size === 0 && callbacks.get(moment) === together) callbacks.delete(moment)
       }
     }
   }

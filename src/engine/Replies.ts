@@ -1,6 +1,7 @@
 import { DateTime, Effect, Layer } from "effect"
 import { Bus, type Reply } from "../bus/Bus.ts"
 import type { RunId } from "../domain/Id.ts"
+import { RecentMap } from "../domain/RecentMap.ts"
 import type { Outcome } from "../domain/Run.ts"
 import { ChangeFeed } from "../repo/ChangeFeed.ts"
 import { RunStore } from "../repo/RunStore.ts"
@@ -37,11 +38,7 @@ export const layer: Layer.Layer<never, never, Bus | ChangeFeed | Correlation | O
       const clock = yield* Effect.clock
 
       /** The runs that were answered last, whether in time or late: whatever else comes of them changes nothing. */
-      const answered = new Set<RunId>()
-      const addAnswered = (run_id: RunId) => {
-        answered.add(run_id)
-        if (answered.size > maxAnswered) answered.delete(answered.values().next().value!)
-      }
+      const answered = new RecentMap<RunId, true>(maxAnswered)
 
       const handle = (replies: ReadonlyArray<Reply>) => {
         const ends = replies.flatMap((reply) => {
@@ -52,11 +49,11 @@ export const layer: Layer.Layer<never, never, Bus | ChangeFeed | Correlation | O
         for (const { _tag, run_id } of replies) if (_tag === "Started") outcomes.progress(run_id, { started_at })
         if (ends.length === 0) return Effect.void
         return Effect.flatMap(outcomes.endAll(ends), () => {
-          for (const { _tag, run_id } of replies) if (_tag === "Answered") addAnswered(run_id)
+          for (const { _tag, run_id } of replies) if (_tag === "Answered") answered.set(run_id, true)
           return reach("ended")
         })
       }
-      const isOver = (run_id: RunId) => answered.has(run_id)
+      const isOver = (run_id: RunId) => answered.get(run_id) === true
       yield* bus.consume(handle, {
         correlation,
         answerable: runs.answerable,

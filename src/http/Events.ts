@@ -3,6 +3,7 @@ import { Context, DateTime, Duration, Effect, Layer, Schema, type Scope, Stream 
 import { ChangeEvent } from "../api/ChangeEvent.ts"
 import type { TooManyStreams } from "../domain/Errors.ts"
 import type { RunId, WebhookId } from "../domain/Id.ts"
+import { RecentMap } from "../domain/RecentMap.ts"
 import type { RunState } from "../domain/RunState.ts"
 import type { TeamName } from "../domain/Team.ts"
 import { type Change, ChangeFeed } from "../repo/ChangeFeed.ts"
@@ -25,7 +26,7 @@ const mostNamed = 50
 const slack = Duration.seconds(5)
 
 /** Runs whose last event is remembered, so that the same is not sent again. */
-const mostRemembered = 1_000
+const mostRemembered = 2_000
 
 const defaultLimits: EventStreams.Limits = { inAll: 500, ofOneSession: 10, buffered: 16 }
 
@@ -80,13 +81,11 @@ class Pending {
 
 /** Whether a run's state is news to the clients; it is remembered as known from then on. */
 const makeIsNews = () => {
-  const known = new Map<RunId, string>()
+  const known = new RecentMap<RunId, string>(mostRemembered)
   return ({ run_id, status, started_at, finished_at }: RunState): boolean => {
     const state = [status, started_at?.epochMillis, finished_at?.epochMillis].join()
     if (known.get(run_id) === state) return false
-    known.delete(run_id)
     known.set(run_id, state)
-    if (known.size > mostRemembered) known.delete(known.keys().next().value!)
     return true
   }
 }

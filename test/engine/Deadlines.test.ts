@@ -1,6 +1,16 @@
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, TestClock } from "effect"
 import * as Deadlines from "../../src/engine/Deadlines.ts"
+
+setFlagsFromString("--expose-gc")
+const collectGarbage: () => void = runInNewContext("gc")
+
+const heapUsed = (): number => {
+  collectGarbage()
+  return process.memoryUsage().heapUsed
+}
 
 describe("Deadlines", () => {
   it.scoped("calls back at each deadline and not before, the earlier first, however they were added", () =>
@@ -27,6 +37,33 @@ describe("Deadlines", () => {
       cancel()
       yield* TestClock.adjust(100)
       expect(passed).toEqual(["kept"])
+    })
+  )
+
+  it.scoped("calls back for a deadline that was added when another one for the same moment had been cancelled", () =>
+    Effect.gen(function* () {
+      const deadlines = yield* Deadlines.make
+      const passed: Array<string> = []
+      const cancel = deadlines.at(100, () => passed.push("cancelled"))
+      cancel()
+      deadlines.at(100, () => passed.push("kept"))
+      cancel()
+      yield* TestClock.adjust(100)
+      expect(passed).toEqual(["kept"])
+    })
+  )
+
+  it.scoped("keeps next to nothing of a deadline that was cancelled, however far off it is", () =>
+    Effect.gen(function* () {
+      const deadlines = yield* Deadlines.make
+      const count = 100_000
+      const before = heapUsed()
+      for (let n = 0; n < count; n++) deadlines.at(1_000_000 + n, () => {})()
+      const bytes = (heapUsed() - before) / count
+      // What is left is a number; what calls back takes 200.
+      expect(bytes).toBeLessThan(50)
+      // Not collected as a whole before.
+      deadlines.at(1_000_000, () => {})
     })
   )
 
