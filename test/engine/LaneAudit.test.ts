@@ -1,0 +1,76 @@
+import { expect, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { Bus } from "../../src/bus/Bus.ts"
+import { RunId } from "../../src/domain/Id.ts"
+import { TeamName } from "../../src/domain/Team.ts"
+import { Lane } from "../../src/engine/Lane.ts"
+import * as LaneAudit from "../../src/engine/LaneAudit.ts"
+import type { LaneRun } from "../../src/repo/LaneStore.ts"
+import * as RepoMemory from "../../src/repo/RepoMemory.ts"
+
+const team = TeamName.make("deploy")
+
+const run = (n: number): LaneRun => ({
+  run_id: RunId.make(`00000000-0000-7000-8000-${String(n).padStart(12, "0")}`),
+  source: "chat",
+  team,
+  mode: "async",
+  status: "queued",
+  prompt: `prompt ${n}`,
+  timeout_ms: 60_000
+})
+
+/** Two of the lane's three runs are with the broker, which has lost them as it seems; the third one waits. */
+const laneWithTwoSent = () => {
+  const lane = new Lane(team, () => true)
+  lane.woken()
+  lane.next()
+  lane.read([run(0), run(1), run(2)])
+  lane.next()
+  const flights = [run(0), run(1)].map((run) => ({ run, begunAt: 0 }))
+  lane.admitted(flights)
+  lane.next()
+  lane.published(flights, 0)
+  return lane
+}
+
+/** The broker has no prompt of the team; it calls `onAsked` when it is asked for replies that wait. */
+const auditWith = (onAsked: () => void) =>
+  LaneAudit.make.pipe(
+    Effect.provide(
+      Layer.merge(
+        RepoMemory.layer,
+        Layer.mock(Bus, {
+          inspect: () => Effect.succeed({ isReplaced: false, consumers: 0, messages: 0 }),
+          repliesWaiting: Effect.sync(() => {
+            onAsked()
+            return 1
+          })
+        })
+      )
+    )
+  )
+
+it.scoped("holds a lane back while its oldest run seems to be lost", () =>
+  Effect.gen(function* () {
+    const lane = laneWithTwoSent()
+    const audit = yield* auditWith(() => {})
+    for (let n = 0; n < 3; n++) expect(yield* audit.check(lane)).toBe(false)
+    lane.ended(run(1).run_id)
+    const step = lane.next()
+    if (step?._tag === "Admit") lane.admitted(step.runs.map((run) => ({ run, begunAt: 0 })))
+    expect(lane.next()).toBeUndefined()
+  })
+)
+
+it.scoped("does not take the next run for the one that was looked at and has ended meanwhile", () =>
+  Effect.gen(function* () {
+    const lane = laneWithTwoSent()
+    const audit = yield* auditWith(() => lane.ended(run(0).run_id))
+    for (let n = 0; n < 3; n++) expect(yield* audit.check(lane)).toBe(false)
+    expect(lane.flights.has(run(0).run_id)).toBe(false)
+    const step = lane.next()
+    if (step?._tag === "Admit") lane.admitted(step.runs.map((run) => ({ run, begunAt: 0 })))
+    expect(lane.next()).toMatchObject({ _tag: "Publish", flights: [{ run: run(2) }] })
+  })
+)
