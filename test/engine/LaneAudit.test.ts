@@ -41,6 +41,7 @@ const auditWith = (onAsked: () => void) =>
       Layer.merge(
         RepoMemory.layer,
         Layer.mock(Bus, {
+          durable: true,
           inspect: () => Effect.succeed({ isReplaced: false, consumers: 0, messages: 0 }),
           repliesWaiting: Effect.sync(() => {
             onAsked()
