@@ -1,25 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
 import { DateTime } from "effect"
-import { RunId } from "../../src/domain/Id.ts"
-import { TeamName } from "../../src/domain/Team.ts"
-import { type Flight, Lane, readAhead, type Step } from "../../src/engine/Lane.ts"
+import { Lane, readAhead } from "../../src/engine/Lane.ts"
 import type { LaneRun } from "../../src/repo/LaneStore.ts"
+import { flightsOf, run, team } from "./LaneRuns.ts"
 
-const team = TeamName.make("deploy")
-
-const run = (n: number): LaneRun => ({
-  run_id: RunId.make(`00000000-0000-7000-8000-${String(n).padStart(12, "0")}`),
-  source: "chat",
-  team,
-  mode: "async",
-  status: "queued",
-  prompt: `prompt ${n}`,
-  timeout_ms: 60_000
-})
 const runs = (from: number, count: number) => Array.from({ length: count }, (_, n) => run(from + n))
-
-const flightsOf = (step: Step | undefined, begunAt = 0): ReadonlyArray<Flight> =>
-  step?._tag === "Admit" ? step.runs.map((run) => ({ run, begunAt })) : []
 
 /** A lane that was woken and has read these runs; slots are free as long as `isFree` says so. */
 const laneWith = (read: ReadonlyArray<LaneRun>, isFree: (run: LaneRun) => boolean = () => true) => {

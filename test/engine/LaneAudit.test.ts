@@ -1,24 +1,10 @@
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { Bus } from "../../src/bus/Bus.ts"
-import { RunId } from "../../src/domain/Id.ts"
-import { TeamName } from "../../src/domain/Team.ts"
 import { Lane } from "../../src/engine/Lane.ts"
 import * as LaneAudit from "../../src/engine/LaneAudit.ts"
-import type { LaneRun } from "../../src/repo/LaneStore.ts"
 import * as RepoMemory from "../../src/repo/RepoMemory.ts"
-
-const team = TeamName.make("deploy")
-
-const run = (n: number): LaneRun => ({
-  run_id: RunId.make(`00000000-0000-7000-8000-${String(n).padStart(12, "0")}`),
-  source: "chat",
-  team,
-  mode: "async",
-  status: "queued",
-  prompt: `prompt ${n}`,
-  timeout_ms: 60_000
-})
+import { flightsOf, run, team } from "./LaneRuns.ts"
 
 /** Two of the lane's three runs are with the broker, which has lost them as it seems; the third one waits. */
 const laneWithTwoSent = () => {
@@ -26,8 +12,7 @@ const laneWithTwoSent = () => {
   lane.woken()
   lane.next()
   lane.read([run(0), run(1), run(2)])
-  lane.next()
-  const flights = [run(0), run(1)].map((run) => ({ run, begunAt: 0 }))
+  const flights = flightsOf(lane.next())
   lane.admitted(flights)
   lane.next()
   lane.published(flights, 0)
@@ -58,8 +43,9 @@ it.scoped("holds a lane back while its oldest run seems to be lost", () =>
     const audit = yield* auditWith(() => {})
     for (let n = 0; n < 3; n++) expect(yield* audit.check(lane)).toBe(false)
     lane.ended(run(1).run_id)
-    const step = lane.next()
-    if (step?._tag === "Admit") lane.admitted(step.runs.map((run) => ({ run, begunAt: 0 })))
+    const next = flightsOf(lane.next())
+    expect(next.map(({ run }) => run)).toEqual([run(2)])
+    lane.admitted(next)
     expect(lane.next()).toBeUndefined()
   })
 )
@@ -70,8 +56,9 @@ it.scoped("does not take the next run for the one that was looked at and has end
     const audit = yield* auditWith(() => lane.ended(run(0).run_id))
     for (let n = 0; n < 3; n++) expect(yield* audit.check(lane)).toBe(false)
     expect(lane.flights.has(run(0).run_id)).toBe(false)
-    const step = lane.next()
-    if (step?._tag === "Admit") lane.admitted(step.runs.map((run) => ({ run, begunAt: 0 })))
+    const next = flightsOf(lane.next())
+    expect(next.map(({ run }) => run)).toEqual([run(2)])
+    lane.admitted(next)
     expect(lane.next()).toMatchObject({ _tag: "Publish", flights: [{ run: run(2) }] })
   })
 )
