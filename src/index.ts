@@ -169,6 +169,7 @@ export {
   sentBefore,
   WebhookEdited
 } from "./repo/RunStore.ts"
+export { SecretKeyStore } from "./repo/SecretKeyStore.ts"
 export { SessionStore } from "./repo/SessionStore.ts"
 export { TeamStore } from "./repo/TeamStore.ts"
 export {

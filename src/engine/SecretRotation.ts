@@ -1,31 +1,37 @@
 import { Effect, Layer, Option } from "effect"
 import type { WebhookId } from "../domain/Id.ts"
 import type { WebhookRow } from "../domain/Webhook.ts"
+import { SecretKeyStore } from "../repo/SecretKeyStore.ts"
 import { WebhookStore } from "../repo/WebhookStore.ts"
 import { untilAvailable } from "./Availability.ts"
+import * as SecretKeyAgreement from "./SecretKeyAgreement.ts"
 import * as SecretKeys from "./SecretKeys.ts"
 
 /**
- * Encrypts again, with the first key, whatever another of several keys has encrypted: once, at the start, beside everything
- * else. With one key there is nothing to do. What no key can decrypt stays as it is.
+ * Once, at the start, beside everything else: says so if this server does not have the key of the secrets in the database, and
+ * else encrypts again, with the first key, whatever another of several keys has encrypted. Then the first is the database's
+ * key, which all servers must have. What no key can decrypt stays as it is.
  */
-export const layer: Layer.Layer<never, never, WebhookStore> = Layer.scopedDiscard(
+export const layer: Layer.Layer<never, never, SecretKeyStore | WebhookStore> = Layer.scopedDiscard(
   Effect.gen(function* () {
     const keys = (yield* SecretKeys.SecretKeys).all()
-    const [first] = keys
+    const agreement = yield* SecretKeyAgreement.make
+    const fingerprints = yield* SecretKeyStore
     const store = yield* WebhookStore
-    if (first === undefined || keys.length === 1) return
 
-    const sealedAgain = (sealed: string | undefined, id: WebhookId): Option.Option<string> =>
+    const sealedAgain = (first: SecretKeys.SecretKey, sealed: string | undefined, id: WebhookId) =>
       sealed === undefined || SecretKeys.isSealedWith(first, sealed)
         ? Option.none()
         : Option.map(Option.fromNullable(SecretKeys.open(keys, sealed, id)), (secret) =>
             SecretKeys.seal(first, secret, id)
           )
 
-    const changeOf = ({ id, sealed_secret, old_sealed_secret, updated_at }: WebhookRow) => {
-      const secret = sealedAgain(sealed_secret, id)
-      const old = sealedAgain(old_sealed_secret, id)
+    const changeOf = (
+      first: SecretKeys.SecretKey,
+      { id, sealed_secret, old_sealed_secret, updated_at }: WebhookRow
+    ) => {
+      const secret = sealedAgain(first, sealed_secret, id)
+      const old = sealedAgain(first, old_sealed_secret, id)
       return Option.isNone(secret) && Option.isNone(old)
         ? undefined
         : {
@@ -36,9 +42,9 @@ export const layer: Layer.Layer<never, never, WebhookStore> = Layer.scopedDiscar
     }
 
     /** Edited in between: the other one has encrypted with the first key, or it is tried again. */
-    const rotate = (id: WebhookId) =>
+    const rotate = (first: SecretKeys.SecretKey, id: WebhookId) =>
       Effect.flatMap(store.webhookRow(id), (row) => {
-        const change = changeOf(row)
+        const change = changeOf(first, row)
         return change === undefined
           ? Effect.succeed(0)
           : Effect.as(store.updateWebhook(id, change, { versions: [row.version] }), 1)
@@ -48,20 +54,25 @@ export const layer: Layer.Layer<never, never, WebhookStore> = Layer.scopedDiscar
         Effect.catchAll(() => Effect.succeed(0))
       )
 
-    const all = untilAvailable(store.webhooks).pipe(
-      Effect.flatMap((webhooks) =>
-        Effect.forEach(
-          webhooks.filter(({ secret_set_at }) => secret_set_at !== undefined),
-          ({ id }) => rotate(id)
-        )
-      ),
-      Effect.tap((done) => {
-        const count = done.reduce((sum, one) => sum + one, 0)
-        return count > 0
-          ? Effect.logInfo(`Encrypted the secrets of ${count} webhooks again, with the first key of SECRETS_KEY`)
-          : Effect.void
-      })
-    )
-    yield* Effect.forkScoped(all)
+    const rotateAll = Effect.fnUntraced(function* (first: SecretKeys.SecretKey) {
+      const webhooks = yield* untilAvailable(store.webhooks)
+      const withSecrets = webhooks.filter(({ secret_set_at }) => secret_set_at !== undefined)
+      const done = yield* Effect.forEach(withSecrets, ({ id }) => rotate(first, id))
+      const count = done.reduce((sum, one) => sum + one, 0)
+      if (count > 0) {
+        yield* Effect.logInfo(`Encrypted the secrets of ${count} webhooks again, with the first key of SECRETS_KEY`)
+      }
+    })
+
+    const start = Effect.gen(function* () {
+      const fault = yield* untilAvailable(agreement.fault)
+      if (Option.isSome(fault)) return yield* Effect.logError(fault.value)
+      const [first] = keys
+      if (first === undefined || keys.length === 1) return
+      const before = yield* untilAvailable(agreement.fingerprint)
+      yield* rotateAll(first)
+      yield* untilAvailable(fingerprints.setSecretKeyFingerprint(SecretKeys.fingerprintOf(first), before))
+    })
+    yield* Effect.forkScoped(start)
   })
 )

@@ -1,10 +1,11 @@
 /** What becomes of a webhook's secrets when it is created or edited. They come in here as texts, and go on encrypted. */
-import { type DateTime, Effect, Redacted } from "effect"
-import { Invalid } from "../domain/Errors.ts"
+import { type DateTime, Effect, Option, Redacted } from "effect"
+import { Invalid, type Unavailable } from "../domain/Errors.ts"
 import type { WebhookId } from "../domain/Id.ts"
 import { describe } from "../domain/verification/Presets.ts"
 import type { WebhookEdit, WebhookRow } from "../domain/Webhook.ts"
 import { noSecrets, type SecretChange } from "../repo/WebhookStore.ts"
+import * as SecretKeyAgreement from "./SecretKeyAgreement.ts"
 import * as SecretKeys from "./SecretKeys.ts"
 import { faultOf } from "./Signing.ts"
 
@@ -24,13 +25,25 @@ const hintOf = (secret: string): string => (secret.length >= 16 ? `…${secret.s
 
 const invalid = (pointer: string, detail: string) => new Invalid({ faults: [{ pointer, detail }] })
 
-const noKey = "cannot be stored: the server has no key to encrypt it with (SECRETS_KEY)"
+const noKey =
+  "The server has no key to encrypt it with: set SECRETS_KEY, to the same on all servers (docs/verification.md, Secrets at rest)."
 
-export const make = Effect.map(SecretKeys.SecretKeys, (keys) => {
-  const seal = (id: WebhookId, secret: string) =>
-    Effect.flatMap(keys.first, (key) =>
-      key === undefined ? invalid("/secret", noKey) : Effect.succeed(SecretKeys.seal(key, Redacted.make(secret), id))
-    )
+export const make = Effect.gen(function* () {
+  const keys = yield* SecretKeys.SecretKeys
+  const agreement = yield* SecretKeyAgreement.make
+
+  const notStored = (why: string) => invalid("/secret", `cannot be stored. ${why}`)
+
+  const agreed = Effect.flatMap(agreement.fault, Option.match({ onNone: () => Effect.void, onSome: notStored }))
+
+  const seal = Effect.fnUntraced(function* (id: WebhookId, secret: string) {
+    yield* agreed
+    const key = yield* keys.first
+    if (key === undefined) return yield* notStored(noKey)
+    // Of a key that was made now, too.
+    yield* agreed
+    return SecretKeys.seal(key, Redacted.make(secret), id)
+  })
 
   /** As a text; `undefined`: there is none, or no key that opens it. */
   const stored = (id: WebhookId, { sealed_secret }: Stored): string | undefined => {
@@ -44,7 +57,7 @@ export const make = Effect.map(SecretKeys.SecretKeys, (keys) => {
     wish: Wish,
     before: Stored,
     now: DateTime.Utc
-  ): Effect.fn.Return<SecretChange, Invalid> {
+  ): Effect.fn.Return<SecretChange, Invalid | Unavailable> {
     const verification = wish.verification === undefined ? before.verification : (wish.verification ?? undefined)
     if (verification === undefined) {
       if (wish.secret !== undefined) return yield* invalid("/verification", "is required by `secret`")

@@ -27,6 +27,7 @@ import { isAccepted, type JsonObject, type Window } from "../domain/WebhookSetti
 import { webhookSettings } from "../domain/WebhookSettings.ts"
 import { HistoryStore } from "../repo/HistoryStore.ts"
 import type { RunPage, RunQuery } from "../repo/RunQuery.ts"
+import type { SecretKeyStore } from "../repo/SecretKeyStore.ts"
 import { TeamStore } from "../repo/TeamStore.ts"
 import { noOldToken, WebhookStore } from "../repo/WebhookStore.ts"
 import * as Audit from "./Audit.ts"
@@ -58,6 +59,9 @@ export interface Preview {
 
 /** What prompts are made with. */
 type Prompts = Renderer | Settings
+
+/** What webhooks are stored with. */
+type WebhookRows = SecretKeyStore | WebhookStore
 
 /** Managing webhooks. Ids come as a caller wrote them: what cannot be an id is `NotFound`. */
 export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
@@ -117,7 +121,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
     ) => Effect.Effect<RunPage, NotFound | InvalidParameter | Unavailable>
   }
 >() {
-  static readonly layer: Layer.Layer<Webhooks, never, HistoryStore | Outcomes | Prompts | TeamStore | WebhookStore> =
+  static readonly layer: Layer.Layer<Webhooks, never, HistoryStore | Outcomes | Prompts | TeamStore | WebhookRows> =
     Layer.effect(
       Webhooks,
       Effect.gen(function* () {

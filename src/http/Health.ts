@@ -1,7 +1,8 @@
 /** For operators: is the server alive, and can it accept triggers? */
 import { HttpServerResponse } from "@effect/platform"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { Bus } from "../bus/Bus.ts"
+import * as SecretKeyAgreement from "../engine/SecretKeyAgreement.ts"
 import { Shutdown } from "../engine/Shutdown.ts"
 import { ChangeFeed } from "../repo/ChangeFeed.ts"
 import * as Problems from "./Problems.ts"
@@ -10,29 +11,42 @@ import * as ReadOnlyRoute from "./ReadOnlyRoute.ts"
 /** Probes often give up after one second; they are answered before that. */
 const pingTimeout = "900 millis"
 
-const check = <E>(ping: Effect.Effect<void, E>): Effect.Effect<"ok" | "out of reach"> =>
-  ping.pipe(
-    Effect.as("ok" as const),
+/** `ok`, or what is wrong. */
+const check = <E>(fault: Effect.Effect<Option.Option<string>, E>): Effect.Effect<string> =>
+  fault.pipe(
+    Effect.map(Option.getOrElse(() => "ok")),
     Effect.timeout(pingTimeout),
-    Effect.catchAll(() => Effect.succeed("out of reach" as const))
+    Effect.catchAll(() => Effect.succeed("out of reach"))
   )
+
+const ping = <E>(ping: Effect.Effect<void, E>): Effect.Effect<string> => check(Effect.as(ping, Option.none()))
+
+interface Parts {
+  readonly database: string
+  readonly bus: string
+  readonly secret_key: string
+}
+
+const detailOf = ({ bus, database, secret_key }: Parts): string =>
+  database === "ok" && bus === "ok" ? secret_key : "The database or the bus is out of reach."
 
 const live = Effect.succeed(HttpServerResponse.unsafeJson({ status: "ok" }))
 
 const makeReady = Effect.gen(function* () {
   const database = yield* ChangeFeed
   const bus = yield* Bus
+  const secretKey = yield* SecretKeyAgreement.make
   const shutdown = yield* Shutdown
   return Effect.gen(function* () {
     const parts = yield* Effect.all(
-      { database: check(database.ping), bus: check(bus.ping) },
+      { database: ping(database.ping), bus: ping(bus.ping), secret_key: check(secretKey.fault) },
       { concurrency: "unbounded" }
     )
     const stopping = shutdown.hasBegun()
-    if (!stopping && parts.database === "ok" && parts.bus === "ok") {
+    if (!stopping && Object.values(parts).every((part) => part === "ok")) {
       return HttpServerResponse.unsafeJson({ status: "ok", ...parts })
     }
-    const detail = stopping ? "The server is stopping." : "The database or the bus is out of reach."
+    const detail = stopping ? "The server is stopping." : detailOf(parts)
     return Problems.toResponse({ ...Problems.problem(503, { code: "unavailable", detail }), ...parts })
   })
 })

@@ -15,6 +15,7 @@ import { LeaseStore } from "./LeaseStore.ts"
 import { ReplyKeyStore } from "./ReplyKeyStore.ts"
 import { RequestStore } from "./RequestStore.ts"
 import { RunStore } from "./RunStore.ts"
+import { SecretKeyStore } from "./SecretKeyStore.ts"
 import { SessionStore } from "./SessionStore.ts"
 import { TeamStore } from "./TeamStore.ts"
 import { WebhookStore } from "./WebhookStore.ts"
@@ -30,6 +31,7 @@ export type Repo =
   | RequestStore
   | AdminKeyStore
   | ReplyKeyStore
+  | SecretKeyStore
   | SessionStore
   | AuditStore
   | ChangeFeed
@@ -46,11 +48,26 @@ export const Repo = Effect.map(
     RequestStore,
     AdminKeyStore,
     ReplyKeyStore,
+    SecretKeyStore,
     SessionStore,
     AuditStore,
     ChangeFeed
   ]),
-  ([teams, webhooks, runs, lanes, lease, history, requests, adminKey, replyKey, sessions, audit, changes]) => ({
+  ([
+    teams,
+    webhooks,
+    runs,
+    lanes,
+    lease,
+    history,
+    requests,
+    adminKey,
+    replyKey,
+    secretKey,
+    sessions,
+    audit,
+    changes
+  ]) => ({
     ...teams,
     ...webhooks,
     ...runs,
@@ -60,6 +77,7 @@ export const Repo = Effect.map(
     ...requests,
     ...adminKey,
     ...replyKey,
+    ...secretKey,
     ...sessions,
     ...audit,
     ...changes

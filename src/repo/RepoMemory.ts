@@ -58,6 +58,7 @@ import {
   sentBefore,
   WebhookEdited
 } from "./RunStore.ts"
+import { SecretKeyStore } from "./SecretKeyStore.ts"
 import { SessionStore } from "./SessionStore.ts"
 import { TeamStore } from "./TeamStore.ts"
 import { WebhookStore } from "./WebhookStore.ts"
@@ -792,6 +793,19 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
     })
 
     const replyKey = { key: new Uint8Array(randomBytes(32)), signed_from: DateTime.unsafeMake(0) }
+    let secretKey = Option.none<Uint8Array>()
+    const secretKeyStore = SecretKeyStore.of({
+      secretKeyFingerprint: Effect.sync(() => secretKey),
+      setSecretKeyFingerprint: (to, from) =>
+        Effect.sync(() => {
+          const isFrom = Option.isNone(from)
+            ? Option.isNone(secretKey)
+            : Option.exists(secretKey, (known) => sameBytes(known, from.value))
+          if (isFrom) secretKey = Option.some(to)
+          return Option.getOrElse(secretKey, () => to)
+        })
+    })
+
     const sessions = new Map<SessionId, SessionRow>()
     const sessionStore = SessionStore.of({
       createSession: (session, draft) =>
@@ -833,6 +847,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       Context.add(RequestStore, requestStore),
       Context.add(AdminKeyStore, adminKeyStore),
       Context.add(ReplyKeyStore, { replyKey: Effect.succeed(replyKey) }),
+      Context.add(SecretKeyStore, secretKeyStore),
       Context.add(SessionStore, sessionStore),
       Context.add(AuditStore, audit.store),
       Context.add(ChangeFeed, {

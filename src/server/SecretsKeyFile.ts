@@ -1,4 +1,4 @@
-/** The key of webhooks' secrets for a server without `SECRETS_KEY`: a file in the data folder, made when it is needed first. */
+/** The key of webhooks' secrets beside an embedded database: a file in its folder, made when it is needed first. */
 import { readFileSync } from "node:fs"
 import { link, mkdir, rm, writeFile } from "node:fs/promises"
 import { join, resolve } from "node:path"
@@ -13,7 +13,7 @@ const read = (path: string): SecretKey | undefined => {
   }
 }
 
-/** Of servers that make one at once, one succeeds, and all read that. */
+/** Complete, or not there; what is there already stays, whatever it is. */
 const make = (folder: string, path: string) =>
   Effect.gen(function* () {
     const key = yield* makeKey
@@ -25,20 +25,18 @@ const make = (folder: string, path: string) =>
       await rm(draft, { force: true })
     })
     yield* Effect.logWarning(
-      `Webhooks' secrets are encrypted with a new key in ${resolve(path)}: keep a copy of it, or set SECRETS_KEY`
+      `Webhooks' secrets are encrypted with a new key in ${resolve(path)}, which a backup of the folder must have`
     )
   })
 
-export const layer = (folder: string): Layer.Layer<SecretKeys> => {
-  const path = join(folder, "secrets.key")
-  let known: SecretKey | undefined
-  // Another worker may make it at any time.
-  const all = () => {
-    known ??= read(path)
-    return known === undefined ? [] : [known]
-  }
-  const first = Effect.suspend(() =>
-    all().length > 0 ? Effect.succeed(all()[0]) : Effect.map(Effect.exit(make(folder, path)), () => all()[0])
-  )
-  return Layer.succeed(SecretKeys, { all, first })
-}
+export const layer = (folder: string): Layer.Layer<SecretKeys> =>
+  Layer.sync(SecretKeys, () => {
+    const path = join(folder, "secrets.key")
+    let known = read(path)
+    const first = Effect.suspend(() =>
+      known === undefined
+        ? Effect.map(Effect.exit(make(folder, path)), () => (known = read(path)))
+        : Effect.succeed(known)
+    )
+    return { all: () => (known === undefined ? [] : [known]), first }
+  })

@@ -20,9 +20,10 @@ import * as Telemetry from "./Telemetry.ts"
 const adminKey = (environment: Environment) =>
   Option.match(environment.adminKey, { onNone: () => AdminKey.layerGenerated, onSome: AdminKey.layerGiven })
 
-const secretKeys = ({ dataDir, secretKeys: given }: Environment) =>
+/** A key made here stands beside the embedded database, which is one server's. What several share is given to each. */
+const secretKeys = ({ dataDir, secretKeys: given }: Environment, { repo }: Drivers) =>
   Option.match(given, {
-    onNone: () => SecretsKeyFile.layer(dataDir),
+    onNone: () => (repo.embedded === undefined ? SecretKeys.layer([]) : SecretsKeyFile.layer(dataDir)),
     onSome: (keys) => SecretKeys.layer(Redacted.value(keys))
   })
 
@@ -50,7 +51,7 @@ export const layer = (environment: Environment, { bus, repo }: Drivers, version:
         Settings.layer(environment.engine),
         PublicUrl.layer(environment.publicUrl),
         TrustedProxies.layer(environment.trustedProxies),
-        secretKeys(environment),
+        secretKeys(environment, { bus, repo }),
         ServerFacts.layer({ version, database: repo.name, bus: bus.name })
       )
     )

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "@effect/vitest"
-import { DateTime, Effect, Layer, Redacted } from "effect"
+import { DateTime, Effect, Layer, Option, Redacted } from "effect"
 import { makeWebhookId } from "../../src/domain/Id.ts"
+import * as SecretKeyAgreement from "../../src/engine/SecretKeyAgreement.ts"
 import {
+  fingerprintOf,
   isSealedWith,
   keyId,
   keyText,
@@ -55,28 +57,58 @@ describe("a secret at rest", () => {
 })
 
 /** What a server with these keys does at its start. */
-const started = (keys: ReadonlyArray<SecretKey>) => SecretRotation.layer.pipe(Layer.provide(SecretKeys.layer(keys)))
+const started = (keys: ReadonlyArray<SecretKey>) =>
+  Layer.build(Layer.provide(SecretRotation.layer, SecretKeys.layer(keys)))
 
-it.scopedLive("a server with a new key encrypts with it again what the old one has encrypted", () =>
+/** Why a server with these keys is not ready. */
+const faultWith = (...keys: ReadonlyArray<SecretKey>) =>
+  Effect.flatMap(SecretKeyAgreement.make, ({ fault }) => fault).pipe(Effect.provide(SecretKeys.layer(keys)))
+
+const isReadyWith = (...keys: ReadonlyArray<SecretKey>) => Effect.map(faultWith(...keys), Option.isNone)
+
+it.scopedLive(
+  "a server with a new key encrypts with it again what the old one has encrypted, and then it is the key of all",
+  () =>
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const [old, fresh] = [yield* makeKey, yield* makeKey]
+      const plain = yield* createWebhook()
+      const { id } = yield* createWebhook({ verification: { preset: "github" }, secret_set_at: yield* DateTime.now })
+      const fields = { sealed_secret: seal(old, secret, id), old_sealed_secret: seal(old, Redacted.make("before"), id) }
+      yield* repo.updateWebhook(id, { ...fields, updated_at: yield* DateTime.now })
+      const { version } = yield* repo.webhookRow(id)
+
+      yield* started([old])
+      expect(yield* isReadyWith(old)).toBe(true)
+      expect((yield* repo.webhookRow(id)).version).toBe(version)
+      // Those that know both may be started one after the other, whichever is first; one with the new key alone has to wait.
+      expect(yield* isReadyWith(old, fresh)).toBe(true)
+      expect(yield* isReadyWith(fresh, old)).toBe(true)
+      expect(yield* isReadyWith(fresh)).toBe(false)
+
+      yield* started([fresh, old])
+      yield* untilEffect("the new key is that of all", isReadyWith(fresh))
+      const row = yield* repo.webhookRow(id)
+      expect(isSealedWith(fresh, row.sealed_secret!)).toBe(true)
+      expect(Redacted.value(open([fresh], row.sealed_secret!, id)!)).toBe(Redacted.value(secret))
+      expect(Redacted.value(open([fresh], row.old_sealed_secret!, id)!)).toBe("before")
+      expect((yield* repo.webhookRow(plain.id)).version).toBe(1)
+      expect(yield* isReadyWith(old, fresh)).toBe(true)
+      expect(yield* isReadyWith(old)).toBe(false)
+    }).pipe(Effect.provide(RepoMemory.layer))
+)
+
+it.scoped("a server without the key of the secrets in the database says which one it needs, and changes nothing", () =>
   Effect.gen(function* () {
     const repo = yield* Repo
-    const [old, fresh] = [yield* makeKey, yield* makeKey]
-    const plain = yield* createWebhook()
-    const { id } = yield* createWebhook({ verification: { preset: "github" }, secret_set_at: yield* DateTime.now })
-    const fields = { sealed_secret: seal(old, secret, id), old_sealed_secret: seal(old, Redacted.make("before"), id) }
-    yield* repo.updateWebhook(id, { ...fields, updated_at: yield* DateTime.now })
-    const { version } = yield* repo.webhookRow(id)
-
-    yield* Layer.build(started([old]))
-    expect((yield* repo.webhookRow(id)).version).toBe(version)
-
-    yield* Layer.build(started([fresh, old]))
-    const row = yield* untilEffect(
-      "it is encrypted again",
-      Effect.map(repo.webhookRow(id), (row) => isSealedWith(fresh, row.sealed_secret!) && row)
-    )
-    expect(Redacted.value(open([fresh], row.sealed_secret!, id)!)).toBe(Redacted.value(secret))
-    expect(Redacted.value(open([fresh], row.old_sealed_secret!, id)!)).toBe("before")
-    expect((yield* repo.webhookRow(plain.id)).version).toBe(1)
+    const [key, another, third] = [yield* makeKey, yield* makeKey, yield* makeKey]
+    expect(yield* isReadyWith()).toBe(true)
+    expect(yield* isReadyWith(key)).toBe(true)
+    for (const keys of [[another], [another, third], []]) {
+      expect(Option.getOrThrow(yield* faultWith(...keys))).toContain(`the key ${keyId(key)}`)
+      yield* started(keys)
+    }
+    yield* Effect.yieldNow()
+    expect(Buffer.from(Option.getOrThrow(yield* repo.secretKeyFingerprint))).toEqual(Buffer.from(fingerprintOf(key)))
   }).pipe(Effect.provide(RepoMemory.layer))
 )

@@ -29,6 +29,7 @@ import type { Repo } from "../../src/repo/Repo.ts"
 import * as RepoMemory from "../../src/repo/RepoMemory.ts"
 import { RequestStore } from "../../src/repo/RequestStore.ts"
 import { RunStore } from "../../src/repo/RunStore.ts"
+import { SecretKeyStore } from "../../src/repo/SecretKeyStore.ts"
 import { SessionStore } from "../../src/repo/SessionStore.ts"
 import { TeamStore } from "../../src/repo/TeamStore.ts"
 import { WebhookStore } from "../../src/repo/WebhookStore.ts"
@@ -81,6 +82,7 @@ const breakablePorts = Layer.mergeAll(
   breakable(RequestStore, "database"),
   breakable(AdminKeyStore, "database"),
   breakable(ReplyKeyStore, "database"),
+  breakable(SecretKeyStore, "database"),
   breakable(SessionStore, "database"),
   breakable(AuditStore, "database"),
   breakable(ChangeFeed, "database")

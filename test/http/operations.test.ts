@@ -4,6 +4,7 @@ import { DateTime, Effect, Layer, Metric, MetricBoundaries, Option, Redacted } f
 import * as Client from "../../src/api/Client.ts"
 import { Bus } from "../../src/bus/Bus.ts"
 import { AdminKey } from "../../src/engine/AdminKey.ts"
+import { makeKey } from "../../src/engine/SecretKeys.ts"
 import { Shutdown } from "../../src/engine/Shutdown.ts"
 import * as Health from "../../src/http/Health.ts"
 import { sum, Totals } from "../../src/http/PrometheusSum.ts"
@@ -11,6 +12,7 @@ import { type Family, families, toText } from "../../src/http/PrometheusText.ts"
 import { AdminKeyStore } from "../../src/repo/AdminKeyStore.ts"
 import { ChangeFeed } from "../../src/repo/ChangeFeed.ts"
 import * as RepoMemory from "../../src/repo/RepoMemory.ts"
+import { SecretKeyStore } from "../../src/repo/SecretKeyStore.ts"
 import { call, refusal, sorted } from "./Client.ts"
 import { adminKey, listening, listeningPort, start } from "./Server.ts"
 
@@ -28,7 +30,10 @@ describe("health", () => {
     Effect.gen(function* () {
       const { http, faults, shutdown } = yield* start()
       const ready = yield* http("GET", "/health/ready")
-      expect([ready.status, ready.json]).toStrictEqual([200, { status: "ok", database: "ok", bus: "ok" }])
+      expect([ready.status, ready.json]).toStrictEqual([
+        200,
+        { status: "ok", database: "ok", bus: "ok", secret_key: "ok" }
+      ])
       faults.add("database")
       const unready = yield* http("GET", "/health/ready")
       expect(refusal(unready)).toStrictEqual([503, "unavailable"])
@@ -43,6 +48,47 @@ describe("health", () => {
     })
   )
 
+  it.scopedLive(
+    "reports that the server has not the key of the secrets in the database, and stores none with its own",
+    () =>
+      Effect.gen(function* () {
+        const repo = yield* Effect.map(Layer.build(RepoMemory.layer), Layer.succeedContext)
+        const [key, another] = [yield* makeKey, yield* makeKey]
+        const readiness = ({ http }: { readonly http: ReturnType<typeof call> }) => http("GET", "/health/ready")
+        const first = yield* start({ repo, secretKeys: [key] })
+        expect((yield* readiness(first)).status).toBe(200)
+        const other = yield* start({ repo, secretKeys: [another] })
+        const unready = yield* readiness(other)
+        expect(refusal(unready)).toStrictEqual([503, "unavailable"])
+        expect(unready.json).toMatchObject({
+          database: "ok",
+          bus: "ok",
+          detail: expect.stringContaining("SECRETS_KEY")
+        })
+
+        const team = yield* first.team("ops")
+        const body = {
+          name: "signed",
+          team,
+          prompt_template: "go",
+          verification: { preset: "github" },
+          secret: "a secret"
+        }
+        const refused = yield* other.admin("POST", "/api/webhooks", { body })
+        expect(refusal(refused)).toStrictEqual([422, "invalid"])
+        expect(refused.json.errors).toMatchObject([
+          { pointer: "/secret", detail: expect.stringContaining("SECRETS_KEY") }
+        ])
+        expect((yield* first.admin("POST", "/api/webhooks", { body })).status).toBe(201)
+        for (const secretKeys of [
+          [key, another],
+          [another, key]
+        ]) {
+          expect((yield* readiness(yield* start({ repo, secretKeys }))).status).toBe(200)
+        }
+      })
+  )
+
   it.scopedLive("answers within a second when the database does not answer", () =>
     Effect.gen(function* () {
       const server = yield* Layer.build(
@@ -50,6 +96,7 @@ describe("health", () => {
           Layer.provideMerge(listening),
           Layer.provide([
             Layer.mock(ChangeFeed, { ping: Effect.never }),
+            Layer.mock(SecretKeyStore, { secretKeyFingerprint: Effect.never }),
             Layer.mock(Bus, { durable: false, ping: Effect.void }),
             Shutdown.layer
           ])

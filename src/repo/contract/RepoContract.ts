@@ -27,6 +27,7 @@ import { requestStore } from "./RequestStore.ts"
 import { replays } from "./replays.ts"
 import { retries } from "./retries.ts"
 import { rollUp } from "./rollUp.ts"
+import { secretKeyStore } from "./SecretKeyStore.ts"
 import { sessionStore } from "./SessionStore.ts"
 import { search } from "./search.ts"
 import { sentAndStarted } from "./sentAndStarted.ts"
@@ -69,6 +70,7 @@ export const repoContract = (withRepo: WithRepo): void => {
   describe("RequestStore", () => requestStore(test))
   describe("AdminKeyStore", () => adminKeyStore(test))
   describe("ReplyKeyStore", () => replyKeyStore(test))
+  describe("SecretKeyStore", () => secretKeyStore(test))
   describe("SessionStore", () => sessionStore(test))
   describe("AuditStore", () => auditStore(test))
   describe("ChangeFeed", () => changeFeed(test))

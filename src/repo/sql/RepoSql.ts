@@ -11,6 +11,7 @@ import type { Notifications } from "./Notifications.ts"
 import * as ReplyKeyStoreSql from "./ReplyKeyStoreSql.ts"
 import * as RequestStoreSql from "./RequestStoreSql.ts"
 import * as RunStoreSql from "./RunStoreSql.ts"
+import * as SecretKeyStoreSql from "./SecretKeyStoreSql.ts"
 import * as SessionStoreSql from "./SessionStoreSql.ts"
 import * as TeamStoreSql from "./TeamStoreSql.ts"
 import * as WebhookStoreSql from "./WebhookStoreSql.ts"
@@ -53,6 +54,7 @@ export const layer: Layer.Layer<Repo, never, SqlClient.SqlClient | Notifications
   RequestStoreSql.layer,
   AdminKeyStoreSql.layer,
   ReplyKeyStoreSql.layer,
+  SecretKeyStoreSql.layer,
   SessionStoreSql.layer,
   AuditStoreSql.layer,
   ChangeFeedSql.layer

@@ -1,0 +1,35 @@
+/**
+ * Servers of one database must have the same key of secrets, else one cannot read what another has encrypted. The first
+ * server with a key leaves its fingerprint in the database; a server must have that key, as the first or any other of its
+ * own. `SecretRotation` changes the fingerprint once everything is encrypted with another key.
+ */
+import { Effect, Option } from "effect"
+import { SecretKeyStore } from "../repo/SecretKeyStore.ts"
+import { fingerprintOf, keyIdOf, SecretKeys } from "./SecretKeys.ts"
+
+/** Says why, to whoever runs the server. */
+const disagreement = (fingerprint: Uint8Array): string =>
+  `This server does not have the key ${keyIdOf(fingerprint)}, with which the secrets in the database are encrypted: give it the SECRETS_KEY of the other servers, or its secrets.key when the database is embedded (docs/verification.md, Secrets at rest).`
+
+export const make = Effect.gen(function* () {
+  const keys = yield* SecretKeys
+  const store = yield* SecretKeyStore
+
+  /** The database's, which is this server's first key if there was none. */
+  const fingerprint = Effect.flatMap(store.secretKeyFingerprint, (known) => {
+    const [first] = keys.all()
+    return Option.isSome(known) || first === undefined
+      ? Effect.succeed(known)
+      : Effect.asSome(store.setSecretKeyFingerprint(fingerprintOf(first), known))
+  })
+
+  const isOwn = (fingerprint: Uint8Array): boolean =>
+    keys.all().some((key) => Buffer.compare(fingerprintOf(key), fingerprint) === 0)
+
+  /** Why this server must not encrypt, and cannot decrypt; none: it has the key. */
+  const fault = Effect.map(fingerprint, (known) =>
+    Option.filterMap(known, (known) => (isOwn(known) ? Option.none() : Option.some(disagreement(known))))
+  )
+
+  return { fault, fingerprint }
+})
