@@ -19,7 +19,8 @@ export interface PendingReply {
 }
 
 const firstPause = Duration.millis(100)
-const longestPause = Duration.seconds(5)
+/** While a service is out of reach: soon, as nothing else notices that it is back. */
+const longestPause = Duration.seconds(1)
 const backoff = Schedule.exponential(firstPause).pipe(Schedule.union(Schedule.spaced(longestPause)), Schedule.jittered)
 
 /**
@@ -55,6 +56,7 @@ export const handlePrompt = (
 
 /** How often a handler may die on one reply: more than that is a fault of ours that time does not fix. */
 const maxDeaths = 8
+const longestPauseAfterDeath = Duration.seconds(5)
 
 /**
  * Passes the group to the server's handler and acknowledges each reply once that has succeeded. When the handler dies,
@@ -96,7 +98,7 @@ const runs = (replies: ReadonlyArray<Reply>): string =>
   replies.length === 1 ? `run ${replies[0]?.run_id}` : `${replies.length} runs`
 
 const pauseAfter = (deaths: number): Duration.Duration =>
-  Duration.min(Duration.times(firstPause, 2 ** (deaths - 1)), longestPause)
+  Duration.min(Duration.times(firstPause, 2 ** (deaths - 1)), longestPauseAfterDeath)
 
 /**
  * Waits until the fiber has ended, and interrupts it once `limit` has succeeded. For a finalizer, where an effect's own

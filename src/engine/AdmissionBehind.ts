@@ -1,12 +1,12 @@
 import { DateTime, Effect } from "effect"
 import type { RunId } from "../domain/Id.ts"
+import { stopwatch } from "../domain/Stopwatch.ts"
 import type { LeaseLost, Term } from "../repo/LeaseStore.ts"
 import type { Admission, RunEnd } from "../repo/RunStore.ts"
 import type { Flight, Lane } from "./Lane.ts"
 import type { LaneAdmission, Ready } from "./LaneAdmission.ts"
 import { Outcomes } from "./Outcomes.ts"
 import type { SlotLine } from "./SlotLine.ts"
-import { stopwatch } from "./Stopwatch.ts"
 
 /** A run in flight, and what happens when it has landed. */
 export interface Following {

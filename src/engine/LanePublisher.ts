@@ -14,6 +14,8 @@ import { Outcomes } from "./Outcomes.ts"
 
 /** How often it is looked whether the answer to a late run has come meanwhile. */
 const answerCheckInterval = Duration.millis(100)
+/** Between two tries while the broker is out of reach, which costs nothing then: callers may be waiting. */
+const longestPause = Duration.millis(250)
 /** How often a team's missing queue is looked for. */
 const queueCheckInterval = Duration.seconds(1)
 
@@ -103,8 +105,7 @@ export const make = Effect.fnUntraced(function* (
       const expire = Effect.forEach(late, (run) => end(run, { status: "timeout" }), { discard: true })
       return late.length === 0 ? sent : Effect.zipRight(expire, sent)
     })
-    return attempt.pipe(
-      untilAvailable,
+    return untilAvailable(attempt, longestPause).pipe(
       Effect.as("done" as const),
       Effect.catchTag("QueueGone", () => {
         const [first, ...others] = due

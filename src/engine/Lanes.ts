@@ -3,6 +3,7 @@ import { Bus } from "../bus/Bus.ts"
 import type { Unavailable } from "../domain/Errors.ts"
 import type { RunId } from "../domain/Id.ts"
 import type { Run } from "../domain/Run.ts"
+import { stopwatch } from "../domain/Stopwatch.ts"
 import type { TeamName } from "../domain/Team.ts"
 import type { HistoryStore } from "../repo/HistoryStore.ts"
 import { type LaneRun, LaneStore } from "../repo/LaneStore.ts"
@@ -20,7 +21,6 @@ import { Limiter } from "./Limiter.ts"
 import { Outcomes } from "./Outcomes.ts"
 import * as Reservations from "./Reservations.ts"
 import { SlotLine } from "./SlotLine.ts"
-import { stopwatch } from "./Stopwatch.ts"
 
 /** Lanes of which the broker is asked at a time. */
 const auditsAtOnce = 8

@@ -1,11 +1,11 @@
 import { Effect } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
 import type { RunId } from "../domain/Id.ts"
+import { stopwatch } from "../domain/Stopwatch.ts"
 import type { TeamName } from "../domain/Team.ts"
 import { type LaneRun, LaneStore } from "../repo/LaneStore.ts"
 import type { Flight, Lane } from "./Lane.ts"
 import type { SlotLine } from "./SlotLine.ts"
-import { stopwatch } from "./Stopwatch.ts"
 
 /**
  * After so many milliseconds without an answer a statement is not committed any more: the database ends it after 5 seconds

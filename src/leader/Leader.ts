@@ -35,7 +35,7 @@ export interface LeaderOptions<E, R> {
 
 /** While the broker is out of reach: the work is done, so its answer is sent until the broker takes it. */
 const untilSent = Schedule.exponential("100 millis").pipe(
-  Schedule.union(Schedule.spaced("5 seconds")),
+  Schedule.union(Schedule.spaced("1 second")),
   Schedule.jittered
 )
 

@@ -6,6 +6,7 @@ import type { ReplyHandler } from "../Acknowledgement.ts"
 import { Bus, QueueGone, type ReplyChecks } from "../Bus.ts"
 import type { Received } from "../LongReplies.ts"
 import { defaultAtOnce, makeInbox, textLength, tracedPublish } from "../Replies.ts"
+import * as Broker from "./Broker.ts"
 import { type Connection, call, openChannel, unavailable } from "./Connection.ts"
 import * as Link from "./Link.ts"
 import { countReceived } from "./Metrics.ts"
@@ -48,13 +49,14 @@ const consumeHeartbeat = 1
 
 const make = ({ queueType, url }: AmqpOptions) =>
   Effect.gen(function* () {
+    const broker = Broker.make(url)
     const declare = (channel: Channel) => call("declaring queues", () => declareShared(channel, queueType))
-    const publisher = yield* Publisher.make({ url, name: "publish", prepare: declare })
-    const probe = yield* Probe.make({ url, queueType })
+    const publisher = yield* Publisher.make({ broker, name: "publish", prepare: declare })
+    const probe = yield* Probe.make({ broker, queueType })
     const scope = yield* Effect.scope
     /** For late replies: prompts must not wait behind them. Connected when it is needed first. */
     const latePublisher = yield* Effect.cached(
-      Scope.extend(Publisher.make({ url, name: "late", prepare: declare }), scope)
+      Scope.extend(Publisher.make({ broker, name: "late", prepare: declare }), scope)
     )
     const setAside = (message: Message) =>
       Effect.flatMap(latePublisher, ({ publish }) => publish([encodeLate(message)])).pipe(
@@ -177,7 +179,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
       consume: (handle, checks) =>
         Effect.asVoid(
           Link.make({
-            url,
+            broker,
             name: "consume",
             heartbeat: consumeHeartbeat,
             use: (connection) => consumeOn(connection, handle, checks)

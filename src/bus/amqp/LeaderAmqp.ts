@@ -6,6 +6,7 @@ import { whenTraced } from "../../telemetry/Span.ts"
 import { finishBefore, handlePrompt, type PromptHandler, type Settlement } from "../Acknowledgement.ts"
 import { type Delivery, LeaderBus, type Prompt } from "../Bus.ts"
 import { makeCancellations } from "../Cancellations.ts"
+import * as Broker from "./Broker.ts"
 import type { AmqpOptions } from "./BusAmqp.ts"
 import { listenForCancellations } from "./CancelListener.ts"
 import { type Connection, call, openChannel, unavailable } from "./Connection.ts"
@@ -23,13 +24,14 @@ interface LeadOptions {
 
 const make = ({ queueType, url }: AmqpOptions) =>
   Effect.gen(function* () {
+    const broker = Broker.make(url)
     // A server of the first release has no exchange for replies, and the rights of that time reach the default one only:
     // what one of the two refuses, the next try sends through the other.
     let isByDefaultExchange = false
     const onRefusal = () => {
       isByDefaultExchange = !isByDefaultExchange
     }
-    const publisher = yield* Publisher.make({ url, name: "leader replies", onRefusal })
+    const publisher = yield* Publisher.make({ broker, name: "leader replies", onRefusal })
     const cancellations = makeCancellations()
 
     /** A reply that found no queue is tried again: the server declares it when it connects. */
@@ -121,7 +123,11 @@ const make = ({ queueType, url }: AmqpOptions) =>
     return LeaderBus.of({
       lead: (team, handle, { grace = 0 } = {}) =>
         Effect.asVoid(
-          Link.make({ url, name: `leader ${team}`, use: (connection) => leadOn(connection, { team, handle, grace }) })
+          Link.make({
+            broker,
+            name: `leader ${team}`,
+            use: (connection) => leadOn(connection, { team, handle, grace })
+          })
         )
     })
   })

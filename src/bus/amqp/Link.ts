@@ -1,8 +1,10 @@
 /** A connection that is opened again whenever it is lost, with something set up on it each time. */
-import { Cause, Clock, Deferred, Effect, Random, type Redacted, type Scope } from "effect"
+import { Cause, Deferred, Effect, Random, type Scope } from "effect"
 import { Unavailable } from "../../domain/Errors.ts"
 import { rememberingInterruption } from "../../domain/Interruption.ts"
-import { addressOf, type Connection, open, unavailable } from "./Connection.ts"
+import { stopwatch } from "../../domain/Stopwatch.ts"
+import type { Broker } from "./Broker.ts"
+import { type Connection, open, unavailable } from "./Connection.ts"
 import { countReconnect } from "./Metrics.ts"
 
 export interface Link<A> {
@@ -15,27 +17,28 @@ export interface Link<A> {
 
 const connectWait = "3 seconds"
 
-/** From 100 ms doubling to 10 s, each between half and one and a half of that, so that replicas spread out. */
+/** Milliseconds: from 100 doubling to 1,000, each between half and all of that, so that replicas spread out. */
 const pause = (attempt: number): Effect.Effect<number> =>
-  Effect.map(Random.next, (random) => Math.round(Math.min(100 * 2 ** attempt, 10_000) * (0.5 + random)))
+  Effect.map(Random.next, (random) => Math.round(Math.min(100 * 2 ** attempt, 1_000) * (0.5 + random / 2)))
 
 /** A connection that lasted this long was a good one: the next is tried for immediately. */
 const lasting = 5000
 
 /**
  * Keeps a connection until the scope closes. `use` runs on every new one, in a scope that closes when it is lost; what
- * it returns is what `get` gives.
+ * it returns is what `get` gives. After a failed attempt the next one begins as soon as another link has connected to the
+ * broker. After a lost connection it does not: two that are lost again and again would spare each other every pause.
  */
 export const make = <A>(options: {
-  readonly url: Redacted.Redacted<string>
+  readonly broker: Broker
   readonly name: string
   /** Seconds; as `open` has it when absent. */
   readonly heartbeat?: number
   readonly use: (connection: Connection) => Effect.Effect<A, Unavailable, Scope.Scope>
 }): Effect.Effect<Link<A>, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const { heartbeat, name, url, use } = options
-    const address = addressOf(url)
+    const { broker, heartbeat, name, use } = options
+    const clock = yield* Effect.clock
     let current: { readonly connection: Connection; readonly value: A } | undefined
     let failure = "not connected yet"
     let attempt = 0
@@ -44,18 +47,21 @@ export const make = <A>(options: {
     // Closed until the first attempt to open a connection, or to replace a lost one, has ended.
     const decided = Effect.unsafeMakeLatch()
 
+    /** Returns whether there was a connection. */
     const once = Effect.gen(function* () {
-      const connection = yield* open(url, name, heartbeat)
+      const connection = yield* open(broker.url, name, heartbeat)
       const value = yield* use(connection)
       current = { connection, value }
       decided.unsafeOpen()
-      yield* Effect.logInfo(`broker connection ${name}: connected to ${address}`)
+      yield* broker.connected
+      yield* Effect.logInfo(`broker connection ${name}: connected to ${broker.address}`)
       lossLogged = false
-      const since = yield* Clock.currentTimeMillis
+      const since = stopwatch(clock)
       failure = yield* Deferred.await(connection.lost)
       current = undefined
       decided.unsafeClose()
-      if ((yield* Clock.currentTimeMillis) - since > lasting) attempt = 0
+      if (stopwatch(clock) - since > lasting) attempt = 0
+      return true
     }).pipe(
       Effect.scoped,
       Effect.catchAllCause((cause) =>
@@ -63,6 +69,7 @@ export const make = <A>(options: {
           const error = Cause.squash(cause)
           failure = error instanceof Unavailable ? error.detail : String(error)
           decided.unsafeOpen()
+          return false
         })
       ),
       Effect.ensuring(
@@ -73,15 +80,18 @@ export const make = <A>(options: {
     )
 
     yield* Effect.gen(function* () {
-      yield* once
+      const before = broker.connections()
+      const wasConnected = yield* once
+      // Another link connected while this attempt failed: it may have begun before the broker was back.
+      if (!wasConnected && broker.connections() > before) attempt = 0
       const wait = yield* pause(attempt++)
       countReconnect(name)
-      const loss = `broker connection ${name}: ${failure} (${address}); `
+      const loss = `broker connection ${name}: ${failure} (${broker.address}); `
       yield* lossLogged
         ? Effect.logDebug(`${loss}next attempt in ${wait} ms`)
         : Effect.logWarning(`${loss}trying again until it works`)
       lossLogged = true
-      yield* Effect.sleep(wait)
+      yield* wasConnected ? Effect.sleep(wait) : Effect.timeoutOption(broker.nextConnected, wait)
     }).pipe(Effect.forever, Effect.interruptible, rememberingInterruption, Effect.forkScoped)
 
     const fail = Effect.suspend(() => Effect.fail(unavailable(failure)))

@@ -1,9 +1,10 @@
 /** Requests about queues, on a connection of their own: a blocked publisher or a refused request disturbs no other. */
 import type { Channel } from "amqplib"
-import { Data, Deferred, Effect, Queue, type Redacted, Scope } from "effect"
+import { Data, Deferred, Effect, Queue, Scope } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { Inspection, TeamQueue } from "../Bus.ts"
+import type { Broker } from "./Broker.ts"
 import { type Connection, NoAnswer, unavailable, within } from "./Connection.ts"
 import * as Link from "./Link.ts"
 import { bindTeamQueue, checkMarker, type QueueType, repliesQueue, teamQueue } from "./Topology.ts"
@@ -47,14 +48,18 @@ const onRefusal =
     )
 
 export const make = Effect.fnUntraced(function* (options: {
-  readonly url: Redacted.Redacted<string>
+  readonly broker: Broker
   readonly queueType: QueueType
 }): Effect.fn.Return<Probe, never, Scope.Scope> {
   const scope = yield* Effect.scope
   const clock = yield* Effect.clock
   // The channels that no request uses. Not Effect's `Pool`: its semaphore wakes all waiters whenever one may go on, and
   // its wait for a channel that is being opened cannot be interrupted.
-  const link = yield* Link.make({ url: options.url, name: "probe", use: () => Effect.succeed<Array<Channel>>([]) })
+  const link = yield* Link.make({
+    broker: options.broker,
+    name: "probe",
+    use: () => Effect.succeed<Array<Channel>>([])
+  })
   const permits = yield* Queue.unbounded<void>()
   yield* Queue.offerAll(permits, Array.from({ length: parallel }))
 

@@ -1,7 +1,8 @@
 /** Messages that the broker has confirmed to have taken for good. */
 import type { ConfirmChannel } from "amqplib"
-import { Clock, Context, Deferred, Effect, type Fiber, FiberId, type Redacted, type Scope } from "effect"
+import { Clock, Context, Deferred, Effect, type Fiber, FiberId, type Scope } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
+import type { Broker } from "./Broker.ts"
 import { type Connection, openChannel, unavailable } from "./Connection.ts"
 import * as Link from "./Link.ts"
 import { countPublish } from "./Metrics.ts"
@@ -117,7 +118,7 @@ const send = (
 
 /** A connection of its own: one that the broker blocks must not keep consumers from acknowledging. */
 export const make = Effect.fnUntraced(function* (options: {
-  readonly url: Redacted.Redacted<string>
+  readonly broker: Broker
   readonly name: string
   /** Runs on every new connection before anything is published on it. */
   readonly prepare?: (channel: ConfirmChannel) => Effect.Effect<void, Unavailable>
