@@ -148,6 +148,8 @@ export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthoriz
 export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", {
   what: Schema.Literal("database", "broker", "server"),
   detail: Schema.String,
+  /** Set when certainly nothing was done: the request was never sent, or was refused. */
+  not_done: Schema.optionalWith(Schema.Literal(true), { exact: true }),
   /** Set when the request's run was accepted before and goes on. */
   run_id: Schema.optionalWith(RunId, { exact: true })
 }) {}

@@ -1,4 +1,4 @@
-import { Cause, DateTime, Duration, Effect, Either, Exit, type Scope } from "effect"
+import { Cause, DateTime, Duration, Effect, Either, Exit, Option, type Scope } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
 import type { RunId } from "../domain/Id.ts"
 import type { LaneRun, LaneStore } from "../repo/LaneStore.ts"
@@ -50,7 +50,7 @@ export const make: Effect.Effect<Accept, never, CurrentLanes | LaneStore | RunSt
         const run_ids = new Set(newRuns.flatMap(({ run_id }, index) => (reserved[index] ? [run_id] : [])))
         // After the slots were taken: the runs that held them before have ended by then.
         const at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
-        const options = { ...limits, admission: { term: lanes.term, run_ids, at } }
+        const options = { ...limits, admission: { term: lanes.term(), run_ids, at } }
         return Effect.onExit(runs.accept(newRuns, options), (exit) =>
           Effect.sync(() => {
             const states = items.map((_, index) => laneState(exit, index))
@@ -74,13 +74,16 @@ export const make: Effect.Effect<Accept, never, CurrentLanes | LaneStore | RunSt
 
 const mayWait = (state: LaneState): boolean => state === "waits" || state === "unknown"
 
-/** Where the run is now. A statement that the database refused is not committed; one without an answer may be. */
+/** Where the run is now. A statement that the database did not get, or refused, is not committed; one without an answer may be. */
 const laneState = (exit: Exit.Exit<Answers, Unavailable>, index: number): LaneState => {
-  if (Exit.isFailure(exit)) return Cause.isDie(exit.cause) ? "notStored" : "unknown"
+  if (Exit.isFailure(exit)) return isNotStored(exit.cause) ? "notStored" : "unknown"
   const answer = exit.value[index]
   if (answer === undefined || Either.isLeft(answer) || answer.right._tag !== "Accepted") return "notStored"
   return answer.right.admitted ? "admitted" : "waits"
 }
+
+const isNotStored = (cause: Cause.Cause<Unavailable>): boolean =>
+  Cause.isDie(cause) || Option.exists(Cause.failureOption(cause), ({ not_done }) => not_done === true)
 
 /** The runs that wait before one that was accepted, if they are named. */
 const aheadOf = (exit: Exit.Exit<Answers, Unavailable>, index: number): ReadonlyArray<RunId> | undefined => {

@@ -1,10 +1,11 @@
 import { DateTime, Effect } from "effect"
 import type { RunId } from "../domain/Id.ts"
 import { stopwatch } from "../domain/Stopwatch.ts"
-import type { LeaseLost, Term } from "../repo/LeaseStore.ts"
+import type { LeaseLost } from "../repo/LeaseStore.ts"
 import type { Admission, RunEnd } from "../repo/RunStore.ts"
 import type { Flight, Lane } from "./Lane.ts"
 import type { LaneAdmission, Ready } from "./LaneAdmission.ts"
+import type { Lease } from "./Lease.ts"
 import { Outcomes } from "./Outcomes.ts"
 import type { SlotLine } from "./SlotLine.ts"
 
@@ -36,7 +37,7 @@ export interface AdmissionBehind {
 }
 
 interface Options {
-  readonly term: Term
+  readonly lease: Lease
   readonly line: SlotLine
   readonly admission: LaneAdmission
   /** The runs of all lanes that are in flight. */
@@ -46,7 +47,7 @@ interface Options {
 }
 
 export const make = Effect.fnUntraced(function* ({
-  term,
+  lease,
   line,
   admission,
   following,
@@ -123,7 +124,7 @@ export const make = Effect.fnUntraced(function* ({
     const run_ids = new Set(taken.flatMap(({ runs }) => runs.map(({ run_id }) => run_id)))
     const at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
     return {
-      admission: { term, run_ids, at },
+      admission: { term: lease.term(), run_ids, at },
       settle: (ids) => {
         for (const ready of taken) {
           if (line.isClosed) giveUp(ready)

@@ -97,7 +97,7 @@ const dispatch = Effect.fnUntraced(function* (
   })
 
   const poll = Effect.forEach(
-    [expire, lanes.resolveUnknown, lanes.refreshLimits, closeWindows, wakeLanes],
+    [expire, lanes.refreshLimits, closeWindows, wakeLanes],
     (step) => Effect.ignoreLogged(Effect.tapError(step, () => Effect.sync(letAnswersCatchUp))),
     { discard: true }
   )

@@ -1,11 +1,12 @@
 import { DateTime, Effect, Exit, type Scope } from "effect"
 import type { RunId } from "../domain/Id.ts"
 import { type LaneRun, LaneStore } from "../repo/LaneStore.ts"
-import type { LeaseLost, Term } from "../repo/LeaseStore.ts"
+import type { LeaseLost } from "../repo/LeaseStore.ts"
 import type { RunMark } from "../repo/RunStore.ts"
 import { untilAvailable } from "./Availability.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import type { Flight, Lane } from "./Lane.ts"
+import type { Lease } from "./Lease.ts"
 import type { SlotLine } from "./SlotLine.ts"
 
 /** Runs of one lane that have their slots, in order, and when their admission began, by the `stopwatch`. */
@@ -24,7 +25,7 @@ export interface LaneAdmission {
 }
 
 export const make = Effect.fnUntraced(function* (
-  term: Term,
+  lease: Lease,
   line: SlotLine,
   { drive, follow }: { readonly drive: (lane: Lane) => void; readonly follow: (lane: Lane, flight: Flight) => void }
 ): Effect.fn.Return<LaneAdmission, never, LaneStore | Scope.Scope> {
@@ -35,7 +36,10 @@ export const make = Effect.fnUntraced(function* (
     size: 100,
     commit: (groups: ReadonlyArray<ReadonlyArray<RunMark>>) =>
       Effect.flatMap(DateTime.now, (now) =>
-        Effect.map(store.admit(groups.flat(), term, now), (admitted) => groups.map(() => admitted))
+        Effect.map(
+          lease.inTerm((term) => store.admit(groups.flat(), term, now)),
+          (admitted) => groups.map(() => admitted)
+        )
       )
   })
 

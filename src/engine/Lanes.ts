@@ -7,7 +7,7 @@ import { stopwatch } from "../domain/Stopwatch.ts"
 import type { TeamName } from "../domain/Team.ts"
 import type { HistoryStore } from "../repo/HistoryStore.ts"
 import { type LaneRun, LaneStore } from "../repo/LaneStore.ts"
-import type { LeaseLost, Term } from "../repo/LeaseStore.ts"
+import type { LeaseLost } from "../repo/LeaseStore.ts"
 import type { RunStore } from "../repo/RunStore.ts"
 import * as AdmissionBehind from "./AdmissionBehind.ts"
 import { untilAvailable } from "./Availability.ts"
@@ -26,8 +26,8 @@ import { SlotLine } from "./SlotLine.ts"
 const auditsAtOnce = 8
 
 /** The lanes of one term: whatever a lane wants done next is done here, and reported back to it. */
-export interface Lanes extends Pick<Reservations.Reservations, "reserve" | "reservationEnded" | "resolveUnknown"> {
-  readonly term: Term
+export interface Lanes extends Pick<Reservations.Reservations, "reserve" | "reservationEnded"> {
+  readonly term: Lease["term"]
   /** There may be more in the rows for this team. */
   readonly wake: (team: TeamName) => void
   /** The run was accepted by this process, and waits behind `ahead` (`Acceptance`). */
@@ -79,13 +79,18 @@ export const make = Effect.fnUntraced(function* (
 
   // Closed from the last to the first.
   yield* Effect.addFinalizer(() => Effect.sync(releaseAll))
-  const reservations = yield* Reservations.make(line, { drive, follow, laneOf })
-  const admission = yield* LaneAdmission.make(lease.term, line, { drive, follow })
+  const reservations = yield* Reservations.make(lease, line, {
+    drive,
+    follow,
+    laneOf,
+    fork: (effect) => fork(effect)
+  })
+  const admission = yield* LaneAdmission.make(lease, line, { drive, follow })
   const audit = yield* LaneAudit.make
   const publish = yield* LanePublisher.make(lease, mayExpire)
   const fibers = yield* FiberSet.make<void, LeaseLost>()
   const fork = yield* FiberSet.runtime(fibers)<never>()
-  const behind = yield* AdmissionBehind.make({ term: lease.term, line, admission, following, drive, fork })
+  const behind = yield* AdmissionBehind.make({ lease, line, admission, following, drive, fork })
 
   function laneOf(team: TeamName): Lane {
     const known = lanes.get(team)
@@ -242,7 +247,6 @@ export const make = Effect.fnUntraced(function* (
     takeOver,
     reserve: reservations.reserve,
     reservationEnded: reservations.reservationEnded,
-    resolveUnknown: reservations.resolveUnknown,
     admitBehind: behind.take,
     webhooksChanged,
     stopped: () => [...lanes.values()].filter(({ isStopped }) => isStopped).map(({ team }) => team),

@@ -1,9 +1,10 @@
 import { Duration, Effect, Option, Queue, type Scope } from "effect"
 import { v4 } from "uuid"
 import { Bus } from "../bus/Bus.ts"
+import type { Unavailable } from "../domain/Errors.ts"
 import { rememberingInterruption } from "../domain/Interruption.ts"
 import { ChangeFeed } from "../repo/ChangeFeed.ts"
-import { type LeaseLost, LeaseStore, type Term } from "../repo/LeaseStore.ts"
+import { LeaseLost, LeaseStore, type Term } from "../repo/LeaseStore.ts"
 import { untilAvailable } from "./Availability.ts"
 
 /** A crashed holder's successor starts this much later at the most, plus one attempt. */
@@ -23,7 +24,14 @@ const lastResort = Duration.seconds(10)
 
 /** The right to send prompts, held by one process at a time. */
 export interface Lease {
-  readonly term: Term
+  /** The present one. */
+  readonly term: () => Term
+  /** Does `work` in the present term, and again in the next one when that has begun meanwhile. */
+  readonly inTerm: <A, E, R>(
+    work: (term: Term) => Effect.Effect<A, E | LeaseLost, R>
+  ) => Effect.Effect<A, E | LeaseLost, R>
+  /** Begins the next term (`LeaseStore.nextTerm`). */
+  readonly nextTerm: Effect.Effect<void, LeaseLost | Unavailable>
   /**
    * Fails when another process has taken over. A process that was stopped for a while finds out here, before it sends;
    * what it writes to the rows is refused by its term in any case.
@@ -61,9 +69,24 @@ export const whileHeld = <R>(
       }
     })
 
-    const hold = (term: Term) =>
+    const hold = (first: Term) =>
       Effect.gen(function* () {
-        yield* Effect.logInfo("This process sends the prompts now").pipe(Effect.annotateLogs({ term }))
+        yield* Effect.logInfo("This process sends the prompts now").pipe(Effect.annotateLogs({ term: first }))
+        let term = first
+        const turn = Effect.unsafeMakeSemaphore(1)
+        const nextTerm = Effect.suspend(() =>
+          Effect.map(store.nextTerm(term), (next) => {
+            term = next
+          })
+        ).pipe(turn.withPermits(1))
+        const inTerm: Lease["inTerm"] = (work) =>
+          Effect.suspend(() => {
+            const asked = term
+            const lost = (error: LeaseLost) =>
+              // The next one may be about to begin.
+              turn.withPermits(1)(Effect.suspend(() => (term === asked ? Effect.fail(error) : inTerm(work))))
+            return Effect.catchIf(work(asked), isLeaseLost, lost)
+          })
         const clock = yield* Effect.clock
         const now = () => clock.unsafeCurrentTimeMillis()
         let confirmedAt = now()
@@ -72,7 +95,8 @@ export const whileHeld = <R>(
         const confirm = untilAvailable(
           Effect.suspend(() => {
             const asked = now()
-            return Effect.map(isOffered ? store.offerLease(term) : store.renewLease(term, life), () => {
+            const confirmed = inTerm((term) => (isOffered ? store.offerLease(term) : store.renewLease(term, life)))
+            return Effect.map(confirmed, () => {
               confirmedAt = asked
             })
           })
@@ -98,11 +122,11 @@ export const whileHeld = <R>(
         const keep = Effect.raceFirst(renew, Effect.forever(watchBroker))
         // Given back only after all of the work has stopped.
         yield* Effect.addFinalizer(() => Effect.ignoreLogged(store.releaseLease(term)))
-        yield* work({ term, check, keep })
+        yield* work({ term: () => term, inTerm, nextTerm, check, keep })
       }).pipe(
         Effect.scoped,
         Effect.catchTag("LeaseLost", () =>
-          Effect.logWarning("Another process sends the prompts now").pipe(Effect.annotateLogs({ term }))
+          Effect.logWarning("Another process sends the prompts now").pipe(Effect.annotateLogs({ term: first }))
         )
       )
 
@@ -114,3 +138,5 @@ export const whileHeld = <R>(
     never,
     Exclude<R, Scope.Scope> | Bus | LeaseStore | ChangeFeed
   >
+
+const isLeaseLost = (error: unknown): error is LeaseLost => error instanceof LeaseLost

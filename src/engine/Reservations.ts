@@ -4,14 +4,11 @@ import type { RunId } from "../domain/Id.ts"
 import { stopwatch } from "../domain/Stopwatch.ts"
 import type { TeamName } from "../domain/Team.ts"
 import { type LaneRun, LaneStore } from "../repo/LaneStore.ts"
+import type { LeaseLost } from "../repo/LeaseStore.ts"
+import { untilAvailable } from "./Availability.ts"
 import type { Flight, Lane } from "./Lane.ts"
+import type { Lease } from "./Lease.ts"
 import type { SlotLine } from "./SlotLine.ts"
-
-/**
- * After so many milliseconds without an answer a statement is not committed any more: the database ends it after 5 seconds
- * also when its connection is lost.
- */
-const lastCommit = 10_000
 
 /**
  * What became of a run that was to be accepted: it was admitted with its acceptance; it waits in its lane; it was not stored;
@@ -25,12 +22,7 @@ export interface Reservations {
   readonly reserve: (run: LaneRun) => boolean
   /** What became of a run that has a reservation. */
   readonly reservationEnded: (run: LaneRun, result: LaneState) => void
-  /**
-   * Finds out what became of reserved runs when the database did not say so; until then they keep their slots and
-   * their place, and their lanes admit no other.
-   */
-  readonly resolveUnknown: Effect.Effect<void, Unavailable>
-  /** The runs of which that is not known. */
+  /** The runs of which the database has not said what became of them. */
   readonly unknown: () => ReadonlyArray<RunId>
   /** The term is over: what became of those is for the next one to find out. */
   readonly close: () => void
@@ -40,19 +32,25 @@ interface Members {
   readonly laneOf: (team: TeamName) => Lane
   readonly drive: (lane: Lane) => void
   readonly follow: (lane: Lane, flight: Flight) => void
+  readonly fork: (effect: Effect.Effect<void, LeaseLost>) => void
 }
 
 export const make = Effect.fnUntraced(function* (
+  lease: Lease,
   line: SlotLine,
-  { drive, follow, laneOf }: Members
+  { drive, follow, fork, laneOf }: Members
 ): Effect.fn.Return<Reservations, never, LaneStore> {
   const store = yield* LaneStore
   const clock = yield* Effect.clock
 
   /** When the admission of each run that has a reservation began. */
   const begun = new Map<RunId, number>()
-  /** Reserved runs of which the database has not said what became of them; until then they may still be admitted. */
-  const unknown = new Map<RunId, { readonly run: LaneRun; readonly begunAt: number; readonly until: number }>()
+  /**
+   * Reserved runs whose acceptance was not answered. They may be admitted: until that is known they keep their slots and their
+   * place, and their lanes admit no other.
+   */
+  const unknown = new Map<RunId, { readonly run: LaneRun; readonly begunAt: number }>()
+  let isResolving = false
 
   const admitted = (run: LaneRun, begunAt: number): void => {
     const lane = laneOf(run.team)
@@ -69,6 +67,28 @@ export const make = Effect.fnUntraced(function* (
     line.advance()
   }
 
+  /** An acceptance that the database still has, or will get, admits nothing in the next term: what is admitted now is all. */
+  const resolve: Effect.Effect<void, LeaseLost | Unavailable> = Effect.gen(function* () {
+    const asked = [...unknown]
+    yield* lease.nextTerm
+    const inFlight = new Set((yield* store.inFlight).map(({ run_id }) => run_id))
+    for (const [id, { run, begunAt }] of asked) {
+      unknown.delete(id)
+      if (inFlight.has(id)) admitted(run, begunAt)
+      else notAdmitted(run)
+    }
+    if (unknown.size > 0) yield* resolve
+  })
+  const resolveUnknown = (): void => {
+    if (isResolving) return
+    isResolving = true
+    fork(
+      Effect.map(untilAvailable(resolve), () => {
+        isResolving = false
+      })
+    )
+  }
+
   const reservationEnded: Reservations["reservationEnded"] = (run, result) => {
     const begunAt = begun.get(run.run_id) ?? stopwatch(clock)
     begun.delete(run.run_id)
@@ -78,9 +98,10 @@ export const make = Effect.fnUntraced(function* (
       case "admitted":
         return admitted(run, begunAt)
       case "unknown":
-        unknown.set(run.run_id, { run, begunAt, until: clock.unsafeCurrentTimeMillis() + lastCommit })
+        unknown.set(run.run_id, { run, begunAt })
         // It may be in the rows: no later run of its team gets a reservation before they were read.
-        return laneOf(run.team).woken()
+        laneOf(run.team).woken()
+        return resolveUnknown()
       case "waits":
       case "notStored":
         return notAdmitted(run)
@@ -94,17 +115,6 @@ export const make = Effect.fnUntraced(function* (
       return true
     },
     reservationEnded,
-    resolveUnknown: Effect.gen(function* () {
-      if (unknown.size === 0) return
-      const now = clock.unsafeCurrentTimeMillis()
-      const inFlight = new Set((yield* store.inFlight).map(({ run_id }) => run_id))
-      for (const [id, { run, begunAt, until }] of unknown) {
-        if (!inFlight.has(id) && now < until) continue
-        unknown.delete(id)
-        if (inFlight.has(id)) admitted(run, begunAt)
-        else notAdmitted(run)
-      }
-    }),
     unknown: () => [...unknown.keys()],
     close: () => {
       for (const { run } of unknown.values()) line.release(run)

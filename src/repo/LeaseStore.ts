@@ -1,7 +1,7 @@
 import { Context, Data, type Duration, type Effect, type Option } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
 
-/** Which dispatcher speaks: grows by one with every new holder of the lease, so that an old one is recognised. */
+/** Which dispatcher speaks: grows with every new holder of the lease, so that an old one is recognised. */
 export type Term = number
 
 /** Another dispatcher holds the lease now. */
@@ -11,13 +11,18 @@ export class LeaseLost extends Data.TaggedError("LeaseLost") {}
 export class LeaseStore extends Context.Tag("webhook-trigger/LeaseStore")<
   LeaseStore,
   {
-    /** Takes the lease if it is free, or ran out at least `overdue` ago (default: 0), else none. */
+    /** Takes the lease if it is free or this holder's, or ran out at least `overdue` ago (default: 0), else none. */
     readonly acquireLease: (
       holder: string,
       life: Duration.Duration,
       overdue?: Duration.Duration
     ) => Effect.Effect<Option.Option<Term>, Unavailable>
     readonly renewLease: (term: Term, life: Duration.Duration) => Effect.Effect<void, LeaseLost | Unavailable>
+    /**
+     * Begins its holder's next term. Nothing is admitted in the one before any more, not even by a statement that is on its
+     * way to the database; everything that was is seen from now on.
+     */
+    readonly nextTerm: (term: Term) => Effect.Effect<Term, LeaseLost | Unavailable>
     /** Lets it run out, and notifies those that wait for it: it is still this holder's until one of them takes it. */
     readonly offerLease: (term: Term) => Effect.Effect<void, LeaseLost | Unavailable>
     readonly releaseLease: (term: Term) => Effect.Effect<void, Unavailable>

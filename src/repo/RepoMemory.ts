@@ -569,7 +569,8 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
     const leaseStore = LeaseStore.of({
       acquireLease: (name, life, overdue = Duration.zero) =>
         Effect.map(Clock.currentTimeMillis, (now) => {
-          if (holder !== undefined && expiresAt + Duration.toMillis(overdue) > now) return Option.none()
+          const isHeld = holder !== undefined && expiresAt + Duration.toMillis(overdue) > now
+          if (isHeld && holder !== name) return Option.none()
           holder = name
           expiresAt = now + Duration.toMillis(life)
           return Option.some(++term)
@@ -578,6 +579,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         Effect.map(Effect.zipRight(held(mine), Clock.currentTimeMillis), (now) => {
           expiresAt = now + Duration.toMillis(life)
         }),
+      nextTerm: (mine) => Effect.map(held(mine), () => ++term),
       offerLease: (mine) =>
         Effect.map(Effect.zipRight(held(mine), Clock.currentTimeMillis), (now) => {
           expiresAt = now

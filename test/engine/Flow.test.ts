@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import { Context, DateTime, Duration, Effect, Exit, Fiber, Layer, Scope, TestClock } from "effect"
+import { Context, DateTime, Deferred, Duration, Effect, Exit, Fiber, Layer, Scope, TestClock } from "effect"
 import { Bus } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { Unavailable } from "../../src/domain/Errors.ts"
@@ -11,6 +11,7 @@ import { Shutdown } from "../../src/engine/Shutdown.ts"
 import { Teams } from "../../src/engine/Teams.ts"
 import { Trigger } from "../../src/engine/Trigger.ts"
 import { LaneStore } from "../../src/repo/LaneStore.ts"
+import { LeaseStore } from "../../src/repo/LeaseStore.ts"
 import { Repo } from "../../src/repo/Repo.ts"
 import * as RepoMemory from "../../src/repo/RepoMemory.ts"
 import { RunStore } from "../../src/repo/RunStore.ts"
@@ -569,18 +570,35 @@ it.scoped("times a waited run out that was not known to be sent, once its answer
   })
 )
 
-/** The ports in memory, with a database that does not answer the first acceptance, whether or not it commits it. */
-const silentOnce = ({ commits, maxConcurrent = 1 }: { readonly commits: boolean; readonly maxConcurrent?: number }) => {
+interface NotAnswered {
+  /** Whether the acceptance is committed. `later`: when the test completes `mayCommit`. */
+  readonly commits: boolean | "later"
+  readonly mayCommit?: Deferred.Deferred<void>
+  /** The database was not even given the statement, and has no next term either. */
+  readonly not_done?: true
+  readonly maxConcurrent?: number
+}
+
+/** The ports in memory, with a database that does not answer the first acceptance. */
+const silentOnce = ({ commits, maxConcurrent = 1, mayCommit, not_done }: NotAnswered) => {
   let silent = true
   const rows = Layer.map(RepoMemory.layer, (context) => {
     const store = Context.get(context, RunStore)
+    const lease = Context.get(context, LeaseStore)
+    const lost = new Unavailable({ what: "database", detail: "no answer", ...(not_done && { not_done }) })
     const accept: typeof store.accept = (...args) => {
       if (!silent) return store.accept(...args)
       silent = false
-      const lost = new Unavailable({ what: "database", detail: "the connection broke at the commit" })
-      return Effect.zipRight(commits ? store.accept(...args) : Effect.void, lost)
+      const committed = store.accept(...args)
+      if (commits === "later") {
+        return Effect.zipRight(Effect.forkDaemon(Effect.zipRight(Deferred.await(mayCommit!), committed)), lost)
+      }
+      return Effect.zipRight(commits ? committed : Effect.void, lost)
     }
-    return Context.add(context, RunStore, { ...store, accept })
+    return context.pipe(
+      Context.add(RunStore, { ...store, accept }),
+      Context.add(LeaseStore, { ...lease, ...(not_done && { nextTerm: () => Effect.fail(lost) }) })
+    )
   })
   return engine({ maxConcurrent }).pipe(Layer.provideMerge(Layer.merge(rows, BusMemory.layer)))
 }
@@ -592,7 +610,6 @@ it.scoped("sends a run that was admitted although the database did not say so, a
     yield* echo(other)
     expect((yield* Effect.flip((yield* makeWebhook(team)).submit("unknown")))._tag).toBe("Unavailable")
     const behind = yield* (yield* makeWebhook(other)).submit("waits for the only slot")
-    yield* TestClock.adjust("1 second")
     expect((yield* leader.next).text).toBe("unknown")
     expect(yield* statusOf(behind)).toBe("queued")
     yield* leader.answer("done")
@@ -607,7 +624,6 @@ it.scoped("sends nothing past a run that was admitted although the database did 
     const webhook = yield* makeWebhook(team)
     expect((yield* Effect.flip(webhook.submit("unknown")))._tag).toBe("Unavailable")
     yield* webhook.submit("behind")
-    yield* TestClock.adjust("2 seconds")
     for (const text of ["unknown", "behind"]) {
       expect((yield* leader.next).text).toBe(text)
       yield* leader.answer("done")
@@ -615,18 +631,43 @@ it.scoped("sends nothing past a run that was admitted although the database did 
   }).pipe(Effect.provide(silentOnce({ commits: true, maxConcurrent: 4 })))
 )
 
-it.scoped("frees the slot of a run that was not accepted once the database cannot commit it any more", () =>
+it.scoped("asks at once what became of an acceptance without an answer, and goes on when it was not stored", () =>
   Effect.gen(function* () {
-    const [team, other] = [yield* makeTeam("deploy"), yield* makeTeam("other")]
-    yield* lead(team)
-    yield* echo(other)
-    expect((yield* Effect.flip((yield* makeWebhook(team)).submit("lost")))._tag).toBe("Unavailable")
-    const behind = yield* (yield* makeWebhook(other)).submit("waits for the only slot")
-    yield* TestClock.adjust("9 seconds")
-    expect(yield* statusOf(behind)).toBe("queued")
-    yield* TestClock.adjust("2 seconds")
-    yield* until(Effect.map(statusOf(behind), (status) => status === "success"))
+    const team = yield* makeTeam("deploy")
+    yield* echo(team)
+    const webhook = yield* makeWebhook(team)
+    expect((yield* Effect.flip(webhook.submit("lost")))._tag).toBe("Unavailable")
+    expect(yield* webhook.ask("behind")).toMatchObject({ status: "success" })
   }).pipe(Effect.provide(silentOnce({ commits: false })))
+)
+
+it.scoped("sends a run that is stored after its caller was refused, and never more than the slots", () =>
+  Effect.gen(function* () {
+    const mayCommit = yield* Deferred.make<void>()
+    yield* Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const leader = yield* lead(team)
+      const webhook = yield* makeWebhook(team)
+      expect((yield* Effect.flip(webhook.submit("late")))._tag).toBe("Unavailable")
+      yield* webhook.submit("before it")
+      expect((yield* leader.next).text).toBe("before it")
+      yield* Deferred.succeed(mayCommit, undefined)
+      yield* TestClock.adjust("2 seconds")
+      expect(yield* waiting(team)).toBe(0)
+      yield* leader.answer("done")
+      expect((yield* leader.next).text).toBe("late")
+    }).pipe(Effect.provide(silentOnce({ commits: "later", mayCommit })))
+  })
+)
+
+it.scoped("goes on with a lane without asking when the database certainly did not store the run", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    yield* echo(team)
+    const webhook = yield* makeWebhook(team)
+    expect((yield* Effect.flip(webhook.submit("refused")))._tag).toBe("Unavailable")
+    expect(yield* webhook.ask("behind")).toMatchObject({ status: "success" })
+  }).pipe(Effect.provide(silentOnce({ commits: false, not_done: true })))
 )
 
 it.scoped("triggers a webhook as it is now, also when it was read before its last change", () =>

@@ -405,6 +405,43 @@ describe("a database that goes away", () => {
     60_000
   )
 
+  it.scopedLive(
+    "leaves open whether a statement was executed only when that was sent and not answered",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* privatePostgres()
+        const repo = yield* replicaOf(server.url)
+        const webhook = yield* repo.use(createWebhook())
+        const query = (sql: string) => Effect.promise(() => queryPostgres(server.url, sql))
+        const locker = yield* Effect.acquireRelease(
+          Effect.promise(async () => {
+            const client = new pg.Client(server.url)
+            client.on("error", () => {})
+            await client.connect()
+            await client.query("begin; lock table webhook_trigger.runs")
+            return client
+          }),
+          (client) => Effect.promise(() => client.end().catch(() => {}))
+        )
+        const waiting = "select pid from pg_stat_activity where wait_event_type = 'Lock'"
+        const accepting = Effect.flatMap(newRun(webhook), (run) => refusal(repo.accept([run], unlimited)))
+
+        // It waits for the lock until it is refused.
+        expect(yield* accepting).toMatchObject({ not_done: true })
+
+        const cut = yield* Effect.fork(accepting)
+        yield* Effect.repeat(query(waiting), { until: (rows) => rows.length > 0 })
+        yield* query(`select pg_terminate_backend(pid) from (${waiting}) as waiting`)
+        expect(yield* Fiber.join(cut)).not.toHaveProperty("not_done")
+
+        yield* Effect.promise(() => locker.end())
+        yield* Effect.promise(server.stop)
+        yield* Effect.repeat(Effect.flip(repo.ping), { until: ({ not_done }) => not_done === true })
+        expect(yield* accepting).toMatchObject({ not_done: true })
+      }),
+    60_000
+  )
+
   it.scopedLive("is listened to over another connection when the first one falls silent at once", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase

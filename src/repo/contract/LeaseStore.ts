@@ -6,16 +6,20 @@ import {
   acquireTerm,
   admitAll,
   admitOne,
+  at,
   count,
   createWebhook,
   endOne,
   minute,
+  newRun,
   ops,
   queueRun,
   sendRun,
   statusOf,
+  team,
   timeout,
-  together
+  together,
+  unlimited
 } from "./fixtures.ts"
 import type { Test } from "./RepoContract.ts"
 
@@ -56,6 +60,27 @@ export const leaseStore = (test: Test): void => {
       expect(yield* Effect.flip(repo.renewLease(term, minute))).toBeInstanceOf(LeaseLost)
       yield* repo.renewLease(successor, minute)
       expect(yield* repo.acquireLease("c", minute)).toEqual(Option.none())
+    })
+  )
+
+  test(
+    "gives its holder a next term, in which nothing is admitted in the one before",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const queued = yield* queueRun(webhook)
+      const first = yield* acquireTerm
+      const second = yield* repo.nextTerm(first)
+      expect(second).toBe(first + 1)
+      expect(yield* Effect.flip(admitOne(queued, first))).toBeInstanceOf(LeaseLost)
+      const calm = yield* newRun(yield* createWebhook({ team: team("calm") }))
+      const admission = { term: first, run_ids: new Set([calm.run_id]), at: at(0) }
+      yield* repo.accept([calm], { ...unlimited, admission })
+      expect(yield* repo.inFlight).toEqual([])
+      expect(yield* Effect.flip(repo.nextTerm(first))).toBeInstanceOf(LeaseLost)
+      expect(yield* repo.acquireLease("another", minute)).toEqual(Option.none())
+      expect(yield* admitOne(queued, second)).toBe(true)
+      expect(yield* repo.acquireLease("test", minute)).toEqual(Option.some(second + 1))
     })
   )
 

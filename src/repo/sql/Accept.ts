@@ -1,6 +1,6 @@
 import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Duration, Effect, Either } from "effect"
-import { IdempotencyKeyReused, NotFound, RateLimited, TooManyQueued } from "../../domain/Errors.ts"
+import { IdempotencyKeyReused, NotFound, RateLimited, TooManyQueued, type Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { parseRate } from "../../domain/Rate.ts"
 import type { RunRow } from "../../domain/Run.ts"
@@ -353,13 +353,17 @@ export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
   return Effect.fnUntraced(function* (runs: ReadonlyArray<NewRun>, options: AcceptOptions) {
     const answers = new Map<NewRun, Answer>()
     let open = runs
+    let hasInserted = false
+    const step = <A>(effect: Effect.Effect<A, Unavailable>) =>
+      hasInserted ? Effect.mapError(effect, partlyDone) : effect
     for (let attempt = 0; open.length > 0; attempt++) {
       if (attempt === attempts) return yield* unavailable("The idempotency key, or the window, is in dispute.")
-      for (const [run, answer] of yield* coalesce(open)) answers.set(run, answer)
+      for (const [run, answer] of yield* step(coalesce(open))) answers.set(run, answer)
       open = open.filter((run) => !answers.has(run))
       if (open.length === 0) break
       const heads = firstOfEachKey(open)
-      const rows = yield* insert([...heads.values()], options)
+      const rows = yield* step(insert([...heads.values()], options))
+      hasInserted = true
       const outcomeOf = new Map([...heads].map(([key, head], ord) => [key, { head, inserted: rows[ord]! }]))
       const limitFor = (run: NewRun) => limitOf(outcomeOf.get(keyOf(run))!.inserted, run, options.maxQueued)
 
@@ -378,10 +382,10 @@ export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
       if (doubtful.length === 0) break
 
       // What these keys named before, in an earlier call or in this one.
-      const found = yield* findEarlier(doubtful)
+      const found = yield* step(findEarlier(doubtful))
       const earlierOf = new Map(found.map((earlier) => [doubtful[earlier.ord]!, earlier]))
       const others = doubtful.filter((run) => run.idempotency !== undefined && !earlierOf.has(run))
-      if (others.length > 0) for (const [run, answer] of yield* findDelivered(others)) answers.set(run, answer)
+      if (others.length > 0) for (const [run, answer] of yield* step(findDelivered(others))) answers.set(run, answer)
       open = doubtful.filter((run) => {
         const earlier = earlierOf.get(run)
         const limit = earlier === undefined && !answers.has(run) ? limitFor(run) : undefined
@@ -390,11 +394,14 @@ export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
         return !answers.has(run)
       })
       const expired = found.filter((earlier) => earlier.expired)
-      if (expired.length > 0) yield* free(expired)
+      if (expired.length > 0) yield* step(free(expired))
     }
     return runs.map((run) => answers.get(run)!)
   }, whenTraced("RunStore.accept"))
 })
+
+/** Some of the runs are inserted, whatever failed after that. */
+const partlyDone = ({ detail }: Unavailable): Unavailable => unavailable(detail)
 
 /** What is left to be notified of these runs: unless the dispatcher has accepted them, the statement has notified it. */
 const changesOf = (

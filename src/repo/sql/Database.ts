@@ -29,18 +29,41 @@ const isDeadlock = (error: SqlError.SqlError): boolean => ["40P01", "40001"].inc
 /** The row that this one points at is not there. */
 export const isDangling = (error: SqlError.SqlError): boolean => codeOf(error) === "23503"
 
+/** The statement may have been executed nevertheless. */
 export const unavailable = (detail: string) => new Unavailable({ what: "database", detail })
+
+const neverSent = new WeakSet<Error>()
+
+/** Says of a driver's error that there was no connection: no statement was sent. */
+export const setNeverSent = (error: Error): void => {
+  neverSent.add(error)
+}
+
+/** The connection ended, or what stands between us and the database speaks: a commit may have come before that. */
+const mayFollowCommit = /^(08|25P03|40003|57P|58|XX)/
+
+/** Nothing was committed, and nothing will be: the database did not get the statement, or refused it. */
+const isNotDone = (error: SqlError.SqlError): boolean => {
+  if (error.cause instanceof Error && neverSent.has(error.cause)) return true
+  return fieldOf(error, "severity") !== undefined && !mayFollowCommit.test(codeOf(error))
+}
 
 const refuse = (error: SqlError.SqlError): Effect.Effect<never, Unavailable> => {
   const code = codeOf(error)
   const answer = isDefect(error)
     ? // Neither the message nor the detail: they quote values.
       Effect.die(new Error(`the database refused a statement: SQLSTATE ${[code, ...partsOf(error)].join(", ")}`))
-    : Effect.fail(unavailable(`The database is out of reach${code === "" ? "" : ` (${code})`}.`))
+    : Effect.fail(outOfReach(error))
   return Effect.logDebug("A statement failed", fieldOf(error, "message") ?? error.message).pipe(
     Effect.annotateLogs({ code }),
     Effect.zipRight(answer)
   )
+}
+
+const outOfReach = (error: SqlError.SqlError): Unavailable => {
+  const code = codeOf(error)
+  const detail = `The database is out of reach${code === "" ? "" : ` (${code})`}.`
+  return isNotDone(error) ? new Unavailable({ what: "database", detail, not_done: true }) : unavailable(detail)
 }
 
 const partsOf = (error: SqlError.SqlError): ReadonlyArray<string> =>

@@ -27,7 +27,7 @@ export const layer: Layer.Layer<LeaseStore, never, SqlClient.SqlClient> = Layer.
     ) {
       const [row] = yield* sql<{ readonly term: Term }>`
         update webhook_trigger.dispatcher_lease set term = term + 1, holder = ${holder}, expires_at = ${endOf(life)}
-        where holder is null or ${endOf(overdue, sql`expires_at`)} <= clock_timestamp()
+        where holder is null or holder = ${holder} or ${endOf(overdue, sql`expires_at`)} <= clock_timestamp()
         returning term::float8 as term`
       return Option.map(Option.fromNullable(row), ({ term }) => term)
     }, bounded)
@@ -38,6 +38,14 @@ export const layer: Layer.Layer<LeaseStore, never, SqlClient.SqlClient> = Layer.
         where term = ${term} and holder is not null
         returning 1`
       if (rows.length === 0) return yield* new LeaseLost()
+    }, bounded)
+
+    const nextTerm = Effect.fn("LeaseStore.nextTerm")(function* (term: Term) {
+      const [row] = yield* sql<{ readonly term: Term }>`
+        update webhook_trigger.dispatcher_lease set term = term + 1
+        where term = ${term} and holder is not null
+        returning term::float8 as term`
+      return row === undefined ? yield* new LeaseLost() : row.term
     }, bounded)
 
     const offerLease = Effect.fn("LeaseStore.offerLease")(function* (term: Term) {
@@ -61,6 +69,6 @@ export const layer: Layer.Layer<LeaseStore, never, SqlClient.SqlClient> = Layer.
         select count(*) from notified`
     }, bounded)
 
-    return LeaseStore.of({ acquireLease, renewLease, offerLease, releaseLease })
+    return LeaseStore.of({ acquireLease, renewLease, nextTerm, offerLease, releaseLease })
   })
 )

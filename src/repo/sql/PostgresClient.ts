@@ -4,7 +4,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Redacted, Schedule, type Scope } from "effect"
 import pg from "pg"
 import type { Unavailable } from "../../domain/Errors.ts"
-import { setExecute, unavailable } from "./Database.ts"
+import { setExecute, setNeverSent, unavailable } from "./Database.ts"
 import { migrate } from "./Migrations.ts"
 import { Notifications } from "./Notifications.ts"
 import { connection, listenOn } from "./PostgresListener.ts"
@@ -48,6 +48,17 @@ class BoundedClient extends pg.Client {
   }
 }
 
+/** Statements that find no connection are known by their error. */
+class MarkingPool extends pg.Pool {
+  override connect(callback?: (...results: ReadonlyArray<any>) => void): any {
+    if (callback === undefined) return super.connect()
+    super.connect((error, ...connected) => {
+      if (error) setNeverSent(error)
+      callback(error, ...connected)
+    })
+  }
+}
+
 const makePool = (config: pg.PoolConfig): Effect.Effect<pg.Pool, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => {
@@ -56,7 +67,7 @@ const makePool = (config: pg.PoolConfig): Effect.Effect<pg.Pool, never, Scope.Sc
         new Promise<void>((resolve, reject) => {
           client.query(sessionSettings, (error) => (error ? reject(error) : resolve()))
         })
-      const pool = new pg.Pool({ ...config, onConnect })
+      const pool = new MarkingPool({ ...config, onConnect })
       // An idle connection broke; the pool opens another when it needs one.
       pool.on("error", () => {})
       return pool
