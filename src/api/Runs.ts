@@ -11,6 +11,7 @@ import {
   ContentTooLarge,
   NotFound,
   ServiceUnavailable,
+  TooManyRequests,
   UnprocessableContent,
   UnsupportedMediaType
 } from "./Problem.ts"
@@ -73,6 +74,7 @@ export class Runs extends HttpApiGroup.make("runs")
       .addSuccess(text("text/csv; charset=utf-8", "The runs as CSV (RFC 4180), with a line of column names."))
       .addError(BadRequest)
       .addError(NotFound)
+      .addError(TooManyRequests)
       .annotateContext(
         OpenApi.annotations({
           summary: "Export runs as CSV",
@@ -87,6 +89,7 @@ export class Runs extends HttpApiGroup.make("runs")
       .addSuccess(text("application/jsonl", "The runs, each as one line of JSON."))
       .addError(BadRequest)
       .addError(NotFound)
+      .addError(TooManyRequests)
       .annotateContext(
         OpenApi.annotations({
           summary: "Export runs as JSON Lines",

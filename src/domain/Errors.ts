@@ -127,6 +127,9 @@ export class TooManyStreams extends Schema.TaggedError<TooManyStreams>()("TooMan
   of: Schema.Literal("session", "server")
 }) {}
 
+/** As many exports are being written as may be on this server. */
+export class TooManyExports extends Schema.TaggedError<TooManyExports>()("TooManyExports", { limit: Schema.Number }) {}
+
 /** The run has ended, and not as it was asked for. */
 export class RunEnded extends Schema.TaggedError<RunEnded>()("RunEnded", {
   run_id: RunId,

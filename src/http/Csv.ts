@@ -1,4 +1,5 @@
 /** RFC 4180, safe to open in a spreadsheet. */
+import { piecesOf } from "./Pieces.ts"
 
 /**
  * What a spreadsheet would calculate is marked as text by an apostrophe, as OWASP advises on CSV injection: these texts come
@@ -6,12 +7,22 @@
  */
 const withoutFormula = (text: string): string => (/^[=+\-@\t\r\n＝＋－＠]/.test(text) ? `'${text}` : text)
 
-const cell = (value: string | number | undefined): string => {
-  if (value === undefined) return ""
-  if (typeof value === "number") return String(value)
+function* cell(value: string | number | undefined): Generator<string> {
+  if (typeof value !== "string") return yield value === undefined ? "" : String(value)
   const text = withoutFormula(value)
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+  if (!/[",\r\n]/.test(text)) return yield* piecesOf(text)
+  yield '"'
+  for (const piece of piecesOf(text)) yield piece.replaceAll('"', '""')
+  yield '"'
 }
 
-export const csvLine = (values: ReadonlyArray<string | number | undefined>): string =>
-  `${values.map(cell).join(",")}\r\n`
+/** A line in pieces. */
+export function* csvLine(values: ReadonlyArray<string | number | undefined>): Generator<string> {
+  let before = ""
+  for (const value of values) {
+    yield before
+    yield* cell(value)
+    before = ","
+  }
+  yield "\r\n"
+}

@@ -34,6 +34,7 @@ export type Refusal =
   | Errors.RateLimited
   | Errors.TooManyQueued
   | Errors.TooManyStreams
+  | Errors.TooManyExports
   | Errors.TooManyAttempts
   | Errors.IdempotencyKeyReused
   | Errors.RunEnded
@@ -69,6 +70,7 @@ export const titles = {
   too_many_queued_of_webhook: "Too many runs of the webhook are queued",
   rate_limited: "The webhook is triggered more often than its rate limit allows",
   too_many_streams: "Too many streams of events are open",
+  too_many_exports: "Too many exports are being written",
   too_many_attempts: "Too many wrong keys",
   run_ended: "The run has ended already",
   webhook_disabled: "The webhook is switched off",
@@ -213,6 +215,13 @@ const table = {
     ({ limit, of }) => ({
       code: "too_many_streams",
       detail: of === "session" ? `A session may have ${limit} streams open.` : `The server has ${limit} streams open.`
+    })
+  ],
+  TooManyExports: [
+    429,
+    ({ limit }) => ({
+      code: "too_many_exports",
+      detail: `The server writes ${limit} exports at a time. Try again when one of them is complete.`
     })
   ],
   Unavailable: [

@@ -38,6 +38,7 @@ import * as OverviewHandlers from "./OverviewHandlers.ts"
 import * as Prometheus from "./Prometheus.ts"
 import * as Redaction from "./Redaction.ts"
 import * as RequestLog from "./RequestLog.ts"
+import { RunExport } from "./RunExport.ts"
 import * as RunsHandlers from "./RunsHandlers.ts"
 import * as SessionHandlers from "./SessionHandlers.ts"
 import * as SessionsHandlers from "./SessionsHandlers.ts"
@@ -91,7 +92,7 @@ export const management: Layer.Layer<never, never, Engine | Server> = HttpLayerR
   Layer.provide(Auth.layer),
   Layer.provide(RequestLog.layer),
   Layer.merge(Unmatched.methodNotAllowed(Unmatched.apiPaths())),
-  Layer.provide([AdminKeyCheck.layer, Sessions.layer, Events.layer])
+  Layer.provide([AdminKeyCheck.layer, Sessions.layer, Events.layer, RunExport.layer])
 )
 
 /** `/health/…`, `/metrics`, `/openapi.json` and `/docs`. */

@@ -48,7 +48,7 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
         Effect.as(true),
         Effect.catchTags({ NotFound: () => Effect.succeed(false), RunEnded: () => Effect.succeed(false) })
       )
-    const respond = yield* RunExport.make
+    const exports = yield* RunExport.RunExport
     return handlers
       .handle("list", ({ urlParams: { limit = pageSize.default, cursor, ...filter } }) =>
         Effect.mapError(
@@ -57,10 +57,10 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
         )
       )
       .handleRaw("exportCsv", ({ request, urlParams }) =>
-        Effect.mapError(respond(request, filterOf(urlParams), RunExport.csv), Problems.of)
+        Effect.mapError(exports.respond(request, filterOf(urlParams), RunExport.csv), Problems.of)
       )
       .handleRaw("exportJsonLines", ({ request, urlParams }) =>
-        Effect.mapError(respond(request, filterOf(urlParams), RunExport.jsonLines), Problems.of)
+        Effect.mapError(exports.respond(request, filterOf(urlParams), RunExport.jsonLines), Problems.of)
       )
       .handleRaw("cancelSome", ({ request }) =>
         Body.readObject(request, maxBody).pipe(

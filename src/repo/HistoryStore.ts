@@ -47,9 +47,7 @@ export class HistoryStore extends Context.Tag("webhook-trigger/HistoryStore")<
      * the most, and then gives what it has found, and a cursor to go on from. `NotFound`: there is no such webhook.
      */
     readonly runs: (query: RunQuery) => Effect.Effect<RunPage, NotFound | InvalidParameter | Unavailable>
-    /** The same with whole texts, of any length: for a few at a time. */
-    readonly wholeRuns: (query: RunQuery) => Effect.Effect<RunPage<Run>, NotFound | InvalidParameter | Unavailable>
-    /** Several whole runs, in any order; those that are not there are left out. */
+    /** Several whole runs, in any order; those that are not there are left out. Texts may have megabytes each. */
     readonly runsByIds: (ids: ReadonlyArray<RunId>) => Effect.Effect<ReadonlyArray<WholeRun>, Unavailable>
     /** Runs that repeat this one, newest first. */
     readonly replays: (id: RunId, limit: number) => Effect.Effect<ReadonlyArray<RunSummary>, Unavailable>

@@ -680,7 +680,6 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
           ({ row }) => toRun(row)
         ),
       runs: (query) => Effect.map(pageOf(query), ({ data, ...page }) => ({ ...page, data: summaries(data) })),
-      wholeRuns: (query) => Effect.map(pageOf(query), ({ data, ...page }) => ({ ...page, data: shown(data) })),
       runsByIds: (ids) =>
         Effect.sync(() =>
           where((row) => ids.includes(row.run_id)).map(({ row, layout }) => ({

@@ -34,8 +34,8 @@ export interface RunQuery extends RunFilter {
   readonly cursor?: string
 }
 
-export interface RunPage<A = RunSummary> {
-  readonly data: ReadonlyArray<A>
+export interface RunPage {
+  readonly data: ReadonlyArray<RunSummary>
   /** `null` on the last page. */
   readonly next_cursor: string | null
   /** Looking took long: the page has what was accepted since then, and the next one may have more. */

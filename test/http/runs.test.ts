@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { refusal } from "./Client.ts"
-import { adminKey, hello, silent, start, unusedId } from "./Server.ts"
+import { hello, silent, start, unusedId } from "./Server.ts"
 
 describe("GET /api/runs", () => {
   it.scopedLive("finds the runs of all webhooks and teams by what its parameters name", () =>
@@ -66,66 +66,6 @@ describe("GET /api/runs", () => {
         expect(refusal(yield* admin("GET", `/api/runs?${query}`)), query).toStrictEqual([400, "invalid_parameter"])
       }
       expect(refusal(yield* admin("GET", `/api/runs?webhook_id=${unusedId}`))).toStrictEqual([404, "not_found"])
-    })
-  )
-})
-
-describe("exporting runs", () => {
-  it.scopedLive("gives all that a filter finds, whole, as CSV without formulas and as JSON Lines", () =>
-    Effect.gen(function* () {
-      const { admin, http, team, webhook } = yield* start()
-      yield* team("ops")
-      const { id, path } = yield* webhook("ops", "{{text}}", { name: "=HYPERLINK(1)" })
-      const texts = ["=1+1", 'He said: "no", then\r\nleft', "x".repeat(5_000), ...Array(30).fill("more")]
-      for (const text of texts) yield* http("POST", `${path}?wait=true`, { body: { variables: { text } } })
-      yield* admin("POST", "/api/teams/ops/messages?wait=true", { body: { message: "not asked for" } })
-
-      const lines = yield* admin("GET", `/api/runs/export.jsonl?webhook_id=${id}`)
-      expect(lines.headers.get("content-disposition")).toBe('attachment; filename="runs.jsonl"')
-      const runs = lines.text
-        .trimEnd()
-        .split("\n")
-        .map((line) => JSON.parse(line))
-      expect(runs.map(({ variables }) => variables.text)).toEqual(texts.toReversed())
-      expect(runs.at(-1)).toEqual((yield* admin("GET", `/api/runs/${runs.at(-1).run_id}`)).json)
-      expect(lines.text.endsWith("}\n")).toBe(true)
-
-      const file = yield* admin("GET", "/api/runs/export.csv?source=webhook")
-      expect(file.headers.get("content-disposition")).toBe('attachment; filename="runs.csv"')
-      expect(file.text).toMatch(/^run_id,status,source,webhook_id,webhook,team,mode,accepted_at,.*,response\r\n/)
-      expect(file.text.split("\r\n").slice(-2)).toEqual([
-        expect.stringMatching(
-          `^${runs.at(-1).run_id},success,webhook,${id},'=HYPERLINK\\(1\\),ops,wait,.*,'=1\\+1,echo: =1\\+1$`
-        ),
-        ""
-      ])
-      expect(file.text).toContain(',"He said: ""no"", then\r\nleft","echo: He said: ""no"", then\r\nleft"\r\n')
-      expect((yield* admin("GET", "/api/runs/export.csv?team=nobody")).text.split("\r\n")).toHaveLength(2)
-      expect((yield* admin("GET", "/api/runs/export.jsonl?team=nobody")).text).toBe("")
-    })
-  )
-
-  it.scopedLive("closes the connection when it cannot be completed, so that nobody takes the part for the whole", () =>
-    Effect.gen(function* () {
-      const { admin, faults, http, origin, team, webhook } = yield* start()
-      yield* team("ops")
-      const { path } = yield* webhook("ops")
-      for (let n = 0; n < 26; n++) {
-        yield* http("POST", `${path}?wait=true`, { body: { variables: { text: "x".repeat(250_000) } } })
-      }
-      const headers = { authorization: `Bearer ${adminKey}` }
-      const response = yield* Effect.promise(() => fetch(`${origin}/api/runs/export.jsonl`, { headers }))
-      // What is written already is not read yet, so the next page waits.
-      faults.add("bug")
-      const failed = yield* Effect.promise(() =>
-        response.text().then(
-          () => false,
-          () => true
-        )
-      )
-      expect(failed).toBe(true)
-      faults.clear()
-      expect((yield* admin("GET", "/api/runs/export.jsonl")).text.split("\n")).toHaveLength(27)
     })
   )
 })

@@ -148,11 +148,6 @@ describe("with a hundred thousand queued runs, and as many that have ended", () 
   reads("a webhook's history by several states", onePortion.conditions, () =>
     Effect.suspend(find({ statuses: ["error", "timeout"], webhook_id: ended.id }))
   )
-  reads("a portion of an export", 60, () =>
-    Effect.flatMap(repo, ({ wholeRuns }) =>
-      wholeRuns({ limit: 25, cursor: Buffer.from(leastId(at(5_000_000).epochMillis)).toString("base64url") })
-    )
-  )
   reads("the id of a run", 10, () => Effect.suspend(find({ search: behind })))
   reads("a team's runs", 200, () => Effect.flatMap(repo, ({ teamRuns }) => teamRuns(ops, 20)))
   reads("a team's runs, none of them among many of another team", 3_000, () =>

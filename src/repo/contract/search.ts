@@ -164,27 +164,6 @@ export const search = (test: Test): void => {
   )
 
   test(
-    "gives the same with whole texts",
-    Effect.gen(function* () {
-      const repo = yield* Repo
-      const webhook = yield* createWebhook()
-      const prompt = "long ".repeat(1_000)
-      const ids = [
-        yield* queueAt(webhook, 0),
-        yield* queueAt(webhook, 1, { prompt }),
-        yield* queueAt(webhook, 2, { prompt })
-      ]
-      const { data, next_cursor } = yield* repo.wholeRuns({ search: "LONG", limit: 1 })
-      expect(data).toEqual([yield* repo.run(ids[2]!)])
-      expect(data[0]!.conversation.prompt).toBe(prompt)
-      expect(yield* repo.wholeRuns({ search: "LONG", limit: 1, cursor: next_cursor! })).toEqual({
-        data: [yield* repo.run(ids[1]!)],
-        next_cursor: null
-      })
-    })
-  )
-
-  test(
     "refuses a cursor that is not from an earlier page of all runs, and an unknown webhook",
     Effect.gen(function* () {
       const repo = yield* Repo

@@ -81,7 +81,7 @@ export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Laye
 
     return HistoryStore.of({
       run,
-      ...(yield* makeRuns),
+      runs: yield* makeRuns,
       runsByIds,
       ...(yield* makeReplays),
       teamRuns,

@@ -2,9 +2,7 @@ import { SqlClient, type Statement } from "@effect/sql"
 import { Clock, DateTime, Effect, Option } from "effect"
 import { NotFound } from "../../domain/Errors.ts"
 import type { RunId, WebhookId } from "../../domain/Id.ts"
-import type { Run } from "../../domain/Run.ts"
 import { isFinal } from "../../domain/RunStatus.ts"
-import type { RunSummary } from "../../domain/RunSummary.ts"
 import { decodeCursor, decodeIdCursor, encodeCursor } from "../Cursor.ts"
 import {
   foldCase,
@@ -18,7 +16,7 @@ import {
 import { acceptedBetween, acceptedBetweenInOrder, leastId, slack } from "./AcceptedBetween.ts"
 import { list } from "./Columns.ts"
 import { bounded } from "./Database.ts"
-import { live, runColumns, runFromRow, summariesOf, summaryFromRow } from "./RunColumns.ts"
+import { live, summariesOf, summaryFromRow } from "./RunColumns.ts"
 
 /**
  * How many runs a statement looks at for conditions that no index answers: few at first, which is enough where many fulfil
@@ -43,20 +41,13 @@ interface Walk<Place extends number | string> {
   readonly greatest: Place
 }
 
-/** What is read of each run that is found, and what it becomes. */
-interface Shape<A> {
-  /** The runs of a query that selects all columns, in this order, each with `run_id` and `seq`. */
-  readonly select: (runs: Statement.Fragment, order: Statement.Fragment) => Statement.Fragment
-  readonly from: (row: object) => A
-}
-
 interface Found {
   readonly run_id: string
   readonly seq: number
 }
 
 /**
- * `HistoryStore.runs` and `wholeRuns`. A webhook's runs by the index of its history, those of all by the key: no other index is there, which
+ * `HistoryStore.runs`. A webhook's runs by the index of its history, those of all by the key: no other index is there, which
  * every change of a run would have to update. What these do not answer is looked for in portions, and not for long.
  */
 export const makeRuns = Effect.gen(function* () {
@@ -143,15 +134,14 @@ export const makeRuns = Effect.gen(function* () {
     } satisfies Walk<string>
   })
 
-  const look = Effect.fnUntraced(function* <A, Place extends number | string>(
-    { from, select }: Shape<A>,
+  const look = Effect.fnUntraced(function* <Place extends number | string>(
     { before, column, conditions, greatest, least, placeOf, within }: Walk<Place>,
     { limit, search }: RunQuery
   ) {
     const by = sql.literal(`r.${column}`)
     const type = sql.literal(column === "id" ? "uuid" : "bigint")
     const below = (place: Option.Option<Place>) => (Option.isNone(place) ? [] : [sql`${by} < ${place.value}::${type}`])
-    const read = (runs: Statement.Fragment) => sql<Found>`${select(runs, by)}`
+    const read = (runs: Statement.Fragment) => sql<Found>`${summariesOf(sql, runs, by)}`
 
     /** Where the portion ends that begins before `place`; `undefined`: it is the last one. */
     const endOf = (place: Option.Option<Place>, size: number) =>
@@ -173,10 +163,10 @@ export const makeRuns = Effect.gen(function* () {
         ) as r where ${all(conditions)} order by ${by} desc limit ${most}::int`)
     }
 
-    const page = (rows: ReadonlyArray<Found>): RunPage<A> => {
+    const page = (rows: ReadonlyArray<Found>): RunPage => {
       const data = rows.slice(0, limit)
       return {
-        data: data.map(from),
+        data: data.map(summaryFromRow),
         next_cursor: rows.length > limit ? encodeCursor(placeOf(data.at(-1)!)) : null
       }
     }
@@ -207,7 +197,7 @@ export const makeRuns = Effect.gen(function* () {
   })
 
   /** The run whose id is searched. */
-  const named = Effect.fnUntraced(function* <A>({ select }: Shape<A>, filter: RunFilter) {
+  const named = Effect.fnUntraced(function* (filter: RunFilter) {
     const id = searchedId(filter)
     if (id === undefined) return []
     const { from, search: _, statuses, to, webhook_id, ...rest } = filter
@@ -220,35 +210,21 @@ export const makeRuns = Effect.gen(function* () {
       ...conditionsOf(rest)
     ]
     const found = sql`select r.* from webhook_trigger.runs r where ${all(conditions)}`
-    return yield* sql`${select(found, sql.literal("r.id"))}`
+    return yield* sql`${summariesOf(sql, found)}`
   })
 
-  const pageOf = Effect.fnUntraced(function* <A>(shape: Shape<A>, query: RunQuery) {
+  return Effect.fn("HistoryStore.runs")(function* (query: RunQuery) {
     const { cursor, webhook_id } = query
-    const one = cursor === undefined ? yield* named(shape, query) : []
-    if (one.length > 0) return { data: one.map(shape.from), next_cursor: null }
-    if (webhook_id === undefined) return yield* look(shape, yield* ofAll(query), query)
-    const page = yield* look(shape, yield* ofWebhook(webhook_id, query), query)
+    const one = cursor === undefined ? yield* named(query) : []
+    if (one.length > 0) return { data: one.map(summaryFromRow), next_cursor: null }
+    if (webhook_id === undefined) return yield* look(yield* ofAll(query), query)
+    const page = yield* look(yield* ofWebhook(webhook_id, query), query)
     if (page.data.length === 0) {
       const known = yield* sql`select 1 from webhook_trigger.webhooks where id = ${webhook_id}`
       if (known.length === 0) return yield* new NotFound()
     }
     return page
-  })
-
-  const summary: Shape<RunSummary> = {
-    select: (runs, order) => summariesOf(sql, runs, order),
-    from: summaryFromRow
-  }
-  const whole: Shape<Run> = {
-    select: (runs, order) => sql`
-      select ${runColumns}, r.seq::float8 as seq from (${runs}) as r order by ${order} desc`,
-    from: runFromRow
-  }
-  return {
-    runs: Effect.fn("HistoryStore.runs")((query: RunQuery) => pageOf(summary, query), bounded),
-    wholeRuns: Effect.fn("HistoryStore.wholeRuns")((query: RunQuery) => pageOf(whole, query), bounded)
-  }
+  }, bounded)
 })
 
 const greatestId = "ffffffff-ffff-ffff-ffff-ffffffffffff"
