@@ -31,17 +31,34 @@ const load = <A>(module: () => Promise<A>): Effect.Effect<A> =>
     return Effect.promise(module)
   })
 
-let signal: "SIGINT" | "SIGTERM" | undefined
-for (const name of ["SIGINT", "SIGTERM"] as const) {
-  process.once(name, () => {
+const signals = ["SIGINT", "SIGTERM"] as const
+type Signal = (typeof signals)[number]
+
+/**
+ * A terminal and some process managers send a signal to all processes of a group, and `npm` passes on what it gets: within
+ * this time, in milliseconds, a further signal is taken for the first one.
+ */
+const sameSignal = 1_000
+
+let signal: Signal | undefined
+let mayBeSame = true
+
+/** `runMain` interrupts at the first signal; a later one ends the process immediately, as if nobody listened. */
+const onSignal = (name: Signal): void => {
+  if (signal === undefined) {
     signal = name
-  })
+    // Signals that came while the event loop was busy are delivered between the timer and the immediate.
+    setTimeout(() => setImmediate(() => (mayBeSame = false)), sameSignal).unref()
+  } else if (!mayBeSame) {
+    for (const each of signals) process.off(each, onSignal)
+    process.kill(process.pid, name)
+  }
 }
+for (const name of signals) process.on(name, onSignal)
 
 /** As shells report the end of a program by a signal. */
 const interrupted = (): number => (signal === undefined || isStoppedBySignal ? 0 : 128 + constants.signals[signal])
 
-// `runMain` interrupts at the first SIGINT or SIGTERM; the second one ends the process immediately.
 Cli.run(process.argv.slice(2), version, local).pipe(
   Effect.catchAllCause((cause) =>
     Cause.isInterruptedOnly(cause)

@@ -1,7 +1,12 @@
+import { basename, relative } from "node:path"
 import { Option, Redacted } from "effect"
 import { triggerUrl } from "../api/TriggerUrl.ts"
 import type { Demo } from "./Demo.ts"
 import * as Drivers from "./Drivers.ts"
+
+/** How the program that runs as `script` is started: by its name when it is installed. */
+const commandOf = (script: string): string =>
+  basename(script) === "webhook-trigger" ? "webhook-trigger" : `node ${relative("", script)}`
 
 const trigger = (url: string, token: string, query: string) =>
   `curl -X POST '${triggerUrl(url, token)}${query}' -H 'Content-Type: application/json' -d '{"variables": {"name": "world"}}'`
@@ -22,7 +27,7 @@ const demoTeam = (url: string, { token, webhook }: Demo): ReadonlyArray<string> 
     onNone: () => [
       "The demo webhook's URL was shown when it was created. For a new one, with the admin key in ADMIN_API_KEY:",
       "",
-      `  npx webhook-trigger webhook regenerate ${webhook.id} --yes --url ${url}`,
+      `  ${commandOf(process.argv[1]!)} webhook regenerate ${webhook.id} --yes --url ${url}`,
       ""
     ],
     onSome: (token) => [

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { Effect, type Scope } from "effect"
+import { type Array as Arr, Effect, type Scope } from "effect"
 
 export const program = fileURLToPath(new URL("../../dist/main.js", import.meta.url))
 
@@ -29,10 +29,17 @@ class Process {
   readonly child: ChildProcess
   readonly ended: Promise<Ended>
 
-  constructor(command: string, args: ReadonlyArray<string>, variables: Variables, stdin: "ignore" | "pipe" = "ignore") {
+  /** `detached`: the leader of a group of its own, to which all that it starts belongs. */
+  constructor(
+    command: string,
+    args: ReadonlyArray<string>,
+    variables: Variables,
+    { detached = false, stdin = "ignore" }: { readonly detached?: boolean; readonly stdin?: "ignore" | "pipe" } = {}
+  ) {
     this.child = spawn(command, args, {
       env: { PATH: process.env.PATH, ...variables },
-      stdio: [stdin, "pipe", "pipe"]
+      stdio: [stdin, "pipe", "pipe"],
+      detached
     })
     this.child.stdout!.on("data", (chunk) => (this.stdout += chunk))
     this.child.stderr!.on("data", (chunk) => (this.stderr += chunk))
@@ -96,7 +103,7 @@ export const onTerminal = (
   const line = [process.execPath, ...words, ...args].map((word) => `'${word}'`).join(" ")
   return Effect.promise(async () => {
     const command = ["-qec", `echo process $$; exec ${line}`, "/dev/null"]
-    const terminal = new Process("script", command, { SHELL: "/bin/sh", ...variables }, "pipe")
+    const terminal = new Process("script", command, { SHELL: "/bin/sh", ...variables }, { stdin: "pipe" })
     const [, pid] = await terminal.waitFor(/process (\d+)\s/)
     await terminal.waitFor(question)
     if (typeof answer === "string") terminal.child.stdin!.write(answer)
@@ -111,7 +118,18 @@ export interface Server {
   /** Standard output: what the start printed. */
   readonly welcome: () => string
   readonly log: () => string
+  /** False: it has ended. */
+  readonly signal: (signal: NodeJS.Signals) => boolean
   readonly end: (signal: NodeJS.Signals) => Effect.Effect<Ended>
+}
+
+/** A port that is free, unless the test says which. */
+const address = { HOST: "127.0.0.1", PORT: "0" }
+
+/** Where the server listens, once it reports that it is running. */
+const running = async (server: Process): Promise<string> => {
+  const [, url] = await server.waitFor(/Web UI and API +(\S+)\/\r?\n[\s\S]*\n$/)
+  return url!
 }
 
 /** Starts `serve` on a free port and waits until it reports that it is running. */
@@ -122,10 +140,8 @@ export const serve = (
   Effect.map(
     Effect.acquireRelease(
       Effect.promise(async () => {
-        const settings = { HOST: "127.0.0.1", PORT: "0", ...variables }
-        const server = new Process(process.execPath, [...words, "serve", ...options], settings)
-        const [, url] = await server.waitFor(/Web UI and API +(\S+)\/\n[\s\S]*\n$/)
-        return { server, url: url! }
+        const server = new Process(process.execPath, [...words, "serve", ...options], { ...address, ...variables })
+        return { server, url: await running(server) }
       }),
       ({ server }) => Effect.promise(() => server.end("SIGKILL"))
     ),
@@ -134,9 +150,47 @@ export const serve = (
       pid: server.child.pid!,
       welcome: () => server.stdout,
       log: () => server.stderr,
+      signal: (signal) => server.child.kill(signal),
       end: (signal) => Effect.promise(() => server.end(signal))
     })
   )
+
+/** A server that was started by another program. */
+export interface StartedServer {
+  readonly url: string
+  /** The process that was started, to which signals are sent. */
+  readonly child: ChildProcess
+  /** Its exit code; what it has started may live on. */
+  readonly exitCode: Effect.Effect<number | null>
+}
+
+/** Starts the server with another command, in this repository's folder. When the scope closes nothing of it is left. */
+export const serveBy = (
+  [command, ...args]: Arr.NonEmptyReadonlyArray<string>,
+  variables: Variables
+): Effect.Effect<StartedServer, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const server = yield* Effect.acquireRelease(
+      Effect.sync(() => new Process(command, args, { ...address, ...variables }, { stdin: "pipe", detached: true })),
+      ({ child, ended }) =>
+        Effect.promise(() => {
+          killGroup(child.pid!)
+          return ended
+        })
+    )
+    const { child } = server
+    const exited = new Promise<number | null>((resolve) => child.once("exit", resolve))
+    const url = yield* Effect.promise(() => running(server))
+    return { url, child, exitCode: Effect.promise(() => exited) }
+  })
+
+const killGroup = (leader: number): void => {
+  try {
+    process.kill(-leader, "SIGKILL")
+  } catch {
+    // All of it has ended.
+  }
+}
 
 /** Starts the `leader` command; `log` is what it has written so far. */
 export const lead = (

@@ -26,7 +26,7 @@ const notRun: { readonly [page: string]: { readonly [block: number]: string } } 
   "README.md": { 0: "CI does this with a fresh clone" },
   "CONTRIBUTING.md": { 0: "the tests themselves" },
   "docs/amqp.md": { 0: rights },
-  "docs/production.md": { 1: rights, 2: "needs Docker" },
+  "docs/production.md": { 1: "README.md's and test/package's installations", 2: rights, 3: "needs Docker" },
   "docs/embedding.md": { 0: "test/package installs the package with these lines" },
   "docs/faults.md": { 0: "the tests themselves" },
   "docs/sources.md": Object.fromEntries(
@@ -59,7 +59,6 @@ describe("the commands of the documentation", () => {
   mkdirSync(bin)
   chmodSync(folder, 0o755)
   install("webhook-trigger", `exec '${process.execPath}' '${Program.program}' "$@"`)
-  install("npx", 'exec "$@"')
   install("my-agent", "tr a-z A-Z")
   const env = (variables: Readonly<Record<string, string>>) => ({
     PATH: `${bin}:${process.env.PATH}`,
@@ -71,11 +70,12 @@ describe("the commands of the documentation", () => {
   const shell = async (text: string, variables: Readonly<Record<string, string>>): Promise<string> =>
     (await exec("/bin/sh", ["-ec", text], { cwd: folder, env: env(variables) })).stdout
 
-  /** Runs a block that does not end by itself. */
+  /** Runs a block whose last line is a command that does not end by itself, and which alone gets the signal. */
   const start = (name: string, text: string, variables: Readonly<Record<string, string>>) => {
     const dir = join(folder, name)
     mkdirSync(dir)
-    const daemon = startDaemon(dir, "/bin/sh", ["-ec", text], { cwd: dir, env: env(variables) })
+    const line = text.trimEnd().replace(/.*$/, "exec env $&")
+    const daemon = startDaemon(dir, "/bin/sh", ["-ec", line], { cwd: dir, env: env(variables) })
     return {
       until: (what: string, check: () => Promise<boolean>) =>
         until(what, async () => {
@@ -83,8 +83,9 @@ describe("the commands of the documentation", () => {
           return check()
         }),
       stop: async () => {
-        process.kill(-daemon.pid, "SIGTERM")
+        daemon.signal("SIGTERM")
         await daemon.exited
+        expect(() => process.kill(-daemon.pid, 0), "something that it has started lives on").toThrow("ESRCH")
       }
     }
   }
@@ -105,14 +106,21 @@ describe("the commands of the documentation", () => {
     await remove()
   })
 
+  it("README.md: installing the command in the clone", async () => {
+    const npm_config_prefix = join(folder, "global")
+    await exec("/bin/sh", ["-ec", block("README.md", 1)], { cwd: root, env: env({ npm_config_prefix }) })
+    const { stdout } = await exec(join(npm_config_prefix, "bin/webhook-trigger"), ["--version"])
+    expect(stdout.trim()).toBe(JSON.parse(readFileSync(join(root, "package.json"), "utf8")).version)
+  })
+
   it("README.md: a webhook of your own, and triggering it in CI", async () => {
     const WEBHOOK_TRIGGER_URL = embedded.url
-    const created = await shell(block("README.md", 1, { "ADMIN_API_KEY=…": `ADMIN_API_KEY=${ADMIN_API_KEY}` }), {
+    const created = await shell(block("README.md", 2, { "ADMIN_API_KEY=…": `ADMIN_API_KEY=${ADMIN_API_KEY}` }), {
       WEBHOOK_TRIGGER_URL
     })
     const REVIEW_WEBHOOK_URL = /\S+\/webhook\/trigger\/whk_\w+/.exec(created)![0]
     const variables = { REVIEW_WEBHOOK_URL, BRANCH: "main", REPO: "api" }
-    expect(JSON.parse(await shell(block("README.md", 2), variables))).toMatchObject({ status: "accepted" })
+    expect(JSON.parse(await shell(block("README.md", 3), variables))).toMatchObject({ status: "accepted" })
   })
 
   it("docs/http.md: triggering the demo webhook, creating one, and replaying runs", async () => {
@@ -148,11 +156,11 @@ describe("the commands of the documentation", () => {
       "amqp://webhooks:…@mq:5672/webhooks": AMQP_URL,
       ...keys
     })
-    const first = start("production", `set -a\n${settings}\nexec webhook-trigger serve`, variables)
+    const first = start("production", `set -a\n${settings}\nwebhook-trigger serve`, variables)
     await first.until("the server of docs/production.md is ready", ready)
     await first.stop()
 
-    const serve = block("README.md", 4, { "postgres://…": DATABASE_URL, "amqp://…": AMQP_URL, ...keys })
+    const serve = block("README.md", 5, { "postgres://…": DATABASE_URL, "amqp://…": AMQP_URL, ...keys })
     const server = start("serve", serve, variables)
     await server.until("the server of README.md is ready", ready)
 
@@ -166,7 +174,7 @@ describe("the commands of the documentation", () => {
       expect(answer).toBe("HELLO\n")
       await leader.stop()
     }
-    await lead("readme", "review", block("README.md", 3, { "amqp://user:password@localhost:5672": AMQP_URL }))
+    await lead("readme", "review", block("README.md", 4, { "amqp://user:password@localhost:5672": AMQP_URL }))
     await shell("webhook-trigger team create deploy", { WEBHOOK_TRIGGER_URL: url })
     await lead("amqp", "deploy", block("docs/amqp.md", 1, { "amqp://localhost": AMQP_URL }))
     const file = join(folder, "deploy.url")

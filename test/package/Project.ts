@@ -1,7 +1,7 @@
 /** A project of somebody else's, with this package installed from its tarball, and the guide's examples as its files. */
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { basename, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { cleanUpAtExit, type Daemon, exec, startDaemon } from "../support/Process.ts"
 
@@ -89,7 +89,7 @@ export const makeProject = async (files: Readonly<Record<string, string>>): Prom
     writeFileSync(join(dir, "package.json"), JSON.stringify({ private: true, type: "module" }))
     const guide = readFileSync(join(root, "docs/embedding.md"), "utf8")
     for (const line of blocksIn(guide, "sh")[0]!.trim().split("\n")) {
-      const [program, ...args] = line.replace(" webhook-trigger ", ` ${tarball} `).split(/\s+/)
+      const [program, ...args] = line.replace(`./${basename(tarball)}`, tarball).split(/\s+/)
       await run(program!, ...args, ...npm)
     }
     const installed = join(dir, "node_modules/webhook-trigger")

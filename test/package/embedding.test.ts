@@ -1,10 +1,10 @@
 /** The package as its users get it: packed, installed as the guide says, with the guide's examples compiled and run. */
-import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { Effect, Exit, Scope } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { freshDatabase, freshVhost } from "../support/fresh.ts"
-import { freePort } from "../support/Process.ts"
+import { freePort, startDaemon, untilReady } from "../support/Process.ts"
 import { until } from "../support/Until.ts"
 import { makeProject, type Project, root } from "./Project.ts"
 
@@ -124,6 +124,21 @@ describe("the package", () => {
   it("has no fault that publint or attw finds", async () => {
     await project.run(join(root, "node_modules/.bin/publint"), "--strict", project.tarball)
     await project.run(join(root, "node_modules/.bin/attw"), "--profile", "esm-only", project.tarball)
+  }, 120_000)
+
+  it("has a command whose process is the server, and which stops in order at SIGTERM", async () => {
+    const dir = mkdtempSync(join(project.dir, "served-"))
+    const port = await freePort()
+    const server = startDaemon(dir, join(project.dir, "node_modules/.bin/webhook-trigger"), ["serve"], {
+      cwd: dir,
+      env: { PATH: process.env.PATH, DATABASE_URL: await fresh(freshDatabase), PORT: String(port) }
+    })
+    const ask = () => fetch(`http://127.0.0.1:${port}/health/live`)
+    await untilReady(dir, server, 60_000, ask)
+    server.signal("SIGTERM")
+    await server.exited
+    await expect(ask()).rejects.toThrow("fetch failed")
+    expect(() => process.kill(-server.pid, 0)).toThrow("ESRCH")
   }, 120_000)
 
   it("contains the pages that its pages link to", () => {

@@ -79,8 +79,8 @@ describe("the snippets", () => {
       "command",
       (text) => [
         "/bin/sh",
-        // The package is not installed from a registry here, and the broker has another address.
-        ["-c", text.replace("npx webhook-trigger", `exec node ${root}dist/main.js`).replace(/^export .*\n/, "")]
+        // The package is not installed here, and the broker has another address.
+        ["-c", text.replace("webhook-trigger", `exec node ${root}dist/main.js`).replace(/^export .*\n/, "")]
       ]
     ],
     ["typescript", "typescript", (text) => [process.execPath, ["--input-type=module", "-e", text]]],

@@ -7,7 +7,7 @@ export const leaderSnippets = (team: string): ReadonlyArray<Snippet> => [
     title: "Any command",
     hint: "Replace cat with your agent: it reads the prompt from standard input and prints the answer. If it fails, the end of its standard error is reported.",
     text: `export AMQP_URL=amqp://user:password@your-rabbitmq
-npx webhook-trigger leader --team ${team} -- cat`
+webhook-trigger leader --team ${team} -- cat`
   },
   {
     id: "typescript",
