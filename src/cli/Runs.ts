@@ -105,6 +105,8 @@ const describe = (run: Run, replays: ReadonlyArray<RunSummary>) =>
     fields({
       run: run.run_id,
       status: run.status,
+      "collecting until": time(run.collecting_until),
+      "triggers joined": run.joined,
       source: run.source,
       attempt: run.attempt && `${run.attempt} of ${run.attempts}`,
       "replay of": run.replay_of,

@@ -68,6 +68,14 @@ const record = Struct({
   retry_at: optional(time("Of a failed run that will be tried again: when, at the earliest.")),
   retried_by: optional(RunId.annotations({ description: "Of a failed run: its next attempt." })),
   accepted_at: time("When the run was stored, and 202 could be sent."),
+  collecting_until: optional(
+    time(
+      "Of a queued run whose webhook has `coalesce`, while further triggers can join it: until when. Then it takes its place in the lane."
+    )
+  ),
+  joined: optional(
+    Schema.Int.annotations({ description: "How many later triggers have joined it, of a webhook that has `coalesce`." })
+  ),
   sent_at: optional(time("When the broker confirmed the prompt.")),
   started_at: optional(
     time("When the leader reported that it started; of an ended run whose leader reported nothing, when it was sent.")

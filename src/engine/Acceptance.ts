@@ -55,10 +55,10 @@ export const make: Effect.Effect<Accept, never, CurrentLanes | LaneStore | RunSt
           Effect.sync(() => {
             const states = items.map((_, index) => laneState(exit, index))
             ended((index) => mayWait(states[index]!))
-            for (const [index, { laneRun, mayBeSent }] of items.entries()) {
+            for (const [index, { collects, laneRun, mayBeSent }] of items.entries()) {
               const result = states[index]!
               if (reserved[index]) lanes.reservationEnded(laneRun, result)
-              if (result === "waits") lanes.accepted(laneRun, mayBeSent ? aheadOf(exit, index) : undefined)
+              if (result === "waits" && !collects) lanes.accepted(laneRun, mayBeSent ? aheadOf(exit, index) : undefined)
             }
           })
         )
@@ -94,7 +94,9 @@ const aheadOf = (exit: Exit.Exit<Answers, Unavailable>, index: number): Readonly
 interface Item {
   readonly run: NewRun
   readonly laneRun: LaneRun
-  /** It waits neither for a leader nor for the end of its window. */
+  /** It opens a window, and has no place in the lane before that is closed. */
+  readonly collects: boolean
+  /** Nor does it wait for a leader. */
   readonly mayBeSent: boolean
   /** Of its texts, in UTF-16 code units. */
   readonly size: number
@@ -102,6 +104,7 @@ interface Item {
 
 const itemOf = ({ run, webhook, isTeamStopped = false }: Candidate): Item => ({
   run,
+  collects: run.coalesce !== undefined,
   mayBeSent: !isTeamStopped && run.coalesce === undefined,
   laneRun: {
     run_id: run.run_id,

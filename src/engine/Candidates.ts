@@ -86,7 +86,7 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
     const queues = webhook.when_team_stopped === "queue" && !request.wait
     const by = { id, token_hash, version, max_queued, ...(rate !== undefined && { rate }) }
     const run = newRun({ source: "webhook", webhook: by, team, ...rendered, variables }, timeoutOf(webhook), request)
-    const deadline_at = queues && leaderDeadline(webhook, run.accepted_at)
+    const deadline_at = queues && leaderDeadline(webhook, request.coalesce?.until ?? run.accepted_at)
     const retries = request.wait ? undefined : webhook.retries
     return {
       run: {
@@ -162,5 +162,6 @@ const backoffOf = ({ backoff_seconds }: Retries, attempt: number): number =>
 /** How long a run waits for a leader when its webhook does not say, in seconds. */
 const queueFor = 24 * 3_600
 
-const leaderDeadline = ({ queue_for_seconds = queueFor }: WebhookRow, accepted_at: DateTime.Utc): DateTime.Utc =>
-  DateTime.add(accepted_at, { seconds: queue_for_seconds })
+/** For a run that takes its place in the lane at this time. */
+const leaderDeadline = ({ queue_for_seconds = queueFor }: WebhookRow, placed_at: DateTime.Utc): DateTime.Utc =>
+  DateTime.add(placed_at, { seconds: queue_for_seconds })

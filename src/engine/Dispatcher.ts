@@ -69,6 +69,7 @@ const dispatch = Effect.fnUntraced(function* (
         lanes.webhooksChanged()
         break
       case "RunAdmitted":
+      case "RunChanged":
       case "RunStarted":
       case "RunEnded":
       case "LeaseReleased":

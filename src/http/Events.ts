@@ -55,6 +55,7 @@ class Pending {
       case "RunAdmitted":
         this.name(this.teams, change.team)
         break
+      case "RunChanged":
       case "RunStarted":
       case "RunEnded":
         this.name(this.runs, change.run_id)
@@ -82,8 +83,9 @@ class Pending {
 /** Whether a run's state is news to the clients; it is remembered as known from then on. */
 const makeIsNews = () => {
   const known = new RecentMap<RunId, string>(mostRemembered)
-  return ({ run_id, status, started_at, finished_at }: RunState): boolean => {
-    const state = [status, started_at?.epochMillis, finished_at?.epochMillis].join()
+  return ({ run_id, status, collecting_until, joined, started_at, finished_at }: RunState): boolean => {
+    const times = [collecting_until, started_at, finished_at].map((time) => time?.epochMillis)
+    const state = [status, joined, ...times].join()
     if (known.get(run_id) === state) return false
     known.set(run_id, state)
     return true

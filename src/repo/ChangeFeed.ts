@@ -9,6 +9,8 @@ export type Change =
   | { readonly _tag: "RunAccepted"; readonly team: TeamName }
   /** A run was accepted by the dispatcher, which knows of it. */
   | { readonly _tag: "RunAdmitted"; readonly team: TeamName }
+  /** A trigger has joined the run, or none can join it any more. */
+  | { readonly _tag: "RunChanged"; readonly run_id: RunId }
   | { readonly _tag: "RunStarted"; readonly run_id: RunId }
   | { readonly _tag: "RunEnded"; readonly run_id: RunId }
   | { readonly _tag: "WebhookChanged"; readonly webhook_id: WebhookId }

@@ -32,17 +32,20 @@ export class LaneStore extends Context.Tag("webhook-trigger/LaneStore")<
   {
     /** How many runs are queued and not admitted: over all teams, counted up to `most`, and of these webhooks. */
     readonly queued: (most: number, webhooks?: ReadonlyArray<WebhookId>) => Effect.Effect<Queued, Unavailable>
-    /** Teams that are not paused and have a queued run which was not admitted. */
+    /** Teams that are not paused and have a run in their lane. */
     readonly lanes: Effect.Effect<ReadonlyArray<TeamName>, Unavailable>
     /**
-     * The next runs of a team's lane, oldest first: queued and not admitted. None while the team is paused. Of runs
-     * that take in others (`NewRun.coalesce`), and those behind them, none before their windows were closed.
+     * The next runs of a team's lane, in its order: queued and not admitted. None while the team is paused. A run whose window
+     * is open (`NewRun.coalesce`) is not in the lane.
      */
     readonly lane: (team: TeamName, limit: number) => Effect.Effect<ReadonlyArray<LaneRun>, Unavailable>
-    /** Closes the windows that are over; from then on their runs no longer change. */
+    /**
+     * Closes the windows that are over. From then on no trigger joins their runs, which take their places: behind every run
+     * accepted before this call began, before every run whose acceptance begins after it, and in the order of their ends.
+     */
     readonly closeWindows: (now: DateTime.Utc) => Effect.Effect<void, Unavailable>
     /**
-     * Admitted and not finished, or `cancelled` and not released, oldest first: these hold slots. One that is `queued` may
+     * Admitted and not finished, or `cancelled` and not released, in the order of the lanes: these hold slots. One that is `queued` may
      * or may not have reached the broker.
      */
     readonly inFlight: Effect.Effect<ReadonlyArray<LaneRun>, Unavailable>

@@ -73,6 +73,8 @@ interface Stored {
   row: RunRow
   /** The order of acceptance. */
   readonly seq: number
+  /** The order of the lanes; absent while its window is open. */
+  place?: number
   readonly idempotency: NewRun["idempotency"]
   layout: NewRun["layout"]
 }
@@ -96,7 +98,8 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
     /** How many runs had been taken out of a webhook's bucket (`RunStore.accept`), at a time. */
     const taken = new Map<WebhookId, { readonly runs: number; readonly at: number }>()
     let runs: ReadonlyArray<Stored> = []
-    let accepted = 0
+    /** The last number of an acceptance or a place. */
+    let drawn = 0
 
     const audit = makeAuditMemory()
 
@@ -268,6 +271,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         })
     })
 
+    const isInLane = (run: Stored) => isWaiting(run.row) && run.place !== undefined
     const windows = new Map<string, OpenWindow>()
     /** The idempotency keys of the triggers that became the run of an earlier one. */
     const deliveries = new Map<string, NonNullable<NewRun["idempotency"]> & { readonly run_id: RunId }>()
@@ -331,8 +335,10 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       const window = windowKey === undefined ? undefined : windows.get(windowKey)
       const open = window && find(window.run_id)
       if (open && isWaiting(open.row)) {
-        change(open, { prompt: storable(run.prompt), variables: run.variables })
+        const { joined = 0, run_id } = open.row
+        change(open, { prompt: storable(run.prompt), variables: run.variables, joined: joined + 1 })
         open.layout = layout
+        notify({ _tag: "RunChanged", run_id })
         if (delivery && idempotency) deliveries.set(delivery, { ...idempotency, run_id: open.row.run_id })
         return Either.right({ _tag: "Coalesced", run_id: open.row.run_id, repeated: false })
       }
@@ -357,11 +363,16 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         prompt: storable(run.prompt),
         timeout_ms: Duration.toMillis(timeout)
       }
-      const ahead = where((row) => row.team === run.team && isWaiting(row)).map(({ row }) => row.run_id)
+      const ahead = runs.filter((other) => other.row.team === run.team && isInLane(other)).map(({ row }) => row.run_id)
       const mayBeAdmitted = admission !== undefined && holds(admission.term) && !isPaused(run.team)
       const admitted = mayBeAdmitted && admission.run_ids.has(run.run_id) && ahead.length === 0
-      const stored = { ...row, ...(admitted && { admitted_at: admission.at, ...withDeadline(row, admission.at) }) }
-      runs = [...runs, { row: stored, seq: ++accepted, idempotency, layout }]
+      const stored = {
+        ...row,
+        ...(admitted && { admitted_at: admission.at, ...withDeadline(row, admission.at) }),
+        ...(windowKey && coalesce && { collecting_until: coalesce.until, joined: 0 })
+      }
+      const seq = ++drawn
+      runs = [...runs, { row: stored, seq, idempotency, layout, ...(!windowKey && { place: seq }) }]
       if (failed) settleRetry(failed, { retried_by: run.run_id })
       if (windowKey && coalesce) windows.set(windowKey, { run_id: run.run_id, until: coalesce.until })
       const isTold = mayBeAdmitted && !admitted && ahead.length <= mostAhead
@@ -369,7 +380,12 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       return Either.right({ _tag: "Accepted", admitted, ...(isTold && { ahead }) })
     }
 
+    const endCollecting = (run: Stored): void => {
+      const { collecting_until: _, ...row } = run.row
+      run.row = row
+    }
     const record = (run: Stored, { outcome, at, ...end }: Omit<RunEnd, "run_id">): void => {
+      endCollecting(run)
       const { admitted_at } = run.row
       const started_at = run.row.started_at ?? end.started_at
       const sent_at = sentBefore(run.row.sent_at ?? end.sent_at, started_at)
@@ -418,10 +434,11 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
     }
 
     /** A later deadline for a prompt that waits behind an earlier one, see `RunStore.expire`. */
-    const laterDeadline = ({ row, seq }: Stored, now: DateTime.Utc): DateTime.Utc | undefined => {
+    const laterDeadline = ({ row, place }: Stored, now: DateTime.Utc): DateTime.Utc | undefined => {
       const { sent_at } = row
       if (row.mode !== "async" || sent_at === undefined || row.started_at !== undefined) return undefined
-      const earlier = runs.filter((other) => other.row.team === row.team && other.seq < seq).map(({ row }) => row)
+      const stands = (other: Stored) => other.place !== undefined && place !== undefined && other.place < place
+      const earlier = runs.filter((other) => other.row.team === row.team && stands(other)).map(({ row }) => row)
       const working = earlier.flatMap(({ status, started_at, deadline_at, released_at }) =>
         (status === "running" || (status === "cancelled" && !released_at)) &&
         started_at &&
@@ -614,21 +631,34 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
           return { all: Math.min(most, waiting.length), webhooks: new Map(webhooks) }
         }),
       lanes: Effect.sync(() =>
-        [...new Set(where((row) => isWaiting(row) && !isPaused(row.team)).map(({ row }) => row.team))].sort()
+        [...new Set(runs.filter((run) => isInLane(run) && !isPaused(run.row.team)).map(({ row }) => row.team))].sort()
       ),
       lane: (team, limit) =>
-        Effect.sync(() => {
-          const waiting = where((row) => row.team === team && isWaiting(row) && !isPaused(team))
-          const open = new Set([...windows.values()].map(({ run_id }) => run_id))
-          const end = waiting.findIndex(({ row }) => open.has(row.run_id))
-          return waiting.slice(0, end < 0 ? limit : Math.min(limit, end)).map(laneRun)
-        }),
+        Effect.sync(() =>
+          runs
+            .filter((run) => run.row.team === team && isInLane(run) && !isPaused(team))
+            .sort(byPlace)
+            .slice(0, limit)
+            .map(laneRun)
+        ),
       closeWindows: (now) =>
         Effect.sync(() => {
-          for (const [key, { until }] of windows) if (!isAfter(until, now)) windows.delete(key)
+          const over = [...windows].filter(([, { until }]) => !isAfter(until, now))
+          for (const [key, { run_id }] of over.sort(([, a], [, b]) => DateTime.distance(b.until, a.until))) {
+            windows.delete(key)
+            const run = find(run_id)
+            if (!run || !isWaiting(run.row)) continue
+            run.place = ++drawn
+            endCollecting(run)
+            notify({ _tag: "RunChanged", run_id })
+          }
           for (const [key, { expires_at }] of deliveries) if (!isAfter(expires_at, now)) deliveries.delete(key)
         }),
-      inFlight: Effect.sync(() => where((row) => isInFlight(row) || isHeld(row)).map(laneRun)),
+      inFlight: Effect.sync(() =>
+        where((row) => isInFlight(row) || isHeld(row))
+          .sort(byPlace)
+          .map(laneRun)
+      ),
       forgetSent: (at) =>
         Effect.sync(() => {
           runs = runs.map((run) => {
@@ -870,6 +900,9 @@ const shown = (runs: ReadonlyArray<Stored>) => runs.map(({ row }) => toRun(row))
 
 const summaries = (runs: ReadonlyArray<Stored>) => runs.map(({ row }) => summarize(row))
 
+const byPlace = (a: Stored, b: Stored): number => a.place! - b.place!
+
+/** Also while its window is open. */
 const isWaiting = (row: RunRow): boolean => row.status === "queued" && row.admitted_at === undefined
 
 const isInFlight = (row: RunRow): boolean => !isFinal(row.status) && row.admitted_at !== undefined

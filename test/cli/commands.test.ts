@@ -251,6 +251,13 @@ describe("the command line", { timeout: 60_000 }, () => {
       expect(waited).toMatchObject({ status: "success", response: expect.any(String) })
       const failed = yield* json("webhook", "replay", "review", "--yes")
       expect(failed).toEqual({ matched: 0, more: false, replayed: [], refused: [] })
+
+      yield* json("webhook", "edit", "review", "--coalesce", "branch 3600")
+      const joined = yield* json("trigger", token, ...variables)
+      expect((yield* json("trigger", token, ...variables)).run_id).toBe(joined.run_id)
+      const shown = (yield* run("run", "show", joined.run_id)).stdout
+      expect(shown).toMatch(/\ncollecting until +\d.*\n/)
+      expect(shown).toMatch(/\ntriggers joined +1\n/)
       const succeeded = ["replay", "--status", "success", "--to", "2100-01-02T03:04:05Z"]
       expect((yield* run("webhook", ...succeeded, "review")).code).toBe(2)
       expect((yield* run("webhook", ...succeeded, "--yes", "review")).stdout).toMatch(/^[1-9]\d* replayed\.\n$/)

@@ -55,6 +55,21 @@ describe("a failed run of a webhook with retries", () => {
   })
 })
 
+describe("a run that further triggers can join", () => {
+  it("says until when, and how many have", async () => {
+    await open(run_id, { status: "queued", collecting_until: "2126-01-02T10:00:00.000Z", joined: 2 })
+    await page.locator(".badge").getByText("Collecting").waitFor()
+    await page.getByText(/Collecting triggers until .*2126.*; 2 more triggers joined/).waitFor()
+  })
+
+  it("says how many have joined when no more can", async () => {
+    await open(run_id, { joined: 1 })
+    await page.getByText("1 more trigger joined").waitFor()
+    expect(await page.getByText("Collecting").count()).toBe(0)
+    await page.unrouteAll()
+  })
+})
+
 describe("the timeline of a run", () => {
   const times = {
     accepted_at: "2026-01-02T10:00:00.000Z",

@@ -1,15 +1,18 @@
 import { expect } from "@effect/vitest"
 import { DateTime, Effect, Either } from "effect"
 import { IdempotencyKeyReused } from "../../domain/Errors.ts"
+import { runIdAt } from "../../domain/Id.ts"
 import { Repo } from "../Repo.ts"
 import type { NewRun } from "../RunStore.ts"
 import {
   acceptOne,
   acquireTerm,
+  admitAll,
   at,
   count,
   createWebhook,
   endOne,
+  epoch,
   newRun,
   ops,
   queueRun,
@@ -40,7 +43,7 @@ const lane = Effect.flatMap(Repo, (repo) => Effect.map(repo.lane(ops, 99), (runs
 
 export const coalesce = (test: Test): void => {
   test(
-    "makes one run of the triggers with one key, with what the last of them sent, in the place of the first",
+    "makes one run of the triggers with one key, with what the last of them sent, in its place when the window closes",
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
@@ -48,7 +51,7 @@ export const coalesce = (test: Test): void => {
       const [before, first] = [yield* newRun(webhook, { prompt: "before" }), yield* trigger(webhook, "a", "1")]
       yield* acceptOne(before)
       expect(yield* acceptOne(first)).toEqual({ _tag: "Accepted", admitted: false })
-      yield* acceptOne(yield* newRun(webhook, { prompt: "behind" }))
+      yield* acceptOne(yield* newRun(webhook, { prompt: "meanwhile" }))
       const coalesced = { _tag: "Coalesced", run_id: first.run_id, repeated: false }
       expect(yield* acceptOne(yield* trigger(webhook, "a", "two"))).toEqual(coalesced)
       const group = [
@@ -59,20 +62,30 @@ export const coalesce = (test: Test): void => {
       expect(yield* repo.accept(group, unlimited)).toEqual(
         [coalesced, { _tag: "Accepted", admitted: false }, coalesced].map(Either.right)
       )
-      expect(yield* acceptOne(yield* trigger(other, "a", "other's"))).toMatchObject({ _tag: "Accepted" })
+      const longer = { key: "a", until: at(60_000) }
+      expect(yield* acceptOne(yield* trigger(other, "a", "other's", { coalesce: longer }))).toMatchObject({
+        _tag: "Accepted"
+      })
       expect(yield* repo.run(first.run_id)).toMatchObject({
         variables: { text: "last" },
-        conversation: { prompt: "last" }
+        conversation: { prompt: "last" },
+        collecting_until: until,
+        joined: 3
       })
-      // Nothing that stands behind an open window is sent before it.
-      expect(yield* lane).toEqual(["before"])
+      expect(yield* lane).toEqual(["before", "meanwhile"])
       yield* repo.closeWindows(at(29_999))
-      expect(yield* lane).toEqual(["before"])
+      expect(yield* lane).toEqual(["before", "meanwhile"])
       yield* repo.closeWindows(until)
-      expect(yield* lane).toEqual(["before", "last", "behind", "b", "other's"])
-      expect((yield* repo.lane(ops, 2))[1]).toMatchObject({ run_id: first.run_id, layout: [["text", 4]] })
-      expect(yield* acceptOne(yield* trigger(webhook, "a", "later"))).toMatchObject({ _tag: "Accepted" })
-      expect(yield* lane).toEqual(["before", "last", "behind", "b", "other's"])
+      yield* acceptOne(yield* newRun(webhook, { prompt: "behind" }))
+      expect(yield* lane).toEqual(["before", "meanwhile", "last", "b", "behind"])
+      expect((yield* repo.lane(ops, 3))[2]).toMatchObject({ run_id: first.run_id, layout: [["text", 4]] })
+      const shown = yield* repo.run(first.run_id)
+      expect(shown.joined).toBe(3)
+      expect(Object.keys(shown)).not.toContain("collecting_until")
+      const later = { coalesce: { key: "a", until: at(50_000) } }
+      expect(yield* acceptOne(yield* trigger(webhook, "a", "later", later))).toMatchObject({ _tag: "Accepted" })
+      yield* repo.closeWindows(longer.until)
+      expect(yield* lane).toEqual(["before", "meanwhile", "last", "b", "behind", "later", "other's"])
     })
   )
 
@@ -194,18 +207,86 @@ export const coalesce = (test: Test): void => {
   )
 
   test(
-    "admits nothing with its acceptance behind an open window",
+    "lets nothing wait for an open window, and keeps the order of what was in the lane when it closed",
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
       const term = yield* acquireTerm
-      yield* acceptOne(yield* trigger(webhook, "a", "1"))
+      const first = yield* trigger(webhook, "a", "1")
+      yield* acceptOne(first)
+      expect(yield* repo.lanes).toEqual([])
+      const [opening, next] = [yield* trigger(webhook, "b", "2"), yield* newRun(webhook)]
+      const admission = { term, run_ids: new Set([next.run_id]), at: at(1) }
+      const answers = yield* repo.accept([opening, next], { ...unlimited, admission })
+      expect(answers.map(Either.getOrThrow)).toMatchObject([{ admitted: false }, { admitted: true }])
+      yield* repo.closeWindows(until)
+      expect(yield* repo.lanes).toEqual([ops])
       const behind = yield* newRun(webhook)
-      const admission = { term, run_ids: new Set([behind.run_id]), at: at(1) }
-      const [answer] = yield* repo.accept([behind], { ...unlimited, admission })
-      expect(Either.getOrThrow(answer!)).toMatchObject({ _tag: "Accepted", admitted: false })
-      expect(yield* queueRun(webhook)).toBeDefined()
+      const [answer] = yield* repo.accept([behind], {
+        ...unlimited,
+        admission: { ...admission, run_ids: new Set([behind.run_id]) }
+      })
+      const placed = [first.run_id, opening.run_id]
+      expect(Either.getOrThrow(answer!)).toMatchObject({ _tag: "Accepted", admitted: false, ahead: placed })
+      yield* admitAll([...placed, behind.run_id], term, 2)
+      expect((yield* repo.inFlight).map(({ run_id }) => run_id)).toEqual([next.run_id, ...placed, behind.run_id])
+    })
+  )
+
+  test(
+    "counts a run whose window is open as one that waits, lists it, and cancels it",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const first = yield* trigger(webhook, "a", "1")
+      yield* acceptOne(first)
+      expect(yield* repo.queued(9, [webhook.id])).toEqual({ all: 1, webhooks: new Map([[webhook.id, 1]]) })
+      const full = acceptOne(yield* newRun(webhook), { maxQueued: 1 })
+      expect(yield* Effect.flip(full)).toMatchObject({ _tag: "TooManyQueued" })
+      const found = yield* repo.runs({ statuses: ["queued"], limit: 9 })
+      expect(found.data).toMatchObject([{ run_id: first.run_id, collecting_until: until, joined: 0 }])
+      const states = yield* repo.states({ run_ids: [], teams: [ops], since: at(-1), limit: 9 })
+      expect(states).toMatchObject([{ run_id: first.run_id, collecting_until: until }])
+      expect(yield* repo.cancelQueued({ team: ops }, at(9))).toBe(1)
+      expect(yield* repo.run(first.run_id)).toMatchObject({ status: "cancelled", joined: 0 })
+      expect(Object.keys(yield* repo.run(first.run_id))).not.toContain("collecting_until")
+      yield* repo.closeWindows(until)
       expect(yield* lane).toEqual([])
+    })
+  )
+
+  test(
+    "finds the oldest run that is queued, also when others took their places before it",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const acceptedAt = (ms: number) => ({ run_id: runIdAt(epoch + ms), accepted_at: at(ms) })
+      const [early, late] = [acceptedAt(0), acceptedAt(3_600_000)]
+      yield* acceptOne(yield* trigger(webhook, "a", "1", early))
+      yield* queueRun(webhook, late)
+      const queued = Effect.map(repo.runs({ statuses: ["queued"], limit: 9 }), ({ data }) =>
+        data.map(({ run_id }) => run_id)
+      )
+      expect(yield* queued).toEqual([late.run_id, early.run_id])
+      yield* repo.closeWindows(until)
+      expect(yield* queued).toEqual([late.run_id, early.run_id])
+    })
+  )
+
+  test(
+    "loses no trigger that comes while its window is closed",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const triggers = yield* Effect.forEach(count(40), (n) => trigger(webhook, "a", String(n)))
+      const steps = triggers.map((run) => Effect.asVoid(acceptOne(run)))
+      const closing = count(20).map(() => repo.closeWindows(until))
+      const together = steps.flatMap((step, n) => [step, ...closing.slice(n, n + 1)])
+      yield* Effect.all(together, { concurrency: "unbounded" })
+      yield* repo.closeWindows(until)
+      const runs = (yield* repo.runs({ webhook_id: webhook.id, limit: 99 })).data
+      expect(runs.reduce((sum, { joined = 0 }) => sum + 1 + joined, 0)).toBe(40)
+      expect((yield* lane).length).toBe(runs.length)
     })
   )
 }

@@ -24,7 +24,7 @@ import { queueLength } from "./LaneStoreSql.ts"
 import { heldBy } from "./LeaseStoreSql.ts"
 import type { NotifySoon } from "./NotifySoon.ts"
 import { retriesOf } from "./Retries.ts"
-import { runColumns, runFromRow } from "./RunColumns.ts"
+import { inLane, runColumns, runFromRow } from "./RunColumns.ts"
 import { type LimitsShape, limitTypes, webhookLimits } from "./WebhookLimits.ts"
 
 type Answer = Either.Either<Acceptance, AcceptanceRefused>
@@ -210,19 +210,20 @@ export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
     "coalesce(webhook_version, version)"
   ])
 
-  /** The first runs that wait for the team `t`, as one text. */
+  /** The first runs in the lane of the team `t`, as one text. */
   const firstOfLane = sql`coalesce((
     select string_agg(w.id::text, ' ') from (
       select r.id from webhook_trigger.runs r
-      where r.team = t.team and r.status = 'queued' and r.admitted_at is null
-      order by r.seq limit ${sql.literal(String(mostAhead + 1))}
+      where r.team = t.team and ${inLane}
+      order by r.place limit ${sql.literal(String(mostAhead + 1))}
     ) as w
   ), '')`
-  /** The runs that wait before an input, for the known team `t`; null: none is admitted. */
+  /** The runs that stand before an input, for the known team `t`; null: none is admitted. */
   const ahead = sql`case when t.paused_at is null and exists (select from lease) then t.first end`
-  /** When a run `c` is admitted; null: it waits. */
+  /** When a run `c` is admitted; null: it waits. One that opens a window stands before no other. */
   const admittedAt = (at: Statement.Fragment) => sql`
-    case when c.ahead = '' and bool_and(c.admit) over (partition by c.team order by c.ord) then ${at}::timestamptz end`
+    case when c.admit and c.ahead = '' and bool_and(c.admit or c.window_key is not null) over (partition by c.team order by c.ord)
+      then ${at}::timestamptz end`
 
   /** A run `r` that the key of an input `i` names: of its webhook, or for a message of its team's messages. */
   const namedByTrigger = sql`r.webhook_id = i.webhook_id and r.idempotency_key = i.idempotency_key`
@@ -255,7 +256,7 @@ export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
   const insertOf = (shape: Shape) =>
     compiled<Inserted, "runs" | "maxQueued" | "term" | "at" | "retried">(sql, (value) => {
       const { limited, consumed } = webhookLimits(sql, shape)
-      const { opened, hasOpened } = windowsOf(sql, shape.coalesces)
+      const windows = windowsOf(sql, shape.coalesces)
       const { failed, mayBeRetried, retried, reported } = retriesOf(sql, shape.retries ? value("retried") : undefined)
       const { admits, countsQueued } = shape
       return sql`
@@ -285,9 +286,9 @@ export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
         select l.*, l.refusal is null
             and queue.length + count(*) filter (where l.refusal is null) over (order by l.ord) <= ${value("maxQueued")} as fits
         from limited l, queue
-      ), ${opened} inserted as (
-        insert into webhook_trigger.runs (${columns}, admitted_at)
-        select ${values}, admitted_at from placed where fits ${hasOpened} order by ord
+      ), ${windows.opened} inserted as (
+        insert into webhook_trigger.runs (${columns}, admitted_at${windows.columns})
+        select ${values}, admitted_at${windows.values} from placed where fits ${windows.hasOpened} order by ord
         ${unlessKnown(shape)}
         returning id, team, admitted_at
       ), ${retried} ${consumed} ${
@@ -358,7 +359,9 @@ export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
       hasInserted ? Effect.mapError(effect, partlyDone) : effect
     for (let attempt = 0; open.length > 0; attempt++) {
       if (attempt === attempts) return yield* unavailable("The idempotency key, or the window, is in dispute.")
-      for (const [run, answer] of yield* step(coalesce(open))) answers.set(run, answer)
+      const joining = yield* step(coalesce(open))
+      for (const [run, answer] of joining) answers.set(run, answer)
+      if (joining.size > 0) notifySoon(joinedOf(joining.values()))
       open = open.filter((run) => !answers.has(run))
       if (open.length === 0) break
       const heads = firstOfEachKey(open)
@@ -402,6 +405,14 @@ export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
 
 /** Some of the runs are inserted, whatever failed after that. */
 const partlyDone = ({ detail }: Unavailable): Unavailable => unavailable(detail)
+
+/** The runs that triggers have joined. */
+const joinedOf = (answers: Iterable<Answer>): ReadonlyArray<Change> =>
+  Array.from(answers).flatMap((answer) =>
+    Either.isRight(answer) && answer.right._tag === "Coalesced" && !answer.right.repeated
+      ? { _tag: "RunChanged", run_id: answer.right.run_id }
+      : []
+  )
 
 /** What is left to be notified of these runs: unless the dispatcher has accepted them, the statement has notified it. */
 const changesOf = (

@@ -12,23 +12,30 @@ const portion = 500
 export const makeCancelQueued = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  const cancelSome = (of: QueuedRuns, at: DateTime.Utc) =>
-    bounded(sql<{ readonly runs: number }>`
+  const cancelSome = (of: QueuedRuns, at: DateTime.Utc) => {
+    // Each in the order of an index.
+    const [where, order] =
+      "team" in of
+        ? [sql`r.team = ${of.team}`, sql`r.place`]
+        : [sql`r.webhook_id = any(${uuids(sql, [of.webhook_id])})`, sql`r.seq`]
+    return bounded(sql<{ readonly runs: number }>`
       with next as materialized (
         select r.id from webhook_trigger.runs r
-        where ${"team" in of ? sql`r.team = ${of.team}` : sql`r.webhook_id = any(${uuids(sql, [of.webhook_id])})`}
+        where ${where}
           and r.status = 'queued' and r.admitted_at is null and r.accepted_at <= ${DateTime.toDateUtc(at)}
-        order by r.seq limit ${portion}
+        order by ${order} limit ${portion}
       ), locked as materialized (
         select r.id from webhook_trigger.runs r where r.id = any(select id from next)
         order by r.id for no key update
       ), cancelled as (
         update webhook_trigger.runs r set
-          status = 'cancelled', finished_at = ${DateTime.toDateUtc(at)}, released_at = ${DateTime.toDateUtc(at)}
+          status = 'cancelled', finished_at = ${DateTime.toDateUtc(at)}, released_at = ${DateTime.toDateUtc(at)},
+          collecting_until = null
         from locked where r.id = locked.id and r.status = 'queued' and r.admitted_at is null
         returning r.id
       ), ${notify(sql, "RunEnded", sql`select id::text as name from cancelled`)}
       select count(*)::int as runs, (select count(*) from notified) from cancelled`)
+  }
 
   const cancelQueued = Effect.fn("RunStore.cancelQueued")(function* (of: QueuedRuns, at: DateTime.Utc) {
     let cancelled = 0

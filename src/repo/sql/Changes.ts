@@ -13,6 +13,7 @@ type FieldOf<C> = [Exclude<keyof C, "_tag">] extends [never] ? null : Exclude<ke
 const fields: { readonly [T in Tag]: FieldOf<Extract<Change, { readonly _tag: T }>> } = {
   RunAccepted: "team",
   RunAdmitted: "team",
+  RunChanged: "run_id",
   RunStarted: "run_id",
   RunEnded: "run_id",
   WebhookChanged: "webhook_id",

@@ -1,11 +1,15 @@
-/** Triggers that become the run of an earlier one, whose window is open: a part of the acceptance of runs (`Accept.ts`). */
+/** Triggers that join the run of an earlier one, whose window is open: a part of the acceptance of runs (`Accept.ts`). */
 import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect, Either } from "effect"
 import { IdempotencyKeyReused } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { Acceptance, AcceptanceRefused, NewRun } from "../RunStore.ts"
+import { notify } from "./Changes.ts"
 import { recordset } from "./Columns.ts"
 import { bounded } from "./Database.ts"
+
+/** A place in the lanes, behind every one that was given before. */
+const nextPlace = (sql: SqlClient.SqlClient): Statement.Fragment => sql`nextval('webhook_trigger.runs_seq_seq')`
 
 type Answer = Either.Either<Acceptance, AcceptanceRefused>
 
@@ -17,13 +21,22 @@ interface Coalescing extends NewRun {
 
 export const isCoalescing = (run: NewRun): run is Coalescing => run.webhook !== undefined && run.coalesce !== undefined
 
-/** The windows that the accepted runs open; a run whose window another one has opened meanwhile is not inserted. */
-export const windowsOf = (
-  sql: SqlClient.SqlClient,
-  coalesces: boolean
-): { readonly opened: Statement.Fragment; readonly hasOpened: Statement.Fragment } =>
+interface Windows {
+  /** The windows that the accepted runs open. */
+  readonly opened: Statement.Fragment
+  /** Not of a run whose window another one has opened meanwhile. */
+  readonly hasOpened: Statement.Fragment
+  /** What a run that opens one is inserted with: no place, which an ordinary one has. */
+  readonly columns: Statement.Fragment
+  readonly values: Statement.Fragment
+}
+
+export const windowsOf = (sql: SqlClient.SqlClient, coalesces: boolean): Windows =>
   coalesces
     ? {
+        columns: sql`, place, collecting_until, joined`,
+        values: sql`,
+          case when window_key is null then ${nextPlace(sql)} end, window_until, case when window_key is not null then 0 end`,
         opened: sql`opened as (
           insert into webhook_trigger.windows (webhook_id, team, key, run_id, until)
           select webhook_id, team, window_key, id, window_until from placed
@@ -32,24 +45,43 @@ export const windowsOf = (
         ),`,
         hasOpened: sql`and (window_key is null or id in (select run_id from opened))`
       }
-    : { opened: sql``, hasOpened: sql`` }
+    : { opened: sql``, hasOpened: sql``, columns: sql``, values: sql`` }
 
-/** Of the lane of `team`: the place of its first run whose window is open; null: none. */
-export const firstWindow = (sql: SqlClient.SqlClient, team: string | Statement.Fragment): Statement.Fragment => sql`(
-  select min((
-    select h.seq from webhook_trigger.runs h where h.id = w.run_id and h.status = 'queued' and h.admitted_at is null
-  )) from webhook_trigger.windows w where w.team = ${team}
-)`
-
-/** Closes what is over, and forgets keys that are free again. */
+/**
+ * `LaneStore.closeWindows`, which also forgets keys that are free again. A trigger that joins a run has its window locked: it
+ * is committed before the window is closed, or does not find it. Locks are taken in the order that joining and deleting take
+ * them in.
+ */
 export const makeCloseWindows = Effect.map(
   SqlClient.SqlClient,
   (sql) => (now: DateTime.Utc) =>
     bounded(sql`
       with forgotten as (
         delete from webhook_trigger.window_deliveries where expires_at <= ${DateTime.toDateUtc(now)}::timestamptz
-      )
-      delete from webhook_trigger.windows where until <= ${DateTime.toDateUtc(now)}::timestamptz`).pipe(Effect.asVoid)
+      ), hook as materialized (
+        select w.id from webhook_trigger.webhooks w
+        where w.id in (select webhook_id from webhook_trigger.windows where until <= ${DateTime.toDateUtc(now)}::timestamptz)
+        order by w.id for key share
+      ), over as materialized (
+        select w.webhook_id, w.team, w.key, w.run_id, w.until from webhook_trigger.windows w
+        where w.until <= ${DateTime.toDateUtc(now)}::timestamptz and w.webhook_id in (select id from hook)
+        order by w.webhook_id, w.team, w.key for update
+      ), closed as (
+        delete from webhook_trigger.windows w using over
+        where (w.webhook_id, w.team, w.key) = (over.webhook_id, over.team, over.key)
+      ), locked as materialized (
+        select r.id, r.seq from webhook_trigger.runs r where r.id in (select run_id from over)
+        order by r.id for no key update
+      ), next as materialized (
+        select id, ${nextPlace(sql)} as place from (
+          select l.id from locked l join over on over.run_id = l.id order by over.until, l.seq
+        ) as in_order
+      ), placed as (
+        update webhook_trigger.runs r set place = next.place, collecting_until = null
+        from next where r.id = next.id and r.status = 'queued' and r.place is null
+        returning r.id
+      ), ${notify(sql, "RunChanged", sql`select id::text as name from placed`)}
+      select count(*) from notified`).pipe(Effect.asVoid)
 )
 
 const types = {
@@ -141,7 +173,7 @@ const firstOfEachDelivery = (runs: ReadonlyArray<Coalescing>): ReadonlyArray<Coa
 
 /**
  * What became of the runs whose windows are open; the others are new. The window's row is locked before its run is changed,
- * so whoever closes it waits for the change or is seen: what is read of a run after its window was closed is its last.
+ * so closing it waits for the change or is seen: what is read of a run after its window was closed is its last.
  */
 export const makeCoalesce = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -170,11 +202,13 @@ export const makeCoalesce = Effect.gen(function* () {
         where (w.webhook_id, w.team, w.key) in (select webhook_id, team, key from fresh)
         order by w.webhook_id, w.team, w.key for update
       ), newest as materialized (
-        select distinct on (w.run_id) w.run_id, f.prompt, f.layout, f.variables
+        select distinct on (w.run_id) w.run_id, f.prompt, f.layout, f.variables,
+          count(*) over (partition by w.run_id)::int as joined
         from fresh f join wanted w using (webhook_id, team, key) order by w.run_id, f.ord desc
       ), merged as (
-        update webhook_trigger.runs r set prompt = n.prompt, layout = n.layout::json, variables = n.variables::json
-        from newest n where r.id = n.run_id and r.status = 'queued' and r.admitted_at is null
+        update webhook_trigger.runs r set
+          prompt = n.prompt, layout = n.layout::json, variables = n.variables::json, joined = r.joined + n.joined
+        from newest n where r.id = n.run_id and r.status = 'queued' and r.place is null
         returning r.id
       ), taken as materialized (
         select f.*, w.run_id from fresh f join wanted w using (webhook_id, team, key)

@@ -64,7 +64,8 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
       retry_at = case when i.status = 'error' and i.error_code <> ${leaderless.code} then
         i.at + r.retry_after_seconds * interval '1 second'
       end,
-      released_at = case when i.status = 'cancelled' and r.admitted_at is null then i.at end
+      released_at = case when i.status = 'cancelled' and r.admitted_at is null then i.at end,
+      collecting_until = null
     from ${recordsetOf(sql, inputTypes, ends)} join locked on locked.id = i.run_id
     where r.id = i.run_id and locked.status in ${live}
     returning ${returned}`

@@ -45,7 +45,7 @@ export const makeExpire = Effect.gen(function* () {
         where t.paused_at is null
           and t.team in (select json_array_elements_text(${JSON.stringify(stopped)}::json))
       ), due as materialized (
-        select r.id, r.seq, r.team, r.mode, r.sent_at, r.admitted_at, r.started_at, r.timeout_ms * interval '1 millisecond' as timeout
+        select r.id, r.place, r.team, r.mode, r.sent_at, r.admitted_at, r.started_at, r.timeout_ms * interval '1 millisecond' as timeout
         from webhook_trigger.runs r
         where r.id in (
             select id from webhook_trigger.runs
@@ -60,23 +60,23 @@ export const makeExpire = Effect.gen(function* () {
             greatest(
               (
                 select max(b.deadline_at) from webhook_trigger.runs b
-                where b.team = d.team and b.seq < d.seq and b.status in ${live} and b.admitted_at is not null
+                where b.team = d.team and b.place < d.place and b.status in ${live} and b.admitted_at is not null
                   and b.status = 'running' and b.started_at is not null and b.deadline_at > ${now} and b.id <> d.id
               ),
               (
                 select max(r.deadline_at) from webhook_trigger.runs r
-                where r.team = d.team and r.seq < d.seq and ${held} and r.started_at is not null and r.deadline_at > ${now}
+                where r.team = d.team and r.place < d.place and ${held} and r.started_at is not null and r.deadline_at > ${now}
               )
             ),
             greatest(
               (
                 select f.finished_at from webhook_trigger.runs f
-                where f.team = d.team and f.seq < d.seq and f.finished_at > d.sent_at and f.status in ${answered}
+                where f.team = d.team and f.place < d.place and f.finished_at > d.sent_at and f.status in ${answered}
                 order by f.finished_at desc limit 1
               ),
               (
                 select max(f.released_at) from webhook_trigger.runs f
-                where f.team = d.team and f.seq < d.seq and f.released_at > d.sent_at and f.admitted_at is not null
+                where f.team = d.team and f.place < d.place and f.released_at > d.sent_at and f.admitted_at is not null
               )
             )
           )
@@ -89,7 +89,8 @@ export const makeExpire = Effect.gen(function* () {
           error_code = case when f.leaderless then ${leaderless.code} end,
           error_message = case when f.leaderless then ${leaderless.message} end,
           started_at = case when f.later > ${now} then r.started_at else coalesce(r.started_at, r.sent_at) end,
-          finished_at = case when f.later > ${now} then null else ${now}::timestamptz end
+          finished_at = case when f.later > ${now} then null else ${now}::timestamptz end,
+          collecting_until = null
         from decided f
         where r.id = f.id and r.status in ${live}
         returning r.*

@@ -1,4 +1,4 @@
-import { SqlClient, Statement } from "@effect/sql"
+import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect, Layer } from "effect"
 import type { RunId, WebhookId } from "../../domain/Id.ts"
 import type { RunRow } from "../../domain/Run.ts"
@@ -8,12 +8,12 @@ import { type LaneRun, LaneStore } from "../LaneStore.ts"
 import { LeaseLost, type Term } from "../LeaseStore.ts"
 import type { RunMark } from "../RunStore.ts"
 import { admissionSet, mayBeAdmitted, workingTeams } from "./Admission.ts"
-import { firstWindow, makeCloseWindows } from "./Coalesce.ts"
+import { makeCloseWindows } from "./Coalesce.ts"
 import { fromRow, markTypes, recordsetOf, recordsJson, uuidList, uuids, uuidsOf } from "./Columns.ts"
 import { compiled } from "./Compiled.ts"
 import { bounded, boundedDirectly } from "./Database.ts"
 import { heldBy } from "./LeaseStoreSql.ts"
-import { columnsOf, held, live, waiting } from "./RunColumns.ts"
+import { columnsOf, held, inLane, live, waiting } from "./RunColumns.ts"
 
 const runFields = [
   "run_id",
@@ -26,9 +26,6 @@ const runFields = [
   "deadline_at",
   "traceparent"
 ] as const satisfies ReadonlyArray<keyof RunRow & keyof LaneRun>
-
-/** Behind every run: the greatest bigint. */
-const endOfLane = Statement.unsafeFragment("9223372036854775807")
 
 const laneRunFromRow = (row: object): LaneRun => fromRow(row, [...runFields, "layout", "webhook"])
 
@@ -69,11 +66,11 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
     // From one team to the next through the index: a hundred thousand waiting runs of one team cost as much as one.
     const lanes = bounded(sql<{ readonly team: TeamName }>`
       with recursive lane as (
-        (select team from webhook_trigger.runs where status = 'queued' and admitted_at is null order by team limit 1)
+        (select r.team from webhook_trigger.runs r where ${inLane} order by r.team limit 1)
         union all
         select (
           select r.team from webhook_trigger.runs r
-          where r.status = 'queued' and r.admitted_at is null and r.team > lane.team order by r.team limit 1
+          where ${inLane} and r.team > lane.team order by r.team limit 1
         ) from lane where lane.team is not null
       )
       select team from lane where team is not null and not ${isPaused(sql, sql`lane.team`)}`).pipe(
@@ -84,10 +81,8 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
     const laneOf = compiled<object, "team" | "limit">(
       sql,
       (value) => sql`
-        ${laneRuns} where r.team = ${value("team")} and r.status = 'queued' and r.admitted_at is null
-          and not ${isPaused(sql, value("team"))}
-          and r.seq < coalesce(${firstWindow(sql, value("team"))}, ${endOfLane})
-        order by r.seq limit ${value("limit")}`
+        ${laneRuns} where r.team = ${value("team")} and ${inLane} and not ${isPaused(sql, value("team"))}
+        order by r.place limit ${value("limit")}`
     )
     const lane = Effect.fnUntraced(function* (team: TeamName, limit: number) {
       const rows = yield* directly(laneOf({ team, limit }))
@@ -96,7 +91,7 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
 
     const inFlight = bounded(sql`
       ${laneRuns} where r.status in ${live} and r.admitted_at is not null or ${held}
-      order by r.seq`).pipe(
+      order by r.place`).pipe(
       Effect.map((rows) => rows.map(laneRunFromRow)),
       Effect.withSpan("LaneStore.inFlight")
     )

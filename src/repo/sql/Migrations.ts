@@ -17,6 +17,7 @@ import filters from "./migrations/0023_filters.ts"
 import templatesAndRequests from "./migrations/0027_templates_and_requests.ts"
 import retries from "./migrations/0028_retries.ts"
 import messages from "./migrations/0029_messages.ts"
+import places from "./migrations/0032_places.ts"
 
 /**
  * Numbered, only ever added to: a migration that has been released is never edited. A single statement stands here, in
@@ -103,7 +104,12 @@ const migrations = {
   /** Failed runs can be tried again. What a server of the release before accepts or ends is not: upgrade all, then set it. */
   "28_retries": retries,
   /** Messages can have idempotency keys, and be replayed. Servers of the release before write none, and replay none. */
-  "29_messages": messages
+  "29_messages": messages,
+  /**
+   * A run that others can join takes its place in the lane later. A server of the release before gives it none: upgrade all,
+   * then use `coalesce`.
+   */
+  "32_places": places
 }
 
 type Migration = keyof typeof migrations

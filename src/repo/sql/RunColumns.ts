@@ -71,6 +71,11 @@ const oneOfStatuses = (statuses: ReadonlyArray<RunStatus>): Statement.Fragment =
  */
 export const live = oneOfStatuses(allStatuses.filter((status) => !isFinal(status)))
 
+/** A run `r` waits in its lane, whose order is that of `place`. One whose window is open has no place yet. */
+export const inLane = Statement.unsafeFragment(
+  "(r.status = 'queued' and r.admitted_at is null and r.place is not null)"
+)
+
 /** Of a run `r`: it was cancelled after it had got its slots, and still holds them. */
 export const held = Statement.unsafeFragment("(r.status = 'cancelled' and r.released_at is null)")
 

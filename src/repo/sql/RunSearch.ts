@@ -104,13 +104,16 @@ export const makeRuns = Effect.gen(function* () {
     } satisfies Walk<number>
   })
 
-  /** A little before the oldest run that has not ended was accepted. */
+  /** A little before the oldest run that has not ended was accepted. One that others could join stands behind later ones. */
   const oldestLive = Effect.fnUntraced(function* ({ team }: RunFilter) {
     const rows = yield* sql<{ readonly id: RunId }>`
       select oldest.id from webhook_trigger.teams t cross join lateral (
         (
           select id from webhook_trigger.runs
-          where team = t.team and status = 'queued' and admitted_at is null order by seq limit 1
+          where team = t.team and status = 'queued' and admitted_at is null order by place limit 1
+        ) union all (
+          select id from webhook_trigger.runs
+          where team = t.team and status in ${live} and joined is not null order by seq limit 1
         ) union all (
           select id from webhook_trigger.runs
           where team = t.team and status in ${live} and admitted_at is not null order by seq limit 1

@@ -18,7 +18,7 @@ export const makeStates = Effect.gen(function* () {
         select newest.id from json_array_elements_text(${JSON.stringify(teams)}::json) as t(team) cross join lateral (
           (
             select id, accepted_at from webhook_trigger.runs
-            where team = t.team and status = 'queued' and admitted_at is null order by seq desc limit ${limit}
+            where team = t.team and status = 'queued' and admitted_at is null order by place desc limit ${limit}
           ) union all (
             select id, accepted_at from webhook_trigger.runs
             where team = t.team and status in ${live} and admitted_at is not null order by seq desc limit ${limit}

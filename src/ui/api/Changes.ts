@@ -61,11 +61,20 @@ const isWithin = (run: RunState, filter: Omit<AllRunsFilter, "status"> & { reado
   )
 }
 
-/** Whether the page has to be read again: a run belongs to it that it does not show, or the other way round. */
+/** A trigger that joins a run replaces its texts, until none can. */
+const hasOtherTexts = (run: RunState, state: RunState): boolean =>
+  run.joined !== state.joined || run.collecting_until !== state.collecting_until
+
+/**
+ * Whether the page has to be read again: a run belongs to it that it does not show, or the other way round, or has other
+ * texts.
+ */
 const isOutdated = (page: RunPage, filter: RunsFilter | AllRunsFilter, states: Iterable<RunState>): boolean => {
-  const listed = new Set(page.data.map((run) => run.run_id))
+  const listed = new Map(page.data.map((run) => [run.run_id, run]))
   const oldest = page.next_cursor === null ? "" : page.data.at(-1)!.accepted_at
   for (const state of states) {
+    const shown = listed.get(state.run_id)
+    if (shown && hasOtherTexts(shown, state)) return true
     if (listed.has(state.run_id) !== isWithin(state, filter)) {
       if (listed.has(state.run_id) || (filter.cursor === undefined && state.accepted_at >= oldest)) return true
     }
@@ -137,7 +146,8 @@ export const makeChanges = (queries: QueryClient) => {
         const known = query.state.data as Run | undefined
         const hasEnded = state && known && isFinal(state.status) && !isFinal(known.status)
         // A failed run is tried again, or is not after all.
-        if (hasEnded || (state && known && state.retry_at !== known.retry_at)) readAgain(query)
+        const isRetried = state && known && state.retry_at !== known.retry_at
+        if (hasEnded || isRetried || (state && known && hasOtherTexts(known, state))) readAgain(query)
         else if (state) patch<Run>(query, (run) => ({ ...run, ...state }))
         break
       }

@@ -67,15 +67,18 @@ export const statusDisplays: { readonly [S in RunStatus]: S extends FinalStatus 
 /** The warning for a run that has ended, if its status calls for one. */
 export const warningFor = (run: Run) => (isFinal(run.status) ? statusDisplays[run.status].warning?.(run) : undefined)
 
-/** What the team has taken from its queue is told apart from what still waits there. */
-const displayOf = ({ status, started_at }: Pick<Run, "status" | "started_at">): StatusDisplay => {
+type Progress = Pick<Run, "status" | "collecting_until" | "started_at">
+
+/** What further triggers can join is told apart from what waits in the lane; what the team works on from what waits there. */
+const displayOf = ({ status, collecting_until, started_at }: Progress): StatusDisplay => {
+  const { tone } = statusDisplays[status]
+  if (status === "queued" && collecting_until !== undefined) return { icon: "clock", label: "Collecting", tone }
   if (status !== "running") return statusDisplays[status]
-  const { tone } = statusDisplays.running
   return started_at === undefined ? { icon: "dots", label: "Sent", tone } : { icon: "spinner", label: "Working", tone }
 }
 
 /** A run's status, never shown by colour alone. */
-export const StatusBadge = ({ run }: { readonly run: Pick<Run, "status" | "started_at"> }) => {
+export const StatusBadge = ({ run }: { readonly run: Progress }) => {
   const { icon, label, tone } = displayOf(run)
   return (
     <span className={`badge ${tone}`}>

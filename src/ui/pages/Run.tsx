@@ -9,6 +9,7 @@ import { Button } from "../components/Button.tsx"
 import { CancelRun } from "../components/CancelRun.tsx"
 import { CopyButton } from "../components/CopyButton.tsx"
 import { DownloadButton } from "../components/DownloadButton.tsx"
+import { plural } from "../components/Format.ts"
 import { isGone, Loaded } from "../components/Loaded.tsx"
 import { Page } from "../components/Page.tsx"
 import { RawText } from "../components/RawText.tsx"
@@ -132,12 +133,26 @@ const Details = ({ run }: { readonly run: Run }) => (
       )}
     </span>
     <ReplayOf run={run} />
+    <Joined run={run} />
     <span className="row">
       <span className="mono run-id">{run.run_id}</span>
       <CopyButton text={run.run_id} what="the run id" />
     </span>
   </p>
 )
+
+/** What has become of a burst of triggers: until when more can join the run, and how many have. */
+const Joined = ({ run: { collecting_until, joined, status } }: { readonly run: Run }) =>
+  joined === undefined ? null : (
+    <span>
+      {status === "queued" && collecting_until !== undefined && (
+        <>
+          Collecting triggers until <ExactTime at={collecting_until} />;{" "}
+        </>
+      )}
+      {plural(joined, "more trigger")} joined
+    </span>
+  )
 
 const Values = ({ run }: { readonly run: Run }) => {
   const entries = Object.entries(run.variables)
