@@ -24,13 +24,14 @@ const single = (text: string): string => (text === "" ? "" : `'${text.replaceAll
 /** A word of a shell from a text with `{name}`, each the value of that variable of the shell. */
 const word = (text: string): string =>
   text
-    .split(/(\{(?:timestamp|id|body|signature|secret)\})/)
+    .split(/(\{(?:timestamp|id|url|body|signature|secret)\})/)
     .map((part, index) => (index % 2 === 0 ? single(part) : `"$${variables[part as keyof typeof variables]}"`))
     .join("")
 
 const variables = {
   "{timestamp}": "timestamp",
   "{id}": "id",
+  "{url}": "url",
   "{body}": "body",
   "{signature}": "signature",
   "{secret}": secretVariable
@@ -56,10 +57,10 @@ const keyOption = ({ key }: Hmac): string =>
     ? `-hmac "$${secretVariable}"`
     : `-mac HMAC -macopt "hexkey:$(printf %s "\${${secretVariable}#${key.base64After}}" | openssl base64 -d -A | od -An -v -tx1 | tr -d ' \\n')"`
 
-const signedBy = (description: Hmac): Proof => {
+const signedBy = (description: Hmac, url: string): Proof => {
   const { algorithm, encoding, headers, id, prefix = "", signed, timestamp } = description
   const [at] = timestamp?.at ?? []
-  const digest = `printf %s ${word(signed)} | openssl dgst -${algorithm} ${keyOption(description)}`
+  const digest = `printf %s ${word(signed.replaceAll("{method}", "POST"))} | openssl dgst -${algorithm} ${keyOption(description)}`
   const written = encoding === "hex" ? `${digest} | sed 's/.* //'` : `${digest} -binary | openssl base64 -A`
   const idHeader = signed.includes("{id}") ? headerIn(id ?? []) : undefined
   const time = at && "signature" in at ? `${at.signature}{timestamp},` : ""
@@ -67,6 +68,7 @@ const signedBy = (description: Hmac): Proof => {
     lines: [
       ...(at === undefined ? [] : [`timestamp=$(date +%s)${timestamp?.unit === "milliseconds" ? "000" : ""}`]),
       ...(idHeader === undefined ? [] : ["id=$(openssl rand -hex 16)"]),
+      ...(signed.includes("{url}") ? [`url=${url}`] : []),
       `signature=$(${written})`
     ],
     options: [
@@ -79,10 +81,10 @@ const signedBy = (description: Hmac): Proof => {
 }
 
 /** Absent: nobody but the service can show it, which alone has the private key. */
-const proofOf = (description: Description, { username }: Options): Proof | undefined => {
+const proofOf = (description: Description, { username }: Options, url: string): Proof | undefined => {
   switch (description.scheme) {
     case "hmac":
-      return signedBy(description)
+      return signedBy(description, url)
     case "header":
       return { lines: [], options: [headerOption(description.headers[0]!, `${description.prefix ?? ""}{secret}`)] }
     case "basic":
@@ -101,7 +103,7 @@ const withTime = (body: unknown, [name, ...rest]: ReadonlyArray<string>): unknow
 }
 
 export interface CurlOptions {
-  /** The whole command's target, with these parameters: `''`, or what begins with `?`. */
+  /** The trigger URL as a word of a shell, with these parameters: `''`, or what begins with `?`. */
   readonly target: (search: string) => string
   readonly waits: boolean
   /** On one line, or on several. */
@@ -120,17 +122,17 @@ export const curlExample = (webhook: CalledWebhook, options: CurlOptions): strin
   const { flags = [], headers = [], pretty, target, waits } = options
   const { input, variables, verification } = webhook
   const sample = sampleRequest(input, variables)
-  const proof = verification && proofOf(describe(verification, ""), verification)
+  const parameters = new URLSearchParams(sample.query)
+  if (waits && webhook.coalesce === undefined) parameters.append("wait", "true")
+  const url = target(parameters.size === 0 ? "" : `?${parameters}`)
+  const proof = verification && proofOf(describe(verification, ""), verification, url)
   const body = proof?.timeInBody ? withTime(sample.body, proof.timeInBody) : sample.body
   // The time is a number, which is known only when the script runs.
   const json = quotable(JSON.stringify(body, null, pretty ? 2 : undefined))
   const quoted = `'${json.replaceAll(`"${timeMark}"`, `'"$timestamp"'`)}'`
-  const parameters = new URLSearchParams(sample.query)
-  if (waits && webhook.coalesce === undefined) parameters.append("wait", "true")
-  const search = parameters.size === 0 ? "" : `?${parameters}`
   const isBodySigned = (proof?.lines.length ?? 0) > 0
   const call = [
-    ["curl", ...flags, target(search)].join(" "),
+    ["curl", ...flags, url].join(" "),
     ...headers,
     "-H 'Content-Type: application/json'",
     ...Object.entries(sample.headers).map(([name, value]) => `-H '${name}: ${value}'`),

@@ -60,7 +60,8 @@ const describe = (webhook: Webhook) =>
 
 const withToken = (title: string, { trigger_url, webhook }: typeof WebhookWithToken.Type) => {
   const example = curlExample(webhook, {
-    target: (search) => `-X POST '${trigger_url}${search}'`,
+    target: (search) => `'${trigger_url}${search}'`,
+    flags: ["-X POST"],
     waits: true,
     pretty: false
   })

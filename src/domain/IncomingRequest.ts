@@ -3,9 +3,12 @@ import { Either } from "effect"
 import { InvalidBody, UnsupportedMediaType } from "./Errors.ts"
 import * as Payload from "./Payload.ts"
 import { isSecretHeader } from "./SecretHeaders.ts"
+import { withoutCutToken, withoutToken } from "./WithoutToken.ts"
 
-/** As it was received. */
+/** As it was received. What is kept or rendered is read of it by the functions here, which leave the token away. */
 export interface IncomingRequest {
+  /** That opened the webhook; absent of a request that was written by hand. */
+  readonly token?: string | undefined
   /** Byte for byte: signatures are made over it. */
   readonly body: Uint8Array
   /** By their names in lower case, those with secrets too. */
@@ -56,12 +59,22 @@ export const mediaTypeFault = (
 
 type Payloads = Either.Either<unknown, InvalidBody>
 
-const parsed = ({ body, headers }: IncomingRequest): Payloads => {
-  const type = contentType(headers)
+/** The body's text, or what is wrong with it. */
+const textOf = ({ body, token }: IncomingRequest): Either.Either<string, string> =>
+  Either.map(Payload.decode(body), (text) => withoutToken(text, token))
+
+const invalidBody = (detail: string) => new InvalidBody({ detail })
+
+/** The body as a JSON object. */
+export const objectOf = (request: IncomingRequest): Either.Either<Payload.JsonObject, InvalidBody> =>
+  Either.mapLeft(Either.flatMap(textOf(request), Payload.parseObject), invalidBody)
+
+const parsed = (request: IncomingRequest): Payloads => {
+  const type = contentType(request.headers)
   // Of a caller that sends nothing, such as a scheduler.
-  if (type === undefined && body.length === 0) return Either.right("")
-  return Either.flatMap(Payload.decode(body), (text) => Payload.parse(Payload.bodyKind(type) ?? "text", text)).pipe(
-    Either.mapLeft((detail) => new InvalidBody({ detail }))
+  if (type === undefined && request.body.length === 0) return Either.right("")
+  return Either.flatMap(textOf(request), (text) => Payload.parse(Payload.bodyKind(type) ?? "text", text)).pipe(
+    Either.mapLeft(invalidBody)
   )
 }
 
@@ -76,21 +89,28 @@ const payloadOf = (request: IncomingRequest): Payloads => {
   return payload
 }
 
+/** What is no text is shown with replacement characters. */
+const lenientUtf8 = new TextDecoder("utf-8", { ignoreBOM: true })
+
 /** @param secret names of further headers that hold secrets, in lower case. */
 export const headersOf = (
-  { headers }: Pick<IncomingRequest, "headers">,
+  { headers, token }: IncomingRequest,
   secret: ReadonlyArray<string>
 ): RequestValues["headers"] =>
   Object.fromEntries(
-    Object.entries(headers).filter(
-      (entry): entry is [string, string] => typeof entry[1] === "string" && !isSecretHeader(entry[0], secret)
+    Object.entries(headers).flatMap(([name, value]) =>
+      typeof value === "string" && !isSecretHeader(name, secret) ? [[name, withoutToken(value, token)]] : []
     )
   )
 
-export const queryOf = ({ search }: Pick<IncomingRequest, "search">): RequestValues["query"] => {
-  const { wait, ...query } = Payload.fieldsOf(new URLSearchParams(search))
+export const queryOf = ({ search, token }: IncomingRequest): RequestValues["query"] => {
+  const { wait, ...query } = Payload.fieldsOf(new URLSearchParams(withoutToken(search, token)))
   return query
 }
+
+/** The first bytes of the body, so many, as a text. */
+export const beginningOf = ({ body, token }: IncomingRequest, bytes: number): string =>
+  withoutCutToken(lenientUtf8.decode(body.subarray(0, bytes)), token)
 
 /** What the request says, but for the headers that hold secrets, of which the webhook knows some by their names. */
 export const valuesOf = (

@@ -38,8 +38,8 @@ export const parseJson = (text: string): Either.Either<unknown, string> => {
 export type JsonObject = { readonly [name: string]: unknown }
 
 /** The body as a JSON object, or what is wrong with it. */
-export const parseObject = (body: Uint8Array): Either.Either<JsonObject, string> =>
-  Either.flatMap(Either.flatMap(decode(body), parseJson), (value) =>
+export const parseObject = (text: string): Either.Either<JsonObject, string> =>
+  Either.flatMap(parseJson(text), (value) =>
     Predicate.isReadonlyRecord(value)
       ? Either.right(value as JsonObject)
       : Either.left("The body is not a JSON object.")

@@ -4,7 +4,6 @@ import { Invalid, InvalidBody, InvalidVariables, type UnsupportedMediaType } fro
 import type { IncomingRequest, RequestValues } from "../domain/IncomingRequest.ts"
 import * as Request from "../domain/IncomingRequest.ts"
 import { pathOf, pick } from "../domain/Path.ts"
-import { parseObject } from "../domain/Payload.ts"
 import type { Variables } from "../domain/Run.ts"
 import { isSecretHeader } from "../domain/SecretHeaders.ts"
 import { checkVariables, isShallow, tooDeep } from "../domain/Variables.ts"
@@ -35,12 +34,12 @@ export const mediaTypeFault = (
 ): UnsupportedMediaType | undefined =>
   Request.mediaTypeFault(headers, takesPayload(webhook) ? ["json", "form", "text"] : ["json"])
 
-const variablesIn = (body: Uint8Array): Either.Either<Variables, string> =>
-  Either.flatMap(parseObject(body), (object) => {
+const variablesIn = (request: IncomingRequest): Either.Either<Variables, InvalidBody> =>
+  Either.flatMap(Request.objectOf(request), (object) => {
     const variables = Object.hasOwn(object, "variables") ? object.variables : undefined
     return Predicate.isReadonlyRecord(variables)
       ? Either.right(variables as Variables)
-      : Either.left("`variables` must be an object.")
+      : Either.left(new InvalidBody({ detail: "`variables` must be an object." }))
   })
 
 /** What fills the template in; not checked yet. */
@@ -50,9 +49,7 @@ export const read = (
 ): Either.Either<Variables, InvalidBody | UnsupportedMediaType> => {
   const fault = mediaTypeFault(webhook, request.headers)
   if (fault !== undefined) return Either.left(fault)
-  return takesPayload(webhook)
-    ? Request.valuesOf(request, secretHeaders(webhook))
-    : Either.mapLeft(variablesIn(request.body), (detail) => new InvalidBody({ detail }))
+  return takesPayload(webhook) ? Request.valuesOf(request, secretHeaders(webhook)) : variablesIn(request)
 }
 
 const invalid = (faults: InvalidVariables["faults"]) => Either.left(new InvalidVariables({ faults }))

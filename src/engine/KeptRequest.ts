@@ -1,5 +1,5 @@
 /** What is kept of a request, for whoever manages its webhook. */
-import { headersOf, type IncomingRequest, queryOf } from "../domain/IncomingRequest.ts"
+import { beginningOf, headersOf, type IncomingRequest, queryOf } from "../domain/IncomingRequest.ts"
 import { keptBody, shownBody } from "../domain/KeptBody.ts"
 import type { ReceivedRequest } from "../domain/ReceivedRequest.ts"
 import type { WebhookRow } from "../domain/Webhook.ts"
@@ -21,8 +21,8 @@ export const keepsBodies = ({ keep_bodies }: Keeping): boolean => keep_bodies ==
 export const keepsAccepted = ({ keep_bodies }: Keeping): boolean => keep_bodies === "all"
 
 /** The request as a template reaches it: a header that shows who calls is not kept. */
-export const partsOf = (webhook: Pick<WebhookRow, "verification">, { body, ...request }: IncomingRequest) => ({
-  body: Buffer.from(body.subarray(0, keptBody)).toString(),
+export const partsOf = (webhook: Pick<WebhookRow, "verification">, request: IncomingRequest) => ({
+  body: beginningOf(request, keptBody),
   headers: headersOf(request, secretHeaders(webhook)),
   query: queryOf(request)
 })

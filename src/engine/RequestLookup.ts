@@ -7,6 +7,9 @@ export interface SignedRequest {
   readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
   /** The body's bytes as they were sent; absent: they have not been read yet. */
   readonly body?: Uint8Array | undefined
+  readonly method?: string
+  /** All of it, as the sender called it, with the token. */
+  readonly url?: () => string
 }
 
 export interface Lookup {

@@ -27,15 +27,15 @@ export interface Check {
 /** How many signatures of a list are tried: a caller could send hundreds, and each of Ed25519 costs the whole body. */
 const maxSignatures = 10
 
-type Placeholder = "{body}" | "{timestamp}" | "{id}"
+const placeholders = ["{body}", "{timestamp}", "{id}", "{url}", "{method}"] as const
 
-const placeholders: ReadonlyArray<string> = ["{body}", "{timestamp}", "{id}"] satisfies ReadonlyArray<Placeholder>
+type Placeholder = (typeof placeholders)[number]
 
 /** What is signed, cut at its placeholders. */
 const partsOf = (signed: string): ReadonlyArray<Placeholder | Buffer> =>
   signed
-    .split(/(\{(?:body|timestamp|id)\})/)
-    .map((part) => (placeholders.includes(part) ? (part as Placeholder) : Buffer.from(part)))
+    .split(/(\{(?:body|timestamp|id|url|method)\})/)
+    .map((part) => ((placeholders as ReadonlyArray<string>).includes(part) ? (part as Placeholder) : Buffer.from(part)))
 
 /** When the request says that it was sent, in milliseconds since 1970; `undefined`: it is no number. */
 const sentAt = (time: string, { unit }: Timestamp): number | undefined =>
@@ -67,7 +67,9 @@ const signatureCheck = (description: Hmac | Ed25519, secret: string): Check["cau
     const lookup = Lookup.make(request, items)
     const values = {
       "{timestamp}": timestamp && !isTimeInBody ? lookup.first(timestamp.at) : undefined,
-      "{id}": parts.includes("{id}") ? lookup.first(ids) : undefined
+      "{id}": parts.includes("{id}") ? lookup.first(ids) : undefined,
+      "{url}": parts.includes("{url}") ? request.url?.() : undefined,
+      "{method}": request.method
     }
     if (parts.includes("{id}") && values["{id}"] === undefined) return "missing"
     const early = timestamp && !isTimeInBody ? causeOfTime(values["{timestamp}"], timestamp, now) : undefined

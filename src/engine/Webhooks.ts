@@ -1,4 +1,5 @@
 import { Context, DateTime, Duration, Effect, Either, Layer, Option, Predicate, Schema } from "effect"
+import { identity } from "effect/Function"
 import {
   ChangedMeanwhile,
   type Fault,
@@ -22,9 +23,10 @@ import * as Template from "../domain/Template.ts"
 import { templateOf } from "../domain/TemplateChanges.ts"
 import type { TemplateVersion, TemplateVersionSummary } from "../domain/TemplateVersion.ts"
 import { Verification } from "../domain/Verification.ts"
-import { type Webhook, WebhookDraft, WebhookEdit } from "../domain/Webhook.ts"
+import { Webhook, WebhookDraft, WebhookEdit } from "../domain/Webhook.ts"
 import { isAccepted, type JsonObject, type Window } from "../domain/WebhookSettingKinds.ts"
 import { webhookSettings } from "../domain/WebhookSettings.ts"
+import { containsToken } from "../domain/WithoutToken.ts"
 import { HistoryStore } from "../repo/HistoryStore.ts"
 import type { RunPage, RunQuery } from "../repo/RunQuery.ts"
 import type { SecretKeyStore } from "../repo/SecretKeyStore.ts"
@@ -194,10 +196,14 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
           return faults
         })
 
-        const checked = <A>(decoded: Either.Either<A, ReadonlyArray<Fault>>, input: unknown, before?: Webhook) =>
+        const checked = <A extends object>(
+          decoded: Either.Either<A, ReadonlyArray<Fault>>,
+          input: unknown,
+          before?: Webhook
+        ) =>
           Effect.gen(function* () {
             const more = yield* faultsBeyondSchema(input as Fields, before)
-            const faults = [...Option.getOrElse(Either.getLeft(decoded), () => []), ...more]
+            const faults = [...Either.match(decoded, { onLeft: identity, onRight: tokenFaults }), ...more]
             if (faults.length > 0) return yield* new Invalid({ faults: faults.slice(0, maxFaults) })
             return Either.getOrThrow(decoded)
           })
@@ -406,6 +412,18 @@ const languageOf = (language: unknown): LanguageOptions =>
 
 /** All that may hold text; what a team's name may hold is stricter. */
 const textFields = (Object.keys(WebhookDraft.fields) as ReadonlyArray<keyof Fields>).filter((field) => field !== "team")
+
+/** What the API shows again, and audit events. */
+const shownFields = new Set(Object.keys(Webhook.fields))
+
+/** A token is not shown again; to sign the URL, there is a placeholder for it. */
+const tokenFaults = (saved: object): ReadonlyArray<Fault> =>
+  Object.entries(saved)
+    .filter(([field, value]) => shownFields.has(field) && containsToken(JSON.stringify(value)))
+    .map(([field]) => ({
+      pointer: `/${field}`,
+      detail: "must not contain a token, as in a trigger URL, which is `{url}` in what is `signed`"
+    }))
 
 /** What is wrong inside of it is said of the field, so that a form can show it there. */
 const inSchema = ({ pointer, detail }: Fault): Fault => ({

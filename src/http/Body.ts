@@ -8,7 +8,7 @@ import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequ
 import { Effect, Either, Stream } from "effect"
 import { BodyTooLarge, InvalidBody, Unavailable, type UnsupportedMediaType } from "../domain/Errors.ts"
 import { mediaTypeFault } from "../domain/IncomingRequest.ts"
-import { type JsonObject, parseObject } from "../domain/Payload.ts"
+import { decode, type JsonObject, parseObject } from "../domain/Payload.ts"
 import { askForBody } from "./Connections.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -94,7 +94,7 @@ export const readObject = (
 ): Effect.Effect<JsonObject, UnsupportedMediaType | BodyTooLarge | InvalidBody | Unavailable> =>
   mediaTypeFault(request.headers, ["json"]) ??
   Effect.flatMap(readBytes(request, { limit_bytes }), (bytes) =>
-    Either.mapLeft(parseObject(bytes), (detail) => new InvalidBody({ detail }))
+    Either.mapLeft(Either.flatMap(decode(bytes), parseObject), (detail) => new InvalidBody({ detail }))
   )
 
 /** How much longer a caller may send when its body was refused as too large. */

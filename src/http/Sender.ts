@@ -3,11 +3,13 @@ import { createHash } from "node:crypto"
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Duration, Effect } from "effect"
 import type { Ignored } from "../api/Trigger.ts"
+import { triggerPath } from "../api/TriggerUrl.ts"
 import { NotVerified, Unavailable, type VerificationCause } from "../domain/Errors.ts"
 import type { WebhookRow } from "../domain/Webhook.ts"
 import type { TriggerRequest } from "../engine/Trigger.ts"
 import * as Verification from "../engine/Verification.ts"
 import { isAllowed } from "./AllowFrom.ts"
+import { makeOriginFor } from "./PublicUrl.ts"
 import { TrustedProxies } from "./TrustedProxies.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -55,6 +57,7 @@ export const replyTo = ({ verification }: WebhookRow): HttpServerResponse.HttpSe
 export const make = Effect.gen(function* () {
   const proxies = yield* TrustedProxies
   const verification = yield* Verification.make
+  const originFor = yield* makeOriginFor
 
   /** What it shows at that time, or why it is refused. Without the body, as far as can be said without that. */
   const check = (
@@ -64,7 +67,9 @@ export const make = Effect.gen(function* () {
     body?: Uint8Array
   ): Shown | NotVerified | Unavailable => {
     if (!isAllowed(proxies, webhook, request)) return new NotVerified({ why: "address" })
-    const verdict = verification.verify(webhook, { headers: request.headers, body }, now)
+    const { headers, method, url } = request
+    const signed = { headers, body, method, url: () => `${originFor(request)}${url.slice(url.indexOf(triggerPath))}` }
+    const verdict = verification.verify(webhook, signed, now)
     if (verdict._tag !== "Refused") return verdict
     return verdict.cause === "unreadable" ? unreadable : new NotVerified({ why: verdict.cause })
   }

@@ -190,15 +190,22 @@ const makeEndpoints = Effect.gen(function* () {
       })
     )
 
-  const receive = (request: Request, intake: Intake.Intake) =>
-    Effect.map(
-      Body.readBytes(request, { limit_bytes: settings.maxBody, intake }),
-      (body): IncomingRequest => ({ body, headers: request.headers, search: Parameters.search(request) })
+  const incomingOf = (request: Request, token: string | undefined, body: Uint8Array): IncomingRequest => ({
+    token,
+    body,
+    headers: request.headers,
+    search: Parameters.search(request)
+  })
+
+  const receive = (request: Request, token: string | undefined, intake: Intake.Intake) =>
+    Effect.map(Body.readBytes(request, { limit_bytes: settings.maxBody, intake }), (body) =>
+      incomingOf(request, token, body)
     )
 
   /** For whoever manages the webhook. What the server cannot do now is no fault of the call. */
   const recordRefused = (
     request: Request,
+    token: string | undefined,
     webhook: WebhookRow,
     { bytes, head }: Intake.Intake,
     received_at: DateTime.Utc,
@@ -211,7 +218,7 @@ const makeEndpoints = Effect.gen(function* () {
     if (status === 404 || status >= 500) return
     const size = Math.max(Number(request.headers["content-length"]) || 0, bytes)
     const client_address = clientAddress(proxies, request)
-    const received = incoming ?? (head && { body: head, headers: request.headers, search: Parameters.search(request) })
+    const received = incoming ?? (head && incomingOf(request, token, head))
     requests.recordRefused(webhook, {
       ...{ received_at, status, code, client_address, size },
       detail: refusal._tag === "NotVerified" ? Sender.causeTexts[refusal.why] : detail,
@@ -260,7 +267,7 @@ const makeEndpoints = Effect.gen(function* () {
     let isVerified = recent.verification === undefined
     let incoming: IncomingRequest | undefined
     const record = (refusal: Problems.Refusal) =>
-      Effect.sync(() => recordRefused(request, recent, intake, received_at, refusal, isVerified, incoming))
+      Effect.sync(() => recordRefused(request, token, recent, intake, received_at, refusal, isVerified, incoming))
     const verifyAgain = (body?: Uint8Array) => Effect.tapError(verify(request, token, received_at, body), record)
 
     const readAs = (
@@ -275,7 +282,7 @@ const makeEndpoints = Effect.gen(function* () {
     }
     const received = () =>
       incoming === undefined
-        ? Effect.map(receive(request, intake), (read) => (incoming = read))
+        ? Effect.map(receive(request, token, intake), (read) => (incoming = read))
         : Effect.succeed(incoming)
     // What has to be verified by its body is, before anything else is said of it.
     const mediaTypeFault = (webhook: WebhookRow) =>

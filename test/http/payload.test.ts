@@ -110,11 +110,17 @@ describe("a webhook that takes the whole request", () => {
         "stripe-signature": "hunter2",
         "x-telegram-bot-api-secret-token": "hunter2",
         "x-api-key": "hunter2",
-        "x-functions-key": "hunter2"
+        "x-functions-key": "hunter2",
+        "x-goog-access-key-id": "hunter2",
+        "x-twilio-sig": "hunter2",
+        "pin-code": "hunter2",
+        "x-otp": "hunter2",
+        "x-passcode": "hunter2"
       }
-      const shown = JSON.parse(yield* prompt("{}", { ...secret, "x-github-event": "push", "x-author": "me" }))
+      const plain = { "x-github-event": "push", "x-author": "me", "x-ping": "1", "x-design": "2", "x-option": "3" }
+      const shown = JSON.parse(yield* prompt("{}", { ...secret, ...plain }))
       expect(JSON.stringify(shown)).not.toContain("hunter2")
-      expect(shown).toMatchObject({ "x-github-event": "push", "x-author": "me" })
+      expect(shown).toMatchObject(plain)
       for (const name of Object.keys(secret)) {
         const refused = yield* edit({ prompt_template: `{{headers.${name}?}}` })
         expect(refusal(refused)).toStrictEqual([422, "invalid"])

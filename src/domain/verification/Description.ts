@@ -62,7 +62,7 @@ interface Signed extends Common {
   readonly separator?: "," | " "
   readonly encoding: Encoding
   readonly timestamp?: Timestamp
-  /** With `{body}`, and `{timestamp}` and `{id}` as they were sent. */
+  /** With `{body}`, `{timestamp}`, `{id}`, `{url}` and `{method}` as they were sent. */
   readonly signed: string
   /** The same for a webhook that names a header for the timestamp. */
   readonly signedWithTimestamp?: string
@@ -105,7 +105,8 @@ export const optionTexts = {
   algorithm: "The hash of the HMAC: `sha256` (the default), `sha1` or `sha512`.",
   encoding: "How the signature is written: `hex` (the default) or `base64`.",
   prefix: "What stands before the signature or the secret in its header, such as `sha256=`.",
-  signed: "What is signed, with `{body}`, `{timestamp}` and `{id}`, such as `{timestamp}.{body}`; by default the body.",
+  signed:
+    "What is signed, with `{body}`, `{timestamp}`, `{id}`, `{method}` and `{url}` (the whole trigger URL, as it was called), such as `{timestamp}.{body}`; by default the body.",
   timestamp_header: "The header in which the time of sending comes, in seconds since 1970.",
   tolerance_seconds: "How old a request may be, in seconds, if it says when it was sent; by default 300.",
   id_header: "The header that distinguishes deliveries: one that comes again starts no second run.",
