@@ -16,7 +16,17 @@ import {
   UnprocessableContent,
   UnsupportedMediaType
 } from "./Problem.ts"
-import { Accepted, Answered, Failed, IdempotencyKey, Ignored, SampleBody, TimedOut, Wait } from "./Trigger.ts"
+import {
+  Accepted,
+  Answered,
+  Failed,
+  IdempotencyKey,
+  Ignored,
+  SampleBody,
+  TimedOut,
+  TimedOutInPage,
+  Wait
+} from "./Trigger.ts"
 
 /** What the server runs on, and its defaults for webhooks. */
 export const Server = Schema.Struct({
@@ -80,6 +90,7 @@ export class Overview extends HttpApiGroup.make("overview")
       .addSuccess(Answered)
       .addSuccess(Ignored)
       .addError(TimedOut)
+      .addError(TimedOutInPage)
       .addError(Failed)
       .addError(BadRequest)
       .addError(NotFound)

@@ -17,7 +17,7 @@ import {
 } from "./Problem.ts"
 import { mostReplayed, ReplayBody, Replayed, ReplayList, ReplayManyBody } from "./Replays.ts"
 import { RunFilterParameters, RunList, RunPage } from "./RunPage.ts"
-import { Accepted, Answered, Failed, IdempotencyKey, TimedOut, Wait } from "./Trigger.ts"
+import { Accepted, Answered, Failed, IdempotencyKey, TimedOut, TimedOutInPage, Wait } from "./Trigger.ts"
 
 const path = Schema.Struct({ run_id: Schema.String.annotations({ description: "The run's id." }) })
 
@@ -148,6 +148,7 @@ export class Runs extends HttpApiGroup.make("runs")
       .addSuccess(Accepted)
       .addSuccess(Answered)
       .addError(TimedOut)
+      .addError(TimedOutInPage)
       .addError(Failed)
       .addError(BadRequest)
       .addError(NotFound)

@@ -15,7 +15,7 @@ import {
   UnsupportedMediaType
 } from "./Problem.ts"
 import { DryRun, QueueCancelled } from "./Runs.ts"
-import { IdempotencyKey, TimedOut, Wait } from "./Trigger.ts"
+import { IdempotencyKey, TimedOut, TimedOutInPage, Wait } from "./Trigger.ts"
 
 const path = Schema.Struct({ team: Schema.String.annotations({ description: "The team's name." }) })
 
@@ -103,6 +103,7 @@ export class Teams extends HttpApiGroup.make("teams")
       .addSuccess(MessageAccepted)
       .addSuccess(MessageAnswered)
       .addError(TimedOut)
+      .addError(TimedOutInPage)
       .addError(BadRequest)
       .addError(NotFound)
       .addError(Conflict)

@@ -78,9 +78,15 @@ export const Answered = Schema.Struct({
 export const Ignored = Schema.Struct({ status: status("ignored") }).annotations({
   description: "The request starts no run: it is a service's ping, or the webhook's `accept_if` does not hold for it."
 })
-export const TimedOut = Schema.Struct({ status: status("timeout"), run_id: RunId }).annotations({
+const TimeOut = Schema.Struct({ status: status("timeout"), run_id: RunId })
+export const TimedOut = TimeOut.annotations({
   ...HttpApiSchema.annotations({ status: 408 }),
   description: "The timeout has passed. A late answer is stored with the run."
+})
+export const TimedOutInPage = TimeOut.annotations({
+  ...HttpApiSchema.annotations({ status: 504 }),
+  description:
+    "The same for a page in a browser (`Sec-Fetch-Site` or `Origin`), as browsers send a POST again that is answered with 408."
 })
 export const Failed = Schema.Struct({ status: status("error"), run_id: RunId, error: RunError }).annotations({
   ...HttpApiSchema.annotations({ status: 502 }),
@@ -109,7 +115,7 @@ const proofs = presetNames
   .join("; ")
 
 const description = [
-  "Fills in the webhook's template and sends the prompt to its team. Answers 202 as soon as the run is stored; with `wait=true`, when the team has answered (200), the run has ended as `error` (502), or the webhook's timeout has passed (408).",
+  "Fills in the webhook's template and sends the prompt to its team. Answers 202 as soon as the run is stored; with `wait=true`, when the team has answered (200), the run has ended as `error` (502), or the webhook's timeout has passed (408, and 504 for a page in a browser).",
   `A webhook with a \`verification\` also asks for its caller's signature or secret, by preset in these headers: ${proofs}.`
 ].join("\n\n")
 
@@ -154,6 +160,7 @@ export class Trigger extends HttpApiGroup.make("trigger")
       .addSuccess(Answered)
       .addSuccess(Ignored)
       .addError(TimedOut)
+      .addError(TimedOutInPage)
       .addError(Failed)
       .addError(MethodNotAllowed)
       .addError(UnsupportedMediaType)

@@ -4,13 +4,14 @@
  */
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import type { MessageAccepted, MessageAnswered } from "../api/Messages.ts"
-import type { Accepted, Answered, Failed, Ignored, TimedOut } from "../api/Trigger.ts"
+import type { Accepted, Answered, Failed, Ignored, TimedOut, TimedOutInPage } from "../api/Trigger.ts"
 import type { RunId } from "../domain/Id.ts"
 import type { RunError } from "../domain/Run.ts"
 import type { Submitted } from "../engine/Trigger.ts"
 import * as Problems from "./Problems.ts"
 import * as RequestFacts from "./RequestFacts.ts"
 
+type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
 /** Written as they are, unlike a handler's result: `Body` is the documented type. */
@@ -37,14 +38,25 @@ const message: Format = {
     Problems.toResponse(Problems.problem(502, { code: "agent_failed", detail: error.message, run_id }))
 }
 
-const timedOut = (run_id: RunId): Response => json<typeof TimedOut.Type>(408, { status: "timeout", run_id })
+/**
+ * Whether a page in a browser sends the request. Over HTTPS, and to localhost, all of a browser's requests have
+ * `Sec-Fetch-Site`; elsewhere each POST has at least `Origin`. Node's `fetch` sends neither, but `Sec-Fetch-Mode`.
+ */
+const isOfPage = ({ headers }: Request): boolean =>
+  headers["sec-fetch-site"] !== undefined || headers.origin !== undefined
+
+/** A browser sends a POST that is answered with 408 again, once for each open connection: each one would be another run. */
+const timedOut = (request: Request, run_id: RunId): Response =>
+  isOfPage(request)
+    ? json<typeof TimedOutInPage.Type>(504, { status: "timeout", run_id })
+    : json<typeof TimedOut.Type>(408, { status: "timeout", run_id })
 
 const cancelled = (run_id: RunId): Response =>
   Problems.toResponse(
     Problems.problem(409, { code: "cancelled", detail: "It was cancelled while you waited for its answer.", run_id })
   )
 
-const write = (format: Format, submitted: Submitted): Response => {
+const write = (request: Request, format: Format, submitted: Submitted): Response => {
   if (submitted._tag === "Ignored") return json<typeof Ignored.Type>(200, { status: "ignored" })
   if (submitted._tag === "Accepted") return format.accepted(submitted.run_id)
   const { run_id, status, conversation, error } = submitted.run
@@ -54,7 +66,7 @@ const write = (format: Format, submitted: Submitted): Response => {
     case "error":
       return format.error(run_id, error!)
     case "timeout":
-      return timedOut(run_id)
+      return timedOut(request, run_id)
     case "cancelled":
       return cancelled(run_id)
     // Not the end of a run; if it ever came, this answer would still be true.
@@ -66,14 +78,14 @@ const write = (format: Format, submitted: Submitted): Response => {
 
 const answer =
   (format: Format) =>
-  (request: HttpServerRequest.HttpServerRequest, submitted: Submitted): Response => {
+  (request: Request, submitted: Submitted): Response => {
     if (submitted._tag !== "Ignored") {
       RequestFacts.add(request, { run_id: submitted._tag === "Accepted" ? submitted.run_id : submitted.run.run_id })
     }
-    return write(format, submitted)
+    return write(request, format, submitted)
   }
 
-/** 202, or for a caller that waited 200, 408, 409 or 502. */
+/** 202, or for a caller that waited 200, 408 (a page in a browser: 504), 409 or 502. */
 export const ofRun = answer(run)
 
 /** The same with `message_id` in place of `run_id`; a failed message is a problem. */

@@ -196,6 +196,7 @@ describe("/openapi.json", () => {
       const text = { raw: "{}", headers: { "content-type": "text/plain" } }
       const large = { raw: "x".repeat(1024 * 1024 + 1) }
       const notJson = { raw: "{" }
+      const inPage = { headers: { "sec-fetch-site": "cross-site" } }
       const none = "/01890a5d-ac96-774b-bcce-b302099a8057"
 
       // The trigger.
@@ -207,6 +208,7 @@ describe("/openapi.json", () => {
       yield* caller(404, "POST", "/webhook/trigger/x", variables)
       yield* caller(405, "GET", hook.path, {}, "POST")
       yield* slowCaller(408, "POST", `${slow.path}?wait=true`, variables)
+      yield* slowCaller(504, "POST", `${slow.path}?wait=true`, { ...variables, ...inPage })
       yield* caller(409, "POST", idle.path, variables)
       yield* caller(413, "POST", hook.path, large)
       yield* caller(415, "POST", hook.path, text)
@@ -247,6 +249,7 @@ describe("/openapi.json", () => {
       yield* admin(400, "POST", "/api/teams/ops/messages?wait=x", message)
       yield* admin(404, "POST", "/api/teams/none/messages", message)
       yield* slowAdmin(408, "POST", "/api/teams/silent/messages?wait=true", message)
+      yield* slowAdmin(504, "POST", "/api/teams/silent/messages?wait=true", { ...message, ...inPage })
       yield* admin(409, "POST", "/api/teams/idle/messages", message)
       for (const change of ["pause", "resume"]) {
         yield* admin(200, "POST", `/api/teams/idle/${change}`)
@@ -311,6 +314,7 @@ describe("/openapi.json", () => {
       yield* admin(202, "POST", replayAt, { body: {} })
       yield* admin(200, "POST", `${replayAt}?wait=true`, { body: {} })
       yield* slowAdmin(408, "POST", `/api/runs/${second}/replay?wait=true`, { body: {} })
+      yield* slowAdmin(504, "POST", `/api/runs/${second}/replay?wait=true`, { body: {}, ...inPage })
       yield* admin(502, "POST", `/api/runs/${failed.run_id}/replay?wait=true`, { body: {} })
       yield* admin(404, "POST", `/api/runs${none}/replay`, { body: {} })
       yield* open.admin("PATCH", hookAt, { body: { enabled: false } })

@@ -47,6 +47,18 @@ describe("POST /webhook/trigger/:token", () => {
     })
   )
 
+  triggers("answers 504 in place of 408 to a page in a browser, which would send the POST again", () =>
+    Effect.gen(function* () {
+      const { team, webhook, http } = yield* start()
+      const hook = yield* webhook(yield* team("slow", silent), "{{text}}", { timeout_seconds: 1 })
+      for (const headers of [{ "sec-fetch-site": "cross-site" }, { origin: "http://intranet" }]) {
+        const timeout = yield* http("POST", `${hook.path}?wait=true`, { body: hello, headers })
+        expect(timeout.status).toBe(504)
+        expect(timeout.json).toStrictEqual({ status: "timeout", run_id: timeout.json.run_id })
+      }
+    })
+  )
+
   triggers("answers 502 when the leader reports an error", () =>
     Effect.gen(function* () {
       const { team, webhook, http } = yield* start()

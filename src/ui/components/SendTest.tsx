@@ -29,8 +29,8 @@ const sampleOf = ({ input }: Webhook, values: Run["variables"]) =>
 
 /**
  * Triggers a webhook as a caller does, but with the session in place of the token, and follows the run. It never waits
- * in the request: Chromium sends a POST that is answered with 408 again by itself. The key is for what else makes a
- * browser repeat a request, such as a connection that is lost.
+ * in the request, so the run's link is there at once. The key is for what makes a browser repeat a request, such as a
+ * connection that is lost.
  */
 export const SendTest = ({
   webhook,
