@@ -4,13 +4,14 @@ import { Bus } from "../bus/Bus.ts"
 import type { Unavailable } from "../domain/Errors.ts"
 import { rememberingInterruption } from "../domain/Interruption.ts"
 import { ChangeFeed } from "../repo/ChangeFeed.ts"
-import { LeaseLost, LeaseStore, type Term } from "../repo/LeaseStore.ts"
+import { LeaseLost, LeaseStore, type ProcessLock, type Term } from "../repo/LeaseStore.ts"
 import { untilAvailable } from "./Availability.ts"
 
-/** A crashed holder's successor starts this much later at the most, plus one attempt. */
-const life = Duration.seconds(6)
-const renewEvery = Duration.seconds(2)
-const tryEvery = Duration.seconds(1)
+/** A successor starts this much later at the most, plus one attempt, when the holder is frozen or cut off. */
+const life = Duration.millis(2400)
+const renewEvery = Duration.millis(600)
+/** When the holder's process has ended, a successor starts this much later. */
+const tryEvery = Duration.millis(250)
 
 /** How often its holder asks whether the broker is within reach, and again after it was not. */
 const checkEvery = Duration.seconds(1)
@@ -50,6 +51,8 @@ export const whileHeld = <R>(
     const store = yield* LeaseStore
     const feed = yield* ChangeFeed
     const holder = v4()
+    const clock = yield* Effect.clock
+    const now = () => clock.unsafeCurrentTimeMillis()
     const released = yield* Queue.sliding<void>(1)
     yield* feed.listen((changes) => {
       if (changes.some((change) => change._tag === "LeaseReleased")) released.unsafeOffer(undefined)
@@ -61,17 +64,34 @@ export const whileHeld = <R>(
     })
 
     const obtain: Effect.Effect<Term> = Effect.gen(function* () {
+      let reachable = false
+      let checkedAt = Number.NEGATIVE_INFINITY
+      // A holder that could not renew it while the database was away does so first.
+      let isLetFirst = false
       for (;;) {
-        const overdue = (yield* isReachable) ? Duration.zero : lastResort
-        const term = yield* untilAvailable(store.acquireLease(holder, life, overdue))
-        if (Option.isSome(term)) return term.value
-        yield* Effect.timeoutOption(Queue.take(released), tryEvery)
+        const asked = now()
+        if (asked - checkedAt >= Duration.toMillis(checkEvery)) {
+          reachable = yield* isReachable
+          checkedAt = asked
+        }
+        const overdue = reachable && !isLetFirst ? undefined : lastResort
+        const term = yield* Effect.option(store.acquireLease(holder, life, overdue))
+        if (Option.isNone(term)) {
+          isLetFirst = true
+          yield* Effect.sleep(tryEvery)
+        } else if (Option.isSome(term.value)) {
+          return term.value.value
+        } else {
+          yield* Effect.timeoutOption(Queue.take(released), isLetFirst ? renewEvery : tryEvery)
+          isLetFirst = false
+        }
       }
     })
 
     const hold = (first: Term) =>
       Effect.gen(function* () {
         yield* Effect.logInfo("This process sends the prompts now").pipe(Effect.annotateLogs({ term: first }))
+        const lock = yield* store.lockForProcess(first)
         let term = first
         const turn = Effect.unsafeMakeSemaphore(1)
         const nextTerm = Effect.suspend(() =>
@@ -87,23 +107,28 @@ export const whileHeld = <R>(
               turn.withPermits(1)(Effect.suspend(() => (term === asked ? Effect.fail(error) : inTerm(work))))
             return Effect.catchIf(work(asked), isLeaseLost, lost)
           })
-        const clock = yield* Effect.clock
-        const now = () => clock.unsafeCurrentTimeMillis()
         let confirmedAt = now()
+        /** The lease ends when this is not held any more. */
+        let endsWith: ProcessLock | undefined
         let isOffered = false
         /** Makes sure that it is still this holder's. */
         const confirm = untilAvailable(
           Effect.suspend(() => {
             const asked = now()
-            const confirmed = inTerm((term) => (isOffered ? store.offerLease(term) : store.renewLease(term, life)))
+            const heldLock = lock.isHeld() ? lock : undefined
+            const confirmed = inTerm((term) =>
+              isOffered ? store.offerLease(term) : store.renewLease(term, life, lock)
+            )
             return Effect.map(confirmed, () => {
               confirmedAt = asked
+              endsWith = heldLock
             })
-          })
+          }),
+          tryEvery
         )
-        const check = Effect.suspend(() =>
-          !isOffered && now() - confirmedAt < Duration.toMillis(renewEvery) * 2 ? Effect.void : confirm
-        )
+        const mayHaveEnded = () =>
+          isOffered || endsWith?.isHeld() === false || now() - confirmedAt >= Duration.toMillis(renewEvery) * 2
+        const check = Effect.suspend(() => (mayHaveEnded() ? confirm : Effect.void))
         const renew = Effect.forever(Effect.zipRight(Effect.sleep(renewEvery), confirm))
 
         let awaySince: number | undefined
@@ -122,6 +147,7 @@ export const whileHeld = <R>(
         const keep = Effect.raceFirst(renew, Effect.forever(watchBroker))
         // Given back only after all of the work has stopped.
         yield* Effect.addFinalizer(() => Effect.ignoreLogged(store.releaseLease(term)))
+        yield* confirm
         yield* work({ term: () => term, inTerm, nextTerm, check, keep })
       }).pipe(
         Effect.scoped,

@@ -1,4 +1,4 @@
-import { Context, Data, type Duration, type Effect, type Option } from "effect"
+import { Context, Data, type Duration, type Effect, type Option, type Scope } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
 
 /** Which dispatcher speaks: grows with every new holder of the lease, so that an old one is recognised. */
@@ -7,17 +7,34 @@ export type Term = number
 /** Another dispatcher holds the lease now. */
 export class LeaseLost extends Data.TaggedError("LeaseLost") {}
 
+/** A lock in the database that ends with this process, whatever ends it. */
+export interface ProcessLock {
+  readonly id: number
+  /** False also while its connection is being replaced. */
+  readonly isHeld: () => boolean
+}
+
 /** The right to send prompts: one holder at a time. Time is the database's own. */
 export class LeaseStore extends Context.Tag("webhook-trigger/LeaseStore")<
   LeaseStore,
   {
-    /** Takes the lease if it is free or this holder's, or ran out at least `overdue` ago (default: 0), else none. */
+    /**
+     * Takes the lease if it is free or this holder's, ran out at least `overdue` ago, or, without `overdue`, if the lock of its
+     * last renewal is gone; else none.
+     */
     readonly acquireLease: (
       holder: string,
       life: Duration.Duration,
       overdue?: Duration.Duration
     ) => Effect.Effect<Option.Option<Term>, Unavailable>
-    readonly renewLease: (term: Term, life: Duration.Duration) => Effect.Effect<void, LeaseLost | Unavailable>
+    /** `lock`: if it is held, the lease ends with it; else the lease runs out. */
+    readonly renewLease: (
+      term: Term,
+      life: Duration.Duration,
+      lock?: ProcessLock
+    ) => Effect.Effect<void, LeaseLost | Unavailable>
+    /** A lock for the holder that began with this term, until the scope closes. Where it is alone, it may never be held. */
+    readonly lockForProcess: (term: Term) => Effect.Effect<ProcessLock, never, Scope.Scope>
     /**
      * Begins its holder's next term. Nothing is admitted in the one before any more, not even by a statement that is on its
      * way to the database; everything that was is seen from now on.

@@ -596,6 +596,8 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         Effect.map(Effect.zipRight(held(mine), Clock.currentTimeMillis), (now) => {
           expiresAt = now + Duration.toMillis(life)
         }),
+      // There is no other process.
+      lockForProcess: (mine) => Effect.succeed({ id: mine, isHeld: () => false }),
       nextTerm: (mine) => Effect.map(held(mine), () => ++term),
       offerLease: (mine) =>
         Effect.map(Effect.zipRight(held(mine), Clock.currentTimeMillis), (now) => {

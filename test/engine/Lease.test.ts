@@ -1,7 +1,22 @@
 import { expect, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Layer, Scope, TestClock } from "effect"
+import { type Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Option, Queue, Scope, TestClock } from "effect"
+import { Unavailable } from "../../src/domain/Errors.ts"
 import { LeaseLost, LeaseStore } from "../../src/repo/LeaseStore.ts"
-import { engine, ports } from "./Scenario.ts"
+import { engine, lead, makeTeam, makeWebhook, ports } from "./Scenario.ts"
+
+type Store = Context.Tag.Service<typeof LeaseStore>
+
+/** The engine on ports in memory, with another store of the lease. */
+const engineWith = (change: (store: Store) => Partial<Store>) =>
+  engine().pipe(
+    Layer.provideMerge(
+      Layer.effect(
+        LeaseStore,
+        Effect.map(LeaseStore, (store) => ({ ...store, ...change(store) }))
+      )
+    ),
+    Layer.provideMerge(ports)
+  )
 
 it.scoped("stops also while the lease is being given back that another process has taken", () =>
   Effect.gen(function* () {
@@ -27,5 +42,49 @@ it.scoped("stops also while the lease is being given back that another process h
     yield* Deferred.succeed(mayRelease, undefined)
     yield* Fiber.join(stopping)
     expect(terms).toBe(1)
+  })
+)
+
+it.scoped("sends nothing without asking the database once the lock is gone that the lease ends with", () =>
+  Effect.gen(function* () {
+    const askedAgain = yield* Deferred.make<void>()
+    let isGone = false
+    const store = (store: Store): Partial<Store> => ({
+      lockForProcess: (id) => Effect.succeed({ id, isHeld: () => !isGone }),
+      renewLease: (...args) => (isGone ? Effect.fail(new LeaseLost()) : store.renewLease(...args)),
+      acquireLease: (...args) =>
+        isGone ? Effect.as(Deferred.succeed(askedAgain, undefined), Option.none()) : store.acquireLease(...args)
+    })
+    yield* Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const leader = yield* lead(team)
+      const webhook = yield* makeWebhook(team)
+      yield* webhook.submit("first")
+      yield* leader.next
+      isGone = true
+      yield* webhook.submit("second")
+      yield* Deferred.await(askedAgain)
+      yield* leader.answer("done")
+      expect(yield* leader.idle).toBe(true)
+    }).pipe(Effect.provide(engineWith(store)))
+  })
+)
+
+it.scoped("leaves the lease to its holder for a moment when the database is back", () =>
+  Effect.gen(function* () {
+    const asked = yield* Queue.unbounded<Duration.Duration | undefined>()
+    const unavailable = new Unavailable({ what: "database", detail: "away" })
+    let isAway = true
+    const acquireLease: Store["acquireLease"] = (_holder, _life, overdue) =>
+      Effect.flatMap(asked.offer(overdue), () => (isAway ? Effect.fail(unavailable) : Effect.succeedNone))
+    yield* Layer.build(engineWith(() => ({ acquireLease })))
+    expect(yield* asked.take).toBeUndefined()
+    isAway = false
+    yield* TestClock.adjust("250 millis")
+    expect(Duration.toMillis((yield* asked.take)!)).toBeGreaterThan(5_000)
+    yield* TestClock.adjust("500 millis")
+    expect(yield* asked.size).toBe(0)
+    yield* TestClock.adjust("100 millis")
+    expect(yield* asked.take).toBeUndefined()
   })
 )

@@ -12,6 +12,7 @@ import {
   Fiber,
   Layer,
   Logger,
+  Option,
   Redacted,
   Schedule,
   Scope,
@@ -29,6 +30,7 @@ import {
   count,
   createWebhook,
   endOne,
+  minute,
   newMessage,
   newRun,
   ops,
@@ -37,12 +39,14 @@ import {
   together,
   unlimited
 } from "../../src/repo/contract/fixtures.ts"
+import { LeaseLost } from "../../src/repo/LeaseStore.ts"
 import { Repo } from "../../src/repo/Repo.ts"
 import { channel } from "../../src/repo/sql/Notifications.ts"
 import * as PostgresClient from "../../src/repo/sql/PostgresClient.ts"
-import { listenOn } from "../../src/repo/sql/PostgresListener.ts"
 import * as PostgresNotifications from "../../src/repo/sql/PostgresNotifications.ts"
+import { openSession } from "../../src/repo/sql/PostgresSession.ts"
 import * as RepoSql from "../../src/repo/sql/RepoSql.ts"
+import { lockClass, SessionLocks } from "../../src/repo/sql/SessionLocks.ts"
 import { freshDatabase } from "../support/fresh.ts"
 import { queryPostgres } from "../support/Postgres.ts"
 import { privatePostgres } from "../support/private.ts"
@@ -71,6 +75,16 @@ const replicaWith = <E>(layer: Layer.Layer<Repo, E>): Effect.Effect<Replica, E, 
   )
 
 const replicaOf = (url: string) => replicaWith(layerOf(url))
+
+/** A lease for a minute, or until the process has ended; `scope` is the process. */
+const leaseWithLock = (replica: Replica, scope: Scope.Scope) =>
+  Effect.gen(function* () {
+    const term = Option.getOrThrow(yield* replica.acquireLease("a", minute))
+    const lock = yield* Scope.extend(replica.lockForProcess(term), scope)
+    expect(lock.isHeld()).toBe(true)
+    yield* replica.renewLease(term, minute, lock)
+    return term
+  })
 
 /** Waits until it succeeds, as long as the test may take. */
 const eventually = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.retry(effect, Schedule.spaced("50 millis"))
@@ -227,6 +241,69 @@ describe("replicas on one database", () => {
     })
   )
 
+  it.scopedLive("take the lease at once when its holder's process has ended, and fence that off", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const scope = yield* Scope.make()
+      const [a, b] = [yield* Scope.extend(replicaOf(url), scope), yield* replicaOf(url)]
+      const id = yield* b.use(Effect.flatMap(createWebhook(), queueRun))
+      const term = yield* leaseWithLock(a, scope)
+      expect(yield* b.acquireLease("b", minute)).toEqual(Option.none())
+      // Those who are not to take it yet do not take it for its lock either.
+      yield* Scope.close(scope, Exit.void)
+      expect(yield* b.acquireLease("b", minute, minute)).toEqual(Option.none())
+      expect(yield* b.acquireLease("b", minute)).toEqual(Option.some(term + 1))
+      expect(yield* Effect.flip(b.use(admitOne(id, term)))).toBeInstanceOf(LeaseLost)
+    })
+  )
+
+  it.scopedLive("take the lease at once when its holder's session has ended, unless that has renewed it since", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const [a, b] = [yield* replicaOf(url), yield* replicaOf(url)]
+      const term = Option.getOrThrow(yield* a.acquireLease("a", minute))
+      const lock = yield* a.lockForProcess(term)
+      yield* a.renewLease(term, minute, lock)
+      const cut = Effect.promise(() =>
+        queryPostgres(
+          url,
+          `select pg_terminate_backend(pid, 10000) from pg_locks where locktype = 'advisory' and granted
+           and database = (select oid from pg_database where datname = current_database())`
+        )
+      )
+      yield* cut
+      yield* Effect.repeat(Effect.sync(lock.isHeld), { until: (isHeld) => !isHeld, schedule: Schedule.spaced(5) })
+      yield* a.renewLease(term, minute, { ...lock, isHeld: () => false })
+      expect(yield* b.acquireLease("b", minute)).toEqual(Option.none())
+      yield* Effect.repeat(Effect.sync(lock.isHeld), { until: (isHeld) => isHeld, schedule: Schedule.spaced(5) })
+      yield* a.renewLease(term, minute, lock)
+      expect(yield* b.acquireLease("b", minute)).toEqual(Option.none())
+      yield* cut
+      expect(yield* b.acquireLease("b", minute)).toEqual(Option.some(term + 1))
+    })
+  )
+
+  it.scopedLive("wait for the lease where they share the holder's session, and so have its lock as well", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      yield* replicaOf(url)
+      // As behind PgBouncer: any process may get any session.
+      const client = yield* Layer.build(PgClient.layer({ url: Redacted.make(url), maxConnections: 1 }))
+      const sql = Context.get(client, SqlClient.SqlClient)
+      const hold = (id: number) =>
+        Effect.as(Effect.orDie(sql`select pg_advisory_lock(${sql.literal(`${lockClass}, ${id}`)})`), () => true)
+      const repo = yield* replicaWith(
+        RepoSql.layer.pipe(
+          Layer.provide(Layer.merge(RepoSql.Notifications.layerPolling, Layer.succeed(SessionLocks, { hold }))),
+          Layer.provide(Layer.succeed(SqlClient.SqlClient, sql))
+        )
+      )
+      const term = Option.getOrThrow(yield* repo.acquireLease("a", minute))
+      yield* repo.renewLease(term, minute, yield* repo.lockForProcess(term))
+      expect(yield* repo.acquireLease("b", minute)).toEqual(Option.none())
+    })
+  )
+
   it.scopedLive("block each other for a bounded time only", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
@@ -311,6 +388,21 @@ describe("a host's own SqlClient", () => {
 })
 
 describe("a database that goes away", () => {
+  it.scopedLive(
+    "leaves its holder the lease, whose lock goes with it",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* privatePostgres()
+        const [a, b] = [yield* replicaOf(server.url), yield* replicaOf(server.url)]
+        const term = yield* leaseWithLock(a, yield* Effect.scope)
+        yield* Effect.promise(server.crash)
+        yield* Effect.promise(server.start)
+        expect(yield* eventually(b.acquireLease("b", minute))).toEqual(Option.none())
+        yield* eventually(a.renewLease(term, minute))
+      }),
+    60_000
+  )
+
   it.scopedLive(
     "is reported in bounded time, and used again, changes included, when it is back",
     () =>
@@ -451,7 +543,7 @@ describe("a database that goes away", () => {
         if (++clients === 1) client.query = () => new Promise<never>(() => {})
         return client
       }
-      const notifications = yield* listenOn(connect)
+      const notifications = yield* openSession(connect)
       const heard = yield* Deferred.make<string>()
       yield* notifications.listen((payload) => Deferred.unsafeDone(heard, Exit.succeed(payload)))
       const notify = Effect.promise(() => queryPostgres(url, `select pg_notify('${channel}', 'hello')`))

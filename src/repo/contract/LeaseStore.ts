@@ -64,6 +64,20 @@ export const leaseStore = (test: Test): void => {
   )
 
   test(
+    "leaves the lease to a holder that has a lock for it, as long as it has",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const term = yield* acquireTerm
+      yield* Effect.gen(function* () {
+        yield* repo.renewLease(term, minute, yield* repo.lockForProcess(term))
+        expect(yield* repo.acquireLease("b", minute)).toEqual(Option.none())
+      }).pipe(Effect.scoped)
+      yield* repo.renewLease(term, minute)
+      expect(yield* repo.acquireLease("b", minute)).toEqual(Option.none())
+    })
+  )
+
+  test(
     "gives its holder a next term, in which nothing is admitted in the one before",
     Effect.gen(function* () {
       const repo = yield* Repo

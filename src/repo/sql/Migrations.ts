@@ -109,7 +109,13 @@ const migrations = {
    * A run that others can join takes its place in the lane later. A server of the release before gives it none: upgrade all,
    * then use `coalesce`.
    */
-  "32_places": places
+  "32_places": places,
+  /** The lock that the dispatcher's lease ends with. Servers of the release before let it run out. */
+  "34_lease_lock": Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) =>
+      sql`alter table webhook_trigger.dispatcher_lease add column lock_id integer, add column locked_on timestamptz`
+  )
 }
 
 type Migration = keyof typeof migrations

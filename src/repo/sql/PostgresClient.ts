@@ -7,13 +7,14 @@ import type { Unavailable } from "../../domain/Errors.ts"
 import { setExecute, setNeverSent, unavailable } from "./Database.ts"
 import { migrate } from "./Migrations.ts"
 import { Notifications } from "./Notifications.ts"
-import { connection, listenOn } from "./PostgresListener.ts"
+import { connection, openSession } from "./PostgresSession.ts"
 import { preparedName, sessionSettings } from "./Session.ts"
+import { SessionLocks } from "./SessionLocks.ts"
 
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database`, with what else PostgreSQL's URLs may hold. */
   readonly url: Redacted.Redacted
-  /** Connections of this process at the most; one more listens for changes, and one more migrates at the start. */
+  /** Connections of this process at the most; one more listens for changes and holds a lock, and one more migrates at the start. */
   readonly maxConnections?: number
 }
 
@@ -118,7 +119,9 @@ const makeClient = Effect.fnUntraced(function* (config: pg.PoolConfig) {
  * PostgreSQL, with this version's tables in it. Waits at the start for a database that is not there yet, for half a
  * minute; later, a broken connection is replaced and every statement ends within a bounded time.
  */
-export const layer = (options: PostgresOptions): Layer.Layer<SqlClient.SqlClient | Notifications, Unavailable> =>
+export const layer = (
+  options: PostgresOptions
+): Layer.Layer<SqlClient.SqlClient | Notifications | SessionLocks, Unavailable> =>
   Layer.scopedContext(
     Effect.gen(function* () {
       // A migration may take as long as it takes.
@@ -142,7 +145,10 @@ export const layer = (options: PostgresOptions): Layer.Layer<SqlClient.SqlClient
         idle_in_transaction_session_timeout: statementTimeout,
         Client: BoundedClient
       } as pg.PoolConfig)
-      const notifications = yield* listenOn(() => new pg.Client(connection(options.url)))
-      return Context.make(SqlClient.SqlClient, client).pipe(Context.add(Notifications, notifications))
+      const session = yield* openSession(() => new pg.Client(connection(options.url)))
+      return Context.make(SqlClient.SqlClient, client).pipe(
+        Context.add(Notifications, session),
+        Context.add(SessionLocks, session)
+      )
     })
   ).pipe(Layer.provide(Reactivity.layer))

@@ -1,11 +1,14 @@
-import { Layer, type Redacted } from "effect"
+import { Context, Effect, Layer, type Redacted } from "effect"
 import pg from "pg"
 import { Notifications } from "./Notifications.ts"
-import { connection, listenOn } from "./PostgresListener.ts"
+import { connection, openSession } from "./PostgresSession.ts"
+import { SessionLocks } from "./SessionLocks.ts"
 
-/** Notifications for a `SqlClient` of the host's own: over one connection to the same database. */
-export const layer = (options: { readonly url: Redacted.Redacted }): Layer.Layer<Notifications> =>
-  Layer.scoped(
-    Notifications,
-    listenOn(() => new pg.Client(connection(options.url)))
+/** Notifications and locks for a `SqlClient` of the host's own: over one connection to the same database. */
+export const layer = (options: { readonly url: Redacted.Redacted }): Layer.Layer<Notifications | SessionLocks> =>
+  Layer.scopedContext(
+    Effect.map(
+      openSession(() => new pg.Client(connection(options.url))),
+      (session) => Context.make(Notifications, session).pipe(Context.add(SessionLocks, session))
+    )
   )

@@ -1,6 +1,7 @@
 import { type Context, Deferred, Effect, Redacted, Schedule, type Scope } from "effect"
 import pg from "pg"
 import { channel, type Notifications } from "./Notifications.ts"
+import { lockClass, type SessionLocks } from "./SessionLocks.ts"
 
 /** How every connection of ours is opened. */
 export const connection = (url: Redacted.Redacted): pg.ClientConfig => ({
@@ -15,22 +16,42 @@ const probeEvery = "5 seconds"
 /** A connection that is silent for longer is taken for dead. */
 const answerTimeout = "3 seconds"
 
-const backoff = Schedule.exponential("100 millis").pipe(Schedule.union(Schedule.spaced("2 seconds")), Schedule.jittered)
+const backoff = Schedule.exponential("100 millis").pipe(
+  Schedule.union(Schedule.spaced("500 millis")),
+  Schedule.jittered
+)
 
 /**
- * Listens on our channel over a connection of its own, forever: a connection that breaks, or goes silent, is replaced.
- * Succeeds when it listens for the first time, or has failed to. (`PgClient.listen` stays silent after a restart of
- * PostgreSQL.)
+ * A session of our own, forever: it listens on our channel and holds our locks. When its connection breaks, or goes silent, it
+ * is replaced. Succeeds when it listens for the first time, or has failed to. (`PgClient.listen` stays silent after a restart
+ * of PostgreSQL.)
  */
-export const listenOn = (
+export const openSession = (
   connect: () => pg.Client
-): Effect.Effect<Context.Tag.Service<Notifications>, never, Scope.Scope> =>
+): Effect.Effect<Context.Tag.Service<Notifications> & Context.Tag.Service<SessionLocks>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const listeners = new Set<(payload: string) => void>()
+    const locks = new Map<number, Lock>()
     const attempted = yield* Deferred.make<void>()
     let interrupted = false
+    let current: pg.Client | undefined
 
-    const listenOnce = Effect.gen(function* () {
+    const lock = (client: pg.Client, id: number, state: Lock) =>
+      Effect.map(query(client, `select pg_try_advisory_lock(${lockClass}, ${id}) as locked`), ({ rows }) => {
+        state.isHeld = rows[0].locked && client === current && locks.get(id) === state
+      })
+    const lockAll = (client: pg.Client) =>
+      Effect.forEach(
+        [...locks].filter(([, { isHeld }]) => !isHeld),
+        ([id, state]) => lock(client, id, state),
+        { discard: true }
+      )
+    const ended = Effect.sync(() => {
+      current = undefined
+      for (const state of locks.values()) state.isHeld = false
+    })
+
+    const openOnce = Effect.gen(function* () {
       const broken = yield* Deferred.make<never, unknown>()
       const client = yield* Effect.acquireRelease(Effect.sync(connect), close)
       client.on("error", (error) => Deferred.unsafeDone(broken, Effect.fail(error)))
@@ -40,14 +61,16 @@ export const listenOn = (
       })
       yield* Effect.tryPromise(() => client.connect())
       yield* query(client, `listen ${channel}`)
+      current = client
+      yield* lockAll(client)
       yield* Deferred.succeed(attempted, undefined)
       if (interrupted) yield* Effect.logInfo("Notifications from the database are back")
       interrupted = false
-      const probe = Effect.delay(query(client, "select 1"), probeEvery)
+      const probe = Effect.delay(Effect.zipRight(query(client, "select 1"), lockAll(client)), probeEvery)
       yield* Effect.raceFirst(Deferred.await(broken), Effect.forever(probe))
-    }).pipe(Effect.scoped)
+    }).pipe(Effect.ensuring(ended), Effect.scoped)
 
-    yield* listenOnce.pipe(
+    yield* openOnce.pipe(
       Effect.tapError((error) => {
         const log = interrupted
           ? Effect.void
@@ -60,14 +83,38 @@ export const listenOn = (
     )
     yield* Deferred.await(attempted)
 
+    const release = (id: number) =>
+      Effect.suspend(() => {
+        locks.delete(id)
+        return current === undefined
+          ? Effect.void
+          : Effect.ignore(query(current, `select pg_advisory_unlock(${lockClass}, ${id})`))
+      })
+
     return {
       listen: (handle) =>
         Effect.acquireRelease(
           Effect.sync(() => listeners.add(handle)),
           () => Effect.sync(() => listeners.delete(handle))
-        )
+        ),
+      hold: (id) =>
+        Effect.gen(function* () {
+          const state: Lock = { isHeld: false }
+          yield* Effect.acquireRelease(
+            Effect.sync(() => locks.set(id, state)),
+            () => release(id)
+          )
+          // When that fails the session is replaced, and gets the lock then.
+          if (current !== undefined) yield* Effect.ignore(lock(current, id, state))
+          return () => state.isHeld
+        })
     }
   })
+
+/** A lock that this process wants. */
+interface Lock {
+  isHeld: boolean
+}
 
 const query = (client: pg.Client, sql: string) =>
   Effect.timeout(
