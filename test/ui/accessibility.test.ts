@@ -1,77 +1,17 @@
 import type { Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { axe } from "./Axe.ts"
-import {
-  adminKey,
-  createReview,
-  errorsOf,
-  eventually,
-  foreignRequestsOf,
-  reviewDraft,
-  runReview,
-  signIn,
-  startTestUi,
-  type TestUi
-} from "./TestUi.ts"
+import { createPages, open } from "./Pages.ts"
+import { adminKey, errorsOf, eventually, foreignRequestsOf, signIn, startTestUi, type TestUi } from "./TestUi.ts"
 
 let ui: TestUi
-let webhook: { readonly id: string }
-let run_id: string
-let chat_id: string
-let setup: { readonly id: string }
+let content: Awaited<ReturnType<typeof createPages>>
 
 beforeAll(async () => {
   ui = await startTestUi()
-  webhook = await createReview(ui)
-  run_id = await runReview(ui, webhook.id)
-  await addLine(webhook.id)
-  chat_id = (await ui.call("POST", "/api/teams/demo/messages?wait=true", { message: "Hello" })).message_id
-  await ui.call("POST", "/api/webhooks", { ...reviewDraft, name: "Switched off", enabled: false })
-  await ui.call("POST", "/api/teams", { team: "idle" })
-  const verification = { preset: "alertmanager" }
-  const verified = { ...reviewDraft, name: "Alerts", verification, secret: "a secret for the tests" }
-  setup = (await ui.call("POST", "/api/webhooks", verified)).webhook
+  content = await createPages(ui, { webhook: "Review", setUp: "Alerts", idleTeam: "idle" })
 })
 afterAll(() => ui?.close())
-
-/** Another version of the template, far below its first line. */
-const addLine = async (id: string) => {
-  const { prompt_template } = await ui.call("GET", `/api/webhooks/${id}`)
-  const text = `${prompt_template}\n\n\n\n\nOne more line.`
-  await ui.call("PATCH", `/api/webhooks/${id}`, { prompt_template: text })
-  await ui.call("PATCH", `/api/webhooks/${id}`, { prompt_template: `${text}\nAnd another one.` })
-}
-
-/** Every page: its address, its heading, and a text that it shows once it has loaded. */
-const pages = (): ReadonlyArray<readonly [address: string, heading: string | RegExp, text: string]> => [
-  ["/", "Overview", "Stopped or paused teams"],
-  ["/webhooks", "Webhooks", "Review"],
-  ["/webhooks?search=nothing-like-it", "Webhooks", "No webhooks match."],
-  ["/webhooks/new", "New webhook", "Preview with sample values"],
-  ["/webhooks/new?from=alertmanager", "New webhook", "Such a trigger is accepted."],
-  [`/webhooks/${webhook.id}`, "Review", "Slots in use"],
-  [`/webhooks/${setup.id}`, "Alerts", "Waiting for the first verified request."],
-  [`/webhooks/${webhook.id}?tab=test`, "Review", "Send a test"],
-  [`/webhooks/${webhook.id}?tab=settings`, "Review", "Regenerate the token"],
-  [`/webhooks/${webhook.id}/edit`, "Edit webhook", "Rendered prompt"],
-  [`/webhooks/${webhook.id}/call`, "How to call it", "Examples"],
-  [`/webhooks/${webhook.id}/templates`, "Versions of the template", "unchanged line"],
-  ["/runs?source=webhook", "Runs", "Fewer filters"],
-  [`/runs/${run_id}`, /^Review/, "Finished: success"],
-  [`/runs/${chat_id}`, /^Message to demo/, "Finished: success"],
-  ["/teams", "Teams", "idle"],
-  ["/audit", "Audit", "from 127.0.0.1"],
-  ["/sessions", "Sessions", "This browser"],
-  ["/teams/demo", "demo", "Recent runs"],
-  ["/teams/idle", "idle", "Nothing yet."],
-  ["/webhooks/00000000-0000-7000-8000-000000000000", "Webhook", "Not found."]
-]
-
-const open = async (page: Page, [address, heading, text]: ReturnType<typeof pages>[number]) => {
-  await page.goto(address)
-  await page.getByRole("heading", { level: 1, name: heading }).waitFor()
-  await page.getByText(text).first().waitFor()
-}
 
 describe("accessibility by every rule of axe", () => {
   /** Both widths, each in light and dark; the theme changes nothing but colours. */
@@ -101,7 +41,7 @@ describe("accessibility by every rule of axe", () => {
     await page.getByLabel("Admin key").waitFor()
     const found = [...(await check(page, "signing in"))]
     await signIn(page)
-    for (const each of pages()) {
+    for (const each of content.pages) {
       await open(page, each)
       found.push(...(await check(page, each[0])))
     }
@@ -126,7 +66,7 @@ describe("accessibility by every rule of axe", () => {
     await page.getByRole("button", { name: "New team" }).click()
     await page.getByRole("dialog", { name: "New team" }).waitFor()
     found.push(...(await check(page, "the dialog for a new team")))
-    await page.goto(`/webhooks/${webhook.id}`)
+    await page.goto(`/webhooks/${content.webhook.id}`)
     await page.getByText("Show as a table").click()
     found.push(...(await check(page, "a table")))
     await page.getByRole("tab", { name: "Test" }).click()
@@ -138,7 +78,7 @@ describe("accessibility by every rule of axe", () => {
     await page.getByRole("button", { name: "Delete webhook" }).click()
     await page.getByRole("alertdialog").waitFor()
     found.push(...(await check(page, "the dialog that confirms a deletion")))
-    await page.goto(`/runs/${chat_id}`)
+    await page.goto(`/runs/${content.chat_id}`)
     await page.getByRole("button", { name: "Replay", exact: true }).click()
     await page.getByRole("region", { name: "Replay", exact: true }).waitFor()
     found.push(...(await check(page, "the form that replays a message")))

@@ -1,5 +1,6 @@
 import { type ReactNode, useEffect, useRef } from "react"
 import { Link } from "wouter"
+import { UserText } from "./UserText.tsx"
 
 /**
  * A page. Its heading takes the focus when the page is opened, so that screen readers announce it and the keyboard
@@ -34,7 +35,7 @@ export const Page = ({
         <div className="grow">
           {back && (
             <Link className="breadcrumb" to={back.to}>
-              ← {back.text}
+              ← <UserText>{back.text}</UserText>
             </Link>
           )}
           <h1 ref={ref} tabIndex={-1}>

@@ -10,7 +10,7 @@ import { loadLater } from "../components/LoadedLater.tsx"
 import { Notice } from "../components/Notice.tsx"
 import { Page } from "../components/Page.tsx"
 import { SnippetTabs } from "../components/SnippetTabs.tsx"
-import { showDirectionMarks, UserText } from "../components/UserText.tsx"
+import { UserText } from "../components/UserText.tsx"
 import { useNavigationGuard } from "../frame/NavigationGuard.ts"
 import { callSnippets } from "./CallSnippets.ts"
 import { clearNewToken, useNewSecret, useNewToken } from "./NewToken.ts"
@@ -27,7 +27,7 @@ const CallWebhook = ({ id }: { readonly id: string }) => {
   return (
     <Page
       title={newToken ? "Save your token" : "How to call it"}
-      back={{ to: pathTo("webhook", { id }), text: name ? showDirectionMarks(name) : "Webhook" }}
+      back={{ to: pathTo("webhook", { id }), text: name ?? "Webhook" }}
       actions={
         newToken && (
           <LinkButton to={pathTo("webhook", { id })} variant="primary">

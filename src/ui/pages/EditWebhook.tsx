@@ -5,7 +5,6 @@ import { useServer, useWebhook } from "../api/Queries.ts"
 import { Loaded } from "../components/Loaded.tsx"
 import { Page } from "../components/Page.tsx"
 import { RecipePicker } from "../components/RecipePicker.tsx"
-import { showDirectionMarks } from "../components/UserText.tsx"
 import { useUrlFilters } from "../frame/UrlFilters.ts"
 import { recipeDraft } from "./RecipeDraft.ts"
 import { WebhookForm } from "./WebhookForm.tsx"
@@ -29,7 +28,7 @@ const New = () => {
 const Existing = ({ id }: { readonly id: string }) => {
   const webhook = useWebhook(id)
   const server = useServer()
-  const name = showDirectionMarks(webhook.data?.name ?? "Webhook")
+  const name = webhook.data?.name ?? "Webhook"
   return (
     <Page title="Edit webhook" back={{ to: pathTo("webhook", { id }), text: name }}>
       <Loaded query={server}>

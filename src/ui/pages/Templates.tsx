@@ -11,7 +11,6 @@ import { RawText } from "../components/RawText.tsx"
 import { TemplateDiff } from "../components/TemplateDiff.tsx"
 import { ExactTime } from "../components/Time.tsx"
 import { toast } from "../components/Toasts.tsx"
-import { showDirectionMarks } from "../components/UserText.tsx"
 import { useUrlFilters } from "../frame/UrlFilters.ts"
 
 const actors: Record<TemplateVersionSummary["actor"], string> = {
@@ -25,7 +24,7 @@ const actors: Record<TemplateVersionSummary["actor"], string> = {
 const TemplatesPage = ({ id }: { readonly id: string }) => {
   const webhook = useWebhook(id)
   const templates = useTemplates(id)
-  const name = showDirectionMarks(webhook.data?.name ?? "Webhook")
+  const name = webhook.data?.name ?? "Webhook"
   return (
     <Page title="Versions of the template" back={{ to: pathTo("webhook", { id }), text: name }}>
       <Loaded query={templates}>{({ data }) => <Content id={id} versions={data} />}</Loaded>
