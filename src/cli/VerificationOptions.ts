@@ -53,7 +53,7 @@ export interface VerificationOptions {
 const none: VerificationOptions = { preset: Option.none(), options: [], secret: Option.none() }
 
 const valueOf = (name: string, text: string): unknown =>
-  name === "tolerance_seconds" && /^\d+$/.test(text) ? Number(text) : text
+  name.endsWith("_seconds") && /^\d+$/.test(text) ? Number(text) : text
 
 /** The webhook's fields; what is wrong with them is found by its schema. */
 export const fieldsOf = ({ preset, options, secret, keep = false, end = false }: VerificationOptions = none) =>

@@ -36,6 +36,11 @@ const fields = {
     Schema.Int.pipe(Schema.between(1, 86_400))
   ),
   id_header: headerName("id_header"),
+  unique_for_seconds: described(
+    "unique_for_seconds",
+    "must be a whole number of seconds from 0 to 2592000",
+    Schema.Int.pipe(Schema.between(0, 2_592_000))
+  ),
   username: text("username", "must be 1 to 255 characters without a colon", /^[^:\p{Cc}]{1,255}$/u),
   reply_text: text("reply_text", "must be 1 to 3000 characters", /^[^\0]{1,3000}$/s)
 } satisfies { readonly [Name in Option]: unknown } & { readonly preset: unknown }
@@ -60,6 +65,9 @@ const faultsOf = (options: Options) => {
       : []),
     ...(placeholders.includes("{id}") && options.id_header === undefined
       ? [{ path: ["id_header"], message: "is required by `{id}` in `signed`" }]
+      : []),
+    ...(options.unique_for_seconds !== undefined && (timestamp_header !== undefined || placeholders.includes("{id}"))
+      ? [{ path: ["unique_for_seconds"], message: "is for signatures over neither a time nor an id" }]
       : [])
   ]
 }

@@ -2,8 +2,16 @@
  * The interpreter of descriptions (`domain/verification/`): whether a request comes from whom it should, and which delivery it
  * is. Pure: the time is given.
  */
+
+import { hash } from "node:crypto"
 import type { VerificationCause } from "../domain/Errors.ts"
-import type { Description, Ed25519, Hmac, Timestamp } from "../domain/verification/Description.ts"
+import {
+  type Description,
+  type Ed25519,
+  type Hmac,
+  isIdSigned,
+  type Timestamp
+} from "../domain/verification/Description.ts"
 import * as Lookup from "./RequestLookup.ts"
 import { bytesOf, decode, isSecret, makeSigner } from "./Signing.ts"
 
@@ -11,9 +19,15 @@ export type { SignedRequest } from "./RequestLookup.ts"
 
 type Cause = Exclude<VerificationCause, "address">
 
+/** Which delivery a request is: one that comes again is the same, for so many seconds or for as long as usual. */
+interface Delivery {
+  readonly delivery_id?: string
+  readonly unique_for_seconds?: number
+}
+
 export type Verdict =
   | { readonly _tag: "Refused"; readonly cause: Cause }
-  | { readonly _tag: "Verified"; readonly delivery_id?: string; readonly isReplied: boolean }
+  | ({ readonly _tag: "Verified"; readonly isReplied: boolean } & Delivery)
   /** It only asks whether somebody is here; `echo` is what it wants to hear. */
   | { readonly _tag: "Handshake"; readonly echo?: string }
 
@@ -118,17 +132,35 @@ export const makeCheck = (description: Description, secret: string, username = "
   }
 }
 
+/**
+ * Who has a signed request can send it again with anything else in what is not signed. So an id that is not signed does not
+ * make it another delivery, nor another body the same one. A body that has its time in it is another with each attempt.
+ */
+const deliveryOf = (description: Description, lookup: Lookup.Lookup, body: Uint8Array): Delivery => {
+  const delivery_id = lookup.first(description.id ?? [])
+  const known = delivery_id === undefined ? {} : { delivery_id }
+  if (!("signed" in description) || (delivery_id !== undefined && isIdSigned(description))) return known
+  const { timestamp, unique_for_seconds } = description
+  const digest = hash("sha256", body)
+  if (timestamp === undefined && unique_for_seconds !== 0) {
+    return { delivery_id: `body ${digest}`, ...(unique_for_seconds !== undefined && { unique_for_seconds }) }
+  }
+  if (timestamp?.at.some((source) => "json" in source)) return known
+  const other = delivery_id ?? (timestamp && lookup.first(timestamp.at))
+  return other === undefined ? {} : { delivery_id: `${other} ${digest}` }
+}
+
 /** What is said of a request that one of the secrets has verified. */
-const verdictOf = ({ handshakes = [], id = [], replies = [] }: Description, request: Lookup.SignedRequest): Verdict => {
+const verdictOf = (description: Description, request: Lookup.SignedRequest): Verdict => {
+  const { handshakes = [], replies = [] } = description
   const lookup = Lookup.make(request)
   const handshake = handshakes.find(({ when }) => lookup.holds(when))
   if (handshake !== undefined) {
     const echo = handshake.echo === undefined ? undefined : lookup.at(handshake.echo)
     return { _tag: "Handshake", ...(echo !== undefined && { echo }) }
   }
-  const delivery_id = lookup.first(id)
-  const isReplied = replies.some(lookup.holds)
-  return { _tag: "Verified", ...(delivery_id !== undefined && { delivery_id }), isReplied }
+  const delivery = request.body === undefined ? {} : deliveryOf(description, lookup, request.body)
+  return { _tag: "Verified", isReplied: replies.some(lookup.holds), ...delivery }
 }
 
 /** The check that the request passes, or what the first of them has against it. One of them is enough. */

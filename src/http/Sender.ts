@@ -28,7 +28,7 @@ export const causeTexts: { readonly [Cause in VerificationCause]: string } = {
 
 const unreadable = new Unavailable({ what: "server", detail: "The server cannot check the request now." })
 
-/** For how long a delivery that comes again is the same: longer than services try, and than people can redeliver. */
+/** For how long a delivery that comes again is the same, by default: longer than services try, and than people can redeliver. */
 const deliveryLife = Duration.days(7)
 
 const isPlain = /^[\x21-\x7e]{1,200}$/
@@ -41,7 +41,9 @@ const sameRequest = sha256("delivery")
 export const idempotencyOf = (shown: Shown): Pick<TriggerRequest, "idempotency"> | undefined => {
   if (shown._tag !== "Verified" || shown.delivery_id === undefined) return undefined
   const id = isPlain.test(shown.delivery_id) ? shown.delivery_id : sha256(shown.delivery_id).toString("hex")
-  return { idempotency: { key: `delivery\n${id}`, request_hash: sameRequest, life: deliveryLife } }
+  const { unique_for_seconds } = shown
+  const life = unique_for_seconds === undefined ? deliveryLife : Duration.seconds(unique_for_seconds)
+  return { idempotency: { key: `delivery\n${id}`, request_hash: sameRequest, life } }
 }
 
 /** A handshake gets back what it sent, or hears that it starts no run. */

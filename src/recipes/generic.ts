@@ -3,8 +3,11 @@ import { fromStrangers, json, type Recipe } from "./Recipe.ts"
 export const generic: Recipe = {
   label: "Your own service",
   name: "Events",
-  summary: "Takes what a program of your own, or any other service, sends with an HMAC over the body.",
-  verification: { preset: "hmac", header: "X-Signature-256", prefix: "sha256=", id_header: "X-Delivery-Id" },
+  summary: "Takes what a program of your own, or any other service, sends with an HMAC over an id and the body.",
+  verification: {
+    ...{ preset: "hmac", header: "X-Signature-256", prefix: "sha256=" },
+    ...{ id_header: "X-Delivery-Id", signed: "{id}.{body}" }
+  },
   secret: "made here",
   settings: fromStrangers,
   prompt_template: `This came:
@@ -14,15 +17,16 @@ export const generic: Recipe = {
 Say what it means, and do what has to be done.`,
   steps: [
     "POST to the trigger URL: JSON, a form or text.",
-    "Send the HMAC-SHA256 of the body with the secret, in hex, as the header X-Signature-256: sha256=… What your service calls its header, and what it signs, is set under the verification.",
-    "Give each delivery an id in the header X-Delivery-Id, so that it can be sent again without a second run."
+    "Give each delivery an id in the header X-Delivery-Id, so that it can be sent again without a second run.",
+    "Send the HMAC-SHA256 of the id, a dot and the body with the secret, in hex, as the header X-Signature-256: sha256=… What your service calls its headers, and what it signs, is set under the verification."
   ],
   config: {
     file: "send.sh",
     text: `body='{"event": "deployed", "app": "shop", "version": "1.2.3"}'
-signature=$(printf %s "$body" | openssl dgst -sha256 -hmac 'SECRET' -r | cut -d ' ' -f 1)
+id=$(openssl rand -hex 16)
+signature=$(printf %s "$id.$body" | openssl dgst -sha256 -hmac 'SECRET' -r | cut -d ' ' -f 1)
 curl --fail-with-body 'TRIGGER_URL' -H 'Content-Type: application/json' \\
-  -H "X-Signature-256: sha256=$signature" -H "X-Delivery-Id: $(openssl rand -hex 16)" -d "$body"
+  -H "X-Signature-256: sha256=$signature" -H "X-Delivery-Id: $id" -d "$body"
 `
   },
   notes: [

@@ -6,7 +6,7 @@ export const grafana: Recipe = {
   label: "Grafana",
   name: "Look into Grafana's alerts",
   summary: "Looks into each group of alerts that fires, with the values that made it fire.",
-  verification: { preset: "grafana" },
+  verification: { preset: "grafana", timestamp_header: "X-Grafana-Alerting-Timestamp" },
   secret: "made here",
   settings: { ...wholeRequest, template_language: "liquid", accept_if: "payload.status == 'firing'" },
   prompt_template: `{{ payload.title | default: "Alerts of Grafana" }}
@@ -18,13 +18,13 @@ Find the likely cause, and say what to do first.`,
   steps: [
     "Open “Alerting”, “Contact points” (since Grafana 13 a tab of “Notification configuration”), “Add contact point”, with the integration “Webhook”.",
     "“URL” is the trigger URL.",
-    "Under “Optional Webhook settings”, “HMAC Signature”: “Secret” is the secret. Leave “Timestamp Header” empty, or name it here as `timestamp_header` too.",
+    "Under “Optional Webhook settings”, “HMAC Signature”: “Secret” is the secret, and “Timestamp Header” X-Grafana-Alerting-Timestamp.",
     "“Test” sends an alert. Save.",
     "Under “Notification policies” send alerts to the contact point."
   ],
   notes: [
     "Grafana before 12 cannot sign: set an “Authorization Header” with the scheme Bearer there, and the verification `bearer` here.",
-    "Grafana sends no id: a group that it sends again is another run."
+    "Grafana sends no id: a group that it sends again is another run. Without the “Timestamp Header” it would be none for 7 days if nothing of it has changed."
   ],
   sample: {
     headers: { ...json, "user-agent": "Grafana" },

@@ -1,5 +1,5 @@
 /** The interpreter of verifications against what the services publish, and against whoever changes what was signed. */
-import { createHmac, generateKeyPairSync, sign } from "node:crypto"
+import { createHash, createHmac, generateKeyPairSync, sign } from "node:crypto"
 import { createRequire } from "node:module"
 import { describe, expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
@@ -36,7 +36,7 @@ describe("takes what the services publish as signed", () => {
     const headers = { "x-hub-signature-256": `sha256=${digest}`, "x-github-delivery": "d-1" }
     expect(verdictOf({ preset: "github" }, secret, { headers, body: "Hello, World!" })).toStrictEqual({
       _tag: "Verified",
-      delivery_id: "d-1",
+      delivery_id: `body ${createHash("sha256").update("Hello, World!").digest("hex")}`,
       isReplied: false
     })
   })
@@ -183,7 +183,7 @@ describe("the other services", () => {
 
   it("Sentry and Grafana: a bare signature; Grafana's with its time when the webhook names the header", () => {
     const sentry = { "sentry-hook-signature": digest, "request-id": "r-1" }
-    expect(verdictOf({ preset: "sentry" }, secret, { headers: sentry, body })).toMatchObject({ delivery_id: "r-1" })
+    expect(outcome({ preset: "sentry" }, secret, { headers: sentry, body })).toBe("Verified")
     const header = "x-grafana-alerting-signature"
     expect(outcome({ preset: "grafana" }, secret, { headers: { [header]: digest }, body })).toBe("Verified")
     const options = { preset: "grafana", timestamp_header: "X-Grafana-Alerting-Timestamp" } as const
@@ -234,6 +234,65 @@ describe("the other services", () => {
     const header = { preset: "header", header: "X-Api-Key" } as const
     expect(outcome(header, secret, { headers: { "x-api-key": secret }, body })).toBe("Verified")
     expect(outcome(header, secret, { headers: {}, body })).toBe("missing")
+  })
+})
+
+describe("which delivery it is", () => {
+  const at = 1_614_265_330
+  const headers = { "x-signature": "", "x-id": "1", "x-time": String(at) }
+  const hmacOptions = { preset: "hmac", header: "X-Signature" } as const
+
+  /** Of a request that is signed as the options say. */
+  const deliveryOf = (options: Options, body: string, more: Readonly<Record<string, string>> = {}) => {
+    const sent: Readonly<Record<string, string>> = { ...headers, ...more }
+    const { signed = options.timestamp_header ? "{timestamp}.{body}" : "{body}" } = options
+    const content = signed
+      .replace("{timestamp}", sent["x-time"]!)
+      .replace("{id}", sent["x-id"]!)
+      .replace("{body}", body)
+    const verdict = verdictOf(
+      options,
+      secret,
+      { headers: { ...sent, "x-signature": hmac(secret, content) }, body },
+      at * 1000
+    )
+    if (verdict._tag !== "Verified") throw new Error(verdict._tag)
+    return [verdict.delivery_id, verdict.unique_for_seconds]
+  }
+
+  it("the body's, where neither time nor id is signed: another id makes no other one, nor another body the same one", () => {
+    for (const options of [hmacOptions, { ...hmacOptions, id_header: "X-Id" }]) {
+      const first = deliveryOf(options, "one")
+      expect(first[0]).toBeDefined()
+      expect(deliveryOf(options, "one", { "x-id": "2", "x-other": "3" })).toStrictEqual(first)
+      expect(deliveryOf(options, "two")).not.toStrictEqual(first)
+    }
+    expect(deliveryOf({ ...hmacOptions, unique_for_seconds: 60 }, "one")[1]).toBe(60)
+  })
+
+  it("the id's and the body's, where the time is signed or bodies may come again", () => {
+    for (const more of [{ timestamp_header: "X-Time" }, { unique_for_seconds: 0 }]) {
+      const options: Options = { ...hmacOptions, ...more, id_header: "X-Id" }
+      const first = deliveryOf(options, "one")
+      // Services sign the time of each attempt.
+      expect(deliveryOf(options, "one", { "x-time": String(at + 60) })).toStrictEqual(first)
+      expect(deliveryOf(options, "one", { "x-id": "2" })).not.toStrictEqual(first)
+      expect(deliveryOf(options, "two")).not.toStrictEqual(first)
+    }
+  })
+
+  it("the time's and the body's, where there is no id; none, where bodies may come again", () => {
+    const timed: Options = { ...hmacOptions, timestamp_header: "X-Time" }
+    const first = deliveryOf(timed, "one")
+    expect(deliveryOf(timed, "one", { "x-id": "2" })).toStrictEqual(first)
+    expect(deliveryOf(timed, "one", { "x-time": String(at + 60) })).not.toStrictEqual(first)
+    expect(deliveryOf({ ...hmacOptions, unique_for_seconds: 0 }, "one")).toStrictEqual([undefined, undefined])
+  })
+
+  it("the id's alone, where that is signed", () => {
+    const options: Options = { ...hmacOptions, id_header: "X-Id", signed: "{id}.{body}" }
+    expect(deliveryOf(options, "one")).toStrictEqual(["1", undefined])
+    expect(deliveryOf(options, "two")).toStrictEqual(["1", undefined])
   })
 })
 

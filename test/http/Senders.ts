@@ -21,7 +21,7 @@ const standard = (raw: string, secret: string, id = "msg_p5jXN8AQM9LWM0D4loKWxJe
 }
 
 /** The headers with which a service shows that it knows the secret. */
-const proof = ({ verification }: Recipe, raw: string, secret: string): Record<string, string> => {
+const proof = ({ sample, verification }: Recipe, raw: string, secret: string): Record<string, string> => {
   const { preset } = verification
   switch (preset) {
     case "github":
@@ -44,7 +44,10 @@ const proof = ({ verification }: Recipe, raw: string, secret: string): Record<st
     case "jira":
       return { "x-hub-signature": `sha256=${hmac(secret, raw)}` }
     case "grafana":
-      return { "x-grafana-alerting-signature": hmac(secret, raw) }
+      return {
+        "x-grafana-alerting-timestamp": String(now()),
+        "x-grafana-alerting-signature": hmac(secret, `${now()}:${raw}`)
+      }
     case "alertmanager":
     case "bearer":
     case "basic": {
@@ -56,7 +59,9 @@ const proof = ({ verification }: Recipe, raw: string, secret: string): Record<st
     case "standard-webhooks":
       return standard(raw, secret)
     case "hmac":
-      return { [verification.header!]: `${verification.prefix ?? ""}${hmac(secret, raw)}` }
+      return {
+        [verification.header!]: `${verification.prefix ?? ""}${hmac(secret, `${sample.headers["x-delivery-id"]}.${raw}`)}`
+      }
     case "header":
       return { [verification.header!]: `${verification.prefix ?? ""}${secret}` }
   }

@@ -66,6 +66,41 @@ it.scopedLive(
   60_000
 )
 
+it.scopedLive(
+  "a signed body is one run for 7 days, with whatever headers and query it comes again, and one id does not hide another",
+  () =>
+    Effect.gen(function* () {
+      const { idle, replica, server } = yield* twoServers
+      const create = (verification: object) =>
+        server.webhook(idle, "{{payload.n}} {{headers.x-event?}} {{query.q?}}", {
+          ...{ input: "payload", verification, secret, when_team_stopped: "queue", name: JSON.stringify(verification) }
+        })
+      const send = (to: typeof server, path: string, n: number, more: Record<string, string>, query = "") => {
+        const raw = JSON.stringify({ n })
+        const signature = `sha256=${createHmac("sha256", secret).update(raw).digest("hex")}`
+        const headers = { "content-type": "application/json", "x-hub-signature-256": signature, ...more }
+        return Effect.map(to.http("POST", path + query, { raw, headers }), ({ json }) => json.run_id as string)
+      }
+      const github = yield* create({ preset: "github" })
+      const first = yield* send(server, github.path, 1, { "x-github-delivery": "a" })
+      expect(yield* send(replica, github.path, 1, { "x-github-delivery": "b", "x-event": "inject" }, "?q=inject")).toBe(
+        first
+      )
+      expect(yield* send(server, github.path, 1, {})).toBe(first)
+      const second = yield* send(replica, github.path, 2, { "x-github-delivery": "a" })
+      expect(second).not.toBe(first)
+      const prompts = Effect.map(server.history(github.id), (runs) => runs.map((run) => run.conversation.prompt))
+      expect(yield* prompts).toStrictEqual(["2  ", "1  "])
+
+      const timer = yield* create({ preset: "github", unique_for_seconds: 0 })
+      const ids = yield* Effect.forEach(["a", "b", "a"], (id) =>
+        send(server, timer.path, 1, { "x-github-delivery": id })
+      )
+      expect(new Set(ids).size).toBe(2)
+      expect(ids[2]).toBe(ids[0])
+    })
+)
+
 it.scopedLive("a delivery that became part of a run stays part of it, sent again to any server, at any time", () =>
   Effect.gen(function* () {
     const { idle, replica, repo, server } = yield* twoServers

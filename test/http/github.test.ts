@@ -45,7 +45,9 @@ it.scopedLive(
         return server.http("POST", hook.path, { raw, headers })
       }
       let deliveries = 0
-      for (const { name, examples } of events.filter(({ name }) => name !== "ping")) {
+      for (const { name, examples: all } of events.filter(({ name }) => name !== "ping")) {
+        // A few stand there twice, which would be one run.
+        const examples = [...new Map(all.map((payload) => [JSON.stringify(payload), payload])).values()]
         const found = examples.map((payload) => new Map(valuesIn(payload)))
         const paths = [...found[0]!.keys()].filter((path) => found.every((values) => values.has(path)))
         expect(paths.length, name).toBeGreaterThan(10)

@@ -66,6 +66,8 @@ interface Signed extends Common {
   readonly signed: string
   /** The same for a webhook that names a header for the timestamp. */
   readonly signedWithTimestamp?: string
+  /** For how long a body is one delivery, where neither its time nor its id is signed; absent: 7 days. */
+  readonly unique_for_seconds?: number
 }
 
 /** An HMAC (RFC 2104). */
@@ -94,6 +96,10 @@ export interface Basic extends Common {
   readonly scheme: "basic"
 }
 
+/** Whether what distinguishes its deliveries is signed: it is in the body, or a header that is signed with it. */
+export const isIdSigned = ({ id = [], signed }: Signed): boolean =>
+  signed.includes("{id}") || (id.length > 0 && id.every((source) => !("header" in source)))
+
 export type Description = Hmac | Ed25519 | Header | Basic
 
 /** What a webhook may, or must, say itself. */
@@ -110,6 +116,8 @@ export const optionTexts = {
   timestamp_header: "The header in which the time of sending comes, in seconds since 1970.",
   tolerance_seconds: "How old a request may be, in seconds, if it says when it was sent; by default 300.",
   id_header: "The header that distinguishes deliveries: one that comes again starts no second run.",
+  unique_for_seconds:
+    "For how long a body that comes again starts no second run, in seconds, if neither a time nor an id is signed; by default 604800 (7 days). `0`: each is a run, unless its id is the same.",
   username: "The name of the user; the secret is the password.",
   reply_text: "What the service shows its user once a command is accepted."
 } as const

@@ -46,6 +46,7 @@ export interface Options {
   readonly timestamp_header?: string
   readonly tolerance_seconds?: number
   readonly id_header?: string
+  readonly unique_for_seconds?: number
   readonly username?: string
   readonly reply_text?: string
 }
@@ -70,7 +71,7 @@ const inLowerCase = (header: string): string => header.toLowerCase()
 export const describe = (options: Options, secret: string): Description => {
   const { descriptions }: Preset = presets[options.preset]
   const description = descriptions.find((each) => isFor(each, options, secret)) ?? descriptions.at(-1)!
-  const { header, id_header, prefix, timestamp_header, tolerance_seconds } = options
+  const { header, id_header, prefix, timestamp_header, tolerance_seconds, unique_for_seconds } = options
   const common = {
     ...(id_header !== undefined && { id: [{ header: inLowerCase(id_header) }] }),
     ...(header !== undefined && { headers: [inLowerCase(header)] }),
@@ -86,6 +87,7 @@ export const describe = (options: Options, secret: string): Description => {
     ...(description.scheme === "hmac" && { algorithm: options.algorithm ?? description.algorithm }),
     encoding: options.encoding ?? description.encoding,
     signed: options.signed ?? byDefault,
+    ...(unique_for_seconds !== undefined && { unique_for_seconds }),
     ...(at !== undefined && {
       timestamp: {
         at,

@@ -6,7 +6,16 @@ export const hmac: Preset = {
   secret: "the shared secret",
   documentation: "https://www.rfc-editor.org/rfc/rfc2104",
   required: ["header"],
-  options: ["algorithm", "encoding", "prefix", "signed", "timestamp_header", "tolerance_seconds", "id_header"],
+  options: [
+    "algorithm",
+    "encoding",
+    "prefix",
+    "signed",
+    "timestamp_header",
+    "tolerance_seconds",
+    "id_header",
+    "unique_for_seconds"
+  ],
   descriptions: [
     {
       scheme: "hmac",

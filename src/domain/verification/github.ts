@@ -5,6 +5,7 @@ export const github: Preset = {
   label: "GitHub",
   secret: "the webhook's “Secret”",
   documentation: "https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries",
+  options: ["unique_for_seconds"],
   descriptions: [
     {
       scheme: "hmac",

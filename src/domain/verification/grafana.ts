@@ -6,7 +6,7 @@ export const grafana: Preset = {
   secret: "the “Secret” under “HMAC Signature” of the contact point",
   documentation:
     "https://grafana.com/docs/grafana/latest/alerting/configure-notifications/manage-contact-points/integrations/webhook-notifier/",
-  options: ["header", "timestamp_header", "tolerance_seconds"],
+  options: ["header", "timestamp_header", "tolerance_seconds", "unique_for_seconds"],
   descriptions: [
     {
       scheme: "hmac",

@@ -5,6 +5,7 @@ export const jira: Preset = {
   label: "Jira",
   secret: "the webhook's “Secret”",
   documentation: "https://developer.atlassian.com/cloud/jira/platform/webhooks/#secure-admin-webhooks",
+  options: ["unique_for_seconds"],
   descriptions: [
     {
       scheme: "hmac",

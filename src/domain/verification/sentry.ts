@@ -5,6 +5,7 @@ export const sentry: Preset = {
   label: "Sentry",
   secret: "the integration's “Client Secret”",
   documentation: "https://docs.sentry.io/organization/integrations/integration-platform/webhooks/",
+  options: ["unique_for_seconds"],
   descriptions: [
     {
       scheme: "hmac",

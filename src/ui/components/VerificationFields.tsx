@@ -70,7 +70,7 @@ export const VerificationFields = ({
   const fields = parse(texts)
   const setOption = (option: Option, text: string) => {
     const { [option]: _, ...rest } = fields!
-    const value = option === "tolerance_seconds" && /^\d+$/.test(text) ? Number(text) : text
+    const value = option.endsWith("_seconds") && /^\d+$/.test(text) ? Number(text) : text
     onChange({ verification: JSON.stringify(text === "" ? rest : { ...rest, [option]: value }) })
   }
   return (
