@@ -100,6 +100,7 @@ export * as AuditRetention from "./engine/AuditRetention.ts"
 export { Cancellation, type CancelledCounts, type CancelOptions } from "./engine/Cancellation.ts"
 export type { MessageRequest } from "./engine/Candidates.ts"
 export { CurrentLanes } from "./engine/CurrentLanes.ts"
+export * as DatabaseClock from "./engine/DatabaseClock.ts"
 export type { Draft, DraftPreview, PreviewDraft } from "./engine/DraftPreview.ts"
 export * as Engine from "./engine/Engine.ts"
 export { type Earlier, HandOver, type HandOverRefused } from "./engine/HandOver.ts"
@@ -172,6 +173,7 @@ export {
 export { SecretKeyStore } from "./repo/SecretKeyStore.ts"
 export { SessionStore } from "./repo/SessionStore.ts"
 export { TeamStore } from "./repo/TeamStore.ts"
+export { TimeStore } from "./repo/TimeStore.ts"
 export {
   type FirstVerified,
   type NewWebhook,

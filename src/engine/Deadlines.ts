@@ -1,7 +1,8 @@
 import { Effect, FiberSet, type Scope } from "effect"
 import TinyQueue from "tinyqueue"
+import { stopwatch } from "../domain/Stopwatch.ts"
 
-/** Calls back at points in time, by Effect's clock. */
+/** Calls back at points in time, whatever the clock is set to before. */
 export interface Deadlines {
   /** Calls `onPassed` at that time, in milliseconds since the epoch, unless the returned function was called before. */
   readonly at: (millis: number, onPassed: () => void) => () => void
@@ -14,6 +15,7 @@ export interface Deadlines {
 export const make: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(function* () {
   const clock = yield* Effect.clock
   const fork = yield* FiberSet.makeRuntime<never>()
+  /** By the stopwatch. */
   const moments = new TinyQueue<number>()
   const callbacks = new Map<number, Set<() => void>>()
   /** The earliest moment that a fiber sleeps until. */
@@ -23,11 +25,11 @@ export const make: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(fun
     const earliest = moments.peek()
     if (earliest === undefined || earliest >= wakeAt) return
     wakeAt = earliest
-    fork(Effect.delay(Effect.sync(pass), Math.max(0, earliest - clock.unsafeCurrentTimeMillis())))
+    fork(Effect.delay(Effect.sync(pass), Math.max(0, earliest - stopwatch(clock))))
   }
 
   const pass = () => {
-    const now = clock.unsafeCurrentTimeMillis()
+    const now = stopwatch(clock)
     wakeAt = Number.POSITIVE_INFINITY
     for (let moment = moments.peek(); moment !== undefined && moment <= now; moment = moments.peek()) {
       moments.pop()
@@ -40,7 +42,9 @@ export const make: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(fun
 
   return {
     at: (millis, onPassed) => {
-      const moment = Math.max(millis, clock.unsafeCurrentTimeMillis())
+      const left = Math.max(0, millis - clock.unsafeCurrentTimeMillis())
+      // Whole ones: many deadlines fall together.
+      const moment = Math.ceil(stopwatch(clock) + left)
       let together = callbacks.get(moment)
       if (together === undefined) {
         together = new Set()

@@ -1,6 +1,7 @@
 import { DateTime, Duration, Effect, FiberSet, Layer, Schedule, type Scope } from "effect"
 import { Bus } from "../bus/Bus.ts"
 import type { Unavailable } from "../domain/Errors.ts"
+import { stopwatch } from "../domain/Stopwatch.ts"
 import { type Change, ChangeFeed } from "../repo/ChangeFeed.ts"
 import type { HistoryStore } from "../repo/HistoryStore.ts"
 import { LaneStore } from "../repo/LaneStore.ts"
@@ -40,15 +41,15 @@ const dispatch = Effect.fnUntraced(function* (
   const outcomes = yield* Outcomes
   const clock = yield* Effect.clock
   /**
-   * Nothing expires before this, in milliseconds since the epoch. Answers that came in time while no server could receive or
+   * Nothing expires before this, by the stopwatch. Answers that came in time while no server could receive or
    * record them are with the broker, and must not lose to the clock.
    */
-  let expireFrom = 0
-  const mayExpire = () => clock.unsafeCurrentTimeMillis() >= expireFrom
+  let expireFrom = Number.NEGATIVE_INFINITY
+  const mayExpire = () => stopwatch(clock) >= expireFrom
   const lanes = yield* Lanes.make(lease, mayExpire)
 
   const letAnswersCatchUp = () => {
-    expireFrom = clock.unsafeCurrentTimeMillis() + answersCatchUp
+    expireFrom = stopwatch(clock) + answersCatchUp
   }
 
   let recovered = false
@@ -77,20 +78,20 @@ const dispatch = Effect.fnUntraced(function* (
     }
   }
 
-  /** Since when replies wait each time that runs are about to expire, in milliseconds since the epoch. */
+  /** Since when replies wait each time that runs are about to expire, by the stopwatch. */
   let repliesWaitSince: number | undefined
   const expire = Effect.gen(function* () {
     // What takes no prompts takes no answers: they are still with the leaders.
     yield* bus.ping
     const isWaiting = (yield* bus.repliesWaiting) > 0
-    const now = clock.unsafeCurrentTimeMillis()
+    const now = stopwatch(clock)
     repliesWaitSince = isWaiting ? (repliesWaitSince ?? now) : undefined
     if (!mayExpire() || (repliesWaitSince !== undefined && now - repliesWaitSince < answersCatchUp)) return
     const options = { notSent: lanes.notSent(), stopped: lanes.stopped() }
-    yield* Effect.map(runs.expire(DateTime.unsafeMake(now), options), (expired) => expired.forEach(outcomes.recorded))
+    yield* Effect.map(runs.expire(yield* DateTime.now, options), (expired) => expired.forEach(outcomes.recorded))
   })
 
-  const closeWindows = Effect.suspend(() => store.closeWindows(DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())))
+  const closeWindows = Effect.flatMap(DateTime.now, store.closeWindows)
 
   const wakeLanes = Effect.map(store.lanes, (teams) => {
     for (const team of teams) lanes.wake(team)

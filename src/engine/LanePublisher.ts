@@ -3,6 +3,7 @@ import { Bus, type Prompt, type QueueGone } from "../bus/Bus.ts"
 import type { Unavailable } from "../domain/Errors.ts"
 import { takeApart } from "../domain/PromptLayout.ts"
 import type { Outcome } from "../domain/Run.ts"
+import { stopwatch } from "../domain/Stopwatch.ts"
 import type { TeamName } from "../domain/Team.ts"
 import type { LaneRun } from "../repo/LaneStore.ts"
 import type { LeaseLost } from "../repo/LeaseStore.ts"
@@ -43,7 +44,7 @@ export const make = Effect.fnUntraced(function* (
   const outcomes = yield* Outcomes
   const reach = yield* Checkpoints.Checkpoints
   const clock = yield* Effect.clock
-  /** Since when a team's queue is missing, in milliseconds since the epoch. */
+  /** Since when a team's queue is missing, by the stopwatch. */
   const missingSince = new Map<TeamName, number>()
 
   const now = () => clock.unsafeCurrentTimeMillis()
@@ -80,14 +81,14 @@ export const make = Effect.fnUntraced(function* (
   /** Waits for a missing queue, for as long as the first run's timeout after it was first missed; then that run has ended. */
   const awaitQueue = Effect.fnUntraced(function* (run: LaneRun) {
     const { team } = run
-    const since = missingSince.get(team) ?? now()
+    const since = missingSince.get(team) ?? stopwatch(clock)
     if (!missingSince.has(team)) {
       missingSince.set(team, since)
       yield* Effect.logWarning("The team's queue is gone").pipe(Effect.annotateLogs({ team }))
     }
     const back = yield* untilAvailable(bus.queue(team)).pipe(
       Effect.repeat({ schedule: Schedule.spaced(queueCheckInterval), until: ({ exists }) => exists }),
-      Effect.timeoutOption(Math.max(0, since + run.timeout_ms - now()))
+      Effect.timeoutOption(Math.max(0, since + run.timeout_ms - stopwatch(clock)))
     )
     if (Option.isNone(back)) yield* end(run, { status: "error", error: teamGone })
     return Option.isSome(back)

@@ -2,6 +2,7 @@
 import { HttpServerResponse } from "@effect/platform"
 import { Effect, Layer, Option } from "effect"
 import { Bus } from "../bus/Bus.ts"
+import { ClockOffset } from "../engine/DatabaseClock.ts"
 import * as SecretKeyAgreement from "../engine/SecretKeyAgreement.ts"
 import { Shutdown } from "../engine/Shutdown.ts"
 import { ChangeFeed } from "../repo/ChangeFeed.ts"
@@ -37,6 +38,7 @@ const makeReady = Effect.gen(function* () {
   const bus = yield* Bus
   const secretKey = yield* SecretKeyAgreement.make
   const shutdown = yield* Shutdown
+  const clockOffset = yield* ClockOffset
   return Effect.gen(function* () {
     const parts = yield* Effect.all(
       { database: ping(database.ping), bus: ping(bus.ping), secret_key: check(secretKey.fault) },
@@ -44,7 +46,12 @@ const makeReady = Effect.gen(function* () {
     )
     const stopping = shutdown.hasBegun()
     if (!stopping && Object.values(parts).every((part) => part === "ok")) {
-      return HttpServerResponse.unsafeJson({ status: "ok", ...parts })
+      const millis = clockOffset.millis()
+      return HttpServerResponse.unsafeJson({
+        status: "ok",
+        ...parts,
+        ...(millis !== undefined && { clock_offset_seconds: millis / 1_000 })
+      })
     }
     const detail = stopping ? "The server is stopping." : detailOf(parts)
     return Problems.toResponse({ ...Problems.problem(503, { code: "unavailable", detail }), ...parts })

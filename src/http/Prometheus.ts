@@ -3,6 +3,7 @@ import { HttpServerResponse } from "@effect/platform"
 import { Context, Effect, Metric, MetricKey, MetricPair, MetricState } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
 import type { Team } from "../domain/Team.ts"
+import { ClockOffset } from "../engine/DatabaseClock.ts"
 import { teamGauges } from "../engine/TeamGauges.ts"
 import { Teams } from "../engine/Teams.ts"
 import { type Family, families, toText } from "./PrometheusText.ts"
@@ -24,12 +25,22 @@ const gaugesOf = (team: Team): ReadonlyArray<MetricPair.MetricPair.Untyped> =>
     )
   )
 
+const clockGauge = MetricKey.gauge("webhook_clock_offset_seconds", {
+  description: "How far this server's clock is ahead of the database's, which counts."
+})
+
 /** Before a scraper gives up, it gets the last known values, when the database or the bus does not answer. */
 const readTimeout = "2 seconds"
 
 const make = Effect.gen(function* () {
   const teams = yield* Teams
   const processes = yield* ProcessMetrics
+  const clockOffset = yield* ClockOffset
+  /** Of this machine, so it is the same for every process. */
+  const readClock = () => {
+    const millis = clockOffset.millis()
+    return millis === undefined ? [] : families([MetricPair.unsafeMake(clockGauge, MetricState.gauge(millis / 1_000))])
+  }
   /**
    * Told by the database and the broker, so they are the same for every process, and not added up.
    */
@@ -44,7 +55,7 @@ const make = Effect.gen(function* () {
     })
   )
   return Effect.map(Effect.all([processes.all, readGauges], { concurrency: "unbounded" }), ([measured]) =>
-    HttpServerResponse.text(toText([...gauges, ...measured]), {
+    HttpServerResponse.text(toText([...readClock(), ...gauges, ...measured]), {
       contentType: "text/plain; version=0.0.4; charset=utf-8"
     })
   )

@@ -3,7 +3,8 @@
  * them: `RepoSql.layer` on PostgreSQL or PGlite, `RepoMemory.layer` in tests.
  *
  * Every effect of every port may fail with `Unavailable` when the database is out of reach, within a bounded time, and has
- * then done nothing or everything. Times are the caller's, but for the lease's, which are the database's own.
+ * then done nothing or everything. Times are the caller's (`TimeStore` says how it agrees with others on them), but for the
+ * lease's, which are the database's own.
  */
 import { Effect } from "effect"
 import { AdminKeyStore } from "./AdminKeyStore.ts"
@@ -18,6 +19,7 @@ import { RunStore } from "./RunStore.ts"
 import { SecretKeyStore } from "./SecretKeyStore.ts"
 import { SessionStore } from "./SessionStore.ts"
 import { TeamStore } from "./TeamStore.ts"
+import { TimeStore } from "./TimeStore.ts"
 import { WebhookStore } from "./WebhookStore.ts"
 
 /** All ports of the repo. */
@@ -34,6 +36,7 @@ export type Repo =
   | SecretKeyStore
   | SessionStore
   | AuditStore
+  | TimeStore
   | ChangeFeed
 
 /** All ports at once, for tests and tools. */
@@ -51,6 +54,7 @@ export const Repo = Effect.map(
     SecretKeyStore,
     SessionStore,
     AuditStore,
+    TimeStore,
     ChangeFeed
   ]),
   ([
@@ -66,6 +70,7 @@ export const Repo = Effect.map(
     secretKey,
     sessions,
     audit,
+    time,
     changes
   ]) => ({
     ...teams,
@@ -80,6 +85,7 @@ export const Repo = Effect.map(
     ...secretKey,
     ...sessions,
     ...audit,
+    ...time,
     ...changes
   })
 )

@@ -3,7 +3,7 @@
  * one synchronous step, so each is atomic.
  */
 import { randomBytes } from "node:crypto"
-import { Array, Clock, Context, DateTime, Duration, Effect, Either, Layer, Option } from "effect"
+import { Array, Context, DateTime, Duration, Effect, Either, Layer, Option } from "effect"
 import type { AuditDraft } from "../domain/AuditEvent.ts"
 import {
   ChangedMeanwhile,
@@ -61,6 +61,7 @@ import {
 import { SecretKeyStore } from "./SecretKeyStore.ts"
 import { SessionStore } from "./SessionStore.ts"
 import { TeamStore } from "./TeamStore.ts"
+import { TimeStore } from "./TimeStore.ts"
 import { WebhookStore } from "./WebhookStore.ts"
 
 interface StoredTeam {
@@ -88,6 +89,8 @@ interface OpenWindow {
 /** The rows in memory. */
 export const layer: Layer.Layer<Repo> = Layer.scopedContext(
   Effect.gen(function* () {
+    const clock = yield* Effect.clock
+    const databaseTime = Effect.sync(() => clock.unsafeCurrentTimeMillis())
     const listeners = makeChangeListeners()
     // After the step that made the change, which a listener may follow with one of its own.
     const notify = (change: Change): void => queueMicrotask(() => listeners.notify([change]))
@@ -461,8 +464,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
     }
 
     const runStore = RunStore.of({
-      accept: (given, options) =>
-        Effect.map(Clock.currentTimeMillis, (now) => given.map((run) => accept(run, options, now))),
+      accept: (given, options) => Effect.map(databaseTime, (now) => given.map((run) => accept(run, options, now))),
       sent: (marks) =>
         Effect.sync(() => {
           for (const { run_id, at } of firstOfEach(marks)) {
@@ -585,7 +587,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
     const held = (mine: Term) => Effect.suspend(() => (holds(mine) ? Effect.void : new LeaseLost()))
     const leaseStore = LeaseStore.of({
       acquireLease: (name, life, overdue = Duration.zero) =>
-        Effect.map(Clock.currentTimeMillis, (now) => {
+        Effect.map(databaseTime, (now) => {
           const isHeld = holder !== undefined && expiresAt + Duration.toMillis(overdue) > now
           if (isHeld && holder !== name) return Option.none()
           holder = name
@@ -593,14 +595,14 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
           return Option.some(++term)
         }),
       renewLease: (mine, life) =>
-        Effect.map(Effect.zipRight(held(mine), Clock.currentTimeMillis), (now) => {
+        Effect.map(Effect.zipRight(held(mine), databaseTime), (now) => {
           expiresAt = now + Duration.toMillis(life)
         }),
       // There is no other process.
       lockForProcess: (mine) => Effect.succeed({ id: mine, isHeld: () => false }),
       nextTerm: (mine) => Effect.map(held(mine), () => ++term),
       offerLease: (mine) =>
-        Effect.map(Effect.zipRight(held(mine), Clock.currentTimeMillis), (now) => {
+        Effect.map(Effect.zipRight(held(mine), databaseTime), (now) => {
           expiresAt = now
           notify({ _tag: "LeaseReleased" })
         }),
@@ -883,6 +885,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
       Context.add(SecretKeyStore, secretKeyStore),
       Context.add(SessionStore, sessionStore),
       Context.add(AuditStore, audit.store),
+      Context.add(TimeStore, { databaseTime }),
       Context.add(ChangeFeed, {
         listen: listeners.listen,
         publish: (changes) => Effect.sync(() => changes.forEach(notify)),

@@ -1,6 +1,7 @@
 import { Layer, Option, Redacted } from "effect"
 import { AdminKey } from "../engine/AdminKey.ts"
 import * as AuditRetention from "../engine/AuditRetention.ts"
+import * as DatabaseClock from "../engine/DatabaseClock.ts"
 import * as Engine from "../engine/Engine.ts"
 import { Limiter } from "../engine/Limiter.ts"
 import { Renderer } from "../engine/Renderer.ts"
@@ -45,6 +46,7 @@ export const layer = (environment: Environment, { bus, repo }: Drivers, version:
       )
     ),
     Layer.provideMerge(Layer.mergeAll(Limiter.layer, Renderer.layer, adminKey(environment))),
+    Layer.provideMerge(DatabaseClock.layer),
     Layer.provideMerge(Layer.mergeAll(repo.layer, bus.layer)),
     Layer.provide(
       Layer.mergeAll(

@@ -9,6 +9,7 @@ import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { Unavailable } from "../../src/domain/Errors.ts"
 import { TeamName } from "../../src/domain/Team.ts"
 import { AdminKey } from "../../src/engine/AdminKey.ts"
+import * as DatabaseClock from "../../src/engine/DatabaseClock.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { Limiter } from "../../src/engine/Limiter.ts"
 import { Renderer } from "../../src/engine/Renderer.ts"
@@ -32,6 +33,7 @@ import { RunStore } from "../../src/repo/RunStore.ts"
 import { SecretKeyStore } from "../../src/repo/SecretKeyStore.ts"
 import { SessionStore } from "../../src/repo/SessionStore.ts"
 import { TeamStore } from "../../src/repo/TeamStore.ts"
+import { TimeStore } from "../../src/repo/TimeStore.ts"
 import { WebhookStore } from "../../src/repo/WebhookStore.ts"
 import { type Call, call } from "./Client.ts"
 
@@ -85,6 +87,7 @@ const breakablePorts = Layer.mergeAll(
   breakable(SecretKeyStore, "database"),
   breakable(SessionStore, "database"),
   breakable(AuditStore, "database"),
+  breakable(TimeStore, "database"),
   breakable(ChangeFeed, "database")
 )
 
@@ -125,6 +128,7 @@ export const services = ({
       )
     ),
     Layer.provideMerge(Settings.layer(settings)),
+    Layer.provideMerge(DatabaseClock.layer),
     Layer.provideMerge(breakablePorts),
     Layer.provideMerge(Layer.mergeAll(repo ?? RepoMemory.layer, BusMemory.layer, Faults.layer))
   )

@@ -1,6 +1,6 @@
 import { FetchHttpClient, HttpLayerRouter } from "@effect/platform"
 import { describe, expect, it } from "@effect/vitest"
-import { DateTime, Effect, Layer, Metric, MetricBoundaries, Option, Redacted } from "effect"
+import { Context, DateTime, Effect, Layer, Metric, MetricBoundaries, Option, Redacted } from "effect"
 import * as Client from "../../src/api/Client.ts"
 import { Bus } from "../../src/bus/Bus.ts"
 import { AdminKey } from "../../src/engine/AdminKey.ts"
@@ -13,6 +13,7 @@ import { AdminKeyStore } from "../../src/repo/AdminKeyStore.ts"
 import { ChangeFeed } from "../../src/repo/ChangeFeed.ts"
 import * as RepoMemory from "../../src/repo/RepoMemory.ts"
 import { SecretKeyStore } from "../../src/repo/SecretKeyStore.ts"
+import { TimeStore } from "../../src/repo/TimeStore.ts"
 import { call, refusal, sorted } from "./Client.ts"
 import { adminKey, listening, listeningPort, start } from "./Server.ts"
 
@@ -32,7 +33,7 @@ describe("health", () => {
       const ready = yield* http("GET", "/health/ready")
       expect([ready.status, ready.json]).toStrictEqual([
         200,
-        { status: "ok", database: "ok", bus: "ok", secret_key: "ok" }
+        { status: "ok", database: "ok", bus: "ok", secret_key: "ok", clock_offset_seconds: expect.any(Number) }
       ])
       faults.add("database")
       const unready = yield* http("GET", "/health/ready")
@@ -87,6 +88,17 @@ describe("health", () => {
           expect((yield* readiness(yield* start({ repo, secretKeys }))).status).toBe(200)
         }
       })
+  )
+
+  it.scopedLive("shows how far the server's clock is ahead of the database's", () =>
+    Effect.gen(function* () {
+      const databaseTime = Effect.sync(() => Date.now() - 3_600_000)
+      const { http } = yield* start({ repo: Layer.map(RepoMemory.layer, Context.add(TimeStore, { databaseTime })) })
+      const ready = yield* http("GET", "/health/ready")
+      expect(ready.json).toMatchObject({ status: "ok", clock_offset_seconds: expect.closeTo(3_600, -2) })
+      const [, seconds] = /^webhook_clock_offset_seconds ([\d.]+)$/m.exec((yield* http("GET", "/metrics")).text) ?? []
+      expect(Number(seconds)).toBeCloseTo(3_600, -2)
+    })
   )
 
   it.scopedLive("answers within a second when the database does not answer", () =>

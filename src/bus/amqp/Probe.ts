@@ -2,6 +2,7 @@
 import type { Channel } from "amqplib"
 import { Data, Deferred, Effect, Queue, Scope } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
+import { stopwatch } from "../../domain/Stopwatch.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { Inspection, TeamQueue } from "../Bus.ts"
 import type { Broker } from "./Broker.ts"
@@ -98,7 +99,7 @@ export const make = Effect.fnUntraced(function* (options: {
       onRefusal([notFound], noQueue),
       Effect.tap((queue) =>
         Effect.sync(() => {
-          if (queue.consumers > 0) running.set(team, { at: clock.unsafeCurrentTimeMillis(), queue })
+          if (queue.consumers > 0) running.set(team, { at: stopwatch(clock), queue })
           else running.delete(team)
         })
       )
@@ -135,7 +136,7 @@ export const make = Effect.fnUntraced(function* (options: {
   const queue = (team: TeamName) =>
     Effect.suspend(() => {
       const before = running.get(team)
-      return before !== undefined && clock.unsafeCurrentTimeMillis() - before.at < positiveFor
+      return before !== undefined && stopwatch(clock) - before.at < positiveFor
         ? Effect.succeed(before.queue)
         : ask(team)
     })

@@ -2,6 +2,7 @@
 import type { ConfirmChannel } from "amqplib"
 import { Clock, Context, Deferred, Effect, type Fiber, FiberId, type Scope } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
+import { stopwatch } from "../../domain/Stopwatch.ts"
 import type { Broker } from "./Broker.ts"
 import { type Connection, openChannel, unavailable } from "./Connection.ts"
 import * as Link from "./Link.ts"
@@ -57,7 +58,8 @@ interface Publishing {
  */
 const watch = (connection: Connection, { late, pending }: Publishing) => {
   let blockedAt = Number.NEGATIVE_INFINITY
-  return Effect.map(Clock.currentTimeMillis, (now) => {
+  return Effect.map(Effect.clock, (clock) => {
+    const now = stopwatch(clock)
     for (const [id, { at }] of late) if (now - at >= keptFor) late.delete(id)
     if (connection.blocked() !== undefined) blockedAt = now
     for (const sent of pending.values()) {
@@ -94,7 +96,7 @@ const send = (
   headers: object,
   clock: Clock.Clock
 ): Pending => {
-  const now = () => clock.unsafeCurrentTimeMillis()
+  const now = () => stopwatch(clock)
   const settled = Deferred.unsafeMake<Confirmation, Unavailable>(FiberId.none)
   const sent: Pending = { settled, sentAt: now(), returned: false, isLate: false }
   const settle = (outcome: Effect.Effect<Confirmation, Unavailable>) => {

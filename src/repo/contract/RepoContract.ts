@@ -33,6 +33,7 @@ import { search } from "./search.ts"
 import { sentAndStarted } from "./sentAndStarted.ts"
 import { statistics } from "./statistics.ts"
 import { teamStore } from "./TeamStore.ts"
+import { timeStore } from "./TimeStore.ts"
 import { templates } from "./templates.ts"
 import { webhookStore } from "./WebhookStore.ts"
 
@@ -71,6 +72,7 @@ export const repoContract = (withRepo: WithRepo): void => {
   describe("AdminKeyStore", () => adminKeyStore(test))
   describe("ReplyKeyStore", () => replyKeyStore(test))
   describe("SecretKeyStore", () => secretKeyStore(test))
+  describe("TimeStore", () => timeStore(test))
   describe("SessionStore", () => sessionStore(test))
   describe("AuditStore", () => auditStore(test))
   describe("ChangeFeed", () => changeFeed(test))

@@ -14,6 +14,7 @@ import * as RunStoreSql from "./RunStoreSql.ts"
 import * as SecretKeyStoreSql from "./SecretKeyStoreSql.ts"
 import * as SessionStoreSql from "./SessionStoreSql.ts"
 import * as TeamStoreSql from "./TeamStoreSql.ts"
+import * as TimeStoreSql from "./TimeStoreSql.ts"
 import * as WebhookStoreSql from "./WebhookStoreSql.ts"
 
 export { migrate } from "./Migrations.ts"
@@ -57,5 +58,6 @@ export const layer: Layer.Layer<Repo, never, SqlClient.SqlClient | Notifications
   SecretKeyStoreSql.layer,
   SessionStoreSql.layer,
   AuditStoreSql.layer,
+  TimeStoreSql.layer,
   ChangeFeedSql.layer
 ).pipe(Layer.provide(plainNames))

@@ -1,0 +1,11 @@
+import { Context, type Effect } from "effect"
+import type { Unavailable } from "../domain/Errors.ts"
+
+/** The database's clock: the one that is the same for all servers. */
+export class TimeStore extends Context.Tag("webhook-trigger/TimeStore")<
+  TimeStore,
+  {
+    /** Milliseconds since the epoch, read at some moment while this runs. */
+    readonly databaseTime: Effect.Effect<number, Unavailable>
+  }
+>() {}
