@@ -7,6 +7,7 @@ import { type DataFolderInUse, type DataFolderUnusable, hold } from "./DataFolde
 import { migrate } from "./Migrations.ts"
 import { channel, Notifications } from "./Notifications.ts"
 import { open } from "./PgliteDatabase.ts"
+import * as Refusals from "./Refusals.ts"
 import { preparedName, sessionSettings } from "./Session.ts"
 
 export interface PgliteOptions {
@@ -59,7 +60,7 @@ const preparing = (db: PGlite, { parse, protocol }: typeof import("@electric-sql
   }
 }
 
-const makeConnection = (run: ReturnType<typeof preparing>): SqlConnection.Connection => {
+const makeConnection = (run: ReturnType<typeof preparing>, refusals: Refusals.Refusals): SqlConnection.Connection => {
   // A statement cannot be cancelled, so its caller waits for it: else the next would find a transaction half done. It
   // blocks the event loop while it runs, and one leads to the next without a pause: between two of them sockets have their
   // turn, so that requests arrive and share group commits (64 callers: 42 triggers a second without).
@@ -68,9 +69,14 @@ const makeConnection = (run: ReturnType<typeof preparing>): SqlConnection.Connec
       Effect.tryPromise({
         try: async () => {
           await setImmediate()
-          return run(sql, params, rowMode)
+          const result = await run(sql, params, rowMode)
+          refusals.ended(sql, undefined)
+          return result
         },
-        catch: (cause) => new SqlError.SqlError({ cause, message: "Failed to execute statement" })
+        catch: (cause) => {
+          refusals.ended(sql, cause)
+          return new SqlError.SqlError({ cause, message: "Failed to execute statement" })
+        }
       })
     )
   const execute: SqlConnection.Connection["execute"] = (sql, params, transform) =>
@@ -100,7 +106,8 @@ const compiler = Statement.makeCompiler({
 
 /** PGlite has one session: a transaction keeps all others out until it ends. */
 const makeClient = Effect.fnUntraced(function* (db: PGlite) {
-  const connection = makeConnection(preparing(db, yield* Effect.promise(() => import("@electric-sql/pglite"))))
+  const run = preparing(db, yield* Effect.promise(() => import("@electric-sql/pglite")))
+  const connection = makeConnection(run, yield* Refusals.make)
   const turn = Effect.unsafeMakeSemaphore(1)
   const taken = Effect.as(
     Effect.acquireRelease(turn.take(1), () => turn.release(1)),

@@ -8,6 +8,7 @@ import { setExecute, setNeverSent, unavailable } from "./Database.ts"
 import { migrate } from "./Migrations.ts"
 import { Notifications } from "./Notifications.ts"
 import { connection, openSession } from "./PostgresSession.ts"
+import * as Refusals from "./Refusals.ts"
 import { preparedName, sessionSettings } from "./Session.ts"
 import { SessionLocks } from "./SessionLocks.ts"
 
@@ -31,23 +32,25 @@ const startTimeout = "30 seconds"
  * A connection on which a statement went unanswered is cut. `pg` has `query_timeout`, but gives the connection, dead or
  * just late, back to the pool, where the next statement waits behind the first.
  */
-class BoundedClient extends pg.Client {
-  override query(...args: ReadonlyArray<any>): any {
-    const last = args.at(-1)
-    if (typeof last !== "function") return (super.query as any)(...args)
-    const timer = setTimeout(() => {
-      ;(this as any).connection.stream.destroy(new Error("the database does not answer"))
-    }, silence)
-    const callback = (...results: ReadonlyArray<unknown>) => {
-      clearTimeout(timer)
-      last(...results)
+const boundedClient = ({ ended }: Refusals.Refusals) =>
+  class extends pg.Client {
+    override query(...args: ReadonlyArray<any>): any {
+      const last = args.at(-1)
+      if (typeof last !== "function") return (super.query as any)(...args)
+      const timer = setTimeout(() => {
+        ;(this as any).connection.stream.destroy(new Error("the database does not answer"))
+      }, silence)
+      const [statement, values] = args
+      const callback = (error: unknown, ...results: ReadonlyArray<unknown>) => {
+        clearTimeout(timer)
+        if (typeof statement === "string") ended(statement, error)
+        last(error, ...results)
+      }
+      return typeof statement === "string" && Array.isArray(values) && values.length > 0
+        ? (super.query as any)({ name: preparedName(statement), text: statement, values }, callback)
+        : (super.query as any)(...args.slice(0, -1), callback)
     }
-    const [statement, values] = args
-    return typeof statement === "string" && Array.isArray(values) && values.length > 0
-      ? (super.query as any)({ name: preparedName(statement), text: statement, values }, callback)
-      : (super.query as any)(...args.slice(0, -1), callback)
   }
-}
 
 /** Statements that find no connection are known by their error. */
 class MarkingPool extends pg.Pool {
@@ -143,7 +146,7 @@ export const layer = (
         statement_timeout: statementTimeout,
         lock_timeout: lockTimeout,
         idle_in_transaction_session_timeout: statementTimeout,
-        Client: BoundedClient
+        Client: boundedClient(yield* Refusals.make)
       } as pg.PoolConfig)
       const session = yield* openSession(() => new pg.Client(connection(options.url)))
       return Context.make(SqlClient.SqlClient, client).pipe(
