@@ -16,9 +16,11 @@ export const AuditAction = Schema.Literal(
   "webhook.deleted",
   "webhook.run_started",
   "webhook.queue_cancelled",
+  "run.read",
   "run.cancelled",
   "run.replayed",
   "runs.replayed",
+  "runs.exported",
   "session.started",
   "session.ended",
   "key.refused"

@@ -30,7 +30,7 @@ const retries = Schedule.intersect(Schedule.exponential("200 millis"), Schedule.
 
 type Request = HttpServerRequest.HttpServerRequest
 
-interface Format {
+export interface Format {
   readonly contentType: string
   readonly file: string
   readonly head: Iterable<string>

@@ -1,14 +1,15 @@
-import { HttpApiBuilder } from "@effect/platform"
-import { DateTime, Effect } from "effect"
+import { HttpApiBuilder, type HttpServerRequest } from "@effect/platform"
+import { DateTime, Effect, Schema } from "effect"
 import { Api } from "../api/Api.ts"
 import { pageSize } from "../api/PageSize.ts"
 import { mostReplayed, ReplayBody, ReplayManyBody } from "../api/Replays.ts"
-import type { RunFilterParameters } from "../api/RunPage.ts"
+import { RunFilterParameters } from "../api/RunPage.ts"
 import { RunIds } from "../api/Runs.ts"
 import type { RunId } from "../domain/Id.ts"
 import type { Run } from "../domain/Run.ts"
 import * as Audit from "../engine/Audit.ts"
 import { Cancellation } from "../engine/Cancellation.ts"
+import * as ReadAudit from "../engine/ReadAudit.ts"
 import { Replay } from "../engine/Replay.ts"
 import { Settings } from "../engine/Settings.ts"
 import { validate } from "../engine/Validation.ts"
@@ -34,6 +35,9 @@ const filterOf = ({ status, webhook_id, ...rest }: typeof RunFilterParameters.Ty
   ...(webhook_id !== undefined && { webhook_id: lowerCase(webhook_id) })
 })
 
+/** The conditions as a request has them. */
+const encodeFilter = Schema.encodeSync(RunFilterParameters)
+
 const decodeIds = validate(RunIds)
 
 export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
@@ -49,6 +53,16 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
         Effect.catchTags({ NotFound: () => Effect.succeed(false), RunEnded: () => Effect.succeed(false) })
       )
     const exports = yield* RunExport.RunExport
+    const recordRead = ReadAudit.make()
+    const exported = (
+      request: HttpServerRequest.HttpServerRequest,
+      conditions: typeof RunFilterParameters.Type,
+      format: RunExport.Format
+    ) =>
+      exports.respond(request, filterOf(conditions), format).pipe(
+        Audit.recordDone("runs.exported", conditions.webhook_id, () => ({ ...encodeFilter(conditions), file: format.file })),
+        Effect.mapError(Problems.of)
+      )
     return handlers
       .handle("list", ({ urlParams: { limit = pageSize.default, cursor, ...filter } }) =>
         Effect.mapError(
@@ -56,12 +70,8 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
           Problems.of
         )
       )
-      .handleRaw("exportCsv", ({ request, urlParams }) =>
-        Effect.mapError(exports.respond(request, filterOf(urlParams), RunExport.csv), Problems.of)
-      )
-      .handleRaw("exportJsonLines", ({ request, urlParams }) =>
-        Effect.mapError(exports.respond(request, filterOf(urlParams), RunExport.jsonLines), Problems.of)
-      )
+      .handleRaw("exportCsv", ({ request, urlParams }) => exported(request, urlParams, RunExport.csv))
+      .handleRaw("exportJsonLines", ({ request, urlParams }) => exported(request, urlParams, RunExport.jsonLines))
       .handleRaw("cancelSome", ({ request }) =>
         Body.readObject(request, maxBody).pipe(
           Effect.flatMap(decodeIds),
@@ -73,7 +83,11 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
         )
       )
       .handle("show", ({ path }) =>
-        Parameters.runId(path.run_id).pipe(Effect.flatMap(history.run), Effect.mapError(Problems.of))
+        Parameters.runId(path.run_id).pipe(
+          Effect.flatMap(history.run),
+          Effect.tap(({ run_id }) => recordRead(run_id)),
+          Effect.mapError(Problems.of)
+        )
       )
       .handle("cancel", ({ path }) =>
         Parameters.runId(path.run_id).pipe(Effect.flatMap(cancelOne), Effect.mapError(Problems.of))

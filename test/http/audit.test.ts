@@ -13,6 +13,45 @@ const signIn = (http: ReturnType<typeof call>, origin: string) =>
   )
 
 describe("audit events", () => {
+  it.scopedLive("show who read a whole run, once for as long as somebody follows it, and who exported runs", () =>
+    Effect.gen(function* () {
+      const { admin, http, origin, team, webhook } = yield* start()
+      const { id, path } = yield* webhook(yield* team("ops"))
+      const post = Effect.map(http("POST", `${path}?wait=true`, { body: hello }), ({ json }) => json.run_id as string)
+      const [one, other] = [yield* post, yield* post]
+      const ui = yield* signIn(http, origin)
+      for (let n = 0; n < 3; n++) {
+        yield* http("GET", `/api/runs/${one}`, { headers: ui })
+        yield* admin("GET", `/api/runs/${one}`)
+      }
+      yield* admin("GET", `/api/runs/${other}`)
+      yield* admin("GET", `/api/runs/${unusedId}`)
+      yield* admin("GET", "/api/runs")
+      yield* http("GET", `${path}/runs/${one}`)
+      const query = `webhook_id=${id}&status=success,error&from=2020-01-01T00:00:00Z`
+      yield* admin("GET", `/api/runs/export.csv?${query}`)
+      yield* admin("GET", "/api/runs/export.jsonl?team=none", { headers: { authorization: "Bearer wrong" } })
+      yield* http("GET", "/api/runs/export.jsonl", { headers: ui })
+
+      const events = (action: string) =>
+        Effect.map(admin("GET", `/api/audit?action=${action}`), ({ json }) =>
+          json.data.map(({ actor, after, object }: any) => [actor, object, after])
+        )
+      expect(yield* events("run.read")).toEqual([
+        ["admin_key", other, undefined],
+        ["admin_key", one, undefined],
+        ["session", one, undefined]
+      ])
+      expect(yield* events("runs.exported")).toEqual([
+        ["session", undefined, { file: "runs.jsonl" }],
+        [
+          ...["admin_key", id],
+          { file: "runs.csv", webhook_id: id, status: "success,error", from: "2020-01-01T00:00:00.000Z" }
+        ]
+      ])
+    })
+  )
+
   it.scopedLive("show who changed what, from where, before and after, and no secret", () =>
     Effect.gen(function* () {
       const { admin, http, origin, team, webhook } = yield* start()

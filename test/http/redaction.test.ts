@@ -123,6 +123,13 @@ const requests = (port: number, token: string) =>
     for (const ours of ["/api/webhooks", "/health/live", "/metrics", "/API/teams", `${path}/runs/x`]) {
       yield* http("GET", ours, { headers: { ...tokenHeaders(path), ...secretHeaders } })
     }
+    // As a proxy is asked (RFC 9112, 3.2.2).
+    const absolute = [`http://x${path}`, `HTTPS://x${path}`, `http://x:80${path}/runs/1`, `http://${token}${path}`]
+    for (const method of ["GET", "POST"]) {
+      for (const target of [...absolute, `ftp://x${path}`, `http:${path}`, `http://x/${token}`]) {
+        yield* wire(port, `${method} ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+      }
+    }
     yield* wire(port, `GET /health/live HTTP/1.1\r\nHost: ${token}\r\nConnection: close\r\n\r\n`)
     yield* wire(port, `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{`, () => true).pipe(
       Effect.timeoutOption("50 millis")

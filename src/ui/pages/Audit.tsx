@@ -24,9 +24,11 @@ const actions: Record<AuditAction, string> = {
   "webhook.run_started": "Run started by hand",
   "webhook.queue_cancelled": "Waiting runs of a webhook cancelled",
   "team.queue_cancelled": "Waiting runs of a team cancelled",
+  "run.read": "Run read",
   "run.cancelled": "Run cancelled",
   "run.replayed": "Run replayed",
   "runs.replayed": "Runs replayed",
+  "runs.exported": "Runs exported",
   "session.started": "Signed in",
   "session.ended": "Session ended",
   "key.refused": "Wrong key"
