@@ -53,6 +53,7 @@ export const titles = {
   invalid_body: "The body is not the expected JSON object",
   invalid_wait: "`wait` is not what it may be here",
   invalid_idempotency_key: "The `Idempotency-Key` is not valid",
+  invalid_host: "The request does not name one host",
   invalid_parameter: "A query parameter is not valid",
   invalid_variables: "The variables cannot be stored as they are",
   missing_variables: "Placeholders of the template have no value",
@@ -91,6 +92,7 @@ interface Description {
 
 const parameterCodes: { readonly [name: string]: Code } = {
   wait: "invalid_wait",
+  Host: "invalid_host",
   "Idempotency-Key": "invalid_idempotency_key"
 }
 

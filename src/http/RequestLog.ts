@@ -24,11 +24,11 @@ import {
   Runtime,
   Tracer
 } from "effect"
-import { NotFound } from "../domain/Errors.ts"
+import { InvalidParameter, NotFound } from "../domain/Errors.ts"
 import { Origin } from "../engine/Audit.ts"
 import { record } from "../telemetry/Metrics.ts"
 import { whenTraced } from "../telemetry/Span.ts"
-import { lingeringClose } from "./Body.ts"
+import * as Body from "./Body.ts"
 import { clientAddress } from "./ClientAddress.ts"
 import * as ErrorResponse from "./ErrorResponse.ts"
 import { isExactly, patternOf } from "./ExactPath.ts"
@@ -150,6 +150,24 @@ export const observe = <E, R>(
     urlOf
   )
 
+const severalHosts = new InvalidParameter({ name: "Host", detail: "is given more than once" })
+
+/**
+ * Refuses a request with several `Host` headers, of which whatever stands before the server may have used another one
+ * (RFC 9112, 3.2).
+ */
+const withOneHost = <E, R>(
+  request: Request,
+  handler: Effect.Effect<Response, E, R>
+): Effect.Effect<Response, E | InvalidParameter, R> => {
+  const headers = Body.nodeRequest(request)?.rawHeaders ?? []
+  let hosts = 0
+  for (let n = 0; n < headers.length; n += 2) {
+    if (headers[n]!.length === 4 && headers[n]!.toLowerCase() === "host") hosts++
+  }
+  return hosts > 1 ? Effect.fail(severalHosts) : handler
+}
+
 /** The request as it is counted, logged and traced, from now to its answer. */
 const begin = (route: string, request: Request, clock: Clock.Clock, proxies: Networks) => {
   const { method } = request
@@ -205,13 +223,13 @@ const observeRequest = <E, R>(
       )
     }
     const answer = (response: Response): Effect.Effect<Response> => {
-      const sent = response.status === 413 ? lingeringClose(request, complete(response)) : complete(response)
+      const sent = response.status === 413 ? Body.lingeringClose(request, complete(response)) : complete(response)
       return finish(response.status, Effect.succeed(sent))
     }
 
     // Only the handler can be interrupted: a caller that closes its connection is logged too, as status 499.
     return Effect.uninterruptible(
-      Effect.matchCauseEffect(Effect.interruptible(handler), {
+      Effect.matchCauseEffect(Effect.interruptible(withOneHost(request, handler)), {
         onFailure: (cause) =>
           Cause.isInterruptedOnly(cause)
             ? finish(499, Effect.failCause(cause as Cause.Cause<never>))
@@ -237,13 +255,15 @@ export const makeDirect = Effect.gen(function* () {
     request: Request,
     handler: Effect.Effect<Response, E>,
     send: (response: Response) => void
-  ): Fiber.RuntimeFiber<Response, E> => {
+  ): Fiber.RuntimeFiber<Response, E | InvalidParameter> => {
     const count = begin(route, request, clock, proxies)
     const finish = (status: number): Effect.Effect<void> => {
       const line = count(status)
       return isLogged ? line : Effect.void
     }
-    const fiber = fork(Effect.flatMap(handler, (response) => Effect.as(finish(response.status), response)))
+    const fiber = fork(
+      Effect.flatMap(withOneHost(request, handler), (response) => Effect.as(finish(response.status), response))
+    )
     fiber.addObserver((exit) => {
       if (Exit.isSuccess(exit)) return send(complete(exit.value))
       if (Cause.isInterruptedOnly(exit.cause)) return fork(finish(499))

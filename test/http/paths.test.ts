@@ -102,3 +102,18 @@ it.scopedLive("a host that mounts the routes under a prefix has the same paths b
     }
   })
 )
+
+describe("a request with two Host headers", () => {
+  triggers("is refused, whatever it asks for", () =>
+    Effect.gen(function* () {
+      const { hook, port, runs } = yield* startWithWebhook
+      const body = JSON.stringify(hello)
+      const rest = `Connection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+      for (const target of [`POST ${hook.path}`, "GET /health/live", "GET /api/teams", "GET /nothing"]) {
+        const { text } = yield* wire(port, `${target} HTTP/1.1\r\nHost: x\r\nhOST: x\r\n${rest}`)
+        expect(text, target).toMatch(/^HTTP\/1\.1 400 [\s\S]*"code":"invalid_host"/)
+      }
+      expect(yield* runs).toEqual([])
+    })
+  )
+})
