@@ -43,6 +43,7 @@ import { Settings } from "./Settings.ts"
 import type { Shutdown } from "./Shutdown.ts"
 import * as Submit from "./Submit.ts"
 import type { Token } from "./Token.ts"
+import * as TokenWatch from "./TokenWatch.ts"
 import * as Waiting from "./Waiting.ts"
 import * as WebhookCache from "./WebhookCache.ts"
 import { webhookIdOf } from "./Webhooks.ts"
@@ -96,7 +97,10 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
     readonly trigger: (webhook: WebhookRow, request: TriggerRequest) => Effect.Effect<Submitted, TriggerRefused>
     /** A chat message into the team's lane. `NotFound`: no such team. */
     readonly message: (team: TeamName, message: string, request: MessageRequest) => Effect.Effect<Submitted, Refused>
-    /** A run of this very webhook; with `wait`, held until it has ended or the webhook's timeout has passed. */
+    /**
+     * A run of this very webhook; with `wait`, held until it has ended or the webhook's timeout has passed. `NotFound` also as
+     * soon as the token that has opened the webhook no longer does.
+     */
     readonly run: (
       webhook: WebhookRow,
       run_id: RunId,
@@ -120,6 +124,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const submit = Submit.make(yield* HandOver, waiting)
 
       const cache = yield* WebhookCache.make
+      const tokens = yield* TokenWatch.make(cache)
       const candidates = yield* Candidates.make
 
       const objectionTo = InputChecks.make()
@@ -182,7 +187,8 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
           () => new NotFound()
         )
         if (!wait) return own
-        return waiting.watch(id, { isNew: false }, (end) =>
+        const onClosed = (close: () => void) => tokens(webhook, close)
+        return waiting.watch(id, { isNew: false, onClosed }, (end) =>
           Effect.gen(function* () {
             const now = yield* own
             if (isFinal(now.status)) return now

@@ -18,10 +18,13 @@ export interface End {
 
 /** Callers that wait for the end of a run. */
 export interface Waiting {
-  /** Watches the run while `use` runs: no end is missed after this began. `isNew`: its row does not exist yet. */
+  /**
+   * Watches the run while `use` runs: no end is missed after this began. `isNew`: its row does not exist yet. `onClosed` is
+   * given what ends the waiting as `NotFound`, and returns what undoes that.
+   */
   readonly watch: <A, E>(
     id: RunId,
-    options: { readonly isNew: boolean },
+    options: { readonly isNew: boolean; readonly onClosed?: (close: () => void) => () => void },
     use: (end: End) => Effect.Effect<A, E>
   ) => Effect.Effect<A, E>
   /** The end of a run that was accepted before. */
@@ -39,7 +42,7 @@ export const make: Effect.Effect<Waiting, never, HistoryStore | Outcomes | Scope
     const shutdown = yield* Shutdown
     const deadlines = yield* Deadlines.make
 
-    const begin = (id: RunId, isNew: boolean) => {
+    const begin = (id: RunId, { isNew, onClosed }: Parameters<Waiting["watch"]>[1]) => {
       let result: Effect.Effect<Option.Option<Run>, NotFound | Unavailable> | undefined
       let resume: ((first: NonNullable<typeof result>) => void) | undefined
       const settle = (next: NonNullable<typeof result>) => {
@@ -49,6 +52,7 @@ export const make: Effect.Effect<Waiting, never, HistoryStore | Outcomes | Scope
       const onEnd = (run: Run | undefined) =>
         settle(run === undefined ? Effect.fail(new NotFound()) : Effect.succeedSome(run))
       const stops = [outcomes.watch(id, onEnd, { isNew })]
+      if (onClosed !== undefined) stops.push(onClosed(() => settle(Effect.fail(new NotFound()))))
 
       const until: End["until"] = (deadline) =>
         Effect.suspend(() => {
@@ -78,11 +82,11 @@ export const make: Effect.Effect<Waiting, never, HistoryStore | Outcomes | Scope
       )
 
     // `acquireUseRelease`, which it could be, takes as many steps as accepting the run.
-    const watch: Waiting["watch"] = (id, { isNew }, use) =>
+    const watch: Waiting["watch"] = (id, options, use) =>
       Effect.suspend(() => {
         let stops: ReadonlyArray<() => void> = []
         const watched = Effect.suspend(() => {
-          const begun = begin(id, isNew)
+          const begun = begin(id, options)
           stops = begun.stops
           return use(begun.end)
         })
