@@ -1,7 +1,8 @@
-import { createHash, randomBytes, scrypt, timingSafeEqual } from "node:crypto"
+import { createHash, scrypt, timingSafeEqual } from "node:crypto"
 import { Context, Effect, Layer, Option, Redacted } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
 import { AdminKeyStore } from "../repo/AdminKeyStore.ts"
+import { makeSecret } from "./Secret.ts"
 
 /** The secret that opens the management operations. */
 export class AdminKey extends Context.Tag("webhook-trigger/AdminKey")<
@@ -29,7 +30,7 @@ export class AdminKey extends Context.Tag("webhook-trigger/AdminKey")<
       const store = yield* AdminKeyStore
       const known = yield* store.adminKeyHash
       if (Option.isSome(known)) return yield* make(known.value)
-      const made = Redacted.make(`wha_${randomBytes(32).toString("base64url")}`)
+      const made = Redacted.make(makeSecret("wha_"))
       const adminKey = yield* make(yield* store.claimAdminKeyHash(hash(made)))
       return { ...adminKey, generated: Option.liftPredicate(made, adminKey.verify) }
     })

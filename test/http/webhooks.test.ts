@@ -14,7 +14,7 @@ describe("webhooks", () => {
       expect(created.status).toBe(201)
       expect(sorted(Object.keys(created.json))).toStrictEqual(sorted(["webhook", "token", "trigger_url"]))
       const { webhook, token, trigger_url } = created.json
-      expect(token).toMatch(/^whk_[0-9A-Za-z]{43}$/)
+      expect(token).toMatch(/^whk_[0-9A-Za-z]{49}$/)
       expect(trigger_url).toBe(`${origin}/webhook/trigger/${token}`)
       expect(sorted(Object.keys(webhook))).toStrictEqual(
         sorted([

@@ -37,7 +37,7 @@ const lifecycle = async (ui: TestUi, page: Page, team: string) => {
   await page.getByRole("heading", { name: "Save your token" }).waitFor()
   const url = (await page.locator(".secret").first().textContent())!
   const token = url.split("/").at(-1)!
-  expect(token).toMatch(/^whk_[0-9A-Za-z]{43}$/)
+  expect(token).toMatch(/^whk_[0-9A-Za-z]{49}$/)
   expect(await page.getByRole("tabpanel").textContent()).toContain(`${url}' \\`)
   await page.getByRole("button", { name: "Copy the trigger URL" }).click()
   await eventually(() => page.evaluate("navigator.clipboard.readText()")).toBe(url)
