@@ -61,7 +61,12 @@ export const SampleBody = Schema.Struct({
   )
 }).annotations({ identifier: "Sample", description: "Variables, or a request, by the webhook's `input`." })
 
-const token = Schema.String.annotations({ description: "The webhook's token, `whk_` and 43 letters and digits." })
+const token = Schema.String.annotations({
+  description: "The webhook's token: `whk_` and 49 letters and digits, or 43 in one that an earlier release made."
+})
+
+/** The name of the token's security scheme in OpenAPI. */
+export const tokenScheme = "token"
 
 const status = <const S extends string>(status: S) =>
   Schema.Literal(status).annotations({ description: "What happened to the request." })
@@ -148,27 +153,52 @@ const withEveryBody = (operation: Record<string, any>): Record<string, any> => {
   }
 }
 
-/** For callers. The token in the path is the only credential. */
+/** Of the operations with the token in a header. */
+const withToken = (operation: Record<string, any>): Record<string, any> => ({
+  ...operation,
+  security: [{ [tokenScheme]: [] }]
+})
+
+const inHeader = "With the token in `Authorization: Bearer` in place of the path"
+
+const runPath = {
+  run_id: Schema.String.annotations({ description: "The run's id, from the trigger." })
+}
+
+const triggerAt = <const Name extends string>(name: Name, path: `/${string}`) =>
+  HttpApiEndpoint.post(name, path)
+    .setUrlParams(Wait)
+    .setHeaders(IdempotencyKey)
+    .setPayload(VariablesBody)
+    .addSuccess(Accepted)
+    .addSuccess(Answered)
+    .addSuccess(Ignored)
+    .addError(TimedOut)
+    .addError(TimedOutInPage)
+    .addError(Failed)
+    .addError(MethodNotAllowed)
+    .addError(UnsupportedMediaType)
+    .addError(ContentTooLarge)
+    .addError(BadRequest)
+    .addError(UnprocessableContent)
+    .addError(Conflict)
+    .addError(TooManyRequests)
+
+const runAt = <const Name extends string>(name: Name, path: `/${string}`) =>
+  HttpApiEndpoint.get(name, path)
+    .setUrlParams(Wait)
+    .addSuccess(CallersRun)
+    .addError(BadRequest)
+    .addError(MethodNotAllowed)
+
+const cancelAt = <const Name extends string>(name: Name, path: `/${string}`) =>
+  HttpApiEndpoint.post(name, path).addSuccess(CallersRun).addError(Conflict).addError(MethodNotAllowed)
+
+/** For callers. The token is the only credential. */
 export class Trigger extends HttpApiGroup.make("trigger")
   .add(
-    HttpApiEndpoint.post("trigger", `${triggerPath}/:token`)
+    triggerAt("trigger", `${triggerPath}/:token`)
       .setPath(Schema.Struct({ token }))
-      .setUrlParams(Wait)
-      .setHeaders(IdempotencyKey)
-      .setPayload(VariablesBody)
-      .addSuccess(Accepted)
-      .addSuccess(Answered)
-      .addSuccess(Ignored)
-      .addError(TimedOut)
-      .addError(TimedOutInPage)
-      .addError(Failed)
-      .addError(MethodNotAllowed)
-      .addError(UnsupportedMediaType)
-      .addError(ContentTooLarge)
-      .addError(BadRequest)
-      .addError(UnprocessableContent)
-      .addError(Conflict)
-      .addError(TooManyRequests)
       .annotateContext(
         OpenApi.annotations({
           summary: "Trigger a webhook",
@@ -178,35 +208,55 @@ export class Trigger extends HttpApiGroup.make("trigger")
       )
   )
   .add(
-    HttpApiEndpoint.get("run", `${triggerPath}/:token/runs/:run_id`)
-      .setPath(
-        Schema.Struct({ token, run_id: Schema.String.annotations({ description: "The run's id, from the trigger." }) })
-      )
-      .setUrlParams(Wait)
-      .addSuccess(CallersRun)
-      .addError(BadRequest)
-      .addError(MethodNotAllowed)
+    triggerAt("triggerWithHeader", triggerPath).annotateContext(
+      OpenApi.annotations({
+        summary: "Trigger a webhook, with a header",
+        description: `${inHeader}, which logs and histories do not show. Otherwise the same; so \`Location\` has no token either.`,
+        transform: (operation) => withToken(withEveryBody(operation))
+      })
+    )
+  )
+  .add(
+    runAt("run", `${triggerPath}/:token/runs/:run_id`)
+      .setPath(Schema.Struct({ token, ...runPath }))
       .annotateContext(
         OpenApi.annotations({
           summary: "Show a run to its caller",
           description:
-            "The state of a run of this webhook: what `Location` points at. With `wait=true` the response is held until the run has ended or the webhook's timeout has passed."
+            "The state of a run of this webhook: what `Location` points at. With `wait=true` the response is held until the run has ended or the webhook's timeout has passed; it is 404 as soon as the token is no longer valid."
         })
       )
   )
   .add(
-    HttpApiEndpoint.post("cancel", `${triggerPath}/:token/runs/:run_id/cancel`)
-      .setPath(
-        Schema.Struct({ token, run_id: Schema.String.annotations({ description: "The run's id, from the trigger." }) })
+    runAt("runWithHeader", `${triggerPath}/runs/:run_id`)
+      .setPath(Schema.Struct(runPath))
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Show a run to its caller, with a header",
+          description: `${inHeader}.`,
+          transform: withToken
+        })
       )
-      .addSuccess(CallersRun)
-      .addError(Conflict)
-      .addError(MethodNotAllowed)
+  )
+  .add(
+    cancelAt("cancel", `${triggerPath}/:token/runs/:run_id/cancel`)
+      .setPath(Schema.Struct({ token, ...runPath }))
       .annotateContext(
         OpenApi.annotations({
           summary: "Cancel a run",
           description:
             "Ends a run of this webhook as `cancelled`. One that is queued is never sent; of one that was sent, the leader is asked to stop. Cancelling again changes nothing; a run that has ended in another way stays as it is (409). A failed run that is to be tried again (`retry_at`) is not, and stays `error`."
+        })
+      )
+  )
+  .add(
+    cancelAt("cancelWithHeader", `${triggerPath}/runs/:run_id/cancel`)
+      .setPath(Schema.Struct(runPath))
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Cancel a run, with a header",
+          description: `${inHeader}.`,
+          transform: withToken
         })
       )
   )

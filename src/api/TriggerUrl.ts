@@ -1,5 +1,9 @@
 /** Where callers trigger webhooks. Plain data: the browser loads it without Effect. */
 export const triggerPath = "/webhook/trigger"
 
-/** A webhook's trigger URL on the server at `origin`, which may include the path that the server is mounted under. */
-export const triggerUrl = (origin: string, token: string): string => `${origin}${triggerPath}/${token}`
+/**
+ * A webhook's trigger URL on the server at `origin`, which may include the path that the server is mounted under; without its
+ * token, where that is in a header.
+ */
+export const triggerUrl = (origin: string, token?: string): string =>
+  token === undefined ? `${origin}${triggerPath}` : `${origin}${triggerPath}/${token}`

@@ -8,14 +8,12 @@ import { Actor, Admin } from "../api/Auth.ts"
 import { Unauthorized } from "../domain/Errors.ts"
 import { Sessions } from "../engine/Sessions.ts"
 import { AdminKeyCheck } from "./AdminKeyCheck.ts"
+import { bearerOf } from "./Bearer.ts"
 import * as Problems from "./Problems.ts"
 import * as RequestFacts from "./RequestFacts.ts"
 import * as SessionCookie from "./SessionCookie.ts"
 
 const refused = Effect.fail(Problems.of(new Unauthorized({ detail: "Send `Authorization: Bearer <admin key>`." })))
-
-/** RFC 6750, 2.1; the scheme is case-insensitive (RFC 9110, 11.1). */
-const bearer = /^bearer +([\x21-\x7e]+)$/i
 
 /** Safe methods change nothing; a page of another site may cause such a request, but cannot read the response. */
 const isSafe = (method: string): boolean => method === "GET" || method === "HEAD"
@@ -40,7 +38,7 @@ export const layer: Layer.Layer<Admin, never, AdminKeyCheck | Sessions> = Layer.
 
     const authenticate = Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest
-      const key = bearer.exec(request.headers.authorization ?? "")?.[1]
+      const key = bearerOf(request)
       if (key === undefined) return yield* bySession(request)
       yield* Effect.mapError(check(request, Redacted.make(key)), Problems.of)
       return Actor.of({ _tag: "AdminKey" })

@@ -2,6 +2,7 @@
 import { HttpServerResponse, OpenApi } from "@effect/platform"
 import { Effect, Option } from "effect"
 import { Api } from "../api/Api.ts"
+import { tokenScheme } from "../api/Trigger.ts"
 import { titles } from "./Problems.ts"
 import { PublicUrl } from "./PublicUrl.ts"
 import * as ReadOnlyRoute from "./ReadOnlyRoute.ts"
@@ -69,6 +70,11 @@ const withCodes = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
 /** `server` is where callers reach it. */
 export const makeDocument = (server = "/"): OpenApi.OpenAPISpec => {
   const spec = withCodes(withHeaders(withOpenObjects(withoutIds(OpenApi.fromApi(Api)) as OpenApi.OpenAPISpec)))
+  spec.components.securitySchemes[tokenScheme] = {
+    type: "http",
+    scheme: "bearer",
+    description: "A webhook's token, where the path does not have it."
+  }
   const info = { ...spec.info, contact: { name: "The operator of this server" } }
   return { ...spec, info, servers: [{ url: server }] }
 }

@@ -60,7 +60,10 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
       format: RunExport.Format
     ) =>
       exports.respond(request, filterOf(conditions), format).pipe(
-        Audit.recordDone("runs.exported", conditions.webhook_id, () => ({ ...encodeFilter(conditions), file: format.file })),
+        Audit.recordDone("runs.exported", conditions.webhook_id, () => ({
+          ...encodeFilter(conditions),
+          file: format.file
+        })),
         Effect.mapError(Problems.of)
       )
     return handlers

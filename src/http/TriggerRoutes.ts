@@ -1,6 +1,6 @@
 /**
  * The group `trigger` of the API: `POST /webhook/trigger/:token`, and a caller's view of a run, which `Location` points
- * at. Written by hand, for speed and for the exact order of the checks.
+ * at; and the same with the token in a header. Written by hand, for speed and for the exact order of the checks.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import {
@@ -37,6 +37,7 @@ import { Settings } from "../engine/Settings.ts"
 import { type Submitted, Trigger, type TriggerRequest } from "../engine/Trigger.ts"
 import * as Verification from "../engine/Verification.ts"
 import * as TraceContext from "../telemetry/TraceContext.ts"
+import { bearerOf } from "./Bearer.ts"
 import * as Body from "./Body.ts"
 import { BodyBudget } from "./BodyBudget.ts"
 import { clientAddress } from "./ClientAddress.ts"
@@ -84,7 +85,7 @@ const callersRun = (run: Run): CallersRun => {
 }
 
 /**
- * `Location` contains the token. On a Node server it bypasses Effect's response, whose headers a host may write into its
+ * `Location` may contain the token. On a Node server it bypasses Effect's response, whose headers a host may write into its
  * spans and logs.
  */
 const withLocation = (request: Request, response: HttpServerResponse.HttpServerResponse, location: string) => {
@@ -105,6 +106,9 @@ interface ReadRequest extends Pick<TriggerRequest, "idempotency" | "variables" |
   /** Its acceptance is answered with the webhook's own text. */
   readonly isReplied: boolean
 }
+
+/** The token in the path, or of a request without one there the token in its header. */
+const tokenOf = (request: Request, inPath: string | undefined): string | undefined => inPath ?? bearerOf(request)
 
 type Handshake = Extract<Sender.Shown, { readonly _tag: "Handshake" }>
 
@@ -246,19 +250,20 @@ const makeEndpoints = Effect.gen(function* () {
   }
 
   /** A request with several faults is refused for the first: the order of the steps is part of the contract. */
-  const post = (request: Request, token: string | undefined): Answer<"trigger"> =>
+  const post = (request: Request, inPath: string | undefined): Answer<"trigger"> =>
     Effect.suspend(() => {
+      const token = tokenOf(request, inPath)
       const received_at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
       if (request.method !== "POST") return new MethodNotAllowed({ allow: "POST" })
       return Immediate.flatMap(trigger.authenticate(Redacted.make(token ?? ""), { recent: true }), (recent) =>
-        postTo(recent, request, token, received_at)
+        postTo(recent, request, { token, inPath }, received_at)
       )
     })
 
   const postTo = (
     recent: WebhookRow,
     request: Request,
-    token: string | undefined,
+    { token, inPath }: { readonly token: string | undefined; readonly inPath: string | undefined },
     received_at: DateTime.Utc
   ): Answer<"trigger"> => {
     RequestFacts.add(request, { webhook_id: recent.id })
@@ -314,7 +319,7 @@ const makeEndpoints = Effect.gen(function* () {
       if (keepsAccepted(input.webhook)) recordAccepted(request, input, received_at, submitted, answer.status)
       if (submitted._tag === "Accepted" && input.isReplied) return Sender.replyTo(input.webhook)
       return submitted._tag === "Accepted"
-        ? withLocation(request, answer, `${triggerUrl(mount, token!)}/runs/${submitted.run_id}`)
+        ? withLocation(request, answer, `${triggerUrl(mount, inPath)}/runs/${submitted.run_id}`)
         : answer
     }
 
@@ -333,11 +338,11 @@ const makeEndpoints = Effect.gen(function* () {
     })
   }
 
-  const show = Effect.fnUntraced(function* (request: Request, token: string | undefined, run_id = "") {
+  const show = Effect.fnUntraced(function* (request: Request, inPath: string | undefined, run_id = "") {
     if (request.method !== "GET" && request.method !== "HEAD") {
       return yield* new MethodNotAllowed({ allow: "GET, HEAD" })
     }
-    const webhook = yield* verifyEmpty(request, token)
+    const webhook = yield* verifyEmpty(request, tokenOf(request, inPath))
     recordToken(request, webhook)
     const id = yield* Parameters.runId(run_id)
     const wait = yield* Parameters.wait(request)
@@ -346,9 +351,9 @@ const makeEndpoints = Effect.gen(function* () {
     return HttpServerResponse.unsafeJson(encodeRun(callersRun(run)))
   }) satisfies (...args: ReadonlyArray<any>) => Answer<"run">
 
-  const cancel = Effect.fnUntraced(function* (request: Request, token: string | undefined, run_id = "") {
+  const cancel = Effect.fnUntraced(function* (request: Request, inPath: string | undefined, run_id = "") {
     if (request.method !== "POST") return yield* new MethodNotAllowed({ allow: "POST" })
-    const webhook = yield* verifyEmpty(request, token)
+    const webhook = yield* verifyEmpty(request, tokenOf(request, inPath))
     RequestFacts.add(request, { webhook_id: webhook.id })
     const id = yield* Parameters.runId(run_id)
     yield* trigger.run(webhook, id, { wait: false })
@@ -360,40 +365,46 @@ const makeEndpoints = Effect.gen(function* () {
 })
 
 const postRoute = `${triggerPath}/:token` as const
-const showRoute = `${postRoute}/runs/:run_id` as const
-const cancelRoute = `${showRoute}/cancel` as const
+/** The token is in a header. */
+const headerRoute = triggerPath
 
 /** A path's parameters, and the request. */
 const parts = Effect.all([HttpServerRequest.HttpServerRequest, HttpLayerRouter.params])
 
 export const layer = HttpLayerRouter.addAll(
-  Effect.map(makeEndpoints, ({ post, show, cancel }) => [
-    ...Unmatched.anyMethod(
-      postRoute,
-      RequestLog.observe(
-        postRoute,
-        Effect.flatMap(parts, ([request, { token }]) => post(request, token))
-      )
-    ),
-    ...Unmatched.anyMethod(
-      showRoute,
-      RequestLog.observe(
-        showRoute,
-        Effect.flatMap(parts, ([request, { token, run_id }]) => show(request, token, run_id))
-      )
-    ),
-    ...Unmatched.anyMethod(
-      cancelRoute,
-      RequestLog.observe(
-        cancelRoute,
-        Effect.flatMap(parts, ([request, { token, run_id }]) => cancel(request, token, run_id))
-      )
-    )
-  ])
+  Effect.map(makeEndpoints, ({ post, show, cancel }) =>
+    ([postRoute, headerRoute] as const).flatMap((postRoute) => {
+      const showRoute = `${postRoute}/runs/:run_id` as const
+      const cancelRoute = `${showRoute}/cancel` as const
+      return [
+        ...Unmatched.anyMethod(
+          postRoute,
+          RequestLog.observe(
+            postRoute,
+            Effect.flatMap(parts, ([request, { token }]) => post(request, token))
+          )
+        ),
+        ...Unmatched.anyMethod(
+          showRoute,
+          RequestLog.observe(
+            showRoute,
+            Effect.flatMap(parts, ([request, { token, run_id }]) => show(request, token, run_id))
+          )
+        ),
+        ...Unmatched.anyMethod(
+          cancelRoute,
+          RequestLog.observe(
+            cancelRoute,
+            Effect.flatMap(parts, ([request, { token, run_id }]) => cancel(request, token, run_id))
+          )
+        )
+      ]
+    })
+  )
 )
 
 /**
- * `POST /webhook/trigger/:token` straight from a Node server, past Effect's server and its router, which do as much for a
+ * `POST /webhook/trigger/:token`, and without the token, straight from a Node server, past Effect's server and its router, which do as much for a
  * request as the engine does for a run. `false`: the request is not for this, and is the router's. It takes what has a body
  * of a known, allowed length; not while spans are collected, which Effect's server begins.
  */
@@ -406,19 +417,21 @@ export const makeDirectHandler: Effect.Effect<
 > = Effect.gen(function* () {
   const { post } = yield* makeEndpoints
   const { maxBody } = yield* Settings
-  const directPath = patternOf(postRoute)
+  const [withToken, withoutToken] = [patternOf(postRoute), patternOf(headerRoute)]
   const isTraced = yield* FiberRef.get(FiberRef.currentTracerEnabled)
   const observe = yield* RequestLog.makeDirect
 
   return (source, response) => {
     if (isTraced || source.method !== "POST" || !(Number(source.headers["content-length"]) <= maxBody)) return false
-    const token = directPath.exec(source.url!)?.[1]
-    if (token === undefined) return false
+    const token = withToken.exec(source.url!)?.[1]
+    if (token === undefined && !withoutToken.test(source.url!)) return false
     // What the endpoint reads of a request, as Effect's own for Node has it.
     const { headers, method, url } = source
     const remoteAddress = Option.fromNullable(source.socket.remoteAddress)
     const request = { headers, method, remoteAddress, response, source, url } as unknown as Request
-    const fiber = observe(postRoute, request, post(request, token), (answer) => write(response, answer))
+    const fiber = observe(token === undefined ? headerRoute : postRoute, request, post(request, token), (answer) =>
+      write(response, answer)
+    )
     response.once("close", () => {
       if (!response.writableEnded) fiber.unsafeInterruptAsFork(HttpServerError.clientAbortFiberId)
     })

@@ -79,15 +79,20 @@ describe("/openapi.json", () => {
     })
   )
 
-  it.scopedLive("requires the key or the session on all of /api, and nothing on the trigger", () =>
-    Effect.gen(function* () {
-      const document = yield* fetched
-      expect(document.components.securitySchemes.key).toMatchObject({ type: "http", scheme: "bearer" })
-      expect(document.components.securitySchemes.session).toMatchObject({ type: "apiKey", in: "cookie" })
-      for (const { path, operation } of operationsOf(document)) {
-        expect(operation.security, path).toStrictEqual(path.startsWith("/api/") ? [{ key: [] }, { session: [] }] : [])
-      }
-    })
+  it.scopedLive(
+    "requires the key or the session on all of /api, and a token on the trigger where its path has none",
+    () =>
+      Effect.gen(function* () {
+        const document = yield* fetched
+        expect(document.components.securitySchemes.key).toMatchObject({ type: "http", scheme: "bearer" })
+        expect(document.components.securitySchemes.session).toMatchObject({ type: "apiKey", in: "cookie" })
+        expect(document.components.securitySchemes.token).toMatchObject({ type: "http", scheme: "bearer" })
+        for (const { path, operation } of operationsOf(document)) {
+          const inHeader = path.startsWith("/webhook/") && !path.includes("{token}")
+          const expected = path.startsWith("/api/") ? [{ key: [] }, { session: [] }] : inHeader ? [{ token: [] }] : []
+          expect(operation.security, path).toStrictEqual(expected)
+        }
+      })
   )
 
   it.scopedLive("says where the server is, which codes there are, and where unknown fields are refused", () =>
@@ -183,10 +188,20 @@ describe("/openapi.json", () => {
         }
         seen.add(at)
       }
+      /** The same request to a webhook with its token in a header. */
+      const inHeader = (path: string, request: Call): ReadonlyArray<readonly [string, Call]> => {
+        const [, token, rest] = /^\/webhook\/trigger\/([^/?]+)(.*)$/.exec(path) ?? []
+        const authorization = `Bearer ${token}`
+        return token === undefined
+          ? []
+          : [[`/webhook/trigger${rest}`, { ...request, headers: { ...request.headers, authorization } }]]
+      }
       const on =
         (send: (typeof open)["http"]) =>
         (status: number, method: string, path: string, request: Call = {}, as?: string) =>
-          Effect.map(send(method, path, request), (answer) => check(status, method, path, answer, as))
+          Effect.forEach([[path, request] as const, ...inHeader(path, request)], ([path, request]) =>
+            Effect.map(send(method, path, request), (answer) => check(status, method, path, answer, as))
+          )
       const caller = on(open.http)
       const admin = on(open.admin)
       const slowCaller = on(narrow.http)
@@ -388,8 +403,8 @@ describe("/openapi.json", () => {
 
       // A backlog: one runs, one waits.
       const waiting = yield* narrow.webhook("silent", "{{text}}", { timeout_seconds: 60 })
-      const many = yield* Effect.replicateEffect(narrow.http("POST", waiting.path, variables), 5)
-      check(429, "POST", waiting.path, many.at(-1)!)
+      yield* Effect.replicateEffect(narrow.http("POST", waiting.path, variables), 5)
+      yield* slowCaller(429, "POST", waiting.path, variables)
       yield* slowAdmin(429, "POST", "/api/teams/silent/messages", message)
 
       // Without the key, and without the database.
