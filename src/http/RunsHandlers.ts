@@ -58,14 +58,16 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
       request: HttpServerRequest.HttpServerRequest,
       conditions: typeof RunFilterParameters.Type,
       format: RunExport.Format
-    ) =>
-      exports.respond(request, filterOf(conditions), format).pipe(
-        Audit.recordDone("runs.exported", conditions.webhook_id, () => ({
+    ) => {
+      const filter = filterOf(conditions)
+      return exports.respond(request, filter, format).pipe(
+        Audit.recordDone("runs.exported", filter.webhook_id, () => ({
           ...encodeFilter(conditions),
           file: format.file
         })),
         Effect.mapError(Problems.of)
       )
+    }
     return handlers
       .handle("list", ({ urlParams: { limit = pageSize.default, cursor, ...filter } }) =>
         Effect.mapError(

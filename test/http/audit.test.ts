@@ -28,7 +28,7 @@ describe("audit events", () => {
       yield* admin("GET", `/api/runs/${unusedId}`)
       yield* admin("GET", "/api/runs")
       yield* http("GET", `${path}/runs/${one}`)
-      const query = `webhook_id=${id}&status=success,error&from=2020-01-01T00:00:00Z`
+      const query = `webhook_id=${id.toUpperCase()}&status=success,error&from=2020-01-01T00:00:00Z`
       yield* admin("GET", `/api/runs/export.csv?${query}`)
       yield* admin("GET", "/api/runs/export.jsonl?team=none", { headers: { authorization: "Bearer wrong" } })
       yield* http("GET", "/api/runs/export.jsonl", { headers: ui })
@@ -46,7 +46,7 @@ describe("audit events", () => {
         ["session", undefined, { file: "runs.jsonl" }],
         [
           ...["admin_key", id],
-          { file: "runs.csv", webhook_id: id, status: "success,error", from: "2020-01-01T00:00:00.000Z" }
+          { file: "runs.csv", webhook_id: id.toUpperCase(), status: "success,error", from: "2020-01-01T00:00:00.000Z" }
         ]
       ])
     })
