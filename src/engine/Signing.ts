@@ -32,7 +32,27 @@ export const faultOf = (description: Description, secret: string): string | unde
   if (!("key" in description) || description.key === "text") return undefined
   const key = keyAfter(description.key.base64After, secret)
   if (key === undefined) return `must be base64, after \`${description.key.base64After}\``
-  return description.scheme === "ed25519" && key.length !== 32 ? "must be a public key of 32 bytes" : undefined
+  if (description.scheme !== "ed25519") return undefined
+  if (key.length !== 32) return "must be a public key of 32 bytes"
+  return isOfLowOrder(key) ? "must be a public key that somebody has the private key of" : undefined
+}
+
+/**
+ * The points of Ed25519 whose order is 8 at most, in all their encodings but for the sign bit (libsodium's
+ * `ge25519_has_small_order`). With one of them as public key, signatures can be made without any private key.
+ */
+const lowOrder: ReadonlySet<string> = new Set([
+  "00".repeat(32),
+  `01${"00".repeat(31)}`,
+  "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+  "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+  ...["ec", "ed", "ee"].map((first) => `${first}${"ff".repeat(30)}7f`)
+])
+
+const isOfLowOrder = (key: Buffer): boolean => {
+  const point = Buffer.from(key)
+  point[31]! &= 0x7f
+  return lowOrder.has(point.toString("hex"))
 }
 
 /** With or without padding. */

@@ -5,6 +5,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { Webhook } from "standardwebhooks"
 import { describe as describeSender, type Options } from "../../src/domain/verification/Presets.ts"
+import { faultOf } from "../../src/engine/Signing.ts"
 import { makeCheck, type SignedRequest, verify } from "../../src/engine/Verify.ts"
 import type { Recipe } from "../../src/recipes/Recipe.ts"
 import { recipes } from "../../src/recipes/Recipes.ts"
@@ -135,6 +136,27 @@ describe("Standard Webhooks", () => {
     expect(check(headersWith(forged), secrets)).toBe("malformed")
     expect(check(headersWith(signature))).toBe("malformed")
   })
+})
+
+it("no public key is taken with which signatures can be made without a private one", () => {
+  const now = Date.now()
+  // The neutral element, as public key and as the first half of a signature, verifies anything.
+  const neutral = Buffer.from("01".padEnd(64, "0"), "hex")
+  const signature = `v1a,${Buffer.concat([neutral, Buffer.alloc(32)]).toString("base64")}`
+  const time = String(Math.floor(now / 1000))
+  const headers = { "webhook-id": "msg_1", "webhook-timestamp": time, "webhook-signature": signature }
+  const options = { preset: "standard-webhooks" } as const
+  const order8 = "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"
+  for (const key of [
+    neutral,
+    Buffer.alloc(32),
+    Buffer.from(order8, "hex"),
+    Buffer.from(`${order8.slice(0, 62)}85`, "hex")
+  ]) {
+    const text = `whpk_${key.toString("base64")}`
+    expect(faultOf(describeSender(options, text), text), text).toContain("private key")
+    expect(outcome(options, text, { headers, body: "forged" }, now)).toBe("mismatch")
+  }
 })
 
 describe("Stripe", () => {
