@@ -33,6 +33,9 @@ const settingsOf = (webhook: Webhook) =>
     })
   )
 
+/** A line for each, after what was asked for. */
+const warningsIn = ({ warnings = [] }: Webhook) => warnings.map(({ detail }) => `\nWarning: ${printable(detail)}`)
+
 const describe = (webhook: Webhook) =>
   [
     fields({
@@ -55,7 +58,8 @@ const describe = (webhook: Webhook) =>
       changed: time(webhook.updated_at),
       "last triggered": time(webhook.last_triggered_at) ?? "never"
     }),
-    section("Prompt template", webhook.prompt_template)
+    section("Prompt template", webhook.prompt_template),
+    ...warningsIn(webhook)
   ].join("\n")
 
 const withToken = (title: string, { trigger_url, webhook }: typeof WebhookWithToken.Type) => {
@@ -74,7 +78,8 @@ const withToken = (title: string, { trigger_url, webhook }: typeof WebhookWithTo
     "",
     webhook.verification === undefined ? "Try it:" : `Try it, with the secret in ${secretVariable}:`,
     "",
-    ...example.split("\n").map((line) => `  ${line}`)
+    ...example.split("\n").map((line) => `  ${line}`),
+    ...warningsIn(webhook)
   ].join("\n")
 }
 

@@ -5,6 +5,7 @@ import { TeamName } from "./Team.ts"
 import { optional, time } from "./Time.ts"
 import type { TokenHash } from "./Token.ts"
 import { Secret, Verification } from "./Verification.ts"
+import { Warning } from "./Warnings.ts"
 import { accepts, isAccepted, type JsonObject, type WebhookSetting } from "./WebhookSettingKinds.ts"
 import { type SettingValues, type WebhookSettingName, webhookSettings } from "./WebhookSettings.ts"
 
@@ -185,6 +186,9 @@ const record = Struct({
   old_token_used_from: generated(optional(Schema.String.annotations({ description: "From which address that was." }))),
   created_at: generated(time("When it was created.")),
   updated_at: generated(time("When it was last edited, or given a new token.")),
+  warnings: FieldOnly("json")(
+    optional(Schema.Array(Warning).annotations({ description: "What is to be known of how it is set up." }))
+  ),
   last_triggered_at: FieldOnly("json")(optional(time("When it last accepted a trigger; absent: never.")))
 })
 

@@ -2,6 +2,7 @@
 import { type DateTime, Effect, Option, Redacted } from "effect"
 import { Invalid, type Unavailable } from "../domain/Errors.ts"
 import type { WebhookId } from "../domain/Id.ts"
+import { secretHintOf } from "../domain/SecretHint.ts"
 import { describe } from "../domain/verification/Presets.ts"
 import type { WebhookEdit, WebhookRow } from "../domain/Webhook.ts"
 import { noSecrets, type SecretChange } from "../repo/WebhookStore.ts"
@@ -19,9 +20,6 @@ type Stored = Partial<
 /** Whether the change concerns the secrets. */
 export const isAbout = ({ verification, secret, keep_old_secret }: Wish): boolean =>
   verification !== undefined || secret !== undefined || keep_old_secret !== undefined
-
-/** Enough to distinguish long ones; of a short one it would say too much. */
-const hintOf = (secret: string): string => (secret.length >= 16 ? `…${secret.slice(-4)}` : "…")
 
 const invalid = (pointer: string, detail: string) => new Invalid({ faults: [{ pointer, detail }] })
 
@@ -78,7 +76,7 @@ export const make = Effect.gen(function* () {
     const keepsOld = wish.keep_old_secret === true
     return {
       sealed_secret: yield* seal(id, wish.secret),
-      secret_hint: hintOf(wish.secret),
+      secret_hint: secretHintOf(wish.secret),
       secret_set_at: now,
       verified_at: null,
       old_sealed_secret: (keepsOld ? before.sealed_secret : undefined) ?? null,

@@ -23,6 +23,7 @@ import * as Template from "../domain/Template.ts"
 import { templateOf } from "../domain/TemplateChanges.ts"
 import type { TemplateVersion, TemplateVersionSummary } from "../domain/TemplateVersion.ts"
 import { Verification } from "../domain/Verification.ts"
+import { warningsOf } from "../domain/Warnings.ts"
 import { Webhook, WebhookDraft, WebhookEdit } from "../domain/Webhook.ts"
 import { isAccepted, type JsonObject, type Window } from "../domain/WebhookSettingKinds.ts"
 import { webhookSettings } from "../domain/WebhookSettings.ts"
@@ -379,15 +380,27 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
         })
 
         return Webhooks.of({
-          list: store.webhooks,
-          show: (id) => found(id, store.webhook),
-          create,
-          duplicate: (id, input) => found(id, (id) => duplicate(id, input)),
+          list: Effect.map(store.webhooks, (webhooks) => webhooks.map(withWarnings)),
+          show: (id) => Effect.map(found(id, store.webhook), withWarnings),
+          create: (draft) => Effect.map(create(draft), createdWithWarnings),
+          duplicate: (id, input) =>
+            Effect.map(
+              found(id, (id) => duplicate(id, input)),
+              createdWithWarnings
+            ),
           templates: (id) => found(id, store.templates),
           template,
-          restoreTemplate,
-          edit: (id, input, versions) => found(id, (id) => edit(id, input, versions)),
-          regenerate: (id, options) => found(id, (id) => regenerate(id, options)),
+          restoreTemplate: (...args) => Effect.map(restoreTemplate(...args), withWarnings),
+          edit: (id, input, versions) =>
+            Effect.map(
+              found(id, (id) => edit(id, input, versions)),
+              withWarnings
+            ),
+          regenerate: (id, options) =>
+            Effect.map(
+              found(id, (id) => regenerate(id, options)),
+              createdWithWarnings
+            ),
           endOldToken: (id) => found(id, endOldToken),
           remove: (id) => found(id, remove),
           previewDraft,
@@ -446,6 +459,13 @@ export const webhookIdOf = (text: string): Effect.Effect<WebhookId, NotFound> =>
 
 const versionOf = (text: string): Effect.Effect<number, NotFound> =>
   /^\d{1,9}$/.test(text) ? Effect.succeed(Number(text)) : Effect.fail(new NotFound())
+
+const withWarnings = (webhook: Webhook): Webhook => {
+  const warnings = warningsOf(webhook)
+  return warnings.length === 0 ? webhook : { ...webhook, warnings }
+}
+
+const createdWithWarnings = ({ token, webhook }: WithToken): WithToken => ({ token, webhook: withWarnings(webhook) })
 
 /** What people have set of a webhook. */
 const draftFields = (webhook: Webhook) =>

@@ -178,7 +178,10 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
     const view = (webhook: WebhookRow): Webhook => {
       const shown = Object.entries(webhook).filter(([field]) => Object.hasOwn(Webhook.fields, field))
       const last = where((row) => row.webhook_id === webhook.id).at(-1)
-      return { ...(Object.fromEntries(shown) as Webhook), ...(last && { last_triggered_at: last.row.accepted_at }) }
+      return {
+        ...(Object.fromEntries(shown) as unknown as Webhook),
+        ...(last && { last_triggered_at: last.row.accepted_at })
+      }
     }
     const keepTemplate = (webhook: WebhookRow, draft: AuditDraft | undefined) => {
       const { id, updated_at: at, version } = webhook

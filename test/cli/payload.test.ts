@@ -98,6 +98,28 @@ describe("a whole request on the command line", () => {
     })
   )
 
+  it.scopedLive("is warned of, where a template names what is not signed of it", () =>
+    Effect.gen(function* () {
+      const { run } = yield* start
+      const secret = `${yield* temporaryFolder}/secret`
+      writeFileSync(secret, "s3cret")
+      const created = yield* run(
+        ...["webhook", "create", "--name", "warned", "--team", "ops", "--template", template, "--input", "payload"],
+        ...["--verification", "github", "--verification-option", "unique_for_seconds=60", "--secret-file", secret]
+      )
+      expect(created).toMatchObject({ code: 0, stderr: "" })
+      const warnings = created.stdout.split("\n").filter((line) => line.startsWith("Warning: "))
+      expect(warnings).toEqual([
+        expect.stringContaining("fewer than 16 characters"),
+        expect.stringContaining("(`headers.x-github-event`, `query.env`)")
+      ])
+      const shown = yield* run("webhook", "show", "warned")
+      for (const text of [...warnings, "github, unique_for_seconds=60"]) expect(shown.stdout).toContain(text)
+      const edited = yield* run("webhook", "edit", "warned", "--template", "{{payload.ref}}")
+      expect(edited.stdout.split("\n").filter((line) => line.startsWith("Warning: "))).toEqual(warnings.slice(0, 1))
+    })
+  )
+
   it.scopedLive("is refused by a webhook for variables, and variables by one for requests, with what to give", () =>
     Effect.gen(function* () {
       const { create, run } = yield* start

@@ -305,6 +305,53 @@ describe("a secret", () => {
   )
 })
 
+describe("warnings", () => {
+  const draft = { input: "payload", prompt_template: "{{payload}} {{headers.x-github-event}} {{query.q}}" }
+
+  it.scopedLive(
+    "say that a secret is short, and that a template names what is not signed, wherever the webhook is shown",
+    () =>
+      Effect.gen(function* () {
+        const { admin, team } = yield* start()
+        const body = { name: "n", team: yield* team("ops"), ...draft, verification: { preset: "github" } }
+        const created = yield* admin("POST", "/api/webhooks", { body: { ...body, secret: "0123456789abcde" } })
+        const { id, warnings } = created.json.webhook
+        expect(warnings).toStrictEqual([
+          { pointer: "/secret", detail: expect.stringContaining("fewer than 16 characters") },
+          { pointer: "/prompt_template", detail: expect.stringContaining("(`headers.x-github-event`, `query.q`)") }
+        ])
+        const path = `/api/webhooks/${id}`
+        const edit = (body: object) => Effect.map(admin("PATCH", path, { body }), ({ json }) => json.warnings)
+        expect((yield* admin("GET", path)).json.warnings).toStrictEqual(warnings)
+        expect((yield* admin("GET", "/api/webhooks")).json[0].warnings).toStrictEqual(warnings)
+        const copy = yield* admin("POST", `${path}/duplicate`, { body: {} })
+        expect(copy.json.webhook.warnings).toStrictEqual(warnings)
+        expect(yield* edit({ secret: "0123456789abcdef" })).toStrictEqual(warnings.slice(1))
+        expect(yield* edit({ prompt_template: "{{payload}}" })).toBeUndefined()
+      })
+  )
+
+  it.scopedLive("are not given for what is signed, nor where the secret itself is sent", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      const ops = yield* server.team("ops")
+      const hmac = { preset: "hmac", header: "X-Signature" }
+      const warned = (prompt_template: string, verification: object) =>
+        Effect.gen(function* () {
+          const hook = yield* server.webhook(ops, prompt_template, { input: "payload", verification, secret })
+          return (yield* server.admin("GET", `/api/webhooks/${hook.id}`)).json.warnings?.length
+        })
+      expect(yield* warned("{{query.q}}", { ...hmac, signed: "{url}{body}" })).toBeUndefined()
+      expect(yield* warned("{{query.q}}", hmac)).toBe(1)
+      const idHeader = { ...hmac, id_header: "X-Id" }
+      expect(yield* warned("{{headers.x-id}}", { ...idHeader, signed: "{id}.{body}" })).toBeUndefined()
+      expect(yield* warned("{{headers.x-id}}", idHeader)).toBe(1)
+      expect(yield* warned("{{headers}}", hmac)).toBe(1)
+      expect(yield* warned("{{headers.x-id}}", { preset: "bearer" })).toBeUndefined()
+    })
+  )
+})
+
 describe("a delivery", () => {
   it.scopedLive("is one run, however often it comes and wherever, and may come again if it was refused", () =>
     Effect.gen(function* () {

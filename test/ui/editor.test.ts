@@ -172,6 +172,21 @@ describe("verification", () => {
   })
 })
 
+describe("a short secret", () => {
+  it("is warned of on the webhook's page, until there is a longer one", async () => {
+    const page = await ui.newPage({ signedIn: true })
+    const draft = { name: "Guessable", team: "demo", prompt_template: "x", verification: { preset: "github" } }
+    const { webhook } = await ui.call("POST", "/api/webhooks", { ...draft, secret: "s3cret" })
+    await page.goto(`/webhooks/${webhook.id}`)
+    const warning = page.getByText("The secret has fewer than 16 characters")
+    await warning.waitFor()
+    expect(await axe(page)).toEqual([])
+    await ui.call("PATCH", `/api/webhooks/${webhook.id}`, { secret: "a secret of GitHub's webhook" })
+    await warning.waitFor({ state: "detached" })
+    await page.context().close()
+  })
+})
+
 describe("a webhook that is edited in two places", () => {
   const open = async () => {
     const page = await ui.newPage({ signedIn: true })

@@ -6,6 +6,7 @@ import { useServer, useTeams, useWebhook } from "../api/Queries.ts"
 import type { Webhook } from "../api/Types.ts"
 import { LinkButton } from "../components/Button.tsx"
 import { isGone, Loaded } from "../components/Loaded.tsx"
+import { Notice } from "../components/Notice.tsx"
 import { Page } from "../components/Page.tsx"
 import { SendTest } from "../components/SendTest.tsx"
 import { TeamStatus } from "../components/Status.tsx"
@@ -13,6 +14,7 @@ import { ExactTime, RelativeTime } from "../components/Time.tsx"
 import { showDirectionMarks, UserText } from "../components/UserText.tsx"
 import { SettingFacts } from "../components/WebhookSettings.tsx"
 import { WebhookToggle } from "../components/WebhookToggle.tsx"
+import { withCode } from "../components/WithCode.tsx"
 import { useUrlFilters } from "../frame/UrlFilters.ts"
 import { DuplicateWebhook } from "./DuplicateWebhook.tsx"
 import { OldToken } from "./OldToken.tsx"
@@ -106,6 +108,11 @@ const Content = ({ webhook }: { readonly webhook: Webhook }) => {
           )}
         </span>
       </p>
+      {webhook.warnings?.map(({ detail, pointer }) => (
+        <Notice key={pointer} tone="warning">
+          {withCode(detail)}
+        </Notice>
+      ))}
       <Setup webhook={webhook} />
       <Tabs
         className="tabs"

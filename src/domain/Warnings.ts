@@ -1,0 +1,53 @@
+/** What is to be known of how a webhook is set up. It is saved all the same. */
+import { Schema } from "effect"
+import { pathOf } from "./Path.ts"
+import { isShortSecret } from "./SecretHint.ts"
+import type { Source } from "./verification/Description.ts"
+import { describe, type Options } from "./verification/Presets.ts"
+
+export const Warning = Schema.Struct({
+  pointer: Schema.String.annotations({ description: "The field that it is about, as a JSON Pointer (RFC 6901)." }),
+  detail: Schema.String.annotations({ description: "What is to be known, and what to do." })
+}).annotations({ identifier: "Warning", description: "What is to be known of how a webhook is set up." })
+export type Warning = typeof Warning.Type
+
+interface Warned {
+  readonly input?: string
+  readonly variables: ReadonlyArray<string>
+  readonly verification?: Options
+  readonly secret_hint?: string
+}
+
+const shortSecret = {
+  pointer: "/secret",
+  detail:
+    "The secret has fewer than 16 characters: who has seen a signed request can find it by guessing. Use 32 random characters."
+}
+
+const unsigned = (names: ReadonlyArray<string>) => ({
+  pointer: "/prompt_template",
+  detail: `The template names what is not signed (${names.map((name) => `\`${name}\``).join(", ")}): who has seen a signed request can send it again with something else there. Use what is in the payload.`
+})
+
+const headersIn = (sources: ReadonlyArray<Source> = []): ReadonlyArray<string> =>
+  sources.flatMap((source) => ("header" in source ? [source.header] : []))
+
+export const warningsOf = ({ input, secret_hint, variables, verification }: Warned): ReadonlyArray<Warning> => {
+  // As without the secret, which is not known here: of GitLab's two ways the one that signs nothing.
+  const description = verification && describe(verification, "")
+  if (description === undefined || !("signed" in description)) return []
+  const { id, scheme, signed, timestamp } = description
+  const signedHeaders = [
+    ...(signed.includes("{timestamp}") ? headersIn(timestamp?.at) : []),
+    ...(signed.includes("{id}") ? headersIn(id) : [])
+  ]
+  const isUnsigned = (name: string): boolean => {
+    const [root, header = ""] = pathOf(name)
+    return root === "query" ? !signed.includes("{url}") : root === "headers" && !signedHeaders.includes(header)
+  }
+  const names = input === "payload" ? variables.filter(isUnsigned) : []
+  return [
+    ...(scheme === "hmac" && secret_hint !== undefined && isShortSecret(secret_hint) ? [shortSecret] : []),
+    ...(names.length > 0 ? [unsigned(names)] : [])
+  ]
+}
