@@ -4,7 +4,7 @@ import type { HttpServerRequest } from "@effect/platform"
 import { type Networks, peerAddress } from "./TrustedProxies.ts"
 
 /** Without its zone (`fe80::1%eth0`), and an IPv4 address in its own notation. */
-const plain = (address: string): string => address.replace(/%.*$/, "").replace(/^::ffff:(?=\d+\.)/i, "")
+export const plain = (address: string): string => address.replace(/%.*$/, "").replace(/^::ffff:(?=\d+\.)/i, "")
 
 /** An entry of `X-Forwarded-For`: an address, which some proxies give a port and, for IPv6, brackets. */
 const addressIn = (entry: string): string | undefined => {

@@ -1,6 +1,9 @@
-/** How a Node server deals with callers that send more than it wants to read, or nothing until they are asked to. */
+/** How a Node server deals with callers that are too many, that send more than it wants to read, or nothing until asked to. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { Effect, Layer } from "effect"
+import type { ConnectionLimits } from "./ConnectionLimits.ts"
+import * as LimitedConnections from "./LimitedConnections.ts"
+import { TrustedProxies } from "./TrustedProxies.ts"
 
 /** How much of a body that nobody reads is discarded after the response; then the connection is closed. In bytes. */
 const maxUnread = 64 * 1024
@@ -39,22 +42,30 @@ export const askForBody = (request: IncomingMessage, response: ServerResponse): 
   if (awaitingContinue.delete(request)) response.writeContinue()
 }
 
-type Listener = (request: IncomingMessage, response: ServerResponse) => void
-
 /** Until the scope closes. */
-const onWithin = (server: Server, event: "request" | "checkContinue", listener: Listener) =>
+const onWithin = (
+  server: Server,
+  event: "connection" | "request" | "checkContinue",
+  listener: (...args: any) => void
+) =>
   Effect.acquireRelease(
     Effect.sync(() => server.on(event, listener)),
     () => Effect.sync(() => server.off(event, listener))
   )
 
 /**
- * Until the scope closes, unread bodies end with their connection, a caller that expects 100 gets it from `askForBody`, and
+ * Until the scope closes, connections are limited, unread bodies end with their connection, a caller that expects 100 gets it from `askForBody`, and
  * not from Node before anything is decided, and all headers count.
  */
-export const layer = (server: Server): Layer.Layer<never> =>
+export const layer = (
+  server: Server,
+  { answersAll = false, limits }: { readonly answersAll?: boolean; readonly limits: ConnectionLimits }
+): Layer.Layer<never> =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
+      const { begin, open } = LimitedConnections.make(limits, yield* TrustedProxies, answersAll)
+      yield* onWithin(server, "connection", open)
+      yield* onWithin(server, "request", begin)
       // Node ignores those after the first 2,000; their size is limited in any case (16 KiB).
       server.maxHeadersCount = 0
       yield* onWithin(server, "checkContinue", (request, response) => {

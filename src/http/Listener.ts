@@ -22,7 +22,7 @@ const backlog = 4096
  * How long an idle connection is kept, in milliseconds: longer than the 60 s of the usual proxies, so that none of them sends
  * a request on a connection that is just being closed. Node's default is 5 s.
  */
-const keepAliveTimeout = 65_000
+export const keepAliveTimeout = 65_000
 
 /** How long a request's headers may take to arrive, in milliseconds. */
 const headersTimeout = 10_000

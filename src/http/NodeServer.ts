@@ -5,7 +5,9 @@ import { type Duration, Effect, Layer, Option } from "effect"
 import { constTrue } from "effect/Function"
 import { Settings } from "../engine/Settings.ts"
 import { BodyBudget } from "./BodyBudget.ts"
+import { ConnectionLimits } from "./ConnectionLimits.ts"
 import * as Connections from "./Connections.ts"
+import * as LimitedConnections from "./LimitedConnections.ts"
 import * as Listener from "./Listener.ts"
 import { PublicUrl } from "./PublicUrl.ts"
 import * as Routes from "./Routes.ts"
@@ -15,13 +17,14 @@ import * as TriggerRoutes from "./TriggerRoutes.ts"
 const routes = Layer.merge(Routes.layer, Routes.notFound)
 
 /** Has a Node server answer all routes until the scope closes, triggers past Effect's server. */
-export const layer = (server: Server) =>
+export const layer = (server: Server, limits = new ConnectionLimits()) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
       const routed = yield* NodeHttpServer.makeHandler(yield* HttpLayerRouter.toHttpEffect(routes))
       const triggered = yield* TriggerRoutes.makeDirectHandler
       const transportSecurity = Option.getOrUndefined(strictTransportSecurity(yield* PublicUrl))
       const handle: typeof routed = (request, response) => {
+        if (LimitedConnections.refuse(request, response)) return
         if (transportSecurity !== undefined) response.setHeader("strict-transport-security", transportSecurity)
         if (!triggered(request, response)) routed(request, response)
       }
@@ -31,7 +34,13 @@ export const layer = (server: Server) =>
       )
     })
   ).pipe(
-    Layer.provide(Layer.mergeAll(BodyBudget.layer, Connections.layer(server), NodeHttpServer.layerContext)),
+    Layer.provide(
+      Layer.mergeAll(
+        BodyBudget.layer,
+        Connections.layer(server, { limits, answersAll: true }),
+        NodeHttpServer.layerContext
+      )
+    ),
     // Effect's request logger and tracer, which record URLs and headers, are off for all routes: `RequestLog` does both.
     Layer.locally(HttpMiddleware.loggerDisabled, true),
     Layer.locally(HttpMiddleware.currentTracerDisabledWhen, constTrue)
@@ -57,5 +66,8 @@ export const serve = <A, E, R>(hostRoutes: Layer.Layer<A, E, R>, { grace = "30 s
     const { drain, layer: listening, server } = Listener.make({ ...address, shutdownGrace: grace, maxBody })
     // They are there in the turn of the event loop in which it begins to listen, before the first request is read.
     const answers = HttpServer.withLogAddress(HttpServer.serve(app, HttpMiddleware.logger))
-    return drain.pipe(Layer.provide([answers, Connections.layer(server)]), Layer.provideMerge(listening))
+    return drain.pipe(
+      Layer.provide([answers, Connections.layer(server, { limits: new ConnectionLimits() })]),
+      Layer.provideMerge(listening)
+    )
   }).pipe(Layer.unwrapScoped, Layer.provide(NodeHttpServer.layerContext))

@@ -2,6 +2,8 @@
 import type { HttpServerRequest } from "@effect/platform"
 import type { AuditActor } from "../domain/AuditEvent.ts"
 import type { RunId, WebhookId } from "../domain/Id.ts"
+import { nodeRequest } from "./Body.ts"
+import * as LimitedConnections from "./LimitedConnections.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
@@ -21,8 +23,15 @@ interface WithFacts {
 }
 
 export const add = (request: Request, more: RequestFacts): void => {
+  if (more.webhook_id !== undefined || more.actor !== undefined) showedCredentials(request)
   const { [facts]: known } = request as WithFacts
   ;(request as WithFacts)[facts] = known === undefined ? more : { ...known, ...more }
+}
+
+/** Who is allowed to know a webhook, or to manage, has shown that with this request. */
+const showedCredentials = (request: Request): void => {
+  const source = nodeRequest(request)
+  if (source !== undefined) LimitedConnections.showedCredentials(source)
 }
 
 export const of = (request: Request): RequestFacts => (request as WithFacts)[facts] ?? {}

@@ -55,6 +55,10 @@ export const settings = {
   publicUrl: optional("PUBLIC_URL", baseUrl("https://hooks.example.com")),
   /** The proxies whose `X-Forwarded-*` headers are believed. */
   trustedProxies: withDefault("TRUSTED_PROXIES", networks, []),
+  /** Of one process; absent: as many as its open files allow. */
+  maxConnections: optional("MAX_CONNECTIONS", wholeNumber(1, 1_000_000)),
+  /** From one address that is no trusted proxy; absent: half of all. */
+  maxConnectionsPerAddress: optional("MAX_CONNECTIONS_PER_ADDRESS", wholeNumber(1, 1_000_000)),
   ...Repos.settings,
   /** Absent: one is generated at the first start. */
   adminKey: optional("ADMIN_API_KEY", secret(adminKeyFormat)),

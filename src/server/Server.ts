@@ -8,6 +8,7 @@ import { Renderer } from "../engine/Renderer.ts"
 import * as Retention from "../engine/Retention.ts"
 import { SecretKeys } from "../engine/SecretKeys.ts"
 import { Settings } from "../engine/Settings.ts"
+import { ConnectionLimits } from "../http/ConnectionLimits.ts"
 import * as Listener from "../http/Listener.ts"
 import * as NodeServer from "../http/NodeServer.ts"
 import { PublicUrl } from "../http/PublicUrl.ts"
@@ -28,6 +29,12 @@ const secretKeys = ({ dataDir, secretKeys: given }: Environment, { repo }: Drive
     onSome: (keys) => SecretKeys.layer(Redacted.value(keys))
   })
 
+const connectionLimits = ({ maxConnections, maxConnectionsPerAddress }: Environment) =>
+  new ConnectionLimits({
+    connections: Option.getOrUndefined(maxConnections),
+    connectionsPerAddress: Option.getOrUndefined(maxConnectionsPerAddress)
+  })
+
 /**
  * The whole server. What is provided last is built first and closed last: it listens once all routes are there, and requests
  * in flight are answered before anything they need is closed.
@@ -37,7 +44,12 @@ export const layer = (environment: Environment, { bus, repo }: Drivers, version:
   const listener = Listener.make({ ...environment, maxBody })
   return listener.drain.pipe(
     Layer.provideMerge(listener.layer),
-    Layer.provideMerge(Layer.merge(NodeServer.layer(listener.server), Telemetry.teamGauges(environment, version))),
+    Layer.provideMerge(
+      Layer.merge(
+        NodeServer.layer(listener.server, connectionLimits(environment)),
+        Telemetry.teamGauges(environment, version)
+      )
+    ),
     Layer.provideMerge(
       Layer.mergeAll(
         Engine.layer,

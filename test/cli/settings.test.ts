@@ -55,6 +55,8 @@ describe("settings", () => {
         WORKERS: "4",
         PUBLIC_URL: "https://hooks.example.com/base/",
         TRUSTED_PROXIES: "10.0.0.0/8, ::1",
+        MAX_CONNECTIONS: "1000",
+        MAX_CONNECTIONS_PER_ADDRESS: "50",
         DATABASE_URL: "postgres://u:p@db/hooks",
         AMQP_URL: "amqps://u:p@mq/vhost",
         AMQP_QUEUE_TYPE: "quorum",

@@ -68,6 +68,7 @@ describe("callers", () => {
       env: {
         WEBHOOK_MAX_CONCURRENT: "10000",
         WEBHOOK_MAX_QUEUED: "20000",
+        MAX_CONNECTIONS_PER_ADDRESS: "15000",
         // Without a limit Node collects garbage late: 96 to 162 KiB a caller were measured, 84 of them in use.
         NODE_OPTIONS: "--max-old-space-size=1792"
       }

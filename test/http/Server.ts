@@ -16,6 +16,7 @@ import { Renderer } from "../../src/engine/Renderer.ts"
 import { type SecretKey, SecretKeys } from "../../src/engine/SecretKeys.ts"
 import { Settings, type SettingsValues } from "../../src/engine/Settings.ts"
 import { Shutdown } from "../../src/engine/Shutdown.ts"
+import { ConnectionLimits, type Limits } from "../../src/http/ConnectionLimits.ts"
 import * as HttpOnNode from "../../src/http/NodeServer.ts"
 import { PublicUrl } from "../../src/http/PublicUrl.ts"
 import { TrustedProxies } from "../../src/http/TrustedProxies.ts"
@@ -102,6 +103,7 @@ export interface Options {
   readonly renderer?: Layer.Layer<Renderer, never, Settings>
   /** Given Node's server, before it listens. */
   readonly onServer?: (server: NodeServer) => void
+  readonly limits?: Limits
   /** Of another server, whose replica this one is; else it has one of its own. */
   readonly repo?: Layer.Layer<Repo>
 }
@@ -145,7 +147,10 @@ const server = (options: Options) =>
   Layer.suspend(() => {
     const server = createServer()
     options.onServer?.(server)
-    return listeningOn(server).pipe(Layer.provideMerge(HttpOnNode.layer(server)), Layer.provideMerge(services(options)))
+    return listeningOn(server).pipe(
+      Layer.provideMerge(HttpOnNode.layer(server, new ConnectionLimits(options.limits))),
+      Layer.provideMerge(services(options))
+    )
   })
 
 export type Leader = (delivery: Delivery) => Effect.Effect<void, Unavailable>

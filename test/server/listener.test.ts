@@ -1,3 +1,5 @@
+import { once } from "node:events"
+import { connect } from "node:net"
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import * as Program from "../cli/Program.ts"
@@ -6,11 +8,59 @@ import { freshDatabase } from "../support/fresh.ts"
 import { freePort } from "../support/Process.ts"
 import { until } from "../support/Until.ts"
 
-it.scopedLive("an idle connection is kept for longer than the usual proxies keep theirs", () =>
+const ADMIN_API_KEY = "a-key-for-these-tests"
+const withKey = { headers: { authorization: `Bearer ${ADMIN_API_KEY}` } }
+
+/** How long the server keeps the connection that it has answered on. */
+const keptFor = (url: string, options: RequestInit = {}) =>
+  Effect.promise(async () => (await fetch(url, options)).headers.get("keep-alive"))
+
+it.scopedLive("a connection is kept for longer than the usual proxies keep theirs, once it has shown a valid key", () =>
   Effect.gen(function* () {
-    const server = yield* Program.serve({ DATABASE_URL: yield* freshDatabase, ADMIN_API_KEY: "a-key-for-these-tests" })
-    const { headers } = yield* Effect.promise(() => fetch(`${server.url}/health/live`))
-    expect(headers.get("keep-alive")).toBe("timeout=65")
+    const server = yield* Program.serve({ DATABASE_URL: yield* freshDatabase, ADMIN_API_KEY })
+    expect(yield* keptFor(`${server.url}/api/teams`, withKey)).toBe("timeout=65")
+  })
+)
+
+it.scopedLive("a trusted proxy's connection is kept that long from the beginning", () =>
+  Effect.gen(function* () {
+    const variables = { DATABASE_URL: yield* freshDatabase, ADMIN_API_KEY, TRUSTED_PROXIES: "127.0.0.1" }
+    const server = yield* Program.serve(variables)
+    expect(yield* keptFor(`${server.url}/health/live`)).toBe("timeout=65")
+  })
+)
+
+it.scopedLive("a connection that has shown neither token nor key is closed after 5 s without a request", () =>
+  Effect.gen(function* () {
+    const server = yield* Program.serve({ DATABASE_URL: yield* freshDatabase, ADMIN_API_KEY })
+    const begun = performance.now()
+    const { text } = yield* wire(Number(new URL(server.url).port), "GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n")
+    expect(text).toMatch(/^HTTP\/1\.1 200 [\s\S]*\r\nKeep-Alive: timeout=5\r\n/)
+    expect(performance.now() - begun).toBeGreaterThan(4_900)
+    expect(performance.now() - begun).toBeLessThan(20_000)
+  })
+)
+
+it.scopedLive("a server with few open files answers its health checks while 700 connections are open", () =>
+  Effect.gen(function* () {
+    const command = ["/bin/sh", "-c", "ulimit -n 400; exec node dist/main.js serve"] as const
+    const server = yield* Program.serveBy(command, { DATABASE_URL: yield* freshDatabase, ADMIN_API_KEY })
+    const port = Number(new URL(server.url).port)
+    yield* Effect.acquireRelease(
+      Effect.promise(async () => {
+        const sockets = Array.from({ length: 700 }, () => connect(port, "127.0.0.1").on("error", () => {}))
+        await Promise.all(sockets.map((socket) => once(socket, "connect")))
+        return sockets
+      }),
+      (sockets) => Effect.sync(() => sockets.forEach((socket) => void socket.destroy()))
+    )
+    for (const path of ["/health/ready", "/health/live"]) {
+      const { status } = yield* Effect.promise(() =>
+        fetch(`${server.url}${path}`, { signal: AbortSignal.timeout(20_000) })
+      )
+      expect(status).toBe(200)
+    }
+    expect((yield* Effect.promise(() => fetch(`${server.url}/api/teams`, withKey))).status).toBe(200)
   })
 )
 
