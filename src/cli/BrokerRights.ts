@@ -38,7 +38,7 @@ export const rightsOf = (
   // Its queue, and those on which leaders listen for cancellations.
   configure: `^team\\.${team}(\\.cancel\\..+)?$`,
   write: `^(team\\.${team}\\.cancel\\..+|webhook\\.(replies|dlx))$`,
-  read: `^(team\\.${team}(\\.cancel\\..+)?|webhook\\.cancel)$`,
+  read: `^(team\\.${team}(\\.cancel\\..+)?|webhook\\.cancel\\.${team})$`,
   // A leader has two connections with three channels: this is for ten of them.
   max_connections: 20,
   max_channels: 60

@@ -193,7 +193,7 @@ describe("replies of leaders in other languages", () => {
         yield* reply(channel, "good", { correlationId: run_id, contentType: "text/plain" })
         yield* Queue.take(collected)
       }).pipe(Effect.scoped, Effect.provide(BusAmqp.layer({ url: Redacted.make(url), queueType: "classic" })))
-      const { messageCount } = yield* Effect.promise(() => channel.checkQueue("webhook.replies"))
+      const { messageCount } = yield* Effect.promise(() => channel.checkQueue("webhook.replies.inbox"))
       expect(messageCount).toBe(0)
     }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
   )
@@ -280,8 +280,8 @@ describe("a leader's rights", () => {
   const cases = [
     { name: "those of its team", rights: rightsOf(team, { vhost: "", user: Option.none() }) },
     {
-      name: "those of the first release, which did not have the exchange for replies",
-      rights: { configure: "^team\\.", read: "^team\\.", write: "^(team\\..*|webhook\\.dlx|amq\\.default)$" }
+      name: "no right to hear of cancellations",
+      rights: { configure: "^team\\.deploy$", read: "^team\\.deploy$", write: "^webhook\\.(replies|dlx)$" }
     }
   ]
   it.live.each(cases)("can lead with $name", ({ rights: { configure, read, write } }) =>

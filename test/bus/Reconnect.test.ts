@@ -280,7 +280,7 @@ describe("the bus and its connections", () => {
       yield* startLeader(echo)
       yield* roundTrip(replies)
       const channel = yield* rawChannel(url)
-      for (const queue of ["webhook.replies", "webhook.dead"]) {
+      for (const queue of ["webhook.replies.inbox", "webhook.dead"]) {
         yield* Effect.promise(() => channel.deleteQueue(queue))
         yield* roundTrip(replies)
       }
@@ -326,7 +326,7 @@ describe("the bus and its connections", () => {
       const channel = yield* rawChannel(url)
       const { run_id } = yield* makePrompt()
       yield* Effect.retry(
-        Effect.tryPromise(() => channel.checkQueue("webhook.replies")),
+        Effect.tryPromise(() => channel.checkQueue("webhook.replies.inbox")),
         again
       )
       yield* reply(channel, "answer", { correlationId: run_id, contentType: "text/plain" })

@@ -30,7 +30,7 @@ export const declareTeam = (channel: Channel, team: string, more: Record<string,
 /** Sends what a leader might reply. */
 export const reply = (channel: Channel, body: string | Buffer, options: Options.Publish) =>
   Effect.sync(() => {
-    channel.sendToQueue("webhook.replies", Buffer.isBuffer(body) ? body : Buffer.from(body), options)
+    channel.publish("webhook.replies", "", Buffer.isBuffer(body) ? body : Buffer.from(body), options)
   })
 
 /** The next message of a queue, waited for. */

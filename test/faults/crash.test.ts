@@ -128,10 +128,13 @@ describe.concurrent("when the server is killed", () => {
       await waiting
       const [before] = await cluster.storage.rows()
       expect(before).toMatchObject({ status: "success" })
-      await until("the reply is back in its queue", async () => (await cluster.storage.ready("webhook.replies")) === 1)
+      await until(
+        "the reply is back in its queue",
+        async () => (await cluster.storage.ready("webhook.replies.inbox")) === 1
+      )
 
       await server.start()
-      await until("the reply is acknowledged", async () => (await cluster.storage.ready("webhook.replies")) === 0)
+      await until("the reply is acknowledged", async () => (await cluster.storage.ready("webhook.replies.inbox")) === 0)
       const after = await cluster.callers.trigger(server, webhook, { wait: true })
       expect(after.status).toBe(200)
       const rows = await cluster.checked({ count: 2 })

@@ -19,7 +19,7 @@ const replier = async (cluster: Cluster) => {
       type = "response",
       contentType = "application/json"
     ) =>
-      channel.sendToQueue("webhook.replies", Buffer.from(content), {
+      channel.publish("webhook.replies", "", Buffer.from(content), {
         type,
         contentType,
         persistent: true,
@@ -84,7 +84,7 @@ describe("replies", () => {
 
       // What is not acknowledged returns to the queue when its consumer is gone.
       await server.stop()
-      expect(await cluster.storage.ready("webhook.replies")).toBe(0)
+      expect(await cluster.storage.ready("webhook.replies.inbox")).toBe(0)
       expect((await cluster.storage.rows()).map(({ status, response }) => [status, response])).toEqual([
         ["error", null],
         ["success", "once"],

@@ -54,9 +54,11 @@ const leaderUrl = async (cluster: Cluster, team: string): Promise<string> => {
   return urlOf(cluster, user)
 }
 
-/** The commands about the broker that a page of the documentation shows. */
-const documented = (page: string): string =>
-  /^```sh\n(rabbitmqctl [\s\S]*?)^```$/m.exec(readFileSync(new URL(`../../docs/${page}`, import.meta.url), "utf8"))![1]!
+/** The commands about the broker that a page of the documentation shows: the first ones, or those at that place. */
+const documented = (page: string, place = 0): string => {
+  const text = readFileSync(new URL(`../../docs/${page}`, import.meta.url), "utf8")
+  return [...text.matchAll(/^```sh\n(rabbitmqctl [\s\S]*?)^```$/gm)][place]![1]!
+}
 
 /** A user with the rights that `docs/production.md` gives the server. */
 const serverUrl = async (cluster: Cluster): Promise<string> => {
@@ -152,18 +154,30 @@ describe("a leader with the rights of its team", () => {
       "declare a queue of another name": (channel) => channel.assertQueue("spy", { durable: true }),
       "declare a queue that the broker names": (channel) => channel.assertQueue("", { exclusive: true }),
       "publish to the queue by the default exchange": publish("", queue, { prompt: "do it" }, { type: "prompt" }),
-      "reply by the default exchange": publish("", "webhook.replies", { response: "x" }, { correlationId: runId }),
+      "reply by the default exchange": publish(
+        "",
+        "webhook.replies.inbox",
+        { response: "x" },
+        { correlationId: runId }
+      ),
       "publish a prompt": publish("webhook.prompts", queue, { prompt: "do it" }, { type: "prompt" }),
       "publish by amq.direct": publish("amq.direct", queue, {}, {}),
       "lead the other team's prompts here": (channel) => channel.bindQueue("team.thief", "webhook.prompts", queue),
       "take the binding of the other team's queue away": (channel) =>
         channel.unbindQueue(queue, "webhook.prompts", queue),
-      "read all replies": (channel) => channel.consume("webhook.replies", () => {}),
+      "read all replies": (channel) => channel.consume("webhook.replies.inbox", () => {}),
       "have replies copied": (channel) => channel.bindQueue("team.thief", "webhook.replies", ""),
       "have dead prompts copied": (channel) => channel.bindQueue("team.thief", "webhook.dlx", ""),
-      "purge all replies": (channel) => channel.purgeQueue("webhook.replies"),
-      "delete all replies": (channel) => channel.deleteQueue("webhook.replies"),
-      "unbind all replies": (channel) => channel.unbindQueue("webhook.replies", "webhook.replies", ""),
+      "purge all replies": (channel) => channel.purgeQueue("webhook.replies.inbox"),
+      "delete all replies": (channel) => channel.deleteQueue("webhook.replies.inbox"),
+      "unbind all replies": (channel) => channel.unbindQueue("webhook.replies.inbox", "webhook.replies", ""),
+      "bind junk to all replies": (channel) => channel.bindQueue("webhook.replies.inbox", "webhook.cancel.thief", ""),
+      "hear of another team's cancelled runs": async (channel) => {
+        const { queue } = await channel.assertQueue("team.thief.cancel.spy", { exclusive: true })
+        await channel.bindQueue(queue, "webhook.cancel.victim", "")
+      },
+      "delete what another team hears of cancelled runs by": (channel) =>
+        channel.deleteExchange("webhook.cancel.victim"),
       "read late replies": (channel) => channel.get("webhook.replies.late"),
       "publish a late reply": publish(
         "webhook.replies.late",
@@ -239,6 +253,25 @@ describe("a leader with the rights of its team", () => {
   })
 })
 
+describe("the limits that docs/amqp.md shows", () => {
+  faultTest("keep small what a leader may fill, and let it lead", async ({ cluster }) => {
+    const { thief, victim } = await scene(cluster)
+    const vhost = new URL(cluster.storage.amqpUrl).pathname.slice(1)
+    await run(documented("amqp.md", 1).replaceAll("-p '/'", `-p ${vhost}`))
+    const full = "team.thief.cancel.full"
+    await thief.channel.assertQueue(full, { durable: true })
+    await thief.channel.assertExchange(full, "fanout")
+    await thief.channel.bindQueue(full, full, "")
+    for (let i = 0; i < 1_500; i++) thief.channel.publish(full, "", Buffer.from("junk"))
+    await thief.channel.waitForConfirms()
+    expect((await thief.channel.checkQueue(full)).messageCount).toBe(1_000)
+    for (const { call, channel, prompt } of [thief, victim]) {
+      await answer(channel, prompt, "done")
+      expect(await call).toMatchObject({ status: 200, body: { response: "done" } })
+    }
+  })
+})
+
 describe("an installation whose prompts were not signed", () => {
   faultTest("accepts run ids of runs from before, and only of those", async ({ cluster }) => {
     const signFrom = (time: string) =>
@@ -251,7 +284,7 @@ describe("an installation whose prompts were not signed", () => {
     const model = await connection(cluster, cluster.storage.amqpUrl)
     const reply = async (correlationId: string, text: string) => {
       const options = { type: "response", contentType: "text/plain", correlationId }
-      const toQueue = async (channel: Channel) => channel.sendToQueue("webhook.replies", Buffer.from(text), options)
+      const toQueue = async (channel: Channel) => channel.publish("webhook.replies", "", Buffer.from(text), options)
       expect(await outcomeOf(model, toQueue)).toBe("done")
     }
     const begin = async () => {

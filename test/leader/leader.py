@@ -84,7 +84,7 @@ def listen_for_cancellations(connection):
     channel = connection.channel()
     name = f"{queue}.cancel.{uuid.uuid4()}"
     channel.queue_declare(name, exclusive=True, auto_delete=True)
-    channel.queue_bind(name, "webhook.cancel", routing_key=team)
+    channel.queue_bind(name, f"webhook.cancel.{team}")
     for _, _, body in channel.consume(name, auto_ack=True):
         cancelled.add(json.loads(body)["run_id"])
 

@@ -172,7 +172,10 @@ const make = ({ queueType, url }: AmqpOptions) =>
         (publish, prompts) => tracedPublish(prompts)(publish)
       ),
       // Returned: no leader of the team listens.
-      cancel: (team, run_id) => Effect.asVoid(publisher.publish([encodeCancel(team, run_id)])),
+      cancel: (team, run_id) =>
+        Effect.asVoid(
+          Effect.zipRight(probe.declareCancelExchange(team), publisher.publish([encodeCancel(team, run_id)]))
+        ),
       queue: probe.queue,
       inspect: probe.inspect,
       removeQueue: probe.removeQueue,

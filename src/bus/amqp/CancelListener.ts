@@ -6,7 +6,7 @@ import { type Connection, call, openSideChannel, unavailable } from "./Connectio
 import { declareCancelQueue } from "./Topology.ts"
 import { decodeCancel } from "./Wire.ts"
 
-/** How long until it is tried again to listen. */
+/** How long until it is tried again to listen; the first time with the first prompt, if that comes sooner. */
 const pause = "10 seconds"
 
 /** Listens; fails when the broker does not allow it, has no such exchange yet, or ends it. */
@@ -35,11 +35,13 @@ const listen = (
 
 /**
  * Calls `onCancel` for each run that the team's leaders are asked not to work on, while the scope lives. A leader without
- * the rights for it, or with an older server, leads all the same, and tries again from time to time.
+ * the rights for it leads all the same, and tries again from time to time. A server that has had no prompt for the team yet
+ * has not declared the team's exchange: it is there when `firstPrompt` succeeds.
  */
 export const listenForCancellations = (
   connection: Connection,
   team: TeamName,
+  firstPrompt: Effect.Effect<void>,
   onCancel: (id: RunId) => void
 ): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -50,9 +52,10 @@ export const listenForCancellations = (
         isLogged = true
         return Effect.logInfo(`this leader is not told of cancelled runs, and works on them to the end: ${detail}`)
       })
-    yield* Effect.scoped(listen(connection, team, onCancel)).pipe(
-      Effect.tapError(refused),
-      Effect.retry(Schedule.spaced(pause)),
+    const attempt = Effect.scoped(listen(connection, team, onCancel))
+    yield* attempt.pipe(
+      Effect.catchAll(() => Effect.timeoutOption(firstPrompt, pause)),
+      Effect.zipRight(Effect.retry(Effect.tapError(attempt, refused), Schedule.spaced(pause))),
       Effect.forkScoped
     )
   })

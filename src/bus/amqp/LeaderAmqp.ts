@@ -25,25 +25,18 @@ interface LeadOptions {
 const make = ({ queueType, url }: AmqpOptions) =>
   Effect.gen(function* () {
     const broker = Broker.make(url)
-    // A server of the first release has no exchange for replies, and the rights of that time reach the default one only:
-    // what one of the two refuses, the next try sends through the other.
-    let isByDefaultExchange = false
-    const onRefusal = () => {
-      isByDefaultExchange = !isByDefaultExchange
-    }
-    const publisher = yield* Publisher.make({ broker, name: "leader replies", onRefusal })
+    const publisher = yield* Publisher.make({ broker, name: "leader replies" })
     const cancellations = makeCancellations()
 
     /** A reply that found no queue is tried again: the server declares it when it connects. */
     const replyTo =
-      (name: string, prompt: Prompt): Delivery["reply"] =>
+      (exchange: string, prompt: Prompt): Delivery["reply"] =>
       (reply) =>
-        Effect.suspend(() => {
-          const address = isByDefaultExchange ? { exchange: "", routingKey: name } : { exchange: name, routingKey: "" }
-          return Effect.flatMap(publisher.publish([encodeReply(reply, prompt, address)]), (outcome) =>
-            outcome === "confirmed" ? Effect.void : Effect.fail(unavailable(`there is no queue for replies to ${name}`))
-          )
-        })
+        Effect.flatMap(publisher.publish([encodeReply(reply, prompt, exchange)]), (outcome) =>
+          outcome === "confirmed"
+            ? Effect.void
+            : Effect.fail(unavailable(`there is no queue for replies to ${exchange}`))
+        )
 
     const workOn = (message: ConsumeMessage, { handle, team }: LeadOptions): Effect.Effect<Settlement> => {
       const prompt = decodePrompt(message, team)
@@ -80,7 +73,8 @@ const make = ({ queueType, url }: AmqpOptions) =>
         yield* call(`declaring ${teamQueue(team)}`, () => declareTeamQueue(channel, team, queueType))
         yield* call("setting the prefetch", () => channel.prefetch(1))
         // Before the work is set up, so that it ends after that, and a leader that is stopping still hears of them.
-        yield* listenForCancellations(connection, team, cancellations.put)
+        const firstPrompt = yield* Deferred.make<void>()
+        yield* listenForCancellations(connection, team, Deferred.await(firstPrompt), cancellations.put)
         // Shut down when the leader is to stop. A prompt that is lost with it is delivered again, being unacknowledged.
         const inbox = yield* Queue.unbounded<ConsumeMessage>()
         let consumerTag = ""
@@ -110,8 +104,9 @@ const make = ({ queueType, url }: AmqpOptions) =>
           channel.consume(
             teamQueue(team),
             (message) => {
-              if (message === null) connection.markLost(`${teamQueue(team)} was deleted`)
-              else inbox.unsafeOffer(message)
+              if (message === null) return connection.markLost(`${teamQueue(team)} was deleted`)
+              Deferred.unsafeDone(firstPrompt, Effect.void)
+              inbox.unsafeOffer(message)
             },
             { arguments: leaderArguments(queueType, serverVersion) }
           )

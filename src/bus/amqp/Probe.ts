@@ -8,7 +8,15 @@ import type { Inspection, TeamQueue } from "../Bus.ts"
 import type { Broker } from "./Broker.ts"
 import { type Connection, NoAnswer, unavailable, within } from "./Connection.ts"
 import * as Link from "./Link.ts"
-import { bindTeamQueue, checkMarker, type QueueType, repliesQueue, teamQueue } from "./Topology.ts"
+import {
+  bindTeamQueue,
+  cancelExchange,
+  checkMarker,
+  declareCancelExchange,
+  type QueueType,
+  repliesQueue,
+  teamQueue
+} from "./Topology.ts"
 
 export interface Probe {
   /** The queue's state; when it had a consumer, as it was up to a second ago. */
@@ -16,6 +24,8 @@ export interface Probe {
   /** As `Bus.repliesWaiting`. */
   readonly repliesWaiting: Effect.Effect<number, Unavailable>
   readonly removeQueue: (team: TeamName) => Effect.Effect<void, Unavailable>
+  /** Where the team's leaders are asked to stop: who publishes to an exchange that is not there loses the connection. */
+  readonly declareCancelExchange: (team: TeamName) => Effect.Effect<void, Unavailable>
   /** As `Bus.inspect`. */
   readonly inspect: (team: TeamName) => Effect.Effect<Inspection, Unavailable>
   /** Leads prompts for the team into its queue from now on; false: it has none. */
@@ -143,13 +153,14 @@ export const make = Effect.fnUntraced(function* (options: {
 
   const removeQueue = (team: TeamName) =>
     Effect.gen(function* () {
-      const { consumers, exists, messages } = yield* check(team)
-      if (!exists || consumers > 0 || messages > 0) return
+      const { consumers, messages } = yield* check(team)
+      if (consumers > 0 || messages > 0) return
       // Quorum queues refuse the conditions with a connection error (540).
       const conditions = options.queueType === "quorum" ? {} : { ifUnused: true, ifEmpty: true }
       yield* request((channel) => channel.deleteQueue(teamQueue(team), conditions)).pipe(
         onRefusal([notFound, preconditionFailed], undefined)
       )
+      yield* request((channel) => channel.deleteExchange(cancelExchange(team))).pipe(onRefusal([notFound], undefined))
     })
 
   const bindQueue = (team: TeamName) =>
@@ -173,6 +184,9 @@ export const make = Effect.fnUntraced(function* (options: {
     return { isReplaced: !isMarked || !exists, consumers, messages }
   })
 
+  const declareCancels = (team: TeamName) =>
+    request((channel) => declareCancelExchange(channel, team)).pipe(onRefusal([], undefined))
+
   const repliesWaiting = request((channel) => channel.checkQueue(repliesQueue)).pipe(
     Effect.map(({ messageCount }) => messageCount),
     onRefusal([notFound], 0)
@@ -180,7 +194,7 @@ export const make = Effect.fnUntraced(function* (options: {
 
   const ping = request((channel) => channel.checkExchange("amq.direct")).pipe(onRefusal([], undefined), Effect.asVoid)
 
-  return { queue, inspect, repliesWaiting, removeQueue, bindQueue, ping }
+  return { queue, inspect, repliesWaiting, removeQueue, declareCancelExchange: declareCancels, bindQueue, ping }
 })
 
 const refusalOf = (error: unknown): Refused => {

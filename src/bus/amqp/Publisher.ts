@@ -71,15 +71,9 @@ const watch = (connection: Connection, { late, pending }: Publishing) => {
   }).pipe(Effect.delay("1 second"), Effect.forever, Effect.forkScoped)
 }
 
-/** The exchange may not be written to, or is not there: https://www.rabbitmq.com/amqp-0-9-1-reference#constants */
-const refusals = [403, 404]
-
-const open = (connection: Connection, onRefusal: () => void): Effect.Effect<Publishing, Unavailable, Scope.Scope> =>
+const open = (connection: Connection): Effect.Effect<Publishing, Unavailable, Scope.Scope> =>
   Effect.gen(function* () {
     const channel = yield* openChannel(connection, "confirm")
-    channel.on("error", ({ code }: { readonly code?: number }) => {
-      if (code !== undefined && refusals.includes(code)) onRefusal()
-    })
     const publishing: Publishing = { channel, pending: new Map(), late: new Map() }
     // RabbitMQ sends a message's return before its confirmation: https://www.rabbitmq.com/docs/publishers#unroutable
     channel.on("return", (message) => {
@@ -124,16 +118,10 @@ export const make = Effect.fnUntraced(function* (options: {
   readonly name: string
   /** Runs on every new connection before anything is published on it. */
   readonly prepare?: (channel: ConfirmChannel) => Effect.Effect<void, Unavailable>
-  /** Called when the broker refuses a message's exchange. What was on its way fails. */
-  readonly onRefusal?: () => void
 }): Effect.fn.Return<Publisher, never, Scope.Scope> {
   const link = yield* Link.make({
     ...options,
-    use: (connection) =>
-      Effect.tap(
-        open(connection, options.onRefusal ?? (() => {})),
-        ({ channel }) => options.prepare?.(channel) ?? Effect.void
-      )
+    use: (connection) => Effect.tap(open(connection), ({ channel }) => options.prepare?.(channel) ?? Effect.void)
   })
 
   const blockedBy = (connection: Connection): Unavailable | undefined => {

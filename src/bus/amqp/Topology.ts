@@ -26,16 +26,22 @@ export const promptsExchange = "webhook.prompts"
 const markerExchange = (team: TeamName): string => `webhook.queue.${team}`
 /** Where leaders reply to: an exchange, so that a leader needs no right on the default exchange, which reaches every queue. */
 export const repliesExchange = "webhook.replies"
-/** Named like the exchange: leaders of the first release reply through the default exchange, to the same `reply_to`. */
-export const repliesQueue = "webhook.replies"
+/**
+ * Not named like the exchange: RabbitMQ's rights do not tell the two apart, and who may publish to an exchange could bind a
+ * queue of its name.
+ */
+export const repliesQueue = "webhook.replies.inbox"
 /**
  * Where the server puts long answers to runs that have ended, so that those behind them in `repliesQueue` need not wait: an
  * exchange, and the queue bound to it.
  */
 export const lateExchange = "webhook.replies.late"
 export const lateQueue = "webhook.replies.late"
-/** Where the server asks leaders to stop working on a run: they bind queues of their own to it, with their team's name. */
-export const cancelExchange = "webhook.cancel"
+/**
+ * Where the server asks the team's leaders to stop working on a run: they bind queues of their own to it. One for each team,
+ * since a right to bind is one to an exchange: of a shared one leaders could learn the run ids of all teams.
+ */
+export const cancelExchange = (team: TeamName): string => `webhook.cancel.${team}`
 /** Where team queues send the prompts that they give up. */
 const deadLetterExchange = "webhook.dlx"
 export const deadQueue = "webhook.dead"
@@ -66,7 +72,6 @@ const teamQueueOptions = (type: QueueType): Options.AssertQueue => ({
 
 export const declareShared = async (channel: Channel, type: QueueType): Promise<void> => {
   await channel.assertExchange(promptsExchange, "direct", { durable: true })
-  await channel.assertExchange(cancelExchange, "direct", { durable: true })
   await channel.assertExchange(deadLetterExchange, "fanout", { durable: true })
   await channel.assertQueue(deadQueue, shared(type))
   await channel.bindQueue(deadQueue, deadLetterExchange, "")
@@ -82,12 +87,18 @@ export const declareTeamQueue = async (channel: Channel, team: TeamName, type: Q
   await channel.assertQueue(teamQueue(team), teamQueueOptions(type))
 }
 
+export const declareCancelExchange = async (channel: Channel, team: TeamName): Promise<void> => {
+  await channel.assertExchange(cancelExchange(team), "fanout", { durable: true })
+}
+
 /** Leads prompts for the team into its queue, and marks that one; fails when there is none. */
 export const bindTeamQueue = async (channel: Channel, team: TeamName): Promise<void> => {
   const queue = teamQueue(team)
   const marker = markerExchange(team)
   // A marker for a queue that is not there would stay.
   await channel.checkQueue(queue)
+  // Before the first prompt, with which the leader binds its own queue to it at the latest.
+  await declareCancelExchange(channel, team)
   await channel.assertExchange(marker, "fanout", { durable: true, autoDelete: true })
   // First: a queue that is replaced between the two has no marker then, and counts as deleted.
   await channel.bindQueue(queue, marker, "")
@@ -109,7 +120,7 @@ export const declareCancelQueue = async (channel: Channel, team: TeamName): Prom
     exclusive: true,
     autoDelete: true
   })
-  await channel.bindQueue(queue, cancelExchange, team)
+  await channel.bindQueue(queue, cancelExchange(team), "")
   return queue
 }
 

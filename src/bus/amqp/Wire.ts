@@ -11,15 +11,11 @@ import { answerTooLarge, maxAnswer, storableReply } from "../Replies.ts"
 import type { ReplyKind } from "./Metrics.ts"
 import { cancelExchange, lateExchange, promptsExchange, repliesExchange } from "./Topology.ts"
 
-/** Where a message is published. */
-interface Address {
+/** A message ready for the broker. `id` is its `message_id`: a returned message is known by it. */
+export interface Outgoing {
+  readonly id: string
   readonly exchange: string
   readonly routingKey: string
-}
-
-/** A message ready for the broker. `id` is its `message_id`: a returned message is known by it. */
-export interface Outgoing extends Address {
-  readonly id: string
   readonly body: Buffer
   readonly options: Options.Publish
   /** The trace that it belongs to; see `Prompt`. */
@@ -75,8 +71,8 @@ export const encodePrompt = (prompt: Prompt, queue: string, left: number | undef
 /** Which run is not to be worked on. */
 export const encodeCancel = (team: TeamName, run_id: RunId): Outgoing => ({
   id: run_id,
-  exchange: cancelExchange,
-  routingKey: team,
+  exchange: cancelExchange(team),
+  routingKey: "",
   body: Buffer.from(JSON.stringify({ run_id })),
   options: { type: "cancel", contentType: json }
 })
@@ -92,12 +88,12 @@ export const decodePrompt = (message: Message, team: TeamName): Option.Option<Pr
   }))
 
 /** A reply that is too long becomes an error that says so: RabbitMQ 4 closes the channel on messages over 16 MiB. */
-export const encodeReply = (reply: LeaderReply, { correlation_id, run_id }: Prompt, address: Address): Outgoing => {
+export const encodeReply = (reply: LeaderReply, { correlation_id, run_id }: Prompt, exchange: string): Outgoing => {
   const message = (type: string, content: unknown): Outgoing => {
     const body = Buffer.from(JSON.stringify(content))
     if (body.length > maxAnswer) return message("error", { message: answerTooLarge })
     const options = { type, contentType: json, correlationId: correlation_id }
-    return { id: `${run_id}:${type}`, ...address, body, options }
+    return { id: `${run_id}:${type}`, exchange, routingKey: "", body, options }
   }
   switch (reply._tag) {
     case "Started":
@@ -109,7 +105,7 @@ export const encodeReply = (reply: LeaderReply, { correlation_id, run_id }: Prom
   }
 }
 
-/** What a message on `webhook.replies` or `webhook.dead` says; left: nothing that could be acted on. */
+/** What a message on `webhook.replies.inbox` or `webhook.dead` says; left: nothing that could be acted on. */
 export type Decoded = Either.Either<{ readonly kind: ReplyKind; readonly reply: Reply }, "malformed" | "unknown">
 
 const isText = ({ contentType }: Message["properties"]): boolean => /^text\/plain\s*(;|$)/i.test(String(contentType))
