@@ -3,6 +3,7 @@ import { v4 } from "uuid"
 import { Bus } from "../bus/Bus.ts"
 import type { Unavailable } from "../domain/Errors.ts"
 import { rememberingInterruption } from "../domain/Interruption.ts"
+import { stopwatch } from "../domain/Stopwatch.ts"
 import { ChangeFeed } from "../repo/ChangeFeed.ts"
 import { LeaseLost, LeaseStore, type ProcessLock, type Term } from "../repo/LeaseStore.ts"
 import { untilAvailable } from "./Availability.ts"
@@ -52,7 +53,7 @@ export const whileHeld = <R>(
     const feed = yield* ChangeFeed
     const holder = v4()
     const clock = yield* Effect.clock
-    const now = () => clock.unsafeCurrentTimeMillis()
+    const now = () => stopwatch(clock)
     const released = yield* Queue.sliding<void>(1)
     yield* feed.listen((changes) => {
       if (changes.some((change) => change._tag === "LeaseReleased")) released.unsafeOffer(undefined)
