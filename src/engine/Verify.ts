@@ -2,7 +2,6 @@
  * The interpreter of descriptions (`domain/verification/`): whether a request comes from whom it should, and which delivery it
  * is. Pure: the time is given.
  */
-
 import { hash } from "node:crypto"
 import type { VerificationCause } from "../domain/Errors.ts"
 import {
