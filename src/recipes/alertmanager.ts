@@ -18,9 +18,10 @@ export const alertmanager: Recipe = {
   secret: "made here",
   settings: { ...wholeRequest, template_language: "liquid", accept_if: "payload.status == 'firing'" },
   prompt_template: `{{ payload.alerts | size }} alerts ({{ payload.receiver }}):
-{% for alert in payload.alerts -%}
+{% for alert in payload.alerts limit: 200 -%}
 - {{ alert.status | upcase }} {{ alert.labels.alertname | default: "an alert" }}{% if alert.labels.instance %} on {{ alert.labels.instance }}{% endif %} since {{ alert.startsAt }}{% if alert.annotations.summary %}: {{ alert.annotations.summary }}{% endif %}
-{% endfor %}
+{% endfor %}{% if payload.alerts.size > 200 %}(The first 200 of them.)
+{% endif %}
 Find the likely cause, and say what to do first.`,
   steps: [
     "In alertmanager.yml add the receiver below: its `url` is the trigger URL, its `credentials` are the secret. `credentials_file` and `url_file` read them from files.",
@@ -34,6 +35,7 @@ Find the likely cause, and say what to do first.`,
     webhook_configs:
       - url: TRIGGER_URL
         send_resolved: false
+        max_alerts: 1000
         http_config:
           authorization:
             type: Bearer
@@ -42,6 +44,7 @@ Find the likely cause, and say what to do first.`,
   },
   notes: [
     "Alertmanager sends again after a 5xx only, so a trigger must not be refused with another status: it waits while the team has no leader.",
+    "A request may have 1 MiB, which is some 2,500 alerts: `max_alerts` keeps the request of a storm below that.",
     "It signs nothing and sends no id: a group that it sends again, after `repeat_interval`, is another run.",
     "For Basic authentication give the verification a `username`, and the receiver `basic_auth` with `username` and `password` in place of `authorization`."
   ],

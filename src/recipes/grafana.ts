@@ -10,10 +10,11 @@ export const grafana: Recipe = {
   secret: "made here",
   settings: { ...wholeRequest, template_language: "liquid", accept_if: "payload.status == 'firing'" },
   prompt_template: `{{ payload.title | default: "Alerts of Grafana" }}
-{% for alert in payload.alerts -%}
+{% for alert in payload.alerts limit: 200 -%}
 - {{ alert.status | upcase }} {{ alert.labels.alertname | default: "an alert" }}{% if alert.annotations.summary %}: {{ alert.annotations.summary }}{% endif %}{% if alert.values %} (values: {{ alert.values }}){% endif %}
   {{ alert.generatorURL }}
-{% endfor %}
+{% endfor %}{% if payload.alerts.size > 200 %}(The first 200 of {{ payload.alerts | size }} alerts.)
+{% endif %}
 Find the likely cause, and say what to do first.`,
   steps: [
     "Open “Alerting”, “Contact points” (since Grafana 13 a tab of “Notification configuration”), “Add contact point”, with the integration “Webhook”.",

@@ -262,6 +262,24 @@ Review the changes, and list what must change before it is merged.`)
   )
 })
 
+describe("a storm of alerts, as many as a request may have, starts a run", () => {
+  for (const recipe of [recipes.alertmanager, recipes.grafana]) {
+    it.live(recipe.label, () =>
+      Effect.gen(function* () {
+        const { deliver, next, secret } = yield* setUp(recipe)
+        const { payload } = recipe.sample
+        const times = Math.floor(1_000_000 / JSON.stringify(payload.alerts).length)
+        const alerts = Array.from({ length: times }, () => payload.alerts).flat()
+        const answer = yield* deliver(requestOf(recipe, secret, { ...payload, alerts }))
+        expect(answer.status, answer.text).toBe(202)
+        const prompt = yield* next
+        expect(prompt).toContain("he first 200 of")
+        expect(prompt.match(/^- /gm)).toHaveLength(200)
+      })
+    )
+  }
+})
+
 describe("a request without what need not be there starts a run, as it would be lost if it were refused", () => {
   const cases: ReadonlyArray<readonly [without: string, recipe: Recipe, remove: (payload: any) => unknown]> = [
     [
