@@ -28,7 +28,7 @@ it("a placeholder names the value at its path, whatever its names are, in both l
   })
   const liquid = paths.map((path) => {
     const template = Either.getOrThrow(Liquid.parse(placeholderAt(path, "liquid")))
-    return Either.getOrThrow(Liquid.fill(template, values, 1000)).join("")
+    return Either.getOrThrow(Liquid.fill(template, values, { limit: 1000 })).join("")
   })
   expect([simple, liquid]).toEqual([wanted, wanted])
 })

@@ -39,5 +39,5 @@ export const InternalError = problem(500, "An unexpected failure of the server."
 export const BadGateway = problem(502, "The run ended as an error.")
 export const ServiceUnavailable = problem(
   503,
-  "The database or the broker is out of reach, or the server is stopping; see `Retry-After`."
+  "The database or the broker is out of reach, or the server is stopping or too busy; see `Retry-After`."
 )

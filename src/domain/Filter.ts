@@ -1,17 +1,16 @@
 /** `accept_if`: a JMESPath expression over a trigger's input, that says whether it starts a run. Browser-safe. */
-import { compile, isRegistered, type JSONValue, TreeInterpreter } from "@jmespath-community/jmespath"
 import { Predicate } from "effect"
-
-type ExpressionNode = ReturnType<typeof compile>
+import { Budget, OverBudget } from "./evaluation/Budget.ts"
+import * as Jmespath from "./evaluation/Jmespath.ts"
 
 /** Compiled expressions; those used first are dropped first. */
 const capacity = 1_000
-const compiled = new Map<string, ExpressionNode>()
+const compiled = new Map<string, Jmespath.Expression>()
 
-const compiledOnce = (expression: string): ExpressionNode => {
+const compiledOnce = (expression: string): Jmespath.Expression => {
   let node = compiled.get(expression)
   if (node === undefined) {
-    node = compile(expression)
+    node = Jmespath.compile(expression)
     compiled.set(expression, node)
     if (compiled.size > capacity) compiled.delete(compiled.keys().next().value!)
   }
@@ -26,18 +25,10 @@ const messageOf = (error: unknown): string => {
   return message.length > maxMessage ? `${message.slice(0, maxMessage)}…` : message
 }
 
-const functionsIn = (node: unknown): ReadonlyArray<string> => {
-  if (Array.isArray(node)) return node.flatMap(functionsIn)
-  if (!Predicate.isReadonlyRecord(node) || node.type === "Literal") return []
-  const own = node.type === "Function" ? [String(node.name)] : []
-  return [...own, ...Object.values(node).flatMap(functionsIn)]
-}
-
 /** Why the text is no expression; `undefined`: it is one. */
 export const faultOfExpression = (text: string): string | undefined => {
   try {
-    const unknown = functionsIn(compile(text)).find((name) => !isRegistered(name))
-    return unknown === undefined ? undefined : `there is no function ${unknown}`
+    Jmespath.compile(text)
   } catch (error) {
     return messageOf(error)
   }
@@ -58,16 +49,19 @@ const isTrue = (value: unknown): boolean =>
     ? Object.keys(value).length > 0
     : value !== false && value !== "" && value != null
 
+export const tooMuchWork = "It takes more work than a filter may: let it look at fewer items and shorter texts."
+
 /** Whether the expression holds for the input; or why it cannot be told, such as a function that is given another type. */
 export const filter = (
   expression: string,
-  input: unknown
+  input: unknown,
+  budget = new Budget()
 ): { readonly accepted: boolean } | { readonly failed: string } => {
   try {
-    return { accepted: isTrue(TreeInterpreter.search(compiledOnce(expression), bare(input) as JSONValue)) }
+    return { accepted: isTrue(Jmespath.evaluate(compiledOnce(expression), bare(input), budget)) }
   } catch (error) {
-    // What takes too much is left to the caller's bounds.
-    if (error instanceof RangeError) throw error
+    // V8's own bounds: calls that are nested too deep, a function that is given too many items.
+    if (error instanceof OverBudget || error instanceof RangeError) return { failed: tooMuchWork }
     return { failed: messageOf(error) }
   }
 }

@@ -1,10 +1,10 @@
 /**
- * Templates in Liquid: filters, conditions and loops. A template reads no files,
- * sees own properties only, and is bounded in what it may take; who runs it on a server also bounds its time from outside.
+ * Templates in Liquid: filters, conditions and loops. A template reads no files, sees own properties only, and may do as much
+ * work as its budget allows.
  */
 import { Either, Option } from "effect"
 import {
-  Context,
+  type Context,
   type Emitter,
   Liquid,
   LiquidError,
@@ -15,14 +15,13 @@ import {
   type TopLevelToken,
   toValueSync
 } from "liquidjs"
+import { Budget, OverBudget, spendOnText } from "./evaluation/Budget.ts"
+import { boundedOperators, budgetOf, contextOf } from "./evaluation/LiquidContext.ts"
+import { boundedFilters } from "./evaluation/LiquidFilters.ts"
 import { lookUp, nameOf, pathOf } from "./Path.ts"
 import type { Variables } from "./Run.ts"
 import type { BrokenBraces } from "./Template.ts"
 
-/** How long rendering may take, in milliseconds. It is looked at between two parts of the template. */
-export const renderLimit = 40
-/** How many characters, items and the like filters and loops may take up, altogether. */
-const memoryLimit = 5_000_000
 /** How deep tags may stand in tags. The library has none: it would go on to the end of the stack, where V8 may end the process. */
 const nestingLimit = 100
 
@@ -37,6 +36,12 @@ class Inserted {
   }
 }
 
+/** What the library calls as the last filter of each output. */
+function inserted(this: { readonly context: Context }, value: unknown): Inserted {
+  spendOnText(budgetOf(this.context), value)
+  return new Inserted(value)
+}
+
 /** More text than may be: nothing more is added. */
 class TooLong extends Error {}
 
@@ -48,8 +53,9 @@ class Pieces implements Emitter {
   constructor(limit: number) {
     this.#limit = limit
   }
+  /** The library reads it after each part of a template, and uses it of a capture's emitter only. */
   get buffer(): string {
-    return this.pieces.join("")
+    return ""
   }
   write(part: unknown): void {
     const text = String(part)
@@ -66,25 +72,37 @@ const liquid = new Liquid({
   // What may be missing is asked for with `if` and `default`.
   lenientIf: true,
   ownPropertyOnly: true,
-  renderLimit,
-  memoryLimit,
+  operators: boundedOperators,
   templates: {},
   // The same on every server.
   timezoneOffset: 0,
-  outputEscape: (value) => new Inserted(value) as unknown as string
+  outputEscape: inserted as (value: unknown) => never
 })
 
-// No other templates, and nothing that passes a value off as text of the template.
+// No other templates.
 for (const tag of ["include", "render", "layout", "block"]) delete liquid.tags[tag]
-delete liquid.filters.raw
+for (const name of Object.keys(liquid.filters)) delete liquid.filters[name]
+Object.assign(liquid.filters, boundedFilters)
+
+/** A part of a template, whose rendering counts its text: that may be thousands of conditions. */
+const counted = <Part extends Template>(part: Part, work: number): Part => {
+  const render = part.render
+  part.render = function (context, emitter) {
+    budgetOf(context).spend(work)
+    return render.call(this, context, emitter)
+  }
+  return part
+}
 
 class BoundedParser extends Parser {
   #depth = 0
   override parseToken(token: TopLevelToken, remaining: Array<TopLevelToken>) {
     if (this.#depth > nestingLimit) throw new ParseError(new Error(nestedTooDeep), token)
     this.#depth++
+    const last = remaining.at(-1) ?? token
     try {
-      return super.parseToken(token, remaining)
+      const part = super.parseToken(token, remaining)
+      return counted(part, 2 * ((remaining[0]?.begin ?? last.end) - token.begin))
     } finally {
       this.#depth--
     }
@@ -92,20 +110,20 @@ class BoundedParser extends Parser {
 }
 
 const nestedTooDeep = "this is nested too deep"
-const tooMuchMemory = "memory alloc limit exceeded"
-const tooMuchTime = "template render limit exceeded"
+export const tooMuchWork =
+  "this takes more work than a template may: limit its loops, and the texts that its filters get"
+
+const isOverBudget = ({ originalError }: LiquidError): boolean =>
+  (originalError as Error | undefined) instanceof OverBudget
 
 /** What is wrong, without the position that the library adds. */
-const reasonOf = ({ message }: LiquidError): string =>
-  message
-    .split("\n", 1)[0]!
-    .replace(/, line:\d+, col:\d+$/, "")
-    .replace(tooMuchMemory, "this takes more memory than a template may")
-    .replace(tooMuchTime, `this takes more than the ${renderLimit} ms that a template may`)
-    .replace("Maximum call stack size exceeded", nestedTooDeep)
-
-const limitOf = ({ message }: LiquidError): "memory" | "time" | undefined =>
-  message.includes(tooMuchMemory) ? "memory" : message.includes(tooMuchTime) ? "time" : undefined
+const reasonOf = (error: LiquidError): string =>
+  isOverBudget(error)
+    ? tooMuchWork
+    : error.message
+        .split("\n", 1)[0]!
+        .replace(/, line:\d+, col:\d+$/, "")
+        .replace("Maximum call stack size exceeded", nestedTooDeep)
 
 const brokenBy = (error: LiquidError): BrokenBraces => {
   const [line, column] = error.token.getPosition() as [number, number]
@@ -137,7 +155,7 @@ const namesOf = (templates: Array<Template>): ReadonlyArray<string> => {
 export type Failure =
   | { readonly _tag: "Missing"; readonly names: ReadonlyArray<string> }
   | { readonly _tag: "TooLong" }
-  | ({ readonly _tag: "Failed"; readonly limit: "memory" | "time" | undefined } & BrokenBraces)
+  | ({ readonly _tag: "Failed"; readonly isOverBudget: boolean } & BrokenBraces)
 
 const missingName = ({ originalError }: LiquidError): string | undefined =>
   (originalError as { readonly variableName?: string } | undefined)?.variableName
@@ -155,16 +173,22 @@ const failureOf = (error: unknown, template: LiquidTemplate, input: Variables): 
   const missing = missingName(failed)
   if (missing !== undefined) return { _tag: "Missing", names: [wholeName(missing, template, input)] }
   if (failed.originalError instanceof TooLong) return { _tag: "TooLong" }
-  return { _tag: "Failed", limit: limitOf(failed), ...brokenBy(failed) }
+  return { _tag: "Failed", isOverBudget: isOverBudget(failed), ...brokenBy(failed) }
+}
+
+interface Bounds {
+  /** Of the prompt, in UTF-16 code units. */
+  readonly limit: number
+  readonly budget?: Budget
 }
 
 const piecesOf = (
   template: LiquidTemplate,
   input: Variables,
-  { limit, strictVariables }: { readonly limit: number; readonly strictVariables: boolean }
+  { limit, budget = new Budget(), strictVariables }: Bounds & { readonly strictVariables: boolean }
 ): Either.Either<ReadonlyArray<string>, Failure> => {
   const emitter = new Pieces(limit)
-  const context = new Context(input, liquid.options, { sync: true, strictVariables }, { liquid })
+  const context = contextOf(input, liquid, { budget, strictVariables })
   try {
     toValueSync(liquid.renderer.renderTemplates([...template.templates], context, emitter))
     return Either.right(emitter.pieces)
@@ -173,20 +197,17 @@ const piecesOf = (
   }
 }
 
-/**
- * The prompt in pieces, as `Template.fill` gives them; at most `limit` UTF-16 code units. Of values that are missing, the
- * first one is named.
- */
+/** The prompt in pieces, as `Template.fill` gives them. Of values that are missing, the first one is named. */
 export const fill = (
   template: LiquidTemplate,
   input: Variables,
-  limit: number
-): Either.Either<ReadonlyArray<string>, Failure> => piecesOf(template, input, { limit, strictVariables: true })
+  bounds: Bounds
+): Either.Either<ReadonlyArray<string>, Failure> => piecesOf(template, input, { ...bounds, strictVariables: true })
 
-/** Which limit a template exceeds whatever it is filled in with, if any. */
-export const exceeds = (template: LiquidTemplate): Extract<Failure, { readonly _tag: "Failed" }> | undefined => {
+/** Why the template does more work than it may, whatever it is filled in with; `undefined`: it does not. */
+export const excessOf = (template: LiquidTemplate): BrokenBraces | undefined => {
   const tried = piecesOf(template, {}, { limit: Number.POSITIVE_INFINITY, strictVariables: false })
-  return Either.isLeft(tried) && tried.left._tag === "Failed" && tried.left.limit !== undefined ? tried.left : undefined
+  return Either.isLeft(tried) && tried.left._tag === "Failed" && tried.left.isOverBudget ? tried.left : undefined
 }
 
 /** Takes a template apart, or says what is wrong with it. */

@@ -1,12 +1,12 @@
-import { Data, Option } from "effect"
-import { FilterFailed, SchemaMismatch, Unavailable } from "../domain/Errors.ts"
-import { filter } from "../domain/Filter.ts"
+import { Data, Either } from "effect"
+import { FilterFailed, SchemaMismatch, type Unavailable } from "../domain/Errors.ts"
+import { filter, tooMuchWork } from "../domain/Filter.ts"
 import type { WebhookId } from "../domain/Id.ts"
 import type { Variables } from "../domain/Run.ts"
 import type { WebhookRow } from "../domain/Webhook.ts"
+import * as Evaluation from "./Evaluation.ts"
 import * as Input from "./Input.ts"
-import { check, checkTime } from "./InputSchema.ts"
-import { restAfter, withinTime } from "./TimeLimit.ts"
+import { checkTime, faultsIn } from "./InputSchema.ts"
 
 /** The webhook's `accept_if` does not hold: there is nothing to do, and nothing is wrong. */
 export class Ignored extends Data.TaggedError("Ignored") {}
@@ -19,42 +19,36 @@ export type ObjectionTo = (
   input: Variables
 ) => Objection | undefined
 
-export const make = (): ObjectionTo => {
-  const restsUntil = new Map<WebhookId, number>()
+/** What a filter may take of the processor, in milliseconds: four times what its budget usually takes. */
+const filterTime = 1_000
 
-  const tookTooLong = <E>(id: WebhookId, refusal: E): E => {
-    restsUntil.set(id, performance.now() + restAfter(checkTime))
-    return refusal
+export const make = (): ObjectionTo => {
+  const evaluateFilter = Evaluation.make<WebhookId>(filterTime)
+  const evaluateSchema = Evaluation.make<WebhookId>(checkTime)
+
+  const filterObjection = (id: WebhookId, accept_if: string, input: Variables): Objection | undefined => {
+    const evaluated = evaluateFilter(id, (budget) => filter(accept_if, input, budget))
+    if (Either.isLeft(evaluated)) {
+      return evaluated.left._tag === "TooSlow" ? new FilterFailed({ detail: tooMuchWork }) : evaluated.left
+    }
+    const result = evaluated.right
+    if ("failed" in result) return new FilterFailed({ detail: result.failed })
+    return result.accepted ? undefined : new Ignored()
   }
 
   return (webhook, input) => {
     const { id, accept_if, schema } = webhook
-    if (accept_if === undefined && schema === undefined) return undefined
-    if (performance.now() < (restsUntil.get(id) ?? 0)) return resting
-    restsUntil.delete(id)
-    if (accept_if !== undefined) {
-      const result = withinTime(checkTime, () => filter(accept_if, input))
-      if (Option.isNone(result)) return tookTooLong(id, new FilterFailed({ detail: `It takes ${tooLong}.` }))
-      if ("failed" in result.value) return new FilterFailed({ detail: result.value.failed })
-      if (!result.value.accepted) return new Ignored()
-    }
-    if (schema === undefined) return undefined
+    const objection = accept_if === undefined ? undefined : filterObjection(id, accept_if, input)
+    if (objection !== undefined || schema === undefined) return objection
     const [subject, root] = Input.takesPayload(webhook) ? [input.payload, "/payload"] : [input, "/variables"]
-    const faults = check(schema, subject)
-    if (Option.isNone(faults)) {
-      const detail = `takes ${tooLong} to check against the schema`
-      return tookTooLong(id, new SchemaMismatch({ faults: [{ pointer: root, detail }] }))
+    const checked = evaluateSchema(id, () => faultsIn(schema, subject))
+    if (Either.isLeft(checked)) {
+      if (checked.left._tag === "Unavailable") return checked.left
+      return new SchemaMismatch({ faults: [{ pointer: root, detail: tooSlow }] })
     }
-    if (faults.value.length === 0) return undefined
-    return new SchemaMismatch({
-      faults: faults.value.map((fault) => ({ ...fault, pointer: `${root}${fault.pointer}` }))
-    })
+    const faults = checked.right.map((fault) => ({ ...fault, pointer: `${root}${fault.pointer}` }))
+    return faults.length === 0 ? undefined : new SchemaMismatch({ faults })
   }
 }
 
-const tooLong = `more than ${checkTime} ms`
-
-const resting = new Unavailable({
-  what: "server",
-  detail: "A check of the webhook took too long; it checks nothing for a moment. Try again."
-})
+const tooSlow = `takes more than ${checkTime} ms to check against the schema`

@@ -1,17 +1,17 @@
 /**
- * JSON Schema, draft 2020-12, for what callers send. Interpreted and never compiled to code; nothing is fetched. A check ends
- * after `checkTime`, whatever the schema, its regular expressions and the input are.
+ * JSON Schema, draft 2020-12, for what callers send. Interpreted and never compiled to code; nothing is fetched. How
+ * long a check takes is nowhere bounded here: a regular expression may take for ever.
  */
 import { dereference, type OutputUnit, type Schema, validate } from "@cfworker/json-schema"
-import { Option } from "effect"
-import { type Fault, maxFaults } from "../domain/Errors.ts"
+import { Either } from "effect"
+import { type Fault, maxFaults, type Unavailable } from "../domain/Errors.ts"
 import { checkVariables } from "../domain/Variables.ts"
 import type { JsonObject } from "../domain/WebhookSettingKinds.ts"
 import { metaSchema } from "./MetaSchema.ts"
 import { withinTime } from "./TimeLimit.ts"
 
-/** What a check may take, in milliseconds; usual ones take less than one. */
-export const checkTime = 50
+/** What a check may take of the processor, in milliseconds; usual ones take less than one. */
+export const checkTime = 100
 
 /** Faults' texts, in characters: they may quote the schema and the names of the input. */
 const maxText = 300
@@ -69,22 +69,29 @@ const faultsOf = (units: ReadonlyArray<OutputUnit>): ReadonlyArray<Fault> => {
   return [...faults.values()]
 }
 
-/** What is wrong with a value, with pointers into it, empty when nothing is; or none, when that takes too long to say. */
-export const check = (schema: JsonObject, value: unknown): Option.Option<ReadonlyArray<Fault>> =>
-  withinTime(checkTime, () => faultsOf(errorsOf(preparedOnce(schema), value)))
+/** What is wrong with a value, with pointers into it; empty: nothing. To be called within `checkTime`. */
+export const faultsIn = (schema: JsonObject, value: unknown): ReadonlyArray<Fault> =>
+  faultsOf(errorsOf(preparedOnce(schema), value))
 
 /** Values of every type: what takes too long or fails for one of these does so for all. */
 const samples: ReadonlyArray<unknown> = [{}, [], "", 0, true, null]
 
 /** What keeps a schema from being used, with pointers into it; empty: nothing. */
-export const faultsOfSchema = (schema: JsonObject): ReadonlyArray<Fault> => {
+export const faultsOfSchema = (schema: JsonObject): Either.Either<ReadonlyArray<Fault>, Unavailable> => {
   const unstorable = checkVariables({ schema })
   if (unstorable.length > 0) {
-    return unstorable.map(({ pointer, detail }) => ({ pointer: pointer.replace("/variables/schema", ""), detail }))
+    return Either.right(
+      unstorable.map(({ pointer, detail }) => ({ pointer: pointer.replace("/variables/schema", ""), detail }))
+    )
   }
-  const faults = withinTime(checkTime, () => faultsOf(errorsOf(preparedMetaSchema, schema)))
-  if (Option.isNone(faults)) return [tooComplex]
-  if (faults.value.length > 0) return faults.value
+  return withinTime(checkTime, () => {
+    const faults = faultsOf(errorsOf(preparedMetaSchema, schema))
+    return faults.length > 0 ? faults : faultsOfUse(schema)
+  }).pipe(Either.orElse((error) => (error._tag === "TooSlow" ? Either.right([tooComplex]) : Either.left(error))))
+}
+
+/** Of one that is well-formed: references, and what shows with values. */
+const faultsOfUse = (schema: JsonObject): ReadonlyArray<Fault> => {
   try {
     const { parts } = prepare(schema)
     const unresolved = Object.values(parts).flatMap((part) =>
@@ -96,7 +103,8 @@ export const faultsOfSchema = (schema: JsonObject): ReadonlyArray<Fault> => {
   } catch (error) {
     return [{ pointer: "", detail: cut(error instanceof Error ? error.message : String(error)) }]
   }
-  return samples.some((sample) => Option.isNone(check(schema, sample))) ? [tooComplex] : []
+  for (const sample of samples) faultsIn(schema, sample)
+  return []
 }
 
 const tooComplex: Fault = { pointer: "", detail: "takes too long to check: a reference to itself, perhaps" }

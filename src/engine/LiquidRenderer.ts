@@ -1,11 +1,12 @@
-/** Templates in Liquid, within a time that no template and no input can exceed. */
-import { Either, Option } from "effect"
-import { MissingVariables, PromptTooLarge, TemplateFailed } from "../domain/Errors.ts"
+/** Templates in Liquid, within bounds that no template and no input can exceed. */
+import { Either } from "effect"
+import { MissingVariables, PromptTooLarge, TemplateFailed, Unavailable } from "../domain/Errors.ts"
 import * as Liquid from "../domain/Liquid.ts"
 import type { Variables } from "../domain/Run.ts"
 import { storable } from "../domain/StorableText.ts"
 import type { BrokenBraces } from "../domain/Template.ts"
-import { restAfter, withinTime } from "./TimeLimit.ts"
+import * as Evaluation from "./Evaluation.ts"
+import { withinTime } from "./TimeLimit.ts"
 
 /** A filled template: text of it, a value, text, a value, …, text; and what stands in each value's place. */
 export interface Filled {
@@ -13,31 +14,34 @@ export interface Filled {
   readonly pieces: ReadonlyArray<string>
 }
 
-/** What one step may take, such as a filter on a long text, in milliseconds: after it, V8 stops it wherever it is. */
-const stepLimit = 1.25 * Liquid.renderLimit
+/** What a template may take of the processor, in milliseconds: four times what its budget usually takes. */
+const renderTime = 1_000
+
+/** What it may take to take one apart. */
+const parseTime = 200
 
 /** Parsed templates in memory; those read first are dropped first. */
 const capacity = 200
 
-const tooSlow = {
-  ...{ offset: 0, line: 1, column: 1 },
-  reason: `this takes more than the ${stepLimit} ms that a part of a template may`
-}
+const tooSlow = { offset: 0, line: 1, column: 1, reason: Liquid.tooMuchWork }
 
-const isSlowFailure = (failure: Liquid.Failure | undefined): boolean =>
-  failure?._tag === "Failed" && failure.limit === "time"
+const inTime = <A>(
+  milliseconds: number,
+  run: () => Either.Either<A, BrokenBraces>
+): Either.Either<A, BrokenBraces | Unavailable> => {
+  const result = withinTime(milliseconds, run)
+  if (Either.isRight(result)) return result.right
+  return Either.left(result.left._tag === "TooSlow" ? tooSlow : result.left)
+}
 
 export const make = (limit_bytes: number) => {
   const parsed = new Map<string, Liquid.LiquidTemplate>()
-  const restsUntil = new Map<string, number>()
+  const evaluate = Evaluation.make<string>(renderTime)
 
-  const parse = (text: string): Either.Either<Liquid.LiquidTemplate, BrokenBraces> => {
+  const parse = (text: string): Either.Either<Liquid.LiquidTemplate, BrokenBraces | Unavailable> => {
     const known = parsed.get(text)
     if (known !== undefined) return Either.right(known)
-    const fresh = Option.getOrElse(
-      withinTime(stepLimit, () => Liquid.parse(text)),
-      () => Either.left(tooSlow)
-    )
+    const fresh = inTime(parseTime, () => Liquid.parse(text))
     if (Either.isRight(fresh)) {
       parsed.set(text, fresh.right)
       if (parsed.size > capacity) parsed.delete(parsed.keys().next().value!)
@@ -46,14 +50,13 @@ export const make = (limit_bytes: number) => {
   }
 
   /** What the template reads; or what is wrong with it, such as that it exceeds a limit in any case. */
-  const names = (text: string): Either.Either<ReadonlyArray<string>, BrokenBraces> =>
-    Either.flatMap(parse(text), (template) => {
-      const excess = Option.getOrElse(
-        withinTime(stepLimit, () => Liquid.exceeds(template), isSlowFailure),
-        () => tooSlow
-      )
-      return excess === undefined ? Either.right(template.names) : Either.left(excess)
-    })
+  const names = (text: string): Either.Either<ReadonlyArray<string>, BrokenBraces | Unavailable> =>
+    Either.flatMap(parse(text), (template) =>
+      inTime(renderTime, () => {
+        const excess = Liquid.excessOf(template)
+        return excess === undefined ? Either.right(template.names) : Either.left(excess)
+      })
+    )
 
   const failed = ({ line, column, reason }: Pick<BrokenBraces, "line" | "column" | "reason">) =>
     new TemplateFailed({ line, column, reason })
@@ -72,26 +75,13 @@ export const make = (limit_bytes: number) => {
   const fill = (
     text: string,
     variables: Variables
-  ): Either.Either<Filled, MissingVariables | PromptTooLarge | TemplateFailed> => {
-    if (restsUntil.size > 0) {
-      if (performance.now() < (restsUntil.get(text) ?? 0)) {
-        return Either.left(failed({ ...tooSlow, reason: "the template took too long a moment ago, and rests" }))
-      }
-      restsUntil.delete(text)
-    }
+  ): Either.Either<Filled, MissingVariables | PromptTooLarge | TemplateFailed | Unavailable> => {
     const template = parse(text)
-    if (Either.isLeft(template)) return Either.left(failed(template.left))
-    const filled = Option.getOrElse(
-      withinTime(
-        stepLimit,
-        () => Liquid.fill(template.right, variables, limit_bytes),
-        (filled) => Either.isLeft(filled) && isSlowFailure(filled.left)
-      ),
-      () => Either.left({ _tag: "Failed", limit: "time", ...tooSlow } as const)
-    )
-    if (Either.isLeft(filled) && isSlowFailure(filled.left))
-      restsUntil.set(text, performance.now() + restAfter(stepLimit))
-    return Either.mapBoth(filled, {
+    if (Either.isLeft(template))
+      return Either.left(template.left instanceof Unavailable ? template.left : failed(template.left))
+    const filled = evaluate(text, (budget) => Liquid.fill(template.right, variables, { limit: limit_bytes, budget }))
+    if (Either.isLeft(filled)) return Either.left(filled.left._tag === "TooSlow" ? failed(tooSlow) : filled.left)
+    return Either.mapBoth(filled.right, {
       onLeft: refusalOf,
       onRight: (pieces) => ({
         names: pieces.flatMap((_, at) => (at % 2 === 1 ? [`${(at + 1) / 2}`] : [])),

@@ -5,7 +5,7 @@ import {
   PromptTooLarge,
   type TemplateFailed,
   TemplateInvalid,
-  type Unavailable
+  Unavailable
 } from "../domain/Errors.ts"
 import { type Fence, fenceOf } from "../domain/Fence.ts"
 import type { PromptLayout } from "../domain/PromptLayout.ts"
@@ -78,7 +78,7 @@ export class Renderer extends Context.Tag("webhook-trigger/Renderer")<
         placeholders: (template, options) =>
           Either.mapLeft(
             isLiquid(options) ? liquid.names(template) : Either.map(Template.parse(template), Template.names),
-            (broken) => new TemplateInvalid(broken)
+            (broken) => (broken instanceof Unavailable ? broken : new TemplateInvalid(broken))
           ),
         places: (template, options) =>
           isLiquid(options)

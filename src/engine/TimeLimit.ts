@@ -1,62 +1,60 @@
 import vm from "node:vm"
-import { Function, Option } from "effect"
+import { Data, Either } from "effect"
+import { Unavailable } from "../domain/Errors.ts"
 
 const context = vm.createContext({ run: undefined as unknown })
 const script = new vm.Script("run()")
 
-/** How often a function has to be too slow before it is taken for that: once may be the machine, or a garbage collection. */
-const slowAttempts = 2
+/** How many times its limit an attempt may last, on a machine that is busy with other work. */
+const longest = 8
 
-/** How often it is begun in all, on a machine that is busy with something else. */
-const attempts = 10
+/** How much of its limit a stopped attempt must have had of the processor to be called slow. */
+const share = 0.9
 
-/** For how long what was too slow is to rest, in milliseconds: so that it takes a tenth of the server at most. */
-export const restAfter = (milliseconds: number): number => 9 * slowAttempts * milliseconds
+/** It takes more time of the processor than it may, and would at the next try. */
+export class TooSlow extends Data.TaggedError("TooSlow") {}
+
+/** The processor was busy with other work. */
+export const busy = new Unavailable({
+  what: "server",
+  detail: "The server is too busy to check this request. Try again in a moment."
+})
 
 /**
- * What the function returns, unless it works for longer than that many milliseconds or nests its calls too deep. For what a
- * webhook's author and its callers decide together, such as a regular expression: it may take exponential time, and would
- * hold up the whole server. V8 stops it wherever it is. Costs a tenth of a millisecond. Not to be nested.
+ * What the function returns, unless it takes that many milliseconds of the processor or nests its calls too deep. The last
+ * resort for work that nothing counts, such as a regular expression's. V8 stops it, though not in the middle of a native call.
+ * Costs a tenth of a millisecond. Not to be nested.
  *
- * `isTooSlow`: the result says so of itself. What was too slow is begun again, until it was so twice and has had the
- * processor for that long.
+ * V8 stops it by the clock. If the processor was busy with other work, the function is called again with twice the time.
  */
 export const withinTime = <A>(
   milliseconds: number,
   run: () => A,
-  isTooSlow: (result: A) => boolean = Function.constFalse
-): Option.Option<A> => {
-  const begun = processorTime()
+  processorTime = timeOfProcess
+): Either.Either<A, TooSlow | Unavailable> => {
   context.run = run
   try {
-    for (let attempt = 1; ; attempt++) {
-      const result = beforeTimeout<A>(milliseconds)
-      if (Option.isSome(result) && !isTooSlow(result.value)) return result
-      const hasWorked = attempt >= slowAttempts && processorTime() - begun >= milliseconds
-      if (hasWorked || attempt === attempts) return result
+    for (let timeout = milliseconds; timeout <= longest * milliseconds; timeout *= 2) {
+      const begun = processorTime()
+      try {
+        return Either.right(script.runInContext(context, { timeout: Math.ceil(timeout) }) as A)
+      } catch (error) {
+        if (error instanceof RangeError) return Either.left(new TooSlow())
+        if (!isTimeout(error)) throw error
+        if (processorTime() - begun >= share * milliseconds) return Either.left(new TooSlow())
+      }
     }
-  } catch (error) {
-    if (error instanceof RangeError) return Option.none()
-    throw error
+    return Either.left(busy)
   } finally {
     context.run = undefined
-  }
-}
-
-const beforeTimeout = <A>(milliseconds: number): Option.Option<A> => {
-  try {
-    return Option.some(script.runInContext(context, { timeout: milliseconds }) as A)
-  } catch (error) {
-    if (isTimeout(error)) return Option.none()
-    throw error
   }
 }
 
 const isTimeout = (error: unknown): boolean =>
   (error as { readonly code?: unknown }).code === "ERR_SCRIPT_EXECUTION_TIMEOUT"
 
-/** In milliseconds. */
-const processorTime = (): number => {
+/** In milliseconds, of all threads of the process: Node 20 does not know the time of one. */
+const timeOfProcess = (): number => {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1000
 }

@@ -190,7 +190,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
             if (Either.isLeft(Template.parse(`{{${input.coalesce.key}}}`)))
               faults.push({ pointer: "/coalesce", detail: "`key` must be a name as in a template" })
           }
-          if (isSchema(input.schema)) faults.push(...faultsOfSchema(input.schema).map(inSchema))
+          if (isSchema(input.schema)) faults.push(...(yield* faultsOfSchema(input.schema)).map(inSchema))
           if (isTeamName(input.team)) {
             yield* Effect.catchTag(teams.team(input.team), "NotFound", () => Effect.sync(() => faults.push(noSuchTeam)))
           }

@@ -77,7 +77,7 @@ export const titles = {
   webhook_disabled: "The webhook is switched off",
   cancelled: "The run was cancelled",
   agent_failed: "The run ended as an error",
-  unavailable: "The database or the broker is out of reach, or the server is stopping",
+  unavailable: "The database or the broker is out of reach, or the server is stopping or too busy",
   internal_error: "The server failed unexpectedly"
 } as const
 

@@ -227,12 +227,17 @@ describe("a webhook that takes the whole request", () => {
       expect(secret.json.errors[0].detail).toContain("may hold a secret")
       const billion = yield* edit({ prompt_template: "a\n {% for i in (1..1000000000) %}{% endfor %}" })
       expect(billion.json.errors).toStrictEqual([
-        { pointer: "/prompt_template", detail: "line 2, column 2: this takes more memory than a template may" }
+        {
+          pointer: "/prompt_template",
+          detail: expect.stringMatching(/^line 2, column 2: this takes more work than a template may/)
+        }
       ])
       yield* edit({ prompt_template: "{% for i in (1..payload.n) %}{% endfor %}" })
       const refused = yield* post('{"n":1000000000}')
       expect(refusal(refused)).toStrictEqual([422, "template_failed"])
-      expect(refused.json.detail).toBe("Line 1, column 1 of the template: this takes more memory than a template may.")
+      expect(refused.json.detail).toContain(
+        "Line 1, column 1 of the template: this takes more work than a template may"
+      )
     })
   )
 

@@ -1,0 +1,151 @@
+/** JMESPath within a budget: the library's interpreter, with each step counted, and the work of what it does in one step. */
+import { type JSONValue, compile as parse, TreeInterpreter } from "@jmespath-community/jmespath"
+import { Predicate } from "effect"
+import { Budget, itemWork } from "./Budget.ts"
+import { costs, instead } from "./JmespathFunctions.ts"
+
+/** What is done with a node's value in one step of the node it belongs to. */
+type Use = "counted" | "flattened"
+
+type Node = ReturnType<typeof parse> & { use?: Use }
+type Value = JSONValue
+
+/** Expressions are read in steps of about 30 ns. */
+const stepWork = 4
+
+/** A text is compared by 16 characters or so at a time. */
+const comparedAtOnce = 16
+
+/** What the library keeps in its interpreter, of which its types show a part. */
+interface Interpreter {
+  readonly runtime: {
+    _functionTable: { readonly [name: string]: { _func: (args: Array<any>) => unknown } }
+    callFunction: (name: string, args: Array<any>) => unknown
+  }
+  _scope: { withScope: (scope: object) => Interpreter["_scope"] }
+  search(node: Node, value: unknown): unknown
+  visit(node: Node, value: unknown): unknown
+  withScope(scope: object): Interpreter
+}
+
+const Library = TreeInterpreter.constructor as unknown as new () => Interpreter
+
+class BoundedInterpreter extends Library {
+  budget = new Budget()
+  /** How many `let`s the expression stands in. */
+  lets = 0
+
+  constructor() {
+    super()
+    const { runtime } = this
+    for (const [name, bounded] of Object.entries(instead)) {
+      const entry = runtime._functionTable[name]!
+      const own = entry._func
+      entry._func = (args) => {
+        const result = bounded(this.budget, args)
+        return result === undefined ? own(args) : result
+      }
+    }
+    const call = runtime.callFunction.bind(runtime)
+    runtime.callFunction = (name, args) => {
+      if (isKnown(name)) costs[name](this.budget, args, (node, value) => this.visit(node, value))
+      return call(name, args)
+    }
+  }
+
+  override visit(node: Node, value: unknown): unknown {
+    this.budget.spend(stepWork)
+    switch (node.type) {
+      case "Comparator":
+        if (node.name === "EQ" || node.name === "NE") {
+          return this.areEqual(this.visit(node.left, value), this.visit(node.right, value)) === (node.name === "EQ")
+        }
+        break
+      case "LetExpression":
+        this.budget.spend(node.bindings.length ** 2)
+        break
+      case "Slice":
+        if (typeof value === "string" || Array.isArray(value)) this.budget.spend(value.length * itemWork)
+        break
+      case "Variable":
+        this.budget.spend(this.lets)
+        break
+    }
+    const result = super.visit(node, value)
+    if (node.use !== undefined && typeof result === "object" && result !== null) this.spendOn(node.use, result)
+    return result
+  }
+
+  /** Unlike the library's, which makes an interpreter with all functions anew. */
+  override withScope(scope: object): Interpreter {
+    const inner: BoundedInterpreter = Object.create(this)
+    inner._scope = this._scope.withScope(scope)
+    inner.lets = this.lets + 1
+    return inner
+  }
+
+  private spendOn(use: Use, value: object): void {
+    if (!Array.isArray(value)) this.budget.spend(Object.keys(value).length * itemWork)
+    else if (use === "flattened") {
+      for (const item of value) this.budget.spend(Array.isArray(item) ? item.length * itemWork : itemWork)
+    }
+  }
+
+  private areEqual(a: unknown, b: unknown): boolean {
+    this.budget.spend(1)
+    if (typeof a === "string" && typeof b === "string") {
+      if (a.length === b.length) this.budget.spend(a.length / comparedAtOnce)
+      return a === b
+    }
+    if (a === b) return true
+    if (Array.isArray(a)) {
+      return Array.isArray(b) && a.length === b.length && a.every((item, at) => this.areEqual(item, b[at]))
+    }
+    if (!Predicate.isRecord(a) || !Predicate.isRecord(b)) return false
+    const names = Object.keys(a)
+    this.budget.spend(names.length * itemWork)
+    if (names.length !== Object.keys(b).length) return false
+    return names.every((name) => Object.hasOwn(b, name) && this.areEqual(a[name], b[name]))
+  }
+}
+
+const isKnown = (name: string): name is keyof typeof costs => Object.hasOwn(costs, name)
+
+/** An expression's tree, in which `use` is marked. */
+export type Expression = Node
+
+const mark = (node: unknown): void => {
+  if (Array.isArray(node)) for (const part of node) mark(part)
+  if (!Predicate.isReadonlyRecord(node) || node.type === "Literal") return
+  const { type, left, child, condition } = node as Record<string, { use?: Use } | undefined> & { type?: string }
+  if (type === "Flatten") child!.use = "flattened"
+  // Whether an object is true: the library lists its names.
+  if (type === "NotExpression") child!.use = "counted"
+  if (type === "OrExpression" || type === "AndExpression" || type === "ValueProjection") left!.use = "counted"
+  if (type === "Ternary" || type === "FilterProjection") condition!.use = "counted"
+  for (const part of Object.values(node)) mark(part)
+}
+
+const functionsIn = (node: unknown): ReadonlyArray<string> => {
+  if (Array.isArray(node)) return node.flatMap(functionsIn)
+  if (!Predicate.isReadonlyRecord(node) || node.type === "Literal") return []
+  const own = node.type === "Function" ? [String(node.name)] : []
+  return [...own, ...Object.values(node).flatMap(functionsIn)]
+}
+
+/** Fails with an error that says what is wrong with it. */
+export const compile = (text: string): Expression => {
+  const expression = parse(text)
+  const unknown = functionsIn(expression).find((name) => !isKnown(name))
+  if (unknown !== undefined) throw new Error(`there is no function ${unknown}`)
+  mark(expression)
+  return expression
+}
+
+const interpreter = new BoundedInterpreter()
+
+/** Its value; fails with `OverBudget`, or an error that says what is wrong, such as a function that is given another type. */
+export const evaluate = (expression: Expression, value: unknown, budget: Budget): Value => {
+  interpreter.budget = budget
+  return interpreter.search(expression, value) as Value
+}

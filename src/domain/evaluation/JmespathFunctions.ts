@@ -1,0 +1,165 @@
+/** The functions of JMESPath within a budget: each counts its work before it begins. */
+import type { BuiltInFunctionNames } from "@jmespath-community/jmespath"
+import { Predicate } from "effect"
+import { type Budget, itemWork, spendOnSort, spendOnText } from "./Budget.ts"
+import * as Text from "./Text.ts"
+
+type Arguments = ReadonlyArray<any>
+export type Evaluate = (expression: any, value: unknown) => unknown
+
+/** Spends what a call will take. Types are not checked yet. */
+type Cost = (budget: Budget, args: Arguments, evaluate: Evaluate) => void
+
+type Names = BuiltInFunctionNames | "trim" | "trim_left" | "trim_right"
+
+const isText = Predicate.isString
+
+/** Of a list, its texts as well; nothing deeper. */
+const sizeOf = (value: unknown): number => {
+  if (isText(value)) return value.length
+  if (Array.isArray(value)) {
+    return value.reduce<number>((sum, item) => sum + itemWork + (isText(item) ? item.length : 0), itemWork)
+  }
+  return Predicate.isRecord(value) ? itemWork * Object.keys(value).length : 1
+}
+
+/** What takes no longer than a step, and what evaluates an expression for each item, which counts itself. */
+const none: Cost = () => {}
+
+/** Reads its arguments a few times. */
+const linear =
+  (times: number): Cost =>
+  (budget, args) => {
+    for (const arg of args) budget.spend(times * sizeOf(arg))
+  }
+
+/** The library turns texts into lists of numbers before it compares or reverses them. */
+const numbersOfText = 2
+
+const pad: Cost = (budget, [text, width]) => budget.spend(Math.max(sizeOf(text), Number(width) || 0))
+
+const asText: Cost = (budget, args) => {
+  for (const arg of args) spendOnText(budget, arg)
+}
+
+/** A text in a list may be there many times. */
+const join: Cost = (budget, [by, list]) =>
+  budget.spend(sizeOf(list) + (Array.isArray(list) ? sizeOf(by) * list.length : 0))
+
+export const costs: { readonly [name in Names]: Cost } = {
+  abs: none,
+  avg: linear(1),
+  ceil: none,
+  contains: linear(1),
+  ends_with: linear(1),
+  find_first: none,
+  find_last: none,
+  floor: none,
+  from_items: linear(2),
+  group_by: none,
+  items: linear(2),
+  join,
+  keys: linear(1),
+  length: linear(1),
+  lower: linear(2),
+  map: none,
+  max: linear(numbersOfText),
+  max_by: none,
+  merge: linear(2),
+  min: linear(numbersOfText),
+  min_by: none,
+  not_null: none,
+  pad_left: pad,
+  pad_right: pad,
+  replace: none,
+  reverse: linear(numbersOfText),
+  sort: (budget, [list]) => spendOnSort(budget, Array.isArray(list) ? list : [], numbersOfText),
+  sort_by: (budget, [list, expression], evaluate) => {
+    if (!Array.isArray(list) || !Predicate.isRecord(expression) || expression.expref !== true) return
+    spendOnSort(
+      budget,
+      list.map((item) => evaluate(expression, item)),
+      numbersOfText
+    )
+  },
+  split: none,
+  starts_with: linear(1),
+  sum: linear(1),
+  to_array: none,
+  to_number: linear(1),
+  to_string: asText,
+  trim: none,
+  trim_left: none,
+  trim_right: none,
+  type: none,
+  upper: linear(2),
+  values: linear(1),
+  zip: linear(2)
+}
+
+const whole = (value: unknown, least = Number.NEGATIVE_INFINITY): number => {
+  if (Number.isInteger(value) && (value as number) >= least) return value as number
+  throw new Error(`invalid-value: expecting ${least === 0 ? "a non-negative" : "an"} integer.`)
+}
+
+const find =
+  (search: typeof Text.indexOf | typeof Text.lastIndexOf): Instead =>
+  (budget, [text, part, start, end]) => {
+    if (text === "" || part === "") return null
+    const from = Math.max(whole(start || 0), 0)
+    const at = search(budget, text.slice(from, Math.min(whole(end || text.length), text.length)), part)
+    return at < 0 ? null : at + from
+  }
+
+const blank = /[\s\u0085]/
+
+const trim =
+  (atStart: boolean, atEnd: boolean): Instead =>
+  (budget, [text, given]) => {
+    budget.spend(text.length + (given?.length ?? 0))
+    const characters = given ? new Set<string>(given) : undefined
+    const isTrimmed = (at: number) => (characters === undefined ? blank.test(text[at]) : characters.has(text[at]))
+    let from = 0
+    let to = text.length
+    while (atStart && from < to && isTrimmed(from)) from++
+    while (atEnd && to > from && isTrimmed(to - 1)) to--
+    return text.slice(from, to)
+  }
+
+/** A function that counts while it works; its arguments have the right types. */
+type Instead = (budget: Budget, args: Arguments) => unknown
+
+/**
+ * In the place of the library's: those whose result may be far longer than what they are given, or which take a time that grows
+ * with the square of that. `undefined`: the library's own will do, after all.
+ */
+export const instead: { readonly [name in Names]?: Instead } = {
+  contains: (budget, [text, part]) =>
+    isText(text) && isText(part) ? Text.indexOf(budget, text, part) >= 0 : undefined,
+  find_first: find(Text.indexOf),
+  find_last: find(Text.lastIndexOf),
+  length: (_, [text]) => {
+    if (!isText(text)) return undefined
+    let length = 0
+    for (const _ of text) length++
+    return length
+  },
+  replace: (budget, [text, part, by, count]) => {
+    if (count === 0) return text
+    const pieces = Text.split(budget, text, part)
+    const places = count ? whole(count, 0) : pieces.length
+    if (places >= pieces.length - 1) return Text.join(budget, pieces, by)
+    const done = Text.join(budget, pieces.slice(0, places + 1), by)
+    return done + part + Text.join(budget, pieces.slice(places + 1), part)
+  },
+  split: (budget, [text, part, count]) => {
+    if (text === "" && part === "") return []
+    if (count !== null && count !== undefined && whole(count, 0) === 0) return [text]
+    const pieces = Text.split(budget, text, part)
+    if (!count || count >= pieces.length) return pieces
+    return [...pieces.slice(0, count), Text.join(budget, pieces.slice(count), part)]
+  },
+  trim: trim(true, true),
+  trim_left: trim(true, false),
+  trim_right: trim(false, true)
+}

@@ -1,0 +1,68 @@
+/** The context that a template is rendered in, with its budget in the place of the library's limits of memory and time. */
+import { Context, defaultOperators, type Liquid } from "liquidjs"
+import { type Budget, spendOnText } from "./Budget.ts"
+import * as Text from "./Text.ts"
+
+/** Each part of a template, and each filter, is read in steps of about a quarter of a microsecond. */
+export const stepWork = 30
+
+type Limiter = Context["memoryLimit"]
+
+class Limit {
+  readonly budget: Budget
+  constructor(budget: Budget) {
+    this.budget = budget
+  }
+  /** Asked for what filters of the library make, which are counted already, and for ranges and widths, which are not. */
+  use(count: number): void {
+    if (Number(count) > 0) this.budget.spend(Number(count))
+  }
+  /** Asked for the time, before each part of a template. */
+  check(): void {
+    this.budget.spend(stepWork)
+  }
+}
+
+export const contextOf = (
+  values: object,
+  liquid: Liquid,
+  { budget, strictVariables }: { readonly budget: Budget; readonly strictVariables: boolean }
+): Context => {
+  const limit = new Limit(budget) as unknown as Limiter
+  const limits = { memoryLimit: limit, renderLimit: limit, liquid }
+  return new Context(values, liquid.options, { sync: true, strictVariables }, limits)
+}
+
+export const budgetOf = ({ memoryLimit }: Context): Budget => (memoryLimit as unknown as Limit).budget
+
+/** Texts are compared by 16 characters or so at a time. */
+const comparedAtOnce = 16
+
+const spendOnOperand = (budget: Budget, value: unknown): void => {
+  if (typeof value === "string") budget.spend(value.length / comparedAtOnce)
+  else if (Array.isArray(value)) budget.spend(stepWork * value.length + spendOnText(budget, value))
+}
+
+type Operator = (left: any, right: any, context: Context) => any
+
+const comparing = (own: Operator): Operator =>
+  function* (left, right, context): Generator<unknown, unknown, unknown> {
+    const budget = budgetOf(context)
+    spendOnOperand(budget, left)
+    spendOnOperand(budget, right)
+    return yield own(left, right, context)
+  }
+
+const contains = comparing(defaultOperators.contains as Operator)
+
+/** Those that compare count what they read. */
+export const boundedOperators = {
+  ...defaultOperators,
+  ...Object.fromEntries(
+    ["==", "!=", "<", ">", "<=", ">="].map((name) => [name, comparing(defaultOperators[name] as Operator)])
+  ),
+  contains: ((left, right, context) =>
+    typeof left === "string" && typeof right === "string"
+      ? Text.indexOf(budgetOf(context), left, right) >= 0
+      : contains(left, right, context)) as Operator
+}

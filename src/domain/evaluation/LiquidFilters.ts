@@ -1,0 +1,205 @@
+/** The filters of Liquid within a budget: each counts its work before it begins. */
+import { type FilterImplOptions, filters, toValue } from "liquidjs"
+import { type Budget, itemWork, spendOnSort, spendOnText } from "./Budget.ts"
+import { budgetOf, stepWork } from "./LiquidContext.ts"
+import * as Text from "./Text.ts"
+
+type Arguments = ReadonlyArray<any>
+
+/** Spends what a call will take. */
+type Cost = (budget: Budget, args: Arguments) => void
+
+const none: Cost = () => {}
+
+const listOf = (value: unknown): ReadonlyArray<any> => {
+  const list = toValue(value)
+  return Array.isArray(list) ? list : typeof list === "object" && list !== null ? Object.values(list) : [list]
+}
+
+/** Makes texts of its arguments, and reads or makes as much a few times. */
+const text =
+  (times: number): Cost =>
+  (budget, args) => {
+    for (const arg of args) budget.spend((times - 1) * spendOnText(budget, arg))
+  }
+
+/** Copies lists. */
+const lists: Cost = (budget, args) => {
+  for (const arg of args) budget.spend(itemWork * listOf(arg).length)
+}
+
+/** Reads a property of each item, or evaluates an expression for it, which counts itself. */
+const each: Cost = (budget, [list, ...args]) => {
+  let work = stepWork
+  for (const arg of args) work += stepWork * spendOnText(budget, arg)
+  budget.spend((1 + listOf(list).length) * work)
+}
+
+const property = (item: unknown, path: unknown): unknown =>
+  String(path)
+    .split(".")
+    .reduce<any>(
+      (value, name) => (value !== null && value !== undefined && Object.hasOwn(value, name) ? value[name] : undefined),
+      item
+    ) ?? item
+
+const sort: Cost = (budget, [value, path]) => {
+  const list = listOf(value)
+  budget.spend(list.length * stepWork)
+  spendOnSort(budget, path === undefined ? list : list.map((item) => property(item, path)), 1)
+}
+
+/** A date is read within microseconds; names of days and months, and local formats, take tens of them. */
+const readDate = 500
+const lookedUp = 2_000
+
+const date: Cost = (budget, args) => {
+  for (const arg of args) spendOnText(budget, arg)
+  const [, format] = args
+  budget.spend(readDate)
+  if (typeof format !== "string") return
+  for (let at = format.indexOf("%"); at >= 0; at = format.indexOf("%", at + 2)) {
+    budget.spend(/[aAbBhcxX]/.test(format.slice(at, at + 24)) ? lookedUp : stepWork)
+  }
+}
+
+const json: Cost = (budget, [value, space]) => spendOnText(budget, value, space ? 10 : 0)
+
+/** For texts of which each character may become several. */
+const escaped = text(3)
+
+/** What a filter takes. One without a line here is not offered. */
+const costs: { readonly [name: string]: Cost } = {
+  abs: text(1),
+  append: text(1),
+  array_to_sentence_string: text(2),
+  at_least: text(1),
+  at_most: text(1),
+  base64_decode: text(2),
+  base64_encode: text(2),
+  capitalize: text(2),
+  ceil: text(1),
+  cgi_escape: escaped,
+  compact: lists,
+  concat: lists,
+  date,
+  date_to_long_string: date,
+  date_to_rfc822: date,
+  date_to_string: date,
+  date_to_xmlschema: date,
+  default: none,
+  divided_by: text(1),
+  downcase: text(2),
+  escape: escaped,
+  escape_once: escaped,
+  find: each,
+  find_exp: each,
+  find_index: each,
+  find_index_exp: each,
+  first: none,
+  floor: text(1),
+  group_by: each,
+  group_by_exp: each,
+  has: each,
+  has_exp: each,
+  hmac_sha256: text(2),
+  inspect: json,
+  join: text(2),
+  json,
+  jsonify: json,
+  last: none,
+  lstrip: text(2),
+  map: each,
+  minus: text(1),
+  modulo: text(1),
+  newline_to_br: escaped,
+  normalize_whitespace: text(2),
+  number_of_words: text(8),
+  plus: text(1),
+  pop: lists,
+  prepend: text(1),
+  push: lists,
+  reject: each,
+  reject_exp: each,
+  remove: text(1),
+  remove_first: text(1),
+  remove_last: text(1),
+  replace: text(1),
+  replace_first: text(1),
+  replace_last: text(1),
+  reverse: lists,
+  round: text(1),
+  rstrip: text(2),
+  sample: (budget, [value]) => budget.spend(itemWork * (value?.length ?? 0)),
+  sha256: text(2),
+  shift: lists,
+  size: none,
+  slice: text(1),
+  slugify: escaped,
+  sort,
+  sort_natural: sort,
+  split: text(1),
+  squish: text(2),
+  strip: text(2),
+  strip_html: text(2),
+  strip_newlines: text(2),
+  sum: (budget, args) => {
+    each(budget, args)
+    spendOnText(budget, args[0])
+  },
+  times: text(1),
+  to_integer: text(1),
+  truncate: text(2),
+  truncatewords: text(8),
+  uniq: lists,
+  upcase: text(2),
+  unshift: lists,
+  uri_escape: escaped,
+  url_decode: text(2),
+  url_encode: escaped,
+  where: each,
+  where_exp: each,
+  xml_escape: escaped
+}
+
+const textOf = (value: unknown): string => {
+  const given = toValue(value)
+  if (given === undefined || given === null) return ""
+  return Array.isArray(given) ? given.map(textOf).join("") : String(given)
+}
+
+/** In the place of the library's, whose native search may take a time that grows with the product of both lengths. */
+const instead: { readonly [name: string]: (budget: Budget, ...texts: ReadonlyArray<string>) => unknown } = {
+  remove: (budget, text, part) => Text.join(budget, Text.split(budget, text, part!), ""),
+  remove_first: (budget, text, part) => Text.splice(budget, text, Text.indexOf(budget, text, part!), part!.length, ""),
+  remove_last: (budget, text, part) =>
+    Text.splice(budget, text, Text.lastIndexOf(budget, text, part!), part!.length, ""),
+  replace: (budget, text, part, by) => Text.join(budget, Text.split(budget, text, part!), by!),
+  replace_first: (budget, text, part, by) =>
+    Text.splice(budget, text, Text.indexOf(budget, text, part!), part!.length, by!),
+  replace_last: (budget, text, part, by) =>
+    Text.splice(budget, text, Text.lastIndexOf(budget, text, part!), part!.length, by!),
+  split: (budget, text, part) => {
+    const pieces = [...Text.split(budget, text, part!)]
+    while (pieces.at(-1) === "") pieces.pop()
+    return pieces
+  }
+}
+
+const bounded = (name: string, own: FilterImplOptions, cost: Cost): FilterImplOptions => {
+  const handler = typeof own === "function" ? own : own.handler
+  const ours = instead[name]
+  return function (this: ThisParameterType<typeof handler>, ...args: Parameters<typeof handler>) {
+    const budget = budgetOf(this.context)
+    budget.spend(stepWork)
+    cost(budget, args)
+    return ours === undefined
+      ? handler.apply(this, args)
+      : ours(budget, textOf(args[0]), textOf(args[1]), textOf(args[2]))
+  }
+}
+
+/** All that a template may use; without `raw`, which passes a value off as text of the template. */
+export const boundedFilters: { readonly [name: string]: FilterImplOptions } = Object.fromEntries(
+  Object.entries(costs).map(([name, cost]) => [name, bounded(name, filters[name]!, cost)])
+)
