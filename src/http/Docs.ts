@@ -7,6 +7,7 @@ import { HttpServerResponse, type OpenApi } from "@effect/platform"
 import { Effect } from "effect"
 import { Html, html, prose } from "./Html.ts"
 import { makeDocument } from "./OpenApi.ts"
+import { ifApiDocs } from "./OperationsAccess.ts"
 import { titles } from "./Problems.ts"
 import * as ReadOnlyRoute from "./ReadOnlyRoute.ts"
 
@@ -136,4 +137,4 @@ const make = Effect.cached(
   )
 )
 
-export const layer = ReadOnlyRoute.layer("/docs", make)
+export const layer = ifApiDocs(ReadOnlyRoute.layer("/docs", make))

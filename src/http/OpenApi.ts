@@ -3,6 +3,7 @@ import { HttpServerResponse, OpenApi } from "@effect/platform"
 import { Effect, Option } from "effect"
 import { Api } from "../api/Api.ts"
 import { tokenScheme } from "../api/Trigger.ts"
+import { ifApiDocs } from "./OperationsAccess.ts"
 import { titles } from "./Problems.ts"
 import { PublicUrl } from "./PublicUrl.ts"
 import * as ReadOnlyRoute from "./ReadOnlyRoute.ts"
@@ -80,9 +81,11 @@ export const makeDocument = (server = "/"): OpenApi.OpenAPISpec => {
 }
 
 /** Made at the first request for it: most servers start without ever being asked. */
-export const layer = ReadOnlyRoute.layer(
-  "/openapi.json",
-  Effect.flatMap(PublicUrl, (url) =>
-    Effect.cached(Effect.sync(() => HttpServerResponse.unsafeJson(makeDocument(Option.getOrElse(url, () => "/")))))
+export const layer = ifApiDocs(
+  ReadOnlyRoute.layer(
+    "/openapi.json",
+    Effect.flatMap(PublicUrl, (url) =>
+      Effect.cached(Effect.sync(() => HttpServerResponse.unsafeJson(makeDocument(Option.getOrElse(url, () => "/")))))
+    )
   )
 )

@@ -6,6 +6,7 @@ import type { Team } from "../domain/Team.ts"
 import { ClockOffset } from "../engine/DatabaseClock.ts"
 import { teamGauges } from "../engine/TeamGauges.ts"
 import { Teams } from "../engine/Teams.ts"
+import { checkMetricsToken } from "./OperationsAccess.ts"
 import { type Family, families, toText } from "./PrometheusText.ts"
 import * as ReadOnlyRoute from "./ReadOnlyRoute.ts"
 
@@ -35,6 +36,7 @@ const readTimeout = "2 seconds"
 const make = Effect.gen(function* () {
   const teams = yield* Teams
   const processes = yield* ProcessMetrics
+  const checkToken = yield* checkMetricsToken
   const clockOffset = yield* ClockOffset
   /** Of this machine, so it is the same for every process. */
   const readClock = () => {
@@ -54,11 +56,12 @@ const make = Effect.gen(function* () {
       onFailure: () => {}
     })
   )
-  return Effect.map(Effect.all([processes.all, readGauges], { concurrency: "unbounded" }), ([measured]) =>
+  const respond = Effect.map(Effect.all([processes.all, readGauges], { concurrency: "unbounded" }), ([measured]) =>
     HttpServerResponse.text(toText([...readClock(), ...gauges, ...measured]), {
       contentType: "text/plain; version=0.0.4; charset=utf-8"
     })
   )
+  return Effect.zipRight(checkToken, respond)
 })
 
 export const layer = ReadOnlyRoute.layer("/metrics", make)

@@ -1,11 +1,15 @@
 /** A path outside the API that is only read: its route, observed, and 405 for every other method. */
-import { HttpLayerRouter, type HttpServerResponse } from "@effect/platform"
+import { HttpLayerRouter, type HttpServerRequest, type HttpServerResponse } from "@effect/platform"
 import { Effect, Layer } from "effect"
-import type { Unavailable } from "../domain/Errors.ts"
+import type { Unauthorized, Unavailable } from "../domain/Errors.ts"
 import * as RequestLog from "./RequestLog.ts"
 import * as Unmatched from "./Unmatched.ts"
 
-type Handler = Effect.Effect<HttpServerResponse.HttpServerResponse, Unavailable>
+type Handler = Effect.Effect<
+  HttpServerResponse.HttpServerResponse,
+  Unauthorized | Unavailable,
+  HttpServerRequest.HttpServerRequest
+>
 
 export const layer = <E, R>(path: `/${string}`, makeHandler: Effect.Effect<Handler, E, R>) =>
   Layer.merge(

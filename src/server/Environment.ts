@@ -10,7 +10,8 @@ import {
   text,
   type Values,
   wholeNumber,
-  withDefault
+  withDefault,
+  wordFor
 } from "../engine/EnvironmentVariable.ts"
 import { fromText } from "../engine/Quantity.ts"
 import { keyText, parseKey, type SecretKey } from "../engine/SecretKeys.ts"
@@ -62,6 +63,10 @@ export const settings = {
   ...Repos.settings,
   /** Absent: one is generated at the first start. */
   adminKey: optional("ADMIN_API_KEY", secret(adminKeyFormat)),
+  /** Absent: anyone may read the metrics. */
+  metricsToken: optional("METRICS_TOKEN", secret(adminKeyFormat)),
+  /** Whether `/docs` and `/openapi.json` are served. */
+  apiDocs: withDefault("API_DOCS", wordFor({ true: true, false: false }), true),
   /** Absent: a file in `dataDir`. */
   secretKeys: optional("SECRETS_KEY", secret(secretKeys)),
   engine: { config: SettingsConfig.config },

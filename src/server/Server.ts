@@ -11,6 +11,7 @@ import { Settings } from "../engine/Settings.ts"
 import { ConnectionLimits } from "../http/ConnectionLimits.ts"
 import * as Listener from "../http/Listener.ts"
 import * as NodeServer from "../http/NodeServer.ts"
+import { OperationsAccess } from "../http/OperationsAccess.ts"
 import { PublicUrl } from "../http/PublicUrl.ts"
 import { ServerFacts } from "../http/ServerFacts.ts"
 import { TrustedProxies } from "../http/TrustedProxies.ts"
@@ -64,6 +65,7 @@ export const layer = (environment: Environment, { bus, repo }: Drivers, version:
       Layer.mergeAll(
         Settings.layer(environment.engine),
         PublicUrl.layer(environment.publicUrl),
+        OperationsAccess.layer(environment),
         TrustedProxies.layer(environment.trustedProxies),
         secretKeys(environment, { bus, repo }),
         ServerFacts.layer({ version, database: repo.name, bus: bus.name })

@@ -18,6 +18,7 @@ import { Settings, type SettingsValues } from "../../src/engine/Settings.ts"
 import { Shutdown } from "../../src/engine/Shutdown.ts"
 import { ConnectionLimits, type Limits } from "../../src/http/ConnectionLimits.ts"
 import * as HttpOnNode from "../../src/http/NodeServer.ts"
+import { OperationsAccess } from "../../src/http/OperationsAccess.ts"
 import { PublicUrl } from "../../src/http/PublicUrl.ts"
 import { TrustedProxies } from "../../src/http/TrustedProxies.ts"
 import { AdminKeyStore } from "../../src/repo/AdminKeyStore.ts"
@@ -104,6 +105,7 @@ export interface Options {
   /** Given Node's server, before it listens. */
   readonly onServer?: (server: NodeServer) => void
   readonly limits?: Limits
+  readonly access?: OperationsAccess["Type"]
   /** Of another server, whose replica this one is; else it has one of its own. */
   readonly repo?: Layer.Layer<Repo>
 }
@@ -116,7 +118,8 @@ export const services = ({
   repo,
   renderer = Renderer.layer,
   adminKey: key = adminKey,
-  secretKeys = [testSecretKey]
+  secretKeys = [testSecretKey],
+  access = { metricsToken: Option.none(), apiDocs: true }
 }: Options = {}) =>
   Engine.layer.pipe(
     Layer.provideMerge(
@@ -126,6 +129,7 @@ export const services = ({
         AdminKey.layerGiven(Redacted.make(key)),
         PublicUrl.layer(Option.fromNullable(publicUrl)),
         TrustedProxies.layer(trustedProxies),
+        OperationsAccess.layer(access),
         SecretKeys.layer(secretKeys)
       )
     ),

@@ -1,0 +1,39 @@
+/** Who may read what operators and developers read: metrics and the API's description. */
+import { HttpServerRequest } from "@effect/platform"
+import { Context, Effect, Layer, Option, Redacted } from "effect"
+import { Unauthorized } from "../domain/Errors.ts"
+import { isSecret } from "../engine/Signing.ts"
+import { bearerOf } from "./Bearer.ts"
+
+/** Anyone may read both, unless the server's operator says otherwise. */
+export class OperationsAccess extends Context.Reference<OperationsAccess>()("webhook-trigger/OperationsAccess", {
+  defaultValue: (): {
+    readonly metricsToken: Option.Option<Redacted.Redacted>
+    readonly apiDocs: boolean
+  } => ({ metricsToken: Option.none(), apiDocs: true })
+}) {
+  static readonly layer = (access: {
+    readonly metricsToken: Option.Option<Redacted.Redacted>
+    readonly apiDocs: boolean
+  }): Layer.Layer<never> => Layer.succeed(OperationsAccess, access)
+}
+
+const refused = new Unauthorized({ detail: "Send `Authorization: Bearer <METRICS_TOKEN>`." })
+
+/** Fails when metrics need a token and the request has not that one. */
+export const checkMetricsToken: Effect.Effect<Effect.Effect<void, Unauthorized, HttpServerRequest.HttpServerRequest>> =
+  Effect.map(OperationsAccess, ({ metricsToken }) =>
+    Option.match(metricsToken, {
+      onNone: () => Effect.void,
+      onSome: (token) =>
+        Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+          isSecret(Buffer.from(bearerOf(request) ?? ""), Buffer.from(Redacted.value(token)))
+            ? Effect.void
+            : Effect.fail(refused)
+        )
+    })
+  )
+
+/** The route of a page of the API's description; none when they are closed. */
+export const ifApiDocs = <A, E, R>(route: Layer.Layer<A, E, R>): Layer.Layer<A, E, R> =>
+  Layer.unwrapEffect(Effect.map(OperationsAccess, ({ apiDocs }) => (apiDocs ? route : (Layer.empty as Layer.Layer<A>))))
