@@ -5,6 +5,7 @@ import { until } from "../support/Until.ts"
 import type { Cluster } from "./support/Cluster.ts"
 import { faultTest } from "./support/FaultTest.ts"
 import { reports } from "./support/Reports.ts"
+import { declareTeamQueue } from "./support/TeamQueue.ts"
 
 /** Sends messages as a leader would; resolves when the broker has them. */
 const replier = async (cluster: Cluster) => {
@@ -30,6 +31,43 @@ const replier = async (cluster: Cluster) => {
 }
 
 describe("replies", () => {
+  faultTest(
+    "row 17: that contradict each other, received by two servers: callers are told what is stored, which stays",
+    async ({ cluster }) => {
+      const servers = [await cluster.server(), await cluster.server()]
+      const { channel, reply, sent } = await replier(cluster)
+      const webhook = await cluster.webhook(servers[0]!, { team: "two-minds" })
+      await declareTeamQueue(channel, "two-minds")
+      await channel.prefetch(1)
+      let isErrorFirst = false
+      await channel.consume("team.two-minds", async (message) => {
+        if (message === null) return
+        isErrorFirst = !isErrorFirst
+        const { correlationId } = message.properties
+        // Of several replies that wait, the broker gives each server some.
+        for (let i = 0; i < 4; i++) {
+          if (isErrorFirst) reply(correlationId, JSON.stringify({ message: "no" }), "error")
+          reply(correlationId, JSON.stringify({ response: "yes" }))
+          if (!isErrorFirst) reply(correlationId, JSON.stringify({ message: "no" }), "error")
+        }
+        await sent()
+        channel.ack(message)
+      })
+      for (const server of servers) await cluster.running(server, "two-minds")
+
+      const calls = Array.from({ length: 40 }, (_, i) =>
+        cluster.callers.trigger(servers[i % 2]!, webhook, { wait: true })
+      )
+      const told = await Promise.all(calls)
+      await until("all replies are received", async () => (await cluster.storage.ready("webhook.replies.inbox")) === 0)
+      for (const server of servers) await server.stop()
+      const stored = new Map((await cluster.storage.rows()).map((row) => [row.id, [row.status, row.response]]))
+      for (const { body, status } of told) {
+        expect(stored.get(body.run_id)).toEqual(status === 200 ? ["success", "yes"] : ["error", null])
+      }
+    }
+  )
+
   faultTest(
     "row 17: that are repeated, unknown, malformed, of 20 MB, or with a NUL, do no harm",
     async ({ cluster }) => {
