@@ -148,7 +148,10 @@ describe("the commands of the documentation", () => {
         ({ ok }) => ok,
         () => false
       )
-    const keys = { "ADMIN_API_KEY=…": `ADMIN_API_KEY=${ADMIN_API_KEY}` }
+    const keys = {
+      "ADMIN_API_KEY=…": `ADMIN_API_KEY=${ADMIN_API_KEY}`,
+      "SECRETS_KEY=…": `SECRETS_KEY=${"0".repeat(64)}`
+    }
     const variables = { PORT: String(port) }
 
     const settings = block("docs/production.md", 0, {
