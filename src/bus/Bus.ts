@@ -100,6 +100,11 @@ export class Bus extends Context.Tag("webhook-trigger/Bus")<
       prompts: ReadonlyArray<Prompt>,
       options?: { readonly sameQueue?: boolean }
     ) => Effect.Effect<void, QueueGone | Unavailable>
+    /**
+     * Gives a prompt that was published before to the team's leader again, if that has none, and none waits in the queue: then
+     * the broker has lost it. Else it is dropped, and nothing comes back of it. A bus that loses nothing need not do anything.
+     */
+    readonly offer: (prompt: Prompt) => Effect.Effect<void, Unavailable>
     /** Asks the team's leaders to stop working on the run, or not to begin; those that do not listen for it go on. */
     readonly cancel: (team: TeamName, run_id: RunId) => Effect.Effect<void, Unavailable>
     readonly queue: (team: TeamName) => Effect.Effect<TeamQueue, Unavailable>

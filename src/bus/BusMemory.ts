@@ -13,6 +13,7 @@ interface Message {
 
 interface Consumer {
   stopping: boolean
+  isWorking: boolean
   /**
    * Opened when there may be something to do. Only its consumer closes it, in the step in which it finds nothing, so no
    * wake-up is lost. Not Effect's `Queue`, from which a prompt that has expired cannot be taken, and to whose head none can
@@ -76,6 +77,7 @@ const make = Effect.gen(function* () {
           if (!consumer.stopping) yield* restore(consumer.woken.await)
           return
         }
+        consumer.isWorking = true
         const { prompt, redelivered } = message
         if (prompt.deadline) yield* FiberMap.remove(timers, prompt.run_id)
         const reply: Delivery["reply"] = (it) => Effect.sync(() => inbox.put({ ...it, run_id: prompt.run_id }))
@@ -93,7 +95,13 @@ const make = Effect.gen(function* () {
           case "reject":
             return inbox.put({ _tag: "DeadLettered", run_id: prompt.run_id, reason: "rejected" })
         }
-      })
+      }).pipe(
+        Effect.ensuring(
+          Effect.sync(() => {
+            consumer.isWorking = false
+          })
+        )
+      )
     )
 
   const bus = Bus.of({
@@ -110,6 +118,13 @@ const make = Effect.gen(function* () {
       Effect.uninterruptible,
       (publish, prompts) => tracedPublish(prompts)(publish)
     ),
+
+    offer: (prompt) =>
+      Effect.suspend(() => {
+        const queue = queues.get(prompt.team)
+        const isIdle = queue?.waiting.length === 0 && queue.consumers[0]?.isWorking === false
+        return isIdle ? enqueue(queue, { prompt, redelivered: false }) : Effect.void
+      }),
 
     cancel: (_team, run_id) => Effect.sync(() => cancellations.put(run_id)),
 
@@ -153,7 +168,7 @@ const make = Effect.gen(function* () {
         Effect.acquireRelease(
           Effect.suspend(() => {
             const queue = declare(team)
-            const consumer: Consumer = { stopping: false, woken: Effect.unsafeMakeLatch() }
+            const consumer: Consumer = { stopping: false, isWorking: false, woken: Effect.unsafeMakeLatch() }
             queue.consumers.push(consumer)
             const work = Effect.repeat(step(queue, consumer, handle), { while: () => !consumer.stopping })
             return Effect.map(Effect.forkDaemon(Effect.interruptible(work)), (fiber) => ({ queue, consumer, fiber }))

@@ -3,7 +3,6 @@ import { Bus } from "../bus/Bus.ts"
 import type { Unavailable } from "../domain/Errors.ts"
 import { stopwatch } from "../domain/Stopwatch.ts"
 import { type Change, ChangeFeed } from "../repo/ChangeFeed.ts"
-import type { HistoryStore } from "../repo/HistoryStore.ts"
 import { LaneStore } from "../repo/LaneStore.ts"
 import type { LeaseLost, LeaseStore } from "../repo/LeaseStore.ts"
 import { RunStore } from "../repo/RunStore.ts"
@@ -32,7 +31,7 @@ const dispatch = Effect.fnUntraced(function* (
 ): Effect.fn.Return<
   void,
   LeaseLost,
-  Bus | ChangeFeed | Correlation | CurrentLanes | HistoryStore | LaneStore | Limiter | Outcomes | RunStore | Scope.Scope
+  Bus | ChangeFeed | Correlation | CurrentLanes | LaneStore | Limiter | Outcomes | RunStore | Scope.Scope
 > {
   const bus = yield* Bus
   const feed = yield* ChangeFeed
@@ -126,17 +125,7 @@ const dispatch = Effect.fnUntraced(function* (
 export const layer: Layer.Layer<
   never,
   never,
-  | Bus
-  | ChangeFeed
-  | Correlation
-  | CurrentLanes
-  | HistoryStore
-  | LaneStore
-  | LeaseStore
-  | Limiter
-  | Outcomes
-  | RunStore
-  | Settings
+  Bus | ChangeFeed | Correlation | CurrentLanes | LaneStore | LeaseStore | Limiter | Outcomes | RunStore | Settings
 > = Layer.scopedDiscard(
   Effect.gen(function* () {
     const store = yield* LaneStore

@@ -1,11 +1,9 @@
-import { DateTime, Duration, Effect } from "effect"
+import { Duration, Effect } from "effect"
 import { Bus, type Inspection } from "../bus/Bus.ts"
 import type { RunId } from "../domain/Id.ts"
-import type { Run } from "../domain/Run.ts"
-import type { TeamName } from "../domain/Team.ts"
-import { HistoryStore } from "../repo/HistoryStore.ts"
 import { RunStore } from "../repo/RunStore.ts"
 import type { Lane } from "./Lane.ts"
+import type { Offer } from "./LanePublisher.ts"
 
 /** Finds prompts that the broker has lost; true: what is in flight is to be sent again. */
 export interface LaneAudit {
@@ -16,8 +14,6 @@ export interface LaneAudit {
    * answered, or lost. `undefined`: it has not, or that is being done.
    */
   readonly afterAnswer: (lane: Lane) => Effect.Effect<boolean> | undefined
-  /** To be called with a run that the team has answered: its leader may report when it starts. */
-  readonly answered: (run: Run) => void
 }
 
 /** What is remembered of a lane from one check to the next. */
@@ -30,16 +26,17 @@ interface Watched {
   askAt: number
   /** Prompts were missing when it was asked last. */
   wereMissing: boolean
-  /** The leader has reported that it works on it. */
-  isStarted: boolean
+  /** The age at which it is offered to its leader again. */
+  offerAt: number
   /** How often the head was sent again. */
   readonly sentAgain: number
 }
 
 /** The broker is asked about a run in work at the age of 1, 2, 4 and 8 checks, then every 4; every time without a leader. */
 const longestPause = 4
-/** A leader that reports when it starts has done so within so many checks after the run before it was answered. */
-const startsWithin = 4
+/** The only prompt of a team is offered again at the age of 2, 4, 8, 16 and 32 checks, then every 32. */
+const firstOffer = 2
+const longestOfferPause = 32
 /** How long replies that several servers receive overtake each other as a rule; after that nothing is published behind them. */
 const overtaking = Duration.millis(50)
 /** How long the older reply may take in all, before the broker is asked. */
@@ -51,21 +48,22 @@ const overtakingAtMost = Duration.millis(250)
  * - The queue was deleted: everything in flight is lost.
  * - Prompts are missing, or a later run was answered before the oldest one: that may be a reply on its way. When it is still
  *   so a moment later, no replies wait, and the rows know no end either, they are lost. Until then nothing is published.
- * - The only prompt that the leader could have does not start, although the team's leaders report that: the same.
+ *
+ * The only prompt of a team may be with its leader, or lost. So it is offered again, which reaches a leader that has none and
+ * no other.
  *
  * What is lost is to be sent again with all that is in flight, in order, as the same runs: a leader answers what it has
  * answered before from memory. When that does not help, the next time comes later and later.
  */
-export const make: Effect.Effect<LaneAudit, never, Bus | HistoryStore | RunStore> = Effect.gen(function* () {
+export const make = Effect.fnUntraced(function* (offer: Offer): Effect.fn.Return<LaneAudit, never, Bus | RunStore> {
   const bus = yield* Bus
-  const history = yield* HistoryStore
   const runs = yield* RunStore
   const lanes = new WeakMap<Lane, Watched>()
 
   const watch = (lane: Lane, head: RunId): Watched => {
     const before = lanes.get(lane)
     if (before?.head === head) return before
-    const watched = { head, age: 0, askAt: 1, wereMissing: false, isStarted: false, sentAgain: 0 }
+    const watched = { head, age: 0, askAt: 1, wereMissing: false, offerAt: firstOffer, sentAgain: 0 }
     lanes.set(lane, watched)
     return watched
   }
@@ -78,39 +76,28 @@ export const make: Effect.Effect<LaneAudit, never, Bus | HistoryStore | RunStore
         deleted.length > 0 || runs.some(({ status, released_at }) => status !== "cancelled" || released_at)
     )
 
-  /** Teams whose leaders report that they start. */
-  const reporting = new Set<TeamName>()
-  const answered: LaneAudit["answered"] = ({ sent_at, started_at, team }) => {
-    if (sent_at === undefined || started_at === undefined) return
-    // A run of which no start was reported has the time of its sending (`sentBefore`).
-    if (DateTime.Equivalence(started_at, sent_at)) reporting.delete(team)
-    else reporting.add(team)
-  }
-
-  /**
-   * The leader seems to have a prompt, and would have begun it. Not while the broker takes nothing: then no report comes.
-   */
-  const isIdle = Effect.fnUntraced(function* (lane: Lane, watched: Watched) {
-    if (!reporting.has(lane.team) || watched.isStarted || watched.age < startsWithin) return false
-    yield* bus.ping
-    const { started_at } = yield* history.run(watched.head)
-    watched.isStarted = started_at !== undefined
-    return !watched.isStarted
-  })
-
   /** Fewer prompts wait in the queue than should: of several leaders one is active, and has one. */
-  const isShort = (lane: Lane, watched: Watched, { consumers, messages }: Inspection, count: number) => {
-    const missing = count - messages
-    return missing === 1 && consumers > 0 ? isIdle(lane, watched) : Effect.succeed(missing > (consumers > 0 ? 1 : 0))
-  }
+  const isShort = ({ consumers, messages }: Inspection, count: number) => count - messages > (consumers > 0 ? 1 : 0)
 
   const stateOf = Effect.fnUntraced(function* (lane: Lane, watched: Watched, inspection: Inspection) {
     const { head, wereMissing } = watched
     if (inspection.isReplaced) return "replaced"
     if (lane.sent?.head !== head) return "present"
-    if (!lane.isPassedOver && !(yield* isShort(lane, watched, inspection, lane.sent.count))) return "present"
+    if (!lane.isPassedOver && !isShort(inspection, lane.sent.count)) return "present"
     if (!wereMissing || (yield* bus.repliesWaiting) > 0 || (yield* anyEnded(lane))) return "missing"
     return lane.sent?.head === head ? "lost" : "missing"
+  })
+
+  /** Sends the only prompt that the leader could have again, if the leader has none. */
+  const offerAgain = Effect.fnUntraced(function* (lane: Lane, watched: Watched, { consumers, messages }: Inspection) {
+    const { age, head } = watched
+    const isAlone = lane.sent?.count === 1 && consumers > 0 && messages === 0
+    if (!isAlone || age < watched.offerAt || !lane.maySend(head)) return
+    if ((yield* bus.repliesWaiting) > 0 || (yield* anyEnded(lane))) return
+    const flight = lane.flights.get(head)
+    if (flight === undefined) return
+    watched.offerAt = age + Math.min(age, longestOfferPause)
+    yield* offer(flight.run)
   })
 
   /** Asks the broker what it has; nothing is published meanwhile, nor after it while prompts seem to be missing. */
@@ -118,7 +105,10 @@ export const make: Effect.Effect<LaneAudit, never, Bus | HistoryStore | RunStore
     Effect.gen(function* () {
       const { head } = watched
       const inspection = yield* bus.inspect(lane.team)
+      // No leader has it: the next one may find nothing.
+      if (inspection.consumers === 0 || inspection.messages >= (lane.sent?.count ?? 0)) watched.offerAt = firstOffer
       const state = yield* stateOf(lane, watched, inspection)
+      if (state === "present") yield* offerAgain(lane, watched, inspection)
       // Meanwhile it may have ended; the next one was not looked at.
       lane.release(state === "missing" ? head : undefined)
       watched.wereMissing = state === "missing"
@@ -128,7 +118,14 @@ export const make: Effect.Effect<LaneAudit, never, Bus | HistoryStore | RunStore
         return false
       }
       const sentAgain = watched.sentAgain + 1
-      lanes.set(lane, { ...watched, age: 0, askAt: 2 ** sentAgain, wereMissing: false, sentAgain })
+      lanes.set(lane, {
+        ...watched,
+        age: 0,
+        askAt: 2 ** sentAgain,
+        wereMissing: false,
+        offerAt: 2 ** sentAgain,
+        sentAgain
+      })
       yield* logLoss(lane, state)
       return true
     }).pipe(
@@ -182,7 +179,7 @@ export const make: Effect.Effect<LaneAudit, never, Bus | HistoryStore | RunStore
     )
   }
 
-  return { check, afterAnswer, answered }
+  return { check, afterAnswer }
 })
 
 const logLoss = ({ flights, team }: Lane, result: "replaced" | "lost"): Effect.Effect<void> =>

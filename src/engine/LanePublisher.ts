@@ -34,11 +34,14 @@ export type Publish = (
   isInFlight: (run: LaneRun) => boolean
 ) => Effect.Effect<"done" | "queueReplaced", LeaseLost>
 
+/** Sends a run again if its team's leader has nothing to do (`Bus.offer`). */
+export type Offer = (run: LaneRun) => Effect.Effect<void, LeaseLost | Unavailable>
+
 /** `mayExpire`: false while answers that came in time may still have to be recorded. */
 export const make = Effect.fnUntraced(function* (
   lease: Lease,
   mayExpire: () => boolean
-): Effect.fn.Return<Publish, never, Bus | Correlation | Outcomes> {
+): Effect.fn.Return<{ readonly publish: Publish; readonly offer: Offer }, never, Bus | Correlation | Outcomes> {
   const bus = yield* Bus
   const correlation = yield* Correlation
   const outcomes = yield* Outcomes
@@ -116,7 +119,8 @@ export const make = Effect.fnUntraced(function* (
       })
     )
   }
-  return publish
+  const offer: Offer = (run) => Effect.zipRight(lease.check, bus.offer(promptOf(run, correlation.idOf(run))))
+  return { publish, offer }
 })
 
 const teamGone = { code: "team_gone", message: "The team's queue is gone, and did not come back in time." } as const

@@ -5,7 +5,6 @@ import type { RunId } from "../domain/Id.ts"
 import type { Run } from "../domain/Run.ts"
 import { stopwatch } from "../domain/Stopwatch.ts"
 import type { TeamName } from "../domain/Team.ts"
-import type { HistoryStore } from "../repo/HistoryStore.ts"
 import { type LaneRun, LaneStore } from "../repo/LaneStore.ts"
 import type { LeaseLost } from "../repo/LeaseStore.ts"
 import type { RunStore } from "../repo/RunStore.ts"
@@ -58,11 +57,7 @@ export interface Lanes extends Pick<Reservations.Reservations, "reserve" | "rese
 export const make = Effect.fnUntraced(function* (
   lease: Lease,
   mayExpire: () => boolean
-): Effect.fn.Return<
-  Lanes,
-  never,
-  Bus | Correlation | HistoryStore | LaneStore | Limiter | Outcomes | RunStore | Scope.Scope
-> {
+): Effect.fn.Return<Lanes, never, Bus | Correlation | LaneStore | Limiter | Outcomes | RunStore | Scope.Scope> {
   const bus = yield* Bus
   const store = yield* LaneStore
   const limiter = yield* Limiter
@@ -86,8 +81,8 @@ export const make = Effect.fnUntraced(function* (
     fork: (effect) => fork(effect)
   })
   const admission = yield* LaneAdmission.make(lease, line, { drive, follow })
-  const audit = yield* LaneAudit.make
-  const publish = yield* LanePublisher.make(lease, mayExpire)
+  const { offer, publish } = yield* LanePublisher.make(lease, mayExpire)
+  const audit = yield* LaneAudit.make(offer)
   const fibers = yield* FiberSet.make<void, LeaseLost>()
   const fork = yield* FiberSet.runtime(fibers)<never>()
   const behind = yield* AdmissionBehind.make({ lease, line, admission, following, drive, fork })
@@ -174,7 +169,6 @@ export const make = Effect.fnUntraced(function* (
   const ended = (lane: Lane, id: RunId, run: Run | undefined): void => {
     const work = run && workOn(run)
     const flight = lane.ended(id, work)
-    if (work !== undefined) audit.answered(run!)
     if (flight !== undefined) land(flight)
     const audited = audit.afterAnswer(lane)
     if (audited !== undefined) fork(afterAudit(lane, audited))

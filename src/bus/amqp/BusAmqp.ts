@@ -20,7 +20,9 @@ import {
   decodeReply,
   encodeCancel,
   encodeLate,
+  encodeOffer,
   encodePrompt,
+  isExpiredOffer,
   isLongReply,
   type Outgoing
 } from "./Wire.ts"
@@ -145,7 +147,9 @@ const make = ({ queueType, url }: AmqpOptions) =>
         yield* listen(channel, repliesQueue, decodeReply, (received, message) =>
           receive.reply(isLongReply(message) ? { ...received, isLong: true, setAside: setAside(message) } : received)
         )
-        yield* listen(channel, deadQueue, decodeDeadLetter, receive.reply)
+        yield* listen(channel, deadQueue, decodeDeadLetter, (received, message) =>
+          isExpiredOffer(message) ? received.acknowledge() : receive.reply(received)
+        )
         yield* listen(yield* open(1), lateQueue, decodeReply, receive.late)
       })
 
@@ -171,6 +175,8 @@ const make = ({ queueType, url }: AmqpOptions) =>
         },
         (publish, prompts) => tracedPublish(prompts)(publish)
       ),
+      // Returned: the queue was deleted, which `inspect` finds.
+      offer: (prompt) => Effect.asVoid(publisher.publish([encodeOffer(prompt, teamQueue(prompt.team))])),
       // Returned: no leader of the team listens.
       cancel: (team, run_id) =>
         Effect.asVoid(

@@ -97,7 +97,13 @@ const send = (
     pending.delete(message.id)
     Deferred.unsafeDone(settled, outcome)
   }
-  const options = { ...message.options, messageId: message.id, persistent: true, mandatory: true, headers }
+  const options = {
+    ...message.options,
+    messageId: message.id,
+    persistent: true,
+    mandatory: true,
+    headers: { ...message.options.headers, ...headers }
+  }
   try {
     channel.publish(message.exchange, message.routingKey, message.body, options, (error: Error | null) => {
       if (error !== null) return settle(Effect.fail(unavailable(`not taken by the broker: ${error.message}`)))

@@ -68,6 +68,18 @@ export const encodePrompt = (prompt: Prompt, queue: string, left: number | undef
   }
 }
 
+/** Says of a prompt that it is an offer. */
+const offerHeader = "x-webhook-offer"
+
+/**
+ * A prompt that only a consumer takes which can have one immediately: with a prefetch of 1, one that has none. It expires after
+ * a millisecond; after none, a quorum queue would not deliver it at all.
+ */
+export const encodeOffer = (prompt: Prompt, queue: string): Outgoing => {
+  const outgoing = encodePrompt(prompt, queue, 1)
+  return { ...outgoing, options: { ...outgoing.options, headers: { [offerHeader]: true } } }
+}
+
 /** Which run is not to be worked on. */
 export const encodeCancel = (team: TeamName, run_id: RunId): Outgoing => ({
   id: run_id,
@@ -155,9 +167,14 @@ export const encodeLate = (message: Message): Outgoing => {
  * A prompt that its queue gave up, or what a leader has published in its place, which it may do for its own prompts. The
  * latest entry of RabbitMQ's `x-death` header says why: https://www.rabbitmq.com/docs/dlx#effects
  */
-export const decodeDeadLetter = (message: Message, run_id: RunId): Decoded => {
-  const { headers } = message.properties
+export const decodeDeadLetter = (message: Message, run_id: RunId): Decoded =>
+  Either.right({ kind: "dead", reply: { _tag: "DeadLettered", run_id, reason: reasonOf(message) } })
+
+/** An offer that no leader took. */
+export const isExpiredOffer = (message: Message): boolean =>
+  message.properties.headers?.[offerHeader] === true && reasonOf(message) === "expired"
+
+const reasonOf = ({ properties: { headers } }: Message): DeadLettered["reason"] => {
   const why: string | undefined = headers?.["x-death"]?.[0]?.reason ?? headers?.["x-first-death-reason"]
-  const reason: DeadLettered["reason"] = why === "expired" || why === "delivery_limit" ? why : "rejected"
-  return Either.right({ kind: "dead", reply: { _tag: "DeadLettered", run_id, reason } })
+  return why === "expired" || why === "delivery_limit" ? why : "rejected"
 }

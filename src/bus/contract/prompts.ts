@@ -130,4 +130,45 @@ export const prompts = (behaviour: Behaviour): void => {
       expect((yield* bus.queue(team)).messages).toBe(0)
     })
   )
+
+  behaviour(
+    "an offered prompt reaches the leader if that has none, and else nobody, and nothing comes back of it",
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const collected = yield* collectReplies
+      const arrived = yield* Queue.unbounded<Delivery>()
+      const answers = yield* Queue.unbounded<string>()
+      yield* startLeader((delivery) =>
+        Effect.gen(function* () {
+          yield* Queue.offer(arrived, delivery)
+          yield* delivery.reply({ _tag: "Answered", response: yield* Queue.take(answers) })
+        })
+      )
+      yield* bus.publish([yield* makePrompt({ prompt: "before" })])
+      yield* Queue.offer(answers, "before")
+      expect((yield* Queue.take(arrived)).prompt.prompt).toBe("before")
+      yield* Queue.take(collected)
+      const [lost, next] = [yield* makePrompt({ prompt: "lost" }), yield* makePrompt({ prompt: "next" })]
+      // Until the one before is acknowledged the leader is not free.
+      yield* Effect.repeat(bus.offer(lost), { until: () => Effect.map(Queue.size(arrived), (size) => size > 0) })
+      const { prompt, redelivered } = yield* Queue.take(arrived)
+      expect([prompt, redelivered]).toEqual([lost, false])
+      // It has one now.
+      for (let n = 0; n < 3; n++) yield* bus.offer(lost)
+      yield* untilQueue(({ messages }) => messages === 0)
+      yield* bus.publish([next])
+      // Behind another one that waits.
+      yield* bus.offer(lost)
+      yield* Queue.offerAll(answers, ["first", "second"])
+      expect((yield* Queue.take(arrived)).prompt).toEqual(next)
+      const replies = [yield* Queue.take(collected), yield* Queue.take(collected)]
+      expect(replies).toEqual([
+        { _tag: "Answered", run_id: lost.run_id, response: "first" },
+        { _tag: "Answered", run_id: next.run_id, response: "second" }
+      ])
+      yield* bus.publish([yield* makePrompt({ prompt: "last" })])
+      expect((yield* Queue.take(arrived)).prompt.prompt).toBe("last")
+      expect(yield* Queue.size(collected)).toBe(0)
+    })
+  )
 }
