@@ -147,7 +147,7 @@ export { type Change, ChangeFeed, type ChangeListener, makeChangeListeners } fro
 export { decodeCursor, decodeIdCursor, encodeCursor } from "./repo/Cursor.ts"
 export { HistoryStore, type ReplayableQuery, type StatesQuery, type WholeRun } from "./repo/HistoryStore.ts"
 export { type LaneRun, LaneStore, type Queued } from "./repo/LaneStore.ts"
-export { LeaseLost, LeaseStore, type Term } from "./repo/LeaseStore.ts"
+export { LeaseLost, LeaseStore, type ProcessLock, type Term } from "./repo/LeaseStore.ts"
 export { type ReplyKey, ReplyKeyStore } from "./repo/ReplyKeyStore.ts"
 export type { Repo } from "./repo/Repo.ts"
 export { RequestStore } from "./repo/RequestStore.ts"

@@ -99,7 +99,7 @@ interface Gaps {
 }
 
 const longestGap = (times: ReadonlyArray<number>): number =>
-  Math.max(...times.slice(1).map((time, index) => time - times[index]!))
+  Math.max(0, ...times.slice(1).map((time, index) => time - times[index]!))
 
 const measure = async ({ inject, sparesFirst }: Fault): Promise<Gaps> => {
   const cluster = await Cluster.create(own.services)

@@ -19,6 +19,7 @@ import * as WebhookStoreSql from "./WebhookStoreSql.ts"
 
 export { migrate } from "./Migrations.ts"
 export { Notifications } from "./Notifications.ts"
+export { SessionLocks } from "./SessionLocks.ts"
 
 /** A client that transforms names, say to camel case, would not find ours. */
 const plainNames = Layer.effect(
