@@ -9,6 +9,7 @@ import { ConnectionLimits } from "./ConnectionLimits.ts"
 import * as Connections from "./Connections.ts"
 import * as LimitedConnections from "./LimitedConnections.ts"
 import * as Listener from "./Listener.ts"
+import * as ManagementAccess from "./ManagementAccess.ts"
 import { PublicUrl } from "./PublicUrl.ts"
 import * as Routes from "./Routes.ts"
 import { strictTransportSecurity } from "./SecurityHeaders.ts"
@@ -20,7 +21,8 @@ const routes = Layer.merge(Routes.layer, Routes.notFound)
 export const layer = (server: Server, limits = new ConnectionLimits()) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
-      const routed = yield* NodeHttpServer.makeHandler(yield* HttpLayerRouter.toHttpEffect(routes))
+      const app = yield* ManagementAccess.restricted(yield* HttpLayerRouter.toHttpEffect(routes))
+      const routed = yield* NodeHttpServer.makeHandler(app)
       const triggered = yield* TriggerRoutes.makeDirectHandler
       const transportSecurity = Option.getOrUndefined(strictTransportSecurity(yield* PublicUrl))
       const handle: typeof routed = (request, response) => {

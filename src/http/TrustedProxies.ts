@@ -33,15 +33,17 @@ export const parseNetworks = (texts: ReadonlyArray<string>): Option.Option<Netwo
   return texts.every((text) => add(list, text)) ? Option.some({ contains }) : Option.none()
 }
 
+/** The same for networks that were checked before; throws when one of them is not valid. */
+export const toNetworks = (texts: ReadonlyArray<string>): Networks =>
+  Option.getOrThrowWith(parseNetworks(texts), () => new Error(`Not all are networks: ${texts.join(", ")}`))
+
 /** None unless the server's operator names them. */
 export class TrustedProxies extends Context.Reference<TrustedProxies>()("webhook-trigger/TrustedProxies", {
   defaultValue: (): Networks => ({ contains: () => false })
 }) {
   /** Addresses and networks in CIDR notation, such as `["10.0.0.0/8", "::1"]`; throws for what is neither. */
   static readonly layer = (networks: ReadonlyArray<string>): Layer.Layer<never> =>
-    Layer.sync(TrustedProxies, () =>
-      Option.getOrThrowWith(parseNetworks(networks), () => new Error(`Not all are networks: ${networks.join(", ")}`))
-    )
+    Layer.sync(TrustedProxies, () => toNetworks(networks))
 }
 
 /** The connection's other end: a caller, or the nearest proxy. */

@@ -10,6 +10,7 @@ import { SecretKeys } from "../engine/SecretKeys.ts"
 import { Settings } from "../engine/Settings.ts"
 import { ConnectionLimits } from "../http/ConnectionLimits.ts"
 import * as Listener from "../http/Listener.ts"
+import { ManagementAccess } from "../http/ManagementAccess.ts"
 import * as NodeServer from "../http/NodeServer.ts"
 import { OperationsAccess } from "../http/OperationsAccess.ts"
 import { PublicUrl } from "../http/PublicUrl.ts"
@@ -66,6 +67,7 @@ export const layer = (environment: Environment, { bus, repo }: Drivers, version:
         Settings.layer(environment.engine),
         PublicUrl.layer(environment.publicUrl),
         OperationsAccess.layer(environment),
+        ManagementAccess.layer(environment.adminAllowFrom),
         TrustedProxies.layer(environment.trustedProxies),
         secretKeys(environment, { bus, repo }),
         ServerFacts.layer({ version, database: repo.name, bus: bus.name })

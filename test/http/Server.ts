@@ -17,6 +17,7 @@ import { type SecretKey, SecretKeys } from "../../src/engine/SecretKeys.ts"
 import { Settings, type SettingsValues } from "../../src/engine/Settings.ts"
 import { Shutdown } from "../../src/engine/Shutdown.ts"
 import { ConnectionLimits, type Limits } from "../../src/http/ConnectionLimits.ts"
+import { ManagementAccess } from "../../src/http/ManagementAccess.ts"
 import * as HttpOnNode from "../../src/http/NodeServer.ts"
 import { OperationsAccess } from "../../src/http/OperationsAccess.ts"
 import { PublicUrl } from "../../src/http/PublicUrl.ts"
@@ -106,6 +107,8 @@ export interface Options {
   readonly onServer?: (server: NodeServer) => void
   readonly limits?: Limits
   readonly access?: OperationsAccess["Type"]
+  /** The addresses that may call the management; by default all. */
+  readonly allowFrom?: ReadonlyArray<string>
   /** Of another server, whose replica this one is; else it has one of its own. */
   readonly repo?: Layer.Layer<Repo>
 }
@@ -119,7 +122,8 @@ export const services = ({
   renderer = Renderer.layer,
   adminKey: key = adminKey,
   secretKeys = [testSecretKey],
-  access = { metricsToken: Option.none(), apiDocs: true }
+  access = { metricsToken: Option.none(), apiDocs: true },
+  allowFrom
 }: Options = {}) =>
   Engine.layer.pipe(
     Layer.provideMerge(
@@ -130,6 +134,7 @@ export const services = ({
         PublicUrl.layer(Option.fromNullable(publicUrl)),
         TrustedProxies.layer(trustedProxies),
         OperationsAccess.layer(access),
+        ManagementAccess.layer(Option.fromNullable(allowFrom)),
         SecretKeys.layer(secretKeys)
       )
     ),
