@@ -75,7 +75,7 @@ const logged = <A, E>(prompt: Prompt, work: Effect.Effect<A, E>): Effect.Effect<
   )
 
 /** The environment variables with the keys to broker, database and server. */
-export const keys = ["AMQP_URL", "DATABASE_URL", "ADMIN_API_KEY", "SECRETS_KEY", "WEBHOOK_TOKEN"]
+export const keys = ["AMQP_URL", "DATABASE_URL", "ADMIN_API_KEY", "METRICS_TOKEN", "SECRETS_KEY", "WEBHOOK_TOKEN"]
 
 /** What the program gets beside the prompt. */
 const environment = (
