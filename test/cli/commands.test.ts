@@ -335,7 +335,7 @@ describe("the command line", { timeout: 60_000 }, () => {
       const created = yield* run("team", "create", "apart", "--broker-rights", "--vhost", "hooks")
       const commands = [
         "rabbitmqctl add_user 'team-apart'",
-        "rabbitmqctl set_permissions -p 'hooks' 'team-apart' '^team\\.apart(\\.cancel\\..+)?$' '^(team\\.apart\\.cancel\\..+|webhook\\.(replies|dlx))$' '^(team\\.apart(\\.cancel\\..+)?|webhook\\.cancel)$'",
+        "rabbitmqctl set_permissions -p 'hooks' 'team-apart' '^team\\.apart(\\.cancel\\..+)?$' '^(team\\.apart\\.cancel\\..+|webhook\\.(replies|dlx))$' '^(team\\.apart(\\.cancel\\..+)?|webhook\\.cancel\\.apart)$'",
         `rabbitmqctl set_user_limits 'team-apart' '{"max-connections":20,"max-channels":60}'`
       ]
       expect(created.stdout).toContain(`\n\n${commands.join("\n")}\n`)
@@ -353,7 +353,7 @@ describe("the command line", { timeout: 60_000 }, () => {
         broker_rights: {
           user: "team-apart-too",
           vhost: "/",
-          read: "^(team\\.apart-too(\\.cancel\\..+)?|webhook\\.cancel)$"
+          read: "^(team\\.apart-too(\\.cancel\\..+)?|webhook\\.cancel\\.apart)$"
         }
       })
       expect(yield* json("team", "broker-rights", "apart-too")).toEqual(asJson.broker_rights)

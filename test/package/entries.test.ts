@@ -78,7 +78,10 @@ const entries = [
       ...["@cfworker/json-schema", "@effect/experimental", "@effect/platform", "@effect/platform-node"],
       ...["@jmespath-community/jmespath", "effect", "liquidjs", "tinyqueue", "uuid"]
     ],
-    own: ["api", "bus", "domain", "domain/verification", "engine", "http", "index.js", "repo", "telemetry"],
+    own: [
+      ...["api", "bus", "domain", "domain/evaluation", "domain/verification", "engine", "http", "index.js", "repo"],
+      "telemetry"
+    ],
     heavy: []
   },
   {
@@ -94,7 +97,7 @@ const entries = [
       ...["@cfworker/json-schema", "@effect/experimental", "@jmespath-community/jmespath"],
       ...["effect", "liquidjs", "tinyqueue", "uuid"]
     ],
-    own: ["bus", "domain", "domain/verification", "engine", "repo", "telemetry", "testing.js"],
+    own: ["bus", "domain", "domain/evaluation", "domain/verification", "engine", "repo", "telemetry", "testing.js"],
     heavy: []
   },
   {

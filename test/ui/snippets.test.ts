@@ -58,7 +58,11 @@ describe("the snippets", () => {
     dir = mkdtempSync(join(tmpdir(), "webhook-trigger-snippets-"))
     ui = await startTestUi(
       Effect.gen(function* () {
-        const settings = { DATABASE_URL: yield* freshDatabase, AMQP_URL: yield* freshVhost }
+        const settings = {
+          DATABASE_URL: yield* freshDatabase,
+          AMQP_URL: yield* freshVhost,
+          SECRETS_KEY: "0".repeat(64)
+        }
         env = { PATH: process.env.PATH ?? "", AMQP_URL: settings.AMQP_URL }
         return settings
       })

@@ -6,8 +6,8 @@ import { Bus, type Delivery } from "../Bus.ts"
 import { type Behaviour, collectReplies, echo, makePrompt, startLeader, untilQueue } from "./support.ts"
 
 /** Asks again and again: a leader may lead before it listens. */
-const untilCancelled = ({ cancelled }: Delivery, ...requests: ReadonlyArray<Effect.Effect<void, Unavailable>>) =>
-  Effect.all(requests.toReversed()).pipe(
+const untilCancelled = ({ cancelled }: Delivery, cancel: Effect.Effect<void, Unavailable>) =>
+  cancel.pipe(
     Effect.zipRight(Effect.timeoutOption(Deferred.await(cancelled), "100 millis")),
     Effect.repeat({ until: Option.isSome })
   )
@@ -67,17 +67,20 @@ export const leaders = (behaviour: Behaviour, withStandby: number): void => {
       yield* startLeader((delivery) =>
         Effect.zipRight(Queue.offer(deliveries, delivery), Deferred.await(delivery.cancelled))
       )
-      const prompts = [yield* makePrompt(), yield* makePrompt(), yield* makePrompt()]
+      const prompts = [yield* makePrompt(), yield* makePrompt(), yield* makePrompt(), yield* makePrompt()]
       yield* bus.publish(prompts)
       const cancel = (index: number) => bus.cancel(prompts[index]!.team, prompts[index]!.run_id)
-      const first = yield* Queue.take(deliveries)
-      yield* untilCancelled(first, cancel(0), cancel(1))
+      // After the first one it is known that the leader listens.
+      yield* untilCancelled(yield* Queue.take(deliveries), cancel(0))
       const second = yield* Queue.take(deliveries)
-      yield* untilCancelled(second, Effect.void)
+      yield* cancel(2)
+      yield* untilCancelled(second, cancel(1))
       const third = yield* Queue.take(deliveries)
-      expect(third.prompt.run_id).toBe(prompts[2]!.run_id)
-      expect(yield* Deferred.isDone(third.cancelled)).toBe(false)
-      yield* untilCancelled(third, cancel(2))
+      yield* Deferred.await(third.cancelled)
+      const fourth = yield* Queue.take(deliveries)
+      expect(fourth.prompt.run_id).toBe(prompts[3]!.run_id)
+      expect(yield* Deferred.isDone(fourth.cancelled)).toBe(false)
+      yield* untilCancelled(fourth, cancel(3))
     })
   )
 
