@@ -35,15 +35,15 @@ const signals = ["SIGINT", "SIGTERM"] as const
 type Signal = (typeof signals)[number]
 
 /**
- * A terminal and some process managers send a signal to all processes of a group, and `npm` passes on what it gets: within
- * this time, in milliseconds, a further signal is taken for the first one.
+ * A terminal and some process managers send a signal to all processes of a group, and `npm` forwards the signals it gets.
+ * Within this time, in milliseconds, another signal counts as the first one.
  */
 const sameSignal = 1_000
 
 let signal: Signal | undefined
 let mayBeSame = true
 
-/** `runMain` interrupts at the first signal; a later one ends the process immediately, as if nobody listened. */
+/** `runMain` interrupts at the first signal. A later one ends the process immediately, as if there were no handler. */
 const onSignal = (name: Signal): void => {
   if (signal === undefined) {
     signal = name

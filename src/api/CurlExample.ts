@@ -103,7 +103,7 @@ const withTime = (body: unknown, [name, ...rest]: ReadonlyArray<string>): unknow
 }
 
 export interface CurlOptions {
-  /** The trigger URL as a word of a shell, with these parameters: `''`, or what begins with `?`. */
+  /** The trigger URL as a shell word. The parameters are `''` or begin with `?`. */
   readonly target: (search: string) => string
   readonly waits: boolean
   /** On one line, or on several. */

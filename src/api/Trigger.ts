@@ -62,7 +62,7 @@ export const SampleBody = Schema.Struct({
 }).annotations({ identifier: "Sample", description: "Variables, or a request, by the webhook's `input`." })
 
 const token = Schema.String.annotations({
-  description: "The webhook's token: `whk_` and 49 letters and digits, or 43 in one that an earlier release made."
+  description: "The webhook's token: `whk_` and 49 letters and digits, or 43 in tokens from earlier releases."
 })
 
 /** The name of the token's security scheme in OpenAPI. */
@@ -91,7 +91,7 @@ export const TimedOut = TimeOut.annotations({
 export const TimedOutInPage = TimeOut.annotations({
   ...HttpApiSchema.annotations({ status: 504 }),
   description:
-    "The same for a page in a browser (`Sec-Fetch-Site` or `Origin`), as browsers send a POST again that is answered with 408."
+    "The same as 408, for a page in a browser (`Sec-Fetch-Site` or `Origin`), since browsers resend a POST that is answered with 408."
 })
 export const Failed = Schema.Struct({ status: status("error"), run_id: RunId, error: RunError }).annotations({
   ...HttpApiSchema.annotations({ status: 502 }),
@@ -120,7 +120,7 @@ const proofs = presetNames
   .join("; ")
 
 const description = [
-  "Fills in the webhook's template and sends the prompt to its team. Answers 202 as soon as the run is stored; with `wait=true`, when the team has answered (200), the run has ended as `error` (502), or the webhook's timeout has passed (408, and 504 for a page in a browser).",
+  "Fills in the webhook's template and sends the prompt to its team. Answers 202 as soon as the run is stored; with `wait=true`, when the team has answered (200), the run has ended as `error` (502), or the webhook's timeout has passed (408; 504 for a page in a browser).",
   `A webhook with a \`verification\` also asks for its caller's signature or secret, by preset in these headers: ${proofs}.`
 ].join("\n\n")
 
@@ -153,13 +153,13 @@ const withEveryBody = (operation: Record<string, any>): Record<string, any> => {
   }
 }
 
-/** Of the operations with the token in a header. */
+/** The operation, with the token in a header. */
 const withToken = (operation: Record<string, any>): Record<string, any> => ({
   ...operation,
   security: [{ [tokenScheme]: [] }]
 })
 
-const inHeader = "With the token in `Authorization: Bearer` in place of the path"
+const inHeader = "With the token in `Authorization: Bearer` instead of the path"
 
 const runPath = {
   run_id: Schema.String.annotations({ description: "The run's id, from the trigger." })
@@ -211,7 +211,7 @@ export class Trigger extends HttpApiGroup.make("trigger")
     triggerAt("triggerWithHeader", triggerPath).annotateContext(
       OpenApi.annotations({
         summary: "Trigger a webhook, with a header",
-        description: `${inHeader}, which logs and histories do not show. Otherwise the same; so \`Location\` has no token either.`,
+        description: `${inHeader}, so that logs and histories do not show it. \`Location\` does not contain the token either. Otherwise the same.`,
         transform: (operation) => withToken(withEveryBody(operation))
       })
     )

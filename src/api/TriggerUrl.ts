@@ -2,8 +2,8 @@
 export const triggerPath = "/webhook/trigger"
 
 /**
- * A webhook's trigger URL on the server at `origin`, which may include the path that the server is mounted under; without its
- * token, where that is in a header.
+ * A webhook's trigger URL on the server at `origin`, which may include the path that the server is mounted under. It has no
+ * token when the token is sent in a header.
  */
 export const triggerUrl = (origin: string, token?: string): string =>
   token === undefined ? `${origin}${triggerPath}` : `${origin}${triggerPath}/${token}`

@@ -19,7 +19,7 @@ export interface PendingReply {
 }
 
 const firstPause = Duration.millis(100)
-/** While a service is out of reach: soon, as nothing else notices that it is back. */
+/** While a service is out of reach: a short pause, since only another attempt shows that it is back. */
 const longestPause = Duration.seconds(1)
 const backoff = Schedule.exponential(firstPause).pipe(Schedule.union(Schedule.spaced(longestPause)), Schedule.jittered)
 

@@ -101,8 +101,8 @@ export class Bus extends Context.Tag("webhook-trigger/Bus")<
       options?: { readonly sameQueue?: boolean }
     ) => Effect.Effect<void, QueueGone | Unavailable>
     /**
-     * Gives a prompt that was published before to the team's leader again, if that has none, and none waits in the queue: then
-     * the broker has lost it. Else it is dropped, and nothing comes back of it. A bus that loses nothing need not do anything.
+     * Sends an already published prompt again, to a leader that has none, if none waits in the queue: then the broker has
+     * lost the prompt. Otherwise the offer is dropped without a trace. A bus that loses nothing need not do anything.
      */
     readonly offer: (prompt: Prompt) => Effect.Effect<void, Unavailable>
     /** Asks the team's leaders to stop working on the run, or not to begin; those that do not listen for it go on. */

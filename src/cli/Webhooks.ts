@@ -33,7 +33,7 @@ const settingsOf = (webhook: Webhook) =>
     })
   )
 
-/** A line for each, after what was asked for. */
+/** One line for each warning, after the requested output. */
 const warningsIn = ({ warnings = [] }: Webhook) => warnings.map(({ detail }) => `\nWarning: ${printable(detail)}`)
 
 const describe = (webhook: Webhook) =>

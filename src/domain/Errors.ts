@@ -127,7 +127,7 @@ export class TooManyStreams extends Schema.TaggedError<TooManyStreams>()("TooMan
   of: Schema.Literal("session", "server")
 }) {}
 
-/** As many exports are being written as may be on this server. */
+/** The server is already writing as many exports as it may. */
 export class TooManyExports extends Schema.TaggedError<TooManyExports>()("TooManyExports", { limit: Schema.Number }) {}
 
 /** The run has ended, and not as it was asked for. */
@@ -151,7 +151,7 @@ export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthoriz
 export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", {
   what: Schema.Literal("database", "broker", "server"),
   detail: Schema.String,
-  /** Set when certainly nothing was done: the request was never sent, or was refused. */
+  /** Set when it is certain that nothing was done: the request was never sent, or was refused. */
   not_done: Schema.optionalWith(Schema.Literal(true), { exact: true }),
   /** Set when the request's run was accepted before and goes on. */
   run_id: Schema.optionalWith(RunId, { exact: true })

@@ -49,7 +49,7 @@ const isTrue = (value: unknown): boolean =>
     ? Object.keys(value).length > 0
     : value !== false && value !== "" && value != null
 
-export const tooMuchWork = "It takes more work than a filter may: let it look at fewer items and shorter texts."
+export const tooMuchWork = "The filter needs too much work. Process fewer items or shorter texts."
 
 /** Whether the expression holds for the input; or why it cannot be told, such as a function that is given another type. */
 export const filter = (
@@ -60,7 +60,7 @@ export const filter = (
   try {
     return { accepted: isTrue(Jmespath.evaluate(compiledOnce(expression), bare(input), budget)) }
   } catch (error) {
-    // V8's own bounds: calls that are nested too deep, a function that is given too many items.
+    // V8's own limits: calls nested too deep, or a function with too many arguments.
     if (error instanceof OverBudget || error instanceof RangeError) return { failed: tooMuchWork }
     return { failed: messageOf(error) }
   }

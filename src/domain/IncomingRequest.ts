@@ -5,9 +5,9 @@ import * as Payload from "./Payload.ts"
 import { isSecretHeader } from "./SecretHeaders.ts"
 import { withoutCutToken, withoutToken } from "./WithoutToken.ts"
 
-/** As it was received. What is kept or rendered is read of it by the functions here, which leave the token away. */
+/** The request as received. Whatever is stored or rendered is read through the functions here, which remove the token. */
 export interface IncomingRequest {
-  /** That opened the webhook; absent of a request that was written by hand. */
+  /** The token that opened the webhook; absent in a request that was written by hand. */
   readonly token?: string | undefined
   /** Byte for byte: signatures are made over it. */
   readonly body: Uint8Array
@@ -89,7 +89,7 @@ const payloadOf = (request: IncomingRequest): Payloads => {
   return payload
 }
 
-/** What is no text is shown with replacement characters. */
+/** Bytes that are not text become replacement characters. */
 const lenientUtf8 = new TextDecoder("utf-8", { ignoreBOM: true })
 
 /** @param secret names of further headers that hold secrets, in lower case. */
@@ -108,7 +108,7 @@ export const queryOf = ({ search, token }: IncomingRequest): RequestValues["quer
   return query
 }
 
-/** The first bytes of the body, so many, as a text. */
+/** The first bytes of the body, up to this number, as text. */
 export const beginningOf = ({ body, token }: IncomingRequest, bytes: number): string =>
   withoutCutToken(lenientUtf8.decode(body.subarray(0, bytes)), token)
 

@@ -1,6 +1,6 @@
 /**
- * Templates in Liquid: filters, conditions and loops. A template reads no files, sees own properties only, and may do as much
- * work as its budget allows.
+ * Templates in Liquid: filters, conditions and loops. A template reads no files, sees own properties only, and does only as
+ * much work as its budget allows.
  */
 import { Either, Option } from "effect"
 import {
@@ -36,7 +36,7 @@ class Inserted {
   }
 }
 
-/** What the library calls as the last filter of each output. */
+/** The library calls this as the last filter of each output. */
 function inserted(this: { readonly context: Context }, value: unknown): Inserted {
   spendOnText(budgetOf(this.context), value)
   return new Inserted(value)
@@ -53,7 +53,7 @@ class Pieces implements Emitter {
   constructor(limit: number) {
     this.#limit = limit
   }
-  /** The library reads it after each part of a template, and uses it of a capture's emitter only. */
+  /** The library reads this after each part of a template, but uses it only for a capture's emitter. */
   get buffer(): string {
     return ""
   }
@@ -84,7 +84,7 @@ for (const tag of ["include", "render", "layout", "block"]) delete liquid.tags[t
 for (const name of Object.keys(liquid.filters)) delete liquid.filters[name]
 Object.assign(liquid.filters, boundedFilters)
 
-/** A part of a template, whose rendering counts its text: that may be thousands of conditions. */
+/** A part of a template. Rendering counts its source, which may contain thousands of conditions. */
 const counted = <Part extends Template>(part: Part, work: number): Part => {
   const render = part.render
   part.render = function (context, emitter) {
@@ -110,8 +110,7 @@ class BoundedParser extends Parser {
 }
 
 const nestedTooDeep = "this is nested too deep"
-export const tooMuchWork =
-  "this takes more work than a template may: limit its loops, and the texts that its filters get"
+export const tooMuchWork = "this needs too much work: limit the template's loops, and the texts passed to its filters"
 
 const isOverBudget = ({ originalError }: LiquidError): boolean =>
   (originalError as Error | undefined) instanceof OverBudget
@@ -197,14 +196,14 @@ const piecesOf = (
   }
 }
 
-/** The prompt in pieces, as `Template.fill` gives them. Of values that are missing, the first one is named. */
+/** The prompt in pieces, as `Template.fill` gives them. If values are missing, the first one is named. */
 export const fill = (
   template: LiquidTemplate,
   input: Variables,
   bounds: Bounds
 ): Either.Either<ReadonlyArray<string>, Failure> => piecesOf(template, input, { ...bounds, strictVariables: true })
 
-/** Why the template does more work than it may, whatever it is filled in with; `undefined`: it does not. */
+/** Why the template exceeds its budget with any input; `undefined` if it does not. */
 export const excessOf = (template: LiquidTemplate): BrokenBraces | undefined => {
   const tried = piecesOf(template, {}, { limit: Number.POSITIVE_INFINITY, strictVariables: false })
   return Either.isLeft(tried) && tried.left._tag === "Failed" && tried.left.isOverBudget ? tried.left : undefined

@@ -70,11 +70,13 @@ const record = Struct({
   accepted_at: time("When the run was stored, and 202 could be sent."),
   collecting_until: optional(
     time(
-      "Of a queued run whose webhook has `coalesce`, while further triggers can join it: until when. Then it takes its place in the lane."
+      "Until when further triggers can join this queued run, if its webhook has `coalesce`. Then the run takes its place in the lane."
     )
   ),
   joined: optional(
-    Schema.Int.annotations({ description: "How many later triggers have joined it, of a webhook that has `coalesce`." })
+    Schema.Int.annotations({
+      description: "How many later triggers have joined the run, if its webhook has `coalesce`."
+    })
   ),
   sent_at: optional(time("When the broker confirmed the prompt.")),
   started_at: optional(

@@ -1,7 +1,7 @@
-/** What is shown of a secret, to distinguish secrets. */
+/** The part of a secret that is shown, to distinguish secrets. */
 const mark = "…"
 
-/** Of fewer characters, the last ones would say too much. */
+/** With fewer characters, the last ones would reveal too much. */
 const long = 16
 
 export const secretHintOf = (secret: string): string => (secret.length >= long ? `${mark}${secret.slice(-4)}` : mark)

@@ -1,4 +1,4 @@
-/** What is to be known of how a webhook is set up. It is saved all the same. */
+/** Risks of a webhook's settings. The webhook is saved all the same. */
 import { Schema } from "effect"
 import { pathOf } from "./Path.ts"
 import { isShortSecret } from "./SecretHint.ts"
@@ -6,9 +6,11 @@ import type { Source } from "./verification/Description.ts"
 import { describe, type Options } from "./verification/Presets.ts"
 
 export const Warning = Schema.Struct({
-  pointer: Schema.String.annotations({ description: "The field that it is about, as a JSON Pointer (RFC 6901)." }),
-  detail: Schema.String.annotations({ description: "What is to be known, and what to do." })
-}).annotations({ identifier: "Warning", description: "What is to be known of how a webhook is set up." })
+  pointer: Schema.String.annotations({
+    description: "The field that the warning is about, as a JSON Pointer (RFC 6901)."
+  }),
+  detail: Schema.String.annotations({ description: "The risk, and what to do about it." })
+}).annotations({ identifier: "Warning", description: "A risk of the webhook's settings." })
 export type Warning = typeof Warning.Type
 
 interface Warned {
@@ -21,19 +23,19 @@ interface Warned {
 const shortSecret = {
   pointer: "/secret",
   detail:
-    "The secret has fewer than 16 characters: who has seen a signed request can find it by guessing. Use 32 random characters."
+    "The secret has fewer than 16 characters: anyone who has seen a signed request can find it by guessing. Use 32 random characters."
 }
 
 const unsigned = (names: ReadonlyArray<string>) => ({
   pointer: "/prompt_template",
-  detail: `The template names what is not signed (${names.map((name) => `\`${name}\``).join(", ")}): who has seen a signed request can send it again with something else there. Use what is in the payload.`
+  detail: `The template uses unsigned values (${names.map((name) => `\`${name}\``).join(", ")}): anyone who has seen a signed request can resend it with other values there. Use values from the payload.`
 })
 
 const headersIn = (sources: ReadonlyArray<Source> = []): ReadonlyArray<string> =>
   sources.flatMap((source) => ("header" in source ? [source.header] : []))
 
 export const warningsOf = ({ input, secret_hint, variables, verification }: Warned): ReadonlyArray<Warning> => {
-  // As without the secret, which is not known here: of GitLab's two ways the one that signs nothing.
+  // The secret is not known here. For GitLab, this gives the variant that signs nothing.
   const description = verification && describe(verification, "")
   if (description === undefined || !("signed" in description)) return []
   const { id, scheme, signed, timestamp } = description

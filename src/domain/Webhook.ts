@@ -187,7 +187,7 @@ const record = Struct({
   created_at: generated(time("When it was created.")),
   updated_at: generated(time("When it was last edited, or given a new token.")),
   warnings: FieldOnly("json")(
-    optional(Schema.Array(Warning).annotations({ description: "What is to be known of how it is set up." }))
+    optional(Schema.Array(Warning).annotations({ description: "Risks of the webhook's settings." }))
   ),
   last_triggered_at: FieldOnly("json")(optional(time("When it last accepted a trigger; absent: never.")))
 })

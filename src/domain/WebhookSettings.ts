@@ -156,7 +156,7 @@ export const webhookSettings = {
     group: "requests",
     longest: 3_600,
     description:
-      "Triggers with the same value at `key`, a name as in the template, become one run, if they come within so many seconds of the first: it takes its place in the team's lane then, with what the last of them sent. Every caller gets its id, and none can wait for its answer. If absent, every trigger is a run.",
+      "Triggers with the same value at `key`, a name as in the template, become one run, if they arrive within `within` seconds of the first. The run then takes its place in the team's lane, with the values of the last trigger. Every caller gets the run's id, and none can wait for its answer. If absent, every trigger is a run.",
     label: "Coalesce bursts",
     option: "coalesce",
     value: "key seconds",

@@ -74,7 +74,10 @@ export const make: Effect.Effect<Accept, never, CurrentLanes | LaneStore | RunSt
 
 const mayWait = (state: LaneState): boolean => state === "waits" || state === "unknown"
 
-/** Where the run is now. A statement that the database did not get, or refused, is not committed; one without an answer may be. */
+/**
+ * Where the run is now. A statement that the database did not get, or refused, is not committed; one without an answer may
+ * have been.
+ */
 const laneState = (exit: Exit.Exit<Answers, Unavailable>, index: number): LaneState => {
   if (Exit.isFailure(exit)) return isNotStored(exit.cause) ? "notStored" : "unknown"
   const answer = exit.value[index]
@@ -94,9 +97,9 @@ const aheadOf = (exit: Exit.Exit<Answers, Unavailable>, index: number): Readonly
 interface Item {
   readonly run: NewRun
   readonly laneRun: LaneRun
-  /** It opens a window, and has no place in the lane before that is closed. */
+  /** It opens a window, and has no place in the lane until the window closes. */
   readonly collects: boolean
-  /** Nor does it wait for a leader. */
+  /** It neither opens a window nor waits for a leader. */
   readonly mayBeSent: boolean
   /** Of its texts, in UTF-16 code units. */
   readonly size: number

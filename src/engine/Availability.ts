@@ -6,7 +6,8 @@ const backoff = (longest: Duration.DurationInput) =>
 
 /**
  * Tries again while database or broker are out of reach, forever; other failures pass. The schedule is set up by the first
- * failure: to set it up before costs more than the rest of a run's way. `longest`: the longest pause between two tries.
+ * failure: setting it up earlier would cost more than the rest of a run's path. `longest`: the longest pause between two
+ * attempts.
  */
 export const untilAvailable = <A, E extends { readonly _tag: string }, R>(
   effect: Effect.Effect<A, E, R>,

@@ -1,21 +1,21 @@
 /**
- * The clock of a server whose own may be wrong, or be set while it runs: servers that share a database compare the moments
- * that others have stored with the present, so the present is the database's. In between it goes on by the process's
- * monotonic time, so that a clock that is set shortens or prolongs nothing.
+ * The clock of a server whose own clock may be wrong, or may be set while it runs. Servers that share a database compare
+ * the current time with timestamps that others stored, so the current time is the database's. Between comparisons it
+ * follows the process's monotonic time, so that setting the system clock shortens or prolongs nothing.
  */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { stopwatch } from "../domain/Stopwatch.ts"
 import { TimeStore } from "../repo/TimeStore.ts"
 import { untilAvailable } from "./Availability.ts"
 
-/** How far this server's clock is ahead of the database's, in milliseconds; none: it has not been compared. */
+/** How far this server's clock is ahead of the database's, in milliseconds; undefined until the first comparison. */
 export class ClockOffset extends Context.Reference<ClockOffset>()("webhook-trigger/ClockOffset", {
   defaultValue: (): { readonly millis: () => number | undefined } => ({ millis: () => undefined })
 }) {}
 
 /** How often the two are compared. */
 const interval = Duration.seconds(5)
-/** Milliseconds by which they may differ before it is reported. */
+/** How many milliseconds they may differ before this is reported. */
 const tolerated = 1_000
 
 class DatabaseClock implements Clock.Clock {
@@ -23,7 +23,7 @@ class DatabaseClock implements Clock.Clock {
   readonly currentTimeMillis = Effect.sync(() => this.unsafeCurrentTimeMillis())
   readonly currentTimeNanos: Effect.Effect<bigint>
   private readonly own: Clock.Clock
-  /** What is added to the monotonic time. */
+  /** The correction added to the monotonic time. */
   private correction: number
 
   constructor(own: Clock.Clock) {
@@ -44,7 +44,7 @@ class DatabaseClock implements Clock.Clock {
     return this.own.sleep(duration)
   }
 
-  /** The database said that it was `now`, between these two of the monotonic time: corrected only as far as that is certain. */
+  /** The database reported `now` between these two monotonic times. Corrects only as far as this proves the clock wrong. */
   compare(now: number, asked: number, answered: number): void {
     this.correction = Math.min(Math.max(this.correction, now - answered), now - asked)
   }
@@ -58,8 +58,8 @@ const difference = (millis: number): string =>
   `This server's clock is ${Math.abs(millis / 1_000).toFixed(1)} s ${millis > 0 ? "ahead of" : "behind"} the database's`
 
 /**
- * Sets the clock of everything that is built on it. Whatever stops Effect's clock, such as a test, stops this one, too, but
- * for what the database says.
+ * Sets the clock of everything built on this layer. A test that stops Effect's clock stops this one too, except for
+ * corrections from the database.
  */
 export const layer: Layer.Layer<ClockOffset, never, TimeStore> = Layer.unwrapScoped(
   Effect.gen(function* () {
@@ -76,7 +76,7 @@ export const layer: Layer.Layer<ClockOffset, never, TimeStore> = Layer.unwrapSco
       if (differs === isReported) return
       isReported = differs
       yield* differs
-        ? Effect.logWarning(`${difference(millis)}, which counts: see that both are synchronized (NTP)`)
+        ? Effect.logWarning(`${difference(millis)}. The database's is used; synchronize both (NTP)`)
         : Effect.logInfo("This server's clock agrees with the database's again")
     }).pipe(Effect.withClock(clock))
 

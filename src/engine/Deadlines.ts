@@ -2,7 +2,7 @@ import { Effect, FiberSet, type Scope } from "effect"
 import TinyQueue from "tinyqueue"
 import { stopwatch } from "../domain/Stopwatch.ts"
 
-/** Calls back at points in time, whatever the clock is set to before. */
+/** Calls back at points in time, even if the system clock is set in between. */
 export interface Deadlines {
   /** Calls `onPassed` at that time, in milliseconds since the epoch, unless the returned function was called before. */
   readonly at: (millis: number, onPassed: () => void) => () => void
@@ -15,7 +15,7 @@ export interface Deadlines {
 export const make: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(function* () {
   const clock = yield* Effect.clock
   const fork = yield* FiberSet.makeRuntime<never>()
-  /** By the stopwatch. */
+  /** In the stopwatch's time. */
   const moments = new TinyQueue<number>()
   const callbacks = new Map<number, Set<() => void>>()
   /** The earliest moment that a fiber sleeps until. */
@@ -43,7 +43,7 @@ export const make: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(fun
   return {
     at: (millis, onPassed) => {
       const left = Math.max(0, millis - clock.unsafeCurrentTimeMillis())
-      // Whole ones: many deadlines fall together.
+      // Whole milliseconds, so that many deadlines coincide.
       const moment = Math.ceil(stopwatch(clock) + left)
       let together = callbacks.get(moment)
       if (together === undefined) {

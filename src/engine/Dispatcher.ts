@@ -40,8 +40,8 @@ const dispatch = Effect.fnUntraced(function* (
   const outcomes = yield* Outcomes
   const clock = yield* Effect.clock
   /**
-   * Nothing expires before this, by the stopwatch. Answers that came in time while no server could receive or
-   * record them are with the broker, and must not lose to the clock.
+   * Nothing expires before this stopwatch time. Answers that came in time while no server could receive or record them are
+   * still at the broker, and must not lose to the clock.
    */
   let expireFrom = Number.NEGATIVE_INFINITY
   const mayExpire = () => stopwatch(clock) >= expireFrom
@@ -77,7 +77,7 @@ const dispatch = Effect.fnUntraced(function* (
     }
   }
 
-  /** Since when replies wait each time that runs are about to expire, by the stopwatch. */
+  /** The stopwatch time since which replies have been waiting whenever runs were about to expire. */
   let repliesWaitSince: number | undefined
   const expire = Effect.gen(function* () {
     // What takes no prompts takes no answers: they are still with the leaders.

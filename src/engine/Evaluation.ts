@@ -4,27 +4,29 @@ import { Budget, workLimit } from "../domain/evaluation/Budget.ts"
 import { RecentMap } from "../domain/RecentMap.ts"
 import { busy, type TooSlow, withinTime } from "./TimeLimit.ts"
 
-/** An evaluation that exceeded its limits rests for that many times as long, so it takes a tenth of the server at most. */
+/**
+ * An evaluation that exceeded its limits rests for this many times its duration, so it takes a tenth of the server at most.
+ */
 const rest = 9
 
-/** The part of the limits that holds meanwhile. */
+/** The fraction of the limits that applies while it rests. */
 const whileResting = 1 / 20
 
-/** How many of them are remembered. */
+/** How many resting evaluations are remembered. */
 const capacity = 1_000
 
 /**
- * `TooSlow`: it takes too much time, and would at the next try. `Unavailable`: in a moment it may not. What exceeds its budget
- * says so in its own result.
+ * `TooSlow`: it takes too much time, and would again at the next try. `Unavailable`: it may succeed in a moment. An
+ * evaluation that exceeds its budget says so in its own result.
  */
 export type Evaluate<Key> = <A>(key: Key, run: (budget: Budget) => A) => Either.Either<A, TooSlow | Unavailable>
 
 /**
- * Evaluates what a webhook's author and its callers decide together: within a budget of work, and within `milliseconds` of the
- * processor as the last resort.
+ * Evaluates code of a webhook's author on input of its callers, within a budget of work and, as a last resort, within
+ * `milliseconds` of CPU time.
  *
- * What exceeds a limit rests under its key. Meanwhile small evaluations go on and larger ones have to wait: so nobody can keep
- * the server busy, nor a webhook from taking other requests.
+ * An evaluation that exceeds a limit makes its key rest. Meanwhile small evaluations under this key go on, and larger ones
+ * must wait. So nobody can keep the server busy, or keep a webhook from accepting other requests.
  */
 export const make = <Key>(milliseconds: number, now = () => performance.now()): Evaluate<Key> => {
   const restsUntil = new RecentMap<Key, number>(capacity)

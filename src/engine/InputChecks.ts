@@ -19,7 +19,7 @@ export type ObjectionTo = (
   input: Variables
 ) => Objection | undefined
 
-/** What a filter may take of the processor, in milliseconds: four times what its budget usually takes. */
+/** The CPU time that a filter may take, in milliseconds: four times what its budget usually takes. */
 const filterTime = 1_000
 
 export const make = (): ObjectionTo => {

@@ -1,6 +1,6 @@
 /**
- * JSON Schema, draft 2020-12, for what callers send. Interpreted and never compiled to code; nothing is fetched. How
- * long a check takes is nowhere bounded here: a regular expression may take for ever.
+ * JSON Schema, draft 2020-12, for what callers send. Interpreted and never compiled to code; nothing is fetched. Nothing
+ * here limits how long a check takes: a regular expression may never finish.
  */
 import { dereference, type OutputUnit, type Schema, validate } from "@cfworker/json-schema"
 import { Either } from "effect"
@@ -10,7 +10,7 @@ import type { JsonObject } from "../domain/WebhookSettingKinds.ts"
 import { metaSchema } from "./MetaSchema.ts"
 import { withinTime } from "./TimeLimit.ts"
 
-/** What a check may take of the processor, in milliseconds; usual ones take less than one. */
+/** The CPU time that a check may take, in milliseconds; usually it takes less than one. */
 export const checkTime = 100
 
 /** Faults' texts, in characters: they may quote the schema and the names of the input. */
@@ -69,7 +69,7 @@ const faultsOf = (units: ReadonlyArray<OutputUnit>): ReadonlyArray<Fault> => {
   return [...faults.values()]
 }
 
-/** What is wrong with a value, with pointers into it; empty: nothing. To be called within `checkTime`. */
+/** What is wrong with a value, with pointers into it; empty if it is valid. To be called within `checkTime`. */
 export const faultsIn = (schema: JsonObject, value: unknown): ReadonlyArray<Fault> =>
   faultsOf(errorsOf(preparedOnce(schema), value))
 

@@ -26,7 +26,7 @@ interface Watched {
   askAt: number
   /** Prompts were missing when it was asked last. */
   wereMissing: boolean
-  /** The age at which it is offered to its leader again. */
+  /** The age at which the prompt is offered to its leader again. */
   offerAt: number
   /** How often the head was sent again. */
   readonly sentAgain: number
@@ -49,8 +49,7 @@ const overtakingAtMost = Duration.millis(250)
  * - Prompts are missing, or a later run was answered before the oldest one: that may be a reply on its way. When it is still
  *   so a moment later, no replies wait, and the rows know no end either, they are lost. Until then nothing is published.
  *
- * The only prompt of a team may be with its leader, or lost. So it is offered again, which reaches a leader that has none and
- * no other.
+ * A team's only prompt may be with its leader, or lost. So it is offered again; the offer reaches only a leader that has none.
  *
  * What is lost is to be sent again with all that is in flight, in order, as the same runs: a leader answers what it has
  * answered before from memory. When that does not help, the next time comes later and later.
@@ -88,7 +87,7 @@ export const make = Effect.fnUntraced(function* (offer: Offer): Effect.fn.Return
     return lane.sent?.head === head ? "lost" : "missing"
   })
 
-  /** Sends the only prompt that the leader could have again, if the leader has none. */
+  /** Offers the team's only prompt again; it reaches the leader only if that has none. */
   const offerAgain = Effect.fnUntraced(function* (lane: Lane, watched: Watched, { consumers, messages }: Inspection) {
     const { age, head } = watched
     const isAlone = lane.sent?.count === 1 && consumers > 0 && messages === 0
@@ -105,7 +104,7 @@ export const make = Effect.fnUntraced(function* (offer: Offer): Effect.fn.Return
     Effect.gen(function* () {
       const { head } = watched
       const inspection = yield* bus.inspect(lane.team)
-      // No leader has it: the next one may find nothing.
+      // No leader has the prompt now: the next leader may find nothing.
       if (inspection.consumers === 0 || inspection.messages >= (lane.sent?.count ?? 0)) watched.offerAt = firstOffer
       const state = yield* stateOf(lane, watched, inspection)
       if (state === "present") yield* offerAgain(lane, watched, inspection)

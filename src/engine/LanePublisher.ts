@@ -15,7 +15,10 @@ import { Outcomes } from "./Outcomes.ts"
 
 /** How often it is looked whether the answer to a late run has come meanwhile. */
 const answerCheckInterval = Duration.millis(100)
-/** Between two tries while the broker is out of reach, which costs nothing then: callers may be waiting. */
+/**
+ * The pause between two attempts while the broker is out of reach. It is short, since an attempt costs nothing then and
+ * callers may be waiting.
+ */
 const longestPause = Duration.millis(250)
 /** How often a team's missing queue is looked for. */
 const queueCheckInterval = Duration.seconds(1)
@@ -47,7 +50,7 @@ export const make = Effect.fnUntraced(function* (
   const outcomes = yield* Outcomes
   const reach = yield* Checkpoints.Checkpoints
   const clock = yield* Effect.clock
-  /** Since when a team's queue is missing, by the stopwatch. */
+  /** The stopwatch time since which a team's queue has been missing. */
   const missingSince = new Map<TeamName, number>()
 
   const now = () => clock.unsafeCurrentTimeMillis()

@@ -8,10 +8,10 @@ import { ChangeFeed } from "../repo/ChangeFeed.ts"
 import { LeaseLost, LeaseStore, type ProcessLock, type Term } from "../repo/LeaseStore.ts"
 import { untilAvailable } from "./Availability.ts"
 
-/** A successor starts this much later at the most, plus one attempt, when the holder is frozen or cut off. */
+/** When the holder is frozen or cut off, a successor starts at most this much later, plus one attempt. */
 const life = Duration.millis(2400)
 const renewEvery = Duration.millis(600)
-/** When the holder's process has ended, a successor starts this much later. */
+/** When the holder's process has ended, a successor starts at most this much later. */
 const tryEvery = Duration.millis(250)
 
 /** How often its holder asks whether the broker is within reach, and again after it was not. */
@@ -26,9 +26,9 @@ const lastResort = Duration.seconds(10)
 
 /** The right to send prompts, held by one process at a time. */
 export interface Lease {
-  /** The present one. */
+  /** The current term. */
   readonly term: () => Term
-  /** Does `work` in the present term, and again in the next one when that has begun meanwhile. */
+  /** Does `work` in the current term, and again in the next term if that has begun meanwhile. */
   readonly inTerm: <A, E, R>(
     work: (term: Term) => Effect.Effect<A, E | LeaseLost, R>
   ) => Effect.Effect<A, E | LeaseLost, R>
@@ -67,7 +67,7 @@ export const whileHeld = <R>(
     const obtain: Effect.Effect<Term> = Effect.gen(function* () {
       let reachable = false
       let checkedAt = Number.NEGATIVE_INFINITY
-      // A holder that could not renew it while the database was away does so first.
+      // A holder that could not renew the lease during a database outage may renew it first.
       let isLetFirst = false
       for (;;) {
         const asked = now()
@@ -104,12 +104,12 @@ export const whileHeld = <R>(
           Effect.suspend(() => {
             const asked = term
             const lost = (error: LeaseLost) =>
-              // The next one may be about to begin.
+              // The next term may be about to begin.
               turn.withPermits(1)(Effect.suspend(() => (term === asked ? Effect.fail(error) : inTerm(work))))
             return Effect.catchIf(work(asked), isLeaseLost, lost)
           })
         let confirmedAt = now()
-        /** The lease ends when this is not held any more. */
+        /** The lease ends when this lock is no longer held. */
         let endsWith: ProcessLock | undefined
         let isOffered = false
         /** Makes sure that it is still this holder's. */

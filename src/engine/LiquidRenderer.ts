@@ -14,10 +14,10 @@ export interface Filled {
   readonly pieces: ReadonlyArray<string>
 }
 
-/** What a template may take of the processor, in milliseconds: four times what its budget usually takes. */
+/** The CPU time that rendering a template may take, in milliseconds: four times what its budget usually takes. */
 const renderTime = 1_000
 
-/** What it may take to take one apart. */
+/** The CPU time that parsing a template may take. */
 const parseTime = 200
 
 /** Parsed templates in memory; those read first are dropped first. */

@@ -10,7 +10,7 @@ const window = Duration.toMillis(Duration.minutes(10))
 /** Reads that are remembered. */
 const mostRemembered = 10_000
 
-/** Writes the event of the read of a whole run: one for each run and reader in ten minutes. */
+/** Writes the event for reading a whole run: one for each run and reader in ten minutes. */
 export const make = () => {
   const known = new RecentMap<string, number>(mostRemembered)
   return (object: RunId): Effect.Effect<void, never, AuditStore> =>

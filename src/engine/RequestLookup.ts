@@ -8,7 +8,7 @@ export interface SignedRequest {
   /** The body's bytes as they were sent; absent: they have not been read yet. */
   readonly body?: Uint8Array | undefined
   readonly method?: string
-  /** All of it, as the sender called it, with the token. */
+  /** The whole URL, as the sender called it, with the token. */
   readonly url?: () => string
 }
 

@@ -22,7 +22,7 @@ export interface Reservations {
   readonly reserve: (run: LaneRun) => boolean
   /** What became of a run that has a reservation. */
   readonly reservationEnded: (run: LaneRun, result: LaneState) => void
-  /** The runs of which the database has not said what became of them. */
+  /** The runs whose outcome the database has not reported. */
   readonly unknown: () => ReadonlyArray<RunId>
   /** The term is over: what became of those is for the next one to find out. */
   readonly close: () => void
@@ -46,8 +46,8 @@ export const make = Effect.fnUntraced(function* (
   /** When the admission of each run that has a reservation began. */
   const begun = new Map<RunId, number>()
   /**
-   * Reserved runs whose acceptance was not answered. They may be admitted: until that is known they keep their slots and their
-   * place, and their lanes admit no other.
+   * Reserved runs whose acceptance was not answered. They may be admitted. Until that is known, they keep their slots and
+   * their place, and their lanes admit no other run.
    */
   const unknown = new Map<RunId, { readonly run: LaneRun; readonly begunAt: number }>()
   let isResolving = false
@@ -67,7 +67,10 @@ export const make = Effect.fnUntraced(function* (
     line.advance()
   }
 
-  /** An acceptance that the database still has, or will get, admits nothing in the next term: what is admitted now is all. */
+  /**
+   * In the next term, an acceptance that the database still has, or will get, admits nothing. So the runs admitted by then
+   * are final.
+   */
   const resolve: Effect.Effect<void, LeaseLost | Unavailable> = Effect.gen(function* () {
     const asked = [...unknown]
     yield* lease.nextTerm

@@ -42,14 +42,14 @@ export const makeKey: Effect.Effect<SecretKey> = Effect.sync(() =>
 /** As `parseKey` reads it. */
 export const keyText = (key: SecretKey): string => Buffer.from(Redacted.value(key)).toString("base64")
 
-/** Says which key it is, and nothing of the key. */
+/** Identifies the key, and reveals nothing about it. */
 export const fingerprintOf = (key: SecretKey): Uint8Array =>
   createHash("sha256").update("webhook-trigger key of secrets").update(Redacted.value(key)).digest()
 
 /** The beginning of a key's fingerprint, for people. */
 export const keyIdOf = (fingerprint: Uint8Array): string => Buffer.from(fingerprint).toString("hex").slice(0, 8)
 
-/** In the database, before each secret that the key encrypts. */
+/** Stored in the database before each secret that the key encrypts. */
 export const keyId = (key: SecretKey): string => keyIdOf(fingerprintOf(key))
 
 /** Binds a secret to its webhook: what is copied to another row cannot be decrypted there. */

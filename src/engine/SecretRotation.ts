@@ -8,9 +8,9 @@ import * as SecretKeyAgreement from "./SecretKeyAgreement.ts"
 import * as SecretKeys from "./SecretKeys.ts"
 
 /**
- * Once, at the start, beside everything else: says so if this server does not have the key of the secrets in the database, and
- * else encrypts again, with the first key, whatever another of several keys has encrypted. Then the first is the database's
- * key, which all servers must have. What no key can decrypt stays as it is.
+ * Runs once at the start, in the background. If this server lacks the key of the secrets in the database, it logs that.
+ * Otherwise it encrypts again, with the first key, every secret that another of its keys has encrypted. Then the first is
+ * the database's key, which all servers must have. Secrets that no key can decrypt stay as they are.
  */
 export const layer: Layer.Layer<never, never, SecretKeyStore | WebhookStore> = Layer.scopedDiscard(
   Effect.gen(function* () {

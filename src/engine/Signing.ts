@@ -34,11 +34,11 @@ export const faultOf = (description: Description, secret: string): string | unde
   if (key === undefined) return `must be base64, after \`${description.key.base64After}\``
   if (description.scheme !== "ed25519") return undefined
   if (key.length !== 32) return "must be a public key of 32 bytes"
-  return isOfLowOrder(key) ? "must be a public key that somebody has the private key of" : undefined
+  return isOfLowOrder(key) ? "must be a secure public key: with this one, anyone can sign" : undefined
 }
 
 /**
- * The points of Ed25519 whose order is 8 at most, in all their encodings but for the sign bit (libsodium's
+ * The points of Ed25519 whose order is 8 at most, in all their encodings, ignoring the sign bit (libsodium's
  * `ge25519_has_small_order`). With one of them as public key, signatures can be made without any private key.
  */
 const lowOrder: ReadonlySet<string> = new Set([

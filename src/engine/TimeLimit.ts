@@ -5,27 +5,27 @@ import { Unavailable } from "../domain/Errors.ts"
 const context = vm.createContext({ run: undefined as unknown })
 const script = new vm.Script("run()")
 
-/** How many times its limit an attempt may last, on a machine that is busy with other work. */
+/** How many times its limit an attempt may last on a machine that is busy with other work. */
 const longest = 8
 
-/** How much of its limit a stopped attempt must have had of the processor to be called slow. */
+/** The share of its limit that a stopped attempt must have had in CPU time to count as slow. */
 const share = 0.9
 
-/** It takes more time of the processor than it may, and would at the next try. */
+/** It takes more CPU time than it may, and would again at the next try. */
 export class TooSlow extends Data.TaggedError("TooSlow") {}
 
-/** The processor was busy with other work. */
+/** The CPU was busy with other work. */
 export const busy = new Unavailable({
   what: "server",
   detail: "The server is too busy to check this request. Try again in a moment."
 })
 
 /**
- * What the function returns, unless it takes that many milliseconds of the processor or nests its calls too deep. The last
- * resort for work that nothing counts, such as a regular expression's. V8 stops it, though not in the middle of a native call.
- * Costs a tenth of a millisecond. Not to be nested.
+ * Returns the function's result, unless it takes this many milliseconds of CPU time or nests its calls too deep. This is
+ * the last resort for work that is not counted, such as a regular expression's. V8 stops the function, but not in the
+ * middle of a native call. Costs a tenth of a millisecond. Must not be nested.
  *
- * V8 stops it by the clock. If the processor was busy with other work, the function is called again with twice the time.
+ * V8 measures wall-clock time. If the CPU was busy with other work, the function is called again with twice the time.
  */
 export const withinTime = <A>(
   milliseconds: number,
@@ -53,7 +53,7 @@ export const withinTime = <A>(
 const isTimeout = (error: unknown): boolean =>
   (error as { readonly code?: unknown }).code === "ERR_SCRIPT_EXECUTION_TIMEOUT"
 
-/** In milliseconds, of all threads of the process: Node 20 does not know the time of one. */
+/** In milliseconds, for all threads of the process: Node 20 cannot measure a single thread. */
 const timeOfProcess = (): number => {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1000

@@ -11,7 +11,7 @@ export type Token = Redacted.Redacted<string>
 
 export const makeToken: Effect.Effect<Token> = Effect.sync(() => Redacted.make(makeSecret("whk_")))
 
-/** Whether the text can be a token; anything else needs no look-up. */
+/** Whether the text can be a token; anything else needs no lookup. */
 export const isTokenShaped = (text: string): boolean => {
   const [, random, checksum] = wellFormed.exec(text) ?? []
   return random !== undefined && (checksum === undefined || isChecksum(random, checksum))

@@ -4,8 +4,8 @@ import { ChangeFeed } from "../repo/ChangeFeed.ts"
 import type { WebhookCache } from "./WebhookCache.ts"
 
 /**
- * Calls back once, when the webhook is no longer open to the token that has opened it: that was replaced or its time is up, or
- * the webhook was disabled or deleted. Returns what stops it.
+ * Calls back once, when the token no longer opens the webhook: the token was replaced or has expired, or the webhook was
+ * disabled or deleted. Returns a function that stops watching.
  */
 export type TokenWatch = (webhook: WebhookRow, onClosed: () => void) => () => void
 
@@ -14,7 +14,10 @@ interface Watched {
   readonly listeners: Set<() => void>
 }
 
-/** At each change of a webhook its watched tokens are looked up, and once a second all, as a notification may be missed. */
+/**
+ * Each change of a webhook causes a lookup of its watched tokens. All are looked up once a second, since a notification may
+ * be missed.
+ */
 export const make = (cache: WebhookCache): Effect.Effect<TokenWatch, never, ChangeFeed | Scope.Scope> =>
   Effect.gen(function* () {
     const feed = yield* ChangeFeed
@@ -29,7 +32,7 @@ export const make = (cache: WebhookCache): Effect.Effect<TokenWatch, never, Chan
     const check = ([key, entry]: readonly [string, Watched]) =>
       cache.refresh(entry.webhook).pipe(
         Effect.catchTag("NotFound", () => close(key, entry)),
-        // A database out of reach decides nothing.
+        // While the database is out of reach, nothing is decided.
         Effect.ignore
       )
     const checkThose = (those: ReadonlyArray<readonly [string, Watched]>) =>

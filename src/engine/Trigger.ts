@@ -98,8 +98,8 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
     /** A chat message into the team's lane. `NotFound`: no such team. */
     readonly message: (team: TeamName, message: string, request: MessageRequest) => Effect.Effect<Submitted, Refused>
     /**
-     * A run of this very webhook; with `wait`, held until it has ended or the webhook's timeout has passed. `NotFound` also as
-     * soon as the token that has opened the webhook no longer does.
+     * A run of this very webhook; with `wait`, held until it has ended or the webhook's timeout has passed. Fails with
+     * `NotFound` also as soon as the token no longer opens the webhook.
      */
     readonly run: (
       webhook: WebhookRow,

@@ -18,7 +18,7 @@ export type { SignedRequest } from "./RequestLookup.ts"
 
 type Cause = Exclude<VerificationCause, "address">
 
-/** Which delivery a request is: one that comes again is the same, for so many seconds or for as long as usual. */
+/** Which delivery a request is. A repeat counts as the same one for this many seconds, or for the default time. */
 interface Delivery {
   readonly delivery_id?: string
   readonly unique_for_seconds?: number
@@ -132,8 +132,9 @@ export const makeCheck = (description: Description, secret: string, username = "
 }
 
 /**
- * Who has a signed request can send it again with anything else in what is not signed. So an id that is not signed does not
- * make it another delivery, nor another body the same one. A body that has its time in it is another with each attempt.
+ * Someone with a signed request can resend it with different unsigned parts. So a different unsigned id does not make it
+ * another delivery, and the same unsigned id does not make another body the same delivery. A body that contains its time
+ * differs with each attempt.
  */
 const deliveryOf = (description: Description, lookup: Lookup.Lookup, body: Uint8Array): Delivery => {
   const delivery_id = lookup.first(description.id ?? [])

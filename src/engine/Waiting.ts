@@ -19,8 +19,8 @@ export interface End {
 /** Callers that wait for the end of a run. */
 export interface Waiting {
   /**
-   * Watches the run while `use` runs: no end is missed after this began. `isNew`: its row does not exist yet. `onClosed` is
-   * given what ends the waiting as `NotFound`, and returns what undoes that.
+   * Watches the run while `use` runs: no end is missed after this began. `isNew`: its row does not exist yet. `onClosed`
+   * gets a function that ends the waiting as `NotFound`, and returns one that unsubscribes.
    */
   readonly watch: <A, E>(
     id: RunId,

@@ -24,7 +24,7 @@ export const isAbout = ({ verification, secret, keep_old_secret }: Wish): boolea
 const invalid = (pointer: string, detail: string) => new Invalid({ faults: [{ pointer, detail }] })
 
 const noKey =
-  "The server has no key to encrypt it with: set SECRETS_KEY, to the same on all servers (docs/verification.md, Secrets at rest)."
+  "The server has no key to encrypt it with: set SECRETS_KEY to the same value on all servers (docs/verification.md, Secrets at rest)."
 
 export const make = Effect.gen(function* () {
   const keys = yield* SecretKeys.SecretKeys
@@ -38,7 +38,7 @@ export const make = Effect.gen(function* () {
     yield* agreed
     const key = yield* keys.first
     if (key === undefined) return yield* notStored(noKey)
-    // Of a key that was made now, too.
+    // Also when the key was only made just now.
     yield* agreed
     return SecretKeys.seal(key, Redacted.make(secret), id)
   })

@@ -426,16 +426,16 @@ const languageOf = (language: unknown): LanguageOptions =>
 /** All that may hold text; what a team's name may hold is stricter. */
 const textFields = (Object.keys(WebhookDraft.fields) as ReadonlyArray<keyof Fields>).filter((field) => field !== "team")
 
-/** What the API shows again, and audit events. */
+/** The fields that the API and audit events show. */
 const shownFields = new Set(Object.keys(Webhook.fields))
 
-/** A token is not shown again; to sign the URL, there is a placeholder for it. */
+/** A token must not be shown again. A signature over the URL uses the placeholder `{url}`. */
 const tokenFaults = (saved: object): ReadonlyArray<Fault> =>
   Object.entries(saved)
     .filter(([field, value]) => shownFields.has(field) && containsToken(JSON.stringify(value)))
     .map(([field]) => ({
       pointer: `/${field}`,
-      detail: "must not contain a token, as in a trigger URL, which is `{url}` in what is `signed`"
+      detail: "must not contain a token, such as in a trigger URL; in `signed`, write `{url}` instead of the URL"
     }))
 
 /** What is wrong inside of it is said of the field, so that a form can show it there. */

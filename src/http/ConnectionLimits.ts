@@ -1,14 +1,14 @@
-/** How many connections a process has, and which one makes way for another. Plain code, so that counting is one step. */
+/** Limits a process's connections, and chooses which one is closed for another. Plain code, so that counting is one step. */
 import { readFileSync } from "node:fs"
 import { constVoid } from "effect/Function"
 
-/** Files that stay for the database, the broker, the data folder, and for callers beyond the limit. */
+/** Open files reserved for the database, the broker, the data folder, and callers beyond the limit. */
 const reserve = 100
 
-/** Without a setting, however many files a process may open: an idle connection takes about 10 KiB. */
+/** The default maximum, however many files a process may open: an idle connection takes about 10 KiB. */
 const mostConnections = 50_000
 
-/** How many files the system lets this process open; infinite where it does not say. */
+/** How many files the system lets this process open; infinite if unknown. */
 const openFilesLimit = (): number => {
   try {
     const [, soft] = /^Max open files +(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8")) ?? []
@@ -20,10 +20,10 @@ const openFilesLimit = (): number => {
   }
 }
 
-/** Below the file limit in any case. */
+/** Always below the file limit. */
 const limitFor = (wanted: number, files: number): number => Math.min(wanted, Math.max(files - reserve, files >> 1))
 
-/** Connections that share a limit. Those without credentials make way for others, in this order. */
+/** Connections that share a limit. Those without credentials are closed for others: idle ones first, the oldest first. */
 class Group {
   count = 0
   readonly idle = new Set<Connection>()
@@ -42,7 +42,7 @@ class Group {
   }
 }
 
-/** A connection as it is counted. */
+/** A counted connection. */
 export class Connection {
   /** Whether it has shown a valid token, key or session, or is a trusted proxy's. */
   hasCredentials: boolean
@@ -74,7 +74,7 @@ export class Connection {
     this.sort()
   }
 
-  /** It is closed, and counted no longer. */
+  /** The connection is closed, and no longer counted. */
   closed(): void {
     for (const group of this.groups) {
       group.count--
@@ -95,9 +95,9 @@ export class Connection {
 }
 
 export interface Limits {
-  /** Connections of this process; absent: as many as its open files allow. */
+  /** The maximum for this process; if absent, as many as its open files allow. */
   readonly connections?: number | undefined
-  /** Of one network (`networkOf`); absent: half of all. */
+  /** The maximum for one network (`networkOf`); if absent, half of all. */
   readonly connectionsPerAddress?: number | undefined
 }
 
@@ -112,11 +112,11 @@ export class ConnectionLimits {
   }
 
   /**
-   * Counts a connection, for which another one may be closed; none when there is no room for it. `network`: where it comes
-   * from; a trusted proxy, which stands for many callers, has none.
+   * Counts a new connection, and may close another one for it. Returns undefined if there is no room. `network`: where the
+   * connection comes from; undefined for a trusted proxy, which stands for many callers.
    */
   open(network: string | undefined, close: () => void): Connection | undefined {
-    // The network first: one that has too many loses one of its own.
+    // The network first: a network with too many connections loses one of its own.
     const known = network === undefined ? undefined : this.ofNetworks.get(network)
     if (known !== undefined && !makeRoom(known)) return undefined
     if (!makeRoom(this.all)) return undefined
@@ -133,7 +133,7 @@ export class ConnectionLimits {
   }
 }
 
-/** False: none of the group's connections can be closed for another one. */
+/** Returns false if none of the group's connections can be closed for another one. */
 const makeRoom = (group: Group): boolean => {
   if (group.count < group.limit) return true
   const oldest = group.oldest()

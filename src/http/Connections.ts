@@ -1,4 +1,7 @@
-/** How a Node server deals with callers that are too many, that send more than it wants to read, or nothing until asked to. */
+/**
+ * How a Node server deals with too many callers, with bodies it does not read, and with callers that wait for 100
+ * (Continue).
+ */
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { Effect, Layer } from "effect"
 import type { ConnectionLimits } from "./ConnectionLimits.ts"
@@ -54,8 +57,8 @@ const onWithin = (
   )
 
 /**
- * Until the scope closes, connections are limited, unread bodies end with their connection, a caller that expects 100 gets it from `askForBody`, and
- * not from Node before anything is decided, and all headers count.
+ * Until the scope closes, connections are limited, and unread bodies end with their connection. A caller that expects 100
+ * gets it from `askForBody`, not from Node before anything is decided. All headers count.
  */
 export const layer = (
   server: Server,

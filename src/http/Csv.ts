@@ -16,7 +16,7 @@ function* cell(value: string | number | undefined): Generator<string> {
   yield '"'
 }
 
-/** A line in pieces. */
+/** A line, in pieces. */
 export function* csvLine(values: ReadonlyArray<string | number | undefined>): Generator<string> {
   let before = ""
   for (const value of values) {

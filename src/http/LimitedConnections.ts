@@ -8,29 +8,29 @@ import * as Problems from "./Problems.ts"
 import type { Networks } from "./TrustedProxies.ts"
 
 /**
- * How long an idle connection is kept that has shown neither a valid token nor a key, in milliseconds. Those that have, and
- * those of trusted proxies, are kept for the server's `keepAliveTimeout`.
+ * How long an idle connection without credentials is kept, in milliseconds. Connections that have shown a valid token or
+ * key, and those of trusted proxies, are kept for the server's `keepAliveTimeout`.
  */
 const strangersKeepAlive = 5_000
 
-/** Callers for whom there is no room, and who are told so, at the same time. */
+/** How many callers beyond the limit get an answer at the same time. */
 const mostRefused = 20
 
 interface Caller {
-  /** None: there is no room for it. */
+  /** Undefined if there is no room for it. */
   readonly connection: Connection | undefined
-  /** The latest. */
+  /** The latest response. */
   response?: ServerResponse
 }
 
 const callers = new WeakMap<Socket, Caller>()
 
-/** A response announces how long its connection is kept; Node has no other way to say that of a single connection. */
+/** A response announces how long its connection is kept; Node has no other way to announce that for a single connection. */
 const announceKeepAlive = (response: ServerResponse, timeout: number): void => {
   ;(response as { _keepAliveTimeout?: number })._keepAliveTimeout = timeout
 }
 
-/** The request has shown a valid token, key or session: from now on its connection does not make way for others. */
+/** The request has shown a valid token, key or session: from now on its connection is not closed for others. */
 export const showedCredentials = ({ socket }: IncomingMessage): void => {
   const caller = callers.get(socket)
   if (caller?.connection === undefined || caller.connection.hasCredentials) return
@@ -41,11 +41,11 @@ export const showedCredentials = ({ socket }: IncomingMessage): void => {
 const noRoom = JSON.stringify(
   Problems.problem(503, {
     code: "unavailable",
-    detail: "The server has as many connections as it can have; try again in a moment."
+    detail: "The server has too many connections. Try again in a moment."
   })
 )
 
-/** Answers a request for whose connection there is no room, unless it is a health check. */
+/** Answers a request whose connection exceeds the limit, unless it is a health check. */
 export const refuse = ({ socket, url = "" }: IncomingMessage, response: ServerResponse): boolean => {
   const caller = callers.get(socket)
   if (caller === undefined || caller.connection !== undefined) return false
@@ -56,8 +56,8 @@ export const refuse = ({ socket, url = "" }: IncomingMessage, response: ServerRe
 }
 
 /**
- * Listeners for a server's connections and requests. `answersAll`: its routes are served behind `refuse`; else a connection
- * for which there is no room is closed.
+ * Listeners for a server's connections and requests. `answersAll`: the routes are served behind `refuse`. Otherwise a
+ * connection beyond the limit is closed.
  */
 export const make = (limits: ConnectionLimits, proxies: Networks, answersAll: boolean) => {
   const refused = new Set<Socket>()
@@ -83,7 +83,7 @@ export const make = (limits: ConnectionLimits, proxies: Networks, answersAll: bo
     caller!.response = response
     announceKeepAlive(response, strangersKeepAlive)
     connection.begin()
-    // After Node's own listener, which sets the server's time.
+    // After Node's own listener, which sets the server's timeout.
     response.once("finish", () => {
       if (!connection.hasCredentials) socket.setTimeout(strangersKeepAlive)
     })

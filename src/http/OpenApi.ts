@@ -74,7 +74,7 @@ export const makeDocument = (server = "/"): OpenApi.OpenAPISpec => {
   spec.components.securitySchemes[tokenScheme] = {
     type: "http",
     scheme: "bearer",
-    description: "A webhook's token, where the path does not have it."
+    description: "A webhook's token, if it is not in the path."
   }
   const info = { ...spec.info, contact: { name: "The operator of this server" } }
   return { ...spec, info, servers: [{ url: server }] }

@@ -1,11 +1,11 @@
-/** Who may read what operators and developers read: metrics and the API's description. */
+/** Access to what operators and developers read: metrics and the API's description. */
 import { HttpServerRequest } from "@effect/platform"
 import { Context, Effect, Layer, Option, Redacted } from "effect"
 import { Unauthorized } from "../domain/Errors.ts"
 import { isSecret } from "../engine/Signing.ts"
 import { bearerOf } from "./Bearer.ts"
 
-/** Anyone may read both, unless the server's operator says otherwise. */
+/** Anyone may read both, unless the operator restricts it. */
 export class OperationsAccess extends Context.Reference<OperationsAccess>()("webhook-trigger/OperationsAccess", {
   defaultValue: (): {
     readonly metricsToken: Option.Option<Redacted.Redacted>
@@ -20,7 +20,7 @@ export class OperationsAccess extends Context.Reference<OperationsAccess>()("web
 
 const refused = new Unauthorized({ detail: "Send `Authorization: Bearer <METRICS_TOKEN>`." })
 
-/** Fails when metrics need a token and the request has not that one. */
+/** Fails if the metrics need a token and the request does not have it. */
 export const checkMetricsToken: Effect.Effect<Effect.Effect<void, Unauthorized, HttpServerRequest.HttpServerRequest>> =
   Effect.map(OperationsAccess, ({ metricsToken }) =>
     Option.match(metricsToken, {
@@ -34,6 +34,6 @@ export const checkMetricsToken: Effect.Effect<Effect.Effect<void, Unauthorized, 
     })
   )
 
-/** The route of a page of the API's description; none when they are closed. */
+/** The route of a page of the API's description; an empty layer if the description is turned off. */
 export const ifApiDocs = <A, E, R>(route: Layer.Layer<A, E, R>): Layer.Layer<A, E, R> =>
   Layer.unwrapEffect(Effect.map(OperationsAccess, ({ apiDocs }) => (apiDocs ? route : (Layer.empty as Layer.Layer<A>))))

@@ -1,11 +1,11 @@
-/** Long texts piece by piece: an answer may have 8 MiB, and as JSON six times that. */
+/** Long texts, piece by piece: an answer may have 8 MiB, and six times that as JSON. */
 
-/** UTF-16 code units. */
+/** In UTF-16 code units. */
 const pieceLength = 64 * 1024
 
 const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff
 
-/** The parts of a text. No surrogate pair is cut, as each part is encoded by itself. */
+/** The parts of a text. Surrogate pairs stay together, since each part is encoded by itself. */
 export function* piecesOf(text: string): Generator<string> {
   for (let start = 0; start < text.length; ) {
     const end = start + pieceLength
@@ -43,7 +43,7 @@ export function* jsonPieces(value: unknown): Generator<string> {
   }
 }
 
-/** Short pieces together, so that not each of them is written by itself. */
+/** Joins short pieces, so that they are not written one by one. */
 export function* joined(pieces: Iterable<string>): Generator<string> {
   let text = ""
   for (const piece of pieces) {

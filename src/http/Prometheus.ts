@@ -27,7 +27,7 @@ const gaugesOf = (team: Team): ReadonlyArray<MetricPair.MetricPair.Untyped> =>
   )
 
 const clockGauge = MetricKey.gauge("webhook_clock_offset_seconds", {
-  description: "How far this server's clock is ahead of the database's, which counts."
+  description: "How far this server's clock is ahead of the database's, which the server uses."
 })
 
 /** Before a scraper gives up, it gets the last known values, when the database or the bus does not answer. */
@@ -38,7 +38,7 @@ const make = Effect.gen(function* () {
   const processes = yield* ProcessMetrics
   const checkToken = yield* checkMetricsToken
   const clockOffset = yield* ClockOffset
-  /** Of this machine, so it is the same for every process. */
+  /** The offset of this machine's clock, so it is the same for every process. */
   const readClock = () => {
     const millis = clockOffset.millis()
     return millis === undefined ? [] : families([MetricPair.unsafeMake(clockGauge, MetricState.gauge(millis / 1_000))])

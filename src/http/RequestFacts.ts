@@ -28,7 +28,7 @@ export const add = (request: Request, more: RequestFacts): void => {
   ;(request as WithFacts)[facts] = known === undefined ? more : { ...known, ...more }
 }
 
-/** Who is allowed to know a webhook, or to manage, has shown that with this request. */
+/** The request has shown a valid webhook token, admin key or session. */
 const showedCredentials = (request: Request): void => {
   const source = nodeRequest(request)
   if (source !== undefined) LimitedConnections.showedCredentials(source)

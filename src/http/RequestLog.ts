@@ -153,8 +153,8 @@ export const observe = <E, R>(
 const severalHosts = new InvalidParameter({ name: "Host", detail: "is given more than once" })
 
 /**
- * Refuses a request with several `Host` headers, of which whatever stands before the server may have used another one
- * (RFC 9112, 3.2).
+ * Refuses a request with several `Host` headers, since a proxy in front of the server may have used a different one (RFC
+ * 9112, 3.2).
  */
 const withOneHost = <E, R>(
   request: Request,

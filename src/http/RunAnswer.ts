@@ -39,13 +39,13 @@ const message: Format = {
 }
 
 /**
- * Whether a page in a browser sends the request. Over HTTPS, and to localhost, all of a browser's requests have
+ * Whether a page in a browser sent the request. Over HTTPS, and to localhost, all of a browser's requests have
  * `Sec-Fetch-Site`; elsewhere each POST has at least `Origin`. Node's `fetch` sends neither, but `Sec-Fetch-Mode`.
  */
 const isOfPage = ({ headers }: Request): boolean =>
   headers["sec-fetch-site"] !== undefined || headers.origin !== undefined
 
-/** A browser sends a POST that is answered with 408 again, once for each open connection: each one would be another run. */
+/** A browser resends a POST that is answered with 408, once for each open connection: each would be another run. */
 const timedOut = (request: Request, run_id: RunId): Response =>
   isOfPage(request)
     ? json<typeof TimedOutInPage.Type>(504, { status: "timeout", run_id })
@@ -85,7 +85,7 @@ const answer =
     return write(request, format, submitted)
   }
 
-/** 202, or for a caller that waited 200, 408 (a page in a browser: 504), 409 or 502. */
+/** 202; for a caller that waited 200, 408 (504 for a page in a browser), 409 or 502. */
 export const ofRun = answer(run)
 
 /** The same with `message_id` in place of `run_id`; a failed message is a problem. */

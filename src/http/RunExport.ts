@@ -1,6 +1,6 @@
 /**
- * Runs as files, of any number and length. A run is read when the client has taken those before it, and is written piece by
- * piece, so an export holds about one run in memory, whether or not its client reads.
+ * Exports any number of runs as files. A run is read once the client has received those before it, and is written piece by
+ * piece. So an export holds about one run in memory, whether or not its client reads.
  */
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
@@ -19,10 +19,10 @@ import { joined, jsonPieces } from "./Pieces.ts"
 /** Summaries in a page: the runs themselves are read a few at a time. */
 const pageSize = 100
 
-/** Runs are read together up to so many bytes of texts; a longer one by itself. */
+/** Runs are read together up to this many bytes of text; a longer run is read by itself. */
 const bytesTogether = 1024 ** 2
 
-/** Runs that have no answer yet may have got a long one when they are read. */
+/** Unanswered runs that are read together: each may have got a long answer by then. */
 const mostUnanswered = 4
 
 /** The database may be away for a moment in the middle of an export. */
@@ -82,7 +82,7 @@ export const jsonLines: Format = {
 const weightOf = ({ sizes: { variables, prompt, response, error = 0 }, status }: RunSummary): number =>
   variables + prompt + error + (response ?? (status === "error" ? 0 : bytesTogether / mostUnanswered))
 
-/** Runs that are read together. */
+/** Groups of runs that are read together. */
 const groupsOf = (runs: ReadonlyArray<RunSummary>): ReadonlyArray<ReadonlyArray<RunId>> => {
   const groups: Array<Array<RunId>> = []
   let weight = 0
@@ -98,16 +98,16 @@ const groupsOf = (runs: ReadonlyArray<RunSummary>): ReadonlyArray<ReadonlyArray<
 }
 
 export interface Limits {
-  /** Exports of this process. */
+  /** The maximum number of exports in this process. */
   readonly atOnce: number
-  /** A client that takes nothing for so long is disconnected: it keeps others from exporting. */
+  /** A client that reads nothing for this long is disconnected, since it keeps others from exporting. */
   readonly patience: Duration.DurationInput
 }
 
 const disconnectUnread = (request: Request, patience: Duration.DurationInput): void => {
   if (Body.nodeRequest(request) === undefined) return
   const response = NodeHttpServerRequest.toServerResponse(request)
-  // Node calls back when nothing was sent for so long; perhaps because nothing was found.
+  // Node calls back when nothing was sent for this long, which may also mean that nothing was found.
   response.setTimeout(Duration.toMillis(patience), () => {
     if (response.writableNeedDrain) response.destroy()
   })
@@ -117,8 +117,8 @@ export class RunExport extends Context.Tag("webhook-trigger/RunExport")<
   RunExport,
   {
     /**
-     * Writes the runs that fulfil the filter. Fails as long as nothing is written; what fails later closes the connection, so
-     * that nobody takes the part for the whole.
+     * Writes the runs that match the filter. It can fail until something is written. A later failure closes the connection,
+     * so that nobody takes a part for the whole.
      */
     readonly respond: (
       request: Request,
@@ -137,7 +137,7 @@ export class RunExport extends Context.Tag("webhook-trigger/RunExport")<
       Effect.gen(function* () {
         const history = yield* HistoryStore
         const webhooks = yield* Webhooks
-        // What a driver has in memory while it reads long texts is several times as much as they are.
+        // While a driver reads long texts, it uses several times their size in memory.
         const reading = yield* Effect.makeSemaphore(1)
 
         let open = 0
@@ -178,7 +178,7 @@ export class RunExport extends Context.Tag("webhook-trigger/RunExport")<
           const lines = Stream.concat(Stream.make(first), others).pipe(
             Stream.mapConcat(({ data }) => groupsOf(data)),
             Stream.mapEffect(runsOf),
-            // One piece at a time: the next is made when this one is sent.
+            // One piece at a time: the next is made when this one has been sent.
             Stream.flatMap((runs) => Stream.fromIteratorSucceed(joined(linesOf(runs)), 1))
           )
           const body = Stream.concat(Stream.fromIterable(format.head), lines).pipe(

@@ -35,7 +35,7 @@ const filterOf = ({ status, webhook_id, ...rest }: typeof RunFilterParameters.Ty
   ...(webhook_id !== undefined && { webhook_id: lowerCase(webhook_id) })
 })
 
-/** The conditions as a request has them. */
+/** The filter conditions as they are in the request. */
 const encodeFilter = Schema.encodeSync(RunFilterParameters)
 
 const decodeIds = validate(RunIds)

@@ -28,7 +28,10 @@ export const causeTexts: { readonly [Cause in VerificationCause]: string } = {
 
 const unreadable = new Unavailable({ what: "server", detail: "The server cannot check the request now." })
 
-/** For how long a delivery that comes again is the same, by default: longer than services try, and than people can redeliver. */
+/**
+ * The default time for which a repeated delivery counts as the same: longer than services retry, and than people can
+ * redeliver.
+ */
 const deliveryLife = Duration.days(7)
 
 const isPlain = /^[\x21-\x7e]{1,200}$/

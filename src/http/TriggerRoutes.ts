@@ -1,6 +1,6 @@
 /**
- * The group `trigger` of the API: `POST /webhook/trigger/:token`, and a caller's view of a run, which `Location` points
- * at; and the same with the token in a header. Written by hand, for speed and for the exact order of the checks.
+ * The group `trigger` of the API: `POST /webhook/trigger/:token`, and a caller's view of a run, which `Location` points at.
+ * The same routes also exist with the token in a header. Written by hand, for speed and for the exact order of the checks.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import {
@@ -107,7 +107,7 @@ interface ReadRequest extends Pick<TriggerRequest, "idempotency" | "variables" |
   readonly isReplied: boolean
 }
 
-/** The token in the path, or of a request without one there the token in its header. */
+/** The token in the path; if there is none, the token in the header. */
 const tokenOf = (request: Request, inPath: string | undefined): string | undefined => inPath ?? bearerOf(request)
 
 type Handshake = Extract<Sender.Shown, { readonly _tag: "Handshake" }>
@@ -365,7 +365,7 @@ const makeEndpoints = Effect.gen(function* () {
 })
 
 const postRoute = `${triggerPath}/:token` as const
-/** The token is in a header. */
+/** For requests with the token in a header. */
 const headerRoute = triggerPath
 
 /** A path's parameters, and the request. */
@@ -404,9 +404,10 @@ export const layer = HttpLayerRouter.addAll(
 )
 
 /**
- * `POST /webhook/trigger/:token`, and without the token, straight from a Node server, past Effect's server and its router, which do as much for a
- * request as the engine does for a run. `false`: the request is not for this, and is the router's. It takes what has a body
- * of a known, allowed length; not while spans are collected, which Effect's server begins.
+ * `POST /webhook/trigger/:token`, and the same without the token in the path, straight from a Node server. It bypasses
+ * Effect's server and router, which do as much work for a request as the engine does for a run. `false`: the request is not
+ * for this, and is the router's. It takes what has a body of a known, allowed length; not while spans are collected, which
+ * Effect's server begins.
  */
 export type DirectHandler = (request: IncomingMessage, response: ServerResponse) => boolean
 

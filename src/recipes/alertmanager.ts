@@ -44,7 +44,7 @@ Find the likely cause, and say what to do first.`,
   },
   notes: [
     "Alertmanager sends again after a 5xx only, so a trigger must not be refused with another status: it waits while the team has no leader.",
-    "A request may have 1 MiB, which is some 2,500 alerts: `max_alerts` keeps the request of a storm below that.",
+    "A request may have 1 MiB, about 2,500 alerts: `max_alerts` keeps the request below that in an alert storm.",
     "It signs nothing and sends no id: a group that it sends again, after `repeat_interval`, is another run.",
     "For Basic authentication give the verification a `username`, and the receiver `basic_auth` with `username` and `password` in place of `authorization`."
   ],

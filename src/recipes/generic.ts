@@ -3,7 +3,7 @@ import { fromStrangers, json, type Recipe } from "./Recipe.ts"
 export const generic: Recipe = {
   label: "Your own service",
   name: "Events",
-  summary: "Takes what a program of your own, or any other service, sends with an HMAC over an id and the body.",
+  summary: "Accepts requests from your own program, or any other service, with an HMAC over an id and the body.",
   verification: {
     ...{ preset: "hmac", header: "X-Signature-256", prefix: "sha256=" },
     ...{ id_header: "X-Delivery-Id", signed: "{id}.{body}" }
@@ -17,8 +17,8 @@ export const generic: Recipe = {
 Say what it means, and do what has to be done.`,
   steps: [
     "POST to the trigger URL: JSON, a form or text.",
-    "Give each delivery an id in the header X-Delivery-Id, so that it can be sent again without a second run.",
-    "Send the HMAC-SHA256 of the id, a dot and the body with the secret, in hex, as the header X-Signature-256: sha256=… What your service calls its headers, and what it signs, is set under the verification."
+    "Give each delivery an id in the header X-Delivery-Id, so that a retry starts no second run.",
+    "Send the HMAC-SHA256 of the id, a dot and the body with the secret, in hex, as the header X-Signature-256: sha256=… If your service uses other headers or signs something else, change the verification."
   ],
   config: {
     file: "send.sh",

@@ -19,13 +19,13 @@ Find the likely cause, and say what to do first.`,
   steps: [
     "Open “Alerting”, “Contact points” (since Grafana 13 a tab of “Notification configuration”), “Add contact point”, with the integration “Webhook”.",
     "“URL” is the trigger URL.",
-    "Under “Optional Webhook settings”, “HMAC Signature”: “Secret” is the secret, and “Timestamp Header” X-Grafana-Alerting-Timestamp.",
+    "Under “Optional Webhook settings”, “HMAC Signature”: “Secret” is the secret, and “Timestamp Header” is X-Grafana-Alerting-Timestamp.",
     "“Test” sends an alert. Save.",
     "Under “Notification policies” send alerts to the contact point."
   ],
   notes: [
     "Grafana before 12 cannot sign: set an “Authorization Header” with the scheme Bearer there, and the verification `bearer` here.",
-    "Grafana sends no id: a group that it sends again is another run. Without the “Timestamp Header” it would be none for 7 days if nothing of it has changed."
+    "Grafana sends no id: a group that it sends again is another run. Without the “Timestamp Header”, an unchanged group that it sends again within 7 days would start no run."
   ],
   sample: {
     headers: { ...json, "user-agent": "Grafana" },

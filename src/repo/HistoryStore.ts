@@ -47,7 +47,7 @@ export class HistoryStore extends Context.Tag("webhook-trigger/HistoryStore")<
      * the most, and then gives what it has found, and a cursor to go on from. `NotFound`: there is no such webhook.
      */
     readonly runs: (query: RunQuery) => Effect.Effect<RunPage, NotFound | InvalidParameter | Unavailable>
-    /** Several whole runs, in any order; those that are not there are left out. Texts may have megabytes each. */
+    /** Several whole runs, in any order; missing ones are left out. Each text may have megabytes. */
     readonly runsByIds: (ids: ReadonlyArray<RunId>) => Effect.Effect<ReadonlyArray<WholeRun>, Unavailable>
     /** Runs that repeat this one, newest first. */
     readonly replays: (id: RunId, limit: number) => Effect.Effect<ReadonlyArray<RunSummary>, Unavailable>

@@ -40,8 +40,9 @@ export class LaneStore extends Context.Tag("webhook-trigger/LaneStore")<
      */
     readonly lane: (team: TeamName, limit: number) => Effect.Effect<ReadonlyArray<LaneRun>, Unavailable>
     /**
-     * Closes the windows that are over. From then on no trigger joins their runs, which take their places: behind every run
-     * accepted before this call began, before every run whose acceptance begins after it, and in the order of their ends.
+     * Closes the windows that have ended. From then on no trigger joins their runs. The runs take their places: behind
+     * every run accepted before this call began, before every run whose acceptance begins after it, and in the order in
+     * which their windows ended.
      */
     readonly closeWindows: (now: DateTime.Utc) => Effect.Effect<void, Unavailable>
     /**

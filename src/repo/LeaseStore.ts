@@ -1,7 +1,7 @@
 import { Context, Data, type Duration, type Effect, type Option, type Scope } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
 
-/** Which dispatcher speaks: grows with every new holder of the lease, so that an old one is recognised. */
+/** Identifies the dispatcher. It grows with every new holder of the lease, so that an old one is recognised. */
 export type Term = number
 
 /** Another dispatcher holds the lease now. */
@@ -19,25 +19,27 @@ export class LeaseStore extends Context.Tag("webhook-trigger/LeaseStore")<
   LeaseStore,
   {
     /**
-     * Takes the lease if it is free or this holder's, ran out at least `overdue` ago, or, without `overdue`, if the lock of its
-     * last renewal is gone; else none.
+     * Takes the lease if it is free, belongs to this holder, or ran out at least `overdue` ago. Without `overdue`, also if
+     * the lock of its last renewal is gone. Otherwise returns none.
      */
     readonly acquireLease: (
       holder: string,
       life: Duration.Duration,
       overdue?: Duration.Duration
     ) => Effect.Effect<Option.Option<Term>, Unavailable>
-    /** `lock`: if it is held, the lease ends with it; else the lease runs out. */
+    /** `lock`: if it is held, the lease ends with it; otherwise the lease runs out. */
     readonly renewLease: (
       term: Term,
       life: Duration.Duration,
       lock?: ProcessLock
     ) => Effect.Effect<void, LeaseLost | Unavailable>
-    /** A lock for the holder that began with this term, until the scope closes. Where it is alone, it may never be held. */
+    /**
+     * A lock for the holder that began with this term, until the scope closes. With a single process, it may never be held.
+     */
     readonly lockForProcess: (term: Term) => Effect.Effect<ProcessLock, never, Scope.Scope>
     /**
-     * Begins its holder's next term. Nothing is admitted in the one before any more, not even by a statement that is on its
-     * way to the database; everything that was is seen from now on.
+     * Begins its holder's next term. Nothing is admitted in the previous term any more, not even by a statement on its way
+     * to the database. Everything that was admitted in it is visible from now on.
      */
     readonly nextTerm: (term: Term) => Effect.Effect<Term, LeaseLost | Unavailable>
     /** Lets it run out, and notifies those that wait for it: it is still this holder's until one of them takes it. */

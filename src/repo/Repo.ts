@@ -1,10 +1,10 @@
 /**
- * The rows: teams, webhooks, runs, sessions, and who may send. One port for each use, so that each stays small; a driver gives all of
- * them: `RepoSql.layer` on PostgreSQL or PGlite, `RepoMemory.layer` in tests.
+ * The rows: teams, webhooks, runs, sessions, and who may send. One port for each use, so that each stays small; a driver
+ * gives all of them: `RepoSql.layer` on PostgreSQL or PGlite, `RepoMemory.layer` in tests.
  *
  * Every effect of every port may fail with `Unavailable` when the database is out of reach, within a bounded time, and has
- * then done nothing or everything. Times are the caller's (`TimeStore` says how it agrees with others on them), but for the
- * lease's, which are the database's own.
+ * then done nothing or everything. Times are the caller's, synchronized through `TimeStore`; only the lease's are the
+ * database's own.
  */
 import { Effect } from "effect"
 import { AdminKeyStore } from "./AdminKeyStore.ts"

@@ -74,7 +74,7 @@ interface Stored {
   row: RunRow
   /** The order of acceptance. */
   readonly seq: number
-  /** The order of the lanes; absent while its window is open. */
+  /** The run's place in its lane; absent while its window is open. */
   place?: number
   readonly idempotency: NewRun["idempotency"]
   layout: NewRun["layout"]
@@ -101,7 +101,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
     /** How many runs had been taken out of a webhook's bucket (`RunStore.accept`), at a time. */
     const taken = new Map<WebhookId, { readonly runs: number; readonly at: number }>()
     let runs: ReadonlyArray<Stored> = []
-    /** The last number of an acceptance or a place. */
+    /** The last number given to an acceptance or a place. */
     let drawn = 0
 
     const audit = makeAuditMemory()

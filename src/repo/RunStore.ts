@@ -45,10 +45,10 @@ export interface NewRun {
   readonly accepted_at: DateTime.Utc
   /** The trace that its prompt is sent in, as in W3C trace context; absent: one of its own. */
   readonly traceparent?: string
-  /** It joins the run of an earlier trigger of its webhook and team with this key, if that one's window is open. */
+  /** It joins the run of an earlier trigger with this key, webhook and team, if that run's window is open. */
   readonly coalesce?: {
     readonly key: string
-    /** Of a run that is new: until when others can join it. Until its window is closed it has no place in the lane. */
+    /** For a new run: until when others can join it. It has no place in the lane until its window is closed. */
     readonly until: DateTime.Utc
   }
   /** Names one run of its webhook, or one message to its team. */
@@ -168,8 +168,8 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
   {
     /**
      * The hand-over: a run that is `Accepted` is kept whatever happens. Order: a run accepted before this call began stands
-     * before these in the lane, and these stand in the order in which they are given. A run that opens a window (`coalesce`)
-     * has no place in the lane until `LaneStore.closeWindows`; it counts as one that waits all the same.
+     * before these in the lane, and these stand in the order in which they are given. A run that opens a window
+     * (`coalesce`) has no place in the lane until `LaneStore.closeWindows`; it still counts as waiting.
      *
      * A webhook's `rate` is a token bucket, by the clock that all replicas share: full, it holds as many runs as the rate
      * names, and it fills evenly. Only what is accepted takes from it.

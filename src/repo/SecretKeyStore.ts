@@ -6,7 +6,7 @@ export class SecretKeyStore extends Context.Tag("webhook-trigger/SecretKeyStore"
   SecretKeyStore,
   {
     readonly secretKeyFingerprint: Effect.Effect<Option.Option<Uint8Array>, Unavailable>
-    /** Sets it if it still is `from`, or if there is none; gives the one that is there afterwards. */
+    /** Sets the fingerprint if it is still `from`, or if there is none. Returns the one stored afterwards. */
     readonly setSecretKeyFingerprint: (
       to: Uint8Array,
       from: Option.Option<Uint8Array>

@@ -56,16 +56,16 @@ export const settings = {
   publicUrl: optional("PUBLIC_URL", baseUrl("https://hooks.example.com")),
   /** The proxies whose `X-Forwarded-*` headers are believed. */
   trustedProxies: withDefault("TRUSTED_PROXIES", networks, []),
-  /** Of one process; absent: as many as its open files allow. */
+  /** The maximum for one process; if absent, as many as its open files allow. */
   maxConnections: optional("MAX_CONNECTIONS", wholeNumber(1, 1_000_000)),
-  /** From one address that is no trusted proxy; absent: half of all. */
+  /** The maximum from one address that is not a trusted proxy; if absent, half of all. */
   maxConnectionsPerAddress: optional("MAX_CONNECTIONS_PER_ADDRESS", wholeNumber(1, 1_000_000)),
   ...Repos.settings,
   /** Absent: one is generated at the first start. */
   adminKey: optional("ADMIN_API_KEY", secret(adminKeyFormat)),
   /** From where anything but triggers and health may be called; absent: from everywhere. */
   adminAllowFrom: optional("ADMIN_ALLOW_FROM", networks),
-  /** Absent: anyone may read the metrics. */
+  /** If absent, anyone may read the metrics. */
   metricsToken: optional("METRICS_TOKEN", secret(adminKeyFormat)),
   /** Whether `/docs` and `/openapi.json` are served. */
   apiDocs: withDefault("API_DOCS", wordFor({ true: true, false: false }), true),

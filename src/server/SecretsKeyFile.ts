@@ -1,4 +1,4 @@
-/** The key of webhooks' secrets beside an embedded database: a file in its folder, made when it is needed first. */
+/** The secrets key of an embedded database: a file in its folder, created when first needed. */
 import { readFileSync } from "node:fs"
 import { link, mkdir, rm, writeFile } from "node:fs/promises"
 import { join, resolve } from "node:path"
@@ -13,7 +13,7 @@ const read = (path: string): SecretKey | undefined => {
   }
 }
 
-/** Complete, or not there; what is there already stays, whatever it is. */
+/** The file is either complete or missing. An existing file is never replaced. */
 const make = (folder: string, path: string) =>
   Effect.gen(function* () {
     const key = yield* makeKey
@@ -25,7 +25,7 @@ const make = (folder: string, path: string) =>
       await rm(draft, { force: true })
     })
     yield* Effect.logWarning(
-      `Webhooks' secrets are encrypted with a new key in ${resolve(path)}, which a backup of the folder must have`
+      `Webhooks' secrets are encrypted with a new key in ${resolve(path)}, which must be included in a backup of the folder`
     )
   })
 

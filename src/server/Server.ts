@@ -24,7 +24,10 @@ import * as Telemetry from "./Telemetry.ts"
 const adminKey = (environment: Environment) =>
   Option.match(environment.adminKey, { onNone: () => AdminKey.layerGenerated, onSome: AdminKey.layerGiven })
 
-/** A key made here stands beside the embedded database, which is one server's. What several share is given to each. */
+/**
+ * A key made here is stored next to the embedded database, which belongs to one server. A shared database's key is given to
+ * each server.
+ */
 const secretKeys = ({ dataDir, secretKeys: given }: Environment, { repo }: Drivers) =>
   Option.match(given, {
     onNone: () => (repo.embedded === undefined ? SecretKeys.layer([]) : SecretsKeyFile.layer(dataDir)),

@@ -4,7 +4,7 @@ import { triggerUrl } from "../api/TriggerUrl.ts"
 import type { Demo } from "./Demo.ts"
 import * as Drivers from "./Drivers.ts"
 
-/** How the program that runs as `script` is started: by its name when it is installed. */
+/** The command that starts the program that runs as `script`: its name if it is installed. */
 const commandOf = (script: string): string =>
   basename(script) === "webhook-trigger" ? "webhook-trigger" : `node ${relative("", script)}`
 

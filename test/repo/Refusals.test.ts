@@ -1,4 +1,4 @@
-/** A database that can be reached and executes no writes. */
+/** A reachable database that refuses writes. */
 import { SqlClient } from "@effect/sql"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Logger, Redacted, Schedule } from "effect"
@@ -43,13 +43,13 @@ describe.each(Object.entries(clients))("%s without room on its disk", (_, client
           yield* repo.webhook(webhook.id)
         }
         expect(lines).toEqual([
-          'ERROR The database executes no writes, because its disk is full (53100: could not extend file "base/1/2": No space left on device)'
+          'ERROR The database refuses writes, because its disk is full (53100: could not extend file "base/1/2": No space left on device)'
         ])
         yield* sql`drop trigger full_disk on webhook_trigger.runs`
         const accepted = Effect.flatMap(newRun(webhook), acceptOne)
         yield* Effect.repeat(accepted, { until: () => lines.length > 1, schedule: Schedule.spaced("100 millis") })
         yield* accepted
-        expect(lines.slice(1)).toEqual(["INFO The database executes writes again"])
+        expect(lines.slice(1)).toEqual(["INFO The database accepts writes again"])
       }).pipe(Effect.provide(RepoSql.layer.pipe(Layer.provideMerge(client))), Effect.provide(logged(lines)))
     },
     60_000

@@ -4,11 +4,11 @@ import { addressOf } from "./Connection.ts"
 
 export interface Broker {
   readonly url: Redacted.Redacted<string>
-  /** Host, port and path, to be shown. */
+  /** Host, port and path, for display. */
   readonly address: string
   /** Connections that have been made so far. */
   readonly connections: () => number
-  /** One was made. */
+  /** Reports that a connection was made. */
   readonly connected: Effect.Effect<void>
   /** Waits until the next one is made. */
   readonly nextConnected: Effect.Effect<void>

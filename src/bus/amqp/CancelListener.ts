@@ -6,7 +6,7 @@ import { type Connection, call, openSideChannel, unavailable } from "./Connectio
 import { declareCancelQueue } from "./Topology.ts"
 import { decodeCancel } from "./Wire.ts"
 
-/** How long until it is tried again to listen; the first time with the first prompt, if that comes sooner. */
+/** The pause before it tries to listen again. The first retry comes with the first prompt, if that is sooner. */
 const pause = "10 seconds"
 
 /** Listens; fails when the broker does not allow it, has no such exchange yet, or ends it. */

@@ -17,7 +17,10 @@ export interface Link<A> {
 
 const connectWait = "3 seconds"
 
-/** Milliseconds: from 100 doubling to 1,000, each between half and all of that, so that replicas spread out. */
+/**
+ * In milliseconds: doubles from 100 to 1,000. Each pause is a random part between half and all of that, so that replicas
+ * spread out.
+ */
 const pause = (attempt: number): Effect.Effect<number> =>
   Effect.map(Random.next, (random) => Math.round(Math.min(100 * 2 ** attempt, 1_000) * (0.5 + random / 2)))
 
@@ -25,9 +28,10 @@ const pause = (attempt: number): Effect.Effect<number> =>
 const lasting = 5000
 
 /**
- * Keeps a connection until the scope closes. `use` runs on every new one, in a scope that closes when it is lost; what
- * it returns is what `get` gives. After a failed attempt the next one begins as soon as another link has connected to the
- * broker. After a lost connection it does not: two that are lost again and again would spare each other every pause.
+ * Keeps a connection until the scope closes. `use` runs on every new one, in a scope that closes when it is lost; what it
+ * returns is what `get` gives. After a failed attempt, the next one begins as soon as another link has connected to the
+ * broker. After a lost connection it waits: two connections that are lost again and again would otherwise skip each other's
+ * pauses.
  */
 export const make = <A>(options: {
   readonly broker: Broker

@@ -27,8 +27,8 @@ const markerExchange = (team: TeamName): string => `webhook.queue.${team}`
 /** Where leaders reply to: an exchange, so that a leader needs no right on the default exchange, which reaches every queue. */
 export const repliesExchange = "webhook.replies"
 /**
- * Not named like the exchange: RabbitMQ's rights do not tell the two apart, and who may publish to an exchange could bind a
- * queue of its name.
+ * Its name differs from the exchange's: RabbitMQ's rights do not distinguish the two, and a user who may publish to an
+ * exchange could bind a queue of the same name.
  */
 export const repliesQueue = "webhook.replies.inbox"
 /**
@@ -38,8 +38,9 @@ export const repliesQueue = "webhook.replies.inbox"
 export const lateExchange = "webhook.replies.late"
 export const lateQueue = "webhook.replies.late"
 /**
- * Where the server asks the team's leaders to stop working on a run: they bind queues of their own to it. One for each team,
- * since a right to bind is one to an exchange: of a shared one leaders could learn the run ids of all teams.
+ * The exchange through which the server asks the team's leaders to stop working on a run. Leaders bind their own queues to
+ * it. Each team has one, since the right to bind applies to a whole exchange: on a shared one, leaders could learn the run
+ * ids of all teams.
  */
 export const cancelExchange = (team: TeamName): string => `webhook.cancel.${team}`
 /** Where team queues send the prompts that they give up. */
@@ -97,7 +98,7 @@ export const bindTeamQueue = async (channel: Channel, team: TeamName): Promise<v
   const marker = markerExchange(team)
   // A marker for a queue that is not there would stay.
   await channel.checkQueue(queue)
-  // Before the first prompt, with which the leader binds its own queue to it at the latest.
+  // Declared before the first prompt, since the leader binds its own queue to it by then at the latest.
   await declareCancelExchange(channel, team)
   await channel.assertExchange(marker, "fanout", { durable: true, autoDelete: true })
   // First: a queue that is replaced between the two has no marker then, and counts as deleted.

@@ -68,12 +68,12 @@ export const encodePrompt = (prompt: Prompt, queue: string, left: number | undef
   }
 }
 
-/** Says of a prompt that it is an offer. */
+/** Marks a prompt as an offer. */
 const offerHeader = "x-webhook-offer"
 
 /**
- * A prompt that only a consumer takes which can have one immediately: with a prefetch of 1, one that has none. It expires after
- * a millisecond; after none, a quorum queue would not deliver it at all.
+ * A prompt that reaches only a consumer that is free: with a prefetch of 1, one that has no prompt. It expires after a
+ * millisecond; with 0, a quorum queue would not deliver it at all.
  */
 export const encodeOffer = (prompt: Prompt, queue: string): Outgoing => {
   const outgoing = encodePrompt(prompt, queue, 1)

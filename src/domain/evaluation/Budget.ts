@@ -1,16 +1,18 @@
 /**
- * A bound for the work of one evaluation of a filter or a template. Work is counted and not timed, so the same input gets the
- * same answer on a busy machine. It is counted before it is done: a single call of the language's own, such as padding
- * a text to 200 million characters, cannot be stopped.
+ * A limit on the work of one evaluation of a filter or a template. Work is counted, not timed, so the same input gets the
+ * same answer on a busy machine. It is counted before it is done: a single native call, such as padding a text to 200
+ * million characters, cannot be stopped.
  */
 
-/** The work that an evaluation may do: one for each character that is read or made, and as much as takes as long for others. */
+/**
+ * The work that an evaluation may do. Reading or making a character costs one; other work costs in proportion to its time.
+ */
 export const workLimit = 10_000_000
 
-/** The work of an item of a list or object. */
+/** The work for one item of a list or object. */
 export const itemWork = 8
 
-/** The evaluation was to do more than its budget allows. */
+/** The evaluation needed more than its budget allows. */
 export class OverBudget extends Error {}
 
 export class Budget {
@@ -25,7 +27,7 @@ export class Budget {
     return this.#isExceeded
   }
 
-  /** Fails with `OverBudget` when that is more than what is left. */
+  /** Fails with `OverBudget` when less than this is left. */
   spend(work: number): void {
     if (work <= this.#left) {
       this.#left -= work
@@ -36,7 +38,7 @@ export class Budget {
   }
 }
 
-/** Spends on all texts and items in a value, at any depth, as if it were made into text; returns the work. */
+/** Spends the work for turning a value into text: all its texts and items, at any depth. Returns the work. */
 export const spendOnText = (budget: Budget, value: unknown, indent = 0, depth = 0): number => {
   if (typeof value === "string") {
     budget.spend(value.length)
@@ -52,8 +54,8 @@ export const spendOnText = (budget: Budget, value: unknown, indent = 0, depth = 
 }
 
 /**
- * Spends on sorting by these keys, each comparison of which reads `weight` times their characters. One long key may take part
- * in far more comparisons than the others: with each step of a merge in some tens.
+ * Spends the work for sorting by these keys. Each comparison reads `weight` times their characters. One long key may take
+ * part in far more comparisons than the others: some tens in each step of a merge.
  */
 export const spendOnSort = (budget: Budget, keys: ReadonlyArray<unknown>, weight: number): void => {
   let all = 0

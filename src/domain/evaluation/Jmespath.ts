@@ -1,22 +1,22 @@
-/** JMESPath within a budget: the library's interpreter, with each step counted, and the work of what it does in one step. */
+/** JMESPath within a budget: the library's interpreter, with each step and the work within it counted. */
 import { type JSONValue, compile as parse, TreeInterpreter } from "@jmespath-community/jmespath"
 import { Predicate } from "effect"
 import { Budget, itemWork } from "./Budget.ts"
 import { costs, instead } from "./JmespathFunctions.ts"
 
-/** What is done with a node's value in one step of the node it belongs to. */
+/** How the parent node uses a node's value, in one step. */
 type Use = "counted" | "flattened"
 
 type Node = ReturnType<typeof parse> & { use?: Use }
 type Value = JSONValue
 
-/** Expressions are read in steps of about 30 ns. */
+/** A step of an expression takes about 30 ns. */
 const stepWork = 4
 
-/** A text is compared by 16 characters or so at a time. */
+/** Comparing texts reads about 16 characters at a time. */
 const comparedAtOnce = 16
 
-/** What the library keeps in its interpreter, of which its types show a part. */
+/** The state of the library's interpreter; its types show only a part. */
 interface Interpreter {
   readonly runtime: {
     _functionTable: { readonly [name: string]: { _func: (args: Array<any>) => unknown } }
@@ -32,7 +32,7 @@ const Library = TreeInterpreter.constructor as unknown as new () => Interpreter
 
 class BoundedInterpreter extends Library {
   budget = new Budget()
-  /** How many `let`s the expression stands in. */
+  /** How many `let`s the expression is nested in. */
   lets = 0
 
   constructor() {
@@ -76,7 +76,7 @@ class BoundedInterpreter extends Library {
     return result
   }
 
-  /** Unlike the library's, which makes an interpreter with all functions anew. */
+  /** The library's own creates a new interpreter with all functions. */
   override withScope(scope: object): Interpreter {
     const inner: BoundedInterpreter = Object.create(this)
     inner._scope = this._scope.withScope(scope)
@@ -111,7 +111,7 @@ class BoundedInterpreter extends Library {
 
 const isKnown = (name: string): name is keyof typeof costs => Object.hasOwn(costs, name)
 
-/** An expression's tree, in which `use` is marked. */
+/** An expression's tree, with each node's `use` marked. */
 export type Expression = Node
 
 const mark = (node: unknown): void => {
@@ -119,7 +119,7 @@ const mark = (node: unknown): void => {
   if (!Predicate.isReadonlyRecord(node) || node.type === "Literal") return
   const { type, left, child, condition } = node as Record<string, { use?: Use } | undefined> & { type?: string }
   if (type === "Flatten") child!.use = "flattened"
-  // Whether an object is true: the library lists its names.
+  // To decide whether an object is true, the library lists its names.
   if (type === "NotExpression") child!.use = "counted"
   if (type === "OrExpression" || type === "AndExpression" || type === "ValueProjection") left!.use = "counted"
   if (type === "Ternary" || type === "FilterProjection") condition!.use = "counted"
@@ -144,7 +144,10 @@ export const compile = (text: string): Expression => {
 
 const interpreter = new BoundedInterpreter()
 
-/** Its value; fails with `OverBudget`, or an error that says what is wrong, such as a function that is given another type. */
+/**
+ * Returns the expression's value. Fails with `OverBudget`, or with an error that says what is wrong, such as an argument of
+ * the wrong type.
+ */
 export const evaluate = (expression: Expression, value: unknown, budget: Budget): Value => {
   interpreter.budget = budget
   return interpreter.search(expression, value) as Value

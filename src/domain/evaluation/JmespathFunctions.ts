@@ -7,14 +7,14 @@ import * as Text from "./Text.ts"
 type Arguments = ReadonlyArray<any>
 export type Evaluate = (expression: any, value: unknown) => unknown
 
-/** Spends what a call will take. Types are not checked yet. */
+/** Spends the cost of a call before it runs. Argument types are not checked yet. */
 type Cost = (budget: Budget, args: Arguments, evaluate: Evaluate) => void
 
 type Names = BuiltInFunctionNames | "trim" | "trim_left" | "trim_right"
 
 const isText = Predicate.isString
 
-/** Of a list, its texts as well; nothing deeper. */
+/** For a list, this includes its texts, but nothing deeper. */
 const sizeOf = (value: unknown): number => {
   if (isText(value)) return value.length
   if (Array.isArray(value)) {
@@ -23,10 +23,13 @@ const sizeOf = (value: unknown): number => {
   return Predicate.isRecord(value) ? itemWork * Object.keys(value).length : 1
 }
 
-/** What takes no longer than a step, and what evaluates an expression for each item, which counts itself. */
+/**
+ * For functions that take no longer than a step, and those that evaluate an expression for each item, which counts its own
+ * work.
+ */
 const none: Cost = () => {}
 
-/** Reads its arguments a few times. */
+/** For functions that read their arguments a few times. */
 const linear =
   (times: number): Cost =>
   (budget, args) => {
@@ -42,7 +45,7 @@ const asText: Cost = (budget, args) => {
   for (const arg of args) spendOnText(budget, arg)
 }
 
-/** A text in a list may be there many times. */
+/** The same text may be in a list many times. */
 const join: Cost = (budget, [by, list]) =>
   budget.spend(sizeOf(list) + (Array.isArray(list) ? sizeOf(by) * list.length : 0))
 
@@ -130,8 +133,8 @@ const trim =
 type Instead = (budget: Budget, args: Arguments) => unknown
 
 /**
- * In the place of the library's: those whose result may be far longer than what they are given, or which take a time that grows
- * with the square of that. `undefined`: the library's own will do, after all.
+ * Replacements for library functions whose result may be far longer than their input, or whose time grows with its square.
+ * A replacement that returns `undefined` leaves the call to the library's own function.
  */
 export const instead: { readonly [name in Names]?: Instead } = {
   contains: (budget, [text, part]) =>

@@ -1,9 +1,9 @@
-/** The context that a template is rendered in, with its budget in the place of the library's limits of memory and time. */
+/** The context that a template is rendered in, with its budget instead of the library's limits on memory and time. */
 import { Context, defaultOperators, type Liquid } from "liquidjs"
 import { type Budget, spendOnText } from "./Budget.ts"
 import * as Text from "./Text.ts"
 
-/** Each part of a template, and each filter, is read in steps of about a quarter of a microsecond. */
+/** Each part of a template, and each filter, takes about a quarter of a microsecond. */
 export const stepWork = 30
 
 type Limiter = Context["memoryLimit"]
@@ -13,11 +13,14 @@ class Limit {
   constructor(budget: Budget) {
     this.budget = budget
   }
-  /** Asked for what filters of the library make, which are counted already, and for ranges and widths, which are not. */
+  /**
+   * The library calls this for the results of its filters, which are already counted, and for ranges and widths, which are
+   * not.
+   */
   use(count: number): void {
     if (Number(count) > 0) this.budget.spend(Number(count))
   }
-  /** Asked for the time, before each part of a template. */
+  /** The library calls this for the time, before each part of a template. */
   check(): void {
     this.budget.spend(stepWork)
   }
@@ -35,7 +38,7 @@ export const contextOf = (
 
 export const budgetOf = ({ memoryLimit }: Context): Budget => (memoryLimit as unknown as Limit).budget
 
-/** Texts are compared by 16 characters or so at a time. */
+/** Comparing texts reads about 16 characters at a time. */
 const comparedAtOnce = 16
 
 const spendOnOperand = (budget: Budget, value: unknown): void => {
@@ -55,7 +58,7 @@ const comparing = (own: Operator): Operator =>
 
 const contains = comparing(defaultOperators.contains as Operator)
 
-/** Those that compare count what they read. */
+/** Operators that compare count what they read. */
 export const boundedOperators = {
   ...defaultOperators,
   ...Object.fromEntries(

@@ -6,7 +6,7 @@ import * as Text from "./Text.ts"
 
 type Arguments = ReadonlyArray<any>
 
-/** Spends what a call will take. */
+/** Spends the cost of a call before it runs. */
 type Cost = (budget: Budget, args: Arguments) => void
 
 const none: Cost = () => {}
@@ -16,19 +16,19 @@ const listOf = (value: unknown): ReadonlyArray<any> => {
   return Array.isArray(list) ? list : typeof list === "object" && list !== null ? Object.values(list) : [list]
 }
 
-/** Makes texts of its arguments, and reads or makes as much a few times. */
+/** For filters that turn their arguments into text, and read or make that much a few times. */
 const text =
   (times: number): Cost =>
   (budget, args) => {
     for (const arg of args) budget.spend((times - 1) * spendOnText(budget, arg))
   }
 
-/** Copies lists. */
+/** For filters that copy lists. */
 const lists: Cost = (budget, args) => {
   for (const arg of args) budget.spend(itemWork * listOf(arg).length)
 }
 
-/** Reads a property of each item, or evaluates an expression for it, which counts itself. */
+/** For filters that read a property of each item, or evaluate an expression for it, which counts its own work. */
 const each: Cost = (budget, [list, ...args]) => {
   let work = stepWork
   for (const arg of args) work += stepWork * spendOnText(budget, arg)
@@ -49,7 +49,7 @@ const sort: Cost = (budget, [value, path]) => {
   spendOnSort(budget, path === undefined ? list : list.map((item) => property(item, path)), 1)
 }
 
-/** A date is read within microseconds; names of days and months, and local formats, take tens of them. */
+/** Reading a date takes microseconds; names of days and months, and local formats, take tens of microseconds. */
 const readDate = 500
 const lookedUp = 2_000
 
@@ -65,10 +65,10 @@ const date: Cost = (budget, args) => {
 
 const json: Cost = (budget, [value, space]) => spendOnText(budget, value, space ? 10 : 0)
 
-/** For texts of which each character may become several. */
+/** For texts in which each character may become several. */
 const escaped = text(3)
 
-/** What a filter takes. One without a line here is not offered. */
+/** The cost of each filter. A filter without a line here is not available. */
 const costs: { readonly [name: string]: Cost } = {
   abs: text(1),
   append: text(1),
@@ -168,7 +168,7 @@ const textOf = (value: unknown): string => {
   return Array.isArray(given) ? given.map(textOf).join("") : String(given)
 }
 
-/** In the place of the library's, whose native search may take a time that grows with the product of both lengths. */
+/** Replacements for library filters whose native search may take time that grows with the product of both lengths. */
 const instead: { readonly [name: string]: (budget: Budget, ...texts: ReadonlyArray<string>) => unknown } = {
   remove: (budget, text, part) => Text.join(budget, Text.split(budget, text, part!), ""),
   remove_first: (budget, text, part) => Text.splice(budget, text, Text.indexOf(budget, text, part!), part!.length, ""),
@@ -199,7 +199,7 @@ const bounded = (name: string, own: FilterImplOptions, cost: Cost): FilterImplOp
   }
 }
 
-/** All that a template may use; without `raw`, which passes a value off as text of the template. */
+/** All filters that a template may use. `raw` is missing, because it passes a value off as template text. */
 export const boundedFilters: { readonly [name: string]: FilterImplOptions } = Object.fromEntries(
   Object.entries(costs).map(([name, cost]) => [name, bounded(name, filters[name]!, cost)])
 )

@@ -1,9 +1,9 @@
-/** Searching and replacing in texts, with a budget: what becomes of it is counted before it is made. */
+/** Searching and replacing in texts, within a budget: a result is counted before it is made. */
 import { type Budget, itemWork } from "./Budget.ts"
 
 /**
- * V8 looks for longer texts in a time that may grow with the product of both lengths: a minute for 100 KB in 700 KB, all in one
- * call that nothing stops. So only their beginnings are looked for, and the rest is compared.
+ * For longer search texts, V8's search time may grow with the product of both lengths: a minute for 100 KB in 700 KB, all
+ * in one call that nothing stops. So only the beginning of such a text is searched for, and the rest is compared.
  */
 const longestSearched = 250
 
@@ -57,7 +57,7 @@ export const join = (budget: Budget, pieces: ReadonlyArray<string>, by: string):
   return pieces.join(by)
 }
 
-/** With `by` at the place of `length` characters; no change when the place is -1, as of what was not found. */
+/** Replaces `length` characters at the position with `by`. Changes nothing at the position -1, which means not found. */
 export const splice = (budget: Budget, text: string, at: number, length: number, by: string): string => {
   if (at < 0) return text
   budget.spend(text.length + by.length)

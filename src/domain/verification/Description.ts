@@ -62,11 +62,11 @@ interface Signed extends Common {
   readonly separator?: "," | " "
   readonly encoding: Encoding
   readonly timestamp?: Timestamp
-  /** With `{body}`, `{timestamp}`, `{id}`, `{url}` and `{method}` as they were sent. */
+  /** With `{body}`, `{timestamp}`, `{id}`, `{url}` and `{method}` as sent. */
   readonly signed: string
   /** The same for a webhook that names a header for the timestamp. */
   readonly signedWithTimestamp?: string
-  /** For how long a body is one delivery, where neither its time nor its id is signed; absent: 7 days. */
+  /** How long the same body is one delivery, if neither a time nor an id is signed; 7 days if absent. */
   readonly unique_for_seconds?: number
 }
 
@@ -96,7 +96,7 @@ export interface Basic extends Common {
   readonly scheme: "basic"
 }
 
-/** Whether what distinguishes its deliveries is signed: it is in the body, or a header that is signed with it. */
+/** Whether the delivery id is signed: it is in the body, or in a header that is signed too. */
 export const isIdSigned = ({ id = [], signed }: Signed): boolean =>
   signed.includes("{id}") || (id.length > 0 && id.every((source) => !("header" in source)))
 
@@ -112,12 +112,12 @@ export const optionTexts = {
   encoding: "How the signature is written: `hex` (the default) or `base64`.",
   prefix: "What stands before the signature or the secret in its header, such as `sha256=`.",
   signed:
-    "What is signed, with `{body}`, `{timestamp}`, `{id}`, `{method}` and `{url}` (the whole trigger URL, as it was called), such as `{timestamp}.{body}`; by default the body.",
+    "What is signed, with `{body}`, `{timestamp}`, `{id}`, `{method}` and `{url}` (the whole trigger URL, as the sender called it), such as `{timestamp}.{body}`; by default the body.",
   timestamp_header: "The header in which the time of sending comes, in seconds since 1970.",
   tolerance_seconds: "How old a request may be, in seconds, if it says when it was sent; by default 300.",
   id_header: "The header that distinguishes deliveries: one that comes again starts no second run.",
   unique_for_seconds:
-    "For how long a body that comes again starts no second run, in seconds, if neither a time nor an id is signed; by default 604800 (7 days). `0`: each is a run, unless its id is the same.",
+    "How long a repeated body starts no second run, in seconds, if neither a time nor an id is signed; by default 604800 (7 days). With `0`, only a repeat with the same id starts no second run.",
   username: "The name of the user; the secret is the password.",
   reply_text: "What the service shows its user once a command is accepted."
 } as const

@@ -220,7 +220,7 @@ export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
   ), '')`
   /** The runs that stand before an input, for the known team `t`; null: none is admitted. */
   const ahead = sql`case when t.paused_at is null and exists (select from lease) then t.first end`
-  /** When a run `c` is admitted; null: it waits. One that opens a window stands before no other. */
+  /** When a run `c` is admitted; null: it waits. A run that opens a window is ahead of no other. */
   const admittedAt = (at: Statement.Fragment) => sql`
     case when c.admit and c.ahead = '' and bool_and(c.admit or c.window_key is not null) over (partition by c.team order by c.ord)
       then ${at}::timestamptz end`
@@ -403,7 +403,7 @@ export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
   }, whenTraced("RunStore.accept"))
 })
 
-/** Some of the runs are inserted, whatever failed after that. */
+/** Some of the runs are inserted, even though a later statement failed. */
 const partlyDone = ({ detail }: Unavailable): Unavailable => unavailable(detail)
 
 /** The runs that triggers have joined. */

@@ -13,7 +13,7 @@ export const makeCancelQueued = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
   const cancelSome = (of: QueuedRuns, at: DateTime.Utc) => {
-    // Each in the order of an index.
+    // Each order matches an index.
     const [where, order] =
       "team" in of
         ? [sql`r.team = ${of.team}`, sql`r.place`]

@@ -1,4 +1,4 @@
-/** Triggers that join the run of an earlier one, whose window is open: a part of the acceptance of runs (`Accept.ts`). */
+/** Triggers that join an earlier trigger's run while its window is open: a part of accepting runs (`Accept.ts`). */
 import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect, Either } from "effect"
 import { IdempotencyKeyReused } from "../../domain/Errors.ts"
@@ -8,7 +8,7 @@ import { notify } from "./Changes.ts"
 import { recordset } from "./Columns.ts"
 import { bounded } from "./Database.ts"
 
-/** A place in the lanes, behind every one that was given before. */
+/** A place in a lane, behind every place given before. */
 const nextPlace = (sql: SqlClient.SqlClient): Statement.Fragment => sql`nextval('webhook_trigger.runs_seq_seq')`
 
 type Answer = Either.Either<Acceptance, AcceptanceRefused>
@@ -24,9 +24,9 @@ export const isCoalescing = (run: NewRun): run is Coalescing => run.webhook !== 
 interface Windows {
   /** The windows that the accepted runs open. */
   readonly opened: Statement.Fragment
-  /** Not of a run whose window another one has opened meanwhile. */
+  /** False for a run whose window another run has opened meanwhile. */
   readonly hasOpened: Statement.Fragment
-  /** What a run that opens one is inserted with: no place, which an ordinary one has. */
+  /** The columns of coalesced runs. A run that opens a window gets no place; an ordinary run does. */
   readonly columns: Statement.Fragment
   readonly values: Statement.Fragment
 }
@@ -48,9 +48,9 @@ export const windowsOf = (sql: SqlClient.SqlClient, coalesces: boolean): Windows
     : { opened: sql``, hasOpened: sql``, columns: sql``, values: sql`` }
 
 /**
- * `LaneStore.closeWindows`, which also forgets keys that are free again. A trigger that joins a run has its window locked: it
- * is committed before the window is closed, or does not find it. Locks are taken in the order that joining and deleting take
- * them in.
+ * `LaneStore.closeWindows`, which also forgets keys that are free again. A trigger that joins a run locks the window: it
+ * either commits before the window is closed, or does not find it. Locks are taken in the same order as when joining and
+ * deleting.
  */
 export const makeCloseWindows = Effect.map(
   SqlClient.SqlClient,
@@ -172,8 +172,9 @@ const firstOfEachDelivery = (runs: ReadonlyArray<Coalescing>): ReadonlyArray<Coa
 }
 
 /**
- * What became of the runs whose windows are open; the others are new. The window's row is locked before its run is changed,
- * so closing it waits for the change or is seen: what is read of a run after its window was closed is its last.
+ * The outcome for triggers whose window is open; the others are new runs. The window's row is locked before its run is
+ * changed, so closing the window either waits for the change or comes first. A run that is read after its window was closed
+ * is final.
  */
 export const makeCoalesce = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

@@ -34,12 +34,12 @@ export const unavailable = (detail: string) => new Unavailable({ what: "database
 
 const neverSent = new WeakSet<Error>()
 
-/** Says of a driver's error that there was no connection: no statement was sent. */
+/** Marks a driver's error as having had no connection: no statement was sent. */
 export const setNeverSent = (error: Error): void => {
   neverSent.add(error)
 }
 
-/** The connection ended, or what stands between us and the database speaks: a commit may have come before that. */
+/** The connection ended, or a proxy in front of the database answered: a commit may have come before that. */
 const mayFollowCommit = /^(08|25P03|40003|57P|58|XX)/
 
 /** Nothing was committed, and nothing will be: the database did not get the statement, or refused it. */

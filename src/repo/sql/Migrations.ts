@@ -106,11 +106,11 @@ const migrations = {
   /** Messages can have idempotency keys, and be replayed. Servers of the release before write none, and replay none. */
   "29_messages": messages,
   /**
-   * A run that others can join takes its place in the lane later. A server of the release before gives it none: upgrade all,
-   * then use `coalesce`.
+   * A run that others can join takes its place in the lane later. A server of the previous release gives it no place:
+   * upgrade all servers, then use `coalesce`.
    */
   "32_places": places,
-  /** The lock that the dispatcher's lease ends with. Servers of the release before let it run out. */
+  /** The lock that the dispatcher's lease ends with. Servers of the previous release let the lease run out. */
   "34_lease_lock": Effect.flatMap(
     SqlClient.SqlClient,
     (sql) =>

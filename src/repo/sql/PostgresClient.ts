@@ -15,7 +15,10 @@ import { SessionLocks } from "./SessionLocks.ts"
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database`, with what else PostgreSQL's URLs may hold. */
   readonly url: Redacted.Redacted
-  /** Connections of this process at the most; one more listens for changes and holds a lock, and one more migrates at the start. */
+  /**
+   * The maximum number of connections of this process. One more listens for changes and holds a lock, and one more migrates
+   * at the start.
+   */
   readonly maxConnections?: number
 }
 
@@ -52,7 +55,7 @@ const boundedClient = ({ ended }: Refusals.Refusals) =>
     }
   }
 
-/** Statements that find no connection are known by their error. */
+/** Marks the errors of statements that found no connection. */
 class MarkingPool extends pg.Pool {
   override connect(callback?: (...results: ReadonlyArray<any>) => void): any {
     if (callback === undefined) return super.connect()

@@ -4,7 +4,7 @@ import { Notifications } from "./Notifications.ts"
 import { connection, openSession } from "./PostgresSession.ts"
 import { SessionLocks } from "./SessionLocks.ts"
 
-/** Notifications and locks for a `SqlClient` of the host's own: over one connection to the same database. */
+/** Notifications and locks for the host's own `SqlClient`, over one more connection to the same database. */
 export const layer = (options: { readonly url: Redacted.Redacted }): Layer.Layer<Notifications | SessionLocks> =>
   Layer.scopedContext(
     Effect.map(

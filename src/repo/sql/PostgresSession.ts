@@ -22,9 +22,9 @@ const backoff = Schedule.exponential("100 millis").pipe(
 )
 
 /**
- * A session of our own, forever: it listens on our channel and holds our locks. When its connection breaks, or goes silent, it
- * is replaced. Succeeds when it listens for the first time, or has failed to. (`PgClient.listen` stays silent after a restart
- * of PostgreSQL.)
+ * A permanent session of our own, which listens on our channel and holds our locks. It is replaced when its connection
+ * breaks or goes silent. Succeeds after the first attempt to listen, even a failed one. (`PgClient.listen` stays silent
+ * after a restart of PostgreSQL.)
  */
 export const openSession = (
   connect: () => pg.Client
@@ -104,7 +104,7 @@ export const openSession = (
             Effect.sync(() => locks.set(id, state)),
             () => release(id)
           )
-          // When that fails the session is replaced, and gets the lock then.
+          // If that fails, the session is replaced, and the new one gets the lock.
           if (current !== undefined) yield* Effect.ignore(lock(current, id, state))
           return () => state.isHeld
         })

@@ -1,17 +1,19 @@
 import { Effect, FiberSet, type Scope } from "effect"
 
-/** Why a database that can be reached executes no writes, by its SQLSTATE (PostgreSQL's manual, appendix A). */
+/** Why a reachable database refuses writes, by SQLSTATE (PostgreSQL's manual, appendix A). */
 const reasons: Readonly<Record<string, string>> = {
   "25006": "it is read-only",
   "53100": "its disk is full",
   "53200": "it has no memory left",
-  "58030": "its disk fails"
+  "58030": "its disk is failing"
 }
 
-/** It is over when nothing was refused for so long, in milliseconds: on a full disk some writes still find room. */
+/**
+ * Writes count as working again when none was refused for this long, in milliseconds: on a full disk some still find room.
+ */
 const calm = 3_000
 
-/** Reports that the database executes no writes: one line in the log when it begins, and one when it is over. */
+/** Reports that the database refuses writes: logs one line when that begins, and one when it is over. */
 export interface Refusals {
   /** A statement has ended, with the driver's error if it failed. */
   readonly ended: (statement: string, error: unknown) => void
@@ -19,14 +21,14 @@ export interface Refusals {
 
 export const make: Effect.Effect<Refusals, never, Scope.Scope> = Effect.gen(function* () {
   const log = yield* FiberSet.makeRuntime<never>()
-  /** Since it began: the statements that were refused, one of which works again when it is over. */
+  /** The statements refused since it began. It is over when one of them works again. */
   let refused: Set<string> | undefined
   let refusedAt = 0
 
   const succeeded = (statement: string): void => {
     if (refused?.has(statement) !== true || performance.now() - refusedAt < calm) return
     refused = undefined
-    log(Effect.logInfo("The database executes writes again"))
+    log(Effect.logInfo("The database accepts writes again"))
   }
   const failed = (statement: string, error: object): void => {
     const { code, message } = error as { readonly code?: unknown; readonly message?: unknown }
@@ -35,8 +37,8 @@ export const make: Effect.Effect<Refusals, never, Scope.Scope> = Effect.gen(func
     refusedAt = performance.now()
     if (refused === undefined) {
       refused = new Set()
-      // The messages of these codes name files and sizes, and no values.
-      log(Effect.logError(`The database executes no writes, because ${reason} (${code}: ${message})`))
+      // The messages for these codes name files and sizes, but no values.
+      log(Effect.logError(`The database refuses writes, because ${reason} (${code}: ${message})`))
     }
     refused.add(statement)
   }

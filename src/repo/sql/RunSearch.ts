@@ -104,7 +104,7 @@ export const makeRuns = Effect.gen(function* () {
     } satisfies Walk<number>
   })
 
-  /** A little before the oldest run that has not ended was accepted. One that others could join stands behind later ones. */
+  /** A little before the oldest unfinished run was accepted. A run that others could join has a place behind later runs. */
   const oldestLive = Effect.fnUntraced(function* ({ team }: RunFilter) {
     const rows = yield* sql<{ readonly id: RunId }>`
       select oldest.id from webhook_trigger.teams t cross join lateral (

@@ -61,13 +61,13 @@ const isWithin = (run: RunState, filter: Omit<AllRunsFilter, "status"> & { reado
   )
 }
 
-/** A trigger that joins a run replaces its texts, until none can. */
+/** A trigger that joins a run replaces its texts. */
 const hasOtherTexts = (run: RunState, state: RunState): boolean =>
   run.joined !== state.joined || run.collecting_until !== state.collecting_until
 
 /**
- * Whether the page has to be read again: a run belongs to it that it does not show, or the other way round, or has other
- * texts.
+ * Whether the page must be read again: a run belongs to it but is not shown, is shown but does not belong to it, or has
+ * other texts.
  */
 const isOutdated = (page: RunPage, filter: RunsFilter | AllRunsFilter, states: Iterable<RunState>): boolean => {
   const listed = new Map(page.data.map((run) => [run.run_id, run]))

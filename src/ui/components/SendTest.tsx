@@ -28,9 +28,9 @@ const sampleOf = ({ input }: Webhook, values: Run["variables"]) =>
   input === "payload" ? values : { variables: values }
 
 /**
- * Triggers a webhook as a caller does, but with the session in place of the token, and follows the run. It never waits
- * in the request, so the run's link is there at once. The key is for what makes a browser repeat a request, such as a
- * connection that is lost.
+ * Triggers a webhook as a caller does, but with the session in place of the token, and follows the run. It never waits in
+ * the request, so the run's link is there at once. The key prevents a second run when a browser repeats a request, for
+ * instance after a lost connection.
  */
 export const SendTest = ({
   webhook,

@@ -69,7 +69,10 @@ export const warningFor = (run: Run) => (isFinal(run.status) ? statusDisplays[ru
 
 type Progress = Pick<Run, "status" | "collecting_until" | "started_at">
 
-/** What further triggers can join is told apart from what waits in the lane; what the team works on from what waits there. */
+/**
+ * Distinguishes runs that triggers can join from those waiting in the lane, and those the team works on from those waiting
+ * in its queue.
+ */
 const displayOf = ({ status, collecting_until, started_at }: Progress): StatusDisplay => {
   const { tone } = statusDisplays[status]
   if (status === "queued" && collecting_until !== undefined) return { icon: "clock", label: "Collecting", tone }

@@ -141,7 +141,7 @@ const Details = ({ run }: { readonly run: Run }) => (
   </p>
 )
 
-/** What has become of a burst of triggers: until when more can join the run, and how many have. */
+/** The state of a burst of triggers: until when more can join the run, and how many have. */
 const Joined = ({ run: { collecting_until, joined, status } }: { readonly run: Run }) =>
   joined === undefined ? null : (
     <span>

@@ -2,16 +2,16 @@ import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 
 /**
- * `runs.place` orders a lane, as `seq` orders history: drawn from the same numbers as the row is written, or when the window
- * of a run closes that others can join; until then it is null. Windows that are open now are closed. The last index holds the
- * runs that others could join and that have not ended, which are few.
+ * `runs.place` orders a lane, as `seq` orders history. It comes from the same sequence when the row is written. For a run
+ * that others can join, it is null until the run's window closes. Windows that are open now are closed. The last index
+ * holds the few unfinished runs that others could join.
  */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`
     alter table webhook_trigger.runs
       add column place bigint, add column collecting_until timestamptz(3), add column joined integer`
-  // Only of rows that are written from now on.
+  // Only for rows written from now on.
   yield* sql`
     alter table webhook_trigger.runs alter column place set default nextval('webhook_trigger.runs_seq_seq')`
   yield* sql`
