@@ -1,6 +1,6 @@
 /**
- * Who reaches everything but triggers and health checks: the management API, the web UI, metrics and the API's description.
- * To others these paths do not exist.
+ * Restricts everything but triggers and health checks to certain addresses: the management API, the web UI, metrics and the
+ * API's description. For other addresses these paths do not exist.
  */
 import { HttpServerRequest, type HttpServerResponse } from "@effect/platform"
 import { Context, Effect, Layer, Option } from "effect"
@@ -12,16 +12,19 @@ import { type Networks, TrustedProxies, toNetworks } from "./TrustedProxies.ts"
 type Request = HttpServerRequest.HttpServerRequest
 type App<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R | Request>
 
-/** The addresses that it may be called from; none: all, unless the server's operator says otherwise. */
+/** The addresses with access to the management. None means all, which is the default. */
 export class ManagementAccess extends Context.Reference<ManagementAccess>()("webhook-trigger/ManagementAccess", {
   defaultValue: () => Option.none<Networks>()
 }) {
-  /** Addresses and networks in CIDR notation; throws for what is neither. */
+  /** Addresses and networks in CIDR notation; throws if one is neither. */
   static readonly layer = (networks: Option.Option<ReadonlyArray<string>>): Layer.Layer<never> =>
     Layer.sync(ManagementAccess, () => Option.map(networks, toNetworks))
 }
 
-/** Exactly as the routes are spelled, with the whole URL or without (`ExactPath`): the router knows other spellings. */
+/**
+ * Matches only the exact spelling of the routes, with or without the whole URL (`ExactPath`); the router accepts other
+ * spellings.
+ */
 const ofCallers = /^(?:https?:\/\/[^/?#]*)?\/(?:webhook\/|health\/(?:live|ready)(?:\?|$))/
 
 const whereAllowed = <E, R>(isAllowed: (request: Request) => boolean, app: App<E, R>): App<E, R> =>
@@ -29,7 +32,7 @@ const whereAllowed = <E, R>(isAllowed: (request: Request) => boolean, app: App<E
     ofCallers.test(request.url) || isAllowed(request) ? app : RequestLog.observeUnknownPath(request, new NotFound())
   )
 
-/** The server's routes, the management's only for requests from addresses that may call it. */
+/** The server's routes. Those of the management only answer allowed addresses. */
 export const restricted = <E, R>(app: App<E, R>): Effect.Effect<App<E, R>> =>
   Effect.map(Effect.all([ManagementAccess, TrustedProxies]), ([allowed, proxies]) =>
     Option.match(allowed, {

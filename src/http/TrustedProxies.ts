@@ -33,7 +33,7 @@ export const parseNetworks = (texts: ReadonlyArray<string>): Option.Option<Netwo
   return texts.every((text) => add(list, text)) ? Option.some({ contains }) : Option.none()
 }
 
-/** The same for networks that were checked before; throws when one of them is not valid. */
+/** The same for networks that were already checked; throws if one is not valid. */
 export const toNetworks = (texts: ReadonlyArray<string>): Networks =>
   Option.getOrThrowWith(parseNetworks(texts), () => new Error(`Not all are networks: ${texts.join(", ")}`))
 

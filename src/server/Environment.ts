@@ -27,7 +27,7 @@ const adminKeyFormat = {
   schema: Schema.String.pipe(Schema.pattern(/^[\x21-\x7e]{16,}$/))
 }
 
-/** Networks as a list of texts; what they mean is said by `parseNetworks`. */
+/** Networks as a list of texts, which `parseNetworks` interprets. */
 const networks: Format<ReadonlyArray<string>> = {
   accepts: "takes addresses and networks such as `10.0.0.0/8, fd00::/8, 127.0.0.1`",
   schema: Schema.transform(Schema.String, Schema.Array(Schema.String), {
@@ -63,7 +63,7 @@ export const settings = {
   ...Repos.settings,
   /** Absent: one is generated at the first start. */
   adminKey: optional("ADMIN_API_KEY", secret(adminKeyFormat)),
-  /** From where anything but triggers and health may be called; absent: from everywhere. */
+  /** The addresses that may call anything but triggers and health checks; if absent, all. */
   adminAllowFrom: optional("ADMIN_ALLOW_FROM", networks),
   /** If absent, anyone may read the metrics. */
   metricsToken: optional("METRICS_TOKEN", secret(adminKeyFormat)),

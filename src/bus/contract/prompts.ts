@@ -132,7 +132,7 @@ export const prompts = (behaviour: Behaviour): void => {
   )
 
   behaviour(
-    "an offered prompt reaches the leader if that has none, and else nobody, and nothing comes back of it",
+    "an offered prompt reaches the leader only if it has none, and otherwise is dropped without a trace",
     Effect.gen(function* () {
       const bus = yield* Bus
       const collected = yield* collectReplies

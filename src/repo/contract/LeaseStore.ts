@@ -64,7 +64,7 @@ export const leaseStore = (test: Test): void => {
   )
 
   test(
-    "leaves the lease to a holder that has a lock for it, as long as it has",
+    "leaves the lease to a holder for as long as it holds its lock",
     Effect.gen(function* () {
       const repo = yield* Repo
       const term = yield* acquireTerm
@@ -78,7 +78,7 @@ export const leaseStore = (test: Test): void => {
   )
 
   test(
-    "gives its holder a next term, in which nothing is admitted in the one before",
+    "begins its holder's next term, after which nothing is admitted in the previous one",
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()

@@ -24,7 +24,7 @@ export const secretKeyStore = (test: Test): void => {
   )
 
   test(
-    "changes it only from the one that the server knows",
+    "changes it only if the server knows the stored one",
     Effect.gen(function* () {
       const repo = yield* Repo
       yield* repo.setSecretKeyFingerprint(fingerprint(1), Option.none())

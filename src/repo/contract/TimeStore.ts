@@ -5,7 +5,7 @@ import type { Test } from "./RepoContract.ts"
 
 export const timeStore = (test: Test): void => {
   test(
-    "tells the time in milliseconds since the epoch, which goes on",
+    "returns the current time in milliseconds since the epoch",
     Effect.gen(function* () {
       const repo = yield* Repo
       const first = yield* repo.databaseTime

@@ -43,7 +43,7 @@ const lane = Effect.flatMap(Repo, (repo) => Effect.map(repo.lane(ops, 99), (runs
 
 export const coalesce = (test: Test): void => {
   test(
-    "makes one run of the triggers with one key, with what the last of them sent, in its place when the window closes",
+    "combines triggers with one key into one run, with the last trigger's values, which takes its place when the window closes",
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
@@ -234,7 +234,7 @@ export const coalesce = (test: Test): void => {
   )
 
   test(
-    "counts a run whose window is open as one that waits, lists it, and cancels it",
+    "counts a run whose window is open as waiting, lists it, and cancels it",
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
@@ -256,7 +256,7 @@ export const coalesce = (test: Test): void => {
   )
 
   test(
-    "finds the oldest run that is queued, also when others took their places before it",
+    "finds the oldest queued run, even if others took their places before it",
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
