@@ -132,6 +132,7 @@ export type { Token } from "./engine/Token.ts"
 export { type Refused, type Submitted, Trigger, type TriggerRefused, type TriggerRequest } from "./engine/Trigger.ts"
 export { type Preview, Webhooks, type WithToken } from "./engine/Webhooks.ts"
 // HTTP.
+export { ConnectionLimits, type Limits as ConnectionLimitsValues } from "./http/ConnectionLimits.ts"
 export * as Connections from "./http/Connections.ts"
 export * as Drain from "./http/Drain.ts"
 export { CannotListen } from "./http/Listener.ts"
