@@ -76,6 +76,7 @@ export class Cluster {
       AMQP_URL: options.broker?.through(this.storage.amqpUrl) ?? this.storage.amqpUrl,
       AMQP_QUEUE_TYPE: queueType,
       ADMIN_API_KEY: adminKey,
+      SECRETS_KEY: "0".repeat(64),
       DATA_DIR: this.dir,
       LOG_FORMAT: "logfmt",
       LOG_LEVEL: "info",
