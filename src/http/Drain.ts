@@ -6,12 +6,15 @@ import { Shutdown } from "../engine/Shutdown.ts"
 const lastResponses = Duration.seconds(2)
 
 /**
- * Stops the server in order when its scope closes: first nothing new is accepted while waiting callers still get their
+ * Stops the servers of a process in order when its scope closes: first nothing new is accepted while waiting callers still get their
  * answers, for up to `grace`; then the rest get 503 and `Retry-After`; then the sockets are closed. Build it last, so that
- * it closes first. It counts the server's requests from this call on, so call it before the server listens.
+ * it closes first. It counts their requests from this call on, so call it before they listen.
  */
-export const layer = (server: Server, grace: Duration.DurationInput): Layer.Layer<never, never, Shutdown> => {
-  const requests = trackRequests(server)
+export const layer = (
+  servers: ReadonlyArray<Server>,
+  grace: Duration.DurationInput
+): Layer.Layer<never, never, Shutdown> => {
+  const requests = trackRequests(servers)
   return Layer.scopedDiscard(
     Effect.gen(function* () {
       const shutdown = yield* Shutdown
@@ -23,22 +26,26 @@ export const layer = (server: Server, grace: Duration.DurationInput): Layer.Laye
           yield* shutdown.stopWaiting
           yield* until(() => requests.open() === 0, lastResponses)
           // What is left is idle, an event stream, or a caller that does not read. No request may arrive in between.
-          server.close()
-          server.closeAllConnections()
+          for (const server of servers) {
+            server.close()
+            server.closeAllConnections()
+          }
         })
       )
     })
   )
 }
 
-const trackRequests = (server: Server) => {
+const trackRequests = (servers: ReadonlyArray<Server>) => {
   const open = new Set<ServerResponse>()
   let isClosing = false
-  server.on("request", (_, response) => {
-    if (isClosing) response.setHeader("connection", "close")
-    open.add(response)
-    response.once("close", () => open.delete(response))
-  })
+  for (const server of servers) {
+    server.on("request", (_, response) => {
+      if (isClosing) response.setHeader("connection", "close")
+      open.add(response)
+      response.once("close", () => open.delete(response))
+    })
+  }
   return {
     /** Requests without a response so far. An event stream, which never ends by itself, has begun its response. */
     waiting: () => [...open].filter((response) => !response.headersSent).length,

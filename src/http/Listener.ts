@@ -1,16 +1,17 @@
 import { createServer, type Server } from "node:http"
+import { HttpServer } from "@effect/platform"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { Data, type Duration, Layer } from "effect"
-import type { Shutdown } from "../engine/Shutdown.ts"
-import * as Drain from "./Drain.ts"
+import { Data, Effect, Layer } from "effect"
 
-/** The server cannot listen on the address. */
-export class CannotListen extends Data.TaggedError("CannotListen")<{
+export interface ListenFault {
   readonly host: string
   readonly port: number
   /** As Node names it, for example `EADDRINUSE`. */
   readonly code: string
-}> {}
+}
+
+/** The server cannot listen on the address. */
+export class CannotListen extends Data.TaggedError("CannotListen")<ListenFault> {}
 
 /**
  * Connections that wait to be accepted. With Node's default, 511, a thousand callers at the same moment were reset; the
@@ -36,22 +37,23 @@ const connectionsCheckingInterval = 1_000
 export interface Listener {
   readonly layer: Layer.Layer<Layer.Layer.Success<ReturnType<typeof NodeHttpServer.layer>>, CannotListen>
   readonly server: Server
-  /** Stops the server in order; see `Drain.layer`. */
-  readonly drain: Layer.Layer<never, never, Shutdown>
 }
+
+/** The port that the server listens on, even if it was asked for any free one. */
+export const port = HttpServer.addressWith((address) =>
+  address._tag === "TcpAddress" ? Effect.succeed(address.port) : Effect.dieMessage("It listens on no port")
+)
 
 /**
  * An HTTP server that listens once its layer is built: after its routes, as a request that nothing answers yet would never
- * be answered. `shutdownGrace`: how long it waits for its callers at the end; `maxBody`: the largest body that its routes
- * accept, in bytes.
+ * be answered. `maxBody`: the largest body that its routes accept, in bytes.
  */
 export const make = (options: {
   readonly host?: string
   readonly port: number
-  readonly shutdownGrace: Duration.DurationInput
   readonly maxBody: number
 }): Listener => {
-  const { host, maxBody, port, shutdownGrace } = options
+  const { host, maxBody, port } = options
   const server = createServer({
     keepAliveTimeout,
     headersTimeout,
@@ -70,7 +72,6 @@ export const make = (options: {
             code: String((cause as NodeJS.ErrnoException | undefined)?.code ?? cause)
           })
       )
-    ),
-    drain: Drain.layer(server, shutdownGrace)
+    )
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Restricts everything but triggers and health checks to certain addresses: the management API, the web UI, metrics and the
- * API's description. For other addresses these paths do not exist.
+ * Restricts everything but triggers and health checks to certain addresses, or to a listener of its own: the management API,
+ * the web UI, metrics and the API's description. Anywhere else these paths do not exist.
  */
 import { HttpServerRequest, type HttpServerResponse } from "@effect/platform"
 import { Context, Effect, Layer, Option } from "effect"
@@ -31,6 +31,9 @@ const whereAllowed = <E, R>(isAllowed: (request: Request) => boolean, app: App<E
   Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
     ofCallers.test(request.url) || isAllowed(request) ? app : RequestLog.observeUnknownPath(request, new NotFound())
   )
+
+/** The server's routes without those of the management, which has a listener of its own. */
+export const withoutManagement = <E, R>(app: App<E, R>): App<E, R> => whereAllowed(() => false, app)
 
 /** The server's routes. Those of the management only answer allowed addresses. */
 export const restricted = <E, R>(app: App<E, R>): Effect.Effect<App<E, R>> =>

@@ -5,7 +5,7 @@ import { Api } from "../api/Api.ts"
 import { tokenScheme } from "../api/Trigger.ts"
 import { ifApiDocs } from "./OperationsAccess.ts"
 import { titles } from "./Problems.ts"
-import { PublicUrl } from "./PublicUrl.ts"
+import { managementUrl } from "./PublicUrl.ts"
 import * as ReadOnlyRoute from "./ReadOnlyRoute.ts"
 
 const header = (description: string) => ({ description, schema: { type: "string" } })
@@ -84,7 +84,7 @@ export const makeDocument = (server = "/"): OpenApi.OpenAPISpec => {
 export const layer = ifApiDocs(
   ReadOnlyRoute.layer(
     "/openapi.json",
-    Effect.flatMap(PublicUrl, (url) =>
+    Effect.flatMap(managementUrl, (url) =>
       Effect.cached(Effect.sync(() => HttpServerResponse.unsafeJson(makeDocument(Option.getOrElse(url, () => "/")))))
     )
   )

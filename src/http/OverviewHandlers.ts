@@ -22,7 +22,7 @@ import * as ErrorResponse from "./ErrorResponse.ts"
 import { Events } from "./Events.ts"
 import * as Idempotency from "./Idempotency.ts"
 import * as Problems from "./Problems.ts"
-import { makeOriginFor } from "./PublicUrl.ts"
+import { makeTriggerOriginFor } from "./PublicUrl.ts"
 import * as RunAnswer from "./RunAnswer.ts"
 import { ServerFacts } from "./ServerFacts.ts"
 import * as SessionCookie from "./SessionCookie.ts"
@@ -59,7 +59,7 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
     const sessions = yield* Sessions
     const cookie = yield* SessionCookie.make
     const settings = yield* Settings
-    const originFor = yield* makeOriginFor
+    const originFor = yield* makeTriggerOriginFor
     const facts = yield* ServerFacts
     const proxies = yield* TrustedProxies
 

@@ -28,6 +28,36 @@ export const makeOriginFor: Effect.Effect<(request: HttpServerRequest.HttpServer
   }
 )
 
+/**
+ * The port of the triggers if the management has a listener of its own. `PublicUrl` is then the address of the triggers, and
+ * the management has no such setting.
+ */
+export class TriggerPort extends Context.Reference<TriggerPort>()("webhook-trigger/TriggerPort", {
+  defaultValue: () => Option.none<() => number>()
+}) {}
+
+/** The `PublicUrl` of the management. */
+export const managementUrl: Effect.Effect<Option.Option<string>> = Effect.map(
+  Effect.all([PublicUrl, TriggerPort]),
+  ([publicUrl, port]) => (Option.isSome(port) ? Option.none() : publicUrl)
+)
+
+/** `makeOriginFor` for the management's own pages. */
+export const makeManagementOriginFor = Effect.provideServiceEffect(makeOriginFor, PublicUrl, managementUrl)
+
+/** The listener of the triggers, which is on the same host as that of the management. */
+const atPort = (origin: string, port: number): string =>
+  URL.canParse(origin) ? `http://${new URL(origin).hostname}:${port}` : origin
+
+/** `makeOriginFor` for the trigger URLs that the management shows. */
+export const makeTriggerOriginFor: typeof makeOriginFor = Effect.map(
+  Effect.all([makeOriginFor, PublicUrl, TriggerPort]),
+  ([originFor, publicUrl, port]) => {
+    if (Option.isSome(publicUrl) || Option.isNone(port)) return originFor
+    return (request) => atPort(originFor(request), port.value())
+  }
+)
+
 /** The path that the server is mounted under, if any: the beginning of a URL on the same server. */
 export const mountedAt = (publicUrl: Option.Option<string>): string =>
   Option.match(publicUrl, { onNone: () => "", onSome: (url) => new URL(url).pathname.replace(/\/+$/, "") })

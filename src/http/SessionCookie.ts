@@ -3,7 +3,7 @@ import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Duration, Effect, Option, Redacted } from "effect"
 import { cookieName, secureCookieName } from "../api/Session.ts"
 import { ageLimit } from "../engine/Sessions.ts"
-import { makeOriginFor } from "./PublicUrl.ts"
+import { makeManagementOriginFor } from "./PublicUrl.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
@@ -20,7 +20,7 @@ export interface SessionCookie {
 /** None for `null`, which browsers send for a page without an origin. */
 const parseUrl = Option.liftThrowable((text: string) => new URL(text))
 
-export const make: Effect.Effect<SessionCookie> = Effect.map(makeOriginFor, (originFor) => {
+export const make: Effect.Effect<SessionCookie> = Effect.map(makeManagementOriginFor, (originFor) => {
   const isSecure = (request: Request) => originFor(request).startsWith("https:")
   const nameFor = (request: Request) => (isSecure(request) ? secureCookieName : cookieName)
 

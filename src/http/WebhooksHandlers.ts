@@ -12,7 +12,7 @@ import { validate } from "../engine/Validation.ts"
 import { Webhooks, type WithToken } from "../engine/Webhooks.ts"
 import * as Body from "./Body.ts"
 import * as Problems from "./Problems.ts"
-import { makeOriginFor } from "./PublicUrl.ts"
+import { makeTriggerOriginFor } from "./PublicUrl.ts"
 import * as RequestFacts from "./RequestFacts.ts"
 import * as Version from "./Version.ts"
 
@@ -24,7 +24,7 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
     const { cancelQueuedOfWebhook } = yield* Cancellation
     const requests = yield* Requests
     const { maxBody } = yield* Settings
-    const originFor = yield* makeOriginFor
+    const originFor = yield* makeTriggerOriginFor
 
     /** The only place that shows a token. */
     const withToken = (request: HttpServerRequest.HttpServerRequest, { webhook, token }: WithToken) => ({

@@ -1,5 +1,5 @@
 /** The server's settings, one line each. `docs/settings.md` explains every variable. */
-import { Duration, Option, Schema } from "effect"
+import { Duration, Effect, Option, Schema } from "effect"
 import {
   baseUrl,
   duration,
@@ -18,6 +18,7 @@ import { keyText, parseKey, type SecretKey } from "../engine/SecretKeys.ts"
 import * as SettingsConfig from "../engine/SettingsConfig.ts"
 import { parseNetworks } from "../http/TrustedProxies.ts"
 import * as LeaderEnvironment from "./LeaderEnvironment.ts"
+import * as ListenAddress from "./ListenAddress.ts"
 import * as LoadSettings from "./LoadSettings.ts"
 import * as PrimaryEnvironment from "./PrimaryEnvironment.ts"
 import * as Repos from "./Repos.ts"
@@ -48,8 +49,7 @@ const secretKeys: Format<ReadonlyArray<SecretKey>> = {
 }
 
 export const settings = {
-  /** Only this machine, unless the operator says otherwise. */
-  host: withDefault("HOST", text("an address to listen on"), "127.0.0.1"),
+  host: withDefault("HOST", text("an address to listen on"), ListenAddress.defaultHost),
   /** 0: any free port. */
   port: withDefault("PORT", wholeNumber(0, 65_535, " (0: any free port)"), 8080),
   /** Where callers reach the server, without a slash at the end; absent: as each request was addressed. */
@@ -63,6 +63,8 @@ export const settings = {
   ...Repos.settings,
   /** Absent: one is generated at the first start. */
   adminKey: optional("ADMIN_API_KEY", secret(adminKeyFormat)),
+  /** A second address, which serves everything; if absent, the first one does. */
+  adminListen: optional("ADMIN_LISTEN", ListenAddress.format),
   /** The addresses that may call anything but triggers and health checks; if absent, all. */
   adminAllowFrom: optional("ADMIN_ALLOW_FROM", networks),
   /** If absent, anyone may read the metrics. */
@@ -89,5 +91,17 @@ export const settings = {
 /** Everything that can be set from outside. */
 export type Environment = Values<typeof settings>
 
+const listensTwice = ({ adminListen, host, port }: Environment): boolean =>
+  port !== 0 && Option.exists(adminListen, (admin) => admin.host === host && admin.port === port)
+
 /** Fails with all faults at once. */
-export const load = LoadSettings.load(settings)
+export const load = Effect.filterOrFail(
+  LoadSettings.load(settings),
+  (environment) => !listensTwice(environment),
+  ({ host, port }) => {
+    const given = ListenAddress.toText({ host, port })
+    return new LoadSettings.SettingsInvalid({
+      faults: [{ name: "ADMIN_LISTEN", accepts: "takes an address other than HOST and PORT", given }]
+    })
+  }
+)

@@ -1,4 +1,4 @@
-import { Layer, Option, Redacted } from "effect"
+import { Context, Data, Effect, Layer, Option, Redacted } from "effect"
 import { AdminKey } from "../engine/AdminKey.ts"
 import * as AuditRetention from "../engine/AuditRetention.ts"
 import * as DatabaseClock from "../engine/DatabaseClock.ts"
@@ -9,6 +9,7 @@ import * as Retention from "../engine/Retention.ts"
 import { SecretKeys } from "../engine/SecretKeys.ts"
 import { Settings } from "../engine/Settings.ts"
 import { ConnectionLimits } from "../http/ConnectionLimits.ts"
+import * as Drain from "../http/Drain.ts"
 import * as Listener from "../http/Listener.ts"
 import { ManagementAccess } from "../http/ManagementAccess.ts"
 import * as NodeServer from "../http/NodeServer.ts"
@@ -18,6 +19,7 @@ import { ServerFacts } from "../http/ServerFacts.ts"
 import { TrustedProxies } from "../http/TrustedProxies.ts"
 import type { Drivers } from "./Drivers.ts"
 import type { Environment } from "./Environment.ts"
+import type { ListenAddress } from "./ListenAddress.ts"
 import * as SecretsKeyFile from "./SecretsKeyFile.ts"
 import * as Telemetry from "./Telemetry.ts"
 
@@ -40,6 +42,30 @@ const connectionLimits = ({ maxConnections, maxConnectionsPerAddress }: Environm
     connectionsPerAddress: Option.getOrUndefined(maxConnectionsPerAddress)
   })
 
+/** The address of the management, if it has one of its own. */
+export class AdminAddress extends Context.Tag("webhook-trigger/AdminAddress")<
+  AdminAddress,
+  Option.Option<ListenAddress>
+>() {}
+
+/** The server cannot listen on the management's address. */
+export class CannotListenForAdmin extends Data.TaggedError("CannotListenForAdmin")<Listener.ListenFault> {}
+
+const listenForAdmin = (
+  admin: Option.Option<Listener.Listener & ListenAddress>
+): Layer.Layer<AdminAddress, CannotListenForAdmin> =>
+  Option.match(admin, {
+    onNone: () => Layer.succeed(AdminAddress, Option.none()),
+    onSome: ({ host, layer }) =>
+      Layer.effect(
+        AdminAddress,
+        Effect.map(Listener.port, (port) => Option.some({ host, port }))
+      ).pipe(
+        Layer.provide(layer),
+        Layer.mapError(({ code, host, port }) => new CannotListenForAdmin({ code, host, port }))
+      )
+  })
+
 /**
  * The whole server. What is provided last is built first and closed last: it listens once all routes are there, and requests
  * in flight are answered before anything they need is closed.
@@ -47,11 +73,17 @@ const connectionLimits = ({ maxConnections, maxConnectionsPerAddress }: Environm
 export const layer = (environment: Environment, { bus, repo }: Drivers, version: string) => {
   const { maxBody } = environment.engine
   const listener = Listener.make({ ...environment, maxBody })
-  return listener.drain.pipe(
+  const admin = Option.map(environment.adminListen, (address) => ({
+    ...address,
+    ...Listener.make({ ...address, maxBody })
+  }))
+  const management = Option.map(admin, ({ server }) => server)
+  return Drain.layer([listener.server, ...Option.toArray(management)], environment.shutdownGrace).pipe(
     Layer.provideMerge(listener.layer),
+    Layer.provideMerge(listenForAdmin(admin)),
     Layer.provideMerge(
       Layer.merge(
-        NodeServer.layer(listener.server, connectionLimits(environment)),
+        NodeServer.layer(listener.server, { limits: connectionLimits(environment), management }),
         Telemetry.teamGauges(environment, version)
       )
     ),

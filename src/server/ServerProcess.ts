@@ -1,16 +1,16 @@
 /** One process that serves: the only one, or a worker. */
 import { setFlagsFromString } from "node:v8"
-import { HttpServer } from "@effect/platform"
 import { Effect, Layer, Option } from "effect"
 import { exitCodes, Failure } from "../cli/Failure.ts"
 import type { Unavailable } from "../domain/Errors.ts"
 import { AdminKey } from "../engine/AdminKey.ts"
-import type { CannotListen } from "../http/Listener.ts"
+import * as Listener from "../http/Listener.ts"
 import type { DataFolderInUse, DataFolderUnusable } from "../repo/sql/DataFolder.ts"
 import * as Demo from "./Demo.ts"
 import type { Embedded } from "./Driver.ts"
 import * as Drivers from "./Drivers.ts"
 import * as Environment from "./Environment.ts"
+import * as ListenAddress from "./ListenAddress.ts"
 import * as Logs from "./Logs.ts"
 import { settingsInvalid } from "./Overrides.ts"
 import * as Server from "./Server.ts"
@@ -21,7 +21,7 @@ import * as Welcome from "./Welcome.ts"
 export interface Started {
   /** For the user; may hold a generated admin key. */
   readonly welcome: string
-  /** Where it listens, as `host:port`. */
+  /** The addresses of its listeners, as `host:port`. */
   readonly address: string
 }
 
@@ -35,14 +35,15 @@ const serveWith = (
 ) =>
   Effect.gen(function* () {
     const demo = drivers.bus.hasDemoTeam ? yield* Demo.prepare : Option.none()
-    const { address } = yield* HttpServer.HttpServer
-    const port = address._tag === "TcpAddress" ? address.port : environment.port
-    const url = Option.getOrElse(environment.publicUrl, () => `http://localhost:${port}`)
+    const address = { host: environment.host, port: yield* Listener.port }
+    const url = Option.getOrElse(environment.publicUrl, () => ListenAddress.urlOf(address))
+    const admin = yield* Server.AdminAddress
+    const adminUrl = Option.map(admin, ListenAddress.urlOf)
     const { generated } = yield* AdminKey
     const adminKey = { isGiven: Option.isSome(environment.adminKey), generated }
     yield* announce({
-      welcome: Welcome.text({ version, url, drivers, adminKey, demo }),
-      address: `${environment.host}:${port}`
+      welcome: Welcome.text({ version, url, adminUrl, apiDocs: environment.apiDocs, drivers, adminKey, demo }),
+      address: [address, ...Option.toArray(admin)].map(ListenAddress.toText).join(" and ")
     })
     return yield* Effect.never
   }).pipe(Effect.provide(Server.layer(environment, drivers, version)))
@@ -66,7 +67,8 @@ export const run = (version: string, announce: Announce): Effect.Effect<void, Fa
   }).pipe(
     Effect.catchTags({
       SettingsInvalid: (error) => Effect.fail(settingsInvalid("The server", error)),
-      CannotListen: (error) => Effect.fail(cannotListen(error)),
+      CannotListen: (error) => Effect.fail(cannotListen(error, "PORT or --port", "HOST and PORT")),
+      CannotListenForAdmin: (error) => Effect.fail(cannotListen(error, "ADMIN_LISTEN", "ADMIN_LISTEN")),
       DataFolderInUse: (error) => Effect.fail(folderInUse(error)),
       DataFolderUnusable: (error) => Effect.fail(folderUnusable(error)),
       Unavailable: (error) => Effect.fail(unavailable(error)),
@@ -82,14 +84,14 @@ const cannotShare = (workers: number, embedded: ReadonlyArray<Embedded>) =>
     detail: `${workers} workers need a database and a message bus that they can share, but ${embedded.map(({ place }) => place).join(", and ")}; set ${embedded.map(({ replacedBy }) => replacedBy).join(" and ")} (docs/production.md), or WORKERS to 1`
   })
 
-const cannotListen = ({ code, host, port }: CannotListen) =>
+const cannotListen = ({ code, host, port }: Listener.ListenFault, ofPort: string, ofAddress: string) =>
   new Failure({
     exit: exitCodes.refused,
     title: "The server did not start",
     detail:
       code === "EADDRINUSE"
-        ? `port ${port} is in use; stop what uses it, or choose another port with PORT or --port`
-        : `it cannot listen on ${host}:${port} (${code}); see HOST and PORT in docs/settings.md`
+        ? `port ${port} is in use; stop what uses it, or choose another port with ${ofPort}`
+        : `it cannot listen on ${host}:${port} (${code}); see ${ofAddress} in docs/settings.md`
   })
 
 const folderInUse = ({ folder, pid }: DataFolderInUse) =>

@@ -22,12 +22,12 @@ const embeddedParts = (drivers: Drivers.Drivers): ReadonlyArray<string> => {
       ]
 }
 
-const demoTeam = (url: string, { token, webhook }: Demo): ReadonlyArray<string> =>
+const demoTeam = (url: string, adminUrl: string, { token, webhook }: Demo): ReadonlyArray<string> =>
   Option.match(token, {
     onNone: () => [
       "The demo webhook's URL was shown when it was created. For a new one, with the admin key in ADMIN_API_KEY:",
       "",
-      `  ${commandOf(process.argv[1]!)} webhook regenerate ${webhook.id} --yes --url ${url}`,
+      `  ${commandOf(process.argv[1]!)} webhook regenerate ${webhook.id} --yes --url ${adminUrl}`,
       ""
     ],
     onSome: (token) => [
@@ -55,20 +55,26 @@ const keyLine = (isGiven: boolean, generated: Option.Option<Redacted.Redacted>):
 /** What a start prints on standard output: where the server is, how to get in, and what to try. */
 export const text = (started: {
   readonly version: string
+  /** Of the triggers. */
   readonly url: string
+  /** Of the management, if it has an address of its own. */
+  readonly adminUrl: Option.Option<string>
+  readonly apiDocs: boolean
   readonly drivers: Drivers.Drivers
   readonly adminKey: { readonly isGiven: boolean; readonly generated: Option.Option<Redacted.Redacted> }
   readonly demo: Option.Option<Demo>
 }): string => {
-  const { adminKey, demo, drivers, url, version } = started
+  const { adminKey, apiDocs, demo, drivers, url, version } = started
+  const adminUrl = Option.getOrElse(started.adminUrl, () => url)
   return [
     `webhook-trigger ${version} is running.`,
     "",
     ...embeddedParts(drivers),
-    `  Web UI and API   ${url}/`,
-    `  API reference    ${url}/docs`,
+    `  Web UI and API   ${adminUrl}/`,
+    ...(apiDocs ? [`  API reference    ${adminUrl}/docs`] : []),
+    ...(adminUrl === url ? [] : [`  Triggers         ${triggerUrl(url)}/`]),
     `  Admin key        ${keyLine(adminKey.isGiven, adminKey.generated)}`,
     "",
-    ...Option.match(demo, { onNone: () => [], onSome: (demo) => demoTeam(url, demo) })
+    ...Option.match(demo, { onNone: () => [], onSome: (demo) => demoTeam(url, adminUrl, demo) })
   ].join("\n")
 }

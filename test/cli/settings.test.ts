@@ -38,6 +38,7 @@ describe("settings", () => {
         "databaseUrl",
         "amqpUrl",
         "adminKey",
+        "adminListen",
         "adminAllowFrom",
         "runRetention",
         "otlpEndpoint",
@@ -71,6 +72,7 @@ describe("settings", () => {
         RESEND_RUNNING: "true",
         RUN_RETENTION: "30 days",
         AUDIT_RETENTION: "30 days",
+        ADMIN_LISTEN: "10.0.0.5:9090",
         ADMIN_ALLOW_FROM: "192.0.2.7, fd00::/8",
         METRICS_TOKEN: "a-token-of-enough-length",
         API_DOCS: "false",
@@ -92,6 +94,7 @@ describe("settings", () => {
         engine: { maxConcurrent: 7, maxQueued: 5, maxBody: 65_536, maxBodies: 1024 ** 3 },
         maxConnections: Option.some(1000),
         maxConnectionsPerAddress: Option.some(50),
+        adminListen: Option.some({ host: "10.0.0.5", port: 9090 }),
         adminAllowFrom: Option.some(["192.0.2.7", "fd00::/8"]),
         apiDocs: false,
         logLevel: LogLevel.Warning,
@@ -133,6 +136,7 @@ describe("settings", () => {
         PUBLIC_URL: "hooks.example.com",
         TRUSTED_PROXIES: "10.0.0.0/8, proxy.local",
         AMQP_QUEUE_TYPE: "fast",
+        ADMIN_LISTEN: "localhost",
         ADMIN_ALLOW_FROM: "office",
         WEBHOOK_MAX_CONCURRENT: "0",
         WEBHOOK_TIMEOUT: "5 fortnights",
@@ -150,6 +154,7 @@ describe("settings", () => {
         ["PORT", "80a"],
         ["PUBLIC_URL", "hooks.example.com"],
         ["TRUSTED_PROXIES", "10.0.0.0/8, proxy.local"],
+        ["ADMIN_LISTEN", "localhost"],
         ["ADMIN_ALLOW_FROM", "office"],
         ["WEBHOOK_MAX_CONCURRENT", "0"],
         ["WEBHOOK_TIMEOUT", "5 fortnights"],
@@ -213,6 +218,42 @@ describe("settings", () => {
   it.effect("accept `auto` for a worker on each CPU core", () =>
     Effect.gen(function* () {
       expect((yield* loaded({ WORKERS: "auto" })).workers).toBe(availableParallelism())
+    })
+  )
+
+  it.effect("accept a port, or an address and a port, to listen on", () =>
+    Effect.gen(function* () {
+      for (const [text, host, port] of [
+        ["9090", "127.0.0.1", 9090],
+        ["0", "127.0.0.1", 0],
+        ["0.0.0.0:9090", "0.0.0.0", 9090],
+        ["admin.internal:9090", "admin.internal", 9090],
+        ["[::1]:9090", "::1", 9090]
+      ] as const) {
+        expect((yield* loaded({ ADMIN_LISTEN: text })).adminListen, text).toEqual(Option.some({ host, port }))
+      }
+      for (const given of [
+        "65536",
+        ":9090",
+        "::1:9090",
+        "[10.0.0.5]:9090",
+        "10.0.0.256:9090",
+        "http://x:9090",
+        "x:y"
+      ]) {
+        expect(yield* faults({ ADMIN_LISTEN: given }), given).toMatchObject([{ name: "ADMIN_LISTEN", given }])
+      }
+    })
+  )
+
+  it.effect("refuse the same address for the management alone and for all", () =>
+    Effect.gen(function* () {
+      expect(yield* faults({ ADMIN_LISTEN: "8080" })).toEqual([
+        { name: "ADMIN_LISTEN", accepts: expect.stringMatching(/other.* HOST and PORT/), given: "127.0.0.1:8080" }
+      ])
+      expect(yield* faults({ HOST: "10.0.0.5", PORT: "80", ADMIN_LISTEN: "10.0.0.5:80" })).toHaveLength(1)
+      expect(yield* faults({ HOST: "10.0.0.5", ADMIN_LISTEN: "8080" })).toEqual([])
+      expect(yield* faults({ PORT: "0", ADMIN_LISTEN: "0" })).toEqual([])
     })
   )
 

@@ -157,7 +157,7 @@ const server = (options: Options) =>
     const server = createServer()
     options.onServer?.(server)
     return listeningOn(server).pipe(
-      Layer.provideMerge(HttpOnNode.layer(server, new ConnectionLimits(options.limits))),
+      Layer.provideMerge(HttpOnNode.layer(server, { limits: new ConnectionLimits(options.limits) })),
       Layer.provideMerge(services(options))
     )
   })

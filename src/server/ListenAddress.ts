@@ -1,0 +1,43 @@
+import { isIPv4, isIPv6 } from "node:net"
+import { Option, Schema } from "effect"
+import type { Format } from "../engine/EnvironmentVariable.ts"
+import { fromText } from "../engine/Quantity.ts"
+
+/** Where a server listens. */
+export interface ListenAddress {
+  /** An address of this machine, or a name for one. */
+  readonly host: string
+  /** 0: any free port. */
+  readonly port: number
+}
+
+/** Only this machine can reach it. */
+export const defaultHost = "127.0.0.1"
+
+/** As written in a URL. */
+export const toText = ({ host, port }: ListenAddress): string => `${isIPv6(host) ? `[${host}]` : host}:${port}`
+
+/** A host name, an IPv4 address, or an IPv6 address in brackets. */
+const parseHost = (text: string): string | undefined => {
+  const [, ipv6] = /^\[(.+)\]$/.exec(text) ?? []
+  if (ipv6 !== undefined) return isIPv6(ipv6) ? ipv6 : undefined
+  return isIPv4(text) || /^(?=.*[a-z])[a-z\d-]+(\.[a-z\d-]+)*$/i.test(text) ? text : undefined
+}
+
+const parse = (text: string): Option.Option<ListenAddress> => {
+  const [, given = defaultHost, digits = ""] = /^(?:(.+):)?(\d{1,5})$/.exec(text) ?? []
+  const host = parseHost(given)
+  const port = Number(digits)
+  return digits === "" || port > 65_535 || host === undefined ? Option.none() : Option.some({ host, port })
+}
+
+export const format: Format<ListenAddress> = {
+  accepts: `takes an address and a port such as \`10.0.0.5:9090\` or \`[fd00::5]:9090\`, or a port of ${defaultHost} alone, from 0 to 65535 (0: any free port)`,
+  schema: fromText(Schema.Struct({ host: Schema.String, port: Schema.Number }), parse, toText)
+}
+
+const isOfThisMachine = new Set([defaultHost, "::1", "0.0.0.0", "::"])
+
+/** The URL of a server that listens there, as seen from this machine. */
+export const urlOf = ({ host, port }: ListenAddress): string =>
+  `http://${toText({ host: isOfThisMachine.has(host) ? "localhost" : host, port })}`

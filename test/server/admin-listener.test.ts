@@ -1,0 +1,202 @@
+import { once } from "node:events"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import * as Program from "../cli/Program.ts"
+import { type Answer, call, refusal } from "../http/Client.ts"
+import { freshDatabase, freshVhost } from "../support/fresh.ts"
+import { until, untilEffect } from "../support/Until.ts"
+
+const ADMIN_API_KEY = "a-key-for-these-tests"
+const headers = { authorization: `Bearer ${ADMIN_API_KEY}` }
+
+/** A server whose management has a listener of its own; both are called at their addresses of this machine. */
+const serve = (variables: Readonly<Record<string, string>> = {}) =>
+  Effect.gen(function* () {
+    const server = yield* Program.serve({
+      ...{ DATABASE_URL: yield* freshDatabase, ADMIN_API_KEY, ADMIN_LISTEN: "127.0.0.1:0" },
+      ...variables
+    })
+    const log = /Listening on (127\.0\.0\.1:\d+) and (127\.0\.0\.1:\d+)/
+    const [, callers, management] = yield* Effect.promise(() =>
+      until("it says where it listens", () => log.exec(server.log()) ?? undefined)
+    )
+    return {
+      ...{ server, callers: call(`http://${callers}`), management: call(`http://${management}`) },
+      ports: [callers!, management!].map((address) => Number(new URL(`http://${address}`).port))
+    }
+  })
+
+const newWebhook = (http: ReturnType<typeof call>, team: string, more: object = {}) =>
+  Effect.gen(function* () {
+    const body = { name: "a webhook", team, prompt_template: "{{text}}", ...more }
+    const { json } = yield* http("POST", "/api/webhooks", { headers, body })
+    return json as { readonly trigger_url: string; readonly token: string; readonly webhook: { readonly id: string } }
+  })
+
+const sample = { body: { variables: { text: "hello" } } }
+
+/** A browser's, from a page of this origin. */
+const fromPage = (host: string) => ({ origin: `http://${host}`, "sec-fetch-site": "same-origin" })
+
+describe("a management with a listener of its own", { timeout: 60_000 }, () => {
+  it.scopedLive("is served there, and the first listener has triggers and health alone", () =>
+    Effect.gen(function* () {
+      const { callers, management, ports } = yield* serve()
+      const { token, trigger_url } = yield* newWebhook(management, "demo")
+      // Without PUBLIC_URL: where the management was called, at the callers' port.
+      expect(trigger_url).toBe(`http://127.0.0.1:${ports[0]}/webhook/trigger/${token}`)
+      const paths = ["/", "/webhooks", "/icon.svg", "/api/teams", "/api/session", "/metrics", "/docs", "/openapi.json"]
+      for (const path of paths) {
+        expect((yield* management("GET", path, { headers })).status, path).toBe(200)
+        const hidden = yield* callers("GET", path, { headers: { ...headers, accept: "text/html" } })
+        expect(refusal(hidden), path).toStrictEqual([404, "not_found"])
+      }
+      for (const http of [callers, management]) {
+        expect((yield* http("GET", "/health/ready")).status).toBe(200)
+        const answered = yield* http("POST", `/webhook/trigger/${token}?wait=true`, sample)
+        expect(answered.json).toMatchObject({ status: "success", response: expect.stringContaining("hello") })
+        const run = yield* http("GET", `/webhook/trigger/${token}/runs/${answered.json.run_id}`)
+        expect(run.json).toMatchObject({ status: "success" })
+      }
+    })
+  )
+
+  it.scopedLive("has the origin that it is called at, while trigger URLs begin with PUBLIC_URL", () =>
+    Effect.gen(function* () {
+      const PUBLIC_URL = "https://hooks.example.com/in"
+      const { callers, management, ports, server } = yield* serve({ PUBLIC_URL })
+      expect(server.welcome()).toMatch(new RegExp(`Web UI and API +http://localhost:${ports[1]}/\n`))
+      expect(server.welcome()).toMatch(new RegExp(`Triggers +${PUBLIC_URL}/webhook/trigger/\n`))
+      const { trigger_url } = yield* newWebhook(management, "demo")
+      expect(trigger_url).toMatch(/^https:\/\/hooks\.example\.com\/in\/webhook\/trigger\/whk_/)
+      const facts = yield* management("GET", "/api/server", { headers })
+      expect(facts.json.public_url).toBe(PUBLIC_URL)
+      expect((yield* management("GET", "/openapi.json")).json.servers).toEqual([{ url: "/" }])
+
+      // Over plain HTTP a browser would not keep a cookie for TLS only.
+      const page = fromPage(`127.0.0.1:${ports[1]}`)
+      const signedIn = yield* management("POST", "/api/session", { headers: page, body: { key: ADMIN_API_KEY } })
+      const [cookie = "", ...attributes] = signedIn.headers.get("set-cookie")!.split("; ")
+      expect(attributes).not.toContain("Secure")
+      const create = (more: Record<string, string>) =>
+        management("POST", "/api/teams", { headers: { cookie, ...more }, body: { team: "ops" } })
+      for (const foreign of [{}, { origin: "https://hooks.example.com" }]) {
+        expect(refusal(yield* create(foreign))).toStrictEqual([401, "unauthorized"])
+      }
+      expect((yield* create({ origin: page.origin })).status).toBe(201)
+
+      const secured = ({ headers }: Answer) => headers.has("strict-transport-security")
+      expect(secured(yield* callers("GET", "/health/live"))).toBe(true)
+      expect(secured(yield* management("GET", "/health/live"))).toBe(false)
+    })
+  )
+
+  it.scopedLive("can be closed to addresses at the same time", () =>
+    Effect.gen(function* () {
+      const variables = { ADMIN_ALLOW_FROM: "127.0.0.1, 192.0.2.0/24", TRUSTED_PROXIES: "127.0.0.1" }
+      const { callers, management } = yield* serve(variables)
+      const status = (http: ReturnType<typeof call>, address: string) =>
+        Effect.map(
+          http("GET", "/api/teams", { headers: { ...headers, "x-forwarded-for": address } }),
+          ({ status }) => status
+        )
+      expect(yield* status(management, "192.0.2.7")).toBe(200)
+      expect(yield* status(management, "203.0.113.9")).toBe(404)
+      expect(yield* status(callers, "192.0.2.7")).toBe(404)
+    })
+  )
+
+  it.scopedLive("does not end the wait of callers at the other listener when it stops", () =>
+    Effect.gen(function* () {
+      const AMQP_URL = yield* freshVhost
+      const { callers, management, server } = yield* serve({ AMQP_URL })
+      yield* management("POST", "/api/teams", { headers, body: { team: "shell" } })
+      yield* Program.lead(["--team", "shell", "--", "/bin/sh"], { AMQP_URL })
+      const running = management("GET", "/api/teams/shell", { headers })
+      yield* untilEffect(
+        "the leader is connected",
+        Effect.map(running, ({ json }) => json.running as boolean)
+      )
+      const { token, webhook } = yield* newWebhook(management, "shell")
+      const folder = yield* Program.newFolder
+      const script = `until [ -e ${folder} ]; do sleep 0.1; done; echo done`
+      const caller = yield* Effect.fork(
+        callers("POST", `/webhook/trigger/${token}?wait=true`, { body: { variables: { text: script } } })
+      )
+      const runs = management("GET", `/api/webhooks/${webhook.id}/runs`, { headers })
+      yield* untilEffect(
+        "the run has started",
+        Effect.map(runs, ({ json }) => json.data[0]?.started_at !== undefined)
+      )
+      const ended = yield* Effect.fork(server.end("SIGTERM"))
+      for (const http of [callers, management]) {
+        yield* untilEffect(
+          "the listener drains",
+          Effect.map(http("GET", "/health/ready"), ({ status }) => status === 503)
+        )
+      }
+      yield* Program.shell(`touch ${folder}`)
+      expect((yield* Fiber.join(caller)).json).toMatchObject({ status: "success", response: "done" })
+      expect((yield* Fiber.join(ended)).code).toBe(0)
+    })
+  )
+
+  it.scopedLive("is shared by all workers, as the other listener is", () =>
+    Effect.gen(function* () {
+      const { callers, management } = yield* serve({ AMQP_URL: yield* freshVhost, WORKERS: "2" })
+      // Each on a connection of its own, of which either worker may accept any.
+      const own = { headers: { ...headers, connection: "close" } }
+      for (let request = 0; request < 20; request++) {
+        expect((yield* management("GET", "/api/teams", own)).status).toBe(200)
+        expect((yield* callers("GET", "/api/teams", own)).status).toBe(404)
+      }
+    })
+  )
+})
+
+describe("a management whose address cannot be used", { timeout: 60_000 }, () => {
+  const refused = (variables: Readonly<Record<string, string>>) =>
+    Effect.gen(function* () {
+      const { code, stderr, stdout } = yield* Program.run(["serve"], {
+        ...{ HOST: "127.0.0.1", PORT: "0", DATABASE_URL: yield* freshDatabase, ADMIN_API_KEY },
+        ...variables
+      })
+      expect(stdout).toBe("")
+      return [
+        code,
+        stderr
+          .split("\n")
+          .filter((line) => !line.startsWith("timestamp="))
+          .join("\n")
+          .trim()
+      ] as const
+    })
+
+  it.scopedLive("keeps the server from starting, with its setting's name", () =>
+    Effect.gen(function* () {
+      const other = yield* Effect.acquireRelease(
+        Effect.promise(async () => {
+          const server = createServer().listen(0, "127.0.0.1")
+          await once(server, "listening")
+          return server
+        }),
+        (server) => Effect.sync(() => server.close())
+      )
+      const { port } = other.address() as AddressInfo
+      expect(yield* refused({ ADMIN_LISTEN: `127.0.0.1:${port}` })).toEqual([
+        1,
+        `The server did not start: port ${port} is in use; stop what uses it, or choose another port with ADMIN_LISTEN`
+      ])
+      expect(yield* refused({ ADMIN_LISTEN: "192.0.2.1:9090" })).toEqual([
+        1,
+        "The server did not start: it cannot listen on 192.0.2.1:9090 (EADDRNOTAVAIL); see ADMIN_LISTEN in docs/settings.md"
+      ])
+      expect(yield* refused({ PORT: String(port), ADMIN_LISTEN: String(port) })).toEqual([
+        2,
+        expect.stringMatching(/ADMIN_LISTEN +takes an address other than HOST and PORT, not "127\.0\.0\.1:\d+"/)
+      ])
+    })
+  )
+})
