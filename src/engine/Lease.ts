@@ -100,12 +100,13 @@ export const whileHeld = <R>(
             term = next
           })
         ).pipe(turn.withPermits(1))
+        /** The term once a next one that is about to begin has begun. The work itself must not keep that waiting. */
+        const afterTurn = turn.withPermits(1)(Effect.sync(() => term))
         const inTerm: Lease["inTerm"] = (work) =>
           Effect.suspend(() => {
             const asked = term
             const lost = (error: LeaseLost) =>
-              // The next term may be about to begin.
-              turn.withPermits(1)(Effect.suspend(() => (term === asked ? Effect.fail(error) : inTerm(work))))
+              Effect.flatMap(afterTurn, (now) => (now === asked ? Effect.fail(error) : inTerm(work)))
             return Effect.catchIf(work(asked), isLeaseLost, lost)
           })
         let confirmedAt = now()

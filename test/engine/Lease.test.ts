@@ -1,7 +1,8 @@
 import { expect, it } from "@effect/vitest"
 import { type Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Option, Queue, Scope, TestClock } from "effect"
 import { Unavailable } from "../../src/domain/Errors.ts"
-import { LeaseLost, LeaseStore } from "../../src/repo/LeaseStore.ts"
+import { whileHeld } from "../../src/engine/Lease.ts"
+import { LeaseLost, LeaseStore, type Term } from "../../src/repo/LeaseStore.ts"
 import { engine, lead, makeTeam, makeWebhook, ports } from "./Scenario.ts"
 
 type Store = Context.Tag.Service<typeof LeaseStore>
@@ -87,4 +88,21 @@ it.scoped("leaves the lease to its holder for a moment when the database is back
     yield* TestClock.adjust("100 millis")
     expect(yield* asked.take).toBeUndefined()
   })
+)
+
+it.scoped("gives up a lease that is lost in the next term, too, and obtains it again", () =>
+  Effect.gen(function* () {
+    const terms: Array<Term> = []
+    const isAgain = yield* Deferred.make<void>()
+    yield* Effect.fork(
+      whileHeld((lease) =>
+        lease.inTerm((term) => {
+          if (terms.push(term) > 2) return Effect.zipRight(Deferred.succeed(isAgain, undefined), Effect.never)
+          return Effect.zipRight(Effect.orDie(terms.length === 1 ? lease.nextTerm : Effect.void), new LeaseLost())
+        })
+      )
+    )
+    yield* Deferred.await(isAgain)
+    expect(terms).toEqual([terms[0]!, terms[0]! + 1, terms[0]! + 2])
+  }).pipe(Effect.provide(ports))
 )
