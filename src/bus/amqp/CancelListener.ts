@@ -1,4 +1,4 @@
-import { Deferred, Effect, Option, Schedule, type Scope } from "effect"
+import { Deferred, Effect, Option, type Scope } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { TeamName } from "../../domain/Team.ts"
@@ -6,7 +6,7 @@ import { type Connection, call, openSideChannel, unavailable } from "./Connectio
 import { declareCancelQueue } from "./Topology.ts"
 import { decodeCancel } from "./Wire.ts"
 
-/** The pause before it tries to listen again. The first retry comes with the first prompt, if that is sooner. */
+/** The pause before it tries to listen again; the first prompt ends it. */
 const pause = "10 seconds"
 
 /** Listens; fails when the broker does not allow it, has no such exchange yet, or ends it. */
@@ -35,13 +35,13 @@ const listen = (
 
 /**
  * Calls `onCancel` for each run that the team's leaders are asked not to work on, while the scope lives. A leader without
- * the rights for it leads all the same, and tries again from time to time. A server that has had no prompt for the team yet
- * has not declared the team's exchange: it is there when `firstPrompt` succeeds.
+ * the rights for it leads all the same, and tries again from time to time. Before the team's first prompt the server may not
+ * have declared the team's exchange: a refusal means nothing then, and `firstPrompt` ends the pause.
  */
 export const listenForCancellations = (
   connection: Connection,
   team: TeamName,
-  firstPrompt: Effect.Effect<void>,
+  firstPrompt: Deferred.Deferred<void>,
   onCancel: (id: RunId) => void
 ): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -53,9 +53,16 @@ export const listenForCancellations = (
         return Effect.logInfo(`this leader is not told of cancelled runs, and works on them to the end: ${detail}`)
       })
     const attempt = Effect.scoped(listen(connection, team, onCancel))
-    yield* attempt.pipe(
-      Effect.catchAll(() => Effect.timeoutOption(firstPrompt, pause)),
-      Effect.zipRight(Effect.retry(Effect.tapError(attempt, refused), Schedule.spaced(pause))),
+    yield* Deferred.isDone(firstPrompt).pipe(
+      // Asked before the attempt: the prompt may come while the broker refuses it.
+      Effect.flatMap((hadPrompt) =>
+        Effect.catchAll(attempt, (refusal) =>
+          hadPrompt
+            ? Effect.zipRight(refused(refusal), Effect.sleep(pause))
+            : Effect.timeoutOption(Deferred.await(firstPrompt), pause)
+        )
+      ),
+      Effect.forever,
       Effect.forkScoped
     )
   })

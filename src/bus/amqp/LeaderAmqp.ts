@@ -74,7 +74,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
         yield* call("setting the prefetch", () => channel.prefetch(1))
         // Before the work is set up, so that it ends after that, and a leader that is stopping still hears of them.
         const firstPrompt = yield* Deferred.make<void>()
-        yield* listenForCancellations(connection, team, Deferred.await(firstPrompt), cancellations.put)
+        yield* listenForCancellations(connection, team, firstPrompt, cancellations.put)
         // Shut down when the leader is to stop. A prompt that is lost with it is delivered again, being unacknowledged.
         const inbox = yield* Queue.unbounded<ConsumeMessage>()
         let consumerTag = ""
