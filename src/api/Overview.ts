@@ -36,6 +36,8 @@ export const Server = Schema.Struct({
   bus: Schema.String,
   /** Where callers reach the server; the first part of every trigger URL. */
   public_url: Schema.String,
+  /** Whether the server has `/docs` and `/openapi.json`. */
+  api_docs: Schema.Boolean,
   webhook_timeout_seconds: Schema.Number,
   webhook_max_concurrent: Schema.Number,
   webhook_max_queued: Schema.Number

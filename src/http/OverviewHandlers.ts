@@ -21,6 +21,7 @@ import { clientAddress } from "./ClientAddress.ts"
 import * as ErrorResponse from "./ErrorResponse.ts"
 import { Events } from "./Events.ts"
 import * as Idempotency from "./Idempotency.ts"
+import { OperationsAccess } from "./OperationsAccess.ts"
 import * as Problems from "./Problems.ts"
 import { makeTriggerOriginFor } from "./PublicUrl.ts"
 import * as RunAnswer from "./RunAnswer.ts"
@@ -61,6 +62,7 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
     const settings = yield* Settings
     const originFor = yield* makeTriggerOriginFor
     const facts = yield* ServerFacts
+    const { apiDocs } = yield* OperationsAccess
     const proxies = yield* TrustedProxies
 
     return handlers
@@ -68,6 +70,7 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
         Effect.succeed({
           ...facts,
           public_url: originFor(request),
+          api_docs: apiDocs,
           webhook_timeout_seconds: Duration.toSeconds(settings.timeout),
           webhook_max_concurrent: settings.maxConcurrent,
           webhook_max_queued: maxQueuedOfWebhook(settings)

@@ -63,8 +63,12 @@ export const Layout = ({ onSignOut }: { readonly onSignOut: () => void }) => {
       <footer className="footer">
         <span>Webhook Trigger {server.data?.version}</span>
         {/* Pages of the server's, not of the UI's. */}
-        <a href="/docs">API documentation</a>
-        <a href="/openapi.json">OpenAPI</a>
+        {server.data?.api_docs && (
+          <>
+            <a href="/docs">API documentation</a>
+            <a href="/openapi.json">OpenAPI</a>
+          </>
+        )}
       </footer>
     </div>
   )
