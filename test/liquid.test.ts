@@ -2,6 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Either, Layer } from "effect"
 import fc from "fast-check"
+import { makeWebhookId, type WebhookId } from "../src/domain/Id.ts"
 import * as Liquid from "../src/domain/Liquid.ts"
 import { takeApart } from "../src/domain/PromptLayout.ts"
 import type { Variables } from "../src/domain/Run.ts"
@@ -166,6 +167,18 @@ describe("a template in Liquid", () => {
       _tag: "PromptTooLarge"
     })
   })
+
+  it.effect("that takes too much with one webhook's input delays no other webhook with the same template", () =>
+    Effect.gen(function* () {
+      const renderer = yield* Renderer
+      const [first, second] = [yield* makeWebhookId, yield* makeWebhookId]
+      const template = "{% for a in list %}{% for b in list %}{% endfor %}{% endfor %}done"
+      const render = (id: WebhookId, length: number) =>
+        Effect.either(renderer.render(template, { list: Array(length).fill(0) }, { ...liquid, id }))
+      expect(yield* render(first, 50_000)).toMatchObject({ left: { _tag: "TemplateFailed" } })
+      expect(yield* render(second, 300)).toMatchObject({ right: { prompt: "done" } })
+    }).pipe(Effect.provide(layer))
+  )
 
   it("takes time that grows with the list that it loops over, and not with its square", () => {
     const work = (length: number) =>

@@ -72,14 +72,16 @@ export const make = (limit_bytes: number) => {
     }
   }
 
+  /** `key`: what rests if it exceeds its budget. */
   const fill = (
     text: string,
-    variables: Variables
+    variables: Variables,
+    key: string
   ): Either.Either<Filled, MissingVariables | PromptTooLarge | TemplateFailed | Unavailable> => {
     const template = parse(text)
     if (Either.isLeft(template))
       return Either.left(template.left instanceof Unavailable ? template.left : failed(template.left))
-    const filled = evaluate(text, (budget) => Liquid.fill(template.right, variables, { limit: limit_bytes, budget }))
+    const filled = evaluate(key, (budget) => Liquid.fill(template.right, variables, { limit: limit_bytes, budget }))
     if (Either.isLeft(filled)) return Either.left(filled.left._tag === "TooSlow" ? failed(tooSlow) : filled.left)
     return Either.mapBoth(filled.right, {
       onLeft: refusalOf,

@@ -8,6 +8,7 @@ import {
   Unavailable
 } from "../domain/Errors.ts"
 import { type Fence, fenceOf } from "../domain/Fence.ts"
+import type { WebhookId } from "../domain/Id.ts"
 import type { PromptLayout } from "../domain/PromptLayout.ts"
 import type { Variables } from "../domain/Run.ts"
 import * as Template from "../domain/Template.ts"
@@ -30,6 +31,8 @@ export interface LanguageOptions {
 export interface RenderOptions extends LanguageOptions {
   /** Each value is marked as data, see `domain/Fence.ts`; default: not. */
   readonly fence?: boolean
+  /** The webhook's, so that one that takes too much delays no other with the same template; absent: a draft. */
+  readonly id?: WebhookId
 }
 
 /** Why there is no prompt. `Unavailable`: what the renderer needs is out of reach, and the same may work in a moment. */
@@ -86,7 +89,9 @@ export class Renderer extends Context.Tag("webhook-trigger/Renderer")<
             : Either.getOrThrowWith(Template.parse(template), ({ reason }) => new Error(reason)).placeholders,
         render: (template, variables, options) =>
           Either.flatMap(
-            isLiquid(options) ? liquid.fill(template, variables) : fillSimple(template, variables),
+            isLiquid(options)
+              ? liquid.fill(template, variables, options?.id ?? template)
+              : fillSimple(template, variables),
             ({ names, pieces }) => {
               const fence = options?.fence === true && pieces.length > 1 ? freshFence(pieces) : undefined
               return joined(names, pieces, maxPrompt, fence)
