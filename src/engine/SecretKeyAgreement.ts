@@ -1,11 +1,11 @@
 /**
  * Servers of one database must have the same secrets key; otherwise one cannot read what another has encrypted. The first
- * server with a key leaves its fingerprint in the database. Every server must have that key, as its first or any other.
- * `SecretRotation` changes the fingerprint once everything is encrypted with another key.
+ * encrypted secret leaves the fingerprint of its key in the database. From then on every server must have that key, as its
+ * first or any other. `SecretRotation` changes the fingerprint once everything is encrypted with another key.
  */
 import { Effect, Option } from "effect"
 import { SecretKeyStore } from "../repo/SecretKeyStore.ts"
-import { fingerprintOf, keyIdOf, SecretKeys } from "./SecretKeys.ts"
+import { fingerprintOf, keyIdOf, type SecretKey, SecretKeys } from "./SecretKeys.ts"
 
 /** The explanation for the operator. */
 const disagreement = (fingerprint: Uint8Array): string =>
@@ -15,21 +15,18 @@ export const make = Effect.gen(function* () {
   const keys = yield* SecretKeys
   const store = yield* SecretKeyStore
 
-  /** The database's fingerprint. If there was none, it becomes that of this server's first key. */
-  const fingerprint = Effect.flatMap(store.secretKeyFingerprint, (known) => {
-    const [first] = keys.all()
-    return Option.isSome(known) || first === undefined
-      ? Effect.succeed(known)
-      : Effect.asSome(store.setSecretKeyFingerprint(fingerprintOf(first), known))
-  })
-
   const isOwn = (fingerprint: Uint8Array): boolean =>
     keys.all().some((key) => Buffer.compare(fingerprintOf(key), fingerprint) === 0)
 
-  /** Why this server must not encrypt and cannot decrypt; none if it has the key. */
-  const fault = Effect.map(fingerprint, (known) =>
-    Option.filterMap(known, (known) => (isOwn(known) ? Option.none() : Option.some(disagreement(known))))
-  )
+  const faultOf = (fingerprint: Uint8Array): Option.Option<string> =>
+    isOwn(fingerprint) ? Option.none() : Option.some(disagreement(fingerprint))
 
-  return { fault, fingerprint }
+  /** Why this server must not encrypt and cannot decrypt; none if it has the key, or if nothing is encrypted yet. */
+  const fault = Effect.map(store.secretKeyFingerprint, Option.flatMap(faultOf))
+
+  /** Makes this the database's key if it has none. If it has another: why this server must not encrypt. */
+  const claim = (key: SecretKey) =>
+    Effect.map(store.setSecretKeyFingerprint(fingerprintOf(key), Option.none()), faultOf)
+
+  return { fault, claim }
 })

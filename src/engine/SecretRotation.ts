@@ -54,10 +54,32 @@ export const layer: Layer.Layer<never, never, SecretKeyStore | WebhookStore> = L
         Effect.catchAll(() => Effect.succeed(0))
       )
 
+    const withSecrets = Effect.map(untilAvailable(store.webhooks), (webhooks) =>
+      webhooks.filter(({ secret_set_at }) => secret_set_at !== undefined)
+    )
+
+    /** The one of these keys that has encrypted a secret in the database. */
+    const usedKey = Effect.gen(function* () {
+      for (const { id } of yield* withSecrets) {
+        const row = yield* Effect.option(untilAvailable(store.webhookRow(id)))
+        const sealed = Option.getOrUndefined(row)?.sealed_secret
+        const used = sealed && keys.find((key) => SecretKeys.open([key], sealed, id) !== undefined)
+        if (used) return used
+      }
+      return undefined
+    })
+
+    /** The database's; of secrets that were encrypted before it was kept there, the one that opens them. */
+    const fingerprint = Effect.gen(function* () {
+      const known = yield* untilAvailable(fingerprints.secretKeyFingerprint)
+      if (Option.isSome(known)) return known
+      const used = yield* usedKey
+      if (used !== undefined) yield* untilAvailable(agreement.claim(used))
+      return yield* untilAvailable(fingerprints.secretKeyFingerprint)
+    })
+
     const rotateAll = Effect.fnUntraced(function* (first: SecretKeys.SecretKey) {
-      const webhooks = yield* untilAvailable(store.webhooks)
-      const withSecrets = webhooks.filter(({ secret_set_at }) => secret_set_at !== undefined)
-      const done = yield* Effect.forEach(withSecrets, ({ id }) => rotate(first, id))
+      const done = yield* Effect.forEach(yield* withSecrets, ({ id }) => rotate(first, id))
       const count = done.reduce((sum, one) => sum + one, 0)
       if (count > 0) {
         yield* Effect.logInfo(`Encrypted the secrets of ${count} webhooks again, with the first key of SECRETS_KEY`)
@@ -65,11 +87,11 @@ export const layer: Layer.Layer<never, never, SecretKeyStore | WebhookStore> = L
     })
 
     const start = Effect.gen(function* () {
+      const before = yield* fingerprint
       const fault = yield* untilAvailable(agreement.fault)
       if (Option.isSome(fault)) return yield* Effect.logError(fault.value)
       const [first] = keys
-      if (first === undefined || keys.length === 1) return
-      const before = yield* untilAvailable(agreement.fingerprint)
+      if (first === undefined || keys.length === 1 || Option.isNone(before)) return
       yield* rotateAll(first)
       yield* untilAvailable(fingerprints.setSecretKeyFingerprint(SecretKeys.fingerprintOf(first), before))
     })

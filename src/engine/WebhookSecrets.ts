@@ -32,14 +32,13 @@ export const make = Effect.gen(function* () {
 
   const notStored = (why: string) => invalid("/secret", `cannot be stored. ${why}`)
 
-  const agreed = Effect.flatMap(agreement.fault, Option.match({ onNone: () => Effect.void, onSome: notStored }))
+  const refuse = Option.match({ onNone: () => Effect.void, onSome: notStored })
 
   const seal = Effect.fnUntraced(function* (id: WebhookId, secret: string) {
-    yield* agreed
+    yield* refuse(yield* agreement.fault)
     const key = yield* keys.first
     if (key === undefined) return yield* notStored(noKey)
-    // Also when the key was only made just now.
-    yield* agreed
+    yield* refuse(yield* agreement.claim(key))
     return SecretKeys.seal(key, Redacted.make(secret), id)
   })
 

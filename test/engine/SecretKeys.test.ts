@@ -15,6 +15,7 @@ import {
   seal
 } from "../../src/engine/SecretKeys.ts"
 import * as SecretRotation from "../../src/engine/SecretRotation.ts"
+import * as WebhookSecrets from "../../src/engine/WebhookSecrets.ts"
 import { createWebhook } from "../../src/repo/contract/fixtures.ts"
 import { Repo } from "../../src/repo/Repo.ts"
 import * as RepoMemory from "../../src/repo/RepoMemory.ts"
@@ -78,7 +79,13 @@ it.scopedLive(
       yield* repo.updateWebhook(id, { ...fields, updated_at: yield* DateTime.now })
       const { version } = yield* repo.webhookRow(id)
 
+      // One that is started with another key first takes nothing from the others.
+      yield* started([fresh])
       yield* started([old])
+      yield* untilEffect(
+        "the old key is that of all",
+        Effect.map(isReadyWith(fresh), (isReady) => !isReady)
+      )
       expect(yield* isReadyWith(old)).toBe(true)
       expect((yield* repo.webhookRow(id)).version).toBe(version)
       // Those that know both may be started one after the other, whichever is first; one with the new key alone has to wait.
@@ -98,17 +105,33 @@ it.scopedLive(
     }).pipe(Effect.provide(RepoMemory.layer))
 )
 
-it.scoped("a server without the key of the secrets in the database says which one it needs, and changes nothing", () =>
-  Effect.gen(function* () {
-    const repo = yield* Repo
-    const [key, another, third] = [yield* makeKey, yield* makeKey, yield* makeKey]
-    expect(yield* isReadyWith()).toBe(true)
-    expect(yield* isReadyWith(key)).toBe(true)
-    for (const keys of [[another], [another, third], []]) {
-      expect(Option.getOrThrow(yield* faultWith(...keys))).toContain(`the key ${keyId(key)}`)
-      yield* started(keys)
-    }
-    yield* Effect.yieldNow()
-    expect(Buffer.from(Option.getOrThrow(yield* repo.secretKeyFingerprint))).toEqual(Buffer.from(fingerprintOf(key)))
-  }).pipe(Effect.provide(RepoMemory.layer))
+it.scoped(
+  "servers may have any key until one encrypts a secret; then those without its key say so, and change nothing",
+  () =>
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const [key, another, third] = [yield* makeKey, yield* makeKey, yield* makeKey]
+      const store = (secret: string) =>
+        Effect.flatMap(WebhookSecrets.make, ({ draft }) =>
+          Effect.flatMap(Effect.all([makeWebhookId, DateTime.now]), ([id, now]) =>
+            draft(id, { verification: { preset: "github" }, secret }, now)
+          )
+        )
+      for (const keys of [[], [another], [another, third], [key]]) {
+        yield* started(keys)
+        yield* Effect.yieldNow()
+        expect(yield* isReadyWith(...keys)).toBe(true)
+      }
+      expect(yield* repo.secretKeyFingerprint).toEqual(Option.none())
+      yield* Effect.provide(store("the first secret"), SecretKeys.layer([key, third]))
+      expect(yield* Effect.flip(Effect.provide(store("another"), SecretKeys.layer([another])))).toMatchObject({
+        faults: [{ pointer: "/secret", detail: expect.stringContaining(`the key ${keyId(key)}`) }]
+      })
+      for (const keys of [[another], [another, third], []]) {
+        expect(Option.getOrThrow(yield* faultWith(...keys))).toContain(`the key ${keyId(key)}`)
+        yield* started(keys)
+      }
+      yield* Effect.yieldNow()
+      expect(Buffer.from(Option.getOrThrow(yield* repo.secretKeyFingerprint))).toEqual(Buffer.from(fingerprintOf(key)))
+    }).pipe(Effect.provide(RepoMemory.layer))
 )
