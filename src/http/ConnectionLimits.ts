@@ -23,11 +23,13 @@ const openFilesLimit = (): number => {
 /** Always below the file limit. */
 const limitFor = (wanted: number, files: number): number => Math.min(wanted, Math.max(files - reserve, files >> 1))
 
-/** Connections that share a limit. Those without credentials are closed for others: idle ones first, the oldest first. */
+/** Connections that share a limit, and the order in which they are closed for others. */
 class Group {
   count = 0
+  /** These three are closed in this order, in each the least recently used first. */
   readonly idle = new Set<Connection>()
   readonly busy = new Set<Connection>()
+  readonly idleWithCredentials = new Set<Connection>()
   readonly limit: number
   readonly onEmpty: () => void
 
@@ -36,9 +38,23 @@ class Group {
     this.onEmpty = onEmpty
   }
 
-  oldest(): Connection | undefined {
-    const [oldest] = this.idle.size > 0 ? this.idle : this.busy
-    return oldest
+  add(connection: Connection): void {
+    const { hasCredentials, isIdle } = connection
+    if (!hasCredentials) (isIdle ? this.idle : this.busy).add(connection)
+    else if (isIdle) this.idleWithCredentials.add(connection)
+  }
+
+  delete(connection: Connection): void {
+    this.idle.delete(connection)
+    this.busy.delete(connection)
+    this.idleWithCredentials.delete(connection)
+  }
+
+  next(): Connection | undefined {
+    for (const connections of [this.idle, this.busy, this.idleWithCredentials]) {
+      for (const connection of connections) return connection
+    }
+    return undefined
   }
 }
 
@@ -57,6 +73,11 @@ export class Connection {
     this.close = close
     for (const group of groups) group.count++
     this.sort()
+  }
+
+  /** It has no open request. */
+  get isIdle(): boolean {
+    return this.requests === 0
   }
 
   begin(): void {
@@ -78,8 +99,7 @@ export class Connection {
   closed(): void {
     for (const group of this.groups) {
       group.count--
-      group.idle.delete(this)
-      group.busy.delete(this)
+      group.delete(this)
       if (group.count === 0) group.onEmpty()
     }
     this.groups = []
@@ -87,9 +107,8 @@ export class Connection {
 
   private sort(): void {
     for (const group of this.groups) {
-      group.idle.delete(this)
-      group.busy.delete(this)
-      if (!this.hasCredentials) (this.requests === 0 ? group.idle : group.busy).add(this)
+      group.delete(this)
+      group.add(this)
     }
   }
 }
@@ -136,8 +155,8 @@ export class ConnectionLimits {
 /** Returns false if none of the group's connections can be closed for another one. */
 const makeRoom = (group: Group): boolean => {
   if (group.count < group.limit) return true
-  const oldest = group.oldest()
-  oldest?.closed()
-  oldest?.close()
-  return oldest !== undefined
+  const next = group.next()
+  next?.closed()
+  next?.close()
+  return next !== undefined
 }

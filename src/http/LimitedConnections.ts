@@ -30,7 +30,7 @@ const announceKeepAlive = (response: ServerResponse, timeout: number): void => {
   ;(response as { _keepAliveTimeout?: number })._keepAliveTimeout = timeout
 }
 
-/** The request has shown a valid token, key or session: from now on its connection is not closed for others. */
+/** The request has shown a valid token, key or session: from now on its connection is closed for others last. */
 export const showedCredentials = ({ socket }: IncomingMessage): void => {
   const caller = callers.get(socket)
   if (caller?.connection === undefined || caller.connection.hasCredentials) return
@@ -79,15 +79,17 @@ export const make = (limits: ConnectionLimits, proxies: Networks, answersAll: bo
   const begin = ({ socket }: IncomingMessage, response: ServerResponse): void => {
     const caller = callers.get(socket)
     const connection = caller?.connection
-    if (connection === undefined || connection.hasCredentials) return
-    caller!.response = response
-    announceKeepAlive(response, strangersKeepAlive)
+    if (connection === undefined) return
     connection.begin()
-    // After Node's own listener, which sets the server's timeout.
-    response.once("finish", () => {
-      if (!connection.hasCredentials) socket.setTimeout(strangersKeepAlive)
+    if (!connection.hasCredentials) {
+      caller!.response = response
+      announceKeepAlive(response, strangersKeepAlive)
+    }
+    // After Node's own listener of `finish`, which sets the server's timeout. Pipelined requests may still be open.
+    response.once("close", () => {
+      connection.end()
+      if (connection.isIdle && !connection.hasCredentials) socket.setTimeout(strangersKeepAlive)
     })
-    response.once("close", () => connection.end())
   }
 
   return { open, begin }

@@ -1,7 +1,10 @@
 import { once } from "node:events"
-import { Agent, type IncomingMessage, request } from "node:http"
+import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from "node:http"
+import { type AddressInfo, connect as connectTo, type Socket } from "node:net"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Deferred, Effect, Fiber, Layer } from "effect"
+import { ConnectionLimits, type Limits } from "../../src/http/ConnectionLimits.ts"
+import * as Connections from "../../src/http/Connections.ts"
 import { adminKey, start } from "./Server.ts"
 
 const json = { "content-type": "application/json" }
@@ -29,10 +32,25 @@ const connect = (port: number) =>
     })
   )
 
+/** A server with a webhook whose leader says when it is at work, and answers when it is told to. */
+const startWaiting = (limits: Limits) =>
+  Effect.gen(function* () {
+    const [begun, told] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+    const { port, team, webhook } = yield* start({ limits })
+    const name = yield* team("ops", ({ reply }) =>
+      Deferred.succeed(begun, undefined).pipe(
+        Effect.zipRight(Deferred.await(told)),
+        Effect.zipRight(reply({ _tag: "Answered", response: "done" }))
+      )
+    )
+    const { path } = yield* webhook(name, "Hello")
+    return { port, path, atWork: Deferred.await(begun), answer: Deferred.succeed(told, undefined) }
+  })
+
 const callers = (port: number, count: number) => Effect.replicateEffect(connect(port), count)
 
 describe("the connections of a server that has as many as it can have", () => {
-  it.scoped("make way for new ones, the longest idle first, unless they have shown a token or a key", () =>
+  it.scoped("make way for new ones, the longest idle first, those that have shown a token or a key last", () =>
     Effect.gen(function* () {
       const { port } = yield* start({ limits: { connections: 4, connectionsPerAddress: 4 } })
       const [keyed, tokened, first, second, third] = yield* callers(port, 5)
@@ -57,27 +75,39 @@ describe("the connections of a server that has as many as it can have", () => {
     })
   )
 
-  it.scoped("leave new callers with 503, except for health checks, when all of them have shown a key", () =>
+  it.scopedLive("with a token or a key make way when they are idle; one that waits for its answer never does", () =>
     Effect.gen(function* () {
-      const { port } = yield* start({ limits: { connections: 2, connectionsPerAddress: 2 } })
-      const [first, second, third, fourth] = yield* callers(port, 4)
-      for (const caller of [first!, second!]) expect((yield* caller("/api/teams", withKey)).status).toBe(200)
+      const { path, port, answer, atWork } = yield* startWaiting({ connections: 1, connectionsPerAddress: 1 })
+      const [first, second, third] = yield* callers(port, 3)
+      const keyed = yield* first!("/api/teams", withKey)
+      expect(keyed.status).toBe(200)
+      const waiting = yield* Effect.fork(second!(`${path}?wait=true`, json, "POST", { variables: {} }))
+      yield* Effect.promise(() => keyed.closed)
+      yield* atWork
       const refused = yield* third!("/api/teams", withKey)
       expect(refused).toMatchObject({ status: 503, headers: { connection: "close", "retry-after": "1" } })
       expect(JSON.parse(refused.text)).toMatchObject({ status: 503, code: "unavailable" })
-      expect(yield* fourth!("/health/ready")).toMatchObject({ status: 200, headers: { connection: "close" } })
-      expect((yield* first!("/api/teams", withKey)).status).toBe(200)
+      expect(yield* third!("/health/ready")).toMatchObject({ status: 200, headers: { connection: "close" } })
+      yield* answer
+      const answered = yield* Fiber.join(waiting)
+      expect(answered.status).toBe(200)
+      expect((yield* third!("/api/teams", withKey)).status).toBe(200)
+      yield* Effect.promise(() => answered.closed)
     })
   )
 })
 
 describe("the connections of one address", () => {
-  it.scoped("are limited", () =>
+  it.scoped("are limited: the one used longest ago makes way", () =>
     Effect.gen(function* () {
       const { port } = yield* start({ limits: { connections: 10, connectionsPerAddress: 2 } })
-      const all = yield* callers(port, 3)
-      const statuses = yield* Effect.forEach(all, (caller) => caller("/api/teams", withKey))
-      expect(statuses.map(({ status }) => status)).toEqual([200, 200, 503])
+      const [first, second, third] = yield* callers(port, 3)
+      const send = (caller: typeof first) => caller!("/api/teams", withKey)
+      const answers = [yield* send(first), yield* send(second)]
+      yield* send(first)
+      expect((yield* send(third)).status).toBe(200)
+      yield* Effect.promise(() => answers[1]!.closed)
+      expect((yield* send(first)).socket).toBe(answers[0]!.socket)
     })
   )
 
@@ -92,3 +122,32 @@ describe("the connections of one address", () => {
     })
   )
 })
+
+it.scoped(
+  "a connection without credentials is closed soon when it is idle, not while a pipelined request is open",
+  () =>
+    Effect.gen(function* () {
+      const server = yield* Effect.acquireRelease(Effect.sync(createServer), (server) =>
+        Effect.sync(() => server.close())
+      )
+      yield* Layer.build(Connections.layer(server, { limits: new ConnectionLimits() }))
+      const open: Array<ServerResponse> = []
+      server.on("request", (_, response: ServerResponse) => open.push(response))
+      const opened = once(server.listen(0, "127.0.0.1"), "connection")
+      yield* Effect.promise(() => once(server, "listening"))
+      const caller = connectTo((server.address() as AddressInfo).port, "127.0.0.1")
+      yield* Effect.addFinalizer(() => Effect.sync(() => caller.destroy()))
+      const asked = new Promise<void>((resolve) => server.on("request", () => open.length === 2 && resolve()))
+      caller.write("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(2))
+      const [socket] = (yield* Effect.promise(() => opened)) as [Socket]
+      yield* Effect.promise(() => asked)
+      const answer = (response: ServerResponse) => {
+        response.end()
+        return Effect.promise(() => once(caller, "data"))
+      }
+      yield* answer(open[0]!)
+      expect(socket.timeout ?? 0).toBe(0)
+      yield* answer(open[1]!)
+      expect(socket.timeout).toBe(5_000)
+    })
+)
