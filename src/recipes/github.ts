@@ -39,7 +39,8 @@ Review the changes, and list what must change before it is merged.`,
   ],
   notes: [
     "GitHub does not send again by itself what was refused: see “Recent Deliveries” there, which has a button for it.",
-    "Pushes to one pull request within 30 seconds are one run, with the newest of them."
+    "Pushes to one pull request within 30 seconds are one run, with the newest of them.",
+    "For `workflow_dispatch` and `repository_dispatch`, set `unique_for_seconds`: their bodies contain no time or id, so a repeat with the same inputs would start no run for 7 days. See “One run for a delivery” in docs/verification.md."
   ],
   sample: {
     headers: {

@@ -117,7 +117,7 @@ export const optionTexts = {
   tolerance_seconds: "How old a request may be, in seconds, if it says when it was sent; by default 300.",
   id_header: "The header that distinguishes deliveries: one that comes again starts no second run.",
   unique_for_seconds:
-    "How long a repeated body starts no second run, in seconds, if neither a time nor an id is signed; by default 604800 (7 days). With `0`, only a repeat with the same id starts no second run.",
+    "How long a repeated body starts no second run, in seconds, if neither a time nor an id is signed; by default 604800 (7 days). Set a short time for events whose body may repeat, such as GitHub's `workflow_dispatch`. With `0`, only a repeat with the same id starts no second run.",
   username: "The name of the user; the secret is the password.",
   reply_text: "What the service shows its user once a command is accepted."
 } as const
