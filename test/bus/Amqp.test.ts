@@ -1,6 +1,6 @@
 /** The AMQP contract of `docs/amqp.md`, from the other side: what is on the wire, and what a leader may send. */
 import { describe, expect, it } from "@effect/vitest"
-import { DateTime, Effect, Logger, LogLevel, Metric, Option, Queue, Redacted, type Scope } from "effect"
+import { DateTime, Effect, Layer, Logger, LogLevel, Metric, Option, Queue, Redacted, type Scope } from "effect"
 import * as BusAmqp from "../../src/bus/amqp/BusAmqp.ts"
 import * as LeaderAmqp from "../../src/bus/amqp/LeaderAmqp.ts"
 import { received } from "../../src/bus/amqp/Metrics.ts"
@@ -116,6 +116,24 @@ describe("a prompt on the wire", () => {
       yield* Effect.withTracerEnabled(bus.publish([yield* makePrompt()]), false)
       const message = yield* nextMessage(channel, "team.deploy")
       expect(message.properties.headers?.traceparent).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/)
+    })
+  )
+})
+
+describe("the exchange for cancellations", () => {
+  behaviour("is there before the prompt, also of a team whose queue an earlier server has bound", (url) =>
+    Effect.gen(function* () {
+      const channel = yield* rawChannel(url)
+      yield* declareTeam(channel, team)
+      yield* Effect.flatMap(Bus, (earlier) => Effect.flatMap(makePrompt(), (prompt) => earlier.publish([prompt])))
+      yield* nextMessage(channel, "team.deploy")
+      yield* Effect.promise(() => channel.deleteExchange("webhook.cancel.deploy"))
+      const prompt = yield* makePrompt()
+      yield* Effect.zipRight(
+        untilUp,
+        Effect.flatMap(Bus, (bus) => bus.publish([prompt]))
+      ).pipe(Effect.provide(Layer.fresh(BusAmqp.layer({ url: Redacted.make(url), queueType: "classic" }))))
+      yield* Effect.promise(() => channel.checkExchange("webhook.cancel.deploy"))
     })
   )
 })

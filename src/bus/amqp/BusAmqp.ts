@@ -2,6 +2,7 @@ import type { Channel, Message } from "amqplib"
 import { Clock, Effect, Either, FiberSet, Layer, type Redacted, Schedule, Scope } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
+import type { TeamName } from "../../domain/Team.ts"
 import type { ReplyHandler } from "../Acknowledgement.ts"
 import { Bus, QueueGone, type ReplyChecks } from "../Bus.ts"
 import type { Received } from "../LongReplies.ts"
@@ -53,8 +54,21 @@ const make = ({ queueType, url }: AmqpOptions) =>
   Effect.gen(function* () {
     const broker = Broker.make(url)
     const declare = (channel: Channel) => call("declaring queues", () => declareShared(channel, queueType))
-    const publisher = yield* Publisher.make({ broker, name: "publish", prepare: declare })
     const probe = yield* Probe.make({ broker, queueType })
+    /** Teams whose exchange for cancellations was declared since the publisher connected. */
+    const cancellable = new Set<TeamName>()
+    const publisher = yield* Publisher.make({
+      broker,
+      name: "publish",
+      prepare: (channel) =>
+        Effect.suspend(() => {
+          cancellable.clear()
+          return declare(channel)
+        })
+    })
+    /** Its leader may be unable to listen before that, and tries again with the first prompt. */
+    const makeCancellable = (team: TeamName) =>
+      Effect.map(probe.declareCancelExchange(team), () => cancellable.add(team))
     const scope = yield* Effect.scope
     /** For late replies: prompts must not wait behind them. Connected when it is needed first. */
     const latePublisher = yield* Effect.cached(
@@ -164,13 +178,16 @@ const make = ({ queueType, url }: AmqpOptions) =>
             if (left === undefined || left > 0) messages.push(encodePrompt(prompt, teamQueue(prompt.team), left))
             else inbox.put({ _tag: "DeadLettered", run_id: prompt.run_id, reason: "expired" })
           }
+          if (messages.length === 0) return
+          const { team } = prompts[0]!
+          if (!cancellable.has(team)) yield* makeCancellable(team)
           const groups = inGroups(messages)
           const isReturned = (group: ReadonlyArray<Outgoing>) =>
             Effect.map(publisher.publish(group), (confirmation) => confirmation === "returned")
           const publish = groups.length === 1 ? isReturned(groups[0]!) : Effect.exists(groups, isReturned)
           if (!(yield* publish)) return
           // There is no queue, or one that was declared since the last prompt.
-          const bound = yield* probe.bindQueue(prompts[0]!.team)
+          const bound = yield* probe.bindQueue(team)
           if (!bound || sameQueue || (yield* publish)) return yield* new QueueGone()
         },
         (publish, prompts) => tracedPublish(prompts)(publish)

@@ -98,7 +98,7 @@ export const bindTeamQueue = async (channel: Channel, team: TeamName): Promise<v
   const marker = markerExchange(team)
   // A marker for a queue that is not there would stay.
   await channel.checkQueue(queue)
-  // Declared before the first prompt, since the leader binds its own queue to it by then at the latest.
+  // Another server may have deleted it with the team, which has been created again since.
   await declareCancelExchange(channel, team)
   await channel.assertExchange(marker, "fanout", { durable: true, autoDelete: true })
   // First: a queue that is replaced between the two has no marker then, and counts as deleted.
