@@ -304,6 +304,65 @@ describe("replicas on one database", () => {
     })
   )
 
+  it.scopedLive("close many windows in portions, in the order of their ends", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const repo = yield* replicaOf(url)
+      const webhook = yield* repo.use(createWebhook())
+      // Each ends before those that were opened earlier, but for the two that end with it.
+      const runs = yield* Effect.forEach(count(2_500), (n) =>
+        newRun(webhook, { coalesce: { key: `key ${n}`, until: at(60_000 - Math.floor(n / 3)) } })
+      )
+      yield* repo.accept(runs, unlimited)
+      yield* repo.closeWindows(at(60_000))
+      const byEnd = runs.toSorted((a, b) => DateTime.Order(a.coalesce!.until, b.coalesce!.until))
+      expect((yield* repo.lane(ops, 9_999)).map(({ run_id }) => run_id)).toEqual(byEnd.map(({ run_id }) => run_id))
+      const [portions] = yield* Effect.promise(() =>
+        queryPostgres(
+          url,
+          `select count(*)::int as all, max(runs)::int as largest
+           from (select count(*) as runs from webhook_trigger.runs group by xmin) as portions`
+        )
+      )
+      expect(portions).toEqual({ all: 3, largest: 1_002 })
+    })
+  )
+
+  it.scopedLive("give back a lock for good, also one whose answer was late", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const late = yield* Deferred.make<void>()
+      const probed = yield* Deferred.make<void>()
+      let attempts = 0
+      const connect = () => {
+        const client = new pg.Client(url)
+        const query = client.query.bind(client) as (sql: string) => Promise<pg.QueryResult>
+        const observed = async (sql: string) => {
+          const result = await query(sql)
+          if (sql.includes("try_advisory") && ++attempts === 1) await Effect.runPromise(Deferred.await(late))
+          if (sql === "select 1") Deferred.unsafeDone(probed, Exit.void)
+          return result
+        }
+        return Object.assign(client, { query: observed })
+      }
+      const session = yield* openSession(connect)
+      const process = yield* Scope.make()
+      const isHeld = yield* Scope.extend(session.hold(1), process)
+      yield* Deferred.await(probed)
+      yield* Deferred.succeed(late, undefined)
+      yield* Effect.repeat(Effect.sync(isHeld), { until: (isHeld) => isHeld, schedule: Schedule.spaced(5) })
+      yield* Scope.close(process, Exit.void)
+      const locks = yield* Effect.promise(() =>
+        queryPostgres(
+          url,
+          `select 1 from pg_locks where locktype = 'advisory' and classid = ${lockClass} and objid = 1
+           and database = (select oid from pg_database where datname = current_database())`
+        )
+      )
+      expect(locks).toEqual([])
+    })
+  )
+
   it.scopedLive("block each other for a bounded time only", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase

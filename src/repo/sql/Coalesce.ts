@@ -1,7 +1,7 @@
 /** Triggers that join an earlier trigger's run while its window is open: a part of accepting runs (`Accept.ts`). */
 import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect, Either } from "effect"
-import { IdempotencyKeyReused } from "../../domain/Errors.ts"
+import { IdempotencyKeyReused, type Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { Acceptance, AcceptanceRefused, NewRun } from "../RunStore.ts"
 import { notify } from "./Changes.ts"
@@ -47,24 +47,37 @@ export const windowsOf = (sql: SqlClient.SqlClient, coalesces: boolean): Windows
       }
     : { opened: sql``, hasOpened: sql``, columns: sql``, values: sql`` }
 
+/** Windows that one statement closes, and keys that it forgets. */
+const portion = 1000
+
 /**
  * `LaneStore.closeWindows`, which also forgets keys that are free again. A trigger that joins a run locks the window: it
  * either commits before the window is closed, or does not find it. Locks are taken in the same order as when joining and
  * deleting.
+ *
+ * After an outage there may be more than one statement can do in its time. Windows that end at the same moment are closed
+ * together, so that their runs keep their order.
  */
-export const makeCloseWindows = Effect.map(
-  SqlClient.SqlClient,
-  (sql) => (now: DateTime.Utc) =>
-    bounded(sql`
-      with forgotten as (
-        delete from webhook_trigger.window_deliveries where expires_at <= ${DateTime.toDateUtc(now)}::timestamptz
+export const makeCloseWindows = Effect.map(SqlClient.SqlClient, (sql) => {
+  const closeSome = (now: DateTime.Utc) => {
+    const time = sql`${DateTime.toDateUtc(now)}::timestamptz`
+    return bounded(sql<{ readonly most: number }>`
+      with free as materialized (
+        select webhook_id, idempotency_key from webhook_trigger.window_deliveries where expires_at <= ${time}
+        order by expires_at limit ${portion}
+      ), forgotten as (
+        delete from webhook_trigger.window_deliveries d using free
+        where (d.webhook_id, d.idempotency_key) = (free.webhook_id, free.idempotency_key) and d.expires_at <= ${time}
+      ), due as materialized (
+        select webhook_id, team, key from webhook_trigger.windows where until <= ${time}
+        order by until fetch first ${portion} rows with ties
       ), hook as materialized (
-        select w.id from webhook_trigger.webhooks w
-        where w.id in (select webhook_id from webhook_trigger.windows where until <= ${DateTime.toDateUtc(now)}::timestamptz)
+        select w.id from webhook_trigger.webhooks w where w.id in (select webhook_id from due)
         order by w.id for key share
       ), over as materialized (
         select w.webhook_id, w.team, w.key, w.run_id, w.until from webhook_trigger.windows w
-        where w.until <= ${DateTime.toDateUtc(now)}::timestamptz and w.webhook_id in (select id from hook)
+        where (w.webhook_id, w.team, w.key) in (select webhook_id, team, key from due)
+          and w.webhook_id in (select id from hook)
         order by w.webhook_id, w.team, w.key for update
       ), closed as (
         delete from webhook_trigger.windows w using over
@@ -81,8 +94,12 @@ export const makeCloseWindows = Effect.map(
         from next where r.id = next.id and r.status = 'queued' and r.place is null
         returning r.id
       ), ${notify(sql, "RunChanged", sql`select id::text as name from placed`)}
-      select count(*) from notified`).pipe(Effect.asVoid)
-)
+      select greatest((select count(*) from due), (select count(*) from free))::int as most, count(*) from notified`)
+  }
+  const closeWindows = (now: DateTime.Utc): Effect.Effect<void, Unavailable> =>
+    Effect.flatMap(closeSome(now), ([row]) => (row!.most < portion ? Effect.void : closeWindows(now)))
+  return closeWindows
+})
 
 const types = {
   ord: "int",

@@ -36,9 +36,17 @@ export const openSession = (
     let interrupted = false
     let current: pg.Client | undefined
 
+    /** Asked for once at a time: a session that holds it would get it again, and keep it when it is released. */
     const lock = (client: pg.Client, id: number, state: Lock) =>
-      Effect.map(query(client, `select pg_try_advisory_lock(${lockClass}, ${id}) as locked`), ({ rows }) => {
-        state.isHeld = rows[0].locked && client === current && locks.get(id) === state
+      answerOf(async () => {
+        if (state.isHeld || state.askedOn === client || locks.get(id) !== state) return
+        state.askedOn = client
+        try {
+          const { rows } = await client.query(`select pg_try_advisory_lock(${lockClass}, ${id}) as locked`)
+          state.isHeld = rows[0].locked && client === current && locks.get(id) === state
+        } finally {
+          if (state.askedOn === client) state.askedOn = undefined
+        }
       })
     const lockAll = (client: pg.Client) =>
       Effect.forEach(
@@ -99,7 +107,7 @@ export const openSession = (
         ),
       hold: (id) =>
         Effect.gen(function* () {
-          const state: Lock = { isHeld: false }
+          const state: Lock = { isHeld: false, askedOn: undefined }
           yield* Effect.acquireRelease(
             Effect.sync(() => locks.set(id, state)),
             () => release(id)
@@ -114,13 +122,13 @@ export const openSession = (
 /** A lock that this process wants. */
 interface Lock {
   isHeld: boolean
+  /** The session that has not answered yet. */
+  askedOn: pg.Client | undefined
 }
 
-const query = (client: pg.Client, sql: string) =>
-  Effect.timeout(
-    Effect.tryPromise(() => client.query(sql)),
-    answerTimeout
-  )
+const answerOf = <A>(ask: () => Promise<A>) => Effect.timeout(Effect.tryPromise(ask), answerTimeout)
+
+const query = (client: pg.Client, sql: string) => answerOf(() => client.query(sql))
 
 /** Without waiting for a server that may not answer. */
 const close = (client: pg.Client) =>
