@@ -25,7 +25,7 @@ import { SlotLine } from "./SlotLine.ts"
 const auditsAtOnce = 8
 
 /** The lanes of one term: whatever a lane wants done next is done here, and reported back to it. */
-export interface Lanes extends Pick<Reservations.Reservations, "reserve" | "reservationEnded"> {
+export interface Lanes extends Pick<Reservations.Reservations, "reserve" | "reservationEnded" | "resolveUnknown"> {
   readonly term: Lease["term"]
   /** There may be more in the rows for this team. */
   readonly wake: (team: TeamName) => void
@@ -241,6 +241,7 @@ export const make = Effect.fnUntraced(function* (
     takeOver,
     reserve: reservations.reserve,
     reservationEnded: reservations.reservationEnded,
+    resolveUnknown: reservations.resolveUnknown,
     admitBehind: behind.take,
     webhooksChanged,
     stopped: () => [...lanes.values()].filter(({ isStopped }) => isStopped).map(({ team }) => team),

@@ -24,6 +24,8 @@ export interface Reservations {
   readonly reservationEnded: (run: LaneRun, result: LaneState) => void
   /** The runs whose outcome the database has not reported. */
   readonly unknown: () => ReadonlyArray<RunId>
+  /** Asks what became of those, unless that is being asked. */
+  readonly resolveUnknown: () => void
   /** The term is over: what became of those is for the next one to find out. */
   readonly close: () => void
 }
@@ -80,16 +82,14 @@ export const make = Effect.fnUntraced(function* (
       if (inFlight.has(id)) admitted(run, begunAt)
       else notAdmitted(run)
     }
-    if (unknown.size > 0) yield* resolve
+    // In one step with the look at what is left: what becomes unknown after that is resolved anew.
+    isResolving = unknown.size > 0
+    if (isResolving) yield* resolve
   })
   const resolveUnknown = (): void => {
-    if (isResolving) return
+    if (isResolving || unknown.size === 0) return
     isResolving = true
-    fork(
-      Effect.map(untilAvailable(resolve), () => {
-        isResolving = false
-      })
-    )
+    fork(untilAvailable(resolve))
   }
 
   const reservationEnded: Reservations["reservationEnded"] = (run, result) => {
@@ -119,6 +119,7 @@ export const make = Effect.fnUntraced(function* (
     },
     reservationEnded,
     unknown: () => [...unknown.keys()],
+    resolveUnknown,
     close: () => {
       for (const { run } of unknown.values()) line.release(run)
     }
