@@ -1,9 +1,9 @@
 /**
  * Exchanges and queues, defined once; `docs/amqp.md` says the same to leaders in other languages.
  *
- * The server declares `webhook.prompts`, `webhook.replies`, `webhook.cancel`, `webhook.dlx` and `webhook.dead`, each time it connects. The
- * leader declares its team's queue, and needs no right to configure anything else. The server checks team queues
- * passively, and binds them to `webhook.prompts`.
+ * The server declares `webhook.prompts`, `webhook.replies`, `webhook.dlx` and `webhook.dead` each time it connects, and
+ * `webhook.cancel.<team>` before a team's first prompt. The leader declares its team's queue, and needs no right to
+ * configure anything else. The server checks team queues passively, and binds them to `webhook.prompts`.
  */
 import { randomUUID } from "node:crypto"
 import type { Channel, Options } from "amqplib"

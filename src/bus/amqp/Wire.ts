@@ -81,8 +81,9 @@ export const encodeOffer = (prompt: Prompt, queue: string): Outgoing => {
 }
 
 /** Which run is not to be worked on. */
+/** Its id differs from its prompt's: the publisher tells by ids which of its messages the broker has confirmed. */
 export const encodeCancel = (team: TeamName, run_id: RunId): Outgoing => ({
-  id: run_id,
+  id: `${run_id}:cancel`,
   exchange: cancelExchange(team),
   routingKey: "",
   body: Buffer.from(JSON.stringify({ run_id })),
