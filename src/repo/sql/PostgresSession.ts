@@ -48,11 +48,14 @@ export const openSession = (
           if (state.askedOn === client) state.askedOn = undefined
         }
       })
+    /** Asks for the locks that are not held at the time. */
     const lockAll = (client: pg.Client) =>
-      Effect.forEach(
-        [...locks].filter(([, { isHeld }]) => !isHeld),
-        ([id, state]) => lock(client, id, state),
-        { discard: true }
+      Effect.suspend(() =>
+        Effect.forEach(
+          [...locks].filter(([, { isHeld }]) => !isHeld),
+          ([id, state]) => lock(client, id, state),
+          { discard: true }
+        )
       )
     const ended = Effect.sync(() => {
       current = undefined
