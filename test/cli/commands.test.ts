@@ -353,7 +353,7 @@ describe("the command line", { timeout: 60_000 }, () => {
         broker_rights: {
           user: "team-apart-too",
           vhost: "/",
-          read: "^(team\\.apart-too(\\.cancel\\..+)?|webhook\\.cancel\\.apart)$"
+          read: "^(team\\.apart-too(\\.cancel\\..+)?|webhook\\.cancel\\.apart-too)$"
         }
       })
       expect(yield* json("team", "broker-rights", "apart-too")).toEqual(asJson.broker_rights)

@@ -154,7 +154,7 @@ it("no public key is taken with which signatures can be made without a private o
     Buffer.from(`${order8.slice(0, 62)}85`, "hex")
   ]) {
     const text = `whpk_${key.toString("base64")}`
-    expect(faultOf(describeSender(options, text), text), text).toContain("private key")
+    expect(faultOf(describeSender(options, text), text), text).toContain("must be a secure public key")
     expect(outcome(options, text, { headers, body: "forged" }, now)).toBe("mismatch")
   }
 })
