@@ -24,6 +24,9 @@ const combine = (left: Counts, right: Counts, each: (left: number, right: number
 
 export const difference = (after: Counts, before: Counts): Counts => combine(after, before, (a, b) => a - b)
 
+/** Of each count the lower one. */
+export const least = (a: Counts, b: Counts): Counts => combine(a, b, Math.min)
+
 export const perUnit = (counts: Counts, units: number): Counts => combine(counts, counts, (count) => count / units)
 
 /** Asked before each step whether the fiber is to make way for others. */
