@@ -2,7 +2,10 @@ import { configDefaults, defineConfig, type TestProjectInlineConfiguration } fro
 import { TestOrder } from "./test/support/TestOrder.ts"
 
 /** The files with a clock of their own, which counts the turns of the event loop that other tests would take. */
-const withOwnClock = ["test/engine/**/*.test.ts", "test/{bus/BusMemory,bus/CancelListener,server/retention,http/session}.test.ts"]
+const withOwnClock = [
+  "test/engine/**/*.test.ts",
+  "test/{bus/BusMemory,bus/CancelListener,server/retention,http/session}.test.ts"
+]
 
 /**
  * Node's, of a worker: room for what Effect allocates and soon drops, which is else copied again and again (a tenth of the
