@@ -151,6 +151,8 @@ describe("a template in Liquid", () => {
     `{% assign s = list %}${"{% assign s = s | push: s %}".repeat(60)}{{ s | plus: 1 }}`,
     `{% assign s = list %}${"{% assign s = s | push: s %}".repeat(60)}{% if s < s %}{% endif %}{{ s }}`,
     "{{ list | join: text | size }}",
+    "{{ objects | sort_natural: list | size }}",
+    "{{ objects | sort: text | size }}",
     "{{ text | replace: '', text | size }}",
     "{{ text | remove_last: late | size }}",
     "{% for x in list %}{% if text contains late %}{% endif %}{% endfor %}",

@@ -45,8 +45,17 @@ const property = (item: unknown, path: unknown): unknown =>
 
 const sort: Cost = (budget, [value, path]) => {
   const list = listOf(value)
-  budget.spend(list.length * stepWork)
-  spendOnSort(budget, path === undefined ? list : list.map((item) => property(item, path)), 1)
+  if (path === undefined) {
+    budget.spend(list.length * stepWork)
+    spendOnSort(budget, list, 1)
+    return
+  }
+  each(budget, [list, path])
+  spendOnSort(
+    budget,
+    list.map((item) => property(item, path)),
+    1
+  )
 }
 
 /** Reading a date takes microseconds; names of days and months, and local formats, take tens of microseconds. */
