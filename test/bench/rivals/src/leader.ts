@@ -25,7 +25,9 @@ for (const team of teams) {
     const { correlationId, replyTo } = message.properties
     if (replyTo !== undefined) {
       const options = { type: "response", contentType: "application/json", correlationId, persistent: true }
-      channel.sendToQueue(replyTo, body, options)
+      // Ours names an exchange, as the bus contract says; the others name a queue.
+      if (replyTo === "webhook.replies") channel.publish(replyTo, "", body, options)
+      else channel.sendToQueue(replyTo, body, options)
     }
     channel.ack(message)
   })
