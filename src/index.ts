@@ -29,7 +29,8 @@ export {
   AuditEvent,
   auditedFields,
   auditedLength
-} from "./domain/AuditEvent.ts"
+} from "./domain/access/AuditEvent.ts"
+export type { Session, SessionRow } from "./domain/access/Session.ts"
 export {
   ChangedMeanwhile,
   Fault,
@@ -59,11 +60,12 @@ export {
   WebhookDisabled
 } from "./domain/Errors.ts"
 export { AuditEventId, makeRunId, makeSessionId, makeWebhookId, RunId, SessionId, WebhookId } from "./domain/Id.ts"
-export type { IncomingRequest, RequestValues } from "./domain/IncomingRequest.ts"
-export type { FormFields } from "./domain/Payload.ts"
-export type { PromptLayout } from "./domain/PromptLayout.ts"
-export { parseRate, type Rate } from "./domain/Rate.ts"
-export { isAccepted, ReceivedRequest } from "./domain/ReceivedRequest.ts"
+export type { PromptLayout } from "./domain/prompt/PromptLayout.ts"
+export { templateOf } from "./domain/prompt/TemplateChanges.ts"
+export { TemplateVersion, TemplateVersionSummary, templatesKept } from "./domain/prompt/TemplateVersion.ts"
+export type { IncomingRequest, RequestValues } from "./domain/request/IncomingRequest.ts"
+export type { FormFields } from "./domain/request/Payload.ts"
+export { isAccepted, ReceivedRequest } from "./domain/request/ReceivedRequest.ts"
 export {
   isAnswer,
   leaderless,
@@ -78,39 +80,54 @@ export {
   retryAt,
   toRun,
   Variables
-} from "./domain/Run.ts"
-export { RunState, stateFields, toRunState } from "./domain/RunState.ts"
-export { type FinalStatus, finalStatuses, isFinal, runStatuses } from "./domain/RunStatus.ts"
-export { RunSummary, type SummaryRow, summarize, toRunSummary } from "./domain/RunSummary.ts"
-export type { Session, SessionRow } from "./domain/Session.ts"
-export type { Counts, RunBucket, Statistics, StatisticsRange } from "./domain/Statistics.ts"
+} from "./domain/run/Run.ts"
+export { RunState, stateFields, toRunState } from "./domain/run/RunState.ts"
+export { type FinalStatus, finalStatuses, isFinal, runStatuses } from "./domain/run/RunStatus.ts"
+export { RunSummary, type SummaryRow, summarize, toRunSummary } from "./domain/run/RunSummary.ts"
+export type { Counts, RunBucket, Statistics, StatisticsRange } from "./domain/run/Statistics.ts"
 export { storable } from "./domain/StorableText.ts"
 export { Team, TeamName, type TeamRecord } from "./domain/Team.ts"
-export { templateOf } from "./domain/TemplateChanges.ts"
-export { TemplateVersion, TemplateVersionSummary, templatesKept } from "./domain/TemplateVersion.ts"
-export type { TokenHash } from "./domain/Token.ts"
-export { Verification } from "./domain/Verification.ts"
-export { Webhook, WebhookDraft, WebhookEdit, WebhookRow } from "./domain/Webhook.ts"
+export { Verification } from "./domain/verification/Verification.ts"
+export { parseRate, type Rate } from "./domain/webhook/Rate.ts"
+export type { TokenHash } from "./domain/webhook/Token.ts"
+export { Webhook, WebhookDraft, WebhookEdit, WebhookRow } from "./domain/webhook/Webhook.ts"
 // The engine and its services.
-export type { JsonObject, Retries, Window } from "./domain/WebhookSettingKinds.ts"
-export type { Candidate } from "./engine/Acceptance.ts"
-export { AdminKey } from "./engine/AdminKey.ts"
-export { Origin, type OriginValues } from "./engine/Audit.ts"
-export * as AuditRetention from "./engine/AuditRetention.ts"
-export { Cancellation, type CancelledCounts, type CancelOptions } from "./engine/Cancellation.ts"
-export type { MessageRequest } from "./engine/Candidates.ts"
-export { CurrentLanes } from "./engine/CurrentLanes.ts"
-export * as DatabaseClock from "./engine/DatabaseClock.ts"
-export type { Draft, DraftPreview, PreviewDraft } from "./engine/DraftPreview.ts"
+export type { JsonObject, Retries, Window } from "./domain/webhook/WebhookSettingKinds.ts"
+export type { Candidate } from "./engine/accept/Acceptance.ts"
+export type { MessageRequest } from "./engine/accept/Candidates.ts"
+export { type Earlier, HandOver, type HandOverRefused } from "./engine/accept/HandOver.ts"
+export {
+  Replay,
+  type Replayed,
+  type ReplayFilter,
+  type ReplayRefused,
+  type ReplayRequest
+} from "./engine/accept/Replay.ts"
+export type { Handed } from "./engine/accept/Submit.ts"
+export {
+  type Refused,
+  type Submitted,
+  Trigger,
+  type TriggerRefused,
+  type TriggerRequest
+} from "./engine/accept/Trigger.ts"
+export { AdminKey } from "./engine/access/AdminKey.ts"
+export { Origin, type OriginValues } from "./engine/access/Audit.ts"
+export { type NewSession, Sessions } from "./engine/access/Sessions.ts"
+export { CurrentLanes } from "./engine/dispatch/CurrentLanes.ts"
+export type { Lanes } from "./engine/dispatch/Lanes.ts"
+export { Limiter, type SlotRequest, type Usage } from "./engine/dispatch/Limiter.ts"
 export * as Engine from "./engine/Engine.ts"
-export { type Earlier, HandOver, type HandOverRefused } from "./engine/HandOver.ts"
-export type { Sample } from "./engine/Input.ts"
-export type { KnownRequest } from "./engine/KeptRequest.ts"
-export type { Lanes } from "./engine/Lanes.ts"
-export { Limiter, type SlotRequest, type Usage } from "./engine/Limiter.ts"
-export type { Progress } from "./engine/Marks.ts"
-export { type OnEnd, Outcomes } from "./engine/Outcomes.ts"
-export { Overview } from "./engine/Overview.ts"
+export { Cancellation, type CancelledCounts, type CancelOptions } from "./engine/manage/Cancellation.ts"
+export type { KnownRequest } from "./engine/manage/KeptRequest.ts"
+export { Overview } from "./engine/manage/Overview.ts"
+export { Requests } from "./engine/manage/Requests.ts"
+export { Teams } from "./engine/manage/Teams.ts"
+export { type Preview, Webhooks, type WithToken } from "./engine/manage/Webhooks.ts"
+export { type OnEnd, Outcomes } from "./engine/outcome/Outcomes.ts"
+export type { Progress } from "./engine/outcome/SentAndStarted.ts"
+export type { Draft, DraftPreview, PreviewDraft } from "./engine/prompt/DraftPreview.ts"
+export type { Sample } from "./engine/prompt/Input.ts"
 export {
   type LanguageOptions,
   type Place,
@@ -118,29 +135,24 @@ export {
   Renderer,
   type RenderOptions,
   type RenderRefused
-} from "./engine/Renderer.ts"
-export { Replay, type Replayed, type ReplayFilter, type ReplayRefused, type ReplayRequest } from "./engine/Replay.ts"
-export { Requests } from "./engine/Requests.ts"
-export * as Retention from "./engine/Retention.ts"
-export { parseKey, type SecretKey, SecretKeys, type SecretKeysService } from "./engine/SecretKeys.ts"
-export { type NewSession, Sessions } from "./engine/Sessions.ts"
+} from "./engine/prompt/Renderer.ts"
 export { Settings, type SettingsValues } from "./engine/Settings.ts"
 export { Shutdown } from "./engine/Shutdown.ts"
-export type { Handed } from "./engine/Submit.ts"
-export { Teams } from "./engine/Teams.ts"
-export type { Token } from "./engine/Token.ts"
-export { type Refused, type Submitted, Trigger, type TriggerRefused, type TriggerRequest } from "./engine/Trigger.ts"
-export { type Preview, Webhooks, type WithToken } from "./engine/Webhooks.ts"
+export * as AuditRetention from "./engine/upkeep/AuditRetention.ts"
+export * as DatabaseClock from "./engine/upkeep/DatabaseClock.ts"
+export * as Retention from "./engine/upkeep/Retention.ts"
+export { parseKey, type SecretKey, SecretKeys, type SecretKeysService } from "./engine/verify/SecretKeys.ts"
+export type { Token } from "./engine/verify/Token.ts"
+export { ServerFacts, type ServerFactsValues } from "./http/manage/ServerFacts.ts"
+export { PublicUrl } from "./http/request/PublicUrl.ts"
+export { type Networks, TrustedProxies } from "./http/request/TrustedProxies.ts"
 // HTTP.
-export { ConnectionLimits, type Limits as ConnectionLimitsValues } from "./http/ConnectionLimits.ts"
-export * as Connections from "./http/Connections.ts"
-export * as Drain from "./http/Drain.ts"
-export { CannotListen } from "./http/Listener.ts"
-export * as NodeServer from "./http/NodeServer.ts"
-export { PublicUrl } from "./http/PublicUrl.ts"
-export * as Routes from "./http/Routes.ts"
-export { ServerFacts, type ServerFactsValues } from "./http/ServerFacts.ts"
-export { type Networks, TrustedProxies } from "./http/TrustedProxies.ts"
+export { ConnectionLimits, type Limits as ConnectionLimitsValues } from "./http/serve/ConnectionLimits.ts"
+export * as Connections from "./http/serve/Connections.ts"
+export * as Drain from "./http/serve/Drain.ts"
+export { CannotListen } from "./http/serve/Listener.ts"
+export * as NodeServer from "./http/serve/NodeServer.ts"
+export * as Routes from "./http/serve/Routes.ts"
 // The ports of the rows, and what a driver of them needs.
 export { AdminKeyStore } from "./repo/AdminKeyStore.ts"
 export { type AuditPage, type AuditQuery, AuditStore, decodeAuditCursor } from "./repo/AuditStore.ts"

@@ -2,13 +2,13 @@
 import { Layer, Redacted } from "effect"
 import type { Bus, LeaderBus } from "./bus/Bus.ts"
 import * as BusMemory from "./bus/BusMemory.ts"
-import { AdminKey } from "./engine/AdminKey.ts"
+import { AdminKey } from "./engine/access/AdminKey.ts"
+import { Limiter } from "./engine/dispatch/Limiter.ts"
 import * as Engine from "./engine/Engine.ts"
-import { Limiter } from "./engine/Limiter.ts"
-import { Renderer } from "./engine/Renderer.ts"
+import { Renderer } from "./engine/prompt/Renderer.ts"
 import { Settings, type SettingsValues } from "./engine/Settings.ts"
+import * as RepoMemory from "./repo/memory/RepoMemory.ts"
 import type { Repo } from "./repo/Repo.ts"
-import * as RepoMemory from "./repo/RepoMemory.ts"
 
 export { LeaderBus } from "./bus/Bus.ts"
 export { BusMemory, RepoMemory }

@@ -6,8 +6,8 @@ import fc from "fast-check"
 import { filters } from "liquidjs"
 import { costs } from "../src/domain/evaluation/JmespathFunctions.ts"
 import { boundedFilters } from "../src/domain/evaluation/LiquidFilters.ts"
-import { filter } from "../src/domain/Filter.ts"
-import * as Liquid from "../src/domain/Liquid.ts"
+import { filter } from "../src/domain/prompt/Filter.ts"
+import * as Liquid from "../src/domain/prompt/Liquid.ts"
 
 /** In MB. The budget is ten million characters, some of which take four bytes for a moment. */
 const mostMemory = 400

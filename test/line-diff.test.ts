@@ -1,6 +1,6 @@
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { type DiffLine, diffLines, hunksOf } from "../src/domain/LineDiff.ts"
+import { type DiffLine, diffLines, hunksOf } from "../src/domain/prompt/LineDiff.ts"
 
 const marks = { same: " ", removed: "-", added: "+" } as const
 const shown = (lines: ReadonlyArray<DiffLine>) => lines.map(({ kind, text }) => marks[kind] + text)

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Option } from "effect"
 import fc from "fast-check"
-import { lookUp, nameOf, type Path, pathOf, pick } from "../src/domain/Path.ts"
-import type { Variables } from "../src/domain/Run.ts"
+import { lookUp, nameOf, type Path, pathOf, pick } from "../src/domain/prompt/Path.ts"
+import type { Variables } from "../src/domain/run/Run.ts"
 
 const name = fc.oneof(
   fc.constantFrom("a", "b", "0", "1", "__proto__", "constructor", "length", "a.b", 'q"uo\\te', "é 名", ""),

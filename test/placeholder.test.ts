@@ -1,8 +1,8 @@
 import { Either } from "effect"
 import { expect, it } from "vitest"
-import * as Liquid from "../src/domain/Liquid.ts"
-import { placeholderAt } from "../src/domain/Placeholder.ts"
-import * as Template from "../src/domain/Template.ts"
+import * as Liquid from "../src/domain/prompt/Liquid.ts"
+import { placeholderAt } from "../src/domain/prompt/Placeholder.ts"
+import * as Template from "../src/domain/prompt/Template.ts"
 
 const payload = {
   plain: "1",

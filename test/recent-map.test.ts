@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { RecentMap } from "../src/domain/RecentMap.ts"
+import { RecentMap } from "../src/runtime/RecentMap.ts"
 
 const added = (capacity: number, count: number) => {
   const map = new RecentMap<number, string>(capacity)

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Either, Layer } from "effect"
 import fc from "fast-check"
-import type { Variables } from "../src/domain/Run.ts"
-import * as Template from "../src/domain/Template.ts"
-import { Renderer } from "../src/engine/Renderer.ts"
+import * as Template from "../src/domain/prompt/Template.ts"
+import type { Variables } from "../src/domain/run/Run.ts"
+import { Renderer } from "../src/engine/prompt/Renderer.ts"
 import { Settings } from "../src/engine/Settings.ts"
 
 const parsed = (text: string) => Either.getOrThrow(Template.parse(text))

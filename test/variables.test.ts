@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { checkVariables } from "../src/domain/Variables.ts"
+import { checkVariables } from "../src/domain/prompt/Variables.ts"
 
 const names = fc.stringMatching(/^[A-Za-z0-9_-]{1,12}$/)
 const nested = (depth: number): unknown => (depth === 0 ? 1 : [nested(depth - 1)])

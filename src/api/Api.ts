@@ -3,11 +3,11 @@ import { Schema } from "effect"
 import { Audit } from "./Audit.ts"
 import { Overview } from "./Overview.ts"
 import { InternalError, MethodNotAllowed } from "./Problem.ts"
-import { Runs } from "./Runs.ts"
+import { Runs } from "./run/Runs.ts"
+import { Trigger } from "./run/Trigger.ts"
 import { Session } from "./Session.ts"
 import { Sessions } from "./Sessions.ts"
 import { Teams } from "./Teams.ts"
-import { Trigger } from "./Trigger.ts"
 import { Webhooks } from "./Webhooks.ts"
 
 /** Without Effect's own answer to a malformed request, which would be a second error format beside RFC 9457. */

@@ -1,6 +1,6 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { AuditAction, AuditEvent } from "../domain/AuditEvent.ts"
+import { AuditAction, AuditEvent } from "../domain/access/AuditEvent.ts"
 import { Admin } from "./Auth.ts"
 import { Limit } from "./PageSize.ts"
 import { BadRequest, ServiceUnavailable } from "./Problem.ts"

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { WebhookId } from "../domain/Id.ts"
-import { RunState } from "../domain/RunState.ts"
+import { RunState } from "../domain/run/RunState.ts"
 
 /** What the event `change` of `GET /api/events` carries, as JSON. Only a hint: one may be missed or come twice. */
 export const ChangeEvent = Schema.Struct({

@@ -1,7 +1,7 @@
 import { HttpApiClient, HttpClient, HttpClientRequest } from "@effect/platform"
 import { type Effect, flow, identity, type Redacted } from "effect"
 import { Api } from "./Api.ts"
-import { triggerPath } from "./TriggerUrl.ts"
+import { triggerPath } from "./run/TriggerUrl.ts"
 
 /**
  * A typed client of a running server. `url` is its address, including the path it is mounted under, if any. Without an

@@ -1,9 +1,9 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema, Struct } from "effect"
-import { RunSummary } from "../domain/RunSummary.ts"
-import { Activity, Statistics, StatisticsRange } from "../domain/Statistics.ts"
+import { RunSummary } from "../domain/run/RunSummary.ts"
+import { Activity, Statistics, StatisticsRange } from "../domain/run/Statistics.ts"
 import { optional } from "../domain/Time.ts"
-import { WebhookDraft } from "../domain/Webhook.ts"
+import { WebhookDraft } from "../domain/webhook/Webhook.ts"
 import { Admin } from "./Auth.ts"
 import { Limit } from "./PageSize.ts"
 import {
@@ -26,7 +26,7 @@ import {
   TimedOut,
   TimedOutInPage,
   Wait
-} from "./Trigger.ts"
+} from "./run/Trigger.ts"
 
 /** What the server runs on, and its defaults for webhooks. */
 export const Server = Schema.Struct({

@@ -1,6 +1,6 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { Session } from "../domain/Session.ts"
+import { Session } from "../domain/access/Session.ts"
 import { Admin } from "./Auth.ts"
 import { NotFound, ServiceUnavailable } from "./Problem.ts"
 

@@ -2,7 +2,6 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/p
 import { Schema } from "effect"
 import { Team, TeamDraft } from "../domain/Team.ts"
 import { Admin } from "./Auth.ts"
-import { Message, MessageAccepted, MessageAnswered } from "./Messages.ts"
 import {
   BadGateway,
   BadRequest,
@@ -14,8 +13,9 @@ import {
   UnprocessableContent,
   UnsupportedMediaType
 } from "./Problem.ts"
-import { DryRun, QueueCancelled } from "./Runs.ts"
-import { IdempotencyKey, TimedOut, TimedOutInPage, Wait } from "./Trigger.ts"
+import { Message, MessageAccepted, MessageAnswered } from "./run/Messages.ts"
+import { DryRun, QueueCancelled } from "./run/Runs.ts"
+import { IdempotencyKey, TimedOut, TimedOutInPage, Wait } from "./run/Trigger.ts"
 
 const path = Schema.Struct({ team: Schema.String.annotations({ description: "The team's name." }) })
 

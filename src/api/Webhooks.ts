@@ -1,10 +1,10 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { ReceivedRequest } from "../domain/ReceivedRequest.ts"
-import { RunStatus } from "../domain/Run.ts"
-import { TemplateVersion, TemplateVersionSummary } from "../domain/TemplateVersion.ts"
+import { TemplateVersion, TemplateVersionSummary } from "../domain/prompt/TemplateVersion.ts"
+import { ReceivedRequest } from "../domain/request/ReceivedRequest.ts"
+import { RunStatus } from "../domain/run/Run.ts"
 import { time } from "../domain/Time.ts"
-import { Webhook, WebhookDraft, WebhookEdit } from "../domain/Webhook.ts"
+import { Webhook, WebhookDraft, WebhookEdit } from "../domain/webhook/Webhook.ts"
 import { Admin } from "./Auth.ts"
 import { maxOverlapSeconds } from "./Overlap.ts"
 import { Limit } from "./PageSize.ts"
@@ -17,9 +17,9 @@ import {
   UnprocessableContent,
   UnsupportedMediaType
 } from "./Problem.ts"
-import { RunPage } from "./RunPage.ts"
-import { DryRun, QueueCancelled } from "./Runs.ts"
-import { SampleBody } from "./Trigger.ts"
+import { RunPage } from "./run/RunPage.ts"
+import { DryRun, QueueCancelled } from "./run/Runs.ts"
+import { SampleBody } from "./run/Trigger.ts"
 
 const path = Schema.Struct({ id: Schema.String.annotations({ description: "The webhook's id." }) })
 

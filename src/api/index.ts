@@ -4,9 +4,9 @@
  */
 
 export { RunId, WebhookId } from "../domain/Id.ts"
-export { Run, RunStatus } from "../domain/Run.ts"
+export { Run, RunStatus } from "../domain/run/Run.ts"
 export { Team, TeamName } from "../domain/Team.ts"
-export { Webhook, WebhookDraft, WebhookEdit } from "../domain/Webhook.ts"
+export { Webhook, WebhookDraft, WebhookEdit } from "../domain/webhook/Webhook.ts"
 export { Api } from "./Api.ts"
 export * as Client from "./Client.ts"
-export { CallersRun } from "./Trigger.ts"
+export { CallersRun } from "./run/Trigger.ts"

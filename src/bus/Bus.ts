@@ -1,7 +1,7 @@
 import { Context, Data, type DateTime, type Deferred, type Duration, type Effect, type Scope } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
 import type { RunId, WebhookId } from "../domain/Id.ts"
-import type { RunSource } from "../domain/Run.ts"
+import type { RunSource } from "../domain/run/Run.ts"
 import type { TeamName } from "../domain/Team.ts"
 
 /** What a team's leader is asked to do. */

@@ -7,7 +7,7 @@ import { Duration, Effect, Queue, type Scope, type Tracer } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
 import { untilAvailable } from "./Acknowledgement.ts"
 import type { Reply, ReplyChecks, Subject } from "./Bus.ts"
-import * as Turns from "./Turns.ts"
+import * as Turns from "./RoundRobin.ts"
 
 /** Bytes, above which a reply is long. Reading and storing one of 8 MiB takes tenths of a second, and of 100 KiB milliseconds. */
 export const longReply = 16 * 1024

@@ -8,11 +8,11 @@ import { describe, exitCodes, Failure, toJson, usage } from "./Failure.ts"
 import * as Help from "./Help.ts"
 import { type LocalCommands, leader, serve } from "./LocalCommands.ts"
 import { print, printError } from "./Output.ts"
-import { runs } from "./Runs.ts"
+import { runs } from "./run/Runs.ts"
+import { trigger } from "./run/Trigger.ts"
 import { sessions } from "./Sessions.ts"
 import { teams } from "./Teams.ts"
-import { trigger } from "./Trigger.ts"
-import { webhooks } from "./Webhooks.ts"
+import { webhooks } from "./webhook/Webhooks.ts"
 
 const commands = (local: LocalCommands, program: ReadonlyArray<string> | undefined): Group => ({
   name: "webhook-trigger",

@@ -1,10 +1,10 @@
 /**
  * What can go wrong, in the domain's words. Each error says what its reader needs to act; which HTTP status it becomes
- * stands in one place, `http/Problems.ts`.
+ * stands in one place, `http/request/Problems.ts`.
  */
 import { Schema } from "effect"
 import { RunId } from "./Id.ts"
-import { allStatuses } from "./RunStatus.ts"
+import { allStatuses } from "./run/RunStatus.ts"
 import { TeamName } from "./Team.ts"
 
 /** Where in a request a fault lies: a JSON Pointer (RFC 6901) into its body, or a parameter's name. */

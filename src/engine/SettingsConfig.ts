@@ -9,7 +9,7 @@ import {
   wholeNumber,
   withDefault,
   wordFor
-} from "./EnvironmentVariable.ts"
+} from "../settings/EnvironmentVariable.ts"
 
 /** The engine's settings, each described once. Limits count runs, sizes are bytes. */
 const settings = {

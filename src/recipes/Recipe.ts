@@ -3,7 +3,7 @@
  * request to try it on. The page docs/sources.md and the web UI's form and checklist are made from it. Browser-safe.
  */
 import type { Options } from "../domain/verification/Presets.ts"
-import type { SettingValues } from "../domain/WebhookSettings.ts"
+import type { SettingValues } from "../domain/webhook/WebhookSettings.ts"
 
 /** A request as the service sends it, but for its signature or secret. */
 export interface Sample {

@@ -1,5 +1,5 @@
 import { Context, type DateTime, Effect, Option, Schema } from "effect"
-import type { AuditAction, AuditEvent } from "../domain/AuditEvent.ts"
+import type { AuditAction, AuditEvent } from "../domain/access/AuditEvent.ts"
 import { InvalidParameter, type Unavailable } from "../domain/Errors.ts"
 import { AuditEventId } from "../domain/Id.ts"
 

@@ -1,7 +1,7 @@
 import { Context, type DateTime, type Effect } from "effect"
 import type { NotFound, Unavailable } from "../domain/Errors.ts"
 import type { WebhookId } from "../domain/Id.ts"
-import type { ReceivedRequest } from "../domain/ReceivedRequest.ts"
+import type { ReceivedRequest } from "../domain/request/ReceivedRequest.ts"
 
 /** Requests as they came, for the eyes of people: of each webhook the newest few. */
 export class RequestStore extends Context.Tag("webhook-trigger/RequestStore")<

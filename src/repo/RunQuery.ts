@@ -1,7 +1,7 @@
 import { DateTime, Schema } from "effect"
 import { RunId, type WebhookId } from "../domain/Id.ts"
-import { durationOf, type RunMode, type RunRow, type RunSource, type RunStatus } from "../domain/Run.ts"
-import type { RunSummary } from "../domain/RunSummary.ts"
+import { durationOf, type RunMode, type RunRow, type RunSource, type RunStatus } from "../domain/run/Run.ts"
+import type { RunSummary } from "../domain/run/RunSummary.ts"
 import type { TeamName } from "../domain/Team.ts"
 
 /** Which runs: all that fulfil every condition given. */

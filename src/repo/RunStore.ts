@@ -1,10 +1,10 @@
 import { Context, Data, DateTime, type Duration, type Effect, type Either } from "effect"
 import type { IdempotencyKeyReused, NotFound, RateLimited, TooManyQueued, Unavailable } from "../domain/Errors.ts"
 import type { RunId, WebhookId } from "../domain/Id.ts"
-import type { PromptLayout } from "../domain/PromptLayout.ts"
-import type { Outcome, Run, RunMode, RunSource, Variables } from "../domain/Run.ts"
+import type { PromptLayout } from "../domain/prompt/PromptLayout.ts"
+import type { Outcome, Run, RunMode, RunSource, Variables } from "../domain/run/Run.ts"
 import type { TeamName } from "../domain/Team.ts"
-import type { TokenHash } from "../domain/Token.ts"
+import type { TokenHash } from "../domain/webhook/Token.ts"
 import type { Term } from "./LeaseStore.ts"
 
 /** A run at acceptance: everything that a later edit of its webhook must not change. */
@@ -18,7 +18,7 @@ export interface NewRun {
     readonly version: number
     /** How many of its runs may wait, accepted and not admitted; absent: as many as of all. */
     readonly max_queued?: number
-    /** How many of its runs are accepted in which time (`domain/Rate.ts`); absent: no limit. */
+    /** How many of its runs are accepted in which time (`domain/webhook/Rate.ts`); absent: no limit. */
     readonly rate?: string
   }
   /** The version of the webhook from whose template the prompt was made; absent: the one above. */

@@ -1,9 +1,9 @@
 import { Context, type Effect } from "effect"
-import type { AuditDraft } from "../domain/AuditEvent.ts"
+import type { AuditDraft } from "../domain/access/AuditEvent.ts"
+import type { Session, SessionRow } from "../domain/access/Session.ts"
 import type { Unavailable } from "../domain/Errors.ts"
 import type { SessionId } from "../domain/Id.ts"
-import type { Session, SessionRow } from "../domain/Session.ts"
-import type { TokenHash } from "../domain/Token.ts"
+import type { TokenHash } from "../domain/webhook/Token.ts"
 
 /**
  * The sessions of the web UI. One whose time has passed is kept until it is ended. With a draft, a change

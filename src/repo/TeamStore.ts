@@ -1,5 +1,5 @@
 import { Context, type DateTime, type Effect } from "effect"
-import type { AuditDraft } from "../domain/AuditEvent.ts"
+import type { AuditDraft } from "../domain/access/AuditEvent.ts"
 import type { NotFound, TeamExists, TeamInUse, Unavailable } from "../domain/Errors.ts"
 import type { TeamName, TeamRecord } from "../domain/Team.ts"
 

@@ -1,10 +1,10 @@
 import { Context, type DateTime, type Effect } from "effect"
-import type { AuditDraft } from "../domain/AuditEvent.ts"
+import type { AuditDraft } from "../domain/access/AuditEvent.ts"
 import type { ChangedMeanwhile, NotFound, TeamUnknown, Unavailable } from "../domain/Errors.ts"
 import type { RunId, WebhookId } from "../domain/Id.ts"
-import type { TemplateVersion, TemplateVersionSummary } from "../domain/TemplateVersion.ts"
-import type { TokenHash } from "../domain/Token.ts"
-import type { Webhook, WebhookEdit, WebhookRow } from "../domain/Webhook.ts"
+import type { TemplateVersion, TemplateVersionSummary } from "../domain/prompt/TemplateVersion.ts"
+import type { TokenHash } from "../domain/webhook/Token.ts"
+import type { Webhook, WebhookEdit, WebhookRow } from "../domain/webhook/Webhook.ts"
 
 /** A webhook as it is created. */
 export type NewWebhook = Omit<WebhookRow, "version">

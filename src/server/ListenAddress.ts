@@ -1,7 +1,7 @@
 import { isIPv4, isIPv6 } from "node:net"
 import { Option, Schema } from "effect"
-import type { Format } from "../engine/EnvironmentVariable.ts"
-import { fromText } from "../engine/Quantity.ts"
+import type { Format } from "../settings/EnvironmentVariable.ts"
+import { fromText } from "../settings/Quantity.ts"
 
 /** Where a server listens. */
 export interface ListenAddress {

@@ -1,6 +1,6 @@
 /** Log lines and their settings, for every process of the server and for the leader. `docs/settings.md` explains them. */
 import { Layer, Logger, LogLevel } from "effect"
-import { oneOf, type Values, withDefault, wordFor } from "../engine/EnvironmentVariable.ts"
+import { oneOf, type Values, withDefault, wordFor } from "../settings/EnvironmentVariable.ts"
 import * as SafeLogger from "./SafeLogger.ts"
 
 const logLevels = wordFor({

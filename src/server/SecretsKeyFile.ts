@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs"
 import { link, mkdir, rm, writeFile } from "node:fs/promises"
 import { join, resolve } from "node:path"
 import { Effect, Layer } from "effect"
-import { keyText, makeKey, parseKey, type SecretKey, SecretKeys } from "../engine/SecretKeys.ts"
+import { keyText, makeKey, parseKey, type SecretKey, SecretKeys } from "../engine/verify/SecretKeys.ts"
 
 const read = (path: string): SecretKey | undefined => {
   try {

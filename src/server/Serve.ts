@@ -3,10 +3,10 @@ import { Config, Effect, Option } from "effect"
 import type { Failure } from "../cli/Failure.ts"
 import type { Overrides } from "../cli/LocalCommands.ts"
 import { print } from "../cli/Output.ts"
-import { withOverrides } from "./Overrides.ts"
-import * as PrimaryEnvironment from "./PrimaryEnvironment.ts"
+import { withOverrides } from "./environment/Overrides.ts"
+import * as PrimaryEnvironment from "./environment/PrimaryEnvironment.ts"
 import type { Started } from "./ServerProcess.ts"
-import { workerVariable } from "./WorkerMessages.ts"
+import { workerVariable } from "./workers/WorkerMessages.ts"
 
 const announce = ({ address, welcome }: Started) =>
   Effect.zipRight(print(welcome), Effect.logInfo(`Listening on ${address}`))
@@ -24,12 +24,12 @@ export const serve = (overrides: Overrides, version: string): Effect.Effect<void
   Effect.gen(function* () {
     const number = yield* worker
     if (Option.isSome(number)) {
-      const { run } = yield* Effect.promise(() => import("./Worker.ts"))
+      const { run } = yield* Effect.promise(() => import("./workers/Worker.ts"))
       return yield* run(number.value, version)
     }
     const environment = yield* Effect.option(PrimaryEnvironment.load)
     if (Option.isSome(environment) && environment.value.workers > 1 && cluster.isPrimary) {
-      const { run } = yield* Effect.promise(() => import("./Workers.ts"))
+      const { run } = yield* Effect.promise(() => import("./workers/Workers.ts"))
       return yield* run(environment.value)
     }
     const { run } = yield* Effect.promise(() => import("./ServerProcess.ts"))

@@ -2,8 +2,8 @@ import * as OtlpResource from "@effect/opentelemetry/OtlpResource"
 import { HttpBody, HttpClient } from "@effect/platform"
 import { Clock, Effect, Layer, Schedule } from "effect"
 import type { Team } from "../domain/Team.ts"
-import { teamGauges } from "../engine/TeamGauges.ts"
-import { Teams } from "../engine/Teams.ts"
+import { Teams } from "../engine/manage/Teams.ts"
+import { teamGauges } from "../engine/upkeep/TeamGauges.ts"
 
 /** As often as Effect sends the other metrics. */
 const interval = "10 seconds"

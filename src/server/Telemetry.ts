@@ -6,9 +6,9 @@ import * as OtlpTracer from "@effect/opentelemetry/OtlpTracer"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, Layer, Option, Redacted } from "effect"
 import { v4 } from "uuid"
-import type { Teams } from "../engine/Teams.ts"
+import type { Teams } from "../engine/manage/Teams.ts"
 import { sampling } from "../telemetry/Sampling.ts"
-import type { LeaderEnvironment } from "./LeaderEnvironment.ts"
+import type { LeaderEnvironment } from "./environment/LeaderEnvironment.ts"
 import * as TeamGaugesOtlp from "./TeamGaugesOtlp.ts"
 
 type Settings = Pick<LeaderEnvironment, "otlpEndpoint" | "otlpHeaders" | "otlpServiceName">

@@ -1,8 +1,8 @@
 import { basename, relative } from "node:path"
 import { Option, Redacted } from "effect"
-import { triggerUrl } from "../api/TriggerUrl.ts"
+import { triggerUrl } from "../api/run/TriggerUrl.ts"
 import type { Demo } from "./Demo.ts"
-import * as Drivers from "./Drivers.ts"
+import * as Drivers from "./drivers/Drivers.ts"
 
 /** The command that starts the program that runs as `script`: its name if it is installed. */
 const commandOf = (script: string): string =>

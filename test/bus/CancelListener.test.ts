@@ -4,7 +4,7 @@ import { listenForCancellations } from "../../src/bus/amqp/CancelListener.ts"
 import { open } from "../../src/bus/amqp/Connection.ts"
 import { team } from "../../src/bus/contract.ts"
 import { makeRunId, type RunId } from "../../src/domain/Id.ts"
-import { pause } from "../../src/domain/Pause.ts"
+import { pause } from "../../src/runtime/Pause.ts"
 import { freshVhost } from "../support/fresh.ts"
 import { rawChannel } from "./raw.ts"
 

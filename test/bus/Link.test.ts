@@ -3,7 +3,7 @@ import { expect, it } from "@effect/vitest"
 import { Chunk, Clock, Deferred, Duration, Effect, Exit, Fiber, Queue, Redacted, Scope, TestClock } from "effect"
 import * as Broker from "../../src/bus/amqp/Broker.ts"
 import * as Link from "../../src/bus/amqp/Link.ts"
-import { pause } from "../../src/domain/Pause.ts"
+import { pause } from "../../src/runtime/Pause.ts"
 import { freshVhost } from "../support/fresh.ts"
 import { Proxy } from "../support/Proxy.ts"
 

@@ -1,7 +1,7 @@
 /** Replies of one team keep their order, and a long one keeps no other team's waiting. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import * as Turns from "../../src/bus/Turns.ts"
+import * as Turns from "../../src/bus/RoundRobin.ts"
 
 interface Item extends Turns.Item {
   readonly team: string

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { failUnsuccessful } from "../../src/cli/Outcome.ts"
+import { failUnsuccessful } from "../../src/cli/run/Outcome.ts"
 import * as Server from "../http/Server.ts"
 import { runWith } from "./CommandLine.ts"
 

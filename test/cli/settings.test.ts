@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs"
 import { availableParallelism } from "node:os"
 import { describe, expect, it } from "@effect/vitest"
 import { ConfigProvider, Duration, Effect, Either, LogLevel, Option, Redacted, Schema } from "effect"
-import { DurationFromText, SizeFromText } from "../../src/engine/Quantity.ts"
 import * as SettingsConfig from "../../src/engine/SettingsConfig.ts"
-import * as Environment from "../../src/server/Environment.ts"
+import * as Environment from "../../src/server/environment/Environment.ts"
+import { DurationFromText, SizeFromText } from "../../src/settings/Quantity.ts"
 
 const docs = readFileSync(new URL("../../docs/settings.md", import.meta.url), "utf8")
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Option, Record } from "effect"
-import { draftOf, editOf } from "../../src/cli/WebhookOptions.ts"
-import { accepts, textOf, type Value, type WebhookSetting } from "../../src/domain/WebhookSettingKinds.ts"
-import { webhookSettingNames, webhookSettings } from "../../src/domain/WebhookSettings.ts"
+import { draftOf, editOf } from "../../src/cli/webhook/WebhookOptions.ts"
+import { accepts, textOf, type Value, type WebhookSetting } from "../../src/domain/webhook/WebhookSettingKinds.ts"
+import { webhookSettingNames, webhookSettings } from "../../src/domain/webhook/WebhookSettings.ts"
 import { runWith } from "./CommandLine.ts"
 
 const none = { template: Option.none(), templateFile: Option.none() }

@@ -1,7 +1,11 @@
 /** The page docs/sources.md, written from the recipes. */
 
-import { textOf, type Value } from "../../src/domain/WebhookSettingKinds.ts"
-import { type WebhookSettingName, webhookSettingNames, webhookSettings } from "../../src/domain/WebhookSettings.ts"
+import { textOf, type Value } from "../../src/domain/webhook/WebhookSettingKinds.ts"
+import {
+  type WebhookSettingName,
+  webhookSettingNames,
+  webhookSettings
+} from "../../src/domain/webhook/WebhookSettings.ts"
 import type { Recipe, SecretOrigin } from "../../src/recipes/Recipe.ts"
 import { recipeNames, recipes } from "../../src/recipes/Recipes.ts"
 

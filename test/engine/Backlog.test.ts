@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, TestClock } from "effect"
 import { TeamName } from "../../src/domain/Team.ts"
-import * as Backlog from "../../src/engine/Backlog.ts"
+import * as Backlog from "../../src/engine/accept/Backlog.ts"
 import { count, newRun, type Target } from "../../src/repo/contract/fixtures.ts"
 import { LaneStore } from "../../src/repo/LaneStore.ts"
 import { seeded, testSeed } from "../support/Random.ts"

@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { DateTime, Effect, Layer } from "effect"
 import { type RunId, runIdAt } from "../../src/domain/Id.ts"
 import { TeamName } from "../../src/domain/Team.ts"
-import { Correlation } from "../../src/engine/Correlation.ts"
+import { Correlation } from "../../src/engine/outcome/Correlation.ts"
 import { ReplyKeyStore } from "../../src/repo/ReplyKeyStore.ts"
 
 const key = new Uint8Array(32).fill(7)

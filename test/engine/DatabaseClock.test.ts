@@ -3,10 +3,10 @@ import { expect, it } from "@effect/vitest"
 import { Clock, Context, DateTime, Effect, Fiber, Layer, Logger, TestClock } from "effect"
 import { describe } from "vitest"
 import { Unavailable } from "../../src/domain/Errors.ts"
-import { stopwatch } from "../../src/domain/Stopwatch.ts"
-import * as DatabaseClock from "../../src/engine/DatabaseClock.ts"
+import * as DatabaseClock from "../../src/engine/upkeep/DatabaseClock.ts"
 import { Repo } from "../../src/repo/Repo.ts"
 import { TimeStore } from "../../src/repo/TimeStore.ts"
+import { stopwatch } from "../../src/runtime/Stopwatch.ts"
 import { engine, lead, makeTeam, makeWebhook, ports } from "./Scenario.ts"
 
 const hour = 3_600_000

@@ -1,8 +1,8 @@
 import { expect, it } from "@effect/vitest"
 import { Either } from "effect"
 import { type Budget, OverBudget, workLimit } from "../../src/domain/evaluation/Budget.ts"
-import * as Evaluation from "../../src/engine/Evaluation.ts"
-import { busy } from "../../src/engine/TimeLimit.ts"
+import * as Evaluation from "../../src/engine/prompt/Evaluation.ts"
+import { busy } from "../../src/engine/prompt/TimeLimit.ts"
 
 it("lets what exceeded its budget do little for nine times as long, and other evaluations what they may", () => {
   let time = 0

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises"
 import { describe, expect, it } from "@effect/vitest"
 import { Cause, Deferred, Effect, Either, Exit, Fiber, Scope } from "effect"
-import * as GroupCommit from "../../src/engine/GroupCommit.ts"
+import * as GroupCommit from "../../src/runtime/GroupCommit.ts"
 
 /** A group commit whose groups are recorded, and wait for the gate. */
 const recorded = (options: { readonly size?: number; readonly limit?: number } = {}) =>

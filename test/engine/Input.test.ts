@@ -1,6 +1,6 @@
 import { expect, it } from "@effect/vitest"
 import { DateTime, Effect } from "effect"
-import { Trigger } from "../../src/engine/Trigger.ts"
+import { Trigger } from "../../src/engine/accept/Trigger.ts"
 import { Repo } from "../../src/repo/Repo.ts"
 import { echo, engineInMemory, makeTeam, makeWebhook } from "./Scenario.ts"
 

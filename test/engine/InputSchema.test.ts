@@ -1,9 +1,9 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Either } from "effect"
 import fc from "fast-check"
-import type { JsonObject } from "../../src/domain/WebhookSettingKinds.ts"
-import { checkTime, faultsIn, faultsOfSchema as tryFaultsOfSchema } from "../../src/engine/InputSchema.ts"
-import { TooSlow, withinTime } from "../../src/engine/TimeLimit.ts"
+import type { JsonObject } from "../../src/domain/webhook/WebhookSettingKinds.ts"
+import { checkTime, faultsIn, faultsOfSchema as tryFaultsOfSchema } from "../../src/engine/prompt/InputSchema.ts"
+import { TooSlow, withinTime } from "../../src/engine/prompt/TimeLimit.ts"
 
 const faults = (schema: object, value: unknown) => faultsIn(schema as JsonObject, value)
 const faultsOfSchema = (schema: object) => Either.getOrThrow(tryFaultsOfSchema(schema as JsonObject))

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { DateTime } from "effect"
-import { Lane, readAhead } from "../../src/engine/Lane.ts"
+import { Lane, readAhead } from "../../src/engine/dispatch/Lane.ts"
 import type { LaneRun } from "../../src/repo/LaneStore.ts"
 import { flightsOf, run, team } from "./LaneRuns.ts"
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, FastCheck as fc, Layer } from "effect"
 import { WebhookId } from "../../src/domain/Id.ts"
 import { TeamName } from "../../src/domain/Team.ts"
-import { Limiter, type SlotRequest } from "../../src/engine/Limiter.ts"
+import { Limiter, type SlotRequest } from "../../src/engine/dispatch/Limiter.ts"
 import { Settings } from "../../src/engine/Settings.ts"
 
 const webhook = (n: number) => WebhookId.make(`00000000-0000-7000-8000-${String(n).padStart(12, "0")}`)

@@ -1,7 +1,7 @@
 import { expect, it } from "@effect/vitest"
 import { DateTime, Effect } from "effect"
 import { NotVerified } from "../../src/domain/Errors.ts"
-import { Trigger } from "../../src/engine/Trigger.ts"
+import { Trigger } from "../../src/engine/accept/Trigger.ts"
 import { Repo } from "../../src/repo/Repo.ts"
 import { echo, engineInMemory, makeTeam, makeWebhook } from "./Scenario.ts"
 

@@ -3,9 +3,9 @@ import { expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer, Scope, TestClock } from "effect"
 import type { RunId } from "../../src/domain/Id.ts"
 import type { TeamName } from "../../src/domain/Team.ts"
-import { Cancellation } from "../../src/engine/Cancellation.ts"
-import { Limiter } from "../../src/engine/Limiter.ts"
-import { Teams } from "../../src/engine/Teams.ts"
+import { Limiter } from "../../src/engine/dispatch/Limiter.ts"
+import { Cancellation } from "../../src/engine/manage/Cancellation.ts"
+import { Teams } from "../../src/engine/manage/Teams.ts"
 import { Repo } from "../../src/repo/Repo.ts"
 import {
   echo,

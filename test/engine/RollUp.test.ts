@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, TestClock } from "effect"
-import * as RollUp from "../../src/engine/RollUp.ts"
+import * as RollUp from "../../src/engine/upkeep/RollUp.ts"
 import { HistoryStore } from "../../src/repo/HistoryStore.ts"
-import * as RepoMemory from "../../src/repo/RepoMemory.ts"
+import * as RepoMemory from "../../src/repo/memory/RepoMemory.ts"
 
 describe("keeping the statistics quick", () => {
   it.effect("goes on portion by portion while there is more, and again later", () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option, Redacted } from "effect"
 import { makeWebhookId } from "../../src/domain/Id.ts"
-import * as SecretKeyAgreement from "../../src/engine/SecretKeyAgreement.ts"
+import * as SecretKeyAgreement from "../../src/engine/verify/SecretKeyAgreement.ts"
 import {
   fingerprintOf,
   isSealedWith,
@@ -13,12 +13,12 @@ import {
   type SecretKey,
   SecretKeys,
   seal
-} from "../../src/engine/SecretKeys.ts"
-import * as SecretRotation from "../../src/engine/SecretRotation.ts"
-import * as WebhookSecrets from "../../src/engine/WebhookSecrets.ts"
+} from "../../src/engine/verify/SecretKeys.ts"
+import * as SecretRotation from "../../src/engine/verify/SecretRotation.ts"
+import * as WebhookSecrets from "../../src/engine/verify/WebhookSecrets.ts"
 import { createWebhook } from "../../src/repo/contract/fixtures.ts"
+import * as RepoMemory from "../../src/repo/memory/RepoMemory.ts"
 import { Repo } from "../../src/repo/Repo.ts"
-import * as RepoMemory from "../../src/repo/RepoMemory.ts"
 import { untilEffect } from "../support/Until.ts"
 
 const secret = Redacted.make("It's a Secret to Everybody")

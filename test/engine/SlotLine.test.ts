@@ -2,10 +2,10 @@ import { expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { RunId, WebhookId } from "../../src/domain/Id.ts"
 import { TeamName } from "../../src/domain/Team.ts"
-import { Lane } from "../../src/engine/Lane.ts"
-import { Limiter } from "../../src/engine/Limiter.ts"
+import { Lane } from "../../src/engine/dispatch/Lane.ts"
+import { Limiter } from "../../src/engine/dispatch/Limiter.ts"
+import { SlotLine } from "../../src/engine/dispatch/SlotLine.ts"
 import { Settings } from "../../src/engine/Settings.ts"
-import { SlotLine } from "../../src/engine/SlotLine.ts"
 import type { LaneRun } from "../../src/repo/LaneStore.ts"
 
 const id = (n: number) => `00000000-0000-7000-8000-${String(n).padStart(12, "0")}`

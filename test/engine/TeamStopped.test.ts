@@ -4,10 +4,10 @@ import { Duration, Effect, Exit, Layer, Scope, TestClock } from "effect"
 import { Bus, LeaderBus } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { Unavailable } from "../../src/domain/Errors.ts"
-import { Limiter } from "../../src/engine/Limiter.ts"
-import type { Trigger, TriggerRefused } from "../../src/engine/Trigger.ts"
+import type { Trigger, TriggerRefused } from "../../src/engine/accept/Trigger.ts"
+import { Limiter } from "../../src/engine/dispatch/Limiter.ts"
+import * as RepoMemory from "../../src/repo/memory/RepoMemory.ts"
 import { Repo } from "../../src/repo/Repo.ts"
-import * as RepoMemory from "../../src/repo/RepoMemory.ts"
 import { echo, engine, engineInMemory, lead, makeTeam, makeWebhook, sendMessage, until, waiting } from "./Scenario.ts"
 
 const queues = { when_team_stopped: "queue" } as const

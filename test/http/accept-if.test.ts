@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import fc from "fast-check"
-import { filter } from "../../src/domain/Filter.ts"
+import { filter } from "../../src/domain/prompt/Filter.ts"
 import { refusal } from "./Client.ts"
 import { start, triggers } from "./Server.ts"
 

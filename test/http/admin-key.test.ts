@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
-import { burst, KeyAttempts } from "../../src/http/KeyAttempts.ts"
+import { burst, KeyAttempts } from "../../src/http/access/KeyAttempts.ts"
 import { ChangeFeed, subscribe } from "../../src/repo/ChangeFeed.ts"
 import { type call, refusal } from "./Client.ts"
 import { adminKey, start } from "./Server.ts"

@@ -1,8 +1,8 @@
 import type { HttpServerRequest } from "@effect/platform"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
-import { clientAddress, networkOf } from "../../src/http/ClientAddress.ts"
-import { parseNetworks } from "../../src/http/TrustedProxies.ts"
+import { clientAddress, networkOf } from "../../src/http/request/ClientAddress.ts"
+import { parseNetworks } from "../../src/http/request/TrustedProxies.ts"
 import { start } from "./Server.ts"
 
 const addressOf = (trusted: ReadonlyArray<string>, peer: string | undefined, forwardedFor?: string) =>

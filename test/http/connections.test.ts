@@ -3,8 +3,8 @@ import { Agent, createServer, type IncomingMessage, request, type ServerResponse
 import { type AddressInfo, connect as connectTo, type Socket } from "node:net"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer } from "effect"
-import { ConnectionLimits, type Limits } from "../../src/http/ConnectionLimits.ts"
-import * as Connections from "../../src/http/Connections.ts"
+import { ConnectionLimits, type Limits } from "../../src/http/serve/ConnectionLimits.ts"
+import * as Connections from "../../src/http/serve/Connections.ts"
 import { adminKey, start } from "./Server.ts"
 
 const json = { "content-type": "application/json" }

@@ -4,7 +4,7 @@ import { HttpRouter, HttpServer, HttpServerRequest, HttpServerResponse } from "@
 import { NodeHttpServer, NodeHttpServerRequest } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Schedule, Stream } from "effect"
-import * as EventStreams from "../../src/http/EventStreams.ts"
+import * as EventStreams from "../../src/http/events/EventStreams.ts"
 import { refusal } from "./Client.ts"
 import { adminKey, listeningPort, silent, start, startWithWebhook } from "./Server.ts"
 

@@ -3,7 +3,7 @@ import { createHmac } from "node:crypto"
 import { createRequire } from "node:module"
 import { expect, it } from "@effect/vitest"
 import { Effect, Logger, LogLevel, Queue } from "effect"
-import { nameOf } from "../../src/domain/Path.ts"
+import { nameOf } from "../../src/domain/prompt/Path.ts"
 import { start } from "./Server.ts"
 
 interface Event {

@@ -2,7 +2,7 @@
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TemplateFailed, TemplateInvalid, Unavailable } from "../../src/domain/Errors.ts"
-import { Renderer } from "../../src/engine/Renderer.ts"
+import { Renderer } from "../../src/engine/prompt/Renderer.ts"
 import { pointers, refusal } from "./Client.ts"
 import { start } from "./Server.ts"
 

@@ -2,7 +2,7 @@
 import { HttpLayerRouter } from "@effect/platform"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import * as Routes from "../../src/http/Routes.ts"
+import * as Routes from "../../src/http/serve/Routes.ts"
 import { call, refusal, wire } from "./Client.ts"
 import { adminKey, hello, listening, listeningPort, services, start, startWithWebhook, triggers } from "./Server.ts"
 

@@ -3,7 +3,7 @@ import { FetchHttpClient, HttpLayerRouter, HttpMiddleware, HttpServer, HttpServe
 import { describe, expect, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Layer, Logger, Option, Redacted, Tracer } from "effect"
 import * as Client from "../../src/api/Client.ts"
-import * as Routes from "../../src/http/Routes.ts"
+import * as Routes from "../../src/http/serve/Routes.ts"
 import { call, wire } from "./Client.ts"
 import { adminKey, echo, lead, listening, listeningPort, services, start } from "./Server.ts"
 

@@ -7,9 +7,9 @@ import { Bus, type LeaderBus, type Prompt, type Reply } from "../../src/bus/Bus.
 import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { collectReplies, makePrompt, team, untilQueue } from "../../src/bus/contract.ts"
 import { Command } from "../../src/leader/index.ts"
-import * as Environment from "../../src/server/Environment.ts"
-import * as LeaderEnvironment from "../../src/server/LeaderEnvironment.ts"
-import { secretsOf } from "../../src/server/LoadSettings.ts"
+import * as Environment from "../../src/server/environment/Environment.ts"
+import * as LeaderEnvironment from "../../src/server/environment/LeaderEnvironment.ts"
+import { secretsOf } from "../../src/server/environment/LoadSettings.ts"
 
 const behaviour = (name: string, test: Effect.Effect<unknown, unknown, Bus | LeaderBus | Scope.Scope>) =>
   it.live(name, () =>

@@ -26,9 +26,9 @@ NodeRuntime.runMain(Layer.launch(host))
 
 /** A file of our driver in memory, as it would be in a host's project. */
 const asHosts = (file: string): string =>
-  readFileSync(join(root, "src/repo", file), "utf8")
+  readFileSync(join(root, "src/repo/memory", file), "utf8")
     .replaceAll('from "./AuditMemory.ts"', 'from "./AuditMemory.js"')
-    .replaceAll(/from "\.\.?\/.*\.ts"/g, 'from "webhook-trigger"')
+    .replaceAll(/from "(?:\.\.\/)+.*\.ts"/g, 'from "webhook-trigger"')
 
 const files = {
   "on-pglite.ts": composed({

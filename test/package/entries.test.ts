@@ -14,7 +14,7 @@ interface Import {
 interface Loaded {
   /** Packages that our own modules import. */
   readonly packages: ReadonlyArray<string>
-  /** Folders of `dist`, and its files beside them. */
+  /** Folders of `dist`, those of ports with their drivers, and the files beside them. */
   readonly own: ReadonlyArray<string>
   /** All packages, with what the packages load themselves. */
   readonly all: ReadonlyArray<string>
@@ -24,6 +24,10 @@ interface Loaded {
 }
 
 const packageOf = (url: string): string | undefined => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1]
+
+/** `engine`, `repo/sql`, or a file such as `index.js`. */
+const roomOf = (path: string): string | undefined =>
+  /^(?:bus|repo)\/[^/]+(?=\/)/.exec(path)?.[0] ?? /^[^/]+/.exec(path)?.[0]
 
 const sorted = (names: Iterable<string | undefined>): ReadonlyArray<string> =>
   [...new Set(names)].filter((name) => name !== undefined).sort()
@@ -49,7 +53,7 @@ const load = async (
     const error = errors[urlOf(module)]
     return {
       packages: sorted(own.flatMap((url) => importsOf.get(url) ?? []).map(packageOf)),
-      own: sorted(own.map((url) => url.slice(dist.length).replace(/\/[^/]*$/, ""))),
+      own: sorted(own.map((url) => roomOf(url.slice(dist.length)))),
       all: sorted([...urls].map(packageOf)),
       builtin: sorted([...urls].filter((url) => url.startsWith("node:"))),
       ...(error !== undefined && { error })
@@ -78,16 +82,13 @@ const entries = [
       ...["@cfworker/json-schema", "@effect/experimental", "@effect/platform", "@effect/platform-node"],
       ...["@jmespath-community/jmespath", "effect", "liquidjs", "tinyqueue", "uuid"]
     ],
-    own: [
-      ...["api", "bus", "domain", "domain/evaluation", "domain/verification", "engine", "http", "index.js", "repo"],
-      "telemetry"
-    ],
+    own: [...["api", "bus", "domain", "engine", "http", "index.js", "repo", "runtime", "settings", "telemetry"]],
     heavy: []
   },
   {
     entry: "api/index",
     packages: ["@effect/experimental", "@effect/platform", "effect", "uuid"],
-    own: ["api", "domain", "domain/verification"],
+    own: ["api", "domain"],
     heavy: []
   },
   { entry: "leader/index", packages: ["effect", "uuid"], own: ["bus", "domain", "leader", "telemetry"], heavy: [] },
@@ -97,32 +98,32 @@ const entries = [
       ...["@cfworker/json-schema", "@effect/experimental", "@jmespath-community/jmespath"],
       ...["effect", "liquidjs", "tinyqueue", "uuid"]
     ],
-    own: ["bus", "domain", "domain/evaluation", "domain/verification", "engine", "repo", "telemetry", "testing.js"],
+    own: ["bus", "domain", "engine", "repo", "repo/memory", "runtime", "settings", "telemetry", "testing.js"],
     heavy: []
   },
   {
     entry: "amqp",
     packages: ["@effect/experimental", "amqplib", "effect", "uuid"],
-    own: ["amqp.js", "bus", "bus/amqp", "domain", "telemetry"],
+    own: ["amqp.js", "bus", "bus/amqp", "domain", "runtime", "telemetry"],
     heavy: ["amqplib"]
   },
   {
     entry: "postgres",
     packages: ["@effect/experimental", "@effect/sql", "@effect/sql-pg", "effect", "pg", "uuid"],
-    own: ["domain", "domain/verification", "postgres.js", "repo", "repo/sql", "repo/sql/migrations", "telemetry"],
+    own: ["domain", "postgres.js", "repo", "repo/sql", "runtime", "telemetry"],
     heavy: ["@effect/sql", "@effect/sql-pg", "pg"]
   },
   {
     entry: "pglite",
     // PGlite itself is loaded with the layer.
     packages: ["@effect/experimental", "@effect/sql", "effect", "nanotar", "uuid"],
-    own: ["domain", "domain/verification", "pglite.js", "repo", "repo/sql", "repo/sql/migrations", "telemetry"],
+    own: ["domain", "pglite.js", "repo", "repo/sql", "runtime", "telemetry"],
     heavy: ["@effect/sql"]
   },
   {
     entry: "contract",
     packages: ["@effect/experimental", "@effect/vitest", "effect", "uuid"],
-    own: ["bus", "bus/contract", "contract.js", "domain", "domain/verification", "repo", "repo/contract"],
+    own: ["bus", "bus/contract", "contract.js", "domain", "repo", "repo/contract"],
     heavy: ["@effect/vitest", "vitest"]
   }
 ]

@@ -14,8 +14,8 @@ import {
   type Target
 } from "../../src/repo/contract/fixtures.ts"
 import { Repo } from "../../src/repo/Repo.ts"
-import * as PgliteClient from "../../src/repo/sql/PgliteClient.ts"
-import * as PostgresClient from "../../src/repo/sql/PostgresClient.ts"
+import * as PgliteClient from "../../src/repo/sql/database/PgliteClient.ts"
+import * as PostgresClient from "../../src/repo/sql/database/PostgresClient.ts"
 import * as RepoSql from "../../src/repo/sql/RepoSql.ts"
 import { freshDatabase } from "../support/fresh.ts"
 

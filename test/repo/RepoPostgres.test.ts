@@ -1,7 +1,7 @@
 import { describe } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import { repoContract } from "../../src/repo/contract/RepoContract.ts"
-import * as PostgresClient from "../../src/repo/sql/PostgresClient.ts"
+import * as PostgresClient from "../../src/repo/sql/database/PostgresClient.ts"
 import { freshDatabase } from "../support/fresh.ts"
 import { withSqlRepo } from "./SqlRepo.ts"
 

@@ -3,7 +3,7 @@ import { SqlClient } from "@effect/sql"
 import { afterAll, beforeAll } from "@effect/vitest"
 import { Effect, Layer, ManagedRuntime } from "effect"
 import type { WithRepo } from "../../src/repo/contract/RepoContract.ts"
-import type { Notifications } from "../../src/repo/sql/Notifications.ts"
+import type { Notifications } from "../../src/repo/sql/database/Notifications.ts"
 import * as RepoSql from "../../src/repo/sql/RepoSql.ts"
 
 const tables = [

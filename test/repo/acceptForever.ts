@@ -1,7 +1,7 @@
 /** Accepts runs in the data folder named as its argument, and prints each one's id once it is accepted. */
 import { Effect, Layer } from "effect"
 import { createWebhook, queueRun } from "../../src/repo/contract/fixtures.ts"
-import * as PgliteClient from "../../src/repo/sql/PgliteClient.ts"
+import * as PgliteClient from "../../src/repo/sql/database/PgliteClient.ts"
 import * as RepoSql from "../../src/repo/sql/RepoSql.ts"
 
 const program = Effect.gen(function* () {

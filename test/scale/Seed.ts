@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto"
 import { Effect, Layer, Redacted } from "effect"
 import pg from "pg"
-import * as PostgresClient from "../../src/repo/sql/PostgresClient.ts"
+import * as PostgresClient from "../../src/repo/sql/database/PostgresClient.ts"
 
 /** What the history looks like. */
 export interface History {

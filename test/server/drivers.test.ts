@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { ConfigProvider, Effect } from "effect"
-import * as Drivers from "../../src/server/Drivers.ts"
-import * as Environment from "../../src/server/Environment.ts"
+import * as Drivers from "../../src/server/drivers/Drivers.ts"
+import * as Environment from "../../src/server/environment/Environment.ts"
 
 const choose = (variables: Readonly<Record<string, string>>) =>
   Effect.map(

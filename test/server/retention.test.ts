@@ -2,11 +2,11 @@ import { describe, expect, it } from "@effect/vitest"
 import { DateTime, Duration, Effect, Layer, Option, TestClock } from "effect"
 import { auditEventIdAt, makeRunId } from "../../src/domain/Id.ts"
 import { TeamName } from "../../src/domain/Team.ts"
-import * as AuditRetention from "../../src/engine/AuditRetention.ts"
-import * as Retention from "../../src/engine/Retention.ts"
+import * as AuditRetention from "../../src/engine/upkeep/AuditRetention.ts"
+import * as Retention from "../../src/engine/upkeep/Retention.ts"
 import { HistoryStore } from "../../src/repo/HistoryStore.ts"
+import * as RepoMemory from "../../src/repo/memory/RepoMemory.ts"
 import { Repo } from "../../src/repo/Repo.ts"
-import * as RepoMemory from "../../src/repo/RepoMemory.ts"
 
 const team = TeamName.make("ops")
 

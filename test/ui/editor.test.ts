@@ -7,8 +7,8 @@ import {
   textOf,
   type Value,
   type WebhookSetting
-} from "../../src/domain/WebhookSettingKinds.ts"
-import { webhookSettings } from "../../src/domain/WebhookSettings.ts"
+} from "../../src/domain/webhook/WebhookSettingKinds.ts"
+import { webhookSettings } from "../../src/domain/webhook/WebhookSettings.ts"
 import { Gate } from "../support/Gate.ts"
 import { axe } from "./Axe.ts"
 import { adminKey, createReview, eventually, settingField, startTestUi, type TestUi } from "./TestUi.ts"

@@ -1,8 +1,8 @@
 /** A connection that is opened again whenever it is lost, with something set up on it each time. */
 import { Cause, Deferred, Effect, Random, type Scope } from "effect"
 import { Unavailable } from "../../domain/Errors.ts"
-import { rememberingInterruption } from "../../domain/Interruption.ts"
-import { stopwatch } from "../../domain/Stopwatch.ts"
+import { rememberingInterruption } from "../../runtime/Interruption.ts"
+import { stopwatch } from "../../runtime/Stopwatch.ts"
 import type { Broker } from "./Broker.ts"
 import { type Connection, open, unavailable } from "./Connection.ts"
 import { countReconnect } from "./Metrics.ts"

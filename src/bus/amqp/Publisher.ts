@@ -2,7 +2,7 @@
 import type { ConfirmChannel } from "amqplib"
 import { Clock, Context, Deferred, Effect, type Fiber, FiberId, type Scope } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
-import { stopwatch } from "../../domain/Stopwatch.ts"
+import { stopwatch } from "../../runtime/Stopwatch.ts"
 import type { Broker } from "./Broker.ts"
 import { type Connection, openChannel, unavailable } from "./Connection.ts"
 import * as Link from "./Link.ts"

@@ -1,5 +1,5 @@
 /**
- * How a service shows that a request comes from it, as data: `engine/Verify.ts` interprets it. Header names
+ * How a service shows that a request comes from it, as data: `engine/verify/Verify.ts` interprets it. Header names
  * are written in lower case, as Node has them.
  */
 

@@ -2,8 +2,8 @@ import { SqlClient } from "@effect/sql"
 import { Effect, Layer } from "effect"
 import { ChangeFeed, makeChangeListeners } from "../ChangeFeed.ts"
 import { makePublish, parseChanges } from "./Changes.ts"
-import { bounded } from "./Database.ts"
-import { Notifications } from "./Notifications.ts"
+import { bounded } from "./database/Database.ts"
+import { Notifications } from "./database/Notifications.ts"
 
 export const layer: Layer.Layer<ChangeFeed, never, SqlClient.SqlClient | Notifications> = Layer.scoped(
   ChangeFeed,

@@ -2,9 +2,9 @@ import type { SqlClient, Statement } from "@effect/sql"
 import { Array as Arr, Effect } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { Change } from "../ChangeFeed.ts"
-import { compiled } from "./Compiled.ts"
-import { boundedDirectly } from "./Database.ts"
-import { channel } from "./Notifications.ts"
+import { compiled } from "./database/Compiled.ts"
+import { boundedDirectly } from "./database/Database.ts"
+import { channel } from "./database/Notifications.ts"
 
 type Tag = Change["_tag"]
 type FieldOf<C> = [Exclude<keyof C, "_tag">] extends [never] ? null : Exclude<keyof C, "_tag">

@@ -1,6 +1,6 @@
 /** What the statements about runs share: the table `runs`, read as `r`. */
 import { type SqlClient, Statement } from "@effect/sql"
-import { type Run, RunRow, toRun } from "../../domain/Run.ts"
+import { type Run, RunRow, toRun } from "../../domain/run/Run.ts"
 import {
   allStatuses,
   answeredStatuses,
@@ -8,8 +8,8 @@ import {
   isFinal,
   lateAnswerStatuses,
   type RunStatus
-} from "../../domain/RunStatus.ts"
-import { type RunSummary, type SummaryRow, shownLength, toRunSummary } from "../../domain/RunSummary.ts"
+} from "../../domain/run/RunStatus.ts"
+import { type RunSummary, type SummaryRow, shownLength, toRunSummary } from "../../domain/run/RunSummary.ts"
 import { fromRow, list } from "./Columns.ts"
 
 const columnOf = (field: string): string =>

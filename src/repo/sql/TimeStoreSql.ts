@@ -1,7 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { Effect, Layer } from "effect"
 import { TimeStore } from "../TimeStore.ts"
-import { bounded } from "./Database.ts"
+import { bounded } from "./database/Database.ts"
 
 export const layer: Layer.Layer<TimeStore, never, SqlClient.SqlClient> = Layer.effect(
   TimeStore,

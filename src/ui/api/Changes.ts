@@ -1,5 +1,5 @@
 import type { Query, QueryClient } from "@tanstack/react-query"
-import { isFinal, type RunStatus } from "../../domain/RunStatus.ts"
+import { isFinal, type RunStatus } from "../../domain/run/RunStatus.ts"
 import { api } from "./Client.ts"
 import { ApiError } from "./Errors.ts"
 import type { ChangeEvent, Run, RunState, RunSummary, Webhook } from "./Types.ts"

@@ -1,5 +1,5 @@
 import { keepPreviousData, QueryCache, QueryClient, queryOptions, useQuery } from "@tanstack/react-query"
-import { isFinal } from "../../domain/RunStatus.ts"
+import { isFinal } from "../../domain/run/RunStatus.ts"
 import type { AllRunsFilter, RunsFilter } from "./Changes.ts"
 import { api } from "./Client.ts"
 import { ApiError, NetworkError } from "./Errors.ts"

@@ -3,18 +3,18 @@ import type { ChangeEvent as ApiChangeEvent } from "../../api/ChangeEvent.ts"
 import type { DraftPreview as ApiDraftPreview, Server as ApiServer } from "../../api/Overview.ts"
 import type { ListedSession } from "../../api/Sessions.ts"
 import type { WebhookWithToken as ApiWebhookWithToken } from "../../api/Webhooks.ts"
-import type * as DomainAudit from "../../domain/AuditEvent.ts"
-import type { ReceivedRequest as DomainReceivedRequest } from "../../domain/ReceivedRequest.ts"
-import type { Run as DomainRun } from "../../domain/Run.ts"
-import type { RunState as DomainRunState } from "../../domain/RunState.ts"
-import type { RunSummary as DomainRunSummary } from "../../domain/RunSummary.ts"
-import type * as DomainStatistics from "../../domain/Statistics.ts"
-import type { Team as DomainTeam } from "../../domain/Team.ts"
+import type * as DomainAudit from "../../domain/access/AuditEvent.ts"
 import type {
   TemplateVersion as DomainTemplateVersion,
   TemplateVersionSummary as DomainTemplateVersionSummary
-} from "../../domain/TemplateVersion.ts"
-import type { Webhook as DomainWebhook } from "../../domain/Webhook.ts"
+} from "../../domain/prompt/TemplateVersion.ts"
+import type { ReceivedRequest as DomainReceivedRequest } from "../../domain/request/ReceivedRequest.ts"
+import type { Run as DomainRun } from "../../domain/run/Run.ts"
+import type { RunState as DomainRunState } from "../../domain/run/RunState.ts"
+import type { RunSummary as DomainRunSummary } from "../../domain/run/RunSummary.ts"
+import type * as DomainStatistics from "../../domain/run/Statistics.ts"
+import type { Team as DomainTeam } from "../../domain/Team.ts"
+import type { Webhook as DomainWebhook } from "../../domain/webhook/Webhook.ts"
 import type { Json } from "./Client.ts"
 
 export type Webhook = Json<DomainWebhook>

@@ -2,8 +2,8 @@ import { type FormEvent, type ReactNode, useState } from "react"
 import { explain } from "../api/Errors.ts"
 import { Button } from "./Button.tsx"
 import { Dialog } from "./Dialog.tsx"
+import { TextField } from "./form/TextField.tsx"
 import { Notice } from "./Notice.tsx"
-import { TextField } from "./TextField.tsx"
 
 /** A page shows several blanks as one, so they are compared as one. */
 const collapseBlanks = (text: string): string => text.replace(/\s+/g, " ").trim()

@@ -3,19 +3,19 @@ import { Link, Route, Switch } from "wouter"
 import { type PageName, type PageParameters, pages, pathTo } from "../../api/Pages.ts"
 import { loadLater } from "../components/LoadedLater.tsx"
 import { Page } from "../components/Page.tsx"
-import { Webhooks } from "../pages/Webhooks.tsx"
+import { Webhooks } from "../pages/webhook/Webhooks.tsx"
 
 const Overview = loadLater(() => import("../pages/Overview.tsx"))
-const EditWebhook = loadLater(() => import("../pages/EditWebhook.tsx"))
-const WebhookPage = loadLater(() => import("../pages/Webhook.tsx"))
-const Templates = loadLater(() => import("../pages/Templates.tsx"))
-const CallWebhook = loadLater(() => import("../pages/CallWebhook.tsx"))
-const Runs = loadLater(() => import("../pages/Runs.tsx"))
-const RunPage = loadLater(() => import("../pages/Run.tsx"))
-const Teams = loadLater(() => import("../pages/Teams.tsx"))
+const EditWebhook = loadLater(() => import("../pages/webhook-form/EditWebhook.tsx"))
+const WebhookPage = loadLater(() => import("../pages/webhook/Webhook.tsx"))
+const Templates = loadLater(() => import("../pages/webhook/Templates.tsx"))
+const CallWebhook = loadLater(() => import("../pages/webhook/CallWebhook.tsx"))
+const Runs = loadLater(() => import("../pages/run/Runs.tsx"))
+const RunPage = loadLater(() => import("../pages/run/Run.tsx"))
+const Teams = loadLater(() => import("../pages/team/Teams.tsx"))
 const Audit = loadLater(() => import("../pages/Audit.tsx"))
 const Sessions = loadLater(() => import("../pages/Sessions.tsx"))
-const TeamPage = loadLater(() => import("../pages/Team.tsx"))
+const TeamPage = loadLater(() => import("../pages/team/Team.tsx"))
 
 type Views = { readonly [Name in PageName]: (parameters: PageParameters<Name>) => ReactNode }
 

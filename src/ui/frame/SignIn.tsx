@@ -4,8 +4,8 @@ import { ApiError, explain } from "../api/Errors.ts"
 import { queries } from "../api/Queries.ts"
 import { Button } from "../components/Button.tsx"
 import { Dialog } from "../components/Dialog.tsx"
+import { TextField } from "../components/form/TextField.tsx"
 import { Notice } from "../components/Notice.tsx"
-import { TextField } from "../components/TextField.tsx"
 
 const SignInForm = () => {
   const [key, setKey] = useState("")

@@ -3,12 +3,12 @@ import { Link } from "wouter"
 import { pathTo } from "../../api/Pages.ts"
 import { useActivity, useTeams, useWebhooks } from "../api/Queries.ts"
 import type { Activity, Team, Webhook } from "../api/Types.ts"
-import { countEnded, countFailures, sumCounts } from "../components/Counts.ts"
-import { formatNumber, plural } from "../components/Format.ts"
+import { countEnded, countFailures, sumCounts } from "../components/chart/Counts.ts"
 import { Loaded } from "../components/Loaded.tsx"
 import { Page } from "../components/Page.tsx"
-import { TeamStatus } from "../components/Status.tsx"
+import { TeamStatus } from "../components/run/Status.tsx"
 import { UserText } from "../components/UserText.tsx"
+import { formatNumber, plural } from "../format/Format.ts"
 
 /** What needs attention: what fails, what waits, and which teams are away. */
 const Overview = () => {

@@ -7,9 +7,9 @@ import { Button } from "../components/Button.tsx"
 import { ConfirmDialog } from "../components/ConfirmDialog.tsx"
 import { Loaded } from "../components/Loaded.tsx"
 import { Page } from "../components/Page.tsx"
-import { ExactTime } from "../components/Time.tsx"
 import { toast } from "../components/Toasts.tsx"
 import { UserText } from "../components/UserText.tsx"
+import { ExactTime } from "../format/Time.tsx"
 
 /** The browsers that are signed in, each of which can be signed out here. */
 const SessionsPage = () => {

@@ -1,5 +1,5 @@
 /** Compares callers' answers, leaders' deliveries, and the history: the promises must be kept, whatever broke. */
-import { isFinal, type RunStatus } from "../../../src/domain/RunStatus.ts"
+import { isFinal, type RunStatus } from "../../../src/domain/run/RunStatus.ts"
 import { answerTo } from "./Answers.ts"
 import type { Call } from "./Callers.ts"
 import type { Delivered } from "./RecordingLeader.ts"

@@ -1,0 +1,147 @@
+/** A `curl` that calls a webhook as it is set up: with its kind of body, and what its verification asks for. */
+import { Predicate } from "effect"
+import { sampleRequest } from "../../domain/request/SampleRequest.ts"
+import type { Description, Hmac, Source } from "../../domain/verification/Description.ts"
+import { describe, type Options } from "../../domain/verification/Presets.ts"
+
+/** What of a webhook matters to its callers. */
+export interface CalledWebhook {
+  readonly variables: ReadonlyArray<string>
+  readonly input?: string
+  readonly verification?: Options
+  /** Set: its callers cannot wait. */
+  readonly coalesce?: unknown
+}
+
+/** The variable of the environment that holds the webhook's secret. */
+export const secretVariable = "WEBHOOK_SECRET"
+
+/** The same JSON without single quotes. */
+export const quotable = (json: string): string => json.replaceAll("'", "\\u0027")
+
+const single = (text: string): string => (text === "" ? "" : `'${text.replaceAll("'", "'\\''")}'`)
+
+/** A word of a shell from a text with `{name}`, each the value of that variable of the shell. */
+const word = (text: string): string =>
+  text
+    .split(/(\{(?:timestamp|id|url|body|signature|secret)\})/)
+    .map((part, index) => (index % 2 === 0 ? single(part) : `"$${variables[part as keyof typeof variables]}"`))
+    .join("")
+
+const variables = {
+  "{timestamp}": "timestamp",
+  "{id}": "id",
+  "{url}": "url",
+  "{body}": "body",
+  "{signature}": "signature",
+  "{secret}": secretVariable
+} as const
+
+const inCapitals = (header: string): string => header.replace(/(^|-)[a-z]/g, (letter) => letter.toUpperCase())
+
+const headerOption = (name: string, value: string): string => `-H ${word(`${inCapitals(name)}: ${value}`)}`
+
+/** Lines before the call, and its options that show who calls. */
+interface Proof {
+  readonly lines: ReadonlyArray<string>
+  readonly options: ReadonlyArray<string>
+  /** Where in the body the time stands. */
+  readonly timeInBody?: ReadonlyArray<string>
+}
+
+const headerIn = (sources: ReadonlyArray<Source>): string | undefined =>
+  sources.flatMap((source) => ("header" in source ? [source.header] : []))[0]
+
+const keyOption = ({ key }: Hmac): string =>
+  key === "text"
+    ? `-hmac "$${secretVariable}"`
+    : `-mac HMAC -macopt "hexkey:$(printf %s "\${${secretVariable}#${key.base64After}}" | openssl base64 -d -A | od -An -v -tx1 | tr -d ' \\n')"`
+
+const signedBy = (description: Hmac, url: string): Proof => {
+  const { algorithm, encoding, headers, id, prefix = "", signed, timestamp } = description
+  const [at] = timestamp?.at ?? []
+  const digest = `printf %s ${word(signed.replaceAll("{method}", "POST"))} | openssl dgst -${algorithm} ${keyOption(description)}`
+  const written = encoding === "hex" ? `${digest} | sed 's/.* //'` : `${digest} -binary | openssl base64 -A`
+  const idHeader = signed.includes("{id}") ? headerIn(id ?? []) : undefined
+  const time = at && "signature" in at ? `${at.signature}{timestamp},` : ""
+  return {
+    lines: [
+      ...(at === undefined ? [] : [`timestamp=$(date +%s)${timestamp?.unit === "milliseconds" ? "000" : ""}`]),
+      ...(idHeader === undefined ? [] : ["id=$(openssl rand -hex 16)"]),
+      ...(signed.includes("{url}") ? [`url=${url}`] : []),
+      `signature=$(${written})`
+    ],
+    options: [
+      headerOption(headers[0]!, `${time}${prefix}{signature}`),
+      ...(at && "header" in at ? [headerOption(at.header, "{timestamp}")] : []),
+      ...(idHeader === undefined ? [] : [headerOption(idHeader, "{id}")])
+    ],
+    ...(at && "json" in at && { timeInBody: at.json })
+  }
+}
+
+/** Absent: nobody but the service can show it, which alone has the private key. */
+const proofOf = (description: Description, { username }: Options, url: string): Proof | undefined => {
+  switch (description.scheme) {
+    case "hmac":
+      return signedBy(description, url)
+    case "header":
+      return { lines: [], options: [headerOption(description.headers[0]!, `${description.prefix ?? ""}{secret}`)] }
+    case "basic":
+      return { lines: [], options: [`-u ${word(`${username}:{secret}`)}`] }
+    case "ed25519":
+      return undefined
+  }
+}
+
+const timeMark = "{timestamp}"
+
+const withTime = (body: unknown, [name, ...rest]: ReadonlyArray<string>): unknown => {
+  if (name === undefined) return timeMark
+  const object = Predicate.isReadonlyRecord(body) ? body : {}
+  return { ...object, [name]: withTime(object[name], rest) }
+}
+
+export interface CurlOptions {
+  /** The trigger URL as a shell word. The parameters are `''` or begin with `?`. */
+  readonly target: (search: string) => string
+  readonly waits: boolean
+  /** On one line, or on several. */
+  readonly pretty: boolean
+  readonly flags?: ReadonlyArray<string>
+  /** Before the others. */
+  readonly headers?: ReadonlyArray<string>
+}
+
+/** Whether the example needs `openssl`. */
+export const isSigned = ({ verification }: CalledWebhook): boolean =>
+  verification !== undefined && describe(verification, "").scheme === "hmac"
+
+/** A script for `sh`; the secret, if the webhook has one, is in `$WEBHOOK_SECRET`. */
+export const curlExample = (webhook: CalledWebhook, options: CurlOptions): string => {
+  const { flags = [], headers = [], pretty, target, waits } = options
+  const { input, variables, verification } = webhook
+  const sample = sampleRequest(input, variables)
+  const parameters = new URLSearchParams(sample.query)
+  if (waits && webhook.coalesce === undefined) parameters.append("wait", "true")
+  const url = target(parameters.size === 0 ? "" : `?${parameters}`)
+  const proof = verification && proofOf(describe(verification, ""), verification, url)
+  const body = proof?.timeInBody ? withTime(sample.body, proof.timeInBody) : sample.body
+  // The time is a number, which is known only when the script runs.
+  const json = quotable(JSON.stringify(body, null, pretty ? 2 : undefined))
+  const quoted = `'${json.replaceAll(`"${timeMark}"`, `'"$timestamp"'`)}'`
+  const isBodySigned = (proof?.lines.length ?? 0) > 0
+  const call = [
+    ["curl", ...flags, url].join(" "),
+    ...headers,
+    "-H 'Content-Type: application/json'",
+    ...Object.entries(sample.headers).map(([name, value]) => `-H '${name}: ${value}'`),
+    ...(proof?.options ?? []),
+    isBodySigned ? '--data-binary "$body"' : `-d ${quoted}`
+  ].join(" \\\n  ")
+  if (!isBodySigned || proof === undefined) return call
+  const [first, ...rest] = proof.lines
+  // The body may contain the time.
+  const lines = proof.timeInBody ? [first!, `body=${quoted}`, ...rest] : [`body=${quoted}`, first!, ...rest]
+  return [...lines, call].join("\n")
+}

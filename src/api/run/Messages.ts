@@ -1,0 +1,26 @@
+import { HttpApiSchema } from "@effect/platform"
+import { Schema } from "effect"
+import { RunId } from "../../domain/Id.ts"
+import { isStorable, unstorableDetail } from "../../domain/StorableText.ts"
+
+export const MessageText = Schema.String.pipe(
+  Schema.minLength(1, { message: () => "must not be empty", description: "The text for the team's leader." }),
+  Schema.filter(isStorable, { message: () => unstorableDetail })
+)
+
+export const Message = Schema.Struct({ message: MessageText })
+
+const message_id = RunId.annotations({ description: "The message's id; it is stored like a run." })
+
+export const MessageAccepted = Schema.Struct({
+  status: Schema.Literal("accepted").annotations({ description: "What happened to the message." }),
+  message_id
+}).annotations({
+  ...HttpApiSchema.annotations({ status: 202 }),
+  description: "The message is stored and will be sent."
+})
+export const MessageAnswered = Schema.Struct({
+  status: Schema.Literal("success").annotations({ description: "What happened to the message." }),
+  response: Schema.String.annotations({ description: "The agent's answer." }),
+  message_id
+}).annotations({ description: "The team has answered." })

@@ -1,0 +1,165 @@
+/** Repeating runs: what the commands `run replay`, `webhook replay` and `team replay` share, and the first of them. */
+import { Args, Command, Options } from "@effect/cli"
+import { Effect, Option, Schema } from "effect"
+import type { Client } from "../../api/Client.ts"
+import { MessageText } from "../../api/run/Messages.ts"
+import { Replayed, type ReplayManyBody } from "../../api/run/Replays.ts"
+import { Accepted, Answered } from "../../api/run/Trigger.ts"
+import { finalStatuses } from "../../domain/run/RunStatus.ts"
+import { time } from "../../domain/Time.ts"
+import { confirm, yes } from "../Confirm.ts"
+import { adminOptions, type Connection, call, show } from "../Connection.ts"
+import { usage } from "../Failure.ts"
+import { about } from "../Help.ts"
+import { acceptedText, answerText } from "../Output.ts"
+import { validated } from "../Validated.ts"
+import { failUnsuccessful, wait } from "./Outcome.ts"
+import { variableOptions, variablesOf } from "./Variables.ts"
+
+const samePrompt = Options.boolean("same-prompt").pipe(
+  Options.withDescription("With the prompt as it was, not the template as it is now")
+)
+
+const key = Options.text("key").pipe(
+  Options.withDescription("Names this action: the same command with the same key repeats each run once, for 24 hours"),
+  Options.optional
+)
+
+const headersOf = (key: Option.Option<string>) =>
+  Option.match(key, {
+    onNone: () => ({}),
+    onSome: (key) => ({ "idempotency-key": key })
+  })
+
+const states = finalStatuses.join(", ")
+const endedStatus = Schema.Literal(...finalStatuses).annotations({
+  message: () => ({ message: `must be one of ${states}`, override: true })
+})
+const [decodeStatus, statusFault] = validated("--status", endedStatus)
+const status = Options.text("status").pipe(
+  Options.withPseudoName("state"),
+  Options.withDescription(`Runs that ended like this: ${states}; may be repeated. Error and timeout when not given`),
+  Options.repeated,
+  Options.mapTryCatch((texts) => texts.map((text) => decodeStatus(text)), statusFault)
+)
+
+const timeOption = (name: "from" | "to", description: string) =>
+  Options.text(name).pipe(
+    Options.withPseudoName("time"),
+    Options.withDescription(description),
+    Options.mapTryCatch(...validated(`--${name}`, time("A time."))),
+    Options.optional
+  )
+
+/** The options of the commands that repeat the ended runs of a webhook or of a team. */
+export const replayOptions = {
+  status,
+  from: timeOption("from", "Only runs accepted then or later, such as 2026-01-02T03:04:05Z"),
+  to: timeOption("to", "Only runs accepted before then"),
+  samePrompt,
+  key,
+  yes,
+  ...adminOptions
+}
+
+export const replayDescription = (whose: string, example: string) =>
+  about(`Repeat the failed runs of ${whose} that were not repeated yet`, {
+    details: "The oldest first, up to 1,000; the same command again goes on with the next ones.",
+    examples: [example]
+  })
+
+const replayedText = ({ more, refused, replayed }: typeof Replayed.Type): string =>
+  [
+    replayed.length + refused.length === 0 ? "No runs to replay." : `${replayed.length} replayed.`,
+    ...(refused.length > 0 ? [`${refused.length} refused, the first because: ${refused[0]!.detail}`] : []),
+    ...(more ? ["There are more: run the command again."] : [])
+  ].join("\n")
+
+interface ReplayOptions extends Connection {
+  readonly status: ReadonlyArray<(typeof finalStatuses)[number]>
+  readonly from: Option.Option<typeof ReplayManyBody.Type.from & {}>
+  readonly to: Option.Option<typeof ReplayManyBody.Type.to & {}>
+  readonly samePrompt: boolean
+  readonly key: Option.Option<string>
+  readonly yes: boolean
+}
+
+/** Counts the runs, asks, repeats them, and prints what came of it. */
+export const replayMatching = (
+  client: Client,
+  options: ReplayOptions,
+  of: Pick<typeof ReplayManyBody.Type, "webhook_id" | "team">,
+  whose: string
+) =>
+  Effect.gen(function* () {
+    const payload = {
+      ...of,
+      ...(options.status.length > 0 && { status: options.status }),
+      ...(Option.isSome(options.from) && { from: options.from.value }),
+      ...(Option.isSome(options.to) && { to: options.to.value }),
+      ...(options.samePrompt && { prompt: "same" as const })
+    }
+    const headers = headersOf(options.key)
+    const { matched, more } = yield* client.runs.replayMany({ headers, payload: { ...payload, dry_run: true } })
+    if (matched > 0) yield* confirm(options.yes, `Replay ${more ? "the oldest " : ""}${matched} runs of ${whose}?`)
+    return yield* client.runs.replayMany({ headers, payload })
+  })
+
+/** Prints what came of it. */
+export const showReplayed = (options: Connection, replayed: typeof Replayed.Type) =>
+  show(options, Replayed, replayed, replayedText)
+
+const message = Options.text("message").pipe(
+  Options.withPseudoName("text"),
+  Options.withDescription("Of a chat message: the text in place of the one that it had"),
+  Options.mapTryCatch(...validated("--message", MessageText)),
+  Options.optional
+)
+
+const id = Args.text({ name: "run-id" }).pipe(Args.withDescription("The run that is repeated"))
+
+export const replayOne = Command.make(
+  "replay",
+  { id, variables: variableOptions, message, samePrompt, key, wait, ...adminOptions },
+  (options) =>
+    Effect.gen(function* () {
+      const variables = yield* variablesOf(options.variables)
+      const hasVariables = Object.keys(variables).length > 0
+      if (options.samePrompt && hasVariables) return yield* usage("--same-prompt leaves no place for --var")
+      if (options.samePrompt && Option.isSome(options.message)) {
+        return yield* usage("--same-prompt leaves no place for --message")
+      }
+      const notFound = `No run has the id ${JSON.stringify(options.id)}; see webhook-trigger run list`
+      const path = { run_id: options.id }
+      const answer = yield* call(
+        options,
+        (client) =>
+          Effect.gen(function* () {
+            // A value replaces one of those that the run had.
+            const before = hasVariables ? (yield* client.runs.show({ path })).variables : {}
+            const replaying = client.runs.replay({
+              path,
+              urlParams: options.wait ? { wait: "true" } : {},
+              headers: headersOf(options.key),
+              payload: {
+                ...(options.samePrompt && { prompt: "same" }),
+                ...(hasVariables && { variables: { ...before, ...variables } }),
+                ...(Option.isSome(options.message) && { message: options.message.value })
+              }
+            })
+            return yield* Effect.catchAll(replaying, failUnsuccessful)
+          }),
+        notFound
+      )
+      yield* show(options, Schema.Union(Accepted, Answered), answer, (answer) =>
+        answer.status === "accepted" ? acceptedText(answer.run_id) : answerText(answer.response)
+      )
+    })
+).pipe(
+  Command.withDescription(
+    about("Repeat a run as a new one of the same webhook, or a chat message to its team", {
+      details: "With the values, or the text, that it had, but for what is given.",
+      examples: ["webhook-trigger run replay 01890a5d-ac96-774b-bcce-b302099a8057 --var branch=main"]
+    })
+  )
+)

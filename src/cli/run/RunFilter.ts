@@ -1,0 +1,84 @@
+import { Options } from "@effect/cli"
+import { Option, Schema } from "effect"
+import { maxSearchLength } from "../../api/run/RunPage.ts"
+import { RunMode, RunSource, RunStatus } from "../../domain/run/Run.ts"
+import { TeamName } from "../../domain/Team.ts"
+import { time } from "../../domain/Time.ts"
+import { validated } from "../Validated.ts"
+
+const wrong = <A, I>(schema: Schema.Schema<A, I>, message: string) =>
+  schema.annotations({ message: () => ({ message, override: true }) })
+
+const optional = <A>(name: string, pseudoName: string, about: string, schema: Schema.Schema<A, any>) =>
+  Options.text(name).pipe(
+    Options.withPseudoName(pseudoName),
+    Options.withDescription(about),
+    Options.mapTryCatch(...validated(`--${name}`, schema)),
+    Options.optional
+  )
+
+const oneOf = <A extends string>(of: { readonly literals: ReadonlyArray<A> } & Schema.Schema<A>) =>
+  wrong(of, `must be one of ${of.literals.join(", ")}`)
+
+const states = RunStatus.literals.join(", ")
+const Statuses = wrong(
+  Schema.compose(Schema.split(","), Schema.NonEmptyArray(RunStatus), { strict: false }),
+  `must be one of ${states}, or several of them with commas`
+)
+
+/** A day is its beginning in UTC. */
+const Time = wrong(
+  Schema.compose(
+    Schema.transform(Schema.String, Schema.String, {
+      strict: true,
+      decode: (text) => (/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text),
+      encode: (text) => text
+    }),
+    time("")
+  ),
+  "must be a time such as 2026-01-02T03:04:05Z, or a day such as 2026-01-02"
+)
+
+/** Seconds, given in milliseconds to the API. */
+const Seconds = wrong(Schema.NumberFromString.pipe(Schema.between(0, 1e9)), "must be a number of seconds")
+
+/** Which runs of all webhooks. */
+export const filterOptions = {
+  status: optional("status", "states", `Only runs in these states, separated by commas: ${states}`, Statuses),
+  team: optional("team", "name", "Only runs that were accepted for this team", TeamName),
+  source: optional("source", "source", "Only triggers (webhook), or only chat messages (chat)", oneOf(RunSource)),
+  mode: optional("mode", "mode", "Only runs whose caller waits (wait), or does not (async)", oneOf(RunMode)),
+  from: optional("from", "time", "Only runs accepted then or later, such as 2026-01-02 or 2026-01-02T03:04:05Z", Time),
+  to: optional("to", "time", "Only runs accepted before then", Time),
+  minDuration: optional("min-duration", "seconds", "Only runs that took at least as long", Seconds),
+  maxDuration: optional("max-duration", "seconds", "Only runs that took no longer", Seconds),
+  search: optional(
+    "search",
+    "text",
+    "Only runs with this text in their values, prompt, answer or error; or the run with this id",
+    wrong(
+      Schema.String.pipe(Schema.minLength(1), Schema.maxLength(maxSearchLength)),
+      `must be 1 to ${maxSearchLength} characters`
+    )
+  )
+}
+
+type ValueOf<O> = O extends Options.Options<infer A> ? A : never
+
+type Filter = { readonly [Name in keyof typeof filterOptions]: ValueOf<(typeof filterOptions)[Name]> }
+
+const millis = (seconds: Option.Option<number>): number | undefined =>
+  Option.getOrUndefined(Option.map(seconds, (seconds) => Math.round(seconds * 1000)))
+
+/** The parameters of a request. */
+export const parametersOf = (filter: Filter) => ({
+  status: Option.getOrUndefined(filter.status),
+  team: Option.getOrUndefined(filter.team),
+  source: Option.getOrUndefined(filter.source),
+  mode: Option.getOrUndefined(filter.mode),
+  from: Option.getOrUndefined(filter.from),
+  to: Option.getOrUndefined(filter.to),
+  min_duration_ms: millis(filter.minDuration),
+  max_duration_ms: millis(filter.maxDuration),
+  search: Option.getOrUndefined(filter.search)
+})

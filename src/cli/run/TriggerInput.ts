@@ -1,0 +1,119 @@
+/** What fills in a webhook's template: variables, or a whole request for a webhook that takes one. */
+import { HelpDoc, Options, ValidationError } from "@effect/cli"
+import { FileSystem } from "@effect/platform"
+import { Effect, Either, Option } from "effect"
+import { type IncomingRequest, valuesOf } from "../../domain/request/IncomingRequest.ts"
+import type { Variables } from "../../domain/run/Run.ts"
+import type { Webhook } from "../../domain/webhook/Webhook.ts"
+import { type Failure, usage } from "../Failure.ts"
+import { type GivenVariables, split, variableOptions, variablesOf } from "./Variables.ts"
+
+const encoder = new TextEncoder()
+
+/** Byte for byte: a signature may have been made over it. */
+const bytesOf = (given: string) => {
+  const path = given === "-" ? "/dev/stdin" : given.startsWith("@") ? given.slice(1) : undefined
+  if (path === undefined) return Effect.succeed(encoder.encode(given))
+  return Effect.flatMap(FileSystem.FileSystem, (files) => files.readFile(path)).pipe(
+    Effect.mapError(() =>
+      ValidationError.invalidValue(HelpDoc.p(`--payload: the file cannot be read: ${JSON.stringify(path)}`))
+    )
+  )
+}
+
+export const inputOptions = {
+  ...variableOptions,
+  payload: Options.text("payload").pipe(
+    Options.withPseudoName("json|@file|-"),
+    Options.withDescription("The request's body, for a webhook with input payload: JSON, a file, or standard input"),
+    Options.mapEffect(bytesOf),
+    Options.optional
+  ),
+  headers: Options.text("header").pipe(
+    Options.withPseudoName("name:value"),
+    Options.withDescription("Beside --payload: a header of the request"),
+    Options.repeated
+  ),
+  query: Options.text("query").pipe(
+    Options.withPseudoName("name=value"),
+    Options.withDescription("Beside --payload: a parameter of the URL"),
+    Options.repeated
+  )
+}
+
+interface Given extends GivenVariables {
+  readonly payload: Option.Option<Uint8Array>
+  readonly headers: ReadonlyArray<string>
+  readonly query: ReadonlyArray<string>
+}
+
+/** A request, of which no option gives other than text in its headers. */
+export interface GivenRequest extends IncomingRequest {
+  readonly headers: { readonly [name: string]: string }
+}
+
+export type TriggerInput =
+  | { readonly _tag: "Variables"; readonly variables: Variables }
+  | { readonly _tag: "Request"; readonly request: GivenRequest }
+
+/** RFC 9110, 5.1 and 5.5. */
+const header = /^([\w!#$%&'*+.^`|~-]+):[ \t]*([\t\x20-\x7e\x80-\uffff]*)$/
+
+const headersOf = Effect.fn("Cli.headersOf")(function* (
+  given: ReadonlyArray<string>
+): Effect.fn.Return<GivenRequest["headers"], Failure> {
+  const headers = new Map<string, string>()
+  for (const line of given) {
+    const [, name, value] = header.exec(line) ?? []
+    if (name === undefined || value === undefined) {
+      return yield* usage(`--header takes name:value, not ${JSON.stringify(line)}`)
+    }
+    if (headers.has(name.toLowerCase())) return yield* usage(`the header ${name} is given twice`)
+    headers.set(name.toLowerCase(), value.trimEnd())
+  }
+  return Object.fromEntries(headers)
+})
+
+const searchOf = Effect.fn("Cli.searchOf")(function* (given: ReadonlyArray<string>): Effect.fn.Return<string, Failure> {
+  const parameters = new URLSearchParams()
+  for (const pair of given) {
+    const [name, value] = yield* split("--query", pair)
+    if (name === "wait") return yield* usage("--query wait is the server's own: use --wait")
+    parameters.append(name, value)
+  }
+  return parameters.size === 0 ? "" : `?${parameters}`
+})
+
+/** What the server makes of the request. */
+const readOf = (request: GivenRequest) =>
+  Either.mapLeft(valuesOf(request), ({ detail }) =>
+    usage(`--payload: ${detail} What is not JSON needs its --header, such as 'content-type: text/plain'`)
+  )
+
+export const inputOf = Effect.fn("Cli.inputOf")(function* (given: Given): Effect.fn.Return<TriggerInput, Failure> {
+  const variables = yield* variablesOf(given)
+  if (Option.isNone(given.payload)) {
+    if (given.headers.length + given.query.length > 0) return yield* usage("--header and --query need --payload")
+    return { _tag: "Variables", variables }
+  }
+  if (Object.keys(variables).length > 0) return yield* usage("give --payload, or --var and --json-var, not both")
+  const body = given.payload.value
+  const named = yield* headersOf(given.headers)
+  const headers =
+    body.length === 0 || "content-type" in named ? named : { "content-type": "application/json", ...named }
+  const request = { body, headers, search: yield* searchOf(given.query) }
+  yield* readOf(request)
+  return { _tag: "Request", request }
+})
+
+export const needsPayload = "it takes whole requests (input payload): give --payload, not variables"
+export const needsVariables = "it takes variables (input variables): give --var or --json-var, not --payload"
+
+/** The same for a preview of this webhook. */
+export const sampleFor = ({ input, name }: Pick<Webhook, "input" | "name">, given: TriggerInput) =>
+  Effect.gen(function* () {
+    const mismatch = (why: string) => usage(`the webhook ${JSON.stringify(name)} cannot be filled in: ${why}`)
+    if (given._tag === "Request")
+      return input === "payload" ? yield* readOf(given.request) : yield* mismatch(needsVariables)
+    return input === "payload" ? yield* mismatch(needsPayload) : { variables: given.variables }
+  })

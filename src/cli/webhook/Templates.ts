@@ -1,0 +1,126 @@
+/** The versions of a webhook's template. */
+import { Args, Command, Options } from "@effect/cli"
+import { Effect, Option, Schema } from "effect"
+import { TemplateVersionList } from "../../api/Webhooks.ts"
+import { diffLines, hunksOf } from "../../domain/prompt/LineDiff.ts"
+import { changesBesideText } from "../../domain/prompt/TemplateChanges.ts"
+import type { TemplateVersion } from "../../domain/prompt/TemplateVersion.ts"
+import { Webhook } from "../../domain/webhook/Webhook.ts"
+import { adminOptions, show } from "../Connection.ts"
+import { exitCodes, Failure } from "../Failure.ts"
+import { about } from "../Help.ts"
+import { print, printable, printJson, table, time } from "../Output.ts"
+import { validated, wholeNumber } from "../Validated.ts"
+import { callOnWebhook, webhook } from "./WebhookRef.ts"
+
+const isNotFound = Schema.is(Schema.Struct({ status: Schema.Literal(404) }))
+
+/** The webhook itself was found before. */
+const orNoVersion =
+  (version: number) =>
+  <A, E, R>(request: Effect.Effect<A, E, R>) =>
+    Effect.catchIf(request, isNotFound, () => {
+      const title = `The webhook has no version ${version}, or its template is not kept any more`
+      return new Failure({ exit: exitCodes.refused, title, detail: "see webhook-trigger webhook versions" })
+    })
+
+const versionNumber = wholeNumber(1, 999_999_999)
+
+const versions = Command.make("versions", { webhook, ...adminOptions }, (options) =>
+  Effect.gen(function* () {
+    const found = yield* callOnWebhook(options, (client, { id }) => client.webhooks.templates({ path: { id } }))
+    yield* show(options, TemplateVersionList, found, ({ data }) =>
+      table(
+        ["VERSION", "SET", "LANGUAGE", "INPUT", "BY", "FROM", "SESSION"],
+        data.map((one) => [
+          ...[one.version, time(one.at), one.template_language, one.input],
+          ...[one.actor, one.client_address, one.session_id]
+        ])
+      )
+    )
+  })
+).pipe(Command.withDescription("List the versions of a webhook's template: who set each, and when"))
+
+const versionOption = (name: string, description: string) =>
+  Options.text(name).pipe(
+    Options.withPseudoName("version"),
+    Options.withDescription(description),
+    Options.mapTryCatch(...validated(`--${name}`, versionNumber)),
+    Options.optional
+  )
+const from = versionOption("from", "The version to compare with; when not given, the one before")
+const to = versionOption("to", "The version that is compared; when not given, the current one")
+
+/** In the usual form of a diff, without its head. */
+const diffText = (beforeVersion: TemplateVersion, afterVersion: TemplateVersion): string => {
+  const [before, after] = [beforeVersion.prompt_template, afterVersion.prompt_template]
+  const beside = changesBesideText(beforeVersion, afterVersion).map(
+    ({ from, label, to }) => `${label}: ${from} → ${to}`
+  )
+  const marks = { same: " ", removed: "-", added: "+" } as const
+  const hunks = hunksOf(diffLines(before, after)).map(({ lines }) => {
+    const at = (side: "before" | "after") => {
+      const numbers = lines.flatMap((line) => line[side] ?? [])
+      return `${numbers[0] ?? 0},${numbers.length}`
+    }
+    const text = lines.map(({ kind, text }) => printable(marks[kind] + text))
+    return [`@@ -${at("before")} +${at("after")} @@`, ...text].join("\n")
+  })
+  return [...beside, ...(hunks.length === 0 ? ["The text of the template is the same."] : hunks)].join("\n")
+}
+
+const diff = Command.make("diff", { webhook, from, to, ...adminOptions }, (options) =>
+  Effect.gen(function* () {
+    const [before, after] = yield* callOnWebhook(options, (client, { id }) =>
+      Effect.gen(function* () {
+        const { data } = yield* client.webhooks.templates({ path: { id } })
+        const last = Option.getOrElse(options.to, () => data[0]!.version)
+        const set = data.find(({ version }) => version <= last)?.version ?? last
+        const earlier = data.find(({ version }) => version < set)?.version
+        const first = Option.getOrElse(options.from, () => earlier)
+        if (first === undefined) {
+          const title = "There is no version before it to compare with"
+          return yield* new Failure({ exit: exitCodes.refused, title })
+        }
+        const version = (version: number) =>
+          orNoVersion(version)(client.webhooks.template({ path: { id, version: String(version) } }))
+        return [yield* version(first), yield* version(last)] as const
+      })
+    )
+    if (options.json) return yield* printJson({ before, after })
+    yield* print(
+      `Version ${before.version} (${time(before.at)}) and version ${after.version} (${time(after.at)})\n${diffText(before, after)}`
+    )
+  })
+).pipe(
+  Command.withDescription(
+    about("Show what has changed between two versions of a webhook's template", {
+      details: "With --json, both templates. A run names its version: run show.",
+      examples: ["webhook-trigger webhook diff review", "webhook-trigger webhook diff review --from 3 --to 7"]
+    })
+  )
+)
+
+const version = Args.text({ name: "version" }).pipe(
+  Args.withDescription("As webhook versions lists it, or a run names it"),
+  Args.mapTryCatch(...validated("<version>", versionNumber))
+)
+
+const restore = Command.make("restore", { webhook, version, ...adminOptions }, (options) =>
+  Effect.gen(function* () {
+    const restored = yield* callOnWebhook(options, (client, { id }) =>
+      orNoVersion(options.version)(
+        client.webhooks.restoreTemplate({ path: { id, version: String(options.version) }, headers: {} })
+      )
+    )
+    yield* show(
+      options,
+      Webhook,
+      restored,
+      ({ name, version }) =>
+        `Webhook ${printable(name)} has the template of version ${options.version} again, as version ${version}.`
+    )
+  })
+).pipe(Command.withDescription("Give a webhook the template again that it had in a version"))
+
+export const templateCommands = [versions, diff, restore] as const

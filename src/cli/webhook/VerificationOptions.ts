@@ -1,0 +1,93 @@
+/** What a webhook asks its callers for, as options. A secret comes from a file: the command line is seen by others. */
+import { HelpDoc, Options, ValidationError } from "@effect/cli"
+import { FileSystem } from "@effect/platform"
+import { Effect, Option } from "effect"
+import { presetNames } from "../../domain/verification/Presets.ts"
+import type { Webhook } from "../../domain/webhook/Webhook.ts"
+import { usage } from "../Failure.ts"
+import { time } from "../Output.ts"
+
+const preset = Options.text("verification").pipe(
+  Options.withPseudoName("preset"),
+  Options.withDescription(
+    `Who calls it and must show that: ${presetNames.join(", ")}; \`none\` asks for the token alone`
+  ),
+  Options.optional
+)
+const options = Options.text("verification-option").pipe(
+  Options.withPseudoName("name=value"),
+  Options.withDescription("An option of the preset, such as header=X-Signature; may be repeated"),
+  Options.repeated
+)
+const secret = Options.text("secret-file").pipe(
+  Options.withPseudoName("file"),
+  Options.withDescription("A file that holds the secret of the verification; `-` reads it from standard input"),
+  Options.mapEffect((path) =>
+    Effect.flatMap(FileSystem.FileSystem, (files) => files.readFileString(path === "-" ? "/dev/stdin" : path)).pipe(
+      Effect.map((text) => text.replace(/\r?\n$/, "")),
+      Effect.mapError(() =>
+        ValidationError.invalidValue(HelpDoc.p(`--secret-file cannot be read: ${JSON.stringify(path)}`))
+      )
+    )
+  ),
+  Options.optional
+)
+
+export const draftOptions = { preset, options, secret }
+export const editOptions = {
+  ...draftOptions,
+  keep: Options.boolean("keep-old-secret").pipe(
+    Options.withDescription("With --secret-file: accept the secret before as well, until --end-old-secret")
+  ),
+  end: Options.boolean("end-old-secret").pipe(Options.withDescription("Accept only the newer of two secrets"))
+}
+
+export interface VerificationOptions {
+  readonly preset: Option.Option<string>
+  readonly options: ReadonlyArray<string>
+  readonly secret: Option.Option<string>
+  readonly keep?: boolean
+  readonly end?: boolean
+}
+
+const none: VerificationOptions = { preset: Option.none(), options: [], secret: Option.none() }
+
+const valueOf = (name: string, text: string): unknown =>
+  name.endsWith("_seconds") && /^\d+$/.test(text) ? Number(text) : text
+
+/** The webhook's fields; what is wrong with them is found by its schema. */
+export const fieldsOf = ({ preset, options, secret, keep = false, end = false }: VerificationOptions = none) =>
+  Effect.gen(function* () {
+    if (options.length > 0 && Option.isNone(preset)) return yield* usage("--verification-option needs --verification")
+    if (keep && end) return yield* usage("give --keep-old-secret or --end-old-secret, not both")
+    if (keep && Option.isNone(secret)) return yield* usage("--keep-old-secret needs --secret-file")
+    const pairs: Array<readonly [string, unknown]> = []
+    for (const option of options) {
+      const [, name, value] = /^([^=]+)=(.*)$/s.exec(option) ?? []
+      if (name === undefined || value === undefined) {
+        return yield* usage(`--verification-option takes name=value, not ${JSON.stringify(option)}`)
+      }
+      pairs.push([name, valueOf(name, value)])
+    }
+    const verification = Option.map(preset, (preset) =>
+      preset === "none" ? null : { preset, ...Object.fromEntries(pairs) }
+    )
+    return {
+      ...(Option.isSome(verification) && { verification: verification.value }),
+      ...(Option.isSome(secret) && { secret: secret.value }),
+      ...(keep && { keep_old_secret: true }),
+      ...(end && { keep_old_secret: false })
+    }
+  })
+
+/** As `webhook show` has it. */
+export const shown = ({ verification, secret_hint, secret_set_at, verified_at, old_secret_hint }: Webhook) => {
+  if (verification === undefined) return { verification: "none" }
+  const { preset, ...options } = verification
+  return {
+    verification: [preset, ...Object.entries(options).map(([name, value]) => `${name}=${value}`)].join(", "),
+    ...(secret_set_at && { secret: `${secret_hint}, set ${time(secret_set_at)}` }),
+    "first verified": verified_at ? time(verified_at) : "no request yet",
+    ...(old_secret_hint && { "old secret": `${old_secret_hint}, accepted as well` })
+  }
+}

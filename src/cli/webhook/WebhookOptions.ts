@@ -1,0 +1,126 @@
+import { HelpDoc, Options, ValidationError } from "@effect/cli"
+import { FileSystem } from "@effect/platform"
+import { Effect, Option, ParseResult, Record, Schema } from "effect"
+import { teamNameAccepts } from "../../domain/TeamName.ts"
+import { WebhookDraft, WebhookEdit } from "../../domain/webhook/Webhook.ts"
+import { accepts, valueOf, type WebhookSetting } from "../../domain/webhook/WebhookSettingKinds.ts"
+import { type WebhookSettingName, webhookSettings } from "../../domain/webhook/WebhookSettings.ts"
+import { usage } from "../Failure.ts"
+import * as VerificationOptions from "./VerificationOptions.ts"
+
+const name = Options.text("name").pipe(Options.withDescription("What people call the webhook"))
+const team = Options.text("team").pipe(Options.withPseudoName("name"), Options.withDescription("The team it sends to"))
+const template = Options.text("template").pipe(
+  Options.withDescription("The prompt, with placeholders: 'Review {{branch}}'"),
+  Options.optional
+)
+const templateFile = Options.text("template-file").pipe(
+  Options.withPseudoName("file"),
+  Options.withDescription("A file that holds the prompt; `-` reads it from standard input"),
+  Options.mapEffect((path) =>
+    Effect.flatMap(FileSystem.FileSystem, (files) => files.readFileString(path === "-" ? "/dev/stdin" : path)).pipe(
+      Effect.mapError(() =>
+        ValidationError.invalidValue(HelpDoc.p(`--template-file cannot be read: ${JSON.stringify(path)}`))
+      )
+    )
+  ),
+  Options.optional
+)
+/** An option for each optional setting of a webhook. */
+const settings = Record.map(webhookSettings, ({ default: usual, help, option, value }: WebhookSetting) =>
+  Options.text(option).pipe(
+    Options.withPseudoName(value),
+    Options.withDescription(`${help}; \`default\` is ${usual}`),
+    Options.optional
+  )
+)
+const disabled = Options.boolean("disabled").pipe(
+  Options.withDescription("Create it switched off: it answers triggers with 404 until it is enabled")
+)
+
+const shared = { template, templateFile, settings }
+export const draftOptions = { name, team, ...shared, verification: VerificationOptions.draftOptions, disabled }
+export const editOptions = {
+  name: Options.optional(name),
+  team: Options.optional(team),
+  ...shared,
+  verification: VerificationOptions.editOptions
+}
+
+type Text = Option.Option<string>
+
+/** A value of the wrong kind is left as it was typed, for the webhook's schema to refuse. */
+const settingValue = (setting: WebhookSetting, text: string): unknown =>
+  text === "default" ? null : valueOf(setting, text)
+
+const grouped = (text: string) => text.replace(/\d+/g, (digits) => Number(digits).toLocaleString("en"))
+
+/** For each field, the options that it comes from, and what they accept. */
+const refusals: Readonly<Record<string, string>> = {
+  name: "--name must be 1 to 255 characters",
+  team: `--team ${teamNameAccepts}`,
+  prompt_template: "--template or --template-file must be given, and be 1 to 65,536 characters",
+  secret: "--secret-file must hold 1 to 1000 characters on one line",
+  ...Record.map(
+    webhookSettings,
+    (setting: WebhookSetting) => `--${setting.option} ${grouped(accepts(setting))}, or \`default\``
+  )
+}
+
+const decode = <A, I>(schema: Schema.Schema<A, I>, values: unknown) =>
+  Schema.decodeUnknown(schema, { errors: "all" })(values).pipe(
+    Effect.mapError((error) => {
+      const details = ParseResult.ArrayFormatter.formatErrorSync(error)
+        .filter(({ message }) => !message.startsWith("Expected null"))
+        .map(({ path: [field, option], message }) =>
+          field === "verification"
+            ? `--verification${option === undefined || option === "preset" ? "" : `-option ${String(option)}`} ${message}`
+            : (refusals[String(field)] ?? String(field))
+        )
+      return usage(
+        "the webhook is invalid",
+        [...new Set(details)].map((detail) => ({ pointer: "", detail }))
+      )
+    })
+  )
+
+interface SharedOptions {
+  readonly template: Text
+  readonly templateFile: Text
+  readonly settings: { readonly [Name in WebhookSettingName]: Text }
+  readonly verification?: VerificationOptions.VerificationOptions
+}
+
+const sharedOf = (options: SharedOptions) =>
+  Option.isSome(options.template) && Option.isSome(options.templateFile)
+    ? Effect.fail(usage("give --template or --template-file, not both"))
+    : Effect.map(VerificationOptions.fieldsOf(options.verification), (verification) => ({
+        ...Record.getSomes({
+          prompt_template: Option.orElse(options.template, () => options.templateFile),
+          ...Record.map(options.settings, (text, name) =>
+            Option.map(text, (text) => settingValue(webhookSettings[name], text))
+          )
+        }),
+        ...verification
+      }))
+
+export const draftOf = (
+  options: SharedOptions & { readonly name: string; readonly team: string; readonly disabled: boolean }
+) =>
+  Effect.flatMap(sharedOf(options), (shared) =>
+    decode(WebhookDraft, {
+      name: options.name,
+      team: options.team,
+      // A new webhook has the default for every setting that is absent.
+      ...Record.filter(shared as Record<string, unknown>, (value) => value !== null),
+      ...(options.disabled && { enabled: false })
+    })
+  )
+
+export const editOf = (options: SharedOptions & { readonly name: Text; readonly team: Text }) =>
+  Effect.flatMap(sharedOf(options), (shared) => {
+    const changes = { ...Record.getSomes({ name: options.name, team: options.team }), ...shared }
+    return Object.keys(changes).length === 0
+      ? Effect.fail(usage("nothing to change; see webhook-trigger webhook edit --help"))
+      : decode(WebhookEdit, changes)
+  })

@@ -1,0 +1,41 @@
+import { Args } from "@effect/cli"
+import { Effect, Schema } from "effect"
+import type { Client } from "../../api/Client.ts"
+import type { Webhook } from "../../domain/webhook/Webhook.ts"
+import { type Connection, call } from "../Connection.ts"
+import { exitCodes, Failure } from "../Failure.ts"
+
+/** A webhook on the command line: its id, or its name if only one webhook has that name. */
+export const webhook = Args.text({ name: "webhook" }).pipe(Args.withDescription("The webhook's id, or its name"))
+
+const isId = Schema.is(Schema.UUID)
+
+const notFound = (ref: string) =>
+  `No webhook has the id or name ${JSON.stringify(ref)}; see webhook-trigger webhook list`
+
+/** Looks the webhook up by id, else by name. */
+const find = Effect.fn("Cli.findWebhook")(function* (client: Client, ref: string) {
+  if (isId(ref)) return yield* client.webhooks.show({ path: { id: ref } })
+  const named = (yield* client.webhooks.list()).filter((webhook) => webhook.name === ref)
+  return named.length === 1 ? named[0]! : yield* notUnique(ref, named)
+})
+
+const notUnique = (ref: string, named: ReadonlyArray<Webhook>) =>
+  named.length === 0
+    ? new Failure({ exit: exitCodes.refused, title: notFound(ref) })
+    : new Failure({
+        exit: exitCodes.refused,
+        title: "More than one webhook has this name",
+        detail: `use its id: ${named.map(({ id }) => id).join(", ")}`
+      })
+
+/** Calls the server about the webhook that the command line names. */
+export const callOnWebhook = <A, E, R>(
+  options: Connection & { readonly webhook: string },
+  request: (client: Client, webhook: Webhook) => Effect.Effect<A, E, R>
+) =>
+  call(
+    options,
+    (client) => Effect.flatMap(find(client, options.webhook), (found) => request(client, found)),
+    notFound(options.webhook)
+  )

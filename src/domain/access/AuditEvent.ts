@@ -1,0 +1,81 @@
+import { Schema } from "effect"
+import { AuditEventId } from "../Id.ts"
+import { optional, time } from "../Time.ts"
+import { Webhook, WebhookRow } from "../webhook/Webhook.ts"
+
+export const AuditAction = Schema.Literal(
+  "team.created",
+  "team.deleted",
+  "team.paused",
+  "team.resumed",
+  "team.message_sent",
+  "team.queue_cancelled",
+  "webhook.created",
+  "webhook.edited",
+  "webhook.token_regenerated",
+  "webhook.deleted",
+  "webhook.run_started",
+  "webhook.queue_cancelled",
+  "run.read",
+  "run.cancelled",
+  "run.replayed",
+  "runs.replayed",
+  "runs.exported",
+  "session.started",
+  "session.ended",
+  "key.refused"
+).annotations({ identifier: "AuditAction", description: "What was done, or for `key.refused` tried." })
+export type AuditAction = typeof AuditAction.Type
+
+export const AuditActor = Schema.Literal("admin_key", "session", "host", "unknown").annotations({
+  description:
+    "Who did it: a program with the admin key, a session of the web UI, the program that this server is part of, or somebody without a valid key."
+})
+export type AuditActor = typeof AuditActor.Type
+
+const Fields = Schema.Record({ key: Schema.String, value: Schema.Unknown })
+
+const record = {
+  id: AuditEventId,
+  at: time("When it was done."),
+  action: AuditAction,
+  actor: AuditActor,
+  session_id: optional(Schema.String.annotations({ description: "The session of the web UI." })),
+  client_address: optional(Schema.String.annotations({ description: "Where the request came from." }))
+}
+
+/** What is known of a change before it is made. The driver adds what it has changed. */
+export const AuditDraft = Schema.Struct(record)
+export type AuditDraft = typeof AuditDraft.Type
+
+export const AuditEvent = Schema.Struct({
+  ...record,
+  object: optional(
+    Schema.String.annotations({
+      description: "What it was done to: the id of a webhook, a run or a session, or a team's name."
+    })
+  ),
+  before: optional(
+    Fields.annotations({ description: "What was there: the fields that were changed, or all of what was deleted." })
+  ),
+  after: optional(
+    Fields.annotations({ description: "What is there now: the fields that were changed, or all of what was created." })
+  ),
+  attempts: optional(Schema.Number.annotations({ description: "How often, of `key.refused`." }))
+}).annotations({
+  identifier: "AuditEvent",
+  description: "Something that was done with the admin key or in the web UI."
+})
+export type AuditEvent = typeof AuditEvent.Type
+
+/** Of a webhook, what an event shows: what people set. No secret is among it. */
+export const auditedFields = (Object.keys(WebhookRow.fields) as ReadonlyArray<keyof WebhookRow>).filter(
+  (field) =>
+    !["id", "variables", "version", "created_at", "updated_at"].includes(field) &&
+    !["old_token_used_at", "old_token_used_from", "verified_at"].includes(field) &&
+    // What the API never shows is a secret.
+    Object.hasOwn(Webhook.fields, field)
+)
+
+/** Longer texts are cut in events: characters. */
+export const auditedLength = 1_000

@@ -1,0 +1,23 @@
+import { Schema } from "effect"
+import { SessionId } from "../Id.ts"
+import { time } from "../Time.ts"
+import type { TokenHash } from "../webhook/Token.ts"
+
+/** A browser that has signed in to the web UI, as people see it. */
+export const Session = Schema.Struct({
+  id: SessionId,
+  created_at: time("When somebody signed in."),
+  last_used_at: time("When it was last used, to within five minutes."),
+  expires_at: time("When it ends unless it is used before; never more than seven days after signing in."),
+  client_address: Schema.String.annotations({ description: "The address that somebody signed in from." }),
+  user_agent: Schema.String.annotations({ description: "What the browser said of itself; may be empty." })
+})
+export type Session = typeof Session.Type
+
+/** A session as it is stored. */
+export interface SessionRow extends Session {
+  /** Of the secret in the browser's cookie. */
+  readonly token_hash: TokenHash
+  /** Of the admin key that was shown; with another key the session is void. */
+  readonly key_fingerprint: Uint8Array
+}

@@ -1,0 +1,222 @@
+/**
+ * Templates in Liquid: filters, conditions and loops. A template reads no files, sees own properties only, and does only as
+ * much work as its budget allows.
+ */
+import { Either, Option } from "effect"
+import {
+  type Context,
+  type Emitter,
+  Liquid,
+  LiquidError,
+  ParseError,
+  Parser,
+  type Template,
+  Tokenizer,
+  type TopLevelToken,
+  toValueSync
+} from "liquidjs"
+import { Budget, OverBudget, spendOnText } from "../evaluation/Budget.ts"
+import { boundedOperators, budgetOf, contextOf } from "../evaluation/LiquidContext.ts"
+import { boundedFilters } from "../evaluation/LiquidFilters.ts"
+import type { Variables } from "../run/Run.ts"
+import { lookUp, nameOf, pathOf } from "./Path.ts"
+import type { BrokenBraces } from "./Template.ts"
+
+/** How deep tags may stand in tags. The library has none: it would go on to the end of the stack, where V8 may end the process. */
+const nestingLimit = 100
+
+/** What an output has put into the prompt; a capture gets its text. */
+class Inserted {
+  readonly text: string
+  constructor(value: unknown) {
+    this.text = typeof value === "string" ? value : value === null || value === undefined ? "" : JSON.stringify(value)
+  }
+  toString(): string {
+    return this.text
+  }
+}
+
+/** The library calls this as the last filter of each output. */
+function inserted(this: { readonly context: Context }, value: unknown): Inserted {
+  spendOnText(budgetOf(this.context), value)
+  return new Inserted(value)
+}
+
+/** More text than may be: nothing more is added. */
+class TooLong extends Error {}
+
+/** The prompt as pieces: text of the template, a value, text, a value, …, text. */
+class Pieces implements Emitter {
+  readonly pieces: Array<string> = [""]
+  readonly #limit: number
+  #length = 0
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+  /** The library reads this after each part of a template, but uses it only for a capture's emitter. */
+  get buffer(): string {
+    return ""
+  }
+  write(part: unknown): void {
+    const text = String(part)
+    this.#length += text.length
+    if (this.#length > this.#limit) throw new TooLong()
+    if (part instanceof Inserted) this.pieces.push(text, "")
+    else this.pieces[this.pieces.length - 1] += text
+  }
+}
+
+const liquid = new Liquid({
+  strictFilters: true,
+  strictVariables: true,
+  // What may be missing is asked for with `if` and `default`.
+  lenientIf: true,
+  ownPropertyOnly: true,
+  operators: boundedOperators,
+  templates: {},
+  // The same on every server.
+  timezoneOffset: 0,
+  outputEscape: inserted as (value: unknown) => never
+})
+
+// No other templates.
+for (const tag of ["include", "render", "layout", "block"]) delete liquid.tags[tag]
+for (const name of Object.keys(liquid.filters)) delete liquid.filters[name]
+Object.assign(liquid.filters, boundedFilters)
+
+/** A part of a template. Rendering counts its source, which may contain thousands of conditions. */
+const counted = <Part extends Template>(part: Part, work: number): Part => {
+  const render = part.render
+  part.render = function (context, emitter) {
+    budgetOf(context).spend(work)
+    return render.call(this, context, emitter)
+  }
+  return part
+}
+
+class BoundedParser extends Parser {
+  #depth = 0
+  override parseToken(token: TopLevelToken, remaining: Array<TopLevelToken>) {
+    if (this.#depth > nestingLimit) throw new ParseError(new Error(nestedTooDeep), token)
+    this.#depth++
+    const last = remaining.at(-1) ?? token
+    try {
+      const part = super.parseToken(token, remaining)
+      return counted(part, 2 * ((remaining[0]?.begin ?? last.end) - token.begin))
+    } finally {
+      this.#depth--
+    }
+  }
+}
+
+const nestedTooDeep = "this is nested too deep"
+export const tooMuchWork = "this needs too much work: limit the template's loops, and the texts passed to its filters"
+
+const isOverBudget = ({ originalError }: LiquidError): boolean =>
+  (originalError as Error | undefined) instanceof OverBudget
+
+/** What is wrong, without the position that the library adds. */
+const reasonOf = (error: LiquidError): string =>
+  isOverBudget(error)
+    ? tooMuchWork
+    : error.message
+        .split("\n", 1)[0]!
+        .replace(/, line:\d+, col:\d+$/, "")
+        .replace("Maximum call stack size exceeded", nestedTooDeep)
+
+const brokenBy = (error: LiquidError): BrokenBraces => {
+  const [line, column] = error.token.getPosition() as [number, number]
+  return { offset: error.token.begin, line, column, reason: reasonOf(error) }
+}
+
+/** A template taken apart. */
+export interface LiquidTemplate {
+  readonly templates: ReadonlyArray<Template>
+  /** What it reads, each once: of what is reached by a computed name, the part before that. */
+  readonly names: ReadonlyArray<string>
+}
+
+/** What Liquid itself knows of lists and texts, which are to be kept for it. */
+const derived = new Set<unknown>(["first", "last", "size"])
+
+const isStep = (segment: unknown): segment is string | number =>
+  (typeof segment === "string" && !derived.has(segment)) || (typeof segment === "number" && segment >= 0)
+
+const namesOf = (templates: Array<Template>): ReadonlyArray<string> => {
+  const names = liquid.globalVariableSegmentsSync(templates, { partials: false }).map((segments) => {
+    const end = segments.findIndex((segment, at) => at > 0 && !isStep(segment))
+    return nameOf((end < 0 ? segments : segments.slice(0, end)).map(String))
+  })
+  return [...new Set(names)]
+}
+
+/** Why a template gives no prompt. */
+export type Failure =
+  | { readonly _tag: "Missing"; readonly names: ReadonlyArray<string> }
+  | { readonly _tag: "TooLong" }
+  | ({ readonly _tag: "Failed"; readonly isOverBudget: boolean } & BrokenBraces)
+
+const missingName = ({ originalError }: LiquidError): string | undefined =>
+  (originalError as { readonly variableName?: string } | undefined)?.variableName
+
+/** The library stops where the path does; what the template asks for is the whole of it. */
+const wholeName = (missing: string, { names }: LiquidTemplate, input: Variables): string => {
+  const from = nameOf(missing.split("."))
+  const isAskedFor = (name: string) => name === from || name.startsWith(`${from}.`)
+  return names.find((name) => isAskedFor(name) && Option.isNone(lookUp(pathOf(name), input))) ?? from
+}
+
+const failureOf = (error: unknown, template: LiquidTemplate, input: Variables): Failure => {
+  if (!LiquidError.is(error)) throw error
+  const failed = error as LiquidError
+  const missing = missingName(failed)
+  if (missing !== undefined) return { _tag: "Missing", names: [wholeName(missing, template, input)] }
+  if (failed.originalError instanceof TooLong) return { _tag: "TooLong" }
+  return { _tag: "Failed", isOverBudget: isOverBudget(failed), ...brokenBy(failed) }
+}
+
+interface Bounds {
+  /** Of the prompt, in UTF-16 code units. */
+  readonly limit: number
+  readonly budget?: Budget
+}
+
+const piecesOf = (
+  template: LiquidTemplate,
+  input: Variables,
+  { limit, budget = new Budget(), strictVariables }: Bounds & { readonly strictVariables: boolean }
+): Either.Either<ReadonlyArray<string>, Failure> => {
+  const emitter = new Pieces(limit)
+  const context = contextOf(input, liquid, { budget, strictVariables })
+  try {
+    toValueSync(liquid.renderer.renderTemplates([...template.templates], context, emitter))
+    return Either.right(emitter.pieces)
+  } catch (error) {
+    return Either.left(failureOf(error, template, input))
+  }
+}
+
+/** The prompt in pieces, as `Template.fill` gives them. If values are missing, the first one is named. */
+export const fill = (
+  template: LiquidTemplate,
+  input: Variables,
+  bounds: Bounds
+): Either.Either<ReadonlyArray<string>, Failure> => piecesOf(template, input, { ...bounds, strictVariables: true })
+
+/** Why the template exceeds its budget with any input; `undefined` if it does not. */
+export const excessOf = (template: LiquidTemplate): BrokenBraces | undefined => {
+  const tried = piecesOf(template, {}, { limit: Number.POSITIVE_INFINITY, strictVariables: false })
+  return Either.isLeft(tried) && tried.left._tag === "Failed" && tried.left.isOverBudget ? tried.left : undefined
+}
+
+/** Takes a template apart, or says what is wrong with it. */
+export const parse = (text: string): Either.Either<LiquidTemplate, BrokenBraces> => {
+  try {
+    const tokens = new Tokenizer(text, liquid.options.operators).readTopLevelTokens(liquid.options)
+    const templates = new BoundedParser(liquid).parseTokens(tokens)
+    return Either.right({ templates, names: namesOf(templates) })
+  } catch (error) {
+    if (!LiquidError.is(error)) throw error
+    return Either.left(brokenBy(error as LiquidError))
+  }
+}

@@ -1,0 +1,160 @@
+/**
+ * Prompt templates: text with `{{name}}` placeholders. Parsing and filling take time linear in their input.
+ */
+import { Either, Option } from "effect"
+import type { Variables } from "../run/Run.ts"
+import { bareName, lookUp, nameOf, type Path, quotedName, unquoted } from "./Path.ts"
+
+/** Where a value goes; `start` and `end` are those of the braces in the template's text. */
+export interface Placeholder {
+  /** The path as it is shown: with quotes only where they are needed. */
+  readonly name: string
+  readonly path: Path
+  /** Nothing takes the place of a value that is missing or null. */
+  readonly optional: boolean
+  readonly start: number
+  readonly end: number
+}
+
+/** A template taken apart: `literals[0]`, the value of `placeholders[0]`, `literals[1]`, …, and a last literal. */
+export interface Template {
+  readonly literals: ReadonlyArray<string>
+  readonly placeholders: ReadonlyArray<Placeholder>
+}
+
+/** Where a template's braces do not pair, and why; `offset` counts UTF-16 code units from 0, the others from 1. */
+export interface BrokenBraces {
+  readonly offset: number
+  readonly line: number
+  readonly column: number
+  readonly reason: string
+}
+
+const blanks = /[ \t]*/y
+
+/** Where what `pattern` matches, beginning at `from`, ends. */
+const skip = (pattern: RegExp, text: string, from: number): number => {
+  pattern.lastIndex = from
+  pattern.test(text)
+  return pattern.lastIndex
+}
+
+/** How many times the character at `from` stands there in a row. */
+const runLength = (text: string, from: number): number => {
+  let end = from + 1
+  while (text[end] === text[from]) end++
+  return end - from
+}
+
+const invalid = (text: string, offset: number, reason: string): Either.Either<never, BrokenBraces> => {
+  const before = text.slice(0, offset)
+  const lineStart = before.lastIndexOf("\n") + 1
+  const line = before.split("\n").length
+  return Either.left({ offset, line, column: offset - lineStart + 1, reason })
+}
+
+/** The path that begins at `from`, and where it ends; a name between two dots that is not there is empty. */
+const pathAt = (text: string, from: number) => {
+  const path: Array<string> = []
+  let isComplete = true
+  let at = from
+  while (true) {
+    const quotedEnd = text[at] === '"' ? skip(quotedName, text, at) : 0
+    const end = quotedEnd > at ? quotedEnd : skip(bareName, text, at)
+    if (end === at) isComplete = false
+    path.push(quotedEnd > at ? unquoted(text.slice(at, end)) : text.slice(at, end))
+    if (text[end] !== ".") return { path, isComplete, end }
+    at = end + 1
+  }
+}
+
+const wrongCharacter = (character: string | undefined): string =>
+  character === '"'
+    ? "this quote is never closed in its line"
+    : "a name has letters, digits, `_` and `-` only; put any other one in quotes"
+
+/**
+ * Takes a template apart, or says where its braces are broken. Of a run of opening braces the last two open the
+ * placeholder. Single braces are text, and so is a `}}` that closes two of them, so a prompt may hold JSON; any other
+ * `}}` is taken for a slip of the pen.
+ */
+export const parse = (text: string): Either.Either<Template, BrokenBraces> => {
+  const literals: Array<string> = []
+  const placeholders: Array<Placeholder> = []
+  let literalStart = 0
+  let singles = 0
+  let at = 0
+  while (at < text.length) {
+    const character = text[at]
+    if (character !== "{" && character !== "}") {
+      at++
+      continue
+    }
+    const run = runLength(text, at)
+    if (character === "}") {
+      if (run > 1 && run > singles) return invalid(text, at, "this `}}` closes nothing")
+      singles = Math.max(0, singles - run)
+      at += run
+    } else if (run === 1) {
+      singles++
+      at++
+    } else {
+      singles += run - 2
+      const open = at + run - 2
+      const nameStart = skip(blanks, text, open + 2)
+      const { path, isComplete, end: nameEnd } = pathAt(text, nameStart)
+      const optional = nameEnd > nameStart && text[nameEnd] === "?"
+      const close = skip(blanks, text, optional ? nameEnd + 1 : nameEnd)
+      if (!text.startsWith("}}", close)) {
+        return text.indexOf("}}", close) < 0
+          ? invalid(text, open, "this `{{` is never closed by `}}`")
+          : invalid(text, close, wrongCharacter(text[close]))
+      }
+      if (nameEnd === nameStart) return invalid(text, open, "there is no name between the braces")
+      if (!isComplete) return invalid(text, nameStart, "a dot must stand between two names")
+      literals.push(text.slice(literalStart, open))
+      at = literalStart = close + 2
+      placeholders.push({ name: nameOf(path), path: path as unknown as Path, optional, start: open, end: at })
+    }
+  }
+  literals.push(text.slice(literalStart))
+  return Either.right({ literals, placeholders })
+}
+
+/** The placeholders' names, each once, in order of appearance. */
+export const names = (template: Template): ReadonlyArray<string> => [
+  ...new Set(template.placeholders.map(({ name }) => name))
+]
+
+const write = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value))
+
+/**
+ * The prompt in pieces, to be joined; or the names of all placeholders without a value. In pieces, because a value used
+ * many times makes a prompt far larger than the request: the caller can refuse by size before it builds the text.
+ */
+export const fill = (
+  { literals, placeholders }: Template,
+  variables: Variables
+): Either.Either<ReadonlyArray<string>, ReadonlyArray<string>> => {
+  const values = new Map<string, { readonly text: string; readonly isNull: boolean }>()
+  const missing = new Set<string>()
+  for (const { name, path, optional } of placeholders) {
+    if (!values.has(name)) {
+      const value = lookUp(path, variables)
+      if (Option.isSome(value)) values.set(name, { text: write(value.value), isNull: value.value === null })
+      else if (!optional) missing.add(name)
+    }
+  }
+  if (missing.size > 0) return Either.left([...missing])
+  const pieceOf = ({ name, optional }: Placeholder): string => {
+    const value = values.get(name)
+    return value === undefined || (optional && value.isNull) ? "" : value.text
+  }
+  return Either.right(
+    literals.flatMap((literal, i) => (i < placeholders.length ? [literal, pieceOf(placeholders[i]!)] : [literal]))
+  )
+}
+
+/** The prompt, or the names of all placeholders without a value. */
+export const render = (template: Template, variables: Variables): Either.Either<string, ReadonlyArray<string>> =>
+  Either.map(fill(template, variables), (pieces) => pieces.join(""))

@@ -1,0 +1,41 @@
+import { Schema } from "effect"
+import { AuditActor } from "../access/AuditEvent.ts"
+import { optional, time } from "../Time.ts"
+import { webhookSettings } from "../webhook/WebhookSettings.ts"
+
+const { input, template_language } = webhookSettings
+
+const summary = {
+  version: Schema.Int.annotations({ description: "The first `version` of the webhook that has this template." }),
+  template_language: optional(
+    Schema.Literal(...template_language.words).annotations({
+      description: "What the template is written in. Absent: a server of an earlier release has kept it."
+    })
+  ),
+  input: optional(
+    Schema.Literal(...input.words).annotations({
+      description: "What fills the template in. Absent: a server of an earlier release has kept it."
+    })
+  ),
+  at: time("When the template was set."),
+  actor: AuditActor,
+  session_id: optional(Schema.String.annotations({ description: "The session of the web UI." })),
+  client_address: optional(Schema.String.annotations({ description: "Where the request came from." }))
+}
+
+/** Who set a webhook's template, and when. */
+export const TemplateVersionSummary = Schema.Struct(summary).annotations({
+  identifier: "TemplateVersionSummary",
+  description: "Who set a webhook's template, and when."
+})
+export type TemplateVersionSummary = typeof TemplateVersionSummary.Type
+
+/** A template that a webhook has, or had. */
+export const TemplateVersion = Schema.Struct({
+  ...summary,
+  prompt_template: Schema.String.annotations({ description: "The template." })
+}).annotations({ identifier: "TemplateVersion", description: "A template that a webhook has, or had." })
+export type TemplateVersion = typeof TemplateVersion.Type
+
+/** Of each webhook so many are kept. */
+export const templatesKept = 100

@@ -1,0 +1,124 @@
+/** A request to a webhook's trigger, and what templates and filters see of it. */
+import { Either } from "effect"
+import { InvalidBody, UnsupportedMediaType } from "../Errors.ts"
+import * as Payload from "./Payload.ts"
+import { isSecretHeader } from "./SecretHeaders.ts"
+import { withoutCutToken, withoutToken } from "./WithoutToken.ts"
+
+/** The request as received. Whatever is stored or rendered is read through the functions here, which remove the token. */
+export interface IncomingRequest {
+  /** The token that opened the webhook; absent in a request that was written by hand. */
+  readonly token?: string | undefined
+  /** Byte for byte: signatures are made over it. */
+  readonly body: Uint8Array
+  /** By their names in lower case, those with secrets too. */
+  readonly headers: { readonly [name: string]: unknown }
+  /** The URL's, from its `?` on; empty: it has none. */
+  readonly search: string
+}
+
+/** What it says. A type alias, so that a template's input can be this or the variables. */
+export type RequestValues = {
+  /** The body: any JSON, a form's fields by name, or a text. */
+  readonly payload: unknown
+  /** By their names in lower case, without those that hold secrets. */
+  readonly headers: { readonly [name: string]: string }
+  /** The URL's parameters but `wait`, which is the service's own. */
+  readonly query: Payload.FormFields
+}
+
+type Headers = IncomingRequest["headers"]
+
+const contentType = (headers: Headers): string | undefined => {
+  const type = headers["content-type"]
+  return typeof type === "string" ? type : undefined
+}
+
+const named: { readonly [Kind in Payload.BodyKind]: string } = {
+  json: "`application/json`",
+  form: "`application/x-www-form-urlencoded`",
+  text: "`text/plain`"
+}
+
+/** Why a body with these headers is not read: it is none of these kinds, or it is encoded. */
+export const mediaTypeFault = (
+  headers: Headers,
+  kinds: readonly [Payload.BodyKind, ...ReadonlyArray<Payload.BodyKind>]
+): UnsupportedMediaType | undefined => {
+  if (headers["content-encoding"] !== undefined) {
+    return new UnsupportedMediaType({ detail: "A body with a `Content-Encoding` is not accepted." })
+  }
+  const kind = Payload.bodyKind(contentType(headers))
+  if (kind !== undefined && kinds.includes(kind)) return undefined
+  const accepted = kinds
+    .map((kind) => named[kind])
+    .join(" or ")
+    .replace("`application", "`Content-Type: application")
+  return new UnsupportedMediaType({ detail: `Send ${accepted}.` })
+}
+
+type Payloads = Either.Either<unknown, InvalidBody>
+
+/** The body's text, or what is wrong with it. */
+const textOf = ({ body, token }: IncomingRequest): Either.Either<string, string> =>
+  Either.map(Payload.decode(body), (text) => withoutToken(text, token))
+
+const invalidBody = (detail: string) => new InvalidBody({ detail })
+
+/** The body as a JSON object. */
+export const objectOf = (request: IncomingRequest): Either.Either<Payload.JsonObject, InvalidBody> =>
+  Either.mapLeft(Either.flatMap(textOf(request), Payload.parseObject), invalidBody)
+
+const parsed = (request: IncomingRequest): Payloads => {
+  const type = contentType(request.headers)
+  // Of a caller that sends nothing, such as a scheduler.
+  if (type === undefined && request.body.length === 0) return Either.right("")
+  return Either.flatMap(textOf(request), (text) => Payload.parse(Payload.bodyKind(type) ?? "text", text)).pipe(
+    Either.mapLeft(invalidBody)
+  )
+}
+
+const known = new WeakMap<IncomingRequest, Payloads>()
+
+/** The body, of one of the kinds that are read. It is parsed once. */
+const payloadOf = (request: IncomingRequest): Payloads => {
+  const before = known.get(request)
+  if (before !== undefined) return before
+  const payload = parsed(request)
+  known.set(request, payload)
+  return payload
+}
+
+/** Bytes that are not text become replacement characters. */
+const lenientUtf8 = new TextDecoder("utf-8", { ignoreBOM: true })
+
+/** @param secret names of further headers that hold secrets, in lower case. */
+export const headersOf = (
+  { headers, token }: IncomingRequest,
+  secret: ReadonlyArray<string>
+): RequestValues["headers"] =>
+  Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      typeof value === "string" && !isSecretHeader(name, secret) ? [[name, withoutToken(value, token)]] : []
+    )
+  )
+
+export const queryOf = ({ search, token }: IncomingRequest): RequestValues["query"] => {
+  const { wait, ...query } = Payload.fieldsOf(new URLSearchParams(withoutToken(search, token)))
+  return query
+}
+
+/** The first bytes of the body, up to this number, as text. */
+export const beginningOf = ({ body, token }: IncomingRequest, bytes: number): string =>
+  withoutCutToken(lenientUtf8.decode(body.subarray(0, bytes)), token)
+
+/** What the request says, but for the headers that hold secrets, of which the webhook knows some by their names. */
+export const valuesOf = (
+  request: IncomingRequest,
+  secret: ReadonlyArray<string> = []
+): Either.Either<RequestValues, InvalidBody> =>
+  Either.map(payloadOf(request), (payload) => ({
+    payload,
+    headers: headersOf(request, secret),
+    query: queryOf(request)
+  }))

@@ -1,0 +1,53 @@
+import { Schema } from "effect"
+import { RunId, WebhookId } from "../Id.ts"
+import { optional, time } from "../Time.ts"
+import { keptBody, shownBody } from "./KeptBody.ts"
+
+/** Of each webhook, so many of the newest requests are kept, and for as long. */
+export const keptRequests = { refused: 100, accepted: 20 } as const
+export const keptFor = "24 hours"
+
+/** In place of a problem's code: it started a run, or the webhook's `accept_if` said that there is nothing to do. */
+export const acceptedCodes = ["accepted", "ignored"] as const
+export type AcceptedCode = (typeof acceptedCodes)[number]
+
+/** Not refused. */
+export const isAccepted = ({ code }: { readonly code: string }): boolean =>
+  (acceptedCodes as ReadonlyArray<string>).includes(code)
+
+/** A call of a webhook's trigger, or a number of refused ones that are alike. */
+export const ReceivedRequest = Schema.Struct({
+  request_id: Schema.UUID.annotations({ description: "The request's id, a UUIDv7." }),
+  webhook_id: WebhookId,
+  received_at: time("When it arrived."),
+  status: Schema.Int.annotations({ description: "The status of the response." }),
+  code: Schema.String.annotations({
+    description: "The problem's `code`: why it was refused. Of others, `accepted` or `ignored`."
+  }),
+  detail: Schema.String.annotations({ description: "The problem's `detail`, of up to 300 characters." }),
+  client_address: Schema.String.annotations({ description: "Where it came from." }),
+  size: Schema.Int.annotations({
+    description: "The size of its body in bytes, as announced or as far as it was received."
+  }),
+  run_id: optional(RunId.annotations({ description: "The run that it started, or became part of." })),
+  body: optional(
+    Schema.String.annotations({
+      description: `The first ${keptBody} bytes of its body, in a list ${shownBody}; only if the webhook keeps them. What is not UTF-8 is replaced.`
+    })
+  ),
+  headers: optional(
+    Schema.Record({ key: Schema.String, value: Schema.String }).annotations({
+      description:
+        "Its headers as a template reaches them, kept and not in a list: those that may hold a secret are not there."
+    })
+  ),
+  query: optional(
+    Schema.Record({ key: Schema.String, value: Schema.Union(Schema.String, Schema.Array(Schema.String)) }).annotations({
+      description: "The parameters of its URL as a template reaches them, kept and not in a list."
+    })
+  ),
+  repeats: Schema.Int.annotations({
+    description: "How many more were refused with the same code within the same second or two, and are not listed."
+  })
+}).annotations({ identifier: "ReceivedRequest", description: "A call of a webhook's trigger." })
+export type ReceivedRequest = typeof ReceivedRequest.Type

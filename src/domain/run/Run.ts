@@ -1,0 +1,206 @@
+import * as VariantSchema from "@effect/experimental/VariantSchema"
+import { DateTime, Predicate, Schema } from "effect"
+import { RunId, WebhookId } from "../Id.ts"
+import { TeamName } from "../Team.ts"
+import { optional, time } from "../Time.ts"
+import { allStatuses, type FinalStatus, runStatuses } from "./RunStatus.ts"
+
+export const RunStatus = Schema.Literal(...allStatuses).annotations({
+  identifier: "RunStatus",
+  description: "`queued`, then `running`, then one of the others, which are final."
+})
+export type RunStatus = typeof RunStatus.Type
+
+export const RunMode = Schema.Literal("async", "wait").annotations({
+  description: "Whether the caller waits for the answer."
+})
+export type RunMode = typeof RunMode.Type
+
+export const RunSource = Schema.Literal("webhook", "chat").annotations({
+  description: "Whether a webhook was triggered or a chat message was written to the team."
+})
+export type RunSource = typeof RunSource.Type
+
+export const RunErrorCode = Schema.Literal("agent_error", "team_gone", "team_not_running", "undeliverable").annotations(
+  {
+    description:
+      "The leader said so (`agent_error`), the team's queue went away (`team_gone`), no leader came in time (`team_not_running`), or the broker gave up on the prompt (`undeliverable`)."
+  }
+)
+export const RunError = Schema.Struct({
+  code: RunErrorCode,
+  message: Schema.String.annotations({ description: "What happened, in the leader's or the server's words." })
+}).annotations({ identifier: "RunError", description: "Why the run ended as `error`." })
+export type RunError = typeof RunError.Type
+
+export type Variables = { readonly [name: string]: unknown }
+
+/** Taken as it is and not copied, as a `Schema.Record` would, which loses the name `__proto__` on the way. */
+export const Variables: Schema.Schema<Variables> = Schema.declare<Variables>(Predicate.isReadonlyRecord, {
+  identifier: "Variables",
+  description: "The values for the template's placeholders, as the caller sent them: any JSON.",
+  message: () => "must be an object",
+  jsonSchema: { type: "object", additionalProperties: true }
+})
+
+/** One definition, two records: `json` is what the API shows, `row` what a `Repo` stores. */
+const { FieldOnly, Struct, extract } = VariantSchema.make({ variants: ["json", "row"], defaultVariant: "json" })
+const shown = FieldOnly("json")
+const stored = FieldOnly("row")
+
+const record = Struct({
+  run_id: RunId,
+  source: RunSource,
+  webhook_id: optional(WebhookId.annotations({ description: "Absent for a chat message." })),
+  webhook_version: optional(
+    Schema.Int.annotations({ description: "The `version` of the webhook from whose template the prompt was made." })
+  ),
+  team: TeamName,
+  mode: RunMode,
+  status: RunStatus,
+  replay_of: optional(
+    RunId.annotations({ description: "The run that this one repeats: by hand, or as its next attempt (`attempt`)." })
+  ),
+  attempt: optional(
+    Schema.Int.annotations({ description: "Which attempt it is, from 1 on, of a webhook that has `retries`." })
+  ),
+  attempts: optional(Schema.Int.annotations({ description: "How many attempts there are at most." })),
+  retry_at: optional(time("Of a failed run that will be tried again: when, at the earliest.")),
+  retried_by: optional(RunId.annotations({ description: "Of a failed run: its next attempt." })),
+  accepted_at: time("When the run was stored, and 202 could be sent."),
+  collecting_until: optional(
+    time(
+      "Until when further triggers can join this queued run, if its webhook has `coalesce`. Then the run takes its place in the lane."
+    )
+  ),
+  joined: optional(
+    Schema.Int.annotations({
+      description: "How many later triggers have joined the run, if its webhook has `coalesce`."
+    })
+  ),
+  sent_at: optional(time("When the broker confirmed the prompt.")),
+  started_at: optional(
+    time("When the leader reported that it started; of an ended run whose leader reported nothing, when it was sent.")
+  ),
+  finished_at: optional(time("When the run ended.")),
+  released_at: optional(
+    time(
+      "Of a `cancelled` run: when it no longer held its slots, because its leader was done with it or its timeout had passed."
+    )
+  ),
+  duration_ms: shown(
+    optional(Schema.Number.annotations({ description: "Milliseconds from `started_at` to `finished_at`." }))
+  ),
+  variables: Variables,
+  conversation: shown(
+    Schema.Struct({
+      prompt: Schema.String.annotations({ description: "The rendered prompt, as the leader got it." }),
+      response: optional(
+        Schema.String.annotations({
+          description: "The agent's answer; of a `timeout` or `cancelled` run, one that came late."
+        })
+      )
+    }).annotations({ description: "What was asked and answered." })
+  ),
+  error: shown(optional(RunError)),
+
+  prompt: stored(Schema.String),
+  response: stored(optional(Schema.String)),
+  error_code: stored(optional(RunErrorCode)),
+  error_message: stored(optional(Schema.String)),
+  timeout_ms: stored(Schema.Number),
+  /** How long after its end it is tried again, if that is an error; absent: not at all. */
+  retry_after_seconds: stored(optional(Schema.Number)),
+  /**
+   * In wait mode from the start; of a fire-and-forget run once it was sent. Of one that has not been sent: it is only sent
+   * to a leader, and ends as `leaderless` when there is none by then.
+   */
+  deadline_at: stored(optional(time("When it times out."))),
+  admitted_at: stored(optional(time("When it got its slots, just before it was published."))),
+  traceparent: stored(optional(Schema.String.annotations({ description: "Its trace, as in W3C trace context." })))
+})
+
+/** One execution, as the history shows it. */
+export const Run = extract(record, "json").annotations({
+  identifier: "Run",
+  description: "One execution, as the history shows it."
+})
+export type Run = typeof Run.Type
+
+/** One execution, as it is stored. */
+export const RunRow = extract(record, "row")
+export type RunRow = typeof RunRow.Type
+
+/** Known once a run has started and ended. */
+export const durationOf = ({
+  started_at,
+  finished_at
+}: Pick<RunRow, "started_at" | "finished_at">): Pick<Run, "duration_ms"> =>
+  started_at && finished_at ? { duration_ms: Math.max(0, DateTime.distance(started_at, finished_at)) } : {}
+
+export const toRun = (row: RunRow): Run => {
+  const { prompt, response, error_code, error_message, timeout_ms, deadline_at, admitted_at, ...rest } = row
+  const { retry_after_seconds, traceparent, ...shared } = rest
+  return {
+    ...shared,
+    ...durationOf(row),
+    conversation: { prompt, ...(response !== undefined && { response }) },
+    ...(error_code && { error: { code: error_code, message: error_message ?? "" } })
+  }
+}
+
+/** Whether a queued run is sent only while its team has a leader. */
+export const waitsForLeader = ({ deadline_at, mode }: Pick<RunRow, "deadline_at" | "mode">): boolean =>
+  mode === "async" && deadline_at !== undefined
+
+/** Why a run ends that has waited for a leader in vain. */
+export const leaderless: RunError = {
+  code: "team_not_running",
+  message: "The team had no leader for as long as the run could wait for one."
+}
+
+/** What else is known of an end. A final state that has no line here does not compile. */
+interface OutcomeDetails {
+  readonly success: { readonly response: string }
+  readonly error: { readonly error: RunError }
+  // biome-ignore lint/complexity/noBannedTypes: nothing else is known of it
+  readonly timeout: {}
+  // biome-ignore lint/complexity/noBannedTypes: nothing else is known of it
+  readonly cancelled: {}
+}
+
+/** How a run ends. */
+export type Outcome = { [S in FinalStatus]: { readonly status: S } & OutcomeDetails[S] }[FinalStatus]
+
+/** What an end sets in a run's row, besides its times. */
+export const outcomeFields = (
+  outcome: Outcome
+): Pick<RunRow, "status" | "response" | "error_code" | "error_message"> => {
+  const { status } = outcome
+  switch (status) {
+    case "success":
+      return { status, response: outcome.response }
+    case "error":
+      return { status, error_code: outcome.error.code, error_message: outcome.error.message }
+    case "timeout":
+    case "cancelled":
+      return { status }
+  }
+}
+
+/**
+ * When a run that ends like this is tried again; `undefined`: not at all. One that has waited for a leader in vain is not:
+ * it has waited for as long as it may.
+ */
+export const retryAt = (
+  { retry_after_seconds }: Pick<RunRow, "retry_after_seconds">,
+  outcome: Outcome,
+  at: DateTime.Utc
+): DateTime.Utc | undefined =>
+  outcome.status === "error" && outcome.error.code !== leaderless.code && retry_after_seconds !== undefined
+    ? DateTime.add(at, { seconds: retry_after_seconds })
+    : undefined
+
+/** Whether the outcome is the leader's own word: then it got the prompt, whether or not that was recorded. */
+export const isAnswer = (outcome: Outcome): boolean =>
+  outcome.status === "error" ? outcome.error.code === "agent_error" : runStatuses[outcome.status].answered

@@ -1,0 +1,76 @@
+import { Schema } from "effect"
+import { optional } from "../Time.ts"
+import { parseJsonPrefix } from "./JsonPrefix.ts"
+import { Run, type RunRow, toRun } from "./Run.ts"
+
+/** Lists show as much of a text: characters, which are Unicode code points. */
+export const shownLength = 1_000
+
+const size = (of: string) => Schema.Number.annotations({ description: `Of ${of}.` })
+
+/** A run as lists show it. Texts may have megabytes, so a list has the beginning of each, and says how long it is. */
+export const RunSummary = Schema.Struct({
+  ...Run.fields,
+  truncated: Schema.Boolean.annotations({
+    description: `Whether a text is longer than what is shown, ${shownLength} characters of each: the prompt, the response, the error's message, and the variables as JSON. \`GET /api/runs/:run_id\` shows the whole.`
+  }),
+  sizes: Schema.Struct({
+    variables: size("the variables as JSON"),
+    prompt: size("the rendered prompt"),
+    response: optional(size("the response")),
+    error: optional(size("the error's message"))
+  }).annotations({ description: "How long the whole texts are, in bytes of UTF-8." })
+}).annotations({
+  identifier: "RunSummary",
+  description: "A run as lists show it: its texts are cut when they are long."
+})
+export type RunSummary = typeof RunSummary.Type
+
+/** A run's row with the beginnings of its texts, and the bytes that each has; `variables` is a text too, of JSON. */
+export interface SummaryRow extends Omit<RunRow, "variables"> {
+  readonly variables: string
+  readonly variables_size: number
+  readonly prompt_size: number
+  readonly response_size?: number
+  readonly error_size?: number
+}
+
+const bytesOf = (text: string): number => new TextEncoder().encode(text).length
+
+export const toRunSummary = (row: SummaryRow): RunSummary => {
+  const { variables, variables_size, prompt_size, response_size, error_size, ...rest } = row
+  const isCut = (text: string | undefined, size: number | undefined) => size !== undefined && bytesOf(text ?? "") < size
+  const variablesAreCut = isCut(variables, variables_size)
+  return {
+    ...toRun({ ...rest, variables: variablesAreCut ? parseJsonPrefix(variables) : JSON.parse(variables) }),
+    truncated:
+      variablesAreCut ||
+      isCut(row.prompt, prompt_size) ||
+      isCut(row.response, response_size) ||
+      isCut(row.error_message, error_size),
+    sizes: {
+      variables: variables_size,
+      prompt: prompt_size,
+      ...(response_size !== undefined && { response: response_size }),
+      ...(error_size !== undefined && { error: error_size })
+    }
+  }
+}
+
+/** The first `shownLength` characters. */
+const cut = (text: string): string =>
+  text.length <= shownLength ? text : [...text.slice(0, 2 * shownLength)].slice(0, shownLength).join("")
+
+/** The summary of a row that is there as a whole. */
+export const summarize = ({ variables, prompt, response, error_message, ...row }: RunRow): RunSummary => {
+  const json = JSON.stringify(variables)
+  return toRunSummary({
+    ...row,
+    variables: cut(json),
+    variables_size: bytesOf(json),
+    prompt: cut(prompt),
+    prompt_size: bytesOf(prompt),
+    ...(response !== undefined && { response: cut(response), response_size: bytesOf(response) }),
+    ...(error_message !== undefined && { error_message: cut(error_message), error_size: bytesOf(error_message) })
+  })
+}

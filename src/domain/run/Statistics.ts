@@ -1,0 +1,54 @@
+import { Schema } from "effect"
+import { WebhookId } from "../Id.ts"
+import { optional, time } from "../Time.ts"
+import { type FinalStatus, finalStatuses } from "./RunStatus.ts"
+
+/** How runs ended, of those accepted in some stretch of time. */
+export const Counts = Schema.Struct({
+  ...(Object.fromEntries(finalStatuses.map((status) => [status, Schema.Number])) as {
+    readonly [S in FinalStatus]: typeof Schema.Number
+  }),
+  /** Not finished: queued or running. */
+  live: Schema.Number
+})
+export type Counts = typeof Counts.Type
+
+/** A webhook's last 24 hours. */
+export const Activity = Schema.Struct({
+  webhook_id: WebhookId,
+  /** 24 hours, oldest first; the last one ends now. */
+  hours: Schema.Array(Counts)
+}).annotations({ identifier: "Activity" })
+export type Activity = typeof Activity.Type
+
+export const StatisticsRange = Schema.Literal("24h", "7d", "30d")
+export type StatisticsRange = typeof StatisticsRange.Type
+
+export const StatisticsBucket = Schema.Struct({
+  ...Counts.fields,
+  at: time("When the bucket begins; it ends where the next one begins."),
+  /** Milliseconds, of the runs that succeeded; absent when none did. */
+  median_ms: optional(Schema.Number),
+  slowest_ms: optional(Schema.Number)
+})
+export type StatisticsBucket = typeof StatisticsBucket.Type
+
+/** What a webhook is doing and has done. */
+export const Statistics = Schema.Struct({
+  /** Runs that hold a slot now, of `limit` that may. */
+  slots_in_use: Schema.Number,
+  limit: Schema.Number,
+  /** Accepted and waiting for a slot or for the team. */
+  queued: Schema.Number,
+  buckets: Schema.Array(StatisticsBucket)
+}).annotations({ identifier: "Statistics" })
+export type Statistics = typeof Statistics.Type
+
+/** The runs accepted within one step of time. */
+export interface RunBucket extends Counts {
+  /** Steps, from 0. */
+  readonly bucket: number
+  /** Of the runs that succeeded; absent when none did. */
+  readonly median_ms?: number
+  readonly slowest_ms?: number
+}

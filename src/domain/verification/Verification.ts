@@ -1,0 +1,94 @@
+/** What a webhook says of those who call it: who they are (`verification/Presets.ts`), and what is particular to it. */
+import { Schema } from "effect"
+import { optional } from "../Time.ts"
+import { type Option, optionTexts } from "./Description.ts"
+import { optionsOf, type PresetName, presetNames, presets } from "./Presets.ts"
+
+const described = <A, I>(option: Option, accepts: string, schema: Schema.Schema<A, I>) =>
+  optional(
+    schema.annotations({ description: optionTexts[option], message: () => ({ message: accepts, override: true }) })
+  )
+
+const text = (option: Option, accepts: string, pattern: RegExp) =>
+  described(option, accepts, Schema.String.pipe(Schema.pattern(pattern)))
+
+/** RFC 9110, 5.1. */
+const headerName = (option: Option) => text(option, "must be the name of a header", /^[\w!#$%&'*+.^`|~-]{1,100}$/)
+
+const fields = {
+  preset: Schema.Literal(...presetNames).annotations({
+    description: "Who calls: a service, or the way in which callers show who they are.",
+    message: () => ({ message: `must be one of ${presetNames.join(", ")}`, override: true })
+  }),
+  header: headerName("header"),
+  algorithm: described("algorithm", "must be sha256, sha1 or sha512", Schema.Literal("sha256", "sha1", "sha512")),
+  encoding: described("encoding", "must be hex or base64", Schema.Literal("hex", "base64")),
+  prefix: text("prefix", "must be 1 to 100 printable characters of ASCII", /^[\x20-\x7e]{1,100}$/),
+  signed: text(
+    "signed",
+    "must be a text of up to 200 characters with `{body}` once",
+    /^(?=.{1,200}$)(?!.*\{body\}.*\{body\}).*\{body\}.*$/
+  ),
+  timestamp_header: headerName("timestamp_header"),
+  tolerance_seconds: described(
+    "tolerance_seconds",
+    "must be a whole number of seconds from 1 to 86400",
+    Schema.Int.pipe(Schema.between(1, 86_400))
+  ),
+  id_header: headerName("id_header"),
+  unique_for_seconds: described(
+    "unique_for_seconds",
+    "must be a whole number of seconds from 0 to 2592000",
+    Schema.Int.pipe(Schema.between(0, 2_592_000))
+  ),
+  username: text("username", "must be 1 to 255 characters without a colon", /^[^:\p{Cc}]{1,255}$/u),
+  reply_text: text("reply_text", "must be 1 to 3000 characters", /^[^\0]{1,3000}$/s)
+} satisfies { readonly [Name in Option]: unknown } & { readonly preset: unknown }
+
+type Options = { readonly preset: PresetName } & { readonly [Name in Option]?: unknown }
+
+/** What the fields say together. */
+const faultsOf = (options: Options) => {
+  const { preset, signed, timestamp_header } = options
+  const taken: ReadonlyArray<string> = optionsOf(preset)
+  const { required = [] }: { readonly required?: ReadonlyArray<Option> } = presets[preset]
+  const placeholders = String(signed ?? "")
+  return [
+    ...required
+      .filter((name) => options[name] === undefined)
+      .map((name) => ({ path: [name], message: `is required with the preset ${preset}` })),
+    ...Object.keys(options)
+      .filter((name) => name !== "preset" && !taken.includes(name))
+      .map((name) => ({ path: [name], message: `is no option of the preset ${preset}` })),
+    ...(signed !== undefined && (timestamp_header !== undefined) !== placeholders.includes("{timestamp}")
+      ? [{ path: ["signed"], message: "must have `{timestamp}` if `timestamp_header` is set, and only then" }]
+      : []),
+    ...(placeholders.includes("{id}") && options.id_header === undefined
+      ? [{ path: ["id_header"], message: "is required by `{id}` in `signed`" }]
+      : []),
+    ...(options.unique_for_seconds !== undefined && (timestamp_header !== undefined || placeholders.includes("{id}"))
+      ? [{ path: ["unique_for_seconds"], message: "is for signatures over neither a time nor an id" }]
+      : [])
+  ]
+}
+
+export const Verification = Schema.Struct(fields)
+  .pipe(Schema.filter((options) => faultsOf(options), { jsonSchema: {} }))
+  .annotations({
+    identifier: "Verification",
+    description:
+      "How callers must show who they are, beside the token. Which options there are depends on the preset: docs/verification.md.",
+    arbitrary: () => (fc) =>
+      fc.constantFrom(
+        { preset: "github" as const },
+        { preset: "hmac" as const, header: "X-Signature", tolerance_seconds: 60, prefix: "v1=" },
+        { preset: "basic" as const, username: "ü" }
+      )
+  })
+export type Verification = typeof Verification.Type
+
+/** What a secret may be. It stands in no error. */
+export const Secret = Schema.String.pipe(
+  Schema.pattern(/^[^\0\r\n]{1,1000}$/),
+  Schema.annotations({ message: () => ({ message: "must be 1 to 1000 characters on one line", override: true }) })
+)

@@ -1,0 +1,55 @@
+/** Risks of a webhook's settings. The webhook is saved all the same. */
+import { Schema } from "effect"
+import { pathOf } from "../prompt/Path.ts"
+import type { Source } from "../verification/Description.ts"
+import { describe, type Options } from "../verification/Presets.ts"
+import { isShortSecret } from "./SecretHint.ts"
+
+export const Warning = Schema.Struct({
+  pointer: Schema.String.annotations({
+    description: "The field that the warning is about, as a JSON Pointer (RFC 6901)."
+  }),
+  detail: Schema.String.annotations({ description: "The risk, and what to do about it." })
+}).annotations({ identifier: "Warning", description: "A risk of the webhook's settings." })
+export type Warning = typeof Warning.Type
+
+interface Warned {
+  readonly input?: string
+  readonly variables: ReadonlyArray<string>
+  readonly verification?: Options
+  readonly secret_hint?: string
+}
+
+const shortSecret = {
+  pointer: "/secret",
+  detail:
+    "The secret has fewer than 16 characters: anyone who has seen a signed request can find it by guessing. Use 32 random characters."
+}
+
+const unsigned = (names: ReadonlyArray<string>) => ({
+  pointer: "/prompt_template",
+  detail: `The template uses unsigned values (${names.map((name) => `\`${name}\``).join(", ")}): anyone who has seen a signed request can resend it with other values there. Use values from the payload.`
+})
+
+const headersIn = (sources: ReadonlyArray<Source> = []): ReadonlyArray<string> =>
+  sources.flatMap((source) => ("header" in source ? [source.header] : []))
+
+export const warningsOf = ({ input, secret_hint, variables, verification }: Warned): ReadonlyArray<Warning> => {
+  // The secret is not known here. For GitLab, this gives the variant that signs nothing.
+  const description = verification && describe(verification, "")
+  if (description === undefined || !("signed" in description)) return []
+  const { id, scheme, signed, timestamp } = description
+  const signedHeaders = [
+    ...(signed.includes("{timestamp}") ? headersIn(timestamp?.at) : []),
+    ...(signed.includes("{id}") ? headersIn(id) : [])
+  ]
+  const isUnsigned = (name: string): boolean => {
+    const [root, header = ""] = pathOf(name)
+    return root === "query" ? !signed.includes("{url}") : root === "headers" && !signedHeaders.includes(header)
+  }
+  const names = input === "payload" ? variables.filter(isUnsigned) : []
+  return [
+    ...(scheme === "hmac" && secret_hint !== undefined && isShortSecret(secret_hint) ? [shortSecret] : []),
+    ...(names.length > 0 ? [unsigned(names)] : [])
+  ]
+}

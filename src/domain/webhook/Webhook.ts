@@ -1,0 +1,218 @@
+import * as VariantSchema from "@effect/experimental/VariantSchema"
+import { Predicate, Schema } from "effect"
+import { WebhookId } from "../Id.ts"
+import { TeamName } from "../Team.ts"
+import { optional, time } from "../Time.ts"
+import { Secret, Verification } from "../verification/Verification.ts"
+import type { TokenHash } from "./Token.ts"
+import { Warning } from "./Warnings.ts"
+import { accepts, isAccepted, type JsonObject, type WebhookSetting } from "./WebhookSettingKinds.ts"
+import { type SettingValues, type WebhookSettingName, webhookSettings } from "./WebhookSettings.ts"
+
+/**
+ * One definition, four records: `json` is what the API shows, `row` what a `Repo` stores, `draft` what a new webhook is
+ * made from, `edit` what may be changed.
+ */
+const { Field, FieldExcept, FieldOnly, Struct, extract } = VariantSchema.make({
+  variants: ["json", "row", "draft", "edit"],
+  defaultVariant: "json"
+})
+
+/** Set when the webhook is created, and editable. */
+const editable = <A, I>(schema: Schema.Schema<A, I>) =>
+  Field({ json: schema, row: schema, draft: schema, edit: optional(schema) })
+
+const plainSchemaOf = (setting: WebhookSetting): Schema.Schema<any> => {
+  switch (setting.kind) {
+    case "whole number":
+      return Schema.Int.pipe(Schema.between(setting.min, setting.max))
+    case "text":
+      return Schema.String.pipe(Schema.pattern(new RegExp(setting.pattern)))
+    case "expression":
+      return Schema.String.pipe(Schema.minLength(1), Schema.maxLength(setting.maxLength))
+    case "choice":
+      return Schema.Literal(...setting.words)
+    case "switch":
+      return Schema.Boolean
+    case "window":
+      return Schema.Struct({ key: Schema.String, within: Schema.Number }).pipe(
+        Schema.filter((window) => isAccepted(setting, window), {
+          jsonSchema: {
+            type: "object",
+            description: setting.description,
+            properties: {
+              key: { type: "string", maxLength: 256, description: "Where the input says what a trigger is about." },
+              within: { type: "integer", minimum: 1, maximum: setting.longest, description: "In seconds." }
+            },
+            required: ["key", "within"],
+            additionalProperties: false
+          },
+          arbitrary: () => (fc) =>
+            fc.record({ key: fc.stringMatching(/^[a-z]{1,9}$/), within: fc.integer({ min: 1, max: setting.longest }) })
+        })
+      )
+    case "json":
+      // As in `Variables`: copying it would lose a member called `__proto__`.
+      return Schema.declare(
+        (value): value is JsonObject => Predicate.isReadonlyRecord(value) && isAccepted(setting, value),
+        {
+          jsonSchema: { type: "object", additionalProperties: true },
+          arbitrary: () => (check) => check.dictionary(check.string(), check.string())
+        }
+      )
+    case "networks":
+      return Schema.Array(Schema.String).pipe(
+        Schema.filter((networks) => isAccepted(setting, networks), {
+          jsonSchema: { minItems: 1, maxItems: setting.most },
+          // Random texts are hardly ever networks: to look for some takes minutes.
+          arbitrary: () => (fc) => fc.constantFrom(["192.0.2.7"], ["10.0.0.0/8", "2001:db8::/32"])
+        })
+      )
+    case "retries":
+      return Schema.Struct({
+        attempts: Schema.Int.pipe(Schema.between(1, setting.mostAttempts)).annotations({
+          description: "How often it is tried again at most."
+        }),
+        backoff_seconds: Schema.Int.pipe(Schema.between(1, setting.mostSeconds)).annotations({
+          description: "How long after the first failure."
+        })
+      })
+  }
+}
+
+const schemaOf = (setting: WebhookSetting) =>
+  plainSchemaOf(setting).annotations({
+    description: setting.description,
+    message: () => ({ message: accepts(setting), override: true })
+  })
+
+/** Absent until it is set, and again after an edit to `null`. */
+const removable = <A, I>(schema: Schema.Schema<A, I>, onNull: string) => {
+  const field = optional(schema)
+  const edit = optional(Schema.NullOr(schema).annotations({ description: onNull }))
+  return Field({ json: field, row: field, draft: field, edit })
+}
+
+const settings = Object.fromEntries(
+  Object.entries(webhookSettings).map(([name, setting]) => [
+    name,
+    removable(schemaOf(setting), "`null` gives it back to its default.")
+  ])
+) as { readonly [Name in WebhookSettingName]: ReturnType<typeof removable<SettingValues[Name], SettingValues[Name]>> }
+
+const enabled = Schema.Boolean.annotations({ description: "Switched off, it answers triggers with 404." })
+
+const generated = FieldExcept("draft", "edit")
+
+const record = Struct({
+  id: generated(WebhookId),
+  name: editable(
+    Schema.String.pipe(
+      Schema.minLength(1),
+      Schema.maxLength(255),
+      Schema.annotations({ description: "What people call it; need not be unique." })
+    )
+  ),
+  team: editable(TeamName),
+  prompt_template: editable(
+    Schema.String.pipe(
+      Schema.minLength(1),
+      Schema.maxLength(65_536),
+      Schema.annotations({ description: "The prompt, with `{{name}}` where a variable goes." })
+    )
+  ),
+  variables: generated(
+    Schema.Array(Schema.String).annotations({
+      description: "The names found in the template, each once, in order of appearance."
+    })
+  ),
+  ...settings,
+  verification: removable(Verification, "`null` asks callers for nothing but the token; the secrets are deleted."),
+  secret: FieldOnly(
+    "draft",
+    "edit"
+  )(
+    optional(
+      Secret.annotations({
+        description:
+          "What callers sign with, or send, as `verification` says. It is stored encrypted and never shown again."
+      })
+    )
+  ),
+  keep_old_secret: FieldOnly("edit")(
+    optional(
+      Schema.Boolean.annotations({
+        description:
+          "With a new `secret`: whether the one before is accepted beside it (default: no). `false` alone ends that."
+      })
+    )
+  ),
+  secret_hint: generated(
+    optional(Schema.String.annotations({ description: "The end of the secret, to distinguish secrets: `…x7Qa`." }))
+  ),
+  secret_set_at: generated(optional(time("When the secret was set; absent: there is none."))),
+  verified_at: generated(
+    optional(
+      time(
+        "When a request first showed what `verification` asks for, since that or the secret was last set; absent: not yet."
+      )
+    )
+  ),
+  old_secret_hint: generated(
+    optional(Schema.String.annotations({ description: "The end of the secret before, while that is accepted too." }))
+  ),
+  /** Encrypted, as `old_sealed_secret`. */
+  sealed_secret: FieldOnly("row")(optional(Schema.String)),
+  old_sealed_secret: FieldOnly("row")(optional(Schema.String)),
+  enabled: Field({ json: enabled, row: enabled, draft: optional(enabled), edit: optional(enabled) }),
+  version: generated(
+    Schema.Int.annotations({ description: "Another one with each change, but for triggers; also the `ETag`." })
+  ),
+  token_hash: FieldOnly("row")(Schema.Uint8ArrayFromSelf as Schema.Schema<TokenHash>),
+  token_hint: generated(
+    Schema.String.annotations({ description: "The end of the token, to distinguish tokens: `…x7Qa`." })
+  ),
+  /** As `token_hash`, until `old_token_valid_until`. */
+  old_token_hash: FieldOnly("row")(optional(Schema.Uint8ArrayFromSelf as Schema.Schema<TokenHash>)),
+  old_token_hint: generated(
+    optional(
+      Schema.String.annotations({ description: "The end of the token before, if that was left valid for a time." })
+    )
+  ),
+  old_token_valid_until: generated(optional(time("Until when the token before is accepted."))),
+  old_token_used_at: generated(
+    optional(time("When the token before was last used since it was replaced; absent: not yet."))
+  ),
+  old_token_used_from: generated(optional(Schema.String.annotations({ description: "From which address that was." }))),
+  created_at: generated(time("When it was created.")),
+  updated_at: generated(time("When it was last edited, or given a new token.")),
+  warnings: FieldOnly("json")(
+    optional(Schema.Array(Warning).annotations({ description: "Risks of the webhook's settings." }))
+  ),
+  last_triggered_at: FieldOnly("json")(optional(time("When it last accepted a trigger; absent: never.")))
+})
+
+/** A stored definition: anyone who knows its token may send its prompt, filled in, to its team. */
+export const Webhook = extract(record, "json").annotations({
+  identifier: "Webhook",
+  description: "Anyone who knows its token may send its prompt to its team."
+})
+export type Webhook = typeof Webhook.Type
+
+/** A webhook as it is stored. */
+export const WebhookRow = extract(record, "row")
+export type WebhookRow = typeof WebhookRow.Type
+
+/** What its creator says of a new webhook. */
+export const WebhookDraft = extract(record, "draft").annotations({
+  identifier: "WebhookDraft",
+  description: "A new webhook."
+})
+export type WebhookDraft = typeof WebhookDraft.Type
+
+/** The fields to change; `null` gives a setting back to its default. */
+export const WebhookEdit = extract(record, "edit").annotations({
+  identifier: "WebhookEdit",
+  description: "The fields to change."
+})
+export type WebhookEdit = typeof WebhookEdit.Type

@@ -1,0 +1,167 @@
+import { DateTime, Duration, Effect } from "effect"
+import { type RunId, runIdAt } from "../../domain/Id.ts"
+import type { RunMode, Variables } from "../../domain/run/Run.ts"
+import type { TeamName } from "../../domain/Team.ts"
+import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
+import type { Retries } from "../../domain/webhook/WebhookSettingKinds.ts"
+import type { WholeRun } from "../../repo/HistoryStore.ts"
+import type { NewRun } from "../../repo/RunStore.ts"
+import type { Rendered } from "../prompt/Renderer.ts"
+import { Settings } from "../Settings.ts"
+import { maxQueuedOfWebhook } from "../SettingsConfig.ts"
+import type { Candidate } from "./Acceptance.ts"
+
+/** What a run of a webhook is made from, beside its prompt. */
+export interface RunRequest {
+  readonly variables: Variables
+  /** From Effect's clock; a wait's deadline is counted from here. */
+  readonly received_at: DateTime.Utc
+  readonly wait: boolean
+  readonly idempotency?: {
+    readonly key: string
+    readonly request_hash: Uint8Array
+    /** For how long a repeat returns the first run; by default a day. */
+    readonly life?: Duration.Duration
+  }
+  /** Its window, when it may become the run of an earlier trigger. */
+  readonly coalesce?: NonNullable<NewRun["coalesce"]>
+  /** From whose template the prompt was made, if that is not the webhook as it is. */
+  readonly webhook_version?: number
+  /** The caller's trace, for its prompt; a span in which the run is accepted takes its place. */
+  readonly traceparent?: string
+}
+
+/** What is known of a message, beside its text. */
+export type MessageRequest = Pick<RunRequest, "received_at" | "wait" | "idempotency">
+
+/** What the next attempt of a failed run is made from. */
+export interface Retry {
+  readonly run: WholeRun
+  readonly retries: Retries
+  /** Which one it is, from 2 on. */
+  readonly attempt: number
+  readonly received_at: DateTime.Utc
+}
+
+/** Makes runs, with everything that a later edit of their webhook must not change. */
+export interface Candidates {
+  readonly timeoutOf: (webhook: WebhookRow) => Duration.Duration
+  readonly ofWebhook: (webhook: WebhookRow, request: RunRequest, rendered: Rendered) => Candidate
+  /** A run of this webhook again. Nobody waits for it, and it takes nothing of the webhook's `rate`. */
+  readonly ofReplay: (webhook: WebhookRow, request: RunRequest, rendered: Rendered, replay_of: RunId) => Candidate
+  /** The same with the prompt as it was, as this attempt. It waits for a leader in any case. */
+  readonly ofRetry: (webhook: WebhookRow, retry: Retry) => Candidate
+  /** A chat message; `replay_of`: the one that it repeats. */
+  readonly ofMessage: (team: TeamName, message: string, request: MessageRequest, replay_of?: RunId) => Candidate
+}
+
+export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(function* () {
+  const settings = yield* Settings
+  const clock = yield* Effect.clock
+  const maxQueued = maxQueuedOfWebhook(settings)
+
+  const timeoutOf = (webhook: WebhookRow) =>
+    webhook.timeout_seconds === undefined ? settings.timeout : Duration.seconds(webhook.timeout_seconds)
+
+  /** What every new run has, whatever it is made from. */
+  const newRun = (
+    origin: Pick<NewRun, "source" | "webhook" | "team" | "prompt" | "layout" | "variables">,
+    timeout: Duration.Duration,
+    { received_at, wait }: Pick<RunRequest, "received_at" | "wait">
+  ): NewRun => {
+    const now = clock.unsafeCurrentTimeMillis()
+    return {
+      run_id: runIdAt(now),
+      ...origin,
+      mode: (wait ? "wait" : "async") satisfies RunMode,
+      timeout,
+      ...(wait && { deadline_at: DateTime.addDuration(received_at, timeout) }),
+      accepted_at: DateTime.unsafeMake(now)
+    }
+  }
+
+  const ofWebhook: Candidates["ofWebhook"] = (webhook, request, rendered) => {
+    const { variables, idempotency } = request
+    const { id, name, team, token_hash, version, max_concurrent, max_queued = maxQueued, rate } = webhook
+    const queues = webhook.when_team_stopped === "queue" && !request.wait
+    const by = { id, token_hash, version, max_queued, ...(rate !== undefined && { rate }) }
+    const run = newRun({ source: "webhook", webhook: by, team, ...rendered, variables }, timeoutOf(webhook), request)
+    const deadline_at = queues && leaderDeadline(webhook, request.coalesce?.until ?? run.accepted_at)
+    const retries = request.wait ? undefined : webhook.retries
+    return {
+      run: {
+        ...run,
+        ...(deadline_at && { deadline_at }),
+        ...(request.coalesce && { coalesce: request.coalesce }),
+        ...(request.webhook_version !== undefined && { webhook_version: request.webhook_version }),
+        ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
+        ...(retries && {
+          attempt: 1,
+          attempts: retries.attempts + 1,
+          retry_after_seconds: backoffOf(retries, 1)
+        }),
+        ...(idempotency && { idempotency: keyOf(idempotency, run.accepted_at) })
+      },
+      webhook: { id, name, ...(max_concurrent !== undefined && { max_concurrent }) }
+    }
+  }
+
+  const ofReplay: Candidates["ofReplay"] = ({ rate: _, ...webhook }, request, rendered, replay_of) => {
+    const candidate = ofWebhook(webhook, request, rendered)
+    return { ...candidate, run: { ...candidate.run, replay_of } }
+  }
+
+  return {
+    timeoutOf,
+    ofWebhook,
+    ofReplay,
+    ofRetry: (webhook, { retries, attempt, run, received_at }) => {
+      const { conversation, layout, run_id, variables, webhook_version } = run
+      const request = { variables, received_at, wait: false, ...(webhook_version && { webhook_version }) }
+      const rendered = { prompt: conversation.prompt, ...(layout && { layout }) }
+      const candidate = ofReplay(webhook, request, rendered, run_id)
+      const { retry_after_seconds: _, ...first } = candidate.run
+      return {
+        ...candidate,
+        run: {
+          ...first,
+          attempt,
+          ...(attempt <= retries.attempts && { retry_after_seconds: backoffOf(retries, attempt) }),
+          deadline_at: leaderDeadline(webhook, first.accepted_at)
+        }
+      }
+    },
+    ofMessage: (team, prompt, { idempotency, ...request }, replay_of) => {
+      const run = newRun({ source: "chat", team, prompt, variables: {} }, settings.timeout, request)
+      return {
+        run: {
+          ...run,
+          ...(replay_of !== undefined && { replay_of }),
+          ...(idempotency && { idempotency: keyOf(idempotency, run.accepted_at) })
+        }
+      }
+    }
+  }
+})
+
+/** For how long a repeat of an `Idempotency-Key` returns the first run. */
+const idempotencyKeyLife = Duration.hours(24)
+
+const keyOf = (
+  { key, request_hash, life = idempotencyKeyLife }: NonNullable<RunRequest["idempotency"]>,
+  accepted_at: DateTime.Utc
+): NonNullable<NewRun["idempotency"]> => ({ key, request_hash, expires_at: DateTime.addDuration(accepted_at, life) })
+
+/** Between two attempts, in seconds. */
+const longestBackoff = 24 * 3_600
+
+/** How long after the failure of this attempt the next one comes, in seconds. */
+const backoffOf = ({ backoff_seconds }: Retries, attempt: number): number =>
+  Math.min(backoff_seconds * 2 ** (attempt - 1), longestBackoff)
+
+/** How long a run waits for a leader when its webhook does not say, in seconds. */
+const queueFor = 24 * 3_600
+
+/** For a run that takes its place in the lane at this time. */
+const leaderDeadline = ({ queue_for_seconds = queueFor }: WebhookRow, placed_at: DateTime.Utc): DateTime.Utc =>
+  DateTime.add(placed_at, { seconds: queue_for_seconds })

@@ -1,0 +1,27 @@
+import { createHash } from "node:crypto"
+import { DateTime, Option } from "effect"
+import { InvalidParameter } from "../../domain/Errors.ts"
+import { lookUp, pathOf } from "../../domain/prompt/Path.ts"
+import type { Variables } from "../../domain/run/Run.ts"
+import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
+import type { NewRun } from "../../repo/RunStore.ts"
+
+/** A caller cannot wait for an answer to what a later trigger may replace. */
+export const waitRefused = new InvalidParameter({
+  name: "wait",
+  detail: "The webhook lets triggers become one run (`coalesce`), so nobody can wait for the answer to one of them."
+})
+
+/** The window of a trigger; none: the webhook has no `coalesce`, or the input nothing at its key. */
+export const windowOf = (
+  { coalesce }: Pick<WebhookRow, "coalesce">,
+  input: Variables,
+  now: DateTime.Utc
+): NewRun["coalesce"] => {
+  if (coalesce === undefined) return undefined
+  const value = Option.getOrNull(lookUp(pathOf(coalesce.key), input))
+  if (value === null) return undefined
+  // Of any length; two values of one JSON are one key.
+  const key = createHash("sha256").update(JSON.stringify(value)).digest("base64url")
+  return { key, until: DateTime.add(now, { seconds: coalesce.within }) }
+}

@@ -1,0 +1,169 @@
+import { Context, type DateTime, Effect, Either, type Fiber, Layer, Metric } from "effect"
+import { Bus } from "../../bus/Bus.ts"
+import { IdempotencyKeyReused, TeamNotRunning, Unavailable } from "../../domain/Errors.ts"
+import { type Run, waitsForLeader } from "../../domain/run/Run.ts"
+import type { TeamName } from "../../domain/Team.ts"
+import type { LaneStore } from "../../repo/LaneStore.ts"
+import { type AcceptanceRefused, type Acceptance as Accepted, type NewRun, RunStore } from "../../repo/RunStore.ts"
+import { TeamStore } from "../../repo/TeamStore.ts"
+import * as Metrics from "../../telemetry/Metrics.ts"
+import { whenTraced } from "../../telemetry/Span.ts"
+import * as TraceContext from "../../telemetry/TraceContext.ts"
+import * as Checkpoints from "../Checkpoints.ts"
+import type { CurrentLanes } from "../dispatch/CurrentLanes.ts"
+import type { Settings } from "../Settings.ts"
+import { Shutdown } from "../Shutdown.ts"
+import type { Candidate } from "./Acceptance.ts"
+import * as Acceptance from "./Acceptance.ts"
+
+/** The run that a trigger has in place of a new one. */
+export interface Earlier {
+  readonly run: Pick<Run, "run_id">
+  /** Until when its caller waits. */
+  readonly deadline_at?: DateTime.Utc
+}
+
+/** Why a run was not accepted. */
+export type HandOverRefused = AcceptanceRefused | TeamNotRunning
+
+/** The row is the hand-over: once a run is accepted it is the dispatcher's, whatever happens here. */
+export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
+  HandOver,
+  {
+    /** Accepts a run, if its team has a leader or it waits for one; gives the earlier run when it is a repeat, or becomes one. */
+    readonly accept: (candidate: Candidate) => Effect.Effect<Earlier | undefined, HandOverRefused | Unavailable>
+    /** The same for several, which stand in their lanes in this order. Each is answered in its place. */
+    readonly acceptAll: (
+      candidates: ReadonlyArray<Candidate>
+    ) => Effect.Effect<ReadonlyArray<Either.Either<Accepted, HandOverRefused>>, Unavailable>
+  }
+>() {
+  static readonly layer: Layer.Layer<
+    HandOver,
+    never,
+    Bus | CurrentLanes | LaneStore | RunStore | Settings | Shutdown | TeamStore
+  > = Layer.scoped(
+    HandOver,
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const runs = yield* RunStore
+      const teams = yield* TeamStore
+      const shutdown = yield* Shutdown
+      const reach = yield* Checkpoints.Checkpoints
+      const commit = yield* Acceptance.make
+      const commitOne = (candidate: Candidate) => Effect.flatMap(commit([candidate]), ([answer]) => answer!)
+
+      const unlessStopping = <A, E>(begin: () => Effect.Effect<A, E>): Effect.Effect<A, E | Unavailable> =>
+        shutdown.hasBegun() ? Effect.fail(stopping) : begin()
+
+      /** A repeat gets its first answer also when the team has stopped since; nothing new is taken in its place. */
+      const repeatOnly = ({ coalesce: _, ...run }: NewRun): Effect.Effect<Accepted, HandOverRefused | Unavailable> => {
+        const error = new TeamNotRunning({ team: run.team })
+        return run.idempotency === undefined
+          ? Effect.fail(error)
+          : Effect.flatMap(runs.accept([run], { maxQueued: 0 }), ([answer]) => answer!).pipe(
+              Effect.catchTags({ RateLimited: () => Effect.fail(error), TooManyQueued: () => Effect.fail(error) })
+            )
+      }
+
+      const commitOf = (candidate: Candidate, consumers: number) => {
+        const { run } = candidate
+        const isTeamStopped = consumers === 0
+        const take = () =>
+          Checkpoints.after(reach("accept"), commitOne(isTeamStopped ? { ...candidate, isTeamStopped } : candidate))
+        if (!isTeamStopped || waitsForLeader(run)) return unlessStopping(take)
+        return Effect.flatMap(isPaused(run.team), (paused) => unlessStopping(paused ? take : () => repeatOnly(run)))
+      }
+
+      /** What a paused team gets waits in any case, for its leader too. */
+      const isPaused = (team: TeamName) => Effect.map(teams.team(team), ({ paused_at }) => paused_at !== undefined)
+
+      /** Of a run that waits for a leader in any case, it does not matter that the broker cannot say. */
+      const consumersFor = (run: NewRun): Effect.Effect<number, Unavailable> => {
+        const consumers = Effect.map(bus.queue(run.team), ({ consumers }) => consumers)
+        return waitsForLeader(run) ? Effect.catchTag(consumers, "Unavailable", () => Effect.succeed(0)) : consumers
+      }
+
+      const accept = (candidate: Candidate) =>
+        Effect.flatMap(consumersFor(candidate.run), (consumers) =>
+          Effect.withFiberRuntime<Earlier | undefined, HandOverRefused | Unavailable>((fiber) =>
+            Effect.flatMap(commitOf(inTraceOf(fiber, candidate), consumers), (acceptance) =>
+              Checkpoints.after(reach("accepted"), earlierOf(candidate.run, acceptance))
+            )
+          )
+        ).pipe(whenTraced("Trigger.accept"))
+
+      const acceptAll = Effect.fn("HandOver.acceptAll")(function* (candidates: ReadonlyArray<Candidate>) {
+        const consumersOf = new Map<TeamName, number>()
+        for (const { run } of candidates) {
+          if (!consumersOf.has(run.team)) consumersOf.set(run.team, yield* consumersFor(run))
+        }
+        const paused = new Set<TeamName>()
+        for (const [team, consumers] of consumersOf) {
+          if (consumers > 0) continue
+          const isTeamPaused = Effect.catchTag(isPaused(team), "NotFound", () => Effect.succeed(false))
+          if (yield* isTeamPaused) paused.add(team)
+        }
+        const isStopped = ({ run }: Candidate) => consumersOf.get(run.team) === 0
+        const mayBeSent = candidates.filter(
+          (candidate) => !isStopped(candidate) || waitsForLeader(candidate.run) || paused.has(candidate.run.team)
+        )
+        const committed = yield* unlessStopping(() =>
+          commit(
+            mayBeSent.map((candidate) => (isStopped(candidate) ? { ...candidate, isTeamStopped: true } : candidate))
+          )
+        )
+        const answerOf = new Map(mayBeSent.map((candidate, index) => [candidate, committed[index]!]))
+        return yield* Effect.forEach(candidates, (candidate) => {
+          const answer = answerOf.get(candidate)
+          const given = answer === undefined ? settled(repeatOnly(candidate.run)) : Effect.succeed(answer)
+          return Effect.map(given, (either) => Either.filterOrLeft(either, isSameRequest(candidate.run), keyReused))
+        })
+      })
+
+      return HandOver.of({ accept, acceptAll })
+    })
+  )
+}
+
+/** A refusal as an answer; that the database is out of reach is none. */
+const settled = <A, E>(answer: Effect.Effect<A, E | Unavailable>): Effect.Effect<Either.Either<A, E>, Unavailable> =>
+  Effect.flatMap(Effect.either(answer), (either) =>
+    Either.isLeft(either) && either.left instanceof Unavailable
+      ? Effect.fail(either.left)
+      : Effect.succeed(either as Either.Either<A, E>)
+  )
+
+const keyReused = () => new IdempotencyKeyReused()
+
+/** An answer at acceptance and an answer waited for are not the same request. */
+const isSameRequest = (run: NewRun) => (acceptance: Accepted) =>
+  acceptance._tag !== "Repeated" || acceptance.run.mode === run.mode
+
+/** None for a new run. */
+const earlierOf = (run: NewRun, acceptance: Accepted): Effect.Effect<Earlier | undefined, IdempotencyKeyReused> => {
+  switch (acceptance._tag) {
+    case "Accepted":
+      return Effect.succeed(undefined)
+    case "Coalesced":
+      return Effect.sync(() => {
+        if (!acceptance.repeated) Metrics.record(coalesced, 1, { team: run.team })
+        return { run: acceptance }
+      })
+    case "Repeated":
+      return isSameRequest(run)(acceptance) ? Effect.succeed(acceptance) : keyReused()
+  }
+}
+
+const coalesced = Metric.counter("webhook_triggers_coalesced_total", {
+  description: "Triggers that became the run of an earlier one, by their webhook's `coalesce`.",
+  incremental: true
+})
+
+/** The run's prompt belongs to the span in which it is accepted; without a tracer, to the caller's. */
+const inTraceOf = (fiber: Fiber.RuntimeFiber<any, any>, candidate: Candidate): Candidate => {
+  const traceparent = TraceContext.ofFiber(fiber)
+  return traceparent === undefined ? candidate : { ...candidate, run: { ...candidate.run, traceparent } }
+}
+
+const stopping = new Unavailable({ what: "server", detail: "The server is stopping; try again in a moment." })

@@ -1,0 +1,323 @@
+import { Context, DateTime, Effect, Either, Layer } from "effect"
+import {
+  type FilterFailed,
+  type IdempotencyKeyReused,
+  Invalid,
+  type InvalidVariables,
+  type MissingVariables,
+  NotFound,
+  PromptTooLarge,
+  type RateLimited,
+  type SchemaMismatch,
+  type TeamNotRunning,
+  type TemplateFailed,
+  TooManyQueued,
+  Unavailable,
+  WebhookDisabled
+} from "../../domain/Errors.ts"
+import type { RunId, WebhookId } from "../../domain/Id.ts"
+import type { Run, Variables } from "../../domain/run/Run.ts"
+import type { RunSummary } from "../../domain/run/RunSummary.ts"
+import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
+import { HistoryStore, type ReplayableQuery, type WholeRun } from "../../repo/HistoryStore.ts"
+import type { WebhookEdited } from "../../repo/RunStore.ts"
+import { TeamStore } from "../../repo/TeamStore.ts"
+import { WebhookStore } from "../../repo/WebhookStore.ts"
+import type { Outcomes } from "../outcome/Outcomes.ts"
+import * as Waiting from "../outcome/Waiting.ts"
+import * as Input from "../prompt/Input.ts"
+import * as InputChecks from "../prompt/InputChecks.ts"
+import type { Renderer } from "../prompt/Renderer.ts"
+import * as Rendering from "../prompt/Rendering.ts"
+import { Settings } from "../Settings.ts"
+import type { Shutdown } from "../Shutdown.ts"
+import type { Candidate } from "./Acceptance.ts"
+import * as Candidates from "./Candidates.ts"
+import { HandOver, type HandOverRefused } from "./HandOver.ts"
+import * as Submit from "./Submit.ts"
+import { webhooksOf } from "./WebhooksOfRuns.ts"
+
+/** How runs are repeated. */
+export interface ReplayRequest {
+  /** `template`: the webhook's template as it is now, filled in. `same`: the prompt as it was. */
+  readonly prompt: "template" | "same"
+  /** In place of those that the run had; only with `template`, and not of a message. */
+  readonly variables?: Variables
+  /** Of a message: in place of its text. */
+  readonly message?: string
+  /** Names the action: under the same key a run is repeated once. The hash is of how. */
+  readonly idempotency?: { readonly key: string; readonly request_hash: Uint8Array }
+}
+
+export type ReplayRefused =
+  | NotFound
+  | Invalid
+  | WebhookDisabled
+  | InvalidVariables
+  | MissingVariables
+  | PromptTooLarge
+  | TemplateFailed
+  | FilterFailed
+  | SchemaMismatch
+  | TeamNotRunning
+  | TooManyQueued
+  | IdempotencyKeyReused
+
+/** A run, and the one that repeats it, or why there is none. */
+export interface Replayed {
+  readonly run_id: RunId
+  readonly result: Either.Either<RunId, ReplayRefused>
+}
+
+/** Which ended runs are repeated: those of `HistoryStore.replayable`. */
+export type ReplayFilter = Omit<ReplayableQuery, "limit" | "keyPrefix">
+
+/** Runs read and accepted at a time: each may have more than a megabyte of text. */
+const portion = 50
+
+/** How often a webhook may be edited while a run of it is repeated. */
+const attempts = 5
+
+/**
+ * Repeating runs: as new runs of their webhook, which stand at the end of its team's lane, in the order of the runs that they
+ * repeat. The webhook's team, limits and timeout are those of now, but for its `rate`, which is for its callers. A message
+ * becomes a new message to its team.
+ */
+export class Replay extends Context.Tag("webhook-trigger/Replay")<
+  Replay,
+  {
+    /** Repeats one run, whatever its state; gives the new one. `Invalid`: what was asked for does not go with such a run. */
+    readonly replay: (id: RunId, request: ReplayRequest) => Effect.Effect<RunId, ReplayRefused | Unavailable>
+    /** The same, and waits for the end of the new one, as a caller of the webhook may; `received_at`: since when. */
+    readonly replayAndWait: (
+      id: RunId,
+      request: ReplayRequest,
+      received_at: DateTime.Utc
+    ) => Effect.Effect<Submit.Handed, ReplayRefused | Unavailable>
+    /**
+     * Repeats these runs, in this order. What is refused for a full queue is refused for all that come after it, of the
+     * same webhook or of all.
+     */
+    readonly replayRuns: (
+      ids: ReadonlyArray<RunId>,
+      request: Omit<ReplayRequest, "message" | "variables">
+    ) => Effect.Effect<ReadonlyArray<Replayed>, Unavailable>
+    /**
+     * Ended runs that no other run repeats, oldest first; `more`: there are others. What was repeated under this key does not
+     * count: so the same request finds the same runs again.
+     */
+    readonly matching: (
+      filter: ReplayFilter,
+      options: { readonly limit: number; readonly key?: string }
+    ) => Effect.Effect<{ readonly ids: ReadonlyArray<RunId>; readonly more: boolean }, NotFound | Unavailable>
+    /** The runs that repeat this one, newest first; up to a hundred. */
+    readonly replaysOf: (id: RunId) => Effect.Effect<ReadonlyArray<RunSummary>, NotFound | Unavailable>
+  }
+>() {
+  static readonly layer: Layer.Layer<
+    Replay,
+    never,
+    HandOver | HistoryStore | Outcomes | Renderer | Settings | Shutdown | TeamStore | WebhookStore
+  > = Layer.scoped(
+    Replay,
+    Effect.gen(function* () {
+      const history = yield* HistoryStore
+      const teams = yield* TeamStore
+      const webhooks = yield* WebhookStore
+      const handOver = yield* HandOver
+      const submit = Submit.make(handOver, yield* Waiting.make)
+      const { maxPrompt } = yield* Settings
+      const render = yield* Rendering.make
+      const objectionTo = InputChecks.make()
+      const candidates = yield* Candidates.make
+
+      /** What every repeat has of the request for it. */
+      const againOf = (run: WholeRun, { idempotency }: ReplayRequest, waitsSince: DateTime.Utc | undefined) =>
+        Effect.map(DateTime.now, (now) => ({
+          received_at: waitsSince ?? now,
+          wait: waitsSince !== undefined,
+          ...(idempotency && { idempotency: { ...idempotency, key: keyOf(idempotency.key) + run.run_id } })
+        }))
+
+      const messageOf = (run: WholeRun, request: ReplayRequest, waitsSince?: DateTime.Utc) =>
+        Effect.gen(function* () {
+          if (request.variables) return yield* mismatch("/variables", "must not be given for a message: it has none")
+          const { message = run.conversation.prompt } = request
+          if (Buffer.byteLength(message) > maxPrompt) return yield* new PromptTooLarge({ limit_bytes: maxPrompt })
+          const again = yield* againOf(run, request, waitsSince)
+          return candidates.ofMessage(run.team, message, again, run.run_id)
+        })
+
+      const runOf = (run: WholeRun, webhook: WebhookRow, request: ReplayRequest, waitsSince?: DateTime.Utc) =>
+        Effect.gen(function* () {
+          if (request.message !== undefined) {
+            return yield* mismatch("/message", "must not be given for a webhook's run: give `variables`")
+          }
+          if (!webhook.enabled) return yield* new WebhookDisabled()
+          const given = request.variables ?? run.variables
+          const variables = request.prompt === "same" ? given : yield* Input.used(webhook, given)
+          // Whatever `accept_if` says: somebody wants it done.
+          const { accept_if: _, ...unfiltered } = webhook
+          const fault = request.variables && !Input.takesPayload(webhook) && objectionTo(unfiltered, variables)
+          if (fault && fault._tag !== "Ignored") return yield* fault
+          const rendered =
+            request.prompt === "same"
+              ? { prompt: run.conversation.prompt, ...(run.layout && { layout: run.layout }) }
+              : yield* render(webhook, variables)
+          const own = {
+            variables,
+            ...(yield* againOf(run, request, waitsSince)),
+            ...(request.prompt === "same" && run.webhook_version && { webhook_version: run.webhook_version })
+          }
+          return candidates.ofReplay(webhook, own, rendered, run.run_id)
+        })
+
+      type Result = Replayed["result"]
+
+      /** What a webhook refuses that was edited or got another token meanwhile, is asked again. */
+      const replaySome = (
+        runs: ReadonlyArray<WholeRun>,
+        request: ReplayRequest,
+        left = attempts
+      ): Effect.Effect<ReadonlyMap<RunId, Result>, Unavailable> =>
+        Effect.gen(function* () {
+          const known = yield* Effect.provideService(webhooksOf(runs), WebhookStore, webhooks)
+          const results = new Map<RunId, Result>()
+          const open: Array<{ readonly run: WholeRun; readonly candidate: Candidate }> = []
+          for (const run of runs) {
+            const candidate = yield* Effect.either(
+              run.webhook_id === undefined
+                ? messageOf(run, request)
+                : Effect.flatMap(webhookIn(known, run.webhook_id), (webhook) => runOf(run, webhook, request))
+            )
+            if (Either.isRight(candidate)) open.push({ run, candidate: candidate.right })
+            else if (candidate.left instanceof Unavailable) return yield* candidate.left
+            else results.set(run.run_id, Either.left(candidate.left))
+          }
+          const answers = open.length === 0 ? [] : yield* handOver.acceptAll(open.map(({ candidate }) => candidate))
+          const again: Array<WholeRun> = []
+          for (const [index, { run, candidate }] of open.entries()) {
+            const answer = answers[index]!
+            if (Either.isRight(answer)) {
+              const { right } = answer
+              results.set(run.run_id, Either.right(right._tag === "Repeated" ? right.run.run_id : candidate.run.run_id))
+            } else {
+              const refusal = finalRefusal(run, answer.left)
+              if (refusal === undefined) again.push(run)
+              else results.set(run.run_id, Either.left(refusal))
+            }
+          }
+          if (again.length === 0) return results
+          if (left === 0) return yield* editedAllTheTime
+          return new Map([...results, ...(yield* replaySome(again, request, left - 1))])
+        })
+
+      const replay = Effect.fn("Replay.replay")(function* (id: RunId, request: ReplayRequest) {
+        const runs = yield* history.runsByIds([id])
+        return yield* (yield* replaySome(runs, request)).get(id) ?? new NotFound()
+      })
+
+      const replayAndWait = (
+        id: RunId,
+        request: ReplayRequest,
+        received_at: DateTime.Utc,
+        left = attempts
+      ): Effect.Effect<Submit.Handed, ReplayRefused | Unavailable> =>
+        Effect.gen(function* () {
+          const [run] = yield* history.runsByIds([id])
+          if (run === undefined) return yield* new NotFound()
+          const candidate =
+            run.webhook_id === undefined
+              ? yield* messageOf(run, request, received_at)
+              : yield* runOf(run, yield* webhooks.webhookRow(run.webhook_id), request, received_at)
+          return yield* Effect.catchAll(submit(candidate), (error) => {
+            const refusal = error._tag === "Unavailable" ? error : finalRefusal(run, error)
+            if (refusal !== undefined) return Effect.fail(refusal)
+            return left === 0 ? editedAllTheTime : replayAndWait(id, request, received_at, left - 1)
+          })
+        })
+
+      const replayRuns = Effect.fn("Replay.replayRuns")(function* (
+        ids: ReadonlyArray<RunId>,
+        request: Omit<ReplayRequest, "message" | "variables">
+      ) {
+        const full = new Map<WebhookId | "server", TooManyQueued>()
+        const all = [...new Set(ids)]
+        const replayed: Array<Replayed> = []
+        for (let from = 0; from < all.length; from += portion) {
+          const asked = all.slice(from, from + portion)
+          const runs = new Map((yield* history.runsByIds(asked)).map((run) => [run.run_id, run]))
+          const fullFor = ({ webhook_id }: Run) => full.get("server") ?? (webhook_id && full.get(webhook_id))
+          const found = asked.flatMap((id) => runs.get(id) ?? [])
+          const results = yield* replaySome(
+            found.filter((run) => !fullFor(run)),
+            request
+          )
+          for (const run_id of asked) {
+            const run = runs.get(run_id)
+            const refused = run ? fullFor(run) : new NotFound()
+            const result = results.get(run_id) ?? Either.left(refused ?? new NotFound())
+            replayed.push({ run_id, result })
+            if (run?.webhook_id && Either.isLeft(result) && result.left instanceof TooManyQueued) {
+              full.set(result.left.of === "server" ? "server" : run.webhook_id, result.left)
+            }
+          }
+        }
+        return replayed
+      })
+
+      const matching = Effect.fn("Replay.matching")(function* (
+        filter: ReplayFilter,
+        { key, limit }: { readonly limit: number; readonly key?: string }
+      ) {
+        const keyPrefix = key === undefined ? {} : { keyPrefix: keyOf(key) }
+        const ids = yield* history.replayable({ ...filter, ...keyPrefix, limit: limit + 1 })
+        const { of } = filter
+        if (ids.length === 0) yield* "team" in of ? teams.team(of.team) : webhooks.webhookRow(of.webhook_id)
+        return { ids: ids.slice(0, limit), more: ids.length > limit }
+      })
+
+      return Replay.of({
+        replay,
+        replayAndWait,
+        replayRuns,
+        matching,
+        replaysOf: (id) =>
+          Effect.flatMap(history.replays(id, 100), (replays) =>
+            replays.length > 0 ? Effect.succeed(replays) : Effect.as(history.run(id), replays)
+          )
+      })
+    })
+  )
+}
+
+const mismatch = (pointer: string, detail: string) => new Invalid({ faults: [{ pointer, detail }] })
+
+/** None when the webhook was edited, or got another token meanwhile: then it is asked again. */
+const finalRefusal = (
+  { webhook_id }: WholeRun,
+  refusal: HandOverRefused
+): Exclude<HandOverRefused, WebhookEdited | RateLimited> | undefined => {
+  switch (refusal._tag) {
+    case "IdempotencyKeyReused":
+    case "TeamNotRunning":
+    case "TooManyQueued":
+      return refusal
+    case "NotFound":
+      return webhook_id === undefined ? refusal : undefined
+    case "WebhookEdited":
+    // It does not occur: a replay takes nothing of its webhook's rate.
+    case "RateLimited":
+      return undefined
+  }
+}
+
+const webhookIn = (known: ReadonlyMap<WebhookId, WebhookRow>, id: WebhookId): Effect.Effect<WebhookRow, NotFound> => {
+  const webhook = known.get(id)
+  return webhook === undefined ? new NotFound() : Effect.succeed(webhook)
+}
+
+const editedAllTheTime = new Unavailable({ what: "server", detail: "The webhook is edited all the time." })
+
+/** No caller's key: those are printable. So a webhook's callers and these actions do not take each other's. */
+const keyOf = (action: string): string => `replay\n${action}\n`

@@ -1,0 +1,90 @@
+import { DateTime, Duration, Effect, Either, Layer, Metric, Schedule } from "effect"
+import type { RunId, WebhookId } from "../../domain/Id.ts"
+import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
+import { HistoryStore, type WholeRun } from "../../repo/HistoryStore.ts"
+import { RunStore } from "../../repo/RunStore.ts"
+import { WebhookStore } from "../../repo/WebhookStore.ts"
+import * as Metrics from "../../telemetry/Metrics.ts"
+import { CurrentLanes } from "../dispatch/CurrentLanes.ts"
+import type { Settings } from "../Settings.ts"
+import type { Candidate } from "./Acceptance.ts"
+import * as Candidates from "./Candidates.ts"
+import { HandOver } from "./HandOver.ts"
+import { webhooksOf } from "./WebhooksOfRuns.ts"
+
+const pollInterval = Duration.seconds(1)
+/** After a retry was refused because its webhook's queue is full: how long none of the webhook is attempted. */
+const restOfFullQueue = Duration.seconds(10)
+/** Runs read and accepted at a time: each may have more than a megabyte of text. */
+const portion = 50
+
+/**
+ * Tries failed runs again, each as a new run, if their webhook has `retries`. Driven by the rows: a failed run says since its
+ * end when it is to be tried again, until, with the same commit, the new one is accepted. The server that sends the prompts
+ * does it; that two do it does no harm.
+ */
+export const layer: Layer.Layer<
+  never,
+  never,
+  CurrentLanes | HandOver | HistoryStore | RunStore | Settings | WebhookStore
+> = Layer.scopedDiscard(
+  Effect.gen(function* () {
+    const lanes = yield* CurrentLanes
+    const { acceptAll } = yield* HandOver
+    const history = yield* HistoryStore
+    const runs = yield* RunStore
+    const webhooks = yield* WebhookStore
+    const candidates = yield* Candidates.make
+
+    /** Webhooks whose queue is full: none of their retries are attempted until then. */
+    const full = new Map<WebhookId, DateTime.Utc>()
+
+    /** None for a webhook that is switched off, or does not ask for it any more. */
+    const candidateOf = (run: WholeRun, webhook: WebhookRow, received_at: DateTime.Utc): Candidate | undefined => {
+      const { enabled, retries } = webhook
+      const attempt = (run.attempt ?? 1) + 1
+      return enabled && retries && attempt <= retries.attempts + 1
+        ? candidates.ofRetry(webhook, { run, retries, attempt, received_at })
+        : undefined
+    }
+
+    /** Returns whether others may be due that can be accepted now. */
+    const retrySome = Effect.gen(function* () {
+      const now = yield* DateTime.now
+      for (const [id, until] of full) if (DateTime.lessThanOrEqualTo(until, now)) full.delete(id)
+      const due = yield* runs.retriesDue(now, { limit: portion, except: [...full.keys()] })
+      if (due.length === 0) return false
+      const failed = new Map((yield* history.runsByIds(due)).map((run) => [run.run_id, run]))
+      const known = yield* Effect.provideService(webhooksOf([...failed.values()]), WebhookStore, webhooks)
+      const calledOff: Array<RunId> = []
+      const retries: Array<Candidate> = []
+      for (const id of due) {
+        const run = failed.get(id)
+        const webhook = run?.webhook_id && known.get(run.webhook_id)
+        const candidate = run && webhook && candidateOf(run, webhook, now)
+        if (candidate) retries.push(candidate)
+        else calledOff.push(id)
+      }
+      if (calledOff.length > 0) yield* runs.callOffRetries(calledOff)
+      const answers = retries.length === 0 ? [] : yield* acceptAll(retries)
+      let isStuck = false
+      for (const [index, { run }] of retries.entries()) {
+        const answer = answers[index]!
+        if (Either.isRight(answer)) Metrics.record(retried, 1, { team: run.team })
+        else if (answer.left._tag === "TooManyQueued" && answer.left.of === "webhook") {
+          full.set(run.webhook!.id, DateTime.addDuration(now, restOfFullQueue))
+        } else isStuck = true
+      }
+      return due.length === portion && !isStuck
+    })
+
+    yield* Effect.suspend(() =>
+      lanes.get() === undefined ? Effect.void : Effect.repeat(retrySome, { while: (more) => more })
+    ).pipe(Effect.ignoreLogged, Effect.repeat(Schedule.spaced(pollInterval)), Effect.forkScoped)
+  })
+)
+
+const retried = Metric.counter("webhook_retries_total", {
+  description: "Failed runs that were tried again, by their webhook's `retries`.",
+  incremental: true
+})

@@ -1,0 +1,35 @@
+import { type Context, Effect } from "effect"
+import type { NotFound, Unavailable } from "../../domain/Errors.ts"
+import type { RunId } from "../../domain/Id.ts"
+import type { Run } from "../../domain/run/Run.ts"
+import type { Waiting } from "../outcome/Waiting.ts"
+import type { Candidate } from "./Acceptance.ts"
+import type { HandOver, HandOverRefused } from "./HandOver.ts"
+
+/** `Accepted`: the run is stored. `Ended`: the caller waited, and this is the run as it ended. */
+export type Handed =
+  | { readonly _tag: "Accepted"; readonly run_id: RunId }
+  | { readonly _tag: "Ended"; readonly run: Run }
+
+/** Hands a run over and, if its caller waits, waits for its end as well. Interruption leaves the run alone. */
+export const make =
+  ({ accept }: Context.Tag.Service<HandOver>, waiting: Waiting) =>
+  (candidate: Candidate): Effect.Effect<Handed, HandOverRefused | NotFound | Unavailable> => {
+    const { run } = candidate
+    const { deadline_at: deadline } = run
+    if (run.mode === "async" || deadline === undefined) {
+      return Effect.map(accept(candidate), (earlier) => ({
+        _tag: "Accepted",
+        run_id: earlier === undefined ? run.run_id : earlier.run.run_id
+      }))
+    }
+    return waiting
+      .watch(run.run_id, { isNew: true }, (end) =>
+        Effect.flatMap(accept(candidate), (earlier) =>
+          earlier === undefined
+            ? end.before(deadline)
+            : waiting.endOf(earlier.run.run_id, earlier.deadline_at ?? deadline)
+        )
+      )
+      .pipe(Effect.map((ended): Handed => ({ _tag: "Ended", run: ended })))
+  }

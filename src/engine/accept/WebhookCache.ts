@@ -1,0 +1,70 @@
+import { DateTime, Effect, Redacted, type Scope } from "effect"
+import { NotFound, type Unavailable } from "../../domain/Errors.ts"
+import type { TokenHash } from "../../domain/webhook/Token.ts"
+import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
+import { ChangeFeed } from "../../repo/ChangeFeed.ts"
+import { WebhookStore } from "../../repo/WebhookStore.ts"
+import * as GroupCommit from "../../runtime/GroupCommit.ts"
+import { hashToken, isTokenShaped, type Token } from "../verify/Token.ts"
+
+/** Webhooks by their tokens. */
+export interface WebhookCache {
+  /** The enabled webhook with this token, as it is now. */
+  readonly current: (token: Token) => Effect.Effect<WebhookRow, NotFound | Unavailable>
+  /**
+   * The same, from memory when it was read before: it may have been edited since. An acceptance finds that out by the
+   * webhook's version; anything else that is decided by it must be decided by `refresh`.
+   */
+  readonly recent: (token: Token) => Effect.Effect<WebhookRow, NotFound | Unavailable>
+  /** The webhook as it is now, under the same token. */
+  readonly refresh: (webhook: WebhookRow) => Effect.Effect<WebhookRow, NotFound | Unavailable>
+}
+
+/** Webhooks in memory; those read first are dropped first. */
+const capacity = 10_000
+
+export const make: Effect.Effect<WebhookCache, never, ChangeFeed | Scope.Scope | WebhookStore> = Effect.gen(
+  function* () {
+    const store = yield* WebhookStore
+    const feed = yield* ChangeFeed
+    const byHash = new Map<string, WebhookRow>()
+    const keyOf = (hash: TokenHash) => Buffer.from(hash).toString("base64")
+
+    const readTogether = yield* GroupCommit.make({
+      size: 500,
+      commit: (hashes: ReadonlyArray<TokenHash>) =>
+        Effect.flatMap(DateTime.now, (now) => store.webhooksByToken(hashes, now))
+    })
+    const read = (hash: TokenHash) =>
+      Effect.flatMap(readTogether([hash]), ([webhook]) => {
+        const key = keyOf(hash)
+        byHash.delete(key)
+        if (webhook === undefined) return Effect.fail(new NotFound())
+        byHash.set(key, webhook)
+        if (byHash.size > capacity) byHash.delete(byHash.keys().next().value!)
+        return Effect.succeed(webhook)
+      })
+
+    // Only spares the acceptance that would find it out a second attempt.
+    yield* feed.listen((changes) => {
+      const changed = new Set(
+        changes.flatMap((change) => (change._tag === "WebhookChanged" ? [change.webhook_id] : []))
+      )
+      if (changed.size === 0) return
+      for (const [key, { id }] of byHash) if (changed.has(id)) byHash.delete(key)
+    })
+
+    const shaped = (token: Token, find: (hash: TokenHash) => Effect.Effect<WebhookRow, NotFound | Unavailable>) =>
+      isTokenShaped(Redacted.value(token)) ? find(hashToken(token)) : Effect.fail(new NotFound())
+
+    return {
+      current: (token) => shaped(token, read),
+      recent: (token) =>
+        shaped(token, (hash) => {
+          const known = byHash.get(keyOf(hash))
+          return known === undefined ? read(hash) : Effect.succeed(known)
+        }),
+      refresh: ({ token_hash }) => read(token_hash)
+    }
+  }
+)

@@ -1,0 +1,68 @@
+/** Who asks for what: for the audit events of changes. */
+import { Clock, Context, DateTime, Effect, Exit } from "effect"
+import type { AuditAction, AuditActor, AuditDraft, AuditEvent } from "../../domain/access/AuditEvent.ts"
+import { auditEventIdAt } from "../../domain/Id.ts"
+import { AuditStore } from "../../repo/AuditStore.ts"
+import type { Submitted } from "../accept/Trigger.ts"
+
+export interface OriginValues {
+  readonly actor: AuditActor
+  readonly session_id?: string | undefined
+  readonly client_address?: string | undefined
+}
+
+/** Who asks, and from where; by default the program that this service is part of. */
+export class Origin extends Context.Reference<Origin>()("webhook-trigger/Origin", {
+  defaultValue: (): OriginValues => ({ actor: "host" })
+}) {}
+
+/** The event of a change that is about to be made, for the store that makes it. */
+export const draft = (action: AuditAction): Effect.Effect<AuditDraft> =>
+  Effect.gen(function* () {
+    const { actor, client_address, session_id } = yield* Origin
+    const now = yield* Clock.currentTimeMillis
+    return {
+      id: auditEventIdAt(now),
+      at: DateTime.unsafeMake(now),
+      action,
+      actor,
+      ...(session_id !== undefined && { session_id }),
+      ...(client_address !== undefined && { client_address })
+    }
+  })
+
+/** Writes the event of what is done already. That it cannot be written does not undo that, and is logged. */
+export const record = (event: AuditEvent): Effect.Effect<void, never, AuditStore> =>
+  Effect.flatMap(AuditStore, ({ recordAudit }) => recordAudit(event)).pipe(
+    Effect.catchAll(({ detail }) => Effect.logWarning(`An audit event could not be written: ${detail}`)),
+    Effect.annotateLogs({ action: event.action })
+  )
+
+/** Writes the event of a run that somebody starts by hand; also when he does not wait for the answer any more. */
+export const recordStart =
+  (action: AuditAction, object: string) =>
+  <A extends Submitted, E, R>(start: Effect.Effect<A, E, R>): Effect.Effect<A, E, R | AuditStore> =>
+    Effect.flatMap(draft(action), (event) =>
+      Effect.onExit(start, (exit) => {
+        if (Exit.isFailure(exit)) return Exit.isInterrupted(exit) ? record({ ...event, object }) : Effect.void
+        const { value } = exit
+        if (value._tag === "Ignored") return Effect.void
+        const run_id = value._tag === "Accepted" ? value.run_id : value.run.run_id
+        return record({ ...event, object, after: { run_id } })
+      })
+    )
+
+/** Writes the event of what was done, with what came of it. */
+export const recordDone =
+  <A>(action: AuditAction, object: string | undefined, after?: (result: A) => AuditEvent["after"]) =>
+  <E, R>(act: Effect.Effect<A, E, R>): Effect.Effect<A, E, R | AuditStore> =>
+    Effect.flatMap(draft(action), (event) =>
+      Effect.tap(act, (result) => {
+        const shown = after?.(result)
+        return record({
+          ...event,
+          ...(object !== undefined && { object }),
+          ...(shown !== undefined && { after: shown })
+        })
+      })
+    )

@@ -1,0 +1,61 @@
+import { Context, Duration, Effect, Layer } from "effect"
+import { AuditStore } from "../../repo/AuditStore.ts"
+import { draft, Origin, record } from "./Audit.ts"
+
+/** Attempts of one address within this time are one event, but for the first one, which has its own. */
+const window = Duration.minutes(1)
+
+/** Addresses with events of their own in that time; what comes from others is counted together. */
+const mostAddresses = 20
+
+/** Writes audit events for wrong keys, a few in a minute, however many are tried. */
+export class RefusedKeys extends Context.Tag("webhook-trigger/RefusedKeys")<
+  RefusedKeys,
+  {
+    /** A wrong key came from that address. */
+    readonly count: (client_address: string) => Effect.Effect<void>
+  }
+>() {
+  static readonly layer: Layer.Layer<RefusedKeys, never, AuditStore> = Layer.scoped(
+    RefusedKeys,
+    Effect.gen(function* () {
+      const store = yield* AuditStore
+      const scope = yield* Effect.scope
+      const more = new Map<string, number>()
+      let ofOthers = 0
+
+      const write = (attempts: number, client_address?: string) =>
+        Effect.flatMap(draft("key.refused"), (event) => record({ ...event, attempts })).pipe(
+          Effect.provideService(Origin, { actor: "unknown", ...(client_address !== undefined && { client_address }) }),
+          Effect.provideService(AuditStore, store)
+        )
+      const writeRest = Effect.suspend(() => {
+        const rest = [...more].filter(([, attempts]) => attempts > 0)
+        const others = ofOthers
+        more.clear()
+        ofOthers = 0
+        return Effect.zipRight(
+          Effect.forEach(rest, ([address, attempts]) => write(attempts, address), { discard: true }),
+          Effect.when(write(others), () => others > 0)
+        )
+      })
+      yield* Effect.addFinalizer(() => writeRest)
+      yield* Effect.forkScoped(Effect.forever(Effect.delay(writeRest, window)))
+
+      return RefusedKeys.of({
+        count: (address) =>
+          Effect.suspend(() => {
+            const attempts = more.get(address)
+            if (attempts !== undefined) more.set(address, attempts + 1)
+            else if (more.size >= mostAddresses) ofOthers++
+            else {
+              more.set(address, 0)
+              // The answer does not wait for it.
+              return Effect.asVoid(Effect.forkIn(write(1, address), scope))
+            }
+            return Effect.void
+          })
+      })
+    })
+  )
+}

@@ -1,0 +1,167 @@
+import { DateTime, Effect } from "effect"
+import type { RunId } from "../../domain/Id.ts"
+import type { LeaseLost } from "../../repo/LeaseStore.ts"
+import type { Admission, RunEnd } from "../../repo/RunStore.ts"
+import { stopwatch } from "../../runtime/Stopwatch.ts"
+import { Outcomes } from "../outcome/Outcomes.ts"
+import type { Flight, Lane } from "./Lane.ts"
+import type { LaneAdmission, Ready } from "./LaneAdmission.ts"
+import type { Lease } from "./Lease.ts"
+import type { SlotLine } from "./SlotLine.ts"
+
+/** A run in flight, and what happens when it has landed. */
+export interface Following {
+  readonly lane: Lane
+  readonly flight: Flight
+  readonly unwatch: () => void
+  readonly onLanding: Array<() => void>
+}
+
+/** Runs that are being admitted with the commit that ends others. */
+export interface Behind {
+  readonly admission: Admission
+  /** Those that were admitted; `undefined`: nothing is known of the commit. */
+  readonly settle: (admitted: ReadonlySet<RunId> | undefined) => void
+}
+
+/** Admits the next runs with the commit that ends those before them, in the slots that this frees. */
+export interface AdmissionBehind {
+  /** The lane leaves its admissions to the next commit that ends runs, if that begins in this turn of the event loop. */
+  readonly defer: (lane: Lane) => void
+  /**
+   * Takes the runs that can be admitted with the commit that ends these: those of the lanes that have waited longest, then
+   * those of the lanes whose runs end. `undefined`: there are none. To be called before every commit of ends that have
+   * waited for another one.
+   */
+  readonly take: (ends: ReadonlyArray<Pick<RunEnd, "run_id" | "outcome">>) => Behind | undefined
+}
+
+interface Options {
+  readonly lease: Lease
+  readonly line: SlotLine
+  readonly admission: LaneAdmission
+  /** The runs of all lanes that are in flight. */
+  readonly following: ReadonlyMap<RunId, Following>
+  readonly drive: (lane: Lane, mayAdmit?: boolean) => void
+  readonly fork: (effect: Effect.Effect<void, LeaseLost>) => void
+}
+
+export const make = Effect.fnUntraced(function* ({
+  lease,
+  line,
+  admission,
+  following,
+  drive,
+  fork
+}: Options): Effect.fn.Return<AdmissionBehind, never, Outcomes> {
+  const outcomes = yield* Outcomes
+  const clock = yield* Effect.clock
+
+  const deferred = new Set<Lane>()
+  let isFlushing = false
+
+  const defer: AdmissionBehind["defer"] = (lane) => {
+    deferred.add(lane)
+    if (isFlushing) return
+    isFlushing = true
+    setImmediate(() => {
+      isFlushing = false
+      if (line.isClosed || outcomes.areEndsWaiting()) return
+      const waited = [...deferred]
+      deferred.clear()
+      for (const lane of line.candidates()) drive(lane)
+      for (const lane of waited) drive(lane)
+    })
+  }
+
+  const take: AdmissionBehind["take"] = (ends) => {
+    if (line.isClosed) return undefined
+    const waited = [...deferred]
+    deferred.clear()
+    const ending = landing(ends)
+    const taken = ending === undefined ? [] : takeReady(ending, waited)
+    const lanes = new Set(taken.map(({ lane }) => lane))
+    for (const lane of waited) if (!lanes.has(lane)) drive(lane, true)
+    return ending === undefined || taken.length === 0 ? undefined : behind(ending, taken)
+  }
+
+  /** The ends' runs, if each of them is in flight and gives its slots back. */
+  const landing = (ends: Parameters<AdmissionBehind["take"]>[0]): ReadonlyArray<Following> | undefined => {
+    const found = new Map<RunId, Following>()
+    for (const { outcome, run_id } of ends) {
+      const run = following.get(run_id)
+      // A cancelled run keeps its slots until its leader is done with it.
+      if (run === undefined || outcome.status === "cancelled" || !run.lane.maySend(run_id)) return undefined
+      found.set(run_id, run)
+    }
+    return [...found.values()]
+  }
+
+  /** While the commit is under way they hold their slots, and those that end do as well: no other run gets between. */
+  const takeReady = (ending: ReadonlyArray<Following>, waited: ReadonlyArray<Lane>): ReadonlyArray<Ready> => {
+    const taken: Array<Ready> = []
+    const begunAt = stopwatch(clock)
+    for (const { flight } of ending) line.release(flight.run)
+    const asked = new Set<Lane>()
+    const ask = (lane: Lane): void => {
+      if (asked.has(lane)) return
+      asked.add(lane)
+      const runs = lane.takeBehind(ending.filter((other) => other.lane === lane).length)
+      if (runs.length > 0) {
+        taken.push({ lane, runs, begunAt })
+        line.leave(lane)
+      }
+      line.update(lane)
+    }
+    for (const lane of line.candidates()) ask(lane)
+    for (const lane of waited) ask(lane)
+    for (const { lane } of ending) ask(lane)
+    for (const { flight } of ending) line.hold(flight.run)
+    return taken
+  }
+
+  const behind = (ending: ReadonlyArray<Following>, taken: ReadonlyArray<Ready>): Behind => {
+    const run_ids = new Set(taken.flatMap(({ runs }) => runs.map(({ run_id }) => run_id)))
+    const at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
+    return {
+      admission: { term: lease.term(), run_ids, at },
+      settle: (ids) => {
+        for (const ready of taken) {
+          if (line.isClosed) giveUp(ready)
+          else if (ids === undefined) fork(admitAfter(ending, ready))
+          else {
+            admission.admitted(ready, ids)
+            drive(ready.lane)
+          }
+        }
+        if (ids !== undefined && ids.size < run_ids.size) line.advance()
+      }
+    }
+  }
+
+  const giveUp = ({ runs }: Ready): void => {
+    for (const run of runs) line.release(run)
+  }
+
+  /**
+   * When it is not known whether the others have ended: then these may be admitted once they have. To do so twice does no
+   * harm.
+   */
+  const admitAfter = (ending: ReadonlyArray<Following>, ready: Ready): Effect.Effect<void, LeaseLost> => {
+    const landed = Effect.forEach(ending, hasLanded, { discard: true })
+    return Effect.zipRight(
+      Effect.onInterrupt(landed, () => Effect.sync(() => giveUp(ready))),
+      // Only then: it takes the time at which they got their slots.
+      Effect.suspend(() => admission.admit(ready))
+    )
+  }
+
+  const hasLanded = ({ flight }: Following) =>
+    Effect.async<void>((resume) => {
+      const now = following.get(flight.run.run_id)
+      if (now === undefined) resume(Effect.void)
+      else now.onLanding.push(() => resume(Effect.void))
+    })
+
+  return { defer, take }
+})

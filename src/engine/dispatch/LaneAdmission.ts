@@ -1,0 +1,70 @@
+import { DateTime, Effect, Exit, type Scope } from "effect"
+import type { RunId } from "../../domain/Id.ts"
+import { type LaneRun, LaneStore } from "../../repo/LaneStore.ts"
+import type { LeaseLost } from "../../repo/LeaseStore.ts"
+import type { RunMark } from "../../repo/RunStore.ts"
+import { untilAvailable } from "../../runtime/Availability.ts"
+import * as GroupCommit from "../../runtime/GroupCommit.ts"
+import type { Flight, Lane } from "./Lane.ts"
+import type { Lease } from "./Lease.ts"
+import type { SlotLine } from "./SlotLine.ts"
+
+/** Runs of one lane that have their slots, in order, and when their admission began, by the `stopwatch`. */
+export interface Ready {
+  readonly lane: Lane
+  readonly runs: ReadonlyArray<LaneRun>
+  readonly begunAt: number
+}
+
+/** Marks runs that have their slots as about to be sent; only then are they. */
+export interface LaneAdmission {
+  /** Admits what the lane's step `Admit` says, for as long as it takes, and goes on with the lane. */
+  readonly admit: (ready: Ready) => Effect.Effect<void, LeaseLost>
+  /** Those with these ids were admitted, and are in flight. The others were not, and give their slots back. */
+  readonly admitted: (ready: Ready, ids: ReadonlySet<RunId>) => void
+}
+
+export const make = Effect.fnUntraced(function* (
+  lease: Lease,
+  line: SlotLine,
+  { drive, follow }: { readonly drive: (lane: Lane) => void; readonly follow: (lane: Lane, flight: Flight) => void }
+): Effect.fn.Return<LaneAdmission, never, LaneStore | Scope.Scope> {
+  const store = yield* LaneStore
+  const clock = yield* Effect.clock
+  /** Lanes share a commit, but what one lane admits together is never split: a part of it would be out of order. */
+  const commit = yield* GroupCommit.make({
+    size: 100,
+    commit: (groups: ReadonlyArray<ReadonlyArray<RunMark>>) =>
+      Effect.flatMap(DateTime.now, (now) =>
+        Effect.map(
+          lease.inTerm((term) => store.admit(groups.flat(), term, now)),
+          (admitted) => groups.map(() => admitted)
+        )
+      )
+  })
+
+  const admitted: LaneAdmission["admitted"] = ({ lane, runs, begunAt }, ids) => {
+    const flights = runs.filter(({ run_id }) => ids.has(run_id)).map((run): Flight => ({ run, begunAt }))
+    for (const run of runs) if (!ids.has(run.run_id)) line.release(run)
+    lane.admitted(flights)
+    for (const flight of flights) follow(lane, flight)
+  }
+
+  return {
+    admit: (ready) => {
+      // When they got their slots: another run may get its own while these wait for their commit.
+      const at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
+      return untilAvailable(commit([ready.runs.map(({ run_id }) => ({ run_id, at }))])).pipe(
+        // Also when this is interrupted: what holds slots is always in a lane or gives them back.
+        Effect.onExit((exit) =>
+          Effect.sync(() => admitted(ready, Exit.isSuccess(exit) ? exit.value[0]! : new Set<RunId>()))
+        ),
+        Effect.map(() => {
+          drive(ready.lane)
+          line.advance()
+        })
+      )
+    },
+    admitted
+  }
+})

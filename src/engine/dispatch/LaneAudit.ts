@@ -1,0 +1,189 @@
+import { Duration, Effect } from "effect"
+import { Bus, type Inspection } from "../../bus/Bus.ts"
+import type { RunId } from "../../domain/Id.ts"
+import { RunStore } from "../../repo/RunStore.ts"
+import type { Lane } from "./Lane.ts"
+import type { Offer } from "./LanePublisher.ts"
+
+/** Finds prompts that the broker has lost; true: what is in flight is to be sent again. */
+export interface LaneAudit {
+  /** To be called once in a while: asks the broker when the oldest run in flight is the same as at the last call. */
+  readonly check: (lane: Lane) => Effect.Effect<boolean>
+  /**
+   * To be called after an answer: what to do when it has passed over the lane's oldest run, which is to wait until that is
+   * answered, or lost. `undefined`: it has not, or that is being done.
+   */
+  readonly afterAnswer: (lane: Lane) => Effect.Effect<boolean> | undefined
+}
+
+/** What is remembered of a lane from one check to the next. */
+interface Watched {
+  /** The run that the broker has had for longest. */
+  readonly head: RunId
+  /** Checks since then. */
+  age: number
+  /** The age at which the broker is asked. */
+  askAt: number
+  /** Prompts were missing when it was asked last. */
+  wereMissing: boolean
+  /** The age at which the prompt is offered to its leader again. */
+  offerAt: number
+  /** How often the head was sent again. */
+  readonly sentAgain: number
+}
+
+/** The broker is asked about a run in work at the age of 1, 2, 4 and 8 checks, then every 4; every time without a leader. */
+const longestPause = 4
+/** The only prompt of a team is offered again at the age of 2, 4, 8, 16 and 32 checks, then every 32. */
+const firstOffer = 2
+const longestOfferPause = 32
+/** How long replies that several servers receive overtake each other as a rule; after that nothing is published behind them. */
+const overtaking = Duration.millis(50)
+/** How long the older reply may take in all, before the broker is asked. */
+const overtakingAtMost = Duration.millis(250)
+
+/**
+ * Prompts can be lost without a word to us: with a queue that is deleted, a queue that is purged, or a broker's disk.
+ *
+ * - The queue was deleted: everything in flight is lost.
+ * - Prompts are missing, or a later run was answered before the oldest one: that may be a reply on its way. When it is still
+ *   so a moment later, no replies wait, and the rows know no end either, they are lost. Until then nothing is published.
+ *
+ * A team's only prompt may be with its leader, or lost. So it is offered again; the offer reaches only a leader that has none.
+ *
+ * What is lost is to be sent again with all that is in flight, in order, as the same runs: a leader answers what it has
+ * answered before from memory. When that does not help, the next time comes later and later.
+ */
+export const make = Effect.fnUntraced(function* (offer: Offer): Effect.fn.Return<LaneAudit, never, Bus | RunStore> {
+  const bus = yield* Bus
+  const runs = yield* RunStore
+  const lanes = new WeakMap<Lane, Watched>()
+
+  const watch = (lane: Lane, head: RunId): Watched => {
+    const before = lanes.get(lane)
+    if (before?.head === head) return before
+    const watched = { head, age: 0, askAt: 1, wereMissing: false, offerAt: firstOffer, sentAgain: 0 }
+    lanes.set(lane, watched)
+    return watched
+  }
+
+  /** Whether a run is in flight no longer, as the rows know; a cancelled one is until it is released. */
+  const anyEnded = (lane: Lane) =>
+    Effect.map(
+      runs.ended([...lane.flights.keys()]),
+      ({ runs, deleted }) =>
+        deleted.length > 0 || runs.some(({ status, released_at }) => status !== "cancelled" || released_at)
+    )
+
+  /** Fewer prompts wait in the queue than should: of several leaders one is active, and has one. */
+  const isShort = ({ consumers, messages }: Inspection, count: number) => count - messages > (consumers > 0 ? 1 : 0)
+
+  const stateOf = Effect.fnUntraced(function* (lane: Lane, watched: Watched, inspection: Inspection) {
+    const { head, wereMissing } = watched
+    if (inspection.isReplaced) return "replaced"
+    if (lane.sent?.head !== head) return "present"
+    if (!lane.isPassedOver && !isShort(inspection, lane.sent.count)) return "present"
+    if (!wereMissing || (yield* bus.repliesWaiting) > 0 || (yield* anyEnded(lane))) return "missing"
+    return lane.sent?.head === head ? "lost" : "missing"
+  })
+
+  /** Offers the team's only prompt again; it reaches the leader only if that has none. */
+  const offerAgain = Effect.fnUntraced(function* (lane: Lane, watched: Watched, { consumers, messages }: Inspection) {
+    const { age, head } = watched
+    const isAlone = lane.sent?.count === 1 && consumers > 0 && messages === 0
+    if (!isAlone || age < watched.offerAt || !lane.maySend(head)) return
+    if ((yield* bus.repliesWaiting) > 0 || (yield* anyEnded(lane))) return
+    const flight = lane.flights.get(head)
+    if (flight === undefined) return
+    watched.offerAt = age + Math.min(age, longestOfferPause)
+    yield* offer(flight.run)
+  })
+
+  /** Asks the broker what it has; nothing is published meanwhile, nor after it while prompts seem to be missing. */
+  const examine = (lane: Lane, watched: Watched): Effect.Effect<boolean> =>
+    Effect.gen(function* () {
+      const { head } = watched
+      const inspection = yield* bus.inspect(lane.team)
+      // No leader has the prompt now: the next leader may find nothing.
+      if (inspection.consumers === 0 || inspection.messages >= (lane.sent?.count ?? 0)) watched.offerAt = firstOffer
+      const state = yield* stateOf(lane, watched, inspection)
+      if (state === "present") yield* offerAgain(lane, watched, inspection)
+      // Meanwhile it may have ended; the next one was not looked at.
+      lane.release(state === "missing" ? head : undefined)
+      watched.wereMissing = state === "missing"
+      if (state === "missing") return false
+      if (state === "present") {
+        watched.askAt = watched.age + (inspection.consumers === 0 ? 1 : Math.min(watched.age, longestPause))
+        return false
+      }
+      const sentAgain = watched.sentAgain + 1
+      lanes.set(lane, {
+        ...watched,
+        age: 0,
+        askAt: 2 ** sentAgain,
+        wereMissing: false,
+        offerAt: 2 ** sentAgain,
+        sentAgain
+      })
+      yield* logLoss(lane, state)
+      return true
+    }).pipe(
+      Effect.catchAll(() =>
+        Effect.sync(() => {
+          lane.release()
+          watched.wereMissing = false
+          return false
+        })
+      ),
+      (examined) =>
+        Effect.zipRight(
+          Effect.sync(() => lane.hold()),
+          examined
+        )
+    )
+
+  const check: LaneAudit["check"] = (lane) =>
+    Effect.suspend(() => {
+      const head = lane.sent?.head
+      if (head === undefined) return Effect.succeed(false)
+      const isNew = lanes.get(lane)?.head !== head
+      const watched = watch(lane, head)
+      if (isNew) return Effect.succeed(false)
+      watched.age++
+      return watched.age < watched.askAt ? Effect.succeed(false) : examine(lane, watched)
+    })
+
+  const waiting = new WeakSet<Lane>()
+  const afterAnswer: LaneAudit["afterAnswer"] = (lane) => {
+    if (!lane.isPassedOver || waiting.has(lane)) return undefined
+    waiting.add(lane)
+    const wait = Effect.gen(function* () {
+      while (lane.isPassedOver) {
+        const head = lane.sent?.head
+        const isAnswered = () => head !== lane.sent?.head || !lane.isPassedOver
+        yield* Effect.sleep(overtaking)
+        if (head === undefined || isAnswered()) continue
+        lane.release(head)
+        yield* Effect.sleep(Duration.subtract(overtakingAtMost, overtaking))
+        if (isAnswered()) continue
+        const watched = watch(lane, head)
+        watched.wereMissing = true
+        if (yield* examine(lane, watched)) return true
+      }
+      return false
+    })
+    return Effect.ensuring(
+      wait,
+      Effect.sync(() => waiting.delete(lane))
+    )
+  }
+
+  return { check, afterAnswer }
+})
+
+const logLoss = ({ flights, team }: Lane, result: "replaced" | "lost"): Effect.Effect<void> =>
+  Effect.logWarning(
+    result === "replaced"
+      ? "The team's queue was deleted; what was in it is sent again"
+      : "Prompts are missing from the team's queue; they are sent again"
+  ).pipe(Effect.annotateLogs({ team, in_flight: flights.size }))

@@ -1,0 +1,273 @@
+import { DateTime, Effect, FiberSet, type Scope } from "effect"
+import { Bus } from "../../bus/Bus.ts"
+import type { Unavailable } from "../../domain/Errors.ts"
+import type { RunId } from "../../domain/Id.ts"
+import type { Run } from "../../domain/run/Run.ts"
+import type { TeamName } from "../../domain/Team.ts"
+import { type LaneRun, LaneStore } from "../../repo/LaneStore.ts"
+import type { LeaseLost } from "../../repo/LeaseStore.ts"
+import type { RunStore } from "../../repo/RunStore.ts"
+import { untilAvailable } from "../../runtime/Availability.ts"
+import { stopwatch } from "../../runtime/Stopwatch.ts"
+import type { Correlation } from "../outcome/Correlation.ts"
+import { Outcomes } from "../outcome/Outcomes.ts"
+import * as AdmissionBehind from "./AdmissionWithEnds.ts"
+import { type Flight, Lane, readAhead, type Step, type Work } from "./Lane.ts"
+import * as LaneAdmission from "./LaneAdmission.ts"
+import * as LaneAudit from "./LaneAudit.ts"
+import * as LanePublisher from "./LanePublisher.ts"
+import type { Lease } from "./Lease.ts"
+import { Limiter } from "./Limiter.ts"
+import * as Reservations from "./Reservations.ts"
+import { SlotLine } from "./SlotLine.ts"
+
+/** Lanes of which the broker is asked at a time. */
+const auditsAtOnce = 8
+
+/** The lanes of one term: whatever a lane wants done next is done here, and reported back to it. */
+export interface Lanes extends Pick<Reservations.Reservations, "reserve" | "reservationEnded" | "resolveUnknown"> {
+  readonly term: Lease["term"]
+  /** There may be more in the rows for this team. */
+  readonly wake: (team: TeamName) => void
+  /** The run was accepted by this process, and waits behind `ahead` (`Acceptance`). */
+  readonly accepted: (run: LaneRun, ahead: ReadonlyArray<RunId> | undefined) => void
+  /** The team's run is in flight since before this term; nothing is sent for it before the lane is woken. */
+  readonly takeOver: (run: LaneRun) => void
+  /** Takes the runs that are to be admitted with the commit that ends these, in their slots. */
+  readonly admitBehind: AdmissionBehind.AdmissionBehind["take"]
+  /** Webhooks were edited: what was read ahead is read again. */
+  readonly webhooksChanged: () => void
+  /** The teams whose next run waits for a leader. */
+  readonly stopped: () => ReadonlyArray<TeamName>
+  /** The teams that have a lane now. */
+  readonly teams: () => ReadonlyArray<TeamName>
+  /** Runs in flight of which the rows need not know when they were sent. */
+  readonly notSent: () => ReadonlyArray<RunId>
+  /** Applies edited limits to runs that wait for a slot. */
+  readonly refreshLimits: Effect.Effect<void, Unavailable>
+  /** Sends again what the broker has lost. */
+  readonly audit: Effect.Effect<void>
+  /** Drops the lanes that have nothing to do. */
+  readonly dropIdle: () => void
+  /** Fails when the lease is lost. */
+  readonly join: Effect.Effect<void, LeaseLost>
+}
+
+/** Lanes without runs; when the scope closes they stop, what they have sent is recorded, and their slots are free. */
+export const make = Effect.fnUntraced(function* (
+  lease: Lease,
+  mayExpire: () => boolean
+): Effect.fn.Return<Lanes, never, Bus | Correlation | LaneStore | Limiter | Outcomes | RunStore | Scope.Scope> {
+  const bus = yield* Bus
+  const store = yield* LaneStore
+  const limiter = yield* Limiter
+  const outcomes = yield* Outcomes
+  const clock = yield* Effect.clock
+
+  const lanes = new Map<TeamName, Lane>()
+  const line = new SlotLine(limiter, {
+    drive,
+    watch: (lane, head) => outcomes.watch(head, (run) => ended(lane, head, run))
+  })
+  /** What is in flight, until it has landed. */
+  const following = new Map<RunId, AdmissionBehind.Following>()
+
+  // Closed from the last to the first.
+  yield* Effect.addFinalizer(() => Effect.sync(releaseAll))
+  const reservations = yield* Reservations.make(lease, line, {
+    drive,
+    follow,
+    laneOf,
+    fork: (effect) => fork(effect)
+  })
+  const admission = yield* LaneAdmission.make(lease, line, { drive, follow })
+  const { offer, publish } = yield* LanePublisher.make(lease, mayExpire)
+  const audit = yield* LaneAudit.make(offer)
+  const fibers = yield* FiberSet.make<void, LeaseLost>()
+  const fork = yield* FiberSet.runtime(fibers)<never>()
+  const behind = yield* AdmissionBehind.make({ lease, line, admission, following, drive, fork })
+
+  function laneOf(team: TeamName): Lane {
+    const known = lanes.get(team)
+    if (known !== undefined) return known
+    const fresh = new Lane(team, (run) => line.tryAcquire(run))
+    lanes.set(team, fresh)
+    return fresh
+  }
+
+  /** Does what the lane wants done, and puts it in line when it waits for a slot. */
+  function drive(lane: Lane, mayAdmit = !outcomes.areEndsWaiting()): void {
+    if (!mayAdmit) behind.defer(lane)
+    for (let step = lane.next(mayAdmit); step !== undefined; step = lane.next(mayAdmit)) {
+      if (step._tag === "Admit") line.leave(lane)
+      fork(perform(lane, step))
+    }
+    line.update(lane)
+  }
+
+  const wake = (team: TeamName): void => {
+    const lane = laneOf(team)
+    lane.woken()
+    drive(lane)
+  }
+
+  const accepted: Lanes["accepted"] = (run, ahead) => {
+    if (line.isClosed) return
+    const lane = laneOf(run.team)
+    lane.accepted(run, ahead)
+    drive(lane)
+  }
+
+  const perform = (lane: Lane, step: Step): Effect.Effect<void, LeaseLost> => {
+    switch (step._tag) {
+      case "Read":
+        return Effect.map(untilAvailable(store.lane(lane.team, readAhead)), (read) => {
+          lane.read(read)
+          drive(lane)
+        })
+      case "AskForLeader":
+        return Effect.map(untilAvailable(bus.queue(lane.team)), ({ consumers }) => {
+          lane.askedForLeader(consumers > 0)
+          drive(lane)
+        })
+      case "Admit":
+        return admission.admit({ lane, runs: step.runs, begunAt: stopwatch(clock) })
+      case "Publish":
+        return send(lane, step.flights, step.isBehind)
+    }
+  }
+
+  /** One group after the other, each confirmed before the next: so the broker's order is the lane's. */
+  const send = (lane: Lane, flights: ReadonlyArray<Flight>, isBehind: boolean): Effect.Effect<void, LeaseLost> => {
+    const runs = flights.map(({ run }) => run)
+    // What the broker may have is published to the end, also when it is cancelled meanwhile: its leader is asked to stop, and
+    // has to say when it is done with it.
+    const begun = new Set<RunId>()
+    const isToBeSent = ({ run_id }: LaneRun) => {
+      if (lane.maySend(run_id)) begun.add(run_id)
+      return begun.has(run_id) && lane.flights.has(run_id)
+    }
+    return Effect.map(publish(runs, isBehind, isToBeSent), (result) => {
+      if (result === "queueReplaced") release(lane.queueReplaced())
+      else {
+        lane.published(flights, stopwatch(clock))
+        release(runs.flatMap(({ run_id }) => (lane.flights.has(run_id) && !begun.has(run_id) ? [run_id] : [])))
+      }
+      drive(lane)
+    })
+  }
+
+  function follow(lane: Lane, flight: Flight): void {
+    const { run_id } = flight.run
+    const unwatch = outcomes.watch(run_id, (run) => {
+      if (run?.status === "cancelled" && run.released_at === undefined) cancelled(lane, run_id)
+      else ended(lane, run_id, run)
+    })
+    following.set(run_id, { lane, flight, unwatch, onLanding: [] })
+  }
+
+  const ended = (lane: Lane, id: RunId, run: Run | undefined): void => {
+    const work = run && workOn(run)
+    const flight = lane.ended(id, work)
+    if (flight !== undefined) land(flight)
+    const audited = audit.afterAnswer(lane)
+    if (audited !== undefined) fork(afterAudit(lane, audited))
+    // More replies may be there, whose commit then admits what may follow.
+    drive(lane, false)
+  }
+
+  /** It holds its slots until its leader is done with it, which is asked to stop each time that this is reported. */
+  const cancelled = (lane: Lane, id: RunId): void => {
+    const progress = lane.cancelled(id)
+    if (progress === "unsent") release([id])
+    else if (progress === "sent") fork(untilAvailable(bus.cancel(lane.team, id)))
+  }
+  /** Nobody works on these cancelled runs; that their slots are free is reported like an end. */
+  const release = (ids: ReadonlyArray<RunId>): void => {
+    if (ids.length > 0) fork(untilAvailable(outcomes.release(ids)))
+  }
+
+  const land = (flight: Flight): void => {
+    const followed = following.get(flight.run.run_id)
+    following.delete(flight.run.run_id)
+    followed?.unwatch()
+    line.release(flight.run)
+    for (const onLanding of followed?.onLanding ?? []) onLanding()
+  }
+  function releaseAll() {
+    line.close()
+    reservations.close()
+    for (const lane of lanes.values()) for (const flight of lane.flights.values()) land(flight)
+  }
+
+  const takeOver = (run: LaneRun): void => {
+    const lane = laneOf(run.team)
+    line.hold(run)
+    // Known to be with a broker that outlived us: its answer will come. Else it is sent again, as the same run.
+    const flight: Flight = { run, begunAt: stopwatch(clock) }
+    const isCancelled = run.status === "cancelled"
+    lane.takenOver(flight, isCancelled || (run.status === "running" && bus.durable))
+    follow(lane, flight)
+    if (!isCancelled) return
+    if (bus.durable) cancelled(lane, run.run_id)
+    else release([run.run_id])
+  }
+
+  const afterAudit = (lane: Lane, audited: Effect.Effect<boolean>): Effect.Effect<void> =>
+    Effect.map(audited, (isLost) => {
+      if (isLost) release(lane.sendAgain())
+      drive(lane)
+    })
+
+  const webhooksChanged = (): void => {
+    for (const lane of lanes.values()) {
+      lane.changed()
+      drive(lane)
+    }
+  }
+
+  const refreshLimits = Effect.gen(function* () {
+    const webhooks = line.lanes.flatMap(({ blockedHead }) => blockedHead?.webhook?.id ?? [])
+    if (webhooks.length === 0) return
+    const limits = yield* store.limits(webhooks)
+    for (const lane of line.lanes) lane.headLimitRead(limits)
+    line.advance()
+  })
+
+  return {
+    term: lease.term,
+    wake,
+    accepted,
+    takeOver,
+    reserve: reservations.reserve,
+    reservationEnded: reservations.reservationEnded,
+    resolveUnknown: reservations.resolveUnknown,
+    admitBehind: behind.take,
+    webhooksChanged,
+    stopped: () => [...lanes.values()].filter(({ isStopped }) => isStopped).map(({ team }) => team),
+    teams: () => [...lanes.keys()],
+    notSent: () => [
+      ...reservations.unknown(),
+      ...[...lanes.values()].flatMap((lane) => lane.notSent(stopwatch(clock)))
+    ],
+    refreshLimits,
+    audit: Effect.suspend(() =>
+      Effect.forEach([...lanes.values()], (lane) => afterAudit(lane, audit.check(lane)), {
+        concurrency: auditsAtOnce,
+        discard: true
+      })
+    ),
+    dropIdle: () => {
+      for (const [team, { isIdle }] of lanes) if (isIdle) lanes.delete(team)
+    },
+    join: FiberSet.join(fibers)
+  }
+})
+
+/** None for a run that the team did not answer. */
+const workOn = ({ status, sent_at, started_at, finished_at }: Run): Work | undefined => {
+  const began = started_at ?? sent_at
+  return status !== "timeout" && status !== "cancelled" && began !== undefined && finished_at !== undefined
+    ? { beganAt: DateTime.toEpochMillis(began), doneAt: DateTime.toEpochMillis(finished_at) }
+    : undefined
+}

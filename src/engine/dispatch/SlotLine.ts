@@ -1,0 +1,91 @@
+import type { RunId } from "../../domain/Id.ts"
+import type { LaneRun } from "../../repo/LaneStore.ts"
+import type { Lane } from "./Lane.ts"
+import type { Limiter, SlotRequest } from "./Limiter.ts"
+
+/** What the line asks of the lanes in it. */
+interface Members {
+  /** Lets the lane do what it wants done. */
+  readonly drive: (lane: Lane) => void
+  /** Lets the lane know when this run, which waits for a slot, has ended; until the returned function is called. */
+  readonly watch: (lane: Lane, head: RunId) => () => void
+}
+
+/** The slots of the lanes' runs, and the line of lanes whose next run waits for one. A chat message needs none. */
+export class SlotLine {
+  readonly #limiter: typeof Limiter.Service
+  readonly #members: Members
+  /** The lane that has waited longest comes first. */
+  readonly #heads = new Map<Lane, { readonly run_id: RunId; readonly unwatch: () => void }>()
+  #isClosed = false
+
+  constructor(limiter: typeof Limiter.Service, members: Members) {
+    this.#limiter = limiter
+    this.#members = members
+  }
+
+  /** The lanes in line, the one that has waited longest first. */
+  get lanes(): ReadonlyArray<Lane> {
+    return [...this.#heads.keys()]
+  }
+
+  /** Those of them that may get a slot, to be asked one after the other: when all are taken, the other thousands are not. */
+  *candidates(): Iterable<Lane> {
+    for (const lane of this.lanes) {
+      if (!this.#limiter.isFull() || lane.blockedHead?.webhook?.max_concurrent !== undefined) yield lane
+    }
+  }
+
+  /** The term is over: no lane gets a slot any more. */
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  /** Takes the run's slots if they are free; true for a run that needs none. */
+  tryAcquire(run: LaneRun): boolean {
+    return run.webhook === undefined || this.#limiter.tryAcquire(slotOf(run))
+  }
+
+  /** Takes the run's slots whatever the limits are. */
+  hold(run: LaneRun): void {
+    if (run.webhook !== undefined) this.#limiter.hold(slotOf(run))
+  }
+
+  /** Gives the run's slots back. */
+  release(run: LaneRun): void {
+    if (run.webhook !== undefined) this.#limiter.release(slotOf(run))
+  }
+
+  /** Puts a lane whose next run waits for a slot in line, where it keeps its place; any other one is not in line. */
+  update(lane: Lane): void {
+    const head = lane.blockedHead
+    const before = this.#heads.get(lane)
+    if (head?.run_id === before?.run_id) return
+    before?.unwatch()
+    if (head === undefined) this.#heads.delete(lane)
+    else this.#heads.set(lane, { run_id: head.run_id, unwatch: this.#members.watch(lane, head.run_id) })
+  }
+
+  /** The lane has got slots, and goes to the end of the line for the next ones. */
+  leave(lane: Lane): void {
+    this.#heads.get(lane)?.unwatch()
+    this.#heads.delete(lane)
+  }
+
+  /** Slots are free: they go to the lanes that have waited longest. */
+  advance(): void {
+    if (this.#isClosed) return
+    for (const lane of this.candidates()) this.#members.drive(lane)
+  }
+
+  close(): void {
+    this.#isClosed = true
+    for (const lane of this.lanes) this.leave(lane)
+  }
+}
+
+const slotOf = ({ team, webhook }: LaneRun): SlotRequest => ({
+  webhook: webhook!.id,
+  team,
+  maxConcurrent: webhook!.max_concurrent
+})

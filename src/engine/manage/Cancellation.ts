@@ -1,0 +1,92 @@
+import { Context, DateTime, Effect, Layer } from "effect"
+import { NotFound, RunEnded, type Unavailable } from "../../domain/Errors.ts"
+import type { RunId } from "../../domain/Id.ts"
+import type { Run } from "../../domain/run/Run.ts"
+import { HistoryStore } from "../../repo/HistoryStore.ts"
+import { type QueuedRuns, RunStore } from "../../repo/RunStore.ts"
+import { TeamStore } from "../../repo/TeamStore.ts"
+import { WebhookStore } from "../../repo/WebhookStore.ts"
+import { Outcomes } from "../outcome/Outcomes.ts"
+import { teamNamed } from "./Teams.ts"
+import { webhookIdOf } from "./Webhooks.ts"
+
+export interface CancelOptions {
+  /** Nothing is cancelled; returns what would be. */
+  readonly dryRun?: boolean
+}
+
+export interface CancelledCounts {
+  /** Runs and messages that waited to be sent. */
+  readonly cancelled: number
+  /** Failed runs that waited to be tried again. */
+  readonly retries: number
+}
+
+/**
+ * Cancelling runs. A cancelled run has ended for callers and in the history at once. One that waits in its lane is never
+ * sent. Of one that was sent, the dispatcher asks the leader to stop (`Lanes.ts`).
+ */
+export class Cancellation extends Context.Tag("webhook-trigger/Cancellation")<
+  Cancellation,
+  {
+    /**
+     * Gives the run as it is then; one that is cancelled already stays as it is. One that has failed and would be tried again
+     * is not. `RunEnded`: it ended in another way.
+     */
+    readonly cancel: (id: RunId) => Effect.Effect<Run, NotFound | RunEnded | Unavailable>
+    /** Cancels all that waits of this webhook: in the lanes, and to be tried again. The id comes as written. */
+    readonly cancelQueuedOfWebhook: (
+      id: string,
+      options?: CancelOptions
+    ) => Effect.Effect<CancelledCounts, NotFound | Unavailable>
+    /** Cancels all that waits in this team's lane, messages too, and what its webhooks would try again. */
+    readonly cancelQueuedOfTeam: (
+      team: string,
+      options?: CancelOptions
+    ) => Effect.Effect<CancelledCounts, NotFound | Unavailable>
+  }
+>() {
+  static readonly layer: Layer.Layer<
+    Cancellation,
+    never,
+    HistoryStore | Outcomes | RunStore | TeamStore | WebhookStore
+  > = Layer.effect(
+    Cancellation,
+    Effect.gen(function* () {
+      const history = yield* HistoryStore
+      const outcomes = yield* Outcomes
+      const runs = yield* RunStore
+      const teams = yield* TeamStore
+      const webhooks = yield* WebhookStore
+
+      // The retries first: one that was accepted before it could be called off is queued by then, and accepted before that.
+      const cancelQueued = (of: QueuedRuns) =>
+        Effect.gen(function* () {
+          const retries = yield* runs.callOffRetriesOf(of)
+          return { cancelled: yield* runs.cancelQueued(of, yield* DateTime.now), retries }
+        })
+
+      return Cancellation.of({
+        cancel: Effect.fn("Cancellation.cancel")(function* (run_id) {
+          const run = yield* outcomes.end(run_id, { status: "cancelled" })
+          if (run === undefined) return yield* new NotFound()
+          const { retry_at, ...ended } = run
+          if (run.status === "cancelled") return run
+          if (retry_at && (yield* runs.callOffRetries([run_id])).has(run_id)) return ended
+          return yield* new RunEnded({ run_id, status: run.status })
+        }),
+        cancelQueuedOfWebhook: Effect.fn("Cancellation.cancelQueuedOfWebhook")(function* (given, { dryRun } = {}) {
+          const { id: webhook_id } = yield* Effect.flatMap(webhookIdOf(given), webhooks.webhook)
+          if (!dryRun) return yield* cancelQueued({ webhook_id })
+          const { queued } = yield* history.slots(webhook_id)
+          return { cancelled: queued, retries: yield* runs.countRetries({ webhook_id }) }
+        }),
+        cancelQueuedOfTeam: Effect.fn("Cancellation.cancelQueuedOfTeam")(function* (name, { dryRun } = {}) {
+          const { queued, team } = yield* Effect.flatMap(teamNamed(name), teams.team)
+          if (!dryRun) return yield* cancelQueued({ team })
+          return { cancelled: queued, retries: yield* runs.countRetries({ team }) }
+        })
+      })
+    })
+  )
+}

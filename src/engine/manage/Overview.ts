@@ -1,0 +1,90 @@
+import { Context, DateTime, Duration, Effect, Layer } from "effect"
+import type { NotFound, Unavailable } from "../../domain/Errors.ts"
+import type { WebhookId } from "../../domain/Id.ts"
+import { finalStatuses } from "../../domain/run/RunStatus.ts"
+import type { RunSummary } from "../../domain/run/RunSummary.ts"
+import type { Activity, Counts, Statistics, StatisticsRange } from "../../domain/run/Statistics.ts"
+import { HistoryStore } from "../../repo/HistoryStore.ts"
+import { TeamStore } from "../../repo/TeamStore.ts"
+import { WebhookStore } from "../../repo/WebhookStore.ts"
+import { Settings } from "../Settings.ts"
+import { teamNamed } from "./Teams.ts"
+import { webhookIdOf } from "./Webhooks.ts"
+
+/** Counts over time, and a team's runs, for people. Ids and names come as a caller wrote them. */
+export class Overview extends Context.Tag("webhook-trigger/Overview")<
+  Overview,
+  {
+    /** The last 24 hours of every webhook that was triggered in them; up to two seconds old. */
+    readonly activity: Effect.Effect<ReadonlyArray<Activity>, Unavailable>
+    readonly statistics: (id: string, range: StatisticsRange) => Effect.Effect<Statistics, NotFound | Unavailable>
+    /** A team's runs, of its webhooks and in chat, newest first. */
+    readonly teamRuns: (team: string, limit: number) => Effect.Effect<ReadonlyArray<RunSummary>, NotFound | Unavailable>
+  }
+>() {
+  static readonly layer: Layer.Layer<Overview, never, HistoryStore | TeamStore | WebhookStore | Settings> =
+    Layer.effect(
+      Overview,
+      Effect.gen(function* () {
+        const history = yield* HistoryStore
+        const teams = yield* TeamStore
+        const webhooks = yield* WebhookStore
+        const settings = yield* Settings
+
+        const lastDay = Effect.gen(function* () {
+          const { since, step, count } = bucketsOf("24h", yield* DateTime.now)
+          const hours = new Map<WebhookId, Array<Counts>>()
+          for (const { webhook_id, bucket, ...counts } of yield* history.activity(since, step)) {
+            const all = hours.get(webhook_id) ?? Array.from({ length: count }, () => none)
+            if (bucket >= 0 && bucket < count) all[bucket] = counts
+            hours.set(webhook_id, all)
+          }
+          return [...hours].map(([webhook_id, hours]) => ({ webhook_id, hours }))
+        })
+
+        const statistics = Effect.fn("Overview.statistics")(function* (id: WebhookId, range: StatisticsRange) {
+          const webhook = yield* webhooks.webhook(id)
+          const { since, step, count } = bucketsOf(range, yield* DateTime.now)
+          const [now, past] = yield* Effect.all([history.slots(id), history.statistics(id, since, step)], {
+            concurrency: 2
+          })
+          const byBucket = new Map(past.map((each) => [each.bucket, each]))
+          return {
+            ...now,
+            limit: webhook.max_concurrent ?? settings.maxConcurrent,
+            buckets: Array.from({ length: count }, (_, i) => {
+              const { bucket: _bucket, ...found } = byBucket.get(i) ?? { ...none, bucket: i }
+              return { ...found, at: DateTime.addDuration(since, Duration.times(step, i)) }
+            })
+          }
+        })
+
+        return Overview.of({
+          // Reads every run of the day: many readers of a busy server share one read.
+          activity: yield* Effect.cachedWithTTL(lastDay, "2 seconds"),
+          statistics: (id, range) => Effect.flatMap(webhookIdOf(id), (id) => statistics(id, range)),
+          teamRuns: (team, limit) =>
+            Effect.flatMap(teamNamed(team), (team) => Effect.zipRight(teams.team(team), history.teamRuns(team, limit)))
+        })
+      })
+    )
+}
+
+const none: Counts = {
+  ...(Object.fromEntries(finalStatuses.map((status) => [status, 0])) as Omit<Counts, "live">),
+  live: 0
+}
+
+const ranges: { readonly [R in StatisticsRange]: { readonly step: Duration.Duration; readonly count: number } } = {
+  "24h": { step: Duration.hours(1), count: 24 },
+  "7d": { step: Duration.hours(6), count: 28 },
+  "30d": { step: Duration.hours(24), count: 30 }
+}
+
+/** The buckets of a range: they lie on whole steps, so they do not move as time goes on; the last one is not over. */
+const bucketsOf = (range: StatisticsRange, now: DateTime.Utc) => {
+  const { step, count } = ranges[range]
+  const millis = Duration.toMillis(step)
+  const since = DateTime.unsafeMake((Math.floor(DateTime.toEpochMillis(now) / millis) - count + 1) * millis)
+  return { since, step, count }
+}

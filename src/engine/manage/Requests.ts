@@ -1,0 +1,164 @@
+import { Context, DateTime, Duration, Effect, Layer, Schema } from "effect"
+import { NotFound, type Unavailable } from "../../domain/Errors.ts"
+import { runIdAt, type WebhookId } from "../../domain/Id.ts"
+import { keptBody, shownBody } from "../../domain/request/KeptBody.ts"
+import { type AcceptedCode, keptFor, keptRequests, type ReceivedRequest } from "../../domain/request/ReceivedRequest.ts"
+import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
+import { RequestStore } from "../../repo/RequestStore.ts"
+import { type FirstVerified, type OldTokenUse, WebhookStore } from "../../repo/WebhookStore.ts"
+import { cutBody, cutDetail, type KnownRequest, keepsBodies, partsOf } from "./KeptRequest.ts"
+import { webhookIdOf } from "./Webhooks.ts"
+
+/** Whether it was opened by a token that was replaced. */
+export const isOpenedByOldToken = ({ old_token_hash, token_hash }: WebhookRow): boolean =>
+  old_token_hash !== undefined && Buffer.compare(old_token_hash, token_hash) === 0
+
+/** Between two writes of what was refused meanwhile. */
+const writeEvery = Duration.seconds(1)
+const forgetEvery = Duration.minutes(10)
+
+/** Of one webhook, and of all, between two writes. What is more is counted on those before. */
+const maxPending = 20
+const maxAllPending = 500
+/** Of one webhook's accepted ones; and the bytes of all bodies, beyond which none is kept. */
+const maxAccepted = 5
+const maxBytes = 8 * 1024 * 1024
+
+const isRequestId = Schema.is(Schema.UUID)
+
+type Pending = { -readonly [Field in keyof ReceivedRequest]: ReceivedRequest[Field] }
+
+/**
+ * What was refused, and of webhooks that wish it what was accepted, kept for people to look at. Recording never waits, never
+ * fails and costs a bounded amount of memory and of writes, however many there are: a refusal must not become dearer than
+ * what it refuses, and no trigger waits for it.
+ */
+export class Requests extends Context.Tag("webhook-trigger/Requests")<
+  Requests,
+  {
+    readonly recordRefused: (webhook: WebhookRow, request: KnownRequest) => void
+    /** Of a webhook that `keepsAccepted`: some of each second. */
+    readonly recordAccepted: (webhook: WebhookRow, request: KnownRequest & { readonly code: AcceptedCode }) => void
+    /** For whoever has replaced a token and waits until nobody uses the old one any more. */
+    readonly recordOldToken: (webhook: WebhookRow, client_address: string) => void
+    /** For whoever sets up a webhook and waits for the first request that shows what it asks for. */
+    readonly recordVerified: (webhook: WebhookRow) => void
+    /**
+     * Those of the last day, newest first, of this server at once and of others within a second; with the beginnings of
+     * their bodies.
+     */
+    readonly list: (
+      id: string,
+      options: { readonly accepted: boolean }
+    ) => Effect.Effect<ReadonlyArray<ReceivedRequest>, NotFound | Unavailable>
+    /** One of them, as it was kept. */
+    readonly show: (id: string, request_id: string) => Effect.Effect<ReceivedRequest, NotFound | Unavailable>
+  }
+>() {
+  static readonly layer: Layer.Layer<Requests, never, RequestStore | WebhookStore> = Layer.scoped(
+    Requests,
+    Effect.gen(function* () {
+      const store = yield* RequestStore
+      const webhooks = yield* WebhookStore
+      const pending = new Map<WebhookId, Array<Pending>>()
+      const clock = yield* Effect.clock
+      const pendingAccepted = new Map<WebhookId, Array<Pending>>()
+      let all = 0
+      let bytes = 0
+
+      const push = (to: typeof pending, webhook: WebhookRow, { incoming, ...request }: KnownRequest): void => {
+        const keeps = incoming !== undefined && keepsBodies(webhook) && bytes < maxBytes
+        if (keeps) bytes += Math.min(incoming.body.length, keptBody)
+        const of = to.get(webhook.id) ?? []
+        to.set(webhook.id, of)
+        all++
+        of.push({
+          request_id: runIdAt(request.received_at.epochMillis),
+          webhook_id: webhook.id,
+          ...request,
+          detail: cutDetail(request.detail),
+          ...(keeps && partsOf(webhook, incoming)),
+          repeats: 0
+        })
+      }
+
+      const recordRefused = (webhook: WebhookRow, request: KnownRequest): void => {
+        const of = pending.get(webhook.id) ?? []
+        const alike = of.findLast(({ code }) => code === request.code) ?? of.at(-1)
+        if (of.length < maxPending && all < maxAllPending) push(pending, webhook, request)
+        else if (alike !== undefined) alike.repeats++
+      }
+
+      const recordAccepted = (webhook: WebhookRow, request: KnownRequest): void => {
+        const of = pendingAccepted.get(webhook.id)
+        if ((of === undefined || of.length < maxAccepted) && all < maxAllPending)
+          push(pendingAccepted, webhook, request)
+      }
+
+      const uses = new Map<WebhookId, OldTokenUse>()
+      const recordOldToken = ({ id, token_hash }: WebhookRow, client_address: string): void => {
+        uses.set(id, {
+          webhook_id: id,
+          old_token_hash: token_hash,
+          old_token_used_at: DateTime.unsafeMake(clock.unsafeCurrentTimeMillis()),
+          old_token_used_from: client_address
+        })
+      }
+
+      const writeUses = Effect.suspend(() => {
+        const used = [...uses.values()]
+        uses.clear()
+        return used.length === 0 ? Effect.void : webhooks.oldTokensUsed(used)
+      })
+
+      const firsts = new Map<WebhookId, FirstVerified>()
+      const recordVerified = ({ id, verification, verified_at, version }: WebhookRow): void => {
+        if (verification === undefined || verified_at !== undefined) return
+        firsts.set(id, { webhook_id: id, version, verified_at: DateTime.unsafeMake(clock.unsafeCurrentTimeMillis()) })
+      }
+
+      const writeFirsts = Effect.suspend(() => {
+        const first = [...firsts.values()]
+        firsts.clear()
+        return first.length === 0 ? Effect.void : webhooks.verified(first)
+      })
+
+      /** What cannot be written is gone: it is not worth the memory of a database that is away. */
+      const write = Effect.suspend(() => {
+        const requests = [...pending.values(), ...pendingAccepted.values()].flat()
+        pending.clear()
+        pendingAccepted.clear()
+        all = 0
+        bytes = 0
+        return requests.length === 0 ? Effect.void : store.recordRequests(requests, keptRequests)
+      }).pipe(Effect.zipRight(writeUses), Effect.zipRight(writeFirsts))
+
+      const dayAgo = Effect.map(DateTime.now, (now) => DateTime.subtractDuration(now, keptFor))
+
+      yield* Effect.addFinalizer(() => Effect.ignoreLogged(write))
+      yield* Effect.forkScoped(Effect.forever(Effect.delay(Effect.ignoreLogged(write), writeEvery)))
+      yield* Effect.forkScoped(
+        Effect.forever(Effect.delay(Effect.ignore(Effect.flatMap(dayAgo, store.forgetRequests)), forgetEvery))
+      )
+
+      return Requests.of({
+        recordRefused,
+        recordAccepted,
+        recordOldToken,
+        recordVerified,
+        list: Effect.fn("Requests.list")(function* (id, { accepted }) {
+          const { id: webhook_id } = yield* Effect.flatMap(webhookIdOf(id), webhooks.webhookRow)
+          yield* write
+          const found = yield* store.requests(webhook_id, yield* dayAgo, { accepted, shown: shownBody })
+          return found.map((request) =>
+            request.body === undefined ? request : { ...request, body: cutBody(request.body) }
+          )
+        }),
+        show: Effect.fn("Requests.show")(function* (id, request_id) {
+          const { id: webhook_id } = yield* Effect.flatMap(webhookIdOf(id), webhooks.webhookRow)
+          return isRequestId(request_id) ? yield* store.request(webhook_id, request_id) : yield* new NotFound()
+        })
+      })
+    })
+  )
+}

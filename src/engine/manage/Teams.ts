@@ -1,0 +1,72 @@
+import { Context, DateTime, Effect, Layer, Schema } from "effect"
+import { Bus } from "../../bus/Bus.ts"
+import { Invalid, NotFound, type TeamExists, type TeamInUse, type Unavailable } from "../../domain/Errors.ts"
+import { type Team, TeamDraft, TeamName, type TeamRecord } from "../../domain/Team.ts"
+import { TeamStore } from "../../repo/TeamStore.ts"
+import * as Audit from "../access/Audit.ts"
+import { validate } from "./Validation.ts"
+
+/** Managing teams. Names come as a caller wrote them: what cannot be a team's name is `NotFound`. */
+export class Teams extends Context.Tag("webhook-trigger/Teams")<
+  Teams,
+  {
+    /** All teams, with whether they run now. */
+    readonly list: Effect.Effect<ReadonlyArray<Team>, Unavailable>
+    readonly show: (team: string) => Effect.Effect<Team, NotFound | Unavailable>
+    /** From a request as it came, with every fault listed. */
+    readonly create: (draft: unknown) => Effect.Effect<Team, Invalid | TeamExists | Unavailable>
+    /** From then on what is accepted for the team waits, and nothing is sent; what is in flight goes on. */
+    readonly pause: (team: string) => Effect.Effect<Team, NotFound | Unavailable>
+    readonly resume: (team: string) => Effect.Effect<Team, NotFound | Unavailable>
+    /** Its queue is deleted too, unless a leader still consumes it. */
+    readonly remove: (team: string) => Effect.Effect<void, NotFound | TeamInUse | Unavailable>
+  }
+>() {
+  static readonly layer: Layer.Layer<Teams, never, Bus | TeamStore> = Layer.effect(
+    Teams,
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const store = yield* TeamStore
+
+      const withState = (record: TeamRecord): Effect.Effect<Team, Unavailable> =>
+        Effect.map(bus.queue(record.team), ({ consumers }) => ({ ...record, running: consumers > 0, consumers }))
+
+      const create = Effect.fn("Teams.create")(function* (draft: unknown) {
+        const { team } = yield* decodeDraft(draft)
+        return yield* withState(yield* store.createTeam(team, yield* DateTime.now, yield* Audit.draft("team.created")))
+      })
+
+      const remove = Effect.fn("Teams.remove")(function* (team: TeamName) {
+        yield* store.deleteTeam(team, yield* Audit.draft("team.deleted"))
+        // The rows decide what is a team; a queue left behind is only untidy.
+        yield* Effect.catchTag(bus.removeQueue(team), "Unavailable", ({ detail }) =>
+          Effect.logWarning(`The queue of the deleted team ${team} is left behind: ${detail}`)
+        )
+      })
+
+      const pause = Effect.fn("Teams.pause")(function* (team: TeamName) {
+        return yield* withState(yield* store.pauseTeam(team, yield* DateTime.now, yield* Audit.draft("team.paused")))
+      })
+
+      const resume = Effect.fn("Teams.resume")(function* (team: TeamName) {
+        return yield* withState(yield* store.resumeTeam(team, yield* DateTime.now, yield* Audit.draft("team.resumed")))
+      })
+
+      return Teams.of({
+        list: Effect.flatMap(store.teams, Effect.forEach(withState, { concurrency: 16 })),
+        show: (team) => Effect.flatMap(teamNamed(team), (team) => Effect.flatMap(store.team(team), withState)),
+        create,
+        pause: (team) => Effect.flatMap(teamNamed(team), pause),
+        resume: (team) => Effect.flatMap(teamNamed(team), resume),
+        remove: (team) => Effect.flatMap(teamNamed(team), remove)
+      })
+    })
+  )
+}
+
+const isTeamName = Schema.is(TeamName)
+const decodeDraft = validate(TeamDraft)
+
+/** The name, when it can be one. */
+export const teamNamed = (text: string): Effect.Effect<TeamName, NotFound> =>
+  isTeamName(text) ? Effect.succeed(text) : new NotFound()

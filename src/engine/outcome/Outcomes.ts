@@ -1,0 +1,185 @@
+import { Chunk, Context, DateTime, Effect, Exit, Layer, Queue, Schedule } from "effect"
+import type { Unavailable } from "../../domain/Errors.ts"
+import type { RunId } from "../../domain/Id.ts"
+import { type Outcome, outcomeFields, type Run } from "../../domain/run/Run.ts"
+import { ChangeFeed } from "../../repo/ChangeFeed.ts"
+import { type RunEnd, RunStore } from "../../repo/RunStore.ts"
+import * as GroupCommit from "../../runtime/GroupCommit.ts"
+import { CurrentLanes } from "../dispatch/CurrentLanes.ts"
+import * as RunMetrics from "./RunMetrics.ts"
+import type { Progress } from "./SentAndStarted.ts"
+import * as Marks from "./SentAndStarted.ts"
+
+/** Called with the run as it ended; with `undefined` when it was deleted. */
+export type OnEnd = (run: Run | undefined) => void
+
+/** How often the rows are read for the ends of watched runs, and of how many of them: in turn. */
+const pollInterval = "1 second"
+const pollSize = 1_000
+/** An end with more text than this is recorded alone, beside the others. */
+const longEnd = 256 * 1024
+
+/** Records the ends of runs, and notifies those that wait for them, whichever replica recorded them. */
+export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
+  Outcomes,
+  {
+    /**
+     * Calls `onEnd` when the run has ended, until the returned function is called; more than once when an end is reported
+     * more than once. Watch first, then accept or read the row: so no end falls between. A run that is `isNew` counts as
+     * deleted only once `stored` was called for it.
+     */
+    readonly watch: (id: RunId, onEnd: OnEnd, options?: { readonly isNew?: boolean }) => () => void
+    /** The new run has its row now. */
+    readonly stored: (id: RunId) => void
+    /** Makes this the run's end, unless another came first; gives the run as it ended, `undefined` if it is not there. */
+    readonly end: (id: RunId, outcome: Outcome) => Effect.Effect<Run | undefined, Unavailable>
+    /**
+     * Ends wait for the commit before theirs. Theirs begins as soon as that is over, and admits what the lanes have left to it.
+     * If that fails, theirs fails with it and does not begin: then the dispatcher's poll of the next second drives the lanes.
+     */
+    readonly areEndsWaiting: () => boolean
+    /** Several ends with one commit. */
+    readonly endAll: (
+      ends: ReadonlyArray<{ readonly run_id: RunId; readonly outcome: Outcome }>
+    ) => Effect.Effect<void, Unavailable>
+    /** Nobody works on these cancelled runs any more: their slots are free, which is notified like an end. */
+    readonly release: (ids: ReadonlyArray<RunId>) => Effect.Effect<void, Unavailable>
+    /** The broker has the run's prompt, or its leader has started: recorded soon, or with the run's end. */
+    readonly progress: (id: RunId, progress: Progress) => void
+    /** This process has recorded the run's end. */
+    readonly recorded: (run: Run) => void
+    /** These runs no longer exist. */
+    readonly deleted: (ids: ReadonlyArray<RunId>) => void
+  }
+>() {
+  static readonly layer: Layer.Layer<Outcomes, never, RunStore | ChangeFeed | CurrentLanes> = Layer.scoped(
+    Outcomes,
+    Effect.gen(function* () {
+      const runs = yield* RunStore
+      const feed = yield* ChangeFeed
+      const current = yield* CurrentLanes
+      const clock = yield* Effect.clock
+      const marks = yield* Marks.make
+      const watchers = new Map<RunId, { readonly callbacks: Set<OnEnd>; stored: boolean }>()
+
+      const notify = (id: RunId, run: Run | undefined) => {
+        for (const onEnd of watchers.get(id)?.callbacks ?? []) onEnd(run)
+      }
+      const recorded = (run: Run) => {
+        RunMetrics.record(run)
+        notify(run.run_id, run)
+      }
+      const deleted = (ids: ReadonlyArray<RunId>) => {
+        for (const id of ids) notify(id, undefined)
+      }
+
+      /** Their ends are being recorded here, and need not be read when they are reported. */
+      const ending = new Set<RunId>()
+
+      /** Records the ends with what is known of the runs' way, and notifies; other runs get the slots with the same commit. */
+      const record = (ends: ReadonlyArray<RunEnd>) =>
+        Effect.suspend(() => {
+          const progress = ends.map(({ run_id }) => marks.take(run_id))
+          for (const { run_id } of ends) ending.add(run_id)
+          const behind = current.get()?.admitBehind(ends)
+          const all = ends.map((end, index) => ({ ...end, ...progress[index] }))
+          const committed =
+            behind === undefined
+              ? runs.end(all)
+              : Effect.map(runs.endAndAdmit(all, behind.admission), ({ admitted, ended }) => {
+                  behind.settle(admitted)
+                  return ended
+                })
+          const ended = Effect.map(committed, (all) => {
+            for (const { run, recorded: byUs } of all) {
+              if (run === undefined) continue
+              if (byUs) recorded(run)
+              else notify(run.run_id, run)
+            }
+            return all
+          })
+          return Effect.onExit(ended, (exit) => {
+            if (Exit.isFailure(exit)) behind?.settle(undefined)
+            for (const { run_id } of ends) ending.delete(run_id)
+            if (Exit.isFailure(exit)) ends.forEach(({ run_id }, index) => marks.add(run_id, progress[index]!))
+            return Effect.void
+          })
+        })
+      const together = yield* GroupCommit.make({
+        size: 500,
+        weight: { of: sizeOf, limit: 4_000_000 },
+        commit: record
+      })
+      const commit = (ends: ReadonlyArray<Pick<RunEnd, "run_id" | "outcome" | "wantsRun">>) =>
+        Effect.suspend(() => {
+          const at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
+          // What takes long to write would keep those waiting who come after it.
+          const recording = ends.some((end) => sizeOf(end) > longEnd) ? record : together
+          return recording(ends.map((end) => ({ ...end, at })))
+        })
+
+      const read = Effect.fnUntraced(function* (ids: ReadonlyArray<RunId>) {
+        if (ids.length === 0) return
+        const found = yield* runs.ended(ids)
+        for (const run of found.runs) notify(run.run_id, run)
+        deleted(found.deleted)
+      }, Effect.ignoreLogged)
+
+      // Another replica's end is notified immediately, as a rule; the poll finds what a broken connection swallowed.
+      const endedElsewhere = yield* Queue.unbounded<RunId>()
+      yield* feed.listen((changes) => {
+        for (const change of changes) {
+          if (change._tag !== "RunEnded" || ending.has(change.run_id)) continue
+          if (watchers.has(change.run_id)) endedElsewhere.unsafeOffer(change.run_id)
+        }
+      })
+      yield* Queue.takeBetween(endedElsewhere, 1, pollSize).pipe(
+        Effect.flatMap((ids) => read(Chunk.toReadonlyArray(ids))),
+        Effect.forever,
+        Effect.forkScoped
+      )
+
+      let next = 0
+      const nextInTurn = () => {
+        const ids = Array.from(watchers).flatMap(([id, { stored }]) => (stored ? [id] : []))
+        const start = next < ids.length ? next : 0
+        next = start + pollSize
+        return ids.slice(start, next)
+      }
+      yield* Effect.suspend(() => read(nextInTurn())).pipe(
+        Effect.repeat(Schedule.spaced(pollInterval)),
+        Effect.forkScoped
+      )
+
+      return Outcomes.of({
+        watch: (id, onEnd, { isNew = false } = {}) => {
+          const entry = watchers.get(id) ?? { callbacks: new Set(), stored: !isNew }
+          entry.callbacks.add(onEnd)
+          watchers.set(id, entry)
+          return () => {
+            entry.callbacks.delete(onEnd)
+            if (entry.callbacks.size === 0 && watchers.get(id) === entry) watchers.delete(id)
+          }
+        },
+        stored: (id) => {
+          const entry = watchers.get(id)
+          if (entry !== undefined) entry.stored = true
+        },
+        areEndsWaiting: together.isWaiting,
+        end: (run_id, outcome) => Effect.map(commit([{ run_id, outcome }]), ([ended]) => ended?.run),
+        // A leader may repeat its reply: a run whose answer is long is not read again for that, unless somebody waits.
+        endAll: (ends) => commit(ends.map((end) => ({ ...end, wantsRun: watchers.has(end.run_id) }))),
+        release: (ids) => Effect.flatMap(DateTime.now, (at) => runs.release(ids.map((run_id) => ({ run_id, at })))),
+        progress: marks.add,
+        recorded,
+        deleted
+      })
+    })
+  )
+}
+
+/** How much text an end stores. */
+const sizeOf = ({ outcome }: Pick<RunEnd, "outcome">): number => {
+  const { response = "", error_message = "" } = outcomeFields(outcome)
+  return response.length + error_message.length
+}

@@ -1,0 +1,32 @@
+/** How runs ended and how long they took, for `/metrics` and OpenTelemetry. Counted by the server that records their end. */
+import { DateTime, Metric, MetricBoundaries } from "effect"
+import type { Run } from "../../domain/run/Run.ts"
+import * as Metrics from "../../telemetry/Metrics.ts"
+
+const ended = Metric.counter("webhook_runs_ended_total", {
+  description: "Runs whose end this server recorded, by status.",
+  incremental: true
+})
+
+/** Up to a day, the longest timeout. */
+const seconds = MetricBoundaries.fromIterable([0.05, 0.25, 1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400])
+
+const queued = Metric.histogram(
+  "webhook_run_queued_seconds",
+  seconds,
+  "From a run's acceptance until its leader started, or until its end when none did."
+)
+const worked = Metric.histogram("webhook_run_work_seconds", seconds, "From the leader's start to the end of the run.")
+const total = Metric.histogram("webhook_run_total_seconds", seconds, "From a run's acceptance to its end.")
+
+const between = (from: DateTime.Utc, to: DateTime.Utc): number => Math.max(0, DateTime.distance(from, to)) / 1000
+
+/** Counts a run that has ended. */
+export const record = ({ accepted_at, finished_at, started_at, status, team }: Run): void => {
+  Metrics.record(ended, 1, { status })
+  if (finished_at === undefined) return
+  const labels = { status, team }
+  Metrics.record(queued, between(accepted_at, started_at ?? finished_at), labels)
+  if (started_at !== undefined) Metrics.record(worked, between(started_at, finished_at), labels)
+  Metrics.record(total, between(accepted_at, finished_at), labels)
+}

@@ -1,0 +1,71 @@
+import { type DateTime, Duration, Effect, type Scope } from "effect"
+import type { RunId } from "../../domain/Id.ts"
+import { RunStore } from "../../repo/RunStore.ts"
+import { untilAvailable } from "../../runtime/Availability.ts"
+import { pause } from "../../runtime/Pause.ts"
+
+/** What is known of a run's way to its end. */
+export interface Progress {
+  /** The broker has confirmed the prompt. */
+  readonly sent_at?: DateTime.Utc
+  /** The leader has reported that it started. */
+  readonly started_at?: DateTime.Utc
+}
+
+/** Records that runs were sent and started: soon, together, and not at all when their end is recorded first. */
+export interface Marks {
+  readonly add: (id: RunId, progress: Progress) => void
+  /** Gives what is not recorded yet of a run that is about to end: it is recorded with the end. */
+  readonly take: (id: RunId) => Progress
+}
+
+/** How long marks are collected, in milliseconds. */
+const collected = 50
+
+/** How long a stopping server takes to record what it has. */
+const grace = Duration.seconds(5)
+
+export const make: Effect.Effect<Marks, never, RunStore | Scope.Scope> = Effect.gen(function* () {
+  const runs = yield* RunStore
+  let waiting = new Map<RunId, Progress>()
+  let isWriting = false
+  const work = Effect.unsafeMakeLatch(false)
+  const allRecorded = Effect.unsafeMakeLatch(true)
+
+  const write = Effect.suspend(() => {
+    const batch = [...waiting]
+    waiting = new Map()
+    isWriting = true
+    work.unsafeClose()
+    const sent = batch.flatMap(([run_id, { sent_at }]) => (sent_at ? [{ run_id, at: sent_at }] : []))
+    const started = batch.flatMap(([run_id, { started_at }]) => (started_at ? [{ run_id, at: started_at }] : []))
+    return Effect.zipRight(
+      sent.length > 0 ? untilAvailable(runs.sent(sent)) : Effect.void,
+      started.length > 0 ? untilAvailable(runs.started(started)) : Effect.void
+    )
+  }).pipe(
+    Effect.zipRight(
+      Effect.sync(() => {
+        isWriting = false
+        if (waiting.size === 0) allRecorded.unsafeOpen()
+      })
+    )
+  )
+  yield* work.await.pipe(Effect.zipRight(pause(collected)), Effect.zipRight(write), Effect.forever, Effect.forkScoped)
+  yield* Effect.addFinalizer(() => Effect.timeoutOption(Effect.interruptible(allRecorded.await), grace))
+
+  return {
+    add: (id, progress) => {
+      waiting.set(id, { ...waiting.get(id), ...progress })
+      allRecorded.unsafeClose()
+      work.unsafeOpen()
+    },
+    take: (id) => {
+      const progress = waiting.get(id)
+      if (progress === undefined) return {}
+      waiting.delete(id)
+      if (waiting.size === 0 && !isWriting) allRecorded.unsafeOpen()
+      return progress
+    }
+  }
+})

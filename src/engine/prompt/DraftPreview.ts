@@ -1,0 +1,42 @@
+/** A template while it is edited: what the renderer says of it, before anything is saved. */
+import { Effect, Either } from "effect"
+import type { Invalid, InvalidVariables, TemplateInvalid, Unavailable } from "../../domain/Errors.ts"
+import { keyOf } from "../../domain/prompt/Path.ts"
+import type { WebhookDraft } from "../../domain/webhook/Webhook.ts"
+import * as Input from "./Input.ts"
+import { type Place, type Rendered, Renderer, type RenderRefused } from "./Renderer.ts"
+import * as Rendering from "./Rendering.ts"
+
+/** The parts of a webhook that make its prompts. */
+export type Draft = Pick<WebhookDraft, "prompt_template" | "template_language" | "input" | "fence">
+
+export interface DraftPreview {
+  readonly names: ReadonlyArray<string>
+  /** Absent: the renderer does not say. */
+  readonly places?: ReadonlyArray<Place>
+  readonly rendered: Either.Either<Rendered, RenderRefused | Invalid | InvalidVariables>
+}
+
+/** Of `variables` those that the sample has no value for are empty. `TemplateInvalid`: it would not be saved. */
+export type PreviewDraft = (
+  draft: Draft,
+  sample: Input.Sample
+) => Effect.Effect<DraftPreview, TemplateInvalid | Unavailable>
+
+export const make: Effect.Effect<PreviewDraft, never, Effect.Effect.Context<typeof Rendering.make>> = Effect.gen(
+  function* () {
+    const renderer = yield* Renderer
+    const render = yield* Rendering.make
+    return Effect.fn("Webhooks.previewDraft")(function* (draft: Draft, sample: Input.Sample) {
+      const { prompt_template } = draft
+      const names = yield* renderer.placeholders(prompt_template, draft)
+      const places = renderer.places?.(prompt_template, draft)
+      const empty = Object.fromEntries(names.map((name) => [keyOf(name), ""]))
+      const filledIn = Input.ofSample(draft, { ...sample, variables: { ...empty, ...sample.variables } }).pipe(
+        Either.flatMap((input) => Input.used({ ...draft, variables: names }, input))
+      )
+      const rendered = yield* Effect.either(Effect.flatMap(filledIn, (variables) => render(draft, variables)))
+      return { names, ...(places && { places }), rendered }
+    })
+  }
+)

@@ -1,0 +1,101 @@
+/** What a request gives a webhook, by the webhook's `input`: its variables, or the request itself. */
+import { Either, Predicate } from "effect"
+import { Invalid, InvalidBody, InvalidVariables, type UnsupportedMediaType } from "../../domain/Errors.ts"
+import { pathOf, pick } from "../../domain/prompt/Path.ts"
+import { checkVariables, isShallow, tooDeep } from "../../domain/prompt/Variables.ts"
+import type { IncomingRequest, RequestValues } from "../../domain/request/IncomingRequest.ts"
+import * as Request from "../../domain/request/IncomingRequest.ts"
+import { isSecretHeader } from "../../domain/request/SecretHeaders.ts"
+import type { Variables } from "../../domain/run/Run.ts"
+import { secretHeadersOf } from "../../domain/verification/Presets.ts"
+import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
+
+type Webhook = Pick<WebhookRow, "input" | "variables">
+
+/** Whether the template reaches the whole request. */
+export const takesPayload = ({ input }: { readonly input?: unknown }): boolean => input === "payload"
+
+/** The headers in which the webhook's callers show who they are, whatever they are called. */
+export const secretHeaders = ({ verification }: Pick<WebhookRow, "verification">): ReadonlyArray<string> =>
+  verification === undefined ? [] : secretHeadersOf(verification)
+
+/** Why a name in a template of the webhook can never have a value. */
+export const nameFaults = (name: string, webhook: Pick<WebhookRow, "verification">): ReadonlyArray<string> => {
+  const [root, header] = pathOf(name)
+  if (root !== "headers" || header === undefined) return []
+  if (header !== header.toLowerCase()) return [`\`${name}\`: the names of headers are in lower case`]
+  return isSecretHeader(header, secretHeaders(webhook)) ? [`\`${name}\` may hold a secret, which no template gets`] : []
+}
+
+/** Why the webhook does not take such a body at all; found out before it is read. */
+export const mediaTypeFault = (
+  webhook: Pick<WebhookRow, "input">,
+  headers: IncomingRequest["headers"]
+): UnsupportedMediaType | undefined =>
+  Request.mediaTypeFault(headers, takesPayload(webhook) ? ["json", "form", "text"] : ["json"])
+
+const variablesIn = (request: IncomingRequest): Either.Either<Variables, InvalidBody> =>
+  Either.flatMap(Request.objectOf(request), (object) => {
+    const variables = Object.hasOwn(object, "variables") ? object.variables : undefined
+    return Predicate.isReadonlyRecord(variables)
+      ? Either.right(variables as Variables)
+      : Either.left(new InvalidBody({ detail: "`variables` must be an object." }))
+  })
+
+/** What fills the template in; not checked yet. */
+export const read = (
+  webhook: Pick<WebhookRow, "input" | "verification">,
+  request: IncomingRequest
+): Either.Either<Variables, InvalidBody | UnsupportedMediaType> => {
+  const fault = mediaTypeFault(webhook, request.headers)
+  if (fault !== undefined) return Either.left(fault)
+  return takesPayload(webhook) ? Request.valuesOf(request, secretHeaders(webhook)) : variablesIn(request)
+}
+
+const invalid = (faults: InvalidVariables["faults"]) => Either.left(new InvalidVariables({ faults }))
+
+/** Of a payload that may be walked through without a bound. */
+const checkDepth = (input: Variables): Either.Either<Variables, InvalidVariables> =>
+  isShallow(input.payload) ? Either.right(input) : invalid([{ pointer: "/payload", detail: tooDeep }])
+
+const checked = (variables: Variables, root?: string): Either.Either<Variables, InvalidVariables> => {
+  const faults = checkVariables(variables, root)
+  return faults.length > 0 ? invalid(faults) : Either.right(variables)
+}
+
+/**
+ * What the prompt is made from, and the run keeps: all variables; of a whole request only the values that the template names,
+ * so a run's size is bounded, and what else was sent need not be storable.
+ */
+export const used = (webhook: Webhook, input: Variables): Either.Either<Variables, InvalidVariables> =>
+  takesPayload(webhook)
+    ? Either.flatMap(checkDepth(input), (input) => checked(pick(webhook.variables.map(pathOf), input), ""))
+    : checked(input)
+
+/** What makes a repeat the same request: all variables; of a whole request not its headers, which differ each time. */
+export const contentOf = (
+  webhook: Pick<WebhookRow, "input">,
+  input: Variables
+): Either.Either<Variables, InvalidVariables> => {
+  if (!takesPayload(webhook)) return checked(input)
+  const { headers, ...content } = input
+  return checkDepth(content)
+}
+
+/** An input that was written by hand, for a preview or a test: what the webhook takes. */
+export interface Sample {
+  readonly variables?: Variables
+  readonly payload?: unknown
+  readonly headers?: RequestValues["headers"]
+  readonly query?: RequestValues["query"]
+}
+
+const required = (pointer: string) => new Invalid({ faults: [{ pointer, detail: "is required" }] })
+
+/** What fills the template in; not checked yet. */
+export const ofSample = (webhook: Pick<WebhookRow, "input">, sample: Sample): Either.Either<Variables, Invalid> => {
+  const { variables, payload, headers = {}, query = {} } = sample
+  if (!takesPayload(webhook))
+    return variables === undefined ? Either.left(required("/variables")) : Either.right(variables)
+  return payload === undefined ? Either.left(required("/payload")) : Either.right({ payload, headers, query })
+}

@@ -1,0 +1,110 @@
+/**
+ * JSON Schema, draft 2020-12, for what callers send. Interpreted and never compiled to code; nothing is fetched. Nothing
+ * here limits how long a check takes: a regular expression may never finish.
+ */
+import { dereference, type OutputUnit, type Schema, validate } from "@cfworker/json-schema"
+import { Either } from "effect"
+import { type Fault, maxFaults, type Unavailable } from "../../domain/Errors.ts"
+import { checkVariables } from "../../domain/prompt/Variables.ts"
+import type { JsonObject } from "../../domain/webhook/WebhookSettingKinds.ts"
+import { metaSchema } from "./MetaSchema.ts"
+import { withinTime } from "./TimeLimit.ts"
+
+/** The CPU time that a check may take, in milliseconds; usually it takes less than one. */
+export const checkTime = 100
+
+/** Faults' texts, in characters: they may quote the schema and the names of the input. */
+const maxText = 300
+const cut = (text: string): string => (text.length > maxText ? `${text.slice(0, maxText)}…` : text)
+
+/** A schema, and its parts by their addresses. */
+interface Prepared {
+  readonly schema: Schema
+  readonly parts: Record<string, Schema | boolean>
+}
+
+/** The library writes into the schema that it is given. */
+const prepare = (given: object): Prepared => {
+  const schema = structuredClone(given) as Schema
+  return { schema, parts: dereference(schema) }
+}
+
+const errorsOf = ({ schema, parts }: Prepared, value: unknown): ReadonlyArray<OutputUnit> =>
+  validate(value, schema, "2020-12", parts, false).errors
+
+const preparedMetaSchema = prepare(metaSchema)
+const prepared = new WeakMap<JsonObject, Prepared>()
+
+const preparedOnce = (schema: JsonObject): Prepared => {
+  const known = prepared.get(schema)
+  if (known !== undefined) return known
+  const fresh = prepare(schema)
+  prepared.set(schema, fresh)
+  return fresh
+}
+
+/** Keywords that say no more than that a part is wrong, of which the fault itself is listed as well. */
+const applying = new Set([
+  ...["$ref", "allOf", "if", "dependentSchemas", "properties", "patternProperties", "additionalProperties"],
+  ...["unevaluatedProperties", "items", "prefixItems", "unevaluatedItems"]
+])
+
+/** Keywords that are one fault, whatever is wrong with each alternative. */
+const choosing = new Set(["anyOf", "oneOf", "contains", "not"])
+
+const detailOf = ({ error, keyword }: OutputUnit): string =>
+  keyword === "false" ? "is not allowed here" : cut(error.charAt(0).toLowerCase() + error.slice(1).replace(/\.$/, ""))
+
+const pointerOf = ({ instanceLocation }: OutputUnit): string => cut(decodeURIComponent(instanceLocation.slice(1)))
+
+const faultsOf = (units: ReadonlyArray<OutputUnit>): ReadonlyArray<Fault> => {
+  const choices = units.flatMap(({ keyword, keywordLocation }) => (choosing.has(keyword) ? `${keywordLocation}/` : []))
+  const faults = new Map<string, Fault>()
+  for (const unit of units) {
+    if (faults.size === maxFaults) break
+    if (applying.has(unit.keyword) || choices.some((choice) => unit.keywordLocation.startsWith(choice))) continue
+    const fault = { pointer: pointerOf(unit), detail: detailOf(unit) }
+    faults.set(JSON.stringify(fault), fault)
+  }
+  return [...faults.values()]
+}
+
+/** What is wrong with a value, with pointers into it; empty if it is valid. To be called within `checkTime`. */
+export const faultsIn = (schema: JsonObject, value: unknown): ReadonlyArray<Fault> =>
+  faultsOf(errorsOf(preparedOnce(schema), value))
+
+/** Values of every type: what takes too long or fails for one of these does so for all. */
+const samples: ReadonlyArray<unknown> = [{}, [], "", 0, true, null]
+
+/** What keeps a schema from being used, with pointers into it; empty: nothing. */
+export const faultsOfSchema = (schema: JsonObject): Either.Either<ReadonlyArray<Fault>, Unavailable> => {
+  const unstorable = checkVariables({ schema })
+  if (unstorable.length > 0) {
+    return Either.right(
+      unstorable.map(({ pointer, detail }) => ({ pointer: pointer.replace("/variables/schema", ""), detail }))
+    )
+  }
+  return withinTime(checkTime, () => {
+    const faults = faultsOf(errorsOf(preparedMetaSchema, schema))
+    return faults.length > 0 ? faults : faultsOfUse(schema)
+  }).pipe(Either.orElse((error) => (error._tag === "TooSlow" ? Either.right([tooComplex]) : Either.left(error))))
+}
+
+/** Of one that is well-formed: references, and what shows with values. */
+const faultsOfUse = (schema: JsonObject): ReadonlyArray<Fault> => {
+  try {
+    const { parts } = prepare(schema)
+    const unresolved = Object.values(parts).flatMap((part) =>
+      typeof part === "object" && part.$ref !== undefined && parts[part.__absolute_ref__ ?? ""] === undefined
+        ? [{ pointer: "", detail: cut(`nothing in the schema is called ${part.$ref}`) }]
+        : []
+    )
+    if (unresolved.length > 0) return unresolved.slice(0, maxFaults)
+  } catch (error) {
+    return [{ pointer: "", detail: cut(error instanceof Error ? error.message : String(error)) }]
+  }
+  for (const sample of samples) faultsIn(schema, sample)
+  return []
+}
+
+const tooComplex: Fault = { pointer: "", detail: "takes too long to check: a reference to itself, perhaps" }

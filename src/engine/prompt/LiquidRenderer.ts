@@ -1,0 +1,97 @@
+/** Templates in Liquid, within bounds that no template and no input can exceed. */
+import { Either } from "effect"
+import { MissingVariables, PromptTooLarge, TemplateFailed, Unavailable } from "../../domain/Errors.ts"
+import * as Liquid from "../../domain/prompt/Liquid.ts"
+import type { BrokenBraces } from "../../domain/prompt/Template.ts"
+import type { Variables } from "../../domain/run/Run.ts"
+import { storable } from "../../domain/StorableText.ts"
+import * as Evaluation from "./Evaluation.ts"
+import { withinTime } from "./TimeLimit.ts"
+
+/** A filled template: text of it, a value, text, a value, …, text; and what stands in each value's place. */
+export interface Filled {
+  readonly names: ReadonlyArray<string>
+  readonly pieces: ReadonlyArray<string>
+}
+
+/** The CPU time that rendering a template may take, in milliseconds: four times what its budget usually takes. */
+const renderTime = 1_000
+
+/** The CPU time that parsing a template may take. */
+const parseTime = 200
+
+/** Parsed templates in memory; those read first are dropped first. */
+const capacity = 200
+
+const tooSlow = { offset: 0, line: 1, column: 1, reason: Liquid.tooMuchWork }
+
+const inTime = <A>(
+  milliseconds: number,
+  run: () => Either.Either<A, BrokenBraces>
+): Either.Either<A, BrokenBraces | Unavailable> => {
+  const result = withinTime(milliseconds, run)
+  if (Either.isRight(result)) return result.right
+  return Either.left(result.left._tag === "TooSlow" ? tooSlow : result.left)
+}
+
+export const make = (limit_bytes: number) => {
+  const parsed = new Map<string, Liquid.LiquidTemplate>()
+  const evaluate = Evaluation.make<string>(renderTime)
+
+  const parse = (text: string): Either.Either<Liquid.LiquidTemplate, BrokenBraces | Unavailable> => {
+    const known = parsed.get(text)
+    if (known !== undefined) return Either.right(known)
+    const fresh = inTime(parseTime, () => Liquid.parse(text))
+    if (Either.isRight(fresh)) {
+      parsed.set(text, fresh.right)
+      if (parsed.size > capacity) parsed.delete(parsed.keys().next().value!)
+    }
+    return fresh
+  }
+
+  /** What the template reads; or what is wrong with it, such as that it exceeds a limit in any case. */
+  const names = (text: string): Either.Either<ReadonlyArray<string>, BrokenBraces | Unavailable> =>
+    Either.flatMap(parse(text), (template) =>
+      inTime(renderTime, () => {
+        const excess = Liquid.excessOf(template)
+        return excess === undefined ? Either.right(template.names) : Either.left(excess)
+      })
+    )
+
+  const failed = ({ line, column, reason }: Pick<BrokenBraces, "line" | "column" | "reason">) =>
+    new TemplateFailed({ line, column, reason })
+
+  const refusalOf = (failure: Liquid.Failure): MissingVariables | PromptTooLarge | TemplateFailed => {
+    switch (failure._tag) {
+      case "Missing":
+        return new MissingVariables({ names: failure.names })
+      case "TooLong":
+        return new PromptTooLarge({ limit_bytes })
+      case "Failed":
+        return failed(failure)
+    }
+  }
+
+  /** `key`: what rests if it exceeds its budget. */
+  const fill = (
+    text: string,
+    variables: Variables,
+    key: string
+  ): Either.Either<Filled, MissingVariables | PromptTooLarge | TemplateFailed | Unavailable> => {
+    const template = parse(text)
+    if (Either.isLeft(template))
+      return Either.left(template.left instanceof Unavailable ? template.left : failed(template.left))
+    const filled = evaluate(key, (budget) => Liquid.fill(template.right, variables, { limit: limit_bytes, budget }))
+    if (Either.isLeft(filled)) return Either.left(filled.left._tag === "TooSlow" ? failed(tooSlow) : filled.left)
+    return Either.mapBoth(filled.right, {
+      onLeft: refusalOf,
+      onRight: (pieces) => ({
+        names: pieces.flatMap((_, at) => (at % 2 === 1 ? [`${(at + 1) / 2}`] : [])),
+        // A filter may cut a character in half, or decode what cannot be stored.
+        pieces: pieces.map(storable)
+      })
+    })
+  }
+
+  return { names, fill }
+}

@@ -1,0 +1,148 @@
+import { randomBytes } from "node:crypto"
+import { Context, Effect, Either, Layer } from "effect"
+import {
+  MissingVariables,
+  PromptTooLarge,
+  type TemplateFailed,
+  TemplateInvalid,
+  Unavailable
+} from "../../domain/Errors.ts"
+import type { WebhookId } from "../../domain/Id.ts"
+import { type Fence, fenceOf } from "../../domain/prompt/Fence.ts"
+import type { PromptLayout } from "../../domain/prompt/PromptLayout.ts"
+import * as Template from "../../domain/prompt/Template.ts"
+import type { Variables } from "../../domain/run/Run.ts"
+import { Settings } from "../Settings.ts"
+import type { Filled } from "./LiquidRenderer.ts"
+import * as LiquidRenderer from "./LiquidRenderer.ts"
+
+/** A prompt, and what of it is the template's and what a value. */
+export interface Rendered {
+  readonly prompt: string
+  /** Absent: leaders get no `template` and `values` beside the prompt. */
+  readonly layout?: PromptLayout
+}
+
+export interface LanguageOptions {
+  /** Default: the simple one. */
+  readonly template_language?: "simple" | "liquid"
+}
+
+export interface RenderOptions extends LanguageOptions {
+  /** Each value is marked as data, see `domain/prompt/Fence.ts`; default: not. */
+  readonly fence?: boolean
+  /** The webhook's, so that one that takes too much delays no other with the same template; absent: a draft. */
+  readonly id?: WebhookId
+}
+
+/** Why there is no prompt. `Unavailable`: what the renderer needs is out of reach, and the same may work in a moment. */
+export type RenderRefused = MissingVariables | PromptTooLarge | TemplateFailed | Unavailable
+
+/** Where a value goes in a template's text, in UTF-16 code units. */
+export interface Place {
+  readonly start: number
+  readonly end: number
+  /** It may stay empty. */
+  readonly optional?: boolean
+}
+
+/**
+ * Templates into prompts. A host may put its own in place, with a grammar of its own: whatever is said of a template, when it
+ * is saved and while it is edited, is what this says. The engine asks it through `Rendering`, which holds any renderer to the
+ * limit of a prompt. A fault of the renderer's own (a defect) is 500, and is logged.
+ */
+export class Renderer extends Context.Tag("webhook-trigger/Renderer")<
+  Renderer,
+  {
+    /** The check when a template is saved: the names it asks for, each once, in order; or where it is broken. */
+    readonly placeholders: (
+      template: string,
+      options?: LanguageOptions
+    ) => Effect.Effect<ReadonlyArray<string>, TemplateInvalid | Unavailable>
+    /** Of a template that `placeholders` has accepted, where its values go, in order, for editors; absent: they do not show it. */
+    readonly places?: (template: string, options?: LanguageOptions) => ReadonlyArray<Place>
+    /**
+     * Fills a template that `placeholders` has accepted. A prompt over `Settings.maxPrompt` bytes of UTF-8 is refused with
+     * `PromptTooLarge` in any case; one that may become far larger should be measured before it is built.
+     */
+    readonly render: (
+      template: string,
+      variables: Variables,
+      options?: RenderOptions
+    ) => Effect.Effect<Rendered, RenderRefused>
+  }
+>() {
+  /** `{{name}}` as `domain/Template` reads it, or Liquid; the prompt bounded by `Settings.maxPrompt`. */
+  static readonly layer: Layer.Layer<Renderer, never, Settings> = Layer.effect(
+    Renderer,
+    Effect.map(Settings, ({ maxPrompt }) => {
+      const liquid = LiquidRenderer.make(maxPrompt)
+      return {
+        placeholders: (template, options) =>
+          Either.mapLeft(
+            isLiquid(options) ? liquid.names(template) : Either.map(Template.parse(template), Template.names),
+            (broken) => (broken instanceof Unavailable ? broken : new TemplateInvalid(broken))
+          ),
+        places: (template, options) =>
+          isLiquid(options)
+            ? []
+            : Either.getOrThrowWith(Template.parse(template), ({ reason }) => new Error(reason)).placeholders,
+        render: (template, variables, options) =>
+          Either.flatMap(
+            isLiquid(options)
+              ? liquid.fill(template, variables, options?.id ?? template)
+              : fillSimple(template, variables),
+            ({ names, pieces }) => {
+              const fence = options?.fence === true && pieces.length > 1 ? freshFence(pieces) : undefined
+              return joined(names, pieces, maxPrompt, fence)
+            }
+          )
+      }
+    })
+  )
+}
+
+const isLiquid = (options: LanguageOptions | undefined): boolean => options?.template_language === "liquid"
+
+const fillSimple = (template: string, variables: Variables): Either.Either<Filled, MissingVariables> => {
+  // Only parsed templates are stored: a broken one here is our mistake.
+  const parsed = Either.getOrThrowWith(Template.parse(template), ({ reason }) => new Error(reason))
+  return Either.mapBoth(Template.fill(parsed, variables), {
+    onLeft: (names) => new MissingVariables({ names }),
+    onRight: (pieces) => ({ names: parsed.placeholders.map(({ name }) => name), pieces })
+  })
+}
+
+/** With a key that is in no value: not by chance either. */
+const freshFence = (pieces: ReadonlyArray<string>): Fence => {
+  const key = randomBytes(8).toString("hex")
+  return pieces.some((piece) => piece.includes(key)) ? freshFence(pieces) : fenceOf(key)
+}
+
+/** Measures before it joins: 10,000 placeholders for one value of 1 MiB would be 10 GB of text. */
+const joined = (
+  names: ReadonlyArray<string>,
+  pieces: ReadonlyArray<string>,
+  limit_bytes: number,
+  fence: Fence | undefined
+): Either.Either<Rendered, PromptTooLarge> => {
+  const parts: Array<string> = []
+  const layout: Array<PromptLayout[number]> = []
+  let bytes = 0
+  const add = (text: string, part: PromptLayout[number]): void => {
+    bytes += Buffer.byteLength(text)
+    parts.push(text)
+    if (part !== 0) layout.push(part)
+  }
+  if (fence) add(fence.note, -fence.note.length)
+  for (const [i, piece] of pieces.entries()) {
+    if (i % 2 === 0) add(piece, piece.length)
+    else {
+      if (fence) add(fence.open, -fence.open.length)
+      add(piece, [names[(i - 1) / 2]!, piece.length])
+      if (fence) add(fence.close, -fence.close.length)
+    }
+    if (bytes > limit_bytes) return Either.left(new PromptTooLarge({ limit_bytes }))
+  }
+  return Either.right({ prompt: parts.join(""), layout })
+}

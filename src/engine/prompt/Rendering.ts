@@ -1,0 +1,26 @@
+import { Effect } from "effect"
+import { PromptTooLarge } from "../../domain/Errors.ts"
+import type { Variables } from "../../domain/run/Run.ts"
+import { storable } from "../../domain/StorableText.ts"
+import * as Immediate from "../../runtime/Immediate.ts"
+import { Settings } from "../Settings.ts"
+import { type Rendered, Renderer, type RenderOptions, type RenderRefused } from "./Renderer.ts"
+
+/** What a webhook's prompts are made from. */
+export interface Source extends RenderOptions {
+  readonly prompt_template: string
+}
+
+export type Render = (source: Source, variables: Variables) => Effect.Effect<Rendered, RenderRefused>
+
+/** Prompts as the engine takes them, whoever's `Renderer` made them: within the limit, and text that can be stored. */
+export const make: Effect.Effect<Render, never, Renderer | Settings> = Effect.map(
+  Effect.all([Renderer, Settings]),
+  ([renderer, { maxPrompt: limit_bytes }]) =>
+    (source, variables) =>
+      Immediate.flatMap(renderer.render(source.prompt_template, variables, source), (rendered) => {
+        const prompt = storable(rendered.prompt)
+        if (Buffer.byteLength(prompt) > limit_bytes) return Effect.fail(new PromptTooLarge({ limit_bytes }))
+        return Effect.succeed(prompt === rendered.prompt ? rendered : { ...rendered, prompt })
+      })
+)

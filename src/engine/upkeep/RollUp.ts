@@ -1,0 +1,20 @@
+import { DateTime, Duration, Effect, Layer, Schedule } from "effect"
+import { HistoryStore } from "../../repo/HistoryStore.ts"
+
+const interval = Duration.seconds(5)
+
+/** Between two portions: nobody waits for this, and triggers are not to wait for it. */
+const rest = Duration.millis(50)
+
+const rollUp = Effect.gen(function* () {
+  const history = yield* HistoryStore
+  while (yield* history.rollUp(yield* DateTime.now)) yield* Effect.sleep(rest)
+}).pipe(
+  // The next round does what this one could not.
+  Effect.ignoreLogged
+)
+
+/** Keeps the statistics quick. Every replica does it, one at a time. */
+export const layer: Layer.Layer<never, never, HistoryStore> = Layer.scopedDiscard(
+  Effect.forkScoped(Effect.repeat(rollUp, Schedule.spaced(interval)))
+)

@@ -1,0 +1,27 @@
+import type { Team } from "../../domain/Team.ts"
+
+/**
+ * What the database and the broker know of a team now. Read when it is wanted, and not kept in Effect's registry, which forgets
+ * nothing: a deleted team would stay forever.
+ */
+export const teamGauges: ReadonlyArray<{
+  readonly name: string
+  readonly description: string
+  readonly valueOf: (team: Team) => number
+}> = [
+  {
+    name: "webhook_team_queued",
+    description: "Runs accepted for the team and not yet sent.",
+    valueOf: ({ queued }) => queued
+  },
+  {
+    name: "webhook_team_consumers",
+    description: "Leaders connected to the team's queue; 0: the team is not running.",
+    valueOf: ({ consumers }) => consumers
+  },
+  {
+    name: "webhook_team_paused",
+    description: "1 while the team is paused, else 0.",
+    valueOf: ({ paused_at }) => (paused_at === undefined ? 0 : 1)
+  }
+]

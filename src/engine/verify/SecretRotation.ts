@@ -1,0 +1,100 @@
+import { Effect, Layer, Option } from "effect"
+import type { WebhookId } from "../../domain/Id.ts"
+import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
+import { SecretKeyStore } from "../../repo/SecretKeyStore.ts"
+import { WebhookStore } from "../../repo/WebhookStore.ts"
+import { untilAvailable } from "../../runtime/Availability.ts"
+import * as SecretKeyAgreement from "./SecretKeyAgreement.ts"
+import * as SecretKeys from "./SecretKeys.ts"
+
+/**
+ * Runs once at the start, in the background. If this server lacks the key of the secrets in the database, it logs that.
+ * Otherwise it encrypts again, with the first key, every secret that another of its keys has encrypted. Then the first is
+ * the database's key, which all servers must have. Secrets that no key can decrypt stay as they are.
+ */
+export const layer: Layer.Layer<never, never, SecretKeyStore | WebhookStore> = Layer.scopedDiscard(
+  Effect.gen(function* () {
+    const keys = (yield* SecretKeys.SecretKeys).all()
+    const agreement = yield* SecretKeyAgreement.make
+    const fingerprints = yield* SecretKeyStore
+    const store = yield* WebhookStore
+
+    const sealedAgain = (first: SecretKeys.SecretKey, sealed: string | undefined, id: WebhookId) =>
+      sealed === undefined || SecretKeys.isSealedWith(first, sealed)
+        ? Option.none()
+        : Option.map(Option.fromNullable(SecretKeys.open(keys, sealed, id)), (secret) =>
+            SecretKeys.seal(first, secret, id)
+          )
+
+    const changeOf = (
+      first: SecretKeys.SecretKey,
+      { id, sealed_secret, old_sealed_secret, updated_at }: WebhookRow
+    ) => {
+      const secret = sealedAgain(first, sealed_secret, id)
+      const old = sealedAgain(first, old_sealed_secret, id)
+      return Option.isNone(secret) && Option.isNone(old)
+        ? undefined
+        : {
+            updated_at,
+            ...(Option.isSome(secret) && { sealed_secret: secret.value }),
+            ...(Option.isSome(old) && { old_sealed_secret: old.value })
+          }
+    }
+
+    /** Edited in between: the other one has encrypted with the first key, or it is tried again. */
+    const rotate = (first: SecretKeys.SecretKey, id: WebhookId) =>
+      Effect.flatMap(store.webhookRow(id), (row) => {
+        const change = changeOf(first, row)
+        return change === undefined
+          ? Effect.succeed(0)
+          : Effect.as(store.updateWebhook(id, change, { versions: [row.version] }), 1)
+      }).pipe(
+        Effect.retry({ while: (error) => error._tag === "ChangedMeanwhile" }),
+        untilAvailable,
+        Effect.catchAll(() => Effect.succeed(0))
+      )
+
+    const withSecrets = Effect.map(untilAvailable(store.webhooks), (webhooks) =>
+      webhooks.filter(({ secret_set_at }) => secret_set_at !== undefined)
+    )
+
+    /** The one of these keys that has encrypted a secret in the database. */
+    const usedKey = Effect.gen(function* () {
+      for (const { id } of yield* withSecrets) {
+        const row = yield* Effect.option(untilAvailable(store.webhookRow(id)))
+        const sealed = Option.getOrUndefined(row)?.sealed_secret
+        const used = sealed && keys.find((key) => SecretKeys.open([key], sealed, id) !== undefined)
+        if (used) return used
+      }
+      return undefined
+    })
+
+    /** The database's; of secrets that were encrypted before it was kept there, the one that opens them. */
+    const fingerprint = Effect.gen(function* () {
+      const known = yield* untilAvailable(fingerprints.secretKeyFingerprint)
+      if (Option.isSome(known)) return known
+      const used = yield* usedKey
+      if (used !== undefined) yield* untilAvailable(agreement.claim(used))
+      return yield* untilAvailable(fingerprints.secretKeyFingerprint)
+    })
+
+    const rotateAll = Effect.fnUntraced(function* (first: SecretKeys.SecretKey) {
+      const done = yield* Effect.forEach(yield* withSecrets, ({ id }) => rotate(first, id))
+      const count = done.reduce((sum, one) => sum + one, 0)
+      if (count > 0) {
+        yield* Effect.logInfo(`Encrypted the secrets of ${count} webhooks again, with the first key of SECRETS_KEY`)
+      }
+    })
+
+    const start = Effect.gen(function* () {
+      const before = yield* fingerprint
+      const fault = yield* untilAvailable(agreement.fault)
+      if (Option.isSome(fault)) return yield* Effect.logError(fault.value)
+      const [first] = keys
+      if (first === undefined || keys.length === 1 || Option.isNone(before)) return
+      yield* rotateAll(first)
+      yield* untilAvailable(fingerprints.setSecretKeyFingerprint(SecretKeys.fingerprintOf(first), before))
+    })
+    yield* Effect.forkScoped(start)
+  })
+)

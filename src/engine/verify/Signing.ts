@@ -1,0 +1,96 @@
+/** Secrets as keys: what they sign, and how what is sent is compared with them. */
+import {
+  createHash,
+  createHmac,
+  createPublicKey,
+  type KeyObject,
+  timingSafeEqual,
+  verify as verifySignature
+} from "node:crypto"
+import type { Description, Ed25519, Encoding, Hmac } from "../../domain/verification/Description.ts"
+
+/** The bytes of text that is written as it should be. */
+export const decode = (text: string, encoding: Encoding): Buffer | undefined => {
+  const bytes = Buffer.from(text, encoding)
+  // Node passes over what does not belong there. Hex is one number in upper and in lower case (RFC 4648, 8).
+  const canonical = encoding === "hex" ? text.toLowerCase() : text
+  return bytes.length > 0 && bytes.toString(encoding) === canonical ? bytes : undefined
+}
+
+const isEqual = (a: Uint8Array, b: Uint8Array): boolean => a.length === b.length && timingSafeEqual(a, b)
+
+const sha256 = (bytes: Uint8Array): Buffer => createHash("sha256").update(bytes).digest()
+
+/** In a time that depends on neither's content, nor on the secret's length. */
+export const isSecret = (sent: Uint8Array, secret: Uint8Array): boolean => timingSafeEqual(sha256(sent), sha256(secret))
+
+/** A header's bytes: Node has each as a character. */
+export const bytesOf = (header: string): Buffer => Buffer.from(header, "latin1")
+
+/** Why it cannot be the secret of this description, in words that continue `The secret`; `undefined`: it can. */
+export const faultOf = (description: Description, secret: string): string | undefined => {
+  if (!("key" in description) || description.key === "text") return undefined
+  const key = keyAfter(description.key.base64After, secret)
+  if (key === undefined) return `must be base64, after \`${description.key.base64After}\``
+  if (description.scheme !== "ed25519") return undefined
+  if (key.length !== 32) return "must be a public key of 32 bytes"
+  return isOfLowOrder(key) ? "must be a secure public key: with this one, anyone can sign" : undefined
+}
+
+/**
+ * The points of Ed25519 whose order is 8 at most, in all their encodings, ignoring the sign bit (libsodium's
+ * `ge25519_has_small_order`). With one of them as public key, signatures can be made without any private key.
+ */
+const lowOrder: ReadonlySet<string> = new Set([
+  "00".repeat(32),
+  `01${"00".repeat(31)}`,
+  "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+  "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+  ...["ec", "ed", "ee"].map((first) => `${first}${"ff".repeat(30)}7f`)
+])
+
+const isOfLowOrder = (key: Buffer): boolean => {
+  const point = Buffer.from(key)
+  point[31]! &= 0x7f
+  return lowOrder.has(point.toString("hex"))
+}
+
+/** With or without padding. */
+const keyAfter = (beginning: string, secret: string): Buffer | undefined => {
+  const text = (secret.startsWith(beginning) ? secret.slice(beginning.length) : secret).replace(/=+$/, "")
+  return decode(text.padEnd(Math.ceil(text.length / 4) * 4, "="), "base64")
+}
+
+/** The public key of Ed25519 as OpenSSL reads it: its 32 bytes after what says what they are (RFC 8410). */
+const publicKey = (bytes: Buffer): KeyObject =>
+  createPublicKey({
+    key: Buffer.concat([Buffer.from("302a300506032b6570032100", "hex"), bytes]),
+    format: "der",
+    type: "spki"
+  })
+
+/** Whether one of these signatures is of this content, which comes in parts. */
+export type Signer = (content: ReadonlyArray<Uint8Array>, signatures: ReadonlyArray<Buffer>) => boolean
+
+const hmacSigner = ({ algorithm, key }: Hmac, secret: string): Signer => {
+  const keyBytes = key === "text" ? Buffer.from(secret) : keyAfter(key.base64After, secret)
+  if (keyBytes === undefined) return () => false
+  return (content, signatures) => {
+    const hmac = createHmac(algorithm, keyBytes)
+    for (const part of content) hmac.update(part)
+    const expected = hmac.digest()
+    return signatures.some((signature) => isEqual(signature, expected))
+  }
+}
+
+const ed25519Signer = (description: Ed25519, secret: string): Signer => {
+  if (faultOf(description, secret) !== undefined) return () => false
+  const key = publicKey(keyAfter(description.key.base64After, secret)!)
+  return (content, signatures) => {
+    const bytes = Buffer.concat(content)
+    return signatures.some((signature) => signature.length === 64 && verifySignature(null, bytes, key, signature))
+  }
+}
+
+export const makeSigner = (description: Hmac | Ed25519, secret: string): Signer =>
+  description.scheme === "hmac" ? hmacSigner(description, secret) : ed25519Signer(description, secret)

@@ -1,0 +1,176 @@
+/**
+ * The interpreter of descriptions (`domain/verification/`): whether a request comes from whom it should, and which delivery it
+ * is. Pure: the time is given.
+ */
+import { hash } from "node:crypto"
+import type { VerificationCause } from "../../domain/Errors.ts"
+import {
+  type Description,
+  type Ed25519,
+  type Hmac,
+  isIdSigned,
+  type Timestamp
+} from "../../domain/verification/Description.ts"
+import * as Lookup from "./RequestLookup.ts"
+import { bytesOf, decode, isSecret, makeSigner } from "./Signing.ts"
+
+export type { SignedRequest } from "./RequestLookup.ts"
+
+type Cause = Exclude<VerificationCause, "address">
+
+/** Which delivery a request is. A repeat counts as the same one for this many seconds, or for the default time. */
+interface Delivery {
+  readonly delivery_id?: string
+  readonly unique_for_seconds?: number
+}
+
+export type Verdict =
+  | { readonly _tag: "Refused"; readonly cause: Cause }
+  | ({ readonly _tag: "Verified"; readonly isReplied: boolean } & Delivery)
+  /** It only asks whether somebody is here; `echo` is what it wants to hear. */
+  | { readonly _tag: "Handshake"; readonly echo?: string }
+
+/** A secret, ready to check requests with. */
+export interface Check {
+  readonly description: Description
+  /** `undefined`: nothing speaks against the request. Without its body, as far as can be said without that. */
+  readonly causeOf: (request: Lookup.SignedRequest, now: number) => Cause | undefined
+}
+
+/** How many signatures of a list are tried: a caller could send hundreds, and each of Ed25519 costs the whole body. */
+const maxSignatures = 10
+
+const placeholders = ["{body}", "{timestamp}", "{id}", "{url}", "{method}"] as const
+
+type Placeholder = (typeof placeholders)[number]
+
+/** What is signed, cut at its placeholders. */
+const partsOf = (signed: string): ReadonlyArray<Placeholder | Buffer> =>
+  signed
+    .split(/(\{(?:body|timestamp|id|url|method)\})/)
+    .map((part) => ((placeholders as ReadonlyArray<string>).includes(part) ? (part as Placeholder) : Buffer.from(part)))
+
+/** When the request says that it was sent, in milliseconds since 1970; `undefined`: it is no number. */
+const sentAt = (time: string, { unit }: Timestamp): number | undefined =>
+  /^\d{1,15}$/.test(time) ? Number(time) * (unit === "seconds" ? 1000 : 1) : undefined
+
+const causeOfTime = (time: string | undefined, timestamp: Timestamp, now: number): Cause | undefined => {
+  if (time === undefined) return "missing"
+  const sent = sentAt(time, timestamp)
+  if (sent === undefined) return "malformed"
+  return Math.abs(now - sent) > timestamp.tolerance_seconds * 1000 ? "expired" : undefined
+}
+
+const signatureCheck = (description: Hmac | Ed25519, secret: string): Check["causeOf"] => {
+  const { encoding, headers, id: ids = [], prefix = "", separator, timestamp } = description
+  const parts = partsOf(description.signed)
+  const isSigned = makeSigner(description, secret)
+  const isTimeInBody = timestamp?.at.some((source) => "json" in source) === true
+
+  return (request, now) => {
+    const sent = Lookup.make(request).first(headers.map((header) => ({ header })))
+    if (sent === undefined) return "missing"
+    const items = separator === undefined ? [sent] : sent.split(separator).map((item) => item.trim())
+    const signatures = items
+      .filter((item) => item.startsWith(prefix))
+      .slice(0, maxSignatures)
+      .flatMap((item) => decode(item.slice(prefix.length), encoding) ?? [])
+    if (signatures.length === 0) return "malformed"
+
+    const lookup = Lookup.make(request, items)
+    const values = {
+      "{timestamp}": timestamp && !isTimeInBody ? lookup.first(timestamp.at) : undefined,
+      "{id}": parts.includes("{id}") ? lookup.first(ids) : undefined,
+      "{url}": parts.includes("{url}") ? request.url?.() : undefined,
+      "{method}": request.method
+    }
+    if (parts.includes("{id}") && values["{id}"] === undefined) return "missing"
+    const early = timestamp && !isTimeInBody ? causeOfTime(values["{timestamp}"], timestamp, now) : undefined
+    const { body } = request
+    if (early !== undefined || body === undefined) return early
+
+    const content = parts.map((part) =>
+      typeof part === "object" ? part : part === "{body}" ? body : bytesOf(values[part] ?? "")
+    )
+    if (!isSigned(content, signatures)) return "mismatch"
+    return timestamp && isTimeInBody ? causeOfTime(lookup.first(timestamp.at), timestamp, now) : undefined
+  }
+}
+
+const headerCheck =
+  (headers: ReadonlyArray<string>, prefix: string, secret: Uint8Array): Check["causeOf"] =>
+  (request) => {
+    const sent = Lookup.make(request).first(headers.map((header) => ({ header })))
+    if (sent === undefined) return "missing"
+    if (sent.slice(0, prefix.length).toLowerCase() !== prefix.toLowerCase()) return "malformed"
+    return isSecret(bytesOf(sent.slice(prefix.length)), secret) ? undefined : "mismatch"
+  }
+
+const basicCheck = (username: string, secret: string): Check["causeOf"] => {
+  const expected = Buffer.from(`${username}:${secret}`)
+  return (request) => {
+    const sent = Lookup.make(request).header("authorization")
+    if (sent === undefined) return "missing"
+    const [, credentials = ""] = /^basic +(\S+)$/i.exec(sent) ?? []
+    const bytes = decode(credentials, "base64")
+    if (bytes === undefined) return "malformed"
+    return isSecret(bytes, expected) ? undefined : "mismatch"
+  }
+}
+
+/** Prepares a secret; `username` is the webhook's own, for Basic authentication. */
+export const makeCheck = (description: Description, secret: string, username = ""): Check => {
+  switch (description.scheme) {
+    case "hmac":
+    case "ed25519":
+      return { description, causeOf: signatureCheck(description, secret) }
+    case "header":
+      return { description, causeOf: headerCheck(description.headers, description.prefix ?? "", Buffer.from(secret)) }
+    case "basic":
+      return { description, causeOf: basicCheck(username, secret) }
+  }
+}
+
+/**
+ * Someone with a signed request can resend it with different unsigned parts. So a different unsigned id does not make it
+ * another delivery, and the same unsigned id does not make another body the same delivery. A body that contains its time
+ * differs with each attempt.
+ */
+const deliveryOf = (description: Description, lookup: Lookup.Lookup, body: Uint8Array): Delivery => {
+  const delivery_id = lookup.first(description.id ?? [])
+  const known = delivery_id === undefined ? {} : { delivery_id }
+  if (!("signed" in description) || (delivery_id !== undefined && isIdSigned(description))) return known
+  const { timestamp, unique_for_seconds } = description
+  const digest = hash("sha256", body)
+  if (timestamp === undefined && unique_for_seconds !== 0) {
+    return { delivery_id: `body ${digest}`, ...(unique_for_seconds !== undefined && { unique_for_seconds }) }
+  }
+  if (timestamp?.at.some((source) => "json" in source)) return known
+  const other = delivery_id ?? (timestamp && lookup.first(timestamp.at))
+  return other === undefined ? {} : { delivery_id: `${other} ${digest}` }
+}
+
+/** What is said of a request that one of the secrets has verified. */
+const verdictOf = (description: Description, request: Lookup.SignedRequest): Verdict => {
+  const { handshakes = [], replies = [] } = description
+  const lookup = Lookup.make(request)
+  const handshake = handshakes.find(({ when }) => lookup.holds(when))
+  if (handshake !== undefined) {
+    const echo = handshake.echo === undefined ? undefined : lookup.at(handshake.echo)
+    return { _tag: "Handshake", ...(echo !== undefined && { echo }) }
+  }
+  const delivery = request.body === undefined ? {} : deliveryOf(description, lookup, request.body)
+  return { _tag: "Verified", isReplied: replies.some(lookup.holds), ...delivery }
+}
+
+/** The check that the request passes, or what the first of them has against it. One of them is enough. */
+const pass = (checks: ReadonlyArray<Check>, request: Lookup.SignedRequest, now: number): Check | Cause => {
+  const causes = checks.map((check) => check.causeOf(request, now))
+  return checks[causes.indexOf(undefined)] ?? causes[0] ?? "mismatch"
+}
+
+/** The verdict at that time, in milliseconds since 1970. Without a body, as far as can be said without that. */
+export const verify = (checks: ReadonlyArray<Check>, request: Lookup.SignedRequest, now: number): Verdict => {
+  const passed = pass(checks, request, now)
+  return typeof passed === "string" ? { _tag: "Refused", cause: passed } : verdictOf(passed.description, request)
+}

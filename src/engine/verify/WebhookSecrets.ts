@@ -1,0 +1,93 @@
+/** What becomes of a webhook's secrets when it is created or edited. They come in here as texts, and go on encrypted. */
+import { type DateTime, Effect, Option, Redacted } from "effect"
+import { Invalid, type Unavailable } from "../../domain/Errors.ts"
+import type { WebhookId } from "../../domain/Id.ts"
+import { describe } from "../../domain/verification/Presets.ts"
+import { secretHintOf } from "../../domain/webhook/SecretHint.ts"
+import type { WebhookEdit, WebhookRow } from "../../domain/webhook/Webhook.ts"
+import { noSecrets, type SecretChange } from "../../repo/WebhookStore.ts"
+import * as SecretKeyAgreement from "./SecretKeyAgreement.ts"
+import * as SecretKeys from "./SecretKeys.ts"
+import { faultOf } from "./Signing.ts"
+
+/** What a draft or an edit may say of it. */
+export type Wish = Pick<WebhookEdit, "verification" | "secret" | "keep_old_secret">
+
+type Stored = Partial<
+  Pick<WebhookRow, "verification" | "sealed_secret" | "secret_hint" | "old_sealed_secret" | "old_secret_hint">
+>
+
+/** Whether the change concerns the secrets. */
+export const isAbout = ({ verification, secret, keep_old_secret }: Wish): boolean =>
+  verification !== undefined || secret !== undefined || keep_old_secret !== undefined
+
+const invalid = (pointer: string, detail: string) => new Invalid({ faults: [{ pointer, detail }] })
+
+const noKey =
+  "The server has no key to encrypt it with: set SECRETS_KEY to the same value on all servers (docs/verification.md, Secrets at rest)."
+
+export const make = Effect.gen(function* () {
+  const keys = yield* SecretKeys.SecretKeys
+  const agreement = yield* SecretKeyAgreement.make
+
+  const notStored = (why: string) => invalid("/secret", `cannot be stored. ${why}`)
+
+  const refuse = Option.match({ onNone: () => Effect.void, onSome: notStored })
+
+  const seal = Effect.fnUntraced(function* (id: WebhookId, secret: string) {
+    yield* refuse(yield* agreement.fault)
+    const key = yield* keys.first
+    if (key === undefined) return yield* notStored(noKey)
+    yield* refuse(yield* agreement.claim(key))
+    return SecretKeys.seal(key, Redacted.make(secret), id)
+  })
+
+  /** As a text; `undefined`: there is none, or no key that opens it. */
+  const stored = (id: WebhookId, { sealed_secret }: Stored): string | undefined => {
+    const secret = sealed_secret === undefined ? undefined : SecretKeys.open(keys.all(), sealed_secret, id)
+    return secret === undefined ? undefined : Redacted.value(secret)
+  }
+
+  /** The fields of the secrets after a change of `before`, a webhook as it is stored. */
+  const change = Effect.fnUntraced(function* (
+    id: WebhookId,
+    wish: Wish,
+    before: Stored,
+    now: DateTime.Utc
+  ): Effect.fn.Return<SecretChange, Invalid | Unavailable> {
+    const verification = wish.verification === undefined ? before.verification : (wish.verification ?? undefined)
+    if (verification === undefined) {
+      if (wish.secret !== undefined) return yield* invalid("/verification", "is required by `secret`")
+      return noSecrets
+    }
+    const secret = wish.secret ?? stored(id, before)
+    if (wish.secret === undefined && before.sealed_secret === undefined) {
+      return yield* invalid("/secret", "is required by `verification`")
+    }
+    const fault = secret === undefined ? undefined : faultOf(describe(verification, secret), secret)
+    if (fault !== undefined) return yield* invalid("/secret", `${fault}, for the preset ${verification.preset}`)
+    if (wish.secret === undefined) {
+      return {
+        ...(wish.verification !== undefined && { verified_at: null }),
+        ...(wish.keep_old_secret === false && { old_sealed_secret: null, old_secret_hint: null })
+      }
+    }
+    const keepsOld = wish.keep_old_secret === true
+    return {
+      sealed_secret: yield* seal(id, wish.secret),
+      secret_hint: secretHintOf(wish.secret),
+      secret_set_at: now,
+      verified_at: null,
+      old_sealed_secret: (keepsOld ? before.sealed_secret : undefined) ?? null,
+      old_secret_hint: (keepsOld ? before.secret_hint : undefined) ?? null
+    }
+  })
+
+  /** The same of a new webhook. */
+  const draft = (id: WebhookId, wish: Wish, now: DateTime.Utc) =>
+    Effect.map(change(id, wish, {}, now), ({ sealed_secret, secret_hint, secret_set_at }) =>
+      sealed_secret && secret_hint && secret_set_at ? { sealed_secret, secret_hint, secret_set_at } : {}
+    )
+
+  return { change, draft, stored }
+})

@@ -1,0 +1,50 @@
+/**
+ * Who may manage: anyone with the admin key or a session of the web UI. Checked before anything else, also for unknown
+ * ids.
+ */
+import { HttpServerRequest } from "@effect/platform"
+import { Effect, Layer, Option, Redacted } from "effect"
+import { Actor, Admin } from "../../api/Auth.ts"
+import { Unauthorized } from "../../domain/Errors.ts"
+import { Sessions } from "../../engine/access/Sessions.ts"
+import * as Problems from "../request/Problems.ts"
+import * as RequestFacts from "../request/RequestFacts.ts"
+import { AdminKeyCheck } from "./AdminKeyCheck.ts"
+import { bearerOf } from "./Bearer.ts"
+import * as SessionCookie from "./SessionCookie.ts"
+
+const refused = Effect.fail(Problems.of(new Unauthorized({ detail: "Send `Authorization: Bearer <admin key>`." })))
+
+/** Safe methods change nothing; a page of another site may cause such a request, but cannot read the response. */
+const isSafe = (method: string): boolean => method === "GET" || method === "HEAD"
+
+export const layer: Layer.Layer<Admin, never, AdminKeyCheck | Sessions> = Layer.effect(
+  Admin,
+  Effect.gen(function* () {
+    const { check } = yield* AdminKeyCheck
+    const sessions = yield* Sessions
+    const cookie = yield* SessionCookie.make
+
+    /** Browsers attach the cookie by themselves, so the request's origin matters too. */
+    const bySession = (request: HttpServerRequest.HttpServerRequest) =>
+      Effect.gen(function* () {
+        const session = yield* Effect.mapError(sessions.find(cookie.of(request)), Problems.of)
+        if (Option.isNone(session)) return yield* refused
+        if (!isSafe(request.method) && !cookie.isSameOrigin(request)) return yield* refused
+        const { id } = session.value
+        RequestFacts.add(request, { actor: "session", session_id: id })
+        return Actor.of({ _tag: "Session", id })
+      })
+
+    const authenticate = Effect.gen(function* () {
+      const request = yield* HttpServerRequest.HttpServerRequest
+      const key = bearerOf(request)
+      if (key === undefined) return yield* bySession(request)
+      yield* Effect.mapError(check(request, Redacted.make(key)), Problems.of)
+      return Actor.of({ _tag: "AdminKey" })
+    })
+
+    // The second is asked when the first has refused, and its refusal is the answer: so it checks both.
+    return Admin.of({ key: () => refused, session: () => authenticate })
+  })
+)

@@ -1,0 +1,52 @@
+/** The cookie of the web UI's session, and which pages may make use of it. */
+import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { Duration, Effect, Option, Redacted } from "effect"
+import { cookieName, secureCookieName } from "../../api/Session.ts"
+import { ageLimit } from "../../engine/access/Sessions.ts"
+import { makeManagementOriginFor } from "../request/PublicUrl.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+type Response = HttpServerResponse.HttpServerResponse
+
+export interface SessionCookie {
+  /** The cookie that came with the request, or an empty text. */
+  readonly of: (request: Request) => string
+  readonly set: (request: Request, response: Response, token: Redacted.Redacted) => Response
+  readonly remove: (request: Request, response: Response) => Response
+  /** Whether the request comes from the server's own pages, and not from another site that makes use of the cookie. */
+  readonly isSameOrigin: (request: Request) => boolean
+}
+
+/** None for `null`, which browsers send for a page without an origin. */
+const parseUrl = Option.liftThrowable((text: string) => new URL(text))
+
+export const make: Effect.Effect<SessionCookie> = Effect.map(makeManagementOriginFor, (originFor) => {
+  const isSecure = (request: Request) => originFor(request).startsWith("https:")
+  const nameFor = (request: Request) => (isSecure(request) ? secureCookieName : cookieName)
+
+  const write = (request: Request, response: Response, value: string, maxAge: Duration.Duration) =>
+    HttpServerResponse.unsafeSetCookie(response, nameFor(request), value, {
+      path: "/",
+      httpOnly: true,
+      sameSite: "strict",
+      secure: isSecure(request),
+      maxAge
+    })
+
+  return {
+    of: (request) => request.cookies[nameFor(request)] ?? "",
+    // It may outlive the session, whose end the server decides.
+    set: (request, response, token) => write(request, response, Redacted.value(token), ageLimit),
+    remove: (request, response) => write(request, response, "", Duration.zero),
+    // Browsers send `Sec-Fetch-Site` to secure addresses only, and `Origin` with every unsafe request.
+    isSameOrigin: (request) => {
+      const { headers } = request
+      if (headers["sec-fetch-site"] !== undefined) return headers["sec-fetch-site"] === "same-origin"
+      const own = Option.map(parseUrl(originFor(request)), ({ origin }) => origin)
+      return Option.fromNullable(headers.origin).pipe(
+        Option.flatMap(parseUrl),
+        Option.exists(({ host, origin }) => host === headers.host || Option.contains(own, origin))
+      )
+    }
+  }
+})

@@ -1,0 +1,85 @@
+/** The clients that read server-sent events. */
+import { Effect, Metric, Queue, type Scope, Stream } from "effect"
+import { TooManyStreams } from "../../domain/Errors.ts"
+import { record } from "../../telemetry/Metrics.ts"
+
+export interface Limits {
+  /** Streams of this process. */
+  readonly inAll: number
+  readonly ofOneSession: number
+  /** Events that a client may be behind. */
+  readonly buffered: number
+}
+
+const openStreams = Metric.gauge("webhook_event_streams", { description: "Open streams of server-sent events." })
+const droppedStreams = Metric.counter("webhook_event_streams_dropped_total", {
+  description: "Streams of server-sent events that were closed because their client did not read in time.",
+  incremental: true
+})
+
+interface Client {
+  readonly session: string
+  readonly buffer: Queue.Queue<Uint8Array>
+  readonly disconnect: () => void
+}
+
+export interface EventStreams {
+  readonly isEmpty: () => boolean
+  /** Sends a text to all clients; it is encoded once. A client whose buffer is full is disconnected, and may come again. */
+  readonly publish: (text: string) => void
+  /** A stream of what is published until the scope closes. `disconnect` is called at most once, and must not throw. */
+  readonly open: (
+    session: string,
+    disconnect: () => void
+  ) => Effect.Effect<Stream.Stream<Uint8Array>, TooManyStreams, Scope.Scope>
+}
+
+export const make = (limits: Limits): EventStreams => {
+  const encoder = new TextEncoder()
+  const clients = new Set<Client>()
+  const ofSessions = new Map<string, number>()
+
+  const add = (client: Client): void => {
+    clients.add(client)
+    ofSessions.set(client.session, (ofSessions.get(client.session) ?? 0) + 1)
+    record(openStreams, clients.size)
+  }
+  const remove = (client: Client): void => {
+    if (!clients.delete(client)) return
+    const left = ofSessions.get(client.session)! - 1
+    if (left === 0) ofSessions.delete(client.session)
+    else ofSessions.set(client.session, left)
+    record(openStreams, clients.size)
+  }
+
+  const connect = (session: string, disconnect: () => void) =>
+    Effect.gen(function* () {
+      if (clients.size >= limits.inAll) return yield* new TooManyStreams({ limit: limits.inAll, of: "server" })
+      if ((ofSessions.get(session) ?? 0) >= limits.ofOneSession) {
+        return yield* new TooManyStreams({ limit: limits.ofOneSession, of: "session" })
+      }
+      const client: Client = { session, disconnect, buffer: yield* Queue.dropping<Uint8Array>(limits.buffered) }
+      add(client)
+      return client
+    })
+
+  return {
+    isEmpty: () => clients.size === 0,
+    publish: (text) => {
+      const bytes = encoder.encode(text)
+      for (const client of [...clients]) {
+        if (client.buffer.unsafeOffer(bytes)) continue
+        record(droppedStreams, 1)
+        remove(client)
+        client.disconnect()
+      }
+    },
+    open: (session, disconnect) =>
+      Effect.acquireRelease(connect(session, disconnect), (client) =>
+        Effect.zipRight(
+          Effect.sync(() => remove(client)),
+          Queue.shutdown(client.buffer)
+        )
+      ).pipe(Effect.map(({ buffer }) => Stream.fromQueue(buffer)))
+  }
+}

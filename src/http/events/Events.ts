@@ -1,0 +1,175 @@
+import * as Sse from "@effect/experimental/Sse"
+import { Context, DateTime, Duration, Effect, Layer, Schema, type Scope, Stream } from "effect"
+import { ChangeEvent } from "../../api/ChangeEvent.ts"
+import type { TooManyStreams } from "../../domain/Errors.ts"
+import type { RunId, WebhookId } from "../../domain/Id.ts"
+import type { RunState } from "../../domain/run/RunState.ts"
+import type { TeamName } from "../../domain/Team.ts"
+import { type Change, ChangeFeed } from "../../repo/ChangeFeed.ts"
+import { HistoryStore } from "../../repo/HistoryStore.ts"
+import { RecentMap } from "../../runtime/RecentMap.ts"
+import * as EventStreams from "./EventStreams.ts"
+
+/** Changes within this time are sent as one event: a busy server has thousands a second. */
+const window = Duration.millis(250)
+
+/** Keeps proxies from closing a connection that looks idle. */
+const heartbeat = Duration.seconds(15)
+
+/** Then the client reconnects and authenticates again: a session does not outlive itself in a stream. */
+const maxConnectionAge = Duration.minutes(10)
+
+/** One event names as many of each. */
+const mostNamed = 50
+
+/** How far apart the clocks of servers may be, and the acceptance of a run and its commit. */
+const slack = Duration.seconds(5)
+
+/** Runs whose last event is remembered, so that the same is not sent again. */
+const mostRemembered = 2_000
+
+const defaultLimits: EventStreams.Limits = { inAll: 500, ofOneSession: 10, buffered: 16 }
+
+const retry = new TextEncoder().encode(
+  Sse.encoder.write(new Sse.Retry({ duration: Duration.seconds(2), lastEventId: undefined }))
+)
+
+/** By hand: the encoder writes no comments. */
+const comment = ":\n\n"
+
+const encode = Schema.encodeSync(Schema.parseJson(ChangeEvent))
+
+const changeEvent = (event: ChangeEvent): string =>
+  Sse.encoder.write({ _tag: "Event", event: "change", id: undefined, data: encode(event) })
+
+/** What has changed since the last event. */
+class Pending {
+  readonly runs = new Set<RunId>()
+  readonly teams = new Set<TeamName>()
+  readonly webhooks = new Set<WebhookId>()
+  incomplete = false
+
+  add(change: Change): void {
+    switch (change._tag) {
+      case "RunAccepted":
+      case "RunAdmitted":
+        this.name(this.teams, change.team)
+        break
+      case "RunChanged":
+      case "RunStarted":
+      case "RunEnded":
+        this.name(this.runs, change.run_id)
+        break
+      case "WebhookChanged":
+        this.name(this.webhooks, change.webhook_id)
+        break
+      case "KeyTried":
+      case "SessionEnded":
+      case "LeaseReleased":
+        break
+    }
+  }
+
+  get isEmpty(): boolean {
+    return this.runs.size + this.teams.size + this.webhooks.size === 0
+  }
+
+  private name<A>(names: Set<A>, name: A): void {
+    if (names.size < mostNamed || names.has(name)) names.add(name)
+    else this.incomplete = true
+  }
+}
+
+/** Whether a run's state is news to the clients; it is remembered as known from then on. */
+const makeIsNews = () => {
+  const known = new RecentMap<RunId, string>(mostRemembered)
+  return ({ run_id, status, collecting_until, joined, started_at, finished_at }: RunState): boolean => {
+    const times = [collecting_until, started_at, finished_at].map((time) => time?.epochMillis)
+    const state = [status, joined, ...times].join()
+    if (known.get(run_id) === state) return false
+    known.set(run_id, state)
+    return true
+  }
+}
+
+/** Changes as server-sent events. They come through the database, so every replica sends what any of them did. */
+export class Events extends Context.Tag("webhook-trigger/Events")<
+  Events,
+  {
+    /**
+     * In the format of the HTML standard, section 9.2, until the scope closes. The streams of one session, and all of this
+     * process, are limited; `disconnect` is called when the client reads too slowly.
+     */
+    readonly open: (
+      session: string,
+      disconnect: () => void
+    ) => Effect.Effect<Stream.Stream<Uint8Array>, TooManyStreams, Scope.Scope>
+  }
+>() {
+  static readonly layerWith = (
+    limits: Partial<EventStreams.Limits>
+  ): Layer.Layer<Events, never, ChangeFeed | HistoryStore> =>
+    Layer.scoped(
+      Events,
+      Effect.gen(function* () {
+        const feed = yield* ChangeFeed
+        const history = yield* HistoryStore
+        const streams = EventStreams.make({ ...defaultLimits, ...limits })
+        const isNews = makeIsNews()
+
+        let pending = new Pending()
+        const changed = yield* Effect.makeLatch()
+        yield* feed.listen((changes) => {
+          if (streams.isEmpty()) return
+          for (const change of changes) pending.add(change)
+          if (!pending.isEmpty) changed.unsafeOpen()
+        })
+
+        /** Read once for all clients; while the database is out of reach, none is named. */
+        const statesOf = ({ runs, teams }: Pending) =>
+          runs.size + teams.size === 0
+            ? Effect.succeed([])
+            : Effect.flatMap(DateTime.now, (now) =>
+                history.states({
+                  run_ids: [...runs],
+                  teams: [...teams],
+                  since: DateTime.subtractDuration(now, slack),
+                  limit: mostNamed
+                })
+              )
+        const send = Effect.gen(function* () {
+          const sent = pending
+          pending = new Pending()
+          changed.unsafeClose()
+          const states = yield* Effect.orElseSucceed(statesOf(sent), () => undefined)
+          const news = (states ?? []).filter(isNews)
+          const event: ChangeEvent = {
+            runs: news.slice(-mostNamed),
+            webhooks: [...sent.webhooks],
+            incomplete: sent.incomplete || states === undefined || news.length > mostNamed
+          }
+          if (event.runs.length + event.webhooks.length > 0 || event.incomplete) streams.publish(changeEvent(event))
+        })
+        yield* changed.await.pipe(
+          Effect.zipRight(Effect.sleep(window)),
+          Effect.zipRight(send),
+          Effect.forever,
+          Effect.forkScoped
+        )
+        yield* Effect.sync(() => streams.publish(comment)).pipe(
+          Effect.delay(heartbeat),
+          Effect.forever,
+          Effect.forkScoped
+        )
+
+        return Events.of({
+          open: (session, disconnect) =>
+            Effect.map(streams.open(session, disconnect), (events) =>
+              Stream.make(retry).pipe(Stream.concat(events), Stream.interruptAfter(maxConnectionAge))
+            )
+        })
+      })
+    )
+
+  static readonly layer = Events.layerWith({})
+}

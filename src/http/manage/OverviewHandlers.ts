@@ -1,0 +1,134 @@
+import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
+import { DateTime, Duration, Effect, Either, Option, Stream } from "effect"
+import { Api } from "../../api/Api.ts"
+import { Actor } from "../../api/Auth.ts"
+import { DraftBody } from "../../api/Overview.ts"
+import { pageSize } from "../../api/PageSize.ts"
+import { SampleBody } from "../../api/run/Trigger.ts"
+import { piecesOf } from "../../domain/prompt/PromptLayout.ts"
+import { Trigger } from "../../engine/accept/Trigger.ts"
+import { recordStart } from "../../engine/access/Audit.ts"
+import { Sessions } from "../../engine/access/Sessions.ts"
+import { Overview } from "../../engine/manage/Overview.ts"
+import { validate } from "../../engine/manage/Validation.ts"
+import { Webhooks } from "../../engine/manage/Webhooks.ts"
+import type { DraftPreview } from "../../engine/prompt/DraftPreview.ts"
+import * as Input from "../../engine/prompt/Input.ts"
+import { Settings } from "../../engine/Settings.ts"
+import { maxQueuedOfWebhook } from "../../engine/SettingsConfig.ts"
+import { OperationsAccess } from "../access/OperationsAccess.ts"
+import * as SessionCookie from "../access/SessionCookie.ts"
+import { Events } from "../events/Events.ts"
+import * as Body from "../request/Body.ts"
+import { clientAddress } from "../request/ClientAddress.ts"
+import * as ErrorResponse from "../request/ErrorResponse.ts"
+import * as Problems from "../request/Problems.ts"
+import { makeTriggerOriginFor } from "../request/PublicUrl.ts"
+import { TrustedProxies } from "../request/TrustedProxies.ts"
+import * as Idempotency from "../trigger/Idempotency.ts"
+import * as RunAnswer from "../trigger/RunAnswer.ts"
+import { ServerFacts } from "./ServerFacts.ts"
+
+const decodeSample = validate(SampleBody)
+const decodeDraft = validate(DraftBody)
+
+const ofDraft = ({ names: variables, places, rendered }: DraftPreview) => ({
+  ...{ variables, ...(places && { places }) },
+  ...Either.match(rendered, {
+    onLeft: (refusal) => {
+      const { detail, title } = Problems.of(refusal)
+      return { refused: `${title}. ${detail}` }
+    },
+    onRight: ({ layout, prompt }) => ({ prompt: piecesOf(prompt, layout) })
+  })
+})
+
+/** Ends before the first item for which the condition no longer holds. */
+const whileTrue = <A>(items: Stream.Stream<A>, condition: Effect.Effect<boolean>): Stream.Stream<A> =>
+  items.pipe(
+    Stream.mapEffect((item) => Effect.map(condition, (holds) => (holds ? Option.some(item) : Option.none()))),
+    Stream.takeWhile(Option.isSome),
+    Stream.map(({ value }) => value)
+  )
+
+export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
+  Effect.gen(function* () {
+    const overview = yield* Overview
+    const trigger = yield* Trigger
+    const webhooks = yield* Webhooks
+    const events = yield* Events
+    const sessions = yield* Sessions
+    const cookie = yield* SessionCookie.make
+    const settings = yield* Settings
+    const originFor = yield* makeTriggerOriginFor
+    const facts = yield* ServerFacts
+    const { apiDocs } = yield* OperationsAccess
+    const proxies = yield* TrustedProxies
+
+    return handlers
+      .handle("server", ({ request }) =>
+        Effect.succeed({
+          ...facts,
+          public_url: originFor(request),
+          api_docs: apiDocs,
+          webhook_timeout_seconds: Duration.toSeconds(settings.timeout),
+          webhook_max_concurrent: settings.maxConcurrent,
+          webhook_max_queued: maxQueuedOfWebhook(settings)
+        })
+      )
+      .handle("activity", () => Effect.mapError(overview.activity, Problems.of))
+      .handle("statistics", ({ path, urlParams }) =>
+        Effect.mapError(overview.statistics(path.id, urlParams.range ?? "24h"), Problems.of)
+      )
+      .handleRaw("previewDraft", ({ request }) =>
+        Body.readObject(request, settings.maxBody).pipe(
+          Effect.flatMap(decodeDraft),
+          Effect.flatMap((draft) => webhooks.previewDraft(draft, draft)),
+          Effect.map(ofDraft),
+          Effect.catchTag("TemplateInvalid", ({ offset, line, column, reason }) =>
+            Effect.succeed({ variables: [], fault: { offset, line, column, reason } })
+          ),
+          Effect.mapError(Problems.of)
+        )
+      )
+      .handle("teamRuns", ({ path, urlParams }) =>
+        Effect.mapError(overview.teamRuns(path.team, urlParams.limit ?? pageSize.default), Problems.of)
+      )
+      .handleRaw("run", ({ path, urlParams, request }) =>
+        Effect.gen(function* () {
+          const received_at = yield* DateTime.now
+          const webhook = yield* trigger.open(path.id)
+          const sample = yield* Effect.flatMap(Body.readObject(request, settings.maxBody), decodeSample)
+          const variables = yield* Input.ofSample(webhook, sample)
+          const idempotency = yield* Idempotency.read(request, webhook, variables)
+          const wait = urlParams.wait === "true"
+          const started = yield* recordStart(
+            "webhook.run_started",
+            webhook.id
+          )(trigger.trigger(webhook, { variables, received_at, wait, ...idempotency }))
+          return RunAnswer.ofRun(request, started)
+        }).pipe(
+          Effect.catchTag("RateLimited", (refusal) => Effect.succeed(ErrorResponse.ofRefusal(refusal))),
+          Effect.mapError(Problems.of)
+        )
+      )
+      .handleRaw("events", ({ request }) =>
+        Effect.gen(function* () {
+          const actor = yield* Actor
+          // Programs with the admin key have no session, and count by their address.
+          const owner = actor._tag === "Session" ? actor.id : clientAddress(proxies, request)
+          const stream = yield* Effect.mapError(
+            events.open(owner, () => Body.nodeRequest(request)?.destroy()),
+            Problems.of
+          )
+          // It also ends while the database is out of reach; then the client connects again.
+          const isOpen = Effect.map(Effect.option(sessions.find(cookie.of(request))), Option.exists(Option.isSome))
+          return HttpServerResponse.stream(actor._tag === "Session" ? whileTrue(stream, isOpen) : stream, {
+            contentType: "text/event-stream",
+            // Keeps proxies such as nginx from buffering the events.
+            headers: { "x-accel-buffering": "no" }
+          })
+        })
+      )
+  })
+)

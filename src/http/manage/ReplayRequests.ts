@@ -1,0 +1,86 @@
+/** Requests that repeat runs, as the engine takes them; and its answer. */
+import type { HttpServerRequest } from "@effect/platform"
+import { Effect, Either } from "effect"
+import type { ReplayBody, Replayed as ReplayedBody, ReplayManyBody } from "../../api/run/Replays.ts"
+import { type Fault, Invalid } from "../../domain/Errors.ts"
+import type { RunId } from "../../domain/Id.ts"
+import type { Replayed, ReplayFilter, ReplayRequest } from "../../engine/accept/Replay.ts"
+import * as Input from "../../engine/prompt/Input.ts"
+import * as Problems from "../request/Problems.ts"
+import * as Idempotency from "../trigger/Idempotency.ts"
+
+const invalid = (pointer: string, detail: string) => {
+  const faults: ReadonlyArray<Fault> = [{ pointer, detail }]
+  return new Invalid({ faults })
+}
+
+/** How runs are to be repeated. The key's hash is of that alone: under one key each run is repeated in one way. */
+const requestOf = (
+  request: HttpServerRequest.HttpServerRequest,
+  prompt: ReplayRequest["prompt"] = "template",
+  { message, variables }: Pick<ReplayRequest, "message" | "variables"> = {}
+) =>
+  Either.map(
+    Idempotency.readWith(request, () => Input.contentOf({}, variables ?? { prompt, ...(message && { message }) })),
+    ({ idempotency }): ReplayRequest => ({
+      prompt,
+      ...(variables !== undefined && { variables }),
+      ...(message !== undefined && { message }),
+      ...(idempotency && { idempotency })
+    })
+  )
+
+export const one = (request: HttpServerRequest.HttpServerRequest, { prompt, ...edited }: typeof ReplayBody.Type) => {
+  const name = edited.variables !== undefined ? "variables" : edited.message !== undefined ? "message" : undefined
+  return prompt === "same" && name !== undefined
+    ? invalid(`/${name}`, "must not be given with `prompt: same`")
+    : requestOf(request, prompt, edited)
+}
+
+/** Which runs are to be repeated. */
+export type Which =
+  | { readonly _tag: "These"; readonly ids: ReadonlyArray<RunId> }
+  | { readonly _tag: "Matching"; readonly filter: ReplayFilter }
+
+const whichOf = (body: typeof ReplayManyBody.Type): Effect.Effect<Which, Invalid> => {
+  const { from, run_ids, status, team, to, webhook_id } = body
+  if ([run_ids, webhook_id, team].filter((given) => given !== undefined).length !== 1) {
+    return invalid("", "must have exactly one of `run_ids`, `webhook_id` and `team`")
+  }
+  if (run_ids !== undefined) {
+    return from === undefined && to === undefined && status === undefined
+      ? Effect.succeed({ _tag: "These", ids: run_ids.map((id) => id.toLowerCase() as RunId) })
+      : invalid("/run_ids", "must not be given with `status`, `from` or `to`")
+  }
+  return Effect.succeed({
+    _tag: "Matching",
+    filter: {
+      of: team === undefined ? { webhook_id: webhook_id! } : { team },
+      statuses: status ?? ["error", "timeout"],
+      ...(from !== undefined && { from }),
+      ...(to !== undefined && { to })
+    }
+  })
+}
+
+export const many = (request: HttpServerRequest.HttpServerRequest, body: typeof ReplayManyBody.Type) =>
+  Effect.flatMap(whichOf(body), (which) =>
+    Effect.map(requestOf(request, body.prompt), (how) => ({ which, how, isDry: body.dry_run === true }))
+  )
+
+export const answer = (
+  ids: ReadonlyArray<RunId>,
+  more: boolean,
+  results: ReadonlyArray<Replayed>
+): typeof ReplayedBody.Type => ({
+  matched: ids.length,
+  more,
+  replayed: results.flatMap(({ run_id, result }) =>
+    Either.isRight(result) ? [{ run_id: result.right, replay_of: run_id }] : []
+  ),
+  refused: results.flatMap(({ run_id, result }) => {
+    if (Either.isRight(result)) return []
+    const { code, detail } = Problems.of(result.left)
+    return [{ replay_of: run_id, code, detail }]
+  })
+})

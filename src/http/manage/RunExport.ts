@@ -1,0 +1,199 @@
+/**
+ * Exports any number of runs as files. A run is read once the client has received those before it, and is written piece by
+ * piece. So an export holds about one run in memory, whether or not its client reads.
+ */
+import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
+import { Context, DateTime, Duration, Effect, Layer, Option, Schedule, Schema, type Scope, Stream } from "effect"
+import { type InvalidParameter, type NotFound, TooManyExports, type Unavailable } from "../../domain/Errors.ts"
+import type { RunId } from "../../domain/Id.ts"
+import { Run } from "../../domain/run/Run.ts"
+import type { RunSummary } from "../../domain/run/RunSummary.ts"
+import { Webhooks } from "../../engine/manage/Webhooks.ts"
+import { HistoryStore } from "../../repo/HistoryStore.ts"
+import type { RunFilter } from "../../repo/RunQuery.ts"
+import * as Body from "../request/Body.ts"
+import { csvLine } from "./Csv.ts"
+import { joined, jsonPieces } from "./Pieces.ts"
+
+/** Summaries in a page: the runs themselves are read a few at a time. */
+const pageSize = 100
+
+/** Runs are read together up to this many bytes of text; a longer run is read by itself. */
+const bytesTogether = 1024 ** 2
+
+/** Unanswered runs that are read together: each may have got a long answer by then. */
+const mostUnanswered = 4
+
+/** The database may be away for a moment in the middle of an export. */
+const retries = Schedule.intersect(Schedule.exponential("200 millis"), Schedule.recurs(5))
+
+type Request = HttpServerRequest.HttpServerRequest
+
+export interface Format {
+  readonly contentType: string
+  readonly file: string
+  readonly head: Iterable<string>
+  /** A run's line in pieces; `nameOf` gives the name of the run's webhook. */
+  readonly line: (run: Run, nameOf: (run: Run) => string | undefined) => Iterable<string>
+}
+
+const time = (at: DateTime.Utc | undefined): string | undefined => at && DateTime.formatIso(at)
+
+const columns: ReadonlyArray<readonly [string, (run: Run, name: string | undefined) => string | number | undefined]> = [
+  ["run_id", (run) => run.run_id],
+  ["status", (run) => run.status],
+  ["source", (run) => run.source],
+  ["webhook_id", (run) => run.webhook_id],
+  ["webhook", (_, name) => name],
+  ["team", (run) => run.team],
+  ["mode", (run) => run.mode],
+  ["accepted_at", (run) => time(run.accepted_at)],
+  ["sent_at", (run) => time(run.sent_at)],
+  ["started_at", (run) => time(run.started_at)],
+  ["finished_at", (run) => time(run.finished_at)],
+  ["duration_ms", (run) => run.duration_ms],
+  ["error_code", (run) => run.error?.code],
+  ["error_message", (run) => run.error?.message],
+  ["variables", (run) => JSON.stringify(run.variables)],
+  ["prompt", (run) => run.conversation.prompt],
+  ["response", (run) => run.conversation.response]
+]
+
+export const csv: Format = {
+  contentType: "text/csv; charset=utf-8",
+  file: "runs.csv",
+  head: [...csvLine(columns.map(([name]) => name))],
+  line: (run, nameOf) => csvLine(columns.map(([, valueOf]) => valueOf(run, nameOf(run))))
+}
+
+const toJson = Schema.encodeSync(Run)
+
+export const jsonLines: Format = {
+  contentType: "application/jsonl",
+  file: "runs.jsonl",
+  head: [],
+  *line(run) {
+    yield* jsonPieces(toJson(run))
+    yield "\n"
+  }
+}
+
+const weightOf = ({ sizes: { variables, prompt, response, error = 0 }, status }: RunSummary): number =>
+  variables + prompt + error + (response ?? (status === "error" ? 0 : bytesTogether / mostUnanswered))
+
+/** Groups of runs that are read together. */
+const groupsOf = (runs: ReadonlyArray<RunSummary>): ReadonlyArray<ReadonlyArray<RunId>> => {
+  const groups: Array<Array<RunId>> = []
+  let weight = 0
+  for (const run of runs) {
+    weight += weightOf(run)
+    if (groups.length > 0 && weight <= bytesTogether) groups.at(-1)!.push(run.run_id)
+    else {
+      groups.push([run.run_id])
+      weight = weightOf(run)
+    }
+  }
+  return groups
+}
+
+export interface Limits {
+  /** The maximum number of exports in this process. */
+  readonly atOnce: number
+  /** A client that reads nothing for this long is disconnected, since it keeps others from exporting. */
+  readonly patience: Duration.DurationInput
+}
+
+const disconnectUnread = (request: Request, patience: Duration.DurationInput): void => {
+  if (Body.nodeRequest(request) === undefined) return
+  const response = NodeHttpServerRequest.toServerResponse(request)
+  // Node calls back when nothing was sent for this long, which may also mean that nothing was found.
+  response.setTimeout(Duration.toMillis(patience), () => {
+    if (response.writableNeedDrain) response.destroy()
+  })
+}
+
+export class RunExport extends Context.Tag("webhook-trigger/RunExport")<
+  RunExport,
+  {
+    /**
+     * Writes the runs that match the filter. It can fail until something is written. A later failure closes the connection,
+     * so that nobody takes a part for the whole.
+     */
+    readonly respond: (
+      request: Request,
+      filter: RunFilter,
+      format: Format
+    ) => Effect.Effect<
+      HttpServerResponse.HttpServerResponse,
+      InvalidParameter | NotFound | TooManyExports | Unavailable,
+      Scope.Scope
+    >
+  }
+>() {
+  static readonly layerWith = ({ atOnce, patience }: Limits): Layer.Layer<RunExport, never, HistoryStore | Webhooks> =>
+    Layer.effect(
+      RunExport,
+      Effect.gen(function* () {
+        const history = yield* HistoryStore
+        const webhooks = yield* Webhooks
+        // While a driver reads long texts, it uses several times their size in memory.
+        const reading = yield* Effect.makeSemaphore(1)
+
+        let open = 0
+        const place = Effect.acquireRelease(
+          Effect.suspend(() => (open < atOnce ? Effect.sync(() => open++) : new TooManyExports({ limit: atOnce }))),
+          () => Effect.sync(() => open--)
+        )
+
+        const pages = (filter: RunFilter) => (cursor: string | undefined) =>
+          history.runs({ ...filter, limit: pageSize, ...(cursor !== undefined && { cursor }) })
+
+        const runsOf = (ids: ReadonlyArray<RunId>) =>
+          history.runsByIds(ids).pipe(
+            reading.withPermits(1),
+            Effect.retry(retries),
+            Effect.map((found) => {
+              const byId = new Map(found.map((run) => [run.run_id, run]))
+              return ids.flatMap((id) => byId.get(id) ?? [])
+            })
+          )
+
+        const respond = Effect.fn("RunExport.respond")(function* (request: Request, filter: RunFilter, format: Format) {
+          yield* place
+          const names = new Map((yield* webhooks.list).map(({ id, name }) => [id, name]))
+          const nameOf = ({ webhook_id }: Run) => webhook_id && names.get(webhook_id)
+          const read = pages(filter)
+          const first = yield* read(undefined)
+          const others = Stream.unfoldEffect(first.next_cursor, (cursor) =>
+            cursor === null
+              ? Effect.succeedNone
+              : Effect.map(Effect.retry(read(cursor), retries), (page) =>
+                  Option.some([page, page.next_cursor] as const)
+                )
+          )
+          function* linesOf(runs: ReadonlyArray<Run>) {
+            for (const run of runs) yield* format.line(run, nameOf)
+          }
+          const lines = Stream.concat(Stream.make(first), others).pipe(
+            Stream.mapConcat(({ data }) => groupsOf(data)),
+            Stream.mapEffect(runsOf),
+            // One piece at a time: the next is made when this one has been sent.
+            Stream.flatMap((runs) => Stream.fromIteratorSucceed(joined(linesOf(runs)), 1))
+          )
+          const body = Stream.concat(Stream.fromIterable(format.head), lines).pipe(
+            Stream.encodeText,
+            Stream.tapErrorCause(() => Effect.sync(() => Body.nodeRequest(request)?.destroy()))
+          )
+          disconnectUnread(request, patience)
+          return HttpServerResponse.stream(body, {
+            contentType: format.contentType,
+            headers: { "content-disposition": `attachment; filename="${format.file}"`, "x-accel-buffering": "no" }
+          })
+        })
+        return RunExport.of({ respond })
+      })
+    )
+
+  static readonly layer = RunExport.layerWith({ atOnce: 4, patience: "1 minute" })
+}

@@ -1,0 +1,142 @@
+import { HttpApiBuilder, type HttpServerRequest } from "@effect/platform"
+import { DateTime, Effect, Schema } from "effect"
+import { Api } from "../../api/Api.ts"
+import { pageSize } from "../../api/PageSize.ts"
+import { mostReplayed, ReplayBody, ReplayManyBody } from "../../api/run/Replays.ts"
+import { RunFilterParameters } from "../../api/run/RunPage.ts"
+import { RunIds } from "../../api/run/Runs.ts"
+import type { RunId } from "../../domain/Id.ts"
+import type { Run } from "../../domain/run/Run.ts"
+import { Replay } from "../../engine/accept/Replay.ts"
+import * as Audit from "../../engine/access/Audit.ts"
+import * as ReadAudit from "../../engine/access/ReadAudit.ts"
+import { Cancellation } from "../../engine/manage/Cancellation.ts"
+import { validate } from "../../engine/manage/Validation.ts"
+import { Settings } from "../../engine/Settings.ts"
+import { HistoryStore } from "../../repo/HistoryStore.ts"
+import type { RunFilter } from "../../repo/RunQuery.ts"
+import * as Body from "../request/Body.ts"
+import * as Parameters from "../request/Parameters.ts"
+import * as Problems from "../request/Problems.ts"
+import * as RunAnswer from "../trigger/RunAnswer.ts"
+import * as ReplayRequests from "./ReplayRequests.ts"
+import * as RunExport from "./RunExport.ts"
+
+const decodeReplay = validate(ReplayBody)
+const decodeReplayMany = validate(ReplayManyBody)
+
+/** Ids are stored so, and written in either case. */
+const lowerCase = <Id extends string>(id: Id): Id => id.toLowerCase() as Id
+
+/** The parameters of a request that are there. */
+const filterOf = ({ status, webhook_id, ...rest }: typeof RunFilterParameters.Type): RunFilter => ({
+  ...(Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined)) as RunFilter),
+  ...(status !== undefined && { statuses: status }),
+  ...(webhook_id !== undefined && { webhook_id: lowerCase(webhook_id) })
+})
+
+/** The filter conditions as they are in the request. */
+const encodeFilter = Schema.encodeSync(RunFilterParameters)
+
+const decodeIds = validate(RunIds)
+
+export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
+  Effect.gen(function* () {
+    const history = yield* HistoryStore
+    const { cancel } = yield* Cancellation
+    const replays = yield* Replay
+    const { maxBody } = yield* Settings
+    const cancelOne = (id: RunId) => Audit.recordDone<Run>("run.cancelled", id)(cancel(id))
+    const cancelIfPossible = (id: RunId) =>
+      cancelOne(id).pipe(
+        Effect.as(true),
+        Effect.catchTags({ NotFound: () => Effect.succeed(false), RunEnded: () => Effect.succeed(false) })
+      )
+    const exports = yield* RunExport.RunExport
+    const recordRead = ReadAudit.make()
+    const exported = (
+      request: HttpServerRequest.HttpServerRequest,
+      conditions: typeof RunFilterParameters.Type,
+      format: RunExport.Format
+    ) => {
+      const filter = filterOf(conditions)
+      return exports.respond(request, filter, format).pipe(
+        Audit.recordDone("runs.exported", filter.webhook_id, () => ({
+          ...encodeFilter(conditions),
+          file: format.file
+        })),
+        Effect.mapError(Problems.of)
+      )
+    }
+    return handlers
+      .handle("list", ({ urlParams: { limit = pageSize.default, cursor, ...filter } }) =>
+        Effect.mapError(
+          history.runs({ ...filterOf(filter), limit, ...(cursor !== undefined && { cursor }) }),
+          Problems.of
+        )
+      )
+      .handleRaw("exportCsv", ({ request, urlParams }) => exported(request, urlParams, RunExport.csv))
+      .handleRaw("exportJsonLines", ({ request, urlParams }) => exported(request, urlParams, RunExport.jsonLines))
+      .handleRaw("cancelSome", ({ request }) =>
+        Body.readObject(request, maxBody).pipe(
+          Effect.flatMap(decodeIds),
+          Effect.flatMap(({ run_ids }) =>
+            Effect.forEach(new Set(run_ids.map(lowerCase)), cancelIfPossible, { concurrency: 20 })
+          ),
+          Effect.map((cancelled) => ({ cancelled: cancelled.filter(Boolean).length })),
+          Effect.mapError(Problems.of)
+        )
+      )
+      .handle("show", ({ path }) =>
+        Parameters.runId(path.run_id).pipe(
+          Effect.flatMap(history.run),
+          Effect.tap(({ run_id }) => recordRead(run_id)),
+          Effect.mapError(Problems.of)
+        )
+      )
+      .handle("cancel", ({ path }) =>
+        Parameters.runId(path.run_id).pipe(Effect.flatMap(cancelOne), Effect.mapError(Problems.of))
+      )
+      .handle("replays", ({ path }) =>
+        Parameters.runId(path.run_id).pipe(
+          Effect.flatMap(replays.replaysOf),
+          Effect.map((data) => ({ data })),
+          Effect.mapError(Problems.of)
+        )
+      )
+      .handleRaw("replay", ({ path, request, urlParams }) =>
+        Effect.gen(function* () {
+          const received_at = yield* DateTime.now
+          const id = yield* Parameters.runId(path.run_id)
+          const body = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeReplay)
+          const how = yield* ReplayRequests.one(request, body)
+          const started =
+            urlParams.wait === "true"
+              ? replays.replayAndWait(id, how, received_at)
+              : Effect.map(replays.replay(id, how), (run_id) => ({ _tag: "Accepted", run_id }) as const)
+          return RunAnswer.ofRun(request, yield* Audit.recordStart("run.replayed", id)(started))
+        }).pipe(Effect.mapError(Problems.of))
+      )
+      .handleRaw("replayMany", ({ request }) =>
+        Effect.gen(function* () {
+          const body = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeReplayMany)
+          const { how, isDry, which } = yield* ReplayRequests.many(request, body)
+          const { ids, more } =
+            which._tag === "These"
+              ? { ids: which.ids, more: false }
+              : yield* replays.matching(which.filter, {
+                  limit: mostReplayed,
+                  ...(how.idempotency && { key: how.idempotency.key })
+                })
+          if (isDry || ids.length === 0) return ReplayRequests.answer(ids, more, [])
+          return yield* replays.replayRuns(ids, how).pipe(
+            Effect.map((results) => ReplayRequests.answer(ids, more, results)),
+            Audit.recordDone("runs.replayed", body.webhook_id ?? body.team, ({ refused, replayed }) => ({
+              replayed: replayed.length,
+              refused: refused.length
+            }))
+          )
+        }).pipe(Effect.mapError(Problems.of))
+      )
+  })
+)

@@ -1,0 +1,11 @@
+import { Context, Layer } from "effect"
+import type { Server } from "../../api/Overview.ts"
+
+export type ServerFactsValues = Pick<Server, "version" | "database" | "bus">
+
+/** What the server runs on, for the web UI to show. Given by the program that composes the server. */
+export class ServerFacts extends Context.Reference<ServerFacts>()("webhook-trigger/ServerFacts", {
+  defaultValue: (): ServerFactsValues => ({ version: "unknown", database: "embedded", bus: "embedded" })
+}) {
+  static readonly layer = (facts: ServerFactsValues): Layer.Layer<never> => Layer.succeed(ServerFacts, facts)
+}

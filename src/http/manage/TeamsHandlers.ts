@@ -1,0 +1,59 @@
+import { HttpApiBuilder } from "@effect/platform"
+import { DateTime, Effect, Either } from "effect"
+import { Api } from "../../api/Api.ts"
+import { Message } from "../../api/run/Messages.ts"
+import { Trigger } from "../../engine/accept/Trigger.ts"
+import * as Audit from "../../engine/access/Audit.ts"
+import { Cancellation, type CancelledCounts } from "../../engine/manage/Cancellation.ts"
+import { Teams, teamNamed } from "../../engine/manage/Teams.ts"
+import { validate } from "../../engine/manage/Validation.ts"
+import { Settings } from "../../engine/Settings.ts"
+import * as Body from "../request/Body.ts"
+import * as Problems from "../request/Problems.ts"
+import * as Idempotency from "../trigger/Idempotency.ts"
+import * as RunAnswer from "../trigger/RunAnswer.ts"
+
+const decodeMessage = validate(Message)
+
+export const layer = HttpApiBuilder.group(Api, "teams", (handlers) =>
+  Effect.gen(function* () {
+    const teams = yield* Teams
+    const trigger = yield* Trigger
+    const { cancelQueuedOfTeam } = yield* Cancellation
+    const { maxBody } = yield* Settings
+
+    return handlers
+      .handle("list", () => Effect.mapError(teams.list, Problems.of))
+      .handleRaw("create", ({ request }) =>
+        Body.readObject(request, maxBody).pipe(Effect.flatMap(teams.create), Effect.mapError(Problems.of))
+      )
+      .handle("show", ({ path }) => Effect.mapError(teams.show(path.team), Problems.of))
+      .handle("pause", ({ path }) => Effect.mapError(teams.pause(path.team), Problems.of))
+      .handle("resume", ({ path }) => Effect.mapError(teams.resume(path.team), Problems.of))
+      .handle("cancelQueued", ({ path, urlParams: { dry_run } }) =>
+        Effect.mapError(
+          dry_run === "true"
+            ? cancelQueuedOfTeam(path.team, { dryRun: true })
+            : Audit.recordDone<CancelledCounts>("team.queue_cancelled", path.team, (counts) => ({ ...counts }))(
+                cancelQueuedOfTeam(path.team)
+              ),
+          Problems.of
+        )
+      )
+      .handle("delete", ({ path }) => Effect.mapError(teams.remove(path.team), Problems.of))
+      .handleRaw("message", ({ path, urlParams, request }) =>
+        Effect.gen(function* () {
+          const received_at = yield* DateTime.now
+          const team = yield* teamNamed(path.team)
+          const { message } = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeMessage)
+          const wait = urlParams.wait === "true"
+          const idempotency = yield* Idempotency.readWith(request, () => Either.right({ message }))
+          const sent = yield* Audit.recordStart(
+            "team.message_sent",
+            team
+          )(trigger.message(team, message, { received_at, wait, ...idempotency }))
+          return RunAnswer.ofMessage(request, sent)
+        }).pipe(Effect.mapError(Problems.of))
+      )
+  })
+)

@@ -1,0 +1,118 @@
+import { HttpApiBuilder, type HttpServerRequest } from "@effect/platform"
+import { Duration, Effect, Redacted } from "effect"
+import { Api } from "../../api/Api.ts"
+import { pageSize } from "../../api/PageSize.ts"
+import { SampleBody } from "../../api/run/Trigger.ts"
+import { triggerUrl } from "../../api/run/TriggerUrl.ts"
+import * as Audit from "../../engine/access/Audit.ts"
+import { Cancellation, type CancelledCounts } from "../../engine/manage/Cancellation.ts"
+import { Requests } from "../../engine/manage/Requests.ts"
+import { validate } from "../../engine/manage/Validation.ts"
+import { Webhooks, type WithToken } from "../../engine/manage/Webhooks.ts"
+import { Settings } from "../../engine/Settings.ts"
+import * as Body from "../request/Body.ts"
+import * as Problems from "../request/Problems.ts"
+import { makeTriggerOriginFor } from "../request/PublicUrl.ts"
+import * as RequestFacts from "../request/RequestFacts.ts"
+import * as Version from "./Version.ts"
+
+const decodePreview = validate(SampleBody)
+
+export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
+  Effect.gen(function* () {
+    const webhooks = yield* Webhooks
+    const { cancelQueuedOfWebhook } = yield* Cancellation
+    const requests = yield* Requests
+    const { maxBody } = yield* Settings
+    const originFor = yield* makeTriggerOriginFor
+
+    /** The only place that shows a token. */
+    const withToken = (request: HttpServerRequest.HttpServerRequest, { webhook, token }: WithToken) => ({
+      webhook,
+      token: Redacted.value(token),
+      trigger_url: triggerUrl(originFor(request), Redacted.value(token))
+    })
+
+    return handlers
+      .handle("list", () => Effect.mapError(webhooks.list, Problems.of))
+      .handleRaw("create", ({ request }) =>
+        Body.readObject(request, maxBody).pipe(
+          Effect.flatMap(webhooks.create),
+          Effect.tap(({ webhook }) => Effect.sync(() => RequestFacts.add(request, { webhook_id: webhook.id }))),
+          Effect.map((created) => withToken(request, created)),
+          Effect.mapError(Problems.of)
+        )
+      )
+      .handle("show", ({ path }) =>
+        webhooks.show(path.id).pipe(Effect.tap(Version.writeTag), Effect.mapError(Problems.of))
+      )
+      .handleRaw("edit", ({ path, request }) =>
+        Body.readObject(request, maxBody).pipe(
+          Effect.flatMap((edit) => webhooks.edit(path.id, edit, Version.expected(request))),
+          Effect.tap(Version.writeTag),
+          Effect.mapError(Problems.of)
+        )
+      )
+      .handleRaw("duplicate", ({ path, request }) =>
+        Body.readObject(request, maxBody).pipe(
+          Effect.flatMap((edit) => webhooks.duplicate(path.id, edit)),
+          Effect.map((created) => withToken(request, created)),
+          Effect.mapError(Problems.of)
+        )
+      )
+      .handle("templates", ({ path }) =>
+        webhooks.templates(path.id).pipe(
+          Effect.map((data) => ({ data })),
+          Effect.mapError(Problems.of)
+        )
+      )
+      .handle("template", ({ path }) => Effect.mapError(webhooks.template(path.id, path.version), Problems.of))
+      .handle("restoreTemplate", ({ path, request }) =>
+        webhooks
+          .restoreTemplate(path.id, path.version, Version.expected(request))
+          .pipe(Effect.tap(Version.writeTag), Effect.mapError(Problems.of))
+      )
+      .handle("cancelQueued", ({ path, urlParams: { dry_run } }) =>
+        Effect.mapError(
+          dry_run === "true"
+            ? cancelQueuedOfWebhook(path.id, { dryRun: true })
+            : Audit.recordDone<CancelledCounts>("webhook.queue_cancelled", path.id, (counts) => ({ ...counts }))(
+                cancelQueuedOfWebhook(path.id)
+              ),
+          Problems.of
+        )
+      )
+      .handle("delete", ({ path }) => Effect.mapError(webhooks.remove(path.id), Problems.of))
+      .handle("endOldToken", ({ path }) => Effect.mapError(webhooks.endOldToken(path.id), Problems.of))
+      .handle("regenerate", ({ path, request, urlParams: { overlap_seconds = 0 } }) =>
+        webhooks.regenerate(path.id, { overlap: Duration.seconds(overlap_seconds) }).pipe(
+          Effect.map((created) => withToken(request, created)),
+          Effect.mapError(Problems.of)
+        )
+      )
+      .handleRaw("preview", ({ path, request }) =>
+        Body.readObject(request, maxBody).pipe(
+          Effect.flatMap(decodePreview),
+          Effect.flatMap((sample) => webhooks.preview(path.id, sample)),
+          Effect.mapError(Problems.of)
+        )
+      )
+      .handle("requests", ({ path, urlParams: { accepted = "false" } }) =>
+        requests.list(path.id, { accepted: accepted === "true" }).pipe(
+          Effect.map((data) => ({ data })),
+          Effect.mapError(Problems.of)
+        )
+      )
+      .handle("request", ({ path }) => Effect.mapError(requests.show(path.id, path.request_id), Problems.of))
+      .handle("runs", ({ path, urlParams: { limit = pageSize.default, status, from, to, cursor } }) => {
+        const query = {
+          limit,
+          ...(status !== undefined && { statuses: [status] }),
+          ...(from !== undefined && { from }),
+          ...(to !== undefined && { to }),
+          ...(cursor !== undefined && { cursor })
+        }
+        return Effect.mapError(webhooks.runs(path.id, query), Problems.of)
+      })
+  })
+)

@@ -1,0 +1,140 @@
+/**
+ * The contract for people: one page written from the OpenAPI document. By hand: `HttpApiScalar` and `HttpApiSwagger` need
+ * scripts, and this page must work without any, and without a request to another server.
+ */
+import { createHash } from "node:crypto"
+import { HttpServerResponse, type OpenApi } from "@effect/platform"
+import { Effect } from "effect"
+import { ifApiDocs } from "../access/OperationsAccess.ts"
+import { titles } from "../request/Problems.ts"
+import { Html, html, prose } from "./Html.ts"
+import { makeDocument } from "./OpenApi.ts"
+import * as ReadOnlyRoute from "./ReadOnlyRoute.ts"
+
+/** The part of a JSON Schema that the page shows. */
+interface Shape {
+  readonly $ref?: string
+  readonly type?: string
+  readonly format?: string
+  readonly enum?: ReadonlyArray<unknown>
+  readonly anyOf?: ReadonlyArray<Shape>
+  readonly items?: Shape
+  readonly properties?: { readonly [name: string]: Shape }
+  readonly required?: ReadonlyArray<string>
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly description?: string
+}
+
+const nameOf = (ref: string): string => ref.slice(ref.lastIndexOf("/") + 1)
+
+const range = (min: number | undefined, max: number | undefined, unit: string): string =>
+  max === undefined ? (min === undefined ? "" : `, at least ${min}${unit}`) : `, ${min ?? 0} to ${max}${unit}`
+
+const typeOf = (shape: Shape): Html => {
+  const limits = range(shape.minimum, shape.maximum, "") + range(shape.minLength, shape.maxLength, " characters")
+  if (shape.$ref === "#/components/schemas/Int") return html`integer${limits}`
+  if (shape.$ref !== undefined) return html`<a href="#schema-${nameOf(shape.$ref)}">${nameOf(shape.$ref)}</a>`
+  if (shape.enum !== undefined) return prose(shape.enum.map((value) => `\`${value}\``).join(" or "))
+  if (shape.anyOf !== undefined) {
+    return html`${shape.anyOf.map((one, i) => html`${i === 0 ? "" : " or "}${typeOf(one)}`)}`
+  }
+  if (shape.items !== undefined) return html`list of ${typeOf(shape.items)}`
+  if (shape.properties !== undefined && Object.keys(shape.properties).length > 0) return fields(shape)
+  return html`${shape.format ?? shape.type ?? "any"}${limits}`
+}
+
+const fields = ({ properties = {}, required = [] }: Shape): Html =>
+  html`<dl>${Object.entries(properties).map(
+    ([name, shape]) =>
+      html`<dt><code>${name}</code>${required.includes(name) ? "" : " (optional)"}</dt><dd>${typeOf(shape)}${
+        shape.description === undefined ? "" : html`<br>${prose(shape.description)}`
+      }</dd>`
+  )}</dl>`
+
+const schemaIn = (content: object | undefined): Shape | undefined => Object.values(content ?? {})[0]?.schema
+
+const parameter = ({ name, in: where, required, schema, description = "" }: OpenApi.OpenAPISpecParameter): Html =>
+  html`<dt><code>${name}</code> (${where}${required ? "" : ", optional"})</dt><dd>${typeOf(
+    schema as Shape
+  )}<br>${prose(description)}</dd>`
+
+const response = ([status, { description, content }]: [string, OpenApi.OpenApiSpecResponse]): Html => {
+  const shape = schemaIn(content)
+  return html`<tr><td><code>${status}</code></td><td>${prose(description)}</td><td>${shape === undefined ? "" : typeOf(shape)}</td></tr>`
+}
+
+const operation = (method: string, path: string, it: OpenApi.OpenAPISpecOperation): Html => {
+  const body = schemaIn(it.requestBody?.content)
+  return html`<section id="${it.operationId}">
+<h3>${it.summary ?? it.operationId}</h3>
+<p class="address"><code><b>${method.toUpperCase()}</b> ${path}</code></p>
+<p>${prose(it.description ?? "")}</p>
+${it.parameters.length === 0 ? "" : html`<h4>Parameters</h4><dl>${it.parameters.map(parameter)}</dl>`}
+${body === undefined ? "" : html`<h4>Body</h4>${typeOf(body)}`}
+<h4>Responses</h4><table>${Object.entries(it.responses).map(response)}</table>
+</section>`
+}
+
+const operationsOf = ({ paths }: OpenApi.OpenAPISpec) =>
+  Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, it]) => ({ tag: it.tags[0], part: operation(method, path, it), it }))
+  )
+
+const style = `
+:root { color-scheme: light dark; --line: light-dark(#ddd, #444); --soft: light-dark(#f6f6f4, #242426) }
+body { font: 16px/1.6 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 2rem 1.2rem 6rem }
+h1, h2, h3 { line-height: 1.25; margin: 2.2em 0 .5em } h1 { margin-top: 0 } h4 { margin: 1.2em 0 .3em }
+h2 { border-top: 1px solid var(--line); padding-top: 1em }
+code { font: .9em ui-monospace, monospace; background: var(--soft); padding: .1em .3em; border-radius: .25em }
+.address code { display: inline-block; padding: .5em .8em; overflow-wrap: anywhere }
+dl { margin: .3em 0 .3em .2em; padding-left: 1em; border-left: 2px solid var(--line) } dd { margin: 0 0 .6em 1em }
+table { border-collapse: collapse; width: 100% } td { border-top: 1px solid var(--line); padding: .4em .8em .4em 0; vertical-align: top; overflow-wrap: anywhere }
+nav ul { columns: 16rem; padding-left: 1.2em } :target { outline: 2px solid; outline-offset: .4em }
+`
+
+const pageOf = (document: OpenApi.OpenAPISpec): Html => {
+  const operations = operationsOf(document)
+  return html`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${document.info.title}: HTTP API</title>
+<style>${new Html(style)}</style></head><body>
+<h1>${document.info.title}: HTTP API</h1>
+<p>${document.info.description ?? ""} For machines: <a href="openapi.json">openapi.json</a>.</p>
+<p>Callers need only a trigger URL. The <code>/api</code> operations require
+<code>Authorization: Bearer &lt;admin key&gt;</code>. Bodies are JSON in UTF-8; times are RFC 3339 in UTC.</p>
+<nav><ul>${operations.map(({ it }) => html`<li><a href="#${it.operationId}">${it.summary ?? it.operationId}</a></li>`)}
+<li><a href="#problems">Errors</a></li><li><a href="#schemas">Schemas</a></li></ul></nav>
+${document.tags.map(
+  ({ name, description = "" }) =>
+    html`<h2>${name}</h2><p>${prose(description)}</p>${operations.filter(({ tag }) => tag === name).map(({ part }) => part)}`
+)}
+<h2 id="problems">Errors</h2>
+<p>Every error is <code>application/problem+json</code> (RFC 9457). Its <code>code</code> is one of these.</p>
+<dl>${Object.entries(titles).map(([code, title]) => html`<dt id="${code}"><code>${code}</code></dt><dd>${prose(title)}.</dd>`)}</dl>
+<h2 id="schemas">Schemas</h2>
+${Object.entries(document.components.schemas).map(([name, shape]) =>
+  name === "Int"
+    ? html``
+    : html`<section id="schema-${name}"><h3>${name}</h3><p>${prose((shape as Shape).description ?? "")}</p>${typeOf(shape as Shape)}</section>`
+)}
+</body></html>
+`
+}
+
+/** Allows only the page's own style, by its hash. */
+const policy = `default-src 'none'; style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
+
+/** Made at the first request for it, like the document. */
+const make = Effect.cached(
+  Effect.sync(() =>
+    HttpServerResponse.text(pageOf(makeDocument()).text, {
+      contentType: "text/html; charset=utf-8",
+      headers: { "content-security-policy": policy }
+    })
+  )
+)
+
+export const layer = ifApiDocs(ReadOnlyRoute.layer("/docs", make))

@@ -1,0 +1,91 @@
+/** The contract for programs: OpenAPI 3.1, derived from the API's definition. */
+import { HttpServerResponse, OpenApi } from "@effect/platform"
+import { Effect, Option } from "effect"
+import { Api } from "../../api/Api.ts"
+import { tokenScheme } from "../../api/run/Trigger.ts"
+import { ifApiDocs } from "../access/OperationsAccess.ts"
+import { titles } from "../request/Problems.ts"
+import { managementUrl } from "../request/PublicUrl.ts"
+import * as ReadOnlyRoute from "./ReadOnlyRoute.ts"
+
+const header = (description: string) => ({ description, schema: { type: "string" } })
+
+/** The headers that come with a status, as `Problems.headersOf` and the routes send them. */
+const headers: { readonly [status: string]: { readonly [name: string]: unknown } } = {
+  202: { Location: header("The address of the run; only in the response to a trigger.") },
+  401: { "WWW-Authenticate": header("`Bearer`.") },
+  405: { Allow: header("The methods that the address accepts.") },
+  429: { "Retry-After": header("Seconds.") },
+  503: { "Retry-After": header("Seconds.") }
+}
+
+/** Effect repeats the same `$id` in several schemas, which makes references ambiguous. */
+const withoutIds = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(withoutIds)
+  if (typeof value !== "object" || value === null) return value
+  const entries = Object.entries(value).filter(([key, it]) => key !== "$id" || typeof it !== "string")
+  return Object.fromEntries(entries.map(([key, it]) => [key, withoutIds(it)]))
+}
+
+const objectsIn = (value: unknown): ReadonlyArray<Record<string, unknown>> => {
+  if (Array.isArray(value)) return value.flatMap(objectsIn)
+  if (typeof value !== "object" || value === null) return []
+  return [value as Record<string, unknown>, ...Object.values(value).flatMap(objectsIn)]
+}
+
+/**
+ * Effect forbids unknown keys everywhere. The server refuses them in the bodies of the management API only: a trigger ignores
+ * them, and a response may have more in a later release.
+ */
+const withOpenObjects = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
+  const bodies = Object.entries(spec.paths)
+    .filter(([path]) => path.startsWith("/api/"))
+    .flatMap(([, methods]) => objectsIn(methods).flatMap(({ requestBody }) => objectsIn(requestBody)))
+  const referenced = bodies.map(({ $ref }) => spec.components.schemas[String($ref).replace(/.*\//, "")])
+  const closed = new Set<unknown>([...bodies, ...referenced])
+  for (const object of objectsIn(spec)) {
+    if (object.additionalProperties === false && !closed.has(object)) delete object.additionalProperties
+  }
+  return spec
+}
+
+const withHeaders = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
+  for (const path of Object.values(spec.paths)) {
+    for (const operation of Object.values(path)) {
+      for (const [status, response] of Object.entries(operation.responses)) {
+        if (headers[status] !== undefined) Object.assign(response, { headers: headers[status] })
+      }
+    }
+  }
+  return spec
+}
+
+const withCodes = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
+  const codes = objectsIn(spec.components.schemas).flatMap(({ properties }) =>
+    properties !== undefined && "type" in (properties as object) ? objectsIn((properties as any).code).slice(0, 1) : []
+  )
+  for (const code of codes) code.enum = Object.keys(titles)
+  return spec
+}
+
+/** `server` is where callers reach it. */
+export const makeDocument = (server = "/"): OpenApi.OpenAPISpec => {
+  const spec = withCodes(withHeaders(withOpenObjects(withoutIds(OpenApi.fromApi(Api)) as OpenApi.OpenAPISpec)))
+  spec.components.securitySchemes[tokenScheme] = {
+    type: "http",
+    scheme: "bearer",
+    description: "A webhook's token, if it is not in the path."
+  }
+  const info = { ...spec.info, contact: { name: "The operator of this server" } }
+  return { ...spec, info, servers: [{ url: server }] }
+}
+
+/** Made at the first request for it: most servers start without ever being asked. */
+export const layer = ifApiDocs(
+  ReadOnlyRoute.layer(
+    "/openapi.json",
+    Effect.flatMap(managementUrl, (url) =>
+      Effect.cached(Effect.sync(() => HttpServerResponse.unsafeJson(makeDocument(Option.getOrElse(url, () => "/")))))
+    )
+  )
+)

@@ -1,0 +1,134 @@
+/**
+ * Reads a request's body, by hand from Node's stream: Effect's `request.text` has no limit, replaces invalid UTF-8
+ * silently, and costs a third of the requests per second (7,500 against 11,200).
+ */
+import { IncomingMessage } from "node:http"
+import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
+import { Effect, Either, Stream } from "effect"
+import { BodyTooLarge, InvalidBody, Unavailable, type UnsupportedMediaType } from "../../domain/Errors.ts"
+import { mediaTypeFault } from "../../domain/request/IncomingRequest.ts"
+import { decode, type JsonObject, parseObject } from "../../domain/request/Payload.ts"
+import { askForBody } from "../serve/Connections.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+
+/** Sees what arrives of a body on a Node server, before it is kept in memory. */
+export interface Intake {
+  /** False: there is no room for it. */
+  take(chunk: Buffer): boolean
+}
+
+/** What a body may take. */
+export interface Limits {
+  readonly limit_bytes: number
+  readonly intake?: Intake
+}
+
+/** Node's request; `undefined` when the server is not Node's. */
+export const nodeRequest = (request: Request): IncomingMessage | undefined => {
+  const source: unknown = NodeHttpServerRequest.toIncomingMessage(request)
+  return source instanceof IncomingMessage ? source : undefined
+}
+
+const incomplete = new InvalidBody({ detail: "The body ended early." })
+
+const noneLeft = new Unavailable({
+  what: "server",
+  detail: "The server is receiving as many request bodies as it can; try again in a moment."
+})
+
+const readNodeStream = (request: Request, source: IncomingMessage, { intake, limit_bytes }: Limits) =>
+  Effect.async<Uint8Array, BodyTooLarge | InvalidBody | Unavailable>((resume) => {
+    const chunks: Array<Buffer> = []
+    let bytes = 0
+    const onData = (chunk: Buffer) => {
+      bytes += chunk.length
+      chunks.push(chunk)
+      const isTaken = intake === undefined || intake.take(chunk)
+      if (bytes > limit_bytes) finish(new BodyTooLarge({ limit_bytes }))
+      else if (!isTaken) finish(noneLeft)
+    }
+    let isComplete = false
+    const onEnd = () => {
+      isComplete = true
+      resume(Effect.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
+    }
+    const onEarlyEnd = () => {
+      if (!isComplete) finish(incomplete)
+    }
+    const finish = (refusal: BodyTooLarge | InvalidBody | Unavailable) => {
+      source.off("data", onData).off("end", onEnd).off("error", onEarlyEnd).off("close", onEarlyEnd)
+      resume(Effect.fail(refusal))
+    }
+    askForBody(source, NodeHttpServerRequest.toServerResponse(request))
+    // Of a whole body the listeners stay, which hear no more than the end of the request: taking them away takes longer.
+    source.on("data", onData).on("end", onEnd).on("error", onEarlyEnd).on("close", onEarlyEnd)
+  })
+
+const readStream = (request: Request, limit_bytes: number) =>
+  request.stream.pipe(
+    Stream.mapError(() => incomplete),
+    Stream.runFoldEffect(new Uint8Array(), (before, chunk) =>
+      before.length + chunk.length > limit_bytes
+        ? new BodyTooLarge({ limit_bytes })
+        : Effect.succeed(Buffer.concat([before, chunk]))
+    )
+  )
+
+/** The body's bytes. A body whose declared length is over the limit is not read at all. */
+export const readBytes = (
+  request: Request,
+  limits: Limits
+): Effect.Effect<Uint8Array, BodyTooLarge | InvalidBody | Unavailable> => {
+  const { limit_bytes } = limits
+  if (Number(request.headers["content-length"] ?? 0) > limit_bytes) return new BodyTooLarge({ limit_bytes })
+  const source = nodeRequest(request)
+  return source === undefined ? readStream(request, limit_bytes) : readNodeStream(request, source, limits)
+}
+
+/** The body as a JSON object, whose fields are not checked. */
+export const readObject = (
+  request: Request,
+  limit_bytes: number
+): Effect.Effect<JsonObject, UnsupportedMediaType | BodyTooLarge | InvalidBody | Unavailable> =>
+  mediaTypeFault(request.headers, ["json"]) ??
+  Effect.flatMap(readBytes(request, { limit_bytes }), (bytes) =>
+    Either.mapLeft(Either.flatMap(decode(bytes), parseObject), (detail) => new InvalidBody({ detail }))
+  )
+
+/** How much longer a caller may send when its body was refused as too large. */
+const lingerBytes = 64 * 1024 * 1024
+const lingerTime = "30 seconds"
+
+/**
+ * Sends the response immediately, and closes the connection only when the caller has stopped sending, within bounds.
+ * Closing it while the caller sends would reset it, and the response would be lost (RFC 9112, 9.6).
+ */
+export const lingeringClose = (
+  request: Request,
+  response: HttpServerResponse.HttpServerResponse
+): HttpServerResponse.HttpServerResponse => {
+  const source = nodeRequest(request)
+  const { body } = response
+  if (source === undefined || source.complete || body._tag !== "Uint8Array") return response
+  const rest = Effect.async<void>((resume) => {
+    let bytes = 0
+    const onData = (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes > lingerBytes) done()
+    }
+    const done = () => resume(Effect.void)
+    source.on("data", onData).on("end", done).on("error", done).on("close", done)
+    return Effect.sync(() => source.off("data", onData).off("end", done).off("error", done).off("close", done))
+  })
+  return HttpServerResponse.stream(
+    Stream.concat(Stream.make(body.body), Stream.execute(Effect.timeoutOption(rest, lingerTime))),
+    {
+      status: response.status,
+      headers: response.headers,
+      contentType: body.contentType,
+      contentLength: body.contentLength
+    }
+  )
+}

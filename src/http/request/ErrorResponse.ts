@@ -1,0 +1,39 @@
+/** A route's failure, of whatever kind, as a response. */
+import { HttpApiError, HttpServerError, HttpServerResponse } from "@effect/platform"
+import { Cause, Effect } from "effect"
+import { InvalidParameter, NotFound } from "../../domain/Errors.ts"
+import * as Problems from "./Problems.ts"
+
+type Response = HttpServerResponse.HttpServerResponse
+
+/** One response for all: its bytes are the same whatever the reason. */
+const notFound = Problems.toResponse(Problems.of(new NotFound()))
+
+export const ofRefusal = (refusal: Problems.Refusal): Response => {
+  if (refusal._tag === "NotFound") return notFound
+  return HttpServerResponse.setHeaders(Problems.toResponse(Problems.of(refusal)), Problems.ownHeadersOf(refusal))
+}
+
+const internalError = Problems.toResponse(
+  Problems.problem(500, {
+    code: "internal_error",
+    detail: "The server's log has the cause. Part of the work may have been done."
+  })
+)
+
+export const isRouteNotFound = (error: unknown): boolean =>
+  HttpServerError.isServerError(error) && error._tag === "RouteNotFound"
+
+/** Effect decodes no bodies here, so what it could not decode is a query parameter. */
+const invalidParameter = ({ issues: [issue] }: HttpApiError.HttpApiDecodeError): InvalidParameter =>
+  new InvalidParameter({ name: issue?.path.map(String).join(".") ?? "", detail: `is not valid: ${issue?.message}` })
+
+/** The cause of a defect goes to the log only. */
+export const ofCause = (cause: Cause.Cause<unknown>): Effect.Effect<Response> => {
+  const error = Cause.squash(cause)
+  if (HttpServerResponse.isServerResponse(error)) return Effect.succeed(error)
+  if (Problems.isRefusal(error)) return Effect.succeed(ofRefusal(error))
+  if (error instanceof HttpApiError.HttpApiDecodeError) return Effect.succeed(ofRefusal(invalidParameter(error)))
+  if (isRouteNotFound(error)) return Effect.succeed(notFound)
+  return Effect.as(Effect.logError("A request failed unexpectedly", cause), internalError)
+}

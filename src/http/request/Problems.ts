@@ -1,0 +1,304 @@
+/**
+ * The one place where errors become RFC 9457 problems: status, code, text and headers. A problem's `type` is
+ * `/docs#<code>`, the page that explains it.
+ */
+import { HttpServerResponse } from "@effect/platform"
+import { Predicate } from "effect"
+import { mediaType } from "../../api/Problem.ts"
+import type * as Errors from "../../domain/Errors.ts"
+import type { RunId } from "../../domain/Id.ts"
+import { pathOf } from "../../domain/prompt/Path.ts"
+import { step } from "../../domain/prompt/Variables.ts"
+import { securityHeaders } from "./SecurityHeaders.ts"
+
+/** Every error that a request can be refused with. */
+export type Refusal =
+  | Errors.NotFound
+  | Errors.NotVerified
+  | Errors.MethodNotAllowed
+  | Errors.UnsupportedMediaType
+  | Errors.BodyTooLarge
+  | Errors.InvalidBody
+  | Errors.InvalidParameter
+  | Errors.InvalidVariables
+  | Errors.Invalid
+  | Errors.MissingVariables
+  | Errors.FilterFailed
+  | Errors.SchemaMismatch
+  | Errors.PromptTooLarge
+  | Errors.TemplateFailed
+  | Errors.ChangedMeanwhile
+  | Errors.TeamNotRunning
+  | Errors.TeamExists
+  | Errors.TeamInUse
+  | Errors.RateLimited
+  | Errors.TooManyQueued
+  | Errors.TooManyStreams
+  | Errors.TooManyExports
+  | Errors.TooManyAttempts
+  | Errors.IdempotencyKeyReused
+  | Errors.RunEnded
+  | Errors.WebhookDisabled
+  | Errors.Unauthorized
+  | Errors.Unavailable
+
+/** What each code means, for people: a problem's title, and its line in `/docs`. */
+export const titles = {
+  method_not_allowed: "The address does not accept this method",
+  not_found: "There is nothing at this address",
+  unauthorized: "The admin key is missing or wrong",
+  not_verified: "The webhook does not accept the request",
+  unsupported_media_type: "The body is not plain JSON",
+  body_too_large: "The body is too large",
+  invalid_body: "The body is not the expected JSON object",
+  invalid_wait: "`wait` is not what it may be here",
+  invalid_idempotency_key: "The `Idempotency-Key` is not valid",
+  invalid_host: "The request does not name exactly one host",
+  invalid_parameter: "A query parameter is not valid",
+  invalid_variables: "The variables cannot be stored as they are",
+  missing_variables: "Placeholders of the template have no value",
+  filter_failed: "The webhook's filter cannot be applied to the input",
+  schema_mismatch: "The input does not match the webhook's JSON Schema",
+  prompt_too_large: "The rendered prompt is too large",
+  template_failed: "The template cannot be filled in with this input",
+  invalid: "Some fields are not valid",
+  idempotency_key_reused: "The `Idempotency-Key` was used for a different request",
+  changed_meanwhile: "It was changed meanwhile",
+  team_not_running: "No leader is consuming the team's queue",
+  team_exists: "The team already exists",
+  team_in_use: "The team is in use",
+  too_many_queued: "Too many runs are queued, of all webhooks together",
+  too_many_queued_of_webhook: "Too many runs of the webhook are queued",
+  rate_limited: "The webhook is triggered more often than its rate limit allows",
+  too_many_streams: "Too many streams of events are open",
+  too_many_exports: "Too many exports at the same time",
+  too_many_attempts: "Too many wrong keys",
+  run_ended: "The run has ended already",
+  webhook_disabled: "The webhook is switched off",
+  cancelled: "The run was cancelled",
+  agent_failed: "The run ended as an error",
+  unavailable: "The database or the broker is out of reach, or the server is stopping or too busy",
+  internal_error: "The server failed unexpectedly"
+} as const
+
+type Code = keyof typeof titles
+
+interface Description {
+  readonly code: Code
+  readonly detail: string
+  readonly errors?: ReadonlyArray<Errors.Fault>
+  readonly run_id?: RunId
+}
+
+const parameterCodes: { readonly [name: string]: Code } = {
+  wait: "invalid_wait",
+  Host: "invalid_host",
+  "Idempotency-Key": "invalid_idempotency_key"
+}
+
+type Table = {
+  readonly [Tag in Refusal["_tag"]]: readonly [
+    status: number,
+    describe: (refusal: Extract<Refusal, { readonly _tag: Tag }>) => Description
+  ]
+}
+
+const secondsUntil = ({ retry_after_ms }: Errors.RateLimited): number => Math.max(1, Math.ceil(retry_after_ms / 1000))
+
+const table = {
+  InvalidBody: [400, ({ detail }) => ({ code: "invalid_body", detail })],
+  InvalidParameter: [
+    400,
+    ({ name, detail }) => ({
+      code: parameterCodes[name] ?? "invalid_parameter",
+      detail: `\`${name}\` ${detail}.`,
+      errors: [{ pointer: name, detail }]
+    })
+  ],
+  InvalidVariables: [400, ({ faults }) => ({ code: "invalid_variables", detail: "See `errors`.", errors: faults })],
+  Unauthorized: [401, ({ detail }) => ({ code: "unauthorized", detail })],
+  NotVerified: [
+    401,
+    () => ({
+      code: "not_verified",
+      detail: "It does not show what the webhook asks for: to come from an allowed address, a signature or a secret."
+    })
+  ],
+  NotFound: [404, () => ({ code: "not_found", detail: "It does not exist, was deleted, or is switched off." })],
+  MethodNotAllowed: [405, ({ allow }) => ({ code: "method_not_allowed", detail: `Allowed here: ${allow}.` })],
+  TeamNotRunning: [
+    409,
+    ({ team }) => ({ code: "team_not_running", detail: `Start a leader for the team \`${team}\`.` })
+  ],
+  TeamExists: [409, ({ team }) => ({ code: "team_exists", detail: `There is already a team \`${team}\`.` })],
+  TeamInUse: [
+    409,
+    ({ webhooks, live_runs }) => ({
+      code: "team_in_use",
+      detail: `Webhooks that point at it: ${webhooks}; unfinished runs and messages: ${live_runs}.`
+    })
+  ],
+  RunEnded: [
+    409,
+    ({ run_id, status }) => ({
+      code: "run_ended",
+      detail: `It ended as \`${status}\` before it could be cancelled.`,
+      run_id
+    })
+  ],
+  WebhookDisabled: [
+    409,
+    () => ({ code: "webhook_disabled", detail: "Its webhook is switched off, and starts no runs. Switch it on first." })
+  ],
+  ChangedMeanwhile: [
+    412,
+    ({ version }) => ({
+      code: "changed_meanwhile",
+      detail: `Its version is ${version} now, which \`If-Match\` does not name. Read it again.`
+    })
+  ],
+  BodyTooLarge: [
+    413,
+    ({ limit_bytes }) => ({ code: "body_too_large", detail: `At most ${limit_bytes} bytes are accepted.` })
+  ],
+  UnsupportedMediaType: [415, ({ detail }) => ({ code: "unsupported_media_type", detail })],
+  MissingVariables: [
+    422,
+    ({ names, of }) => ({
+      code: "missing_variables",
+      detail: `Without a value: ${names.join(", ")}.`,
+      errors: names.map((name) => ({
+        pointer: of === "payload" ? pathOf(name).map(step).join("") : `/variables/${name}`,
+        detail: "has no value"
+      }))
+    })
+  ],
+  FilterFailed: [422, ({ detail }) => ({ code: "filter_failed", detail })],
+  SchemaMismatch: [422, ({ faults }) => ({ code: "schema_mismatch", detail: "See `errors`.", errors: faults })],
+  PromptTooLarge: [
+    422,
+    ({ limit_bytes }) => ({ code: "prompt_too_large", detail: `At most ${limit_bytes} bytes of UTF-8.` })
+  ],
+  TemplateFailed: [
+    422,
+    ({ line, column, reason }) => ({
+      code: "template_failed",
+      detail: `Line ${line}, column ${column} of the template: ${reason}.`
+    })
+  ],
+  Invalid: [422, ({ faults }) => ({ code: "invalid", detail: "See `errors`.", errors: faults })],
+  IdempotencyKeyReused: [
+    422,
+    () => ({ code: "idempotency_key_reused", detail: "Use a new key for a different request." })
+  ],
+  TooManyQueued: [
+    429,
+    ({ of, limit }) =>
+      of === "server"
+        ? {
+            code: "too_many_queued",
+            detail: `${limit} runs are waiting to be sent, as many as the server's WEBHOOK_MAX_QUEUED allows. Try again later.`
+          }
+        : {
+            code: "too_many_queued_of_webhook",
+            detail: `${limit} runs of this webhook are waiting to be sent, as many as its \`max_queued\` allows. Try again later, or raise it.`
+          }
+  ],
+  RateLimited: [
+    429,
+    (limited) => ({
+      code: "rate_limited",
+      detail: `This webhook accepts ${limited.rate}, its \`rate\`. Try again in ${secondsUntil(limited)} s, or raise it.`
+    })
+  ],
+  TooManyAttempts: [429, () => ({ code: "too_many_attempts", detail: "Too many wrong keys came from this address." })],
+  TooManyStreams: [
+    429,
+    ({ limit, of }) => ({
+      code: "too_many_streams",
+      detail: of === "session" ? `A session may have ${limit} streams open.` : `The server has ${limit} streams open.`
+    })
+  ],
+  TooManyExports: [
+    429,
+    ({ limit }) => ({
+      code: "too_many_exports",
+      detail: `The server writes ${limit} exports at a time. Try again when one of them is complete.`
+    })
+  ],
+  Unavailable: [
+    503,
+    ({ what, detail, run_id }) => ({
+      code: "unavailable",
+      // The broker's address and its own words are for the log only.
+      detail: what === "broker" ? "The message broker is out of reach." : detail,
+      ...(run_id !== undefined && { run_id })
+    })
+  ]
+} as const satisfies Table
+
+export interface Problem<Status extends number = number> {
+  readonly type: string
+  readonly title: string
+  readonly status: Status
+  readonly detail: string
+  readonly code: string
+  readonly errors?: ReadonlyArray<Errors.Fault>
+  readonly run_id?: RunId
+}
+
+type ProblemOf<E extends Refusal> = E extends Refusal ? Problem<(typeof table)[E["_tag"]][0]> : never
+
+/** The errors that become a problem with one of these statuses. */
+export type RefusalWith<Status> = {
+  readonly [Tag in Refusal["_tag"]]: (typeof table)[Tag][0] extends Status ? Extract<Refusal, { _tag: Tag }> : never
+}[Refusal["_tag"]]
+
+export const problem = <const Status extends number>(
+  status: Status,
+  { code, ...rest }: Description
+): Problem<Status> => ({
+  type: `/docs#${code}`,
+  title: titles[code],
+  status,
+  code,
+  ...rest
+})
+
+/** The error as a problem. Its type names the status, so an endpoint that does not declare that status does not compile. */
+export const of = <E extends Refusal>(refusal: E): ProblemOf<E> => {
+  const [status, describe] = table[refusal._tag]
+  return problem(status, describe(refusal as never)) as ProblemOf<E>
+}
+
+const retryAfterSeconds: { readonly [status: number]: string } = { 429: "10", 503: "5" }
+
+/** The headers that go with one refusal. */
+export const ownHeadersOf = (refusal: Refusal): Readonly<Record<string, string>> => {
+  if (refusal._tag === "MethodNotAllowed") return { allow: refusal.allow }
+  if (refusal._tag === "RateLimited") {
+    return { "retry-after": String(secondsUntil(refusal)) }
+  }
+  return {}
+}
+
+/** The headers of every answer, and those that go with its status, unless a refusal has its own. */
+export const headersOf = ({
+  headers,
+  status
+}: Pick<HttpServerResponse.HttpServerResponse, "headers" | "status">): Readonly<Record<string, string>> => ({
+  "cache-control": "no-store",
+  ...securityHeaders,
+  ...(retryAfterSeconds[status] !== undefined && {
+    "retry-after": headers["retry-after"] ?? retryAfterSeconds[status]
+  }),
+  ...(status === 401 && { "www-authenticate": 'Bearer realm="webhook-trigger"' }),
+  // RFC 9110, 15.5.9: a client that was too slow, or sends too much, should open a new connection.
+  ...((status === 408 || status === 413) && { connection: "close" })
+})
+
+export const toResponse = (problem: Problem): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.unsafeJson(problem, { status: problem.status, contentType: mediaType })
+
+export const isRefusal = (error: unknown): error is Refusal =>
+  Predicate.hasProperty(error, "_tag") && typeof error._tag === "string" && Object.hasOwn(table, error._tag)

@@ -1,0 +1,126 @@
+/** What no route matches: 405 for a known path with another method, else 404. */
+import { METHODS } from "node:http"
+import { HttpApi, HttpLayerRouter, type HttpMethod, HttpServerRequest, type HttpServerResponse } from "@effect/platform"
+import { Context, Effect, Layer } from "effect"
+import { Api } from "../../api/Api.ts"
+import { MethodNotAllowed } from "../../domain/Errors.ts"
+import { isRouteNotFound } from "./ErrorResponse.ts"
+import * as RequestLog from "./RequestLog.ts"
+
+type Method = Exclude<HttpMethod.HttpMethod, "HEAD">
+
+/** In the order in which `Allow` lists them. */
+const common = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as ReadonlyArray<Method>
+
+/** What else a request can have. The router's own `*` misses some that are newer than it, such as QUERY. */
+const rare = METHODS.filter((method) => !(common as ReadonlyArray<string>).includes(method)) as ReadonlyArray<Method>
+
+const methods = [...common, ...rare]
+
+/** Leads every method to the handler. */
+export const anyMethod = <E, R>(
+  path: `/${string}`,
+  handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+): ReadonlyArray<HttpLayerRouter.Route<E, R>> => methods.map((method) => HttpLayerRouter.route(method, path, handler))
+
+type Paths = ReadonlyMap<`/${string}`, ReadonlySet<string>>
+
+const refusalsOf = (path: `/${string}`, allowed: ReadonlySet<string>, methods: ReadonlyArray<Method>) => {
+  const all = allowed.has("GET") ? new Set([...allowed, "HEAD"]) : allowed
+  const allow = common.filter((method) => all.has(method)).join(", ")
+  const refuse = RequestLog.observe(path, new MethodNotAllowed({ allow }))
+  return methods.filter((method) => !all.has(method)).map((method) => HttpLayerRouter.route(method, path, refuse))
+}
+
+/**
+ * Adds routes that refuse every other method on these paths: those for a rare method when a request first has it. All at
+ * once, two thousand routes for methods that hardly ever come would take a third of the computing of a start.
+ */
+class Refusals extends Context.Tag("webhook-trigger/Refusals")<Refusals, (paths: Paths) => Effect.Effect<void>>() {
+  static readonly layer = Layer.effect(
+    Refusals,
+    Effect.gen(function* () {
+      const router = yield* HttpLayerRouter.HttpRouter
+      const additions: Array<(methods: ReadonlyArray<Method>) => Effect.Effect<void>> = []
+      const added = new Map<string, Effect.Effect<void>>()
+      for (const method of rare) {
+        const add = Effect.forEach(additions, (add) => add([method]), { discard: true })
+        added.set(method, yield* Effect.cached(Effect.uninterruptible(add)))
+      }
+      yield* router.addGlobalMiddleware((app) =>
+        Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ method }) => {
+          const add = added.get(method)
+          return add === undefined ? app : Effect.zipRight(add, app)
+        })
+      )
+      return (paths: Paths) =>
+        Effect.contextWithEffect((context: Context.Context<never>) => {
+          // With the middleware that a host provides to these routes.
+          const add = (methods: ReadonlyArray<Method>) =>
+            Effect.provide(
+              router.addAll([...paths].flatMap(([path, allowed]) => refusalsOf(path, allowed, methods))),
+              context
+            )
+          additions.push(add)
+          return add(common)
+        })
+    })
+  )
+}
+
+/**
+ * Refuses every other method on these paths; where GET is allowed, so is HEAD. Without these routes the router would
+ * answer 404, because it knows a path only together with its methods.
+ */
+export const methodNotAllowed = (paths: Paths): Layer.Layer<never, never, HttpLayerRouter.HttpRouter> =>
+  Layer.effectDiscard(Effect.flatMap(Refusals, (refuse) => refuse(paths))).pipe(Layer.provide(Refusals.layer))
+
+/** Paths that are only read. */
+export const onlyGet = (paths: ReadonlyArray<`/${string}`>): Paths => {
+  const get = new Set(["GET"])
+  return new Map(paths.map((path) => [path, get]))
+}
+
+/** The API's paths, but for the trigger's, which check the method themselves. */
+export const apiPaths = (): Paths => {
+  const paths = new Map<`/${string}`, Set<string>>()
+  HttpApi.reflect(Api, {
+    predicate: ({ group }) => group.identifier !== "trigger",
+    onGroup: () => {},
+    onEndpoint: ({ endpoint: { path, method } }) => paths.set(path, new Set([...(paths.get(path) ?? []), method]))
+  })
+  return paths
+}
+
+type Response = HttpServerResponse.HttpServerResponse
+
+type Request = HttpServerRequest.HttpServerRequest
+
+/** A page for people, in place of a problem. */
+export type NotFoundPage = (request: Request) => Response
+
+/** What is for programs, also when a browser asks. */
+const forPrograms = /^\/(api|assets|webhook)(\/|$)/
+
+/** Somebody has typed the address, or followed a link to it. */
+const isNavigation = ({ method, url, headers }: Request) =>
+  (method === "GET" || method === "HEAD") && /\btext\/html\b/.test(headers.accept ?? "") && !forPrograms.test(url)
+
+/** Answers what no route matches: an unknown path, one that cannot be decoded, or a part that is too long. */
+export const answerNotFound =
+  (page?: NotFoundPage) =>
+  <E, R>(app: Effect.Effect<Response, E, R>) =>
+    Effect.catchAll(app, (error) =>
+      isRouteNotFound(error)
+        ? Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+            RequestLog.observeUnknownPath(
+              request,
+              page && isNavigation(request) ? Effect.sync(() => page(request)) : Effect.fail(error)
+            )
+          )
+        : Effect.fail(error)
+    )
+
+/** For a server of its own; a host answers unknown paths in its own way. */
+export const notFound = (page?: NotFoundPage): Layer.Layer<never, never, HttpLayerRouter.HttpRouter> =>
+  HttpLayerRouter.middleware(answerNotFound(page), { global: true })

@@ -1,0 +1,65 @@
+import type { Server, ServerResponse } from "node:http"
+import { Clock, Duration, Effect, Layer } from "effect"
+import { Shutdown } from "../../engine/Shutdown.ts"
+
+/** How long the last callers' responses may take to be sent once `stopWaiting` has ended their wait. */
+const lastResponses = Duration.seconds(2)
+
+/**
+ * Stops the servers of a process in order when its scope closes: first nothing new is accepted while waiting callers still get their
+ * answers, for up to `grace`; then the rest get 503 and `Retry-After`; then the sockets are closed. Build it last, so that
+ * it closes first. It counts their requests from this call on, so call it before they listen.
+ */
+export const layer = (
+  servers: ReadonlyArray<Server>,
+  grace: Duration.DurationInput
+): Layer.Layer<never, never, Shutdown> => {
+  const requests = trackRequests(servers)
+  return Layer.scopedDiscard(
+    Effect.gen(function* () {
+      const shutdown = yield* Shutdown
+      yield* Effect.addFinalizer(() =>
+        Effect.gen(function* () {
+          yield* shutdown.begin
+          requests.endKeepAlive()
+          yield* until(() => requests.waiting() === 0, Duration.decode(grace))
+          yield* shutdown.stopWaiting
+          yield* until(() => requests.open() === 0, lastResponses)
+          // What is left is idle, an event stream, or a caller that does not read. No request may arrive in between.
+          for (const server of servers) {
+            server.close()
+            server.closeAllConnections()
+          }
+        })
+      )
+    })
+  )
+}
+
+const trackRequests = (servers: ReadonlyArray<Server>) => {
+  const open = new Set<ServerResponse>()
+  let isClosing = false
+  for (const server of servers) {
+    server.on("request", (_, response) => {
+      if (isClosing) response.setHeader("connection", "close")
+      open.add(response)
+      response.once("close", () => open.delete(response))
+    })
+  }
+  return {
+    /** Requests without a response so far. An event stream, which never ends by itself, has begun its response. */
+    waiting: () => [...open].filter((response) => !response.headersSent).length,
+    /** Requests whose response is not sent completely. */
+    open: () => open.size,
+    /** From now on each response closes its connection. */
+    endKeepAlive: () => {
+      isClosing = true
+    }
+  }
+}
+
+const until = (done: () => boolean, limit: Duration.Duration) =>
+  Effect.gen(function* () {
+    const deadline = (yield* Clock.currentTimeMillis) + Duration.toMillis(limit)
+    while (!done() && (yield* Clock.currentTimeMillis) < deadline) yield* Effect.sleep("20 millis")
+  })

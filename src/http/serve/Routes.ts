@@ -1,0 +1,108 @@
+/**
+ * Everything that speaks HTTP, as layers for the `HttpLayerRouter` of any server: this package's own, or that of a host
+ * that runs the webhook engine inside its API.
+ */
+import {
+  type Etag,
+  type FileSystem,
+  type HttpApiGroup,
+  HttpLayerRouter,
+  type HttpPlatform,
+  type Path
+} from "@effect/platform"
+import { Layer } from "effect"
+import { Api } from "../../api/Api.ts"
+import type { Replay } from "../../engine/accept/Replay.ts"
+import type { Trigger } from "../../engine/accept/Trigger.ts"
+import type { AdminKey } from "../../engine/access/AdminKey.ts"
+import { Sessions } from "../../engine/access/Sessions.ts"
+import type { Cancellation } from "../../engine/manage/Cancellation.ts"
+import type { Overview } from "../../engine/manage/Overview.ts"
+import type { Requests } from "../../engine/manage/Requests.ts"
+import type { Teams } from "../../engine/manage/Teams.ts"
+import type { Webhooks } from "../../engine/manage/Webhooks.ts"
+import type { Settings } from "../../engine/Settings.ts"
+import type { AuditStore } from "../../repo/AuditStore.ts"
+import type { ChangeFeed } from "../../repo/ChangeFeed.ts"
+import type { HistoryStore } from "../../repo/HistoryStore.ts"
+import type { SessionStore } from "../../repo/SessionStore.ts"
+import { AdminKeyCheck } from "../access/AdminKeyCheck.ts"
+import * as Auth from "../access/Auth.ts"
+import * as SessionHandlers from "../access/SessionHandlers.ts"
+import { Events } from "../events/Events.ts"
+import * as AuditHandlers from "../manage/AuditHandlers.ts"
+import * as OverviewHandlers from "../manage/OverviewHandlers.ts"
+import { RunExport } from "../manage/RunExport.ts"
+import * as RunsHandlers from "../manage/RunsHandlers.ts"
+import * as SessionsHandlers from "../manage/SessionsHandlers.ts"
+import * as TeamsHandlers from "../manage/TeamsHandlers.ts"
+import * as WebhooksHandlers from "../manage/WebhooksHandlers.ts"
+import * as Docs from "../operations/Docs.ts"
+import * as Health from "../operations/Health.ts"
+import * as OpenApi from "../operations/OpenApi.ts"
+import * as Prometheus from "../operations/Prometheus.ts"
+import * as Ui from "../operations/Ui.ts"
+import * as Redaction from "../request/Redaction.ts"
+import * as RequestLog from "../request/RequestLog.ts"
+import * as Unmatched from "../request/Unmatched.ts"
+import { BodyBudget } from "../trigger/BodyBudget.ts"
+import * as TriggerRoutes from "../trigger/TriggerRoutes.ts"
+
+/** `/webhook/trigger/…`: enough for a host that only lets its callers trigger webhooks. */
+export const trigger = Layer.merge(Layer.provide(TriggerRoutes.layer, BodyBudget.layer), Redaction.layer)
+
+/** Registers nothing: the group's routes are `TriggerRoutes`, written by hand. */
+const triggerGroup = Layer.empty as Layer.Layer<HttpApiGroup.ApiGroup<"webhook-trigger", "trigger">>
+
+/** What every server of `@effect/platform` provides. */
+type Server =
+  | Etag.Generator
+  | FileSystem.FileSystem
+  | HttpLayerRouter.HttpRouter
+  | HttpPlatform.HttpPlatform
+  | Path.Path
+
+type Engine =
+  | AdminKey
+  | AuditStore
+  | Cancellation
+  | ChangeFeed
+  | HistoryStore
+  | Overview
+  | Replay
+  | Requests
+  | SessionStore
+  | Settings
+  | Teams
+  | Trigger
+  | Webhooks
+
+/** `/api/…`: teams, webhooks, the history and sessions, for anyone who has the admin key. */
+export const management: Layer.Layer<never, never, Engine | Server> = HttpLayerRouter.addHttpApi(Api).pipe(
+  Layer.provide([
+    triggerGroup,
+    TeamsHandlers.layer,
+    WebhooksHandlers.layer,
+    RunsHandlers.layer,
+    AuditHandlers.layer,
+    SessionHandlers.layer,
+    SessionsHandlers.layer,
+    OverviewHandlers.layer
+  ]),
+  Layer.provide(Auth.layer),
+  Layer.provide(RequestLog.layer),
+  Layer.merge(Unmatched.methodNotAllowed(Unmatched.apiPaths())),
+  Layer.provide([AdminKeyCheck.layer, Sessions.layer, Events.layer, RunExport.layer])
+)
+
+/** `/health/…`, `/metrics`, `/openapi.json` and `/docs`. */
+export const operations = Layer.mergeAll(Health.layer, Prometheus.layer, OpenApi.layer, Docs.layer)
+
+/** `/`: the web UI, if it was built; it needs `management`. */
+export const ui = Ui.layer
+
+/** All of them. */
+export const layer = Layer.mergeAll(trigger, management, operations, ui)
+
+/** For a server of its own: a path that none of its routes has is answered as a problem, or with a page to a browser. */
+export const notFound = Ui.notFound

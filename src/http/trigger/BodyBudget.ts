@@ -1,0 +1,39 @@
+import { Context, Effect, Layer } from "effect"
+import { Settings } from "../../engine/Settings.ts"
+
+/**
+ * How many bytes of request bodies are in memory at once: of triggers, from the first byte to the end of the request.
+ * A holder (a webhook) may have as many as are still free, so one alone gets half, two a third each, and a newcomer always
+ * finds some.
+ */
+export class BodyBudget extends Context.Tag("webhook-trigger/BodyBudget")<
+  BodyBudget,
+  {
+    /** False: there are none for this holder now. */
+    readonly take: (holder: string, bytes: number) => boolean
+    readonly giveBack: (holder: string, bytes: number) => void
+  }
+>() {
+  static readonly layer: Layer.Layer<BodyBudget, never, Settings> = Layer.effect(
+    BodyBudget,
+    Effect.map(Settings, ({ maxBodies, maxBody }) => {
+      const held = new Map<string, number>()
+      // One body of any allowed size always fits.
+      let free = Math.max(maxBodies, 2 * maxBody)
+      const add = (holder: string, bytes: number) => {
+        free -= bytes
+        const total = (held.get(holder) ?? 0) + bytes
+        if (total === 0) held.delete(holder)
+        else held.set(holder, total)
+      }
+      return {
+        take: (holder, bytes) => {
+          const fits = (held.get(holder) ?? 0) + bytes <= free - bytes
+          if (fits) add(holder, bytes)
+          return fits
+        },
+        giveBack: (holder, bytes) => add(holder, -bytes)
+      }
+    })
+  )
+}

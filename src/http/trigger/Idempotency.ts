@@ -1,0 +1,65 @@
+/** `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header): a repeat of the request returns the first run. */
+import { createHash } from "node:crypto"
+import type { HttpServerRequest } from "@effect/platform"
+import { Either } from "effect"
+import { InvalidParameter, type InvalidVariables } from "../../domain/Errors.ts"
+import type { Variables } from "../../domain/run/Run.ts"
+import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
+import type { TriggerRequest } from "../../engine/accept/Trigger.ts"
+import * as Input from "../../engine/prompt/Input.ts"
+import { nodeRequest } from "../request/Body.ts"
+
+const header = "idempotency-key"
+const printable = /^[\x20-\x7e]{1,255}$/
+/** A string in the syntax of structured fields (RFC 9651, 3.3.3). */
+const quoted = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/
+
+/** The draft quotes the key, most callers do not: `"k"` and `k` are the same key. */
+const parse = (text: string): string | undefined => {
+  const key = text.startsWith('"') ? quoted.exec(text)?.[1]?.replaceAll(/\\(["\\])/g, "$1") : text
+  return key !== undefined && printable.test(key) ? key : undefined
+}
+
+/** JSON that does not depend on the order of members or on white space. */
+const canonical = (value: unknown): string => {
+  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
+  if (typeof value !== "object" || value === null) return JSON.stringify(value)
+  const members = Object.keys(value)
+    .sort()
+    .map((name) => `${JSON.stringify(name)}:${canonical((value as Variables)[name])}`)
+  return `{${members.join()}}`
+}
+
+type Idempotency = Pick<TriggerRequest, "idempotency">
+
+/** The request's key, if it has one, with a hash of what is asked for, which is bounded in its nesting. */
+export const readWith = <E>(
+  request: HttpServerRequest.HttpServerRequest,
+  content: () => Either.Either<Variables, E>
+): Either.Either<Idempotency, InvalidParameter | E> => {
+  const text = request.headers[header]
+  if (text === undefined) return Either.right({})
+  const count = nodeRequest(request)?.headersDistinct[header]?.length ?? 1
+  const key = count === 1 ? parse(text) : undefined
+  if (key === undefined) {
+    return Either.left(
+      new InvalidParameter({
+        name: "Idempotency-Key",
+        detail: "must be 1 to 255 printable ASCII characters, given once"
+      })
+    )
+  }
+  // Bounded, so `canonical` cannot overflow the stack.
+  return Either.map(content(), (content) => {
+    const request_hash = createHash("sha256").update(canonical(content)).digest()
+    return { idempotency: { key, request_hash } }
+  })
+}
+
+/** The key of a request that triggers the webhook with this input. */
+export const read = (
+  request: HttpServerRequest.HttpServerRequest,
+  webhook: WebhookRow,
+  input: Variables
+): Either.Either<Idempotency, InvalidParameter | InvalidVariables> =>
+  readWith(request, () => Input.contentOf(webhook, input))

@@ -1,0 +1,41 @@
+import type { HttpServerRequest } from "@effect/platform"
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
+import { keptBody } from "../../domain/request/KeptBody.ts"
+import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
+import { keepsBodies } from "../../engine/manage/KeptRequest.ts"
+import type * as Body from "../request/Body.ts"
+import type { BodyBudget } from "./BodyBudget.ts"
+
+/** What has arrived of a body. */
+export interface Intake extends Body.Intake {
+  bytes: number
+  /** The body's beginning, if the webhook keeps that. */
+  head: Buffer | undefined
+}
+
+/** Follows the body of a webhook's caller. It counts against the budget until the request has ended. */
+export const make = (
+  request: HttpServerRequest.HttpServerRequest,
+  webhook: WebhookRow,
+  budget: typeof BodyBudget.Service
+): Intake => {
+  /** Of the budget. */
+  let taken = 0
+  const intake: Intake = {
+    bytes: 0,
+    head: undefined,
+    take: (chunk) => {
+      intake.bytes += chunk.length
+      if (keepsBodies(webhook) && (intake.head?.length ?? 0) < keptBody) {
+        intake.head = Buffer.concat([intake.head ?? Buffer.alloc(0), chunk.subarray(0, keptBody)])
+      }
+      if (!budget.take(webhook.id, chunk.length)) return false
+      if (taken === 0) {
+        NodeHttpServerRequest.toServerResponse(request).once("close", () => budget.giveBack(webhook.id, taken))
+      }
+      taken += chunk.length
+      return true
+    }
+  }
+  return intake
+}

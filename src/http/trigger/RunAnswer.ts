@@ -1,0 +1,92 @@
+/**
+ * The answer to a request that starts a run, for all endpoints that do: a trigger, a run from the web UI and a message to
+ * a team.
+ */
+import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import type { MessageAccepted, MessageAnswered } from "../../api/run/Messages.ts"
+import type { Accepted, Answered, Failed, Ignored, TimedOut, TimedOutInPage } from "../../api/run/Trigger.ts"
+import type { RunId } from "../../domain/Id.ts"
+import type { RunError } from "../../domain/run/Run.ts"
+import type { Submitted } from "../../engine/accept/Trigger.ts"
+import * as Problems from "../request/Problems.ts"
+import * as RequestFacts from "../request/RequestFacts.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+type Response = HttpServerResponse.HttpServerResponse
+
+/** Written as they are, unlike a handler's result: `Body` is the documented type. */
+const json = <Body>(status: number, body: Body): Response => HttpServerResponse.unsafeJson(body, { status })
+
+/** Where a webhook's run and a message differ. */
+interface Format {
+  readonly accepted: (id: RunId) => Response
+  readonly success: (id: RunId, response: string) => Response
+  readonly error: (id: RunId, error: RunError) => Response
+}
+
+const run: Format = {
+  accepted: (run_id) => json<typeof Accepted.Type>(202, { status: "accepted", run_id }),
+  success: (run_id, response) => json<typeof Answered.Type>(200, { status: "success", response, run_id }),
+  error: (run_id, error) => json<typeof Failed.Type>(502, { status: "error", run_id, error })
+}
+
+const message: Format = {
+  accepted: (message_id) => json<typeof MessageAccepted.Type>(202, { status: "accepted", message_id }),
+  success: (message_id, response) =>
+    json<typeof MessageAnswered.Type>(200, { status: "success", response, message_id }),
+  error: (run_id, error) =>
+    Problems.toResponse(Problems.problem(502, { code: "agent_failed", detail: error.message, run_id }))
+}
+
+/**
+ * Whether a page in a browser sent the request. Over HTTPS, and to localhost, all of a browser's requests have
+ * `Sec-Fetch-Site`; elsewhere each POST has at least `Origin`. Node's `fetch` sends neither, but `Sec-Fetch-Mode`.
+ */
+const isOfPage = ({ headers }: Request): boolean =>
+  headers["sec-fetch-site"] !== undefined || headers.origin !== undefined
+
+/** A browser resends a POST that is answered with 408, once for each open connection: each would be another run. */
+const timedOut = (request: Request, run_id: RunId): Response =>
+  isOfPage(request)
+    ? json<typeof TimedOutInPage.Type>(504, { status: "timeout", run_id })
+    : json<typeof TimedOut.Type>(408, { status: "timeout", run_id })
+
+const cancelled = (run_id: RunId): Response =>
+  Problems.toResponse(
+    Problems.problem(409, { code: "cancelled", detail: "It was cancelled while you waited for its answer.", run_id })
+  )
+
+const write = (request: Request, format: Format, submitted: Submitted): Response => {
+  if (submitted._tag === "Ignored") return json<typeof Ignored.Type>(200, { status: "ignored" })
+  if (submitted._tag === "Accepted") return format.accepted(submitted.run_id)
+  const { run_id, status, conversation, error } = submitted.run
+  switch (status) {
+    case "success":
+      return format.success(run_id, conversation.response ?? "")
+    case "error":
+      return format.error(run_id, error!)
+    case "timeout":
+      return timedOut(request, run_id)
+    case "cancelled":
+      return cancelled(run_id)
+    // Not the end of a run; if it ever came, this answer would still be true.
+    case "queued":
+    case "running":
+      return format.accepted(run_id)
+  }
+}
+
+const answer =
+  (format: Format) =>
+  (request: Request, submitted: Submitted): Response => {
+    if (submitted._tag !== "Ignored") {
+      RequestFacts.add(request, { run_id: submitted._tag === "Accepted" ? submitted.run_id : submitted.run.run_id })
+    }
+    return write(request, format, submitted)
+  }
+
+/** 202; for a caller that waited 200, 408 (504 for a page in a browser), 409 or 502. */
+export const ofRun = answer(run)
+
+/** The same with `message_id` in place of `run_id`; a failed message is a problem. */
+export const ofMessage = answer(message)

@@ -1,0 +1,81 @@
+import { expect } from "@effect/vitest"
+import { Effect, Option, Stream } from "effect"
+import type { SessionRow } from "../../../domain/access/Session.ts"
+import { makeSessionId } from "../../../domain/Id.ts"
+import { subscribe } from "../../ChangeFeed.ts"
+import { Repo } from "../../Repo.ts"
+import { at, count, newTokenHash } from "../fixtures.ts"
+import type { Test } from "../RepoContract.ts"
+
+const newSession = (fields: Partial<SessionRow> = {}) =>
+  Effect.gen(function* () {
+    const session: SessionRow = {
+      id: yield* makeSessionId,
+      token_hash: yield* newTokenHash,
+      key_fingerprint: new Uint8Array(32).fill(7),
+      created_at: at(0),
+      last_used_at: at(0),
+      expires_at: at(1_000),
+      client_address: "203.0.113.7",
+      user_agent: "A browser/1.0",
+      ...fields
+    }
+    yield* (yield* Repo).createSession(session)
+    return session
+  })
+
+export const sessionStore = (test: Test): void => {
+  test(
+    "finds sessions by the hash of their token, in the order that was asked",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const [one, two] = [yield* newSession(), yield* newSession({ user_agent: "" })]
+      const unknown = yield* newTokenHash
+      expect(yield* repo.sessionsByToken([two.token_hash, unknown, one.token_hash])).toEqual([two, undefined, one])
+      expect(yield* repo.sessionsByToken([])).toEqual([])
+    })
+  )
+
+  test(
+    "records that a session was used, and lists the one used last first",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const [one, two] = [yield* newSession(), yield* newSession({ last_used_at: at(5) })]
+      expect(yield* repo.sessions).toEqual([two, one])
+      const use = { last_used_at: at(10), expires_at: at(2_000) }
+      yield* repo.recordSessionUse(one.id, use)
+      expect(yield* repo.sessions).toEqual([{ ...one, ...use }, two])
+    })
+  )
+
+  test(
+    "ends sessions, also those whose time has passed, and says which were there",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const sessions = yield* Effect.forEach(count(3), () => newSession({ expires_at: at(-1) }))
+      const [one, two, three] = sessions as [SessionRow, SessionRow, SessionRow]
+      const never = yield* makeSessionId
+      expect(new Set(yield* repo.endSessions([one.id, never, two.id]))).toEqual(new Set([one.id, two.id]))
+      expect(yield* repo.endSessions([one.id])).toEqual([])
+      yield* repo.recordSessionUse(one.id, { last_used_at: at(10), expires_at: at(2_000) })
+      expect(yield* repo.sessions).toEqual([three])
+      expect(yield* repo.sessionsByToken([one.token_hash])).toEqual([undefined])
+    })
+  )
+
+  test(
+    "notifies every process of each session that was ended",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const sessions = yield* Effect.forEach(count(120), () => newSession())
+      const changes = yield* subscribe(repo)
+      yield* repo.endSessions(sessions.map(({ id }) => id))
+      const ended = yield* Stream.fromQueue(changes).pipe(
+        Stream.filterMap((change) => (change._tag === "SessionEnded" ? Option.some(change.session_id) : Option.none())),
+        Stream.take(120),
+        Stream.runCollect
+      )
+      expect(new Set(ended)).toEqual(new Set(sessions.map(({ id }) => id)))
+    })
+  )
+}

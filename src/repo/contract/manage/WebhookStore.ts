@@ -1,0 +1,319 @@
+import { expect } from "@effect/vitest"
+import { Arbitrary, DateTime, Effect, FastCheck, Option, Schema } from "effect"
+import { ChangedMeanwhile, NotFound, TeamUnknown } from "../../../domain/Errors.ts"
+import { makeWebhookId } from "../../../domain/Id.ts"
+import { Webhook, WebhookRow } from "../../../domain/webhook/Webhook.ts"
+import { Repo } from "../../Repo.ts"
+import { noOldToken } from "../../WebhookStore.ts"
+import {
+  acceptOne,
+  acquireTerm,
+  admitOne,
+  at,
+  count,
+  createWebhook,
+  endOne,
+  newRun,
+  newTokenHash,
+  ops,
+  queueRun,
+  sendRun,
+  success,
+  team
+} from "../fixtures.ts"
+import type { Test } from "../RepoContract.ts"
+
+const fields = Object.keys(WebhookRow.fields).sort()
+
+/** Webhooks with every field of the schema set, whatever fields it has; the same ones in every run. */
+const complete = FastCheck.sample(Arbitrary.make(Schema.required(Schema.typeSchema(WebhookRow))), {
+  seed: 20_260_102,
+  numRuns: 10
+}).map((row, i) => {
+  const values = Object.entries(row).map(([name, value]) => [name, DateTime.isDateTime(value) ? at(i) : value])
+  return Object.fromEntries(values) as WebhookRow
+})
+
+/** As the API shows it. */
+const shown = (row: Partial<WebhookRow>) =>
+  Object.fromEntries(Object.entries(row).filter(([name]) => Object.hasOwn(Webhook.fields, name)))
+
+export const webhookStore = (test: Test): void => {
+  test(
+    "reads a webhook with every field set back whole, after it was created and after it was updated",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const plain = yield* createWebhook()
+      for (const webhook of complete) {
+        expect(Object.keys(webhook).sort()).toEqual(fields)
+        yield* Effect.ignore(repo.createTeam(webhook.team, at(0)))
+        const { version: _, ...rest } = webhook
+        const created = { ...rest, id: yield* makeWebhookId, token_hash: yield* newTokenHash }
+        const answer = yield* repo.createWebhook(created)
+        const { version, ...row } = yield* repo.webhookRow(created.id)
+        expect(row).toEqual(created)
+        expect(answer).toEqual(shown({ ...created, version }))
+        expect(yield* repo.webhook(created.id)).toEqual(answer)
+
+        const before = yield* repo.webhookRow(plain.id)
+        const { id: __, created_at: ___, ...change } = rest
+        const updated = { ...change, token_hash: yield* newTokenHash, updated_at: at(99) }
+        const changed = yield* repo.updateWebhook(plain.id, updated)
+        const after = yield* repo.webhookRow(plain.id)
+        expect(after).toEqual({ ...before, ...updated, version: after.version })
+        expect(after.version).not.toBe(before.version)
+        expect(changed).toEqual(shown(after))
+        const [found] = yield* repo.webhooksByToken([updated.token_hash], at(99))
+        expect(found).toEqual(updated.enabled ? after : undefined)
+      }
+    })
+  )
+
+  test(
+    "stores text as it is, and leaves absent fields absent",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const text = {
+        name: 'Déploiement ‘$x’ \\ "q" 日本 🚀',
+        prompt_template: "{{a}} $& {{b.c}}\n\t%s",
+        variables: ["a", "b.c"]
+      }
+      const { token_hash, version, ...webhook } = yield* createWebhook(text)
+      expect(webhook).toEqual({
+        id: webhook.id,
+        ...text,
+        team: "ops",
+        enabled: true,
+        token_hint: "…x7Qa",
+        created_at: at(0),
+        updated_at: at(0)
+      })
+      const read = yield* repo.webhook(webhook.id)
+      expect(read).toEqual({ ...webhook, version })
+      expect(Object.keys(read)).not.toContain("timeout_seconds")
+      expect(Object.keys(read)).not.toContain("last_triggered_at")
+      expect(yield* repo.webhookRow(webhook.id)).toEqual({ ...webhook, token_hash, version })
+      expect(Object.keys(yield* repo.webhookRow(webhook.id))).not.toContain("timeout_seconds")
+    })
+  )
+
+  test(
+    "stores what text cannot hold as the replacement character",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook({ name: "a\u0000", prompt_template: "\ud800" })
+      expect(webhook).toMatchObject({ name: "a\ufffd", prompt_template: "\ufffd" })
+      const change = { name: "b\u0000", prompt_template: "\udc00", updated_at: at(1) }
+      expect(yield* repo.updateWebhook(webhook.id, change)).toMatchObject({
+        name: "b\ufffd",
+        prompt_template: "\ufffd"
+      })
+    })
+  )
+
+  test(
+    "refuses a team that does not exist",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const { last_triggered_at: _, version: __, ...webhook } = yield* createWebhook()
+      const nowhere = team("nowhere")
+      const astray = { ...webhook, id: yield* makeWebhookId, team: nowhere, token_hash: yield* newTokenHash }
+      expect(yield* Effect.flip(repo.createWebhook(astray))).toEqual(new TeamUnknown({ team: nowhere }))
+      const move = repo.updateWebhook(webhook.id, { team: nowhere, updated_at: at(1) })
+      expect(yield* Effect.flip(move)).toEqual(new TeamUnknown({ team: nowhere }))
+      const unknown = yield* makeWebhookId
+      expect(yield* Effect.flip(repo.updateWebhook(unknown, { updated_at: at(1) }))).toEqual(new NotFound())
+      expect(yield* Effect.flip(repo.webhook(unknown))).toEqual(new NotFound())
+      expect(yield* Effect.flip(repo.webhookRow(unknown))).toEqual(new NotFound())
+    })
+  )
+
+  test(
+    "changes only what is given, and null removes a setting",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook({ timeout_seconds: 7, max_concurrent: 3 })
+      const renamed = { max_concurrent: null, name: "renamed", updated_at: at(5) }
+      const changed = yield* repo.updateWebhook(webhook.id, renamed)
+      const { token_hash: _, version: __, max_concurrent: ___, ...rest } = webhook
+      expect(changed).toEqual({ ...rest, name: "renamed", updated_at: at(5), version: changed.version })
+      const again = yield* repo.updateWebhook(webhook.id, {
+        timeout_seconds: null,
+        max_concurrent: 9,
+        prompt_template: "{{x}}",
+        variables: ["x"],
+        enabled: false,
+        updated_at: at(6)
+      })
+      expect(again).toMatchObject({ max_concurrent: 9, prompt_template: "{{x}}", variables: ["x"], enabled: false })
+      expect(Object.keys(again)).not.toContain("timeout_seconds")
+      expect(yield* repo.webhook(webhook.id)).toEqual(again)
+    })
+  )
+
+  test(
+    "changes a webhook only in one of the expected versions, each of which it has once",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const { id, version: first } = yield* createWebhook()
+      const rename = (name: string, versions: ReadonlyArray<number>) =>
+        repo.updateWebhook(id, { name, updated_at: at(1) }, { versions })
+      const { version: second } = yield* rename("second", [first])
+      expect(yield* Effect.flip(rename("late", [first]))).toEqual(new ChangedMeanwhile({ version: second }))
+      expect(yield* Effect.flip(rename("none", []))).toEqual(new ChangedMeanwhile({ version: second }))
+      expect((yield* repo.webhook(id)).name).toBe("second")
+      const third = yield* rename("third", [first, second])
+      expect(third.name).toBe("third")
+      expect([first, second]).not.toContain(third.version)
+      // Two at once: only one of them was made for the version that it finds.
+      const both = [rename("a", [third.version]), rename("b", [third.version])].map(Effect.option)
+      expect((yield* Effect.all(both, { concurrency: 2 })).filter(Option.isSome)).toHaveLength(1)
+      const unknown = yield* makeWebhookId
+      expect(yield* Effect.flip(repo.updateWebhook(unknown, { updated_at: at(1) }, { versions: [first] }))).toEqual(
+        new NotFound()
+      )
+    })
+  )
+
+  test(
+    "finds a webhook by its token while the token is valid and the webhook enabled",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const idOf = (hash: Uint8Array) => Effect.map(repo.webhooksByToken([hash], at(9)), ([row]) => row?.id)
+      expect(yield* idOf(webhook.token_hash)).toBe(webhook.id)
+      yield* repo.updateWebhook(webhook.id, { enabled: false, updated_at: at(1) })
+      expect(yield* idOf(webhook.token_hash)).toBe(undefined)
+      yield* repo.updateWebhook(webhook.id, { enabled: true, updated_at: at(2) })
+      expect(yield* idOf(webhook.token_hash)).toBe(webhook.id)
+      const token_hash = yield* newTokenHash
+      const replaced = yield* repo.updateWebhook(webhook.id, { token_hash, token_hint: "…new1", updated_at: at(3) })
+      expect(replaced).toMatchObject({ token_hint: "…new1", updated_at: at(3) })
+      expect(yield* idOf(webhook.token_hash)).toBe(undefined)
+      expect(yield* idOf(token_hash)).toBe(webhook.id)
+      expect((yield* repo.webhookRow(webhook.id)).token_hash).toEqual(token_hash)
+      yield* repo.deleteWebhook(webhook.id)
+      expect(yield* idOf(token_hash)).toBe(undefined)
+    })
+  )
+
+  test(
+    "finds a webhook by the token before as well, until its time is over, and accepts runs by it",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const other = yield* createWebhook()
+      const token_hash = yield* newTokenHash
+      const old_token_hash = webhook.token_hash
+      const { version } = yield* repo.updateWebhook(webhook.id, {
+        ...{ token_hash, old_token_hash, old_token_hint: "…old1", old_token_valid_until: at(10), updated_at: at(1) }
+      })
+      const [current, old, unknown] = yield* repo.webhooksByToken(
+        [token_hash, old_token_hash, yield* newTokenHash, other.token_hash],
+        at(9)
+      )
+      expect([current?.id, old?.id, unknown]).toEqual([webhook.id, webhook.id, undefined])
+      expect([current?.token_hash, old?.token_hash]).toEqual([token_hash, old_token_hash])
+      expect(yield* repo.webhooksByToken([old_token_hash], at(10))).toEqual([undefined])
+
+      const target = { ...webhook, version, token_hash: old_token_hash }
+      expect(yield* acceptOne(yield* newRun(target, { accepted_at: at(9) }))).toMatchObject({ _tag: "Accepted" })
+      const late = yield* Effect.flip(acceptOne(yield* newRun(target, { accepted_at: at(10) })))
+      expect(late._tag).toBe("NotFound")
+
+      const use = { webhook_id: webhook.id, old_token_used_at: at(5), old_token_used_from: "192.0.2.1" }
+      yield* repo.oldTokensUsed([
+        { ...use, old_token_hash },
+        { ...use, webhook_id: other.id, old_token_hash }
+      ])
+      expect(yield* repo.webhook(webhook.id)).toMatchObject({
+        version,
+        old_token_used_at: at(5),
+        old_token_hint: "…old1"
+      })
+      expect(yield* repo.webhook(other.id)).not.toHaveProperty("old_token_used_at")
+      yield* repo.updateWebhook(webhook.id, { ...noOldToken, updated_at: at(6) })
+      expect(yield* repo.webhooksByToken([old_token_hash], at(5))).toEqual([undefined])
+      expect(yield* repo.webhook(webhook.id)).not.toHaveProperty("old_token_hint")
+    })
+  )
+
+  test(
+    "knows the first request that was verified in the webhook's version",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const { id: webhook_id, version } = yield* createWebhook()
+      const other = yield* createWebhook()
+      const verifiedAt = Effect.map(repo.webhook(webhook_id), ({ verified_at }) => verified_at)
+      yield* repo.verified([{ webhook_id, version: version + 1, verified_at: at(1) }])
+      expect(yield* verifiedAt).toBeUndefined()
+      yield* repo.verified([
+        { webhook_id, version, verified_at: at(2) },
+        { webhook_id: other.id, version: 7, verified_at: at(2) }
+      ])
+      yield* repo.verified([{ webhook_id, version, verified_at: at(3) }])
+      expect(yield* repo.webhook(webhook_id)).toMatchObject({ version, verified_at: at(2) })
+      expect(yield* repo.webhook(other.id)).not.toHaveProperty("verified_at")
+      yield* repo.updateWebhook(webhook_id, { verified_at: null, updated_at: at(4) })
+      expect(yield* verifiedAt).toBeUndefined()
+    })
+  )
+
+  test(
+    "finds the webhooks of many tokens in the order of the tokens, one named twice included",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhooks = yield* Effect.forEach(count(20), () => createWebhook())
+      const hashes = webhooks.map((webhook) => webhook.token_hash)
+      const found = yield* repo.webhooksByToken([...hashes, yield* newTokenHash, ...hashes], at(9))
+      const ids = webhooks.map((webhook) => webhook.id)
+      expect(found.map((webhook) => webhook?.id)).toEqual([...ids, undefined, ...ids])
+      expect(yield* repo.webhooksByToken([], at(9))).toEqual([])
+    })
+  )
+
+  test(
+    "lists webhooks by name, with when they were last triggered",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const beta = yield* createWebhook({ name: "Beta" })
+      yield* createWebhook({ name: "gamma" })
+      yield* createWebhook({ name: "alpha" })
+      yield* queueRun(beta, { accepted_at: at(10) })
+      yield* queueRun(beta, { accepted_at: at(20) })
+      const listed = yield* repo.webhooks
+      expect(listed.map(({ name, last_triggered_at }) => [name, last_triggered_at])).toEqual([
+        ["alpha", undefined],
+        ["Beta", at(20)],
+        ["gamma", undefined]
+      ])
+      expect((yield* repo.webhook(beta.id)).last_triggered_at).toEqual(at(20))
+    })
+  )
+
+  test(
+    "deletes a webhook's runs with it, and names those that were not finished",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const other = yield* createWebhook()
+      const term = yield* acquireTerm
+      const [queued, running, ended, untouched] = [
+        yield* queueRun(webhook),
+        yield* sendRun(webhook, term, 1),
+        yield* sendRun(webhook, term, 1),
+        yield* queueRun(other)
+      ]
+      yield* endOne(ended, success("done"), 2)
+      expect([...(yield* repo.deleteWebhook(webhook.id))].sort()).toEqual([queued, running].sort())
+      expect((yield* repo.ended([queued, running, ended, untouched])).deleted.toSorted()).toEqual(
+        [queued, running, ended].sort()
+      )
+      expect(yield* Effect.flip(repo.deleteWebhook(webhook.id))).toEqual(new NotFound())
+      expect((yield* repo.lane(ops, 10)).map((run) => run.run_id)).toEqual([untouched])
+      expect(yield* repo.inFlight).toEqual([])
+      expect(yield* admitOne(queued, term)).toBe(false)
+      expect(yield* endOne(running, success("late"), 3)).toEqual({ recorded: false, run: undefined })
+    })
+  )
+}

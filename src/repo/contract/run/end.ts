@@ -1,0 +1,296 @@
+import { expect } from "@effect/vitest"
+import { DateTime, Duration, Effect, Record } from "effect"
+import { makeRunId } from "../../../domain/Id.ts"
+import { runStatuses } from "../../../domain/run/RunStatus.ts"
+import { Repo } from "../../Repo.ts"
+import {
+  acquireTerm,
+  admitAll,
+  admitOne,
+  at,
+  count,
+  createWebhook,
+  endOne,
+  failure,
+  outcomes,
+  queueRun,
+  sendRun,
+  sentOne,
+  startedOne,
+  success,
+  timeout,
+  together
+} from "../fixtures.ts"
+import type { Test } from "../RepoContract.ts"
+
+export const end = (test: Test): void => {
+  test(
+    "record answer, error and times",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const term = yield* acquireTerm
+      const answered = yield* sendRun(webhook, term, 100)
+      yield* startedOne(answered, 150)
+      const ended = yield* endOne(answered, success("It's up \u{1f680}"), 400)
+      expect(ended).toEqual({ recorded: true, run: yield* repo.run(answered) })
+      expect(ended.run).toMatchObject({
+        status: "success",
+        sent_at: at(100),
+        started_at: at(150),
+        finished_at: at(400),
+        duration_ms: 250,
+        conversation: { prompt: "Deploy api", response: "It's up \u{1f680}" }
+      })
+      const failed = yield* sendRun(webhook, term, 100)
+      yield* endOne(failed, failure("no such service"), 300)
+      expect(yield* repo.run(failed)).toMatchObject({
+        status: "error",
+        error: { code: "agent_error", message: "no such service" },
+        started_at: at(100),
+        duration_ms: 200
+      })
+      const never = yield* queueRun(webhook)
+      yield* endOne(never, timeout, 300)
+      const run = yield* repo.run(never)
+      expect(run).toMatchObject({ status: "timeout", finished_at: at(300) })
+      expect(Object.keys(run)).not.toContain("started_at")
+      expect(Object.keys(run)).not.toContain("duration_ms")
+    })
+  )
+
+  test(
+    "record every way in which a run may end, and count it",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const ids = yield* Effect.forEach(Object.values(outcomes), (outcome) =>
+        Effect.tap(queueRun(webhook), (id) => endOne(id, outcome, 300))
+      )
+      const { runs } = yield* repo.ended(ids)
+      expect(runs.map(({ status }) => status).sort()).toEqual(Object.keys(outcomes).sort())
+      for (const { finished_at } of runs) expect(finished_at).toEqual(at(300))
+      const [counts] = yield* repo.statistics(webhook.id, DateTime.startOf(at(0), "hour"), Duration.hours(1))
+      expect(counts).toMatchObject({ ...Record.map(outcomes, () => 1), live: 0 })
+    })
+  )
+
+  test(
+    "keep the first answer that comes later, where the status says that one is stored",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      for (const outcome of Object.values(outcomes)) {
+        const id = yield* queueRun(webhook)
+        expect(yield* repo.answerable([id])).toEqual(new Map([[id, "live"]]))
+        const { run: before } = yield* endOne(id, outcome, 300)
+        const stored = runStatuses[outcome.status].storesLateAnswer
+        expect(yield* repo.answerable([id])).toEqual(new Map(stored ? [[id, "late"]] : []))
+        yield* endOne(id, success("late"), 400)
+        expect(yield* repo.answerable([id])).toEqual(new Map())
+        const { conversation, ...after } = yield* repo.run(id)
+        expect(conversation.response).toBe(stored ? "late" : before?.conversation.response)
+        expect({ ...after, conversation: before?.conversation }).toEqual(before)
+      }
+    })
+  )
+
+  test(
+    "tell a start that was reported at the time of the sending, or before it, from none",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const term = yield* acquireTerm
+      const outcome = success("done")
+      const [silent, both, later, marked] = [
+        yield* queueRun(webhook),
+        yield* queueRun(webhook),
+        yield* queueRun(webhook),
+        yield* sendRun(webhook, term, 100)
+      ]
+      for (const id of [silent, both, later]) yield* admitOne(id, term)
+      yield* startedOne(later, 100)
+      yield* startedOne(marked, 100)
+      yield* repo.end([
+        { run_id: silent, outcome, sent_at: at(100), at: at(400) },
+        { run_id: both, outcome, sent_at: at(100), started_at: at(100), at: at(400) },
+        { run_id: later, outcome, sent_at: at(150), at: at(400) },
+        { run_id: marked, outcome, at: at(400) }
+      ])
+      expect(yield* repo.run(silent)).toMatchObject({ sent_at: at(100), started_at: at(100) })
+      for (const id of [both, later, marked]) {
+        expect(yield* repo.run(id)).toMatchObject({ sent_at: at(99), started_at: at(100) })
+      }
+    })
+  )
+
+  test(
+    "record with an end when the run was sent and started, unless that is recorded already",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const term = yield* acquireTerm
+      const [unmarked, marked] = [yield* queueRun(webhook), yield* sendRun(webhook, term, 100)]
+      yield* admitOne(unmarked, term)
+      yield* startedOne(marked, 150)
+      const end = { outcome: success("done"), sent_at: at(20), started_at: at(30), at: at(400) }
+      yield* repo.end([
+        { ...end, run_id: unmarked },
+        { ...end, run_id: marked }
+      ])
+      expect(yield* repo.run(unmarked)).toMatchObject({ sent_at: at(20), started_at: at(30), duration_ms: 370 })
+      expect(yield* repo.run(marked)).toMatchObject({ sent_at: at(100), started_at: at(150), duration_ms: 250 })
+    })
+  )
+
+  test(
+    "give a start also to a run whose answer overtook the record that it was sent",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const term = yield* acquireTerm
+      const [answered, undelivered] = [yield* queueRun(webhook), yield* queueRun(webhook)]
+      yield* admitOne(answered, term)
+      yield* admitOne(undelivered, term)
+      yield* endOne(answered, success("quick"), 60)
+      expect(yield* repo.run(answered)).toMatchObject({ started_at: at(0), duration_ms: 60 })
+      yield* endOne(undelivered, { status: "error", error: { code: "undeliverable", message: "returned" } }, 60)
+      expect(Object.keys(yield* repo.run(undelivered))).not.toContain("started_at")
+    })
+  )
+
+  test(
+    "record one of fifty ends of a run, in one call or in many, and answer the same to all",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const term = yield* acquireTerm
+      for (const round of count(6)) {
+        const run_id = yield* sendRun(webhook, term, 1)
+        const ends = count(50).map((i) => ({
+          run_id,
+          outcome: i % 2 === round % 2 ? success(`${i}`) : failure(`${i}`),
+          at: at(i + 2)
+        }))
+        const answers =
+          round < 3 ? yield* repo.end(ends) : (yield* Effect.forEach(ends, (end) => repo.end([end]), together)).flat()
+        expect(answers.filter((answer) => answer.recorded)).toHaveLength(1)
+        if (round < 3) expect(answers[0]?.recorded).toBe(true)
+        const run = yield* repo.run(run_id)
+        for (const answer of answers) expect(answer.run).toEqual(run)
+      }
+    })
+  )
+
+  test(
+    "end many runs in one call, and answer in the order of the call",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const term = yield* acquireTerm
+      const ids = yield* Effect.forEach(count(100), () => queueRun(webhook))
+      yield* admitAll(ids, term)
+      const unknown = yield* makeRunId
+      const [...answers] = yield* repo.end(
+        [...ids, unknown].map((run_id) => ({ run_id, outcome: success(run_id), at: at(2) }))
+      )
+      expect(answers.pop()).toEqual({ recorded: false, run: undefined })
+      for (const [i, { recorded, run }] of answers.entries()) {
+        expect(recorded).toBe(true)
+        expect(run).toMatchObject({ run_id: ids[i], conversation: { response: ids[i] } })
+      }
+      expect(yield* repo.end([])).toEqual([])
+    })
+  )
+
+  test(
+    "keep the first answer that came after the timeout, in the conversation only",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const term = yield* acquireTerm
+      const run_id = yield* sendRun(webhook, term, 1)
+      const answers = yield* repo.end([
+        { run_id, outcome: timeout, at: at(10) },
+        { run_id, outcome: success("late"), at: at(20) },
+        { run_id, outcome: success("later"), at: at(30) }
+      ])
+      expect(answers.map((answer) => answer.recorded)).toEqual([true, false, false])
+      const run = yield* repo.run(run_id)
+      expect(run).toMatchObject({ status: "timeout", finished_at: at(10), conversation: { response: "late" } })
+      expect(answers[1]?.run).toEqual(run)
+      yield* endOne(run_id, success("later"), 40)
+      yield* endOne(run_id, failure("late too"), 40)
+      expect(yield* repo.run(run_id)).toEqual(run)
+      const answered = yield* sendRun(webhook, term, 1)
+      yield* endOne(answered, failure("broken"), 2)
+      yield* endOne(answered, success("late"), 3)
+      expect((yield* repo.run(answered)).conversation).toEqual({ prompt: "Deploy api" })
+    })
+  )
+
+  test(
+    "store what text cannot hold as the replacement character",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const term = yield* acquireTerm
+      const id = yield* sendRun(webhook, term, 1)
+      yield* endOne(id, success("a\u0000b\ud800c"), 2)
+      expect((yield* repo.run(id)).conversation.response).toBe("a\ufffdb\ufffdc")
+      const failed = yield* sendRun(webhook, term, 1)
+      yield* endOne(failed, failure("\u0000"), 2)
+      expect((yield* repo.run(failed)).error?.message).toBe("\ufffd")
+      const late = yield* sendRun(webhook, term, 1)
+      yield* endOne(late, timeout, 2)
+      yield* endOne(late, success("\u0000"), 3)
+      expect((yield* repo.run(late)).conversation.response).toBe("\ufffd")
+    })
+  )
+
+  test(
+    "leave the record of a start alone, whichever came first",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const term = yield* acquireTerm
+      const [one, two] = [yield* sendRun(webhook, term, 1), yield* sendRun(webhook, term, 1)]
+      yield* startedOne(one, 5)
+      yield* endOne(one, success("done"), 9)
+      yield* endOne(two, success("done"), 6)
+      yield* startedOne(two, 7)
+      yield* sentOne(two, 8)
+      expect(yield* repo.run(one)).toMatchObject({ status: "success", started_at: at(5), duration_ms: 4 })
+      expect(yield* repo.run(two)).toMatchObject({ status: "success", started_at: at(1), duration_ms: 5 })
+    })
+  )
+
+  test(
+    "name which of many runs have ended and which were deleted",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const [live, done, unknown] = [yield* queueRun(webhook), yield* queueRun(webhook), yield* makeRunId]
+      yield* endOne(done, success("ok"), 1)
+      const ended = { runs: [yield* repo.run(done)], deleted: [unknown] }
+      expect(yield* repo.ended([live, done, unknown])).toEqual(ended)
+      expect(yield* repo.ended([])).toEqual({ runs: [], deleted: [] })
+      expect(yield* repo.answerable([live, done, unknown])).toEqual(new Map([[live, "live"]]))
+      expect(yield* repo.answerable([])).toEqual(new Map())
+    })
+  )
+
+  test(
+    "say nothing of a run that another end came first for, when that is not wanted",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const id = yield* queueRun(yield* createWebhook())
+      const repeated = { run_id: id, outcome: success("ok"), at: at(1), wantsRun: false }
+      const [first] = yield* repo.end([repeated])
+      expect(first).toMatchObject({ recorded: true, run: { status: "success" } })
+      expect(yield* repo.end([repeated])).toEqual([{ recorded: false, run: undefined }])
+      const [wanted] = yield* repo.end([{ ...repeated, wantsRun: true }])
+      expect(wanted).toMatchObject({ recorded: false, run: { status: "success" } })
+    })
+  )
+}

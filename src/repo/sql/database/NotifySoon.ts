@@ -1,0 +1,53 @@
+import { SqlClient } from "@effect/sql"
+import { Effect, FiberSet, type Scope } from "effect"
+import { pause } from "../../../runtime/Pause.ts"
+import type { Change } from "../../ChangeFeed.ts"
+import { makePublish } from "../Changes.ts"
+
+/**
+ * In milliseconds: the shortest time between two notifications, how long a change is kept that is only to be shown, and how
+ * long a stopping process may take for its last one.
+ */
+const interval = 20
+const toBeShown = 100
+const grace = 1_000
+
+export type NotifySoon = (changes: ReadonlyArray<Change>) => void
+
+/** Somebody may wait for it at another server. The others are for those who watch a page. */
+const isUrgent = ({ _tag }: Change): boolean => _tag === "RunEnded"
+
+/**
+ * Notifies every process of changes that are committed, together with those of the next moment: of an end at once, unless
+ * there was a notification just before. As a part of the statement that makes a change (`notify`) it is a sixth of
+ * its work. A crash in between, or a database out of reach, loses a notification, which only saves waiting for the next poll.
+ */
+export const makeNotifySoon: Effect.Effect<NotifySoon, never, Scope.Scope | SqlClient.SqlClient> = Effect.gen(
+  function* () {
+    const publish = makePublish(yield* SqlClient.SqlClient)
+    const fork = yield* FiberSet.makeRuntime<never>()
+    let waiting: Array<Change> = []
+    let timer: NodeJS.Timeout | undefined
+    let [notifiedAt, dueAt] = [0, Number.POSITIVE_INFINITY]
+
+    const flush = Effect.suspend(() => {
+      const changes = waiting
+      waiting = []
+      clearTimeout(timer)
+      ;[notifiedAt, dueAt] = [performance.now(), Number.POSITIVE_INFINITY]
+      return changes.length === 0 ? Effect.void : Effect.ignore(publish(changes))
+    })
+    yield* Effect.addFinalizer(() => Effect.raceFirst(flush, pause(grace)))
+
+    return (changes) => {
+      if (changes.length === 0) return
+      for (const change of changes) waiting.push(change)
+      const now = performance.now()
+      const at = changes.some(isUrgent) ? Math.max(now, notifiedAt + interval) : now + toBeShown
+      if (at >= dueAt) return
+      clearTimeout(timer)
+      dueAt = at
+      timer = setTimeout(() => fork(flush), at - now)
+    }
+  }
+)

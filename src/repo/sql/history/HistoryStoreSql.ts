@@ -1,0 +1,94 @@
+import { SqlClient } from "@effect/sql"
+import { DateTime, Effect, Layer } from "effect"
+import { NotFound } from "../../../domain/Errors.ts"
+import type { RunId } from "../../../domain/Id.ts"
+import { allStatuses } from "../../../domain/run/RunStatus.ts"
+import type { TeamName } from "../../../domain/Team.ts"
+import { HistoryStore } from "../../HistoryStore.ts"
+import type { NewRun } from "../../RunStore.ts"
+import { uuids } from "../Columns.ts"
+import { bounded } from "../database/Database.ts"
+import { runColumns, runFromRow, summariesOf, summaryFromRow } from "../RunColumns.ts"
+import { makeReplays } from "./Replays.ts"
+import { makeRollUp } from "./RollUp.ts"
+import { makeRuns } from "./RunSearch.ts"
+import { makeStates } from "./RunStates.ts"
+import { makeStatistics } from "./Statistics.ts"
+
+/** Deleted by one statement at most, so that none takes long. */
+const purgedInOneStep = 1_000
+
+/** Of a webhook's runs: those among which a team's are looked for. */
+const lookedThrough = 1_000
+
+export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Layer.effect(
+  HistoryStore,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const run = Effect.fn("HistoryStore.run")(function* (id: RunId) {
+      const [row] = yield* sql`select ${runColumns} from webhook_trigger.runs r where r.id = ${id}`
+      return row ? runFromRow(row) : yield* new NotFound()
+    }, bounded)
+
+    const runsByIds = Effect.fn("HistoryStore.runsByIds")(function* (ids: ReadonlyArray<RunId>) {
+      const rows = yield* sql<Pick<NewRun, "layout">>`
+        select ${runColumns}, r.layout from webhook_trigger.runs r where r.id = any(${uuids(sql, ids)})`
+      return rows.map((row) => ({ ...runFromRow(row), ...(row.layout && { layout: row.layout }) }))
+    }, bounded)
+
+    // By webhook and not by team: the index of histories serves this too. A webhook that was moved may have any number of
+    // runs of another team, so not all of them are looked through.
+    const teamRuns = Effect.fn("HistoryStore.teamRuns")(function* (team: TeamName, limit: number) {
+      // The index of messages has them by status.
+      const found = sql`
+        select r.* from (
+          (
+            select newest.id from webhook_trigger.webhooks w cross join lateral (
+              select id from (
+                select id, team from webhook_trigger.runs where webhook_id = w.id order by seq desc limit ${lookedThrough}
+              ) as last where last.team = ${team} limit ${limit}
+            ) as newest where w.team = ${team}
+          ) union all (
+            select newest.id from json_array_elements_text(${JSON.stringify(allStatuses)}::json) as s(status)
+            cross join lateral (
+              select r.id from webhook_trigger.runs r where r.webhook_id is null and r.team = ${team} and r.status = s.status
+              order by r.seq desc limit ${limit}
+            ) as newest
+          )
+        ) as newest join webhook_trigger.runs r using (id)
+        order by r.seq desc limit ${limit}`
+      return (yield* sql`${summariesOf(sql, found)}`).map(summaryFromRow)
+    }, bounded)
+
+    // Where the last step ended: what lies before it in the index is deleted, and reading over it takes time.
+    let purgedTo: Date | undefined
+    const purge = Effect.fn("HistoryStore.purge")(function* (before: DateTime.Utc) {
+      const [row] = yield* sql<{ readonly purged: number; readonly last: Date | null }>`
+        with purged as (
+          delete from webhook_trigger.runs where id = any (array(
+            select id from webhook_trigger.runs
+            where finished_at < ${DateTime.toDateUtc(before)} and finished_at >= ${purgedTo ?? new Date(0)}
+              and retry_at is null
+            order by finished_at limit ${purgedInOneStep}
+          )) returning finished_at
+        )
+        select count(*)::int as purged, max(finished_at) as last from purged`
+      const { last, purged } = row!
+      purgedTo = purged < purgedInOneStep || last === null ? undefined : last
+      return purged
+    }, bounded)
+
+    return HistoryStore.of({
+      run,
+      runs: yield* makeRuns,
+      runsByIds,
+      ...(yield* makeReplays),
+      teamRuns,
+      states: yield* makeStates,
+      ...(yield* makeStatistics),
+      rollUp: yield* makeRollUp,
+      purge
+    })
+  })
+)

@@ -1,0 +1,54 @@
+import { SqlClient, type Statement } from "@effect/sql"
+import { Effect } from "effect"
+import type { RunId } from "../../../domain/Id.ts"
+import type { ReplayableQuery } from "../../HistoryStore.ts"
+import { bounded } from "../database/Database.ts"
+import { summariesOf, summaryFromRow } from "../RunColumns.ts"
+import { acceptedBetween } from "./AcceptedBetween.ts"
+
+/** `HistoryStore.replays` and `HistoryStore.replayable`. */
+export const makeReplays = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  const replays = Effect.fn("HistoryStore.replays")(function* (id: RunId, limit: number) {
+    const found = sql`
+      select r.* from webhook_trigger.runs r where r.replay_of = ${id} order by r.seq desc limit ${limit}`
+    return (yield* sql`${summariesOf(sql, found)}`).map(summaryFromRow)
+  }, bounded)
+
+  // From each webhook and status its first ones, through the index of histories by status; and of a team's messages.
+  const replayable = Effect.fn("HistoryStore.replayable")(function* (query: ReplayableQuery) {
+    const { of, statuses, keyPrefix = null, limit, ...time } = query
+    const counts = (run: "p" | "r") =>
+      sql`(${keyPrefix}::text is null or ${sql.literal(run)}.idempotency_key is null
+        or not starts_with(${sql.literal(run)}.idempotency_key, ${keyPrefix}))`
+    const firstOf = (whose: Statement.Fragment) => sql`(
+      select r.id, r.seq from webhook_trigger.runs r
+      where ${sql.and([
+        whose,
+        sql`r.status = s.status`,
+        // What is to be tried again by itself is not repeated by hand too.
+        sql`r.retry_at is null`,
+        counts("r"),
+        sql`not exists (select from webhook_trigger.runs p where p.replay_of = r.id and ${counts("p")})`,
+        ...acceptedBetween(sql, time)
+      ])}
+      order by r.seq limit ${limit}
+    )`
+    const found =
+      "webhook_id" in of
+        ? firstOf(sql`r.webhook_id = ${of.webhook_id}`)
+        : sql`(
+            select mine.* from webhook_trigger.webhooks w
+            cross join lateral ${firstOf(sql`r.webhook_id = w.id`)} as mine where w.team = ${of.team}
+            union all ${firstOf(sql`r.webhook_id is null and r.team = ${of.team}`)}
+          )`
+    const rows = yield* sql<{ readonly id: RunId }>`
+      select first.id from json_array_elements_text(${JSON.stringify(statuses)}::json) as s(status)
+      cross join lateral ${found} as first
+      order by first.seq limit ${limit}`
+    return rows.map(({ id }) => id)
+  }, bounded)
+
+  return { replays, replayable }
+})

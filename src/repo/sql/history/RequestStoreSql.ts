@@ -1,0 +1,92 @@
+import { SqlClient } from "@effect/sql"
+import { DateTime, Effect, Layer } from "effect"
+import { NotFound } from "../../../domain/Errors.ts"
+import type { WebhookId } from "../../../domain/Id.ts"
+import { acceptedCodes, type ReceivedRequest } from "../../../domain/request/ReceivedRequest.ts"
+import { RequestStore } from "../../RequestStore.ts"
+import { type ColumnTypes, fromRow, list, recordset, uuids } from "../Columns.ts"
+import { bounded } from "../database/Database.ts"
+
+const types = {
+  request_id: "uuid",
+  webhook_id: "uuid",
+  received_at: "timestamptz",
+  status: "integer",
+  code: "text",
+  detail: "text",
+  client_address: "text",
+  size: "bigint",
+  run_id: "uuid",
+  body: "text",
+  headers: "json",
+  query: "json",
+  repeats: "integer"
+} as const satisfies { readonly [Field in keyof ReceivedRequest]-?: string } & ColumnTypes
+
+const names = Object.keys(types) as ReadonlyArray<keyof typeof types>
+const columns = names.map((name) => (name === "size" ? "size::float8 as size" : name))
+const values = list(names.map((name) => (types[name] === "json" ? `i.${name}::json` : `i.${name}`)))
+/** What a list leaves out. */
+const isLong = (column: string) => column === "headers" || column === "query" || column === "body"
+
+const isAccepted = `code in (${acceptedCodes.map((code) => `'${code}'`).join(", ")})`
+
+export const layer: Layer.Layer<RequestStore, never, SqlClient.SqlClient> = Layer.effect(
+  RequestStore,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const recordRequests = Effect.fn("RequestStore.recordRequests")(function* (
+      requests: ReadonlyArray<ReceivedRequest>,
+      keep: { readonly refused: number; readonly accepted: number }
+    ) {
+      const webhooks = uuids(
+        sql,
+        requests.map(({ webhook_id }) => webhook_id)
+      )
+      // The lock keeps a webhook from being deleted in between, which would fail all.
+      yield* sql`
+        with known as materialized (
+          select id from webhook_trigger.webhooks where id = any (${webhooks}) order by id for key share
+        )
+        insert into webhook_trigger.requests (${list(names)})
+        select ${values} from ${recordset(sql, types, requests)}
+        where i.webhook_id in (select id from known)`
+      yield* sql`
+        delete from webhook_trigger.requests where request_id = any (array(
+          select old.request_id from unnest(${webhooks}) as w(id), lateral (
+            select r.request_id, row_number() over (partition by ${list([isAccepted])} order by r.request_id desc) as place,
+              ${list([isAccepted])} as is_accepted
+            from webhook_trigger.requests r where r.webhook_id = w.id
+          ) old where old.place > case when old.is_accepted then ${keep.accepted}::bigint else ${keep.refused}::bigint end
+        ))`
+    }, bounded)
+
+    const requests = Effect.fn("RequestStore.requests")(function* (
+      id: WebhookId,
+      since: DateTime.Utc,
+      { accepted, shown }: { readonly accepted: boolean; readonly shown: number }
+    ) {
+      const rows = yield* sql`
+        select ${list(columns.filter((column) => !isLong(column)))}, left(body, ${shown}) as body
+        from webhook_trigger.requests
+        where webhook_id = ${id} and received_at >= ${DateTime.toDateUtc(since)}
+          ${accepted ? sql`` : sql`and not (${list([isAccepted])})`}
+        order by request_id desc`
+      return rows.map((row) => fromRow<ReceivedRequest>(row))
+    }, bounded)
+
+    const request = Effect.fn("RequestStore.request")(function* (id: WebhookId, request_id: string) {
+      const [row] = yield* sql`
+        select ${list(columns)} from webhook_trigger.requests
+        where request_id = ${request_id} and webhook_id = ${id}`
+      return row === undefined ? yield* new NotFound() : fromRow<ReceivedRequest>(row)
+    }, bounded)
+
+    const forgetRequests = Effect.fn("RequestStore.forgetRequests")(function* (before: DateTime.Utc) {
+      yield* sql`delete from webhook_trigger.requests where received_at < ${DateTime.toDateUtc(before)}`
+    }, bounded)
+
+    return RequestStore.of({ recordRequests, requests, request, forgetRequests })
+  })
+)

@@ -1,0 +1,121 @@
+import { SqlClient } from "@effect/sql"
+import { DateTime, Duration, Effect } from "effect"
+import type { WebhookId } from "../../../domain/Id.ts"
+import { finalStatuses } from "../../../domain/run/RunStatus.ts"
+import type { Counts, RunBucket } from "../../../domain/run/Statistics.ts"
+import { fromRow, list } from "../Columns.ts"
+import { bounded } from "../database/Database.ts"
+import { live, waiting } from "../RunColumns.ts"
+
+/**
+ * The part of `HistoryStore` that counts runs: from what is kept by hour and by day, with the changes that `rollUp` has not
+ * added to it yet. Only runs in flight are read.
+ */
+export const makeStatistics = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  /** Runs that hold a slot, which are few: read by the index of those alone, whatever else is asked of them. */
+  const inFlight = sql`(
+    select webhook_id, accepted_at from webhook_trigger.runs
+    where status in ${live} and admitted_at is not null order by team, seq offset 0
+  ) as in_flight`
+
+  const sums = list([
+    ...finalStatuses.map((status) => `coalesce(sum(runs) filter (where status = '${status}'), 0)::int as ${status}`),
+    "coalesce(sum(runs) filter (where status is null), 0)::int as live"
+  ])
+
+  /** A query's parts for the steps from `since` on. */
+  const stepsOf = (since: DateTime.Utc, step: Duration.Duration) => {
+    const from = sql`${DateTime.toDateUtc(since)}::timestamptz`
+    const millis = Duration.toMillis(step)
+    const day = Duration.toMillis(Duration.days(1))
+    const wholeDays = since.epochMillis % day === 0 && millis % day === 0
+    return {
+      from,
+      /** When the step begins that this lies in: of all functions of time the cheapest for many rows. */
+      begin: (time: string) =>
+        sql`date_bin(${millis} * interval '1 millisecond', ${sql.literal(time)}, ${from}) as begin`,
+      /** The number of the step, of a result's few rows. */
+      bucket: sql`round(extract(epoch from begin - ${from}) * 1000 / ${millis})::int as bucket`,
+      /** What is kept, of `run_counts` or `run_durations`. */
+      kept: sql`hours = ${sql.literal(wholeDays ? "24" : "1")} and begins_at >= ${from}`,
+      changes: sql`
+        webhook_trigger.run_count_changes c join webhook_trigger.run_counts_state s
+          on c.status <> 'queued' and c.accepted_hour >= ${from}
+            and (s.uncounted_before is null or c.accepted_hour >= s.uncounted_before)`
+    }
+  }
+
+  const activity = Effect.fn("HistoryStore.activity")(function* (since: DateTime.Utc, step: Duration.Duration) {
+    const { begin, bucket, changes, from, kept } = stepsOf(since, step)
+    return yield* sql<Counts & { readonly webhook_id: WebhookId; readonly bucket: number }>`
+      select webhook_id, ${bucket}, ${sums} from (
+        select webhook_id, ${begin("begins_at")}, status, runs from webhook_trigger.run_counts where ${kept}
+        union all
+        select c.webhook_id, ${begin("c.accepted_hour")}, c.status, c.runs from ${changes}
+          join webhook_trigger.webhooks w on w.id = c.webhook_id
+        union all
+        select webhook_id, ${begin("accepted_hour")}, null, runs from ${waiting}
+        where webhook_id is not null and accepted_hour >= ${from}
+        union all
+        select webhook_id, ${begin("accepted_at")}, null, 1 from ${inFlight}
+        where webhook_id is not null and accepted_at >= ${from}
+      ) as each
+      group by webhook_id, begin having sum(runs) > 0`
+  }, bounded)
+
+  const statistics = Effect.fn("HistoryStore.statistics")(function* (
+    id: WebhookId,
+    since: DateTime.Utc,
+    step: Duration.Duration
+  ) {
+    const { begin, bucket, changes, from, kept } = stepsOf(since, step)
+    const rows = yield* sql`
+      with counts as (
+        select begin, ${sums} from (
+          select ${begin("begins_at")}, status, runs from webhook_trigger.run_counts where webhook_id = ${id} and ${kept}
+          union all
+          select ${begin("c.accepted_hour")}, c.status, c.runs from ${changes} where c.webhook_id = ${id}
+          union all
+          select ${begin("accepted_hour")}, null, runs from ${waiting}
+          where webhook_id = ${id} and accepted_hour >= ${from}
+          union all
+          select ${begin("accepted_at")}, null, 1 from ${inFlight}
+          where webhook_id = ${id} and accepted_at >= ${from}
+        ) as each
+        group by begin having sum(runs) > 0
+      ), durations as (
+        select begin, took_ms, sum(runs)::int as runs from (
+          select ${begin("begins_at")}, took_ms, runs from webhook_trigger.run_durations
+          where webhook_id = ${id} and ${kept}
+          union all
+          select ${begin("c.accepted_hour")}, c.took_ms, c.runs from ${changes}
+          where c.webhook_id = ${id} and c.took_ms is not null
+        ) as each
+        group by begin, took_ms having sum(runs) > 0
+      ), ranked as (
+        select begin, took_ms, sum(runs) over (partition by begin order by took_ms) as up_to,
+          sum(runs) over (partition by begin) as runs
+        from durations
+      ), times as (
+        select begin, max(took_ms)::float8 as slowest_ms, (
+          min(took_ms) filter (where up_to >= (runs + 1) / 2) + min(took_ms) filter (where up_to >= runs / 2 + 1)
+        )::float8 / 2 as median_ms
+        from ranked group by begin
+      )
+      select ${bucket}, ${list([...finalStatuses, "live", "median_ms", "slowest_ms"])}
+      from counts left join times using (begin)`
+    return rows.map((row) => fromRow<RunBucket>(row))
+  }, bounded)
+
+  const slots = Effect.fn("HistoryStore.slots")(function* (id: WebhookId) {
+    const [row] = yield* sql<{ readonly slots_in_use: number; readonly queued: number }>`
+      select
+        (select count(*)::int from ${inFlight} where webhook_id = ${id}) as slots_in_use,
+        (select coalesce(sum(runs), 0)::int from ${waiting} where webhook_id = ${id}) as queued`
+    return row!
+  }, bounded)
+
+  return { activity, statistics, slots }
+})

@@ -1,0 +1,43 @@
+/** How a statement that changes something writes its audit event, with the same commit. */
+import type { SqlClient, Statement } from "@effect/sql"
+import { DateTime } from "effect"
+import { type AuditDraft, auditedFields, auditedLength } from "../../../domain/access/AuditEvent.ts"
+
+/**
+ * The part `audited` of a `with` query: one event for the row of `changed`, a query of `object`, `before` and `after`.
+ * Without a draft there is none.
+ */
+export const audited = (
+  sql: SqlClient.SqlClient,
+  draft: AuditDraft | undefined,
+  changed: Statement.Fragment
+): Statement.Fragment =>
+  draft === undefined
+    ? sql`audited as (select)`
+    : sql`audited as (
+        insert into webhook_trigger.audit_events (id, at, action, actor, session_id, client_address, object, before, after)
+        select ${draft.id}::uuid, ${DateTime.toDateUtc(draft.at)}::timestamptz, ${draft.action}::text,
+          ${draft.actor}::text, ${draft.session_id ?? null}::text, ${draft.client_address ?? null}::text,
+          object, before::json, after::json
+        from (${changed}) as changed
+      )`
+
+/** What events show of a webhook, a row of that name, as `jsonb`. */
+const shown = (row: string): string =>
+  `jsonb_build_object(${auditedFields.map((field) => `'${field}', ${row}.${field}`)})`
+
+const cut = `case when length(each.value #>> '{}') > ${auditedLength} and jsonb_typeof(each.value) in ('string', 'object')
+  then to_jsonb(left(each.value #>> '{}', ${auditedLength}) || '…') else each.value end`
+
+/** What events show of all of a webhook's row. */
+export const webhookFields = (sql: SqlClient.SqlClient, row: string): Statement.Fragment =>
+  sql.literal(`(
+    select jsonb_object_agg(each.key, ${cut}) from jsonb_each(jsonb_strip_nulls(${shown(row)})) as each
+  )`)
+
+/** The same of the fields in which it differs from another row; null: of none. */
+export const changedWebhookFields = (sql: SqlClient.SqlClient, row: string, other: string): Statement.Fragment =>
+  sql.literal(`(
+    select jsonb_object_agg(each.key, ${cut}) from jsonb_each(${shown(row)}) as each
+    where each.value is distinct from ${shown(other)} -> each.key
+  )`)

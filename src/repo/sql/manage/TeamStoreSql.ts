@@ -1,0 +1,98 @@
+import { SqlClient, type Statement } from "@effect/sql"
+import { DateTime, Effect, Layer } from "effect"
+import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
+import { NotFound, TeamExists, TeamInUse } from "../../../domain/Errors.ts"
+import type { TeamName, TeamRecord } from "../../../domain/Team.ts"
+import { TeamStore } from "../../TeamStore.ts"
+import { notify } from "../Changes.ts"
+import { fromRow } from "../Columns.ts"
+import { bounded } from "../database/Database.ts"
+import { live, waiting } from "../RunColumns.ts"
+import { audited } from "./Audit.ts"
+
+export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.effect(
+  TeamStore,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const createTeam = Effect.fn("TeamStore.createTeam")(function* (
+      team: TeamName,
+      at: DateTime.Utc,
+      audit?: AuditDraft
+    ) {
+      const rows = yield* sql`
+        with created as (
+          insert into webhook_trigger.teams (team, created_at) values (${team}, ${DateTime.toDateUtc(at)})
+          on conflict do nothing returning team
+        ), ${audited(sql, audit, sql`select team as object, null as before, null as after from created`)}
+        select team from created`
+      if (rows.length === 0) return yield* new TeamExists({ team })
+      return { team, queued: 0, created_at: at } satisfies TeamRecord
+    }, bounded)
+
+    const records = sql`
+      select t.team, t.created_at, t.paused_at, coalesce(w.queued, 0)::int as queued
+      from webhook_trigger.teams t
+      left join (select team, sum(runs) as queued from ${waiting} group by team) as w using (team)`
+
+    const record = Effect.fnUntraced(function* (name: TeamName) {
+      const [row] = yield* sql`${records} where team = ${name}`
+      return row ? fromRow<TeamRecord>(row) : yield* new NotFound()
+    })
+    const team = Effect.fn("TeamStore.team")(record, bounded)
+
+    const teams = bounded(sql`${records} order by team`).pipe(
+      Effect.map((rows) => rows.map((row) => fromRow<TeamRecord>(row))),
+      Effect.withSpan("TeamStore.teams")
+    )
+
+    /** Writes, of a team of which `differs` holds, what is to be set. */
+    const set = (name: string, differs: Statement.Fragment, to: (at: Date) => Statement.Fragment, notifies: boolean) =>
+      Effect.fn(name)(function* (team: TeamName, at: DateTime.Utc, audit?: AuditDraft) {
+        // Whoever admits a run has locked the team: after this commit nothing more of it is admitted.
+        yield* sql`
+          with found as materialized (
+            select team from webhook_trigger.teams t where t.team = ${team} and ${differs} for update
+          ), changed as (
+            update webhook_trigger.teams t set ${to(DateTime.toDateUtc(at))} from found where t.team = found.team
+            returning t.team
+          ), ${audited(sql, audit, sql`select team as object, null as before, null as after from changed`)},
+          ${notify(sql, "RunAccepted", sql`select team as name from changed where ${notifies}`)}
+          select count(*) from notified`
+        return yield* record(team)
+      }, bounded)
+
+    const pauseTeam = set("TeamStore.pauseTeam", sql`t.paused_at is null`, (at) => sql`paused_at = ${at}`, false)
+    const resumeTeam = set(
+      "TeamStore.resumeTeam",
+      sql`t.paused_at is not null`,
+      (at) => sql`paused_at = null, resumed_at = ${at}`,
+      true
+    )
+
+    const deleteTeam = Effect.fn("TeamStore.deleteTeam")(
+      function* (team: TeamName, audit?: AuditDraft) {
+        // Anyone who accepts a run or creates a webhook for the team has locked it, or waits here and finds it gone.
+        const found = yield* sql`select 1 from webhook_trigger.teams where team = ${team} for update`
+        if (found.length === 0) return yield* new NotFound()
+        const [use] = yield* sql<{ readonly webhooks: number; readonly live_runs: number }>`
+          select
+            (select count(*)::int from webhook_trigger.webhooks where team = ${team}) as webhooks,
+            (select coalesce(sum(runs), 0)::int from ${waiting} where team = ${team})
+            + (select count(*)::int from webhook_trigger.runs
+              where team = ${team} and status in ${live} and admitted_at is not null) as live_runs`
+        if (use && use.webhooks + use.live_runs > 0) return yield* new TeamInUse({ team, ...use })
+        yield* sql`
+          delete from webhook_trigger.runs where team = ${team} and source = 'chat' and finished_at is not null`
+        yield* sql`
+          with deleted as (delete from webhook_trigger.teams where team = ${team} returning team),
+          ${audited(sql, audit, sql`select team as object, null as before, null as after from deleted`)}
+          select team from deleted`
+      },
+      sql.withTransaction,
+      bounded
+    )
+
+    return TeamStore.of({ createTeam, teams, team, pauseTeam, resumeTeam, deleteTeam })
+  })
+)

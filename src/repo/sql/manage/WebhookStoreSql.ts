@@ -1,0 +1,221 @@
+import { SqlClient, type SqlError, type Statement } from "@effect/sql"
+import { DateTime, Effect, Layer } from "effect"
+import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
+import { ChangedMeanwhile, NotFound, TeamUnknown } from "../../../domain/Errors.ts"
+import type { RunId, WebhookId } from "../../../domain/Id.ts"
+import type { TeamName } from "../../../domain/Team.ts"
+import type { TokenHash } from "../../../domain/webhook/Token.ts"
+import { Webhook, WebhookRow } from "../../../domain/webhook/Webhook.ts"
+import {
+  type FirstVerified,
+  type NewWebhook,
+  type OldTokenUse,
+  type WebhookChange,
+  WebhookStore
+} from "../../WebhookStore.ts"
+import { notify } from "../Changes.ts"
+import { fromRow, list, recordset, toColumns } from "../Columns.ts"
+import { bounded, isDangling } from "../database/Database.ts"
+import { final, live } from "../RunColumns.ts"
+import { audited, changedWebhookFields, webhookFields } from "./Audit.ts"
+import { keepTemplate, makeTemplates } from "./Templates.ts"
+
+/** A history longer than this is deleted in steps, so that no statement takes long. */
+const runsInOneStep = 5_000
+
+const rowFields = Object.keys(WebhookRow.fields)
+const fields = Object.keys(Webhook.fields)
+const columns = (names: ReadonlyArray<string>) => list(names.map((name) => `w.${name}`))
+
+const webhookFromRow = (row: object): Webhook => fromRow(row, fields)
+const useTypes = {
+  webhook_id: "uuid",
+  old_token_hash: "bytea",
+  old_token_used_at: "timestamptz",
+  old_token_used_from: "text"
+} as const satisfies { readonly [Field in keyof OldTokenUse]: string }
+
+const verifiedTypes = {
+  webhook_id: "uuid",
+  version: "integer",
+  verified_at: "timestamptz"
+} as const satisfies { readonly [Field in keyof FirstVerified]: string }
+
+const hex = (hash: TokenHash): string => Buffer.from(hash).toString("hex")
+
+export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Layer.effect(
+  WebhookStore,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const stored = columns(rowFields)
+    /** A webhook as the API shows it, from `webhooks` as `w`. */
+    const shown = sql`${columns(fields.filter((name) => rowFields.includes(name)))}, (
+        select r.accepted_at from webhook_trigger.runs r where r.webhook_id = w.id order by r.seq desc limit 1
+      ) as last_triggered_at`
+    const notified = notify(sql, "WebhookChanged", sql`select id::text as name from changed`)
+
+    /**
+     * Runs the parts of a `with` query of which `changed` writes one webhook, and returns its row; none: there is no such
+     * webhook.
+     */
+    const write = (parts: Statement.Fragment, team: TeamName | undefined, audit: AuditDraft | undefined) =>
+      sql`
+        with ${parts}, bucket as (
+          insert into webhook_trigger.webhook_rates (webhook_id) select id from changed where rate is not null
+          on conflict do nothing
+        ), ${keepTemplate(sql, audit)}, ${notified}
+        select ${shown}, (select count(*) from notified) from changed w`.pipe(
+        Effect.catchTag(
+          "SqlError",
+          (error): Effect.Effect<never, SqlError.SqlError | TeamUnknown> =>
+            Effect.fail(team !== undefined && isDangling(error) ? new TeamUnknown({ team }) : error)
+        )
+      )
+
+    const createWebhook = Effect.fn("WebhookStore.createWebhook")(function* (webhook: NewWebhook, audit?: AuditDraft) {
+      const event = sql`select id::text as object, null as before, ${webhookFields(sql, "changed")} as after from changed`
+      const [row] = yield* write(
+        sql`changed as (
+            insert into webhook_trigger.webhooks ${sql.insert(toColumns(webhook))} returning *
+          ), ${audited(sql, audit, event)}`,
+        webhook.team,
+        audit
+      )
+      return webhookFromRow(row!)
+    }, bounded)
+
+    const updateWebhook = Effect.fn("WebhookStore.updateWebhook")(function* (
+      id: WebhookId,
+      change: WebhookChange,
+      { versions, audit }: { readonly versions?: ReadonlyArray<number> | undefined; readonly audit?: AuditDraft } = {}
+    ) {
+      const expected =
+        versions === undefined
+          ? sql`true`
+          : sql`version in (select value::bigint from json_array_elements_text(${JSON.stringify(versions)}::json))`
+      const event = sql`
+        select changed.id::text as object, ${changedWebhookFields(sql, "earlier", "changed")} as before,
+          ${changedWebhookFields(sql, "changed", "earlier")} as after
+        from changed join earlier using (id)`
+      const [row] = yield* write(
+        sql`earlier as materialized (
+            select * from webhook_trigger.webhooks where id = ${id} and ${expected} for update
+          ), changed as (
+            update webhook_trigger.webhooks w set ${sql.update(toColumns(change))}, version = w.version + 1
+            from earlier where w.id = earlier.id returning w.*
+          ), ${audited(sql, audit, event)}`,
+        change.team,
+        audit
+      )
+      if (row) return webhookFromRow(row)
+      const { version } = yield* webhookRow(id)
+      return yield* new ChangedMeanwhile({ version })
+    }, bounded)
+
+    const webhook = Effect.fn("WebhookStore.webhook")(function* (id: WebhookId) {
+      const [row] = yield* sql`select ${shown} from webhook_trigger.webhooks w where w.id = ${id}`
+      return row ? webhookFromRow(row) : yield* new NotFound()
+    }, bounded)
+
+    const webhooks = bounded(
+      sql`select ${shown} from webhook_trigger.webhooks w order by lower(w.name) collate "C", w.id`
+    ).pipe(
+      Effect.map((rows) => rows.map(webhookFromRow)),
+      Effect.withSpan("WebhookStore.webhooks")
+    )
+
+    // It reads no other table: an unknown token is refused also while the runs are locked.
+    const webhooksByToken = Effect.fn("WebhookStore.webhooksByToken")(function* (
+      hashes: ReadonlyArray<TokenHash>,
+      now: DateTime.Utc
+    ) {
+      const keys = hashes.map(hex)
+      const tokens = sql`select decode(value, 'hex') from json_array_elements_text(${JSON.stringify(keys)}::json)`
+      const rows = yield* sql<{ readonly opened_by: TokenHash }>`
+        select ${stored}, w.token_hash as opened_by from webhook_trigger.webhooks w
+        where w.enabled and w.token_hash in (${tokens})
+        union all
+        select ${stored}, w.old_token_hash as opened_by from webhook_trigger.webhooks w
+        where w.enabled and w.old_token_hash in (${tokens}) and w.old_token_valid_until > ${DateTime.toDateUtc(now)}`
+      const webhooks = rows.map((row) => fromRow<WebhookRow>({ ...row, token_hash: row.opened_by }, rowFields))
+      const found = new Map(webhooks.map((webhook) => [hex(webhook.token_hash), webhook]))
+      return keys.map((key) => found.get(key))
+    }, bounded)
+
+    const webhookRow = Effect.fn("WebhookStore.webhookRow")(function* (id: WebhookId) {
+      const [row] = yield* sql`select ${stored} from webhook_trigger.webhooks w where w.id = ${id}`
+      return row ? fromRow<WebhookRow>(row, rowFields) : yield* new NotFound()
+    }, bounded)
+
+    const oldTokensUsed = Effect.fn("WebhookStore.oldTokensUsed")(function* (uses: ReadonlyArray<OldTokenUse>) {
+      yield* sql`
+        update webhook_trigger.webhooks w
+        set old_token_used_at = i.old_token_used_at, old_token_used_from = i.old_token_used_from
+        from ${recordset(sql, useTypes, uses)}
+        where w.id = i.webhook_id and w.old_token_hash = i.old_token_hash`
+    }, bounded)
+
+    const verified = Effect.fn("WebhookStore.verified")(function* (first: ReadonlyArray<FirstVerified>) {
+      yield* sql`
+        with changed as (
+          update webhook_trigger.webhooks w set verified_at = i.verified_at
+          from ${recordset(sql, verifiedTypes, first)}
+          where w.id = i.webhook_id and w.version = i.version and w.verified_at is null
+          returning w.id
+        ), ${notified}
+        select count(*) from notified`
+    }, bounded)
+
+    const { template, templates } = makeTemplates(sql)
+
+    const deleteSomeHistory = (id: WebhookId) =>
+      bounded(sql<{ readonly deleted: number }>`
+        with deleted as (
+          delete from webhook_trigger.runs where id = any (array(
+            select id from webhook_trigger.runs
+            where webhook_id = ${id} and status in ${final}
+            limit ${runsInOneStep}
+          )) returning 1
+        )
+        select count(*)::int as deleted from deleted`).pipe(Effect.map(([row]) => row?.deleted ?? 0))
+
+    const deletion = sql`select id::text as object, ${webhookFields(sql, "changed")} as before, null as after from changed`
+    const deleteWithRuns = (id: WebhookId, audit: AuditDraft | undefined) =>
+      bounded(sql<{ readonly deleted: boolean; readonly unfinished: ReadonlyArray<RunId> }>`
+        with webhook as materialized (
+          select id from webhook_trigger.webhooks where id = ${id} for update
+        ), live as materialized (
+          select r.id::text as name from webhook_trigger.runs r, webhook
+          where r.webhook_id = webhook.id and r.status in ${live}
+        ), changed as (
+          delete from webhook_trigger.webhooks where id in (select id from webhook) returning *
+        ), ${audited(sql, audit, deletion)}, ${notified}, ended as (
+          with ${notify(sql, "RunEnded", sql`select name from live`)} select count(*) from notified
+        )
+        select
+          exists (select from changed) as deleted,
+          coalesce((select json_agg(name) from live), '[]') as unfinished,
+          (select count(*) from notified), (select * from ended)`).pipe(Effect.map(([row]) => row!))
+
+    const deleteWebhook = Effect.fn("WebhookStore.deleteWebhook")(function* (id: WebhookId, audit?: AuditDraft) {
+      while ((yield* deleteSomeHistory(id)) === runsInOneStep) {}
+      const { deleted, unfinished } = yield* deleteWithRuns(id, audit)
+      return deleted ? unfinished : yield* new NotFound()
+    })
+
+    return WebhookStore.of({
+      createWebhook,
+      webhooks,
+      webhook,
+      webhooksByToken,
+      webhookRow,
+      templates,
+      template,
+      oldTokensUsed,
+      verified,
+      updateWebhook,
+      deleteWebhook
+    })
+  })
+)

@@ -1,0 +1,50 @@
+import { SqlClient } from "@effect/sql"
+import { DateTime, Effect } from "effect"
+import type { QueuedRuns } from "../../RunStore.ts"
+import { notify } from "../Changes.ts"
+import { uuids } from "../Columns.ts"
+import { bounded } from "../database/Database.ts"
+
+/** Runs cancelled by one statement. */
+const portion = 500
+
+/** `RunStore.cancelQueued`. */
+export const makeCancelQueued = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  const cancelSome = (of: QueuedRuns, at: DateTime.Utc) => {
+    // Each order matches an index.
+    const [where, order] =
+      "team" in of
+        ? [sql`r.team = ${of.team}`, sql`r.place`]
+        : [sql`r.webhook_id = any(${uuids(sql, [of.webhook_id])})`, sql`r.seq`]
+    return bounded(sql<{ readonly runs: number }>`
+      with next as materialized (
+        select r.id from webhook_trigger.runs r
+        where ${where}
+          and r.status = 'queued' and r.admitted_at is null and r.accepted_at <= ${DateTime.toDateUtc(at)}
+        order by ${order} limit ${portion}
+      ), locked as materialized (
+        select r.id from webhook_trigger.runs r where r.id = any(select id from next)
+        order by r.id for no key update
+      ), cancelled as (
+        update webhook_trigger.runs r set
+          status = 'cancelled', finished_at = ${DateTime.toDateUtc(at)}, released_at = ${DateTime.toDateUtc(at)},
+          collecting_until = null
+        from locked where r.id = locked.id and r.status = 'queued' and r.admitted_at is null
+        returning r.id
+      ), ${notify(sql, "RunEnded", sql`select id::text as name from cancelled`)}
+      select count(*)::int as runs, (select count(*) from notified) from cancelled`)
+  }
+
+  const cancelQueued = Effect.fn("RunStore.cancelQueued")(function* (of: QueuedRuns, at: DateTime.Utc) {
+    let cancelled = 0
+    for (;;) {
+      const [row] = yield* cancelSome(of, at)
+      if (row!.runs === 0) return cancelled
+      cancelled += row!.runs
+    }
+  })
+
+  return cancelQueued
+})

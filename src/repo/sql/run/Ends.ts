@@ -1,0 +1,203 @@
+import { SqlClient, type Statement } from "@effect/sql"
+import { DateTime, Effect } from "effect"
+import type { RunId } from "../../../domain/Id.ts"
+import { isAnswer, leaderless, outcomeFields, type Run } from "../../../domain/run/Run.ts"
+import { whenTraced } from "../../../telemetry/Span.ts"
+import { type Admission, type EndedRun, firstOfEach, type RunEnd } from "../../RunStore.ts"
+import {
+  type ColumnTypes,
+  list,
+  recordset,
+  recordsetOf,
+  recordsJson,
+  runIds,
+  uuidList,
+  uuids,
+  uuidsOf
+} from "../Columns.ts"
+import { compiled } from "../database/Compiled.ts"
+import { bounded, boundedDirectly } from "../database/Database.ts"
+import type { NotifySoon } from "../database/NotifySoon.ts"
+import { final, live, runColumns, runFromRow, sentBeforeStart, storesLateAnswer } from "../RunColumns.ts"
+import { admissionSet, mayBeAdmitted, workingTeams } from "./Admission.ts"
+import { heldBy } from "./LeaseStoreSql.ts"
+import { makeRelease } from "./Release.ts"
+
+/** What an outcome sets. */
+const outcomeTypes = {
+  status: "text",
+  response: "text",
+  error_code: "text",
+  error_message: "text"
+} as const satisfies { readonly [Name in keyof ReturnType<typeof outcomeFields>]-?: string }
+
+const inputTypes: ColumnTypes = {
+  run_id: "uuid",
+  at: "timestamptz",
+  sent_at: "timestamptz",
+  started_at: "timestamptz",
+  answered: "boolean",
+  ...outcomeTypes
+}
+
+/** `RunStore.end`, `RunStore.endAndAdmit`, `RunStore.ended` and `RunStore.answerable`. */
+export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
+  const sql = yield* SqlClient.SqlClient
+  const directly = boundedDirectly(sql)
+  const release = yield* makeRelease
+
+  const toInput = ({ run_id, at, sent_at, started_at, outcome }: RunEnd) => {
+    const { status, response, error_code, error_message } = outcomeFields(outcome)
+    return { run_id, at, sent_at, started_at, answered: isAnswer(outcome), status, response, error_code, error_message }
+  }
+  const inputOf = (ends: ReadonlyArray<RunEnd>) => recordsJson(inputTypes, ends.map(toInput))
+  const outcomeSet = list(Object.keys(outcomeTypes).map((name) => `${name} = i.${name}`))
+
+  const recording = (ends: Statement.Fragment, returned: Statement.Fragment) => sql`
+    update webhook_trigger.runs r set
+      ${outcomeSet},
+      sent_at = ${sentBeforeStart(sql, sql`coalesce(r.sent_at, i.sent_at)`, sql`coalesce(r.started_at, i.started_at)`)},
+      started_at = coalesce(
+        r.started_at, i.started_at, r.sent_at, i.sent_at, case when i.answered then r.admitted_at end
+      ),
+      finished_at = i.at,
+      retry_at = case when i.status = 'error' and i.error_code <> ${leaderless.code} then
+        i.at + r.retry_after_seconds * interval '1 second'
+      end,
+      released_at = case when i.status = 'cancelled' and r.admitted_at is null then i.at end,
+      collecting_until = null
+    from ${recordsetOf(sql, inputTypes, ends)} join locked on locked.id = i.run_id
+    where r.id = i.run_id and locked.status in ${live}
+    returning ${returned}`
+
+  const recordedRuns = compiled<object, "ends" | "ids">(
+    sql,
+    (value) => sql`
+      with locked as materialized (
+        select r.id, r.status from webhook_trigger.runs r
+        where r.id = any(${uuidsOf(sql, value("ids"))})
+        order by r.id for no key update
+      ) ${recording(value("ends"), runColumns)}`
+  )
+  /** Ends those that are not finished, and returns them. */
+  const record = (ends: ReadonlyArray<RunEnd>) =>
+    directly(recordedRuns({ ends: inputOf(ends), ids: uuidList(ends.map(({ run_id }) => run_id)) }))
+
+  const now = (at: Statement.Fragment) => sql`${at}::timestamptz`
+  const recordedAndAdmitted = compiled<
+    { readonly admitted: string | null },
+    "ends" | "count" | "ids" | "next" | "term" | "at"
+  >(
+    sql,
+    (value) => sql`
+      with lease as materialized (${heldBy(sql, value("term"))}), locked as materialized (
+        select r.id, r.status, r.team, r.id = any(${uuidsOf(sql, value("next"))}) as is_next from webhook_trigger.runs r
+        where r.id = any(${uuidsOf(sql, value("ids"))})
+        order by r.id for no key update
+      ), ended as (${recording(value("ends"), sql`r.*`)}), ${workingTeams(sql, sql`locked where is_next`)}, admitted as (
+        update webhook_trigger.runs r set ${admissionSet(sql, now(value("at")), now(value("at")))}
+        from locked
+        where r.id = locked.id and locked.is_next and ${mayBeAdmitted(sql)} and exists (select from lease)
+          and (select count(*) from locked where not is_next and status in ${live}) = ${value("count")}::int
+        returning r.id
+      )
+      select ${runColumns}, (select string_agg(id::text, ' ') from admitted) as admitted
+      from (select) as always left join ended r on true`
+  )
+  /** The same, and admits runs if each of the ends was recorded; a row of them too when none was. */
+  const recordAndAdmit = (ends: ReadonlyArray<RunEnd>, { at, run_ids, term }: Admission) =>
+    directly(
+      recordedAndAdmitted({
+        ends: inputOf(ends),
+        count: ends.length,
+        ids: uuidList([...ends.map(({ run_id }) => run_id), ...run_ids]),
+        next: uuidList(run_ids),
+        term,
+        at: DateTime.toDateUtc(at)
+      })
+    )
+
+  /** Stores answers to runs that have ended without one. */
+  const storeLate = (ends: ReadonlyArray<RunEnd>) =>
+    bounded(sql`
+      update webhook_trigger.runs r set response = i.response
+      from ${recordset(sql, inputTypes, ends.map(toInput))}
+      where r.id = i.run_id and r.status in ${storesLateAnswer} and r.response is null and i.response is not null`)
+
+  const current = (ends: ReadonlyArray<RunEnd>) =>
+    bounded(sql`
+      select ${runColumns} from webhook_trigger.runs r where r.id = any(${runIds(sql, ends)})`)
+
+  const byId = (rows: ReadonlyArray<object>) =>
+    new Map(rows.map((row) => runFromRow(row)).map((run) => [run.run_id, run]))
+
+  const end = Effect.fnUntraced(function* (ends: ReadonlyArray<RunEnd>) {
+    if (ends.length === 0) return []
+    const first = firstOfEach(ends)
+    return yield* settle(ends, first, byId(yield* record(first)))
+  }, whenTraced("RunStore.end"))
+
+  const endAndAdmit = Effect.fnUntraced(function* (ends: ReadonlyArray<RunEnd>, admission: Admission) {
+    const first = firstOfEach(ends)
+    const rows = yield* recordAndAdmit(first, admission)
+    const recorded = byId(rows.filter((row) => "run_id" in row && row.run_id !== null))
+    const admitted = new Set((rows[0]?.admitted ?? "").split(" ").filter(Boolean)) as ReadonlySet<string>
+    return { ended: yield* settle(ends, first, recorded), admitted: admitted as ReadonlySet<RunId> }
+  }, whenTraced("RunStore.endAndAdmit"))
+
+  /** What became of the ends, of which these were recorded. */
+  const settle = Effect.fnUntraced(function* (
+    ends: ReadonlyArray<RunEnd>,
+    first: ReadonlyArray<RunEnd>,
+    recorded: ReadonlyMap<RunId, Run>
+  ) {
+    notifySoon(Array.from(recorded.keys(), (run_id) => ({ _tag: "RunEnded", run_id })))
+    const won = new Set(first.filter((end) => recorded.has(end.run_id)))
+    const late = ends.filter((end) => !won.has(end))
+    if (late.length === 0) return ends.map((end): EndedRun => ({ recorded: true, run: recorded.get(end.run_id) }))
+    // Only a statement of its own sees what another has committed meanwhile.
+    const answers = firstOfEach(late.filter(({ outcome }) => outcome.status === "success"))
+    if (answers.length > 0) yield* storeLate(answers)
+    const over = late.filter(({ outcome }) => outcome.status !== "cancelled")
+    if (over.length > 0) yield* release(over)
+    const wanted = late.filter(({ wantsRun }) => wantsRun !== false)
+    const runs = wanted.length === 0 ? new Map<RunId, Run>() : byId(yield* current(wanted))
+    return ends.map(
+      (end): EndedRun =>
+        won.has(end)
+          ? { recorded: true, run: recorded.get(end.run_id) }
+          : { recorded: false, run: runs.get(end.run_id) }
+    )
+  })
+
+  const ended = Effect.fnUntraced(
+    function* (ids: ReadonlyArray<RunId>) {
+      const rows = yield* sql<{ readonly given: RunId; readonly run_id: RunId | null }>`
+        select given.id as given, ${runColumns}
+        from unnest(${uuids(sql, ids)}) as given(id) left join webhook_trigger.runs r on r.id = given.id
+        where r.id is null or r.status in ${final}`
+      return {
+        runs: rows.flatMap((row) => (row.run_id === null ? [] : runFromRow(row))),
+        deleted: rows.flatMap((row) => (row.run_id === null ? row.given : []))
+      }
+    },
+    bounded,
+    whenTraced("RunStore.ended")
+  )
+
+  const answerable = Effect.fnUntraced(
+    function* (ids: ReadonlyArray<RunId>) {
+      const rows = yield* sql<{ readonly id: RunId; readonly is_live: boolean }>`
+        with found as materialized (
+          select r.id, r.status, r.response is null as unanswered from webhook_trigger.runs r
+          where r.id = any(${uuids(sql, ids)})
+        )
+        select r.id, r.status in ${live} as is_live from found r where r.status in ${live} or r.status in ${storesLateAnswer} and r.unanswered`
+      return new Map(rows.map(({ id, is_live }) => [id, is_live ? ("live" as const) : ("late" as const)]))
+    },
+    bounded,
+    whenTraced("RunStore.answerable")
+  )
+
+  return { end, endAndAdmit, ended, answerable }
+})

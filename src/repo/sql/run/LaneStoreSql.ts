@@ -1,0 +1,151 @@
+import { SqlClient, type Statement } from "@effect/sql"
+import { DateTime, Effect, Layer } from "effect"
+import type { RunId, WebhookId } from "../../../domain/Id.ts"
+import type { RunRow } from "../../../domain/run/Run.ts"
+import type { TeamName } from "../../../domain/Team.ts"
+import { whenTraced } from "../../../telemetry/Span.ts"
+import { type LaneRun, LaneStore } from "../../LaneStore.ts"
+import { LeaseLost, type Term } from "../../LeaseStore.ts"
+import type { RunMark } from "../../RunStore.ts"
+import { fromRow, markTypes, recordsetOf, recordsJson, uuidList, uuids, uuidsOf } from "../Columns.ts"
+import { compiled } from "../database/Compiled.ts"
+import { bounded, boundedDirectly } from "../database/Database.ts"
+import { columnsOf, held, inLane, live, waiting } from "../RunColumns.ts"
+import { admissionSet, mayBeAdmitted, workingTeams } from "./Admission.ts"
+import { makeCloseWindows } from "./Coalesce.ts"
+import { heldBy } from "./LeaseStoreSql.ts"
+
+const runFields = [
+  "run_id",
+  "source",
+  "team",
+  "mode",
+  "status",
+  "prompt",
+  "timeout_ms",
+  "deadline_at",
+  "traceparent"
+] as const satisfies ReadonlyArray<keyof RunRow & keyof LaneRun>
+
+const laneRunFromRow = (row: object): LaneRun => fromRow(row, [...runFields, "layout", "webhook"])
+
+/** How many runs wait, as it is kept; more than `most` count as `most`. */
+export const queueLength = (sql: SqlClient.SqlClient, most: number | Statement.Fragment): Statement.Fragment =>
+  sql`select least(coalesce(sum(runs), 0), ${most})::int as length from ${waiting}`
+
+/** The same for each webhook of which runs wait. */
+export const queueLengths = (sql: SqlClient.SqlClient, which: Statement.Fragment): Statement.Fragment =>
+  sql`select webhook_id, sum(runs)::int as length from ${waiting} where ${which} group by webhook_id having sum(runs) > 0`
+
+const isPaused = (sql: SqlClient.SqlClient, team: Statement.Fragment): Statement.Fragment =>
+  sql`exists (select from webhook_trigger.teams t where t.team = ${team} and t.paused_at is not null)`
+
+export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.effect(
+  LaneStore,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const directly = boundedDirectly(sql)
+
+    const laneRuns = sql`
+      select ${columnsOf(runFields)}, r.layout, case when w.id is not null then
+        json_strip_nulls(json_build_object('id', w.id, 'name', w.name, 'max_concurrent', w.max_concurrent))
+      end as webhook
+      from webhook_trigger.runs r left join webhook_trigger.webhooks w on w.id = r.webhook_id`
+
+    const queued = Effect.fn("LaneStore.queued")(function* (most: number, webhooks: ReadonlyArray<WebhookId> = []) {
+      const rows = yield* sql<{ readonly webhook_id: WebhookId | null; readonly length: number }>`
+        select null as webhook_id, length from (${queueLength(sql, most)}) as q
+        union all
+        ${queueLengths(sql, sql`webhook_id = any(${uuids(sql, webhooks)})`)}`
+      const ofWebhooks = rows.flatMap(({ webhook_id, length }) =>
+        webhook_id === null ? [] : [[webhook_id, length] as const]
+      )
+      return { all: rows.find(({ webhook_id }) => webhook_id === null)!.length, webhooks: new Map(ofWebhooks) }
+    }, bounded)
+
+    // From one team to the next through the index: a hundred thousand waiting runs of one team cost as much as one.
+    const lanes = bounded(sql<{ readonly team: TeamName }>`
+      with recursive lane as (
+        (select r.team from webhook_trigger.runs r where ${inLane} order by r.team limit 1)
+        union all
+        select (
+          select r.team from webhook_trigger.runs r
+          where ${inLane} and r.team > lane.team order by r.team limit 1
+        ) from lane where lane.team is not null
+      )
+      select team from lane where team is not null and not ${isPaused(sql, sql`lane.team`)}`).pipe(
+      Effect.map((rows) => rows.map((row) => row.team)),
+      Effect.withSpan("LaneStore.lanes")
+    )
+
+    const laneOf = compiled<object, "team" | "limit">(
+      sql,
+      (value) => sql`
+        ${laneRuns} where r.team = ${value("team")} and ${inLane} and not ${isPaused(sql, value("team"))}
+        order by r.place limit ${value("limit")}`
+    )
+    const lane = Effect.fnUntraced(function* (team: TeamName, limit: number) {
+      const rows = yield* directly(laneOf({ team, limit }))
+      return rows.map(laneRunFromRow)
+    }, whenTraced("LaneStore.lane"))
+
+    const inFlight = bounded(sql`
+      ${laneRuns} where r.status in ${live} and r.admitted_at is not null or ${held}
+      order by r.place`).pipe(
+      Effect.map((rows) => rows.map(laneRunFromRow)),
+      Effect.withSpan("LaneStore.inFlight")
+    )
+
+    const forgetSent = Effect.fn("LaneStore.forgetSent")(function* (at: DateTime.Utc) {
+      yield* sql`
+        with released as (
+          update webhook_trigger.runs r set released_at = ${DateTime.toDateUtc(at)} where ${held}
+        )
+        update webhook_trigger.runs r set
+          status = 'queued', sent_at = null, started_at = null,
+          deadline_at = case
+            when r.mode = 'async' then ${DateTime.toDateUtc(at)}::timestamptz + r.timeout_ms * interval '1 millisecond'
+            else r.deadline_at
+          end
+        where r.status in ${live} and r.admitted_at is not null`
+    }, bounded)
+
+    const admission = compiled<{ readonly id: RunId | null }, "term" | "marks" | "ids" | "now">(
+      sql,
+      (value) => sql`
+        with lease as materialized (${heldBy(sql, value("term"))}), input as materialized (
+          select * from ${recordsetOf(sql, markTypes, value("marks"))}
+        ), locked as materialized (
+          select r.id, r.status, r.team from webhook_trigger.runs r
+          where r.id = any(${uuidsOf(sql, value("ids"))}) and exists (select from lease)
+          order by r.id for no key update
+        ), ${workingTeams(sql, sql`locked`)}, admitted as (
+          update webhook_trigger.runs r set ${admissionSet(sql, sql`i.at`, sql`${value("now")}::timestamptz`)}
+          from input i join locked on locked.id = i.run_id
+          where r.id = i.run_id and ${mayBeAdmitted(sql)}
+          returning r.id
+        )
+        select admitted.id from lease left join admitted on true`
+    )
+    const admit = Effect.fnUntraced(function* (marks: ReadonlyArray<RunMark>, term: Term, now: DateTime.Utc) {
+      const ids = uuidList(marks.map(({ run_id }) => run_id))
+      const rows = yield* directly(
+        admission({ term, marks: recordsJson(markTypes, marks), ids, now: DateTime.toDateUtc(now) })
+      )
+      // The row without an id says that the lease is held, and nothing was admitted.
+      if (rows.length === 0) return yield* new LeaseLost()
+      return new Set(rows.flatMap((row) => row.id ?? [])) as ReadonlySet<RunId>
+    }, whenTraced("LaneStore.admit"))
+
+    const limits = Effect.fn("LaneStore.limits")(function* (ids: ReadonlyArray<WebhookId>) {
+      const rows = yield* sql<{ readonly id: WebhookId; readonly max_concurrent: number }>`
+        select id, max_concurrent from webhook_trigger.webhooks
+        where id = any(${uuids(sql, ids)}) and max_concurrent is not null`
+      return new Map(rows.map((row) => [row.id, row.max_concurrent])) as ReadonlyMap<WebhookId, number>
+    }, bounded)
+
+    const closeWindows = yield* makeCloseWindows
+
+    return LaneStore.of({ queued, lanes, lane, closeWindows, inFlight, forgetSent, admit, limits })
+  })
+)

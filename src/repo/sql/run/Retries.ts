@@ -1,0 +1,99 @@
+/** Failed runs that wait to be tried again: the methods of `RunStore` that read and call off retries, and a part of `accept`. */
+import { SqlClient, type Statement } from "@effect/sql"
+import { DateTime, Effect } from "effect"
+import type { RunId, WebhookId } from "../../../domain/Id.ts"
+import type { QueuedRuns } from "../../RunStore.ts"
+import { notify } from "../Changes.ts"
+import { uuids, uuidsOf } from "../Columns.ts"
+import { bounded } from "../database/Database.ts"
+
+/** Retries called off by one statement. */
+const portion = 500
+
+/** The runs and their `retry_at`, locked in the order of ids. */
+const lockedRuns = (sql: SqlClient.SqlClient, ids: Statement.Fragment): Statement.Fragment => sql`
+  select r.id, r.retry_at from webhook_trigger.runs r where r.id = any(${ids})
+  order by r.id for no key update`
+
+/**
+ * Of an acceptance: whether an input `i` may be accepted as the next attempt of its `replay_of`, which waits no longer once
+ * it is. So there is one next attempt at the most, and none of a run whose retry was called off before.
+ */
+export const retriesOf = (
+  sql: SqlClient.SqlClient,
+  ids: Statement.Fragment | undefined
+): {
+  readonly failed: Statement.Fragment
+  readonly mayBeRetried: Statement.Fragment
+  readonly retried: Statement.Fragment
+  readonly reported: Statement.Fragment
+} => {
+  if (ids === undefined) return { failed: sql``, mayBeRetried: sql``, retried: sql``, reported: sql`` }
+  return {
+    failed: sql`failed as materialized (${lockedRuns(sql, uuidsOf(sql, ids))}),`,
+    mayBeRetried: sql`and (coalesce(i.attempt, 1) = 1 or i.replay_of in (select id from failed where retry_at is not null))`,
+    retried: sql`retried as (
+      update webhook_trigger.runs r set retry_at = null, retried_by = p.id
+      from placed p join inserted using (id) where p.attempt > 1 and r.id = p.replay_of
+      returning r.id
+    ), ${notify(sql, "RunEnded", sql`select id::text as name from retried`, "reported")},`,
+    reported: sql`, (select count(*) from reported)`
+  }
+}
+
+export const makeRetries = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  const retriesDue = Effect.fn("RunStore.retriesDue")(function* (
+    now: DateTime.Utc,
+    { except, limit }: { readonly limit: number; readonly except: ReadonlyArray<WebhookId> }
+  ) {
+    const rows = yield* sql<{ readonly id: RunId }>`
+      select r.id from webhook_trigger.runs r
+      where r.retry_at <= ${DateTime.toDateUtc(now)}::timestamptz and r.webhook_id <> all(${uuids(sql, except)})
+      order by r.retry_at limit ${limit}`
+    return rows.map(({ id }) => id)
+  }, bounded)
+
+  const callOff = (ids: ReadonlyArray<RunId>) =>
+    bounded(sql<{ readonly id: RunId }>`
+      with locked as materialized (${lockedRuns(sql, uuids(sql, ids))}), called_off as (
+        update webhook_trigger.runs r set retry_at = null from locked
+        where r.id = locked.id and locked.retry_at is not null
+        returning r.id
+      ), ${notify(sql, "RunEnded", sql`select id::text as name from called_off`)}
+      select id, (select count(*) from notified) from called_off`)
+
+  const callOffRetries = Effect.fn("RunStore.callOffRetries")(function* (ids: ReadonlyArray<RunId>) {
+    return new Set((yield* callOff(ids)).map(({ id }) => id))
+  })
+
+  // Through the index of all that wait: one by webhook would be taken for `retriesDue`, which reads a few in their order.
+  const waitingOf = (of: QueuedRuns) => sql`
+    r.retry_at is not null and r.webhook_id = ${
+      "team" in of
+        ? sql`any(array(select w.id from webhook_trigger.webhooks w where w.team = ${of.team}))`
+        : of.webhook_id
+    }`
+
+  // All that wait now, and not those that fail meanwhile.
+  const callOffRetriesOf = Effect.fn("RunStore.callOffRetriesOf")(function* (of: QueuedRuns) {
+    const waiting = yield* bounded(
+      sql<{ readonly id: RunId }>`select r.id from webhook_trigger.runs r where ${waitingOf(of)}`
+    )
+    const ids = waiting.map(({ id }) => id)
+    let runs = 0
+    for (let from = 0; from < ids.length; from += portion) {
+      runs += (yield* callOff(ids.slice(from, from + portion))).length
+    }
+    return runs
+  })
+
+  const countRetries = Effect.fn("RunStore.countRetries")(function* (of: QueuedRuns) {
+    const [row] = yield* sql<{ readonly runs: number }>`
+      select count(*)::int as runs from webhook_trigger.runs r where ${waitingOf(of)}`
+    return row!.runs
+  }, bounded)
+
+  return { retriesDue, callOffRetries, callOffRetriesOf, countRetries }
+})

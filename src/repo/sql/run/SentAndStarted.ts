@@ -1,0 +1,63 @@
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+import type { RunId } from "../../../domain/Id.ts"
+import { whenTraced } from "../../../telemetry/Span.ts"
+import { firstOfEach, type RunMark } from "../../RunStore.ts"
+import { markTypes, recordset, runIds } from "../Columns.ts"
+import { boundedDirectly } from "../database/Database.ts"
+import type { NotifySoon } from "../database/NotifySoon.ts"
+import { live, sentBeforeStart } from "../RunColumns.ts"
+
+/** `RunStore.sent` and `RunStore.started`. */
+export const makeMarks = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
+  const sql = yield* SqlClient.SqlClient
+  const directly = boundedDirectly(sql)
+
+  /**
+   * The beginning of a `with` query for marks whose loss in a crash of PostgreSQL does no harm: their commit does not wait
+   * for the disk. A run that is not known to be sent is sent again, as the same run.
+   */
+  const locked = (marks: ReadonlyArray<RunMark>) => sql`
+    input as materialized (
+      select * from ${recordset(sql, markTypes, marks)}
+    ), locked as materialized (
+      select r.id, r.status in ${live} and r.admitted_at is not null as counts from webhook_trigger.runs r
+      where r.id = any(${runIds(sql, marks)})
+      order by r.id for no key update
+    ), relaxed as materialized (select set_config('synchronous_commit', 'off', true))`
+
+  const sent = Effect.fnUntraced(function* (marks: ReadonlyArray<RunMark>) {
+    if (marks.length === 0) return
+    yield* directly(sql`
+      with ${locked(firstOfEach(marks))}
+      update webhook_trigger.runs r set
+        status = 'running',
+        sent_at = case when r.started_at is null then i.at
+          else coalesce(r.sent_at, ${sentBeforeStart(sql, sql`i.at`, sql`r.started_at`)}) end,
+        deadline_at = case
+          when r.mode = 'async' and r.started_at is null then i.at + r.timeout_ms * interval '1 millisecond'
+          else r.deadline_at
+        end
+      from input i join locked on locked.id = i.run_id, relaxed
+      where r.id = i.run_id and locked.counts`)
+  }, whenTraced("RunStore.sent"))
+
+  const started = Effect.fnUntraced(function* (marks: ReadonlyArray<RunMark>) {
+    if (marks.length === 0) return
+    const started = yield* directly(sql<{ readonly run_id: RunId }>`
+      with ${locked(firstOfEach(marks))}
+      update webhook_trigger.runs r set
+        status = 'running',
+        started_at = i.at,
+        sent_at = ${sentBeforeStart(sql, sql`r.sent_at`, sql`i.at`)},
+        deadline_at = case
+          when r.mode = 'async' then i.at + r.timeout_ms * interval '1 millisecond' else r.deadline_at
+        end
+      from input i join locked on locked.id = i.run_id, relaxed
+      where r.id = i.run_id and locked.counts and r.started_at is null
+      returning r.id as run_id`)
+    notifySoon(started.map(({ run_id }) => ({ _tag: "RunStarted", run_id })))
+  }, whenTraced("RunStore.started"))
+
+  return { sent, started }
+})

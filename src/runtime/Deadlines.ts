@@ -1,0 +1,63 @@
+import { Effect, FiberSet, type Scope } from "effect"
+import TinyQueue from "tinyqueue"
+import { stopwatch } from "./Stopwatch.ts"
+
+/** Calls back at points in time, even if the system clock is set in between. */
+export interface Deadlines {
+  /** Calls `onPassed` at that time, in milliseconds since the epoch, unless the returned function was called before. */
+  readonly at: (millis: number, onPassed: () => void) => () => void
+}
+
+/**
+ * Thousands of callers wait at a time, each with a deadline: a heap of the distinct moments, and a fiber that sleeps until
+ * the earliest of them, cost a tenth of a fiber each.
+ */
+export const make: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(function* () {
+  const clock = yield* Effect.clock
+  const fork = yield* FiberSet.makeRuntime<never>()
+  /** In the stopwatch's time. */
+  const moments = new TinyQueue<number>()
+  const callbacks = new Map<number, Set<() => void>>()
+  /** The earliest moment that a fiber sleeps until. */
+  let wakeAt = Number.POSITIVE_INFINITY
+
+  const sleepUntilEarliest = () => {
+    const earliest = moments.peek()
+    if (earliest === undefined || earliest >= wakeAt) return
+    wakeAt = earliest
+    fork(Effect.delay(Effect.sync(pass), Math.max(0, earliest - stopwatch(clock))))
+  }
+
+  const pass = () => {
+    const now = stopwatch(clock)
+    wakeAt = Number.POSITIVE_INFINITY
+    for (let moment = moments.peek(); moment !== undefined && moment <= now; moment = moments.peek()) {
+      moments.pop()
+      const passed = callbacks.get(moment)
+      callbacks.delete(moment)
+      for (const onPassed of passed ?? []) onPassed()
+    }
+    sleepUntilEarliest()
+  }
+
+  return {
+    at: (millis, onPassed) => {
+      const left = Math.max(0, millis - clock.unsafeCurrentTimeMillis())
+      // Whole milliseconds, so that many deadlines coincide.
+      const moment = Math.ceil(stopwatch(clock) + left)
+      let together = callbacks.get(moment)
+      if (together === undefined) {
+        together = new Set()
+        callbacks.set(moment, together)
+        moments.push(moment)
+      }
+      together.add(onPassed)
+      sleepUntilEarliest()
+      return () => {
+        together.delete(onPassed)
+        // Most callers have their answer long before: what is left of a moment until then is its number.
+        if (together.size === 0 && callbacks.get(moment) === together) callbacks.delete(moment)
+      }
+    }
+  }
+})

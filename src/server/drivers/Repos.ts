@@ -1,0 +1,38 @@
+/** The drivers of the repo with their settings: chosen here and nowhere else. */
+import { resolve } from "node:path"
+import { Layer, Option } from "effect"
+import type { Unavailable } from "../../domain/Errors.ts"
+import type { Repo } from "../../repo/Repo.ts"
+import type { DataFolderInUse, DataFolderUnusable } from "../../repo/sql/database/DataFolder.ts"
+import * as PgliteClient from "../../repo/sql/database/PgliteClient.ts"
+import * as PostgresClient from "../../repo/sql/database/PostgresClient.ts"
+import * as RepoSql from "../../repo/sql/RepoSql.ts"
+import { address, optional, secret, text, type Values, withDefault } from "../../settings/EnvironmentVariable.ts"
+import type { Driver } from "./Driver.ts"
+
+export type RepoDriver = Driver<Repo, DataFolderInUse | DataFolderUnusable | Unavailable>
+
+const postgresAddress = address(["postgres:", "postgresql:"], "postgres://user:password@db.example.com:5432/webhooks")
+
+export const settings = {
+  /** Absent: PGlite in `dataDir`. */
+  databaseUrl: optional("DATABASE_URL", secret(postgresAddress)),
+  dataDir: withDefault("DATA_DIR", text("a folder"), "data")
+}
+
+type Settings = Values<typeof settings>
+
+const postgres = ({ databaseUrl }: Settings) =>
+  Option.map(
+    databaseUrl,
+    (url): RepoDriver => ({ name: "postgresql", layer: Layer.provide(RepoSql.layer, PostgresClient.layer({ url })) })
+  )
+
+const pglite = ({ dataDir }: Settings): RepoDriver => ({
+  name: "embedded",
+  layer: Layer.provide(RepoSql.layer, PgliteClient.layer({ folder: dataDir })),
+  embedded: { place: `the database is embedded, in the folder ${resolve(dataDir)}`, replacedBy: "DATABASE_URL" }
+})
+
+/** The first that the settings name, else the embedded one. */
+export const choose = (settings: Settings): RepoDriver => Option.getOrElse(postgres(settings), () => pglite(settings))

@@ -1,0 +1,107 @@
+/** The server's settings, one line each. `docs/settings.md` explains every variable. */
+import { Duration, Effect, Option, Schema } from "effect"
+import * as SettingsConfig from "../../engine/SettingsConfig.ts"
+import { keyText, parseKey, type SecretKey } from "../../engine/verify/SecretKeys.ts"
+import { parseNetworks } from "../../http/request/TrustedProxies.ts"
+import {
+  baseUrl,
+  duration,
+  durationOrOff,
+  type Format,
+  optional,
+  secret,
+  text,
+  type Values,
+  wholeNumber,
+  withDefault,
+  wordFor
+} from "../../settings/EnvironmentVariable.ts"
+import { fromText } from "../../settings/Quantity.ts"
+import * as Repos from "../drivers/Repos.ts"
+import * as ListenAddress from "../ListenAddress.ts"
+import * as LeaderEnvironment from "./LeaderEnvironment.ts"
+import * as LoadSettings from "./LoadSettings.ts"
+import * as PrimaryEnvironment from "./PrimaryEnvironment.ts"
+
+const adminKeyFormat = {
+  accepts: "takes at least 16 characters, no blanks, as an HTTP header can carry them",
+  schema: Schema.String.pipe(Schema.pattern(/^[\x21-\x7e]{16,}$/))
+}
+
+/** Networks as a list of texts, which `parseNetworks` interprets. */
+const networks: Format<ReadonlyArray<string>> = {
+  accepts: "takes addresses and networks such as `10.0.0.0/8, fd00::/8, 127.0.0.1`",
+  schema: Schema.transform(Schema.String, Schema.Array(Schema.String), {
+    strict: true,
+    decode: (text) => text.split(",").map((part) => part.trim()),
+    encode: (networks) => networks.join()
+  }).pipe(Schema.filter((texts) => Option.isSome(parseNetworks(texts))))
+}
+
+/** Webhooks' secrets are encrypted with the first, and decrypted with any. */
+const secretKeys: Format<ReadonlyArray<SecretKey>> = {
+  accepts: "takes one or more keys of 32 random bytes, each as base64 or 64 hexadecimal digits, separated by commas",
+  schema: fromText(
+    Schema.Any as Schema.Schema<ReadonlyArray<SecretKey>>,
+    (text) => Option.all(text.split(",").map((part) => Option.fromNullable(parseKey(part.trim())))),
+    (keys) => keys.map(keyText).join()
+  )
+}
+
+export const settings = {
+  host: withDefault("HOST", text("an address to listen on"), ListenAddress.defaultHost),
+  /** 0: any free port. */
+  port: withDefault("PORT", wholeNumber(0, 65_535, " (0: any free port)"), 8080),
+  /** Where callers reach the server, without a slash at the end; absent: as each request was addressed. */
+  publicUrl: optional("PUBLIC_URL", baseUrl("https://hooks.example.com")),
+  /** The proxies whose `X-Forwarded-*` headers are believed. */
+  trustedProxies: withDefault("TRUSTED_PROXIES", networks, []),
+  /** The maximum for one process; if absent, as many as its open files allow. */
+  maxConnections: optional("MAX_CONNECTIONS", wholeNumber(1, 1_000_000)),
+  /** The maximum from one address that is not a trusted proxy; if absent, half of all. */
+  maxConnectionsPerAddress: optional("MAX_CONNECTIONS_PER_ADDRESS", wholeNumber(1, 1_000_000)),
+  ...Repos.settings,
+  /** Absent: one is generated at the first start. */
+  adminKey: optional("ADMIN_API_KEY", secret(adminKeyFormat)),
+  /** A second address, which serves everything; if absent, the first one does. */
+  adminListen: optional("ADMIN_LISTEN", ListenAddress.format),
+  /** The addresses that may call anything but triggers and health checks; if absent, all. */
+  adminAllowFrom: optional("ADMIN_ALLOW_FROM", networks),
+  /** If absent, anyone may read the metrics. */
+  metricsToken: optional("METRICS_TOKEN", secret(adminKeyFormat)),
+  /** Whether `/docs` and `/openapi.json` are served. */
+  apiDocs: withDefault("API_DOCS", wordFor({ true: true, false: false }), true),
+  /** Absent: a file in `dataDir`. */
+  secretKeys: optional("SECRETS_KEY", secret(secretKeys)),
+  engine: { config: SettingsConfig.config },
+  /** How long ended runs are stored; absent: forever. */
+  runRetention: withDefault("RUN_RETENTION", durationOrOff("1 minute", "36500 days", "30 days"), Option.none()),
+  /** How long audit events are stored. */
+  auditRetention: withDefault(
+    "AUDIT_RETENTION",
+    durationOrOff("1 day", "36500 days", "365 days"),
+    Option.some(Duration.days(365))
+  ),
+  /** How long a stop waits for what is in flight. */
+  shutdownGrace: withDefault("SHUTDOWN_GRACE", duration("0 seconds", "1 hour", "30 s"), Duration.seconds(30)),
+  ...LeaderEnvironment.settings,
+  ...PrimaryEnvironment.settings
+}
+
+/** Everything that can be set from outside. */
+export type Environment = Values<typeof settings>
+
+const listensTwice = ({ adminListen, host, port }: Environment): boolean =>
+  port !== 0 && Option.exists(adminListen, (admin) => admin.host === host && admin.port === port)
+
+/** Fails with all faults at once. */
+export const load = Effect.filterOrFail(
+  LoadSettings.load(settings),
+  (environment) => !listensTwice(environment),
+  ({ host, port }) => {
+    const given = ListenAddress.toText({ host, port })
+    return new LoadSettings.SettingsInvalid({
+      faults: [{ name: "ADMIN_LISTEN", accepts: "takes an address other than HOST and PORT", given }]
+    })
+  }
+)

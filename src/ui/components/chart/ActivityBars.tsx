@@ -1,0 +1,45 @@
+import type { Activity } from "../../api/Types.ts"
+import { countAll, countFailures, describeCounts, sumCounts } from "./Counts.ts"
+
+const hourCount = 24
+const noRuns = sumCounts([])
+
+/**
+ * The last 24 hours in 24 bars: the height shows the number of runs, the red part at the bottom how
+ * many failed, and the blue one at the top how many have not ended.
+ */
+export const ActivityBars = ({ activity }: { readonly activity: Activity | undefined }) => {
+  const hours = activity?.hours ?? []
+  const most = Math.max(1, ...hours.map(countAll))
+  const total = sumCounts(hours)
+  const label = countAll(total) === 0 ? "No runs in the last 24 hours" : `Last 24 hours: ${describeCounts(total)}`
+  return (
+    <svg className="activity-bars" viewBox="0 0 144 28" role="img" aria-label={label} preserveAspectRatio="none">
+      {Array.from({ length: hourCount }, (_, i) => {
+        const hour = hours[i] ?? noRuns
+        const all = countAll(hour)
+        const height = all === 0 ? 2 : Math.max(4, (all / most) * 26)
+        const part = (count: number) => (all === 0 ? 0 : (height * count) / all)
+        const [failed, unfinished] = [part(countFailures(hour)), part(hour.live)]
+        return (
+          <g key={i}>
+            <rect
+              className={all === 0 ? "empty-hour" : "runs-bar"}
+              x={i * 6}
+              y={28 - height}
+              width="4.5"
+              height={height}
+              rx="1"
+            />
+            {unfinished > 0 && (
+              <rect className="unfinished-bar" x={i * 6} y={28 - height} width="4.5" height={unfinished} rx="1" />
+            )}
+            {failed > 0 && (
+              <rect className="failures-bar" x={i * 6} y={28 - failed} width="4.5" height={failed} rx="1" />
+            )}
+          </g>
+        )
+      })}
+    </svg>
+  )
+}

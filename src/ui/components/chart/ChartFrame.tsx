@@ -1,0 +1,86 @@
+import { createContext, type ReactNode, useContext } from "react"
+import type { Statistics } from "../../api/Types.ts"
+import { locale } from "../../format/Locale.ts"
+
+export type Bucket = Statistics["buckets"][number]
+
+const height = 80
+const left = 40
+const right = 4
+const top = 7
+const bottom = 18
+
+/** The width in which charts are drawn: that of their container, so that their text is as large as all other text. */
+export const ChartWidth = createContext(640)
+
+/** Where a chart draws its data, in the units of its `viewBox`. */
+export const usePlotArea = () => ({
+  left,
+  width: useContext(ChartWidth) - left - right,
+  bottom: height - bottom,
+  height: height - top - bottom
+})
+
+/** A round number at or above the greatest value, for the end of the axis. */
+export const axisMaximum = (value: number): number => {
+  if (value <= 4) return 4
+  const power = 10 ** Math.floor(Math.log10(value))
+  return [1, 2, 2.5, 5, 10].map((step) => step * power).find((step) => step >= value)!
+}
+
+const hour = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit" })
+const day = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short" })
+const dateTime = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" })
+
+export const formatBucketStart = (bucket: Bucket): string => dateTime.format(new Date(bucket.at))
+
+/** A chart's caption, its axes and their labels; `children` draw the data. */
+export const ChartFrame = ({
+  title,
+  label,
+  buckets,
+  maximum,
+  format,
+  children
+}: {
+  readonly title: string
+  /** What the chart shows, for screen readers. */
+  readonly label: string
+  readonly buckets: ReadonlyArray<Bucket>
+  /** The value at the end of the vertical axis. */
+  readonly maximum: number
+  /** Writes a value of the vertical axis. */
+  readonly format: (value: number) => string
+  readonly children: ReactNode
+}) => {
+  const width = useContext(ChartWidth)
+  const plot = usePlotArea()
+  const daily = buckets.length > 1 && Date.parse(buckets[1]!.at) - Date.parse(buckets[0]!.at) > 3_600_000
+  const labelled = (width < 480 ? [0, 0.5] : [0, 0.25, 0.5, 0.75])
+    .map((part) => Math.floor(part * buckets.length))
+    .filter((i) => buckets[i])
+  return (
+    <figure className="chart">
+      <figcaption className="sr-only">{title}</figcaption>
+      <svg viewBox={`0 0 ${width} ${height}`} role="group" aria-label={label}>
+        {[0, 1].map((part) => {
+          const y = plot.bottom - plot.height * part
+          return (
+            <g key={part}>
+              <line className="grid" x1={left} x2={width - right} y1={y} y2={y} />
+              <text x={left - 6} y={y + 4} textAnchor="end">
+                {format(maximum * part)}
+              </text>
+            </g>
+          )
+        })}
+        {labelled.map((i) => (
+          <text key={i} x={left + (i * plot.width) / buckets.length} y={height - 4}>
+            {(daily ? day : hour).format(new Date(buckets[i]!.at))}
+          </text>
+        ))}
+        {children}
+      </svg>
+    </figure>
+  )
+}

@@ -1,0 +1,49 @@
+/** Counts of runs by how they ended, as charts and summaries show them. */
+import { type FinalStatus, finalStatuses } from "../../../domain/run/RunStatus.ts"
+import type { Counts } from "../../api/Types.ts"
+import { formatNumber, plural } from "../../format/Format.ts"
+import { locale } from "../../format/Locale.ts"
+import { statusDisplays } from "../run/Status.tsx"
+import type { Tone } from "../Tone.ts"
+
+/** One per final status, and one for the runs that have not ended, in the order in which charts stack them. */
+interface Series {
+  readonly key: keyof Counts
+  readonly label: string
+  readonly tone: Tone
+}
+
+const unfinished: Series = { key: "live", label: "Unfinished", tone: "info" }
+
+export const series: ReadonlyArray<Series> = [
+  ...finalStatuses.map((key) => ({ key, label: statusDisplays[key].label, tone: statusDisplays[key].tone })),
+  unfinished
+]
+
+const total = (counts: Counts, statuses: ReadonlyArray<FinalStatus>): number =>
+  statuses.reduce((sum, status) => sum + counts[status], 0)
+
+const failureStatuses = finalStatuses.filter((status) => statusDisplays[status].failure)
+
+export const countEnded = (counts: Counts): number => total(counts, finalStatuses)
+export const countFailures = (counts: Counts): number => total(counts, failureStatuses)
+export const countAll = (counts: Counts): number => countEnded(counts) + counts.live
+
+export const sumCounts = (all: ReadonlyArray<Counts>): Counts =>
+  Object.fromEntries(series.map(({ key }) => [key, all.reduce((sum, counts) => sum + counts[key], 0)])) as Counts
+
+const percent = new Intl.NumberFormat(locale, { style: "percent", maximumFractionDigits: 1 })
+
+/** The share of successes among the runs that have ended; `undefined` when none has. */
+export const successRate = (counts: Counts): string | undefined =>
+  countEnded(counts) === 0 ? undefined : percent.format(counts.success / countEnded(counts))
+
+/** As in `3 successes, 1 error, 0 timeouts, 2 unfinished`. */
+export const describeCounts = (counts: Counts): string =>
+  [
+    ...finalStatuses.map((status) => {
+      const { label, plural: many } = statusDisplays[status]
+      return plural(counts[status], label.toLowerCase(), many)
+    }),
+    `${formatNumber(counts.live)} ${unfinished.label.toLowerCase()}`
+  ].join(", ")

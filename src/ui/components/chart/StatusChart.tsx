@@ -1,0 +1,71 @@
+import { formatNumber } from "../../format/Format.ts"
+import { axisMaximum, type Bucket, ChartFrame, formatBucketStart, usePlotArea } from "./ChartFrame.tsx"
+import { countAll, describeCounts, series, sumCounts } from "./Counts.ts"
+
+/** Runs by when they were accepted, stacked by how they ended; a click on a bar shows its runs. */
+export const StatusChart = ({
+  buckets,
+  onPick
+}: {
+  readonly buckets: ReadonlyArray<Bucket>
+  readonly onPick: (from: string, to: string | undefined) => void
+}) => {
+  const plot = usePlotArea()
+  const maximum = axisMaximum(Math.max(...buckets.map(countAll), 0))
+  const step = plot.width / Math.max(1, buckets.length)
+  return (
+    <ChartFrame
+      title="Runs"
+      label={`Runs: ${describeCounts(sumCounts(buckets))}`}
+      buckets={buckets}
+      maximum={maximum}
+      format={formatNumber}
+    >
+      {buckets.map((bucket, i) => {
+        let y = plot.bottom
+        if (countAll(bucket) === 0) return null
+        const text = `${formatBucketStart(bucket)}: ${describeCounts(bucket)}`
+        const pick = () => onPick(bucket.at, buckets[i + 1]?.at)
+        return (
+          <g
+            key={bucket.at}
+            className="bars"
+            role="button"
+            tabIndex={0}
+            aria-label={`${text}. Show these runs`}
+            onClick={pick}
+            onKeyDown={(event) => {
+              if (event.key !== "Enter" && event.key !== " ") return
+              event.preventDefault()
+              pick()
+            }}
+          >
+            <title>{text}</title>
+            {/* A low bar is as easy to hit as a high one. */}
+            <rect
+              className="hit"
+              x={plot.left + i * step}
+              y={plot.bottom - plot.height}
+              width={step}
+              height={plot.height}
+            />
+            {series.map(({ key, tone }) => {
+              const height = (bucket[key] / maximum) * plot.height
+              y -= height
+              return height > 0 ? (
+                <rect
+                  key={key}
+                  className={`bar ${tone}`}
+                  x={plot.left + i * step + 1}
+                  y={y}
+                  width={Math.max(1, step - 2)}
+                  height={height}
+                />
+              ) : null
+            })}
+          </g>
+        )
+      })}
+    </ChartFrame>
+  )
+}

@@ -1,0 +1,44 @@
+import { Link } from "wouter"
+import { pathTo } from "../../../api/Pages.ts"
+import { isFinal } from "../../../domain/run/RunStatus.ts"
+import { useRun } from "../../api/Queries.ts"
+import { formatDuration } from "../../format/Format.ts"
+import { ElapsedTime } from "../../format/Time.tsx"
+import { Answer } from "./Answer.tsx"
+import { RunNotice } from "./RunNotice.tsx"
+import { StatusBadge } from "./Status.tsx"
+
+/** A run that was started here. */
+export interface SentRun {
+  readonly run_id: string
+  /** When it was started, by this browser's clock; RFC 3339. */
+  readonly at: string
+}
+
+/** What becomes of it: its link and the elapsed time at once, then its answer, or why there is none. */
+export const FollowedRun = ({ sent: { run_id, at } }: { readonly sent: SentRun }) => {
+  const { data: run } = useRun(run_id)
+  const ended = run && isFinal(run.status)
+  return (
+    <>
+      <div className="row" role="status">
+        <StatusBadge run={run ?? { status: "queued" }} />
+        <span className="muted small">
+          {ended && run.finished_at ? (
+            `after ${formatDuration(Date.parse(run.finished_at) - Date.parse(run.accepted_at))}`
+          ) : (
+            // Announced once, not with every second.
+            <span aria-live="off">
+              <ElapsedTime since={at} />
+            </span>
+          )}
+        </span>
+        <Link to={pathTo("run", { run_id })}>Open the run</Link>
+      </div>
+      {run && <RunNotice run={run} again="send it again" />}
+      {run?.conversation.response !== undefined && (
+        <Answer text={run.conversation.response} late={run.status !== "success"} nested />
+      )}
+    </>
+  )
+}

@@ -1,0 +1,93 @@
+import { Link } from "wouter"
+import { pathTo } from "../../../api/Pages.ts"
+import type { RunSummary } from "../../api/Types.ts"
+import { formatDuration } from "../../format/Format.ts"
+import { ElapsedTime, formatTime, RelativeTime } from "../../format/Time.tsx"
+import { showDirectionMarks, UserText } from "../UserText.tsx"
+import { type Phase, waited, worked } from "./Phases.ts"
+import { StatusBadge } from "./Status.tsx"
+
+const formatValue = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""))
+
+/** What a run was about, in one line: its variables, or the chat message. */
+const summarize = (run: RunSummary): string => {
+  if (run.source === "chat") return showDirectionMarks(run.conversation.prompt.slice(0, 300))
+  const parts = Object.entries(run.variables).map(([name, value]) => `${name}: ${formatValue(value).slice(0, 100)}`)
+  return showDirectionMarks(parts.join("  ·  ").slice(0, 300)) || "no variables"
+}
+
+/** How long it took, counting on while it lasts; what did not happen has no length. */
+const Length = ({ of, name }: { readonly of: Phase | undefined; readonly name: string }) => (
+  <span className="run-time small muted">
+    {of && <span className="run-label">{name} </span>}
+    {of === undefined ? (
+      "–"
+    ) : of.to === undefined ? (
+      <ElapsedTime since={of.from} />
+    ) : (
+      formatDuration(Date.parse(of.to) - Date.parse(of.from))
+    )}
+  </span>
+)
+
+export const RunList = ({
+  runs,
+  label,
+  nameOf,
+  selection
+}: {
+  readonly runs: ReadonlyArray<RunSummary>
+  readonly label: string
+  /** Whose run it is, where that differs from row to row. */
+  readonly nameOf?: (run: RunSummary) => string
+  /** The ids of the rows that are chosen. */
+  readonly selection?: { readonly ids: ReadonlySet<string>; readonly toggle: (id: string) => void }
+}) => (
+  <div className={selection ? "selectable" : ""}>
+    <div className="run run-head small muted" aria-hidden="true">
+      <span>Status</span>
+      <span>{nameOf ? "Webhook and values" : "Values"}</span>
+      <span className="run-time">Waited</span>
+      <span className="run-time">Worked</span>
+      <span>Mode</span>
+      <span className="run-time">When</span>
+    </div>
+    <ul className="runs" aria-label={label}>
+      {runs.map((run) => (
+        <li key={run.run_id}>
+          {selection && (
+            <label className="run-select">
+              <input
+                type="checkbox"
+                checked={selection.ids.has(run.run_id)}
+                onChange={() => selection.toggle(run.run_id)}
+                aria-label={`Select ${nameOf?.(run) ?? "the run"}, ${formatTime(run.accepted_at)}`}
+              />
+            </label>
+          )}
+          <Link to={pathTo("run", run)} className="run">
+            <StatusBadge run={run} />
+            <span className="run-summary">
+              {nameOf && (
+                <>
+                  <strong>
+                    <UserText>{nameOf(run)}</UserText>
+                  </strong>{" "}
+                  <span className="small muted">{run.team}</span>
+                  <br />
+                </>
+              )}
+              <bdi>{summarize(run)}</bdi>
+            </span>
+            <Length of={waited(run)} name="waited" />
+            <Length of={worked(run)} name="worked" />
+            <span className="run-mode small muted">{run.mode}</span>
+            <span className="run-time run-when small muted">
+              <RelativeTime at={run.accepted_at} />
+            </span>
+          </Link>
+        </li>
+      ))}
+    </ul>
+  </div>
+)

@@ -1,0 +1,125 @@
+import { type FormEvent, useState } from "react"
+import { api } from "../../api/Client.ts"
+import { ApiError } from "../../api/Errors.ts"
+import { queries } from "../../api/Queries.ts"
+import type { Run, Team, Webhook } from "../../api/Types.ts"
+import { locale } from "../../format/Locale.ts"
+import { Button } from "../Button.tsx"
+import { useKeyedAction } from "../form/KeyedAction.ts"
+import { PromptChoice, type ReplayPrompt } from "../form/PromptChoice.tsx"
+import { submitOnCtrlEnter } from "../form/SubmitOnCtrlEnter.ts"
+import { VariableFields } from "../form/VariableFields.tsx"
+import { emptyNames, requestInputs, type VariableInput, valuesOf, variableInputs } from "../form/VariableInput.ts"
+import { ErrorNotice, Notice } from "../Notice.tsx"
+import { showDirectionMarks } from "../UserText.tsx"
+import { FollowedRun, type SentRun } from "./FollowedRun.tsx"
+import { ReceivedPicker } from "./ReceivedPicker.tsx"
+import { TeamNotice } from "./TeamNotice.tsx"
+
+const list = new Intl.ListFormat(locale, { type: "conjunction" })
+
+/** A field for each variable, or for the parts of a request that is pasted, for a webhook that takes whole ones. */
+const inputsFor = ({ input, variables }: Webhook, values: Run["variables"] | undefined) =>
+  input === "payload" && values === undefined
+    ? requestInputs()
+    : variableInputs(input === "payload" ? [] : variables, values)
+
+const sampleOf = ({ input }: Webhook, values: Run["variables"]) =>
+  input === "payload" ? values : { variables: values }
+
+/**
+ * Triggers a webhook as a caller does, but with the session in place of the token, and follows the run. It never waits in
+ * the request, so the run's link is there at once. The key prevents a second run when a browser repeats a request, for
+ * instance after a lost connection.
+ */
+export const SendTest = ({
+  webhook,
+  team,
+  replayOf
+}: {
+  readonly webhook: Webhook
+  readonly team: Team | undefined
+  /** An earlier run, to repeat it. */
+  readonly replayOf?: Run
+}) => {
+  const values = replayOf?.variables
+  const [prompt, setPrompt] = useState<ReplayPrompt>("template")
+  const { error, pending, perform } = useKeyedAction()
+  const [edited, setEdited] = useState<ReadonlyArray<VariableInput>>(() => inputsFor(webhook, values))
+  /** Whether the user was asked about the empty values. */
+  const [asked, setAsked] = useState(false)
+  const [sent, setSent] = useState<SentRun>()
+  const [ignored, setIgnored] = useState(false)
+  // The template may change while this form is open.
+  const added = inputsFor(webhook, values).filter(({ name }) => !edited.some((input) => input.name === name))
+  const inputs = added.length === 0 ? edited : [...edited, ...added]
+  const variables = valuesOf(inputs)
+  const isSame = replayOf !== undefined && prompt === "same"
+  const empty = isSame ? [] : emptyNames(inputs, values)
+  const confirming = asked && empty.length > 0
+
+  const send = async () => {
+    if (!variables || pending) return
+    setAsked(false)
+    setSent(undefined)
+    setIgnored(false)
+    const at = new Date().toISOString()
+    // What is as it was need not be sent, and may be all of a request that a template named only a part of.
+    const isUnchanged = JSON.stringify(variables) === JSON.stringify(values)
+    const replayed = isSame ? { prompt } : isUnchanged ? {} : { variables }
+    const answer = await perform((headers) =>
+      replayOf
+        ? api.runs.replay({ path: replayOf, query: {}, headers, payload: replayed })
+        : api.overview.run({ path: { id: webhook.id }, query: {}, headers, payload: sampleOf(webhook, variables) })
+    )
+    if (answer?.status === "ignored") setIgnored(true)
+    else if (answer) setSent({ run_id: answer.run_id, at })
+    void queries.invalidateQueries({ queryKey: ["runs"] })
+    void queries.invalidateQueries({ queryKey: ["replays"] })
+    void queries.invalidateQueries({ queryKey: ["statistics"] })
+  }
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    if (empty.length === 0) return void send()
+    // A forgotten value would make the agent work on a prompt with a gap.
+    setAsked(true)
+    const fields = event.currentTarget.querySelectorAll<HTMLTextAreaElement>("textarea")
+    ;[...fields].find((field) => field.value === "")?.focus()
+  }
+
+  return (
+    <form className="stack" onSubmit={submit} onKeyDown={submitOnCtrlEnter}>
+      {!webhook.enabled && <Notice tone="warning">This webhook is off, so triggers get 404. Turn it on first.</Notice>}
+      {webhook.enabled && team && <TeamNotice team={team} when_team_stopped={webhook.when_team_stopped} />}
+      {replayOf && <PromptChoice value={prompt} onChange={setPrompt} />}
+      {webhook.input === "payload" && !replayOf && <ReceivedPicker webhook={webhook} onPick={setEdited} />}
+      {!isSame && <VariableFields inputs={inputs} onChange={setEdited} />}
+      {confirming && (
+        <Notice tone="warning">
+          <div className="row between">
+            <p>No value for {list.format(empty.map(showDirectionMarks))}.</p>
+            <Button compact onPress={() => void send()}>
+              {empty.length === 1 ? "Send without it" : "Send without them"}
+            </Button>
+          </div>
+        </Notice>
+      )}
+      <div className="row">
+        <Button type="submit" variant="primary" icon="play" pending={pending} disabled={!variables}>
+          {replayOf ? "Send again" : "Send test"}
+        </Button>
+        <span className="muted small">Ctrl+Enter</span>
+      </div>
+      {ignored && <Notice>Ignored: “Accept only if” does not hold for these values, so there is no run.</Notice>}
+      {sent && <FollowedRun key={sent.run_id} sent={sent} />}
+      {error instanceof ApiError ? <Refusal error={error} /> : error !== undefined && <ErrorNotice error={error} />}
+    </form>
+  )
+}
+
+/** Why nothing was started, with the status that a caller gets. */
+const Refusal = ({ error }: { readonly error: ApiError }) => (
+  <Notice tone="danger">
+    <strong className="http-status danger">{error.status}</strong> {error.message}
+  </Notice>
+)

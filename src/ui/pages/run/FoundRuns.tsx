@@ -1,0 +1,112 @@
+import { useRef, useState } from "react"
+import type { RunSummary } from "../../api/Types.ts"
+import { Button } from "../../components/Button.tsx"
+import { LiveRuns } from "../../components/run/LiveRuns.tsx"
+import { useReplayRuns } from "../../components/run/ReplayRuns.tsx"
+import { RunList } from "../../components/run/RunList.tsx"
+import { plural } from "../../format/Format.ts"
+import { useShortcuts } from "../../frame/Shortcuts.ts"
+import { CancelRuns, cancellable } from "./CancelRuns.tsx"
+
+/** The runs of a page, of which some can be chosen, replayed and cancelled, with the pointer or by keys. */
+export const FoundRuns = ({
+  runs,
+  stale,
+  nameOf
+}: {
+  readonly runs: ReadonlyArray<RunSummary>
+  /** These are shown until the page that was asked for is there. */
+  readonly stale: boolean
+  readonly nameOf: (run: RunSummary) => string
+}) => {
+  const list = useRef<HTMLDivElement>(null)
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
+  const [own, setOwn] = useState<ReadonlySet<string>>(new Set())
+  const [toCancel, setToCancel] = useState<ReadonlyArray<RunSummary>>()
+  const selected = runs.filter(({ run_id }) => chosen.has(run_id))
+  const toBeCancelled = cancellable(selected)
+  const toggle = (id: string) => {
+    const after = new Set(chosen)
+    if (!after.delete(id)) after.add(id)
+    setChosen(after)
+  }
+
+  const rows = () => [...(list.current?.querySelectorAll<HTMLElement>("a.run") ?? [])]
+  const isFocused = (row: HTMLElement) => row === document.activeElement
+  const focused = () => {
+    const id = rows().find(isFocused)?.getAttribute("href")?.split("/").at(-1)
+    return runs.find(({ run_id }) => run_id === id)
+  }
+  /** Moves the focus from row to row; at first to the first one. */
+  const move = (by: 1 | -1) => {
+    const all = rows()
+    const at = all.findIndex(isFocused)
+    all[at < 0 ? 0 : Math.min(all.length - 1, Math.max(0, at + by))]?.focus()
+  }
+  /** Those that are chosen, else the one that has the focus. */
+  const wanted = () => {
+    const row = focused()
+    return selected.length > 0 ? selected : row ? [row] : []
+  }
+  const cancel = () => {
+    const runs = wanted()
+    if (cancellable(runs).length > 0) setToCancel(runs)
+  }
+  const { ask, dialog, pending } = useReplayRuns((made) => {
+    setChosen(new Set())
+    setOwn(new Set([...own, ...made]))
+  })
+  /** In the order in which they were accepted. */
+  const replay = () => {
+    const run_ids = wanted().map(({ run_id }) => run_id)
+    if (run_ids.length > 0) ask({ run_ids: run_ids.toReversed() })
+  }
+  useShortcuts({
+    j: () => move(1),
+    k: () => move(-1),
+    x: () => {
+      const row = focused()
+      if (row) toggle(row.run_id)
+    },
+    c: cancel,
+    r: replay
+  })
+
+  return (
+    <div ref={list}>
+      <div className="row selected-runs" role="group" aria-label="Selected runs">
+        <span className="small muted" role="status">
+          {selected.length === 0 ? "None selected" : `${selected.length} selected`}
+        </span>
+        {selected.length < runs.length && (
+          <Button compact variant="quiet" onPress={() => setChosen(new Set(runs.map(({ run_id }) => run_id)))}>
+            Select all on this page
+          </Button>
+        )}
+        {selected.length > 0 && (
+          <Button compact variant="quiet" onPress={() => setChosen(new Set())}>
+            Select none
+          </Button>
+        )}
+        {selected.length > 0 && (
+          <Button compact onPress={replay} pending={pending}>
+            Replay {plural(selected.length, "run")}
+          </Button>
+        )}
+        {toBeCancelled.length > 0 && (
+          <Button compact variant="danger" onPress={cancel}>
+            Cancel {plural(toBeCancelled.length, "run")}
+          </Button>
+        )}
+      </div>
+      {/* What is shown until a page is there is no page to hold. */}
+      <LiveRuns key={String(stale)} runs={runs} own={own}>
+        {(shown) => (
+          <RunList runs={shown} label="Runs, newest first" nameOf={nameOf} selection={{ ids: chosen, toggle }} />
+        )}
+      </LiveRuns>
+      {dialog}
+      {toCancel && <CancelRuns runs={toCancel} onClose={() => setToCancel(undefined)} />}
+    </div>
+  )
+}

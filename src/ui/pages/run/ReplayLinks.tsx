@@ -1,0 +1,55 @@
+import { Link } from "wouter"
+import { pathTo } from "../../../api/Pages.ts"
+import { useReplays } from "../../api/Queries.ts"
+import type { Run } from "../../api/Types.ts"
+import { RunList } from "../../components/run/RunList.tsx"
+import { plural } from "../../format/Format.ts"
+import { ExactTime } from "../../format/Time.tsx"
+
+/** The run that this one repeats, or the attempts before and after it. */
+export const ReplayOf = ({
+  run: { attempt = 1, attempts, replay_of, retried_by, retry_at }
+}: {
+  readonly run: Run
+}) => (
+  <>
+    {replay_of !== undefined && attempt === 1 && (
+      <span>
+        Replay of <Link to={pathTo("run", { run_id: replay_of })}>an earlier run</Link>
+      </span>
+    )}
+    {attempts !== undefined && (
+      <span>
+        Attempt {attempt} of {attempts}
+        {replay_of !== undefined && attempt > 1 && (
+          <>
+            , after <Link to={pathTo("run", { run_id: replay_of })}>one that failed</Link>
+          </>
+        )}
+        {retried_by !== undefined && (
+          <>
+            , followed by <Link to={pathTo("run", { run_id: retried_by })}>the next one</Link>
+          </>
+        )}
+        {retry_at !== undefined && (
+          <>
+            ; next attempt: <ExactTime at={retry_at} />
+          </>
+        )}
+      </span>
+    )}
+  </>
+)
+
+/** The runs that repeat this one, but for its next attempt; nothing when there are none. */
+export const Replays = ({ run: { retried_by, run_id } }: { readonly run: Run }) => {
+  const { data } = useReplays(run_id)
+  const replays = data?.data.filter((run) => run.run_id !== retried_by) ?? []
+  if (replays.length === 0) return null
+  return (
+    <section className="card stack tight" aria-label="Replays">
+      <h2>{plural(replays.length, "replay")}</h2>
+      <RunList runs={replays} label="Replays, newest first" />
+    </section>
+  )
+}

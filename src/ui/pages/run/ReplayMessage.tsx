@@ -1,0 +1,45 @@
+import { useState } from "react"
+import { api } from "../../api/Client.ts"
+import { queries } from "../../api/Queries.ts"
+import type { Run } from "../../api/Types.ts"
+import { Button } from "../../components/Button.tsx"
+import type { ActionHeaders } from "../../components/form/KeyedAction.ts"
+import { useMessageForm } from "../../components/form/MessageForm.ts"
+import { submitOnCtrlEnter } from "../../components/form/SubmitOnCtrlEnter.ts"
+import { TextField } from "../../components/form/TextField.tsx"
+import { ErrorNotice } from "../../components/Notice.tsx"
+import { FollowedRun, type SentRun } from "../../components/run/FollowedRun.tsx"
+
+/** Sends a message to its team again, with the same or another text, and follows the new one. */
+export const ReplayMessage = ({ run }: { readonly run: Run }) => {
+  const { prompt } = run.conversation
+  const [sent, setSent] = useState<SentRun>()
+  const replay = async (text: string, headers: ActionHeaders): Promise<SentRun> => {
+    setSent(undefined)
+    const at = new Date().toISOString()
+    try {
+      const payload = text === prompt ? {} : { message: text }
+      const { run_id } = await api.runs.replay({ path: run, query: {}, headers, payload })
+      return { run_id, at }
+    } finally {
+      void queries.invalidateQueries({ queryKey: ["replays"] })
+    }
+  }
+  const { edit, error, isEmpty, pending, submit, text } = useMessageForm(prompt, replay, setSent)
+  return (
+    <section className="card" aria-label="Replay">
+      <h2>Replay it with the same or another text</h2>
+      <form className="stack" onSubmit={submit} onKeyDown={submitOnCtrlEnter}>
+        <TextField multiline rows={3} label="Message" value={text} onChange={edit} />
+        <div className="row">
+          <Button type="submit" variant="primary" icon="play" pending={pending} disabled={isEmpty}>
+            Send again
+          </Button>
+          <span className="muted small">Ctrl+Enter</span>
+        </div>
+        {sent && <FollowedRun key={sent.run_id} sent={sent} />}
+        {error !== undefined && <ErrorNotice error={error} />}
+      </form>
+    </section>
+  )
+}

@@ -1,0 +1,194 @@
+import { useState } from "react"
+import { Link } from "wouter"
+import { pathTo } from "../../../api/Pages.ts"
+import { isFinal } from "../../../domain/run/RunStatus.ts"
+import { useRun, useTeams, useWebhook } from "../../api/Queries.ts"
+import type { Run, Webhook } from "../../api/Types.ts"
+import { Button } from "../../components/Button.tsx"
+import { CopyButton } from "../../components/CopyButton.tsx"
+import { DownloadButton } from "../../components/DownloadButton.tsx"
+import { isGone, Loaded } from "../../components/Loaded.tsx"
+import { Page } from "../../components/Page.tsx"
+import { RawText } from "../../components/RawText.tsx"
+import { Answer } from "../../components/run/Answer.tsx"
+import { RunNotice } from "../../components/run/RunNotice.tsx"
+import { SendTest } from "../../components/run/SendTest.tsx"
+import { StatusBadge } from "../../components/run/Status.tsx"
+import { showDirectionMarks, UserText } from "../../components/UserText.tsx"
+import { plural } from "../../format/Format.ts"
+import { ExactTime, formatTime } from "../../format/Time.tsx"
+import { CancelRun } from "./CancelRun.tsx"
+import { ReplayOf, Replays } from "./ReplayLinks.tsx"
+import { ReplayMessage } from "./ReplayMessage.tsx"
+import { Timeline } from "./Timeline.tsx"
+
+const RunPage = ({ run_id }: { readonly run_id: string }) => {
+  const run = useRun(run_id)
+  const data = run.data
+  const webhook = useWebhook(data?.webhook_id)
+  const [replaying, setReplaying] = useState(false)
+  const name = data?.webhook_id
+    ? showDirectionMarks(webhook.data?.name ?? "Webhook")
+    : data
+      ? `Message to ${data.team}`
+      : "Run"
+  const back = data?.webhook_id
+    ? { to: pathTo("webhook", { id: data.webhook_id }), text: name }
+    : data
+      ? { to: pathTo("team", data), text: `Team ${data.team}` }
+      : { to: pathTo("webhooks"), text: "Webhooks" }
+  return (
+    <Page
+      title={data ? `${name}, ${formatTime(data.accepted_at)}` : name}
+      heading={
+        <span className="row">
+          <bdi>{name}</bdi> {data && <StatusBadge run={data} />}
+        </span>
+      }
+      back={back}
+      actions={
+        data &&
+        !isGone(run) && (
+          <Actions
+            run={data}
+            onReplay={
+              data.source === "chat" || (webhook.data && !isGone(webhook)) ? () => setReplaying(!replaying) : undefined
+            }
+          />
+        )
+      }
+    >
+      <Loaded query={run} lines={8}>
+        {(loaded) => (
+          <>
+            <Details run={loaded} />
+            {replaying && loaded.source === "chat" && <ReplayMessage run={loaded} />}
+            {replaying && webhook.data && <ReplayForm webhook={webhook.data} run={loaded} />}
+            <Replays run={loaded} />
+            <Content run={loaded} />
+          </>
+        )}
+      </Loaded>
+    </Page>
+  )
+}
+
+const Actions = ({ run, onReplay }: { readonly run: Run; readonly onReplay: (() => void) | undefined }) => {
+  const answer = run.conversation.response
+  return (
+    <>
+      {answer !== undefined && (
+        <>
+          <CopyButton text={answer} what="the answer" caption="Copy the answer" compact={false} />
+          <DownloadButton text={answer} file={`answer-${run.run_id}.md`}>
+            Download
+          </DownloadButton>
+        </>
+      )}
+      {(!isFinal(run.status) || run.retry_at !== undefined) && <CancelRun run={run} />}
+      {onReplay && (
+        <Button variant="primary" icon="play" onPress={onReplay}>
+          Replay
+        </Button>
+      )}
+    </>
+  )
+}
+
+const howAgain = ({ retry_at, source }: Run): string => {
+  if (retry_at !== undefined) return "wait for the next attempt"
+  return `replay the ${source === "chat" ? "message" : "run"}`
+}
+
+const Content = ({ run }: { readonly run: Run }) => (
+  <>
+    <section className="card" aria-label="Progress">
+      <Timeline run={run} />
+    </section>
+    <RunNotice run={run} again={howAgain(run)} />
+    {run.conversation.response !== undefined && (
+      <Answer text={run.conversation.response} late={run.status !== "success"} />
+    )}
+    <section className="card stack tight" aria-label="Prompt">
+      <h2>Rendered prompt</h2>
+      <RawText text={run.conversation.prompt} title="Prompt" what="the prompt" />
+    </section>
+    {run.source === "webhook" && <Values run={run} />}
+  </>
+)
+
+const Details = ({ run }: { readonly run: Run }) => (
+  <p className="row small muted">
+    <span>
+      <ExactTime at={run.accepted_at} />, for team <Link to={pathTo("team", run)}>{run.team}</Link>;{" "}
+      {run.mode === "wait" ? "the caller waited for the answer" : "fire and forget"}
+      {run.webhook_id !== undefined && run.webhook_version !== undefined && (
+        <>
+          ; from{" "}
+          <Link to={`${pathTo("templates", { id: run.webhook_id })}?version=${run.webhook_version}`}>
+            version {run.webhook_version}
+          </Link>{" "}
+          of the webhook
+        </>
+      )}
+    </span>
+    <ReplayOf run={run} />
+    <Joined run={run} />
+    <span className="row">
+      <span className="mono run-id">{run.run_id}</span>
+      <CopyButton text={run.run_id} what="the run id" />
+    </span>
+  </p>
+)
+
+/** The state of a burst of triggers: until when more can join the run, and how many have. */
+const Joined = ({ run: { collecting_until, joined, status } }: { readonly run: Run }) =>
+  joined === undefined ? null : (
+    <span>
+      {status === "queued" && collecting_until !== undefined && (
+        <>
+          Collecting triggers until <ExactTime at={collecting_until} />;{" "}
+        </>
+      )}
+      {plural(joined, "more trigger")} joined
+    </span>
+  )
+
+const Values = ({ run }: { readonly run: Run }) => {
+  const entries = Object.entries(run.variables)
+  return (
+    <section className="card stack tight" aria-label="Variables">
+      <h2>Variables</h2>
+      {entries.length === 0 ? (
+        <p className="muted small">No variables were sent.</p>
+      ) : (
+        <dl className="values">
+          {entries.map(([name, value]) => (
+            <div key={name}>
+              <dt className="mono">
+                <UserText>{name}</UserText>
+              </dt>
+              <dd dir="auto" className={typeof value === "string" ? "" : "mono"}>
+                {showDirectionMarks(
+                  (typeof value === "string" ? value : JSON.stringify(value, null, 2)).slice(0, 20_000)
+                )}
+              </dd>
+            </div>
+          ))}
+        </dl>
+      )}
+    </section>
+  )
+}
+
+const ReplayForm = ({ webhook, run }: { readonly webhook: Webhook; readonly run: Run }) => {
+  const teams = useTeams()
+  return (
+    <section className="card" aria-label="Replay">
+      <h2>Replay it with the same or other values</h2>
+      <SendTest webhook={webhook} team={teams.data?.find((team) => team.team === webhook.team)} replayOf={run} />
+    </section>
+  )
+}
+
+export default RunPage

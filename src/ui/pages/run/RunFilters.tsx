@@ -1,0 +1,191 @@
+import { type RefObject, useEffect, useRef, useState } from "react"
+import { allStatuses, type RunStatus } from "../../../domain/run/RunStatus.ts"
+import { teamNamePattern } from "../../../domain/TeamName.ts"
+import type { AllRunsFilter } from "../../api/Changes.ts"
+import { useTeams, useWebhooks } from "../../api/Queries.ts"
+import { Button } from "../../components/Button.tsx"
+import { boundOf, DateField, dateTime, dayOf } from "../../components/form/DateField.tsx"
+import { SelectField } from "../../components/form/SelectField.tsx"
+import { TextField } from "../../components/form/TextField.tsx"
+import { statusDisplays } from "../../components/run/Status.tsx"
+import { showDirectionMarks } from "../../components/UserText.tsx"
+import { useUrlFilters } from "../../frame/UrlFilters.ts"
+
+/** The names of the filters in the address. */
+const names = ["search", "status", "webhook", "team", "source", "mode", "from", "to", "min", "max"] as const
+type Name = (typeof names)[number]
+
+/** Of these a reader opens the list only when he needs one. */
+const rarer = ["source", "mode", "from", "to", "min", "max"] as const satisfies ReadonlyArray<Name>
+
+const none = Object.fromEntries(names.map((name) => [name, ""])) as Record<Name, string>
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** Whether the text can be the id of a run. */
+export const isRunId = (text: string): boolean => uuid.test(text.trim())
+
+const groups = [
+  ["", "All statuses"],
+  ["error,timeout", "Failed: error or timeout"],
+  ["queued,running", "Not ended"]
+] as const
+
+const isStatus = (text: string): text is RunStatus => (allStatuses as ReadonlyArray<string>).includes(text)
+
+const millisOf = (seconds: string): number | undefined =>
+  /^\d+([.,]\d+)?$/.test(seconds) ? Math.round(Number(seconds.replace(",", ".")) * 1000) : undefined
+
+/** The filter that the address names; what is no value there does not count. */
+export const useRunFilter = () => {
+  const filters = useUrlFilters()
+  const [first, ...others] = filters.get("status").split(",").filter(isStatus)
+  const team = filters.get("team")
+  const source = filters.get("source")
+  const mode = filters.get("mode")
+  const search = filters.get("search").trim()
+  const [from, to] = [boundOf(filters.get("from")), boundOf(filters.get("to"), 1)]
+  const [min, max] = [millisOf(filters.get("min")), millisOf(filters.get("max"))]
+  const filter: AllRunsFilter = {
+    ...(first && { status: [first, ...others] }),
+    ...(isRunId(filters.get("webhook")) && { webhook_id: filters.get("webhook") }),
+    ...(teamNamePattern.test(team) && { team }),
+    ...((source === "webhook" || source === "chat") && { source }),
+    ...((mode === "wait" || mode === "async") && { mode }),
+    ...(from && { from }),
+    ...(to && { to }),
+    ...(min !== undefined && { min_duration_ms: min }),
+    ...(max !== undefined && { max_duration_ms: max }),
+    ...(search && { search }),
+    ...(filters.get("cursor") && { cursor: filters.get("cursor") })
+  }
+  return { filter, set: filters.set, filtered: names.some((name) => filters.get(name) !== "") }
+}
+
+/** What is typed is searched when the typing pauses. Milliseconds. */
+const pause = 300
+
+/** One address for what is being typed, and another one for each filter that is chosen. */
+export const RunFilters = ({ ref }: { readonly ref: RefObject<HTMLElement | null> }) => {
+  const filters = useUrlFilters()
+  const webhooks = useWebhooks()
+  const teams = useTeams()
+  const [open, setOpen] = useState(() => rarer.some((name) => filters.get(name) !== ""))
+  const set = (values: Partial<Record<Name, string>>) => filters.set({ ...values, cursor: "" })
+  // The id of a run is looked for whatever else was asked for.
+  const search = (text: string) =>
+    filters.set({ ...(isRunId(text) && none), search: text, cursor: "" }, { replace: true })
+  const statuses = [...groups, ...allStatuses.map((each) => [each, statusDisplays[each].label] as const)]
+  const status = statuses.find(([value]) => value === filters.get("status"))?.[0] ?? ""
+  const [from, to] = [filters.get("from"), filters.get("to")]
+  const exact = from.includes("T") ? boundOf(from) : undefined
+  return (
+    <search className="stack tight" ref={ref}>
+      <div className="filters runs-filters">
+        <SearchField value={filters.get("search")} onSearch={search} />
+        <SelectField
+          label="Status"
+          hideLabel
+          value={status}
+          onChange={(value) => set({ status: value })}
+          options={statuses}
+        />
+        <SelectField
+          label="Webhook"
+          hideLabel
+          value={filters.get("webhook")}
+          onChange={(value) => set({ webhook: value })}
+          options={[
+            ["", "All webhooks"],
+            ...(webhooks.data ?? []).map(({ id, name }) => [id, showDirectionMarks(name)] as const)
+          ]}
+        />
+        <SelectField
+          label="Team"
+          hideLabel
+          value={filters.get("team")}
+          onChange={(value) => set({ team: value })}
+          options={[["", "All teams"], ...(teams.data ?? []).map(({ team }) => [team, team] as const)]}
+        />
+      </div>
+      <div className="row">
+        <button type="button" className="button quiet compact" aria-expanded={open} onClick={() => setOpen(!open)}>
+          {open ? "Fewer filters" : "More filters"}
+        </button>
+        {names.some((name) => filters.get(name) !== "") && (
+          <Button variant="quiet" compact onPress={() => set(none)}>
+            Show all
+          </Button>
+        )}
+      </div>
+      {open && (
+        <div className="filters more-filters">
+          <SelectField
+            label="Source"
+            value={filters.get("source")}
+            onChange={(value) => set({ source: value })}
+            options={[
+              ["", "All sources"],
+              ["webhook", "Webhooks"],
+              ["chat", "Chat messages"]
+            ]}
+          />
+          <SelectField
+            label="Caller"
+            value={filters.get("mode")}
+            onChange={(value) => set({ mode: value })}
+            options={[
+              ["", "Waits or not"],
+              ["wait", "Waits for the answer"],
+              ["async", "Does not wait"]
+            ]}
+          />
+          <DateField label="From" value={dayOf(from)} onChange={(value) => set({ from: value })} />
+          <DateField label="To" value={dayOf(to)} onChange={(value) => set({ to: value })} />
+          <TextField
+            label="Took at least (s)"
+            inputMode="numeric"
+            value={filters.get("min")}
+            onChange={(value) => set({ min: value })}
+          />
+          <TextField
+            label="Took at most (s)"
+            inputMode="numeric"
+            value={filters.get("max")}
+            onChange={(value) => set({ max: value })}
+          />
+        </div>
+      )}
+      {exact !== undefined && <p className="small">Accepted from {dateTime.format(new Date(exact))}</p>}
+    </search>
+  )
+}
+
+const SearchField = ({ value, onSearch }: { readonly value: string; readonly onSearch: (text: string) => void }) => {
+  const [text, setText] = useState(value)
+  const [known, setKnown] = useState(value)
+  // Another address, by the back button say.
+  if (known !== value) {
+    setKnown(value)
+    if (text.trim() !== value) setText(value)
+  }
+  const latest = useRef(onSearch)
+  latest.current = onSearch
+  useEffect(() => {
+    if (text.trim() === value) return
+    const timer = setTimeout(() => latest.current(text.trim()), pause)
+    return () => clearTimeout(timer)
+  }, [text, value])
+  return (
+    <TextField
+      label="Search"
+      hideLabel
+      type="search"
+      placeholder="A text in values, prompt or answer, or a run's id"
+      value={text}
+      onChange={setText}
+      maxLength={200}
+      autoFocus={window.history.state?.find === true}
+    />
+  )
+}

@@ -1,0 +1,85 @@
+import { useRef } from "react"
+import { exportPaths } from "../../../api/run/ExportPaths.ts"
+import type { AllRunsFilter } from "../../api/Changes.ts"
+import { useAllRuns, useWebhooks } from "../../api/Queries.ts"
+import type { RunSummary } from "../../api/Types.ts"
+import { Button } from "../../components/Button.tsx"
+import { dateTime } from "../../components/form/DateField.tsx"
+import { Loaded } from "../../components/Loaded.tsx"
+import { Page } from "../../components/Page.tsx"
+import { useShortcuts } from "../../frame/Shortcuts.ts"
+import { FoundRuns } from "./FoundRuns.tsx"
+import { RunFilters, useRunFilter } from "./RunFilters.tsx"
+
+/** All that the filter finds, as a file. */
+const exportOf = (path: string, { cursor: _, ...filter }: AllRunsFilter): string =>
+  `${path}?${new URLSearchParams(Object.entries(filter).map(([name, value]) => [name, String(value)]))}`
+
+/** The runs of all webhooks and teams, newest first, one page at a time. Its filters and its page are in the address. */
+const RunsPage = () => {
+  const { filter, set, filtered } = useRunFilter()
+  const runs = useAllRuns(filter)
+  const webhooks = useWebhooks()
+  const field = useRef<HTMLElement>(null)
+  const nameOf = (run: RunSummary) =>
+    run.webhook_id === undefined ? "Chat" : (webhooks.data?.find(({ id }) => id === run.webhook_id)?.name ?? "Webhook")
+
+  useShortcuts({ "/": () => field.current?.querySelector("input")?.select() })
+
+  return (
+    <Page
+      title="Runs"
+      actions={
+        <>
+          <a className="button" href={exportOf(exportPaths.csv, filter)} download>
+            Export CSV
+          </a>
+          <a className="button" href={exportOf(exportPaths.jsonl, filter)} download>
+            JSON Lines
+          </a>
+        </>
+      }
+    >
+      <RunFilters ref={field} />
+      <Loaded query={runs}>
+        {({ data, next_cursor, searched_back_to }) => (
+          <section
+            className={runs.isPlaceholderData ? "card stack stale" : "card stack"}
+            aria-label="Runs found"
+            aria-busy={runs.isPlaceholderData}
+          >
+            {data.length === 0 ? (
+              <div className="empty">
+                <p>{filtered || filter.cursor ? "No runs match." : "No runs yet."}</p>
+              </div>
+            ) : (
+              <FoundRuns key={JSON.stringify(filter)} runs={data} stale={runs.isPlaceholderData} nameOf={nameOf} />
+            )}
+            {searched_back_to !== undefined && (
+              <p className="small" role="status">
+                Looking took long, so only runs accepted since {dateTime.format(new Date(searched_back_to))} were looked
+                at.
+              </p>
+            )}
+            {(filter.cursor !== undefined || next_cursor !== null) && (
+              <nav className="row between" aria-label="Pages of runs">
+                <Button icon="back" disabled={filter.cursor === undefined} onPress={() => set({ cursor: "" })}>
+                  Newest
+                </Button>
+                <Button disabled={next_cursor === null} onPress={() => set({ cursor: next_cursor ?? "" })}>
+                  {searched_back_to === undefined ? "Older" : "Look further back"}
+                </Button>
+              </nav>
+            )}
+          </section>
+        )}
+      </Loaded>
+      <p className="small muted keys">
+        <kbd>/</kbd> search <kbd>j</kbd> <kbd>k</kbd> next and previous run <kbd>Enter</kbd> open <kbd>x</kbd> select{" "}
+        <kbd>c</kbd> cancel <kbd>r</kbd> replay
+      </p>
+    </Page>
+  )
+}
+
+export default RunsPage

@@ -1,0 +1,62 @@
+import type { Snippet } from "../../components/Snippet.ts"
+
+/** Ways to run a team's leader. The name is a slug, so it needs no quoting anywhere. */
+export const leaderSnippets = (team: string): ReadonlyArray<Snippet> => [
+  {
+    id: "command",
+    title: "Any command",
+    hint: "Replace cat with your agent: it reads the prompt from standard input and prints the answer. If it fails, the end of its standard error is reported.",
+    text: `export AMQP_URL=amqp://user:password@your-rabbitmq
+webhook-trigger leader --team ${team} -- cat`
+  },
+  {
+    id: "typescript",
+    title: "TypeScript",
+    hint: "The library reconnects automatically, handles one prompt at a time, and answers a redelivered prompt without doing the work again.",
+    text: `import { runMain } from "@effect/platform-node/NodeRuntime"
+import { Effect, Redacted } from "effect"
+import { LeaderAmqp } from "webhook-trigger/amqp"
+import { Leader, TeamName } from "webhook-trigger/leader"
+
+const url = Redacted.make(process.env.AMQP_URL ?? "amqp://localhost")
+
+Leader.run({
+  team: TeamName.make("${team}"),
+  handler: ({ prompt }) => Effect.succeed(\`You said: \${prompt}\`)
+}).pipe(Effect.provide(LeaderAmqp.layer({ url, queueType: "classic" })), runMain)`
+  },
+  {
+    id: "python",
+    title: "Python",
+    hint: "Uses pika. Any AMQP 0-9-1 client in any language works the same way.",
+    text: `import json, os, pika
+
+def answer(prompt: str) -> str:
+    return "You said: " + prompt
+
+connection = pika.BlockingConnection(pika.URLParameters(os.environ["AMQP_URL"]))
+channel = connection.channel()
+channel.confirm_delivery()
+channel.basic_qos(prefetch_count=1)
+channel.queue_declare("team.${team}", durable=True, arguments={
+    "x-single-active-consumer": True,
+    "x-dead-letter-exchange": "webhook.dlx",
+})
+
+def reply(properties, kind, body):
+    channel.basic_publish(properties.reply_to, "", json.dumps(body), pika.BasicProperties(
+        correlation_id=properties.correlation_id, type=kind, delivery_mode=2,
+        content_type="application/json"))
+
+def on_prompt(_, method, properties, body):
+    reply(properties, "started", {})
+    try:
+        reply(properties, "response", {"response": answer(json.loads(body)["prompt"])})
+    except Exception as error:
+        reply(properties, "error", {"message": str(error)})
+    channel.basic_ack(method.delivery_tag)  # after the answer, so nothing is lost
+
+channel.basic_consume("team.${team}", on_prompt)
+channel.start_consuming()`
+  }
+]

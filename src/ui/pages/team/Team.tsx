@@ -1,0 +1,115 @@
+import { pathTo } from "../../../api/Pages.ts"
+import { api } from "../../api/Client.ts"
+import { useServer, useTeam, useTeamRuns, useWebhooks } from "../../api/Queries.ts"
+import type { Team } from "../../api/Types.ts"
+import { isGone, Loaded, Loading } from "../../components/Loaded.tsx"
+import { Notice } from "../../components/Notice.tsx"
+import { Page } from "../../components/Page.tsx"
+import { CancelQueued } from "../../components/run/CancelQueued.tsx"
+import { TeamStatus } from "../../components/run/Status.tsx"
+import { SnippetTabs } from "../../components/SnippetTabs.tsx"
+import { ExactTime } from "../../format/Time.tsx"
+import { DeleteTeam } from "./DeleteTeam.tsx"
+import { leaderSnippets } from "./LeaderSnippets.ts"
+import { PauseTeam } from "./PauseTeam.tsx"
+import { RecentRuns } from "./RecentRuns.tsx"
+import { SendMessage } from "./SendMessage.tsx"
+
+const TeamPage = ({ team: name }: { readonly team: string }) => {
+  const team = useTeam(name)
+  // Everything is read at once and shown at once, so nothing moves while the rest is loaded.
+  const pending = [team, useTeamRuns(name), useServer()].some(({ isPending }) => isPending)
+  return (
+    <Page
+      title={name}
+      back={{ to: pathTo("teams"), text: "Teams" }}
+      actions={team.data && !pending && !isGone(team) && <DeleteTeam team={team.data} />}
+    >
+      <Loaded query={team}>{(data) => (pending ? <Loading /> : <Content team={data} />)}</Loaded>
+    </Page>
+  )
+}
+
+const Content = ({ team }: { readonly team: Team }) => (
+  <>
+    <Details team={team} />
+    {team.paused_at !== undefined && (
+      <Notice tone="warning">
+        Paused since <ExactTime at={team.paused_at} />. Triggers and messages are accepted and wait, and nothing is
+        sent. What the team had been given before goes on.
+      </Notice>
+    )}
+    {!team.running && team.paused_at === undefined && (
+      <Notice tone="warning">
+        No leader of this team is connected, so triggers get 409, unless their webhook lets them wait. Connect one as
+        shown below.
+      </Notice>
+    )}
+    <div className="side-by-side">
+      <SendMessage team={team} />
+      <RecentRuns team={team} />
+    </div>
+    <ConnectLeader team={team} />
+  </>
+)
+
+const Details = ({ team }: { readonly team: Team }) => {
+  const webhooks = useWebhooks()
+  const mayRetry = webhooks.data?.some((webhook) => webhook.team === team.team && webhook.retries !== undefined)
+  return (
+    <section className="card" aria-label="State">
+      <dl className="facts">
+        <div>
+          <dt>State</dt>
+          <dd className="row">
+            <TeamStatus team={team} />
+            <PauseTeam team={team} />
+          </dd>
+        </div>
+        <div>
+          <dt>Connected leaders</dt>
+          <dd className="big">{team.consumers}</dd>
+        </div>
+        <div>
+          <dt>Queued</dt>
+          <dd className="row">
+            <span className="big">{team.queued}</span>
+            <CancelQueued
+              mayWait={team.queued > 0 || mayRetry === true}
+              of={`of the team ${team.team}`}
+              cancel={(query) => api.teams.cancelQueued({ path: team, query })}
+            />
+          </dd>
+        </div>
+        <div>
+          <dt>Created</dt>
+          <dd>
+            <ExactTime at={team.created_at} />
+          </dd>
+        </div>
+      </dl>
+    </section>
+  )
+}
+
+const ConnectLeader = ({ team }: { readonly team: Team }) => {
+  const server = useServer()
+  return (
+    <section className="card stack" aria-label="How to connect a leader">
+      <h2>How to connect a leader</h2>
+      <p className="muted small">
+        The leader consumes the queue <code>team.{team.team}</code>, one prompt at a time, and sends each answer to the
+        exchange <code>webhook.replies</code> with the prompt's correlation id.
+      </p>
+      {server.data?.bus === "embedded" && (
+        <Notice>
+          This server uses its embedded bus, which leaders outside its process cannot reach. To connect your own, set{" "}
+          <code>AMQP_URL</code> to a RabbitMQ server.
+        </Notice>
+      )}
+      <SnippetTabs snippets={leaderSnippets(team.team)} label="Ways to connect" />
+    </section>
+  )
+}
+
+export default TeamPage

@@ -1,0 +1,83 @@
+/** A template while it is edited, as the server reads it: what its grammar is, only the server's renderer knows. */
+import { keepPreviousData, useQuery } from "@tanstack/react-query"
+import { useRef } from "react"
+import type { SettingValues } from "../../../domain/webhook/WebhookSettings.ts"
+import { api } from "../../api/Client.ts"
+import type { DraftPreview } from "../../api/Types.ts"
+import { requestInputs, type VariableInput, valuesOf } from "../../components/form/VariableInput.ts"
+
+/** What a webhook's prompts are made from. */
+export type Draft = Pick<Partial<SettingValues>, "template_language" | "input" | "fence"> & {
+  readonly prompt_template: string
+}
+
+export type Place = NonNullable<DraftPreview["places"]>[number]
+
+export interface EditedTemplate {
+  readonly names: ReadonlyArray<string>
+  readonly broken?: NonNullable<DraftPreview["fault"]>
+  /** Where the values go in the text as it is now. */
+  readonly places: ReadonlyArray<Place>
+  /** Why there is no prompt. */
+  readonly refused?: string
+  readonly prompt?: NonNullable<DraftPreview["prompt"]>
+}
+
+/** How long nothing has to be typed before the server is asked, in milliseconds. */
+const pause = 150
+
+const paused = (signal: AbortSignal) =>
+  new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(resolve, pause)
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer)
+      reject(signal.reason)
+    })
+  })
+
+/** The places of one text in another, of those that are in what both begin or end with. */
+export const placesIn = (text: string, places: ReadonlyArray<Place>, before: string): ReadonlyArray<Place> => {
+  if (text === before) return places
+  const shorter = Math.min(text.length, before.length)
+  let begin = 0
+  while (begin < shorter && text[begin] === before[begin]) begin++
+  let end = 0
+  while (end < shorter - begin && text[text.length - 1 - end] === before[before.length - 1 - end]) end++
+  const shift = text.length - before.length
+  return places.flatMap((place) => {
+    if (place.end <= begin) return place
+    return place.start >= before.length - end ? { ...place, start: place.start + shift, end: place.end + shift } : []
+  })
+}
+
+const nothing: EditedTemplate = { names: [], places: [] }
+
+/** While the server is asked, what it said last. Not filled in while a sample is not valid JSON. */
+export const useTemplate = (draft: Draft, samples: ReadonlyArray<VariableInput>): EditedTemplate => {
+  const takesPayload = draft.input === "payload"
+  const values = valuesOf(takesPayload ? requestInputs(samples) : samples)
+  const payload = { ...draft, ...(takesPayload ? { payload: {}, ...values } : { variables: values ?? {} }) }
+  const { data, error } = useQuery({
+    queryKey: ["template", JSON.stringify(payload)],
+    queryFn: async ({ signal }) => {
+      await paused(signal)
+      return { ...(await api.overview.previewDraft({ payload, signal })), text: draft.prompt_template }
+    },
+    enabled: draft.prompt_template !== "",
+    placeholderData: keepPreviousData,
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0
+  })
+  const last = useRef(data)
+  if (data !== undefined) last.current = data
+  if (draft.prompt_template === "" || last.current === undefined)
+    return error ? { ...nothing, refused: error.message } : nothing
+  const { fault, places = [], prompt, refused = error?.message, text, variables } = last.current
+  return {
+    names: variables,
+    places: placesIn(draft.prompt_template, places, text),
+    ...(fault && text === draft.prompt_template && { broken: fault }),
+    ...(values && !error && prompt && { prompt }),
+    ...(refused !== undefined && { refused })
+  }
+}

@@ -1,0 +1,29 @@
+/** What the form of a new webhook holds at first, when it is for a service. */
+import type { Recipe } from "../../../recipes/Recipe.ts"
+import { jsonInput, requestInputs, type VariableInput } from "../../components/form/VariableInput.ts"
+import { textsOf, type WebhookTexts } from "./WebhookFields.ts"
+
+export interface RecipeDraft {
+  readonly texts: WebhookTexts
+  /** The request to preview it with. */
+  readonly samples: ReadonlyArray<VariableInput>
+  /** What the service has to be given, once the webhook is created. */
+  readonly secretForService?: string
+}
+
+const randomSecret = ({ verification }: Recipe): string => {
+  const bytes = crypto.getRandomValues(new Uint8Array(24))
+  return verification.preset === "standard-webhooks"
+    ? `whsec_${btoa(String.fromCharCode(...bytes))}`
+    : Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
+}
+
+export const recipeDraft = (recipe: Recipe): RecipeDraft => {
+  const { name, prompt_template, sample, settings, verification } = recipe
+  const secret = recipe.secret === "known before" ? "" : randomSecret(recipe)
+  return {
+    texts: { ...textsOf({ name, prompt_template, verification, ...settings }), secret },
+    samples: requestInputs([jsonInput("payload", sample.payload), jsonInput("headers", sample.headers)]),
+    ...(recipe.secret === "made here" && { secretForService: secret })
+  }
+}

@@ -1,0 +1,101 @@
+import { placeholderAt } from "../../../domain/prompt/Placeholder.ts"
+import type { Webhook } from "../../api/Types.ts"
+import { VariableFields } from "../../components/form/VariableFields.tsx"
+import { type VariableInput, valuesOf } from "../../components/form/VariableInput.ts"
+import { ReceivedPicker } from "../../components/run/ReceivedPicker.tsx"
+import { showDirectionMarks } from "../../components/UserText.tsx"
+import { withCode } from "../../components/WithCode.tsx"
+import type { EditedTemplate } from "./EditedTemplate.ts"
+import { FilterPreview } from "./FilterPreview.tsx"
+import { ValueTree } from "./ValueTree.tsx"
+
+/** What a template is written with. */
+export interface RequestSample {
+  /** Absent of a new one, which has received nothing. */
+  readonly webhook: Webhook | undefined
+  readonly language: "simple" | "liquid"
+  readonly onInsert: (placeholder: string) => void
+}
+
+/** Fields for sample values, and the prompt that the template renders with them. */
+export const TemplatePreview = ({
+  text,
+  template,
+  filter,
+  samples,
+  onChange,
+  request
+}: {
+  /** The template. */
+  readonly text: string
+  readonly template: EditedTemplate
+  /** The webhook's `accept_if`; empty: none. */
+  readonly filter: string
+  readonly samples: ReadonlyArray<VariableInput>
+  readonly onChange: (samples: ReadonlyArray<VariableInput>) => void
+  /** Of a webhook for whole requests. */
+  readonly request?: RequestSample | undefined
+}) => {
+  const values = valuesOf(samples)
+  const { places, prompt } = template
+  const isPlaced = prompt?.filter(({ name }) => name !== undefined).length === places.length
+  /** Where a value is still missing: its placeholder, as it is written. */
+  const ghostAt = (index: number) => {
+    const place = isPlaced ? places[index] : undefined
+    return place && !place.optional ? text.slice(place.start, place.end) : ""
+  }
+  let index = 0
+  return (
+    <section className="card stack template-preview" aria-label="Preview">
+      <h2>Preview with sample values</h2>
+      {request?.webhook && <ReceivedPicker webhook={request.webhook} onPick={onChange} />}
+      {text === "" && request === undefined ? (
+        <p className="muted small">The template's variables and the rendered prompt appear here.</p>
+      ) : (
+        <>
+          <VariableFields inputs={samples} onChange={onChange} />
+          {request && values && (
+            <div className="stack tight">
+              <p className="small muted">Click a value to put it into the template, where the cursor is.</p>
+              <ValueTree
+                label="The request's values"
+                value={values}
+                nameAt={(path) => placeholderAt(path, request.language)}
+                onPick={(path) => request.onInsert(placeholderAt(path, request.language))}
+              />
+            </div>
+          )}
+          <div className="stack tight">
+            <h3>Rendered prompt</h3>
+            {/* A long one scrolls, so it must be reachable with the keyboard. */}
+            <output className="rendered" tabIndex={0} aria-label="Rendered prompt">
+              {prompt ? (
+                prompt.map((piece, i) => {
+                  if (piece.name === undefined) return piece.text
+                  const ghost = ghostAt(index++)
+                  if (piece.text !== "") return <mark key={i}>{showDirectionMarks(piece.text)}</mark>
+                  return (
+                    ghost !== "" && (
+                      <mark key={i} className="ghost">
+                        {ghost}
+                      </mark>
+                    )
+                  )
+                })
+              ) : (
+                <span className="muted">
+                  {template.broken
+                    ? "Fix the template to see the prompt."
+                    : values
+                      ? template.refused && withCode(template.refused)
+                      : "Fix the invalid values to see the prompt."}
+                </span>
+              )}
+            </output>
+          </div>
+        </>
+      )}
+      {filter !== "" && <FilterPreview expression={filter} samples={values} />}
+    </section>
+  )
+}

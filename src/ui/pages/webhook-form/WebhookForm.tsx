@@ -1,0 +1,223 @@
+import { type FormEvent, useRef, useState } from "react"
+import { useLocation } from "wouter"
+import { pathTo } from "../../../api/Pages.ts"
+import { api } from "../../api/Client.ts"
+import { ApiError, faultAt } from "../../api/Errors.ts"
+import { queries, runAction, useTeams } from "../../api/Queries.ts"
+import type { Server, Webhook } from "../../api/Types.ts"
+import { Button, LinkButton } from "../../components/Button.tsx"
+import { ConfirmDialog } from "../../components/ConfirmDialog.tsx"
+import { submitOnCtrlEnter } from "../../components/form/SubmitOnCtrlEnter.ts"
+import { TeamPicker } from "../../components/form/TeamPicker.tsx"
+import { TextField } from "../../components/form/TextField.tsx"
+import { renameInputs, requestInputs, type VariableInput } from "../../components/form/VariableInput.ts"
+import { ErrorNotice } from "../../components/Notice.tsx"
+import { TeamNotice } from "../../components/run/TeamNotice.tsx"
+import { toast } from "../../components/Toasts.tsx"
+import { releaseNavigation, useNavigationGuard } from "../../frame/NavigationGuard.ts"
+import { setNewToken } from "../webhook/NewToken.ts"
+import { ConflictDialog } from "./ConflictDialog.tsx"
+import { useTemplate } from "./EditedTemplate.ts"
+import { insertText } from "./InsertText.ts"
+import type { RecipeDraft } from "./RecipeDraft.ts"
+import { SettingGroups } from "./SettingGroups.tsx"
+import { TemplateField } from "./TemplateField.tsx"
+import { TemplatePreview } from "./TemplatePreview.tsx"
+import { verificationFaults, verificationValues } from "./VerificationFields.tsx"
+import { type Conflict, changedFields, merge, textsOf, type WebhookTexts } from "./WebhookFields.ts"
+import { parseSettings, withDefaults } from "./WebhookSettings.tsx"
+
+const plainFields = ({ name, team, prompt_template }: WebhookTexts) => ({ name: name.trim(), team, prompt_template })
+
+/** After the faults have been rendered, moves the focus to the first of them, also if it was folded away again. */
+const focusFirstFault = () =>
+  requestAnimationFrame(() => {
+    const field = document.querySelector<HTMLElement>("form [aria-invalid=true], form [data-invalid] button")
+    const fold = field?.closest("details")
+    if (fold) fold.open = true
+    field?.focus()
+  })
+
+export const WebhookForm = ({
+  server,
+  webhook,
+  draft
+}: {
+  readonly server: Server
+  readonly webhook?: Webhook
+  /** What a new one has at first. */
+  readonly draft?: RecipeDraft | undefined
+}) => {
+  const [, navigate] = useLocation()
+  const teams = useTeams()
+  // As the form was opened: the webhook may be changed elsewhere, and read again, while the form is open.
+  const [base, setBase] = useState(() => ({ version: webhook?.version, texts: draft?.texts ?? textsOf(webhook) }))
+  const [texts, setTexts] = useState(base.texts)
+  const set = (change: Partial<WebhookTexts>) => setTexts((before) => ({ ...before, ...change }))
+  const [conflicts, setConflicts] = useState<ReadonlyArray<Conflict>>([])
+  const [samples, setSamples] = useState<ReadonlyArray<VariableInput>>(draft?.samples ?? [])
+  const [submitted, setSubmitted] = useState(false)
+  const [pending, setPending] = useState(false)
+  const [error, setError] = useState<unknown>()
+  const settings = parseSettings(texts)
+  const { fence, input, template_language } = settings.values
+  const template = useTemplate(
+    {
+      prompt_template: texts.prompt_template,
+      ...(fence !== undefined && { fence }),
+      ...(input !== undefined && { input }),
+      ...(template_language !== undefined && { template_language })
+    },
+    samples
+  )
+  const templateArea = useRef<HTMLTextAreaElement>(null)
+  const takesPayload = texts.input === "payload"
+  const leaving = useNavigationGuard(changedFields(base.texts, texts).length > 0)
+  const faults = {
+    name: texts.name.trim() === "" ? "Enter a name." : undefined,
+    team: texts.team === "" ? "Choose the team that receives the prompt." : undefined,
+    prompt_template: texts.prompt_template === "" ? "Enter the prompt template." : undefined,
+    ...settings.faults,
+    ...verificationFaults(texts, webhook)
+  }
+  /** What is wrong at a JSON Pointer: here once the form has been submitted, or by the server's response. */
+  const faultIn = (pointer: string) => {
+    const known: { readonly [field: string]: string | undefined } = submitted ? faults : {}
+    return known[pointer.slice(1)] ?? faultAt(error, pointer)
+  }
+
+  /** Saves a new webhook; gives the page to show next. */
+  const create = async (): Promise<string> => {
+    const { verification, secret } = verificationValues(texts)
+    const payload = {
+      ...{ ...plainFields(texts), ...parseSettings(texts).values },
+      ...(verification && { verification, secret })
+    }
+    const created = await runAction(() => api.webhooks.create({ payload }))
+    setNewToken(created, texts.secret === draft?.secretForService ? draft.secretForService : undefined)
+    return pathTo("callWebhook", created.webhook)
+  }
+
+  /** Saves the fields that were changed, of the version that they were changed in; `undefined`: the user has to choose. */
+  const edit = async ({ id }: Webhook, from: typeof base, to: WebhookTexts): Promise<string | undefined> => {
+    const fields = changedFields(from.texts, to)
+    if (fields.length === 0) return pathTo("webhook", { id })
+    const all = { ...plainFields(to), ...withDefaults(parseSettings(to)), ...verificationValues(to) }
+    const payload = Object.fromEntries(fields.map((field) => [field, all[field]]))
+    try {
+      const headers = { "if-match": `"${from.version}"` }
+      const saved = await runAction(() => api.webhooks.edit({ path: { id }, headers, payload }))
+      queries.setQueryData(["webhook", id], saved)
+      toast("Saved. The changes apply to the next trigger.")
+      return pathTo("webhook", { id })
+    } catch (cause) {
+      if (!(cause instanceof ApiError && cause.status === 412)) throw cause
+    }
+    const current = await runAction(() => api.webhooks.show({ path: { id } }))
+    const now = { version: current.version, texts: textsOf(current) }
+    const merged = merge(from.texts, to, now.texts)
+    setBase(now)
+    setTexts(merged.texts)
+    if (merged.conflicts.length === 0) return edit(current, now, merged.texts)
+    setConflicts(merged.conflicts)
+    return undefined
+  }
+
+  const save = async (edited: WebhookTexts) => {
+    setPending(true)
+    setError(undefined)
+    try {
+      const next = await (webhook ? edit(webhook, base, edited) : create())
+      if (next === undefined) return setPending(false)
+      void queries.invalidateQueries({ queryKey: ["webhooks"] })
+      await releaseNavigation()
+      navigate(next, { replace: true })
+    } catch (cause) {
+      setError(cause)
+      setPending(false)
+    }
+  }
+
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    setSubmitted(true)
+    if (pending) return
+    if (template.broken || Object.values(faults).some((fault) => fault !== undefined)) return focusFirstFault()
+    void save(texts)
+  }
+
+  const chosenTeam = teams.data?.find((each) => each.team === texts.team)
+  return (
+    <form onSubmit={submit} onKeyDown={submitOnCtrlEnter} noValidate>
+      <div className="editor">
+        <div className="card stack">
+          <TextField
+            label="Name"
+            value={texts.name}
+            onChange={(name) => set({ name })}
+            required
+            maxLength={255}
+            placeholder="Merge request review"
+            fault={faultIn("/name")}
+          />
+          <TeamPicker value={texts.team} onChange={(team) => set({ team })} fault={faultIn("/team")} />
+          {chosenTeam && <TeamNotice team={chosenTeam} when_team_stopped={texts.when_team_stopped} />}
+          <TemplateField
+            value={texts.prompt_template}
+            template={template}
+            area={templateArea}
+            payload={takesPayload}
+            onChange={(prompt_template) => set({ prompt_template })}
+            fault={faultIn("/prompt_template")}
+          />
+          <SettingGroups texts={texts} onChange={set} server={server} webhook={webhook} faultAt={faultIn} />
+          {error !== undefined && <ErrorNotice error={error} />}
+          <div className="row end">
+            <LinkButton to={webhook ? pathTo("webhook", webhook) : pathTo("webhooks")}>Cancel</LinkButton>
+            <Button type="submit" variant="primary" pending={pending}>
+              {webhook ? "Save" : "Create webhook"}
+            </Button>
+          </div>
+        </div>
+        <TemplatePreview
+          text={texts.prompt_template}
+          template={template}
+          filter={texts.accept_if.trim()}
+          samples={takesPayload ? requestInputs(samples) : renameInputs(samples, template.names)}
+          onChange={setSamples}
+          request={
+            takesPayload
+              ? {
+                  webhook,
+                  language: texts.template_language === "liquid" ? "liquid" : "simple",
+                  onInsert: (placeholder) => insertText(templateArea.current!, placeholder)
+                }
+              : undefined
+          }
+        />
+      </div>
+      {conflicts.length > 0 && (
+        <ConflictDialog
+          conflicts={conflicts}
+          onClose={() => setConflicts([])}
+          onChoose={(chosen) => {
+            setConflicts([])
+            set(chosen)
+            void save({ ...texts, ...chosen })
+          }}
+        />
+      )}
+      {leaving && (
+        <ConfirmDialog
+          title="Leave without saving?"
+          action="Leave"
+          cancel="Stay"
+          onClose={leaving.cancel}
+          onConfirm={leaving.confirm}
+        >
+          <p>Your changes have not been saved.</p>
+        </ConfirmDialog>
+      )}
+    </form>
+  )
+}

@@ -1,0 +1,155 @@
+/** A webhook's optional settings, from the table in `domain/webhook/WebhookSettings.ts`. */
+import {
+  accepts,
+  isAccepted,
+  textOf,
+  type Unit,
+  type Value,
+  valueOf,
+  type WebhookSetting
+} from "../../../domain/webhook/WebhookSettingKinds.ts"
+import {
+  type SettingValues,
+  type WebhookSettingName,
+  webhookSettingNames,
+  webhookSettings
+} from "../../../domain/webhook/WebhookSettings.ts"
+import type { Server, Webhook } from "../../api/Types.ts"
+import { SelectField } from "../../components/form/SelectField.tsx"
+import { TextField } from "../../components/form/TextField.tsx"
+import { formatDuration, formatNumber, sentence } from "../../format/Format.ts"
+
+const formatWithUnit: Record<Unit, (value: number) => string> = {
+  seconds: (value) => formatDuration(value * 1000)
+}
+
+const format = (setting: WebhookSetting, value: Value): string => {
+  if (setting.kind !== "whole number") return textOf(value)
+  return setting.unit === undefined ? formatNumber(Number(value)) : formatWithUnit[setting.unit](Number(value))
+}
+
+/** Undefined when the default is not a setting of the server. */
+const serverDefault = (server: Server, name: WebhookSettingName): number | undefined => {
+  const setting = webhookSettings[name]
+  return "serverDefault" in setting ? server[setting.serverDefault] : undefined
+}
+
+/** The default in words: `300 s`, `no limit`. */
+const defaultText = (server: Server, name: WebhookSettingName): string => {
+  const setting: WebhookSetting = webhookSettings[name]
+  const value = serverDefault(server, name)
+  return value === undefined ? setting.default : format(setting, value)
+}
+
+/** What is typed into the fields; an empty text means the default. */
+export type SettingTexts = Readonly<Record<WebhookSettingName, string>>
+
+/** The settings' values to store, or what is wrong with the texts. */
+interface Parsed {
+  readonly values: Partial<SettingValues>
+  readonly faults: Partial<Record<WebhookSettingName, string>>
+}
+
+/** As it is typed: JSON on several lines. */
+const textIn = (setting: WebhookSetting, value: Value | undefined): string =>
+  value === undefined ? "" : setting.kind === "json" ? JSON.stringify(value, null, 2) : textOf(value)
+
+export const settingTexts = (webhook: Partial<Webhook> | undefined): SettingTexts =>
+  Object.fromEntries(
+    webhookSettingNames.map((name) => [name, textIn(webhookSettings[name], webhook?.[name])])
+  ) as unknown as SettingTexts
+
+export const parseSettings = (texts: SettingTexts): Parsed => {
+  const values: Partial<Record<WebhookSettingName, Value>> = {}
+  const faults: Parsed["faults"] = {}
+  for (const name of webhookSettingNames) {
+    const typed = texts[name].trim()
+    if (typed === "") continue
+    const setting: WebhookSetting = webhookSettings[name]
+    const value = valueOf(setting, typed)
+    if (isAccepted(setting, value)) values[name] = value
+    else faults[name] = sentence(accepts(setting))
+  }
+  return { values: values as Parsed["values"], faults }
+}
+
+/** The payload that gives a setting without a value back to its default. */
+export const withDefaults = ({ values }: Parsed) =>
+  Object.fromEntries(webhookSettingNames.map((name) => [name, values[name] ?? null])) as {
+    readonly [Name in WebhookSettingName]: SettingValues[Name] | null
+  }
+
+const labelOf = (setting: WebhookSetting): string =>
+  setting.kind === "whole number" && setting.unit ? `${setting.label} in ${setting.unit}` : setting.label
+
+const longestInShort = 40
+
+/** What is set by the text, in short; of JSON only that there is some. */
+export const settingInShort = (name: WebhookSettingName, text: string): string => {
+  const setting: WebhookSetting = webhookSettings[name]
+  if (setting.kind === "json") return setting.label
+  const value = valueOf(setting, text.trim())
+  const characters = [...(isAccepted(setting, value) ? format(setting, value) : text)]
+  const end = characters.length > longestInShort ? "…" : ""
+  return `${setting.label}: ${characters.slice(0, longestInShort).join("")}${end}`
+}
+
+export const SettingFields = ({
+  names,
+  texts,
+  onChange,
+  server,
+  faultOf
+}: {
+  readonly names: ReadonlyArray<WebhookSettingName>
+  readonly texts: SettingTexts
+  readonly onChange: (texts: SettingTexts) => void
+  readonly server: Server
+  readonly faultOf: (name: WebhookSettingName) => string | undefined
+}) => (
+  <div className="setting-fields">
+    {names.map((name) => {
+      const setting: WebhookSetting = webhookSettings[name]
+      const help = `${setting.help}. Leave empty for the default, ${defaultText(server, name)}.`
+      if (setting.kind === "choice" || setting.kind === "switch") {
+        const words = setting.kind === "choice" ? setting.words : ["true", "false"]
+        return (
+          <SelectField
+            key={name}
+            label={setting.label}
+            value={texts[name]}
+            onChange={(text) => onChange({ ...texts, [name]: text })}
+            options={[["", `${setting.default} (default)`], ...words.map((word) => [word, word] as const)]}
+            help={`${setting.help}.`}
+          />
+        )
+      }
+      return (
+        <TextField
+          key={name}
+          label={labelOf(setting)}
+          value={texts[name]}
+          onChange={(text) => onChange({ ...texts, [name]: text })}
+          {...(setting.kind === "whole number" ? { inputMode: "numeric" } : {})}
+          {...(setting.kind === "json" ? { multiline: true, mono: true, rows: 3 } : {})}
+          placeholder={String(serverDefault(server, name) ?? setting.default)}
+          help={help}
+          fault={faultOf(name)}
+        />
+      )
+    })}
+  </div>
+)
+
+/** The settings in effect, as entries of a `dl`. */
+export const SettingFacts = ({ webhook, server }: { readonly webhook: Webhook; readonly server: Server | undefined }) =>
+  webhookSettingNames.map((name) => {
+    const setting: WebhookSetting = webhookSettings[name]
+    const own = webhook[name]
+    return (
+      <div key={name}>
+        <dt>{setting.label}</dt>
+        <dd>{own !== undefined ? format(setting, own) : server && `${defaultText(server, name)} (default)`}</dd>
+      </div>
+    )
+  })

@@ -1,0 +1,159 @@
+import {
+  type CalledWebhook,
+  type CurlOptions,
+  curlExample,
+  isSigned,
+  quotable,
+  secretVariable
+} from "../../../api/run/CurlExample.ts"
+import { sampleRequest } from "../../../domain/request/SampleRequest.ts"
+import type { Snippet } from "../../components/Snippet.ts"
+
+const indent = (text: string, by: number): string => text.replaceAll("\n", `\n${" ".repeat(by)}`)
+
+/** A script of a CI job. In CI the whole URL is a secret, because its last part is. */
+const jobScript = (webhook: CalledWebhook): string =>
+  curlExample(webhook, {
+    target: (search) => `"$WEBHOOK_URL${search}"`,
+    waits: false,
+    pretty: true,
+    flags: ["--fail-with-body", "--retry 3"],
+    headers: ['-H "Idempotency-Key: $(cat /proc/sys/kernel/random/uuid)"']
+  })
+
+/** With what callers show, in a shell: a signature has to be made for each request. */
+const shellSnippets = (url: string, webhook: CalledWebhook, clientTimeout: number): ReadonlyArray<Snippet> => {
+  const { verification } = webhook
+  const curl = (options: Pick<CurlOptions, "flags" | "waits">) =>
+    curlExample(webhook, { target: (search) => `'${url}${search}'`, pretty: true, ...options })
+  const secret =
+    verification && `Set ${secretVariable} to the webhook's secret, which callers show (${verification.preset}). `
+  const job = jobScript(webhook)
+  const [stored, names] = verification
+    ? ["Store the URL and the webhook's secret", `s WEBHOOK_URL and ${secretVariable}`]
+    : ["Store the URL", " WEBHOOK_URL"]
+  const key = "The key keeps a retry from starting a second run."
+  return [
+    {
+      id: "curl",
+      title: "curl",
+      hint: `${secret ?? ""}Returns 202 immediately; the Location header is the address of the outcome.`,
+      text: curl({ waits: false, flags: ["--fail-with-body"] })
+    },
+    ...(webhook.coalesce === undefined
+      ? [
+          {
+            id: "curl-wait",
+            title: "curl with wait=true",
+            hint: `${secret ?? ""}Returns 200 with the team's answer, 408 when the run times out, or 502 when the team reports an error.`,
+            text: curl({ waits: true, flags: ["--fail-with-body", `--max-time ${clientTimeout}`] })
+          }
+        ]
+      : []),
+    {
+      id: "github",
+      title: "GitHub Actions",
+      hint: `${stored} as the repository secret${names}. ${key}`,
+      text: [
+        "- name: Send to the team",
+        "  env:",
+        ...["WEBHOOK_URL", ...(verification ? [secretVariable] : [])].map(
+          (name) => `    ${name}: \${{ secrets.${name} }}`
+        ),
+        "  run: |",
+        `    ${indent(job, 4)}`
+      ].join("\n")
+    },
+    {
+      id: "gitlab",
+      title: "GitLab CI",
+      hint: `${stored} as the masked CI/CD variable${names}. ${key}`,
+      text: [
+        "send-to-the-team:",
+        ...(isSigned(webhook)
+          ? ["  image: alpine", "  before_script:", "    - apk add --no-cache curl openssl"]
+          : ["  image: curlimages/curl"]),
+        "  script:",
+        "    - |",
+        `      ${indent(job, 6)}`
+      ].join("\n")
+    }
+  ]
+}
+
+/** In languages with a library for HTTP, where nothing has to be signed. */
+const programSnippets = (url: string, webhook: CalledWebhook, clientTimeout: number): ReadonlyArray<Snippet> => {
+  const { body, headers, query } = sampleRequest(webhook.input, webhook.variables)
+  const waits = webhook.coalesce === undefined
+  const address = `${url}${searchOf({ ...query, ...(waits && { wait: "true" }) })}`
+  const answer = waits ? "response" : "run_id"
+  const pretty = quotable(JSON.stringify(body, null, 2))
+  const pairs = (own: Readonly<Record<string, string>>) =>
+    Object.entries({ ...own, ...headers })
+      .map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`)
+      .join(", ")
+  const more = Object.entries(headers).map(([name, value]) => `'${name}' = '${value}'`)
+  return [
+    {
+      id: "powershell",
+      title: "PowerShell",
+      text: `$body = @'
+${pretty}
+'@
+Invoke-RestMethod -Method Post -TimeoutSec ${clientTimeout} -ContentType 'application/json' \`
+  -Uri '${address}' -Body ([Text.Encoding]::UTF8.GetBytes($body))${more.length === 0 ? "" : ` -Headers @{ ${more.join("; ")} }`}`
+    },
+    {
+      id: "python",
+      title: "Python",
+      text: `import json, urllib.request
+
+request = urllib.request.Request(
+    "${address}",
+    json.dumps(${indent(python(body), 4)}).encode(),
+    {${pairs({ "Content-Type": "application/json" })}},
+)
+with urllib.request.urlopen(request, timeout=${clientTimeout}) as response:
+    print(json.load(response)["${answer}"])`
+    },
+    {
+      id: "javascript",
+      title: "JavaScript",
+      hint: "The key is for pages in a browser, which repeats a request that timed out by itself.",
+      text: `const response = await fetch("${address}", {
+  method: "POST",
+  headers: { ${pairs({ "content-type": "application/json" })}, "idempotency-key": crypto.randomUUID() },
+  body: JSON.stringify(${indent(pretty, 2)})
+})
+if (!response.ok) throw new Error(\`\${response.status}: \${await response.text()}\`)
+console.log((await response.json()).${answer})`
+    }
+  ]
+}
+
+/**
+ * Ways to call a webhook. A URL has no quotes, and `quotable` leaves none in names, so nothing here can end a string early.
+ */
+export const callSnippets = (url: string, webhook: CalledWebhook, timeoutSeconds: number): ReadonlyArray<Snippet> => {
+  // The client waits longer than the server, which then responds with 408.
+  const clientTimeout = timeoutSeconds + 10
+  const { body } = sampleRequest(webhook.input, webhook.variables)
+  return [
+    ...shellSnippets(url, webhook, clientTimeout),
+    ...(webhook.verification === undefined ? programSnippets(url, webhook, clientTimeout) : []),
+    {
+      id: "body",
+      title: "Request body",
+      hint: "For a form, a chat command or a monitoring system that has fields for a URL and a body.",
+      text: quotable(JSON.stringify(body))
+    }
+  ]
+}
+
+/** Strings, arrays and objects are the same in JSON and Python. */
+const python = (value: unknown): string => quotable(JSON.stringify(value, null, 4))
+
+const searchOf = (query: Readonly<Record<string, string>>): string => {
+  const parameters = new URLSearchParams(query)
+  return parameters.size === 0 ? "" : `?${parameters}`
+}

@@ -1,0 +1,59 @@
+import { useRefused } from "../../api/Queries.ts"
+import type { ReceivedRequest, Webhook } from "../../api/Types.ts"
+import { Loaded } from "../../components/Loaded.tsx"
+import { RawText } from "../../components/RawText.tsx"
+import { showDirectionMarks } from "../../components/UserText.tsx"
+import { formatNumber } from "../../format/Format.ts"
+import { RelativeTime } from "../../format/Time.tsx"
+
+const Request = ({ request }: { readonly request: ReceivedRequest }) => (
+  <li className="refused">
+    <div className="row between">
+      <span className="mono nowrap">{request.status}</span>
+      <span className="grow">
+        <span className="mono">{request.code}</span> <bdi className="muted">{showDirectionMarks(request.detail)}</bdi>
+      </span>
+      <span className="small muted nowrap">
+        <RelativeTime at={request.received_at} />
+      </span>
+    </div>
+    <p className="small muted">
+      From {request.client_address}, {formatNumber(request.size)} bytes
+      {request.repeats > 0 && `, and ${formatNumber(request.repeats)} more like it`}
+    </p>
+    {request.body !== undefined && (
+      <details>
+        <summary>Body</summary>
+        <RawText text={request.body} title="The first 2 KB" what="Body" />
+      </details>
+    )}
+  </li>
+)
+
+/** What the webhook has refused in the last day: these calls made no run. */
+export const RefusedRequests = ({ webhook }: { readonly webhook: Webhook }) => {
+  const refused = useRefused(webhook.id)
+  return (
+    <section className="card stack" aria-label="Refused requests">
+      <h2>Refused requests</h2>
+      <Loaded query={refused}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <p className="muted">Nothing was refused in the last day.</p>
+          ) : (
+            <>
+              <ul className="refused-list" aria-label="Refused requests, newest first">
+                {data.map((request) => (
+                  <Request key={request.request_id} request={request} />
+                ))}
+              </ul>
+              {(webhook.keep_bodies ?? "none") === "none" && (
+                <p className="small muted">To see what they contained, choose “Kept bodies” under Edit.</p>
+              )}
+            </>
+          )
+        }
+      </Loaded>
+    </section>
+  )
+}

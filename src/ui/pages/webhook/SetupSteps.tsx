@@ -1,0 +1,33 @@
+import type { Recipe } from "../../../recipes/Recipe.ts"
+import { CodeBlock } from "../../components/CodeBlock.tsx"
+import { withCode } from "../../components/WithCode.tsx"
+
+/** What is set at the service, and what is good to know of it; with the URL and the secret, while they are known. */
+export const SetupSteps = ({
+  recipe: { config, notes, steps },
+  url = "TRIGGER_URL",
+  secret = "SECRET"
+}: {
+  readonly recipe: Recipe
+  readonly url?: string
+  readonly secret?: string | undefined
+}) => (
+  <div className="stack tight">
+    <ol className="setup-steps">
+      {steps.map((step) => (
+        <li key={step}>{withCode(step)}</li>
+      ))}
+    </ol>
+    {config && (
+      <CodeBlock
+        text={config.text.replace("TRIGGER_URL", () => url).replace("SECRET", () => secret)}
+        title={config.file}
+      />
+    )}
+    {notes.map((note) => (
+      <p key={note} className="small muted">
+        {withCode(note)}
+      </p>
+    ))}
+  </div>
+)

@@ -1,0 +1,140 @@
+import { useState } from "react"
+import { pathTo } from "../../../api/Pages.ts"
+import { api } from "../../api/Client.ts"
+import { queries, runAction, useTemplate, useTemplates, useWebhook } from "../../api/Queries.ts"
+import type { TemplateVersionSummary } from "../../api/Types.ts"
+import { Button } from "../../components/Button.tsx"
+import { ConfirmDialog } from "../../components/ConfirmDialog.tsx"
+import { Loaded } from "../../components/Loaded.tsx"
+import { Page } from "../../components/Page.tsx"
+import { RawText } from "../../components/RawText.tsx"
+import { toast } from "../../components/Toasts.tsx"
+import { ExactTime } from "../../format/Time.tsx"
+import { useUrlFilters } from "../../frame/UrlFilters.ts"
+import { TemplateDiff } from "./TemplateDiff.tsx"
+
+const actors: Record<TemplateVersionSummary["actor"], string> = {
+  admin_key: "with the admin key",
+  session: "in the web UI",
+  host: "by this server",
+  unknown: "by an unknown client"
+}
+
+/** The versions of a webhook's template: who set each and when, what has changed since the one before, and a way back. */
+const TemplatesPage = ({ id }: { readonly id: string }) => {
+  const webhook = useWebhook(id)
+  const templates = useTemplates(id)
+  const name = webhook.data?.name ?? "Webhook"
+  return (
+    <Page title="Versions of the template" back={{ to: pathTo("webhook", { id }), text: name }}>
+      <Loaded query={templates}>{({ data }) => <Content id={id} versions={data} />}</Loaded>
+    </Page>
+  )
+}
+
+const Content = ({
+  id,
+  versions
+}: {
+  readonly id: string
+  readonly versions: ReadonlyArray<TemplateVersionSummary>
+}) => {
+  const filters = useUrlFilters()
+  const wanted = Number(filters.get("version"))
+  // A run names the webhook's version, of which the template may be an earlier one's.
+  const found = wanted > 0 ? versions.findIndex(({ version }) => version <= wanted) : 0
+  const selected = versions[found]
+  return (
+    <div className="side-by-side">
+      <section className="card stack tight" aria-label="Versions">
+        <ul className="versions">
+          {versions.map((each, index) => (
+            <li key={each.version}>
+              <button
+                type="button"
+                className="version"
+                aria-pressed={each === selected}
+                onClick={() => filters.set({ version: String(each.version) })}
+              >
+                <strong>
+                  Version {each.version}
+                  {index === 0 && ", current"}
+                </strong>
+                <span className="small muted">
+                  <ExactTime at={each.at} /> {actors[each.actor]}
+                  {each.client_address !== undefined && `, from ${each.client_address}`}
+                </span>
+              </button>
+            </li>
+          ))}
+        </ul>
+      </section>
+      {selected === undefined ? (
+        <p className="muted">The template of this version is not kept any more.</p>
+      ) : (
+        <Version id={id} selected={selected} before={versions[found + 1]} isCurrent={found === 0} />
+      )}
+    </div>
+  )
+}
+
+const Version = ({
+  id,
+  selected: { version },
+  before,
+  isCurrent
+}: {
+  readonly id: string
+  readonly selected: TemplateVersionSummary
+  readonly before: TemplateVersionSummary | undefined
+  readonly isCurrent: boolean
+}) => {
+  const template = useTemplate(id, version)
+  const earlier = useTemplate(id, before?.version)
+  const [confirming, setConfirming] = useState(false)
+  const restore = async () => {
+    const restored = await runAction(() =>
+      api.webhooks.restoreTemplate({ path: { id, version: String(version) }, headers: {} })
+    )
+    setConfirming(false)
+    await queries.invalidateQueries()
+    toast(`Restored as version ${restored.version}`)
+  }
+  return (
+    <section className="card stack" aria-label={`Version ${version}`}>
+      <div className="row between">
+        <h2>Version {version}</h2>
+        {!isCurrent && <Button onPress={() => setConfirming(true)}>Restore</Button>}
+      </div>
+      <Loaded query={template}>
+        {(data) => (
+          <>
+            {before !== undefined && (
+              <>
+                <h3>Changes since version {before.version}</h3>
+                <Loaded query={earlier}>{(loaded) => <TemplateDiff before={loaded} after={data} />}</Loaded>
+              </>
+            )}
+            <h3>Template</h3>
+            <RawText text={data.prompt_template} title="Template" what="the template" />
+          </>
+        )}
+      </Loaded>
+      {confirming && (
+        <ConfirmDialog
+          title={`Restore version ${version}?`}
+          action="Restore"
+          onConfirm={restore}
+          onClose={() => setConfirming(false)}
+        >
+          <p>
+            The webhook gets this template again, with the language and the input that it was written for, from the next
+            trigger on. The current one stays in this list.
+          </p>
+        </ConfirmDialog>
+      )}
+    </section>
+  )
+}
+
+export default TemplatesPage

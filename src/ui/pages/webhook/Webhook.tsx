@@ -1,0 +1,171 @@
+import type { ReactNode } from "react"
+import { Tab, TabList, TabPanel, Tabs } from "react-aria-components"
+import { Link } from "wouter"
+import { pathTo } from "../../../api/Pages.ts"
+import { useServer, useTeams, useWebhook } from "../../api/Queries.ts"
+import type { Webhook } from "../../api/Types.ts"
+import { LinkButton } from "../../components/Button.tsx"
+import { isGone, Loaded } from "../../components/Loaded.tsx"
+import { Notice } from "../../components/Notice.tsx"
+import { Page } from "../../components/Page.tsx"
+import { SendTest } from "../../components/run/SendTest.tsx"
+import { TeamStatus } from "../../components/run/Status.tsx"
+import { showDirectionMarks, UserText } from "../../components/UserText.tsx"
+import { withCode } from "../../components/WithCode.tsx"
+import { ExactTime, RelativeTime } from "../../format/Time.tsx"
+import { useUrlFilters } from "../../frame/UrlFilters.ts"
+import { SettingFacts } from "../webhook-form/WebhookSettings.tsx"
+import { DuplicateWebhook } from "./DuplicateWebhook.tsx"
+import { OldToken } from "./OldToken.tsx"
+import { RefusedRequests } from "./RefusedRequests.tsx"
+import { RunHistory } from "./RunHistory.tsx"
+import { Setup } from "./Setup.tsx"
+import { VerificationFacts } from "./VerificationFacts.tsx"
+import { WebhookActivity } from "./WebhookActivity.tsx"
+import { WebhookDangerZone } from "./WebhookDangerZone.tsx"
+import { WebhookToggle } from "./WebhookToggle.tsx"
+
+const WebhookPage = ({ id }: { readonly id: string }) => {
+  const webhook = useWebhook(id)
+  return (
+    <Page
+      title={webhook.data ? showDirectionMarks(webhook.data.name) : "Webhook"}
+      heading={webhook.data && <UserText>{webhook.data.name}</UserText>}
+      back={{ to: pathTo("webhooks"), text: "Webhooks" }}
+      actions={webhook.data && !isGone(webhook) && <Actions webhook={webhook.data} />}
+    >
+      <Loaded query={webhook} lines={8}>
+        {(data) => <Content webhook={data} />}
+      </Loaded>
+    </Page>
+  )
+}
+
+const Actions = ({ webhook }: { readonly webhook: Webhook }) => {
+  const state = webhook.enabled ? "On" : "Off"
+  return (
+    <>
+      <WebhookToggle webhook={webhook} label={state}>
+        <span className="nowrap" aria-hidden="true">
+          {state}
+        </span>
+      </WebhookToggle>
+      <LinkButton to={pathTo("callWebhook", webhook)}>How to call it</LinkButton>
+      <LinkButton to={pathTo("editWebhook", webhook)}>Edit</LinkButton>
+    </>
+  )
+}
+
+const tabs = [
+  ["runs", "Runs"],
+  ["test", "Test"],
+  ["settings", "Settings"]
+] as const
+type TabId = (typeof tabs)[number][0]
+
+/** What a webhook does comes first; a test and its settings are a tab away, which the address names. */
+const Content = ({ webhook }: { readonly webhook: Webhook }) => {
+  const teams = useTeams()
+  const filters = useUrlFilters()
+  const team = teams.data?.find((each) => each.team === webhook.team)
+  const selected = tabs.find(([id]) => id === filters.get("tab"))?.[0] ?? "runs"
+  const panels: Record<TabId, () => ReactNode> = {
+    runs: () => (
+      <>
+        <WebhookActivity webhook={webhook} />
+        <RunHistory webhook={webhook} />
+        <RefusedRequests webhook={webhook} />
+      </>
+    ),
+    test: () => (
+      <section className="card" aria-label="Send a test">
+        <h2>Send a test</h2>
+        <SendTest webhook={webhook} team={team} />
+      </section>
+    ),
+    settings: () => (
+      <>
+        <Details webhook={webhook} />
+        <DuplicateWebhook webhook={webhook} />
+        <WebhookDangerZone webhook={webhook} />
+      </>
+    )
+  }
+  return (
+    <>
+      <p className="row small muted">
+        <span>
+          Team <Link to={pathTo("team", webhook)}>{webhook.team}</Link>
+        </span>
+        <TeamStatus team={team} />
+        <span>
+          {webhook.last_triggered_at ? (
+            <>
+              Last triggered <RelativeTime at={webhook.last_triggered_at} />
+            </>
+          ) : (
+            "Never triggered"
+          )}
+        </span>
+      </p>
+      {webhook.warnings?.map(({ detail, pointer }) => (
+        <Notice key={pointer} tone="warning">
+          {withCode(detail)}
+        </Notice>
+      ))}
+      <Setup webhook={webhook} />
+      <Tabs
+        className="tabs"
+        selectedKey={selected}
+        onSelectionChange={(key) => filters.set({ tab: key === "runs" ? "" : String(key) })}
+      >
+        <TabList aria-label="Parts of the webhook" className="tab-list">
+          {tabs.map(([id, title]) => (
+            <Tab key={id} id={id} className="tab">
+              {title}
+            </Tab>
+          ))}
+        </TabList>
+        {tabs.map(([id]) => (
+          <TabPanel key={id} id={id} className="stack">
+            {panels[id]()}
+          </TabPanel>
+        ))}
+      </Tabs>
+    </>
+  )
+}
+
+const Details = ({ webhook }: { readonly webhook: Webhook }) => {
+  const server = useServer()
+  return (
+    <section className="card" aria-label="Settings">
+      <dl className="facts three">
+        <SettingFacts webhook={webhook} server={server.data} />
+        <VerificationFacts webhook={webhook} />
+        <div>
+          <dt>Token</dt>
+          <dd className="mono">whk_{webhook.token_hint}</dd>
+        </div>
+        <OldToken webhook={webhook} />
+        <div>
+          <dt>Created</dt>
+          <dd>
+            <ExactTime at={webhook.created_at} />
+          </dd>
+        </div>
+      </dl>
+      <div className="prompt-template stack tight">
+        <div className="row between">
+          <h2>Prompt template</h2>
+          <Link to={pathTo("templates", webhook)}>Versions</Link>
+        </div>
+        <pre className="rendered" tabIndex={0} role="region" aria-label="Prompt template">
+          {showDirectionMarks(webhook.prompt_template)}
+        </pre>
+      </div>
+    </section>
+  )
+}
+
+export default WebhookPage

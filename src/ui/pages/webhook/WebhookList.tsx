@@ -1,0 +1,145 @@
+import { useState } from "react"
+import { Link } from "wouter"
+import { pathTo } from "../../../api/Pages.ts"
+import type { Activity, Team, Webhook } from "../../api/Types.ts"
+import { Button, LinkButton } from "../../components/Button.tsx"
+import { ActivityBars } from "../../components/chart/ActivityBars.tsx"
+import { countEnded, successRate, sumCounts } from "../../components/chart/Counts.ts"
+import { SelectField } from "../../components/form/SelectField.tsx"
+import { TextField } from "../../components/form/TextField.tsx"
+import { TeamStatus } from "../../components/run/Status.tsx"
+import { UserText } from "../../components/UserText.tsx"
+import { formatNumber, plural } from "../../format/Format.ts"
+import { RelativeTime } from "../../format/Time.tsx"
+import { useUrlFilters } from "../../frame/UrlFilters.ts"
+import { WebhookToggle } from "./WebhookToggle.tsx"
+
+/** How many rows are drawn at first, and how many more at a time. */
+const portion = 100
+
+const states = [
+  ["", "On and off"],
+  ["on", "On"],
+  ["off", "Off"]
+] as const
+
+/** All webhooks, with a search and filters that are in the address. */
+export const WebhookList = ({
+  all,
+  teams,
+  activity
+}: {
+  readonly all: ReadonlyArray<Webhook>
+  readonly teams: ReadonlyArray<Team> | undefined
+  readonly activity: ReadonlyArray<Activity> | undefined
+}) => {
+  const filters = useUrlFilters()
+  const [shown, setShown] = useState(portion)
+  const [search, team] = [filters.get("search"), filters.get("team")]
+  const state = states.find(([value]) => value === filters.get("state"))?.[0] ?? ""
+  const teamNames = [...new Set(all.map((webhook) => webhook.team))].sort()
+  const words = search.trim().toLowerCase()
+  const found = all.filter(
+    (webhook) =>
+      (words === "" || `${webhook.name} ${webhook.team} ${webhook.token_hint}`.toLowerCase().includes(words)) &&
+      (team === "" || webhook.team === team) &&
+      (state === "" || webhook.enabled === (state === "on"))
+  )
+  return (
+    <>
+      <search className="filters">
+        <TextField
+          label="Search"
+          hideLabel
+          type="search"
+          placeholder="Search by name or team"
+          value={search}
+          onChange={(text) => filters.set({ search: text }, { replace: true })}
+        />
+        <SelectField
+          label="Team"
+          hideLabel
+          value={team}
+          onChange={(value) => filters.set({ team: value })}
+          options={[["", "All teams"], ...teamNames.map((name) => [name, name] as const)]}
+        />
+        <SelectField
+          label="State"
+          hideLabel
+          value={state}
+          onChange={(value) => filters.set({ state: value })}
+          options={states}
+        />
+      </search>
+      <p className="sr-only" role="status">
+        {plural(found.length, "webhook")} shown
+      </p>
+      {found.length === 0 ? (
+        <div className="card empty">
+          <p>No webhooks match.</p>
+          {words !== "" && (
+            <LinkButton variant="primary" to={`${pathTo("runs")}?${new URLSearchParams({ search: search.trim() })}`}>
+              Search the runs
+            </LinkButton>
+          )}
+          <LinkButton to={pathTo("webhooks")}>Show all</LinkButton>
+        </div>
+      ) : (
+        <ul className="card webhooks">
+          {found.slice(0, shown).map((webhook) => (
+            <Row
+              key={webhook.id}
+              webhook={webhook}
+              team={teams?.find((each) => each.team === webhook.team)}
+              activity={activity?.find((each) => each.webhook_id === webhook.id)}
+            />
+          ))}
+        </ul>
+      )}
+      {found.length > shown && (
+        <div>
+          <Button onPress={() => setShown(shown + portion)}>Show more ({formatNumber(found.length - shown)})</Button>
+        </div>
+      )}
+    </>
+  )
+}
+
+const Row = ({
+  webhook,
+  team,
+  activity
+}: {
+  readonly webhook: Webhook
+  readonly team: Team | undefined
+  readonly activity: Activity | undefined
+}) => {
+  const counts = activity && sumCounts(activity.hours)
+  const rate = counts && successRate(counts)
+  return (
+    <li className={webhook.enabled ? "webhook" : "webhook off"}>
+      <div className="webhook-name">
+        <Link to={pathTo("webhook", webhook)}>
+          <UserText>{webhook.name}</UserText>
+        </Link>
+        <span className="row small">
+          <Link className="muted" to={pathTo("team", webhook)}>
+            {webhook.team}
+          </Link>
+          <TeamStatus team={team} />
+          <span className="muted mono">{webhook.token_hint}</span>
+        </span>
+      </div>
+      <div className="webhook-last small muted">
+        {webhook.last_triggered_at ? <RelativeTime at={webhook.last_triggered_at} /> : "never triggered"}
+      </div>
+      <div className="webhook-activity">
+        <ActivityBars activity={activity} />
+        <span className="small muted">
+          {rate && counts ? `${rate} of ${plural(countEnded(counts), "run")}` : "no runs in 24 h"}
+        </span>
+      </div>
+      <WebhookToggle webhook={webhook} label={`${webhook.name} is ${webhook.enabled ? "on" : "off"}`} />
+    </li>
+  )
+}

@@ -1,0 +1,44 @@
+import { pathTo } from "../../../api/Pages.ts"
+import { useActivity, useTeams, useWebhooks } from "../../api/Queries.ts"
+import { LinkButton } from "../../components/Button.tsx"
+import { Loaded } from "../../components/Loaded.tsx"
+import { ErrorNotice } from "../../components/Notice.tsx"
+import { Page } from "../../components/Page.tsx"
+import { WebhookList } from "./WebhookList.tsx"
+
+export const Webhooks = () => {
+  const webhooks = useWebhooks()
+  const teams = useTeams()
+  const activity = useActivity()
+  return (
+    <Page
+      title="Webhooks"
+      actions={
+        <LinkButton to={pathTo("newWebhook")} variant="primary" icon="plus">
+          New webhook
+        </LinkButton>
+      }
+    >
+      <Loaded query={webhooks} lines={6}>
+        {(all) =>
+          all.length === 0 ? <NoWebhooks /> : <WebhookList all={all} teams={teams.data} activity={activity.data} />
+        }
+      </Loaded>
+      {webhooks.data && webhooks.error && <ErrorNotice error={webhooks.error} />}
+    </Page>
+  )
+}
+
+const NoWebhooks = () => (
+  <div className="card empty">
+    <h2>No webhooks yet</h2>
+    <p>
+      A webhook is a secret URL. A POST request to it fills in a prompt template with the caller's values and sends the
+      prompt to a running team of agents. The caller can wait for the answer. GitHub, Slack, Alertmanager and others can
+      call one as they are.
+    </p>
+    <LinkButton to={pathTo("newWebhook")} variant="primary" icon="plus">
+      Create the first webhook
+    </LinkButton>
+  </div>
+)
