@@ -3,8 +3,8 @@ import { TestOrder } from "./test/support/TestOrder.ts"
 
 /** The files with a clock of their own, which counts the turns of the event loop that other tests would take. */
 const withOwnClock = [
-  "test/engine/**/*.test.ts",
-  "test/{bus/BusMemory,bus/CancelListener,server/retention,http/session}.test.ts"
+  "test/{engine,runtime}/**/*.test.ts",
+  "test/{bus/BusMemory,bus/CancelListener,server/retention,http/access/session}.test.ts"
 ]
 
 /**

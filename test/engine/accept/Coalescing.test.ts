@@ -1,0 +1,107 @@
+/** `coalesce`: triggers with one key within a window are one run. */
+import { expect, it } from "@effect/vitest"
+import { Clock, DateTime, Effect, Exit, Layer, Scope, TestClock } from "effect"
+import type { RunId } from "../../../src/domain/Id.ts"
+import { Repo } from "../../../src/repo/Repo.ts"
+import { echo, engine, lead, makeTeam, makeWebhook, ports, sendMessage, until } from "../Scenario.ts"
+
+const coalesce = { key: "text.branch", within: 30 }
+
+it.scoped(
+  "sends one run at the window's end, with what came last, also after a restart, and meanwhile what others send",
+  () =>
+    Effect.gen(function* () {
+      const kept = yield* Layer.build(ports)
+      const start = (scope: Scope.Scope) =>
+        Layer.buildWithScope(Layer.provide(engine(), Layer.succeedContext(kept)), scope)
+      const first = yield* Scope.make()
+      const { ids, leader, team, webhook } = yield* Effect.gen(function* () {
+        const team = yield* makeTeam("deploy")
+        const leader = yield* lead(team)
+        const webhook = yield* makeWebhook(team, { coalesce })
+        const ids: Array<RunId> = []
+        for (const commit of [1, 2, 3]) ids.push(yield* webhook.submit({ branch: "main", commit }))
+        yield* sendMessage(team, "meanwhile")
+        expect((yield* leader.next).text).toBe("meanwhile")
+        yield* leader.answer("done")
+        ids.push(yield* webhook.submit({ branch: "main", commit: 4 }))
+        return { ids, leader, team, webhook }
+      }).pipe(Effect.provide(yield* start(first)), Effect.provide(kept))
+      expect(new Set(ids).size).toBe(1)
+      yield* Scope.close(first, Exit.void)
+
+      const again = yield* start(yield* Effect.scope)
+      yield* Effect.gen(function* () {
+        yield* TestClock.adjust("15 seconds")
+        expect(yield* webhook.submit({ branch: "main", commit: 5 })).toBe(ids[0])
+        expect(yield* leader.idle).toBe(true)
+        const repo = yield* Repo
+        const [first] = ids
+        const begun = yield* repo.run(first!)
+        expect(begun).toMatchObject({ status: "queued", joined: 4 })
+        expect(begun.collecting_until).toEqual(DateTime.add(begun.accepted_at, { seconds: 30 }))
+        yield* sendMessage(team, "before")
+        yield* sendMessage(team, "then")
+        expect((yield* leader.next).text).toBe("before")
+        yield* TestClock.adjust("17 seconds")
+        yield* sendMessage(team, "after")
+        yield* leader.answer("done")
+        expect((yield* leader.next).text).toBe("then")
+        yield* leader.answer("done")
+        const { prompt } = yield* leader.next
+        expect([prompt.run_id, prompt.prompt]).toEqual([ids[0], '{"branch":"main","commit":5}'])
+        expect(prompt.values).toEqual({ text: '{"branch":"main","commit":5}' })
+        yield* leader.answer("done")
+        expect((yield* leader.next).text).toBe("after")
+        yield* leader.answer("done")
+        // The window is over: the next one is another run.
+        expect(yield* webhook.submit({ branch: "main", commit: 6 })).not.toBe(ids[0])
+      }).pipe(Effect.provide(again), Effect.provide(kept))
+    })
+)
+
+it.scoped("answers another webhook's waiting caller while a window is open", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const seen = yield* echo(team)
+    const bursts = yield* makeWebhook(team, { coalesce })
+    yield* bursts.submit({ branch: "main" })
+    expect(yield* (yield* makeWebhook(team)).ask("now")).toMatchObject({ status: "success" })
+    expect(seen).toEqual(["now"])
+  }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(ports))))
+)
+
+it.scoped("waits for a leader from the end of the window on", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const webhook = yield* makeWebhook(team, { coalesce, when_team_stopped: "queue", queue_for_seconds: 10 })
+    const id = yield* webhook.submit({ branch: "main" })
+    const repo = yield* Repo
+    yield* TestClock.adjust("35 seconds")
+    expect(yield* repo.run(id)).toMatchObject({ status: "queued" })
+    yield* TestClock.adjust("10 seconds")
+    yield* until(Effect.map(repo.run(id), ({ status }) => status === "error"))
+  }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(ports))))
+)
+
+it.scoped("leaves a trigger alone that has nothing at the key, and refuses one that waits", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const seen = yield* echo(team)
+    const webhook = yield* makeWebhook(team, { coalesce })
+    expect(yield* Effect.flip(webhook.ask({ branch: "main" }))).toMatchObject({
+      _tag: "InvalidParameter",
+      name: "wait"
+    })
+    const ids = yield* Effect.forEach([{}, { branch: null }, "plain"], (text) => webhook.submit(text))
+    expect(new Set(ids).size).toBe(3)
+    yield* until(Effect.sync(() => seen.length === 3))
+    const repo = yield* Repo
+    yield* repo.updateWebhook(webhook.id, {
+      coalesce: null,
+      updated_at: DateTime.unsafeMake(yield* Clock.currentTimeMillis)
+    })
+    const alone = [yield* webhook.submit({ branch: "main" }), yield* webhook.submit({ branch: "main" })]
+    expect(new Set(alone).size).toBe(2)
+  }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(ports))))
+)

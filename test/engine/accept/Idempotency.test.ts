@@ -1,0 +1,87 @@
+import { expect, it } from "@effect/vitest"
+import { DateTime, Effect, Exit, Fiber, Scope, TestClock } from "effect"
+import { Repo } from "../../../src/repo/Repo.ts"
+import { echo, engineInMemory, lead, makeTeam, makeWebhook } from "../Scenario.ts"
+
+it.scoped("returns the same run to a repeat, once it has ended and while it is outstanding", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const webhook = yield* makeWebhook(team)
+    const first = yield* Effect.fork(webhook.ask("work", { key: "key" }))
+    yield* leader.next
+    const second = yield* Effect.fork(webhook.ask("work", { key: "key" }))
+    yield* Effect.yieldNow()
+    yield* leader.answer("done")
+    const run = yield* Fiber.join(first)
+    expect(yield* Fiber.join(second)).toEqual(run)
+    expect(yield* webhook.ask("work", { key: "key" })).toEqual(run)
+    expect(yield* leader.idle).toBe(true)
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("makes one run of 100 repeats that arrive together", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    yield* echo(team)
+    const webhook = yield* makeWebhook(team)
+    const ids = yield* Effect.all(
+      Array.from({ length: 100 }, () => webhook.submit("work", { key: "key" })),
+      {
+        concurrency: "unbounded"
+      }
+    )
+    expect(new Set(ids).size).toBe(1)
+    const { data } = yield* (yield* Repo).runs({ webhook_id: webhook.id, limit: 100 })
+    expect(data).toHaveLength(1)
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("refuses the same key with another body, or without waiting in place of waiting", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    yield* echo(team)
+    const webhook = yield* makeWebhook(team)
+    yield* webhook.submit("work", { key: "key" })
+    expect((yield* Effect.flip(webhook.submit("other work", { key: "key" })))._tag).toBe("IdempotencyKeyReused")
+    expect((yield* Effect.flip(webhook.ask("work", { key: "key" })))._tag).toBe("IdempotencyKeyReused")
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("keeps the keys of two webhooks apart", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    yield* echo(team)
+    const [one, two] = [yield* makeWebhook(team), yield* makeWebhook(team)]
+    expect(yield* one.submit("work", { key: "key" })).not.toBe(yield* two.submit("work", { key: "key" }))
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("returns the first run although the team has stopped, or the backlog is full, and takes on nothing new", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const webhook = yield* makeWebhook(team)
+    const working = yield* Scope.make()
+    yield* Scope.extend(echo(team), working)
+    const run = yield* webhook.ask("work", { key: "key" })
+    yield* Scope.close(working, Exit.void)
+    expect(yield* webhook.ask("work", { key: "key" })).toEqual(run)
+    expect((yield* Effect.flip(webhook.ask("work", { key: "new key" })))._tag).toBe("TeamNotRunning")
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("keeps the first run to its own deadline, whatever the webhook's timeout is when the repeat comes", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const webhook = yield* makeWebhook(team, { timeout_seconds: 60 })
+    const first = yield* Effect.fork(webhook.ask("work", { key: "key" }))
+    yield* leader.next
+    yield* (yield* Repo).updateWebhook(webhook.id, { timeout_seconds: 1, updated_at: yield* DateTime.now })
+    const second = yield* Effect.fork(webhook.ask("work", { key: "key" }))
+    yield* TestClock.adjust("30 seconds")
+    yield* leader.answer("done")
+    expect((yield* Fiber.join(first)).status).toBe("success")
+    expect((yield* Fiber.join(second)).status).toBe("success")
+  }).pipe(Effect.provide(engineInMemory()))
+)

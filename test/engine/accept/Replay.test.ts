@@ -1,0 +1,313 @@
+import { expect, it } from "@effect/vitest"
+import { DateTime, Effect, Either, Fiber, Layer, TestClock } from "effect"
+import { LeaderBus } from "../../../src/bus/Bus.ts"
+import type { RunId, WebhookId } from "../../../src/domain/Id.ts"
+import type { TeamName } from "../../../src/domain/Team.ts"
+import { Replay, type ReplayRequest } from "../../../src/engine/accept/Replay.ts"
+import { Cancellation } from "../../../src/engine/manage/Cancellation.ts"
+import { Repo } from "../../../src/repo/Repo.ts"
+import { echo, engine, engineInMemory, lead, makeTeam, makeWebhook, ports, sendMessage, until } from "../Scenario.ts"
+
+const key = (text: string) => ({ idempotency: { key: text, request_hash: new Uint8Array(32) } })
+const fromTemplate: ReplayRequest = { prompt: "template" }
+
+const replay = (id: RunId, request: ReplayRequest = fromTemplate) =>
+  Effect.flatMap(Replay, (replays) => replays.replay(id, request))
+const runOf = (id: RunId) => Effect.flatMap(Repo, (repo) => repo.run(id))
+const replaysOf = (id: RunId) => Effect.flatMap(Replay, (replays) => replays.replaysOf(id))
+const edit = (id: WebhookId, fields: object) =>
+  Effect.gen(function* () {
+    yield* (yield* Repo).updateWebhook(id, { ...fields, updated_at: yield* DateTime.now })
+  })
+
+/** A leader that fails while `failing` holds, and has seen these prompts. */
+const flaky = (team: TeamName) =>
+  Effect.gen(function* () {
+    const state = { failing: true, seen: [] as Array<string> }
+    yield* (yield* LeaderBus).lead(team, ({ prompt, reply }) => {
+      state.seen.push(prompt.prompt)
+      return reply(state.failing ? { _tag: "Failed", message: "no disk" } : { _tag: "Answered", response: "done" })
+    })
+    return state
+  })
+
+it.scoped("repeats a run with the same values, the template of now or the prompt as it was, or with other values", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const seen = yield* echo(team)
+    const webhook = yield* makeWebhook(team)
+    const { run_id } = yield* webhook.ask("api")
+    yield* edit(webhook.id, { prompt_template: "Deploy {{text}}" })
+
+    const now = yield* replay(run_id)
+    const same = yield* replay(run_id, { prompt: "same" })
+    const other = yield* replay(run_id, { prompt: "template", variables: { text: "web" } })
+    yield* until(Effect.sync(() => seen.length === 4))
+    expect(seen).toEqual(["api", "Deploy api", "api", "Deploy web"])
+    for (const id of [now, same])
+      expect(yield* runOf(id)).toMatchObject({ replay_of: run_id, variables: { text: "api" } })
+    expect((yield* runOf(other)).variables).toEqual({ text: "web" })
+    expect((yield* replaysOf(run_id)).map((run) => run.run_id)).toEqual([other, same, now])
+    expect(yield* replaysOf(other)).toEqual([])
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("makes one run of a double click, also on two replicas, and another one of the next click", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    yield* echo(team)
+    const webhook = yield* makeWebhook(team)
+    const { run_id } = yield* webhook.ask("api")
+    const click = { ...fromTemplate, ...key("click") }
+    const other = Effect.flatMap(Replay, (replays) => replays.replay(run_id, click)).pipe(
+      Effect.provide(Layer.fresh(engine()))
+    )
+    const ids = yield* Effect.all([replay(run_id, click), replay(run_id, click), other], { concurrency: "unbounded" })
+    expect(new Set(ids).size).toBe(1)
+    expect(yield* replay(run_id, { ...fromTemplate, ...key("next") })).not.toBe(ids[0])
+    // A caller of the webhook may use the same key.
+    expect(yield* webhook.submit("api", { key: "click" })).not.toBe(ids[0])
+    expect(yield* replaysOf(run_id)).toHaveLength(2)
+  }).pipe(Effect.provide(engine()), Effect.provide(ports))
+)
+
+it.scoped(
+  "a webhook that is switched off, gone, or was edited meanwhile; a team without a leader; a full queue; what does not fit",
+  () =>
+    Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const leader = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const leader = yield* lead(team)
+          yield* leader.answer("done")
+          const webhook = yield* makeWebhook(team, { max_queued: 1 })
+          return { webhook, run: yield* webhook.ask("api") }
+        })
+      )
+      const { webhook, run } = leader
+      const refusal = (id: RunId, request?: ReplayRequest) =>
+        Effect.map(Effect.flip(replay(id, request)), (e) => e._tag)
+      expect(yield* refusal(run.run_id)).toBe("TeamNotRunning")
+      yield* edit(webhook.id, { when_team_stopped: "queue" })
+      const waiting = yield* replay(run.run_id, { ...fromTemplate, ...key("one") })
+      expect(yield* refusal(run.run_id)).toBe("TooManyQueued")
+      expect(yield* replay(run.run_id, { ...fromTemplate, ...key("one") })).toBe(waiting)
+
+      yield* edit(webhook.id, { enabled: false })
+      expect(yield* refusal(run.run_id)).toBe("WebhookDisabled")
+      yield* edit(webhook.id, { enabled: true, prompt_template: "{{other}}" })
+      expect(yield* refusal(run.run_id)).toBe("MissingVariables")
+      expect(yield* refusal(run.run_id, { prompt: "same" })).toBe("TooManyQueued")
+      yield* (yield* Repo).deleteWebhook(webhook.id)
+      expect(yield* refusal(run.run_id)).toBe("NotFound")
+
+      const busy = yield* lead(team)
+      const message = yield* sendMessage(team, "hello")
+      yield* busy.next
+      expect(yield* refusal(message, { ...fromTemplate, variables: {} })).toBe("Invalid")
+      expect(yield* refusal(message, { ...fromTemplate, message: "x".repeat(300_000) })).toBe("PromptTooLarge")
+    }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("a replay takes nothing of its webhook's rate", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    yield* echo(team)
+    const webhook = yield* makeWebhook(team)
+    yield* edit(webhook.id, { rate: "1/day" })
+    const { run_id } = yield* webhook.ask("api")
+    expect((yield* Effect.flip(webhook.submit("api")))._tag).toBe("RateLimited")
+    yield* replay(run_id)
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("repeats what failed, in its order, once; and what failed again, the next time", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* flaky(team)
+    const webhook = yield* makeWebhook(team)
+    const texts = Array.from({ length: 120 }, (_, n) => `${n}`)
+    const first = yield* Effect.forEach(texts, (text) => webhook.submit(text))
+    yield* until(Effect.map(runOf(first.at(-1)!), ({ status }) => status === "error"))
+
+    const replays = yield* Replay
+    const filter = { of: { webhook_id: webhook.id }, statuses: ["error"] } as const
+    const all = (name: string) =>
+      Effect.gen(function* () {
+        const { ids } = yield* replays.matching(filter, { limit: 1_000, key: name })
+        const results = yield* replays.replayRuns(ids, { ...fromTemplate, ...key(name) })
+        return results.map(({ result }) => Either.getOrThrow(result))
+      })
+    const clicks = yield* Effect.all([all("click"), all("click")], { concurrency: "unbounded" })
+    expect(clicks[1]).toEqual(clicks[0])
+    expect(leader.seen.slice(0, 120)).toEqual(texts)
+    yield* until(Effect.map(runOf(clicks[0]!.at(-1)!), ({ status }) => status === "error"))
+    expect(leader.seen.slice(120)).toEqual(texts)
+    // The same click again, when all of them have failed again.
+    expect(yield* all("click")).toEqual(clicks[0])
+
+    leader.failing = false
+    const last = yield* all("another click")
+    expect(last).toHaveLength(120)
+    yield* until(Effect.map(runOf(last.at(-1)!), ({ status }) => status === "success"))
+    expect((yield* runOf(last[7]!)).replay_of).toBe(clicks[0]![7])
+    expect((yield* replays.matching(filter, { limit: 1_000 })).ids).toEqual([])
+    expect(leader.seen).toHaveLength(360)
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("what does not fit is refused from the first one on, and the same request takes the others later", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* flaky(team)
+    const webhook = yield* makeWebhook(team, { max_queued: 40, max_concurrent: 1, when_team_stopped: "queue" })
+    const ids: Array<RunId> = []
+    for (let n = 0; n < 60; n++) {
+      ids.push(yield* webhook.submit(`${n}`))
+      yield* until(Effect.map(runOf(ids[n]!), ({ status }) => status === "error"))
+    }
+    yield* edit(webhook.id, { team: yield* makeTeam("later") })
+    const request = { ...fromTemplate, ...key("click") }
+    const replays = yield* Replay
+    const results = yield* replays.replayRuns(ids, request)
+    expect(results.map(({ run_id }) => run_id)).toEqual(ids)
+    expect(results.map(({ result }) => Either.isRight(result))).toEqual(ids.map((_, n) => n < 40))
+    yield* TestClock.adjust("1 second")
+    const seen = yield* echo("later" as TeamName)
+    yield* TestClock.adjust("2 seconds")
+    yield* until(Effect.sync(() => seen.length === 40))
+    const rest = yield* replays.replayRuns(ids, request)
+    expect(rest.slice(0, 40)).toEqual(results.slice(0, 40))
+    yield* until(Effect.sync(() => seen.length === 60))
+    expect(seen).toEqual(ids.map((_, n) => `${n}`))
+    expect(leader.seen).toHaveLength(60)
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("a replay for a paused team waits, and is sent when that is resumed", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const seen = yield* echo(team)
+    const webhook = yield* makeWebhook(team)
+    const { run_id } = yield* webhook.ask("api")
+    yield* (yield* Repo).pauseTeam(team, yield* DateTime.now)
+    const waiting = yield* replay(run_id)
+    yield* TestClock.adjust("10 seconds")
+    expect((yield* runOf(waiting)).status).toBe("queued")
+    expect(seen).toHaveLength(1)
+    yield* (yield* Repo).resumeTeam(team, yield* DateTime.now)
+    yield* TestClock.adjust("2 seconds")
+    yield* until(Effect.map(runOf(waiting), ({ status }) => status === "success"))
+    expect(seen).toEqual(["api", "api"])
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("who waits for a replay has its timeout from then on, and is refused as it would be without waiting", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const webhook = yield* makeWebhook(team, { timeout_seconds: 30 })
+    const run_id = yield* webhook.submit("api")
+    yield* leader.next
+    yield* leader.answer("done")
+    yield* until(Effect.map(runOf(run_id), ({ status }) => status === "success"))
+    const replays = yield* Replay
+    const wait = (id: RunId) =>
+      Effect.flatMap(DateTime.now, (now) => replays.replayAndWait(id, { prompt: "same" }, now))
+    const waiting = yield* Effect.fork(wait(run_id))
+    yield* leader.next
+    yield* edit(webhook.id, { enabled: false })
+    yield* TestClock.adjust("31 seconds")
+    const replayed = yield* Fiber.join(waiting)
+    expect(replayed).toMatchObject({ _tag: "Ended", run: { status: "timeout", mode: "wait", replay_of: run_id } })
+    expect((yield* Effect.flip(wait(run_id)))._tag).toBe("WebhookDisabled")
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("repeats a message as a new one to its team, with the same or another text, and links both", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const seen = yield* echo(team)
+    const message = yield* sendMessage(team, "hello")
+    const again = yield* replay(message)
+    const other = yield* replay(message, { prompt: "template", message: "bye" })
+    yield* until(Effect.map(runOf(other), ({ status }) => status === "success"))
+    expect(seen).toEqual(["hello", "hello", "bye"])
+    expect(yield* runOf(again)).toMatchObject({ source: "chat", team, replay_of: message, variables: {} })
+    expect((yield* replaysOf(message)).map((run) => run.run_id)).toEqual([other, again])
+
+    const replays = yield* Replay
+    const waited = yield* replays.replayAndWait(message, { prompt: "same" }, yield* DateTime.now)
+    expect(waited).toMatchObject({ _tag: "Ended", run: { status: "success", mode: "wait", replay_of: message } })
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("makes one message of a double click, also on two replicas, and another one of the next click", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    yield* echo(team)
+    const message = yield* sendMessage(team, "hello")
+    const click = { ...fromTemplate, ...key("click") }
+    const other = replay(message, click).pipe(Effect.provide(Layer.fresh(engine())))
+    const ids = yield* Effect.all([replay(message, click), replay(message, click), other], { concurrency: "unbounded" })
+    expect(new Set(ids).size).toBe(1)
+    expect(yield* replay(message, { ...fromTemplate, ...key("next") })).not.toBe(ids[0])
+    expect(
+      (yield* Effect.flip(
+        replay(message, { ...click, idempotency: { key: "click", request_hash: new Uint8Array(1) } })
+      ))._tag
+    ).toBe("IdempotencyKeyReused")
+    expect(yield* replaysOf(message)).toHaveLength(2)
+  }).pipe(Effect.provide(engine()), Effect.provide(ports))
+)
+
+it.scoped("repeats a team's failed messages among its webhooks' failed runs, in the order of all of them", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* flaky(team)
+    const webhook = yield* makeWebhook(team)
+    const texts = Array.from({ length: 60 }, (_, n) => `${n}`)
+    const ids = yield* Effect.forEach(texts, (text, n) =>
+      n % 3 === 0 ? sendMessage(team, text) : webhook.submit(text)
+    )
+    yield* until(Effect.map(runOf(ids.at(-1)!), ({ status }) => status === "error"))
+    leader.failing = false
+    const replays = yield* Replay
+    const { ids: found } = yield* replays.matching(
+      { of: { team }, statuses: ["error"] },
+      { limit: 1_000, key: "click" }
+    )
+    expect(found).toEqual(ids)
+    const results = yield* replays.replayRuns(found, { ...fromTemplate, ...key("click") })
+    const made = results.map(({ result }) => Either.getOrThrow(result))
+    yield* until(Effect.map(runOf(made.at(-1)!), ({ status }) => status === "success"))
+    expect(leader.seen).toEqual([...texts, ...texts])
+    expect(yield* replays.matching({ of: { team }, statuses: ["error"] }, { limit: 9 })).toEqual({
+      ids: [],
+      more: false
+    })
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("a message whose team has no leader, is paused, or was deleted", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const message = yield* Effect.scoped(
+      Effect.gen(function* () {
+        yield* echo(team)
+        const message = yield* sendMessage(team, "hello")
+        yield* until(Effect.map(runOf(message), ({ status }) => status === "success"))
+        return message
+      })
+    )
+    const refusal = Effect.map(Effect.flip(replay(message)), (error) => error._tag)
+    expect(yield* refusal).toBe("TeamNotRunning")
+    const repo = yield* Repo
+    yield* repo.pauseTeam(team, yield* DateTime.now)
+    const waiting = yield* replay(message)
+    expect((yield* runOf(waiting)).status).toBe("queued")
+    yield* Effect.flatMap(Cancellation, ({ cancel }) => cancel(waiting))
+    yield* repo.deleteTeam(team)
+    expect(yield* refusal).toBe("NotFound")
+  }).pipe(Effect.provide(engineInMemory()))
+)

@@ -1,0 +1,268 @@
+import { expect, it } from "@effect/vitest"
+import { DateTime, Effect, Layer, TestClock } from "effect"
+import { LeaderBus } from "../../../src/bus/Bus.ts"
+import type { RunId, WebhookId } from "../../../src/domain/Id.ts"
+import type { TeamName } from "../../../src/domain/Team.ts"
+import { Replay } from "../../../src/engine/accept/Replay.ts"
+import { Cancellation } from "../../../src/engine/manage/Cancellation.ts"
+import { Repo } from "../../../src/repo/Repo.ts"
+import { engine, engineInMemory, lead, makeTeam, makeWebhook, ports, until } from "../Scenario.ts"
+
+const runOf = (id: RunId) => Effect.flatMap(Repo, (repo) => repo.run(id))
+const edit = (id: WebhookId, fields: object) =>
+  Effect.gen(function* () {
+    yield* (yield* Repo).updateWebhook(id, { ...fields, updated_at: yield* DateTime.now })
+  })
+const historyOf = (webhook_id: WebhookId) =>
+  Effect.flatMap(Repo, (repo) => Effect.map(repo.runs({ webhook_id, limit: 100 }), ({ data }) => data.toReversed()))
+const replayable = (webhook_id: WebhookId) =>
+  Effect.flatMap(Replay, (replays) =>
+    Effect.map(replays.matching({ of: { webhook_id }, statuses: ["error"] }, { limit: 9 }), ({ ids }) => ids)
+  )
+
+/** A leader that fails its first `failures` prompts. */
+const flaky = (team: TeamName, failures: number) =>
+  Effect.gen(function* () {
+    const seen: Array<string> = []
+    yield* (yield* LeaderBus).lead(team, ({ prompt, reply }) => {
+      seen.push(prompt.prompt)
+      return reply(
+        seen.length <= failures ? { _tag: "Failed", message: "no disk" } : { _tag: "Answered", response: "done" }
+      )
+    })
+    return seen
+  })
+
+const failing = (failures: number, retries: { readonly attempts: number; readonly backoff_seconds: number }) =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const seen = yield* flaky(team, failures)
+    const webhook = yield* makeWebhook(team)
+    yield* edit(webhook.id, { retries })
+    return { team, seen, webhook }
+  })
+const ended = (id: RunId) => until(Effect.map(runOf(id), ({ finished_at }) => finished_at !== undefined))
+/** The failed run's next attempt, once there is one. */
+const retryOf = (id: RunId) =>
+  Effect.gen(function* () {
+    yield* until(Effect.map(runOf(id), ({ retried_by }) => retried_by !== undefined))
+    return (yield* runOf(id)).retried_by!
+  })
+
+it.scoped("tries a failed run again with the prompt as it was, after a time that doubles, until it succeeds", () =>
+  Effect.gen(function* () {
+    const { seen, webhook } = yield* failing(2, { attempts: 5, backoff_seconds: 8 })
+    const first = yield* webhook.submit("api")
+    yield* ended(first)
+    yield* edit(webhook.id, { prompt_template: "other {{text}}" })
+    const failed = yield* runOf(first)
+    expect(failed).toMatchObject({ status: "error", attempt: 1, attempts: 6 })
+    expect(DateTime.distance(failed.finished_at!, failed.retry_at!)).toBe(8_000)
+    yield* TestClock.adjust("6 seconds")
+    expect(seen).toHaveLength(1)
+    // What is to be tried again is not repeated by hand with all that has failed.
+    expect(yield* replayable(webhook.id)).toEqual([])
+
+    yield* TestClock.adjust("4 seconds")
+    const second = yield* retryOf(first)
+    yield* ended(second)
+    const { webhook_version } = failed
+    expect(yield* runOf(first)).not.toHaveProperty("retry_at")
+    const again = yield* runOf(second)
+    expect(again).toMatchObject({ attempt: 2, attempts: 6, replay_of: first, status: "error", webhook_version })
+    expect(DateTime.distance(again.finished_at!, again.retry_at!)).toBe(16_000)
+
+    yield* TestClock.adjust("20 seconds")
+    const third = yield* retryOf(second)
+    yield* ended(third)
+    expect(yield* runOf(third)).toMatchObject({ attempt: 3, replay_of: second, status: "success" })
+    expect(seen).toEqual(["api", "api", "api"])
+    yield* TestClock.adjust("5 seconds")
+    expect(yield* historyOf(webhook.id)).toHaveLength(3)
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("gives up after its attempts; a caller that waits is told at once, and that run is not tried again", () =>
+  Effect.gen(function* () {
+    const { seen, webhook } = yield* failing(99, { attempts: 1, backoff_seconds: 1 })
+    const first = yield* webhook.submit("api")
+    yield* ended(first)
+    yield* TestClock.adjust("3 seconds")
+    const second = yield* retryOf(first)
+    yield* ended(second)
+    expect(yield* runOf(second)).not.toHaveProperty("retry_at")
+    const waited = yield* webhook.ask("api")
+    expect(waited.status).toBe("error")
+    expect(waited).not.toHaveProperty("attempt")
+    yield* TestClock.adjust("5 seconds")
+    expect(seen).toHaveLength(3)
+    expect(yield* replayable(webhook.id)).toEqual([second, waited.run_id])
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("a run that timed out, or has waited for a leader in vain, is not tried again", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const busy = yield* lead(team)
+    const stopped = yield* makeTeam("stopped")
+    const retries = { attempts: 3, backoff_seconds: 1 }
+    const slow = yield* makeWebhook(team, { timeout_seconds: 10 })
+    const alone = yield* makeWebhook(stopped, { when_team_stopped: "queue", queue_for_seconds: 10 })
+    yield* edit(slow.id, { retries })
+    yield* edit(alone.id, { retries })
+    const ids = [yield* slow.submit("api"), yield* alone.submit("api")]
+    yield* busy.next
+    yield* TestClock.adjust("15 seconds")
+    for (const id of ids) yield* ended(id)
+    yield* TestClock.adjust("5 seconds")
+    const runs = yield* Effect.forEach(ids, runOf)
+    expect(runs.map(({ status, retry_at, retried_by }) => [status, retry_at, retried_by])).toEqual([
+      ["timeout", undefined, undefined],
+      ["error", undefined, undefined]
+    ])
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("a webhook that is switched off, or has no retries any more, tries nothing again", () =>
+  Effect.gen(function* () {
+    const { seen, webhook } = yield* failing(99, { attempts: 3, backoff_seconds: 5 })
+    for (const fields of [{ enabled: false }, { enabled: true, retries: null }]) {
+      yield* edit(webhook.id, { enabled: true, retries: { attempts: 3, backoff_seconds: 5 } })
+      const id = yield* webhook.submit("api")
+      yield* ended(id)
+      yield* edit(webhook.id, fields)
+      yield* TestClock.adjust("8 seconds")
+      yield* until(Effect.map(runOf(id), ({ retry_at }) => retry_at === undefined))
+      expect(yield* runOf(id)).not.toHaveProperty("retried_by")
+    }
+    expect(seen).toHaveLength(2)
+    expect(yield* replayable(webhook.id)).toHaveLength(2)
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("a retry is at the end of its team's lane, waits for a leader and while the team is paused", () =>
+  Effect.gen(function* () {
+    const { webhook } = yield* failing(99, { attempts: 3, backoff_seconds: 5 })
+    const first = yield* webhook.submit("api")
+    yield* ended(first)
+    const later = yield* makeTeam("later")
+    yield* edit(webhook.id, { team: later, when_team_stopped: "queue" })
+    const other = yield* webhook.submit("web")
+    yield* (yield* Repo).pauseTeam(later, yield* DateTime.now)
+    yield* TestClock.adjust("8 seconds")
+    const second = yield* retryOf(first)
+    expect(yield* runOf(second)).toMatchObject({ status: "queued", team: "later" })
+
+    const seen = yield* flaky(later, 0)
+    yield* TestClock.adjust("3 seconds")
+    expect(seen).toEqual([])
+    yield* (yield* Repo).resumeTeam(later, yield* DateTime.now)
+    yield* TestClock.adjust("3 seconds")
+    yield* ended(second)
+    expect(seen).toEqual(["web", "api"])
+    expect((yield* runOf(other)).status).toBe("success")
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("a retry waits for a place in its webhook's queue, and does not hold up those of others", () =>
+  Effect.gen(function* () {
+    const { webhook, team } = yield* failing(99, { attempts: 3, backoff_seconds: 5 })
+    const other = yield* makeWebhook(team)
+    yield* edit(other.id, { retries: { attempts: 3, backoff_seconds: 6 } })
+    const stuck = yield* Effect.forEach(
+      Array.from({ length: 60 }, (_, n) => `${n}`),
+      (text) => webhook.submit(text)
+    )
+    const free = yield* other.submit("free")
+    for (const id of [...stuck, free]) yield* ended(id)
+    const later = yield* makeTeam("later")
+    yield* edit(webhook.id, { team: later, when_team_stopped: "queue", max_queued: 1 })
+    yield* edit(other.id, { team: yield* makeTeam("third") })
+    yield* TestClock.adjust("9 seconds")
+    yield* retryOf(free)
+    const placed = Effect.map(Effect.forEach(stuck, runOf), (runs) => runs.filter((run) => run.retried_by))
+    expect((yield* placed).map(({ run_id }) => run_id)).toEqual([stuck[0]])
+
+    yield* edit(webhook.id, { max_queued: 100 })
+    yield* TestClock.adjust("12 seconds")
+    yield* until(Effect.map(placed, (runs) => runs.length === 60))
+    const seen = yield* flaky(later, 0)
+    yield* TestClock.adjust("3 seconds")
+    yield* until(Effect.sync(() => seen.length === 60))
+    expect(seen).toEqual(stuck.map((_, n) => `${n}`))
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("cancelling a failed run calls its retry off; one that was tried again has ended", () =>
+  Effect.gen(function* () {
+    const { seen, webhook } = yield* failing(99, { attempts: 3, backoff_seconds: 5 })
+    const { cancel } = yield* Cancellation
+    const first = yield* webhook.submit("api")
+    yield* ended(first)
+    const cancelled = yield* cancel(first)
+    expect(cancelled).toMatchObject({ run_id: first, status: "error" })
+    expect(cancelled).not.toHaveProperty("retry_at")
+    expect((yield* Effect.flip(cancel(first)))._tag).toBe("RunEnded")
+    yield* TestClock.adjust("8 seconds")
+    expect(seen).toHaveLength(1)
+
+    const second = yield* webhook.submit("web")
+    yield* ended(second)
+    yield* TestClock.adjust("8 seconds")
+    yield* retryOf(second)
+    expect((yield* Effect.flip(cancel(second)))._tag).toBe("RunEnded")
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("cancelling all that waits of a webhook, or for its team, calls retries off", () =>
+  Effect.gen(function* () {
+    const { seen, team, webhook } = yield* failing(99, { attempts: 3, backoff_seconds: 60 })
+    const { cancelQueuedOfTeam, cancelQueuedOfWebhook } = yield* Cancellation
+    const failed = Effect.gen(function* () {
+      const ids = yield* Effect.all([webhook.submit("api"), webhook.submit("web")])
+      for (const id of ids) yield* ended(id)
+      return ids
+    })
+    const repo = yield* Repo
+    for (const cancel of [
+      (dryRun: boolean) => cancelQueuedOfWebhook(webhook.id, { dryRun }),
+      (dryRun: boolean) => cancelQueuedOfTeam(team, { dryRun })
+    ]) {
+      const ids = yield* failed
+      yield* repo.pauseTeam(team, yield* DateTime.now)
+      const queued = yield* webhook.submit("later")
+      expect(yield* cancel(true)).toEqual({ cancelled: 1, retries: 2 })
+      expect(yield* cancel(false)).toEqual({ cancelled: 1, retries: 2 })
+      expect(yield* cancel(false)).toEqual({ cancelled: 0, retries: 0 })
+      for (const id of ids) expect(yield* runOf(id)).toMatchObject({ status: "error" })
+      for (const id of ids) expect(yield* runOf(id)).not.toHaveProperty("retry_at")
+      expect((yield* runOf(queued)).status).toBe("cancelled")
+      yield* repo.resumeTeam(team, yield* DateTime.now)
+    }
+    yield* TestClock.adjust("2 minutes")
+    expect(seen).toHaveLength(4)
+    expect(yield* replayable(webhook.id)).toHaveLength(4)
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("what became due while no server ran is tried again by the next two, once", () =>
+  Effect.gen(function* () {
+    const { first, webhook, team } = yield* Effect.gen(function* () {
+      const { webhook, team } = yield* failing(1, { attempts: 3, backoff_seconds: 60 })
+      const first = yield* webhook.submit("api")
+      yield* ended(first)
+      return { first, webhook, team }
+    }).pipe(Effect.scoped, Effect.provide(Layer.fresh(engine())))
+    yield* TestClock.adjust("2 hours")
+
+    const seen = yield* flaky(team, 0)
+    yield* Layer.build(Layer.fresh(engine()))
+    yield* Layer.build(Layer.fresh(engine()))
+    yield* TestClock.adjust("3 seconds")
+    const second = yield* retryOf(first)
+    yield* ended(second)
+    yield* TestClock.adjust("5 seconds")
+    expect(seen).toEqual(["api"])
+    expect((yield* historyOf(webhook.id)).map(({ status }) => status)).toEqual(["error", "success"])
+  }).pipe(Effect.provide(ports))
+)

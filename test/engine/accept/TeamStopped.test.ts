@@ -1,0 +1,157 @@
+/** Webhooks whose triggers wait for a leader. */
+import { describe, expect, it } from "@effect/vitest"
+import { Duration, Effect, Exit, Layer, Scope, TestClock } from "effect"
+import { Bus, LeaderBus } from "../../../src/bus/Bus.ts"
+import * as BusMemory from "../../../src/bus/BusMemory.ts"
+import { Unavailable } from "../../../src/domain/Errors.ts"
+import type { Trigger, TriggerRefused } from "../../../src/engine/accept/Trigger.ts"
+import { Limiter } from "../../../src/engine/dispatch/Limiter.ts"
+import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
+import { Repo } from "../../../src/repo/Repo.ts"
+import { echo, engine, engineInMemory, lead, makeTeam, makeWebhook, sendMessage, until, waiting } from "../Scenario.ts"
+
+const queues = { when_team_stopped: "queue" } as const
+const inFlight = Effect.flatMap(Limiter, (limiter) => Effect.map(limiter.usage, ({ total }) => total))
+const queued = Effect.flatMap(Repo, (repo) => Effect.map(repo.queued(1_000), ({ all }) => all))
+
+/** The dispatcher has looked for leaders again. */
+const anotherSecond = TestClock.adjust("1 second")
+
+describe("a webhook whose triggers wait for a leader", () => {
+  it.scoped(
+    "accepts them while there is none, sends nothing and holds no slot, and sends them in order once there is one",
+    () =>
+      Effect.gen(function* () {
+        const team = yield* makeTeam("deploy")
+        const webhook = yield* makeWebhook(team, queues)
+        for (const text of ["a", "b", "c"]) yield* webhook.submit(text)
+        yield* anotherSecond
+        yield* webhook.submit("d")
+        yield* anotherSecond
+        expect([yield* waiting(team), yield* inFlight, yield* queued]).toEqual([0, 0, 4])
+        const seen = yield* echo(team)
+        yield* anotherSecond
+        yield* until(Effect.sync(() => seen.length === 4))
+        expect(seen).toEqual(["a", "b", "c", "d"])
+        // And with a leader there, at once.
+        expect(yield* webhook.ask("e")).toMatchObject({ status: "success" })
+        yield* webhook.submit("f")
+        yield* until(Effect.sync(() => seen.length === 6))
+      }).pipe(Effect.provide(engineInMemory()))
+  )
+
+  it.scoped("refuses callers that wait, and leaves other webhooks and chat as they are", () =>
+    Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const webhook = yield* makeWebhook(team, queues)
+      const plain = yield* makeWebhook(team)
+      const refusals = [webhook.ask("a"), plain.submit("b"), plain.ask("c"), sendMessage(team, "d")].map((each) =>
+        Effect.asVoid<unknown, TriggerRefused, Trigger>(each)
+      )
+      for (const refused of refusals) expect((yield* Effect.flip(refused))._tag).toBe("TeamNotRunning")
+      expect(yield* queued).toBe(0)
+    }).pipe(Effect.provide(engineInMemory()))
+  )
+
+  it.scoped("keeps the order of its team: what was accepted later waits behind what waits for a leader", () =>
+    Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const webhook = yield* makeWebhook(team, queues)
+      const plain = yield* makeWebhook(team)
+      const stopped = yield* Scope.make()
+      const leader = yield* Scope.extend(lead(team), stopped)
+      // Two are with the team; the others wait in the lane when it stops.
+      for (const text of ["1", "2", "3"]) yield* webhook.submit(text)
+      yield* plain.submit("4")
+      yield* leader.next
+      yield* Scope.close(stopped, Exit.void)
+      yield* anotherSecond
+      expect(yield* queued).toBe(2)
+      const seen = yield* echo(team)
+      yield* anotherSecond
+      yield* until(Effect.sync(() => seen.length === 4))
+      expect(seen).toEqual(["1", "2", "3", "4"])
+    }).pipe(Effect.provide(engineInMemory()))
+  )
+
+  it.scoped("ends them as team_not_running when there is none in time, by default for a day", () =>
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const team = yield* makeTeam("deploy")
+      const short = yield* makeWebhook(team, { ...queues, queue_for_seconds: 60 })
+      const usual = yield* makeWebhook(team, queues)
+      yield* usual.submit("a day")
+      const minute = yield* short.submit("a minute")
+      const [waitsForADay] = yield* repo.lane(team, 1)
+      yield* TestClock.adjust("59 seconds")
+      expect((yield* repo.run(minute)).status).toBe("queued")
+      yield* TestClock.adjust("2 seconds")
+      expect(yield* repo.run(minute)).toMatchObject({ status: "error", error: { code: "team_not_running" } })
+      expect(yield* queued).toBe(1)
+      expect(waitsForADay!.deadline_at!.epochMillis).toBe(Duration.toMillis("24 hours"))
+    }).pipe(Effect.provide(engineInMemory()))
+  )
+
+  it.scoped("ends none that waits behind others of a running team", () =>
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const team = yield* makeTeam("deploy")
+      const leader = yield* lead(team)
+      const webhook = yield* makeWebhook(team, { ...queues, queue_for_seconds: 10, timeout_seconds: 86_400 })
+      const ids = yield* Effect.forEach(["1", "2", "3", "4"], (text) => webhook.submit(text))
+      yield* leader.next
+      yield* TestClock.adjust("1 minute")
+      expect((yield* repo.run(ids[3]!)).status).toBe("queued")
+      // Over such a jump of the clock the lease may be lost, and what is in flight is sent again: more answers than runs.
+      for (let i = 0; i < 3 * ids.length; i++) yield* leader.answer("done")
+      yield* until(Effect.map(repo.run(ids[3]!), ({ status }) => status === "success"))
+    }).pipe(Effect.provide(engineInMemory()))
+  )
+
+  it.scoped("counts them for the limits of what may wait", () =>
+    Effect.gen(function* () {
+      const webhook = yield* makeWebhook(yield* makeTeam("deploy"), { ...queues, max_queued: 2 })
+      yield* webhook.submit("a")
+      yield* webhook.submit("b")
+      expect(yield* Effect.flip(webhook.submit("c"))).toMatchObject({ _tag: "TooManyQueued", of: "webhook" })
+    }).pipe(Effect.provide(engineInMemory()))
+  )
+
+  it.scoped("accepts them also while the broker is out of reach", () => {
+    let isAway = true
+    const away = Layer.effect(
+      Bus,
+      Effect.map(Bus, (bus) =>
+        Bus.of({
+          ...bus,
+          queue: (team) =>
+            Effect.suspend(() =>
+              isAway ? new Unavailable({ what: "broker", detail: "It is away." }) : bus.queue(team)
+            )
+        })
+      )
+    )
+    return Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const webhook = yield* makeWebhook(team, queues)
+      expect((yield* Effect.flip((yield* makeWebhook(team)).submit("a")))._tag).toBe("Unavailable")
+      yield* webhook.submit("b")
+      const seen = yield* echo(team)
+      yield* TestClock.adjust("5 seconds")
+      expect(seen).toEqual([])
+      isAway = false
+      yield* TestClock.adjust("10 seconds")
+      yield* until(Effect.sync(() => seen.length === 1))
+    }).pipe(
+      Effect.provide(
+        engine().pipe(
+          Layer.provideMerge(
+            Layer.merge(RepoMemory.layer, Layer.provideMerge(away, BusMemory.layer)) as Layer.Layer<
+              Bus | LeaderBus | Repo
+            >
+          )
+        )
+      )
+    )
+  })
+})

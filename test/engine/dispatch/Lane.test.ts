@@ -1,0 +1,307 @@
+import { describe, expect, it } from "@effect/vitest"
+import { DateTime } from "effect"
+import { Lane, readAhead } from "../../../src/engine/dispatch/Lane.ts"
+import type { LaneRun } from "../../../src/repo/LaneStore.ts"
+import { flightsOf, run, team } from "../LaneRuns.ts"
+
+const runs = (from: number, count: number) => Array.from({ length: count }, (_, n) => run(from + n))
+
+/** A lane that was woken and has read these runs; slots are free as long as `isFree` says so. */
+const laneWith = (read: ReadonlyArray<LaneRun>, isFree: (run: LaneRun) => boolean = () => true) => {
+  const lane = new Lane(team, isFree)
+  lane.woken()
+  expect(lane.next()).toEqual({ _tag: "Read" })
+  lane.read(read)
+  return lane
+}
+
+/** Publishes all that is unsent, and gives the prompts in the order in which they were published. */
+const publishAll = (lane: Lane): ReadonlyArray<string> => {
+  const published: Array<string> = []
+  for (let step = lane.next(); step?._tag === "Publish"; step = lane.next()) {
+    published.push(...step.flights.map(({ run }) => run.prompt))
+    lane.published(step.flights, 0)
+  }
+  return published
+}
+
+describe("Lane", () => {
+  it("does nothing until it is woken, and reads again only when there may be more", () => {
+    const lane = new Lane(team, () => true)
+    expect(lane.next()).toBeUndefined()
+    lane.woken()
+    expect(lane.next()).toEqual({ _tag: "Read" })
+    expect(lane.next()).toBeUndefined()
+    lane.read([])
+    expect(lane.next()).toBeUndefined()
+    expect(lane.isIdle).toBe(true)
+  })
+
+  it("reads again what was not admitted, before anything behind it", () => {
+    const lane = laneWith(runs(0, 5))
+    const flights = flightsOf(lane.next())
+    expect(flights).toHaveLength(2)
+    // As of a team that was paused meanwhile.
+    lane.admitted([])
+    expect(lane.reserve(run(9))).toBe(false)
+    expect(lane.next()).toEqual({ _tag: "Read" })
+    lane.read([])
+    expect(lane.next()).toBeUndefined()
+    expect(lane.isIdle).toBe(true)
+  })
+
+  it("admits a run that this process accepted without reading it, behind those that it knows", () => {
+    const lane = laneWith(runs(0, 3))
+    const flights = flightsOf(lane.next())
+    // Two are about to be in flight, and one waits.
+    lane.accepted(run(3), [run(0).run_id, run(2).run_id])
+    lane.accepted(run(4), [run(2).run_id, run(3).run_id])
+    lane.admitted(flights)
+    publishAll(lane)
+    for (const { run } of flights) lane.ended(run.run_id)
+    const next = flightsOf(lane.next())
+    expect(next.map(({ run }) => run)).toEqual([run(2), run(3)])
+    lane.accepted(run(5), [run(3).run_id, run(4).run_id])
+    lane.admitted(next)
+    publishAll(lane)
+    for (const { run } of next) lane.ended(run.run_id)
+    expect(flightsOf(lane.next()).map(({ run }) => run)).toEqual([run(4), run(5)])
+  })
+
+  it("reads what waits when one that it does not know stands before a run that this process accepted", () => {
+    for (const ahead of [[run(0).run_id], undefined]) {
+      const lane = new Lane(team, () => true)
+      lane.accepted(run(1), ahead)
+      expect(lane.next()).toEqual({ _tag: "Read" })
+      // What is accepted meanwhile may be missing from what is being read.
+      lane.accepted(run(2), [])
+      lane.read([])
+      expect(lane.next()).toEqual({ _tag: "Read" })
+    }
+  })
+
+  it("has a run once that it had read before it was known to be accepted", () => {
+    const lane = laneWith(runs(0, 3))
+    const flights = flightsOf(lane.next())
+    for (const [n, ahead] of [[], [run(0).run_id], [run(0).run_id, run(1).run_id]].entries())
+      lane.accepted(run(n), ahead)
+    lane.admitted(flights)
+    lane.accepted(run(0), [])
+    publishAll(lane)
+    for (const { run } of flights) lane.ended(run.run_id)
+    expect(flightsOf(lane.next()).map(({ run }) => run)).toEqual([run(2)])
+  })
+
+  it("keeps no more accepted runs than it reads ahead", () => {
+    const lane = new Lane(team, () => false)
+    for (const accepted of runs(0, readAhead + 1)) lane.accepted(accepted, [])
+    for (const accepted of runs(0, readAhead)) lane.ended(accepted.run_id)
+    expect(lane.next()).toEqual({ _tag: "Read" })
+  })
+
+  it("reads and admits nothing while a run is being accepted, which stands before the others", () => {
+    const lane = new Lane(team, () => true)
+    expect(lane.reserve(run(0))).toBe(true)
+    lane.woken()
+    expect(lane.next()).toBeUndefined()
+    expect(lane.reserve(run(1))).toBe(false)
+    lane.reservationEnded({ run: run(0), begunAt: 0 })
+    expect(lane.next()).toMatchObject({ _tag: "Publish", flights: [{ run: run(0) }] })
+    expect(lane.next()).toEqual({ _tag: "Read" })
+  })
+
+  it("keeps two runs in flight for a team whose runs take long", () => {
+    const lane = laneWith(runs(0, 5))
+    const admit = lane.next()
+    expect(flightsOf(admit).map(({ run }) => run.prompt)).toEqual(["prompt 0", "prompt 1"])
+    lane.admitted(flightsOf(admit))
+    expect(publishAll(lane)).toEqual(["prompt 0", "prompt 1"])
+    expect(lane.next()).toBeUndefined()
+    lane.ended(run(0).run_id)
+    expect(flightsOf(lane.next()).map(({ run }) => run.prompt)).toEqual(["prompt 2"])
+  })
+
+  it("keeps more in flight when runs are shorter than it takes to hand them over, and two again when they get long", () => {
+    const lane = laneWith(runs(0, readAhead))
+    let now = 0
+    const handOver = 10
+    /** Hands over what the lane wants to send, then lets the team end everything in flight, each in `work`. */
+    const round = (work: number) => {
+      for (let step = lane.next(); step !== undefined; step = lane.next()) {
+        if (step._tag === "Read") lane.read(runs(now, readAhead))
+        else if (step._tag === "Admit") lane.admitted(flightsOf(step, now))
+        else if (step._tag === "Publish") lane.published(step.flights, now + handOver)
+      }
+      now += handOver
+      for (const id of [...lane.flights.keys()]) {
+        const beganAt = now
+        now += work
+        lane.ended(id, { beganAt, doneAt: now })
+      }
+    }
+    for (let n = 0; n < 6; n++) round(1)
+    expect(lane.target).toBe(21)
+    for (let n = 0; n < 6; n++) round(1_000)
+    expect(lane.target).toBe(2)
+  })
+
+  it("publishes one group at a time, in order, and says which is behind others that the broker has", () => {
+    const lane = laneWith(runs(0, 2))
+    const [first, second] = flightsOf(lane.next())
+    lane.admitted([first!, second!])
+    expect(lane.next()).toEqual({ _tag: "Publish", flights: [first, second], isBehind: false })
+    expect(lane.next()).toBeUndefined()
+    lane.published([first!, second!], 0)
+    lane.ended(run(0).run_id)
+    lane.woken()
+    expect(lane.next()).toEqual({ _tag: "Read" })
+    lane.read(runs(2, 1))
+    const [third] = flightsOf(lane.next())
+    lane.admitted([third!])
+    expect(lane.next()).toEqual({ _tag: "Publish", flights: [third], isBehind: true })
+  })
+
+  it("waits with its head for a slot, and lets no run behind it pass", () => {
+    let free = false
+    const lane = laneWith(runs(0, 3), ({ prompt }) => free || prompt !== "prompt 0")
+    expect(lane.next()).toBeUndefined()
+    expect(lane.blockedHead).toEqual(run(0))
+    free = true
+    expect(flightsOf(lane.next()).map(({ run }) => run.prompt)).toEqual(["prompt 0", "prompt 1"])
+    expect(lane.blockedHead).toBeUndefined()
+  })
+
+  it("passes over a head that ends while it waits for a slot", () => {
+    const lane = laneWith(runs(0, 2), ({ prompt }) => prompt !== "prompt 0")
+    expect(lane.next()).toBeUndefined()
+    expect(lane.ended(run(0).run_id)).toBeUndefined()
+    expect(flightsOf(lane.next()).map(({ run }) => run.prompt)).toEqual(["prompt 1"])
+  })
+
+  it("passes over runs that were not admitted", () => {
+    const lane = laneWith(runs(0, 3))
+    lane.admitted(flightsOf(lane.next()).slice(1))
+    expect(publishAll(lane)).toEqual(["prompt 1"])
+  })
+
+  it("reads again what it had read ahead once that has changed", () => {
+    const lane = laneWith(runs(0, 5))
+    lane.admitted(flightsOf(lane.next()))
+    expect(publishAll(lane)).toEqual(["prompt 0", "prompt 1"])
+    lane.changed()
+    expect(lane.next()).toEqual({ _tag: "Read" })
+  })
+
+  it("asks for a leader before it admits what waits for one, and again once it is woken", () => {
+    const waiting = runs(0, 3).map((run, n) => (n === 0 ? run : { ...run, deadline_at: DateTime.unsafeMake(0) }))
+    const lane = laneWith(waiting)
+    // The first waits for none, so it goes first.
+    const admit = lane.next()
+    expect(flightsOf(admit).map(({ run }) => run.prompt)).toEqual(["prompt 0"])
+    expect(lane.next()).toBeUndefined()
+    lane.admitted(flightsOf(admit))
+    expect(lane.next()).toMatchObject({ _tag: "Publish" })
+    expect(lane.next()).toEqual({ _tag: "AskForLeader" })
+    expect(lane.next()).toBeUndefined()
+    lane.askedForLeader(false)
+    expect(lane.isStopped).toBe(true)
+    expect(lane.next()).toBeUndefined()
+    lane.woken()
+    expect(lane.next()).toEqual({ _tag: "AskForLeader" })
+    lane.askedForLeader(true)
+    expect(lane.isStopped).toBe(false)
+    expect(flightsOf(lane.next()).map(({ run }) => run.prompt)).toEqual(["prompt 1"])
+  })
+
+  it("reads on after a full page", () => {
+    const lane = laneWith(runs(0, readAhead))
+    const prompts: Array<string> = []
+    for (let step = lane.next(); step !== undefined && step._tag !== "Read"; step = lane.next()) {
+      if (step._tag === "Admit") lane.admitted(flightsOf(step))
+      else if (step._tag === "Publish") {
+        prompts.push(...step.flights.map(({ run }) => run.prompt))
+        lane.published(step.flights, 0)
+        for (const { run } of step.flights) lane.ended(run.run_id)
+      }
+    }
+    expect(prompts).toEqual(runs(0, readAhead).map(({ prompt }) => prompt))
+  })
+
+  it("sends everything that is in flight again, in order, when its queue was replaced", () => {
+    const lane = laneWith(runs(0, 2))
+    lane.admitted(flightsOf(lane.next()))
+    expect(publishAll(lane)).toEqual(["prompt 0", "prompt 1"])
+    lane.ended(run(0).run_id)
+    lane.woken()
+    expect(lane.next()).toEqual({ _tag: "Read" })
+    lane.read([run(2)])
+    lane.admitted(flightsOf(lane.next()))
+    expect(lane.next()).toMatchObject({ flights: [{ run: run(2) }], isBehind: true })
+    lane.queueReplaced()
+    expect(publishAll(lane)).toEqual(["prompt 1", "prompt 2"])
+  })
+
+  it("sends again what a term before may not have sent, before the rest of its lane", () => {
+    const lane = new Lane(team, () => true)
+    lane.takenOver({ run: run(0), begunAt: 0 }, true)
+    lane.takenOver({ run: run(1), begunAt: 0 }, false)
+    lane.woken()
+    expect(publishAll(lane)).toEqual(["prompt 1"])
+    expect(lane.flights.size).toBe(2)
+  })
+
+  /** A lane of which two runs are with the broker, and a third waits to be published. */
+  const laneWithTwoSent = () => {
+    const lane = laneWith(runs(0, 3))
+    lane.admitted(flightsOf(lane.next()))
+    publishAll(lane)
+    return lane
+  }
+  const answer = { beganAt: 0, doneAt: 1_000 }
+
+  it("publishes nothing while it is held, or its oldest run seems to be lost", () => {
+    const lane = laneWithTwoSent()
+    lane.hold()
+    lane.ended(run(1).run_id, undefined)
+    lane.admitted(flightsOf(lane.next()))
+    expect(lane.next()).toBeUndefined()
+    lane.release(run(0).run_id)
+    expect(lane.next()).toBeUndefined()
+    lane.ended(run(0).run_id, answer)
+    expect(publishAll(lane)).toEqual(["prompt 2"])
+  })
+
+  it("publishes what waits although a run seems to be lost that has ended, or that is to be sent itself", () => {
+    const lane = laneWithTwoSent()
+    lane.hold()
+    lane.ended(run(1).run_id, undefined)
+    lane.admitted(flightsOf(lane.next()))
+    lane.ended(run(0).run_id, answer)
+    lane.release(run(0).run_id)
+    expect(publishAll(lane)).toEqual(["prompt 2"])
+    lane.hold()
+    lane.sendAgain()
+    lane.release(run(2).run_id)
+    expect(publishAll(lane)).toEqual(["prompt 2"])
+  })
+
+  it("shows when a later run was answered before the oldest, and sends that one again before the next", () => {
+    const lane = laneWithTwoSent()
+    lane.ended(run(1).run_id, answer)
+    expect(lane.isPassedOver).toBe(true)
+    lane.release(run(0).run_id)
+    lane.admitted(flightsOf(lane.next()))
+    expect(lane.next()).toBeUndefined()
+    lane.sendAgain()
+    expect(publishAll(lane)).toEqual(["prompt 0", "prompt 2"])
+    lane.ended(run(2).run_id, answer)
+    // Sent twice: the first copies may have been answered.
+    expect(lane.isPassedOver).toBe(false)
+  })
+
+  it("does not count as passed over what a run that timed out was before", () => {
+    const lane = laneWithTwoSent()
+    lane.ended(run(1).run_id)
+    expect(lane.isPassedOver).toBe(false)
+  })
+})

@@ -1,0 +1,162 @@
+/** Paused teams: what is accepted waits, and nothing is sent. */
+import { expect, it } from "@effect/vitest"
+import { Effect, Exit, Fiber, Layer, Scope, TestClock } from "effect"
+import type { RunId } from "../../../src/domain/Id.ts"
+import type { TeamName } from "../../../src/domain/Team.ts"
+import { Limiter } from "../../../src/engine/dispatch/Limiter.ts"
+import { Cancellation } from "../../../src/engine/manage/Cancellation.ts"
+import { Teams } from "../../../src/engine/manage/Teams.ts"
+import { Repo } from "../../../src/repo/Repo.ts"
+import {
+  echo,
+  engine,
+  engineInMemory,
+  lead,
+  makeTeam,
+  makeWebhook,
+  ports,
+  sendMessage,
+  until,
+  waiting
+} from "../Scenario.ts"
+
+const pause = (team: TeamName) => Effect.flatMap(Teams, (teams) => teams.pause(team))
+const resume = (team: TeamName) => Effect.flatMap(Teams, (teams) => teams.resume(team))
+const statusOf = (id: RunId) => Effect.flatMap(Repo, (repo) => Effect.map(repo.run(id), ({ status }) => status))
+const inFlight = Effect.flatMap(Limiter, (limiter) => Effect.map(limiter.usage, ({ total }) => total))
+
+/** The dispatcher has looked at the rows again. */
+const anotherSecond = TestClock.adjust("1 second")
+
+it.scoped("what is in flight goes on, what comes later waits without a slot, and is sent in order and at once", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const webhook = yield* makeWebhook(team)
+    const ids = [yield* webhook.submit("1"), yield* webhook.submit("2"), yield* webhook.submit("3")]
+    expect((yield* leader.next).text).toBe("1")
+    yield* pause(team)
+    ids.push(yield* webhook.submit("4"), yield* sendMessage(team, "5"))
+    yield* leader.answer("one")
+    expect((yield* leader.next).text).toBe("2")
+    yield* leader.answer("two")
+    yield* until(Effect.map(inFlight, (total) => total === 0))
+    for (let i = 0; i < 3; i++) yield* anotherSecond
+    expect([yield* leader.idle, yield* waiting(team), yield* inFlight]).toEqual([true, 0, 0])
+    expect(yield* Effect.forEach(ids, statusOf)).toEqual(["success", "success", "queued", "queued", "queued"])
+
+    yield* resume(team)
+    for (const text of ["3", "4", "5"]) {
+      expect((yield* leader.next).text).toBe(text)
+      yield* leader.answer("done")
+    }
+    expect((yield* webhook.submit("6")) && (yield* leader.next).text).toBe("6")
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("another team is not delayed, whatever waits for the paused one", () =>
+  Effect.gen(function* () {
+    const [paused, other] = [yield* makeTeam("paused"), yield* makeTeam("other")]
+    const [waits, works] = [yield* makeWebhook(paused), yield* makeWebhook(other)]
+    yield* echo(paused)
+    yield* echo(other)
+    yield* pause(paused)
+    for (let i = 0; i < 5; i++) yield* waits.submit("waits")
+    expect((yield* works.ask("works")).status).toBe("success")
+    yield* waits.submit("waits")
+    expect((yield* works.ask("works")).status).toBe("success")
+  }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
+)
+
+it.scoped("triggers and messages are accepted also while no leader is connected, and refused again afterwards", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const webhook = yield* makeWebhook(team)
+    const queues = yield* makeWebhook(team, { when_team_stopped: "queue" })
+    yield* pause(team)
+    yield* webhook.submit("1")
+    yield* sendMessage(team, "2")
+    yield* queues.submit("3")
+    const asking = yield* Effect.fork(webhook.ask("4"))
+    const repo = yield* Repo
+    yield* until(Effect.map(repo.team(team), ({ queued }) => queued === 4))
+    const seen = yield* echo(team)
+    yield* resume(team)
+    expect((yield* Fiber.join(asking)).status).toBe("success")
+    expect(seen).toEqual(["1", "2", "3", "4"])
+
+    const idle = yield* makeTeam("idle")
+    const toIdle = yield* makeWebhook(idle)
+    yield* pause(idle)
+    yield* resume(idle)
+    expect((yield* Effect.flip(toIdle.submit("5")))._tag).toBe("TeamNotRunning")
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("a waiting caller's deadline counts, and what waits can be cancelled", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    yield* echo(team)
+    const webhook = yield* makeWebhook(team, { timeout_seconds: 5 })
+    yield* pause(team)
+    const asking = yield* Effect.fork(webhook.ask("1"))
+    const repo = yield* Repo
+    yield* until(Effect.map(repo.team(team), ({ queued }) => queued === 1))
+    const submitted = yield* webhook.submit("2")
+    yield* webhook.submit("3")
+    yield* TestClock.adjust("6 seconds")
+    expect((yield* Fiber.join(asking)).status).toBe("timeout")
+    const cancellation = yield* Cancellation
+    yield* cancellation.cancel(submitted)
+    expect(yield* cancellation.cancelQueuedOfTeam(team)).toEqual({ cancelled: 1, retries: 0 })
+    expect(yield* statusOf(submitted)).toBe("cancelled")
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("the time that a trigger waits for a leader stands still, and starts again when the team is resumed", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const webhook = yield* makeWebhook(team, { when_team_stopped: "queue", queue_for_seconds: 10 })
+    const id = yield* webhook.submit("1")
+    yield* TestClock.adjust("8 seconds")
+    yield* pause(team)
+    yield* TestClock.adjust("15 seconds")
+    expect(yield* statusOf(id)).toBe("queued")
+    yield* resume(team)
+    yield* TestClock.adjust("8 seconds")
+    expect(yield* statusOf(id)).toBe("queued")
+    yield* TestClock.adjust("4 seconds")
+    expect(yield* statusOf(id)).toBe("error")
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("the dispatcher that takes over sends nothing of a paused team, and what is in flight goes on", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const first = yield* Scope.make()
+    const context = yield* Scope.extend(Layer.build(engine({ maxConcurrent: 1 })), first)
+    const leader = yield* lead(team)
+    const inWork = yield* Effect.gen(function* () {
+      const webhook = yield* makeWebhook(team)
+      const id = yield* webhook.submit("1")
+      yield* webhook.submit("2")
+      yield* leader.next
+      yield* pause(team)
+      return id
+    }).pipe(Effect.provide(context))
+    yield* Scope.close(first, Exit.void)
+
+    yield* Effect.gen(function* () {
+      for (let i = 0; i < 5; i++) yield* anotherSecond
+      expect(yield* waiting(team)).toBeLessThanOrEqual(1)
+      // The bus in memory outlives its engine here, so the run in work is sent once more.
+      yield* leader.answer("done")
+      yield* until(Effect.map(statusOf(inWork), (status) => status === "success"))
+      for (let i = 0; i < 3; i++) yield* anotherSecond
+      expect((yield* (yield* Repo).team(team)).queued).toBe(1)
+      yield* resume(team)
+      yield* leader.answer("done")
+      yield* until(Effect.map((yield* Repo).team(team), ({ queued }) => queued === 0))
+    }).pipe(Effect.provide(engine({ maxConcurrent: 1 })))
+  }).pipe(Effect.provide(ports))
+)

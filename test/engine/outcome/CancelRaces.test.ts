@@ -1,0 +1,143 @@
+/**
+ * Cancellations raced against acceptance, sending, start and answer, in memory and on PostgreSQL with RabbitMQ. There a few
+ * hundred; `TEST_CANCEL_RACES=2000` makes as many.
+ */
+import { expect, it } from "@effect/vitest"
+import { Deferred, Duration, Effect, Layer, Redacted } from "effect"
+import * as BusAmqp from "../../../src/bus/amqp/BusAmqp.ts"
+import * as LeaderAmqp from "../../../src/bus/amqp/LeaderAmqp.ts"
+import { Bus, LeaderBus } from "../../../src/bus/Bus.ts"
+import type { RunId } from "../../../src/domain/Id.ts"
+import type { TeamName } from "../../../src/domain/Team.ts"
+import { Trigger } from "../../../src/engine/accept/Trigger.ts"
+import { Limiter } from "../../../src/engine/dispatch/Limiter.ts"
+import { Cancellation } from "../../../src/engine/manage/Cancellation.ts"
+import { Repo } from "../../../src/repo/Repo.ts"
+import * as PostgresClient from "../../../src/repo/sql/database/PostgresClient.ts"
+import * as RepoSql from "../../../src/repo/sql/RepoSql.ts"
+import { freshDatabase, freshVhost } from "../../support/fresh.ts"
+import { randomFor } from "../../support/Random.ts"
+import { engine, engineInMemory, makeTeam, makeWebhook, until } from "../Scenario.ts"
+
+const onRealServices = engine().pipe(
+  Layer.provideMerge(
+    Layer.unwrapScoped(
+      Effect.map(Effect.all([freshDatabase, freshVhost]), ([database, broker]) => {
+        const amqp = { url: Redacted.make(broker), queueType: "classic" } as const
+        const repo = RepoSql.layer.pipe(Layer.provide(PostgresClient.layer({ url: Redacted.make(database) })))
+        return Layer.mergeAll(repo, BusAmqp.layer(amqp), LeaderAmqp.layer(amqp))
+      })
+    )
+  )
+)
+
+const inFlight = Effect.flatMap(Limiter, (limiter) => Effect.map(limiter.usage, ({ total }) => total))
+
+/** How long they take, at random. */
+interface Pauses {
+  /** A leader, with a prompt. */
+  readonly work: Effect.Effect<void>
+  /** Whoever cancels a run that was accepted: until then it has been sent, begun or answered, or nothing of it. */
+  readonly patience: Effect.Effect<void>
+}
+
+/** `pausesFor`: once it is known how long a run takes, in milliseconds. */
+const races = (count: number, lanes: number, pausesFor: (ms: number) => Pauses) =>
+  Effect.gen(function* () {
+    const repo = yield* Repo
+    const cancellation = yield* Cancellation
+    const worked = new Map<RunId, number>()
+    let pauses: Pauses = { work: Effect.void, patience: Effect.void }
+    const lead = (team: TeamName) =>
+      Effect.flatMap(LeaderBus, (bus) =>
+        bus.lead(team, ({ cancelled, prompt, reply }) =>
+          Effect.gen(function* () {
+            const { run_id } = prompt
+            worked.set(run_id, (worked.get(run_id) ?? 0) + 1)
+            yield* reply({ _tag: "Started" })
+            yield* pauses.work
+            if (yield* Deferred.isDone(cancelled)) yield* reply({ _tag: "Failed", message: "stopped" })
+            else yield* reply({ _tag: "Answered", response: "done" })
+          })
+        )
+      )
+    const webhooks = yield* Effect.forEach(Array.from({ length: lanes }), (_, lane) =>
+      Effect.gen(function* () {
+        const team = yield* makeTeam(`lane-${lane}`)
+        yield* lead(team)
+        const bus = yield* Bus
+        yield* until(Effect.map(bus.queue(team), ({ consumers }) => consumers === 1))
+        return yield* makeWebhook(team, { max_concurrent: 3 })
+      })
+    )
+    const trigger = yield* Trigger
+    const rows = yield* Effect.forEach(webhooks, ({ id }) => trigger.open(id))
+    // The first one waits for everything to be connected.
+    yield* webhooks[0]!.ask("are you there?")
+    const [taken] = yield* Effect.timed(webhooks[0]!.ask("how long does a run take?"))
+    pauses = pausesFor(Duration.toMillis(taken))
+    const race = (n: number) =>
+      Effect.gen(function* () {
+        const webhook = webhooks[n % lanes]!
+        // All that is queued is cancelled as well, while others are accepted and sent.
+        if (n % 50 === 0) yield* Effect.fork(cancellation.cancelQueuedOfWebhook(webhook.id))
+        const id = yield* webhook.submit("hello")
+        const follow = n % 4 === 0 ? trigger.run(rows[n % lanes]!, id, { wait: true }) : Effect.succeed(undefined)
+        const told = yield* Effect.fork(follow)
+        yield* pauses.patience
+        const result = yield* Effect.either(cancellation.cancel(id))
+        return { id, result, told: (yield* told)?.status }
+      })
+    const ends = yield* Effect.forEach(
+      Array.from({ length: count }, (_, n) => n),
+      race,
+      { concurrency: 20 }
+    )
+    for (const { id, result, told } of ends) {
+      const { status } = yield* repo.run(id)
+      // What somebody who waits for the run was answered.
+      if (told !== undefined) expect(told).toBe(status)
+      if (result._tag === "Right") expect(status).toBe("cancelled")
+      else expect(result.left).toMatchObject({ _tag: "RunEnded", status })
+    }
+    expect(new Set(ends.map(({ result }) => result._tag))).toEqual(new Set(["Left", "Right"]))
+    const logState = Effect.flatMap(Effect.all([inFlight, repo.inFlight]), (state) =>
+      Effect.logError("In flight", state)
+    )
+    yield* Effect.tapErrorCause(until(Effect.map(inFlight, (total) => total === 0)), () => logState)
+    expect(yield* repo.inFlight).toEqual([])
+    for (const [id, times] of worked) expect([id, times]).toEqual([id, 1])
+    for (const webhook of webhooks) expect((yield* webhook.ask("the lane goes on")).status).toBe("success")
+    const cancelled = ends.filter(({ result }) => result._tag === "Right").length
+    return { cancelled, begun: worked.size }
+  })
+
+const random = randomFor("cancellations")
+
+it.scoped(
+  "however a cancellation races with acceptance, sending, start and answer, all agree, and no lane stops",
+  () =>
+    races(2_000, 1, () => {
+      const turns = (most: number) =>
+        Effect.suspend(() => Effect.repeatN(Effect.yieldNow(), Math.floor(random.between(0, most))))
+      return { work: turns(8), patience: turns(30) }
+    }).pipe(Effect.provide(engineInMemory())),
+  60_000
+)
+
+const onBoth = Number(process.env.TEST_CANCEL_RACES ?? 200)
+
+it.scopedLive(
+  "so it is on PostgreSQL and RabbitMQ",
+  () =>
+    Effect.gen(function* () {
+      const { begun, cancelled } = yield* races(onBoth, 4, (ms) => {
+        const unit = Math.min(ms, 100)
+        const some = (most: number) => Effect.suspend(() => Effect.sleep(random.between(0, most * unit)))
+        return { work: some(0.3), patience: some(6) }
+      })
+      if (process.env.TEST_CANCEL_RACES) console.info({ races: onBoth, begun, cancelled })
+      // The leaders stop before their broker goes.
+    }).pipe(Effect.scoped, Effect.provide(onRealServices)),
+  120_000
+)

@@ -1,0 +1,57 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Either } from "effect"
+import { busy, TooSlow, withinTime } from "../../../src/engine/prompt/TimeLimit.ts"
+
+/** Takes time and, by the clock of the processor, none of it: as on a machine that is busy with other work. */
+const wait = (milliseconds: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds)
+
+const noTime = () => 0
+
+describe("a limit of the processor's time", () => {
+  it("stops what works longer", () => {
+    const endless = () => {
+      for (;;);
+    }
+    expect(withinTime(20, endless, () => performance.now())).toEqual(Either.left(expect.any(TooSlow)))
+  })
+
+  it("stops what nests its calls too deep", () => {
+    const endless = (): number => 1 + endless()
+    expect(withinTime(1_000, endless)).toEqual(Either.left(expect.any(TooSlow)))
+  })
+
+  it("is not exceeded by what only waits for the processor: that is tried again, for longer", () => {
+    let tries = 0
+    const result = withinTime(
+      100,
+      () => {
+        tries++
+        if (tries === 1) wait(150)
+        return "done"
+      },
+      noTime
+    )
+    expect([result, tries]).toEqual([Either.right("done"), 2])
+  })
+
+  it("tells a busy machine from slow work, and gives up", () => {
+    let tries = 0
+    const result = withinTime(
+      10,
+      () => {
+        tries++
+        wait(100)
+      },
+      noTime
+    )
+    expect([result, tries]).toEqual([Either.left(busy), 4])
+  })
+
+  it("leaves errors alone", () => {
+    expect(() =>
+      withinTime(1_000, () => {
+        throw new Error("no")
+      })
+    ).toThrow("no")
+  })
+})

@@ -1,0 +1,158 @@
+/** Servers whose own clocks are wrong, or are set while they run. */
+import { expect, it } from "@effect/vitest"
+import { Clock, Context, DateTime, Effect, Fiber, Layer, Logger, TestClock } from "effect"
+import { describe } from "vitest"
+import { Unavailable } from "../../../src/domain/Errors.ts"
+import * as DatabaseClock from "../../../src/engine/upkeep/DatabaseClock.ts"
+import { Repo } from "../../../src/repo/Repo.ts"
+import { TimeStore } from "../../../src/repo/TimeStore.ts"
+import { stopwatch } from "../../../src/runtime/Stopwatch.ts"
+import { engine, lead, makeTeam, makeWebhook, ports } from "../Scenario.ts"
+
+const hour = 3_600_000
+
+/** A clock that shows another time than the one it is made from, and can be set; durations are the same. */
+const settable = Effect.map(Effect.clock, (clock) => {
+  let ahead = 0
+  const shown = () => clock.unsafeCurrentTimeMillis() + ahead
+  const wrong: Clock.Clock = {
+    [Clock.ClockTypeId]: Clock.ClockTypeId,
+    unsafeCurrentTimeMillis: shown,
+    currentTimeMillis: Effect.sync(shown),
+    unsafeCurrentTimeNanos: () => clock.unsafeCurrentTimeNanos(),
+    currentTimeNanos: clock.currentTimeNanos,
+    sleep: (duration) => clock.sleep(duration)
+  }
+  return { clock: wrong, set: (millis: number) => (ahead = millis) }
+})
+
+describe("the database's clock", () => {
+  /** A database whose answers take two seconds. */
+  const slowDatabase = Layer.effect(
+    TimeStore,
+    Effect.map(Effect.clock, (clock) => ({
+      databaseTime: Effect.delay(
+        Effect.sync(() => clock.unsafeCurrentTimeMillis()),
+        "1 second"
+      ).pipe(Effect.zipLeft(Effect.sleep("1 second")))
+    }))
+  )
+
+  it.scoped("counts, whatever the server's own is set to, and is corrected only as far as that is certain", () =>
+    Effect.gen(function* () {
+      const own = yield* settable
+      own.set(hour)
+      const database = yield* Layer.build(slowDatabase)
+      const building = yield* Layer.build(Layer.provide(DatabaseClock.layer, Layer.succeedContext(database))).pipe(
+        Effect.flatMap((built) => Effect.map(Effect.clock, (clock) => ({ clock, built }))),
+        Effect.withClock(own.clock),
+        Effect.fork
+      )
+      yield* TestClock.adjust("2 seconds")
+      const { built, clock } = yield* Fiber.join(building)
+      const { millis } = Context.get(built, DatabaseClock.ClockOffset)
+      const wrongBy = Effect.map(Clock.currentTimeMillis, (now) => clock.unsafeCurrentTimeMillis() - now)
+      expect(yield* wrongBy).toBe(1_000)
+      expect(millis()).toBe(hour - 1_000)
+      const began = stopwatch(clock)
+      own.set(-hour)
+      expect(yield* wrongBy).toBe(1_000)
+      expect(millis()).toBe(-hour - 1_000)
+      yield* TestClock.adjust("1 minute")
+      expect(yield* wrongBy).toBe(1_000)
+      expect(stopwatch(clock) - began).toBe(60_000)
+    })
+  )
+
+  it.scoped("is compared again after the database was out of reach, and a difference is warned of once", () =>
+    Effect.gen(function* () {
+      const lines: Array<string> = []
+      const logger = Logger.make(({ logLevel, message }) => lines.push(`${logLevel.label} ${message}`))
+      const own = yield* settable
+      const clock = yield* Effect.clock
+      let isAway = true
+      const database = Layer.succeed(TimeStore, {
+        databaseTime: Effect.suspend(() =>
+          isAway
+            ? new Unavailable({ what: "database", detail: "away" })
+            : Effect.succeed(clock.unsafeCurrentTimeMillis())
+        )
+      })
+      const building = yield* Layer.build(Layer.provide(DatabaseClock.layer, database)).pipe(
+        Effect.withClock(own.clock),
+        Effect.provide(Logger.replace(Logger.defaultLogger, logger)),
+        Effect.fork
+      )
+      yield* TestClock.adjust("10 seconds")
+      isAway = false
+      yield* TestClock.adjust("2 seconds")
+      yield* Fiber.join(building)
+      expect(lines).toEqual([])
+      own.set(hour)
+      yield* TestClock.adjust("1 minute")
+      expect(lines).toEqual([expect.stringMatching(/^WARN This server's clock is 3600\.0 s ahead of the database's/)])
+      own.set(-2_000)
+      yield* TestClock.adjust("1 minute")
+      own.set(0)
+      yield* TestClock.adjust("1 minute")
+      expect(lines.slice(1)).toEqual(["INFO This server's clock agrees with the database's again"])
+    })
+  )
+})
+
+/** One more engine on these ports, whose clock may be wrong; what it runs on ends with the scope. */
+const engineOn = (context: Context.Context<Layer.Layer.Success<typeof ports>>, clock: Clock.Clock) =>
+  Layer.build(
+    engine().pipe(Layer.provideMerge(DatabaseClock.layer), Layer.provideMerge(Layer.succeedContext(context)))
+  ).pipe(Effect.withClock(clock))
+
+describe("two servers on one database", () => {
+  for (const [how, before, during] of [
+    ["an hour ahead", hour, hour],
+    ["an hour behind", -hour, -hour],
+    ["set forward while it runs", 0, hour],
+    ["set back while it runs", 0, -hour]
+  ] as const) {
+    it.scoped(`agree on deadlines and on what is late while the dispatcher's clock is ${how}`, () =>
+      Effect.gen(function* () {
+        const own = yield* settable
+        own.set(before)
+        const shared = yield* Layer.build(ports)
+        // It is there first, so it has the lease.
+        yield* engineOn(shared, own.clock)
+        const repo = yield* Effect.provide(Repo, shared)
+        const other = yield* engineOn(shared, yield* Effect.clock)
+        yield* Effect.gen(function* () {
+          const team = yield* makeTeam("deploy")
+          const leader = yield* lead(team)
+          const webhook = yield* makeWebhook(team, { timeout_seconds: 20 })
+          own.set(during)
+
+          const asking = yield* Effect.fork(webhook.ask("first"))
+          yield* leader.next
+          yield* TestClock.adjust("18 seconds")
+          yield* leader.answer("done")
+          const first = yield* Fiber.join(asking)
+          expect(first.status).toBe("success")
+          expect(first.duration_ms).toBe(18_000)
+
+          const submitted = yield* webhook.submit("second")
+          yield* leader.next
+          yield* TestClock.adjust("18 seconds")
+          expect((yield* repo.run(submitted)).status).toBe("running")
+          yield* TestClock.adjust("4 seconds")
+          const second = yield* repo.run(submitted)
+          expect(second.status).toBe("timeout")
+          const moments = [second.accepted_at, second.sent_at, second.started_at, second.finished_at]
+          for (const moment of moments) {
+            expect(Math.abs(DateTime.distance(second.accepted_at, moment!))).toBeLessThanOrEqual(22_000)
+          }
+
+          yield* leader.answer("late")
+          const third = yield* webhook.submit("third")
+          expect((yield* leader.next).prompt.run_id).toBe(third)
+        }).pipe(Effect.provide(other))
+      })
+    )
+  }
+})

@@ -1,0 +1,114 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import { burst, KeyAttempts } from "../../../src/http/access/KeyAttempts.ts"
+import { ChangeFeed, subscribe } from "../../../src/repo/ChangeFeed.ts"
+import { type call, refusal } from "../Client.ts"
+import { adminKey, start } from "../Server.ts"
+
+type Http = ReturnType<typeof call>
+
+const signIn = (http: Http, key: unknown, headers = {}) => http("POST", "/api/session", { body: { key }, headers })
+const bearer = (http: Http, key: string, headers = {}) =>
+  http("GET", "/api/webhooks", { headers: { authorization: `Bearer ${key}`, ...headers } })
+
+const wrong = [401, "unauthorized"]
+const limited = [429, "too_many_attempts"]
+
+const outcome = ({ status }: { readonly status: number }) => status
+const count = (all: ReadonlyArray<number>, wanted: number) => all.filter((each) => each === wanted).length
+
+describe("wrong admin keys from one address", () => {
+  it.scopedLive(
+    "are looked at ten at a time, however many come at once, for signing in and for programs together",
+    () =>
+      Effect.gen(function* () {
+        const { http } = yield* start()
+        const guesses = Array.from({ length: 300 }, (_, n) =>
+          Effect.map(n % 2 === 0 ? signIn(http, `guess ${n}`) : bearer(http, `guess-${n}`), outcome)
+        )
+        const statuses = yield* Effect.all(guesses, { concurrency: "unbounded" })
+        expect([count(statuses, 401), count(statuses, 429)]).toStrictEqual([burst, 300 - burst])
+        // Nothing of a key is looked at any more, not even whether it is right.
+        const answer = yield* bearer(http, adminKey)
+        expect(refusal(answer)).toStrictEqual(limited)
+        expect(answer.headers.get("retry-after")).toBe("10")
+        expect(refusal(yield* signIn(http, adminKey))).toStrictEqual(limited)
+      })
+  )
+
+  it.scopedLive("are not counted when they are no keys at all", () =>
+    Effect.gen(function* () {
+      const { http } = yield* start()
+      for (let n = 0; n < 2 * burst; n++) {
+        expect(refusal(yield* signIn(http, 1))).toStrictEqual([422, "invalid"])
+        expect(refusal(yield* http("GET", "/api/webhooks"))).toStrictEqual(wrong)
+      }
+      expect(refusal(yield* signIn(http, "a guess"))).toStrictEqual(wrong)
+    })
+  )
+
+  it.scopedLive("never make the right one refused from where it was right before", () =>
+    Effect.gen(function* () {
+      const { http } = yield* start()
+      expect((yield* bearer(http, adminKey)).status).toBe(200)
+      for (let n = 0; n < burst; n++) expect(refusal(yield* bearer(http, `guess-${n}`))).toStrictEqual(wrong)
+      expect(refusal(yield* bearer(http, "a-guess"))).toStrictEqual(limited)
+      expect(refusal(yield* signIn(http, "a guess"))).toStrictEqual(limited)
+      expect((yield* bearer(http, adminKey)).status).toBe(200)
+      expect((yield* signIn(http, adminKey)).status).toBe(200)
+    })
+  )
+
+  it.scopedLive("concern nobody else behind the same proxy", () =>
+    Effect.gen(function* () {
+      const { http } = yield* start({ trustedProxies: ["127.0.0.1"] })
+      const from = (address: string) => ({ "x-forwarded-for": address })
+      for (let n = 0; n < burst; n++) {
+        // What the stranger claims for itself changes nothing.
+        const headers = from(`10.0.0.${n}, 203.0.113.7`)
+        expect(refusal(yield* signIn(http, `guess ${n}`, headers))).toStrictEqual(wrong)
+      }
+      expect(refusal(yield* signIn(http, adminKey, from("203.0.113.7")))).toStrictEqual(limited)
+      expect((yield* signIn(http, adminKey, from("198.51.100.1"))).status).toBe(200)
+      // Of IPv6 a whole network of 64 bits counts as one.
+      for (let n = 0; n < burst; n++) {
+        expect(refusal(yield* bearer(http, `guess-${n}`, from(`2001:db8:1:2::${n}`)))).toStrictEqual(wrong)
+      }
+      expect(refusal(yield* bearer(http, adminKey, from("2001:db8:1:2:ffff::")))).toStrictEqual(limited)
+      expect((yield* bearer(http, adminKey, from("2001:db8:1:3::"))).status).toBe(200)
+    })
+  )
+
+  it.scopedLive("are counted by all replicas together, as right ones are remembered by all", () =>
+    Effect.gen(function* () {
+      const one = yield* start({ trustedProxies: ["127.0.0.1"] })
+      const two = yield* start({ trustedProxies: ["127.0.0.1"], repo: one.repo })
+      const [stranger, owner] = [{ "x-forwarded-for": "203.0.113.7" }, { "x-forwarded-for": "198.51.100.1" }]
+      const changes = yield* Effect.flatMap(Effect.provide(ChangeFeed, one.repo), subscribe)
+      yield* bearer(one.http, adminKey, owner)
+      for (let n = 0; n < burst; n++) {
+        yield* bearer(n % 2 === 0 ? one.http : two.http, `guess-${n}`, stranger)
+        yield* bearer(one.http, `guess-${n}`, owner)
+      }
+      const tried = Stream.filter(Stream.fromQueue(changes), ({ _tag }) => _tag === "KeyTried")
+      yield* Stream.runDrain(Stream.take(tried, 1 + 2 * burst))
+      for (const { http } of [one, two]) {
+        expect(refusal(yield* bearer(http, adminKey, stranger))).toStrictEqual(limited)
+        expect((yield* bearer(http, adminKey, owner)).status).toBe(200)
+      }
+    })
+  )
+
+  it("may be one more after each ten seconds, and ten again after a hundred", () => {
+    const attempts = new KeyAttempts()
+    const exhaust = (now: number) => {
+      let wrong = 0
+      for (; attempts.allows("203.0.113.7", now); wrong++) attempts.addWrong("203.0.113.7", now)
+      return wrong
+    }
+    expect([exhaust(0), exhaust(9_999), exhaust(10_000), exhaust(35_000), exhaust(1_000_000)]).toStrictEqual([
+      ...[burst, 0, 1, 2, burst]
+    ])
+    expect(attempts.allows("203.0.113.8", 0)).toBe(true)
+  })
+})

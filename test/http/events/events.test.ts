@@ -1,0 +1,157 @@
+import { createServer } from "node:http"
+import { connect } from "node:net"
+import { HttpRouter, HttpServer, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { NodeHttpServer, NodeHttpServerRequest } from "@effect/platform-node"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Layer, Schedule, Stream } from "effect"
+import * as EventStreams from "../../../src/http/events/EventStreams.ts"
+import { refusal } from "../Client.ts"
+import { adminKey, listeningPort, silent, start, startWithWebhook } from "../Server.ts"
+
+/** Opens a stream; it stays open until the scope closes. */
+const openStream = (origin: string, headers: Record<string, string> = { authorization: `Bearer ${adminKey}` }) =>
+  Effect.gen(function* () {
+    const response = yield* Effect.promise(() => fetch(`${origin}/api/events`, { headers }))
+    if (response.status !== 200) return yield* Effect.die(new Error(`answered ${response.status}`))
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+    const close = Effect.promise(() => reader.cancel())
+    yield* Effect.addFinalizer(() => close)
+    let received = ""
+    /** All events `change` so far, once `enough` says so. */
+    const changes = (enough: (changes: ReadonlyArray<any>) => boolean) =>
+      Effect.promise(async () => {
+        for (;;) {
+          const events = [...received.matchAll(/^event: change\ndata: (.*)\n\n/gm)].map(([, data]) => JSON.parse(data!))
+          if (enough(events)) return events
+          const { value, done } = await reader.read()
+          if (done) throw new Error("the stream has ended")
+          received += value
+        }
+      })
+    const begun = Effect.promise(async () => {
+      while (!received.includes("retry: ")) received += (await reader.read()).value
+    })
+    return { response, begun, changes, close }
+  })
+
+describe("live events", () => {
+  it.scopedLive("name what has changed, to clients with the key only", () =>
+    Effect.gen(function* () {
+      const { admin, http, origin, team, webhook } = yield* start()
+      const { id } = yield* webhook(yield* team("ops"))
+      expect((yield* http("GET", "/api/events")).status).toBe(401)
+      const { begun, changes, response } = yield* openStream(origin)
+      expect(response.headers.get("content-type")).toBe("text/event-stream")
+      yield* begun
+      yield* admin("PATCH", `/api/webhooks/${id}`, { body: { name: "renamed" } })
+      const [edited] = yield* changes((all) => all.length > 0)
+      expect(edited).toStrictEqual({ runs: [], webhooks: [id], incomplete: false })
+
+      const text = "a long text ".repeat(1_000)
+      const { run_id } = (yield* admin("POST", `/api/webhooks/${id}/runs`, { body: { variables: { text } } })).json
+      const all = yield* changes((all) => all.some(({ runs }) => runs[0]?.status === "success"))
+      const { variables, conversation, ...state } = (yield* admin("GET", `/api/runs/${run_id}`)).json
+      expect(all.at(-1)).toStrictEqual({ runs: [state], webhooks: [], incomplete: false })
+    })
+  )
+
+  it.scopedLive("name a run that was accepted and waits", () =>
+    Effect.gen(function* () {
+      const { admin, origin, team, webhook } = yield* start()
+      const { id } = yield* webhook(yield* team("ops", silent))
+      const { begun, changes } = yield* openStream(origin)
+      yield* begun
+      const { run_id } = (yield* admin("POST", `/api/webhooks/${id}/runs`, { body: { variables: { text: "x" } } })).json
+      const [first] = yield* changes((all) => all.length > 0)
+      expect(first.runs).toHaveLength(1)
+      expect(first.runs[0]).toMatchObject({ run_id, webhook_id: id, team: "ops" })
+    })
+  )
+
+  it.scopedLive("say that they are incomplete when much has changed, and stay small", () =>
+    Effect.gen(function* () {
+      const { origin, post } = yield* startWithWebhook
+      const { begun, changes } = yield* openStream(origin)
+      yield* begun
+      const body = { variables: { text: "x".repeat(1_000) } }
+      yield* Effect.forEach(Array.from({ length: 150 }), () => post(body), { concurrency: 50 })
+      const all = yield* changes((all) => all.some(({ incomplete }) => incomplete))
+      for (const event of all) expect(JSON.stringify(event).length).toBeLessThan(25_000)
+    })
+  )
+
+  it.scopedLive("are refused beyond so many streams, and open again when one has closed", () =>
+    Effect.gen(function* () {
+      const { admin, origin } = yield* start()
+      const streams = yield* Effect.forEach(Array.from({ length: 10 }), () => openStream(origin))
+      const refused = yield* admin("GET", "/api/events")
+      expect(refusal(refused)).toStrictEqual([429, "too_many_streams"])
+      expect(refused.headers.get("retry-after")).toBe("10")
+      yield* streams[0]!.close
+      yield* Effect.retry(openStream(origin), Schedule.spaced("20 millis"))
+    })
+  )
+})
+
+/** A server of streams only, which publishes what the test says. */
+const streamServer = (limits: EventStreams.Limits) =>
+  Effect.gen(function* () {
+    const streams = EventStreams.make(limits)
+    const handler = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+      Effect.map(
+        streams.open(request.headers.session ?? "", () => NodeHttpServerRequest.toIncomingMessage(request).destroy()),
+        // Node sends the headers with the first bytes.
+        (events) => HttpServerResponse.stream(Stream.concat(Stream.make(new TextEncoder().encode(":")), events))
+      )
+    ).pipe(Effect.catchTag("TooManyStreams", ({ of }) => HttpServerResponse.text(of, { status: 429 })))
+    const context = yield* Layer.build(
+      HttpServer.serve(HttpRouter.empty.pipe(HttpRouter.get("/", handler))).pipe(
+        Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" }))
+      )
+    )
+    return { streams, port: yield* Effect.provide(listeningPort, context) }
+  })
+
+describe("streams of events", () => {
+  it.scopedLive("of a client that does not read are closed, and delay nobody else's", () =>
+    Effect.gen(function* () {
+      const { streams, port } = yield* streamServer({ inAll: 9, ofOneSession: 9, buffered: 4 })
+      const slow = yield* Effect.acquireRelease(
+        Effect.sync(() => connect(port, "127.0.0.1").pause()),
+        (socket) => Effect.sync(() => socket.destroy())
+      )
+      const isClosed = new Promise<void>((resolve) => slow.once("close", () => resolve()).on("error", () => {}))
+      slow.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+      yield* Effect.repeat(Effect.sync(streams.isEmpty), { while: (isEmpty) => isEmpty, schedule: Schedule.spaced(5) })
+      const reader = (yield* Effect.promise(() => fetch(`http://127.0.0.1:${port}/`))).body!.getReader()
+      const event = "x".repeat(1_000_000)
+      let received = -1
+      for (let published = 1; published <= 40; published++) {
+        streams.publish(event)
+        while (received < published * event.length) {
+          received += (yield* Effect.promise(() => reader.read())).value!.length
+        }
+      }
+      expect(received).toBe(40 * event.length)
+      slow.resume()
+      yield* Effect.promise(() => isClosed)
+      yield* Effect.promise(() => reader.cancel())
+    })
+  )
+
+  it.scopedLive("are limited for each session and in all", () =>
+    Effect.gen(function* () {
+      const { port } = yield* streamServer({ inAll: 3, ofOneSession: 2, buffered: 4 })
+      const stop = new AbortController()
+      yield* Effect.addFinalizer(() => Effect.sync(() => stop.abort()))
+      const open = (session: string) =>
+        Effect.promise(() => fetch(`http://127.0.0.1:${port}/`, { headers: { session }, signal: stop.signal }))
+      const answers = yield* Effect.forEach(["a", "a", "a", "b", "c"], open)
+      expect(answers.map(({ status }) => status)).toStrictEqual([200, 200, 429, 200, 429])
+      expect(yield* Effect.promise(() => answers[2]!.text())).toBe("session")
+      expect(yield* Effect.promise(() => answers[4]!.text())).toBe("server")
+      yield* Effect.promise(() => answers[0]!.body!.cancel())
+      yield* Effect.repeat(open("c"), { until: ({ status }) => status === 200, schedule: Schedule.spaced(20) })
+    })
+  )
+})

@@ -1,0 +1,188 @@
+import { get, type IncomingMessage } from "node:http"
+import { HttpRouter, HttpServer, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Exit, FastCheck, Layer, Schedule } from "effect"
+import * as Pieces from "../../../src/http/manage/Pieces.ts"
+import { jsonLines, RunExport } from "../../../src/http/manage/RunExport.ts"
+import { call, refusal } from "../Client.ts"
+import { adminKey, type Leader, listening, listeningPort, services, start } from "../Server.ts"
+
+/** Answers every prompt with a text of 4 MiB. */
+const verbose: Leader = ({ reply }) => reply({ _tag: "Answered", response: "x".repeat(4 * 1024 ** 2) })
+
+/** The beginning of a response, of which nobody reads more, until the scope closes. */
+const unread = (url: string) =>
+  Effect.acquireRelease(
+    Effect.async<IncomingMessage>((resume) => {
+      get(url, { headers: { authorization: `Bearer ${adminKey}` } }, (response) => resume(Effect.succeed(response)))
+    }),
+    (response) => Effect.sync(() => response.destroy())
+  )
+
+/** The rest of it. */
+const read = (response: IncomingMessage) =>
+  Effect.promise(async () => {
+    let text = ""
+    for await (const chunk of response.setEncoding("utf8")) text += chunk
+    return text
+  })
+
+describe("exporting runs", () => {
+  it.scopedLive("gives all that a filter finds, whole, as CSV without formulas and as JSON Lines", () =>
+    Effect.gen(function* () {
+      const { admin, http, team, webhook } = yield* start()
+      yield* team("ops")
+      const { id, path } = yield* webhook("ops", "{{text}}", { name: "=HYPERLINK(1)" })
+      const texts = ["=1+1", 'He said: "no", then\r\nleft', "x".repeat(5_000), ...Array(30).fill("more")]
+      for (const text of texts) yield* http("POST", `${path}?wait=true`, { body: { variables: { text } } })
+      yield* admin("POST", "/api/teams/ops/messages?wait=true", { body: { message: "not asked for" } })
+
+      const lines = yield* admin("GET", `/api/runs/export.jsonl?webhook_id=${id}`)
+      expect(lines.headers.get("content-disposition")).toBe('attachment; filename="runs.jsonl"')
+      const runs = lines.text
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line))
+      expect(runs.map(({ variables }) => variables.text)).toEqual(texts.toReversed())
+      expect(runs.at(-1)).toEqual((yield* admin("GET", `/api/runs/${runs.at(-1).run_id}`)).json)
+      expect(lines.text.endsWith("}\n")).toBe(true)
+
+      const file = yield* admin("GET", "/api/runs/export.csv?source=webhook")
+      expect(file.headers.get("content-disposition")).toBe('attachment; filename="runs.csv"')
+      expect(file.text).toMatch(/^run_id,status,source,webhook_id,webhook,team,mode,accepted_at,.*,response\r\n/)
+      expect(file.text.split("\r\n").slice(-2)).toEqual([
+        expect.stringMatching(
+          `^${runs.at(-1).run_id},success,webhook,${id},'=HYPERLINK\\(1\\),ops,wait,.*,'=1\\+1,echo: =1\\+1$`
+        ),
+        ""
+      ])
+      expect(file.text).toContain(',"He said: ""no"", then\r\nleft","echo: He said: ""no"", then\r\nleft"\r\n')
+      expect((yield* admin("GET", "/api/runs/export.csv?team=nobody")).text.split("\r\n")).toHaveLength(2)
+      expect((yield* admin("GET", "/api/runs/export.jsonl?team=nobody")).text).toBe("")
+    })
+  )
+
+  it.scopedLive("closes the connection when it cannot be completed, so that nobody takes the part for the whole", () =>
+    Effect.gen(function* () {
+      const { admin, faults, http, origin, team, webhook } = yield* start()
+      yield* team("ops")
+      const { path } = yield* webhook("ops")
+      for (let n = 0; n < 26; n++) {
+        yield* http("POST", `${path}?wait=true`, { body: { variables: { text: "x".repeat(250_000) } } })
+      }
+      const headers = { authorization: `Bearer ${adminKey}` }
+      const response = yield* Effect.promise(() => fetch(`${origin}/api/runs/export.jsonl`, { headers }))
+      // What is written already is not read yet, so the next page waits.
+      faults.add("bug")
+      const failed = yield* Effect.promise(() =>
+        response.text().then(
+          () => false,
+          () => true
+        )
+      )
+      expect(failed).toBe(true)
+      faults.clear()
+      expect((yield* admin("GET", "/api/runs/export.jsonl")).text.split("\n")).toHaveLength(27)
+    })
+  )
+
+  it.scopedLive("reads no more runs than their client takes", () =>
+    Effect.gen(function* () {
+      const { admin, http, origin, team, webhook } = yield* start()
+      yield* team("ops", verbose)
+      const { id, path } = yield* webhook("ops")
+      for (let n = 0; n < 25; n++) yield* http("POST", `${path}?wait=true`, { body: { variables: { text: "x" } } })
+      const response = yield* unread(`${origin}/api/runs/export.jsonl`)
+      yield* admin("DELETE", `/api/webhooks/${id}`)
+      // The sockets' own buffers hold a few MiB.
+      const runs = (yield* read(response)).trimEnd().split("\n")
+      expect(runs.length).toBeGreaterThan(0)
+      expect(runs.length).toBeLessThan(10)
+      for (const run of runs) expect(JSON.parse(run).conversation.response).toHaveLength(4 * 1024 ** 2)
+    })
+  )
+
+  it.scopedLive("gives answers of any characters", () =>
+    Effect.gen(function* () {
+      const { admin, http, team, webhook } = yield* start()
+      // Each character makes six of JSON, and no piece of the text begins with a whole pair.
+      const answer = `"${"\u0001".repeat(200_000)}${"😀".repeat(200_000)}`
+      yield* team("ops", ({ reply }) => reply({ _tag: "Answered", response: answer }))
+      const { path } = yield* webhook("ops")
+      yield* http("POST", `${path}?wait=true`, { body: { variables: { text: "x" } } })
+      const { text } = yield* admin("GET", "/api/runs/export.jsonl")
+      expect(JSON.parse(text).conversation.response === answer).toBe(true)
+      const csv = (yield* admin("GET", "/api/runs/export.csv")).text
+      expect(csv.endsWith(`,x,"${answer.replaceAll('"', '""')}"\r\n`)).toBe(true)
+    })
+  )
+
+  it.scopedLive("are refused beyond four at a time, and written again when one has ended", () =>
+    Effect.gen(function* () {
+      const { admin, http, origin, team, webhook } = yield* start()
+      yield* team("ops", verbose)
+      const { path } = yield* webhook("ops")
+      for (let n = 0; n < 10; n++) yield* http("POST", `${path}?wait=true`, { body: { variables: { text: "x" } } })
+      const url = `${origin}/api/runs/export.csv`
+      for (let n = 0; n < 5; n++) expect((yield* admin("HEAD", "/api/runs/export.csv")).status).toBe(200)
+      const [one] = yield* Effect.replicateEffect(unread(url), 4)
+      const refused = yield* admin("GET", "/api/runs/export.jsonl")
+      expect(refusal(refused)).toStrictEqual([429, "too_many_exports"])
+      expect(refused.headers.get("retry-after")).toBe("10")
+      one!.destroy()
+      yield* Effect.repeat(admin("HEAD", "/api/runs/export.jsonl"), {
+        until: ({ status }) => status === 200,
+        schedule: Schedule.spaced("20 millis")
+      })
+    })
+  )
+
+  it.scopedLive("disconnects a client that takes nothing for long", () =>
+    Effect.gen(function* () {
+      const { repo, http, team, webhook } = yield* start()
+      yield* team("ops", verbose)
+      const { path } = yield* webhook("ops")
+      for (let n = 0; n < 10; n++) yield* http("POST", `${path}?wait=true`, { body: { variables: { text: "x" } } })
+      const handler = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+        Effect.flatMap(RunExport, ({ respond }) => respond(request, {}, jsonLines))
+      ).pipe(Effect.catchTag("TooManyExports", () => HttpServerResponse.empty({ status: 429 })))
+      const context = yield* Layer.build(
+        HttpServer.serve(HttpRouter.empty.pipe(HttpRouter.get("/", handler))).pipe(
+          Layer.provide(RunExport.layerWith({ atOnce: 1, patience: "100 millis" })),
+          Layer.provideMerge(listening),
+          Layer.provide(services({ repo }))
+        )
+      )
+      const origin = `http://127.0.0.1:${yield* Effect.provide(listeningPort, context)}`
+      const response = yield* unread(origin)
+      yield* Effect.repeat(call(origin)("HEAD", "/"), {
+        until: ({ status }) => status === 200,
+        schedule: Schedule.spaced("20 millis")
+      })
+      expect(Exit.isFailure(yield* Effect.exit(read(response)))).toBe(true)
+    })
+  )
+})
+
+describe("JSON in pieces", () => {
+  it("is what JSON.stringify gives", () => {
+    const long = FastCheck.string({ unit: "binary", minLength: 1, maxLength: 5 }).map((text) => text.repeat(30_000))
+    const { tree } = FastCheck.letrec((tie) => ({
+      tree: FastCheck.oneof(
+        { maxDepth: 3 },
+        FastCheck.jsonValue(),
+        long,
+        FastCheck.array(tie("tree")),
+        FastCheck.dictionary(FastCheck.string(), tie("tree"))
+      )
+    }))
+    FastCheck.assert(
+      FastCheck.property(tree, (value) => {
+        const text = JSON.stringify(value)
+        expect([...Pieces.jsonPieces(value)].join("") === text).toBe(true)
+        expect([...Pieces.joined(Pieces.jsonPieces(value))].join("") === text).toBe(true)
+      }),
+      { numRuns: 50 }
+    )
+  })
+})

@@ -1,0 +1,90 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { refusal } from "../Client.ts"
+import { adminKey, start, unusedId } from "../Server.ts"
+
+describe("the admin key", () => {
+  const endpoints = [
+    ["GET", "/api/teams"],
+    ["POST", "/api/teams"],
+    ["GET", "/api/teams/none"],
+    ["DELETE", "/api/teams/none"],
+    ["POST", "/api/teams/none/messages?wait=x"],
+    ["GET", "/api/webhooks"],
+    ["POST", "/api/webhooks"],
+    ["GET", `/api/webhooks/${unusedId}`],
+    ["PATCH", "/api/webhooks/malformed"],
+    ["DELETE", `/api/webhooks/${unusedId}`],
+    ["POST", `/api/webhooks/${unusedId}/token`],
+    ["POST", `/api/webhooks/${unusedId}/preview`],
+    ["GET", `/api/webhooks/${unusedId}/runs?limit=x`],
+    ["GET", "/api/runs/malformed"],
+    ["GET", "/api/sessions"],
+    ["DELETE", "/api/sessions/malformed"]
+  ] as const
+
+  it.scopedLive("is required before anything else, with 401 and WWW-Authenticate", () =>
+    Effect.gen(function* () {
+      const { http, faults } = yield* start({ trustedProxies: ["127.0.0.1"] })
+      faults.add("database")
+      let callers = 0
+      const wrong = ["", "Bearer", `Basic ${adminKey}`, adminKey, `Bearer ${adminKey}x`, `Bearer ${adminKey.slice(1)}`]
+      for (const [method, path] of endpoints) {
+        for (const authorization of wrong) {
+          // From an address each: more than ten wrong keys from one are answered differently.
+          const from = { "x-forwarded-for": `203.0.113.${++callers}` }
+          const answer = yield* http(method, path, {
+            headers: { ...from, ...(authorization !== "" && { authorization }) }
+          })
+          expect(refusal(answer), `${method} ${path} ${authorization}`).toStrictEqual([401, "unauthorized"])
+          expect(answer.headers.get("www-authenticate")!).toMatch(/^Bearer /)
+        }
+      }
+    })
+  )
+
+  it.scopedLive("is accepted by every endpoint, however its scheme is written", () =>
+    Effect.gen(function* () {
+      const { http } = yield* start()
+      for (const [method, path] of endpoints) {
+        const answer = yield* http(method, path, { headers: { authorization: `bearer  ${adminKey}` } })
+        expect(answer.status, `${method} ${path}`).not.toBe(401)
+        expect(answer.status, `${method} ${path}`).toBeLessThan(500)
+      }
+    })
+  )
+})
+
+it.scopedLive("management answers 503 while the database is out of reach", () =>
+  Effect.gen(function* () {
+    const { admin, team, webhook, faults } = yield* start()
+    yield* team("ops")
+    const { id } = yield* webhook("ops")
+    faults.add("database")
+    for (const path of ["/api/teams", "/api/webhooks", `/api/webhooks/${id}`, `/api/webhooks/${id}/runs`]) {
+      const answer = yield* admin("GET", path)
+      expect(refusal(answer)).toStrictEqual([503, "unavailable"])
+      expect(answer.headers.get("retry-after")!).toMatch(/^\d+$/)
+    }
+  })
+)
+
+it.scopedLive("an unknown path is a 404 problem, a wrong method a 405 with Allow", () =>
+  Effect.gen(function* () {
+    const { http, admin } = yield* start()
+    for (const path of ["/nothing", "/api", "/api/nothing", "/webhook", "/%ZZ", `/api/runs/${"x".repeat(5_000)}`]) {
+      expect(refusal(yield* http("GET", path)), path).toStrictEqual([404, "not_found"])
+    }
+    for (const [method, path, allow] of [
+      ["PUT", "/api/teams", "GET, HEAD, POST"],
+      ["POST", "/api/teams/x", "GET, HEAD, DELETE"],
+      ["HEAD", "/api/teams/x/messages", "POST"],
+      ["OPTIONS", `/api/webhooks/${unusedId}`, "GET, HEAD, PATCH, DELETE"],
+      ["DELETE", `/api/runs/${unusedId}`, "GET, HEAD"],
+      ["POST", "/health/live", "GET, HEAD"]
+    ] as const) {
+      const answer = yield* admin(method, path)
+      expect([answer.status, answer.headers.get("allow")], `${method} ${path}`).toStrictEqual([405, allow])
+    }
+  })
+)

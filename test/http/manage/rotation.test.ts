@@ -1,0 +1,58 @@
+/** A new token, with and without a time in which the old one is still valid. */
+import { describe, expect } from "@effect/vitest"
+import { Effect } from "effect"
+import { refusal } from "../Client.ts"
+import { hello, startWithWebhook, triggers } from "../Server.ts"
+
+describe("a regenerated token", () => {
+  triggers("ends the old one at once, unless that is left valid for a time", () =>
+    Effect.gen(function* () {
+      const { admin, hook, http } = yield* startWithWebhook
+      const regenerate = (query = "") => admin("POST", `/api/webhooks/${hook.id}/token${query}`)
+      const status = (token: string) =>
+        Effect.map(http("POST", `/webhook/trigger/${token}`, { body: hello }), (answer) => answer.status)
+      const first = hook.path.slice(hook.path.lastIndexOf("/") + 1)
+      expect(yield* status(first)).toBe(202)
+
+      const overlapping = yield* regenerate("?overlap_seconds=3600")
+      const second = overlapping.json.token
+      expect(overlapping.json.webhook).toMatchObject({ old_token_hint: `…${first.slice(-4)}` })
+      const until = Date.parse(overlapping.json.webhook.old_token_valid_until)
+      expect(Math.abs(until - Date.now() - 3_600_000)).toBeLessThan(60_000)
+      expect([yield* status(first), yield* status(second)]).toStrictEqual([202, 202])
+      expect(overlapping.text).not.toContain("hash")
+
+      // Regenerated again, the one before the last is over.
+      const third = (yield* regenerate("?overlap_seconds=3600")).json.token
+      expect([yield* status(first), yield* status(second), yield* status(third)]).toStrictEqual([404, 202, 202])
+
+      expect((yield* admin("DELETE", `/api/webhooks/${hook.id}/old-token`)).status).toBe(204)
+      expect([yield* status(second), yield* status(third)]).toStrictEqual([404, 202])
+
+      const plain = yield* regenerate()
+      expect(plain.json.webhook).not.toHaveProperty("old_token_valid_until")
+      expect([yield* status(third), yield* status(plain.json.token)]).toStrictEqual([404, 202])
+      for (const query of ["?overlap_seconds=-1", "?overlap_seconds=1.5", "?overlap_seconds=2592001"]) {
+        expect(refusal(yield* regenerate(query)), query).toStrictEqual([400, "invalid_parameter"])
+      }
+    })
+  )
+
+  triggers("ends the old one when its time is over, and shows until then who used it last", () =>
+    Effect.gen(function* () {
+      const { admin, hook, http } = yield* startWithWebhook
+      const shown = Effect.map(admin("GET", `/api/webhooks/${hook.id}`), ({ json }) => json)
+      yield* admin("POST", `/api/webhooks/${hook.id}/token?overlap_seconds=2`)
+      expect(yield* shown).not.toHaveProperty("old_token_used_at")
+      const { version } = yield* shown
+      expect((yield* http("POST", hook.path, { body: hello })).status).toBe(202)
+      const used = yield* Effect.repeat(shown, { until: (webhook) => webhook.old_token_used_at !== undefined })
+      expect(used).toMatchObject({ old_token_used_from: "127.0.0.1", version })
+      const after = yield* Effect.repeat(http("POST", hook.path, { body: hello }), {
+        until: (answer) => answer.status !== 202
+      })
+      expect(refusal(after)).toStrictEqual([404, "not_found"])
+      expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(used.old_token_valid_until))
+    })
+  )
+})

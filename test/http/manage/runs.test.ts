@@ -1,0 +1,95 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { refusal } from "../Client.ts"
+import { hello, silent, start, unusedId } from "../Server.ts"
+
+describe("GET /api/runs", () => {
+  it.scopedLive("finds the runs of all webhooks and teams by what its parameters name", () =>
+    Effect.gen(function* () {
+      const { admin, http, team, webhook } = yield* start()
+      yield* team("ops")
+      yield* team("slow", silent)
+      const [one, two] = [yield* webhook("ops"), yield* webhook("slow")]
+      const answered = (yield* http("POST", `${one.path}?wait=true`, { body: hello })).json.run_id
+      const stuck = (yield* http("POST", two.path, { body: { variables: { text: "Needle" } } })).json.run_id
+      const chat = yield* admin("POST", "/api/teams/ops/messages?wait=true", { body: { message: "good day" } })
+      const find = (query: string) =>
+        Effect.map(admin("GET", `/api/runs?${query}`), ({ json, status }) => {
+          expect(status, query).toBe(200)
+          return json.data.map(({ run_id }: { run_id: string }) => run_id)
+        })
+      expect((yield* find("")).toSorted()).toEqual([answered, stuck, chat.json.message_id].toSorted())
+      for (const [query, expected] of [
+        [`webhook_id=${two.id.toUpperCase()}`, [stuck]],
+        ["team=slow", [stuck]],
+        ["search=needle", [stuck]],
+        ["search=echo:%20HELLO", [answered]],
+        [`search=${stuck.toUpperCase()}`, [stuck]],
+        ["source=chat", [chat.json.message_id]],
+        ["mode=wait&source=webhook", [answered]],
+        ["status=error,success&source=webhook", [answered]],
+        ["status=success&min_duration_ms=86400000", []],
+        ["to=2020-01-01T00:00:00Z", []]
+      ] as const) {
+        expect(yield* find(query), query).toEqual(expected)
+      }
+      const page = yield* admin("GET", "/api/runs?limit=2")
+      const rest = yield* admin("GET", `/api/runs?limit=2&cursor=${page.json.next_cursor}`)
+      expect([...page.json.data, ...rest.json.data]).toHaveLength(3)
+      expect(rest.json.next_cursor).toBeNull()
+    })
+  )
+
+  it.scopedLive("refuses what is no filter", () =>
+    Effect.gen(function* () {
+      const { admin } = yield* start()
+      for (const query of [
+        ...[
+          "status=",
+          "status=error,lost",
+          "webhook_id=x",
+          "team=No",
+          "source=mail",
+          "mode=x",
+          "from=today",
+          "limit=101"
+        ],
+        ...[
+          "min_duration_ms=-1",
+          "max_duration_ms=1.5",
+          "search=",
+          `search=${"x".repeat(201)}`,
+          "search=%00",
+          "cursor=x"
+        ]
+      ]) {
+        expect(refusal(yield* admin("GET", `/api/runs?${query}`)), query).toStrictEqual([400, "invalid_parameter"])
+      }
+      expect(refusal(yield* admin("GET", `/api/runs?webhook_id=${unusedId}`))).toStrictEqual([404, "not_found"])
+    })
+  )
+})
+
+describe("POST /api/runs/cancel", () => {
+  it.scopedLive("cancels those that have not ended, and leaves the others alone", () =>
+    Effect.gen(function* () {
+      const { admin, http, team, webhook } = yield* start()
+      yield* team("ops")
+      yield* team("slow", silent)
+      const [done, stuck] = [yield* webhook("ops"), yield* webhook("slow")]
+      const ended = (yield* http("POST", `${done.path}?wait=true`, { body: hello })).json.run_id
+      const posted = yield* Effect.replicateEffect(http("POST", stuck.path, { body: hello }), 3)
+      const [one, two, three] = posted.map(({ json }) => json.run_id)
+      const cancel = (run_ids: ReadonlyArray<unknown>) => admin("POST", "/api/runs/cancel", { body: { run_ids } })
+      expect((yield* cancel([one, two.toUpperCase(), two, ended, unusedId])).json).toEqual({ cancelled: 2 })
+      const { json } = yield* admin("GET", "/api/runs?status=cancelled")
+      expect(json.data.map(({ run_id }: any) => run_id).toSorted()).toEqual([one, two].toSorted())
+      expect((yield* admin("GET", `/api/runs/${three}`)).json.status).not.toBe("cancelled")
+      const events = (yield* admin("GET", "/api/audit?action=run.cancelled")).json.data
+      expect(events.map(({ object }: any) => object).toSorted()).toEqual([one, two].toSorted())
+      for (const ids of [[], ["x"], Array(101).fill(unusedId)]) {
+        expect(refusal(yield* cancel(ids))).toStrictEqual([422, "invalid"])
+      }
+    })
+  )
+})

@@ -1,0 +1,148 @@
+/** Duplicating a webhook, and the versions of its template. */
+import { createHmac } from "node:crypto"
+import { expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { pointers, refusal } from "../Client.ts"
+import { hello, start, unusedId } from "../Server.ts"
+
+it.scopedLive("a webhook is duplicated with its settings, but for the fields given, and a token of its own", () =>
+  Effect.gen(function* () {
+    const { admin, http, team, webhook } = yield* start()
+    yield* team("other")
+    const settings = { timeout_seconds: 60, rate: "9/min", allow_from: ["127.0.0.1"], enabled: false }
+    const { id, path } = yield* webhook(yield* team("ops"), "{{text}}", { ...settings, name: "deploy" })
+    const duplicate = (body: object) => admin("POST", `/api/webhooks/${id}/duplicate`, { body })
+    const same = yield* duplicate({})
+    expect(same.status).toBe(201)
+    expect(same.json.webhook).toMatchObject({ ...settings, name: "deploy (copy)", team: "ops", variables: ["text"] })
+    expect(same.json.webhook.id).not.toBe(id)
+
+    const changes = { name: "another", team: "other", timeout_seconds: null, enabled: true }
+    const other = yield* duplicate(changes)
+    expect(other.json.webhook).toMatchObject({
+      name: "another",
+      team: "other",
+      enabled: true,
+      rate: "9/min",
+      version: 1
+    })
+    expect(other.json.webhook).not.toHaveProperty("timeout_seconds")
+    expect((yield* http("POST", `/webhook/trigger/${other.json.token}?wait=true`, { body: hello })).status).toBe(200)
+    expect((yield* http("POST", path, { body: hello })).status).toBe(404)
+
+    yield* admin("PATCH", `/api/webhooks/${id}`, { body: { name: `${"x".repeat(247)}\u{1f600}yyy` } })
+    expect((yield* duplicate({})).json.webhook.name).toBe(`${"x".repeat(247)} (copy)`)
+    const wrong = yield* duplicate({ name: "", team: "none", token: "x" })
+    expect([refusal(wrong), pointers(wrong).toSorted()]).toStrictEqual([
+      [422, "invalid"],
+      ["/name", "/team", "/token"]
+    ])
+    expect(refusal(yield* admin("POST", `/api/webhooks/${unusedId}/duplicate`, { body: {} }))).toStrictEqual([
+      404,
+      "not_found"
+    ])
+    const [event] = (yield* admin("GET", `/api/audit?object=${other.json.webhook.id}`)).json.data
+    expect(event).toMatchObject({ action: "webhook.created", after: { name: "another", rate: "9/min" } })
+  })
+)
+
+it.scopedLive("a duplicate asks its callers for the same signature, unless it is to ask for none or for another", () =>
+  Effect.gen(function* () {
+    const { admin, http, team, webhook } = yield* start()
+    const signed = { verification: { preset: "github" }, secret: "It's a Secret to Everybody" }
+    const { id } = yield* webhook(yield* team("ops"), "{{text}}", signed)
+    const duplicate = (body: object) =>
+      Effect.map(admin("POST", `/api/webhooks/${id}/duplicate`, { body }), ({ json }) => json)
+    const post = (token: string, key?: string) => {
+      const raw = JSON.stringify(hello)
+      const signature = key && `sha256=${createHmac("sha256", key).update(raw).digest("hex")}`
+      const headers = { "content-type": "application/json", ...(signature && { "x-hub-signature-256": signature }) }
+      return Effect.map(http("POST", `/webhook/trigger/${token}`, { raw, headers }), ({ status }) => status)
+    }
+    const same = (yield* duplicate({})).token
+    expect([yield* post(same), yield* post(same, signed.secret)]).toStrictEqual([401, 202])
+    const other = (yield* duplicate({ secret: "Another secret that is long" })).token
+    expect([yield* post(other, signed.secret), yield* post(other, "Another secret that is long")]).toStrictEqual([
+      401, 202
+    ])
+    expect(yield* post((yield* duplicate({ verification: null })).token)).toBe(202)
+  })
+)
+
+it.scopedLive("a template's versions are listed, shown and restored, and a run names the one it was made from", () =>
+  Effect.gen(function* () {
+    const { admin, http, team, webhook } = yield* start()
+    const { id, path } = yield* webhook(yield* team("ops"), "Say {{text}}")
+    const at = `/api/webhooks/${id}`
+    const runOf = Effect.map(
+      http("POST", `${path}?wait=true`, { body: hello }),
+      ({ json }) => `/api/runs/${json.run_id}`
+    )
+    const first = yield* runOf
+    yield* admin("PATCH", at, { body: { name: "renamed" } })
+    yield* admin("PATCH", at, { body: { prompt_template: "Shout {{text}} {{mark}}" } })
+    const versions = yield* admin("GET", `${at}/templates`)
+    const usual = { template_language: "simple", input: "variables" }
+    const by = { ...usual, actor: "admin_key", client_address: "127.0.0.1", at: expect.any(String) }
+    expect(versions.json).toStrictEqual({
+      data: [
+        { version: 3, ...by },
+        { version: 1, ...by }
+      ]
+    })
+    const { webhook_version } = (yield* admin("GET", first)).json
+    expect(webhook_version).toBe(1)
+    expect((yield* admin("GET", `${at}/templates/2`)).json).toStrictEqual({
+      ...versions.json.data[1],
+      prompt_template: "Say {{text}}"
+    })
+
+    const stale = { headers: { "if-match": '"2"' } }
+    expect(refusal(yield* admin("POST", `${at}/templates/1/restore`, stale))).toStrictEqual([412, "changed_meanwhile"])
+    const restored = yield* admin("POST", `${at}/templates/1/restore`, { headers: { "if-match": '"3"' } })
+    expect([restored.status, restored.headers.get("etag")]).toStrictEqual([200, '"4"'])
+    expect(restored.json).toMatchObject({ prompt_template: "Say {{text}}", variables: ["text"], name: "renamed" })
+    const second = (yield* admin("GET", yield* runOf)).json
+    expect([second.webhook_version, second.conversation.prompt]).toStrictEqual([4, "Say hello"])
+    expect((yield* admin("GET", `${at}/templates`)).json.data.map(({ version }: any) => version)).toStrictEqual([
+      4, 3, 1
+    ])
+    const [event] = (yield* admin("GET", `/api/audit?object=${id}`)).json.data
+    expect(event).toMatchObject({ action: "webhook.edited", after: { prompt_template: "Say {{text}}" } })
+    for (const version of ["0", "5", "x", "1e1", "-1", "99999999999"]) {
+      expect(refusal(yield* admin("GET", `${at}/templates/${version}`)), version).toStrictEqual([404, "not_found"])
+    }
+  })
+)
+
+it.scopedLive("a version is restored with the language and the input that its template was written for", () =>
+  Effect.gen(function* () {
+    const { admin, http, team, webhook } = yield* start()
+    const { id, path } = yield* webhook(yield* team("ops"), "Say {{text}}")
+    const at = `/api/webhooks/${id}`
+    const liquid = "{{ payload.text | upcase }}"
+    yield* admin("PATCH", at, { body: { prompt_template: liquid, template_language: "liquid", input: "payload" } })
+    const answer = (body: object) =>
+      Effect.map(http("POST", `${path}?wait=true`, { body }), ({ json }) => json.response)
+    expect(yield* answer({ text: "hello" })).toBe("echo: HELLO")
+    const restore = (version: number) =>
+      Effect.map(admin("POST", `${at}/templates/${version}/restore`), ({ json }) => json)
+    expect(yield* restore(1)).toMatchObject({
+      ...{ prompt_template: "Say {{text}}", template_language: "simple", input: "variables", variables: ["text"] }
+    })
+    expect(yield* answer(hello)).toBe("echo: Say hello")
+    expect(yield* restore(2)).toMatchObject({
+      ...{ prompt_template: liquid, template_language: "liquid", input: "payload", variables: ["payload.text"] }
+    })
+    expect(yield* answer({ text: "hello" })).toBe("echo: HELLO")
+    const { data } = (yield* admin("GET", `${at}/templates`)).json
+    expect(data.map(({ version, template_language, input }: any) => [version, template_language, input])).toStrictEqual(
+      [
+        [4, "liquid", "payload"],
+        [3, "simple", "variables"],
+        [2, "liquid", "payload"],
+        [1, "simple", "variables"]
+      ]
+    )
+  })
+)

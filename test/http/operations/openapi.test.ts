@@ -1,0 +1,528 @@
+/** The OpenAPI document describes the server: it is valid and complete, and every response in it exists. */
+import type { OpenApi } from "@effect/platform"
+import { describe, expect, it } from "@effect/vitest"
+import { Validator } from "@seriousme/openapi-schema-validator"
+import { Ajv2020 } from "ajv/dist/2020.js"
+import { DateTime, Duration, Effect } from "effect"
+import { WebhookId } from "../../../src/domain/Id.ts"
+import { titles } from "../../../src/http/request/Problems.ts"
+import { WebhookStore } from "../../../src/repo/WebhookStore.ts"
+import { type Answer, type Call, sorted } from "../Client.ts"
+import { adminKey, failing, silent, start } from "../Server.ts"
+
+const operationsOf = (document: OpenApi.OpenAPISpec) =>
+  Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation }))
+  )
+
+const fetched = Effect.gen(function* () {
+  const { http } = yield* start()
+  const { json, headers } = yield* http("GET", "/openapi.json")
+  expect(headers.get("content-type")).toBe("application/json")
+  return json as OpenApi.OpenAPISpec
+})
+
+/** Every field in a schema, with its path. */
+const fieldsIn = (schema: any, at: string): Array<[string, any]> => [
+  ...Object.entries<any>(schema.properties ?? {}).flatMap(
+    ([name, it]): Array<[string, any]> => [[`${at}.${name}`, it], ...fieldsIn(it, `${at}.${name}`)]
+  ),
+  ...(schema.items ? fieldsIn(schema.items, `${at}[]`) : [])
+]
+
+/** The document with no other fields allowed than those that it names. */
+const strictly = (value: any): any => {
+  if (Array.isArray(value)) return value.map(strictly)
+  if (typeof value !== "object" || value === null) return value
+  const copy = Object.fromEntries(Object.entries(value).map(([key, it]) => [key, strictly(it)]))
+  return copy.type === "object" && copy.properties !== undefined ? { additionalProperties: false, ...copy } : copy
+}
+
+describe("/openapi.json", () => {
+  it.scopedLive("is valid OpenAPI 3.1", () =>
+    Effect.gen(function* () {
+      const document = yield* fetched
+      const result = yield* Effect.promise(() => new Validator().validate(structuredClone(document) as any))
+      expect([result.valid, result.errors]).toStrictEqual([true, undefined])
+      expect(document.openapi).toMatch(/^3\.1\./)
+    })
+  )
+
+  it.scopedLive("describes every operation, parameter, response and field", () =>
+    Effect.gen(function* () {
+      const document = yield* fetched
+      const bare: Array<string> = []
+      const note = (at: string, text: unknown) => {
+        if (typeof text !== "string" || text.length < 5) bare.push(at)
+      }
+      const fields = (schema: any, at: string) => {
+        for (const [path, field] of fieldsIn(schema, at)) if (field.$ref === undefined) note(path, field.description)
+      }
+      for (const { path, method, operation } of operationsOf(document)) {
+        note(`${method} ${path} summary`, operation.summary)
+        note(`${method} ${path}`, operation.description)
+        for (const parameter of operation.parameters) note(`${method} ${path} ${parameter.name}`, parameter.description)
+        for (const [status, response] of Object.entries(operation.responses)) {
+          note(`${method} ${path} ${status}`, response.description === "Success" ? "" : response.description)
+          for (const { schema } of Object.values<any>(response.content ?? {}))
+            fields(schema, `${method} ${path} ${status}`)
+        }
+        for (const { schema } of Object.values<any>(operation.requestBody?.content ?? {}))
+          fields(schema, `${method} ${path}`)
+      }
+      for (const [name, schema] of Object.entries<any>(document.components.schemas)) {
+        note(name, schema.description)
+        fields(schema, name)
+      }
+      for (const { name, description } of document.tags) note(name, description)
+      expect(bare).toStrictEqual([])
+    })
+  )
+
+  it.scopedLive(
+    "requires the key or the session on all of /api, and a token on the trigger where its path has none",
+    () =>
+      Effect.gen(function* () {
+        const document = yield* fetched
+        expect(document.components.securitySchemes.key).toMatchObject({ type: "http", scheme: "bearer" })
+        expect(document.components.securitySchemes.session).toMatchObject({ type: "apiKey", in: "cookie" })
+        expect(document.components.securitySchemes.token).toMatchObject({ type: "http", scheme: "bearer" })
+        for (const { path, operation } of operationsOf(document)) {
+          const inHeader = path.startsWith("/webhook/") && !path.includes("{token}")
+          const expected = path.startsWith("/api/") ? [{ key: [] }, { session: [] }] : inHeader ? [{ token: [] }] : []
+          expect(operation.security, path).toStrictEqual(expected)
+        }
+      })
+  )
+
+  it.scopedLive("says where the server is, which codes there are, and where unknown fields are refused", () =>
+    Effect.gen(function* () {
+      const document = (yield* fetched) as any
+      expect(document.servers).toEqual([{ url: "/" }])
+      const { http } = yield* start({ publicUrl: "https://hooks.example.com/x" })
+      expect((yield* http("GET", "/openapi.json")).json.servers).toEqual([{ url: "https://hooks.example.com/x" }])
+      expect(document.components.schemas.Problem409.properties.code.enum).toEqual(Object.keys(titles))
+      const resolved = (schema: any) =>
+        schema.$ref ? document.components.schemas[schema.$ref.replace("#/components/schemas/", "")] : schema
+      for (const { method, operation, path } of operationsOf(document)) {
+        const body = operation.requestBody?.content["application/json"]?.schema
+        if (body === undefined) continue
+        const refusesUnknown = path.startsWith("/api/") ? false : undefined
+        expect(resolved(body).additionalProperties, `${method} ${path}`).toBe(refusesUnknown)
+      }
+      expect(document.components.schemas.Run.additionalProperties).toBeUndefined()
+    })
+  )
+
+  it.scopedLive("describes both bodies of a trigger, and what verified webhooks ask for", () =>
+    Effect.gen(function* () {
+      const document = (yield* fetched) as any
+      const { description, requestBody } = document.paths["/webhook/trigger/{token}"].post
+      const [variables, whole] = requestBody.content["application/json"].schema.anyOf
+      expect(variables).toMatchObject({ type: "object", required: ["variables"] })
+      const ajv = new Ajv2020({ strict: false, validateFormats: false })
+      for (const body of [[1], "text", { ref: "refs/heads/main" }]) expect(ajv.validate(whole, body)).toBe(true)
+      expect(Object.keys(requestBody.content)).toEqual([
+        "application/json",
+        "application/x-www-form-urlencoded",
+        "text/plain"
+      ])
+      expect(description).toContain("`github`: `x-hub-signature-256`")
+      expect(description).toContain("`hmac`: the webhook's own `header`")
+    })
+  )
+
+  it.scopedLive("documents exactly the responses that the server sends", () =>
+    Effect.gen(function* () {
+      const document = yield* fetched
+      const ajv = new Ajv2020({ strict: false, validateFormats: false })
+      // A field that is not documented is found, although a client has to accept one.
+      const strict = strictly(document)
+      ajv.addSchema({ $id: "document", ...strict }, "document")
+      const seen = new Set<string>()
+
+      const open = yield* start()
+      const narrow = yield* start({
+        settings: { maxQueued: 1, maxConcurrent: 1, timeout: Duration.millis(200), maxBody: 2_000 }
+      })
+      const stopping = yield* start()
+      yield* open.team("ops")
+      yield* open.team("idle", "no leader")
+      yield* open.team("failing", failing)
+      const hook = yield* open.webhook("ops")
+      const idle = yield* open.webhook("idle")
+      const broken = yield* open.webhook("failing")
+      yield* narrow.team("silent", silent)
+      const slow = yield* narrow.webhook("silent")
+      const elsewhere = yield* open.webhook("ops", "{{text}}", { allow_from: ["192.0.2.1"] })
+      const picky = yield* open.webhook("ops", "{{text}}", { accept_if: "text == 'y'" })
+      yield* stopping.team("ops")
+      const late = yield* stopping.webhook("ops")
+      yield* stopping.shutdown.begin
+
+      /** Compares the response with the documentation of the request's operation. */
+      const check = (status: number, method: string, path: string, answer: Answer, as = method) => {
+        const { pathname } = new URL(path, "http://x")
+        const found = operationsOf(strict).find(
+          (it) => it.method === as && new RegExp(`^${it.path.replaceAll(/\{\w+\}/g, "[^/]+")}$`).test(pathname)
+        )!
+        const at = `${found.operation.operationId} ${status}`
+        expect(answer.status, `${at}: ${answer.text}`).toBe(status)
+        const documented = (found.operation.responses as any)[status]
+        expect(documented, `${at} is not documented`).toBeDefined()
+        for (const name of Object.keys(documented.headers ?? {})) {
+          if (name !== "Location" || found.operation.operationId === "trigger.trigger") {
+            expect(answer.headers.has(name), `${at}: ${name}`).toBe(true)
+          }
+        }
+        const [[type, { schema }] = ["", { schema: undefined }]] = Object.entries<any>(documented.content ?? {})
+        if (type === "") expect(answer.text, at).toBe("")
+        else {
+          expect(answer.headers.get("content-type"), at).toBe(type)
+          const local = JSON.parse(JSON.stringify(schema).replaceAll('"#/components', '"document#/components'))
+          const valid = ajv.compile(local)
+          expect(
+            valid(type.includes("json") && type !== "application/jsonl" ? answer.json : answer.text),
+            `${at}: ${ajv.errorsText(valid.errors)} ${answer.text}`
+          ).toBe(true)
+        }
+        seen.add(at)
+      }
+      /** The same request to a webhook with its token in a header. */
+      const inHeader = (path: string, request: Call): ReadonlyArray<readonly [string, Call]> => {
+        const [, token, rest] = /^\/webhook\/trigger\/([^/?]+)(.*)$/.exec(path) ?? []
+        const authorization = `Bearer ${token}`
+        return token === undefined
+          ? []
+          : [[`/webhook/trigger${rest}`, { ...request, headers: { ...request.headers, authorization } }]]
+      }
+      const on =
+        (send: (typeof open)["http"]) =>
+        (status: number, method: string, path: string, request: Call = {}, as?: string) =>
+          Effect.forEach([[path, request] as const, ...inHeader(path, request)], ([path, request]) =>
+            Effect.map(send(method, path, request), (answer) => check(status, method, path, answer, as))
+          )
+      const caller = on(open.http)
+      const admin = on(open.admin)
+      const slowCaller = on(narrow.http)
+      const slowAdmin = on(narrow.admin)
+
+      const variables = { body: { variables: { text: "x" } } }
+      const text = { raw: "{}", headers: { "content-type": "text/plain" } }
+      const large = { raw: "x".repeat(1024 * 1024 + 1) }
+      const notJson = { raw: "{" }
+      const inPage = { headers: { "sec-fetch-site": "cross-site" } }
+      const none = "/01890a5d-ac96-774b-bcce-b302099a8057"
+
+      // The trigger.
+      yield* caller(202, "POST", hook.path, variables)
+      yield* caller(200, "POST", `${hook.path}?wait=true`, variables)
+      yield* caller(200, "POST", picky.path, variables)
+      yield* caller(400, "POST", hook.path, notJson)
+      yield* caller(401, "POST", elsewhere.path, variables)
+      yield* caller(404, "POST", "/webhook/trigger/x", variables)
+      yield* caller(405, "GET", hook.path, {}, "POST")
+      yield* slowCaller(408, "POST", `${slow.path}?wait=true`, variables)
+      yield* slowCaller(504, "POST", `${slow.path}?wait=true`, { ...variables, ...inPage })
+      yield* caller(409, "POST", idle.path, variables)
+      yield* caller(413, "POST", hook.path, large)
+      yield* caller(415, "POST", hook.path, text)
+      yield* caller(422, "POST", hook.path, { body: { variables: {} } })
+      yield* caller(502, "POST", `${broken.path}?wait=true`, variables)
+      yield* on(stopping.http)(503, "POST", late.path, variables)
+      const { run_id } = (yield* open.http("POST", `${hook.path}?wait=true`, variables)).json
+      const failed = (yield* open.http("POST", `${broken.path}?wait=true`, variables)).json
+      yield* caller(200, "GET", `${hook.path}/runs/${run_id}`)
+      yield* caller(200, "GET", `${broken.path}/runs/${failed.run_id}`)
+      yield* caller(400, "GET", `${hook.path}/runs/${run_id}?wait=x`)
+      yield* caller(401, "GET", `${elsewhere.path}/runs${none}`)
+      yield* caller(401, "POST", `${elsewhere.path}/runs${none}/cancel`)
+      yield* caller(404, "GET", `${hook.path}/runs${none}`)
+      yield* caller(405, "POST", `${hook.path}/runs/${run_id}`, {}, "GET")
+
+      yield* caller(409, "POST", `${hook.path}/runs/${run_id}/cancel`)
+      yield* caller(404, "POST", `${hook.path}/runs${none}/cancel`)
+      yield* caller(405, "GET", `${hook.path}/runs/${run_id}/cancel`, {}, "POST")
+      const toCancel = yield* Effect.replicateEffect(narrow.http("POST", slow.path, variables), 2)
+      const [first, second] = toCancel.map(({ json }) => json.run_id)
+      yield* slowCaller(200, "POST", `${slow.path}/runs/${first}/cancel`)
+      yield* slowAdmin(200, "POST", `/api/runs/${second}/cancel`)
+
+      // Teams.
+      yield* admin(200, "GET", "/api/teams")
+      yield* admin(201, "POST", "/api/teams", { body: { team: "new" } })
+      yield* admin(409, "POST", "/api/teams", { body: { team: "new" } })
+      yield* admin(422, "POST", "/api/teams", { body: {} })
+      yield* admin(200, "GET", "/api/teams/ops")
+      yield* admin(404, "GET", "/api/teams/none")
+      yield* admin(204, "DELETE", "/api/teams/new")
+      yield* admin(404, "DELETE", "/api/teams/none")
+      yield* admin(409, "DELETE", "/api/teams/ops")
+      const message = { body: { message: "x" } }
+      yield* admin(202, "POST", "/api/teams/ops/messages", message)
+      yield* admin(200, "POST", "/api/teams/ops/messages?wait=true", message)
+      yield* admin(400, "POST", "/api/teams/ops/messages?wait=x", message)
+      yield* admin(404, "POST", "/api/teams/none/messages", message)
+      yield* slowAdmin(408, "POST", "/api/teams/silent/messages?wait=true", message)
+      yield* slowAdmin(504, "POST", "/api/teams/silent/messages?wait=true", { ...message, ...inPage })
+      yield* admin(409, "POST", "/api/teams/idle/messages", message)
+      for (const change of ["pause", "resume"]) {
+        yield* admin(200, "POST", `/api/teams/idle/${change}`)
+        yield* admin(404, "POST", `/api/teams/none/${change}`)
+      }
+      yield* admin(200, "POST", "/api/teams/idle/cancel-queued")
+      yield* admin(404, "POST", "/api/teams/none/cancel-queued")
+      yield* admin(400, "POST", "/api/teams/ops/cancel-queued?dry_run=x")
+      yield* admin(422, "POST", "/api/teams/ops/messages", { body: {} })
+      yield* admin(502, "POST", "/api/teams/failing/messages?wait=true", message)
+
+      // Webhooks and runs.
+      const draft = { name: "n", team: "ops", prompt_template: "{{text}}", timeout_seconds: 9, max_concurrent: 2 }
+      const hookAt = `/api/webhooks/${hook.id}`
+      yield* admin(200, "GET", "/api/webhooks")
+      yield* admin(201, "POST", "/api/webhooks", { body: draft })
+      yield* admin(422, "POST", "/api/webhooks", { body: {} })
+      yield* admin(200, "GET", hookAt)
+      yield* admin(200, "PATCH", hookAt, { body: { name: "m" } })
+      yield* admin(412, "PATCH", hookAt, { body: {}, headers: { "if-match": '"0"' } })
+      yield* admin(422, "PATCH", hookAt, { body: { id: 1 } })
+      yield* admin(200, "POST", `${hookAt}/preview`, variables)
+      yield* admin(422, "POST", `${hookAt}/preview`, { body: {} })
+      yield* admin(200, "GET", `${hookAt}/runs`)
+      yield* admin(200, "GET", `${hookAt}/requests?accepted=true`)
+      const [received] = (yield* open.admin("GET", `${hookAt}/requests`)).json.data
+      yield* admin(400, "GET", `${hookAt}/requests?accepted=perhaps`)
+      yield* admin(200, "GET", `${hookAt}/requests/${received.request_id}`)
+      yield* admin(404, "GET", `${hookAt}/requests${none}`)
+      yield* admin(400, "POST", `${hookAt}/token?overlap_seconds=x`)
+      yield* admin(204, "DELETE", `${hookAt}/old-token`)
+      yield* admin(400, "GET", `${hookAt}/runs?limit=0`)
+      yield* admin(200, "POST", `${hookAt}/cancel-queued`)
+      yield* admin(400, "POST", `${hookAt}/cancel-queued?dry_run=x`)
+      yield* admin(200, "GET", `/api/runs?status=success,error&team=ops&search=x&max_duration_ms=99999&limit=1`)
+      yield* admin(400, "GET", "/api/runs?status=lost")
+      yield* admin(404, "GET", `/api/runs?webhook_id=${none.slice(1)}`)
+      for (const format of ["csv", "jsonl"]) {
+        yield* admin(200, "GET", `/api/runs/export.${format}?team=ops`)
+        yield* admin(400, "GET", `/api/runs/export.${format}?status=lost`)
+        yield* admin(404, "GET", `/api/runs/export.${format}?webhook_id=${none.slice(1)}`)
+      }
+      yield* admin(200, "POST", "/api/runs/cancel", { body: { run_ids: [run_id] } })
+      yield* admin(422, "POST", "/api/runs/cancel", { body: { run_ids: ["x"] } })
+      yield* admin(201, "POST", `${hookAt}/duplicate`, { body: {} })
+      yield* admin(422, "POST", `${hookAt}/duplicate`, { body: { id: 1 } })
+      yield* admin(200, "GET", `${hookAt}/templates`)
+      yield* admin(200, "GET", `${hookAt}/templates/1`)
+      yield* admin(200, "POST", `${hookAt}/templates/1/restore`)
+      yield* admin(412, "POST", `${hookAt}/templates/1/restore`, { headers: { "if-match": '"0"' } })
+      // As a server of another release may have kept it.
+      const stored = yield* open.webhook("ops")
+      yield* Effect.flatMap(WebhookStore, (store) =>
+        store.updateWebhook(WebhookId.make(stored.id), { prompt_template: "{{", updated_at: DateTime.unsafeMake(0) })
+      ).pipe(Effect.provide(open.repo))
+      yield* admin(422, "POST", `/api/webhooks/${stored.id}/templates/2/restore`)
+      yield* admin(200, "GET", `/api/runs/${run_id}`)
+      yield* admin(404, "POST", `/api/runs${none}/cancel`)
+      yield* admin(409, "POST", `/api/runs/${run_id}/cancel`)
+      const replayAt = `/api/runs/${run_id}/replay`
+      const of = { webhook_id: hook.id, status: ["success"] }
+      yield* admin(202, "POST", replayAt, { body: {} })
+      yield* admin(200, "POST", `${replayAt}?wait=true`, { body: {} })
+      yield* slowAdmin(408, "POST", `/api/runs/${second}/replay?wait=true`, { body: {} })
+      yield* slowAdmin(504, "POST", `/api/runs/${second}/replay?wait=true`, { body: {}, ...inPage })
+      yield* admin(502, "POST", `/api/runs/${failed.run_id}/replay?wait=true`, { body: {} })
+      yield* admin(404, "POST", `/api/runs${none}/replay`, { body: {} })
+      yield* open.admin("PATCH", hookAt, { body: { enabled: false } })
+      yield* admin(409, "POST", replayAt, { body: {} })
+      yield* open.admin("PATCH", hookAt, { body: { enabled: true } })
+      yield* admin(422, "POST", replayAt, { body: { x: 1 } })
+      yield* admin(200, "GET", `${replayAt}s`)
+      yield* admin(404, "GET", `/api/runs${none}/replays`)
+      yield* admin(200, "POST", "/api/runs/replay", { body: of })
+      yield* admin(404, "POST", "/api/runs/replay", { body: { team: "none" } })
+      yield* admin(422, "POST", "/api/runs/replay", { body: {} })
+      for (const [method, path, request] of [
+        ...[
+          ["GET", ""],
+          ["DELETE", ""],
+          ["POST", "/token"],
+          ["POST", "/cancel-queued"],
+          ["GET", "/runs"],
+          ["GET", "/requests"],
+          ["DELETE", "/old-token"],
+          ["GET", "/templates"],
+          ["GET", "/templates/1"],
+          ["POST", "/templates/1/restore"]
+        ],
+        ...[
+          ["PATCH", "", { body: {} }],
+          ["POST", "/duplicate", { body: {} }],
+          ["POST", "/preview", { body: { variables: {} } }]
+        ]
+      ] as Array<[string, string, Call?]>) {
+        yield* admin(404, method, `/api/webhooks${none}${path}`, request)
+      }
+      yield* admin(404, "GET", `/api/runs${none}`)
+      yield* admin(200, "POST", `${hookAt}/token`)
+
+      // Sessions.
+      const signIn = open.http("POST", "/api/session", { body: { key: adminKey } })
+      const newSession = Effect.map(Effect.zipRight(signIn, open.admin("GET", "/api/sessions")), ({ json }) => json[0])
+      const session = `/api/sessions/${(yield* newSession).id}`
+      yield* admin(200, "GET", "/api/sessions")
+      yield* admin(204, "DELETE", session)
+      yield* admin(404, "DELETE", session)
+      yield* admin(204, "DELETE", "/api/sessions")
+
+      // Audit events.
+      yield* admin(200, "GET", "/api/audit")
+      yield* admin(400, "GET", "/api/audit?limit=0")
+
+      // What every request with a body may be answered.
+      for (const [method, path] of [
+        ...[
+          ["POST", "/api/teams"],
+          ["POST", "/api/teams/ops/messages"],
+          ["POST", "/api/runs/cancel"],
+          ["POST", "/api/webhooks"]
+        ],
+        ...[
+          ["POST", replayAt],
+          ["POST", "/api/runs/replay"]
+        ],
+        ...[
+          ["PATCH", hookAt],
+          ["POST", `${hookAt}/duplicate`],
+          ["POST", `${hookAt}/preview`]
+        ]
+      ] as Array<[string, string]>) {
+        yield* admin(400, method, path, notJson)
+        yield* admin(413, method, path, large)
+        yield* admin(415, method, path, text)
+      }
+
+      // A backlog: one runs, one waits.
+      const waiting = yield* narrow.webhook("silent", "{{text}}", { timeout_seconds: 60 })
+      yield* Effect.replicateEffect(narrow.http("POST", waiting.path, variables), 5)
+      yield* slowCaller(429, "POST", waiting.path, variables)
+      yield* slowAdmin(429, "POST", "/api/teams/silent/messages", message)
+
+      // Without the key, and without the database.
+      const everything = [
+        ...[
+          ["GET", "/api/teams"],
+          ["POST", "/api/teams"],
+          ["GET", "/api/teams/ops"],
+          ["DELETE", "/api/teams/ops"],
+          ["POST", "/api/teams/ops/cancel-queued"],
+          ["POST", "/api/teams/ops/pause"],
+          ["POST", "/api/teams/ops/resume"]
+        ],
+        ...[
+          ["POST", "/api/teams/ops/messages"],
+          ["GET", "/api/webhooks"],
+          ["POST", "/api/webhooks"]
+        ],
+        ...[
+          ["GET", hookAt],
+          ["PATCH", hookAt],
+          ["DELETE", hookAt],
+          ["POST", `${hookAt}/token`],
+          ["POST", `${hookAt}/cancel-queued`],
+          ["POST", `${hookAt}/duplicate`],
+          ["GET", `${hookAt}/templates`],
+          ["GET", `${hookAt}/templates/1`],
+          ["POST", `${hookAt}/templates/1/restore`]
+        ],
+        ...[
+          ["POST", `${hookAt}/preview`],
+          ["GET", `${hookAt}/runs`],
+          ["GET", `${hookAt}/requests`],
+          ["GET", `${hookAt}/requests${none}`],
+          ["DELETE", `${hookAt}/old-token`],
+          ["GET", "/api/runs"],
+          ["GET", "/api/runs/export.csv"],
+          ["GET", "/api/runs/export.jsonl"],
+          ["POST", "/api/runs/cancel"],
+          ["GET", `/api/runs/${run_id}`],
+          ["POST", `/api/runs/${run_id}/cancel`]
+        ],
+        ...[
+          ["POST", replayAt],
+          ["GET", `${replayAt}s`],
+          ["POST", "/api/runs/replay"]
+        ],
+        ...[
+          ["GET", "/api/sessions"],
+          ["DELETE", "/api/sessions"],
+          ["DELETE", session],
+          ["GET", "/api/audit"]
+        ]
+      ] as Array<[string, string]>
+      const good: { readonly [at: string]: Call } = {
+        "POST /api/teams": { body: { team: "next" } },
+        "POST /api/teams/ops/messages": message,
+        "POST /api/webhooks": { body: draft },
+        "POST /api/runs/cancel": { body: { run_ids: [run_id] } },
+        [`PATCH ${hookAt}`]: { body: {} },
+        [`POST ${hookAt}/duplicate`]: { body: {} },
+        [`POST ${hookAt}/preview`]: variables,
+        [`POST ${replayAt}`]: { body: {} },
+        "POST /api/runs/replay": { body: of }
+      }
+      for (const [method, path] of everything) {
+        yield* caller(401, method, path)
+        yield* admin(405, "PUT", path, {}, method)
+      }
+      open.faults.add("bug")
+      for (const [method, path] of everything) yield* admin(500, method, path, good[`${method} ${path}`])
+      yield* caller(500, "POST", hook.path, variables)
+      yield* caller(500, "GET", `${idle.path}/runs/${run_id}`)
+      yield* caller(500, "POST", `${idle.path}/runs/${run_id}/cancel`)
+      open.faults.clear()
+      const guess = { headers: { authorization: "Bearer a-guess" } }
+      yield* Effect.replicateEffect(open.http("GET", "/api/webhooks", guess), 10)
+      for (const [method, path] of everything) yield* caller(429, method, path, guess)
+      open.faults.add("database")
+      for (const [method, path] of everything) yield* admin(503, method, path, good[`${method} ${path}`])
+      yield* caller(503, "GET", `${idle.path}/runs/${run_id}`)
+      yield* caller(503, "POST", `${idle.path}/runs/${run_id}/cancel`)
+      open.faults.clear()
+      yield* admin(204, "DELETE", hookAt)
+
+      const documented = operationsOf(document).flatMap(({ operation }) =>
+        Object.keys(operation.responses).map((status) => `${operation.operationId} ${status}`)
+      )
+      expect(sorted([...seen])).toStrictEqual(sorted(documented))
+    })
+  )
+})
+
+describe("/docs", () => {
+  it.scopedLive("is one page without scripts and without requests to another server", () =>
+    Effect.gen(function* () {
+      const { http } = yield* start()
+      const { text, headers, status } = yield* http("GET", "/docs")
+      expect(status).toBe(200)
+      expect(headers.get("content-type")).toBe("text/html; charset=utf-8")
+      expect(headers.get("content-security-policy")!).toMatch(/^default-src 'none'; style-src 'sha256-[^' ]+';/)
+      expect(headers.get("content-security-policy")!).not.toMatch(/unsafe/)
+      expect(text).not.toMatch(/<script|<link|<img|<iframe|\ssrc=|https?:\/\/|@import|url\(|\sstyle=|\son\w+=/i)
+    })
+  )
+
+  it.scopedLive("has an anchor for every operation, every code and every link in it", () =>
+    Effect.gen(function* () {
+      const { http } = yield* start()
+      const { text } = yield* http("GET", "/docs")
+      const ids = new Set([...text.matchAll(/\sid="([^"]+)"/g)].map(([, id]) => id))
+      for (const { operation } of operationsOf((yield* http("GET", "/openapi.json")).json)) {
+        expect(ids.has(operation.operationId), operation.operationId).toBe(true)
+      }
+      for (const code of Object.keys(titles)) expect(ids.has(code), code).toBe(true)
+      for (const [, id] of text.matchAll(/href="#([^"]+)"/g)) expect(ids.has(id), id).toBe(true)
+      const withoutTags = text.replaceAll(/<style>[\s\S]*?<\/style>|<[^>]*>/g, "")
+      expect(withoutTags).not.toMatch(/undefined|\[object|`/)
+    })
+  )
+})

@@ -1,0 +1,182 @@
+/** What was refused is kept, for whoever manages the webhook. */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { refusal } from "../Client.ts"
+import { hello, silent, start, startWithWebhook, triggers, unusedId } from "../Server.ts"
+
+const requestsOf = (server: Effect.Effect.Success<ReturnType<typeof start>>, id: string) =>
+  Effect.map(server.admin("GET", `/api/webhooks/${id}/requests`), ({ json }): Array<any> => json.data)
+
+describe("refused requests", () => {
+  triggers("are listed with cause, time, place and size, newest first, without their bodies", () =>
+    Effect.gen(function* () {
+      const server = yield* startWithWebhook
+      const { http, hook, post } = server
+      const begun = Date.now()
+      yield* post(hello)
+      const missing = yield* post({ variables: {} })
+      yield* http("POST", hook.path, { raw: "{", headers: { "x-forwarded-for": "192.0.2.7" } })
+      yield* http("POST", hook.path, { raw: "x".repeat(2_000_000) })
+      yield* http("POST", hook.path, { raw: "x", headers: { "content-type": "text/plain" } })
+      yield* http("DELETE", hook.path)
+      const refused = yield* requestsOf(server, hook.id)
+      expect(refused.map(({ code, size, status }) => [status, code, size])).toStrictEqual([
+        [415, "unsupported_media_type", 1],
+        [413, "body_too_large", 2_000_000],
+        [400, "invalid_body", 1],
+        [422, "missing_variables", JSON.stringify({ variables: {} }).length]
+      ])
+      const last = refused.at(-1)
+      expect(last).toMatchObject({ webhook_id: hook.id, client_address: "127.0.0.1", repeats: 0 })
+      expect(last.detail).toBe(missing.json.detail)
+      expect(Date.parse(last.received_at)).toBeGreaterThanOrEqual(begun)
+      for (const request of refused) expect(request).not.toHaveProperty("body")
+    })
+  )
+
+  triggers(
+    "are those of a team that is not running of a full queue and from a wrong address too, but no unknown token or broken server",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* start({ settings: { maxConcurrent: 1 } })
+        const { admin, faults, http, team, webhook } = server
+        const idle = yield* webhook(yield* team("idle", "no leader"))
+        yield* http("POST", idle.path, { body: hello })
+        const busy = yield* webhook(yield* team("busy", silent), "{{text}}", { max_queued: 1 })
+        for (let i = 0; i < 5; i++) yield* http("POST", busy.path, { body: hello })
+        yield* admin("PATCH", `/api/webhooks/${busy.id}`, { body: { enabled: false } })
+        expect((yield* http("POST", busy.path, { body: hello })).status).toBe(404)
+        faults.add("broker")
+        expect((yield* http("POST", idle.path, { body: hello })).status).toBe(503)
+        faults.clear()
+        yield* admin("PATCH", `/api/webhooks/${idle.id}`, { body: { allow_from: ["192.0.2.0/24"] } })
+        expect((yield* http("POST", idle.path, { body: hello })).status).toBe(401)
+        expect((yield* requestsOf(server, idle.id)).map(({ status }) => status)).toStrictEqual([401, 409])
+        const statuses = (yield* requestsOf(server, busy.id)).map(({ status }) => status)
+        expect(new Set(statuses)).toStrictEqual(new Set([429]))
+      })
+  )
+
+  triggers("have the first 2 KB of their bodies if the webhook keeps them", () =>
+    Effect.gen(function* () {
+      const server = yield* startWithWebhook
+      const { admin, hook, http, post } = server
+      yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { keep_bodies: "refused" } })
+      yield* post({ variables: { secret: "of mine" } })
+      yield* http("POST", hook.path, { raw: new Uint8Array([0xff, 0x00, 0x7b]) })
+      yield* http("POST", hook.path, { raw: "é".repeat(100_000) })
+      const bodies = (yield* requestsOf(server, hook.id)).map(({ body }) => body)
+      expect(bodies.slice(1)).toStrictEqual(["\uFFFD\uFFFD{", JSON.stringify({ variables: { secret: "of mine" } })])
+      expect(bodies[0]).toBe("é".repeat(1024))
+      yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { keep_bodies: null } })
+      yield* post({ variables: {} })
+      expect((yield* requestsOf(server, hook.id))[0]).not.toHaveProperty("body")
+      const wrong = yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { keep_bodies: "some" } })
+      expect(refusal(wrong)).toStrictEqual([422, "invalid"])
+    })
+  )
+
+  triggers("are shown by themselves with headers, query and 64 KB of their bodies if the webhook keeps them", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      const { admin, http, team, webhook } = server
+      const more = { input: "payload", keep_bodies: "refused" }
+      const hook = yield* webhook(yield* team("ops"), "{{payload.none}}", more)
+      const raw = JSON.stringify({ text: "é".repeat(50_000) })
+      const secrets = { authorization: "Bearer s3cret", cookie: "a=b", "x-hub-signature-256": "sha256=00" }
+      const headers = { "content-type": "application/json", "x-event": "push", ...secrets }
+      yield* http("POST", `${hook.path}?env=a&env=b&wait=true`, { raw, headers })
+      const [listed] = yield* requestsOf(server, hook.id)
+      expect(listed).toMatchObject({ code: "missing_variables", body: `${raw.slice(0, 9)}${"é".repeat(1019)}\uFFFD` })
+      expect(listed).not.toHaveProperty("headers")
+      const shown = (yield* admin("GET", `/api/webhooks/${hook.id}/requests/${listed.request_id}`)).json
+      expect(shown).toMatchObject({ query: { env: ["a", "b"] }, headers: { "x-event": "push" }, size: 100_011 })
+      for (const name of Object.keys(secrets)) expect(shown.headers).not.toHaveProperty(name)
+      expect(raw.startsWith(shown.body.slice(0, -1))).toBe(true)
+      expect(Buffer.byteLength(shown.body.slice(0, -1))).toBeGreaterThan(65_530)
+
+      const other = yield* webhook("ops")
+      for (const path of [`${other.id}/requests/${listed.request_id}`, `${hook.id}/requests/none`]) {
+        expect(refusal(yield* admin("GET", `/api/webhooks/${path}`))).toStrictEqual([404, "not_found"])
+      }
+    })
+  )
+
+  it.scopedLive("are counted and not listed when there are too many, and the newest 100 are kept", () =>
+    Effect.gen(function* () {
+      const server = yield* startWithWebhook
+      const { hook, post } = server
+      yield* Effect.replicateEffect(post({ variables: {} }), 300, { concurrency: 20, discard: true })
+      const refused = yield* requestsOf(server, hook.id)
+      expect(refused.length).toBeLessThanOrEqual(100)
+      expect(refused.reduce((sum, { repeats }) => sum + 1 + repeats, 0)).toBeLessThanOrEqual(300)
+      expect(refused.some(({ repeats }) => repeats > 0)).toBe(true)
+    })
+  )
+
+  it.scopedLive("do not fail or wait when the database is away, and need the key and a known webhook", () =>
+    Effect.gen(function* () {
+      const server = yield* startWithWebhook
+      const { admin, faults, hook, http, post } = server
+      yield* post({ variables: {} })
+      faults.add("database")
+      expect((yield* admin("GET", `/api/webhooks/${hook.id}/requests`)).status).toBe(503)
+      faults.clear()
+      expect((yield* post({ variables: {} })).status).toBe(422)
+      expect((yield* requestsOf(server, hook.id)).length).toBeGreaterThan(0)
+      expect((yield* http("GET", `/api/webhooks/${hook.id}/requests`)).status).toBe(401)
+      expect((yield* admin("GET", `/api/webhooks/${unusedId}/requests`)).status).toBe(404)
+    })
+  )
+})
+
+describe("accepted requests", () => {
+  triggers(
+    "are kept apart from the refused ones if the webhook keeps all, with their runs and what the filter ignores",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* start()
+        const { admin, http, team, webhook } = server
+        const proof = { verification: { preset: "header", header: "x-proof" }, secret: "s3cret" }
+        const hook = yield* webhook(yield* team("ops"), "{{payload.text}}", {
+          ...{ input: "payload", accept_if: "payload.text != 'no'", keep_bodies: "refused", ...proof }
+        })
+        const headers = { "content-type": "application/json", "x-proof": "s3cret", "x-event": "push" }
+        const send = (body: object, query = "") =>
+          Effect.map(http("POST", hook.path + query, { raw: JSON.stringify(body), headers }), ({ json }) => json.run_id)
+        const received = Effect.map(
+          admin("GET", `/api/webhooks/${hook.id}/requests?accepted=true`),
+          ({ json }): Array<any> => json.data
+        )
+        yield* send({ text: "one" })
+        expect(yield* received).toEqual([])
+
+        yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { keep_bodies: "all" } })
+        const accepted = yield* send({ text: "two" }, "?env=live")
+        const waited = yield* send({ text: "three" }, "?wait=true")
+        yield* send({ text: "no" })
+        yield* send({})
+        expect((yield* received).map(({ code, run_id, status }) => [status, code, run_id])).toStrictEqual([
+          [422, "missing_variables", undefined],
+          [200, "ignored", undefined],
+          [200, "accepted", waited],
+          [202, "accepted", accepted]
+        ])
+        expect((yield* requestsOf(server, hook.id)).map(({ code }) => code)).toStrictEqual(["missing_variables"])
+        const { request_id } = (yield* received).at(-1)
+        const { json } = yield* admin("GET", `/api/webhooks/${hook.id}/requests/${request_id}`)
+        expect(json).toMatchObject({ body: '{"text":"two"}', query: { env: "live" }, headers: { "x-event": "push" } })
+        // Whatever its name is.
+        expect(JSON.stringify(json)).not.toContain("s3cret")
+
+        for (let i = 0; i < 9; i++) yield* send({ text: `more ${i}` })
+        const kept = (yield* received).filter(({ code }) => code === "accepted")
+        expect(kept.length).toBeLessThanOrEqual(20)
+        for (let i = 0; i < 5; i++) {
+          yield* Effect.replicateEffect(send({ text: "many" }), 6, { discard: true })
+          expect((yield* received).filter(({ code }) => code !== "missing_variables").length).toBeLessThanOrEqual(20)
+        }
+        expect((yield* requestsOf(server, hook.id)).map(({ code }) => code)).toStrictEqual(["missing_variables"])
+      })
+  )
+})
