@@ -128,7 +128,7 @@ const entries = [
   }
 ]
 
-const modulesOfPrimary = ["server/Serve", "server/Workers"]
+const modulesOfPrimary = ["server/Serve", "server/workers/Workers"]
 
 let loadedWith: Awaited<ReturnType<typeof load>>
 beforeAll(async () => {
