@@ -272,54 +272,5 @@ describe("the limits that docs/amqp.md shows", () => {
   })
 })
 
-describe("an installation whose prompts were not signed", () => {
-  faultTest("accepts run ids of runs from before, and only of those", async ({ cluster }) => {
-    const signFrom = (time: string) =>
-      cluster.storage.query(`update webhook_trigger.reply_key set signed_from = ${time}`)
-    const { server, leader, webhook } = await cluster.single()
-    await signFrom("now() + interval '1 hour'")
-    await server.stop()
-    await server.start()
-    await cluster.running(server, leader.team)
-    const model = await connection(cluster, cluster.storage.amqpUrl)
-    const reply = async (correlationId: string, text: string) => {
-      const options = { type: "response", contentType: "text/plain", correlationId }
-      const toQueue = async (channel: Channel) => channel.publish("webhook.replies", "", Buffer.from(text), options)
-      expect(await outcomeOf(model, toQueue)).toBe("done")
-    }
-    const begin = async () => {
-      const before = cluster.deliveries.length
-      const call = cluster.callers.trigger(server, webhook, { wait: true })
-      const [delivery] = await until("the prompt is delivered", () => {
-        const more = cluster.deliveries.slice(before)
-        return more.length > 0 && more
-      })
-      return { call, id: delivery!.run_id }
-    }
-    let finish = () => {}
-    leader.handle = ({ prompt }) =>
-      new Promise((resolve) => {
-        finish = () => resolve(prompt)
-      })
-
-    const old = await begin()
-    await reply(old.id, "by the run's id")
-    expect(await old.call).toMatchObject({ status: 200, body: { response: "by the run's id" } })
-    finish()
-
-    await signFrom("now()")
-    await server.stop()
-    await server.start()
-    await cluster.running(server, leader.team)
-    const later = await begin()
-    const before = await dropped(server)
-    await reply(later.id, "by the run's id")
-    await until("the reply is dropped", async () => (await dropped(server)) === before + 1)
-    finish()
-    expect(await later.call).toMatchObject({ status: 200 })
-    expect((await later.call).body.response).not.toBe("by the run's id")
-  })
-})
-
 /** How many messages the server has dropped because they were not from anybody who got a prompt. */
 const dropped = (server: { readonly url: string }): Promise<number> => reports(server, "refused")

@@ -17,7 +17,7 @@ const empty = Effect.gen(function* () {
   yield* sql`set local session_replication_role = replica`
   for (const table of tables) yield* sql`delete from ${sql(`webhook_trigger.${table}`)}`
   yield* sql`
-    update webhook_trigger.run_counts_state set hours_from = '-infinity', days_from = '-infinity', uncounted_before = null`
+    update webhook_trigger.run_counts_state set hours_from = '-infinity', days_from = '-infinity'`
   yield* sql`update webhook_trigger.dispatcher_lease set holder = null, expires_at = null`
 })
 

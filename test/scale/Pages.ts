@@ -2,7 +2,6 @@
 
 import type { Place } from "../bench/Place.ts"
 import { queryPostgres } from "../support/Postgres.ts"
-import { until } from "../support/Until.ts"
 import { formatted, type Measured, medianOf } from "./Report.ts"
 import { webhookIdAt } from "./Seed.ts"
 import { type Server, startServer } from "./Server.ts"
@@ -64,20 +63,6 @@ const requestsOf = async ({ place }: Filled) => {
   return pagesOf(String(row?.id), at)
 }
 
-/** Seconds that the server took to count the runs that it found. */
-const untilCounted = async ({ place }: Filled): Promise<number> => {
-  const begin = performance.now()
-  const counted = async () => {
-    const [row] = await queryPostgres(
-      place.databaseUrl,
-      "select uncounted_before is null as counted from webhook_trigger.run_counts_state"
-    )
-    return row?.counted === true
-  }
-  await until("all runs are counted", counted, 1_800_000, 500)
-  return (performance.now() - begin) / 1000
-}
-
 const timed = async ({ request }: Server, path: string) => {
   const begin = performance.now()
   await request("GET", path)
@@ -92,10 +77,7 @@ export const measurePages = async (
   times: number
 ): Promise<Measured> => {
   const servers = [await startServer(few.place), await startServer(many.place)] as const
-  const seconds = await untilCounted(many)
-  await untilCounted(few)
   const requests = [await requestsOf(few), await requestsOf(many)] as const
-  const ofCounting = slow.take(many.place.database).filter(({ statement }) => statement.includes("dropped as"))
   const rows: Array<ReadonlyArray<string>> = []
   for (const [index, [name]] of requests[0].entries()) {
     const took = [[] as Array<number>, [] as Array<number>] as const
@@ -126,12 +108,7 @@ export const measurePages = async (
               const calls = found.filter((one) => one.statement === statement).map(({ millis }) => millis)
               return `${calls.length} times, at most ${formatted(Math.max(...calls))} ms: \`${statement}\``
             }))
-      ].join("\n- "),
-      `Counting the runs of the last month after the upgrade took ${formatted(seconds)} s in the background. ` +
-        `${ofCounting.length} of its statements took over ${slowMillis} ms` +
-        (ofCounting.length === 0
-          ? "."
-          : `, the slowest ${formatted(Math.max(...ofCounting.map(({ millis }) => millis)))} ms.`)
+      ].join("\n- ")
     ]
   }
 }

@@ -120,10 +120,21 @@ export const seed = (url: string, { days, runs, teams, webhooks }: History): Pro
         prose
       ])
     }
-    // As after an upgrade: the server finds them, and counts them; no change of their counts was ever recorded.
+    // Rolling millions of changes up would take minutes, and one query counts the runs.
     await client.query("delete from webhook_trigger.run_count_changes where status <> 'queued'")
     await client.query("vacuum full webhook_trigger.run_count_changes")
-    await client.query("update webhook_trigger.run_counts_state set uncounted_before = now() + interval '1 day'")
+    for (const [table, value] of [
+      ["run_counts", "status"],
+      ["run_durations", "webhook_trigger.duration_class(status, started_at, finished_at)"]
+    ]) {
+      await client.query(
+        `insert into webhook_trigger.${table}
+         select webhook_id, hours, date_bin(hours * interval '1 hour', accepted_at, 'epoch'), ${value}, count(*)
+         from webhook_trigger.runs, (values (1), (24)) as units(hours)
+         where webhook_id is not null and finished_at is not null and ${value} is not null
+         group by 1, 2, 3, 4`
+      )
+    }
     await client.query("set maintenance_work_mem = '1GB'")
     for (const { definition } of indexes.rows) await client.query(definition)
     await client.query("vacuum analyze")

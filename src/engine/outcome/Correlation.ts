@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto"
-import { Context, DateTime, Effect, Layer } from "effect"
-import { parse, stringify, validate } from "uuid"
+import { Context, Effect, Layer } from "effect"
+import { parse, stringify } from "uuid"
 import type { Correlation as Port } from "../../bus/Bus.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { TeamName } from "../../domain/Team.ts"
@@ -23,8 +23,7 @@ type Subject = NonNullable<ReturnType<Port["subjectOf"]>>
  * first half of an HMAC-SHA256), the run's id and the team's name, as base64url. It is the same whenever the run is sent
  * again, so a leader that knows prompts by it does no work twice.
  *
- * Run ids alone are no proof: callers, logs and the history show them. They were the correlation ids of the first release,
- * and still are those of the runs that were accepted before `signed_from`.
+ * Run ids alone are no proof: callers, logs and the history show them.
  */
 export class Correlation extends Context.Tag("webhook-trigger/Correlation")<
   Correlation,
@@ -34,9 +33,7 @@ export class Correlation extends Context.Tag("webhook-trigger/Correlation")<
   static readonly layer: Layer.Layer<Correlation, never, ReplyKeyStore> = Layer.effect(
     Correlation,
     Effect.gen(function* () {
-      const { key, signed_from } = yield* untilAvailable((yield* ReplyKeyStore).replyKey)
-      const signedFrom = DateTime.toEpochMillis(signed_from)
-      const isSigned = (run_id: RunId) => acceptedAt(run_id) >= signedFrom
+      const { key } = yield* untilAvailable((yield* ReplyKeyStore).replyKey)
       const sign = (subject: Uint8Array) =>
         createHmac("sha256", key).update(subject).digest().subarray(0, signatureLength)
 
@@ -45,7 +42,6 @@ export class Correlation extends Context.Tag("webhook-trigger/Correlation")<
 
       return {
         idOf: ({ run_id, team }) => {
-          if (!isSigned(run_id)) return run_id
           const subject = Buffer.concat([parse(run_id), Buffer.from(team)])
           const id = Buffer.concat([sign(subject), subject]).toString("base64url")
           made.set(id, { run_id, team })
@@ -54,10 +50,6 @@ export class Correlation extends Context.Tag("webhook-trigger/Correlation")<
         subjectOf: (correlation_id) => {
           const known = made.get(correlation_id)
           if (known !== undefined) return known
-          if (validate(correlation_id)) {
-            const run_id = correlation_id as RunId
-            return isSigned(run_id) ? undefined : { run_id }
-          }
           const bytes = Buffer.from(correlation_id, "base64url")
           if (bytes.length <= signatureLength + runIdLength) return undefined
           const subject = bytes.subarray(signatureLength)
@@ -71,6 +63,3 @@ export class Correlation extends Context.Tag("webhook-trigger/Correlation")<
     })
   )
 }
-
-/** The time in a UUIDv7, in milliseconds since the epoch. */
-const acceptedAt = (run_id: RunId): number => Number.parseInt(run_id.slice(0, 8) + run_id.slice(9, 13), 16)

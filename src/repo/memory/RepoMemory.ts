@@ -830,7 +830,7 @@ export const layer: Layer.Layer<Repo> = Layer.scopedContext(
         })
     })
 
-    const replyKey = { key: new Uint8Array(randomBytes(32)), signed_from: DateTime.unsafeMake(0) }
+    const replyKey = { key: new Uint8Array(randomBytes(32)) }
     let secretKey = Option.none<Uint8Array>()
     const secretKeyStore = SecretKeyStore.of({
       secretKeyFingerprint: Effect.sync(() => secretKey),

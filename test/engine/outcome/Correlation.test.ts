@@ -1,19 +1,19 @@
 /** Which replies count: those with the correlation id of a prompt. */
 import { describe, expect, it } from "@effect/vitest"
-import { DateTime, Effect, Layer } from "effect"
-import { type RunId, runIdAt } from "../../../src/domain/Id.ts"
+import { Effect, Layer } from "effect"
+import { runIdAt } from "../../../src/domain/Id.ts"
 import { TeamName } from "../../../src/domain/Team.ts"
 import { Correlation } from "../../../src/engine/outcome/Correlation.ts"
 import { ReplyKeyStore } from "../../../src/repo/ReplyKeyStore.ts"
 
 const key = new Uint8Array(32).fill(7)
-const made = (signedFrom = 0, its = key) =>
+const made = (its = key) =>
   Effect.provide(
     Correlation,
     Layer.provide(
       Layer.fresh(Correlation.layer),
       Layer.succeed(ReplyKeyStore, {
-        replyKey: Effect.succeed({ key: its, signed_from: DateTime.unsafeMake(signedFrom) })
+        replyKey: Effect.succeed({ key: its })
       })
     )
   )
@@ -50,7 +50,7 @@ describe("a correlation id", () => {
         expect(subjectOf(bytes.subarray(0, length).toString("base64url"))).toBeUndefined()
       }
       expect(subjectOf(Buffer.concat([bytes, Buffer.from("x")]).toString("base64url"))).toBeUndefined()
-      const stranger = yield* made(0, new Uint8Array(32).fill(8))
+      const stranger = yield* made(new Uint8Array(32).fill(8))
       expect(subjectOf(stranger.idOf(run))).toBeUndefined()
       for (const text of [
         "",
@@ -63,23 +63,6 @@ describe("a correlation id", () => {
       ]) {
         expect(subjectOf(text), text).toBeUndefined()
       }
-    })
-  )
-
-  it.effect("is the run's id for runs accepted before prompts were signed, and for no other", () =>
-    Effect.gen(function* () {
-      const signedFrom = Date.now()
-      const { idOf, subjectOf } = yield* made(signedFrom)
-      const at = (msecs: number): { readonly run_id: RunId; readonly team: TeamName } => ({
-        run_id: runIdAt(msecs),
-        team: deploy
-      })
-      const [before, after] = [at(signedFrom - 1), at(signedFrom)]
-      expect(idOf(before)).toBe(before.run_id)
-      expect(subjectOf(before.run_id)).toEqual({ run_id: before.run_id })
-      expect(idOf(after)).not.toBe(after.run_id)
-      expect(subjectOf(after.run_id)).toBeUndefined()
-      expect(subjectOf(idOf(after))).toEqual(after)
     })
   )
 })

@@ -59,19 +59,3 @@ export const acceptedBetweenInOrder = (
   ...(from === undefined ? [] : [decides(sql, ">=", from), sql`r.id >= ${leastId(from.epochMillis - slack)}::uuid`]),
   ...(to === undefined ? [] : [decides(sql, "<", to), sql`r.id < ${leastId(to.epochMillis + slack)}::uuid`])
 ]
-
-/** The same by the bounds of ids, which are a little too wide as well: reads the runs of all webhooks as they lie. */
-export const acceptedBetweenById = (
-  sql: SqlClient.SqlClient,
-  { from, to }: { readonly from: DateTime.Utc; readonly to: DateTime.Utc }
-): ReadonlyArray<Statement.Fragment> => [
-  sql`r.id >= ${leastId(from.epochMillis - slack)}::uuid`,
-  sql`r.id < ${leastId(to.epochMillis + slack)}::uuid`,
-  sql`r.accepted_at >= ${DateTime.toDateUtc(from)}`,
-  sql`r.accepted_at < ${DateTime.toDateUtc(to)}`
-]
-
-/** The last runs that may have been accepted before `time`. */
-export const newestBefore = (sql: SqlClient.SqlClient, time: DateTime.Utc): Statement.Fragment => sql`
-  select accepted_at from webhook_trigger.runs where id < ${leastId(time.epochMillis + slack)}::uuid
-  order by id desc limit ${shuffled}`

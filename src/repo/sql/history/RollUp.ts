@@ -1,7 +1,6 @@
 import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect } from "effect"
 import { bounded } from "../database/Database.ts"
-import { acceptedBetweenById, newestBefore } from "./AcceptedBetween.ts"
 
 /** How long hours and days are kept: a little longer than anyone may ask for. */
 const keptHours = { days: 8 }
@@ -46,7 +45,7 @@ export const makeRollUp = Effect.gen(function* () {
       on conflict (webhook_id, hours, begins_at, took_ms) do update set runs = run_durations.runs + excluded.runs
     )`
 
-  /** Whether there are more. Changes of what is not counted yet are dropped: it is counted as it is by then. */
+  /** Whether there are more. */
   const addChanges = Effect.gen(function* () {
     const [row] = yield* sql<{ readonly taken: number }>`
       with taken as materialized (
@@ -61,39 +60,11 @@ export const makeRollUp = Effect.gen(function* () {
         on conflict (team, webhook_id, accepted_hour) do update set runs = lane_counts.runs + excluded.runs
       ), ${add(sql`
         select t.webhook_id, t.accepted_hour, t.status, t.took_ms, t.runs
-        from taken t, webhook_trigger.run_counts_state s
-        where t.status <> 'queued' and (s.uncounted_before is null or t.accepted_hour >= s.uncounted_before)`)}
+        from taken t where t.status <> 'queued'`)}
       select count(*)::int as taken from taken`
     const { taken } = row!
     if (taken > 0) yield* sql`delete from webhook_trigger.lane_counts where runs = 0`
     return taken === changesInOneStep
-  })
-
-  /** Counts the newest hour, with runs in it, of those that are not counted. */
-  const countHour = Effect.fnUntraced(function* (until: DateTime.Utc) {
-    const [row] = yield* sql<{ readonly newest: Date | null }>`
-      select max(accepted_at) filter (where accepted_at >= s.days_from) as newest
-      from webhook_trigger.run_counts_state s left join (${newestBefore(sql, until)}) as n on true`
-    if (!row?.newest) {
-      yield* sql`update webhook_trigger.run_counts_state set uncounted_before = null`
-      return
-    }
-    const newest = DateTime.add(DateTime.unsafeFromDate(row.newest), { minutes: 1 })
-    const from = DateTime.startOf(DateTime.min(newest, DateTime.subtract(until, { millis: 1 })), "hour")
-    const hour = sql`date_bin('1 hour', r.accepted_at, 'epoch')`
-    yield* sql`
-      with dropped as (
-        delete from webhook_trigger.run_count_changes
-        where status <> 'queued'
-          and accepted_hour >= ${DateTime.toDateUtc(from)} and accepted_hour < ${DateTime.toDateUtc(until)}
-      ), ${add(sql`
-        select r.webhook_id, ${hour}, r.status,
-          webhook_trigger.duration_class(r.status, r.started_at, r.finished_at), count(*)
-        from webhook_trigger.runs r
-        where ${sql.and(acceptedBetweenById(sql, { from, to: until }))}
-          and r.webhook_id is not null and r.finished_at is not null
-        group by 1, 2, 3, 4`)}
-      update webhook_trigger.run_counts_state set uncounted_before = ${DateTime.toDateUtc(from)}`
   })
 
   /** Deletes what is older than anyone asks for, once an hour. */
@@ -113,15 +84,12 @@ export const makeRollUp = Effect.gen(function* () {
 
   const rollUp = Effect.fnUntraced(function* (now: DateTime.Utc) {
     // Of tables that are never analyzed PostgreSQL expects so many rows that it would compile the statements: for 0.6 s.
-    const [state] = yield* sql<{ readonly uncounted_before: Date | null }>`
-      select uncounted_before, set_config('jit', 'off', true)
+    const [state] = yield* sql`
+      select set_config('jit', 'off', true)
       from webhook_trigger.run_counts_state for update skip locked`
     if (state === undefined) return false
     yield* forget(now)
-    const more = yield* addChanges
-    if (state.uncounted_before === null) return more
-    yield* countHour(DateTime.unsafeFromDate(state.uncounted_before))
-    return true
+    return yield* addChanges
   }, sql.withTransaction)
 
   return Effect.fn("HistoryStore.rollUp")(function* (now: DateTime.Utc) {

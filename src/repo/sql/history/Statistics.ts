@@ -41,9 +41,10 @@ export const makeStatistics = Effect.gen(function* () {
       /** What is kept, of `run_counts` or `run_durations`. */
       kept: sql`hours = ${sql.literal(wholeDays ? "24" : "1")} and begins_at >= ${from}`,
       changes: sql`
-        webhook_trigger.run_count_changes c join webhook_trigger.run_counts_state s
-          on c.status <> 'queued' and c.accepted_hour >= ${from}
-            and (s.uncounted_before is null or c.accepted_hour >= s.uncounted_before)`
+        (
+          select * from webhook_trigger.run_count_changes
+          where status <> 'queued' and accepted_hour >= ${from}
+        ) c`
     }
   }
 

@@ -8,7 +8,7 @@ export const layer: Layer.Layer<ReplyKeyStore, never, SqlClient.SqlClient> = Lay
   ReplyKeyStore,
   Effect.map(SqlClient.SqlClient, (sql) =>
     ReplyKeyStore.of({
-      replyKey: bounded(sql`select key, signed_from from webhook_trigger.reply_key`).pipe(
+      replyKey: bounded(sql`select key from webhook_trigger.reply_key`).pipe(
         Effect.map(([row]) => fromRow<ReplyKey>(row!)),
         Effect.withSpan("ReplyKeyStore.replyKey")
       )

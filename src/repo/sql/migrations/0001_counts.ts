@@ -2,19 +2,18 @@ import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 
 /**
- * How runs ended is kept by hour and by day, and how many wait in the lanes, so that no page counts runs. Whoever accepts,
- * admits, ends or deletes runs, a server of the release before included, adds to `run_count_changes` in the same
- * transaction: rows are only inserted there, so nobody waits for anybody. `HistoryStore.rollUp` moves them into the
- * tables of counts. It also counts the runs that have ended before this migration, an hour of them at a time.
+ * How runs ended is counted by hour and by day, and so is what waits in the lanes, so that no page counts runs. A
+ * transaction that accepts, admits, ends or deletes runs adds to `run_count_changes`. It only inserts there, so nothing
+ * waits for anything else. `HistoryStore.rollUp` moves the changes into the tables of counts.
  *
  * A run that is admitted with its acceptance costs one such row, when it ends: 5 microseconds.
  */
-export default Effect.gen(function* () {
+export const counts = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
   for (const [table, column] of [
     ["run_counts", "status text"],
-    // Of runs that succeeded: milliseconds, as `webhook_trigger.duration_class` rounds them.
+    // Milliseconds of successful runs, rounded by `webhook_trigger.duration_class`.
     ["run_durations", "took_ms integer"]
   ] as const) {
     const [name] = column.split(" ")
@@ -30,7 +29,7 @@ export default Effect.gen(function* () {
     yield* sql.unsafe(`create index ${table}_age on webhook_trigger.${table} (hours, begins_at)`)
   }
 
-  // Queued and not admitted. The webhook is null for chat messages.
+  // Runs that are queued and not admitted. Chat messages have no webhook.
   yield* sql`
     create table webhook_trigger.lane_counts (
       team text collate "C" not null,
@@ -40,7 +39,7 @@ export default Effect.gen(function* () {
       unique nulls not distinct (team, webhook_id, accepted_hour)
     )`
 
-  // No index and no key: it is short, and much is written to it. `queued` is a run in its lane; only that has a team here.
+  // Short and written often, so it has neither a key nor an index. Only rows with status `queued` have a team.
   yield* sql`
     create table webhook_trigger.run_count_changes (
       team text collate "C",
@@ -55,19 +54,15 @@ export default Effect.gen(function* () {
       autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_analyze_threshold = 1000000000
     )`
 
-  // One row. Hours and days before these are not kept any more; runs accepted before `uncounted_before` are not counted yet.
+  // One row. Older hours and days than these have been deleted.
   yield* sql`
     create table webhook_trigger.run_counts_state (
       one boolean primary key default true check (one),
       hours_from timestamptz not null,
-      days_from timestamptz not null,
-      uncounted_before timestamptz
+      days_from timestamptz not null
     )`
   yield* sql`
-    insert into webhook_trigger.run_counts_state (hours_from, days_from, uncounted_before) values (
-      '-infinity', '-infinity',
-      case when exists (select from webhook_trigger.runs) then date_bin('24 hours', now(), 'epoch') + interval '2 days' end
-    )`
+    insert into webhook_trigger.run_counts_state (hours_from, days_from) values ('-infinity', '-infinity')`
 
   yield* sql`
     create function webhook_trigger.duration_class(status text, started_at timestamptz, finished_at timestamptz)
@@ -120,12 +115,11 @@ export default Effect.gen(function* () {
       end
     $$`
 
-  // From here on no run is written before the end of this migration.
   yield* sql`
     create trigger runs_ended after update of finished_at on webhook_trigger.runs
     for each row when (old.finished_at is null and new.finished_at is not null and new.webhook_id is not null)
     execute function webhook_trigger.count_ended_run()`
-  // Ours have not ended when they are inserted; those that somebody copies into the table may have.
+  // For runs that somebody copies into the table: ours have not ended when they are inserted.
   yield* sql`
     create trigger runs_inserted after insert on webhook_trigger.runs
     for each row when (new.finished_at is not null and new.webhook_id is not null)
@@ -143,9 +137,4 @@ export default Effect.gen(function* () {
   yield* sql`
     create trigger runs_deleted after delete on webhook_trigger.runs referencing old table as deleted
     for each statement execute function webhook_trigger.count_deleted_runs()`
-  yield* sql`
-    insert into webhook_trigger.lane_counts
-    select team, webhook_id, date_bin('1 hour', accepted_at, 'epoch'), count(*)
-    from webhook_trigger.runs where status = 'queued' and admitted_at is null
-    group by 1, 2, 3`
 })
