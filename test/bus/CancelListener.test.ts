@@ -4,11 +4,11 @@ import { listenForCancellations } from "../../src/bus/amqp/CancelListener.ts"
 import { open } from "../../src/bus/amqp/Connection.ts"
 import { team } from "../../src/bus/contract.ts"
 import { makeRunId, type RunId } from "../../src/domain/Id.ts"
-import { pause } from "../../src/runtime/Pause.ts"
 import { freshVhost } from "../support/fresh.ts"
+import { untilEffect } from "../support/Until.ts"
 import { rawChannel } from "./raw.ts"
 
-const untilPausing = TestClock.sleeps().pipe(Effect.zipLeft(pause(1)), Effect.repeat({ until: Chunk.isNonEmpty }))
+const untilPausing = untilEffect("something sleeps", Effect.map(TestClock.sleeps(), Chunk.isNonEmpty))
 
 /** The test's clock is still: no pause ends by itself. */
 it.scoped("a leader that has waited for long listens as soon as its team's first prompt is there", () =>

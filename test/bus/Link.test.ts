@@ -3,9 +3,9 @@ import { expect, it } from "@effect/vitest"
 import { Chunk, Clock, Deferred, Duration, Effect, Exit, Fiber, Queue, Redacted, Scope, TestClock } from "effect"
 import * as Broker from "../../src/bus/amqp/Broker.ts"
 import * as Link from "../../src/bus/amqp/Link.ts"
-import { pause } from "../../src/runtime/Pause.ts"
 import { freshVhost } from "../support/fresh.ts"
 import { Proxy } from "../support/Proxy.ts"
+import { untilEffect } from "../support/Until.ts"
 
 it.scopedLive("is given up also while what was on a lost connection is being closed", () =>
   Effect.gen(function* () {
@@ -69,9 +69,12 @@ it.scoped("tries again as soon as another link to the same broker has connected"
 )
 
 /** Waits until something sleeps that a second wakes. */
-const untilPausing = Effect.zipWith(TestClock.sleeps(), Clock.currentTimeMillis, (sleeps, now) =>
-  Chunk.some(sleeps, (until) => until <= now + 1_000)
-).pipe(Effect.zipLeft(pause(1)), Effect.repeat({ until: (isPausing) => isPausing }))
+const untilPausing = untilEffect(
+  "something sleeps for a second at the most",
+  Effect.zipWith(TestClock.sleeps(), Clock.currentTimeMillis, (sleeps, now) =>
+    Chunk.some(sleeps, (until) => until <= now + 1_000)
+  )
+)
 
 it.scoped("pauses for a second at the most, however often it has failed", () =>
   Effect.gen(function* () {

@@ -120,7 +120,8 @@ describe("replies of 8 MiB", () => {
       return conversation.response?.length === 8 * 1024 * 1024 - 100
     }
     await until("the answer is stored", stored)
-    await until("its repetitions were not read", async () => (await reports(server, "ended")) === 9)
+    // More than nine when a connection was lost meanwhile: the broker then delivers again.
+    await until("its repetitions were not read", async () => (await reports(server, "ended")) >= 9)
     expect(calls.map(({ status }) => status)).toEqual(calls.map(() => 200))
     expect(slowest(calls)).toBeLessThan(10_000)
   })
