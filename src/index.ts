@@ -114,8 +114,13 @@ export {
 export { AdminKey } from "./engine/access/AdminKey.ts"
 export { Origin, type OriginValues } from "./engine/access/Audit.ts"
 export { type NewSession, Sessions } from "./engine/access/Sessions.ts"
-export { CurrentLanes } from "./engine/dispatch/CurrentLanes.ts"
-export type { Lanes } from "./engine/dispatch/Lanes.ts"
+export {
+  type AcceptResult,
+  type AdmissionWithEnds,
+  type AdmittingLanes,
+  CurrentLanes,
+  type Reservation
+} from "./engine/dispatch/CurrentLanes.ts"
 export { Limiter, type SlotRequest, type Usage } from "./engine/dispatch/Limiter.ts"
 export * as Engine from "./engine/Engine.ts"
 export { Cancellation, type CancelledCounts, type CancelOptions } from "./engine/manage/Cancellation.ts"

@@ -4,8 +4,7 @@ import type { RunId } from "../../domain/Id.ts"
 import type { LaneRun, LaneStore } from "../../repo/LaneStore.ts"
 import { type Acceptance, type AcceptanceRefused, type NewRun, RunStore } from "../../repo/RunStore.ts"
 import * as GroupCommit from "../../runtime/GroupCommit.ts"
-import { CurrentLanes } from "../dispatch/CurrentLanes.ts"
-import type { LaneState } from "../dispatch/Reservations.ts"
+import { type AcceptResult, CurrentLanes } from "../dispatch/CurrentLanes.ts"
 import { Settings } from "../Settings.ts"
 import * as Backlog from "./Backlog.ts"
 
@@ -46,8 +45,8 @@ export const make: Effect.Effect<Accept, never, CurrentLanes | LaneStore | RunSt
             Effect.sync(() => ended((index) => mayWait(laneState(exit, index))))
           )
         }
-        const reserved = items.map(({ laneRun, mayBeSent }) => mayBeSent && lanes.reserve(laneRun))
-        const run_ids = new Set(newRuns.flatMap(({ run_id }, index) => (reserved[index] ? [run_id] : [])))
+        const reservations = items.map(({ laneRun, mayBeSent }) => (mayBeSent ? lanes.reserve(laneRun) : undefined))
+        const run_ids = new Set(newRuns.flatMap(({ run_id }, index) => (reservations[index] ? [run_id] : [])))
         // After the slots were taken: the runs that held them before have ended by then.
         const at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
         const options = { ...limits, admission: { term: lanes.term(), run_ids, at } }
@@ -57,7 +56,7 @@ export const make: Effect.Effect<Accept, never, CurrentLanes | LaneStore | RunSt
             ended((index) => mayWait(states[index]!))
             for (const [index, { collects, laneRun, mayBeSent }] of items.entries()) {
               const result = states[index]!
-              if (reserved[index]) lanes.reservationEnded(laneRun, result)
+              reservations[index]?.settle(result)
               if (result === "waits" && !collects) lanes.accepted(laneRun, mayBeSent ? aheadOf(exit, index) : undefined)
             }
           })
@@ -72,13 +71,13 @@ export const make: Effect.Effect<Accept, never, CurrentLanes | LaneStore | RunSt
     return (candidates) => together(candidates.map(itemOf))
   })
 
-const mayWait = (state: LaneState): boolean => state === "waits" || state === "unknown"
+const mayWait = (state: AcceptResult): boolean => state === "waits" || state === "unknown"
 
 /**
  * Where the run is now. A statement that the database did not get, or refused, is not committed; one without an answer may
  * have been.
  */
-const laneState = (exit: Exit.Exit<Answers, Unavailable>, index: number): LaneState => {
+const laneState = (exit: Exit.Exit<Answers, Unavailable>, index: number): AcceptResult => {
   if (Exit.isFailure(exit)) return isNotStored(exit.cause) ? "notStored" : "unknown"
   const answer = exit.value[index]
   if (answer === undefined || Either.isLeft(answer) || answer.right._tag !== "Accepted") return "notStored"

@@ -1,39 +1,28 @@
 import { DateTime, Effect } from "effect"
 import type { RunId } from "../../domain/Id.ts"
 import type { LeaseLost } from "../../repo/LeaseStore.ts"
-import type { Admission, RunEnd } from "../../repo/RunStore.ts"
 import { stopwatch } from "../../runtime/Stopwatch.ts"
 import { Outcomes } from "../outcome/Outcomes.ts"
+import type { AdmissionWithEnds, AdmittingLanes } from "./CurrentLanes.ts"
 import type { Flight, Lane } from "./Lane.ts"
 import type { LaneAdmission, Ready } from "./LaneAdmission.ts"
 import type { Lease } from "./Lease.ts"
 import type { SlotLine } from "./SlotLine.ts"
 
-/** A run in flight, and what happens when it has landed. */
+/** A run in flight, and what follows its end. */
 export interface Following {
   readonly lane: Lane
   readonly flight: Flight
   readonly unwatch: () => void
-  readonly onLanding: Array<() => void>
-}
-
-/** Runs that are being admitted with the commit that ends others. */
-export interface Behind {
-  readonly admission: Admission
-  /** Those that were admitted; `undefined`: nothing is known of the commit. */
-  readonly settle: (admitted: ReadonlySet<RunId> | undefined) => void
+  readonly onEnd: Array<() => void>
 }
 
 /** Admits the next runs with the commit that ends those before them, in the slots that this frees. */
-export interface AdmissionBehind {
+export interface AdmissionsWithEnds {
   /** The lane leaves its admissions to the next commit that ends runs, if that begins in this turn of the event loop. */
   readonly defer: (lane: Lane) => void
-  /**
-   * Takes the runs that can be admitted with the commit that ends these: those of the lanes that have waited longest, then
-   * those of the lanes whose runs end. `undefined`: there are none. To be called before every commit of ends that have
-   * waited for another one.
-   */
-  readonly take: (ends: ReadonlyArray<Pick<RunEnd, "run_id" | "outcome">>) => Behind | undefined
+  /** Asks first the lanes that have waited longest for a slot, then the lanes whose runs end. */
+  readonly select: AdmittingLanes["admitWithEnds"]
 }
 
 interface Options {
@@ -42,7 +31,7 @@ interface Options {
   readonly admission: LaneAdmission
   /** The runs of all lanes that are in flight. */
   readonly following: ReadonlyMap<RunId, Following>
-  readonly drive: (lane: Lane, mayAdmit?: boolean) => void
+  readonly advance: (lane: Lane, mayAdmit?: boolean) => void
   readonly fork: (effect: Effect.Effect<void, LeaseLost>) => void
 }
 
@@ -51,16 +40,16 @@ export const make = Effect.fnUntraced(function* ({
   line,
   admission,
   following,
-  drive,
+  advance,
   fork
-}: Options): Effect.fn.Return<AdmissionBehind, never, Outcomes> {
+}: Options): Effect.fn.Return<AdmissionsWithEnds, never, Outcomes> {
   const outcomes = yield* Outcomes
   const clock = yield* Effect.clock
 
   const deferred = new Set<Lane>()
   let isFlushing = false
 
-  const defer: AdmissionBehind["defer"] = (lane) => {
+  const defer: AdmissionsWithEnds["defer"] = (lane) => {
     deferred.add(lane)
     if (isFlushing) return
     isFlushing = true
@@ -69,24 +58,24 @@ export const make = Effect.fnUntraced(function* ({
       if (line.isClosed || outcomes.areEndsWaiting()) return
       const waited = [...deferred]
       deferred.clear()
-      for (const lane of line.candidates()) drive(lane)
-      for (const lane of waited) drive(lane)
+      for (const lane of line.candidates()) advance(lane)
+      for (const lane of waited) advance(lane)
     })
   }
 
-  const take: AdmissionBehind["take"] = (ends) => {
+  const select: AdmissionsWithEnds["select"] = (ends) => {
     if (line.isClosed) return undefined
     const waited = [...deferred]
     deferred.clear()
-    const ending = landing(ends)
+    const ending = inFlight(ends)
     const taken = ending === undefined ? [] : takeReady(ending, waited)
     const lanes = new Set(taken.map(({ lane }) => lane))
-    for (const lane of waited) if (!lanes.has(lane)) drive(lane, true)
-    return ending === undefined || taken.length === 0 ? undefined : behind(ending, taken)
+    for (const lane of waited) if (!lanes.has(lane)) advance(lane, true)
+    return ending === undefined || taken.length === 0 ? undefined : admissionOf(ending, taken)
   }
 
   /** The ends' runs, if each of them is in flight and gives its slots back. */
-  const landing = (ends: Parameters<AdmissionBehind["take"]>[0]): ReadonlyArray<Following> | undefined => {
+  const inFlight = (ends: Parameters<AdmissionsWithEnds["select"]>[0]): ReadonlyArray<Following> | undefined => {
     const found = new Map<RunId, Following>()
     for (const { outcome, run_id } of ends) {
       const run = following.get(run_id)
@@ -120,7 +109,7 @@ export const make = Effect.fnUntraced(function* ({
     return taken
   }
 
-  const behind = (ending: ReadonlyArray<Following>, taken: ReadonlyArray<Ready>): Behind => {
+  const admissionOf = (ending: ReadonlyArray<Following>, taken: ReadonlyArray<Ready>): AdmissionWithEnds => {
     const run_ids = new Set(taken.flatMap(({ runs }) => runs.map(({ run_id }) => run_id)))
     const at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
     return {
@@ -131,7 +120,7 @@ export const make = Effect.fnUntraced(function* ({
           else if (ids === undefined) fork(admitAfter(ending, ready))
           else {
             admission.admitted(ready, ids)
-            drive(ready.lane)
+            advance(ready.lane)
           }
         }
         if (ids !== undefined && ids.size < run_ids.size) line.advance()
@@ -148,20 +137,20 @@ export const make = Effect.fnUntraced(function* ({
    * harm.
    */
   const admitAfter = (ending: ReadonlyArray<Following>, ready: Ready): Effect.Effect<void, LeaseLost> => {
-    const landed = Effect.forEach(ending, hasLanded, { discard: true })
+    const allEnded = Effect.forEach(ending, hasEnded, { discard: true })
     return Effect.zipRight(
-      Effect.onInterrupt(landed, () => Effect.sync(() => giveUp(ready))),
+      Effect.onInterrupt(allEnded, () => Effect.sync(() => giveUp(ready))),
       // Only then: it takes the time at which they got their slots.
       Effect.suspend(() => admission.admit(ready))
     )
   }
 
-  const hasLanded = ({ flight }: Following) =>
+  const hasEnded = ({ flight }: Following) =>
     Effect.async<void>((resume) => {
       const now = following.get(flight.run.run_id)
       if (now === undefined) resume(Effect.void)
-      else now.onLanding.push(() => resume(Effect.void))
+      else now.onEnd.push(() => resume(Effect.void))
     })
 
-  return { defer, take }
+  return { defer, select }
 })

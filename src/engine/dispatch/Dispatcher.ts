@@ -98,7 +98,7 @@ const dispatch = Effect.fnUntraced(function* (
   })
 
   const poll = Effect.forEach(
-    [expire, lanes.refreshLimits, closeWindows, Effect.sync(lanes.resolveUnknown), wakeLanes],
+    [expire, lanes.refreshLimits, closeWindows, wakeLanes],
     (step) => Effect.ignoreLogged(Effect.tapError(step, () => Effect.sync(letAnswersCatchUp))),
     { discard: true }
   )

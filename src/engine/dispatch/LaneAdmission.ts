@@ -27,7 +27,7 @@ export interface LaneAdmission {
 export const make = Effect.fnUntraced(function* (
   lease: Lease,
   line: SlotLine,
-  { drive, follow }: { readonly drive: (lane: Lane) => void; readonly follow: (lane: Lane, flight: Flight) => void }
+  { advance, follow }: { readonly advance: (lane: Lane) => void; readonly follow: (lane: Lane, flight: Flight) => void }
 ): Effect.fn.Return<LaneAdmission, never, LaneStore | Scope.Scope> {
   const store = yield* LaneStore
   const clock = yield* Effect.clock
@@ -60,7 +60,7 @@ export const make = Effect.fnUntraced(function* (
           Effect.sync(() => admitted(ready, Exit.isSuccess(exit) ? exit.value[0]! : new Set<RunId>()))
         ),
         Effect.map(() => {
-          drive(ready.lane)
+          advance(ready.lane)
           line.advance()
         })
       )

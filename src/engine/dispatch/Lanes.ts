@@ -11,7 +11,8 @@ import { untilAvailable } from "../../runtime/Availability.ts"
 import { stopwatch } from "../../runtime/Stopwatch.ts"
 import type { Correlation } from "../outcome/Correlation.ts"
 import { Outcomes } from "../outcome/Outcomes.ts"
-import * as AdmissionBehind from "./AdmissionWithEnds.ts"
+import * as AdmissionWithEnds from "./AdmissionWithEnds.ts"
+import type { AdmittingLanes } from "./CurrentLanes.ts"
 import { type Flight, Lane, readAhead, type Step, type Work } from "./Lane.ts"
 import * as LaneAdmission from "./LaneAdmission.ts"
 import * as LaneAudit from "./LaneAudit.ts"
@@ -25,16 +26,11 @@ import { SlotLine } from "./SlotLine.ts"
 const auditsAtOnce = 8
 
 /** The lanes of one term: whatever a lane wants done next is done here, and reported back to it. */
-export interface Lanes extends Pick<Reservations.Reservations, "reserve" | "reservationEnded" | "resolveUnknown"> {
-  readonly term: Lease["term"]
+export interface Lanes extends AdmittingLanes {
   /** There may be more in the rows for this team. */
   readonly wake: (team: TeamName) => void
-  /** The run was accepted by this process, and waits behind `ahead` (`Acceptance`). */
-  readonly accepted: (run: LaneRun, ahead: ReadonlyArray<RunId> | undefined) => void
   /** The team's run is in flight since before this term; nothing is sent for it before the lane is woken. */
   readonly takeOver: (run: LaneRun) => void
-  /** Takes the runs that are to be admitted with the commit that ends these, in their slots. */
-  readonly admitBehind: AdmissionBehind.AdmissionBehind["take"]
   /** Webhooks were edited: what was read ahead is read again. */
   readonly webhooksChanged: () => void
   /** The teams whose next run waits for a leader. */
@@ -66,38 +62,38 @@ export const make = Effect.fnUntraced(function* (
 
   const lanes = new Map<TeamName, Lane>()
   const line = new SlotLine(limiter, {
-    drive,
+    advance,
     watch: (lane, head) => outcomes.watch(head, (run) => ended(lane, head, run))
   })
   /** What is in flight, until it has landed. */
-  const following = new Map<RunId, AdmissionBehind.Following>()
+  const following = new Map<RunId, AdmissionWithEnds.Following>()
 
   // Closed from the last to the first.
   yield* Effect.addFinalizer(() => Effect.sync(releaseAll))
   const reservations = yield* Reservations.make(lease, line, {
-    drive,
+    advance,
     follow,
     laneOf,
     fork: (effect) => fork(effect)
   })
-  const admission = yield* LaneAdmission.make(lease, line, { drive, follow })
+  const admission = yield* LaneAdmission.make(lease, line, { advance, follow })
   const { offer, publish } = yield* LanePublisher.make(lease, mayExpire)
   const audit = yield* LaneAudit.make(offer)
   const fibers = yield* FiberSet.make<void, LeaseLost>()
   const fork = yield* FiberSet.runtime(fibers)<never>()
-  const behind = yield* AdmissionBehind.make({ lease, line, admission, following, drive, fork })
+  const admissionWithEnds = yield* AdmissionWithEnds.make({ lease, line, admission, following, advance, fork })
 
   function laneOf(team: TeamName): Lane {
     const known = lanes.get(team)
     if (known !== undefined) return known
-    const fresh = new Lane(team, (run) => line.tryAcquire(run))
+    const fresh = new Lane(team, line.tryAcquire)
     lanes.set(team, fresh)
     return fresh
   }
 
   /** Does what the lane wants done, and puts it in line when it waits for a slot. */
-  function drive(lane: Lane, mayAdmit = !outcomes.areEndsWaiting()): void {
-    if (!mayAdmit) behind.defer(lane)
+  function advance(lane: Lane, mayAdmit = !outcomes.areEndsWaiting()): void {
+    if (!mayAdmit) admissionWithEnds.defer(lane)
     for (let step = lane.next(mayAdmit); step !== undefined; step = lane.next(mayAdmit)) {
       if (step._tag === "Admit") line.leave(lane)
       fork(perform(lane, step))
@@ -108,14 +104,14 @@ export const make = Effect.fnUntraced(function* (
   const wake = (team: TeamName): void => {
     const lane = laneOf(team)
     lane.woken()
-    drive(lane)
+    advance(lane)
   }
 
   const accepted: Lanes["accepted"] = (run, ahead) => {
     if (line.isClosed) return
     const lane = laneOf(run.team)
     lane.accepted(run, ahead)
-    drive(lane)
+    advance(lane)
   }
 
   const perform = (lane: Lane, step: Step): Effect.Effect<void, LeaseLost> => {
@@ -123,12 +119,12 @@ export const make = Effect.fnUntraced(function* (
       case "Read":
         return Effect.map(untilAvailable(store.lane(lane.team, readAhead)), (read) => {
           lane.read(read)
-          drive(lane)
+          advance(lane)
         })
       case "AskForLeader":
         return Effect.map(untilAvailable(bus.queue(lane.team)), ({ consumers }) => {
           lane.askedForLeader(consumers > 0)
-          drive(lane)
+          advance(lane)
         })
       case "Admit":
         return admission.admit({ lane, runs: step.runs, begunAt: stopwatch(clock) })
@@ -153,7 +149,7 @@ export const make = Effect.fnUntraced(function* (
         lane.published(flights, stopwatch(clock))
         release(runs.flatMap(({ run_id }) => (lane.flights.has(run_id) && !begun.has(run_id) ? [run_id] : [])))
       }
-      drive(lane)
+      advance(lane)
     })
   }
 
@@ -163,17 +159,17 @@ export const make = Effect.fnUntraced(function* (
       if (run?.status === "cancelled" && run.released_at === undefined) cancelled(lane, run_id)
       else ended(lane, run_id, run)
     })
-    following.set(run_id, { lane, flight, unwatch, onLanding: [] })
+    following.set(run_id, { lane, flight, unwatch, onEnd: [] })
   }
 
   const ended = (lane: Lane, id: RunId, run: Run | undefined): void => {
     const work = run && workOn(run)
     const flight = lane.ended(id, work)
-    if (flight !== undefined) land(flight)
+    if (flight !== undefined) endFlight(flight)
     const audited = audit.afterAnswer(lane)
     if (audited !== undefined) fork(afterAudit(lane, audited))
     // More replies may be there, whose commit then admits what may follow.
-    drive(lane, false)
+    advance(lane, false)
   }
 
   /** It holds its slots until its leader is done with it, which is asked to stop each time that this is reported. */
@@ -187,17 +183,17 @@ export const make = Effect.fnUntraced(function* (
     if (ids.length > 0) fork(untilAvailable(outcomes.release(ids)))
   }
 
-  const land = (flight: Flight): void => {
+  const endFlight = (flight: Flight): void => {
     const followed = following.get(flight.run.run_id)
     following.delete(flight.run.run_id)
     followed?.unwatch()
     line.release(flight.run)
-    for (const onLanding of followed?.onLanding ?? []) onLanding()
+    for (const onEnd of followed?.onEnd ?? []) onEnd()
   }
   function releaseAll() {
     line.close()
     reservations.close()
-    for (const lane of lanes.values()) for (const flight of lane.flights.values()) land(flight)
+    for (const lane of lanes.values()) for (const flight of lane.flights.values()) endFlight(flight)
   }
 
   const takeOver = (run: LaneRun): void => {
@@ -216,13 +212,13 @@ export const make = Effect.fnUntraced(function* (
   const afterAudit = (lane: Lane, audited: Effect.Effect<boolean>): Effect.Effect<void> =>
     Effect.map(audited, (isLost) => {
       if (isLost) release(lane.sendAgain())
-      drive(lane)
+      advance(lane)
     })
 
   const webhooksChanged = (): void => {
     for (const lane of lanes.values()) {
       lane.changed()
-      drive(lane)
+      advance(lane)
     }
   }
 
@@ -240,9 +236,7 @@ export const make = Effect.fnUntraced(function* (
     accepted,
     takeOver,
     reserve: reservations.reserve,
-    reservationEnded: reservations.reservationEnded,
-    resolveUnknown: reservations.resolveUnknown,
-    admitBehind: behind.take,
+    admitWithEnds: admissionWithEnds.select,
     webhooksChanged,
     stopped: () => [...lanes.values()].filter(({ isStopped }) => isStopped).map(({ team }) => team),
     teams: () => [...lanes.keys()],

@@ -6,7 +6,7 @@ import type { Limiter, SlotRequest } from "./Limiter.ts"
 /** What the line asks of the lanes in it. */
 interface Members {
   /** Lets the lane do what it wants done. */
-  readonly drive: (lane: Lane) => void
+  readonly advance: (lane: Lane) => void
   /** Lets the lane know when this run, which waits for a slot, has ended; until the returned function is called. */
   readonly watch: (lane: Lane, head: RunId) => () => void
 }
@@ -42,9 +42,7 @@ export class SlotLine {
   }
 
   /** Takes the run's slots if they are free; true for a run that needs none. */
-  tryAcquire(run: LaneRun): boolean {
-    return run.webhook === undefined || this.#limiter.tryAcquire(slotOf(run))
-  }
+  readonly tryAcquire = (run: LaneRun): boolean => run.webhook === undefined || this.#limiter.tryAcquire(slotOf(run))
 
   /** Takes the run's slots whatever the limits are. */
   hold(run: LaneRun): void {
@@ -75,7 +73,7 @@ export class SlotLine {
   /** Slots are free: they go to the lanes that have waited longest. */
   advance(): void {
     if (this.#isClosed) return
-    for (const lane of this.candidates()) this.#members.drive(lane)
+    for (const lane of this.candidates()) this.#members.advance(lane)
   }
 
   close(): void {

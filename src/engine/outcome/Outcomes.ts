@@ -81,13 +81,13 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
         Effect.suspend(() => {
           const progress = ends.map(({ run_id }) => marks.take(run_id))
           for (const { run_id } of ends) ending.add(run_id)
-          const behind = current.get()?.admitBehind(ends)
+          const admission = current.get()?.admitWithEnds(ends)
           const all = ends.map((end, index) => ({ ...end, ...progress[index] }))
           const committed =
-            behind === undefined
+            admission === undefined
               ? runs.end(all)
-              : Effect.map(runs.endAndAdmit(all, behind.admission), ({ admitted, ended }) => {
-                  behind.settle(admitted)
+              : Effect.map(runs.endAndAdmit(all, admission.admission), ({ admitted, ended }) => {
+                  admission.settle(admitted)
                   return ended
                 })
           const ended = Effect.map(committed, (all) => {
@@ -99,7 +99,7 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
             return all
           })
           return Effect.onExit(ended, (exit) => {
-            if (Exit.isFailure(exit)) behind?.settle(undefined)
+            if (Exit.isFailure(exit)) admission?.settle(undefined)
             for (const { run_id } of ends) ending.delete(run_id)
             if (Exit.isFailure(exit)) ends.forEach(({ run_id }, index) => marks.add(run_id, progress[index]!))
             return Effect.void

@@ -24,7 +24,7 @@ const run = (n: number, max_concurrent?: number): LaneRun => ({
 
 it.effect("asks the lanes in line as long as a slot is free, and then only those with a limit of their own", () =>
   Effect.gen(function* () {
-    const line = new SlotLine(yield* Limiter, { drive: () => {}, watch: () => () => {} })
+    const line = new SlotLine(yield* Limiter, { advance: () => {}, watch: () => () => {} })
     line.hold(run(0))
     const lanes = [run(1), run(2, 5), run(3)].map((head) => {
       const lane = new Lane(head.team, (run) => head.webhook?.max_concurrent === undefined && line.tryAcquire(run))
