@@ -1,5 +1,4 @@
 /** One process that serves: the only one, or a worker. */
-import { setFlagsFromString } from "node:v8"
 import { Effect, Layer, Option } from "effect"
 import { exitCodes, Failure } from "../cli/Failure.ts"
 import type { Unavailable } from "../domain/Errors.ts"
@@ -48,16 +47,9 @@ const serveWith = (
     return yield* Effect.never
   }).pipe(Effect.provide(Server.layer(environment, drivers, version)))
 
-/**
- * V8 notes where in the code objects are made that live long, and puts what is made there among the old ones from then on. Here
- * most live as long as a request: a third of what was among the old ones got there by this, where it takes more to collect.
- */
-const tuneGarbageCollection = Effect.sync(() => setFlagsFromString("--no-allocation-site-pretenuring"))
-
 /** Reads the settings and serves until it is interrupted; a start that fails says why. */
 export const run = (version: string, announce: Announce): Effect.Effect<void, Failure> =>
   Effect.gen(function* () {
-    yield* tuneGarbageCollection
     const environment = yield* Environment.load
     const drivers = Drivers.choose(environment)
     const embedded = Drivers.embedded(drivers)

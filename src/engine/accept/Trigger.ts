@@ -28,7 +28,6 @@ import { HistoryStore } from "../../repo/HistoryStore.ts"
 import type { WebhookEdited } from "../../repo/RunStore.ts"
 import { TeamStore } from "../../repo/TeamStore.ts"
 import { WebhookStore } from "../../repo/WebhookStore.ts"
-import * as Immediate from "../../runtime/Immediate.ts"
 import * as Metrics from "../../telemetry/Metrics.ts"
 import { webhookIdOf } from "../manage/Webhooks.ts"
 import type { Outcomes } from "../outcome/Outcomes.ts"
@@ -138,14 +137,14 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         webhook: WebhookRow,
         request: TriggerRequest
       ): Effect.Effect<Submitted, InputChecks.Ignored | InvalidParameter | Refused | WebhookEdited> =>
-        Immediate.flatMap(
+        Effect.flatMap(
           Input.used(webhook, request.variables),
           (variables): Effect.Effect<Submitted, InputChecks.Ignored | InvalidParameter | Refused | WebhookEdited> => {
             if (request.wait && webhook.coalesce !== undefined) return Effect.fail(Coalescing.waitRefused)
             const objection = objectionTo(webhook, request.variables)
             if (objection !== undefined) return Effect.fail(objection)
             const coalesce = Coalescing.windowOf(webhook, request.variables, request.received_at)
-            return Immediate.flatMap(render(webhook, variables), (rendered) =>
+            return Effect.flatMap(render(webhook, variables), (rendered) =>
               submit(candidates.ofWebhook(webhook, { ...request, variables, ...(coalesce && { coalesce }) }, rendered))
             )
           }
@@ -159,7 +158,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
 
       /** What a webhook refuses that was edited meanwhile, the edited one may accept. */
       const trigger = (webhook: WebhookRow, request: TriggerRequest): Effect.Effect<Submitted, TriggerRefused> =>
-        Immediate.catchAll(triggerOnce(webhook, request), (error) => {
+        Effect.catchAll(triggerOnce(webhook, request), (error) => {
           if (error._tag === "Unavailable") return Effect.fail(error)
           return Effect.flatMap(cache.refresh(webhook), (current) => {
             if (current.version === webhook.version && error._tag !== "WebhookEdited") {

@@ -2,7 +2,6 @@ import { Effect } from "effect"
 import { PromptTooLarge } from "../../domain/Errors.ts"
 import type { Variables } from "../../domain/run/Run.ts"
 import { storable } from "../../domain/StorableText.ts"
-import * as Immediate from "../../runtime/Immediate.ts"
 import { Settings } from "../Settings.ts"
 import { type Rendered, Renderer, type RenderOptions, type RenderRefused } from "./Renderer.ts"
 
@@ -18,7 +17,7 @@ export const make: Effect.Effect<Render, never, Renderer | Settings> = Effect.ma
   Effect.all([Renderer, Settings]),
   ([renderer, { maxPrompt: limit_bytes }]) =>
     (source, variables) =>
-      Immediate.flatMap(renderer.render(source.prompt_template, variables, source), (rendered) => {
+      Effect.flatMap(renderer.render(source.prompt_template, variables, source), (rendered) => {
         const prompt = storable(rendered.prompt)
         if (Buffer.byteLength(prompt) > limit_bytes) return Effect.fail(new PromptTooLarge({ limit_bytes }))
         return Effect.succeed(prompt === rendered.prompt ? rendered : { ...rendered, prompt })

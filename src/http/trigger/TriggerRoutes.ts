@@ -35,7 +35,6 @@ import { isOpenedByOldToken, Requests } from "../../engine/manage/Requests.ts"
 import * as Input from "../../engine/prompt/Input.ts"
 import { Settings } from "../../engine/Settings.ts"
 import * as Verification from "../../engine/verify/Verification.ts"
-import * as Immediate from "../../runtime/Immediate.ts"
 import * as TraceContext from "../../telemetry/TraceContext.ts"
 import { bearerOf } from "../access/Bearer.ts"
 import * as Body from "../request/Body.ts"
@@ -255,7 +254,7 @@ const makeEndpoints = Effect.gen(function* () {
       const token = tokenOf(request, inPath)
       const received_at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
       if (request.method !== "POST") return new MethodNotAllowed({ allow: "POST" })
-      return Immediate.flatMap(trigger.authenticate(Redacted.make(token ?? ""), { recent: true }), (recent) =>
+      return Effect.flatMap(trigger.authenticate(Redacted.make(token ?? ""), { recent: true }), (recent) =>
         postTo(recent, request, { token, inPath }, received_at)
       )
     })
@@ -293,7 +292,7 @@ const makeEndpoints = Effect.gen(function* () {
     const mediaTypeFault = (webhook: WebhookRow) =>
       webhook.verification === undefined ? Input.mediaTypeFault(webhook, request.headers) : undefined
     const read = (webhook: WebhookRow): Effect.Effect<ReadRequest | Handshake, InputRefused> =>
-      mediaTypeFault(webhook) ?? Immediate.flatMap(received(), (incoming) => readAs(webhook, incoming))
+      mediaTypeFault(webhook) ?? Effect.flatMap(received(), (incoming) => readAs(webhook, incoming))
 
     // What the webhook refuses as it is remembered, it may take as it is now; and a token that is no longer valid is refused
     // before any fault of the request. A body that could not be received is not read again.
@@ -312,7 +311,7 @@ const makeEndpoints = Effect.gen(function* () {
         refusedBy: (webhook) => refusalOf(request, webhook, received_at, input.incoming.body),
         ...traceOf(request)
       })
-      return Effect.map(Immediate.tapError(submitted, record), (submitted) => answerOf(input, submitted))
+      return Effect.map(Effect.tapError(submitted, record), (submitted) => answerOf(input, submitted))
     }
     const answerOf = (input: ReadRequest, submitted: Submitted) => {
       const answer = RunAnswer.ofRun(request, submitted)
@@ -324,7 +323,7 @@ const makeEndpoints = Effect.gen(function* () {
     }
 
     const known = refusalOf(request, recent, received_at) === undefined ? Effect.succeed(recent) : verifyAgain()
-    return Immediate.flatMap(known, (known) => {
+    return Effect.flatMap(known, (known) => {
       const fault = mediaTypeFault(known)
       const again = (refusal: InputRefused) => Effect.flatMap(readAgain(known, refusal), submit)
       if (fault !== undefined) return again(fault)
