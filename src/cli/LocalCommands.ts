@@ -38,6 +38,15 @@ const override = (option: string, value: string, name: string, meaning: string) 
     Options.optional
   )
 
+/** An option that may be given several times; its values are the lines of the variable. */
+const repeated = (option: string, value: string, name: string, meaning: string) =>
+  Options.text(option).pipe(
+    Options.withPseudoName(value),
+    Options.withDescription(`${meaning}; else ${name}`),
+    Options.repeated,
+    Options.map((values) => (values.length === 0 ? Option.none() : Option.some([name, values.join("\n")] as const)))
+  )
+
 export const serve = (local: LocalCommands) =>
   Command.make(
     "serve",
@@ -46,6 +55,13 @@ export const serve = (local: LocalCommands) =>
       port: override("port", "number", "PORT", "The port to listen on, 0 for any free port"),
       workers: override("workers", "number", "WORKERS", "The processes that serve, or `auto` for one on each CPU core"),
       dataDir: override("data-dir", "folder", "DATA_DIR", "The folder of the embedded database"),
+      leader: repeated(
+        "leader",
+        "team=command",
+        "LEADERS",
+        "Lead this team in the server's process: the command runs for each prompt; may be repeated"
+      ),
+      leaderUser: override("leader-user", "user[:group]", "LEADER_USER", "Run the leaders' commands as this user"),
       resendRunning: Options.boolean("resend-running").pipe(
         Options.withDescription(
           "Send everything in flight again, once: after the database was restored; else RESEND_RUNNING"
@@ -61,6 +77,7 @@ export const serve = (local: LocalCommands) =>
           "Environment variables are its settings (docs/settings.md). Without any it has a database of its own and a demo team, for trying out.",
         examples: [
           "webhook-trigger serve --port 8081",
+          "webhook-trigger serve --leader 'review=my-agent --print'",
           "DATABASE_URL=postgres://… AMQP_URL=amqp://… PUBLIC_URL=https://… ADMIN_API_KEY=… webhook-trigger serve"
         ]
       })

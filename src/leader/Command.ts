@@ -1,7 +1,7 @@
 /** Any program as a team's leader: the prompt on its standard input, the answer from its standard output. */
 import { accessSync, constants, statSync } from "node:fs"
 import { delimiter, isAbsolute, join } from "node:path"
-import { Clock, DateTime, type Duration, Effect, Exit, Schema } from "effect"
+import { Clock, DateTime, type Duration, Effect, Exit, Schema, type Scope } from "effect"
 import type { LeaderBus, Prompt } from "../bus/Bus.ts"
 import type { TeamName } from "../domain/Team.ts"
 import * as TraceContext from "../telemetry/TraceContext.ts"
@@ -34,20 +34,24 @@ export class ProgramMissing extends Schema.TaggedError<ProgramMissing>()("Progra
 }
 
 /**
- * Leads the team with the program until interrupted.
+ * Leads the team with the program until the scope closes.
  *
- * When it is interrupted (by SIGINT or SIGTERM, say) it takes no more work, and the program in work may finish within
- * the grace, its answer being sent; after that it is ended, and its prompt is delivered again, first.
+ * Then it takes no more work. The program in work may finish within the grace, and its answer is sent; after that it is
+ * ended, and its prompt is delivered again, first.
  */
-export const run = (options: CommandOptions): Effect.Effect<never, ProgramMissing, LeaderBus> =>
+export const start = (options: CommandOptions): Effect.Effect<void, ProgramMissing, LeaderBus | Scope.Scope> =>
   Effect.zipRight(checkProgram(options.command), lead(options))
 
-/** Fails when the program cannot be run; `run` does this first. */
+/** Leads the team with the program until interrupted, by SIGINT or SIGTERM for example. */
+export const run = (options: CommandOptions): Effect.Effect<never, ProgramMissing, LeaderBus> =>
+  Effect.scoped(Effect.zipRight(start(options), Effect.never))
+
+/** Fails when the program cannot be run; `start` does this first. */
 export const checkProgram = (command: string): Effect.Effect<void, ProgramMissing> =>
   canRun(command) ? Effect.void : new ProgramMissing({ command })
 
-const lead = (options: CommandOptions): Effect.Effect<never, never, LeaderBus> =>
-  Leader.run({
+const lead = (options: CommandOptions) =>
+  Leader.start({
     team: options.team,
     grace: options.grace ?? "10 seconds",
     handler: (prompt) =>

@@ -37,29 +37,32 @@ const overwrite = (
   }
 }
 
-const erase = (variables: ReadonlyArray<string>, secret: string): void => {
+const erase = (variables: ReadonlyArray<string>, secrets: ReadonlyArray<string>): void => {
   const { commandLine, environment } = places()
   const memory = openSync("/proc/self/mem", "r+")
   try {
-    overwrite(memory, commandLine, (word) => word.includes(secret))
+    overwrite(memory, commandLine, (word) => secrets.some((secret) => word.includes(secret)))
     overwrite(memory, environment, (word) => variables.some((name) => word.indexOf(`${name}=`) === 0))
   } finally {
     closeSync(memory)
   }
 }
 
-const shows = (process: number | "self", secret: string): boolean =>
-  ["environ", "cmdline"].some((file) => readFileSync(`/proc/${process}/${file}`).includes(secret))
+const shows = (process: number | "self", secrets: ReadonlyArray<string>): boolean =>
+  ["environ", "cmdline"].some((file) => {
+    const text = readFileSync(`/proc/${process}/${file}`)
+    return secrets.some((secret) => text.includes(secret))
+  })
 
 /**
- * Removes these environment variables, and the words of the command line that hold the secret. Returns whether the secret
+ * Removes these environment variables, and the words of the command line that hold a secret. Returns whether the secrets
  * can no longer be read there; on systems without a `/proc` like that of Linux it always can.
  */
-export const remove = (variables: ReadonlyArray<string>, secret: string): boolean => {
+export const remove = (variables: ReadonlyArray<string>, secrets: ReadonlyArray<string>): boolean => {
   for (const name of variables) delete process.env[name]
   try {
-    erase(variables, secret)
-    return !shows("self", secret)
+    erase(variables, secrets)
+    return !shows("self", secrets)
   } catch {
     return false
   }
@@ -77,11 +80,11 @@ const readable = <A>(attempt: () => A): A | undefined => {
 const parentOf = (pid: number): number =>
   Number(/^PPid:\s*(\d+)/m.exec(readable(() => readFileSync(`/proc/${pid}/status`, "utf8")) ?? "")?.[1] ?? 0)
 
-/** Processes above this one that show the secret, such as an `npx` that has started it. */
-export const ancestorsThatShow = (secret: string): ReadonlyArray<string> => {
+/** Processes above this one that show a secret, such as an `npx` that has started it. */
+export const ancestorsThatShow = (secrets: ReadonlyArray<string>): ReadonlyArray<string> => {
   const found: Array<string> = []
   for (let pid = process.ppid; pid > 0; pid = parentOf(pid)) {
-    if (readable(() => shows(pid, secret)) !== true) continue
+    if (readable(() => shows(pid, secrets)) !== true) continue
     const name = readable(() => readFileSync(`/proc/${pid}/comm`, "utf8").trim())
     found.push(`${name} (process ${pid})`)
   }

@@ -17,9 +17,13 @@ import { ConnectionLimits } from "../http/serve/ConnectionLimits.ts"
 import * as Drain from "../http/serve/Drain.ts"
 import * as Listener from "../http/serve/Listener.ts"
 import * as NodeServer from "../http/serve/NodeServer.ts"
+import * as Command from "../leader/Command.ts"
 import type { Drivers } from "./drivers/Drivers.ts"
-import type { Environment } from "./environment/Environment.ts"
+import { type Environment, settings } from "./environment/Environment.ts"
+import { secretsOf } from "./environment/LoadSettings.ts"
 import type { ListenAddress } from "./ListenAddress.ts"
+import * as Demo from "./leaders/Demo.ts"
+import * as LocalLeaders from "./leaders/LocalLeaders.ts"
 import * as SecretsKeyFile from "./SecretsKeyFile.ts"
 import * as Telemetry from "./Telemetry.ts"
 
@@ -78,6 +82,11 @@ export const layer = (environment: Environment, { bus, repo }: Drivers, version:
     ...Listener.make({ ...address, maxBody })
   }))
   const management = Option.map(admin, ({ server }) => server)
+  // Closed before the engine, which receives their last answers, and after the callers that wait for them have these.
+  const leaders = Layer.merge(
+    bus.hasDemoTeam ? Demo.leader : Layer.empty,
+    LocalLeaders.layer({ ...environment, secrets: [...Command.keys, ...secretsOf(settings)] })
+  ).pipe(Layer.provide(bus.leaderBus))
   return Drain.layer([listener.server, ...Option.toArray(management)], environment.shutdownGrace).pipe(
     Layer.provideMerge(listener.layer),
     Layer.provideMerge(listenForAdmin(admin)),
@@ -87,6 +96,7 @@ export const layer = (environment: Environment, { bus, repo }: Drivers, version:
         Telemetry.teamGauges(environment, version)
       )
     ),
+    Layer.provideMerge(leaders),
     Layer.provideMerge(
       Layer.mergeAll(
         Engine.layer,

@@ -5,13 +5,14 @@ import type { Unavailable } from "../domain/Errors.ts"
 import { AdminKey } from "../engine/access/AdminKey.ts"
 import * as Listener from "../http/serve/Listener.ts"
 import type { DataFolderInUse, DataFolderUnusable } from "../repo/sql/database/DataFolder.ts"
-import * as Demo from "./Demo.ts"
 import type { Embedded } from "./drivers/Driver.ts"
 import * as Drivers from "./drivers/Drivers.ts"
 import * as Environment from "./environment/Environment.ts"
 import { settingsInvalid } from "./environment/Overrides.ts"
 import * as ListenAddress from "./ListenAddress.ts"
 import * as Logs from "./Logs.ts"
+import * as Demo from "./leaders/Demo.ts"
+import * as LocalLeaders from "./leaders/LocalLeaders.ts"
 import * as Server from "./Server.ts"
 import * as Telemetry from "./Telemetry.ts"
 import * as Welcome from "./Welcome.ts"
@@ -34,6 +35,8 @@ const serveWith = (
 ) =>
   Effect.gen(function* () {
     const demo = drivers.bus.hasDemoTeam ? yield* Demo.prepare : Option.none()
+    const withWebhooks = drivers.repo.embedded !== undefined
+    const localTeams = yield* LocalLeaders.prepare(environment.leaders, { withWebhooks })
     const address = { host: environment.host, port: yield* Listener.port }
     const url = Option.getOrElse(environment.publicUrl, () => ListenAddress.urlOf(address))
     const admin = yield* Server.AdminAddress
@@ -41,7 +44,16 @@ const serveWith = (
     const { generated } = yield* AdminKey
     const adminKey = { isGiven: Option.isSome(environment.adminKey), generated }
     yield* announce({
-      welcome: Welcome.text({ version, url, adminUrl, apiDocs: environment.apiDocs, drivers, adminKey, demo }),
+      welcome: Welcome.text({
+        version,
+        url,
+        adminUrl,
+        apiDocs: environment.apiDocs,
+        drivers,
+        adminKey,
+        demo,
+        localTeams
+      }),
       address: [address, ...Option.toArray(admin)].map(ListenAddress.toText).join(" and ")
     })
     return yield* Effect.never
@@ -51,6 +63,7 @@ const serveWith = (
 export const run = (version: string, announce: Announce): Effect.Effect<void, Failure> =>
   Effect.gen(function* () {
     const environment = yield* Environment.load
+    yield* LocalLeaders.check(environment)
     const drivers = Drivers.choose(environment)
     const embedded = Drivers.embedded(drivers)
     if (environment.workers > 1 && embedded.length > 0) return yield* cannotShare(environment.workers, embedded)
@@ -64,6 +77,8 @@ export const run = (version: string, announce: Announce): Effect.Effect<void, Fa
       DataFolderInUse: (error) => Effect.fail(folderInUse(error)),
       DataFolderUnusable: (error) => Effect.fail(folderUnusable(error)),
       Unavailable: (error) => Effect.fail(unavailable(error)),
+      ProgramMissing: ({ message }) => Effect.fail(leaderUnusable(message)),
+      UserUnusable: ({ message }) => Effect.fail(leaderUnusable(message)),
       TeamExists: Effect.die,
       TeamUnknown: Effect.die
     })
@@ -99,6 +114,9 @@ const folderUnusable = ({ code, folder }: DataFolderUnusable) =>
     title: "The server did not start",
     detail: `DATA_DIR or --data-dir must be a folder that this user can write to, or one that can be created; ${folder} is not (${code})`
   })
+
+const leaderUnusable = (detail: string) =>
+  new Failure({ exit: exitCodes.usage, title: "The server did not start", detail })
 
 const unavailable = ({ detail }: Unavailable) =>
   new Failure({ exit: exitCodes.outOfReach, title: "The server did not start", detail })

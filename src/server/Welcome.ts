@@ -1,15 +1,16 @@
 import { basename, relative } from "node:path"
 import { Option, Redacted } from "effect"
 import { triggerUrl } from "../api/run/TriggerUrl.ts"
-import type { Demo } from "./Demo.ts"
 import * as Drivers from "./drivers/Drivers.ts"
+import type { FirstWebhook } from "./leaders/FirstWebhook.ts"
+import type { LocalTeam } from "./leaders/LocalLeaders.ts"
 
 /** The command that starts the program that runs as `script`: its name if it is installed. */
 const commandOf = (script: string): string =>
   basename(script) === "webhook-trigger" ? "webhook-trigger" : `node ${relative("", script)}`
 
-const trigger = (url: string, token: string, query: string) =>
-  `curl -X POST '${triggerUrl(url, token)}${query}' -H 'Content-Type: application/json' -d '{"variables": {"name": "world"}}'`
+const trigger = (url: string, token: Redacted.Redacted, query: string, variables = '{"name": "world"}') =>
+  `curl -X POST '${triggerUrl(url, Redacted.value(token))}${query}' -H 'Content-Type: application/json' -d '{"variables": ${variables}}'`
 
 const embeddedParts = (drivers: Drivers.Drivers): ReadonlyArray<string> => {
   const parts = Drivers.embedded(drivers)
@@ -22,7 +23,7 @@ const embeddedParts = (drivers: Drivers.Drivers): ReadonlyArray<string> => {
       ]
 }
 
-const demoTeam = (url: string, adminUrl: string, { token, webhook }: Demo): ReadonlyArray<string> =>
+const demoTeam = (url: string, adminUrl: string, { token, webhook }: FirstWebhook): ReadonlyArray<string> =>
   Option.match(token, {
     onNone: () => [
       "The demo webhook's URL was shown when it was created. For a new one, with the admin key in ADMIN_API_KEY:",
@@ -33,16 +34,40 @@ const demoTeam = (url: string, adminUrl: string, { token, webhook }: Demo): Read
     onSome: (token) => [
       "A team called demo is running; it answers with the prompt it gets. Trigger it:",
       "",
-      `  ${trigger(url, Redacted.value(token), "")}`,
+      `  ${trigger(url, token, "")}`,
       "",
       "and once more, waiting for the answer:",
       "",
-      `  ${trigger(url, Redacted.value(token), "?wait=true")}`,
+      `  ${trigger(url, token, "?wait=true")}`,
       "",
       "The token in these lines is shown only now; only its hash is stored.",
       ""
     ]
   })
+
+const localTeam = (url: string, { leader, webhook }: LocalTeam): ReadonlyArray<string> => [
+  `The team ${leader.team} is led by ${leader.command}, in this process.${Option.isSome(webhook) ? " Give it a task:" : ""}`,
+  "",
+  ...Option.match(
+    Option.flatMap(webhook, ({ token }) => token),
+    {
+      onNone: () => [],
+      onSome: (token) => [
+        `  ${trigger(url, token, "?wait=true", '{"task": "Say hello."}')}`,
+        "",
+        "The token in this line is shown only now; only its hash is stored.",
+        ""
+      ]
+    }
+  )
+]
+
+const ownAgent = [
+  "To put an agent of your own behind a webhook, start with a team and the command that answers its prompts:",
+  "",
+  `  ${commandOf(process.argv[1]!)} serve --leader 'review=my-agent --print'`,
+  ""
+]
 
 /** Where the admin key comes from. */
 const keyLine = (isGiven: boolean, generated: Option.Option<Redacted.Redacted>): string => {
@@ -62,9 +87,10 @@ export const text = (started: {
   readonly apiDocs: boolean
   readonly drivers: Drivers.Drivers
   readonly adminKey: { readonly isGiven: boolean; readonly generated: Option.Option<Redacted.Redacted> }
-  readonly demo: Option.Option<Demo>
+  readonly demo: Option.Option<FirstWebhook>
+  readonly localTeams: ReadonlyArray<LocalTeam>
 }): string => {
-  const { adminKey, apiDocs, demo, drivers, url, version } = started
+  const { adminKey, apiDocs, demo, drivers, localTeams, url, version } = started
   const adminUrl = Option.getOrElse(started.adminUrl, () => url)
   return [
     `webhook-trigger ${version} is running.`,
@@ -75,6 +101,8 @@ export const text = (started: {
     ...(adminUrl === url ? [] : [`  Triggers         ${triggerUrl(url)}/`]),
     `  Admin key        ${keyLine(adminKey.isGiven, adminKey.generated)}`,
     "",
-    ...Option.match(demo, { onNone: () => [], onSome: (demo) => demoTeam(url, adminUrl, demo) })
+    ...Option.match(demo, { onNone: () => [], onSome: (demo) => demoTeam(url, adminUrl, demo) }),
+    ...localTeams.flatMap((team) => localTeam(url, team)),
+    ...(drivers.bus.embedded !== undefined && localTeams.length === 0 ? ownAgent : [])
   ].join("\n")
 }

@@ -76,10 +76,12 @@ describe("the commands of the documentation", () => {
     mkdirSync(dir)
     const line = text.trimEnd().replace(/.*$/, "exec env $&")
     const daemon = startDaemon(dir, "/bin/sh", ["-ec", line], { cwd: dir, env: env(variables) })
+    const output = () => readFileSync(join(dir, "output.log"), "utf8")
     return {
+      output,
       until: (what: string, check: () => Promise<boolean>) =>
         until(what, async () => {
-          if (!daemon.alive()) throw new Error(readFileSync(join(dir, "output.log"), "utf8"))
+          if (!daemon.alive()) throw new Error(output())
           return check()
         }),
       stop: async () => {
@@ -123,6 +125,14 @@ describe("the commands of the documentation", () => {
     expect(JSON.parse(await shell(block("README.md", 3), variables))).toMatchObject({ status: "accepted" })
   })
 
+  it("README.md: a server that runs the program itself", async () => {
+    const server = start("local-leader", block("README.md", 4), { PORT: "0" })
+    const trigger = () => /curl .*"task".*/.exec(server.output())?.[0]
+    await server.until("the server has printed how to trigger it", async () => trigger() !== undefined)
+    expect(await shell(`${trigger()} --silent`, {})).toContain('"response":"SAY HELLO."')
+    await server.stop()
+  }, 90_000)
+
   it("docs/http.md: triggering the demo webhook, creating one, and replaying runs", async () => {
     const [first, second] = block("docs/http.md", 0).trim().split("\n")
     expect(await shell(first!, { TRIGGER_URL: demoUrl })).toMatch(/^HTTP\/1.1 202 [\s\S]*"accepted"/)
@@ -163,7 +173,7 @@ describe("the commands of the documentation", () => {
     await first.until("the server of docs/production.md is ready", ready)
     await first.stop()
 
-    const serve = block("README.md", 5, { "postgres://…": DATABASE_URL, "amqp://…": AMQP_URL, ...keys })
+    const serve = block("README.md", 6, { "postgres://…": DATABASE_URL, "amqp://…": AMQP_URL, ...keys })
     const server = start("serve", serve, variables)
     await server.until("the server of README.md is ready", ready)
 
@@ -177,7 +187,7 @@ describe("the commands of the documentation", () => {
       expect(answer).toBe("HELLO\n")
       await leader.stop()
     }
-    await lead("readme", "review", block("README.md", 4, { "amqp://user:password@localhost:5672": AMQP_URL }))
+    await lead("readme", "review", block("README.md", 5, { "amqp://user:password@localhost:5672": AMQP_URL }))
     await shell("webhook-trigger team create deploy", { WEBHOOK_TRIGGER_URL: url })
     await lead("amqp", "deploy", block("docs/amqp.md", 2, { "amqp://localhost": AMQP_URL }))
     const file = join(folder, "deploy.url")

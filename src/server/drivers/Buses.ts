@@ -1,5 +1,5 @@
 /** The drivers of the bus with their settings, for the server and for the `leader` command: chosen here and nowhere else. */
-import { Layer, Option, type Redacted } from "effect"
+import { type Layer, Option, type Redacted } from "effect"
 import * as BusAmqp from "../../bus/amqp/BusAmqp.ts"
 import { addressOf } from "../../bus/amqp/Connection.ts"
 import * as LeaderAmqp from "../../bus/amqp/LeaderAmqp.ts"
@@ -8,15 +8,15 @@ import type { Bus, LeaderBus } from "../../bus/Bus.ts"
 import * as BusMemory from "../../bus/BusMemory.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import { address, oneOf, optional, secret, type Values, withDefault } from "../../settings/EnvironmentVariable.ts"
-import * as Demo from "../Demo.ts"
 import type { Driver } from "./Driver.ts"
 
 export interface BusDriver extends Driver<Bus> {
-  /** Its layer leads the demo team too. */
+  /** The leader's side of the same bus. */
+  readonly leaderBus: Layer.Layer<LeaderBus>
+  /** The server leads the demo team on it. */
   readonly hasDemoTeam?: boolean
   /** For leaders in other processes; absent when none can reach it. */
   readonly leader?: {
-    readonly layer: Layer.Layer<LeaderBus>
     /** What opens the broker. No program that works on prompts may read it. */
     readonly url: Redacted.Redacted<string>
     /** Where the team's prompts are, in words without a password. */
@@ -38,8 +38,8 @@ const amqp = ({ amqpQueueType: queueType, amqpUrl }: Settings) =>
     (url): BusDriver => ({
       name: "rabbitmq",
       layer: BusAmqp.layer({ url, queueType }),
+      leaderBus: LeaderAmqp.layer({ url, queueType }),
       leader: {
-        layer: LeaderAmqp.layer({ url, queueType }),
         url,
         queueOf: (team) => `${teamQueue(team)} at ${addressOf(url)}`
       }
@@ -48,7 +48,8 @@ const amqp = ({ amqpQueueType: queueType, amqpUrl }: Settings) =>
 
 const memory: BusDriver = {
   name: "embedded",
-  layer: Layer.provideMerge(Demo.leader, BusMemory.layer),
+  layer: BusMemory.layer,
+  leaderBus: BusMemory.layer,
   embedded: { place: "the message bus is in this process's memory", replacedBy: "AMQP_URL" },
   hasDemoTeam: true
 }

@@ -19,6 +19,7 @@ import {
 import { fromText } from "../../settings/Quantity.ts"
 import * as Repos from "../drivers/Repos.ts"
 import * as ListenAddress from "../ListenAddress.ts"
+import * as LeaderList from "../leaders/LeaderList.ts"
 import * as LeaderEnvironment from "./LeaderEnvironment.ts"
 import * as LoadSettings from "./LoadSettings.ts"
 import * as PrimaryEnvironment from "./PrimaryEnvironment.ts"
@@ -74,6 +75,10 @@ export const settings = {
   /** Absent: a file in `dataDir`. */
   secretKeys: optional("SECRETS_KEY", secret(secretKeys)),
   engine: { config: SettingsConfig.config },
+  /** Teams that this process leads, each with a program. */
+  leaders: withDefault("LEADERS", LeaderList.format, []),
+  /** Their programs run as this user; if absent, as the server's. */
+  leaderUser: optional("LEADER_USER", text("a user, or user:group")),
   /** How long ended runs are stored; absent: forever. */
   runRetention: withDefault("RUN_RETENTION", durationOrOff("1 minute", "36500 days", "30 days"), Option.none()),
   /** How long audit events are stored. */

@@ -3,6 +3,12 @@ import type { Snippet } from "../../components/Snippet.ts"
 /** Ways to run a team's leader. The name is a slug, so it needs no quoting anywhere. */
 export const leaderSnippets = (team: string): ReadonlyArray<Snippet> => [
   {
+    id: "server",
+    title: "In the server",
+    hint: "Restart the server with this option, which may be repeated. Replace cat with your agent: it reads the prompt from standard input and prints the answer.",
+    text: `webhook-trigger serve --leader '${team}=cat'`
+  },
+  {
     id: "command",
     title: "Any command",
     hint: "Replace cat with your agent: it reads the prompt from standard input and prints the answer. If it fails, the end of its standard error is reported.",
