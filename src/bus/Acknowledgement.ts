@@ -1,6 +1,7 @@
 /** The rules of acknowledgement, the same for every driver: how a handler ends decides what becomes of its message. */
-import { Cause, Duration, Effect, Exit, Fiber, Schedule } from "effect"
+import { Cause, Duration, Effect, Exit, Fiber } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
+import { untilAvailable } from "../runtime/Availability.ts"
 import type { Delivery, Reply } from "./Bus.ts"
 
 /** What becomes of a prompt: it is done; it goes back, to be delivered again first; or it is refused for good. */
@@ -18,23 +19,8 @@ export interface PendingReply {
   readonly deaths: number
 }
 
+/** The pause before a reply is handled again. */
 const firstPause = Duration.millis(100)
-/** While a service is out of reach: a short pause, since only another attempt shows that it is back. */
-const longestPause = Duration.seconds(1)
-const backoff = Schedule.exponential(firstPause).pipe(Schedule.union(Schedule.spaced(longestPause)), Schedule.jittered)
-
-/**
- * Tries again while a service is out of reach, and logs the first failure only. The schedule is set up after that
- * failure: `Effect.retry` sets it up before the first try, and that alone was a third of all the work for a run.
- */
-export const untilAvailable = <A>(effect: Effect.Effect<A, Unavailable>, subject: string): Effect.Effect<A> =>
-  Effect.catchAll(effect, ({ detail }) =>
-    Effect.logWarning(`${subject}: ${detail}; trying again until it works`).pipe(
-      Effect.zipRight(Effect.sleep(firstPause)),
-      Effect.zipRight(Effect.retry(effect, backoff)),
-      Effect.orDie
-    )
-  )
 
 /**
  * Runs the leader's handler on the prompt. A handler that dies would die again, so its prompt is rejected. To be run
@@ -47,7 +33,7 @@ export const handlePrompt = (
 ): Effect.Effect<Settlement> => {
   const subject = `prompt ${delivery.prompt.run_id}`
   const attempt = Effect.suspend(() => handle(delivery))
-  return Effect.flatMap(Effect.exit(restore(untilAvailable(attempt, subject))), (exit) => {
+  return Effect.flatMap(Effect.exit(restore(untilAvailable(attempt, { subject }))), (exit) => {
     if (Exit.isSuccess(exit)) return Effect.succeed<Settlement>("ack")
     if (Cause.isInterrupted(exit.cause)) return Effect.succeed<Settlement>("requeue")
     return Effect.as(Effect.logError(`${subject}: the leader's handler died`, exit.cause), "reject" as Settlement)
@@ -72,21 +58,24 @@ export const handleReplies = (
   Effect.uninterruptibleMask((restore) => {
     const replies = group.map(({ reply }) => reply)
     const attempt = Effect.suspend(() => handle(replies))
-    return Effect.flatMap(Effect.exit(restore(untilAvailable(attempt, `replies about ${runs(replies)}`))), (exit) => {
-      if (Exit.isSuccess(exit)) return acknowledge(group)
-      // The consumer stops, and with it what was postponed; or the handler has interrupted itself, and is run again.
-      if (Cause.isInterrupted(exit.cause)) return postpone(group, firstPause)
-      const [pending, ...others] = group
-      if (pending === undefined || others.length > 0) {
-        return Effect.forEach(group, (one) => restore(handleReplies(handle, [one], postpone)), { discard: true })
+    return Effect.flatMap(
+      Effect.exit(restore(untilAvailable(attempt, { subject: `replies about ${runs(replies)}` }))),
+      (exit) => {
+        if (Exit.isSuccess(exit)) return acknowledge(group)
+        // The consumer stops, and with it what was postponed; or the handler has interrupted itself, and is run again.
+        if (Cause.isInterrupted(exit.cause)) return postpone(group, firstPause)
+        const [pending, ...others] = group
+        if (pending === undefined || others.length > 0) {
+          return Effect.forEach(group, (one) => restore(handleReplies(handle, [one], postpone)), { discard: true })
+        }
+        const deaths = pending.deaths + 1
+        if (deaths < maxDeaths) return postpone([{ ...pending, deaths }], pauseAfter(deaths))
+        return Effect.zipRight(
+          Effect.logError(`the reply about ${runs(replies)} is dropped: its handler dies on it`, exit.cause),
+          acknowledge(group)
+        )
       }
-      const deaths = pending.deaths + 1
-      if (deaths < maxDeaths) return postpone([{ ...pending, deaths }], pauseAfter(deaths))
-      return Effect.zipRight(
-        Effect.logError(`the reply about ${runs(replies)} is dropped: its handler dies on it`, exit.cause),
-        acknowledge(group)
-      )
-    })
+    )
   })
 
 const acknowledge = (group: ReadonlyArray<PendingReply>): Effect.Effect<void> =>

@@ -5,7 +5,7 @@
  */
 import { Duration, Effect, Queue, type Scope, type Tracer } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
-import { untilAvailable } from "./Acknowledgement.ts"
+import { untilAvailable } from "../runtime/Availability.ts"
 import type { Reply, ReplyChecks, Subject } from "./Bus.ts"
 import * as Turns from "./RoundRobin.ts"
 
@@ -73,7 +73,7 @@ export const make = Effect.fnUntraced(function* <A>({
     turns.done(received)
   }
   const statesOf = (long: ReadonlyArray<Received>) =>
-    untilAvailable(answerable(long.map(({ run_id }) => run_id)), "long replies")
+    untilAvailable(answerable(long.map(({ run_id }) => run_id)), { subject: "long replies" })
   /** Read here and not before, so that no more of them are in memory. */
   const handleTogether = (group: ReadonlyArray<Received>, isDone: (received: Received) => void) =>
     Effect.suspend(() => {

@@ -1,19 +1,35 @@
 import { type Duration, Effect, Schedule } from "effect"
-import type { Unavailable } from "../domain/Errors.ts"
+import { Unavailable } from "../domain/Errors.ts"
+
+const firstPause = "50 millis"
 
 const backoff = (longest: Duration.DurationInput) =>
-  Schedule.exponential("50 millis").pipe(Schedule.union(Schedule.spaced(longest)), Schedule.jittered)
+  Schedule.exponential(firstPause).pipe(Schedule.union(Schedule.spaced(longest)), Schedule.jittered)
+
+interface Options {
+  /** The longest pause between two attempts. Default: a second. */
+  readonly longest?: Duration.DurationInput
+  /** The subject of a warning that logs the first failure; absent: no warning. */
+  readonly subject?: string
+}
 
 /**
- * Tries again while database or broker are out of reach, forever; other failures pass. The schedule is set up by the first
- * failure: setting it up earlier would cost more than the rest of a run's path. `longest`: the longest pause between two
- * attempts.
+ * Retries forever while a service is out of reach; other failures pass. The first failure sets up the schedule: setting it
+ * up earlier would cost more than the rest of a run's path.
  */
 export const untilAvailable = <A, E extends { readonly _tag: string }, R>(
   effect: Effect.Effect<A, E, R>,
-  longest: Duration.DurationInput = "1 second"
+  { longest = "1 second", subject }: Options = {}
 ): Effect.Effect<A, Exclude<E, Unavailable>, R> => {
   const isPassing = (error: E) => error._tag === "Unavailable"
-  const again = Effect.retry(Effect.delay(effect, "50 millis"), Schedule.whileInput(backoff(longest), isPassing))
-  return Effect.catchIf(effect, isPassing, () => again) as Effect.Effect<A, Exclude<E, Unavailable>, R>
+  const again = Effect.retry(Effect.delay(effect, firstPause), Schedule.whileInput(backoff(longest), isPassing))
+  const warn = (error: E) =>
+    subject === undefined || !(error instanceof Unavailable)
+      ? Effect.void
+      : Effect.logWarning(`${subject}: ${error.detail}; trying again until it works`)
+  return Effect.catchIf(effect, isPassing, (error) => Effect.zipRight(warn(error), again)) as Effect.Effect<
+    A,
+    Exclude<E, Unavailable>,
+    R
+  >
 }

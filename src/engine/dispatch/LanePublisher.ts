@@ -112,7 +112,7 @@ export const make = Effect.fnUntraced(function* (
       const expire = Effect.forEach(late, (run) => end(run, { status: "timeout" }), { discard: true })
       return late.length === 0 ? sent : Effect.zipRight(expire, sent)
     })
-    return untilAvailable(attempt, longestPause).pipe(
+    return untilAvailable(attempt, { longest: longestPause }).pipe(
       Effect.as("done" as const),
       Effect.catchTag("QueueGone", () => {
         const [first, ...others] = due

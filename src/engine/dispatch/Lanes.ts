@@ -3,6 +3,7 @@ import { Bus } from "../../bus/Bus.ts"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { Run } from "../../domain/run/Run.ts"
+import { isFinal, runStatuses } from "../../domain/run/RunStatus.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import { type LaneRun, LaneStore } from "../../repo/LaneStore.ts"
 import type { LeaseLost } from "../../repo/LeaseStore.ts"
@@ -261,7 +262,7 @@ export const make = Effect.fnUntraced(function* (
 /** None for a run that the team did not answer. */
 const workOn = ({ status, sent_at, started_at, finished_at }: Run): Work | undefined => {
   const began = started_at ?? sent_at
-  return status !== "timeout" && status !== "cancelled" && began !== undefined && finished_at !== undefined
+  return isFinal(status) && runStatuses[status].answered && began !== undefined && finished_at !== undefined
     ? { beganAt: DateTime.toEpochMillis(began), doneAt: DateTime.toEpochMillis(finished_at) }
     : undefined
 }

@@ -126,7 +126,7 @@ export const whileHeld = <R>(
               endsWith = heldLock
             })
           }),
-          tryEvery
+          { longest: tryEvery }
         )
         const mayHaveEnded = () =>
           isOffered || endsWith?.isHeld() === false || now() - confirmedAt >= Duration.toMillis(renewEvery) * 2

@@ -99,7 +99,7 @@ for (const commits of [true, false]) {
         yield* until(Effect.map(slotsInUse, (total) => total === 0))
         expect([yield* leader.idle, (yield* (yield* Repo).inFlight).length]).toEqual([true, 0])
         // When the end that it waited for was recorded, and not when that failed.
-        expect(calls.filter((call) => call.startsWith("admit"))).toEqual([commits ? "admit at 0" : "admit at 100"])
+        expect(calls.filter((call) => call.startsWith("admit"))).toEqual([commits ? "admit at 0" : "admit at 50"])
       }).pipe(Effect.provide(noting(calls, silentOnce)))
     }
   )
