@@ -1,7 +1,8 @@
 /** Runs of one team, for lanes without an engine around them. */
 import { RunId } from "../../src/domain/Id.ts"
 import { TeamName } from "../../src/domain/Team.ts"
-import type { Flight, Step } from "../../src/engine/dispatch/Lane.ts"
+import type { Flight } from "../../src/engine/dispatch/Flights.ts"
+import type { Step } from "../../src/engine/dispatch/Lane.ts"
 import type { LaneRun } from "../../src/repo/LaneStore.ts"
 
 export const team = TeamName.make("deploy")

@@ -4,7 +4,8 @@ import type { LeaseLost } from "../../repo/LeaseStore.ts"
 import { stopwatch } from "../../runtime/Stopwatch.ts"
 import { Outcomes } from "../outcome/Outcomes.ts"
 import type { AdmissionWithEnds, AdmittingLanes } from "./CurrentLanes.ts"
-import type { Flight, Lane } from "./Lane.ts"
+import type { Flight } from "./Flights.ts"
+import type { Lane } from "./Lane.ts"
 import type { LaneAdmission, Ready } from "./LaneAdmission.ts"
 import type { Lease } from "./Lease.ts"
 import type { SlotLine } from "./SlotLine.ts"
@@ -80,7 +81,7 @@ export const make = Effect.fnUntraced(function* ({
     for (const { outcome, run_id } of ends) {
       const run = following.get(run_id)
       // A cancelled run keeps its slots until its leader is done with it.
-      if (run === undefined || outcome.status === "cancelled" || !run.lane.maySend(run_id)) return undefined
+      if (run === undefined || outcome.status === "cancelled" || !run.lane.flights.maySend(run_id)) return undefined
       found.set(run_id, run)
     }
     return [...found.values()]
@@ -95,7 +96,7 @@ export const make = Effect.fnUntraced(function* ({
     const ask = (lane: Lane): void => {
       if (asked.has(lane)) return
       asked.add(lane)
-      const runs = lane.takeBehind(ending.filter((other) => other.lane === lane).length)
+      const runs = lane.admitWithEnds(ending.filter((other) => other.lane === lane).length)
       if (runs.length > 0) {
         taken.push({ lane, runs, begunAt })
         line.leave(lane)

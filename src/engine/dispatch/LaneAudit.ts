@@ -70,7 +70,7 @@ export const make = Effect.fnUntraced(function* (offer: Offer): Effect.fn.Return
   /** Whether a run is in flight no longer, as the rows know; a cancelled one is until it is released. */
   const anyEnded = (lane: Lane) =>
     Effect.map(
-      runs.ended([...lane.flights.keys()]),
+      runs.ended(lane.flights.ids),
       ({ runs, deleted }) =>
         deleted.length > 0 || runs.some(({ status, released_at }) => status !== "cancelled" || released_at)
     )
@@ -81,17 +81,17 @@ export const make = Effect.fnUntraced(function* (offer: Offer): Effect.fn.Return
   const stateOf = Effect.fnUntraced(function* (lane: Lane, watched: Watched, inspection: Inspection) {
     const { head, wereMissing } = watched
     if (inspection.isReplaced) return "replaced"
-    if (lane.sent?.head !== head) return "present"
-    if (!lane.isPassedOver && !isShort(inspection, lane.sent.count)) return "present"
+    if (lane.flights.sent?.head !== head) return "present"
+    if (!lane.flights.isPassedOver && !isShort(inspection, lane.flights.sent.count)) return "present"
     if (!wereMissing || (yield* bus.repliesWaiting) > 0 || (yield* anyEnded(lane))) return "missing"
-    return lane.sent?.head === head ? "lost" : "missing"
+    return lane.flights.sent?.head === head ? "lost" : "missing"
   })
 
   /** Offers the team's only prompt again; it reaches the leader only if that has none. */
   const offerAgain = Effect.fnUntraced(function* (lane: Lane, watched: Watched, { consumers, messages }: Inspection) {
     const { age, head } = watched
-    const isAlone = lane.sent?.count === 1 && consumers > 0 && messages === 0
-    if (!isAlone || age < watched.offerAt || !lane.maySend(head)) return
+    const isAlone = lane.flights.sent?.count === 1 && consumers > 0 && messages === 0
+    if (!isAlone || age < watched.offerAt || !lane.flights.maySend(head)) return
     if ((yield* bus.repliesWaiting) > 0 || (yield* anyEnded(lane))) return
     const flight = lane.flights.get(head)
     if (flight === undefined) return
@@ -105,11 +105,12 @@ export const make = Effect.fnUntraced(function* (offer: Offer): Effect.fn.Return
       const { head } = watched
       const inspection = yield* bus.inspect(lane.team)
       // No leader has the prompt now: the next leader may find nothing.
-      if (inspection.consumers === 0 || inspection.messages >= (lane.sent?.count ?? 0)) watched.offerAt = firstOffer
+      if (inspection.consumers === 0 || inspection.messages >= (lane.flights.sent?.count ?? 0))
+        watched.offerAt = firstOffer
       const state = yield* stateOf(lane, watched, inspection)
       if (state === "present") yield* offerAgain(lane, watched, inspection)
       // Meanwhile it may have ended; the next one was not looked at.
-      lane.release(state === "missing" ? head : undefined)
+      lane.flights.release(state === "missing" ? head : undefined)
       watched.wereMissing = state === "missing"
       if (state === "missing") return false
       if (state === "present") {
@@ -130,21 +131,21 @@ export const make = Effect.fnUntraced(function* (offer: Offer): Effect.fn.Return
     }).pipe(
       Effect.catchAll(() =>
         Effect.sync(() => {
-          lane.release()
+          lane.flights.release()
           watched.wereMissing = false
           return false
         })
       ),
       (examined) =>
         Effect.zipRight(
-          Effect.sync(() => lane.hold()),
+          Effect.sync(() => lane.flights.hold()),
           examined
         )
     )
 
   const check: LaneAudit["check"] = (lane) =>
     Effect.suspend(() => {
-      const head = lane.sent?.head
+      const head = lane.flights.sent?.head
       if (head === undefined) return Effect.succeed(false)
       const isNew = lanes.get(lane)?.head !== head
       const watched = watch(lane, head)
@@ -155,15 +156,15 @@ export const make = Effect.fnUntraced(function* (offer: Offer): Effect.fn.Return
 
   const waiting = new WeakSet<Lane>()
   const afterAnswer: LaneAudit["afterAnswer"] = (lane) => {
-    if (!lane.isPassedOver || waiting.has(lane)) return undefined
+    if (!lane.flights.isPassedOver || waiting.has(lane)) return undefined
     waiting.add(lane)
     const wait = Effect.gen(function* () {
-      while (lane.isPassedOver) {
-        const head = lane.sent?.head
-        const isAnswered = () => head !== lane.sent?.head || !lane.isPassedOver
+      while (lane.flights.isPassedOver) {
+        const head = lane.flights.sent?.head
+        const isAnswered = () => head !== lane.flights.sent?.head || !lane.flights.isPassedOver
         yield* Effect.sleep(overtaking)
         if (head === undefined || isAnswered()) continue
-        lane.release(head)
+        lane.flights.release(head)
         yield* Effect.sleep(Duration.subtract(overtakingAtMost, overtaking))
         if (isAnswered()) continue
         const watched = watch(lane, head)

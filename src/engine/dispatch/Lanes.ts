@@ -14,9 +14,11 @@ import type { Correlation } from "../outcome/Correlation.ts"
 import { Outcomes } from "../outcome/Outcomes.ts"
 import * as AdmissionWithEnds from "./AdmissionWithEnds.ts"
 import type { AdmittingLanes } from "./CurrentLanes.ts"
-import { type Flight, Lane, readAhead, type Step, type Work } from "./Lane.ts"
+import type { Flight } from "./Flights.ts"
+import { Lane, readAhead, type Step } from "./Lane.ts"
 import * as LaneAdmission from "./LaneAdmission.ts"
 import * as LaneAudit from "./LaneAudit.ts"
+import type { Work } from "./LanePace.ts"
 import * as LanePublisher from "./LanePublisher.ts"
 import type { Lease } from "./Lease.ts"
 import { Limiter } from "./Limiter.ts"
@@ -141,11 +143,11 @@ export const make = Effect.fnUntraced(function* (
     // has to say when it is done with it.
     const begun = new Set<RunId>()
     const isToBeSent = ({ run_id }: LaneRun) => {
-      if (lane.maySend(run_id)) begun.add(run_id)
+      if (lane.flights.maySend(run_id)) begun.add(run_id)
       return begun.has(run_id) && lane.flights.has(run_id)
     }
     return Effect.map(publish(runs, isBehind, isToBeSent), (result) => {
-      if (result === "queueReplaced") release(lane.queueReplaced())
+      if (result === "queueReplaced") release(lane.flights.queueReplaced())
       else {
         lane.published(flights, stopwatch(clock))
         release(runs.flatMap(({ run_id }) => (lane.flights.has(run_id) && !begun.has(run_id) ? [run_id] : [])))
@@ -175,7 +177,7 @@ export const make = Effect.fnUntraced(function* (
 
   /** It holds its slots until its leader is done with it, which is asked to stop each time that this is reported. */
   const cancelled = (lane: Lane, id: RunId): void => {
-    const progress = lane.cancelled(id)
+    const progress = lane.flights.cancelled(id)
     if (progress === "unsent") release([id])
     else if (progress === "sent") fork(untilAvailable(bus.cancel(lane.team, id)))
   }
@@ -194,7 +196,7 @@ export const make = Effect.fnUntraced(function* (
   function releaseAll() {
     line.close()
     reservations.close()
-    for (const lane of lanes.values()) for (const flight of lane.flights.values()) endFlight(flight)
+    for (const lane of lanes.values()) for (const flight of lane.flights.all) endFlight(flight)
   }
 
   const takeOver = (run: LaneRun): void => {
@@ -203,7 +205,8 @@ export const make = Effect.fnUntraced(function* (
     // Known to be with a broker that outlived us: its answer will come. Else it is sent again, as the same run.
     const flight: Flight = { run, begunAt: stopwatch(clock) }
     const isCancelled = run.status === "cancelled"
-    lane.takenOver(flight, isCancelled || (run.status === "running" && bus.durable))
+    if (isCancelled || (run.status === "running" && bus.durable)) lane.flights.addSent(flight)
+    else lane.flights.add(flight)
     follow(lane, flight)
     if (!isCancelled) return
     if (bus.durable) cancelled(lane, run.run_id)
@@ -212,7 +215,7 @@ export const make = Effect.fnUntraced(function* (
 
   const afterAudit = (lane: Lane, audited: Effect.Effect<boolean>): Effect.Effect<void> =>
     Effect.map(audited, (isLost) => {
-      if (isLost) release(lane.sendAgain())
+      if (isLost) release(lane.flights.sendAgain())
       advance(lane)
     })
 
@@ -227,7 +230,7 @@ export const make = Effect.fnUntraced(function* (
     const webhooks = line.lanes.flatMap(({ blockedHead }) => blockedHead?.webhook?.id ?? [])
     if (webhooks.length === 0) return
     const limits = yield* store.limits(webhooks)
-    for (const lane of line.lanes) lane.headLimitRead(limits)
+    for (const lane of line.lanes) lane.limitsRead(limits)
     line.advance()
   })
 
@@ -243,7 +246,7 @@ export const make = Effect.fnUntraced(function* (
     teams: () => [...lanes.keys()],
     notSent: () => [
       ...reservations.unknown(),
-      ...[...lanes.values()].flatMap((lane) => lane.notSent(stopwatch(clock)))
+      ...[...lanes.values()].flatMap((lane) => lane.flights.notSent(stopwatch(clock)))
     ],
     refreshLimits,
     audit: Effect.suspend(() =>

@@ -133,7 +133,7 @@ describe("Lane", () => {
         else if (step._tag === "Publish") lane.published(step.flights, now + handOver)
       }
       now += handOver
-      for (const id of [...lane.flights.keys()]) {
+      for (const id of lane.flights.ids) {
         const beganAt = now
         now += work
         lane.ended(id, { beganAt, doneAt: now })
@@ -237,14 +237,14 @@ describe("Lane", () => {
     lane.read([run(2)])
     lane.admitted(flightsOf(lane.next()))
     expect(lane.next()).toMatchObject({ flights: [{ run: run(2) }], isBehind: true })
-    lane.queueReplaced()
+    lane.flights.queueReplaced()
     expect(publishAll(lane)).toEqual(["prompt 1", "prompt 2"])
   })
 
   it("sends again what a term before may not have sent, before the rest of its lane", () => {
     const lane = new Lane(team, () => true)
-    lane.takenOver({ run: run(0), begunAt: 0 }, true)
-    lane.takenOver({ run: run(1), begunAt: 0 }, false)
+    lane.flights.addSent({ run: run(0), begunAt: 0 })
+    lane.flights.add({ run: run(1), begunAt: 0 })
     lane.woken()
     expect(publishAll(lane)).toEqual(["prompt 1"])
     expect(lane.flights.size).toBe(2)
@@ -261,11 +261,11 @@ describe("Lane", () => {
 
   it("publishes nothing while it is held, or its oldest run seems to be lost", () => {
     const lane = laneWithTwoSent()
-    lane.hold()
+    lane.flights.hold()
     lane.ended(run(1).run_id, undefined)
     lane.admitted(flightsOf(lane.next()))
     expect(lane.next()).toBeUndefined()
-    lane.release(run(0).run_id)
+    lane.flights.release(run(0).run_id)
     expect(lane.next()).toBeUndefined()
     lane.ended(run(0).run_id, answer)
     expect(publishAll(lane)).toEqual(["prompt 2"])
@@ -273,35 +273,35 @@ describe("Lane", () => {
 
   it("publishes what waits although a run seems to be lost that has ended, or that is to be sent itself", () => {
     const lane = laneWithTwoSent()
-    lane.hold()
+    lane.flights.hold()
     lane.ended(run(1).run_id, undefined)
     lane.admitted(flightsOf(lane.next()))
     lane.ended(run(0).run_id, answer)
-    lane.release(run(0).run_id)
+    lane.flights.release(run(0).run_id)
     expect(publishAll(lane)).toEqual(["prompt 2"])
-    lane.hold()
-    lane.sendAgain()
-    lane.release(run(2).run_id)
+    lane.flights.hold()
+    lane.flights.sendAgain()
+    lane.flights.release(run(2).run_id)
     expect(publishAll(lane)).toEqual(["prompt 2"])
   })
 
   it("shows when a later run was answered before the oldest, and sends that one again before the next", () => {
     const lane = laneWithTwoSent()
     lane.ended(run(1).run_id, answer)
-    expect(lane.isPassedOver).toBe(true)
-    lane.release(run(0).run_id)
+    expect(lane.flights.isPassedOver).toBe(true)
+    lane.flights.release(run(0).run_id)
     lane.admitted(flightsOf(lane.next()))
     expect(lane.next()).toBeUndefined()
-    lane.sendAgain()
+    lane.flights.sendAgain()
     expect(publishAll(lane)).toEqual(["prompt 0", "prompt 2"])
     lane.ended(run(2).run_id, answer)
     // Sent twice: the first copies may have been answered.
-    expect(lane.isPassedOver).toBe(false)
+    expect(lane.flights.isPassedOver).toBe(false)
   })
 
   it("does not count as passed over what a run that timed out was before", () => {
     const lane = laneWithTwoSent()
     lane.ended(run(1).run_id)
-    expect(lane.isPassedOver).toBe(false)
+    expect(lane.flights.isPassedOver).toBe(false)
   })
 })
