@@ -1,0 +1,89 @@
+/**
+ * Fails on prose that is hard to read: long sentences on average, overlong ones, and phrases that no native writer uses.
+ * `node build/prose.mjs docs/cli.md` checks that page alone, whether it is on the list or not.
+ */
+import { readdirSync, readFileSync } from "node:fs"
+import { marked } from "marked"
+
+const averageWords = 20
+const mostWords = 40
+
+/** Pages that nobody has rewritten yet. Only remove pages from this list. */
+const notYet = new Set([
+  "docs/amqp.md",
+  "docs/architecture.md",
+  "docs/benchmarks.md",
+  "docs/embedding.md",
+  "docs/http.md",
+  "docs/scale.md",
+  "docs/sources.md",
+  "docs/ui.md",
+  "docs/verification.md",
+  "docs/decisions/0002-one-dispatcher-by-lease.md",
+  "docs/decisions/0004-group-commit.md",
+  "docs/decisions/0015-few-prompts-in-flight.md",
+  "docs/decisions/0017-workers-are-replicas.md",
+  "docs/decisions/0018-kept-counts.md",
+  "docs/decisions/0019-prompts-published-in-groups.md",
+  "docs/decisions/0020-steps-are-counted.md",
+  "docs/decisions/0021-lost-prompts.md",
+  "docs/decisions/0023-replies-are-authenticated.md",
+  "docs/decisions/0028-what-the-dispatcher-knows.md"
+])
+
+const banned = [
+  /\bwho(m)?(so)?ever\b/i,
+  /\bof which\b/i,
+  /\bwhat is rare\b/i,
+  /(^|[.:] )for that,? /im,
+  /\bin its place\b/i,
+  /\bheed(s|ed|ing)?\b/i,
+  /\bfor ever\b/i,
+  /\b(meanwhile changed|changed meanwhile)\b/i
+]
+
+/** The text of paragraphs and list items; not that of code blocks, tables and headings. A piece of code counts as a word. */
+const paragraphsOf = (tokens) =>
+  tokens.flatMap((token) => {
+    if (token.type === "paragraph" || token.type === "text") return [textOf(token.tokens ?? [token])]
+    if (token.type === "list") return token.items.flatMap((item) => paragraphsOf(item.tokens))
+    return token.type === "blockquote" ? paragraphsOf(token.tokens) : []
+  })
+
+const textOf = (tokens) =>
+  tokens
+    .map((token) => {
+      if (token.type === "codespan") return "Code"
+      if (token.type === "html") return ""
+      return token.tokens === undefined ? (token.text ?? " ") : textOf(token.tokens)
+    })
+    .join("")
+
+const segmenter = new Intl.Segmenter("en", { granularity: "sentence" })
+const sentencesOf = (paragraph) =>
+  [...segmenter.segment(paragraph.replaceAll(/\s+/g, " "))].map(({ segment }) => segment.trim()).filter(Boolean)
+const wordsIn = (sentence) => sentence.split(" ").filter((word) => /[\p{L}\p{N}]/u.test(word)).length
+
+const faultsOf = (page) => {
+  const source = readFileSync(page, "utf8")
+  const sentences = paragraphsOf(marked.lexer(source)).flatMap(sentencesOf)
+  const average = sentences.reduce((sum, sentence) => sum + wordsIn(sentence), 0) / sentences.length
+  const prose = source.replaceAll(/^ *```[\s\S]*?^ *```$/gm, "").replaceAll(/`[^`]*`/g, "code")
+  return [
+    ...(average > averageWords ? [`sentences have ${average.toFixed(1)} words on average, over ${averageWords}`] : []),
+    ...sentences.filter((each) => wordsIn(each) > mostWords).map((each) => `${wordsIn(each)} words: ${each}`),
+    ...banned.flatMap((phrase) => (phrase.exec(prose) ? [`not “${phrase.exec(prose)[0].trim()}”`] : []))
+  ]
+}
+
+const everyPage = [
+  ...readdirSync("."),
+  ...readdirSync("docs", { recursive: true }).map((name) => `docs/${name}`)
+].filter((name) => name.endsWith(".md"))
+const asked = process.argv.slice(2)
+const pages = asked.length > 0 ? asked : everyPage.filter((page) => !notYet.has(page))
+const faults = pages.flatMap((page) => faultsOf(page).map((fault) => `${page}: ${fault}`))
+if (faults.length > 0) {
+  console.error(faults.join("\n"))
+  process.exitCode = 1
+}
