@@ -95,7 +95,7 @@ export { Webhook, WebhookDraft, WebhookEdit, WebhookRow } from "./domain/webhook
 export type { JsonObject, Retries, Window } from "./domain/webhook/WebhookSettingKinds.ts"
 export type { Candidate } from "./engine/accept/Acceptance.ts"
 export type { MessageRequest } from "./engine/accept/Candidates.ts"
-export { type Earlier, HandOver, type HandOverRefused } from "./engine/accept/HandOver.ts"
+export { type ExistingRun, HandOver, type HandOverRefused } from "./engine/accept/HandOver.ts"
 export {
   Replay,
   type Replayed,
@@ -103,7 +103,7 @@ export {
   type ReplayRefused,
   type ReplayRequest
 } from "./engine/accept/Replay.ts"
-export type { Handed } from "./engine/accept/Submit.ts"
+export type { AcceptedOrEnded } from "./engine/accept/Submit.ts"
 export {
   type Refused,
   type Submitted,

@@ -17,7 +17,7 @@ import type { Candidate } from "./Acceptance.ts"
 import * as Acceptance from "./Acceptance.ts"
 
 /** The run that a trigger has in place of a new one. */
-export interface Earlier {
+export interface ExistingRun {
   readonly run: Pick<Run, "run_id">
   /** Until when its caller waits. */
   readonly deadline_at?: DateTime.Utc
@@ -31,7 +31,7 @@ export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
   HandOver,
   {
     /** Accepts a run, if its team has a leader or it waits for one; gives the earlier run when it is a repeat, or becomes one. */
-    readonly accept: (candidate: Candidate) => Effect.Effect<Earlier | undefined, HandOverRefused | Unavailable>
+    readonly accept: (candidate: Candidate) => Effect.Effect<ExistingRun | undefined, HandOverRefused | Unavailable>
     /** The same for several, which stand in their lanes in this order. Each is answered in its place. */
     readonly acceptAll: (
       candidates: ReadonlyArray<Candidate>
@@ -86,7 +86,7 @@ export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
 
       const accept = (candidate: Candidate) =>
         Effect.flatMap(consumersFor(candidate.run), (consumers) =>
-          Effect.withFiberRuntime<Earlier | undefined, HandOverRefused | Unavailable>((fiber) =>
+          Effect.withFiberRuntime<ExistingRun | undefined, HandOverRefused | Unavailable>((fiber) =>
             Effect.flatMap(commitOf(inTraceOf(fiber, candidate), consumers), (acceptance) =>
               Checkpoints.after(reach("accepted"), earlierOf(candidate.run, acceptance))
             )
@@ -141,7 +141,7 @@ const isSameRequest = (run: NewRun) => (acceptance: Accepted) =>
   acceptance._tag !== "Repeated" || acceptance.run.mode === run.mode
 
 /** None for a new run. */
-const earlierOf = (run: NewRun, acceptance: Accepted): Effect.Effect<Earlier | undefined, IdempotencyKeyReused> => {
+const earlierOf = (run: NewRun, acceptance: Accepted): Effect.Effect<ExistingRun | undefined, IdempotencyKeyReused> => {
   switch (acceptance._tag) {
     case "Accepted":
       return Effect.succeed(undefined)

@@ -93,7 +93,7 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
       id: RunId,
       request: ReplayRequest,
       received_at: DateTime.Utc
-    ) => Effect.Effect<Submit.Handed, ReplayRefused | Unavailable>
+    ) => Effect.Effect<Submit.AcceptedOrEnded, ReplayRefused | Unavailable>
     /**
      * Repeats these runs, in this order. What is refused for a full queue is refused for all that come after it, of the
      * same webhook or of all.
@@ -222,7 +222,7 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
         request: ReplayRequest,
         received_at: DateTime.Utc,
         left = attempts
-      ): Effect.Effect<Submit.Handed, ReplayRefused | Unavailable> =>
+      ): Effect.Effect<Submit.AcceptedOrEnded, ReplayRefused | Unavailable> =>
         Effect.gen(function* () {
           const [run] = yield* history.runsByIds([id])
           if (run === undefined) return yield* new NotFound()

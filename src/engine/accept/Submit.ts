@@ -7,14 +7,14 @@ import type { Candidate } from "./Acceptance.ts"
 import type { HandOver, HandOverRefused } from "./HandOver.ts"
 
 /** `Accepted`: the run is stored. `Ended`: the caller waited, and this is the run as it ended. */
-export type Handed =
+export type AcceptedOrEnded =
   | { readonly _tag: "Accepted"; readonly run_id: RunId }
   | { readonly _tag: "Ended"; readonly run: Run }
 
 /** Hands a run over and, if its caller waits, waits for its end as well. Interruption leaves the run alone. */
 export const make =
   ({ accept }: Context.Tag.Service<HandOver>, waiting: Waiting) =>
-  (candidate: Candidate): Effect.Effect<Handed, HandOverRefused | NotFound | Unavailable> => {
+  (candidate: Candidate): Effect.Effect<AcceptedOrEnded, HandOverRefused | NotFound | Unavailable> => {
     const { run } = candidate
     const { deadline_at: deadline } = run
     if (run.mode === "async" || deadline === undefined) {
@@ -31,5 +31,5 @@ export const make =
             : waiting.endOf(earlier.run.run_id, earlier.deadline_at ?? deadline)
         )
       )
-      .pipe(Effect.map((ended): Handed => ({ _tag: "Ended", run: ended })))
+      .pipe(Effect.map((ended): AcceptedOrEnded => ({ _tag: "Ended", run: ended })))
   }

@@ -1,24 +1,20 @@
-import { Context, DateTime, Effect, Either, Layer, Metric, Option } from "effect"
+import { Context, DateTime, Effect, Layer, Metric, Option } from "effect"
 import {
   type FilterFailed,
   type IdempotencyKeyReused,
-  type InvalidBody,
   type InvalidParameter,
   type InvalidVariables,
   MissingVariables,
   NotFound,
-  NotVerified,
   PromptTooLarge,
   type RateLimited,
   type SchemaMismatch,
   type TeamNotRunning,
   type TemplateFailed,
   type TooManyQueued,
-  type Unavailable,
-  type UnsupportedMediaType
+  type Unavailable
 } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
-import type { IncomingRequest } from "../../domain/request/IncomingRequest.ts"
 import type { Run, Variables } from "../../domain/run/Run.ts"
 import { isFinal } from "../../domain/run/RunStatus.ts"
 import type { TeamName } from "../../domain/Team.ts"
@@ -47,16 +43,20 @@ import * as Submit from "./Submit.ts"
 import * as TokenWatch from "./TokenWatch.ts"
 import * as WebhookCache from "./WebhookCache.ts"
 
-/** Its `variables` are what fills the template in: of a webhook with `input: "payload"`, what the request says. */
-export interface TriggerRequest extends RunRequest {
-  /** The request itself: read again for a webhook that was edited meanwhile. */
-  readonly incoming?: IncomingRequest
-  /** Why the request does not show what the webhook asks for: asked again of a webhook that was edited meanwhile. */
-  readonly refusedBy?: (webhook: WebhookRow) => NotVerified | Unavailable | undefined
-}
+/** `variables` fill in the template. For a webhook with `input: "payload"` they hold the whole request. */
+export type TriggerRequest = RunRequest
 
-/** `Ignored`: the webhook's `accept_if` says that there is nothing to do, and there is no run. */
-export type Submitted = Submit.Handed | { readonly _tag: "Ignored" }
+/** Makes the request for a webhook: checks the caller, and reads the body as the webhook takes it. */
+export type ReadFor<Request extends TriggerRequest, E> = (webhook: WebhookRow) => Effect.Effect<Request, E>
+
+/** `Ignored`: the webhook's `accept_if` does not hold, so there is no run. */
+export type Submitted = Submit.AcceptedOrEnded | { readonly _tag: "Ignored" }
+
+/** A request as it was submitted last. */
+export interface Triggered<Request extends TriggerRequest> {
+  readonly request: Request
+  readonly submitted: Submitted
+}
 
 export type Refused =
   | InvalidVariables
@@ -72,8 +72,8 @@ export type Refused =
   | NotFound
   | Unavailable
 
-/** Why a request starts no run, besides what any run is refused for. */
-export type TriggerRefused = NotVerified | InvalidBody | InvalidParameter | UnsupportedMediaType | Refused
+/** Why a webhook's request starts no run. */
+export type TriggerRefused = InvalidParameter | Refused
 
 /** The front of the flow: authenticate, render, accept; and wait, when the caller wants the answer. */
 export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
@@ -94,6 +94,14 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
      * interruption leaves the run alone.
      */
     readonly trigger: (webhook: WebhookRow, request: TriggerRequest) => Effect.Effect<Submitted, TriggerRefused>
+    /**
+     * The same for a request that must be read for its webhook. `webhook` may be out of date: before a refusal it is read
+     * again, and if it was edited, so is the request.
+     */
+    readonly triggerRead: <Request extends TriggerRequest, E>(
+      webhook: WebhookRow,
+      read: ReadFor<Request, E>
+    ) => Effect.Effect<Triggered<Request>, E | TriggerRefused>
     /** A chat message into the team's lane. `NotFound`: no such team. */
     readonly message: (team: TeamName, message: string, request: MessageRequest) => Effect.Effect<Submitted, Refused>
     /**
@@ -150,25 +158,41 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
           }
         )
 
-      /** The request as the webhook takes it, that was edited since it was read for it. */
-      const readAgain = (webhook: WebhookRow, request: TriggerRequest) =>
-        request.incoming === undefined
-          ? Either.right(request)
-          : Either.map(Input.read(webhook, request.incoming), (variables) => ({ ...request, variables }))
-
-      /** What a webhook refuses that was edited meanwhile, the edited one may accept. */
-      const trigger = (webhook: WebhookRow, request: TriggerRequest): Effect.Effect<Submitted, TriggerRefused> =>
-        Effect.catchAll(triggerOnce(webhook, request), (error) => {
-          if (error._tag === "Unavailable") return Effect.fail(error)
-          return Effect.flatMap(cache.refresh(webhook), (current) => {
-            if (current.version === webhook.version && error._tag !== "WebhookEdited") {
-              return error._tag === "Ignored" ? ignored(webhook) : Effect.fail(error)
-            }
-            const refusal = request.refusedBy?.(current)
-            if (refusal !== undefined) return Effect.fail(refusal)
-            return Effect.flatMap(readAgain(current, request), (request) => trigger(current, request))
-          })
+      const triggerRead = <Request extends TriggerRequest, E>(
+        webhook: WebhookRow,
+        read: ReadFor<Request, E>
+      ): Effect.Effect<Triggered<Request>, E | TriggerRefused> => {
+        /** Continues with `refuse`, unless the webhook was edited: then everything starts again. */
+        const unlessEdited = (refuse: Effect.Effect<Triggered<Request>, E | TriggerRefused> | undefined) =>
+          Effect.flatMap(cache.refresh(webhook), (current) =>
+            refuse !== undefined && current.version === webhook.version ? refuse : triggerRead(current, read)
+          )
+        return Effect.matchEffect(read(webhook), {
+          onFailure: (refusal) => unlessEdited(Effect.fail(refusal)),
+          onSuccess: (request) =>
+            Effect.matchEffect(triggerOnce(webhook, request), {
+              onSuccess: (submitted) => Effect.succeed({ request, submitted }),
+              onFailure: (refusal) => {
+                switch (refusal._tag) {
+                  case "Unavailable":
+                    return Effect.fail(refusal)
+                  case "WebhookEdited":
+                    return unlessEdited(undefined)
+                  case "Ignored":
+                    return unlessEdited(Effect.map(ignored(webhook), (submitted) => ({ request, submitted })))
+                  default:
+                    return unlessEdited(Effect.fail(refusal))
+                }
+              }
+            })
         })
+      }
+
+      const trigger = (webhook: WebhookRow, request: TriggerRequest) =>
+        Effect.map(
+          triggerRead(webhook, () => Effect.succeed(request)),
+          ({ submitted }) => submitted
+        )
 
       const message = Effect.fnUntraced(function* (team: TeamName, message: string, request: MessageRequest) {
         yield* teams.team(team)
@@ -202,6 +226,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         authenticate: (token, { recent = false } = {}) => (recent ? cache.recent(token) : cache.current(token)),
         open: (id) => Effect.flatMap(webhookIdOf(id), webhooks.webhookRow),
         trigger,
+        triggerRead,
         message,
         run
       })

@@ -1,4 +1,4 @@
-/** Whoever sends a request to a webhook: what they must show beside its token, and what is particular in answering them. */
+/** Checks the caller of a webhook beyond its token: address, signature or secret. Answers handshakes and commands. */
 import { createHash } from "node:crypto"
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Duration, Effect } from "effect"
@@ -14,10 +14,14 @@ import { isAllowed } from "./AllowFrom.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** What a request has shown. */
-export type Shown = Exclude<Verification.Verdict, { readonly _tag: "Refused" }>
+export type Verified = Extract<Verification.Verdict, { readonly _tag: "Verified" }>
 
-/** Said to whoever manages the webhook, not to the sender. */
+/** The sender only asks whether the webhook exists. It starts no run. */
+export type Handshake = Extract<Verification.Verdict, { readonly _tag: "Handshake" }>
+
+type Refusal = NotVerified | Unavailable
+
+/** Shown to the people who manage the webhook, not to the sender. */
 export const causeTexts: { readonly [Cause in VerificationCause]: string } = {
   address: "`allow_from` does not name the address that it came from.",
   missing: "It has no signature, secret, time or id where `verification` expects one.",
@@ -41,21 +45,23 @@ const sha256 = (text: string): Buffer => createHash("sha256").update(text).diges
 const sameRequest = sha256("delivery")
 
 /** A delivery's id as its idempotency key; with a line break, which no key that a caller chooses can have. */
-export const idempotencyOf = (shown: Shown): Pick<TriggerRequest, "idempotency"> | undefined => {
-  if (shown._tag !== "Verified" || shown.delivery_id === undefined) return undefined
-  const id = isPlain.test(shown.delivery_id) ? shown.delivery_id : sha256(shown.delivery_id).toString("hex")
-  const { unique_for_seconds } = shown
+export const idempotencyOf = ({
+  delivery_id,
+  unique_for_seconds
+}: Verified): Pick<TriggerRequest, "idempotency"> | undefined => {
+  if (delivery_id === undefined) return undefined
+  const id = isPlain.test(delivery_id) ? delivery_id : sha256(delivery_id).toString("hex")
   const life = unique_for_seconds === undefined ? deliveryLife : Duration.seconds(unique_for_seconds)
   return { idempotency: { key: `delivery\n${id}`, request_hash: sameRequest, life } }
 }
 
-/** A handshake gets back what it sent, or hears that it starts no run. */
+/** A handshake gets its challenge back, if it sent one. */
 export const handshakeAnswer = ({ echo }: { readonly echo?: string }): HttpServerResponse.HttpServerResponse =>
   echo === undefined
     ? HttpServerResponse.unsafeJson({ status: "ignored" } satisfies typeof Ignored.Type)
     : HttpServerResponse.text(echo)
 
-/** To a command: the webhook's text for people, nothing without one. */
+/** The answer to a command: the webhook's text for people, empty without one. */
 export const replyTo = ({ verification }: WebhookRow): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.text(verification?.reply_text ?? "")
 
@@ -64,13 +70,13 @@ export const make = Effect.gen(function* () {
   const verification = yield* Verification.make
   const originFor = yield* makeOriginFor
 
-  /** What it shows at that time, or why it is refused. Without the body, as far as can be said without that. */
+  /** Checks the caller at this time. Without the body, only what does not depend on it. */
   const check = (
     request: Request,
     webhook: WebhookRow,
     now: number,
     body?: Uint8Array
-  ): Shown | NotVerified | Unavailable => {
+  ): Verified | Handshake | Refusal => {
     if (!isAllowed(proxies, webhook, request)) return new NotVerified({ why: "address" })
     const { headers, method, url } = request
     const signed = { headers, body, method, url: () => `${originFor(request)}${url.slice(url.indexOf(triggerPath))}` }
@@ -82,5 +88,13 @@ export const make = Effect.gen(function* () {
   return { check }
 })
 
-export const isRefusal = (checked: Shown | NotVerified | Unavailable): checked is NotVerified | Unavailable =>
+export const isRefusal = (checked: Verified | Handshake | Refusal): checked is Refusal =>
   checked._tag === "NotVerified" || checked._tag === "Unavailable"
+
+/** Counts a refused caller, and logs a secret that this server cannot decrypt. */
+export const report = ({ id }: WebhookRow, refusal: { readonly _tag: string }): Effect.Effect<void> => {
+  if (refusal instanceof NotVerified) Verification.countRefused(refusal.why)
+  return refusal === unreadable
+    ? Effect.annotateLogs(Effect.logError("No key in SECRETS_KEY decrypts the webhook's secret"), { webhook_id: id })
+    : Effect.void
+}

@@ -1,10 +1,12 @@
 import { expect, it } from "@effect/vitest"
-import { DateTime, Effect } from "effect"
+import { DateTime, Effect, Either } from "effect"
+import type { WebhookRow } from "../../../src/domain/webhook/Webhook.ts"
 import { Trigger } from "../../../src/engine/accept/Trigger.ts"
+import * as Input from "../../../src/engine/prompt/Input.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { echo, engineInMemory, makeTeam, makeWebhook } from "../Scenario.ts"
 
-it.scoped("reads a request again for a webhook that was edited meanwhile, by what that takes now", () =>
+it.scoped("reads a request again when its webhook was edited, as the webhook takes it now", () =>
   Effect.gen(function* () {
     const repo = yield* Repo
     const trigger = yield* Trigger
@@ -15,15 +17,18 @@ it.scoped("reads a request again for a webhook that was edited meanwhile, by wha
     const now = yield* DateTime.now
     const change = { input: "payload", prompt_template: "{{payload.variables.text}}!" } as const
     yield* repo.updateWebhook(id, { ...change, variables: ["payload.variables.text"], updated_at: now })
-    const incoming = (text: string) => ({ body: new TextEncoder().encode(text), headers: {}, search: "" })
-    const request = { variables: { text: "a" }, received_at: now, wait: false }
-    yield* trigger.trigger(before, { ...request, incoming: incoming('{"variables":{"text":"a","other":"b"}}') })
+    const reading = (text: string) => (webhook: Pick<WebhookRow, "input" | "verification">) =>
+      Either.map(
+        Input.read(webhook, { body: new TextEncoder().encode(text), headers: {}, search: "" }),
+        (variables) => ({ variables, received_at: now, wait: false })
+      )
+    yield* trigger.triggerRead(before, reading('{"variables":{"text":"a","other":"b"}}'))
     const [run] = (yield* repo.runs({ webhook_id: id, limit: 9 })).data
     expect(run).toMatchObject({
       variables: { payload: { variables: { text: "a" } } },
       conversation: { prompt: "a!" }
     })
-    const refused = trigger.trigger(before, { ...request, incoming: incoming('{"variables":{}}') })
+    const refused = trigger.triggerRead(before, reading('{"variables":{}}'))
     expect(yield* Effect.flip(refused)).toMatchObject({
       _tag: "MissingVariables",
       names: ["payload.variables.text"],

@@ -1,0 +1,14 @@
+import type { HttpApiEndpoint, HttpApiGroup, HttpServerResponse } from "@effect/platform"
+import type { Effect } from "effect"
+import type { Trigger } from "../../api/run/Trigger.ts"
+import type * as Problems from "../request/Problems.ts"
+
+type ErrorOf<Name extends string> =
+  | HttpApiGroup.HttpApiGroup.Error<typeof Trigger>
+  | HttpApiEndpoint.HttpApiEndpoint.ErrorWithName<HttpApiGroup.HttpApiGroup.Endpoints<typeof Trigger>, Name>
+
+/** An endpoint may fail only with what the API's definition declares for it. */
+export type Answer<Name extends string> = Effect.Effect<
+  HttpServerResponse.HttpServerResponse,
+  Problems.RefusalWith<ErrorOf<Name>["status"]>
+>

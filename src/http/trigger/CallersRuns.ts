@@ -1,0 +1,83 @@
+/** The caller's own view of a run, which `Location` points at: to show it, and to cancel it. */
+import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { DateTime, Effect, Redacted, Schema } from "effect"
+import { CallersRun } from "../../api/run/Trigger.ts"
+import { MethodNotAllowed } from "../../domain/Errors.ts"
+import type { Run } from "../../domain/run/Run.ts"
+import { Trigger } from "../../engine/accept/Trigger.ts"
+import { Cancellation } from "../../engine/manage/Cancellation.ts"
+import { bearerOf } from "../access/Bearer.ts"
+import * as Parameters from "../request/Parameters.ts"
+import * as RequestFacts from "../request/RequestFacts.ts"
+import type { Answer } from "./Answer.ts"
+import * as CallerCheck from "./CallerCheck.ts"
+import * as RequestRecord from "./RequestRecord.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+
+const encodeRun = Schema.encodeSync(CallersRun)
+
+const callersRun = (run: Run): CallersRun => {
+  const { run_id, status, started_at, finished_at, duration_ms, conversation, error, retry_at, retried_by } = run
+  const { response } = conversation
+  return {
+    run_id,
+    status,
+    ...(started_at !== undefined && { started_at }),
+    ...(finished_at !== undefined && { finished_at }),
+    ...(duration_ms !== undefined && { duration_ms }),
+    ...(response !== undefined && { response }),
+    ...(error !== undefined && { error }),
+    ...(retry_at !== undefined && { retry_at }),
+    ...(retried_by !== undefined && { retried_by })
+  }
+}
+
+const answerWith = (run: Run) => HttpServerResponse.unsafeJson(encodeRun(callersRun(run)))
+
+/** These requests have no body: a signature covers an empty one. */
+const noBody = new Uint8Array()
+
+export const make = Effect.gen(function* () {
+  const trigger = yield* Trigger
+  const cancellation = yield* Cancellation
+  const record = yield* RequestRecord.make
+  const callers = yield* CallerCheck.make
+
+  /** The webhook as it is now, if the caller may use it. */
+  const authenticate = Effect.fnUntraced(function* (request: Request, inPath: string | undefined) {
+    const webhook = yield* trigger.authenticate(Redacted.make(inPath ?? bearerOf(request) ?? ""))
+    RequestFacts.add(request, { webhook_id: webhook.id })
+    const now = yield* DateTime.now
+    const checked = callers.check(request, webhook, now.epochMillis, noBody)
+    if (CallerCheck.isRefusal(checked)) {
+      yield* CallerCheck.report(webhook, checked)
+      return yield* checked
+    }
+    record.token(request, webhook)
+    return webhook
+  })
+
+  const show = Effect.fnUntraced(function* (request: Request, inPath: string | undefined, run_id = "") {
+    if (request.method !== "GET" && request.method !== "HEAD") {
+      return yield* new MethodNotAllowed({ allow: "GET, HEAD" })
+    }
+    const webhook = yield* authenticate(request, inPath)
+    const id = yield* Parameters.runId(run_id)
+    const wait = yield* Parameters.wait(request)
+    const run = yield* trigger.run(webhook, id, { wait })
+    RequestFacts.add(request, { run_id: run.run_id })
+    return answerWith(run)
+  }) satisfies (...args: ReadonlyArray<any>) => Answer<"run">
+
+  const cancel = Effect.fnUntraced(function* (request: Request, inPath: string | undefined, run_id = "") {
+    if (request.method !== "POST") return yield* new MethodNotAllowed({ allow: "POST" })
+    const webhook = yield* authenticate(request, inPath)
+    const id = yield* Parameters.runId(run_id)
+    yield* trigger.run(webhook, id, { wait: false })
+    RequestFacts.add(request, { run_id: id })
+    return answerWith(yield* cancellation.cancel(id))
+  }) satisfies (...args: ReadonlyArray<any>) => Answer<"cancel">
+
+  return { show, cancel }
+})

@@ -1,0 +1,135 @@
+/** Reads a trigger's request for its webhook: the caller first, then the body, then what the webhook takes from it. */
+import type { HttpServerRequest } from "@effect/platform"
+import { type DateTime, Effect, Either } from "effect"
+import type {
+  BodyTooLarge,
+  InvalidBody,
+  InvalidParameter,
+  InvalidVariables,
+  NotVerified,
+  Unavailable,
+  UnsupportedMediaType
+} from "../../domain/Errors.ts"
+import type { IncomingRequest } from "../../domain/request/IncomingRequest.ts"
+import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
+import type { TriggerRequest } from "../../engine/accept/Trigger.ts"
+import * as Input from "../../engine/prompt/Input.ts"
+import { Settings } from "../../engine/Settings.ts"
+import * as TraceContext from "../../telemetry/TraceContext.ts"
+import * as Body from "../request/Body.ts"
+import * as Parameters from "../request/Parameters.ts"
+import { BodyBudget } from "./BodyBudget.ts"
+import * as CallerCheck from "./CallerCheck.ts"
+import * as Idempotency from "./Idempotency.ts"
+import * as PartialBody from "./PartialBody.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+
+/** A request as its webhook takes it. */
+export interface ReadRequest extends TriggerRequest {
+  readonly webhook: WebhookRow
+  readonly incoming: IncomingRequest
+  /** The caller gets the webhook's own text when the run is accepted. */
+  readonly isReplied: boolean
+}
+
+type BodyRefused = BodyTooLarge | InvalidBody | Unavailable
+
+export type ReadRefused = BodyRefused | UnsupportedMediaType | InvalidParameter | InvalidVariables | NotVerified
+
+export interface RequestReader {
+  /** May be called for several versions of the webhook. The body is received once. */
+  readonly read: (webhook: WebhookRow) => Effect.Effect<ReadRequest, ReadRefused | CallerCheck.Handshake>
+  /** The request with as much of the body as has arrived; `undefined` for a caller that was not verified. */
+  readonly known: () => IncomingRequest | undefined
+  /** The size of the body, as declared or as received so far. */
+  readonly size: () => number
+}
+
+/** The caller's trace, if the request names one. */
+const traceOf = ({ headers: { traceparent } }: Request): Pick<TriggerRequest, "traceparent"> =>
+  traceparent !== undefined && TraceContext.parse(traceparent) !== undefined ? { traceparent } : {}
+
+export const make = Effect.gen(function* () {
+  const budget = yield* BodyBudget
+  const callers = yield* CallerCheck.make
+  const { maxBody: limit_bytes } = yield* Settings
+
+  return (
+    request: Request,
+    token: string | undefined,
+    received_at: DateTime.Utc,
+    webhook: WebhookRow,
+    onVerified: (webhook: WebhookRow) => void
+  ): RequestReader => {
+    const intake = PartialBody.make(request, webhook, budget)
+    let isVerified = false
+    let received: Either.Either<Uint8Array, BodyRefused> | undefined
+
+    const receive = (): Effect.Effect<Uint8Array, BodyRefused> =>
+      received ??
+      Effect.flatMap(Effect.either(Body.readBytes(request, { limit_bytes, intake })), (result) => (received = result))
+
+    const check = (webhook: WebhookRow, body?: Uint8Array) =>
+      callers.check(request, webhook, received_at.epochMillis, body)
+
+    const incomingOf = (body: Uint8Array): IncomingRequest => ({
+      token,
+      body,
+      headers: request.headers,
+      search: Parameters.search(request)
+    })
+
+    const inputOf = (
+      webhook: WebhookRow,
+      incoming: IncomingRequest,
+      caller: CallerCheck.Verified
+    ): Either.Either<ReadRequest, ReadRefused> =>
+      Either.flatMap(Input.read(webhook, incoming), (variables) =>
+        Either.flatMap(Parameters.wait(request), (wait) => {
+          const delivery = CallerCheck.idempotencyOf(caller)
+          const keyed = delivery === undefined ? Idempotency.read(request, webhook, variables) : Either.right(delivery)
+          return Either.map(keyed, (idempotency) => ({
+            ...{ webhook, incoming, variables, wait, received_at, isReplied: caller.isReplied },
+            ...idempotency,
+            ...traceOf(request)
+          }))
+        })
+      )
+
+    const readBody = (
+      webhook: WebhookRow,
+      body: Uint8Array
+    ): Effect.Effect<ReadRequest, ReadRefused | CallerCheck.Handshake> => {
+      const caller = check(webhook, body)
+      if (CallerCheck.isRefusal(caller)) return Effect.fail(caller)
+      isVerified = true
+      onVerified(webhook)
+      return caller._tag === "Handshake" ? Effect.fail(caller) : inputOf(webhook, incomingOf(body), caller)
+    }
+
+    /** A request with several faults is refused for the first: the order is part of the contract. */
+    const read: RequestReader["read"] = (webhook) => {
+      isVerified = false
+      const early = check(webhook)
+      if (CallerCheck.isRefusal(early)) return Effect.fail(early)
+      if (webhook.verification === undefined) {
+        isVerified = true
+        // Otherwise the signature over the body comes first.
+        const fault = Input.mediaTypeFault(webhook, request.headers)
+        if (fault !== undefined) return Effect.fail(fault)
+      }
+      return Effect.flatMap(receive(), (body) => readBody(webhook, body))
+    }
+
+    return {
+      read,
+      known: () => {
+        if (!isVerified) return undefined
+        const body = received && Either.isRight(received) ? received.right : intake.head
+        return body && incomingOf(body)
+      },
+      size: () => Math.max(Number(request.headers["content-length"]) || 0, intake.bytes)
+    }
+  }
+})
