@@ -317,14 +317,15 @@ it.scoped("resumes after a restart what was queued and in flight, in order, as t
         order.push(prompt.run_id)
         yield* leader.answer(String(given))
       }
-      expect([...new Set(order)].filter((id) => id !== ids[0])).toEqual(ids.slice(1))
+      // The bus in memory still had the second prompt, and what was in flight is sent once more.
+      expect(order).toEqual([ids[1], ...ids])
       yield* until(
         Effect.map(
           Effect.forEach(ids, (id) => repo.run(id)),
           (runs) => runs.every((run) => run.status === "success")
         )
       )
-      expect(yield* waiting(team)).toBeLessThanOrEqual(1)
+      expect(yield* waiting(team)).toBe(0)
     }).pipe(Effect.provide(again), Effect.provide(kept))
   })
 )

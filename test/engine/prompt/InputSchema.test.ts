@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util"
 import { describe, expect, it } from "@effect/vitest"
 import { Either } from "effect"
 import fc from "fast-check"
@@ -8,6 +9,13 @@ import { TooSlow, withinTime } from "../../../src/engine/prompt/TimeLimit.ts"
 const faults = (schema: object, value: unknown) => faultsIn(schema as JsonObject, value)
 const faultsOfSchema = (schema: object) => Either.getOrThrow(tryFaultsOfSchema(schema as JsonObject))
 const parsed = (json: string): JsonObject => JSON.parse(json)
+
+/** Whether the value has a part at the pointer. */
+const isIn = (value: unknown, pointer: string): boolean => {
+  const names = pointer.split("/").slice(1)
+  const found = names.reduce<any>((part, name) => part?.[name.replaceAll("~1", "/").replaceAll("~0", "~")], value)
+  return found !== undefined
+}
 
 describe("a JSON Schema", () => {
   it("names each fault by a pointer into the value, and nothing that is only a consequence", () => {
@@ -59,10 +67,40 @@ describe("a JSON Schema", () => {
     expect(({} as any).polluted).toBeUndefined()
   })
 
-  it("answers for every value and schema, faults or none", () => {
+  it("accepts the value that it names, and no other", () => {
     fc.assert(
-      fc.property(fc.jsonValue(), fc.dictionary(fc.string(), fc.jsonValue()), (value, schema) => {
-        if (faultsOfSchema(schema as JsonObject).length === 0) expect(faults(schema, value)).toBeInstanceOf(Array)
+      fc.property(fc.jsonValue(), fc.jsonValue(), (value, other) => {
+        const isSame = isDeepStrictEqual(value, other)
+        expect(faults({ const: value }, value)).toEqual([])
+        expect(faults({ enum: [value] }, other)).toHaveLength(isSame ? 0 : 1)
+        expect(faults({ not: { const: value } }, other)).toHaveLength(isSame ? 1 : 0)
+      }),
+      { numRuns: 50 }
+    )
+  })
+
+  it("names parts of the value, whatever value and schema are", () => {
+    const type = fc.constantFrom("object", "array", "string", "number", "boolean", "null")
+    const limits = { type, minItems: fc.nat(9), maxLength: fc.nat(9), minimum: fc.integer() }
+    const part = fc.record(
+      { ...limits, const: fc.oneof(fc.string(), fc.integer(), fc.boolean()) },
+      { requiredKeys: [] }
+    )
+    const parts = {
+      required: fc.uniqueArray(fc.string(), { maxLength: 3 }),
+      properties: fc.dictionary(fc.string(), part, { maxKeys: 3 }),
+      additionalProperties: fc.oneof(fc.boolean(), part),
+      items: part,
+      anyOf: fc.array(part, { minLength: 1, maxLength: 3 })
+    }
+    const schemas = fc.record({ ...limits, ...parts }, { requiredKeys: [] })
+    fc.assert(
+      fc.property(fc.jsonValue(), schemas, (value, schema) => {
+        expect(faultsOfSchema(schema)).toEqual([])
+        for (const { pointer, detail } of faults(schema, value)) {
+          expect(isIn(value, pointer)).toBe(true)
+          expect(detail).not.toBe("")
+        }
       }),
       { numRuns: 50 }
     )
