@@ -114,7 +114,10 @@ const perRun = (read: () => Counts, count: number, work: () => Promise<void>) =>
     return counted.reduce((a, b) => least(a, b))
   })
 
-/** A tenth above what was reached; `docs/benchmarks.md` says what is left. */
+/**
+ * A tenth above what was reached; `docs/benchmarks.md` says what is left. A statement through `@effect/sql` within its time
+ * limit has a fiber and about 75 steps. Calling the driver directly saved them, but no time.
+ */
 const expectAtMost = (counts: Counts, limits: Counts) => {
   const exceeded = Object.entries(limits).filter(([name, limit]) => counts[name as keyof Counts] > limit)
   expect(exceeded, `counted ${JSON.stringify(counts)}`).toEqual([])
@@ -128,7 +131,7 @@ it.scopedLive("a run whose caller waits for the answer, alone", () =>
       for (let n = 0; n < count; n++) await wait()
     })
     // With a notification for each end, as when they are more than 20 ms apart.
-    expectAtMost(counts, { operations: 300, fibers: 5.2, statements: 3.3, messages: 1.1 })
+    expectAtMost(counts, { operations: 590, fibers: 9, statements: 3.3, messages: 1.1 })
   })
 )
 
@@ -142,7 +145,7 @@ it.scopedLive("a run whose caller waits for the answer, beside 63 others", () =>
       })
       await Promise.all(callers)
     })
-    expectAtMost(counts, { operations: 260, fibers: 4.2, statements: 2.5, messages: 1.1 })
+    expectAtMost(counts, { operations: 430, fibers: 6.3, statements: 2.5, messages: 1.1 })
   })
 )
 
@@ -157,7 +160,7 @@ it.scopedLive("a run whose caller waits for the answer, beside 63 others, of 16 
       })
       await Promise.all(callers)
     })
-    expectAtMost(counts, { operations: 190, fibers: 3.1, statements: 1.2, messages: 1.1 })
+    expectAtMost(counts, { operations: 260, fibers: 3.5, statements: 1.2, messages: 1.1 })
   })
 )
 

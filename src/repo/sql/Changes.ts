@@ -2,8 +2,7 @@ import type { SqlClient, Statement } from "@effect/sql"
 import { Array as Arr, Effect } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { Change } from "../ChangeFeed.ts"
-import { compiled } from "./database/Compiled.ts"
-import { boundedDirectly } from "./database/Database.ts"
+import { bounded } from "./database/Database.ts"
 import { channel } from "./database/Notifications.ts"
 
 type Tag = Change["_tag"]
@@ -59,19 +58,15 @@ const toPayloads = (changes: ReadonlyArray<Change>): ReadonlyArray<string> => {
 }
 
 /** Notifies every process of changes, which are in rows that are committed, or in none: nothing waits for the disk. */
-export const makePublish = (
-  sql: SqlClient.SqlClient
-): ((changes: ReadonlyArray<Change>) => Effect.Effect<void, Unavailable>) => {
-  const directly = boundedDirectly(sql)
-  const notification = compiled<object, "payloads">(
-    sql,
-    (value) => sql`
-      with relaxed as materialized (select set_config('synchronous_commit', 'off', true))
-      select pg_notify(${channel}, payload)
-      from relaxed, json_array_elements_text(${value("payloads")}::json) as payloads (payload)`
-  )
-  return (changes) => Effect.asVoid(directly(notification({ payloads: JSON.stringify(toPayloads(changes)) })))
-}
+export const makePublish =
+  (sql: SqlClient.SqlClient) =>
+  (changes: ReadonlyArray<Change>): Effect.Effect<void, Unavailable> =>
+    Effect.asVoid(
+      bounded(sql`
+        with relaxed as materialized (select set_config('synchronous_commit', 'off', true))
+        select pg_notify(${channel}, payload)
+        from relaxed, json_array_elements_text(${JSON.stringify(toPayloads(changes))}::json) as payloads (payload)`)
+    )
 
 const isTag = (text: string): text is Tag => Object.hasOwn(fields, text)
 

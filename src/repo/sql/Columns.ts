@@ -53,50 +53,34 @@ export type ColumnTypes = Readonly<Record<string, string>>
 /** Of a `RunMark`. */
 export const markTypes: ColumnTypes = { run_id: "uuid", at: "timestamptz" }
 
-/** Any number of records as the value of a `recordsetOf` with these types. Fields without a type are left out. */
-export const recordsJson = (types: ColumnTypes, records: ReadonlyArray<object>): string => {
-  const names = Object.keys(types)
-  return JSON.stringify(records.map((record) => mapFields(record, names, toJson)))
-}
-
 /**
- * The rows `i` of `recordsJson`, which is one value. A `json` column arrives as the text of its JSON: PostgreSQL would refuse
- * an escaped U+0000 in it.
+ * Any number of records as the rows `i`: `select .. from ${recordset(sql, types, records)}`. Fields without a type are left
+ * out. They are one value, so the statement's text is the same for every number of records. A `json` column arrives as the
+ * text of its JSON: PostgreSQL would refuse an escaped U+0000 in it.
  */
-export const recordsetOf = (
-  sql: SqlClient.SqlClient,
-  types: ColumnTypes,
-  json: Statement.Fragment
-): Statement.Fragment => {
-  const columns = Object.entries(types).map(([name, type]) => `${name} ${type === "json" ? "text" : type}`)
-  return sql`json_to_recordset(${json}::json) as i(${sql.literal(columns.join(", "))})`
-}
-
-/** Any number of records as the rows `i`: `select .. from ${recordset(sql, types, records)}`. */
 export const recordset = (
   sql: SqlClient.SqlClient,
   types: ColumnTypes,
   records: ReadonlyArray<object>
-): Statement.Fragment => recordsetOf(sql, types, sql`${recordsJson(types, records)}`)
+): Statement.Fragment => {
+  const names = Object.keys(types)
+  const columns = Object.entries(types).map(([name, type]) => `${name} ${type === "json" ? "text" : type}`)
+  const json = JSON.stringify(records.map((record) => mapFields(record, names, toJson)))
+  return sql`json_to_recordset(${json}::json) as i(${sql.literal(columns.join(", "))})`
+}
 
 /** A list of columns or of values, as it stands in SQL. */
 export const list = (parts: Iterable<string>): Statement.Fragment => Statement.unsafeFragment([...parts].join(", "))
 
-/** Ids as the value of an `uuidsOf`. */
-export const uuidList = (ids: Iterable<string>): string => `{${[...ids].join(",")}}`
-
 /**
- * The ids of a `uuidList`, which is one value: `where id = any(${uuidsOf(sql, list)})`. As an array, for which PostgreSQL
- * takes the index of the ids; for the rows of a subquery it prefers to scan a small or new table, and one that has grown
- * since it planned. The condition is to stand alone: with one for the status beside it, PostgreSQL takes an index of that,
- * full of runs that have had it. Selected, so that PostgreSQL does not see how many they are when it plans: it would plan at
- * each call, since it takes every other plan for one of ten ids.
+ * Ids as one value: `where id = any(${uuids(sql, ids)})`. As an array, for which PostgreSQL takes the index of the ids; for
+ * the rows of a subquery it prefers to scan a small or new table, and one that has grown since it planned. The condition is
+ * to stand alone: with one for the status beside it, PostgreSQL takes an index of that, full of runs that have had it.
+ * Selected, so that PostgreSQL does not see how many they are when it plans: it would plan at each call, since it takes every
+ * other plan for one of ten ids.
  */
-export const uuidsOf = (sql: SqlClient.SqlClient, list: Statement.Fragment): Statement.Fragment =>
-  sql`(select ${list}::uuid[])::uuid[]`
-
 export const uuids = (sql: SqlClient.SqlClient, ids: Iterable<string>): Statement.Fragment =>
-  uuidsOf(sql, sql`${uuidList(ids)}`)
+  sql`(select ${`{${[...ids].join(",")}}`}::uuid[])::uuid[]`
 
 /** The ids of runs, in the same way. */
 export const runIds = (sql: SqlClient.SqlClient, runs: ReadonlyArray<{ readonly run_id: string }>) =>

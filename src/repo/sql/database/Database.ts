@@ -1,5 +1,5 @@
-import { type SqlClient, SqlError, type Statement } from "@effect/sql"
-import { Cause, type Context, Effect, Exit, Fiber, FiberRef, Runtime } from "effect"
+import { SqlError } from "@effect/sql"
+import { Cause, type Context, Effect, Exit, Fiber, Runtime } from "effect"
 import { Unavailable } from "../../../domain/Errors.ts"
 
 /** No operation takes longer, whatever state the database is in. Milliseconds. */
@@ -123,53 +123,3 @@ const sqlErrorOf = (cause: Cause.Cause<unknown>): SqlError.SqlError | undefined 
   const error = Cause.squash(cause)
   return isSqlError(error) ? error : undefined
 }
-
-/** Executes one statement outside any transaction, and calls back with its rows or with the driver's error. */
-export type Execute = (
-  text: string,
-  values: ReadonlyArray<unknown>,
-  callback: (error: Error | undefined, rows: ReadonlyArray<object>) => void
-) => void
-
-const executors = new WeakMap<SqlClient.SqlClient, Execute>()
-
-/** Says how the client's driver executes a statement without Effect around it. */
-export const setExecute = (sql: SqlClient.SqlClient, execute: Execute): void => {
-  executors.set(sql, execute)
-}
-
-/**
- * `bounded` for the single statements that each run needs: where the client's driver can be called directly, that is done,
- * in a few steps. When the caller is interrupted, the statement goes on.
- */
-export const boundedDirectly = (sql: SqlClient.SqlClient) => {
-  const execute = executors.get(sql)
-  return <A extends object>(statement: Statement.Statement<A>): Effect.Effect<ReadonlyArray<A>, Unavailable> =>
-    execute === undefined
-      ? bounded(statement)
-      : Effect.withFiberRuntime((fiber) =>
-          fiber.getFiberRef(FiberRef.currentTracerEnabled)
-            ? bounded(statement)
-            : executeBounded(execute, statement, attemptsAfterDeadlock)
-        )
-}
-
-const executeBounded = <A extends object>(
-  execute: Execute,
-  statement: Statement.Statement<A>,
-  attemptsLeft: number
-): Effect.Effect<ReadonlyArray<A>, Unavailable> =>
-  Effect.async((resume) => {
-    const [text, values] = statement.compile()
-    const timer = setTimeout(() => resume(Effect.fail(tooLate)), limit)
-    execute(text, values, (cause, rows) => {
-      clearTimeout(timer)
-      if (cause === undefined) return resume(Effect.succeed(rows as ReadonlyArray<A>))
-      const error = new SqlError.SqlError({ cause, message: "Failed to execute statement" })
-      resume(
-        isDeadlock(error) && attemptsLeft > 0
-          ? afterPause(executeBounded(execute, statement, attemptsLeft - 1))
-          : refuse(error)
-      )
-    })
-  })

@@ -4,7 +4,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Redacted, Schedule, type Scope } from "effect"
 import pg from "pg"
 import type { Unavailable } from "../../../domain/Errors.ts"
-import { setExecute, setNeverSent, unavailable } from "./Database.ts"
+import { setNeverSent, unavailable } from "./Database.ts"
 import { migrate } from "./Migrations.ts"
 import { Notifications } from "./Notifications.ts"
 import { connection, openSession } from "./PostgresSession.ts"
@@ -114,11 +114,7 @@ const start = <A>(effect: Effect.Effect<A, SqlError.SqlError>): Effect.Effect<A,
 
 const makeClient = Effect.fnUntraced(function* (config: pg.PoolConfig) {
   const pool = yield* makePool(config)
-  const client: SqlClient.SqlClient = yield* Effect.orDie(PgClient.fromPool({ acquire: Effect.succeed(pool) }))
-  setExecute(client, (text, values, callback) => {
-    pool.query(text, [...values], (error, result) => callback(error ?? undefined, error ? [] : result.rows))
-  })
-  return client
+  return yield* Effect.orDie(PgClient.fromPool({ acquire: Effect.succeed(pool) }))
 })
 
 /**

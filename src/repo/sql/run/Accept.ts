@@ -16,9 +16,8 @@ import {
   WebhookEdited
 } from "../../RunStore.ts"
 import { notify } from "../Changes.ts"
-import { fromRow, list, recordset, recordsetOf, recordsJson, runIds, uuidList } from "../Columns.ts"
-import { compiled } from "../database/Compiled.ts"
-import { bounded, boundedDirectly, unavailable } from "../database/Database.ts"
+import { fromRow, list, recordset, runIds } from "../Columns.ts"
+import { bounded, unavailable } from "../database/Database.ts"
 import type { NotifySoon } from "../database/NotifySoon.ts"
 import { inLane, runColumns, runFromRow } from "../RunColumns.ts"
 import { isCoalescing, makeCoalesce, makeFindDelivered, windowsOf } from "./Coalesce.ts"
@@ -136,26 +135,15 @@ interface Earlier {
 
 /** What the runs of one call need of the statement. */
 interface Shape extends LimitsShape {
-  /** By the dispatcher; else it is another process, which must be notified. */
-  readonly admits: boolean
-  readonly countsQueued: boolean
   readonly coalesces: boolean
-  readonly retries: boolean
   readonly keyedTriggers: boolean
   readonly keyedMessages: boolean
 }
 
-const shapeOf = (
-  runs: ReadonlyArray<NewRun>,
-  { admission, countQueued = true }: AcceptOptions,
-  isCounted: (webhook: NewRunWebhook) => boolean
-): Shape => ({
-  admits: admission !== undefined,
-  countsQueued: countQueued,
+const shapeOf = (runs: ReadonlyArray<NewRun>, isCounted: (webhook: NewRunWebhook) => boolean): Shape => ({
   countsOwn: runs.some(({ webhook }) => webhook?.max_queued !== undefined && isCounted(webhook)),
   rates: runs.some(({ webhook }) => webhook?.rate !== undefined),
   coalesces: runs.some(isCoalescing),
-  retries: runs.some(isRetry),
   keyedTriggers: runs.some(isKeyedTrigger),
   keyedMessages: runs.some(isKeyedMessage)
 })
@@ -197,7 +185,6 @@ const attempts = 5
 /** `RunStore.accept`, the hand-over: the runs of one call are checked and written by one statement, with one commit. */
 export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
   const sql = yield* SqlClient.SqlClient
-  const directly = boundedDirectly(sql)
 
   const columns = list([...Object.keys(storedTypes), "webhook_version"])
   // Whoever is admitted has a deadline.
@@ -221,9 +208,9 @@ export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
   /** The runs that stand before an input, for the known team `t`; null: none is admitted. */
   const ahead = sql`case when t.paused_at is null and exists (select from lease) then t.first end`
   /** When a run `c` is admitted; null: it waits. A run that opens a window is ahead of no other. */
-  const admittedAt = (at: Statement.Fragment) => sql`
+  const admittedAt = (at: DateTime.Utc) => sql`
     case when c.admit and c.ahead = '' and bool_and(c.admit or c.window_key is not null) over (partition by c.team order by c.ord)
-      then ${at}::timestamptz end`
+      then ${DateTime.toDateUtc(at)}::timestamptz end`
 
   /** A run `r` that the key of an input `i` names: of its webhook, or for a message of its team's messages. */
   const namedByTrigger = sql`r.webhook_id = i.webhook_id and r.idempotency_key = i.idempotency_key`
@@ -253,38 +240,40 @@ export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
   const nothing = sql`null::text`
 
   // Anyone who deletes a webhook, deletes or pauses a team, or replaces a token, either waits for this commit or is seen by it.
-  const insertOf = (shape: Shape) =>
-    compiled<Inserted, "runs" | "maxQueued" | "term" | "at" | "retried">(sql, (value) => {
-      const { limited, consumed } = webhookLimits(sql, shape)
-      const windows = windowsOf(sql, shape.coalesces)
-      const { failed, mayBeRetried, retried, reported } = retriesOf(sql, shape.retries ? value("retried") : undefined)
-      const { admits, countsQueued } = shape
-      return sql`
+  const insert = (runs: ReadonlyArray<NewRun>, options: AcceptOptions) => {
+    const { admission, countQueued = true, countQueuedOf, maxQueued } = options
+    const isCounted = ({ id }: NewRunWebhook) => countQueuedOf === undefined || countQueuedOf.has(id)
+    const shape = shapeOf(runs, isCounted)
+    const { limited, consumed } = webhookLimits(sql, shape)
+    const windows = windowsOf(sql, shape.coalesces)
+    const { failed, mayBeRetried, retried, reported } = retriesOf(sql, runs.filter(isRetry))
+    const inputs = runs.map(toInput(admission?.run_ids, isCounted))
+    return bounded(sql<Inserted>`
       with input as materialized (
-        select * from ${recordsetOf(sql, inputTypes, value("runs"))}
-      ), ${admits ? sql`lease as materialized (${heldBy(sql, value("term"))}),` : sql``} webhook as materialized (
+        select * from ${recordset(sql, inputTypes, inputs)}
+      ), ${admission ? sql`lease as materialized (${heldBy(sql, admission.term)}),` : sql``} webhook as materialized (
         select w.id, w.token_hash, w.old_token_hash, w.old_token_valid_until, w.version from webhook_trigger.webhooks w
         where w.enabled and w.id in (select webhook_id from input)
         order by w.id for key share
       ), known as materialized (
-        select t.team, t.paused_at, ${admits ? firstOfLane : nothing} as first from webhook_trigger.teams t
+        select t.team, t.paused_at, ${admission ? firstOfLane : nothing} as first from webhook_trigger.teams t
         where t.team in (select team from input)
         order by t.team for key share
       ), ${failed} checked as materialized (
         select i.*, t.team is not null and (i.webhook_id is null or h.id is not null) ${mayBeRetried} as known,
           h.version is distinct from i.version as edited, ${isKnown(shape)} as repeats,
-          ${admits ? ahead : nothing} as ahead
+          ${admission ? ahead : nothing} as ahead
         from input i
         left join webhook h on h.id = i.webhook_id and (
           h.token_hash = i.token_hash or h.old_token_hash = i.token_hash and h.old_token_valid_until > i.accepted_at
         )
         left join known t on t.team = i.team
       ), candidate as (
-        select c.*, ${admits ? admittedAt(value("at")) : sql`null::timestamptz`} as admitted_at
+        select c.*, ${admission ? admittedAt(admission.at) : sql`null::timestamptz`} as admitted_at
         from checked c where c.known and not c.edited and not c.repeats
-      ), ${limited} queue as materialized (${countsQueued ? queueLength(sql, value("maxQueued")) : sql`select 0 as length`}), placed as materialized (
+      ), ${limited} queue as materialized (${countQueued ? queueLength(sql, maxQueued) : sql`select 0 as length`}), placed as materialized (
         select l.*, l.refusal is null
-            and queue.length + count(*) filter (where l.refusal is null) over (order by l.ord) <= ${value("maxQueued")} as fits
+            and queue.length + count(*) filter (where l.refusal is null) over (order by l.ord) <= ${maxQueued} as fits
         from limited l, queue
       ), ${windows.opened} inserted as (
         insert into webhook_trigger.runs (${columns}, admitted_at${windows.columns})
@@ -292,7 +281,7 @@ export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
         ${unlessKnown(shape)}
         returning id, team, admitted_at
       ), ${retried} ${consumed} ${
-        admits ? sql`notified as (select)` : notify(sql, "RunAccepted", sql`select team as name from inserted`)
+        admission ? sql`notified as (select)` : notify(sql, "RunAccepted", sql`select team as name from inserted`)
       }
       select case
           when not c.known then 'unknown'
@@ -304,26 +293,7 @@ export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
           else 'repeats'
         end as outcome, p.retry_after_ms, c.ahead, (select count(*) from notified) ${reported}
       from checked c left join placed p using (ord) left join inserted i on i.id = c.id
-      order by c.ord`
-    })
-  const statements = new Map<string, ReturnType<typeof insertOf>>()
-
-  const insert = (runs: ReadonlyArray<NewRun>, options: AcceptOptions) => {
-    const { admission, countQueuedOf, maxQueued } = options
-    const isCounted = ({ id }: NewRunWebhook) => countQueuedOf === undefined || countQueuedOf.has(id)
-    const shape = shapeOf(runs, options, isCounted)
-    const key = Object.values(shape).join()
-    const statement = statements.get(key) ?? insertOf(shape)
-    statements.set(key, statement)
-    return directly(
-      statement({
-        runs: recordsJson(inputTypes, runs.map(toInput(admission?.run_ids, isCounted))),
-        maxQueued,
-        term: admission?.term,
-        at: admission && DateTime.toDateUtc(admission.at),
-        retried: uuidList(runs.filter(isRetry).map(({ replay_of }) => replay_of))
-      })
-    )
+      order by c.ord`)
   }
 
   /** What their keys named before, by their places in `runs`. */

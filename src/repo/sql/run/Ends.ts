@@ -4,19 +4,8 @@ import type { RunId } from "../../../domain/Id.ts"
 import { isAnswer, leaderless, outcomeFields, type Run } from "../../../domain/run/Run.ts"
 import { whenTraced } from "../../../telemetry/Span.ts"
 import { type Admission, type EndedRun, firstOfEach, type RunEnd } from "../../RunStore.ts"
-import {
-  type ColumnTypes,
-  list,
-  recordset,
-  recordsetOf,
-  recordsJson,
-  runIds,
-  uuidList,
-  uuids,
-  uuidsOf
-} from "../Columns.ts"
-import { compiled } from "../database/Compiled.ts"
-import { bounded, boundedDirectly } from "../database/Database.ts"
+import { type ColumnTypes, list, recordset, runIds, uuids } from "../Columns.ts"
+import { bounded } from "../database/Database.ts"
 import type { NotifySoon } from "../database/NotifySoon.ts"
 import { final, live, runColumns, runFromRow, sentBeforeStart, storesLateAnswer } from "../RunColumns.ts"
 import { admissionSet, mayBeAdmitted, workingTeams } from "./Admission.ts"
@@ -43,17 +32,15 @@ const inputTypes: ColumnTypes = {
 /** `RunStore.end`, `RunStore.endAndAdmit`, `RunStore.ended` and `RunStore.answerable`. */
 export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
   const sql = yield* SqlClient.SqlClient
-  const directly = boundedDirectly(sql)
   const release = yield* makeRelease
 
   const toInput = ({ run_id, at, sent_at, started_at, outcome }: RunEnd) => {
     const { status, response, error_code, error_message } = outcomeFields(outcome)
     return { run_id, at, sent_at, started_at, answered: isAnswer(outcome), status, response, error_code, error_message }
   }
-  const inputOf = (ends: ReadonlyArray<RunEnd>) => recordsJson(inputTypes, ends.map(toInput))
   const outcomeSet = list(Object.keys(outcomeTypes).map((name) => `${name} = i.${name}`))
 
-  const recording = (ends: Statement.Fragment, returned: Statement.Fragment) => sql`
+  const recording = (ends: ReadonlyArray<RunEnd>, returned: Statement.Fragment) => sql`
     update webhook_trigger.runs r set
       ${outcomeSet},
       sent_at = ${sentBeforeStart(sql, sql`coalesce(r.sent_at, i.sent_at)`, sql`coalesce(r.started_at, i.started_at)`)},
@@ -66,56 +53,37 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
       end,
       released_at = case when i.status = 'cancelled' and r.admitted_at is null then i.at end,
       collecting_until = null
-    from ${recordsetOf(sql, inputTypes, ends)} join locked on locked.id = i.run_id
+    from ${recordset(sql, inputTypes, ends.map(toInput))} join locked on locked.id = i.run_id
     where r.id = i.run_id and locked.status in ${live}
     returning ${returned}`
 
-  const recordedRuns = compiled<object, "ends" | "ids">(
-    sql,
-    (value) => sql`
-      with locked as materialized (
-        select r.id, r.status from webhook_trigger.runs r
-        where r.id = any(${uuidsOf(sql, value("ids"))})
-        order by r.id for no key update
-      ) ${recording(value("ends"), runColumns)}`
-  )
   /** Ends those that are not finished, and returns them. */
   const record = (ends: ReadonlyArray<RunEnd>) =>
-    directly(recordedRuns({ ends: inputOf(ends), ids: uuidList(ends.map(({ run_id }) => run_id)) }))
-
-  const now = (at: Statement.Fragment) => sql`${at}::timestamptz`
-  const recordedAndAdmitted = compiled<
-    { readonly admitted: string | null },
-    "ends" | "count" | "ids" | "next" | "term" | "at"
-  >(
-    sql,
-    (value) => sql`
-      with lease as materialized (${heldBy(sql, value("term"))}), locked as materialized (
-        select r.id, r.status, r.team, r.id = any(${uuidsOf(sql, value("next"))}) as is_next from webhook_trigger.runs r
-        where r.id = any(${uuidsOf(sql, value("ids"))})
+    bounded(sql`
+      with locked as materialized (
+        select r.id, r.status from webhook_trigger.runs r
+        where r.id = any(${runIds(sql, ends)})
         order by r.id for no key update
-      ), ended as (${recording(value("ends"), sql`r.*`)}), ${workingTeams(sql, sql`locked where is_next`)}, admitted as (
-        update webhook_trigger.runs r set ${admissionSet(sql, now(value("at")), now(value("at")))}
+      ) ${recording(ends, runColumns)}`)
+
+  /** The same, and admits runs if each of the ends was recorded; a row of them too when none was. */
+  const recordAndAdmit = (ends: ReadonlyArray<RunEnd>, { at, run_ids, term }: Admission) => {
+    const now = sql`${DateTime.toDateUtc(at)}::timestamptz`
+    return bounded(sql<{ readonly admitted: string | null }>`
+      with lease as materialized (${heldBy(sql, term)}), locked as materialized (
+        select r.id, r.status, r.team, r.id = any(${uuids(sql, run_ids)}) as is_next from webhook_trigger.runs r
+        where r.id = any(${uuids(sql, [...ends.map(({ run_id }) => run_id), ...run_ids])})
+        order by r.id for no key update
+      ), ended as (${recording(ends, sql`r.*`)}), ${workingTeams(sql, sql`locked where is_next`)}, admitted as (
+        update webhook_trigger.runs r set ${admissionSet(sql, now, now)}
         from locked
         where r.id = locked.id and locked.is_next and ${mayBeAdmitted(sql)} and exists (select from lease)
-          and (select count(*) from locked where not is_next and status in ${live}) = ${value("count")}::int
+          and (select count(*) from locked where not is_next and status in ${live}) = ${ends.length}::int
         returning r.id
       )
       select ${runColumns}, (select string_agg(id::text, ' ') from admitted) as admitted
-      from (select) as always left join ended r on true`
-  )
-  /** The same, and admits runs if each of the ends was recorded; a row of them too when none was. */
-  const recordAndAdmit = (ends: ReadonlyArray<RunEnd>, { at, run_ids, term }: Admission) =>
-    directly(
-      recordedAndAdmitted({
-        ends: inputOf(ends),
-        count: ends.length,
-        ids: uuidList([...ends.map(({ run_id }) => run_id), ...run_ids]),
-        next: uuidList(run_ids),
-        term,
-        at: DateTime.toDateUtc(at)
-      })
-    )
+      from (select) as always left join ended r on true`)
+  }
 
   /** Stores answers to runs that have ended without one. */
   const storeLate = (ends: ReadonlyArray<RunEnd>) =>

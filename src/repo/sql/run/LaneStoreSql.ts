@@ -7,9 +7,8 @@ import { whenTraced } from "../../../telemetry/Span.ts"
 import { type LaneRun, LaneStore } from "../../LaneStore.ts"
 import { LeaseLost, type Term } from "../../LeaseStore.ts"
 import type { RunMark } from "../../RunStore.ts"
-import { fromRow, markTypes, recordsetOf, recordsJson, uuidList, uuids, uuidsOf } from "../Columns.ts"
-import { compiled } from "../database/Compiled.ts"
-import { bounded, boundedDirectly } from "../database/Database.ts"
+import { fromRow, markTypes, recordset, runIds, uuids } from "../Columns.ts"
+import { bounded } from "../database/Database.ts"
 import { columnsOf, held, inLane, live, waiting } from "../RunColumns.ts"
 import { admissionSet, mayBeAdmitted, workingTeams } from "./Admission.ts"
 import { makeCloseWindows } from "./Coalesce.ts"
@@ -30,7 +29,7 @@ const runFields = [
 const laneRunFromRow = (row: object): LaneRun => fromRow(row, [...runFields, "layout", "webhook"])
 
 /** How many runs wait, as it is kept; more than `most` count as `most`. */
-export const queueLength = (sql: SqlClient.SqlClient, most: number | Statement.Fragment): Statement.Fragment =>
+export const queueLength = (sql: SqlClient.SqlClient, most: number): Statement.Fragment =>
   sql`select least(coalesce(sum(runs), 0), ${most})::int as length from ${waiting}`
 
 /** The same for each webhook of which runs wait. */
@@ -44,7 +43,6 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
   LaneStore,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const directly = boundedDirectly(sql)
 
     const laneRuns = sql`
       select ${columnsOf(runFields)}, r.layout, case when w.id is not null then
@@ -78,14 +76,10 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
       Effect.withSpan("LaneStore.lanes")
     )
 
-    const laneOf = compiled<object, "team" | "limit">(
-      sql,
-      (value) => sql`
-        ${laneRuns} where r.team = ${value("team")} and ${inLane} and not ${isPaused(sql, value("team"))}
-        order by r.place limit ${value("limit")}`
-    )
     const lane = Effect.fnUntraced(function* (team: TeamName, limit: number) {
-      const rows = yield* directly(laneOf({ team, limit }))
+      const rows = yield* bounded(sql`
+        ${laneRuns} where r.team = ${team} and ${inLane} and not ${isPaused(sql, sql`${team}`)}
+        order by r.place limit ${limit}`)
       return rows.map(laneRunFromRow)
     }, whenTraced("LaneStore.lane"))
 
@@ -110,28 +104,21 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
         where r.status in ${live} and r.admitted_at is not null`
     }, bounded)
 
-    const admission = compiled<{ readonly id: RunId | null }, "term" | "marks" | "ids" | "now">(
-      sql,
-      (value) => sql`
-        with lease as materialized (${heldBy(sql, value("term"))}), input as materialized (
-          select * from ${recordsetOf(sql, markTypes, value("marks"))}
+    const admit = Effect.fnUntraced(function* (marks: ReadonlyArray<RunMark>, term: Term, now: DateTime.Utc) {
+      const rows = yield* bounded(sql<{ readonly id: RunId | null }>`
+        with lease as materialized (${heldBy(sql, term)}), input as materialized (
+          select * from ${recordset(sql, markTypes, marks)}
         ), locked as materialized (
           select r.id, r.status, r.team from webhook_trigger.runs r
-          where r.id = any(${uuidsOf(sql, value("ids"))}) and exists (select from lease)
+          where r.id = any(${runIds(sql, marks)}) and exists (select from lease)
           order by r.id for no key update
         ), ${workingTeams(sql, sql`locked`)}, admitted as (
-          update webhook_trigger.runs r set ${admissionSet(sql, sql`i.at`, sql`${value("now")}::timestamptz`)}
+          update webhook_trigger.runs r set ${admissionSet(sql, sql`i.at`, sql`${DateTime.toDateUtc(now)}::timestamptz`)}
           from input i join locked on locked.id = i.run_id
           where r.id = i.run_id and ${mayBeAdmitted(sql)}
           returning r.id
         )
-        select admitted.id from lease left join admitted on true`
-    )
-    const admit = Effect.fnUntraced(function* (marks: ReadonlyArray<RunMark>, term: Term, now: DateTime.Utc) {
-      const ids = uuidList(marks.map(({ run_id }) => run_id))
-      const rows = yield* directly(
-        admission({ term, marks: recordsJson(markTypes, marks), ids, now: DateTime.toDateUtc(now) })
-      )
+        select admitted.id from lease left join admitted on true`)
       // The row without an id says that the lease is held, and nothing was admitted.
       if (rows.length === 0) return yield* new LeaseLost()
       return new Set(rows.flatMap((row) => row.id ?? [])) as ReadonlySet<RunId>

@@ -9,7 +9,7 @@ import { isFree, SessionLocks } from "../database/SessionLocks.ts"
  * A row when the term is the dispatcher's. Locks the lease against a successor until the commit: whoever acquires the lease
  * sees everything that was admitted in the term before, and nothing more is admitted in that one.
  */
-export const heldBy = (sql: SqlClient.SqlClient, term: Term | Statement.Fragment): Statement.Fragment =>
+export const heldBy = (sql: SqlClient.SqlClient, term: Term): Statement.Fragment =>
   sql`select 1 from webhook_trigger.dispatcher_lease where term = ${term} and holder is not null for share`
 
 export const layer: Layer.Layer<LeaseStore, never, SqlClient.SqlClient> = Layer.effect(

@@ -4,7 +4,7 @@ import { DateTime, Effect } from "effect"
 import type { RunId, WebhookId } from "../../../domain/Id.ts"
 import type { QueuedRuns } from "../../RunStore.ts"
 import { notify } from "../Changes.ts"
-import { uuids, uuidsOf } from "../Columns.ts"
+import { uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 
 /** Retries called off by one statement. */
@@ -21,16 +21,17 @@ const lockedRuns = (sql: SqlClient.SqlClient, ids: Statement.Fragment): Statemen
  */
 export const retriesOf = (
   sql: SqlClient.SqlClient,
-  ids: Statement.Fragment | undefined
+  retries: ReadonlyArray<{ readonly replay_of: RunId }>
 ): {
   readonly failed: Statement.Fragment
   readonly mayBeRetried: Statement.Fragment
   readonly retried: Statement.Fragment
   readonly reported: Statement.Fragment
 } => {
-  if (ids === undefined) return { failed: sql``, mayBeRetried: sql``, retried: sql``, reported: sql`` }
+  if (retries.length === 0) return { failed: sql``, mayBeRetried: sql``, retried: sql``, reported: sql`` }
+  const ids = retries.map(({ replay_of }) => replay_of)
   return {
-    failed: sql`failed as materialized (${lockedRuns(sql, uuidsOf(sql, ids))}),`,
+    failed: sql`failed as materialized (${lockedRuns(sql, uuids(sql, ids))}),`,
     mayBeRetried: sql`and (coalesce(i.attempt, 1) = 1 or i.replay_of in (select id from failed where retry_at is not null))`,
     retried: sql`retried as (
       update webhook_trigger.runs r set retry_at = null, retried_by = p.id

@@ -4,14 +4,13 @@ import type { RunId } from "../../../domain/Id.ts"
 import { whenTraced } from "../../../telemetry/Span.ts"
 import { firstOfEach, type RunMark } from "../../RunStore.ts"
 import { markTypes, recordset, runIds } from "../Columns.ts"
-import { boundedDirectly } from "../database/Database.ts"
+import { bounded } from "../database/Database.ts"
 import type { NotifySoon } from "../database/NotifySoon.ts"
 import { live, sentBeforeStart } from "../RunColumns.ts"
 
 /** `RunStore.sent` and `RunStore.started`. */
 export const makeMarks = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
   const sql = yield* SqlClient.SqlClient
-  const directly = boundedDirectly(sql)
 
   /**
    * The beginning of a `with` query for marks whose loss in a crash of PostgreSQL does no harm: their commit does not wait
@@ -28,7 +27,7 @@ export const makeMarks = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
 
   const sent = Effect.fnUntraced(function* (marks: ReadonlyArray<RunMark>) {
     if (marks.length === 0) return
-    yield* directly(sql`
+    yield* bounded(sql`
       with ${locked(firstOfEach(marks))}
       update webhook_trigger.runs r set
         status = 'running',
@@ -44,7 +43,7 @@ export const makeMarks = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
 
   const started = Effect.fnUntraced(function* (marks: ReadonlyArray<RunMark>) {
     if (marks.length === 0) return
-    const started = yield* directly(sql<{ readonly run_id: RunId }>`
+    const started = yield* bounded(sql<{ readonly run_id: RunId }>`
       with ${locked(firstOfEach(marks))}
       update webhook_trigger.runs r set
         status = 'running',
