@@ -33,4 +33,20 @@ describe("RecentMap", () => {
     expect(map.get(0)).toBe("value 0")
     expect(map.get(4)).toBe("value 99")
   })
+
+  it("iterates over each entry once, and no longer has what was deleted", () => {
+    const { map } = added(4, 3)
+    map.set(0, "newer")
+    expect(new Map(map)).toEqual(
+      new Map([
+        [0, "newer"],
+        [1, "value 1"],
+        [2, "value 2"]
+      ])
+    )
+    expect([...map]).toHaveLength(3)
+    map.delete(0)
+    expect([map.has(0), map.get(0), map.has(1)]).toEqual([false, undefined, true])
+    expect([...map].map(([key]) => key)).toEqual([2, 1])
+  })
 })

@@ -1,21 +1,7 @@
-/** `accept_if`: a JMESPath expression over a trigger's input, that says whether it starts a run. Browser-safe. */
+/** `accept_if`: a JMESPath expression over a trigger's input, which decides whether it starts a run. Browser-safe. */
 import { Predicate } from "effect"
 import { Budget, OverBudget } from "../evaluation/Budget.ts"
 import * as Jmespath from "../evaluation/Jmespath.ts"
-
-/** Compiled expressions; those used first are dropped first. */
-const capacity = 1_000
-const compiled = new Map<string, Jmespath.Expression>()
-
-const compiledOnce = (expression: string): Jmespath.Expression => {
-  let node = compiled.get(expression)
-  if (node === undefined) {
-    node = Jmespath.compile(expression)
-    compiled.set(expression, node)
-    if (compiled.size > capacity) compiled.delete(compiled.keys().next().value!)
-  }
-  return node
-}
 
 /** Longer messages are cut: they may quote the input. In characters. */
 const maxMessage = 300
@@ -51,14 +37,20 @@ const isTrue = (value: unknown): boolean =>
 
 export const tooMuchWork = "The filter needs too much work. Process fewer items or shorter texts."
 
-/** Whether the expression holds for the input; or why it cannot be told, such as a function that is given another type. */
+export interface FilterOptions {
+  readonly budget?: Budget
+  /** May return an expression that was compiled before. */
+  readonly compile?: (expression: string) => Jmespath.Expression
+}
+
+/** Whether the expression holds for the input; or why it failed, such as on a value of the wrong type. */
 export const filter = (
   expression: string,
   input: unknown,
-  budget = new Budget()
+  { budget = new Budget(), compile = Jmespath.compile }: FilterOptions = {}
 ): { readonly accepted: boolean } | { readonly failed: string } => {
   try {
-    return { accepted: isTrue(Jmespath.evaluate(compiledOnce(expression), bare(input), budget)) }
+    return { accepted: isTrue(Jmespath.evaluate(compile(expression), bare(input), budget)) }
   } catch (error) {
     // V8's own limits: calls nested too deep, or a function with too many arguments.
     if (error instanceof OverBudget || error instanceof RangeError) return { failed: tooMuchWork }

@@ -5,6 +5,7 @@ import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import { WebhookStore } from "../../repo/WebhookStore.ts"
 import * as GroupCommit from "../../runtime/GroupCommit.ts"
+import { RecentMap } from "../../runtime/RecentMap.ts"
 import { hashToken, isTokenShaped, type Token } from "../verify/Token.ts"
 
 /** Webhooks by their tokens. */
@@ -20,14 +21,14 @@ export interface WebhookCache {
   readonly refresh: (webhook: WebhookRow) => Effect.Effect<WebhookRow, NotFound | Unavailable>
 }
 
-/** Webhooks in memory; those read first are dropped first. */
-const capacity = 10_000
+/** Webhooks in memory, at most. */
+const capacity = 20_000
 
 export const make: Effect.Effect<WebhookCache, never, ChangeFeed | Scope.Scope | WebhookStore> = Effect.gen(
   function* () {
     const store = yield* WebhookStore
     const feed = yield* ChangeFeed
-    const byHash = new Map<string, WebhookRow>()
+    const byHash = new RecentMap<string, WebhookRow>(capacity)
     const keyOf = (hash: TokenHash) => Buffer.from(hash).toString("base64")
 
     const readTogether = yield* GroupCommit.make({
@@ -38,10 +39,11 @@ export const make: Effect.Effect<WebhookCache, never, ChangeFeed | Scope.Scope |
     const read = (hash: TokenHash) =>
       Effect.flatMap(readTogether([hash]), ([webhook]) => {
         const key = keyOf(hash)
-        byHash.delete(key)
-        if (webhook === undefined) return Effect.fail(new NotFound())
+        if (webhook === undefined) {
+          byHash.delete(key)
+          return Effect.fail(new NotFound())
+        }
         byHash.set(key, webhook)
-        if (byHash.size > capacity) byHash.delete(byHash.keys().next().value!)
         return Effect.succeed(webhook)
       })
 

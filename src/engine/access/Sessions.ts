@@ -8,6 +8,7 @@ import type { TokenHash } from "../../domain/webhook/Token.ts"
 import { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import { SessionStore } from "../../repo/SessionStore.ts"
 import * as GroupCommit from "../../runtime/GroupCommit.ts"
+import { RecentMap } from "../../runtime/RecentMap.ts"
 import { AdminKey } from "./AdminKey.ts"
 import * as Audit from "./Audit.ts"
 
@@ -59,7 +60,7 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
       const { fingerprint } = yield* AdminKey
       const store = yield* SessionStore
       const feed = yield* ChangeFeed
-      const known = new Map<string, { readonly row: SessionRow; readonly read_at: number }>()
+      const known = new RecentMap<string, { readonly row: SessionRow; readonly read_at: number }>(2 * mostSessions)
 
       const forget = (ids: ReadonlySet<SessionId>) => {
         for (const [key, { row }] of known) if (ids.has(row.id)) known.delete(key)
@@ -111,7 +112,6 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
           const [row] = yield* readTogether([token_hash])
           if (row === undefined) known.delete(keyOf(token_hash))
           else known.set(keyOf(token_hash), { row, read_at })
-          if (known.size > mostSessions) known.delete(known.keys().next().value!)
           return row
         })
 

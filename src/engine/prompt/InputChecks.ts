@@ -1,9 +1,11 @@
 import { Data, Either } from "effect"
 import { FilterFailed, SchemaMismatch, type Unavailable } from "../../domain/Errors.ts"
+import * as Jmespath from "../../domain/evaluation/Jmespath.ts"
 import type { WebhookId } from "../../domain/Id.ts"
 import { filter, tooMuchWork } from "../../domain/prompt/Filter.ts"
 import type { Variables } from "../../domain/run/Run.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
+import { RecentMap } from "../../runtime/RecentMap.ts"
 import * as Evaluation from "./Evaluation.ts"
 import * as Input from "./Input.ts"
 import { checkTime, faultsIn } from "./InputSchema.ts"
@@ -22,12 +24,25 @@ export type ObjectionTo = (
 /** The CPU time that a filter may take, in milliseconds: four times what its budget usually takes. */
 const filterTime = 1_000
 
+/** Compiled filters in memory, at most. */
+const maxCompiled = 2_000
+
 export const make = (): ObjectionTo => {
   const evaluateFilter = Evaluation.make<WebhookId>(filterTime)
   const evaluateSchema = Evaluation.make<WebhookId>(checkTime)
 
+  const compiled = new RecentMap<string, Jmespath.Expression>(maxCompiled)
+
+  const compile = (expression: string): Jmespath.Expression => {
+    const known = compiled.get(expression)
+    if (known !== undefined) return known
+    const fresh = Jmespath.compile(expression)
+    compiled.set(expression, fresh)
+    return fresh
+  }
+
   const filterObjection = (id: WebhookId, accept_if: string, input: Variables): Objection | undefined => {
-    const evaluated = evaluateFilter(id, (budget) => filter(accept_if, input, budget))
+    const evaluated = evaluateFilter(id, (budget) => filter(accept_if, input, { budget, compile }))
     if (Either.isLeft(evaluated)) {
       return evaluated.left._tag === "TooSlow" ? new FilterFailed({ detail: tooMuchWork }) : evaluated.left
     }

@@ -5,6 +5,7 @@ import * as Liquid from "../../domain/prompt/Liquid.ts"
 import type { BrokenBraces } from "../../domain/prompt/Template.ts"
 import type { Variables } from "../../domain/run/Run.ts"
 import { storable } from "../../domain/StorableText.ts"
+import { RecentMap } from "../../runtime/RecentMap.ts"
 import * as Evaluation from "./Evaluation.ts"
 import { withinTime } from "./TimeLimit.ts"
 
@@ -20,8 +21,8 @@ const renderTime = 1_000
 /** The CPU time that parsing a template may take. */
 const parseTime = 200
 
-/** Parsed templates in memory; those read first are dropped first. */
-const capacity = 200
+/** Parsed templates in memory, at most. */
+const capacity = 400
 
 const tooSlow = { offset: 0, line: 1, column: 1, reason: Liquid.tooMuchWork }
 
@@ -35,17 +36,14 @@ const inTime = <A>(
 }
 
 export const make = (limit_bytes: number) => {
-  const parsed = new Map<string, Liquid.LiquidTemplate>()
+  const parsed = new RecentMap<string, Liquid.LiquidTemplate>(capacity)
   const evaluate = Evaluation.make<string>(renderTime)
 
   const parse = (text: string): Either.Either<Liquid.LiquidTemplate, BrokenBraces | Unavailable> => {
     const known = parsed.get(text)
     if (known !== undefined) return Either.right(known)
     const fresh = inTime(parseTime, () => Liquid.parse(text))
-    if (Either.isRight(fresh)) {
-      parsed.set(text, fresh.right)
-      if (parsed.size > capacity) parsed.delete(parsed.keys().next().value!)
-    }
+    if (Either.isRight(fresh)) parsed.set(text, fresh.right)
     return fresh
   }
 

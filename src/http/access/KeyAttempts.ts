@@ -1,45 +1,39 @@
-/** Wrong keys that each network may try: a token bucket for each. Plain code, so that counting is one step. */
+/** Limits the wrong keys of each network with a token bucket. */
+import { RecentMap } from "../../runtime/RecentMap.ts"
 
 /** Wrong keys at once; then one each `refillInterval`, in milliseconds. */
 export const burst = 10
 const refillInterval = 10_000
 
-/** Networks remembered at most; those seen longest ago are forgotten first. */
-const maxNetworks = 10_000
+/** Networks remembered, at most. */
+const maxNetworks = 20_000
 
 interface Bucket {
   readonly attempts: number
   readonly at: number
 }
 
-/** Sets the newest, and forgets the oldest when there are too many. */
-const remember = <A>(all: Map<string, A>, network: string, value: A): void => {
-  all.delete(network)
-  all.set(network, value)
-  if (all.size > maxNetworks) all.delete(all.keys().next().value!)
-}
-
 export class KeyAttempts {
-  private readonly buckets = new Map<string, Bucket>()
-  /** Networks that had the key right. Nobody else can make this list longer. */
-  private readonly known = new Map<string, true>()
+  private readonly buckets = new RecentMap<string, Bucket>(maxNetworks)
+  /** Networks that once sent the right key. Nobody else can add to them. */
+  private readonly known = new RecentMap<string, true>(maxNetworks)
 
-  /** Whether a key from there may be looked at. One that had it right is always heard. */
+  /** Whether a key from this network may be checked. A network that once sent the right key is never locked out. */
   allows(network: string, now: number): boolean {
     return this.known.has(network) || this.attemptsLeft(network, now) >= 1
   }
 
-  /** False: that was one too many. */
+  /** False: the limit is exceeded. */
   addWrong(network: string, now: number): boolean {
     const left = this.attemptsLeft(network, now)
-    remember(this.buckets, network, { attempts: Math.max(0, left - 1), at: now })
+    this.buckets.set(network, { attempts: Math.max(0, left - 1), at: now })
     return left >= 1
   }
 
-  /** True: the first time. */
+  /** True: the network is new. */
   addRight(network: string): boolean {
     const isNew = !this.known.has(network)
-    remember(this.known, network, true)
+    this.known.set(network, true)
     return isNew
   }
 
