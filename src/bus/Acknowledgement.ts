@@ -1,10 +1,10 @@
-/** The rules of acknowledgement, the same for every driver: how a handler ends decides what becomes of its message. */
+/** The rules of acknowledgement for every driver: the exit of a handler decides what happens to its message. */
 import { Cause, Duration, Effect, Exit, Fiber } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
 import { untilAvailable } from "../runtime/Availability.ts"
 import type { Delivery, Reply } from "./Bus.ts"
 
-/** What becomes of a prompt: it is done; it goes back, to be delivered again first; or it is refused for good. */
+/** A prompt is done (`ack`), goes back to be delivered again first (`requeue`), or is refused for good (`reject`). */
 export type Settlement = "ack" | "requeue" | "reject"
 
 export type PromptHandler = (delivery: Delivery) => Effect.Effect<void, Unavailable>
@@ -24,7 +24,7 @@ const firstPause = Duration.millis(100)
 
 /**
  * Runs the leader's handler on the prompt. A handler that dies would die again, so its prompt is rejected. To be run
- * uninterruptibly; `restore` marks what may be interrupted.
+ * uninterruptibly; only effects in `restore` may be interrupted.
  */
 export const handlePrompt = (
   handle: PromptHandler,
@@ -40,15 +40,14 @@ export const handlePrompt = (
   })
 }
 
-/** How often a handler may die on one reply: more than that is a fault of ours that time does not fix. */
+/** How often a handler may die on one reply. After that it is our own fault, which no retry fixes. */
 const maxDeaths = 8
 const longestPauseAfterDeath = Duration.seconds(5)
 
 /**
- * Passes the group to the server's handler and acknowledges each reply once that has succeeded. When the handler dies,
- * each reply is tried alone, so that one it cannot handle fails alone: `postpone` is given that one, to be handled again
- * after a pause. A reply on which the handler has died 8 times is logged, dropped and acknowledged. When this is
- * interrupted, what is not handled stays unacknowledged.
+ * Passes the group to the server's handler and acknowledges each reply once that has succeeded. When the handler dies, each
+ * reply is tried alone: `postpone` takes those that fail, to be handled again after a pause. A reply on which the handler has
+ * died 8 times is logged, dropped and acknowledged. After an interruption, unhandled replies stay unacknowledged.
  */
 export const handleReplies = (
   handle: ReplyHandler,
@@ -62,7 +61,7 @@ export const handleReplies = (
       Effect.exit(restore(untilAvailable(attempt, { subject: `replies about ${runs(replies)}` }))),
       (exit) => {
         if (Exit.isSuccess(exit)) return acknowledge(group)
-        // The consumer stops, and with it what was postponed; or the handler has interrupted itself, and is run again.
+        // The consumer stops, and postponed replies with it; or the handler interrupted itself, and is run again.
         if (Cause.isInterrupted(exit.cause)) return postpone(group, firstPause)
         const [pending, ...others] = group
         if (pending === undefined || others.length > 0) {
@@ -90,8 +89,8 @@ const pauseAfter = (deaths: number): Duration.Duration =>
   Duration.min(Duration.times(firstPause, 2 ** (deaths - 1)), longestPauseAfterDeath)
 
 /**
- * Waits until the fiber has ended, and interrupts it once `limit` has succeeded. For a finalizer, where an effect's own
- * timeout does not end the wait.
+ * Waits for the fiber's end, and interrupts the fiber once `limit` has succeeded. For finalizers, where a timeout does not
+ * end the wait.
  */
 export const finishBefore = <A, E>(
   limit: Effect.Effect<unknown>,

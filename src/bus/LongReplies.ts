@@ -1,54 +1,53 @@
 /**
- * What a broker delivers to a consumer, in turns. A long reply is read only if its run still takes an answer, and of a run that
- * has ended only when nothing else waits: what one team sends keeps the others' callers waiting for no longer than it takes
- * to pass it on.
+ * The replies that a broker delivers, in the order of `RoundRobin`. A long reply is read only if its run still takes an
+ * answer. A late one is read only when nothing else waits. So one team's long replies hardly delay the other teams.
  */
 import { Duration, Effect, Queue, type Scope, type Tracer } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
 import { untilAvailable } from "../runtime/Availability.ts"
 import type { Reply, ReplyChecks, Subject } from "./Bus.ts"
-import * as Turns from "./RoundRobin.ts"
+import * as RoundRobin from "./RoundRobin.ts"
 
-/** Bytes, above which a reply is long. Reading and storing one of 8 MiB takes tenths of a second, and of 100 KiB milliseconds. */
+/** A reply with more bytes is long. Reading and storing 8 MiB takes tenths of a second, 100 KiB milliseconds. */
 export const longReply = 16 * 1024
 
-/** Long replies that are handled together have no more bytes than this; one may be longer. */
+/** Maximum bytes of long replies that are handled together; a single one may be longer. */
 const maxGroupBytes = 1024 * 1024
 
-/** After a late reply, three times as long as it took, and no longer than this: so they take a quarter of the server. */
+/** Maximum pause after a late reply. The pause is three times its handling: late replies take a quarter of the server. */
 const longestRest = Duration.seconds(1)
 
-/** A reply that a broker has delivered and stores until it is acknowledged. */
+/** A delivered reply, which the broker stores until it is acknowledged. */
 export interface Received extends Subject {
   readonly bytes: number
   readonly isLong: boolean
-  /** What it says, called once; `undefined`: nothing that could be acted on. */
+  /** Called once; returns `undefined` for a reply without a usable content. */
   readonly read: () => Reply | undefined
-  /** Called in place of `read` when its run can take no answer. */
+  /** Called instead of `read` when its run takes no answer. */
   readonly skip: () => void
   /**
-   * Has the broker store it elsewhere, for good, to be received again as a late one; it is acknowledged after that. Absent:
-   * there is nowhere else.
+   * Moves it durably to another queue, from which it returns as a late one; it is acknowledged after that. Absent: there is
+   * no other queue.
    */
   readonly setAside?: Effect.Effect<void, Unavailable>
   readonly acknowledge: () => void
-  /** The trace that it belongs to. */
+  /** Its trace. */
   readonly span?: Tracer.AnySpan | undefined
 }
 
-/** Forgotten when the consumer's scope closes, since the broker delivers it again. */
+/** Replies are forgotten when the consumer's scope closes, since the broker delivers them again. */
 export interface Receive {
   readonly reply: (received: Received) => void
-  /** One that was set aside. They are handled one at a time, and rest in between: nobody waits for them. */
+  /** A reply that was set aside. These are handled one at a time, with pauses: nobody waits for them. */
   readonly late: (received: Received) => void
 }
 
-/** `A` is a reply that was read. */
+/** `A`: a reply that was read. */
 export interface Options<A> {
   readonly answerable: NonNullable<ReplyChecks["answerable"]>
-  /** Reads it; `undefined`: it says nothing, and was acknowledged. */
+  /** Reads it; `undefined`: it had no usable content, and was acknowledged. */
   readonly waitingOf: (received: Received, acknowledge: () => void) => A | undefined
-  /** Takes a short one. */
+  /** Takes a short reply. */
   readonly pass: (waiting: A) => void
   readonly handle: (group: ReadonlyArray<A>) => Effect.Effect<void>
 }
@@ -61,7 +60,7 @@ export const make = Effect.fnUntraced(function* <A>({
 }: Options<A>): Effect.fn.Return<Receive, never, Scope.Scope> {
   const scope = yield* Effect.scope
   const mayBeNext = Effect.unsafeMakeLatch()
-  const turns: Turns.Turns<Received> = Turns.make(
+  const order: RoundRobin.RoundRobin<Received> = RoundRobin.make(
     (short) => {
       const waiting = waitingOf(short, () => done(short))
       if (waiting !== undefined) pass(waiting)
@@ -70,18 +69,18 @@ export const make = Effect.fnUntraced(function* <A>({
   )
   const done = (received: Received) => {
     received.acknowledge()
-    turns.done(received)
+    order.done(received)
   }
   const statesOf = (long: ReadonlyArray<Received>) =>
     untilAvailable(answerable(long.map(({ run_id }) => run_id)), { subject: "long replies" })
-  /** Read here and not before, so that no more of them are in memory. */
+  /** Replies are read only here, so that no others are in memory. */
   const handleTogether = (group: ReadonlyArray<Received>, isDone: (received: Received) => void) =>
     Effect.suspend(() => {
       const waiting = group.flatMap((received) => waitingOf(received, () => isDone(received)) ?? [])
       return waiting.length === 0 ? Effect.void : handle(waiting)
     })
   const acknowledge = (received: Received) => received.acknowledge()
-  /** Those behind it do not wait for that. */
+  /** The replies behind it do not wait for this. */
   const putAside = (received: Received) =>
     Effect.matchEffect(received.setAside!, {
       onFailure: () => handleTogether([received], acknowledge),
@@ -90,7 +89,7 @@ export const make = Effect.fnUntraced(function* <A>({
 
   const handleNext = Effect.gen(function* () {
     mayBeNext.unsafeClose()
-    const next = turns.next()
+    const next = order.next()
     if (next.length === 0) return yield* mayBeNext.await
     const states = yield* statesOf(next)
     const isReadNow = ({ run_id, setAside }: Received) => states.get(run_id) === "live" || setAside === undefined
@@ -103,7 +102,7 @@ export const make = Effect.fnUntraced(function* <A>({
     for (const received of wanted) {
       if (isReadNow(received)) continue
       yield* Effect.forkIn(putAside(received), scope)
-      turns.done(received)
+      order.done(received)
     }
     for (const group of groupsOf(wanted.filter(isReadNow))) yield* handleTogether(group, done)
   })
@@ -123,7 +122,7 @@ export const make = Effect.fnUntraced(function* <A>({
     Effect.interruptible,
     Effect.forkScoped
   )
-  return { reply: turns.arrived, late: (received) => late.unsafeOffer(received) }
+  return { reply: order.arrived, late: (received) => late.unsafeOffer(received) }
 })
 
 const groupsOf = (long: ReadonlyArray<Received>): ReadonlyArray<ReadonlyArray<Received>> => {

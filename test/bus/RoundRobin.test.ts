@@ -1,9 +1,9 @@
 /** Replies of one team keep their order, and a long one keeps no other team's waiting. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import * as Turns from "../../src/bus/RoundRobin.ts"
+import * as RoundRobin from "../../src/bus/RoundRobin.ts"
 
-interface Item extends Turns.Item {
+interface Item extends RoundRobin.Item {
   readonly team: string
   readonly n: number
 }
@@ -11,7 +11,7 @@ interface Item extends Turns.Item {
 const start = () => {
   const passed: Array<Item> = []
   let isReady = false
-  const turns: Turns.Turns<Item> = Turns.make(
+  const order: RoundRobin.RoundRobin<Item> = RoundRobin.make(
     (item) => passed.push(item),
     () => {
       isReady = true
@@ -20,37 +20,37 @@ const start = () => {
   let n = 0
   const arrive = (team: string, isLong = false): Item => {
     const item = { team, isLong, n: n++ }
-    turns.arrived(item)
+    order.arrived(item)
     return item
   }
-  return { turns, passed, arrive, isReady: () => isReady }
+  return { order, passed, arrive, isReady: () => isReady }
 }
 
-describe("the turns of replies", () => {
+describe("the order of replies", () => {
   it("pass short ones on as they arrive, and long ones of several teams one each", () => {
-    const { arrive, isReady, passed, turns } = start()
+    const { arrive, isReady, passed, order } = start()
     const [a, b] = [arrive("a"), arrive("b")]
     expect(passed).toEqual([a, b])
     expect(isReady()).toBe(false)
     const [long, next, other] = [arrive("a", true), arrive("a", true), arrive("c", true)]
     // What came before it is not done yet.
-    expect(turns.next()).toEqual([other])
-    turns.done(a)
-    expect(turns.next()).toEqual([long])
-    expect(turns.next()).toEqual([])
-    turns.done(long)
-    expect(turns.next()).toEqual([next])
+    expect(order.next()).toEqual([other])
+    order.done(a)
+    expect(order.next()).toEqual([long])
+    expect(order.next()).toEqual([])
+    order.done(long)
+    expect(order.next()).toEqual([next])
   })
 
   it("keep what comes behind a long one until that is done, and nothing of other teams", () => {
-    const { arrive, passed, turns } = start()
+    const { arrive, passed, order } = start()
     const long = arrive("a", true)
     const behind = [arrive("a"), arrive("a")]
     const other = arrive("b")
     expect(passed).toEqual([other])
-    expect(turns.next()).toEqual([long])
+    expect(order.next()).toEqual([long])
     expect(passed).toEqual([other])
-    turns.done(long)
+    order.done(long)
     expect(passed).toEqual([other, ...behind])
   })
 
@@ -63,7 +63,7 @@ describe("the turns of replies", () => {
     })
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-        const { arrive, passed, turns } = start()
+        const { arrive, passed, order } = start()
         const arrived: Array<Item> = []
         const atWork: Array<Item> = []
         const begun: Array<Item> = []
@@ -76,9 +76,9 @@ describe("the turns of replies", () => {
         }
         const work = (finish: number) => {
           begin(passed.splice(0))
-          begin(turns.next())
+          begin(order.next())
           const [done] = atWork.splice(finish % Math.max(1, atWork.length), 1)
-          if (done !== undefined) turns.done(done)
+          if (done !== undefined) order.done(done)
         }
         for (const { team, isLong, finish, take } of steps) {
           arrived.push(arrive(team, isLong))

@@ -10,7 +10,7 @@ import type { LaneAdmission, Ready } from "./LaneAdmission.ts"
 import type { Lease } from "./Lease.ts"
 import type { SlotLine } from "./SlotLine.ts"
 
-/** A run in flight, and what follows its end. */
+/** A run in flight, and who waits for its end. */
 export interface Following {
   readonly lane: Lane
   readonly flight: Flight
@@ -18,9 +18,9 @@ export interface Following {
   readonly onEnd: Array<() => void>
 }
 
-/** Admits the next runs with the commit that ends those before them, in the slots that this frees. */
+/** Admits runs with the commit that ends others, in the slots that this frees. */
 export interface AdmissionsWithEnds {
-  /** The lane leaves its admissions to the next commit that ends runs, if that begins in this turn of the event loop. */
+  /** Leaves the lane's admissions to the next commit of ends, if that begins in this turn of the event loop. */
   readonly defer: (lane: Lane) => void
   /** Asks first the lanes that have waited longest for a slot, then the lanes whose runs end. */
   readonly select: AdmittingLanes["admitWithEnds"]
@@ -30,11 +30,14 @@ interface Options {
   readonly lease: Lease
   readonly line: SlotLine
   readonly admission: LaneAdmission
-  /** The runs of all lanes that are in flight. */
+  /** The runs in flight of all lanes. */
   readonly following: ReadonlyMap<RunId, Following>
   readonly advance: (lane: Lane, mayAdmit?: boolean) => void
   readonly fork: (effect: Effect.Effect<void, LeaseLost>) => void
 }
+
+/** False turns this off (decision 0026): every admission has a commit of its own. */
+const isEnabled: boolean = true
 
 export const make = Effect.fnUntraced(function* ({
   lease,
@@ -51,6 +54,7 @@ export const make = Effect.fnUntraced(function* ({
   let isFlushing = false
 
   const defer: AdmissionsWithEnds["defer"] = (lane) => {
+    if (!isEnabled) return advance(lane, true)
     deferred.add(lane)
     if (isFlushing) return
     isFlushing = true
@@ -65,7 +69,7 @@ export const make = Effect.fnUntraced(function* ({
   }
 
   const select: AdmissionsWithEnds["select"] = (ends) => {
-    if (line.isClosed) return undefined
+    if (line.isClosed || !isEnabled) return undefined
     const waited = [...deferred]
     deferred.clear()
     const ending = inFlight(ends)
@@ -75,7 +79,7 @@ export const make = Effect.fnUntraced(function* ({
     return ending === undefined || taken.length === 0 ? undefined : admissionOf(ending, taken)
   }
 
-  /** The ends' runs, if each of them is in flight and gives its slots back. */
+  /** The runs that end, if each of them is in flight and gives its slots back. */
   const inFlight = (ends: Parameters<AdmissionsWithEnds["select"]>[0]): ReadonlyArray<Following> | undefined => {
     const found = new Map<RunId, Following>()
     for (const { outcome, run_id } of ends) {
@@ -87,7 +91,7 @@ export const make = Effect.fnUntraced(function* ({
     return [...found.values()]
   }
 
-  /** While the commit is under way they hold their slots, and those that end do as well: no other run gets between. */
+  /** During the commit, both the runs that end and these hold their slots: no other run takes them. */
   const takeReady = (ending: ReadonlyArray<Following>, waited: ReadonlyArray<Lane>): ReadonlyArray<Ready> => {
     const taken: Array<Ready> = []
     const begunAt = stopwatch(clock)
@@ -133,15 +137,12 @@ export const make = Effect.fnUntraced(function* ({
     for (const run of runs) line.release(run)
   }
 
-  /**
-   * When it is not known whether the others have ended: then these may be admitted once they have. To do so twice does no
-   * harm.
-   */
+  /** After a commit with an unknown result: admits the runs once the others have ended. Admitting twice does no harm. */
   const admitAfter = (ending: ReadonlyArray<Following>, ready: Ready): Effect.Effect<void, LeaseLost> => {
     const allEnded = Effect.forEach(ending, hasEnded, { discard: true })
     return Effect.zipRight(
       Effect.onInterrupt(allEnded, () => Effect.sync(() => giveUp(ready))),
-      // Only then: it takes the time at which they got their slots.
+      // Suspended, as it takes the time at which they got their slots.
       Effect.suspend(() => admission.admit(ready))
     )
   }

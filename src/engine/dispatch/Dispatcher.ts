@@ -15,16 +15,14 @@ import * as Lanes from "./Lanes.ts"
 import { type Lease, whileHeld } from "./Lease.ts"
 import type { Limiter } from "./Limiter.ts"
 
-/** How often the rows are read for what no notification said. */
+/** How often the rows are read, as notifications can be lost. */
 const pollInterval = Duration.seconds(1)
-/** How often lanes are looked at for prompts that the broker may have lost. */
+/** How often lanes are checked for prompts that the broker may have lost. */
 const auditInterval = Duration.seconds(1)
-/** How long the reply path may take, in milliseconds, to reconnect and record what waits for it. */
+/** How long the reply path may take, in milliseconds, to reconnect and record the waiting replies. */
 const answersCatchUp = 10_000
 
-/**
- * One term as the dispatcher: first what the term before has left in flight, then the lanes. `before` comes first of all.
- */
+/** One term as the dispatcher: takes over the runs in flight, then advances the lanes. `before` is done first. */
 const dispatch = Effect.fnUntraced(function* (
   lease: Lease,
   before: Effect.Effect<void, Unavailable>
@@ -40,8 +38,8 @@ const dispatch = Effect.fnUntraced(function* (
   const outcomes = yield* Outcomes
   const clock = yield* Effect.clock
   /**
-   * Nothing expires before this stopwatch time. Answers that came in time while no server could receive or record them are
-   * still at the broker, and must not lose to the clock.
+   * Nothing expires before this stopwatch time. Answers that came in time may still be at the broker, because no server
+   * could receive or record them; they must not lose to the clock.
    */
   let expireFrom = Number.NEGATIVE_INFINITY
   const mayExpire = () => stopwatch(clock) >= expireFrom
@@ -52,7 +50,7 @@ const dispatch = Effect.fnUntraced(function* (
   }
 
   let recovered = false
-  /** Before anything is sent: what the term before has sent, or may have, is counted. */
+  /** Counts the runs that earlier terms sent, or may have sent, before anything is sent. */
   const recover = Effect.map(untilAvailable(Effect.zipRight(before, store.inFlight)), (inFlight) => {
     recovered = true
     for (const run of inFlight) lanes.takeOver(run)
@@ -77,10 +75,10 @@ const dispatch = Effect.fnUntraced(function* (
     }
   }
 
-  /** The stopwatch time since which replies have been waiting whenever runs were about to expire. */
+  /** The stopwatch time since which replies were waiting at every check. */
   let repliesWaitSince: number | undefined
   const expire = Effect.gen(function* () {
-    // What takes no prompts takes no answers: they are still with the leaders.
+    // A broker that takes no prompts takes no answers: the leaders still have them.
     yield* bus.ping
     const isWaiting = (yield* bus.repliesWaiting) > 0
     const now = stopwatch(clock)
@@ -103,7 +101,7 @@ const dispatch = Effect.fnUntraced(function* (
     { discard: true }
   )
 
-  // What changes before is found by the lanes' first reads.
+  // The lanes' first reads find earlier changes.
   yield* feed.listen((changes) => {
     if (recovered) changes.forEach(handle)
   })
@@ -119,8 +117,7 @@ const dispatch = Effect.fnUntraced(function* (
 
 /**
  * Sends accepted runs to their teams' leaders: per team in order of acceptance, within the limits, and again after a
- * crash. Driven by the rows alone. At any time only the holder of the lease does it; what it has sent stays within the
- * limits until it has ended, whichever replica recorded the end.
+ * crash. It works from the rows alone. Only the holder of the lease sends.
  */
 export const layer: Layer.Layer<
   never,

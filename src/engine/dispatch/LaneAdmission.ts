@@ -10,18 +10,18 @@ import type { Lane } from "./Lane.ts"
 import type { Lease } from "./Lease.ts"
 import type { SlotLine } from "./SlotLine.ts"
 
-/** Runs of one lane that have their slots, in order, and when their admission began, by the `stopwatch`. */
+/** Runs of one lane that have their slots, in order. `begunAt`: when their admission began, by the `stopwatch`. */
 export interface Ready {
   readonly lane: Lane
   readonly runs: ReadonlyArray<LaneRun>
   readonly begunAt: number
 }
 
-/** Marks runs that have their slots as about to be sent; only then are they. */
+/** Records that runs have their slots; only then may they be sent. */
 export interface LaneAdmission {
-  /** Admits what the lane's step `Admit` says, for as long as it takes, and goes on with the lane. */
+  /** Does the lane's step `Admit`, with retries, and advances the lane. */
   readonly admit: (ready: Ready) => Effect.Effect<void, LeaseLost>
-  /** Those with these ids were admitted, and are in flight. The others were not, and give their slots back. */
+  /** The runs with these ids were admitted, and are in flight. The others give their slots back. */
   readonly admitted: (ready: Ready, ids: ReadonlySet<RunId>) => void
 }
 
@@ -32,7 +32,7 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<LaneAdmission, never, LaneStore | Scope.Scope> {
   const store = yield* LaneStore
   const clock = yield* Effect.clock
-  /** Lanes share a commit, but what one lane admits together is never split: a part of it would be out of order. */
+  /** Lanes share commits, but the runs of one lane are never split: a part of them would be out of order. */
   const commit = yield* GroupCommit.make({
     size: 100,
     commit: (groups: ReadonlyArray<ReadonlyArray<RunMark>>) =>
@@ -53,10 +53,10 @@ export const make = Effect.fnUntraced(function* (
 
   return {
     admit: (ready) => {
-      // When they got their slots: another run may get its own while these wait for their commit.
+      // The time at which they got their slots, not of the commit, before which other runs may get theirs.
       const at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
       return untilAvailable(commit([ready.runs.map(({ run_id }) => ({ run_id, at }))])).pipe(
-        // Also when this is interrupted: what holds slots is always in a lane or gives them back.
+        // Also after an interruption: a run with slots is always in a lane, or gives them back.
         Effect.onExit((exit) =>
           Effect.sync(() => admitted(ready, Exit.isSuccess(exit) ? exit.value[0]! : new Set<RunId>()))
         ),

@@ -5,54 +5,54 @@ import { RunStore } from "../../repo/RunStore.ts"
 import type { Lane } from "./Lane.ts"
 import type { Offer } from "./LanePublisher.ts"
 
-/** Finds prompts that the broker has lost; true: what is in flight is to be sent again. */
+/** Finds prompts that the broker has lost; true: everything in flight is to be sent again. */
 export interface LaneAudit {
-  /** To be called once in a while: asks the broker when the oldest run in flight is the same as at the last call. */
+  /** Called at intervals: asks the broker if the oldest run in flight is the same as at the last call. */
   readonly check: (lane: Lane) => Effect.Effect<boolean>
   /**
-   * To be called after an answer: what to do when it has passed over the lane's oldest run, which is to wait until that is
-   * answered, or lost. `undefined`: it has not, or that is being done.
+   * Called after an answer. If it passed over the lane's oldest run: waits until that is answered, or found lost.
+   * `undefined`: it did not, or another call is waiting.
    */
   readonly afterAnswer: (lane: Lane) => Effect.Effect<boolean> | undefined
 }
 
-/** What is remembered of a lane from one check to the next. */
+/** The state of a lane between checks. */
 interface Watched {
   /** The run that the broker has had for longest. */
   readonly head: RunId
   /** Checks since then. */
   age: number
-  /** The age at which the broker is asked. */
+  /** The age at which the broker is asked next. */
   askAt: number
-  /** Prompts were missing when it was asked last. */
+  /** Prompts were missing when the broker was last asked. */
   wereMissing: boolean
-  /** The age at which the prompt is offered to its leader again. */
+  /** The age at which the prompt is offered again. */
   offerAt: number
   /** How often the head was sent again. */
   readonly sentAgain: number
 }
 
-/** The broker is asked about a run in work at the age of 1, 2, 4 and 8 checks, then every 4; every time without a leader. */
+/** The broker is asked at the age of 1, 2, 4 and 8 checks, then every 4; without a leader at every check. */
 const longestPause = 4
-/** The only prompt of a team is offered again at the age of 2, 4, 8, 16 and 32 checks, then every 32. */
+/** A team's only prompt is offered again at the age of 2, 4, 8, 16 and 32 checks, then every 32. */
 const firstOffer = 2
 const longestOfferPause = 32
-/** How long replies that several servers receive overtake each other as a rule; after that nothing is published behind them. */
+/** Replies that several servers receive usually overtake each other by less. After that the lane publishes nothing. */
 const overtaking = Duration.millis(50)
-/** How long the older reply may take in all, before the broker is asked. */
+/** How long the older reply may take, before the broker is asked. */
 const overtakingAtMost = Duration.millis(250)
 
 /**
- * Prompts can be lost without a word to us: with a queue that is deleted, a queue that is purged, or a broker's disk.
+ * The broker does not report lost prompts: those of a deleted or purged queue, or of a broken disk.
  *
  * - The queue was deleted: everything in flight is lost.
- * - Prompts are missing, or a later run was answered before the oldest one: that may be a reply on its way. When it is still
- *   so a moment later, no replies wait, and the rows know no end either, they are lost. Until then nothing is published.
+ * - Prompts are missing, or a later run was answered before the oldest one. A reply may be on its way. They are lost if
+ *   nothing has changed at the next check, no replies wait, and the rows have no end. Until then nothing is published.
  *
- * A team's only prompt may be with its leader, or lost. So it is offered again; the offer reaches only a leader that has none.
+ * A team's only prompt may be with its leader, or lost. So it is offered again; the offer reaches only a leader without work.
  *
- * What is lost is to be sent again with all that is in flight, in order, as the same runs: a leader answers what it has
- * answered before from memory. When that does not help, the next time comes later and later.
+ * Everything in flight is then sent again, in order, as the same runs. Leaders answer runs that they have answered before
+ * from memory. The interval grows with each attempt.
  */
 export const make = Effect.fnUntraced(function* (offer: Offer): Effect.fn.Return<LaneAudit, never, Bus | RunStore> {
   const bus = yield* Bus
@@ -67,7 +67,7 @@ export const make = Effect.fnUntraced(function* (offer: Offer): Effect.fn.Return
     return watched
   }
 
-  /** Whether a run is in flight no longer, as the rows know; a cancelled one is until it is released. */
+  /** Whether the rows have an end of any run in flight. A cancelled run is in flight until it is released. */
   const anyEnded = (lane: Lane) =>
     Effect.map(
       runs.ended(lane.flights.ids),
@@ -75,7 +75,7 @@ export const make = Effect.fnUntraced(function* (offer: Offer): Effect.fn.Return
         deleted.length > 0 || runs.some(({ status, released_at }) => status !== "cancelled" || released_at)
     )
 
-  /** Fewer prompts wait in the queue than should: of several leaders one is active, and has one. */
+  /** Prompts are missing in the queue. One leader is active, and has one. */
   const isShort = ({ consumers, messages }: Inspection, count: number) => count - messages > (consumers > 0 ? 1 : 0)
 
   const stateOf = Effect.fnUntraced(function* (lane: Lane, watched: Watched, inspection: Inspection) {
@@ -87,7 +87,7 @@ export const make = Effect.fnUntraced(function* (offer: Offer): Effect.fn.Return
     return lane.flights.sent?.head === head ? "lost" : "missing"
   })
 
-  /** Offers the team's only prompt again; it reaches the leader only if that has none. */
+  /** Offers the team's only prompt again; it reaches only a leader without work. */
   const offerAgain = Effect.fnUntraced(function* (lane: Lane, watched: Watched, { consumers, messages }: Inspection) {
     const { age, head } = watched
     const isAlone = lane.flights.sent?.count === 1 && consumers > 0 && messages === 0
@@ -99,17 +99,17 @@ export const make = Effect.fnUntraced(function* (offer: Offer): Effect.fn.Return
     yield* offer(flight.run)
   })
 
-  /** Asks the broker what it has; nothing is published meanwhile, nor after it while prompts seem to be missing. */
+  /** Asks the broker which prompts it has. Nothing is published until then, nor while prompts seem to be missing. */
   const examine = (lane: Lane, watched: Watched): Effect.Effect<boolean> =>
     Effect.gen(function* () {
       const { head } = watched
       const inspection = yield* bus.inspect(lane.team)
-      // No leader has the prompt now: the next leader may find nothing.
+      // No leader has the prompt, and the next one may not find it.
       if (inspection.consumers === 0 || inspection.messages >= (lane.flights.sent?.count ?? 0))
         watched.offerAt = firstOffer
       const state = yield* stateOf(lane, watched, inspection)
       if (state === "present") yield* offerAgain(lane, watched, inspection)
-      // Meanwhile it may have ended; the next one was not looked at.
+      // The head may have ended by now; this says nothing about the next one.
       lane.flights.release(state === "missing" ? head : undefined)
       watched.wereMissing = state === "missing"
       if (state === "missing") return false

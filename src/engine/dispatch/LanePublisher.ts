@@ -13,23 +13,20 @@ import { Correlation } from "../outcome/Correlation.ts"
 import { Outcomes } from "../outcome/Outcomes.ts"
 import type { Lease } from "./Lease.ts"
 
-/** How often it is looked whether the answer to a late run has come meanwhile. */
+/** How often a late run is checked for an answer. */
 const answerCheckInterval = Duration.millis(100)
-/**
- * The pause between two attempts while the broker is out of reach. It is short, since an attempt costs nothing then and
- * callers may be waiting.
- */
+/** Maximum pause between attempts while the broker is out of reach. Short, as an attempt is cheap and callers may wait. */
 const longestPause = Duration.millis(250)
-/** How often a team's missing queue is looked for. */
+/** How often a missing queue is checked. */
 const queueCheckInterval = Duration.seconds(1)
 
 /**
- * Sends runs of one lane in their order, for as long as it takes.
+ * Sends runs of one lane in their order, with retries.
  *
- * - `done`: the broker has them for good; or they need not be sent any more, because they have ended.
- * - `queueReplaced`: the team's queue was missing and is back. What was in it went with it.
+ * - `done`: the broker has them for good, or they have ended.
+ * - `queueReplaced`: the team's queue was missing and is back, without its prompts.
  *
- * `isBehind`: older runs of the lane are with the broker, and must not be passed.
+ * `isBehind`: the broker has older runs of the lane, which these must not pass.
  */
 export type Publish = (
   runs: ReadonlyArray<LaneRun>,
@@ -37,10 +34,10 @@ export type Publish = (
   isInFlight: (run: LaneRun) => boolean
 ) => Effect.Effect<"done" | "queueReplaced", LeaseLost>
 
-/** Sends a run again if its team's leader has nothing to do (`Bus.offer`). */
+/** Sends a run again, to a leader that has none (`Bus.offer`). */
 export type Offer = (run: LaneRun) => Effect.Effect<void, LeaseLost | Unavailable>
 
-/** `mayExpire`: false while answers that came in time may still have to be recorded. */
+/** `mayExpire`: false while answers that arrived in time may not be recorded yet. */
 export const make = Effect.fnUntraced(function* (
   lease: Lease,
   mayExpire: () => boolean
@@ -56,12 +53,12 @@ export const make = Effect.fnUntraced(function* (
   const now = () => clock.unsafeCurrentTimeMillis()
   const end = (run: LaneRun, outcome: Outcome) => Effect.asVoid(untilAvailable(outcomes.end(run.run_id, outcome)))
 
-  /** A fire-and-forget run's deadline moves in its row; only the rows know whether it has passed. */
+  /** Only for runs with a waiting caller: the deadline of a fire-and-forget run moves in its row. */
   const isLate = ({ mode, deadline_at }: LaneRun): boolean =>
     mode === "wait" && deadline_at !== undefined && DateTime.toEpochMillis(deadline_at) <= now()
 
   const send = (runs: ReadonlyArray<LaneRun>, isBehind: boolean) => {
-    // A stop between the two would leave the run sent and not known to be: it would be sent twice.
+    // A stop between the two would cause a second sending.
     const publish = Effect.uninterruptible(
       Effect.flatMap(
         bus.publish(
@@ -84,7 +81,7 @@ export const make = Effect.fnUntraced(function* (
     return Checkpoints.after(reach("admitted"), Effect.zipRight(lease.check, publish))
   }
 
-  /** Waits for a missing queue, for as long as the first run's timeout after it was first missed; then that run has ended. */
+  /** Waits for a missing queue. One timeout of the first run after it was first missed, that run ends. */
   const awaitQueue = Effect.fnUntraced(function* (run: LaneRun) {
     const { team } = run
     const since = missingSince.get(team) ?? stopwatch(clock)
@@ -105,7 +102,7 @@ export const make = Effect.fnUntraced(function* (
     const attempt: Effect.Effect<void, LeaseLost | QueueGone | Unavailable> = Effect.suspend(() => {
       const inFlight = runs.filter(isInFlight)
       const late = inFlight.filter(isLate)
-      // Sent before, perhaps: in the term before this one.
+      // It may have been sent in an earlier term, and answered.
       if (late.length > 0 && !mayExpire()) return Effect.delay(attempt, answerCheckInterval)
       due = inFlight.filter((run) => !late.includes(run))
       const sent = due.length === 0 ? Effect.void : send(due, isBehind)

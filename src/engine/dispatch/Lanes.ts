@@ -25,34 +25,34 @@ import { Limiter } from "./Limiter.ts"
 import * as Reservations from "./Reservations.ts"
 import { SlotLine } from "./SlotLine.ts"
 
-/** Lanes of which the broker is asked at a time. */
+/** Lanes that are checked with the broker at a time. */
 const auditsAtOnce = 8
 
-/** The lanes of one term: whatever a lane wants done next is done here, and reported back to it. */
+/** The lanes of one term: does the steps of each lane, and reports the results to it. */
 export interface Lanes extends AdmittingLanes {
   /** There may be more in the rows for this team. */
   readonly wake: (team: TeamName) => void
-  /** The team's run is in flight since before this term; nothing is sent for it before the lane is woken. */
+  /** The run is in flight since before this term. Nothing is sent before its lane is woken. */
   readonly takeOver: (run: LaneRun) => void
-  /** Webhooks were edited: what was read ahead is read again. */
+  /** Webhooks were edited: runs that were read ahead are read again. */
   readonly webhooksChanged: () => void
   /** The teams whose next run waits for a leader. */
   readonly stopped: () => ReadonlyArray<TeamName>
-  /** The teams that have a lane now. */
+  /** The teams that have a lane. */
   readonly teams: () => ReadonlyArray<TeamName>
-  /** Runs in flight of which the rows need not know when they were sent. */
+  /** Runs in flight whose rows may not know yet that they were sent. */
   readonly notSent: () => ReadonlyArray<RunId>
   /** Applies edited limits to runs that wait for a slot. */
   readonly refreshLimits: Effect.Effect<void, Unavailable>
-  /** Sends again what the broker has lost. */
+  /** Sends lost prompts again. */
   readonly audit: Effect.Effect<void>
-  /** Drops the lanes that have nothing to do. */
+  /** Drops idle lanes. */
   readonly dropIdle: () => void
   /** Fails when the lease is lost. */
   readonly join: Effect.Effect<void, LeaseLost>
 }
 
-/** Lanes without runs; when the scope closes they stop, what they have sent is recorded, and their slots are free. */
+/** Starts without runs. When the scope closes, all lanes stop and their slots are free. */
 export const make = Effect.fnUntraced(function* (
   lease: Lease,
   mayExpire: () => boolean
@@ -68,7 +68,7 @@ export const make = Effect.fnUntraced(function* (
     advance,
     watch: (lane, head) => outcomes.watch(head, (run) => ended(lane, head, run))
   })
-  /** What is in flight, until it has landed. */
+  /** The runs in flight. */
   const following = new Map<RunId, AdmissionWithEnds.Following>()
 
   // Closed from the last to the first.
@@ -94,7 +94,7 @@ export const make = Effect.fnUntraced(function* (
     return fresh
   }
 
-  /** Does what the lane wants done, and puts it in line when it waits for a slot. */
+  /** Does the lane's next steps, and puts it in line when it waits for a slot. */
   function advance(lane: Lane, mayAdmit = !outcomes.areEndsWaiting()): void {
     if (!mayAdmit) admissionWithEnds.defer(lane)
     for (let step = lane.next(mayAdmit); step !== undefined; step = lane.next(mayAdmit)) {
@@ -136,11 +136,11 @@ export const make = Effect.fnUntraced(function* (
     }
   }
 
-  /** One group after the other, each confirmed before the next: so the broker's order is the lane's. */
+  /** Sends one group, confirmed before the next one: so the broker has the lane's order. */
   const send = (lane: Lane, flights: ReadonlyArray<Flight>, isBehind: boolean): Effect.Effect<void, LeaseLost> => {
     const runs = flights.map(({ run }) => run)
-    // What the broker may have is published to the end, also when it is cancelled meanwhile: its leader is asked to stop, and
-    // has to say when it is done with it.
+    // A run that was begun is published to the end, even if it is cancelled: the broker may have it. Its leader is asked to
+    // stop, and reports when it is done.
     const begun = new Set<RunId>()
     const isToBeSent = ({ run_id }: LaneRun) => {
       if (lane.flights.maySend(run_id)) begun.add(run_id)
@@ -171,17 +171,17 @@ export const make = Effect.fnUntraced(function* (
     if (flight !== undefined) endFlight(flight)
     const audited = audit.afterAnswer(lane)
     if (audited !== undefined) fork(afterAudit(lane, audited))
-    // More replies may be there, whose commit then admits what may follow.
+    // The commit of the replies that have arrived since may admit the next runs.
     advance(lane, false)
   }
 
-  /** It holds its slots until its leader is done with it, which is asked to stop each time that this is reported. */
+  /** The run holds its slots until its leader is done with it. The leader is asked to stop each time. */
   const cancelled = (lane: Lane, id: RunId): void => {
     const progress = lane.flights.cancelled(id)
     if (progress === "unsent") release([id])
     else if (progress === "sent") fork(untilAvailable(bus.cancel(lane.team, id)))
   }
-  /** Nobody works on these cancelled runs; that their slots are free is reported like an end. */
+  /** The leaders are done with these cancelled runs; this is recorded and notified like an end. */
   const release = (ids: ReadonlyArray<RunId>): void => {
     if (ids.length > 0) fork(untilAvailable(outcomes.release(ids)))
   }
@@ -202,7 +202,7 @@ export const make = Effect.fnUntraced(function* (
   const takeOver = (run: LaneRun): void => {
     const lane = laneOf(run.team)
     line.hold(run)
-    // Known to be with a broker that outlived us: its answer will come. Else it is sent again, as the same run.
+    // A durable broker has the prompt of a running run: its answer will come. Otherwise the run is sent again.
     const flight: Flight = { run, begunAt: stopwatch(clock) }
     const isCancelled = run.status === "cancelled"
     if (isCancelled || (run.status === "running" && bus.durable)) lane.flights.addSent(flight)
@@ -262,7 +262,7 @@ export const make = Effect.fnUntraced(function* (
   }
 })
 
-/** None for a run that the team did not answer. */
+/** Absent for a run that the team did not answer. */
 const workOn = ({ status, sent_at, started_at, finished_at }: Run): Work | undefined => {
   const began = started_at ?? sent_at
   return isFinal(status) && runStatuses[status].answered && began !== undefined && finished_at !== undefined

@@ -8,42 +8,42 @@ import { untilAvailable } from "../../runtime/Availability.ts"
 import { rememberingInterruption } from "../../runtime/Interruption.ts"
 import { stopwatch } from "../../runtime/Stopwatch.ts"
 
-/** When the holder is frozen or cut off, a successor starts at most this much later, plus one attempt. */
+/** A frozen or disconnected holder is replaced after this time, plus one attempt. */
 const life = Duration.millis(2400)
 const renewEvery = Duration.millis(600)
-/** When the holder's process has ended, a successor starts at most this much later. */
+/** A holder whose process has ended is replaced within this time. */
 const tryEvery = Duration.millis(250)
 
-/** How often its holder asks whether the broker is within reach, and again after it was not. */
+/** How often the holder asks whether the broker is reachable, and how often after it was not. */
 const checkEvery = Duration.seconds(1)
 const checkAgainEvery = Duration.millis(500)
-/** How long the broker may take to answer that. */
+/** Maximum time for the broker's answer. */
 const checkTimeout = Duration.millis(1500)
-/** After so many milliseconds without the broker its holder offers the lease to those who reach it. */
+/** After so many milliseconds without the broker, the holder offers the lease to processes that reach it. */
 const patience = 1500
-/** Who does not reach the broker takes the lease only this long after it has run out: someone has to let runs expire. */
+/** A process without the broker takes the lease only this long after it has run out: some process must expire runs. */
 const lastResort = Duration.seconds(10)
 
 /** The right to send prompts, held by one process at a time. */
 export interface Lease {
   /** The current term. */
   readonly term: () => Term
-  /** Does `work` in the current term, and again in the next term if that has begun meanwhile. */
+  /** Does `work` in the current term, and again if the next term has begun by then. */
   readonly inTerm: <A, E, R>(
     work: (term: Term) => Effect.Effect<A, E | LeaseLost, R>
   ) => Effect.Effect<A, E | LeaseLost, R>
   /** Begins the next term (`LeaseStore.nextTerm`). */
   readonly nextTerm: Effect.Effect<void, LeaseLost | Unavailable>
   /**
-   * Fails when another process has taken over. A process that was stopped for a while finds out here, before it sends;
-   * what it writes to the rows is refused by its term in any case.
+   * Fails when another process has taken over. A process that was frozen finds out here, before it sends. The rows refuse
+   * its writes by their term in any case.
    */
   readonly check: Effect.Effect<void, LeaseLost>
-  /** Renews it, forever; to be run beside the work. */
+  /** Renews the lease forever, in parallel with the work. */
   readonly keep: Effect.Effect<never, LeaseLost>
 }
 
-/** Does `work` for as long as this process holds the dispatcher's lease, again each time that it gets it, forever. */
+/** Does `work` while this process holds the dispatcher's lease, and again each time that it gets it, forever. */
 export const whileHeld = <R>(
   work: (lease: Lease) => Effect.Effect<void, LeaseLost, R>
 ): Effect.Effect<never, never, Exclude<R, Scope.Scope> | Bus | LeaseStore | ChangeFeed> =>

@@ -3,11 +3,11 @@ import type { WebhookId } from "../../domain/Id.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import { Settings } from "../Settings.ts"
 
-/** What a slot is asked for. */
+/** The run that asks for slots. */
 export interface SlotRequest {
   readonly webhook: WebhookId
   readonly team: TeamName
-  /** The webhook's own limit as it is now; absent: `WEBHOOK_MAX_CONCURRENT`. */
+  /** The webhook's current limit; absent: `WEBHOOK_MAX_CONCURRENT`. */
   readonly maxConcurrent?: number | undefined
 }
 
@@ -25,16 +25,16 @@ export interface Usage {
  * - A team that holds a slot already gets further ones from one half of the global limit only, shared by all teams. So
  *   at least half as many teams as there are slots work at a time, however many prompts of the others are unanswered.
  *
- * Plain functions, called by the dispatcher alone; it decides who is asked first.
+ * Plain functions, called only by the dispatcher, which decides the order.
  */
 export class Limiter extends Context.Tag("webhook-trigger/Limiter")<
   Limiter,
   {
     /** Takes both slots if they are free; false, and nothing taken, when they are not. */
     readonly tryAcquire: (request: SlotRequest) => boolean
-    /** All global slots are taken: only runs of webhooks with a limit of their own may get one yet, and need be asked for. */
+    /** All global slots are taken: only a webhook with a limit of its own may still get one. */
     readonly isFull: () => boolean
-    /** Takes both slots whatever the limits are, for a run that is in flight already. */
+    /** Takes both slots regardless of the limits, for a run that is already in flight. */
     readonly hold: (request: SlotRequest) => void
     /** Gives both slots back. */
     readonly release: (request: SlotRequest) => void
@@ -42,8 +42,8 @@ export class Limiter extends Context.Tag("webhook-trigger/Limiter")<
   }
 >() {
   /**
-   * Counters, and not Effect's semaphore: two limits that may be edited while runs wait are not a semaphore's to keep, and
-   * it wakes all its waiters on every release (2,000 of them take 28 s and 3.9 GB where 0.1 s is ideal).
+   * Counters, not Effect's semaphore: a semaphore cannot hold two limits that are edited while runs wait, and it wakes all
+   * waiters on every release (2,000 of them take 28 s and 3.9 GB where 0.1 s is ideal).
    */
   static readonly layer: Layer.Layer<Limiter, never, Settings> = Layer.effect(
     Limiter,

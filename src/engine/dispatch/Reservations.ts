@@ -28,6 +28,9 @@ interface Members {
   readonly fork: (effect: Effect.Effect<void, LeaseLost>) => void
 }
 
+/** False turns this off (decision 0016): a run is admitted after its acceptance. */
+const isEnabled: boolean = true
+
 export const make = Effect.fnUntraced(function* (
   lease: Lease,
   line: SlotLine,
@@ -90,7 +93,7 @@ export const make = Effect.fnUntraced(function* (
 
   return {
     reserve: (run) => {
-      if (line.isClosed || !laneOf(run.team).reserve(run)) return undefined
+      if (!isEnabled || line.isClosed || !laneOf(run.team).reserve(run)) return undefined
       const flight: Flight = { run, begunAt: stopwatch(clock) }
       return { settle: (result) => settle(flight, result) }
     },

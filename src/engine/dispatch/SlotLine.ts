@@ -3,15 +3,15 @@ import type { LaneRun } from "../../repo/LaneStore.ts"
 import type { Lane } from "./Lane.ts"
 import type { Limiter, SlotRequest } from "./Limiter.ts"
 
-/** What the line asks of the lanes in it. */
+/** What the line needs of its owner. */
 interface Members {
-  /** Lets the lane do what it wants done. */
+  /** Does the lane's next steps. */
   readonly advance: (lane: Lane) => void
-  /** Lets the lane know when this run, which waits for a slot, has ended; until the returned function is called. */
+  /** Reports the end of this run, which waits for a slot, to the lane; until the returned function is called. */
   readonly watch: (lane: Lane, head: RunId) => () => void
 }
 
-/** The slots of the lanes' runs, and the line of lanes whose next run waits for one. A chat message needs none. */
+/** The slots of all runs, and the line of lanes whose next run waits for one. A chat message needs none. */
 export class SlotLine {
   readonly #limiter: typeof Limiter.Service
   readonly #members: Members
@@ -29,14 +29,14 @@ export class SlotLine {
     return [...this.#heads.keys()]
   }
 
-  /** Those of them that may get a slot, to be asked one after the other: when all are taken, the other thousands are not. */
+  /** The lanes that may get a slot, one after the other: once all slots are taken, the thousands behind are not asked. */
   *candidates(): Iterable<Lane> {
     for (const lane of this.lanes) {
       if (!this.#limiter.isFull() || lane.blockedHead?.webhook?.max_concurrent !== undefined) yield lane
     }
   }
 
-  /** The term is over: no lane gets a slot any more. */
+  /** The term is over, and no lane gets a slot. */
   get isClosed(): boolean {
     return this.#isClosed
   }
@@ -54,7 +54,7 @@ export class SlotLine {
     if (run.webhook !== undefined) this.#limiter.release(slotOf(run))
   }
 
-  /** Puts a lane whose next run waits for a slot in line, where it keeps its place; any other one is not in line. */
+  /** Puts the lane in line, where it keeps its place, if its next run waits for a slot; otherwise removes it. */
   update(lane: Lane): void {
     const head = lane.blockedHead
     const before = this.#heads.get(lane)
@@ -64,13 +64,13 @@ export class SlotLine {
     else this.#heads.set(lane, { run_id: head.run_id, unwatch: this.#members.watch(lane, head.run_id) })
   }
 
-  /** The lane has got slots, and goes to the end of the line for the next ones. */
+  /** The lane got slots. For its next ones it goes to the end of the line. */
   leave(lane: Lane): void {
     this.#heads.get(lane)?.unwatch()
     this.#heads.delete(lane)
   }
 
-  /** Slots are free: they go to the lanes that have waited longest. */
+  /** Gives free slots to the lanes that have waited longest. */
   advance(): void {
     if (this.#isClosed) return
     for (const lane of this.candidates()) this.#members.advance(lane)

@@ -8,28 +8,28 @@ import { ReplyKeyStore } from "../../repo/ReplyKeyStore.ts"
 import { untilAvailable } from "../../runtime/Availability.ts"
 import { RecentMap } from "../../runtime/RecentMap.ts"
 
-/** Bytes of the signature that are sent: 2^128 guesses. */
+/** Bytes of the signature in an id: 2^128 guesses. */
 const signatureLength = 16
 const runIdLength = 16
 
-/** Prompts whose ids are remembered. */
+/** How many correlation ids are remembered. */
 const mostRemembered = 2_000
 
-/** What a correlation id says. */
+/** The content of a correlation id. */
 type Subject = NonNullable<ReturnType<Port["subjectOf"]>>
 
 /**
- * The correlation ids of prompts. Only whoever got the prompt knows it, since only a server can make it: a signature (the
- * first half of an HMAC-SHA256), the run's id and the team's name, as base64url. It is the same whenever the run is sent
- * again, so a leader that knows prompts by it does no work twice.
+ * The correlation ids of prompts: a signature (the first half of an HMAC-SHA256), the run's id and the team's name, as
+ * base64url. Only servers can make one, so only the leader that got the prompt knows it. A run that is sent again has the
+ * same one, so a leader that remembers it works once.
  *
- * Run ids alone are no proof: callers, logs and the history show them.
+ * A run id alone proves nothing: callers, logs and the history show it.
  */
 export class Correlation extends Context.Tag("webhook-trigger/Correlation")<
   Correlation,
   Port & { readonly idOf: (run: { readonly run_id: RunId; readonly team: TeamName }) => string }
 >() {
-  /** Waits for the database, if it is out of reach at the start. */
+  /** Waits at the start while the database is out of reach. */
   static readonly layer: Layer.Layer<Correlation, never, ReplyKeyStore> = Layer.effect(
     Correlation,
     Effect.gen(function* () {
@@ -37,7 +37,7 @@ export class Correlation extends Context.Tag("webhook-trigger/Correlation")<
       const sign = (subject: Uint8Array) =>
         createHmac("sha256", key).update(subject).digest().subarray(0, signatureLength)
 
-      /** Of the prompts that were sent last: their replies need not be checked, since their ids were made here. */
+      /** Ids of the last prompts: this process made them, so their replies need no check. */
       const made = new RecentMap<string, Subject>(mostRemembered)
 
       return {

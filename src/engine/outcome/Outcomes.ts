@@ -8,43 +8,42 @@ import * as GroupCommit from "../../runtime/GroupCommit.ts"
 import { CurrentLanes } from "../dispatch/CurrentLanes.ts"
 import * as RunMetrics from "./RunMetrics.ts"
 import type { Progress } from "./SentAndStarted.ts"
-import * as Marks from "./SentAndStarted.ts"
+import * as SentAndStarted from "./SentAndStarted.ts"
 
 /** Called with the run as it ended; with `undefined` when it was deleted. */
 export type OnEnd = (run: Run | undefined) => void
 
-/** How often the rows are read for the ends of watched runs, and of how many of them: in turn. */
+/** How often the rows of watched runs are read for ends, and of how many runs at a time. */
 const pollInterval = "1 second"
 const pollSize = 1_000
-/** An end with more text than this is recorded alone, beside the others. */
+/** An end with more text than this is recorded by itself, in parallel with the others. */
 const longEnd = 256 * 1024
 
-/** Records the ends of runs, and notifies those that wait for them, whichever replica recorded them. */
+/** Records the ends of runs, and notifies their watchers of ends that any replica recorded. */
 export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
   Outcomes,
   {
     /**
-     * Calls `onEnd` when the run has ended, until the returned function is called; more than once when an end is reported
-     * more than once. Watch first, then accept or read the row: so no end falls between. A run that is `isNew` counts as
-     * deleted only once `stored` was called for it.
+     * Calls `onEnd` when the run has ended, until the returned function is called; perhaps more than once. Watch first,
+     * then accept or read the row: so no end is missed. A run that `isNew` counts as deleted only after `stored`.
      */
     readonly watch: (id: RunId, onEnd: OnEnd, options?: { readonly isNew?: boolean }) => () => void
     /** The new run has its row now. */
     readonly stored: (id: RunId) => void
-    /** Makes this the run's end, unless another came first; gives the run as it ended, `undefined` if it is not there. */
+    /** Makes this the run's end, unless another came first. Returns the run as it ended; `undefined`: it does not exist. */
     readonly end: (id: RunId, outcome: Outcome) => Effect.Effect<Run | undefined, Unavailable>
     /**
-     * Ends wait for the commit before theirs. Theirs begins as soon as that is over, and admits what the lanes have left to it.
-     * If that fails, theirs fails with it and does not begin: then the dispatcher's poll of the next second drives the lanes.
+     * Ends wait for the commit before theirs. Theirs follows at once, and admits the runs that the lanes left to it. If the
+     * earlier commit fails, theirs fails with it: the dispatcher's next poll then advances the lanes.
      */
     readonly areEndsWaiting: () => boolean
     /** Several ends with one commit. */
     readonly endAll: (
       ends: ReadonlyArray<{ readonly run_id: RunId; readonly outcome: Outcome }>
     ) => Effect.Effect<void, Unavailable>
-    /** Nobody works on these cancelled runs any more: their slots are free, which is notified like an end. */
+    /** The leaders are done with these cancelled runs, and their slots are free. Watchers are notified as of an end. */
     readonly release: (ids: ReadonlyArray<RunId>) => Effect.Effect<void, Unavailable>
-    /** The broker has the run's prompt, or its leader has started: recorded soon, or with the run's end. */
+    /** The broker has the run's prompt, or its leader started. This is recorded soon, or with the run's end. */
     readonly progress: (id: RunId, progress: Progress) => void
     /** This process has recorded the run's end. */
     readonly recorded: (run: Run) => void
@@ -59,7 +58,7 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
       const feed = yield* ChangeFeed
       const current = yield* CurrentLanes
       const clock = yield* Effect.clock
-      const marks = yield* Marks.make
+      const progressRecorder = yield* SentAndStarted.make
       const watchers = new Map<RunId, { readonly callbacks: Set<OnEnd>; stored: boolean }>()
 
       const notify = (id: RunId, run: Run | undefined) => {
@@ -73,13 +72,13 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
         for (const id of ids) notify(id, undefined)
       }
 
-      /** Their ends are being recorded here, and need not be read when they are reported. */
+      /** Runs whose ends this process is recording: their notifications need no read. */
       const ending = new Set<RunId>()
 
-      /** Records the ends with what is known of the runs' way, and notifies; other runs get the slots with the same commit. */
+      /** Records the ends with the progress of their runs, and notifies. The same commit admits other runs. */
       const record = (ends: ReadonlyArray<RunEnd>) =>
         Effect.suspend(() => {
-          const progress = ends.map(({ run_id }) => marks.take(run_id))
+          const progress = ends.map(({ run_id }) => progressRecorder.take(run_id))
           for (const { run_id } of ends) ending.add(run_id)
           const admission = current.get()?.admitWithEnds(ends)
           const all = ends.map((end, index) => ({ ...end, ...progress[index] }))
@@ -101,7 +100,8 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
           return Effect.onExit(ended, (exit) => {
             if (Exit.isFailure(exit)) admission?.settle(undefined)
             for (const { run_id } of ends) ending.delete(run_id)
-            if (Exit.isFailure(exit)) ends.forEach(({ run_id }, index) => marks.add(run_id, progress[index]!))
+            if (Exit.isFailure(exit))
+              ends.forEach(({ run_id }, index) => progressRecorder.add(run_id, progress[index]!))
             return Effect.void
           })
         })
@@ -113,7 +113,7 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
       const commit = (ends: ReadonlyArray<Pick<RunEnd, "run_id" | "outcome" | "wantsRun">>) =>
         Effect.suspend(() => {
           const at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
-          // What takes long to write would keep those waiting who come after it.
+          // A long write would delay the ends behind it.
           const recording = ends.some((end) => sizeOf(end) > longEnd) ? record : together
           return recording(ends.map((end) => ({ ...end, at })))
         })
@@ -125,7 +125,7 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
         deleted(found.deleted)
       }, Effect.ignoreLogged)
 
-      // Another replica's end is notified immediately, as a rule; the poll finds what a broken connection swallowed.
+      // Notifications report the ends of other replicas; the poll finds those that a broken connection lost.
       const endedElsewhere = yield* Queue.unbounded<RunId>()
       yield* feed.listen((changes) => {
         for (const change of changes) {
@@ -167,10 +167,10 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
         },
         areEndsWaiting: together.isWaiting,
         end: (run_id, outcome) => Effect.map(commit([{ run_id, outcome }]), ([ended]) => ended?.run),
-        // A leader may repeat its reply: a run whose answer is long is not read again for that, unless somebody waits.
+        // A leader may repeat its reply. The run, whose answer may be long, is read again only for a watcher.
         endAll: (ends) => commit(ends.map((end) => ({ ...end, wantsRun: watchers.has(end.run_id) }))),
         release: (ids) => Effect.flatMap(DateTime.now, (at) => runs.release(ids.map((run_id) => ({ run_id, at })))),
-        progress: marks.add,
+        progress: progressRecorder.add,
         recorded,
         deleted
       })

@@ -10,20 +10,20 @@ import { Settings } from "../Settings.ts"
 import { Correlation } from "./Correlation.ts"
 import { Outcomes } from "./Outcomes.ts"
 
-/** How many answered runs are known: whoever repeats an answer does it soon, and without these each costs a statement. */
+/** How many answered runs are remembered. Leaders repeat answers soon, and each unknown repeat costs a statement. */
 const maxAnswered = 10_000
 
 /**
- * The replies of all runs in flight are recorded together, if they come together; but a server that is frozen keeps no more
- * than so many from the others. The least leaves room for what leaders send beside their answers.
+ * The replies of all runs in flight can be recorded together. A frozen server withholds no more than the maximum from the
+ * others. The minimum leaves room for replies that are not answers.
  */
 const fewestAtOnce = 20
 const mostAtOnce = 100
 
 /**
- * The reply path: what leaders and the broker say about runs is recorded, then those that wait are notified. The bus
- * acknowledges replies only after this, so an answer that was confirmed to the leader is never lost; repeats are harmless,
- * since the first end wins. Every replica runs it; one that cannot record leaves the replies to the others.
+ * The reply path: replies are recorded, then watchers are notified. The bus acknowledges replies only after this, so an
+ * answer that was confirmed to the leader is never lost. Repeats are harmless, since the first end wins. Every replica runs
+ * it; one that cannot record leaves the replies to the others.
  */
 export const layer: Layer.Layer<never, never, Bus | ChangeFeed | Correlation | Outcomes | RunStore | Settings> =
   Layer.scopedDiscard(
@@ -37,7 +37,7 @@ export const layer: Layer.Layer<never, never, Bus | ChangeFeed | Correlation | O
       const reach = yield* Checkpoints
       const clock = yield* Effect.clock
 
-      /** The runs that were answered last, whether in time or late: whatever else comes of them changes nothing. */
+      /** The last runs that were answered, in time or late. No other reply changes them. */
       const answered = new RecentMap<RunId, true>(maxAnswered)
 
       const handle = (replies: ReadonlyArray<Reply>) => {
@@ -64,7 +64,7 @@ export const layer: Layer.Layer<never, never, Bus | ChangeFeed | Correlation | O
     })
   )
 
-/** The end that the reply brings; `undefined`: it brings none. */
+/** The end that the reply reports, if any. */
 const outcomeOf = (reply: Reply): Outcome | undefined => {
   switch (reply._tag) {
     case "Started":

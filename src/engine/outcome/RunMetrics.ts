@@ -1,4 +1,4 @@
-/** How runs ended and how long they took, for `/metrics` and OpenTelemetry. Counted by the server that records their end. */
+/** How runs ended and how long they took. The server that records an end counts it. */
 import { DateTime, Metric, MetricBoundaries } from "effect"
 import type { Run } from "../../domain/run/Run.ts"
 import * as Metrics from "../../telemetry/Metrics.ts"

@@ -4,7 +4,7 @@ import { RunStore } from "../../repo/RunStore.ts"
 import { untilAvailable } from "../../runtime/Availability.ts"
 import { pause } from "../../runtime/Pause.ts"
 
-/** What is known of a run's way to its end. */
+/** The progress of a run that has not ended. */
 export interface Progress {
   /** The broker has confirmed the prompt. */
   readonly sent_at?: DateTime.Utc
@@ -12,20 +12,20 @@ export interface Progress {
   readonly started_at?: DateTime.Utc
 }
 
-/** Records that runs were sent and started: soon, together, and not at all when their end is recorded first. */
-export interface Marks {
+/** Records in groups that runs were sent and started; or not at all, when their end is recorded first. */
+export interface ProgressRecorder {
   readonly add: (id: RunId, progress: Progress) => void
-  /** Gives what is not recorded yet of a run that is about to end: it is recorded with the end. */
+  /** Removes and returns the progress that is not recorded yet, to be recorded with the run's end. */
   readonly take: (id: RunId) => Progress
 }
 
-/** How long marks are collected, in milliseconds. */
-const collected = 50
+/** How long progress is collected before it is recorded, in milliseconds. 0 turns the delay off (decision 0016). */
+const delay = 50
 
-/** How long a stopping server takes to record what it has. */
+/** How long a stopping server tries to record the rest. */
 const grace = Duration.seconds(5)
 
-export const make: Effect.Effect<Marks, never, RunStore | Scope.Scope> = Effect.gen(function* () {
+export const make: Effect.Effect<ProgressRecorder, never, RunStore | Scope.Scope> = Effect.gen(function* () {
   const runs = yield* RunStore
   let waiting = new Map<RunId, Progress>()
   let isWriting = false
@@ -51,7 +51,7 @@ export const make: Effect.Effect<Marks, never, RunStore | Scope.Scope> = Effect.
       })
     )
   )
-  yield* work.await.pipe(Effect.zipRight(pause(collected)), Effect.zipRight(write), Effect.forever, Effect.forkScoped)
+  yield* work.await.pipe(Effect.zipRight(pause(delay)), Effect.zipRight(write), Effect.forever, Effect.forkScoped)
   yield* Effect.addFinalizer(() => Effect.timeoutOption(Effect.interruptible(allRecorded.await), grace))
 
   return {

@@ -8,11 +8,11 @@ import * as Deadlines from "../../runtime/Deadlines.ts"
 import { Shutdown } from "../Shutdown.ts"
 import { Outcomes } from "./Outcomes.ts"
 
-/** The end of a run that is being watched. */
+/** The end of a watched run. */
 export interface End {
-  /** The run as it ended; none when the deadline came first. */
+  /** The run as it ended; none if the deadline came first. */
   readonly until: (deadline: DateTime.Utc) => Effect.Effect<Option.Option<Run>, NotFound | Unavailable>
-  /** The run as it ended; at the deadline `timeout` becomes its end, unless another came first. */
+  /** The run as it ended. At the deadline it ends as `timeout`, unless another end came first. */
   readonly before: (deadline: DateTime.Utc) => Effect.Effect<Run, NotFound | Unavailable>
 }
 
@@ -31,10 +31,7 @@ export interface Waiting {
   readonly endOf: (id: RunId, deadline: DateTime.Utc) => Effect.Effect<Run, NotFound | Unavailable>
 }
 
-/**
- * The run's end, its deadline, or the end of all waiting: each calls back, and the first one counts, so that each of
- * thousands of callers costs no fiber of its own.
- */
+/** The run's end, its deadline and the server's stop each call back, and the first one counts. So no caller costs a fiber. */
 export const make: Effect.Effect<Waiting, never, HistoryStore | Outcomes | Scope.Scope | Shutdown> = Effect.gen(
   function* () {
     const history = yield* HistoryStore
@@ -61,7 +58,7 @@ export const make: Effect.Effect<Waiting, never, HistoryStore | Outcomes | Scope
             shutdown.onStopWaiting(() => settle(Effect.fail(stoppedWaiting(id)))),
             deadlines.at(DateTime.toEpochMillis(deadline), () => settle(Effect.succeedNone))
           )
-          // No finalizer for its interruption, which costs more than all this: what settles it is stopped then.
+          // No finalizer for an interruption, which would cost more than all this: `watch` stops the callbacks.
           return Effect.async<Option.Option<Run>, NotFound | Unavailable>((waiting) => {
             resume = waiting
             if (result !== undefined) resume(result)
@@ -81,7 +78,7 @@ export const make: Effect.Effect<Waiting, never, HistoryStore | Outcomes | Scope
         )
       )
 
-    // `acquireUseRelease`, which it could be, takes as many steps as accepting the run.
+    // `acquireUseRelease` would take as many steps as accepting the run.
     const watch: Waiting["watch"] = (id, options, use) =>
       Effect.suspend(() => {
         let stops: ReadonlyArray<() => void> = []
