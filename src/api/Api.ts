@@ -8,7 +8,7 @@ import { Trigger } from "./run/Trigger.ts"
 import { Session } from "./Session.ts"
 import { Sessions } from "./Sessions.ts"
 import { Teams } from "./Teams.ts"
-import { Webhooks } from "./Webhooks.ts"
+import { Webhooks } from "./webhook/Webhooks.ts"
 
 /** Without Effect's own answer to a malformed request, which would be a second error format beside RFC 9457. */
 const base: HttpApi.HttpApi<"webhook-trigger"> = Object.assign(HttpApi.make("webhook-trigger") as any, {

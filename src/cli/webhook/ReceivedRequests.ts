@@ -2,7 +2,7 @@
 import { Command, Options } from "@effect/cli"
 import { Effect, Option, Predicate, Schema } from "effect"
 import type { Client } from "../../api/Client.ts"
-import { RequestList } from "../../api/Webhooks.ts"
+import { RequestList } from "../../api/webhook/ReceivedRequests.ts"
 import { ofKept } from "../../domain/request/Payload.ts"
 import type { Variables } from "../../domain/run/Run.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"

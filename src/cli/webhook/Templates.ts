@@ -1,7 +1,7 @@
 /** The versions of a webhook's template. */
 import { Args, Command, Options } from "@effect/cli"
 import { Effect, Option, Schema } from "effect"
-import { TemplateVersionList } from "../../api/Webhooks.ts"
+import { TemplateVersionList } from "../../api/webhook/TemplateVersions.ts"
 import { diffLines, hunksOf } from "../../domain/prompt/LineDiff.ts"
 import { changesBesideText } from "../../domain/prompt/TemplateChanges.ts"
 import type { TemplateVersion } from "../../domain/prompt/TemplateVersion.ts"

@@ -81,7 +81,13 @@ export const fieldsOf = ({ preset, options, secret, keep = false, end = false }:
   })
 
 /** As `webhook show` has it. */
-export const shown = ({ verification, secret_hint, secret_set_at, verified_at, old_secret_hint }: Webhook) => {
+export const verificationFields = ({
+  verification,
+  secret_hint,
+  secret_set_at,
+  verified_at,
+  old_secret_hint
+}: Webhook) => {
   if (verification === undefined) return { verification: "none" }
   const { preset, ...options } = verification
   return {

@@ -1,87 +1,22 @@
 import { Command, Options } from "@effect/cli"
 import { Effect, Option, Schema } from "effect"
-import { maxOverlapSeconds } from "../../api/Overlap.ts"
-import { curlExample, secretVariable } from "../../api/run/CurlExample.ts"
 import { QueueCancelled } from "../../api/run/Runs.ts"
-import { Preview, WebhookWithToken } from "../../api/Webhooks.ts"
+import { WebhookWithToken } from "../../api/webhook/Tokens.ts"
 import { Webhook } from "../../domain/webhook/Webhook.ts"
-import { textOf, type WebhookSetting } from "../../domain/webhook/WebhookSettingKinds.ts"
-import { webhookSettingNames, webhookSettings } from "../../domain/webhook/WebhookSettings.ts"
 import type { Group } from "../Commands.ts"
 import { confirm, yes } from "../Confirm.ts"
 import { adminOptions, call, done, show } from "../Connection.ts"
-import { exitCodes, Failure, usage } from "../Failure.ts"
 import { about } from "../Help.ts"
-import { fields, printable, quantity, section, table, time, yesNo } from "../Output.ts"
+import { printable, table, time, yesNo } from "../Output.ts"
 import { cancelledText, waitingText } from "../run/Outcome.ts"
 import { replayDescription, replayMatching, replayOptions, showReplayed } from "../run/Replays.ts"
-import { inputOf, inputOptions, sampleFor } from "../run/TriggerInput.ts"
-import { validated, wholeNumber } from "../Validated.ts"
-import { received, refused, sampleOfReceived } from "./ReceivedRequests.ts"
+import { preview } from "./Preview.ts"
+import { refused } from "./ReceivedRequests.ts"
 import { templateCommands } from "./Templates.ts"
-import { shown } from "./VerificationOptions.ts"
+import { endOldToken, regenerate } from "./Tokens.ts"
 import { draftOf, draftOptions, editOf, editOptions } from "./WebhookOptions.ts"
 import { callOnWebhook, webhook } from "./WebhookRef.ts"
-
-const settingsOf = (webhook: Webhook) =>
-  Object.fromEntries(
-    webhookSettingNames.map((name) => {
-      const setting: WebhookSetting = webhookSettings[name]
-      const value = webhook[name]
-      const unit = setting.kind === "whole number" ? setting.unit : undefined
-      return [setting.label.toLowerCase(), value === undefined ? "default" : quantity(textOf(value), unit)]
-    })
-  )
-
-/** One line for each warning, after the requested output. */
-const warningsIn = ({ warnings = [] }: Webhook) => warnings.map(({ detail }) => `\nWarning: ${printable(detail)}`)
-
-const describe = (webhook: Webhook) =>
-  [
-    fields({
-      id: webhook.id,
-      name: webhook.name,
-      team: webhook.team,
-      enabled: yesNo(webhook.enabled),
-      variables: webhook.variables.join(", ") || "none",
-      ...settingsOf(webhook),
-      ...shown(webhook),
-      token: webhook.token_hint,
-      ...(webhook.old_token_valid_until && {
-        "old token": `${webhook.old_token_hint}, valid until ${time(webhook.old_token_valid_until)}, ${
-          webhook.old_token_used_at
-            ? `last used ${time(webhook.old_token_used_at)} from ${webhook.old_token_used_from}`
-            : "not used since"
-        }`
-      }),
-      created: time(webhook.created_at),
-      changed: time(webhook.updated_at),
-      "last triggered": time(webhook.last_triggered_at) ?? "never"
-    }),
-    section("Prompt template", webhook.prompt_template),
-    ...warningsIn(webhook)
-  ].join("\n")
-
-const withToken = (title: string, { trigger_url, webhook }: typeof WebhookWithToken.Type) => {
-  const example = curlExample(webhook, {
-    target: (search) => `'${trigger_url}${search}'`,
-    flags: ["-X POST"],
-    waits: true,
-    pretty: false
-  })
-  return [
-    title,
-    "",
-    "The trigger URL holds the secret token and is shown only now:",
-    "",
-    `  ${trigger_url}`,
-    "",
-    webhook.verification === undefined ? "Try it:" : `Try it, with the secret in ${secretVariable}:`,
-    "",
-    ...example.split("\n").map((line) => `  ${line}`),
-    ...warningsIn(webhook)
-  ].join("\n")
-}
+import { describeToken, describeWebhook } from "./WebhookText.ts"
 
 const list = Command.make("list", adminOptions, (options) =>
   Effect.gen(function* () {
@@ -109,7 +44,7 @@ const create = Command.make("create", { draft: draftOptions, ...adminOptions }, 
     const payload = yield* draftOf(options.draft)
     const created = yield* call(options, (client) => client.webhooks.create({ payload }))
     yield* show(options, WebhookWithToken, created, () =>
-      withToken(`Webhook ${printable(created.webhook.name)} (${created.webhook.id}) created.`, created)
+      describeToken(`Webhook ${printable(created.webhook.name)} (${created.webhook.id}) created.`, created)
     )
   })
 ).pipe(
@@ -127,7 +62,7 @@ const create = Command.make("create", { draft: draftOptions, ...adminOptions }, 
 const showOne = Command.make("show", { webhook, ...adminOptions }, (options) =>
   Effect.gen(function* () {
     const found = yield* callOnWebhook(options, (_, webhook) => Effect.succeed(webhook))
-    yield* show(options, Webhook, found, describe)
+    yield* show(options, Webhook, found, describeWebhook)
   })
 ).pipe(Command.withDescription("Show one webhook"))
 
@@ -137,7 +72,7 @@ const edit = Command.make("edit", { webhook, edit: editOptions, ...adminOptions 
     const edited = yield* callOnWebhook(options, (client, { id }) =>
       client.webhooks.edit({ path: { id }, headers: {}, payload })
     )
-    yield* show(options, Webhook, edited, describe)
+    yield* show(options, Webhook, edited, describeWebhook)
   })
 ).pipe(
   Command.withDescription(
@@ -164,7 +99,7 @@ const duplicate = Command.make("duplicate", { webhook, name, ...adminOptions }, 
       client.webhooks.duplicate({ path: { id }, payload })
     )
     yield* show(options, WebhookWithToken, created, () =>
-      withToken(`Webhook ${printable(created.webhook.name)} (${created.webhook.id}) created.`, created)
+      describeToken(`Webhook ${printable(created.webhook.name)} (${created.webhook.id}) created.`, created)
     )
   })
 ).pipe(Command.withDescription("Create another webhook with the same settings; prints its own trigger URL, once"))
@@ -222,84 +157,6 @@ const replay = Command.make("replay", { webhook, ...replayOptions }, (options) =
 ).pipe(
   Command.withDescription(
     replayDescription("a webhook", "webhook-trigger webhook replay review --from 2026-01-02T00:00:00Z --status error")
-  )
-)
-
-const overlap = Options.text("overlap").pipe(
-  Options.withPseudoName("seconds"),
-  Options.withDescription("How many seconds the old token stays valid, at most 30 days; not at all when not given"),
-  Options.mapTryCatch(...validated("--overlap", wholeNumber(0, maxOverlapSeconds))),
-  Options.withDefault(0)
-)
-
-const regenerate = Command.make("regenerate", { webhook, overlap, yes, ...adminOptions }, (options) =>
-  Effect.gen(function* () {
-    const regenerated = yield* callOnWebhook(options, (client, { id, name, token_hint }) =>
-      Effect.zipRight(
-        confirm(
-          options.yes,
-          options.overlap > 0
-            ? `Replace the token ${token_hint} of ${printable(name)}? Callers that use it get 404 after that time.`
-            : `Replace the token ${token_hint} of ${printable(name)}? Callers that use it get 404 from then on.`
-        ),
-        client.webhooks.regenerate({
-          path: { id },
-          urlParams: { overlap_seconds: options.overlap }
-        })
-      )
-    )
-    yield* show(options, WebhookWithToken, regenerated, () =>
-      withToken(
-        `Webhook ${printable(regenerated.webhook.name)} has a new token; the old one ${
-          regenerated.webhook.old_token_valid_until === undefined
-            ? "no longer works"
-            : `works until ${time(regenerated.webhook.old_token_valid_until)}`
-        }.`,
-        regenerated
-      )
-    )
-  })
-).pipe(Command.withDescription("Replace a webhook's token immediately; prints the new trigger URL, once"))
-
-const endOldToken = Command.make("end-old-token", { webhook, ...adminOptions }, (options) =>
-  Effect.gen(function* () {
-    yield* callOnWebhook(options, (client, { id }) => client.webhooks.endOldToken({ path: { id } }))
-    yield* done(options, "Only the webhook's own token works now.")
-  })
-).pipe(Command.withDescription("End a token that `regenerate --overlap` has left valid"))
-
-const preview = Command.make("preview", { webhook, input: inputOptions, received, ...adminOptions }, (options) =>
-  Effect.gen(function* () {
-    const input = yield* inputOf(options.input)
-    if (Option.isSome(options.received) && (input._tag === "Request" || Object.keys(input.variables).length > 0)) {
-      return yield* usage("give --received, or what it is in place of, not both")
-    }
-    const answer = yield* callOnWebhook(options, (client, webhook) =>
-      Effect.gen(function* () {
-        const payload = Option.isSome(options.received)
-          ? yield* sampleOfReceived(client, webhook, options.received.value)
-          : yield* sampleFor(webhook, input)
-        return yield* client.webhooks.preview({ path: { id: webhook.id }, payload })
-      })
-    )
-    if (answer.missing.length > 0) {
-      const title = `Without a value: ${printable(answer.missing.join(", "))}`
-      return yield* new Failure({ exit: exitCodes.refused, title, body: answer })
-    }
-    yield* show(options, Preview, answer, ({ accepted, prompt }) =>
-      accepted === false ? "Ignored: accept_if does not hold for this input." : printable(prompt ?? "")
-    )
-  })
-).pipe(
-  Command.withDescription(
-    about("Show the rendered prompt for some variables, or for a request; runs nothing", {
-      details: "A webhook with input payload takes --payload, with --header and --query; any other takes variables.",
-      examples: [
-        'webhook-trigger webhook preview review --var branch=main --json-var \'labels=["a","b"]\'',
-        "webhook-trigger webhook preview push --payload @push.json --header 'X-GitHub-Event: push'",
-        "webhook-trigger webhook preview push --received last"
-      ]
-    })
   )
 )
 

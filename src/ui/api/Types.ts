@@ -2,7 +2,7 @@
 import type { ChangeEvent as ApiChangeEvent } from "../../api/ChangeEvent.ts"
 import type { DraftPreview as ApiDraftPreview, Server as ApiServer } from "../../api/Overview.ts"
 import type { ListedSession } from "../../api/Sessions.ts"
-import type { WebhookWithToken as ApiWebhookWithToken } from "../../api/Webhooks.ts"
+import type { WebhookWithToken as ApiWebhookWithToken } from "../../api/webhook/Tokens.ts"
 import type * as DomainAudit from "../../domain/access/AuditEvent.ts"
 import type {
   TemplateVersion as DomainTemplateVersion,

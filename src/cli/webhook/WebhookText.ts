@@ -1,0 +1,69 @@
+/** A webhook as text. */
+import { curlExample, secretVariable } from "../../api/run/CurlExample.ts"
+import type { WebhookWithToken } from "../../api/webhook/Tokens.ts"
+import type { Webhook } from "../../domain/webhook/Webhook.ts"
+import { textOf, type WebhookSetting } from "../../domain/webhook/WebhookSettingKinds.ts"
+import { webhookSettingNames, webhookSettings } from "../../domain/webhook/WebhookSettings.ts"
+import { fields, printable, quantity, section, time, yesNo } from "../Output.ts"
+import { verificationFields } from "./VerificationOptions.ts"
+
+const settingsOf = (webhook: Webhook) =>
+  Object.fromEntries(
+    webhookSettingNames.map((name) => {
+      const setting: WebhookSetting = webhookSettings[name]
+      const value = webhook[name]
+      const unit = setting.kind === "whole number" ? setting.unit : undefined
+      return [setting.label.toLowerCase(), value === undefined ? "default" : quantity(textOf(value), unit)]
+    })
+  )
+
+/** One line for each warning, after the requested output. */
+const warningsIn = ({ warnings = [] }: Webhook) => warnings.map(({ detail }) => `\nWarning: ${printable(detail)}`)
+
+export const describeWebhook = (webhook: Webhook) =>
+  [
+    fields({
+      id: webhook.id,
+      name: webhook.name,
+      team: webhook.team,
+      enabled: yesNo(webhook.enabled),
+      variables: webhook.variables.join(", ") || "none",
+      ...settingsOf(webhook),
+      ...verificationFields(webhook),
+      token: webhook.token_hint,
+      ...(webhook.old_token_valid_until && {
+        "old token": `${webhook.old_token_hint}, valid until ${time(webhook.old_token_valid_until)}, ${
+          webhook.old_token_used_at
+            ? `last used ${time(webhook.old_token_used_at)} from ${webhook.old_token_used_from}`
+            : "not used since"
+        }`
+      }),
+      created: time(webhook.created_at),
+      changed: time(webhook.updated_at),
+      "last triggered": time(webhook.last_triggered_at) ?? "never"
+    }),
+    section("Prompt template", webhook.prompt_template),
+    ...warningsIn(webhook)
+  ].join("\n")
+
+/** A webhook with its trigger URL, which is shown only once. */
+export const describeToken = (title: string, { trigger_url, webhook }: typeof WebhookWithToken.Type) => {
+  const example = curlExample(webhook, {
+    target: (search) => `'${trigger_url}${search}'`,
+    flags: ["-X POST"],
+    waits: true,
+    pretty: false
+  })
+  return [
+    title,
+    "",
+    "The trigger URL holds the secret token and is shown only now:",
+    "",
+    `  ${trigger_url}`,
+    "",
+    webhook.verification === undefined ? "Try it:" : `Try it, with the secret in ${secretVariable}:`,
+    "",
+    ...example.split("\n").map((line) => `  ${line}`),
+    ...warningsIn(webhook)
+  ].join("\n")
+}
