@@ -10,14 +10,14 @@ import { Sessions } from "./Sessions.ts"
 import { Teams } from "./Teams.ts"
 import { Webhooks } from "./webhook/Webhooks.ts"
 
-/** Without Effect's own answer to a malformed request, which would be a second error format beside RFC 9457. */
+/** Without Effect's own error for malformed requests: every error is in the format of RFC 9457. */
 const base: HttpApi.HttpApi<"webhook-trigger"> = Object.assign(HttpApi.make("webhook-trigger") as any, {
   errorSchema: Schema.Never
 })
 
 /**
- * Everything that the server offers: its handlers, OpenAPI, the typed client and the web UI's addresses follow from this.
- * `Session` and `Overview` are the web UI's own, and are left out of OpenAPI.
+ * The definition behind the handlers, OpenAPI, the typed client and the web UI's requests. `Session` and `Overview` are
+ * for the web UI only and not in OpenAPI.
  */
 export class Api extends base
   .add(Trigger)

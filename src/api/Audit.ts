@@ -7,13 +7,13 @@ import { BadRequest, ServiceUnavailable } from "./Problem.ts"
 
 export const AuditPage = Schema.Struct({
   data: Schema.Array(AuditEvent).annotations({ description: "Newest first." }),
-  next_cursor: Schema.NullOr(Schema.String).annotations({ description: "For the next page; null on the last one." })
+  next_cursor: Schema.NullOr(Schema.String).annotations({ description: "For the next page; null on the last page." })
 }).annotations({ identifier: "AuditPage", description: "A page of events." })
 
 const AuditFilter = Schema.Struct({
   object: Schema.optional(
     Schema.String.annotations({
-      description: "Only what was done to this webhook, session (its id) or team (its name)."
+      description: "Only events about this webhook or session (its id) or team (its name)."
     })
   ),
   action: Schema.optional(AuditAction.annotations({ description: "Only events of this kind." })),
@@ -31,7 +31,7 @@ export class Audit extends HttpApiGroup.make("audit")
         OpenApi.annotations({
           summary: "Read the audit events",
           description:
-            "Who changed what, and from where: management actions, sessions of the web UI, and wrong keys. Newest first, page by page."
+            "Who changed what, and from where: management actions, web UI sessions and wrong keys. Newest first, in pages."
         })
       )
   )

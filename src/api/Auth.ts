@@ -4,13 +4,13 @@ import type { SessionId } from "../domain/Id.ts"
 import { ServiceUnavailable, TooManyRequests, Unauthorized } from "./Problem.ts"
 import { cookieName, secureCookieName } from "./Session.ts"
 
-/** Who sends a management request: someone with the admin key, or a session of the web UI. */
+/** The sender of a management request. */
 export class Actor extends Context.Tag("webhook-trigger/Actor")<
   Actor,
   { readonly _tag: "AdminKey" } | { readonly _tag: "Session"; readonly id: SessionId }
 >() {}
 
-/** Management requests carry `Authorization: Bearer <admin key>`, or the session cookie of the web UI. */
+/** Management requests need `Authorization: Bearer <admin key>` or the web UI's session cookie. */
 export class Admin extends HttpApiMiddleware.Tag<Admin>()("webhook-trigger/Admin", {
   failure: Schema.Union(Unauthorized, TooManyRequests, ServiceUnavailable),
   provides: Actor,
@@ -19,7 +19,7 @@ export class Admin extends HttpApiMiddleware.Tag<Admin>()("webhook-trigger/Admin
     session: HttpApiSecurity.annotate(
       HttpApiSecurity.apiKey({ key: cookieName, in: "cookie" }),
       OpenApi.Description,
-      `The session of the web UI; behind TLS the cookie is called \`${secureCookieName}\`.`
+      `The web UI's session. With TLS the cookie's name is \`${secureCookieName}\`.`
     )
   }
 }) {}

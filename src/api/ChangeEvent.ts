@@ -2,13 +2,13 @@ import { Schema } from "effect"
 import { WebhookId } from "../domain/Id.ts"
 import { RunState } from "../domain/run/RunState.ts"
 
-/** What the event `change` of `GET /api/events` carries, as JSON. Only a hint: one may be missed or come twice. */
+/** The data of the event `change` of `GET /api/events`, as JSON. Only a hint: events may be lost or repeated. */
 export const ChangeEvent = Schema.Struct({
-  /** As they are now; new ones too. */
+  /** The current state of new and changed runs. */
   runs: Schema.Array(RunState),
   /** Created, edited or deleted. */
   webhooks: Schema.Array(WebhookId),
-  /** More has changed than is named. */
+  /** There were more changes. */
   incomplete: Schema.Boolean
 }).annotations({ identifier: "ChangeEvent" })
 export type ChangeEvent = typeof ChangeEvent.Type

@@ -4,8 +4,8 @@ import { Api } from "./Api.ts"
 import { triggerPath } from "./run/TriggerUrl.ts"
 
 /**
- * A typed client of a running server. `url` is its address, including the path it is mounted under, if any. Without an
- * admin key only the `trigger` group works. Runs on any `HttpClient`, also in a browser.
+ * A typed client. `url` is the server's address, with its path prefix if it has one. Without an admin key only the
+ * `trigger` group works. Runs on any `HttpClient`, also in a browser.
  */
 export const make = (options: { readonly url: string; readonly adminKey?: Redacted.Redacted }) =>
   HttpApiClient.make(Api, {
@@ -14,7 +14,7 @@ export const make = (options: { readonly url: string; readonly adminKey?: Redact
       options.adminKey === undefined
         ? identity
         : HttpClient.mapRequest(HttpClientRequest.bearerToken(options.adminKey)),
-      // Its spans contain the URL, and a trigger's URL contains the token.
+      // Spans contain the URL, and a trigger URL contains the token.
       HttpClient.withTracerDisabledWhen(({ url }) => url.includes(`${triggerPath}/`))
     )
   })

@@ -28,13 +28,13 @@ import {
   Wait
 } from "./run/Trigger.ts"
 
-/** What the server runs on, and its defaults for webhooks. */
+/** The server's version, drivers and defaults for webhooks. */
 export const Server = Schema.Struct({
   version: Schema.String,
-  /** The drivers' names; `embedded` for one that lives in the server's process. */
+  /** The drivers' names; `embedded` for a driver in the server's process. */
   database: Schema.String,
   bus: Schema.String,
-  /** Where callers reach the server; the first part of every trigger URL. */
+  /** The server's address for callers: the first part of every trigger URL. */
   public_url: Schema.String,
   /** Whether the server has `/docs` and `/openapi.json`. */
   api_docs: Schema.Boolean,
@@ -44,32 +44,32 @@ export const Server = Schema.Struct({
 }).annotations({ identifier: "Server" })
 export type Server = typeof Server.Type
 
-/** A template that is edited, and what fills it in. */
+/** A template in the editor, and sample values. */
 export const DraftBody = Schema.Struct({
   ...Struct.pick(WebhookDraft.fields, "prompt_template", "template_language", "input", "fence"),
   ...SampleBody.fields
 })
 
-/** A template that is edited, as the server's renderer reads it. */
+/** A template in the editor, as parsed and rendered by the server. */
 const DraftPreview = Schema.Struct({
-  /** The names that it asks for. */
+  /** The variables' names. */
   variables: Schema.Array(Schema.String),
-  /** Where they stand, in UTF-16 code units; absent: not known. */
+  /** The variables' positions in UTF-16 code units, if known. */
   places: optional(
     Schema.Array(Schema.Struct({ start: Schema.Number, end: Schema.Number, optional: optional(Schema.Boolean) }))
   ),
-  /** Where it is broken, and why. */
+  /** A syntax error. */
   fault: optional(
     Schema.Struct({ offset: Schema.Number, line: Schema.Number, column: Schema.Number, reason: Schema.String })
   ),
-  /** The prompt; a piece with a name is a value. */
+  /** The prompt. A piece with a name is a value. */
   prompt: optional(Schema.Array(Schema.Struct({ text: Schema.String, name: optional(Schema.String) }))),
-  /** Why there is no prompt. */
+  /** The reason if there is no prompt. */
   refused: optional(Schema.String)
 }).annotations({ identifier: "DraftPreview" })
 export type DraftPreview = typeof DraftPreview.Type
 
-/** What the web UI shows beside the records themselves; not in OpenAPI. */
+/** More data for the web UI; not in OpenAPI. */
 export class Overview extends HttpApiGroup.make("overview")
   .add(HttpApiEndpoint.get("server", "/api/server").addSuccess(Server))
   .add(HttpApiEndpoint.get("activity", "/api/activity").addSuccess(Schema.Array(Activity)))
@@ -82,7 +82,7 @@ export class Overview extends HttpApiGroup.make("overview")
       .addError(NotFound)
   )
   .add(
-    /** Triggers a webhook with the admin key in place of its token: for a test, or to repeat a run. */
+    /** Triggers a webhook with the admin key instead of its token. */
     HttpApiEndpoint.post("run", "/api/webhooks/:id/runs")
       .setPath(Schema.Struct({ id: Schema.String }))
       .setUrlParams(Wait)
@@ -121,8 +121,8 @@ export class Overview extends HttpApiGroup.make("overview")
   )
   .add(
     /**
-     * Server-sent events: `change` names what has changed, a `ChangeEvent`, at most a few times a second. After a
-     * reconnect the client reads everything again that it shows.
+     * Server-sent events: `change` carries a `ChangeEvent`, at most a few times a second. After a reconnect the client
+     * must reload everything.
      */
     HttpApiEndpoint.get("events", "/api/events")
       .addSuccess(Schema.String.pipe(HttpApiSchema.withEncoding({ kind: "Text", contentType: "text/event-stream" })))

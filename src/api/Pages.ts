@@ -1,7 +1,7 @@
 /**
- * The addresses of the web UI's pages: the server answers all of them with the UI's HTML document, and the UI's router
- * has one view for each. The first one that matches is shown, so a fixed address comes before one with a parameter in the
- * same place. Plain data: the browser loads it without Effect.
+ * The addresses of the web UI's pages. The server answers each with the UI's HTML document; the UI's router has a view for
+ * each. The first match wins, so fixed addresses come before addresses with a parameter. Plain data: the browser loads it
+ * without Effect.
  */
 export const pages = {
   home: "/",

@@ -11,23 +11,20 @@ import {
   UnsupportedMediaType
 } from "./Problem.ts"
 
-/** The cookie of the web UI's session: `HttpOnly`, `SameSite=Strict`. */
+/** The web UI's session cookie: `HttpOnly`, `SameSite=Strict`. */
 export const cookieName = "webhook_trigger_session"
-/** Its name behind TLS, by which a browser sends it over TLS only and takes it from this very host only (RFC 6265bis). */
+/** The cookie's name with TLS. Browsers accept `__Host-` cookies only over TLS and only from this host (RFC 6265bis). */
 export const secureCookieName = `__Host-${cookieName}`
 
 export const SessionState = Schema.Struct({
   signed_in: Schema.Boolean,
-  expires_at: optional(time("When the session ends unless it is used before."))
+  expires_at: optional(time("When the session ends unless it is used earlier."))
 }).annotations({ identifier: "SessionState" })
 export type SessionState = typeof SessionState.Type
 
 export const SignIn = Schema.Struct({ key: Schema.String })
 
-/**
- * Signing in and out of the web UI; not in OpenAPI. Programs need none of this: they send the admin key with every
- * request.
- */
+/** Signing in to the web UI; not in OpenAPI. Programs send the admin key with every request instead. */
 export class Session extends HttpApiGroup.make("session")
   .add(HttpApiEndpoint.get("show", "/api/session").addSuccess(SessionState))
   .add(

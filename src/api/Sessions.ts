@@ -6,7 +6,7 @@ import { NotFound, ServiceUnavailable } from "./Problem.ts"
 
 export const ListedSession = Schema.Struct({
   ...Session.fields,
-  is_current: Schema.Boolean.annotations({ description: "Whether it is the session of this very request." })
+  is_current: Schema.Boolean.annotations({ description: "Whether this request belongs to the session." })
 }).annotations({ identifier: "Session", description: "A session of the web UI." })
 export type ListedSession = typeof ListedSession.Type
 
@@ -17,7 +17,7 @@ export class Sessions extends HttpApiGroup.make("sessions")
       .annotateContext(
         OpenApi.annotations({
           summary: "List the sessions",
-          description: "Browsers that are signed in to the web UI, the one used last first."
+          description: "Browsers that are signed in to the web UI, most recently used first."
         })
       )
   )
@@ -29,7 +29,7 @@ export class Sessions extends HttpApiGroup.make("sessions")
       .annotateContext(
         OpenApi.annotations({
           summary: "End a session",
-          description: "Holds for the next request on every server, or within a second when a notification was lost."
+          description: "Takes effect immediately on every server, or within a second if a notification is lost."
         })
       )
   )
@@ -37,7 +37,10 @@ export class Sessions extends HttpApiGroup.make("sessions")
     HttpApiEndpoint.del("endAll", "/api/sessions")
       .addSuccess(HttpApiSchema.NoContent.annotations({ description: "All sessions were ended." }))
       .annotateContext(
-        OpenApi.annotations({ summary: "End all sessions", description: "Also that of this request, if it has one." })
+        OpenApi.annotations({
+          summary: "End all sessions",
+          description: "Also ends the session of this request, if it has one."
+        })
       )
   )
   .addError(ServiceUnavailable)

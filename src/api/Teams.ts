@@ -42,7 +42,7 @@ export class Teams extends HttpApiGroup.make("teams")
       .annotateContext(
         OpenApi.annotations({
           summary: "Create a team",
-          description: "Webhooks can point at it from now on. It is running once a leader consumes its queue."
+          description: "Webhooks can use it from now on. The team is running once a leader consumes its queue."
         })
       )
   )
@@ -64,7 +64,7 @@ export class Teams extends HttpApiGroup.make("teams")
         OpenApi.annotations({
           summary: "Pause a team",
           description:
-            "Triggers and messages are accepted and wait, also while no leader is connected, and nothing is sent until the team is resumed. What is in flight goes on. Pausing it again changes nothing."
+            "Triggers and messages are still accepted and queued, even without a leader, but nothing is sent until the team is resumed. Runs in progress continue. Pausing a paused team changes nothing."
         })
       )
   )
@@ -76,7 +76,8 @@ export class Teams extends HttpApiGroup.make("teams")
       .annotateContext(
         OpenApi.annotations({
           summary: "Resume a team",
-          description: "What has waited is sent, in order. Resuming a team that is not paused changes nothing."
+          description:
+            "The queued runs and messages are sent in order. Resuming a team that is not paused changes nothing."
         })
       )
   )
@@ -90,7 +91,7 @@ export class Teams extends HttpApiGroup.make("teams")
         OpenApi.annotations({
           summary: "Delete a team",
           description:
-            "Together with its ended chat messages. Refused while webhooks point at it or it has unfinished work."
+            "Also deletes its ended chat messages. Not possible while webhooks use the team or it has unfinished work."
         })
       )
   )
@@ -116,7 +117,7 @@ export class Teams extends HttpApiGroup.make("teams")
         OpenApi.annotations({
           summary: "Send a chat message",
           description:
-            "Joins the team's lane, in order with the prompts of its webhooks, and needs no slot. With `wait=true` the response is the team's answer. With `Idempotency-Key` it is one message, however often the request is sent."
+            "The message joins the team's lane, in order with the prompts of its webhooks. It needs no slot. With `wait=true` the response is the team's answer. With `Idempotency-Key`, repeated requests send only one message."
         })
       )
   )
@@ -129,9 +130,9 @@ export class Teams extends HttpApiGroup.make("teams")
       .addError(NotFound)
       .annotateContext(
         OpenApi.annotations({
-          summary: "Cancel what is queued",
+          summary: "Cancel all queued runs",
           description:
-            "Ends all runs and messages as `cancelled` that wait in the team's lane, and calls off the retries of failed runs of webhooks that point at the team. They are never sent; the failed runs stay `error`."
+            "Cancels all queued runs and messages of the team, and the retries of failed runs of its webhooks. They are never sent. The failed runs stay `error`."
         })
       )
   )

@@ -4,13 +4,13 @@ import type { RunId } from "../domain/Id.ts"
 /** How the work on a prompt ended. */
 export type Answer = Extract<LeaderReply, { readonly _tag: "Answered" | "Failed" }>
 
-/** The last answers, so that a prompt that is delivered again is answered and not worked on again. */
+/** The latest answers. They make it possible to answer a redelivered prompt without repeating the work. */
 export interface Answers {
   readonly get: (id: RunId) => Answer | undefined
   readonly put: (id: RunId, answer: Answer) => void
 }
 
-/** Forgets the oldest beyond `count` answers or `size` UTF-16 code units of them; the latest stays whatever its size. */
+/** Keeps up to `count` answers with up to `size` UTF-16 code units in total, but always the latest one. */
 export const make = ({ count = 1000, size = 64 * 1024 * 1024 } = {}): Answers => {
   // A map remembers the order of insertion.
   const answers = new Map<RunId, Answer>()

@@ -1,4 +1,4 @@
-/** Any program as a team's leader: the prompt on its standard input, the answer from its standard output. */
+/** Any program as a team's leader. It reads the prompt from standard input and writes the answer to standard output. */
 import { accessSync, constants, statSync } from "node:fs"
 import { delimiter, isAbsolute, join } from "node:path"
 import { Clock, DateTime, type Duration, Effect, Exit, Schema, type Scope } from "effect"
@@ -11,42 +11,41 @@ import type { SystemUser } from "./SystemUser.ts"
 
 export interface CommandOptions {
   readonly team: TeamName
-  /** A program's path, or a name to find in `PATH`. */
+  /** A path, or a name in `PATH`. */
   readonly command: string
   readonly args: ReadonlyArray<string>
-  /** How long the program may take for one prompt; then its whole process group is ended. Absent: no limit. */
+  /** Time limit for one prompt. Then the whole process group is terminated. Default: no limit. */
   readonly timeout?: Duration.DurationInput
-  /** Environment variables that the program does not get, beside the keys to broker, database and server. */
+  /** More environment variables to hide from the program, in addition to `keys`. */
   readonly withheld?: ReadonlyArray<string>
-  /** Runs the program as this user, without its other groups; the leader must have been started as root. */
+  /** Runs the program as this user, without supplementary groups. Needs root. */
   readonly user?: SystemUser
-  /** How long a prompt in work may go on after the leader was stopped; default 10 seconds. */
+  /** How long a running program may continue after the leader is stopped. Default: 10 seconds. */
   readonly grace?: Duration.DurationInput
 }
 
-/** There is no such program, or it may not be run. */
 export class ProgramMissing extends Schema.TaggedError<ProgramMissing>()("ProgramMissing", {
   command: Schema.String
 }) {
   override get message() {
-    return `There is no program "${this.command}" that can be run; give its path, or a name that is in PATH.`
+    return `Cannot run "${this.command}": not found or not executable. Use a path or a name in PATH.`
   }
 }
 
 /**
  * Leads the team with the program until the scope closes.
  *
- * Then it takes no more work. The program in work may finish within the grace, and its answer is sent; after that it is
- * ended, and its prompt is delivered again, first.
+ * Then it accepts no further prompts. A running program may finish within the grace period, and its answer is sent.
+ * Otherwise the program is terminated, and its prompt is redelivered first.
  */
 export const start = (options: CommandOptions): Effect.Effect<void, ProgramMissing, LeaderBus | Scope.Scope> =>
   Effect.zipRight(checkProgram(options.command), lead(options))
 
-/** Leads the team with the program until interrupted, by SIGINT or SIGTERM for example. */
+/** Leads the team with the program until interrupted, for example by SIGTERM. */
 export const run = (options: CommandOptions): Effect.Effect<never, ProgramMissing, LeaderBus> =>
   Effect.scoped(Effect.zipRight(start(options), Effect.never))
 
-/** Fails when the program cannot be run; `start` does this first. */
+/** Fails if the program cannot be run. `start` calls it first. */
 export const checkProgram = (command: string): Effect.Effect<void, ProgramMissing> =>
   canRun(command) ? Effect.void : new ProgramMissing({ command })
 
@@ -64,24 +63,24 @@ const lead = (options: CommandOptions) =>
       )
   })
 
-/** One line for each prompt that was worked on, without its text or the answer, which are confidential. */
+/** Logs one line per prompt, without the prompt or the answer, which are confidential. */
 const logged = <A, E>(prompt: Prompt, work: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   Effect.flatMap(Clock.currentTimeMillis, (startedAt) =>
     Effect.onExit(work, (exit) =>
       Effect.flatMap(Clock.currentTimeMillis, (endedAt) =>
-        Effect.annotateLogs(Effect.logInfo("A prompt is finished"), {
+        Effect.annotateLogs(Effect.logInfo("Prompt finished"), {
           run_id: prompt.run_id,
-          outcome: Exit.isSuccess(exit) ? "answered" : Exit.isInterrupted(exit) ? "cut short" : "failed",
+          outcome: Exit.isSuccess(exit) ? "answered" : Exit.isInterrupted(exit) ? "interrupted" : "failed",
           duration_ms: endedAt - startedAt
         })
       )
     )
   )
 
-/** The environment variables with the keys to broker, database and server. */
+/** Environment variables with credentials for the broker, the database and the server. */
 export const keys = ["AMQP_URL", "DATABASE_URL", "ADMIN_API_KEY", "METRICS_TOKEN", "SECRETS_KEY", "WEBHOOK_TOKEN"]
 
-/** What the program gets beside the prompt. */
+/** The program's environment. */
 const environment = (
   prompt: Omit<Prompt, "traceparent"> & { readonly traceparent: string | undefined },
   { user, withheld = [] }: CommandOptions

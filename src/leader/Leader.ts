@@ -18,31 +18,30 @@ import { type Delivery, LeaderBus, type Prompt } from "../bus/Bus.ts"
 import type { TeamName } from "../domain/Team.ts"
 import * as Answers from "./Answers.ts"
 
-/** The work on a prompt failed; the run ends as `error` with this message. */
+/** The handler failed. The run ends as `error` with this message. */
 export class LeaderError extends Schema.TaggedError<LeaderError>()("LeaderError", { message: Schema.String }) {}
 
 export interface LeaderOptions<E, R> {
   readonly team: TeamName
   /**
-   * Does the work, one prompt at a time, and returns the answer. A failure or a defect ends the run as `error`. It is
-   * interrupted when the run is cancelled; and when the leader stops or loses its connection, then the prompt is delivered
-   * again, here or elsewhere.
+   * Answers one prompt at a time. A failure or a defect ends the run as `error`. It is interrupted if the run is
+   * cancelled, or if the leader stops or loses its connection. In the latter case the prompt is redelivered.
    */
   readonly handler: (prompt: Prompt) => Effect.Effect<string, E, R>
-  /** How long work may go on after the leader was stopped; default: not at all. */
+  /** How long a handler may continue after the leader is stopped. Default: it is interrupted at once. */
   readonly grace?: Duration.DurationInput
 }
 
-/** While the broker is out of reach: the work is done, so its answer is sent until the broker takes it. */
+/** The work is done, so the answer is sent until the broker accepts it. */
 const untilSent = Schedule.exponential("100 millis").pipe(
   Schedule.union(Schedule.spaced("1 second")),
   Schedule.jittered
 )
 
 /**
- * Leads the team until the scope closes. Every prompt is answered at least once under its run's id, and worked on once
- * unless the work was interrupted: the last answers are remembered, so that a prompt that is delivered again is answered
- * again. A prompt whose deadline has passed is taken and not worked on: its run has ended as `timeout`.
+ * Leads the team until the scope closes. Every prompt is answered at least once, but handled only once unless the
+ * handler was interrupted: a redelivered prompt gets the remembered answer. A prompt past its deadline is discarded,
+ * because its run has ended as `timeout`.
  */
 export const start = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<void, never, LeaderBus | R | Scope.Scope> =>
   Effect.gen(function* () {
@@ -73,11 +72,11 @@ export const start = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<void, n
       Effect.gen(function* () {
         const before = answers.get(prompt.run_id)
         if (before !== undefined) {
-          yield* Effect.logInfo(`run ${prompt.run_id} was delivered again, and is answered again`)
+          yield* Effect.logInfo(`run ${prompt.run_id} was redelivered; the same answer is sent again`)
           return yield* reply(before)
         }
         if (yield* isTooLate(prompt)) {
-          return yield* Effect.logInfo(`run ${prompt.run_id} came after its deadline, and is not worked on`)
+          return yield* Effect.logInfo(`run ${prompt.run_id} arrived after its deadline and is discarded`)
         }
         const now = (yield* Deferred.isDone(cancelled))
           ? stopped
@@ -85,7 +84,7 @@ export const start = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<void, n
               reply({ _tag: "Started" }),
               Effect.raceFirst(work(prompt), Effect.as(Deferred.await(cancelled), stopped))
             )
-        // Before it is sent, so that it is found when this fails and the prompt is delivered again.
+        // Before it is sent: if this fails, the prompt is redelivered.
         answers.put(prompt.run_id, now)
         yield* Effect.retry(reply(now), untilSent)
       })
@@ -93,7 +92,7 @@ export const start = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<void, n
     yield* bus.lead(options.team, answer, options.grace === undefined ? {} : { grace: options.grace })
   })
 
-/** Nobody waits for the answer any more. A broker that was cut off for a while delivers such a prompt nevertheless. */
+/** Nobody waits for the answer any longer. A broker that was unreachable may still deliver such a prompt. */
 const isTooLate = ({ deadline }: Prompt): Effect.Effect<boolean> =>
   deadline === undefined
     ? Effect.succeed(false)
@@ -107,10 +106,10 @@ export const run = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<never, ne
 export const layer = <E, R>(options: LeaderOptions<E, R>): Layer.Layer<never, never, LeaderBus | R> =>
   Layer.scopedDiscard(start(options)) as Layer.Layer<never, never, LeaderBus | R>
 
-/** What the server is told of a prompt whose run was cancelled: that nobody works on it. */
+/** The reply to a prompt whose run was cancelled. */
 const stopped: Answers.Answer = { _tag: "Failed", message: "The run was cancelled." }
 
-/** The error message that the caller of the webhook gets. */
+/** The error message for the webhook's caller. */
 const messageOf = (cause: Cause.Cause<unknown>): string => {
   const failure = Option.getOrElse(Cause.failureOption(cause), () =>
     Option.getOrUndefined(Chunk.head(Cause.defects(cause)))

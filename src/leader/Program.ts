@@ -1,4 +1,4 @@
-/** One run of a program, with everything it starts, in bounded space and time. */
+/** Runs a program and its child processes with limits on output and time. */
 import { type ChildProcess, spawn } from "node:child_process"
 import { Duration, Effect, Option, Schedule } from "effect"
 import { answerTooLarge, maxAnswer } from "../bus/Replies.ts"
@@ -11,23 +11,23 @@ export interface ProgramOptions {
   readonly input: string
   readonly env: Readonly<Record<string, string | undefined>>
   readonly timeout?: Duration.DurationInput
-  /** Absent: this process's own. */
+  /** Default: the user of this process. */
   readonly user?: Pick<SystemUser, "uid" | "gid">
 }
 
-/** How much of the end of the program's error output is kept, in bytes. */
+/** How many bytes of standard error are kept, from its end. */
 const maxErrors = 4096
-/** How long a process group has between SIGTERM and SIGKILL: 250 checks, one every 20 ms. */
+/** The time between SIGTERM and SIGKILL: 250 checks, one every 20 ms. */
 const graceChecks = Schedule.intersect(Schedule.spaced("20 millis"), Schedule.recurs(250))
-/** How long a process that the program left behind may hold its output open. */
+/** How long a remaining child process may keep the output open. */
 const drainTimeout = "1 second"
 
 /**
- * Runs the program and returns its output, without one newline at the end. A status other than 0 is a failure that shows
- * the end of what it wrote to its standard error.
+ * Runs the program and returns its output, without one trailing newline. An exit code other than 0 is a failure with the
+ * end of the standard error.
  *
- * The program leads a process group of its own. Whatever of that group is left when it ends, times out or is interrupted
- * is ended: SIGTERM, then SIGKILL.
+ * The program has its own process group. When it ends, times out or is interrupted, the rest of the group is terminated
+ * with SIGTERM, then SIGKILL.
  */
 export const runProgram = (options: ProgramOptions): Effect.Effect<string, LeaderError> => {
   const program = Effect.acquireUseRelease(
@@ -59,12 +59,12 @@ export const runProgram = (options: ProgramOptions): Effect.Effect<string, Leade
 interface Running {
   readonly child: ChildProcess
   readonly output: Array<Buffer>
-  /** The end of what it wrote to its standard error. */
+  /** The end of its standard error. */
   readonly errors: () => string
   readonly tooLarge: () => boolean
-  /** Completes with the exit code or the signal when the program itself has ended. */
+  /** Completes with the exit code or the signal when the program ends. */
   readonly ended: Effect.Effect<string, LeaderError>
-  /** Completes when no process holds its output open any longer. */
+  /** Completes when no process keeps its output open. */
   readonly drained: Effect.Effect<void>
 }
 
@@ -88,7 +88,7 @@ const start = ({ args, command, env, input, user }: ProgramOptions): Effect.Effe
       child.stderr.on("data", (chunk: Buffer) => {
         errors = Buffer.concat([errors, chunk]).subarray(-maxErrors)
       })
-      // A program that does not read its input closes it: EPIPE.
+      // EPIPE, if the program closes its input without reading it.
       child.stdin.on("error", () => {})
       child.stdin.end(input)
       const ended = new Promise<string>((resolve, reject) => {
@@ -96,7 +96,7 @@ const start = ({ args, command, env, input, user }: ProgramOptions): Effect.Effe
         child.once("exit", (code, by) => resolve(code === null ? `ended by ${by}` : `exit code ${code}`))
       })
       const drained = new Promise<void>((resolve) => child.once("close", () => resolve()))
-      // Awaited only later, or never.
+      // It may be awaited later or never.
       ended.catch(() => {})
       return {
         child,
@@ -114,11 +114,11 @@ const notStarted = (command: string, error: unknown) =>
   new LeaderError({
     message:
       error instanceof Error && "code" in error && error.code === "ENOENT"
-        ? `there is no program ${command}`
+        ? `program not found: ${command}`
         : `${command} could not be started: ${error instanceof Error ? error.message : error}`
   })
 
-/** To the whole group; false when no process is left in it. */
+/** Signals the whole group. Returns false if the group is empty. */
 const signal = (child: ChildProcess, name: NodeJS.Signals | 0): boolean => {
   if (child.pid === undefined) return false
   try {

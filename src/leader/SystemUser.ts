@@ -1,4 +1,4 @@
-/** A user of the operating system, for a program that is to run as another one than the leader. */
+/** Operating system users, for programs that run as a user other than the leader's. */
 import { execFile } from "node:child_process"
 import { promisify } from "node:util"
 import { Effect, Option, Schema } from "effect"
@@ -10,35 +10,35 @@ export interface SystemUser {
   readonly home: string
 }
 
-/** Programs cannot be run as this user; `why` continues `as <user>:`. */
+/** Programs cannot be run as this user. */
 export class UserUnusable extends Schema.TaggedError<UserUnusable>()("UserUnusable", {
   user: Schema.String,
   why: Schema.String
 }) {
   override get message() {
-    return `No program can be run as ${this.user}: ${this.why}.`
+    return `Cannot run programs as ${this.user}: ${this.why}.`
   }
 }
 
 const run = promisify(execFile)
 
-/** The fields of an entry of the system's databases, wherever they are. */
+/** The fields of a user or group, from files, LDAP or other sources. */
 const entry = (database: "passwd" | "group", key: string): Effect.Effect<Option.Option<ReadonlyArray<string>>> =>
   Effect.option(Effect.tryPromise(() => run("getent", [database, key]))).pipe(
     Effect.map(Option.map(({ stdout }) => stdout.trim().split(":")))
   )
 
 const isNumber = (text: string) => /^\d+$/.test(text)
-/** What may name a user or a group, and is no option of `getent`. */
+/** A user or group name that `getent` cannot mistake for an option. */
 const isName = (text: string) => /^\w[\w.@$-]*$/.test(text)
 
-/** Finds `user` or `user:group`, each a name or a number; numbers that the system has no entry for are taken as they are. */
+/** Finds `user` or `user:group`, each a name or a number. Numbers need no entry in the system's databases. */
 export const find = (text: string): Effect.Effect<SystemUser, UserUnusable> =>
   Effect.gen(function* () {
     const fail = (why: string) => new UserUnusable({ user: text, why })
     const [user = "", group, ...more] = text.split(":")
     if (!isName(user) || (group !== undefined && !isName(group)) || more.length > 0) {
-      return yield* fail("it must be a user, or user:group")
+      return yield* fail("must be `user` or `user:group`")
     }
     const known = yield* entry("passwd", user)
     const gid = yield* groupOf(group, known)
@@ -50,7 +50,7 @@ export const find = (text: string): Effect.Effect<SystemUser, UserUnusable> =>
     return isNumber(user) ? { name: user, uid: Number(user), gid: gid.value, home: "/" } : yield* fail("no such user")
   })
 
-/** The group that is named, else the user's own. */
+/** The given group, or the user's primary group. */
 const groupOf = (group: string | undefined, user: Option.Option<ReadonlyArray<string>>) => {
   if (group === undefined) return Effect.succeed(Option.map(user, ([, , , gid]) => Number(gid)))
   if (isNumber(group)) return Effect.succeedSome(Number(group))
@@ -60,9 +60,9 @@ const groupOf = (group: string | undefined, user: Option.Option<ReadonlyArray<st
   )
 }
 
-/** Fails when this process may not start programs as that user. */
+/** Fails if this process may not start programs as that user. */
 export const check = ({ gid, name, uid }: SystemUser): Effect.Effect<void, UserUnusable> =>
   Effect.tryPromise({
     try: () => run("true", { uid, gid }),
-    catch: () => new UserUnusable({ user: name, why: "only a leader that was started as root can do that" })
+    catch: () => new UserUnusable({ user: name, why: "the leader must be started as root" })
   })

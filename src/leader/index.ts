@@ -1,4 +1,4 @@
-/** For programs that lead a team. The bus that they need is `LeaderAmqp.layer` of `webhook-trigger/amqp`. */
+/** For programs that lead a team. They also need `LeaderAmqp.layer` from `webhook-trigger/amqp`. */
 export { type Delivery, LeaderBus, type LeaderReply, type Prompt } from "../bus/Bus.ts"
 export { Unavailable } from "../domain/Errors.ts"
 export { RunId, WebhookId } from "../domain/Id.ts"

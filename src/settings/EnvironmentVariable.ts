@@ -1,26 +1,22 @@
-/**
- * Settings that are read through Effect's `ConfigProvider`. Each is described once, by its variable and by what that
- * accepts; reading it and the text of its errors follow.
- */
+/** Settings from environment variables, read through Effect's `ConfigProvider`. */
 import { Config, Duration, Option, ParseResult, Record, type Redacted, Schema } from "effect"
 import { DurationFromText, fromText, SizeFromText } from "./Quantity.ts"
 
-/** What a variable may hold. */
+/** The values a variable accepts. */
 export interface Format<A> {
-  /** In words that continue the variable's name: `takes a whole number from 1 to 10000`. */
+  /** Follows the variable's name in an error: `takes a whole number from 1 to 10000`. */
   readonly accepts: string
   readonly schema: Schema.Schema<A, string>
-  /** What was given is shown in no error. */
+  /** Errors don't show the value. */
   readonly isSecret?: boolean
 }
 
 export interface Setting<A> {
-  /** Absent: nothing outside the program sets it. */
+  /** Absent if the setting has no variable. */
   readonly variable?: string
   readonly isSecret: boolean
-  /** Its value when the variable is absent or blank. */
+  /** The value if the variable is absent or blank. */
   readonly fallback: A
-  /** Fails with the variable's name and what it accepts. */
   readonly config: Config.Config<A>
 }
 
@@ -29,13 +25,13 @@ export type Values<Settings> = {
   readonly [Name in keyof Settings]: Settings[Name] extends { readonly config: Config.Config<infer A> } ? A : never
 }
 
-/** Reads a table of settings; fails with all faults at once. */
+/** Reads a table of settings. Reports all invalid values at once. */
 export const configOf = <Settings extends { readonly [name: string]: { readonly config: Config.Config<any> } }>(
   settings: Settings
 ): Config.Config<Values<Settings>> =>
   Config.all(Object.fromEntries(Object.entries(settings).map(([name, { config }]) => [name, config]))) as any
 
-/** What a table of settings holds where no variable is set. */
+/** The values of a table of settings if no variable is set. */
 export const defaultsOf = <Settings extends { readonly [name: string]: Setting<any> }>(
   settings: Settings
 ): Values<Settings> =>
@@ -115,7 +111,7 @@ export const size = (min: number, max: number, example: string): Format<number> 
   schema: SizeFromText.pipe(Schema.between(min, max))
 })
 
-/** One of several words, in upper or lower case, each with the value that it stands for. */
+/** One of several words, case-insensitive, each with its value. */
 export const wordFor = <A>(values: Readonly<Record<string, A>>): Format<A> => ({
   accepts: `takes one of ${Object.keys(values).join(", ")}`,
   schema: fromText(
@@ -125,11 +121,11 @@ export const wordFor = <A>(values: Readonly<Record<string, A>>): Format<A> => ({
   )
 })
 
-/** One of several words, in upper or lower case. */
+/** One of several words, case-insensitive. */
 export const oneOf = <const Word extends string>(...words: ReadonlyArray<Word>): Format<Word> =>
   wordFor(Object.fromEntries(words.map((word) => [word, word])))
 
-/** An address with one of these schemes (`https:`), as it was given. */
+/** An address with one of these schemes (`https:`), unchanged. */
 export const address = (schemes: ReadonlyArray<string>, example: string): Format<string> => ({
   accepts: `takes an address such as \`${example}\``,
   schema: Schema.String.pipe(
@@ -140,7 +136,7 @@ export const address = (schemes: ReadonlyArray<string>, example: string): Format
   )
 })
 
-/** An HTTP address, without a slash at its end. */
+/** An HTTP address, without a trailing slash. */
 export const baseUrl = (example: string): Format<string> => {
   const { accepts, schema } = address(["http:", "https:"], example)
   return {
@@ -155,7 +151,7 @@ export const baseUrl = (example: string): Format<string> => {
 
 const header = /^\s*([!#$%&'*+.^_`|~0-9A-Za-z-]+)=([\x21-\x7e ]*)$/
 
-/** Headers as OpenTelemetry writes them: https://opentelemetry.io/docs/specs/otel/protocol/exporter/ */
+/** Headers in OpenTelemetry's format: https://opentelemetry.io/docs/specs/otel/protocol/exporter/ */
 export const headerList: Format<Readonly<Record<string, string>>> = {
   accepts: "takes headers such as `authorization=Bearer%20key,x-tenant=a`, separated by commas, values percent-encoded",
   schema: fromText(

@@ -1,6 +1,6 @@
 import { Duration, Option, ParseResult, Schema } from "effect"
 
-/** A schema that reads text with `parse` and writes it back with `print`; text that `parse` has no value for is refused. */
+/** A schema that reads text with `parse` and writes it with `print`. It rejects text for which `parse` returns nothing. */
 export const fromText = <A>(
   target: Schema.Schema<A>,
   parse: (text: string) => Option.Option<A>,
@@ -16,7 +16,7 @@ export const fromText = <A>(
     encode: (value) => ParseResult.succeed(print(value))
   })
 
-/** A number and, after optional blanks, a unit out of `units`; without a unit it counts `units[""]`. */
+/** A number, optional spaces and a unit from `units`. Without a unit, `units[""]` applies. */
 const quantity = (units: Record<string, number>, text: string): Option.Option<number> => {
   const found = /^(\d{1,15}(?:\.\d{1,6})?)\s*([a-z]*)$/i.exec(text.trim())
   if (found === null) return Option.none()
@@ -44,14 +44,14 @@ const bytes = {
   ...{ kib: 1024, mib: 1024 ** 2, gib: 1024 ** 3 }
 }
 
-/** `300`, `300 s`, `5 minutes`, `1.5h`: a bare number counts seconds. */
+/** `300`, `300 s`, `5 minutes`, `1.5h`. A number alone is in seconds. */
 export const DurationFromText: Schema.Schema<Duration.Duration, string> = fromText(
   Schema.DurationFromSelf,
   (text) => Option.map(quantity(millis, text), (ms) => Duration.millis(Math.round(ms))),
   (duration) => `${Duration.toMillis(duration)} ms`
 )
 
-/** A size in bytes: `1048576`, `1 MiB`, `500 kB`; a bare number counts bytes. */
+/** `1048576`, `1 MiB`, `500 kB`. A number alone is in bytes. */
 export const SizeFromText: Schema.Schema<number, string> = fromText(
   Schema.Number,
   (text) => Option.map(quantity(bytes, text), Math.round),

@@ -68,7 +68,7 @@ describe("the leader command with a real program", { timeout: 90_000 }, () => {
         expect(code).toBe(0)
         // The log says where it listens, and how each run ended; it holds no prompt.
         expect(log).toContain("team.shell at 127.0.0.1:")
-        const ends = log.split("\n").filter((line) => line.includes("A prompt is finished"))
+        const ends = log.split("\n").filter((line) => line.includes("Prompt finished"))
         expect(ends).toHaveLength(3)
         for (const [index, outcome] of ["answered", "failed", "answered"].entries()) {
           expect(ends[index]).toContain(`run_id=${page.data[2 - index].run_id}`)

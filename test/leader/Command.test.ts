@@ -256,7 +256,7 @@ describe("the leader command", () => {
       const { send } = yield* leader({ command, args: [] })
       expect(yield* send("hello")).toMatchObject({ response: "hello" })
       rmSync(command)
-      expect(yield* send("hello")).toMatchObject({ _tag: "Failed", message: `there is no program ${command}` })
+      expect(yield* send("hello")).toMatchObject({ _tag: "Failed", message: `program not found: ${command}` })
     })
   )
 })

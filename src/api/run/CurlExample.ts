@@ -1,19 +1,19 @@
-/** A `curl` that calls a webhook as it is set up: with its kind of body, and what its verification asks for. */
+/** A `curl` example for a webhook, with its kind of body and its verification. */
 import { Predicate } from "effect"
 import { sampleRequest } from "../../domain/request/SampleRequest.ts"
 import type { Description, Hmac, Source } from "../../domain/verification/Description.ts"
 import { describe, type Options } from "../../domain/verification/Presets.ts"
 
-/** What of a webhook matters to its callers. */
+/** The fields of a webhook that matter to callers. */
 export interface CalledWebhook {
   readonly variables: ReadonlyArray<string>
   readonly input?: string
   readonly verification?: Options
-  /** Set: its callers cannot wait. */
+  /** If set, callers cannot wait. */
   readonly coalesce?: unknown
 }
 
-/** The variable of the environment that holds the webhook's secret. */
+/** The environment variable with the webhook's secret. */
 export const secretVariable = "WEBHOOK_SECRET"
 
 /** The same JSON without single quotes. */
@@ -21,7 +21,7 @@ export const quotable = (json: string): string => json.replaceAll("'", "\\u0027"
 
 const single = (text: string): string => (text === "" ? "" : `'${text.replaceAll("'", "'\\''")}'`)
 
-/** A word of a shell from a text with `{name}`, each the value of that variable of the shell. */
+/** A shell word. Each `{name}` in the text becomes the value of a shell variable. */
 const word = (text: string): string =>
   text
     .split(/(\{(?:timestamp|id|url|body|signature|secret)\})/)
@@ -41,11 +41,11 @@ const inCapitals = (header: string): string => header.replace(/(^|-)[a-z]/g, (le
 
 const headerOption = (name: string, value: string): string => `-H ${word(`${inCapitals(name)}: ${value}`)}`
 
-/** Lines before the call, and its options that show who calls. */
+/** How the call is verified: lines before it, and its options. */
 interface Proof {
   readonly lines: ReadonlyArray<string>
   readonly options: ReadonlyArray<string>
-  /** Where in the body the time stands. */
+  /** The path of the time in the body. */
   readonly timeInBody?: ReadonlyArray<string>
 }
 
@@ -80,7 +80,7 @@ const signedBy = (description: Hmac, url: string): Proof => {
   }
 }
 
-/** Absent: nobody but the service can show it, which alone has the private key. */
+/** Absent if only the service can sign, because only it has the private key. */
 const proofOf = (description: Description, { username }: Options, url: string): Proof | undefined => {
   switch (description.scheme) {
     case "hmac":
@@ -103,13 +103,12 @@ const withTime = (body: unknown, [name, ...rest]: ReadonlyArray<string>): unknow
 }
 
 export interface CurlOptions {
-  /** The trigger URL as a shell word. The parameters are `''` or begin with `?`. */
+  /** The trigger URL as a shell word. The parameters are empty or begin with `?`. */
   readonly target: (search: string) => string
   readonly waits: boolean
-  /** On one line, or on several. */
+  /** Spreads the call over several lines. */
   readonly pretty: boolean
   readonly flags?: ReadonlyArray<string>
-  /** Before the others. */
   readonly headers?: ReadonlyArray<string>
 }
 
@@ -117,7 +116,7 @@ export interface CurlOptions {
 export const isSigned = ({ verification }: CalledWebhook): boolean =>
   verification !== undefined && describe(verification, "").scheme === "hmac"
 
-/** A script for `sh`; the secret, if the webhook has one, is in `$WEBHOOK_SECRET`. */
+/** A script for `sh`. The secret, if any, is in `$WEBHOOK_SECRET`. */
 export const curlExample = (webhook: CalledWebhook, options: CurlOptions): string => {
   const { flags = [], headers = [], pretty, target, waits } = options
   const { input, variables, verification } = webhook
@@ -127,7 +126,7 @@ export const curlExample = (webhook: CalledWebhook, options: CurlOptions): strin
   const url = target(parameters.size === 0 ? "" : `?${parameters}`)
   const proof = verification && proofOf(describe(verification, ""), verification, url)
   const body = proof?.timeInBody ? withTime(sample.body, proof.timeInBody) : sample.body
-  // The time is a number, which is known only when the script runs.
+  // The time is a number, known only when the script runs.
   const json = quotable(JSON.stringify(body, null, pretty ? 2 : undefined))
   const quoted = `'${json.replaceAll(`"${timeMark}"`, `'"$timestamp"'`)}'`
   const isBodySigned = (proof?.lines.length ?? 0) > 0

@@ -9,15 +9,15 @@ import { Limit } from "../PageSize.ts"
 
 export const RunPage = Schema.Struct({
   data: Schema.Array(RunSummary).annotations({ description: "Newest first." }),
-  next_cursor: Schema.NullOr(Schema.String).annotations({ description: "For the next page; null on the last one." }),
+  next_cursor: Schema.NullOr(Schema.String).annotations({ description: "For the next page; null on the last page." }),
   searched_back_to: optional(
     time(
-      "There when looking for runs took long: the page has those accepted since then, perhaps none, and the next one goes on from there."
+      "Present if the search stopped early: the page has only runs accepted since this time. The next page continues from there."
     )
   )
 }).annotations({ identifier: "RunPage", description: "A page of the history." })
 
-/** One state, or several with commas between them. */
+/** One or more statuses, separated by commas. */
 const Statuses = Schema.transform(Schema.String, Schema.Array(Schema.String), {
   strict: true,
   decode: (text) => text.split(","),
@@ -27,7 +27,7 @@ const Statuses = Schema.transform(Schema.String, Schema.Array(Schema.String), {
   Schema.annotations({
     jsonSchema: {
       type: "string",
-      description: `Only runs in one of these states, separated by commas: ${RunStatus.literals.join(", ")}.`
+      description: `Only runs with one of these statuses, separated by commas: ${RunStatus.literals.join(", ")}.`
     }
   })
 )
@@ -37,7 +37,7 @@ const millis = (description: string) =>
     Schema.annotations({ jsonSchema: { type: "integer", minimum: 0, description } })
   )
 
-/** The longest text that may be searched: characters. */
+/** In characters. */
 export const maxSearchLength = 200
 
 const Search = Schema.String.pipe(
@@ -46,21 +46,23 @@ const Search = Schema.String.pipe(
   Schema.filter(isStorable, { message: () => unstorableDetail }),
   Schema.annotations({
     description:
-      "Only runs with this text in their variables (as JSON), prompt, response or error message, within the first 20,000 characters of each; A to Z and a to z are the same. The id of a run finds that run."
+      "Only runs with this text in their variables (as JSON), prompt, response or error message, or the run with this id. Searches the first 20,000 characters of each, and ignores the case of A to Z."
   })
 )
 
-/** Which runs of all webhooks and teams: query parameters. */
+/** The query parameters of a search for runs. */
 export const RunFilterParameters = Schema.Struct({
   status: Schema.optional(Statuses),
   webhook_id: Schema.optional(WebhookId.annotations({ description: "Only runs of this webhook." })),
-  team: Schema.optional(TeamName.annotations({ description: "Only runs that were accepted for this team." })),
-  source: Schema.optional(RunSource.annotations({ description: "Only triggers of webhooks, or only chat messages." })),
-  mode: Schema.optional(RunMode.annotations({ description: "Only runs whose caller waits, or does not." })),
-  from: Schema.optional(time("Only runs accepted then or later.")),
-  to: Schema.optional(time("Only runs accepted before then.")),
-  min_duration_ms: Schema.optional(millis("Only runs that have ended and took at least as many milliseconds.")),
-  max_duration_ms: Schema.optional(millis("Only runs that have ended and took at most as many milliseconds.")),
+  team: Schema.optional(TeamName.annotations({ description: "Only runs for this team." })),
+  source: Schema.optional(RunSource.annotations({ description: "Only webhook runs, or only chat messages." })),
+  mode: Schema.optional(
+    RunMode.annotations({ description: "Only synchronous runs (`wait`), or only asynchronous ones (`async`)." })
+  ),
+  from: Schema.optional(time("Only runs accepted at or after this time.")),
+  to: Schema.optional(time("Only runs accepted before this time.")),
+  min_duration_ms: Schema.optional(millis("Only ended runs with at least this duration, in milliseconds.")),
+  max_duration_ms: Schema.optional(millis("Only ended runs with at most this duration, in milliseconds.")),
   search: Schema.optional(Search)
 })
 

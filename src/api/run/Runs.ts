@@ -21,21 +21,19 @@ import { Accepted, Answered, Failed, IdempotencyKey, TimedOut, TimedOutInPage, W
 
 const path = Schema.Struct({ run_id: Schema.String.annotations({ description: "The run's id." }) })
 
-/** What the cancelling of several runs returns. */
 export const Cancelled = Schema.Struct({
-  cancelled: Schema.Number.annotations({ description: "How many runs that were." })
-}).annotations({ description: "They are cancelled." })
+  cancelled: Schema.Number.annotations({ description: "The number of cancelled runs." })
+}).annotations({ description: "The runs were cancelled." })
 
-/** What the cancelling of all that waits returns. */
 export const QueueCancelled = Schema.Struct({
-  cancelled: Schema.Number.annotations({ description: "How many runs and messages that were, which are never sent." }),
-  retries: Schema.Number.annotations({ description: "How many failed runs that were, which are not tried again." })
-}).annotations({ description: "All that waited is cancelled; with `dry_run=true`, what would be." })
+  cancelled: Schema.Number.annotations({ description: "The number of queued runs and messages; they are never sent." }),
+  retries: Schema.Number.annotations({ description: "The number of failed runs that are not retried." })
+}).annotations({ description: "What was cancelled or, with `dry_run=true`, would be cancelled." })
 
 export const DryRun = Schema.Struct({
   dry_run: Schema.optional(
     Schema.Literal("true", "false").annotations({
-      description: "`true`: nothing is cancelled, and the response says how much would be."
+      description: "`true`: only counts; nothing is cancelled."
     })
   )
 })
@@ -49,7 +47,7 @@ export const RunIds = Schema.Struct({
   )
 })
 
-/** A body that is written as the runs are read. */
+/** A streamed body. */
 const text = (contentType: string, description: string) =>
   Schema.String.annotations({ description }).pipe(HttpApiSchema.withEncoding({ kind: "Text", contentType }))
 
@@ -64,14 +62,14 @@ export class Runs extends HttpApiGroup.make("runs")
         OpenApi.annotations({
           summary: "Find runs",
           description:
-            "The runs of all webhooks and teams, and chat messages, newest first, page by page: those that fulfil every condition. A rare text or state is looked for during half a second; then the page has what was found, and `searched_back_to`. Long texts are cut, as in a webhook's history."
+            "The runs of all webhooks and teams, and chat messages, newest first, in pages. Filters combine with AND. A search stops after half a second; then the page has `searched_back_to` and the runs found so far. Long texts are truncated, as in a webhook's history."
         })
       )
   )
   .add(
     HttpApiEndpoint.get("exportCsv", exportPaths.csv)
       .setUrlParams(RunFilterParameters)
-      .addSuccess(text("text/csv; charset=utf-8", "The runs as CSV (RFC 4180), with a line of column names."))
+      .addSuccess(text("text/csv; charset=utf-8", "The runs as CSV (RFC 4180), with a header line."))
       .addError(BadRequest)
       .addError(NotFound)
       .addError(TooManyRequests)
@@ -79,21 +77,21 @@ export class Runs extends HttpApiGroup.make("runs")
         OpenApi.annotations({
           summary: "Export runs as CSV",
           description:
-            "All runs that fulfil the conditions, newest first, with whole texts, as they are read. A text that a spreadsheet would take for a formula begins with an apostrophe. A connection that is closed early shows that the export is not complete."
+            "Streams all runs that match the filters, newest first, with complete texts. A text that a spreadsheet could read as a formula gets a leading apostrophe. If the connection closes early, the export is incomplete."
         })
       )
   )
   .add(
     HttpApiEndpoint.get("exportJsonLines", exportPaths.jsonl)
       .setUrlParams(RunFilterParameters)
-      .addSuccess(text("application/jsonl", "The runs, each as one line of JSON."))
+      .addSuccess(text("application/jsonl", "The runs, one JSON object per line."))
       .addError(BadRequest)
       .addError(NotFound)
       .addError(TooManyRequests)
       .annotateContext(
         OpenApi.annotations({
           summary: "Export runs as JSON Lines",
-          description: "The same as CSV, each run as `GET /api/runs/:run_id` shows it."
+          description: "Like the CSV export. Each run has the fields of `GET /api/runs/:run_id`."
         })
       )
   )
@@ -109,7 +107,7 @@ export class Runs extends HttpApiGroup.make("runs")
         OpenApi.annotations({
           summary: "Cancel several runs",
           description:
-            "Each as by itself. Those that have ended in another way, and those that are not there, stay as they are and are not counted."
+            "Cancels each run like a single one. Runs that have already ended or do not exist are not counted."
         })
       )
   )
@@ -121,7 +119,7 @@ export class Runs extends HttpApiGroup.make("runs")
       .annotateContext(
         OpenApi.annotations({
           summary: "Show a run",
-          description: "The whole run: a webhook's, or a chat message to a team."
+          description: "A run of a webhook, or a chat message to a team."
         })
       )
   )
@@ -135,7 +133,7 @@ export class Runs extends HttpApiGroup.make("runs")
         OpenApi.annotations({
           summary: "Cancel a run",
           description:
-            "Ends it as `cancelled`, for its caller and in the history. One that is queued is never sent; of one that was sent, the leader is asked to stop, and its slots are free when the leader is done with it or its timeout has passed (`released_at`). Cancelling again changes nothing. A failed run that is to be tried again (`retry_at`) is not, and stays `error`."
+            "Ends the run as `cancelled`. A queued run is never sent. If the run was already sent, its leader is asked to stop, and its slot becomes free when the leader stops or the timeout passes (`released_at`). For a failed run with a pending retry (`retry_at`), only the retry is cancelled; the run stays `error`. Cancelling again changes nothing."
         })
       )
   )
@@ -160,7 +158,7 @@ export class Runs extends HttpApiGroup.make("runs")
         OpenApi.annotations({
           summary: "Replay a run",
           description:
-            "Starts a new run of the same webhook, with the same or other values, at the end of the lane of its team; its `replay_of` is this run. A chat message is sent again to its team, with the same or another text. With `Idempotency-Key`, once, however often the request is sent. With `wait=true` the response is held until the new run has ended, as for a trigger."
+            "Starts a new run of the same webhook, optionally with new values, at the end of its team's lane. `replay_of` of the new run is this run. A chat message is sent to its team again, optionally with a new text. With `Idempotency-Key`, repeated requests start only one run. With `wait=true` the response waits until the new run ends, as for a trigger."
         })
       )
   )
@@ -170,7 +168,7 @@ export class Runs extends HttpApiGroup.make("runs")
       .addSuccess(ReplayList)
       .addError(NotFound)
       .annotateContext(
-        OpenApi.annotations({ summary: "List a run's replays", description: "The runs that repeat this one." })
+        OpenApi.annotations({ summary: "List a run's replays", description: "The runs whose `replay_of` is this run." })
       )
   )
   .add(
@@ -186,10 +184,10 @@ export class Runs extends HttpApiGroup.make("runs")
       .annotateContext(
         OpenApi.annotations({
           summary: "Replay many runs",
-          description: `Repeats up to ${mostReplayed} runs, in their order: either \`run_ids\`, or the ended runs of a webhook (\`webhook_id\`) or of a team's webhooks and its chat messages (\`team\`) that no other run repeats yet. Answers when all are stored, or are known to be refused. With \`Idempotency-Key\` each is repeated once, however often the request is sent.`
+          description: `Replays up to ${mostReplayed} runs in order: either \`run_ids\`, or all ended runs without a replay of a webhook (\`webhook_id\`) or of a team's webhooks and chat messages (\`team\`). The response comes when all new runs are stored. With \`Idempotency-Key\`, repeated requests replay each run only once.`
         })
       )
   )
   .addError(ServiceUnavailable)
   .middleware(Admin)
-  .annotateContext(OpenApi.annotations({ title: "Runs", description: "The history, run by run." })) {}
+  .annotateContext(OpenApi.annotations({ title: "Runs", description: "The history of runs." })) {}

@@ -21,7 +21,7 @@ import { triggerPath } from "./TriggerUrl.ts"
 export const Wait = Schema.Struct({
   wait: Schema.optional(
     Schema.Literal("true", "false").annotations({
-      description: "`true` holds the response until the run has ended."
+      description: "`true`: the response waits until the run ends."
     })
   )
 })
@@ -30,12 +30,12 @@ export const IdempotencyKey = Schema.Struct({
   "idempotency-key": Schema.optional(
     Schema.String.annotations({
       description:
-        "1 to 255 printable ASCII characters. A repeat within 24 hours returns the first run instead of a new one."
+        "1 to 255 printable ASCII characters. A repeated request within 24 hours returns the first run instead of a new one."
     })
   )
 })
 
-/** The body of every request that fills in a template. */
+/** Variables for a template. */
 export const VariablesBody = Schema.Struct({ variables: Variables })
 
 const Texts = Schema.Record({ key: Schema.String, value: Schema.String })
@@ -44,22 +44,22 @@ const Fields = Schema.Record({
   value: Schema.Union(Schema.String, Schema.Array(Schema.String))
 })
 
-/** The body of a request that fills in a template with what a person has written. */
+/** Sample values for a template. */
 export const SampleBody = Schema.Struct({
   variables: optional(Variables),
   payload: optional(
     Schema.Unknown.annotations({
       jsonSchema: {},
-      description: "For a webhook with `input: payload`: what a request's body is, any JSON."
+      description: "For a webhook with `input: payload`: the request body, any JSON."
     })
   ),
-  headers: optional(Texts.annotations({ description: "Beside `payload`: headers, by their names in lower case." })),
+  headers: optional(Texts.annotations({ description: "With `payload`: headers, by their names in lower case." })),
   query: optional(
     Fields.annotations({
-      description: "Beside `payload`: the parameters of the URL; one that is given several times is a list."
+      description: "With `payload`: the URL's query parameters. A repeated parameter is a list."
     })
   )
-}).annotations({ identifier: "Sample", description: "Variables, or a request, by the webhook's `input`." })
+}).annotations({ identifier: "Sample", description: "Variables or a request, depending on the webhook's `input`." })
 
 const token = Schema.String.annotations({
   description: "The webhook's token: `whk_` and 49 letters and digits, or 43 in tokens from earlier releases."
@@ -73,7 +73,7 @@ const status = <const S extends string>(status: S) =>
 
 export const Accepted = Schema.Struct({ status: status("accepted"), run_id: RunId }).annotations({
   ...HttpApiSchema.annotations({ status: 202 }),
-  description: "The run is stored and will be sent, whatever happens."
+  description: "The run is stored and will be sent."
 })
 export const Answered = Schema.Struct({
   status: status("success"),
@@ -81,7 +81,7 @@ export const Answered = Schema.Struct({
   run_id: RunId
 }).annotations({ description: "The team has answered." })
 export const Ignored = Schema.Struct({ status: status("ignored") }).annotations({
-  description: "The request starts no run: it is a service's ping, or the webhook's `accept_if` does not hold for it."
+  description: "The request starts no run: it is a service's ping, or it does not pass the filter `accept_if`."
 })
 const TimeOut = Schema.Struct({ status: status("timeout"), run_id: RunId })
 export const TimedOut = TimeOut.annotations({
@@ -91,14 +91,14 @@ export const TimedOut = TimeOut.annotations({
 export const TimedOutInPage = TimeOut.annotations({
   ...HttpApiSchema.annotations({ status: 504 }),
   description:
-    "The same as 408, for a page in a browser (`Sec-Fetch-Site` or `Origin`), since browsers resend a POST that is answered with 408."
+    "Like 408, but for a page in a browser (`Sec-Fetch-Site` or `Origin`), because browsers repeat a POST after a 408."
 })
 export const Failed = Schema.Struct({ status: status("error"), run_id: RunId, error: RunError }).annotations({
   ...HttpApiSchema.annotations({ status: 502 }),
   description: "The run ended as `error`."
 })
 
-/** A run as its caller may see it: only the outcome. */
+/** A run as shown to its caller: only the outcome. */
 export const CallersRun = Schema.Struct({
   run_id: RunId,
   status: RunStatus,
@@ -109,7 +109,7 @@ export const CallersRun = Schema.Struct({
   error: Run.fields.error,
   retry_at: Run.fields.retry_at,
   retried_by: Run.fields.retried_by
-}).annotations({ identifier: "CallersRun", description: "A run as its caller may see it." })
+}).annotations({ identifier: "CallersRun", description: "A run as shown to its caller." })
 export type CallersRun = typeof CallersRun.Type
 
 const proofs = presetNames
@@ -120,22 +120,22 @@ const proofs = presetNames
   .join("; ")
 
 const description = [
-  "Fills in the webhook's template and sends the prompt to its team. Answers 202 as soon as the run is stored; with `wait=true`, when the team has answered (200), the run has ended as `error` (502), or the webhook's timeout has passed (408; 504 for a page in a browser).",
-  `A webhook with a \`verification\` also asks for its caller's signature or secret, by preset in these headers: ${proofs}.`
+  "Renders the webhook's template and sends the prompt to its team. The response is 202 as soon as the run is stored. With `wait=true` it is 200 when the team answers, 502 when the run ends as `error`, or 408 after the webhook's timeout (504 for a page in a browser).",
+  `A webhook with a \`verification\` also requires a signature or a secret in the headers of its preset: ${proofs}.`
 ].join("\n\n")
 
-const ofPayload = "of a webhook with `input: payload`, whose template reaches all of it"
+const forPayload = "for a webhook with `input: payload`"
 
-/** The body depends on the webhook's `input`, which a schema of one of them could not say. */
+/** The body depends on the webhook's `input`, so one schema is not enough. */
 const withEveryBody = (operation: Record<string, any>): Record<string, any> => {
   const { content, ...requestBody } = operation.requestBody
   const variables = { title: "Variables", description: "For a webhook with `input: variables`, the default." }
-  const anyJson = { title: "A whole request", description: `Any JSON, ${ofPayload}.` }
+  const anyJson = { title: "A whole request", description: `Any JSON, ${forPayload}.` }
   return {
     ...operation,
     requestBody: {
       ...requestBody,
-      description: "Variables for the template; or whatever a service sends, for a webhook with `input: payload`.",
+      description: "Variables for the template, or any request for a webhook with `input: payload`.",
       content: {
         "application/json": {
           schema: { anyOf: [{ ...content["application/json"].schema, ...variables }, anyJson] },
@@ -145,15 +145,14 @@ const withEveryBody = (operation: Record<string, any>): Record<string, any> => {
           }
         },
         "application/x-www-form-urlencoded": {
-          schema: { type: "object", description: `A form, ${ofPayload}.` }
+          schema: { type: "object", description: `A form, ${forPayload}.` }
         },
-        "text/plain": { schema: { type: "string", description: `A text, ${ofPayload}.` } }
+        "text/plain": { schema: { type: "string", description: `A text, ${forPayload}.` } }
       }
     }
   }
 }
 
-/** The operation, with the token in a header. */
 const withToken = (operation: Record<string, any>): Record<string, any> => ({
   ...operation,
   security: [{ [tokenScheme]: [] }]
@@ -211,7 +210,7 @@ export class Trigger extends HttpApiGroup.make("trigger")
     triggerAt("triggerWithHeader", triggerPath).annotateContext(
       OpenApi.annotations({
         summary: "Trigger a webhook, with a header",
-        description: `${inHeader}, so that logs and histories do not show it. \`Location\` does not contain the token either. Otherwise the same.`,
+        description: `${inHeader}, so that logs and shell histories do not show it. \`Location\` does not contain the token either.`,
         transform: (operation) => withToken(withEveryBody(operation))
       })
     )
@@ -223,7 +222,7 @@ export class Trigger extends HttpApiGroup.make("trigger")
         OpenApi.annotations({
           summary: "Show a run to its caller",
           description:
-            "The state of a run of this webhook: what `Location` points at. With `wait=true` the response is held until the run has ended or the webhook's timeout has passed; it is 404 as soon as the token is no longer valid."
+            "The status of a run of this webhook; `Location` points here. With `wait=true` the response waits until the run ends or the webhook's timeout passes. It is 404 as soon as the token is no longer valid."
         })
       )
   )
@@ -245,7 +244,7 @@ export class Trigger extends HttpApiGroup.make("trigger")
         OpenApi.annotations({
           summary: "Cancel a run",
           description:
-            "Ends a run of this webhook as `cancelled`. One that is queued is never sent; of one that was sent, the leader is asked to stop. Cancelling again changes nothing; a run that has ended in another way stays as it is (409). A failed run that is to be tried again (`retry_at`) is not, and stays `error`."
+            "Ends a run of this webhook as `cancelled`. A queued run is never sent. If the run was already sent, its leader is asked to stop. For a failed run with a pending retry (`retry_at`), only the retry is cancelled; the run stays `error`. Cancelling again changes nothing; for other ended runs the response is 409."
         })
       )
   )

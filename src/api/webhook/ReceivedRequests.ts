@@ -7,7 +7,7 @@ import { webhookPath } from "./WebhookPath.ts"
 
 export const RequestList = Schema.Struct({
   data: Schema.Array(ReceivedRequest).annotations({ description: "Newest first." })
-}).annotations({ identifier: "RequestList", description: "A webhook's requests of the last day." })
+}).annotations({ identifier: "RequestList", description: "A webhook's requests in the last 24 hours." })
 
 export const listRequests = HttpApiEndpoint.get("requests", "/api/webhooks/:id/requests")
   .setPath(webhookPath)
@@ -15,7 +15,7 @@ export const listRequests = HttpApiEndpoint.get("requests", "/api/webhooks/:id/r
     Schema.Struct({
       accepted: Schema.optional(
         Schema.Literal("true", "false").annotations({
-          description: "`true`: also those that were accepted or ignored, if the webhook keeps them."
+          description: "`true`: also accepted and ignored requests, if the webhook stores them."
         })
       )
     })
@@ -25,9 +25,9 @@ export const listRequests = HttpApiEndpoint.get("requests", "/api/webhooks/:id/r
   .addError(NotFound)
   .annotateContext(
     OpenApi.annotations({
-      summary: "Read what was refused",
+      summary: "List rejected requests",
       description:
-        "The webhook's refused requests of the last day, newest first: up to 100, and how many more there were of the same kind. The beginnings of their bodies only if the webhook keeps them (`keep_bodies`)."
+        "Up to 100 rejected requests of the last 24 hours, newest first, each with the number of similar ones. They contain the beginning of the body if the webhook stores requests (`keep_bodies`)."
     })
   )
 
@@ -43,6 +43,7 @@ export const showRequest = HttpApiEndpoint.get("request", "/api/webhooks/:id/req
   .annotateContext(
     OpenApi.annotations({
       summary: "Show a request",
-      description: "A request as it was kept: headers, query and up to 64 KB of its body, if the webhook keeps them."
+      description:
+        "A stored request: headers, query and up to 64 KB of the body, if the webhook stores requests (`keep_bodies`)."
     })
   )

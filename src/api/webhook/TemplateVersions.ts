@@ -12,8 +12,10 @@ const templatePath = Schema.Struct({
 })
 
 export const TemplateVersionList = Schema.Struct({
-  data: Schema.Array(TemplateVersionSummary).annotations({ description: "Newest first; the first is the current one." })
-}).annotations({ identifier: "TemplateVersionList", description: "The templates that a webhook has had." })
+  data: Schema.Array(TemplateVersionSummary).annotations({
+    description: "Newest first, starting with the current one."
+  })
+}).annotations({ identifier: "TemplateVersionList", description: "The versions of a webhook's template." })
 
 export const listTemplates = HttpApiEndpoint.get("templates", "/api/webhooks/:id/templates")
   .setPath(webhookPath)
@@ -22,7 +24,7 @@ export const listTemplates = HttpApiEndpoint.get("templates", "/api/webhooks/:id
   .annotateContext(
     OpenApi.annotations({
       summary: "List the versions of the template",
-      description: "Who set the webhook's template, and when, newest first; the last 100."
+      description: "Who changed the webhook's template, and when. The latest 100 versions, newest first."
     })
   )
 
@@ -34,7 +36,7 @@ export const showTemplate = HttpApiEndpoint.get("template", "/api/webhooks/:id/t
     OpenApi.annotations({
       summary: "Show a version of the template",
       description:
-        "The template that the webhook had in this version, also when it was set in an earlier one: a run's `webhook_version` shows what its prompt was made from."
+        "The webhook's template in this version. With a run's `webhook_version`, this is the template of the run's prompt."
     })
   )
 
@@ -49,6 +51,6 @@ export const restoreTemplate = HttpApiEndpoint.post("restoreTemplate", "/api/web
     OpenApi.annotations({
       summary: "Restore a version of the template",
       description:
-        "An edit, which gives the webhook the template again that it had in this version. With `If-Match`, only when nobody has changed it since."
+        "Edits the webhook so that it has the template of this version again. With `If-Match`, only if the webhook has not been edited since."
     })
   )

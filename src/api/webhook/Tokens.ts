@@ -6,24 +6,23 @@ import { BadRequest, NotFound } from "../Problem.ts"
 import { maxOverlapSeconds } from "./Overlap.ts"
 import { webhookPath } from "./WebhookPath.ts"
 
-/** The webhook with its token: the only time it is shown. */
+/** A webhook with its token, which is shown only once. */
 export const WebhookWithToken = Schema.Struct({
   webhook: Webhook,
-  token: Schema.String.annotations({ description: "The secret. It is shown now, and never again." }),
-  trigger_url: Schema.String.annotations({ description: "Where to POST; it contains the token." })
+  token: Schema.String.annotations({ description: "The secret token. It is shown only once." }),
+  trigger_url: Schema.String.annotations({ description: "The URL for triggers, with the token." })
 }).annotations({
   identifier: "WebhookWithToken",
-  description: "The webhook with its token: the only time it is shown."
+  description: "A webhook with its token, which is shown only once."
 })
 
-/** How long a replaced token may stay valid: up to 30 days. */
 const OverlapSeconds = Schema.compose(Schema.String.pipe(Schema.pattern(/^\d+$/)), Schema.NumberFromString).pipe(
   Schema.between(0, maxOverlapSeconds),
   Schema.annotations({
     jsonSchema: {
       type: "integer",
       ...{ minimum: 0, maximum: maxOverlapSeconds, default: 0 },
-      description: "For how many seconds the old token stays valid."
+      description: "How long the old token stays valid, in seconds."
     }
   })
 )
@@ -38,17 +37,17 @@ export const regenerateToken = HttpApiEndpoint.post("regenerate", "/api/webhooks
     OpenApi.annotations({
       summary: "Regenerate the token",
       description:
-        "The old token stops working immediately or, with `overlap_seconds`, after that time. The response contains the new one, the only time it is shown."
+        "The old token stops working immediately or, with `overlap_seconds`, after that time. The response contains the new token, which is shown only once."
     })
   )
 
 export const endOldToken = HttpApiEndpoint.del("endOldToken", "/api/webhooks/:id/old-token")
   .setPath(webhookPath)
-  .addSuccess(HttpApiSchema.NoContent.annotations({ description: "The token before is no longer valid." }))
+  .addSuccess(HttpApiSchema.NoContent.annotations({ description: "The old token is no longer valid." }))
   .addError(NotFound)
   .annotateContext(
     OpenApi.annotations({
       summary: "End the old token",
-      description: "A token that was left valid when it was regenerated stops working immediately."
+      description: "The old token, which is still valid after regeneration, stops working immediately."
     })
   )

@@ -5,7 +5,7 @@ export const webhookPath = Schema.Struct({ id: Schema.String.annotations({ descr
 export const IfMatch = Schema.Struct({
   "if-match": Schema.optional(
     Schema.String.annotations({
-      description: 'The version that the edit is meant for, as in `ETag`: `"7"`. Any other one is refused with 412.'
+      description: 'The expected version, as in `ETag`: `"7"`. If the webhook has another version, the response is 412.'
     })
   )
 })

@@ -24,20 +24,22 @@ import { IfMatch, webhookPath } from "./WebhookPath.ts"
 
 export const Preview = Schema.Struct({
   accepted: Schema.optionalWith(
-    Schema.Boolean.annotations({ description: "Whether `accept_if` holds; absent for a webhook without one." }),
+    Schema.Boolean.annotations({
+      description: "Whether the request passes the filter `accept_if`; absent without a filter."
+    }),
     { exact: true }
   ),
   prompt: Schema.optionalWith(
-    Schema.String.annotations({ description: "The prompt as it would be sent; absent while names are missing." }),
+    Schema.String.annotations({ description: "The rendered prompt; absent if variables are missing." }),
     { exact: true }
   ),
-  missing: Schema.Array(Schema.String).annotations({ description: "Placeholders without a value." })
-}).annotations({ identifier: "Preview", description: "The template, filled in with sample variables." })
+  missing: Schema.Array(Schema.String).annotations({ description: "Variables without a value." })
+}).annotations({ identifier: "Preview", description: "The prompt for sample variables." })
 
 const RunFilter = Schema.Struct({
-  status: Schema.optional(RunStatus.annotations({ description: "Only runs in this state." })),
-  from: Schema.optional(time("Only runs accepted then or later.")),
-  to: Schema.optional(time("Only runs accepted before then.")),
+  status: Schema.optional(RunStatus.annotations({ description: "Only runs with this status." })),
+  from: Schema.optional(time("Only runs accepted at or after this time.")),
+  to: Schema.optional(time("Only runs accepted before this time.")),
   limit: Schema.optional(Limit),
   cursor: Schema.optional(Schema.String.annotations({ description: "`next_cursor` of the previous page." }))
 })
@@ -59,7 +61,7 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
       .annotateContext(
         OpenApi.annotations({
           summary: "Create a webhook",
-          description: "The response contains the token, the only time it is shown."
+          description: "The response contains the token, which is shown only once."
         })
       )
   )
@@ -88,7 +90,7 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
         OpenApi.annotations({
           summary: "Edit a webhook",
           description:
-            "Changes the fields that are given; `enabled` is the on/off switch. Applies from the next trigger on: accepted runs keep the settings they were accepted with. With `If-Match`, only when nobody has changed it since."
+            "Changes the given fields; `enabled` switches the webhook on or off. The changes apply to new triggers; accepted runs keep their settings. With `If-Match`, only if the webhook has not been edited since."
         })
       )
   )
@@ -106,7 +108,7 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
         OpenApi.annotations({
           summary: "Duplicate a webhook",
           description:
-            "Creates another one with the same team, template and settings, but for the fields that are given (`{}`: none), and with a token of its own. Its name ends with `(copy)` unless one is given. It has no runs."
+            "Creates a webhook with the same team, template and settings, except for the given fields, and with its own token. Without a `name`, ` (copy)` is added to the name. Runs are not copied."
         })
       )
   )
@@ -121,7 +123,7 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
       .annotateContext(
         OpenApi.annotations({
           summary: "Delete a webhook",
-          description: "Forever, with all its runs. Its token stops working immediately."
+          description: "Permanently deletes the webhook and all its runs. Its token stops working immediately."
         })
       )
   )
@@ -140,7 +142,7 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
       .annotateContext(
         OpenApi.annotations({
           summary: "Preview the prompt",
-          description: "Fills in the template with sample variables. Starts no run."
+          description: "Renders the template with sample variables. Starts no run."
         })
       )
   )
@@ -153,9 +155,8 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
       .addError(NotFound)
       .annotateContext(
         OpenApi.annotations({
-          summary: "Read the history",
-          description:
-            "The webhook's runs, newest first, page by page. Long texts are cut, so a run has at most 25 KB and a page 2.5 MB."
+          summary: "List the webhook's runs",
+          description: "Newest first, in pages. Long texts are truncated: a run has at most 25 KB and a page 2.5 MB."
         })
       )
   )
@@ -170,9 +171,9 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
       .addError(NotFound)
       .annotateContext(
         OpenApi.annotations({
-          summary: "Cancel what is queued",
+          summary: "Cancel all queued runs",
           description:
-            "Ends all runs of the webhook as `cancelled` that wait in its team's lane, and calls off the retries of its failed runs. They are never sent; the failed runs stay `error`."
+            "Cancels all queued runs of the webhook, and the retries of its failed runs. They are never sent. The failed runs stay `error`."
         })
       )
   )
@@ -181,6 +182,6 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
   .annotateContext(
     OpenApi.annotations({
       title: "Webhooks",
-      description: "Definitions: anyone who knows a webhook's token may send its prompt to its team."
+      description: "Anyone with a webhook's token may send its prompt to its team."
     })
   ) {}

@@ -25,11 +25,10 @@ import * as LoadSettings from "./LoadSettings.ts"
 import * as PrimaryEnvironment from "./PrimaryEnvironment.ts"
 
 const adminKeyFormat = {
-  accepts: "takes at least 16 characters, no blanks, as an HTTP header can carry them",
+  accepts: "takes at least 16 characters: ASCII letters, digits and punctuation, no spaces",
   schema: Schema.String.pipe(Schema.pattern(/^[\x21-\x7e]{16,}$/))
 }
 
-/** Networks as a list of texts, which `parseNetworks` interprets. */
 const networks: Format<ReadonlyArray<string>> = {
   accepts: "takes addresses and networks such as `10.0.0.0/8, fd00::/8, 127.0.0.1`",
   schema: Schema.transform(Schema.String, Schema.Array(Schema.String), {
@@ -39,7 +38,7 @@ const networks: Format<ReadonlyArray<string>> = {
   }).pipe(Schema.filter((texts) => Option.isSome(parseNetworks(texts))))
 }
 
-/** Webhooks' secrets are encrypted with the first, and decrypted with any. */
+/** The first key encrypts webhooks' secrets. Any key can decrypt them. */
 const secretKeys: Format<ReadonlyArray<SecretKey>> = {
   accepts: "takes one or more keys of 32 random bytes, each as base64 or 64 hexadecimal digits, separated by commas",
   schema: fromText(
@@ -53,33 +52,33 @@ export const settings = {
   host: withDefault("HOST", text("an address to listen on"), ListenAddress.defaultHost),
   /** 0: any free port. */
   port: withDefault("PORT", wholeNumber(0, 65_535, " (0: any free port)"), 8080),
-  /** Where callers reach the server, without a slash at the end; absent: as each request was addressed. */
+  /** The server's address for callers, without a trailing slash. Default: the address of each request. */
   publicUrl: optional("PUBLIC_URL", baseUrl("https://hooks.example.com")),
-  /** The proxies whose `X-Forwarded-*` headers are believed. */
+  /** The proxies whose `X-Forwarded-*` headers are trusted. */
   trustedProxies: withDefault("TRUSTED_PROXIES", networks, []),
-  /** The maximum for one process; if absent, as many as its open files allow. */
+  /** Per process. Default: the limit on open files. */
   maxConnections: optional("MAX_CONNECTIONS", wholeNumber(1, 1_000_000)),
-  /** The maximum from one address that is not a trusted proxy; if absent, half of all. */
+  /** Per client address, except for trusted proxies. Default: half of `maxConnections`. */
   maxConnectionsPerAddress: optional("MAX_CONNECTIONS_PER_ADDRESS", wholeNumber(1, 1_000_000)),
   ...Repos.settings,
-  /** Absent: one is generated at the first start. */
+  /** Default: generated at the first start. */
   adminKey: optional("ADMIN_API_KEY", secret(adminKeyFormat)),
-  /** A second address, which serves everything; if absent, the first one does. */
+  /** A second address, for management. The first one then serves only triggers and health checks. */
   adminListen: optional("ADMIN_LISTEN", ListenAddress.format),
-  /** The addresses that may call anything but triggers and health checks; if absent, all. */
+  /** The addresses that may call anything other than triggers and health checks. Default: all. */
   adminAllowFrom: optional("ADMIN_ALLOW_FROM", networks),
-  /** If absent, anyone may read the metrics. */
+  /** Default: anyone may read the metrics. */
   metricsToken: optional("METRICS_TOKEN", secret(adminKeyFormat)),
   /** Whether `/docs` and `/openapi.json` are served. */
   apiDocs: withDefault("API_DOCS", wordFor({ true: true, false: false }), true),
-  /** Absent: a file in `dataDir`. */
+  /** Default: a file in `dataDir`. */
   secretKeys: optional("SECRETS_KEY", secret(secretKeys)),
   engine: { config: SettingsConfig.config },
   /** Teams that this process leads, each with a program. */
   leaders: withDefault("LEADERS", LeaderList.format, []),
   /** Their programs run as this user; if absent, as the server's. */
   leaderUser: optional("LEADER_USER", text("a user, or user:group")),
-  /** How long ended runs are stored; absent: forever. */
+  /** How long ended runs are stored. Default: no limit. */
   runRetention: withDefault("RUN_RETENTION", durationOrOff("1 minute", "36500 days", "30 days"), Option.none()),
   /** How long audit events are stored. */
   auditRetention: withDefault(
@@ -87,13 +86,12 @@ export const settings = {
     durationOrOff("1 day", "36500 days", "365 days"),
     Option.some(Duration.days(365))
   ),
-  /** How long a stop waits for what is in flight. */
+  /** How long the server waits for requests in progress when it stops. */
   shutdownGrace: withDefault("SHUTDOWN_GRACE", duration("0 seconds", "1 hour", "30 s"), Duration.seconds(30)),
   ...LeaderEnvironment.settings,
   ...PrimaryEnvironment.settings
 }
 
-/** Everything that can be set from outside. */
 export type Environment = Values<typeof settings>
 
 const listensTwice = ({ adminListen, host, port }: Environment): boolean =>

@@ -1,4 +1,4 @@
-/** What a leader reads of the environment, and the server too. `docs/settings.md` explains every variable. */
+/** Settings of leaders, which the server shares. `docs/settings.md` explains every variable. */
 import {
   baseUrl,
   headerList,
@@ -15,11 +15,10 @@ import * as LoadSettings from "./LoadSettings.ts"
 export const settings = {
   ...Buses.settings,
   ...Logs.settings,
-  /** Traces, metrics and log lines are sent there; absent: nowhere. */
+  /** Receives traces, metrics and log lines. */
   otlpEndpoint: optional("OTEL_EXPORTER_OTLP_ENDPOINT", baseUrl("http://collector.example.com:4318")),
-  /** Sent with each of them; a collector's key, for example. */
+  /** For example the collector's API key. */
   otlpHeaders: optional("OTEL_EXPORTER_OTLP_HEADERS", secret(headerList)),
-  /** What they are said to come from. */
   otlpServiceName: withDefault("OTEL_SERVICE_NAME", text("a name"), "webhook-trigger")
 }
 

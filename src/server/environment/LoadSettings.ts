@@ -1,20 +1,20 @@
 import { Config, type ConfigError, Data, Effect } from "effect"
 import { configOf, type Setting, type Values } from "../../settings/EnvironmentVariable.ts"
 
-/** A variable whose value cannot be used. */
+/** A variable with an invalid value. */
 export interface SettingFault {
   readonly name: string
   readonly accepts: string
-  /** As it was given; absent for a secret. */
+  /** The value; absent for a secret. */
   readonly given?: string
 }
 
-/** Every fault of the environment, not only the first. */
+/** Lists all invalid variables. */
 export class SettingsInvalid extends Data.TaggedError("SettingsInvalid")<{
   readonly faults: ReadonlyArray<SettingFault>
 }> {}
 
-/** Settings by name; several that are described elsewhere may stand as one. */
+/** Settings by name. An entry may also be a group of settings. */
 type Table = { readonly [name: string]: Setting<any> | { readonly config: Config.Config<any> } }
 
 /** The variables that hold a secret. */
@@ -33,7 +33,7 @@ const faultsOf = (
     ? [...faultsOf(error.left), ...faultsOf(error.right)]
     : [{ name: error.path.join("_"), accepts: error.message }]
 
-/** Reads a table of settings through Effect's `ConfigProvider`; fails with all faults at once. */
+/** Reads a table of settings. Reports all invalid values at once. */
 export const load = <T extends Table>(table: T): Effect.Effect<Values<T>, SettingsInvalid> => {
   const secrets = new Set(secretsOf(table))
   return Effect.catchAll(configOf(table), (error) =>

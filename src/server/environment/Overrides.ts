@@ -3,7 +3,7 @@ import { exitCodes, Failure } from "../../cli/Failure.ts"
 import type { Overrides } from "../../cli/LocalCommands.ts"
 import type { SettingsInvalid } from "./LoadSettings.ts"
 
-/** Options of the command line take the place of the variables that they name. */
+/** Command-line options override environment variables. */
 export const withOverrides =
   (overrides: Overrides) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
@@ -14,16 +14,15 @@ export const withOverrides =
       )
     )
 
-/** All faults of the settings, as the command reports them. */
 export const settingsInvalid = (subject: "The server" | "The leader", { faults }: SettingsInvalid): Failure =>
   new Failure({
     exit: exitCodes.usage,
-    title: `${subject} did not start: these settings cannot be used (docs/settings.md)`,
+    title: `${subject} did not start because of invalid settings (see docs/settings.md)`,
     faults: faults.map(({ accepts, given, name }) => ({
       pointer: name,
       detail:
         given === undefined
-          ? `${accepts}; the given value is not shown, as it may be a secret`
+          ? `${accepts} (the value is not shown because it may be secret)`
           : `${accepts}, not ${JSON.stringify(given)}`
     }))
   })

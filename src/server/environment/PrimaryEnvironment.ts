@@ -1,7 +1,4 @@
-/**
- * What is read before it is known whether this process serves or is the primary, which starts workers that do.
- * `docs/settings.md` explains every variable.
- */
+/** Settings that decide whether this process serves or starts workers. `docs/settings.md` explains every variable. */
 import { availableParallelism } from "node:os"
 import { Option, Schema } from "effect"
 import { type Format, type Values, wholeNumber, withDefault } from "../../settings/EnvironmentVariable.ts"
@@ -11,12 +8,12 @@ import * as LoadSettings from "./LoadSettings.ts"
 
 const perCore = "auto"
 
-/** A number, or the word for as many as there are CPU cores. */
+/** A number, or `auto` for the number of CPU cores. */
 const wholeNumberOrAuto = (min: number, max: number): Format<number> => {
   const { accepts, schema } = wholeNumber(min, max)
   const decode = Schema.decodeOption(schema)
   return {
-    accepts: `${accepts}, or \`${perCore}\` for one on each CPU core`,
+    accepts: `${accepts}, or \`${perCore}\` for one per CPU core`,
     schema: fromText(
       Schema.Number,
       (text) => (text.toLowerCase() === perCore ? Option.some(Math.min(max, availableParallelism())) : decode(text)),
@@ -26,7 +23,7 @@ const wholeNumberOrAuto = (min: number, max: number): Format<number> => {
 }
 
 export const settings = {
-  /** Processes that serve; with 1 there is no primary. */
+  /** The number of processes that serve. With 1 there is no primary. */
   workers: withDefault("WORKERS", wholeNumberOrAuto(1, 128), 1),
   ...Logs.settings
 }
