@@ -15,7 +15,7 @@ How a webhook is set up for each of these services, on both sides. The web UI ha
 service, and the form is filled in; the webhook's page then lists what is left to do, until the first request came that was
 verified.
 
-All of them take [whole requests](http.md#whole-requests), ask for a [signature or secret](verification.md), and
+All of them take [whole requests](webhooks.md#whole-requests), ask for a [signature or secret](verification.md), and
 \`when_team_stopped: "queue"\` keeps what comes while the team has no leader. What strangers may write, such as the text of a
 pull request, is marked as data (\`fence\`). Templates, filters and names are a beginning: edit them.
 The request to preview them with has the shape that the service documents, with values of our own.

@@ -133,15 +133,15 @@ describe("the commands of the documentation", () => {
     await server.stop()
   }, 90_000)
 
-  it("docs/http.md: triggering the demo webhook, creating one, and replaying runs", async () => {
+  it("docs/http.md, docs/management.md: triggering the demo webhook, creating one, and replaying runs", async () => {
     const [first, second] = block("docs/http.md", 0).trim().split("\n")
     expect(await shell(first!, { TRIGGER_URL: demoUrl })).toMatch(/^HTTP\/1.1 202 [\s\S]*"accepted"/)
     expect(JSON.parse(await shell(second!, { TRIGGER_URL: demoUrl }))).toMatchObject({
       response: "Say hello to world."
     })
-    const created = await shell(block("docs/http.md", 1, { "http://localhost:8080": embedded.url }), {})
+    const created = await shell(block("docs/management.md", 0, { "http://localhost:8080": embedded.url }), {})
     expect(JSON.parse(created)).toMatchObject({ webhook: { name: "Deploy", variables: ["app", "env"] } })
-    const replayed = await shell(block("docs/http.md", 2, { "http://localhost:8080": embedded.url }), {})
+    const replayed = await shell(block("docs/management.md", 1, { "http://localhost:8080": embedded.url }), {})
     expect(JSON.parse(replayed)).toMatchObject({ replayed: [] })
   })
 
