@@ -24,11 +24,17 @@ const host = NodeServer.serve(Layer.merge(Routes.trigger, Routes.management), { 
 NodeRuntime.runMain(Layer.launch(host))
 `
 
-/** A file of our driver in memory, as it would be in a host's project. */
-const asHosts = (file: string): string =>
-  readFileSync(join(root, "src/repo/memory", file), "utf8")
-    .replaceAll('from "./AuditMemory.ts"', 'from "./AuditMemory.js"')
-    .replaceAll(/from "(?:\.\.\/)+.*\.ts"/g, 'from "webhook-trigger"')
+/** The files of our driver in memory, as they would be in a host's project. */
+const ownRepo = (): Record<string, string> => {
+  const folder = join(root, "src/repo/memory")
+  const asHosts = (file: string): string =>
+    readFileSync(join(folder, file), "utf8")
+      .replaceAll(/from "\.\/(\w+)\.ts"/g, 'from "./$1.js"')
+      .replaceAll(/from "(?:\.\.\/)+.*\.ts"/g, 'from "webhook-trigger"')
+  return Object.fromEntries(
+    readdirSync(folder).map((file) => [file === "RepoMemory.ts" ? "own-repo.ts" : file, asHosts(file)])
+  )
+}
 
 const files = {
   "on-pglite.ts": composed({
@@ -46,8 +52,7 @@ import { repo } from "./own-sql.js"`,
     settings: "Settings.layer({ maxConcurrent: 50 })"
   }),
   // A driver of the host's own: our driver in memory, on nothing but what the package exports.
-  "own-repo.ts": asHosts("RepoMemory.ts"),
-  "AuditMemory.ts": asHosts("AuditMemory.ts")
+  ...ownRepo()
 }
 
 const adminKey = "the-host's-admin-key"

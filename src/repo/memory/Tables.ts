@@ -1,0 +1,138 @@
+import { DateTime, Effect } from "effect"
+import { NotFound } from "../../domain/Errors.ts"
+import type { RunId, WebhookId } from "../../domain/Id.ts"
+import type { TemplateVersion } from "../../domain/prompt/TemplateVersion.ts"
+import type { ReceivedRequest } from "../../domain/request/ReceivedRequest.ts"
+import type { RunRow } from "../../domain/run/Run.ts"
+import { isFinal } from "../../domain/run/RunStatus.ts"
+import { summarize } from "../../domain/run/RunSummary.ts"
+import { storable } from "../../domain/StorableText.ts"
+import type { TeamName } from "../../domain/Team.ts"
+import type { TokenHash } from "../../domain/webhook/Token.ts"
+import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
+import { type Change, makeChangeListeners } from "../ChangeFeed.ts"
+import type { Term } from "../LeaseStore.ts"
+import type { NewRun } from "../RunStore.ts"
+import { makeAuditMemory } from "./AuditStoreMemory.ts"
+
+export interface StoredTeam {
+  readonly created_at: DateTime.Utc
+  readonly paused_at?: DateTime.Utc
+  readonly resumed_at?: DateTime.Utc
+}
+
+export interface StoredRun {
+  row: RunRow
+  /** The order of acceptance. */
+  readonly seq: number
+  /** The run's place in its lane; absent while its window is open. */
+  place?: number
+  readonly idempotency: NewRun["idempotency"]
+  layout: NewRun["layout"]
+}
+
+/** Triggers with one key join its run. */
+export interface OpenWindow {
+  readonly run_id: RunId
+  readonly until: DateTime.Utc
+}
+
+/** The rows that the stores share, and what is done with them in more than one store. */
+export const makeTables = Effect.map(Effect.clock, (clock) => {
+  const listeners = makeChangeListeners()
+  const teams = new Map<TeamName, StoredTeam>()
+  const tables = {
+    databaseTime: Effect.sync(() => clock.unsafeCurrentTimeMillis()),
+    audit: makeAuditMemory(),
+    listen: listeners.listen,
+    /** Follows the step that made the change, because a listener may change rows itself. */
+    notify: (change: Change): void => queueMicrotask(() => listeners.notify([change])),
+
+    teams,
+    webhooks: new Map<WebhookId, WebhookRow>(),
+    /** Newest first. */
+    templates: new Map<WebhookId, ReadonlyArray<TemplateVersion>>(),
+    /** How many runs had been taken out of a webhook's bucket (`RunStore.accept`), at a time. */
+    taken: new Map<WebhookId, { readonly runs: number; readonly at: number }>(),
+    windows: new Map<string, OpenWindow>(),
+    /** The idempotency keys of the triggers that joined an earlier run. */
+    deliveries: new Map<string, NonNullable<NewRun["idempotency"]> & { readonly run_id: RunId }>(),
+    runs: [] as ReadonlyArray<StoredRun>,
+    /** The last number given to an acceptance or a place. */
+    drawn: 0,
+    requests: [] as ReadonlyArray<ReceivedRequest>,
+    lease: { term: 0, expiresAt: 0, holder: undefined } as {
+      term: Term
+      expiresAt: number
+      holder: string | undefined
+    },
+
+    isPaused: (team: TeamName): boolean => teams.get(team)?.paused_at !== undefined,
+    where: (matches: (row: RunRow) => boolean) => tables.runs.filter(({ row }) => matches(row)),
+    find: (id: string) => tables.runs.find(({ row }) => row.run_id === id),
+    remove: (matches: (row: RunRow) => boolean): number => {
+      const before = tables.runs.length
+      tables.runs = tables.where((row) => !matches(row))
+      return before - tables.runs.length
+    },
+    holds: (term: Term): boolean => tables.lease.holder !== undefined && term === tables.lease.term
+  }
+  return tables
+})
+export type Tables = Effect.Effect.Success<typeof makeTables>
+
+export const change = (run: StoredRun, fields: Partial<RunRow>): void => {
+  run.row = { ...run.row, ...fields }
+}
+
+export const orNotFound = <A, B>(find: () => A | undefined, use: (found: A) => B): Effect.Effect<B, NotFound> =>
+  Effect.suspend(() => {
+    const found = find()
+    return found === undefined ? new NotFound() : Effect.succeed(use(found))
+  })
+
+export const summaries = (runs: ReadonlyArray<StoredRun>) => runs.map(({ row }) => summarize(row))
+
+export const byPlace = (a: StoredRun, b: StoredRun): number => a.place! - b.place!
+
+/** Also while its window is open. */
+export const isWaiting = (row: RunRow): boolean => row.status === "queued" && row.admitted_at === undefined
+
+export const isInLane = (run: StoredRun): boolean => isWaiting(run.row) && run.place !== undefined
+
+export const isInFlight = (row: RunRow): boolean => !isFinal(row.status) && row.admitted_at !== undefined
+
+/** It was cancelled, and still holds its slots. */
+export const isHeld = (row: RunRow): boolean => row.status === "cancelled" && row.released_at === undefined
+
+export const isAfter = DateTime.greaterThan
+
+export const clockFrom = ({ mode, timeout_ms }: RunRow, at: DateTime.Utc): Pick<RunRow, "deadline_at"> =>
+  mode === "async" ? { deadline_at: DateTime.add(at, { millis: timeout_ms }) } : {}
+
+/** The deadline of a run from its admission on. */
+export const withDeadline = (row: RunRow, admittedAt: DateTime.Utc): Pick<RunRow, "deadline_at"> =>
+  row.deadline_at === undefined || row.admitted_at === undefined ? clockFrom(row, admittedAt) : {}
+
+export const storableFields = <A extends object>(fields: A): A =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [name, typeof value === "string" ? storable(value) : value])
+  ) as A
+
+export const sameBytes = (a: Uint8Array, b: Uint8Array): boolean => Buffer.from(a).equals(b)
+
+export const isOpenedBy = (webhook: WebhookRow, hash: TokenHash, now: DateTime.Utc): boolean => {
+  const { old_token_hash, old_token_valid_until, token_hash } = webhook
+  if (sameBytes(token_hash, hash)) return true
+  return (
+    old_token_hash !== undefined &&
+    old_token_valid_until !== undefined &&
+    sameBytes(old_token_hash, hash) &&
+    isAfter(old_token_valid_until, now)
+  )
+}
+
+export const by =
+  <A>(key: (a: A) => string) =>
+  (a: A, b: A): number =>
+    key(a) < key(b) ? -1 : 1
