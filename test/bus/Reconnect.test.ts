@@ -34,11 +34,11 @@ import {
   untilQueue,
   untilUp
 } from "../../src/bus/contract.ts"
+import { Unavailable } from "../../src/domain/Errors.ts"
 import { Leader } from "../../src/leader/index.ts"
 import { freshVhost } from "../support/fresh.ts"
 import { Proxy } from "../support/Proxy.ts"
 import { type RabbitMqServer, startRabbitMq } from "../support/RabbitMq.ts"
-import { timed } from "../support/Stopwatch.ts"
 import { rawChannel, reply } from "./raw.ts"
 
 interface Wires {
@@ -59,7 +59,12 @@ const proxied = (url: string) =>
 const behaviour = (
   name: string,
   test: (wires: Wires) => Effect.Effect<unknown, unknown, Bus | LeaderBus | Scope.Scope>,
-  options: { readonly before?: (wires: Wires) => void; readonly url?: () => string } = {}
+  options: {
+    readonly before?: (wires: Wires) => void
+    readonly url?: () => string
+    /** Seconds, in place of the usual ones. */
+    readonly heartbeat?: number
+  } = {}
 ) =>
   it.live(
     name,
@@ -68,7 +73,11 @@ const behaviour = (
         const url = options.url?.() ?? (yield* freshVhost)
         const wires = { url, server: yield* proxied(url), leader: yield* proxied(url) }
         options.before?.(wires)
-        const through = (proxy: Proxy) => ({ url: Redacted.make(proxy.through(url)), queueType: "classic" as const })
+        const query = options.heartbeat === undefined ? "" : `?heartbeat=${options.heartbeat}`
+        const through = (proxy: Proxy) => ({
+          url: Redacted.make(proxy.through(url) + query),
+          queueType: "classic" as const
+        })
         const layer = Layer.merge(BusAmqp.layer(through(wires.server)), LeaderAmqp.layer(through(wires.leader)))
         yield* Effect.provide(Effect.scoped(test(wires)), layer)
       }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None)),
@@ -76,6 +85,10 @@ const behaviour = (
   )
 
 const again = { schedule: Schedule.spaced("20 millis"), times: 1500 }
+
+/** Why the broker is out of reach for the request. */
+const refusal = <E>(request: Effect.Effect<unknown, E>) =>
+  Effect.map(Effect.flip(request), (error) => (error instanceof Unavailable ? error.detail : String(error)))
 
 /** A prompt goes out and its answer comes back, as soon as the bus can. */
 const roundTrip = (replies: Queue.Dequeue<Reply>) =>
@@ -90,7 +103,7 @@ const roundTrip = (replies: Queue.Dequeue<Reply>) =>
 
 describe("the bus and its connections", () => {
   behaviour(
-    "starts while the broker is down, says so in bounded time, and works once it is up",
+    "starts while the broker is down, says so while it is, and works once it is up",
     ({ server }) =>
       Effect.gen(function* () {
         const bus = yield* Bus
@@ -99,9 +112,7 @@ describe("the bus and its connections", () => {
           bus.queue(team),
           Effect.flatMap(makePrompt(), (prompt) => bus.publish([prompt]))
         ]) {
-          const [took, exit] = yield* timed(Effect.exit(request))
-          expect(Exit.isFailure(exit) && Cause.pretty(exit.cause)).toContain("Unavailable")
-          expect(took).toBeLessThan(3500)
+          expect(yield* Effect.flip(request)).toBeInstanceOf(Unavailable)
         }
         const replies = yield* collectReplies
         server.pass()
@@ -113,14 +124,13 @@ describe("the bus and its connections", () => {
   )
 
   behaviour(
-    "refuses a prompt in three seconds while it connects to a silent broker, also when that must not be interrupted",
+    "refuses a prompt while it still connects to a silent broker, also when that must not be interrupted",
     () =>
       Effect.gen(function* () {
         const bus = yield* Bus
         const publish = Effect.uninterruptible(bus.publish([yield* makePrompt()]))
-        const [took, result] = yield* timed(Effect.either(publish))
-        expect(result._tag).toBe("Left")
-        expect(took).toBeLessThan(4000)
+        // The first attempt has not ended: its end would be the reason.
+        expect(yield* refusal(publish)).toBe("not connected yet")
       }),
     { before: ({ server }) => server.silence("all") }
   )
@@ -201,16 +211,15 @@ describe("the bus and its connections", () => {
               Effect.zipRight(Effect.never),
               Effect.onInterrupt(() => Effect.sync(() => (interrupted = true)))
             ),
-          { grace: 60_000 }
+          { grace: 3_600_000 }
         )
         yield* bus.publish([yield* makePrompt()])
         yield* Deferred.await(begun)
-        const stopping = yield* Effect.fork(timed(stop))
+        const stopping = yield* Effect.fork(stop)
         yield* Effect.yieldNow()
         leader.reset()
-        const [took] = yield* Fiber.join(stopping)
+        yield* Fiber.join(stopping)
         expect(interrupted).toBe(true)
-        expect(took).toBeLessThan(5000)
       })
   )
 
@@ -239,7 +248,7 @@ describe("the bus and its connections", () => {
     })
   )
 
-  behaviour("a broker that falls silent is noticed in bounded time, and the bus recovers", ({ server }) =>
+  behaviour("a broker that falls silent is noticed by requests, then by prompts, and the bus recovers", ({ server }) =>
     Effect.gen(function* () {
       const bus = yield* Bus
       const replies = yield* collectReplies
@@ -247,31 +256,38 @@ describe("the bus and its connections", () => {
       yield* roundTrip(replies)
       server.silence("all")
       const prompt = yield* makePrompt()
-      const [publishing, checking, pinging] = yield* Effect.all(
-        [bus.publish([prompt]), Effect.delay(bus.queue(team), "1100 millis"), bus.ping].map((request) =>
-          timed(Effect.either(request))
-        ),
+      const requests = {
+        prompt: bus.publish([prompt]),
+        queue: Effect.delay(bus.queue(team), "1100 millis"),
+        ping: bus.ping
+      }
+      const refusals: Array<readonly [request: string, why: string]> = []
+      yield* Effect.forEach(
+        Object.entries(requests),
+        ([name, request]) => Effect.map(refusal(request), (why) => refusals.push([name, why])),
         { concurrency: "unbounded" }
       )
-      for (const [, result] of [publishing, checking, pinging].map((it) => it!)) expect(result._tag).toBe("Left")
-      expect(publishing![0]).toBeLessThan(14_000)
-      expect(checking![0]).toBeLessThan(4800)
-      expect(pinging![0]).toBeLessThan(3500)
+      expect(refusals).toContainEqual(["ping", "the broker did not answer in 3 seconds"])
+      expect(refusals.at(-1)).toEqual(["prompt", expect.stringContaining("not taken by the broker")])
       server.pass()
       yield* untilUp
       yield* roundTrip(replies)
     })
   )
 
-  behaviour("closes in bounded time although the broker is silent", ({ server }) =>
-    Effect.gen(function* () {
-      const scope = yield* Scope.make()
-      yield* consume(() => Effect.void).pipe(Scope.extend(scope))
-      yield* untilUp
-      server.silence("all")
-      const [took] = yield* timed(Scope.close(scope, Exit.void))
-      expect(took).toBeLessThan(4000)
-    })
+  behaviour(
+    "closes although the broker is silent, and nobody has noticed that",
+    ({ server }) =>
+      Effect.gen(function* () {
+        const scope = yield* Scope.make()
+        yield* consume(() => Effect.void).pipe(Scope.extend(scope))
+        yield* untilUp
+        server.silence("all")
+        const before = server.connections
+        yield* Scope.close(scope, Exit.void)
+        expect(server.connections).toBe(before)
+      }),
+    { heartbeat: 60 }
   )
 
   behaviour("a deleted reply queue or dead-letter queue is declared again, and consumed", ({ url }) =>
@@ -379,7 +395,7 @@ describe("a broker with an alarm", () => {
   })
 
   behaviour(
-    "refuses prompts in bounded time, still answers requests about queues, and delivers each prompt once when it is over",
+    "refuses prompts while it is on, at once when it is known, still answers requests about queues, and delivers each prompt once when it is over",
     () =>
       Effect.gen(function* () {
         const bus = yield* Bus
@@ -392,14 +408,9 @@ describe("a broker with an alarm", () => {
         yield* roundTrip(replies)
         yield* Effect.promise(() => broker.control("set_vm_memory_high_watermark", "absolute", "1"))
         const prompt = yield* makePrompt()
-        const [took, first] = yield* timed(Effect.either(bus.publish([prompt])))
-        expect(first._tag).toBe("Left")
-        expect(took).toBeLessThan(14_000)
-        for (let i = 0; i < 5; i++) {
-          const [took, result] = yield* timed(Effect.either(bus.publish([prompt])))
-          expect(result._tag).toBe("Left")
-          expect(took).toBeLessThan(1000)
-        }
+        expect(yield* refusal(bus.publish([prompt]))).toBe("the broker did not confirm in time")
+        // It fails unless the refusal comes without any wait.
+        for (let i = 0; i < 5; i++) Effect.runSync(refusal(bus.publish([prompt])))
         expect((yield* Effect.either(bus.ping))._tag).toBe("Left")
         expect((yield* bus.queue(team)).consumers).toBe(1)
         yield* Effect.promise(() => broker.control("set_vm_memory_high_watermark", "0.4"))
