@@ -66,6 +66,7 @@ export { TemplateVersion, TemplateVersionSummary, templatesKept } from "./domain
 export type { IncomingRequest, RequestValues } from "./domain/request/IncomingRequest.ts"
 export type { FormFields } from "./domain/request/Payload.ts"
 export { isAccepted, ReceivedRequest } from "./domain/request/ReceivedRequest.ts"
+export { AgentReport, AgentUsage, RunLink, readReport, reportOf } from "./domain/run/AgentReport.ts"
 export {
   isAnswer,
   leaderless,

@@ -1,6 +1,7 @@
 import { Context, Data, type DateTime, type Deferred, type Duration, type Effect, type Scope } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
 import type { RunId, WebhookId } from "../domain/Id.ts"
+import type { AgentReport } from "../domain/run/AgentReport.ts"
 import type { RunSource } from "../domain/run/Run.ts"
 import type { TeamName } from "../domain/Team.ts"
 
@@ -27,8 +28,8 @@ export interface Prompt {
 /** What a leader sends back about the run of a prompt. Any of these may come late, twice or never. */
 export type LeaderReply =
   | { readonly _tag: "Started" }
-  | { readonly _tag: "Answered"; readonly response: string }
-  | { readonly _tag: "Failed"; readonly message: string }
+  | { readonly _tag: "Answered"; readonly response: string; readonly report?: AgentReport }
+  | { readonly _tag: "Failed"; readonly message: string; readonly report?: AgentReport }
 
 /** The broker gave up on the prompt before the leader acknowledged it. */
 export interface DeadLettered {

@@ -1,6 +1,7 @@
 /** Replies on their way to the server's handler: how much of them is passed on, and in which groups. */
 import { type Duration, Effect, Queue, type Scope, type Tracer } from "effect"
 import type { RunId } from "../domain/Id.ts"
+import { type AgentReport, readReport } from "../domain/run/AgentReport.ts"
 import { storable } from "../domain/StorableText.ts"
 import { whenTraced } from "../telemetry/Span.ts"
 import * as TraceContext from "../telemetry/TraceContext.ts"
@@ -35,14 +36,19 @@ export const storableReply = (reply: Reply): Reply => {
       const response = storableAnswer(reply.response)
       return response === undefined
         ? { _tag: "Failed", run_id: reply.run_id, message: answerTooLarge }
-        : { ...reply, response }
+        : withReport({ ...reply, response })
     }
     case "Failed":
-      return { ...reply, message: storableAnswer(reply.message) ?? answerTooLarge }
+      return withReport({ ...reply, message: storableAnswer(reply.message) ?? answerTooLarge })
     case "Started":
     case "DeadLettered":
       return reply
   }
+}
+
+const withReport = <A extends { readonly report?: AgentReport }>({ report: given, ...reply }: A) => {
+  const report = given === undefined ? undefined : readReport(given)
+  return report === undefined ? reply : { ...reply, report }
 }
 
 /** Replies that are taken and not acknowledged, unless the server says how many: those of a group, and those behind it. */

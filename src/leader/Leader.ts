@@ -15,11 +15,19 @@ import {
   type Scope
 } from "effect"
 import { type Delivery, LeaderBus, type Prompt } from "../bus/Bus.ts"
+import { AgentReport } from "../domain/run/AgentReport.ts"
 import type { TeamName } from "../domain/Team.ts"
+import { optional } from "../domain/Time.ts"
 import * as Answers from "./Answers.ts"
 
 /** The handler failed. The run ends as `error` with this message. */
-export class LeaderError extends Schema.TaggedError<LeaderError>()("LeaderError", { message: Schema.String }) {}
+export class LeaderError extends Schema.TaggedError<LeaderError>()("LeaderError", {
+  message: Schema.String,
+  report: optional(AgentReport)
+}) {}
+
+/** The answer, alone or with what else is known of the work. */
+export type LeaderAnswer = string | { readonly response: string; readonly report?: AgentReport }
 
 export interface LeaderOptions<E, R> {
   readonly team: TeamName
@@ -27,7 +35,7 @@ export interface LeaderOptions<E, R> {
    * Answers one prompt at a time. A failure or a defect ends the run as `error`. It is interrupted if the run is
    * cancelled, or if the leader stops or loses its connection. In the latter case the prompt is redelivered.
    */
-  readonly handler: (prompt: Prompt) => Effect.Effect<string, E, R>
+  readonly handler: (prompt: Prompt) => Effect.Effect<LeaderAnswer, E, R>
   /** How long a handler may continue after the leader is stopped. Default: it is interrupted at once. */
   readonly grace?: Duration.DurationInput
 }
@@ -55,16 +63,19 @@ export const start = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<void, n
         Effect.exit,
         Effect.flatMap((exit) => {
           if (Exit.isSuccess(exit)) {
+            const { value } = exit
             return Effect.succeed<Answers.Answer>({
               _tag: "Answered",
-              response: exit.value
+              ...(typeof value === "string" ? { response: value } : value)
             })
           }
           const message = messageOf(exit.cause)
+          const report = reportOf(exit.cause)
           return Effect.as(Effect.logWarning(`run ${prompt.run_id} failed: ${message}`), {
-            _tag: "Failed",
-            message
-          } as const)
+            _tag: "Failed" as const,
+            message,
+            ...(report && { report })
+          })
         })
       )
 
@@ -108,6 +119,11 @@ export const layer = <E, R>(options: LeaderOptions<E, R>): Layer.Layer<never, ne
 
 /** The reply to a prompt whose run was cancelled. */
 const stopped: Answers.Answer = { _tag: "Failed", message: "The run was cancelled." }
+
+const reportOf = (cause: Cause.Cause<unknown>): AgentReport | undefined => {
+  const failure = Option.getOrUndefined(Cause.failureOption(cause))
+  return failure instanceof LeaderError ? failure.report : undefined
+}
 
 /** The error message for the webhook's caller. */
 const messageOf = (cause: Cause.Cause<unknown>): string => {

@@ -1,6 +1,7 @@
 import { HttpApiSchema } from "@effect/platform"
 import { Schema } from "effect"
 import { RunId } from "../../domain/Id.ts"
+import { AgentReport } from "../../domain/run/AgentReport.ts"
 import { isStorable, unstorableDetail } from "../../domain/StorableText.ts"
 
 export const MessageText = Schema.String.pipe(
@@ -22,5 +23,6 @@ export const MessageAccepted = Schema.Struct({
 export const MessageAnswered = Schema.Struct({
   status: Schema.Literal("success").annotations({ description: "What happened to the message." }),
   response: Schema.String.annotations({ description: "The agent's answer." }),
-  message_id
+  message_id,
+  ...AgentReport.fields
 }).annotations({ description: "The team has answered." })

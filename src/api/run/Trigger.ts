@@ -1,6 +1,7 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { RunId } from "../../domain/Id.ts"
+import { AgentReport } from "../../domain/run/AgentReport.ts"
 import { Run, RunError, RunStatus, Variables } from "../../domain/run/Run.ts"
 import { optional } from "../../domain/Time.ts"
 import { headersOf, presetNames } from "../../domain/verification/Presets.ts"
@@ -78,7 +79,8 @@ export const Accepted = Schema.Struct({ status: status("accepted"), run_id: RunI
 export const Answered = Schema.Struct({
   status: status("success"),
   response: Schema.String.annotations({ description: "The agent's answer." }),
-  run_id: RunId
+  run_id: RunId,
+  ...AgentReport.fields
 }).annotations({ description: "The team has answered." })
 export const Ignored = Schema.Struct({ status: status("ignored") }).annotations({
   description: "The request starts no run: it is a service's ping, or it does not pass the filter `accept_if`."
@@ -93,7 +95,12 @@ export const TimedOutInPage = TimeOut.annotations({
   description:
     "Like 408, but for a page in a browser (`Sec-Fetch-Site` or `Origin`), because browsers repeat a POST after a 408."
 })
-export const Failed = Schema.Struct({ status: status("error"), run_id: RunId, error: RunError }).annotations({
+export const Failed = Schema.Struct({
+  status: status("error"),
+  run_id: RunId,
+  error: RunError,
+  ...AgentReport.fields
+}).annotations({
   ...HttpApiSchema.annotations({ status: 502 }),
   description: "The run ended as `error`."
 })
@@ -107,6 +114,7 @@ export const CallersRun = Schema.Struct({
   duration_ms: Run.fields.duration_ms,
   response: Run.fields.conversation.fields.response,
   error: Run.fields.error,
+  ...AgentReport.fields,
   retry_at: Run.fields.retry_at,
   retried_by: Run.fields.retried_by
 }).annotations({ identifier: "CallersRun", description: "A run as shown to its caller." })

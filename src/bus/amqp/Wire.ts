@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto"
 import type { Message, Options } from "amqplib"
 import { Either, Option, Predicate, Schema } from "effect"
 import { RunId, WebhookId } from "../../domain/Id.ts"
+import { type AgentReport, readReport } from "../../domain/run/AgentReport.ts"
 import { RunSource } from "../../domain/run/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { DeadLettered, LeaderReply, Prompt, Reply } from "../Bus.ts"
@@ -37,9 +38,11 @@ const PromptBody = Schema.Struct({
   values: Schema.optionalWith(Texts, { exact: true }),
   deadline: Schema.optionalWith(Schema.DateTimeUtc, { exact: true })
 })
+const anyField = Schema.Record({ key: Schema.String, value: Schema.Unknown })
 const CancelBody = Schema.Struct({ run_id: RunId })
-const AnswerBody = Schema.Struct({ response: Schema.String })
-const ErrorBody = Schema.Struct({ message: Schema.String })
+/** The other fields are the report, which is read by itself. */
+const AnswerBody = Schema.Struct({ response: Schema.String }, anyField)
+const ErrorBody = Schema.Struct({ message: Schema.String }, anyField)
 
 const decodePromptBody = Schema.decodeUnknownOption(Schema.parseJson(PromptBody))
 const encodePromptBody = Schema.encodeSync(Schema.parseJson(PromptBody))
@@ -112,9 +115,9 @@ export const encodeReply = (reply: LeaderReply, { correlation_id, run_id }: Prom
     case "Started":
       return message("started", {})
     case "Answered":
-      return message("response", { response: reply.response })
+      return message("response", { response: reply.response, ...reply.report })
     case "Failed":
-      return message("error", { message: reply.message })
+      return message("error", { message: reply.message, ...reply.report })
   }
 }
 
@@ -138,13 +141,18 @@ export const decodeReply = (message: Message, run_id: RunId): Decoded => {
   if (type === "error") {
     const text = isText(message.properties) ? Option.some({ message: body }) : decodeError(body)
     return Option.isSome(text)
-      ? decoded("error", { _tag: "Failed", message: text.value.message })
+      ? decoded("error", { _tag: "Failed", message: text.value.message, ...reportOf(text.value) })
       : Either.left("malformed")
   }
   const answer = isText(message.properties) ? Option.some({ response: body }) : decodeAnswer(body)
   return Option.isSome(answer)
-    ? decoded("response", { _tag: "Answered", response: answer.value.response })
+    ? decoded("response", { _tag: "Answered", response: answer.value.response, ...reportOf(answer.value) })
     : Either.left("malformed")
+}
+
+const reportOf = (body: object): { readonly report?: AgentReport } => {
+  const report = readReport(body)
+  return report === undefined ? {} : { report }
 }
 
 /** Whether `decodeReply` would have to read a long text. */

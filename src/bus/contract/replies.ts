@@ -34,6 +34,40 @@ export const replies = (behaviour: Behaviour): void => {
   )
 
   behaviour(
+    "the report of an answer and of a failure comes back, without what is invalid in it",
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const collected = yield* collectReplies
+      const usage = { input_tokens: 1200, output_tokens: 34, cached_input_tokens: 0, cost_usd: 0.0125, model: "m-1" }
+      const link = { title: "Pull request 7", url: "https://git.example.com/7" }
+      const report = { usage, session_id: "s-1", links: [link], asks: ["Yes", "No"] }
+      const invalid: any = {
+        usage: { input_tokens: -1, output_tokens: 1.5, cost_usd: "3", model: "" },
+        session_id: "x".repeat(201),
+        links: [{ title: "a", url: "javascript:alert(1)" }, { url: link.url }, ...Array(30).fill(link)],
+        asks: [1, "a\0b"],
+        more: true
+      }
+      yield* startLeader(({ prompt: { prompt }, reply }) =>
+        prompt === "fail"
+          ? reply({ _tag: "Failed", message: "no", report })
+          : reply({ _tag: "Answered", response: "yes", report: prompt === "invalid" ? invalid : report })
+      )
+      const prompts = yield* Effect.forEach(["good", "fail", "invalid"], (prompt) => makePrompt({ prompt }))
+      yield* bus.publish(prompts)
+      const [good, failed, repaired] = Chunk.toReadonlyArray(yield* Queue.takeN(collected, 3))
+      expect(good).toMatchObject({ _tag: "Answered", response: "yes", report })
+      expect(failed).toMatchObject({ _tag: "Failed", message: "no", report })
+      expect(repaired).toEqual({
+        _tag: "Answered",
+        run_id: prompts[2]!.run_id,
+        response: "yes",
+        report: { links: [{ title: link.url, url: link.url }, ...Array(18).fill(link)], asks: ["a\uFFFDb"] }
+      })
+    })
+  )
+
+  behaviour(
     "an answer with characters that a database cannot store has them replaced",
     Effect.gen(function* () {
       const bus = yield* Bus

@@ -100,6 +100,16 @@ const tableOf = (runs: ReadonlyArray<RunSummary>, names: ReadonlyMap<WebhookId, 
     ])
   )
 
+const tokensText = (usage: Run["usage"]): string | undefined => {
+  const counts = [
+    ["input", usage?.input_tokens],
+    ["cached", usage?.cached_input_tokens],
+    ["output", usage?.output_tokens]
+  ] as const
+  const known = counts.flatMap(([kind, count]) => (count === undefined ? [] : [`${count} ${kind}`]))
+  return known.length === 0 ? undefined : known.join(", ")
+}
+
 const describe = (run: Run, replays: ReadonlyArray<RunSummary>) =>
   [
     fields({
@@ -121,7 +131,13 @@ const describe = (run: Run, replays: ReadonlyArray<RunSummary>) =>
       started: time(run.started_at),
       finished: time(run.finished_at),
       duration: elapsed(run.duration_ms),
-      error: run.error && `${run.error.code}: ${run.error.message}`
+      error: run.error && `${run.error.code}: ${run.error.message}`,
+      asks: run.asks && (run.asks.join(" | ") || "a question"),
+      links: run.links?.map(({ title, url }) => `${title} ${url}`).join("\n"),
+      model: run.usage?.model,
+      tokens: tokensText(run.usage),
+      cost: run.usage?.cost_usd === undefined ? undefined : `$${run.usage.cost_usd}`,
+      session: run.session_id
     }),
     ...(Object.keys(run.variables).length === 0 ? [] : [section("Variables", JSON.stringify(run.variables, null, 2))]),
     section("Prompt", run.conversation.prompt),

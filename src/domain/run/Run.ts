@@ -3,6 +3,7 @@ import { DateTime, Predicate, Schema } from "effect"
 import { RunId, WebhookId } from "../Id.ts"
 import { TeamName } from "../Team.ts"
 import { optional, time } from "../Time.ts"
+import { AgentReport } from "./AgentReport.ts"
 import { allStatuses, type FinalStatus, runStatuses } from "./RunStatus.ts"
 
 export const RunStatus = Schema.Literal(...allStatuses).annotations({
@@ -103,11 +104,16 @@ const record = Struct({
     }).annotations({ description: "What was asked and answered." })
   ),
   error: shown(optional(RunError)),
+  usage: shown(AgentReport.fields.usage),
+  session_id: shown(AgentReport.fields.session_id),
+  links: shown(AgentReport.fields.links),
+  asks: shown(AgentReport.fields.asks),
 
   prompt: stored(Schema.String),
   response: stored(optional(Schema.String)),
   error_code: stored(optional(RunErrorCode)),
   error_message: stored(optional(Schema.String)),
+  report: stored(optional(AgentReport)),
   timeout_ms: stored(Schema.Number),
   /** How long after its end it is tried again, if that is an error; absent: not at all. */
   retry_after_seconds: stored(optional(Schema.Number)),
@@ -139,13 +145,14 @@ export const durationOf = ({
   started_at && finished_at ? { duration_ms: Math.max(0, DateTime.distance(started_at, finished_at)) } : {}
 
 export const toRun = (row: RunRow): Run => {
-  const { prompt, response, error_code, error_message, timeout_ms, deadline_at, admitted_at, ...rest } = row
+  const { prompt, response, error_code, error_message, report, timeout_ms, deadline_at, admitted_at, ...rest } = row
   const { retry_after_seconds, traceparent, ...shared } = rest
   return {
     ...shared,
     ...durationOf(row),
     conversation: { prompt, ...(response !== undefined && { response }) },
-    ...(error_code && { error: { code: error_code, message: error_message ?? "" } })
+    ...(error_code && { error: { code: error_code, message: error_message ?? "" } }),
+    ...report
   }
 }
 
@@ -161,8 +168,8 @@ export const leaderless: RunError = {
 
 /** What else is known of an end. A final state that has no line here does not compile. */
 interface OutcomeDetails {
-  readonly success: { readonly response: string }
-  readonly error: { readonly error: RunError }
+  readonly success: { readonly response: string; readonly report?: AgentReport }
+  readonly error: { readonly error: RunError; readonly report?: AgentReport }
   // biome-ignore lint/complexity/noBannedTypes: nothing else is known of it
   readonly timeout: {}
   // biome-ignore lint/complexity/noBannedTypes: nothing else is known of it
@@ -172,16 +179,23 @@ interface OutcomeDetails {
 /** How a run ends. */
 export type Outcome = { [S in FinalStatus]: { readonly status: S } & OutcomeDetails[S] }[FinalStatus]
 
+const reportOf = ({ report }: { readonly report?: AgentReport }) => (report === undefined ? {} : { report })
+
 /** What an end sets in a run's row, besides its times. */
 export const outcomeFields = (
   outcome: Outcome
-): Pick<RunRow, "status" | "response" | "error_code" | "error_message"> => {
+): Pick<RunRow, "status" | "response" | "error_code" | "error_message" | "report"> => {
   const { status } = outcome
   switch (status) {
     case "success":
-      return { status, response: outcome.response }
+      return { status, response: outcome.response, ...reportOf(outcome) }
     case "error":
-      return { status, error_code: outcome.error.code, error_message: outcome.error.message }
+      return {
+        status,
+        error_code: outcome.error.code,
+        error_message: outcome.error.message,
+        ...reportOf(outcome)
+      }
     case "timeout":
     case "cancelled":
       return { status }

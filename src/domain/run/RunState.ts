@@ -1,7 +1,15 @@
 import { durationOf, Run, type RunRow } from "./Run.ts"
 
-/** How far a run has come, without any of its texts. */
-export const RunState = Run.omit("variables", "conversation", "error").annotations({
+/** How far a run has come, without its texts and its agent's report. */
+export const RunState = Run.omit(
+  "variables",
+  "conversation",
+  "error",
+  "usage",
+  "session_id",
+  "links",
+  "asks"
+).annotations({
   identifier: "RunState",
   description: "How far a run has come, without any of its texts."
 })

@@ -1,6 +1,7 @@
 import { DateTime, Effect, Layer } from "effect"
 import { Bus, type Reply } from "../../bus/Bus.ts"
 import type { RunId } from "../../domain/Id.ts"
+import type { AgentReport } from "../../domain/run/AgentReport.ts"
 import type { Outcome } from "../../domain/run/Run.ts"
 import { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import { RunStore } from "../../repo/RunStore.ts"
@@ -70,13 +71,15 @@ const outcomeOf = (reply: Reply): Outcome | undefined => {
     case "Started":
       return undefined
     case "Answered":
-      return { status: "success", response: reply.response }
+      return { status: "success", response: reply.response, ...reportOf(reply) }
     case "Failed":
-      return { status: "error", error: { code: "agent_error", message: reply.message } }
+      return { status: "error", error: { code: "agent_error", message: reply.message }, ...reportOf(reply) }
     case "DeadLettered":
       return deadLettered[reply.reason]
   }
 }
+
+const reportOf = ({ report }: { readonly report?: AgentReport }) => (report === undefined ? {} : { report })
 
 const undeliverable = (message: string): Outcome => ({ status: "error", error: { code: "undeliverable", message } })
 

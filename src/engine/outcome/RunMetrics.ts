@@ -1,6 +1,8 @@
 /** How runs ended and how long they took. The server that records an end counts it. */
 import { DateTime, Metric, MetricBoundaries } from "effect"
+import type { AgentUsage } from "../../domain/run/AgentReport.ts"
 import type { Run } from "../../domain/run/Run.ts"
+import type { TeamName } from "../../domain/Team.ts"
 import * as Metrics from "../../telemetry/Metrics.ts"
 
 const ended = Metric.counter("webhook_runs_ended_total", {
@@ -19,11 +21,32 @@ const queued = Metric.histogram(
 const worked = Metric.histogram("webhook_run_work_seconds", seconds, "From the leader's start to the end of the run.")
 const total = Metric.histogram("webhook_run_total_seconds", seconds, "From a run's acceptance to its end.")
 
+const tokens = Metric.counter("webhook_run_tokens_total", {
+  description: "Tokens that agents reported for their runs, by team and by kind: input, output, cached_input.",
+  incremental: true
+})
+const cost = Metric.counter("webhook_run_cost_usd_total", {
+  description: "US dollars that agents reported for their runs, by team.",
+  incremental: true
+})
+
+const recordUsage = (
+  { cached_input_tokens, cost_usd, input_tokens, output_tokens }: AgentUsage,
+  team: TeamName
+): void => {
+  const kinds = { input: input_tokens, output: output_tokens, cached_input: cached_input_tokens }
+  for (const [kind, count] of Object.entries(kinds)) {
+    if (count !== undefined) Metrics.record(tokens, count, { team, kind })
+  }
+  if (cost_usd !== undefined) Metrics.record(cost, cost_usd, { team })
+}
+
 const between = (from: DateTime.Utc, to: DateTime.Utc): number => Math.max(0, DateTime.distance(from, to)) / 1000
 
 /** Counts a run that has ended. */
-export const record = ({ accepted_at, finished_at, started_at, status, team }: Run): void => {
+export const record = ({ accepted_at, finished_at, started_at, status, team, usage }: Run): void => {
   Metrics.record(ended, 1, { status })
+  if (usage !== undefined) recordUsage(usage, team)
   if (finished_at === undefined) return
   const labels = { status, team }
   Metrics.record(queued, between(accepted_at, started_at ?? finished_at), labels)

@@ -57,7 +57,11 @@ const columns: ReadonlyArray<readonly [string, (run: Run, name: string | undefin
   ["error_message", (run) => run.error?.message],
   ["variables", (run) => JSON.stringify(run.variables)],
   ["prompt", (run) => run.conversation.prompt],
-  ["response", (run) => run.conversation.response]
+  ["response", (run) => run.conversation.response],
+  ["input_tokens", (run) => run.usage?.input_tokens],
+  ["output_tokens", (run) => run.usage?.output_tokens],
+  ["cost_usd", (run) => run.usage?.cost_usd],
+  ["session_id", (run) => run.session_id]
 ]
 
 export const csv: Format = {

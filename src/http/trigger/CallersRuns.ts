@@ -3,6 +3,7 @@ import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { DateTime, Effect, Redacted, Schema } from "effect"
 import { CallersRun } from "../../api/run/Trigger.ts"
 import { MethodNotAllowed } from "../../domain/Errors.ts"
+import { reportOf } from "../../domain/run/AgentReport.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import { Trigger } from "../../engine/accept/Trigger.ts"
 import { Cancellation } from "../../engine/manage/Cancellation.ts"
@@ -28,6 +29,7 @@ const callersRun = (run: Run): CallersRun => {
     ...(duration_ms !== undefined && { duration_ms }),
     ...(response !== undefined && { response }),
     ...(error !== undefined && { error }),
+    ...reportOf(run),
     ...(retry_at !== undefined && { retry_at }),
     ...(retried_by !== undefined && { retried_by })
   }

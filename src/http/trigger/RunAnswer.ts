@@ -6,6 +6,7 @@ import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import type { MessageAccepted, MessageAnswered } from "../../api/run/Messages.ts"
 import type { Accepted, Answered, Failed, Ignored, TimedOut, TimedOutInPage } from "../../api/run/Trigger.ts"
 import type { RunId } from "../../domain/Id.ts"
+import { type AgentReport, reportOf } from "../../domain/run/AgentReport.ts"
 import type { RunError } from "../../domain/run/Run.ts"
 import type { Submitted } from "../../engine/accept/Trigger.ts"
 import * as Problems from "../request/Problems.ts"
@@ -20,20 +21,21 @@ const json = <Body>(status: number, body: Body): Response => HttpServerResponse.
 /** Where a webhook's run and a message differ. */
 interface Format {
   readonly accepted: (id: RunId) => Response
-  readonly success: (id: RunId, response: string) => Response
-  readonly error: (id: RunId, error: RunError) => Response
+  readonly success: (id: RunId, response: string, report: AgentReport) => Response
+  readonly error: (id: RunId, error: RunError, report: AgentReport) => Response
 }
 
 const run: Format = {
   accepted: (run_id) => json<typeof Accepted.Type>(202, { status: "accepted", run_id }),
-  success: (run_id, response) => json<typeof Answered.Type>(200, { status: "success", response, run_id }),
-  error: (run_id, error) => json<typeof Failed.Type>(502, { status: "error", run_id, error })
+  success: (run_id, response, report) =>
+    json<typeof Answered.Type>(200, { status: "success", response, run_id, ...report }),
+  error: (run_id, error, report) => json<typeof Failed.Type>(502, { status: "error", run_id, error, ...report })
 }
 
 const message: Format = {
   accepted: (message_id) => json<typeof MessageAccepted.Type>(202, { status: "accepted", message_id }),
-  success: (message_id, response) =>
-    json<typeof MessageAnswered.Type>(200, { status: "success", response, message_id }),
+  success: (message_id, response, report) =>
+    json<typeof MessageAnswered.Type>(200, { status: "success", response, message_id, ...report }),
   error: (run_id, error) =>
     Problems.toResponse(Problems.problem(502, { code: "agent_failed", detail: error.message, run_id }))
 }
@@ -62,9 +64,9 @@ const write = (request: Request, format: Format, submitted: Submitted): Response
   const { run_id, status, conversation, error } = submitted.run
   switch (status) {
     case "success":
-      return format.success(run_id, conversation.response ?? "")
+      return format.success(run_id, conversation.response ?? "", reportOf(submitted.run))
     case "error":
-      return format.error(run_id, error!)
+      return format.error(run_id, error!, reportOf(submitted.run))
     case "timeout":
       return timedOut(request, run_id)
     case "cancelled":

@@ -40,7 +40,8 @@ export const makeEnd = (tables: Tables) => {
     const recorded = !isFinal(status)
     if (recorded) record(run, given)
     else if (runStatuses[status].storesLateAnswer && response === undefined && outcome.status === "success") {
-      change(run, { response: storable(outcome.response) })
+      const { report, response } = outcome
+      change(run, { response: storable(response), ...(report && { report }) })
     }
     if (!recorded && outcome.status !== "cancelled") release(run, at)
     return { recorded, run: recorded || wantsRun ? toRun(run.row) : undefined }

@@ -5,6 +5,11 @@ const numbers = new Intl.NumberFormat(locale)
 
 export const formatNumber = (value: number): string => numbers.format(value)
 
+const dollars = new Intl.NumberFormat(locale, { style: "currency", currency: "USD", maximumFractionDigits: 4 })
+
+/** US dollars. Agents cost fractions of a cent, so there are up to four decimals. */
+export const formatDollars = (value: number): string => dollars.format(value)
+
 export const plural = (count: number, one: string, many = `${one}s`): string =>
   `${formatNumber(count)} ${count === 1 ? one : many}`
 

@@ -1,6 +1,7 @@
 import { expect } from "@effect/vitest"
 import { DateTime, Duration, Effect, Record } from "effect"
 import { makeRunId } from "../../../domain/Id.ts"
+import type { Outcome } from "../../../domain/run/Run.ts"
 import { runStatuses } from "../../../domain/run/RunStatus.ts"
 import { Repo } from "../../Repo.ts"
 import {
@@ -56,6 +57,31 @@ export const end = (test: Test): void => {
       expect(run).toMatchObject({ status: "timeout", finished_at: at(300) })
       expect(Object.keys(run)).not.toContain("started_at")
       expect(Object.keys(run)).not.toContain("duration_ms")
+    })
+  )
+
+  test(
+    "record what the agent reported of its work, also with an answer that comes late",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const report = {
+        usage: { input_tokens: 1200, cost_usd: 0.0125, model: "m-1" },
+        session_id: "s-1",
+        links: [{ title: "Pull request 7", url: "https://git.example.com/7" }],
+        asks: []
+      }
+      for (const outcome of [success("yes"), failure("no")]) {
+        const id = yield* queueRun(webhook)
+        yield* endOne(id, { ...outcome, report } as Outcome, 300)
+        expect(yield* repo.run(id)).toMatchObject(report)
+        expect((yield* repo.runs({ webhook_id: webhook.id, limit: 1 })).data[0]).toMatchObject(report)
+      }
+      const late = yield* queueRun(webhook)
+      yield* endOne(late, timeout, 300)
+      expect(yield* repo.run(late)).not.toHaveProperty("usage")
+      yield* endOne(late, { status: "success", response: "late", report }, 400)
+      expect(yield* repo.run(late)).toMatchObject({ status: "timeout", ...report })
     })
   )
 

@@ -151,6 +151,7 @@ const runs = Effect.gen(function* () {
       response text,
       error_code text,
       error_message text,
+      report json,
 
       idempotency_key text,
       idempotency_expires_at timestamptz(3),

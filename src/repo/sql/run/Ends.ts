@@ -17,7 +17,8 @@ const outcomeTypes = {
   status: "text",
   response: "text",
   error_code: "text",
-  error_message: "text"
+  error_message: "text",
+  report: "json"
 } as const satisfies { readonly [Name in keyof ReturnType<typeof outcomeFields>]-?: string }
 
 const inputTypes: ColumnTypes = {
@@ -35,10 +36,11 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
   const release = yield* makeRelease
 
   const toInput = ({ run_id, at, sent_at, started_at, outcome }: RunEnd) => {
-    const { status, response, error_code, error_message } = outcomeFields(outcome)
-    return { run_id, at, sent_at, started_at, answered: isAnswer(outcome), status, response, error_code, error_message }
+    return { run_id, at, sent_at, started_at, answered: isAnswer(outcome), ...outcomeFields(outcome) }
   }
-  const outcomeSet = list(Object.keys(outcomeTypes).map((name) => `${name} = i.${name}`))
+  const outcomeSet = list(
+    Object.entries(outcomeTypes).map(([name, type]) => `${name} = i.${name}${type === "json" ? "::json" : ""}`)
+  )
 
   const recording = (ends: ReadonlyArray<RunEnd>, returned: Statement.Fragment) => sql`
     update webhook_trigger.runs r set
@@ -88,7 +90,7 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
   /** Stores answers to runs that have ended without one. */
   const storeLate = (ends: ReadonlyArray<RunEnd>) =>
     bounded(sql`
-      update webhook_trigger.runs r set response = i.response
+      update webhook_trigger.runs r set response = i.response, report = i.report::json
       from ${recordset(sql, inputTypes, ends.map(toInput))}
       where r.id = i.run_id and r.status in ${storesLateAnswer} and r.response is null and i.response is not null`)
 

@@ -20,6 +20,7 @@ import { ExactTime, formatTime } from "../../format/Time.tsx"
 import { CancelRun } from "./CancelRun.tsx"
 import { ReplayOf, Replays } from "./ReplayLinks.tsx"
 import { ReplayMessage } from "./ReplayMessage.tsx"
+import { Report } from "./Report.tsx"
 import { Timeline } from "./Timeline.tsx"
 
 const RunPage = ({ run_id }: { readonly run_id: string }) => {
@@ -109,6 +110,7 @@ const Content = ({ run }: { readonly run: Run }) => (
     {run.conversation.response !== undefined && (
       <Answer text={run.conversation.response} late={run.status !== "success"} />
     )}
+    <Report run={run} />
     <section className="card stack tight" aria-label="Prompt">
       <h2>Rendered prompt</h2>
       <RawText text={run.conversation.prompt} title="Prompt" what="the prompt" />

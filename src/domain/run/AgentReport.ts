@@ -1,0 +1,106 @@
+/** What an agent says of its work besides the answer. Every part may be absent, which means that it is not known. */
+import { Either, Predicate, Schema } from "effect"
+import { storable } from "../StorableText.ts"
+import { optional } from "../Time.ts"
+
+const maxName = 200
+const maxUrl = 2_000
+const maxLinks = 20
+const maxSuggestions = 10
+
+const count = (of: string) => optional(Schema.NonNegativeInt.annotations({ description: of }))
+const name = Schema.NonEmptyString.pipe(Schema.maxLength(maxName))
+
+export const AgentUsage = Schema.Struct({
+  input_tokens: count("Tokens that the model read, cached ones included."),
+  output_tokens: count("Tokens that the model wrote."),
+  cached_input_tokens: count("Input tokens that were read from a cache."),
+  cost_usd: optional(
+    Schema.NonNegative.pipe(Schema.finite()).annotations({ description: "In US dollars, as the agent reported it." })
+  ),
+  model: optional(name.annotations({ description: "The model that did most of the work." }))
+}).annotations({ identifier: "AgentUsage", description: "What the work used. A field is absent when it is not known." })
+export type AgentUsage = typeof AgentUsage.Type
+
+const isHttp = (text: string): boolean => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
+
+export const RunLink = Schema.Struct({
+  title: name,
+  url: Schema.String.pipe(
+    Schema.maxLength(maxUrl),
+    Schema.filter((text) => isHttp(text) || "must be an http or https URL")
+  )
+}).annotations({ identifier: "RunLink", description: "A result of the work, such as a pull request." })
+export type RunLink = typeof RunLink.Type
+
+export const AgentReport = Schema.Struct({
+  usage: optional(AgentUsage),
+  session_id: optional(name.annotations({ description: "The agent's session, in which it can continue." })),
+  links: optional(Schema.Array(RunLink).annotations({ description: `What the work produced, up to ${maxLinks}.` })),
+  asks: optional(
+    Schema.Array(name).annotations({
+      description: `Present when the answer is a question: replies to choose from, up to ${maxSuggestions}, or none.`
+    })
+  )
+})
+export type AgentReport = typeof AgentReport.Type
+
+/** The report as part of a record that has more fields. */
+export const reportOf = ({ asks, links, session_id, usage }: AgentReport): AgentReport => ({
+  ...(usage && { usage }),
+  ...(session_id !== undefined && { session_id }),
+  ...(links && { links }),
+  ...(asks && { asks })
+})
+
+/** The value if it has the schema's type; text in it becomes storable. */
+const read = <A, I>(schema: Schema.Schema<A, I>) => {
+  const decode = Schema.decodeUnknownEither(schema)
+  return (value: unknown): A | undefined =>
+    Either.getOrUndefined(decode(typeof value === "string" ? storable(value) : value))
+}
+
+const readStruct = <Fields extends Readonly<Record<string, (value: unknown) => unknown>>>(fields: Fields) => {
+  const entries = Object.entries(fields)
+  return (value: unknown) => {
+    if (!Predicate.isRecord(value)) return undefined
+    const known = entries.flatMap(([field, read]) => {
+      const found = value[field] === undefined ? undefined : read(value[field])
+      return found === undefined ? [] : [[field, found] as const]
+    })
+    return known.length === 0 ? undefined : Object.fromEntries(known)
+  }
+}
+
+const readName = read(name)
+
+const readList =
+  <A>(readOne: (value: unknown) => A | undefined, most: number) =>
+  (value: unknown): ReadonlyArray<A> | undefined =>
+    Array.isArray(value) ? value.slice(0, most).flatMap((one) => readOne(one) ?? []) : undefined
+
+const readNumber = read(AgentUsage.fields.cost_usd.from)
+const readCount = read(AgentUsage.fields.input_tokens.from)
+const readUrl = read(RunLink.fields.url)
+
+const readLink = (value: unknown): RunLink | undefined => {
+  const link = readStruct({ title: readName, url: readUrl })(value)
+  return typeof link?.url === "string" ? ({ title: link.url.slice(0, maxName), ...link } as RunLink) : undefined
+}
+
+/**
+ * The report in a leader's reply; `undefined` when there is none. A part with an invalid value is left out, since a wrong
+ * detail must not cost the answer.
+ */
+export const readReport: (reply: unknown) => AgentReport | undefined = readStruct({
+  usage: readStruct({
+    input_tokens: readCount,
+    output_tokens: readCount,
+    cached_input_tokens: readCount,
+    cost_usd: readNumber,
+    model: readName
+  }),
+  session_id: readName,
+  links: readList(readLink, maxLinks),
+  asks: readList(readName, maxSuggestions)
+})

@@ -1,0 +1,73 @@
+import type { Run } from "../../api/Types.ts"
+import { CopyButton } from "../../components/CopyButton.tsx"
+import { UserText } from "../../components/UserText.tsx"
+import { formatDollars, formatNumber } from "../../format/Format.ts"
+
+/** What the agent reported about its work besides the answer. What is not known is not shown. */
+export const Report = ({ run: { asks, links, session_id, usage } }: { readonly run: Run }) =>
+  asks === undefined && links === undefined && session_id === undefined && usage === undefined ? null : (
+    <section className="card stack tight" aria-label="Agent">
+      <h2>Agent</h2>
+      {asks !== undefined && (
+        <p>
+          The agent asks a question.
+          {asks.length > 0 && " Suggested replies: "}
+          {asks.map((reply, index) => (
+            <span key={reply}>
+              {index > 0 && ", "}
+              <UserText>{reply}</UserText>
+            </span>
+          ))}
+        </p>
+      )}
+      {links !== undefined && links.length > 0 && (
+        <ul>
+          {links.map(({ title, url }) => (
+            <li key={url}>
+              <a href={url} target="_blank" rel="noopener noreferrer">
+                <UserText>{title}</UserText>
+              </a>
+            </li>
+          ))}
+        </ul>
+      )}
+      <dl className="facts">
+        {usage?.model !== undefined && (
+          <div>
+            <dt>Model</dt>
+            <dd>
+              <UserText>{usage.model}</UserText>
+            </dd>
+          </div>
+        )}
+        {usage?.cost_usd !== undefined && (
+          <div>
+            <dt>Cost</dt>
+            <dd>{formatDollars(usage.cost_usd)}</dd>
+          </div>
+        )}
+        <Tokens label="Input tokens" count={usage?.input_tokens} />
+        <Tokens label="Cached input tokens" count={usage?.cached_input_tokens} />
+        <Tokens label="Output tokens" count={usage?.output_tokens} />
+        {session_id !== undefined && (
+          <div>
+            <dt>Session</dt>
+            <dd className="row">
+              <span className="mono">
+                <UserText>{session_id}</UserText>
+              </span>
+              <CopyButton text={session_id} what="the session id" />
+            </dd>
+          </div>
+        )}
+      </dl>
+    </section>
+  )
+
+const Tokens = ({ label, count }: { readonly label: string; readonly count: number | undefined }) =>
+  count === undefined ? null : (
+    <div>
+      <dt>{label}</dt>
+      <dd>{formatNumber(count)}</dd>
+    </div>
+  )

@@ -1,0 +1,44 @@
+import { describe, expect } from "@effect/vitest"
+import { Effect } from "effect"
+import { hello, start, triggers } from "../Server.ts"
+
+const report = {
+  usage: { input_tokens: 1200, output_tokens: 34, cached_input_tokens: 200, cost_usd: 0.0125, model: "m-1" },
+  session_id: "s-1",
+  links: [{ title: "Pull request 7", url: "https://git.example.com/7" }],
+  asks: ["Merge it", "Leave it"]
+}
+
+/** Metrics are of the whole process, so each server has a team with another name. */
+let servers = 0
+
+describe("what an agent reports of its work", () => {
+  triggers("comes with the answer and with the error, and is part of the run, its export and the metrics", () =>
+    Effect.gen(function* () {
+      const { team, webhook, http, admin } = yield* start()
+      const name = `review-${++servers}`
+      const review = yield* team(name, ({ prompt: { prompt }, reply }) =>
+        prompt === "fail"
+          ? reply({ _tag: "Failed", message: "no", report })
+          : reply({ _tag: "Answered", response: "yes", report })
+      )
+      const hook = yield* webhook(review)
+      const answered = yield* http("POST", `${hook.path}?wait=true`, { body: hello })
+      expect(answered.json).toStrictEqual({
+        status: "success",
+        response: "yes",
+        run_id: answered.json.run_id,
+        ...report
+      })
+      const failed = yield* http("POST", `${hook.path}?wait=true`, { body: { variables: { text: "fail" } } })
+      expect(failed.json).toMatchObject({ status: "error", ...report })
+      expect((yield* http("GET", `${hook.path}/runs/${failed.json.run_id}`)).json).toMatchObject(report)
+      expect((yield* admin("GET", `/api/runs/${answered.json.run_id}`)).json).toMatchObject(report)
+      const csv = yield* admin("GET", "/api/runs/export.csv")
+      expect(csv.text).toContain("yes,1200,34,0.0125,s-1")
+      const { text: metrics } = yield* http("GET", "/metrics")
+      expect(metrics).toContain(`\nwebhook_run_tokens_total{team="${name}",kind="input"} 2400\n`)
+      expect(metrics).toContain(`\nwebhook_run_cost_usd_total{team="${name}"} 0.025\n`)
+    })
+  )
+})
