@@ -1,5 +1,5 @@
 import { SqlClient, type Statement } from "@effect/sql"
-import { DateTime, Duration, Effect, Either } from "effect"
+import { Duration, Effect, Either } from "effect"
 import { IdempotencyKeyReused, NotFound, RateLimited, TooManyQueued, type Unavailable } from "../../../domain/Errors.ts"
 import type { RunId } from "../../../domain/Id.ts"
 import type { RunRow } from "../../../domain/run/Run.ts"
@@ -19,10 +19,10 @@ import { notify } from "../Changes.ts"
 import { fromRow, list, recordset, runIds } from "../Columns.ts"
 import { bounded, unavailable } from "../database/Database.ts"
 import type { NotifySoon } from "../database/NotifySoon.ts"
-import { inLane, runColumns, runFromRow } from "../RunColumns.ts"
+import { runColumns, runFromRow } from "../RunColumns.ts"
+import { admissionAtAcceptance, deadlineAtAcceptance } from "./Admission.ts"
 import { isCoalescing, makeCoalesce, makeFindDelivered, windowsOf } from "./Coalesce.ts"
 import { queueLength } from "./LaneStoreSql.ts"
-import { heldBy } from "./LeaseStoreSql.ts"
 import { retriesOf } from "./Retries.ts"
 import { type LimitsShape, limitTypes, webhookLimits } from "./WebhookLimits.ts"
 
@@ -187,30 +187,12 @@ export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
   const sql = yield* SqlClient.SqlClient
 
   const columns = list([...Object.keys(storedTypes), "webhook_version"])
-  // Whoever is admitted has a deadline.
-  const deadline = `case
-      when mode = 'async' and admitted_at is not null then admitted_at + timeout_ms::bigint * interval '1 millisecond'
-      else deadline_at::timestamptz
-    end`
-  const values = list([
-    ...Object.entries(storedTypes).map(([name, type]) => (name === "deadline_at" ? deadline : `${name}::${type}`)),
-    "coalesce(webhook_version, version)"
+  const values = sql.csv([
+    ...Object.entries(storedTypes).map(([name, type]) =>
+      name === "deadline_at" ? deadlineAtAcceptance(sql) : sql.literal(`r.${name}::${type}`)
+    ),
+    sql`coalesce(r.webhook_version, r.version)`
   ])
-
-  /** The first runs in the lane of the team `t`, as one text. */
-  const firstOfLane = sql`coalesce((
-    select string_agg(w.id::text, ' ') from (
-      select r.id from webhook_trigger.runs r
-      where r.team = t.team and ${inLane}
-      order by r.place limit ${sql.literal(String(mostAhead + 1))}
-    ) as w
-  ), '')`
-  /** The runs that stand before an input, for the known team `t`; null: none is admitted. */
-  const ahead = sql`case when t.paused_at is null and exists (select from lease) then t.first end`
-  /** When a run `c` is admitted; null: it waits. A run that opens a window is ahead of no other. */
-  const admittedAt = (at: DateTime.Utc) => sql`
-    case when c.admit and c.ahead = '' and bool_and(c.admit or c.window_key is not null) over (partition by c.team order by c.ord)
-      then ${DateTime.toDateUtc(at)}::timestamptz end`
 
   /** A run `r` that the key of an input `i` names: of its webhook, or for a message of its team's messages. */
   const namedByTrigger = sql`r.webhook_id = i.webhook_id and r.idempotency_key = i.idempotency_key`
@@ -237,8 +219,6 @@ export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
       ? sql`on conflict do nothing`
       : sql`on conflict (webhook_id, idempotency_key) where idempotency_key is not null do nothing`
 
-  const nothing = sql`null::text`
-
   // Anyone who deletes a webhook, deletes or pauses a team, or replaces a token, either waits for this commit or is seen by it.
   const insert = (runs: ReadonlyArray<NewRun>, options: AcceptOptions) => {
     const { admission, countQueued = true, countQueuedOf, maxQueued } = options
@@ -247,29 +227,30 @@ export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
     const { limited, consumed } = webhookLimits(sql, shape)
     const windows = windowsOf(sql, shape.coalesces)
     const { failed, mayBeRetried, retried, reported } = retriesOf(sql, runs.filter(isRetry))
+    const { lease, first, ahead, admittedAt } = admissionAtAcceptance(sql, admission)
     const inputs = runs.map(toInput(admission?.run_ids, isCounted))
     return bounded(sql<Inserted>`
       with input as materialized (
         select * from ${recordset(sql, inputTypes, inputs)}
-      ), ${admission ? sql`lease as materialized (${heldBy(sql, admission.term)}),` : sql``} webhook as materialized (
+      ), ${lease} webhook as materialized (
         select w.id, w.token_hash, w.old_token_hash, w.old_token_valid_until, w.version from webhook_trigger.webhooks w
         where w.enabled and w.id in (select webhook_id from input)
         order by w.id for key share
       ), known as materialized (
-        select t.team, t.paused_at, ${admission ? firstOfLane : nothing} as first from webhook_trigger.teams t
+        select t.team, t.paused_at, ${first} as first from webhook_trigger.teams t
         where t.team in (select team from input)
         order by t.team for key share
       ), ${failed} checked as materialized (
         select i.*, t.team is not null and (i.webhook_id is null or h.id is not null) ${mayBeRetried} as known,
           h.version is distinct from i.version as edited, ${isKnown(shape)} as repeats,
-          ${admission ? ahead : nothing} as ahead
+          ${ahead} as ahead
         from input i
         left join webhook h on h.id = i.webhook_id and (
           h.token_hash = i.token_hash or h.old_token_hash = i.token_hash and h.old_token_valid_until > i.accepted_at
         )
         left join known t on t.team = i.team
       ), candidate as (
-        select c.*, ${admission ? admittedAt(admission.at) : sql`null::timestamptz`} as admitted_at
+        select c.*, ${admittedAt} as admitted_at
         from checked c where c.known and not c.edited and not c.repeats
       ), ${limited} queue as materialized (${countQueued ? queueLength(sql, maxQueued) : sql`select 0 as length`}), placed as materialized (
         select l.*, l.refusal is null
@@ -277,7 +258,7 @@ export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
         from limited l, queue
       ), ${windows.opened} inserted as (
         insert into webhook_trigger.runs (${columns}, admitted_at${windows.columns})
-        select ${values}, admitted_at${windows.values} from placed where fits ${windows.hasOpened} order by ord
+        select ${values}, admitted_at${windows.values} from placed r where fits ${windows.hasOpened} order by ord
         ${unlessKnown(shape)}
         returning id, team, admitted_at
       ), ${retried} ${consumed} ${

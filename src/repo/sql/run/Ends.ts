@@ -8,8 +8,7 @@ import { type ColumnTypes, list, recordset, runIds, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import type { NotifySoon } from "../database/NotifySoon.ts"
 import { final, live, runColumns, runFromRow, sentBeforeStart, storesLateAnswer } from "../RunColumns.ts"
-import { admissionSet, mayBeAdmitted, workingTeams } from "./Admission.ts"
-import { heldBy } from "./LeaseStoreSql.ts"
+import { admitNext, leaseOf } from "./Admission.ts"
 import { makeRelease } from "./Release.ts"
 
 /** What an outcome sets. */
@@ -71,18 +70,16 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
   /** The same, and admits runs if each of the ends was recorded; a row of them too when none was. */
   const recordAndAdmit = (ends: ReadonlyArray<RunEnd>, { at, run_ids, term }: Admission) => {
     const now = sql`${DateTime.toDateUtc(at)}::timestamptz`
+    const areAllRecorded = sql`
+      (select count(*) from locked where not is_next and status in ${live}) = ${ends.length}::int`
     return bounded(sql<{ readonly admitted: string | null }>`
-      with lease as materialized (${heldBy(sql, term)}), locked as materialized (
+      with ${leaseOf(sql, term)}, locked as materialized (
         select r.id, r.status, r.team, r.id = any(${uuids(sql, run_ids)}) as is_next from webhook_trigger.runs r
         where r.id = any(${uuids(sql, [...ends.map(({ run_id }) => run_id), ...run_ids])})
         order by r.id for no key update
-      ), ended as (${recording(ends, sql`r.*`)}), ${workingTeams(sql, sql`locked where is_next`)}, admitted as (
-        update webhook_trigger.runs r set ${admissionSet(sql, now, now)}
-        from locked
-        where r.id = locked.id and locked.is_next and ${mayBeAdmitted(sql)} and exists (select from lease)
-          and (select count(*) from locked where not is_next and status in ${live}) = ${ends.length}::int
-        returning r.id
-      )
+      ), ended as (${recording(ends, sql`r.*`)}), next as (
+        select id, status, team, ${now} as at from locked where is_next
+      ), ${admitNext(sql, now, areAllRecorded)}
       select ${runColumns}, (select string_agg(id::text, ' ') from admitted) as admitted
       from (select) as always left join ended r on true`)
   }

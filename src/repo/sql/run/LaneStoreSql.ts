@@ -10,9 +10,8 @@ import type { RunMark } from "../../RunStore.ts"
 import { fromRow, markTypes, recordset, runIds, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { columnsOf, held, inLane, live, waiting } from "../RunColumns.ts"
-import { admissionSet, mayBeAdmitted, workingTeams } from "./Admission.ts"
+import { admitNext, leaseOf } from "./Admission.ts"
 import { makeCloseWindows } from "./Coalesce.ts"
-import { heldBy } from "./LeaseStoreSql.ts"
 
 const runFields = [
   "run_id",
@@ -106,18 +105,15 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
 
     const admit = Effect.fnUntraced(function* (marks: ReadonlyArray<RunMark>, term: Term, now: DateTime.Utc) {
       const rows = yield* bounded(sql<{ readonly id: RunId | null }>`
-        with lease as materialized (${heldBy(sql, term)}), input as materialized (
+        with ${leaseOf(sql, term)}, input as materialized (
           select * from ${recordset(sql, markTypes, marks)}
         ), locked as materialized (
           select r.id, r.status, r.team from webhook_trigger.runs r
           where r.id = any(${runIds(sql, marks)}) and exists (select from lease)
           order by r.id for no key update
-        ), ${workingTeams(sql, sql`locked`)}, admitted as (
-          update webhook_trigger.runs r set ${admissionSet(sql, sql`i.at`, sql`${DateTime.toDateUtc(now)}::timestamptz`)}
-          from input i join locked on locked.id = i.run_id
-          where r.id = i.run_id and ${mayBeAdmitted(sql)}
-          returning r.id
-        )
+        ), next as (
+          select locked.id, locked.status, locked.team, i.at from input i join locked on locked.id = i.run_id
+        ), ${admitNext(sql, sql`${DateTime.toDateUtc(now)}::timestamptz`)}
         select admitted.id from lease left join admitted on true`)
       // The row without an id says that the lease is held, and nothing was admitted.
       if (rows.length === 0) return yield* new LeaseLost()
