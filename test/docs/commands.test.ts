@@ -150,7 +150,7 @@ describe("the commands of the documentation", () => {
     expect(output).toMatch(/^Review main\nsuccess\t\d+\n$/)
   })
 
-  it("README.md, docs/production.md, docs/amqp.md: a server on PostgreSQL and RabbitMQ, and leaders", async () => {
+  it("README.md, docs/production.md, docs/leaders.md: a server on PostgreSQL and RabbitMQ, and leaders", async () => {
     const port = await freePort()
     const url = `http://127.0.0.1:${port}`
     const ready = () =>
@@ -189,14 +189,14 @@ describe("the commands of the documentation", () => {
     }
     await lead("readme", "review", block("README.md", 5, { "amqp://user:password@localhost:5672": AMQP_URL }))
     await shell("webhook-trigger team create deploy", { WEBHOOK_TRIGGER_URL: url })
-    await lead("amqp", "deploy", block("docs/amqp.md", 2, { "amqp://localhost": AMQP_URL }))
+    await lead("amqp", "deploy", block("docs/leaders.md", 0, { "amqp://localhost": AMQP_URL }))
     const file = join(folder, "deploy.url")
     writeFileSync(file, AMQP_URL, { mode: 0o600 })
     const asUser = process.geteuid!() === 0 ? " --user nobody" : ""
     await lead(
       "user",
       "deploy",
-      block("docs/amqp.md", 3, { "/etc/webhook-trigger/deploy.url": file, " --user agent": asUser })
+      block("docs/leaders.md", 1, { "/etc/webhook-trigger/deploy.url": file, " --user agent": asUser })
     )
     await server.stop()
   }, 180_000)
