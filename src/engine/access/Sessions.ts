@@ -1,9 +1,10 @@
 import { createHash, randomBytes } from "node:crypto"
-import { Clock, Context, DateTime, Duration, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { Clock, Context, DateTime, Duration, Effect, Layer, Option, Redacted } from "effect"
 import type { AuditDraft } from "../../domain/access/AuditEvent.ts"
 import type { Session, SessionRow } from "../../domain/access/Session.ts"
 import { NotFound, type Unavailable } from "../../domain/Errors.ts"
-import { makeSessionId, SessionId } from "../../domain/Id.ts"
+import { makeSessionId, type SessionId } from "../../domain/Id.ts"
+import { sessionIdOf } from "../../domain/ParsedId.ts"
 import type { TokenHash } from "../../domain/webhook/Token.ts"
 import { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import { SessionStore } from "../../repo/SessionStore.ts"
@@ -160,9 +161,3 @@ const hash = (token: string): TokenHash => createHash("sha256").update(token).di
 const keyOf = (token_hash: TokenHash): string => Buffer.from(token_hash).toString("base64")
 
 const shown = ({ key_fingerprint: _key, token_hash: _token, ...session }: SessionRow): Session => session
-
-const isSessionId = Schema.is(SessionId)
-
-/** The id, when it can be one. */
-const sessionIdOf = (text: string): Effect.Effect<SessionId, NotFound> =>
-  isSessionId(text) ? Effect.succeed(text.toLowerCase() as SessionId) : new NotFound()

@@ -1,14 +1,13 @@
 import { Context, DateTime, Effect, Layer } from "effect"
 import { NotFound, RunEnded, type Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
+import { teamNameOf, webhookIdOf } from "../../domain/ParsedId.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import { HistoryStore } from "../../repo/HistoryStore.ts"
 import { type QueuedRuns, RunStore } from "../../repo/RunStore.ts"
 import { TeamStore } from "../../repo/TeamStore.ts"
 import { WebhookStore } from "../../repo/WebhookStore.ts"
 import { Outcomes } from "../outcome/Outcomes.ts"
-import { teamNamed } from "./Teams.ts"
-import { webhookIdOf } from "./Webhooks.ts"
 
 export interface CancelOptions {
   /** Nothing is cancelled; returns what would be. */
@@ -82,7 +81,7 @@ export class Cancellation extends Context.Tag("webhook-trigger/Cancellation")<
           return { cancelled: queued, retries: yield* runs.countRetries({ webhook_id }) }
         }),
         cancelQueuedOfTeam: Effect.fn("Cancellation.cancelQueuedOfTeam")(function* (name, { dryRun } = {}) {
-          const { queued, team } = yield* Effect.flatMap(teamNamed(name), teams.team)
+          const { queued, team } = yield* Effect.flatMap(teamNameOf(name), teams.team)
           if (!dryRun) return yield* cancelQueued({ team })
           return { cancelled: queued, retries: yield* runs.countRetries({ team }) }
         })

@@ -1,6 +1,7 @@
 import { Context, DateTime, Duration, Effect, Layer } from "effect"
 import type { NotFound, Unavailable } from "../../domain/Errors.ts"
 import type { WebhookId } from "../../domain/Id.ts"
+import { teamNameOf, webhookIdOf } from "../../domain/ParsedId.ts"
 import { finalStatuses } from "../../domain/run/RunStatus.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
 import type { Activity, Counts, Statistics, StatisticsRange } from "../../domain/run/Statistics.ts"
@@ -8,8 +9,6 @@ import { HistoryStore } from "../../repo/HistoryStore.ts"
 import { TeamStore } from "../../repo/TeamStore.ts"
 import { WebhookStore } from "../../repo/WebhookStore.ts"
 import { Settings } from "../Settings.ts"
-import { teamNamed } from "./Teams.ts"
-import { webhookIdOf } from "./Webhooks.ts"
 
 /** Counts over time, and a team's runs, for people. Ids and names come as a caller wrote them. */
 export class Overview extends Context.Tag("webhook-trigger/Overview")<
@@ -64,7 +63,7 @@ export class Overview extends Context.Tag("webhook-trigger/Overview")<
           activity: yield* Effect.cachedWithTTL(lastDay, "2 seconds"),
           statistics: (id, range) => Effect.flatMap(webhookIdOf(id), (id) => statistics(id, range)),
           teamRuns: (team, limit) =>
-            Effect.flatMap(teamNamed(team), (team) => Effect.zipRight(teams.team(team), history.teamRuns(team, limit)))
+            Effect.flatMap(teamNameOf(team), (team) => Effect.zipRight(teams.team(team), history.teamRuns(team, limit)))
         })
       })
     )

@@ -1,13 +1,13 @@
-import { Context, DateTime, Duration, Effect, Layer, Schema } from "effect"
-import { NotFound, type Unavailable } from "../../domain/Errors.ts"
+import { Context, DateTime, Duration, Effect, Layer } from "effect"
+import type { NotFound, Unavailable } from "../../domain/Errors.ts"
 import { runIdAt, type WebhookId } from "../../domain/Id.ts"
+import { requestIdOf, webhookIdOf } from "../../domain/ParsedId.ts"
 import { keptBody, shownBody } from "../../domain/request/KeptBody.ts"
 import { type AcceptedCode, keptFor, keptRequests, type ReceivedRequest } from "../../domain/request/ReceivedRequest.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { RequestStore } from "../../repo/RequestStore.ts"
 import { type FirstVerified, type OldTokenUse, WebhookStore } from "../../repo/WebhookStore.ts"
 import { cutBody, cutDetail, type KnownRequest, keepsBodies, partsOf } from "./KeptRequest.ts"
-import { webhookIdOf } from "./Webhooks.ts"
 
 /** Whether it was opened by a token that was replaced. */
 export const isOpenedByOldToken = ({ old_token_hash, token_hash }: WebhookRow): boolean =>
@@ -23,8 +23,6 @@ const maxAllPending = 500
 /** Of one webhook's accepted ones; and the bytes of all bodies, beyond which none is kept. */
 const maxAccepted = 5
 const maxBytes = 8 * 1024 * 1024
-
-const isRequestId = Schema.is(Schema.UUID)
 
 type Pending = { -readonly [Field in keyof ReceivedRequest]: ReceivedRequest[Field] }
 
@@ -156,7 +154,7 @@ export class Requests extends Context.Tag("webhook-trigger/Requests")<
         }),
         show: Effect.fn("Requests.show")(function* (id, request_id) {
           const { id: webhook_id } = yield* Effect.flatMap(webhookIdOf(id), webhooks.webhookRow)
-          return isRequestId(request_id) ? yield* store.request(webhook_id, request_id) : yield* new NotFound()
+          return yield* store.request(webhook_id, yield* requestIdOf(request_id))
         })
       })
     })

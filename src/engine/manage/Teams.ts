@@ -1,7 +1,8 @@
-import { Context, DateTime, Effect, Layer, Schema } from "effect"
+import { Context, DateTime, Effect, Layer } from "effect"
 import { Bus } from "../../bus/Bus.ts"
-import { Invalid, NotFound, type TeamExists, type TeamInUse, type Unavailable } from "../../domain/Errors.ts"
-import { type Team, TeamDraft, TeamName, type TeamRecord } from "../../domain/Team.ts"
+import { type Invalid, type NotFound, type TeamExists, type TeamInUse, type Unavailable } from "../../domain/Errors.ts"
+import { teamNameOf } from "../../domain/ParsedId.ts"
+import { type Team, TeamDraft, type TeamName, type TeamRecord } from "../../domain/Team.ts"
 import { TeamStore } from "../../repo/TeamStore.ts"
 import * as Audit from "../access/Audit.ts"
 import { validate } from "./Validation.ts"
@@ -54,19 +55,14 @@ export class Teams extends Context.Tag("webhook-trigger/Teams")<
 
       return Teams.of({
         list: Effect.flatMap(store.teams, Effect.forEach(withState, { concurrency: 16 })),
-        show: (team) => Effect.flatMap(teamNamed(team), (team) => Effect.flatMap(store.team(team), withState)),
+        show: (team) => Effect.flatMap(teamNameOf(team), (team) => Effect.flatMap(store.team(team), withState)),
         create,
-        pause: (team) => Effect.flatMap(teamNamed(team), pause),
-        resume: (team) => Effect.flatMap(teamNamed(team), resume),
-        remove: (team) => Effect.flatMap(teamNamed(team), remove)
+        pause: (team) => Effect.flatMap(teamNameOf(team), pause),
+        resume: (team) => Effect.flatMap(teamNameOf(team), resume),
+        remove: (team) => Effect.flatMap(teamNameOf(team), remove)
       })
     })
   )
 }
 
-const isTeamName = Schema.is(TeamName)
 const decodeDraft = validate(TeamDraft)
-
-/** The name, when it can be one. */
-export const teamNamed = (text: string): Effect.Effect<TeamName, NotFound> =>
-  isTeamName(text) ? Effect.succeed(text) : new NotFound()

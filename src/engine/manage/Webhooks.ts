@@ -15,7 +15,8 @@ import {
   type TemplateFailed,
   type Unavailable
 } from "../../domain/Errors.ts"
-import { makeWebhookId, WebhookId } from "../../domain/Id.ts"
+import { makeWebhookId, type WebhookId } from "../../domain/Id.ts"
+import { webhookIdOf } from "../../domain/ParsedId.ts"
 import { faultOfExpression } from "../../domain/prompt/Filter.ts"
 import * as Template from "../../domain/prompt/Template.ts"
 import { templateOf } from "../../domain/prompt/TemplateChanges.ts"
@@ -451,11 +452,6 @@ const isSchema = (value: unknown): value is JsonObject =>
   Predicate.isReadonlyRecord(value) && isAccepted(webhookSettings.schema, value)
 const isWindow = (value: unknown): value is Window =>
   Predicate.isReadonlyRecord(value) && isAccepted(webhookSettings.coalesce, value)
-const isWebhookId = Schema.is(WebhookId)
-
-/** The id, when it can be one. */
-export const webhookIdOf = (text: string): Effect.Effect<WebhookId, NotFound> =>
-  isWebhookId(text) ? Effect.succeed(text.toLowerCase() as WebhookId) : Effect.fail(new NotFound())
 
 const versionOf = (text: string): Effect.Effect<number, NotFound> =>
   /^\d{1,9}$/.test(text) ? Effect.succeed(Number(text)) : Effect.fail(new NotFound())

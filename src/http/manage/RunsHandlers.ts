@@ -6,6 +6,7 @@ import { mostReplayed, ReplayBody, ReplayManyBody } from "../../api/run/Replays.
 import { RunFilterParameters } from "../../api/run/RunPage.ts"
 import { RunIds } from "../../api/run/Runs.ts"
 import type { RunId } from "../../domain/Id.ts"
+import { runIdOf } from "../../domain/ParsedId.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import { Replay } from "../../engine/accept/Replay.ts"
 import * as Audit from "../../engine/access/Audit.ts"
@@ -16,7 +17,6 @@ import { Settings } from "../../engine/Settings.ts"
 import { HistoryStore } from "../../repo/HistoryStore.ts"
 import type { RunFilter } from "../../repo/RunQuery.ts"
 import * as Body from "../request/Body.ts"
-import * as Parameters from "../request/Parameters.ts"
 import * as Problems from "../request/Problems.ts"
 import * as RunAnswer from "../trigger/RunAnswer.ts"
 import * as ReplayRequests from "./ReplayRequests.ts"
@@ -88,17 +88,17 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
         )
       )
       .handle("show", ({ path }) =>
-        Parameters.runId(path.run_id).pipe(
+        runIdOf(path.run_id).pipe(
           Effect.flatMap(history.run),
           Effect.tap(({ run_id }) => recordRead(run_id)),
           Effect.mapError(Problems.of)
         )
       )
       .handle("cancel", ({ path }) =>
-        Parameters.runId(path.run_id).pipe(Effect.flatMap(cancelOne), Effect.mapError(Problems.of))
+        runIdOf(path.run_id).pipe(Effect.flatMap(cancelOne), Effect.mapError(Problems.of))
       )
       .handle("replays", ({ path }) =>
-        Parameters.runId(path.run_id).pipe(
+        runIdOf(path.run_id).pipe(
           Effect.flatMap(replays.replaysOf),
           Effect.map((data) => ({ data })),
           Effect.mapError(Problems.of)
@@ -107,7 +107,7 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
       .handleRaw("replay", ({ path, request, urlParams }) =>
         Effect.gen(function* () {
           const received_at = yield* DateTime.now
-          const id = yield* Parameters.runId(path.run_id)
+          const id = yield* runIdOf(path.run_id)
           const body = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeReplay)
           const how = yield* ReplayRequests.one(request, body)
           const started =

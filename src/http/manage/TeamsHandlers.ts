@@ -2,10 +2,11 @@ import { HttpApiBuilder } from "@effect/platform"
 import { DateTime, Effect, Either } from "effect"
 import { Api } from "../../api/Api.ts"
 import { Message } from "../../api/run/Messages.ts"
+import { teamNameOf } from "../../domain/ParsedId.ts"
 import { Trigger } from "../../engine/accept/Trigger.ts"
 import * as Audit from "../../engine/access/Audit.ts"
 import { Cancellation, type CancelledCounts } from "../../engine/manage/Cancellation.ts"
-import { Teams, teamNamed } from "../../engine/manage/Teams.ts"
+import { Teams } from "../../engine/manage/Teams.ts"
 import { validate } from "../../engine/manage/Validation.ts"
 import { Settings } from "../../engine/Settings.ts"
 import * as Body from "../request/Body.ts"
@@ -44,7 +45,7 @@ export const layer = HttpApiBuilder.group(Api, "teams", (handlers) =>
       .handleRaw("message", ({ path, urlParams, request }) =>
         Effect.gen(function* () {
           const received_at = yield* DateTime.now
-          const team = yield* teamNamed(path.team)
+          const team = yield* teamNameOf(path.team)
           const { message } = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeMessage)
           const wait = urlParams.wait === "true"
           const idempotency = yield* Idempotency.readWith(request, () => Either.right({ message }))

@@ -1,7 +1,6 @@
 import type { HttpServerRequest } from "@effect/platform"
-import { Effect, Either, Schema } from "effect"
-import { InvalidParameter, NotFound } from "../../domain/Errors.ts"
-import { RunId } from "../../domain/Id.ts"
+import { Either } from "effect"
+import { InvalidParameter } from "../../domain/Errors.ts"
 
 /** The URL's, from its `?` on; empty: it has none. */
 export const search = ({ url }: HttpServerRequest.HttpServerRequest): string => {
@@ -20,9 +19,3 @@ export const wait = (request: HttpServerRequest.HttpServerRequest): Either.Eithe
     ? Either.right(values[0] === "true")
     : Either.left(new InvalidParameter({ name: "wait", detail: "must be `true` or `false`" }))
 }
-
-const isRunId = Schema.is(RunId)
-
-/** A run's id as the caller wrote it, in either case; text that cannot be an id names no run. */
-export const runId = (text: string): Effect.Effect<RunId, NotFound> =>
-  isRunId(text) ? Effect.succeed(text.toLowerCase() as RunId) : new NotFound()

@@ -3,6 +3,7 @@ import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { DateTime, Effect, Redacted, Schema } from "effect"
 import { CallersRun } from "../../api/run/Trigger.ts"
 import { MethodNotAllowed } from "../../domain/Errors.ts"
+import { runIdOf } from "../../domain/ParsedId.ts"
 import { reportOf } from "../../domain/run/AgentReport.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import { Trigger } from "../../engine/accept/Trigger.ts"
@@ -65,7 +66,7 @@ export const make = Effect.gen(function* () {
       return yield* new MethodNotAllowed({ allow: "GET, HEAD" })
     }
     const webhook = yield* authenticate(request, inPath)
-    const id = yield* Parameters.runId(run_id)
+    const id = yield* runIdOf(run_id)
     const wait = yield* Parameters.wait(request)
     const run = yield* trigger.run(webhook, id, { wait })
     RequestFacts.add(request, { run_id: run.run_id })
@@ -75,7 +76,7 @@ export const make = Effect.gen(function* () {
   const cancel = Effect.fnUntraced(function* (request: Request, inPath: string | undefined, run_id = "") {
     if (request.method !== "POST") return yield* new MethodNotAllowed({ allow: "POST" })
     const webhook = yield* authenticate(request, inPath)
-    const id = yield* Parameters.runId(run_id)
+    const id = yield* runIdOf(run_id)
     yield* trigger.run(webhook, id, { wait: false })
     RequestFacts.add(request, { run_id: id })
     return answerWith(yield* cancellation.cancel(id))
