@@ -23,14 +23,12 @@ import { HistoryStore, type ReplayableQuery, type WholeRun } from "../../repo/Hi
 import type { WebhookEdited } from "../../repo/RunStore.ts"
 import { TeamStore } from "../../repo/TeamStore.ts"
 import { WebhookStore } from "../../repo/WebhookStore.ts"
-import type { Outcomes } from "../outcome/Outcomes.ts"
-import * as Waiting from "../outcome/Waiting.ts"
+import { Waiting } from "../outcome/Waiting.ts"
 import * as Input from "../prompt/Input.ts"
-import * as InputChecks from "../prompt/InputChecks.ts"
+import { InputChecks } from "../prompt/InputChecks.ts"
 import type { Renderer } from "../prompt/Renderer.ts"
 import * as Rendering from "../prompt/Rendering.ts"
 import { Settings } from "../Settings.ts"
-import type { Shutdown } from "../Shutdown.ts"
 import type { Candidate } from "./Acceptance.ts"
 import * as Candidates from "./Candidates.ts"
 import { HandOver, type HandOverRefused } from "./HandOver.ts"
@@ -117,7 +115,7 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
   static readonly layer: Layer.Layer<
     Replay,
     never,
-    HandOver | HistoryStore | Outcomes | Renderer | Settings | Shutdown | TeamStore | WebhookStore
+    HandOver | HistoryStore | InputChecks | Renderer | Settings | TeamStore | Waiting | WebhookStore
   > = Layer.scoped(
     Replay,
     Effect.gen(function* () {
@@ -125,10 +123,10 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
       const teams = yield* TeamStore
       const webhooks = yield* WebhookStore
       const handOver = yield* HandOver
-      const submit = Submit.make(handOver, yield* Waiting.make)
+      const submit = Submit.make(handOver, yield* Waiting)
       const { maxPrompt } = yield* Settings
       const render = yield* Rendering.make
-      const objectionTo = InputChecks.make()
+      const inputChecks = yield* InputChecks
       const candidates = yield* Candidates.make
 
       /** What every repeat has of the request for it. */
@@ -158,7 +156,8 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
           const variables = request.prompt === "same" ? given : yield* Input.used(webhook, given)
           // Whatever `accept_if` says: somebody wants it done.
           const { accept_if: _, ...unfiltered } = webhook
-          const fault = request.variables && !Input.takesPayload(webhook) && objectionTo(unfiltered, variables)
+          const fault =
+            request.variables && !Input.takesPayload(webhook) && inputChecks.refusalOf(unfiltered, variables)
           if (fault && fault._tag !== "Ignored") return yield* fault
           const rendered =
             request.prompt === "same"

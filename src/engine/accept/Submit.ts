@@ -13,7 +13,7 @@ export type AcceptedOrEnded =
 
 /** Hands a run over and, if its caller waits, waits for its end as well. Interruption leaves the run alone. */
 export const make =
-  ({ accept }: Context.Tag.Service<HandOver>, waiting: Waiting) =>
+  ({ accept }: Context.Tag.Service<HandOver>, waiting: Context.Tag.Service<Waiting>) =>
   (candidate: Candidate): Effect.Effect<AcceptedOrEnded, HandOverRefused | NotFound | Unavailable> => {
     const { run } = candidate
     const { deadline_at: deadline } = run

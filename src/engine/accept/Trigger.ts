@@ -26,14 +26,12 @@ import type { WebhookEdited } from "../../repo/RunStore.ts"
 import { TeamStore } from "../../repo/TeamStore.ts"
 import { WebhookStore } from "../../repo/WebhookStore.ts"
 import * as Metrics from "../../telemetry/Metrics.ts"
-import type { Outcomes } from "../outcome/Outcomes.ts"
-import * as Waiting from "../outcome/Waiting.ts"
+import { Waiting } from "../outcome/Waiting.ts"
 import * as Input from "../prompt/Input.ts"
-import * as InputChecks from "../prompt/InputChecks.ts"
+import { type Ignored, InputChecks } from "../prompt/InputChecks.ts"
 import type { Renderer, RenderRefused } from "../prompt/Renderer.ts"
 import * as Rendering from "../prompt/Rendering.ts"
 import { Settings } from "../Settings.ts"
-import type { Shutdown } from "../Shutdown.ts"
 import type { Token } from "../verify/Token.ts"
 import type { MessageRequest, RunRequest } from "./Candidates.ts"
 import * as Candidates from "./Candidates.ts"
@@ -118,7 +116,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
   static readonly layer: Layer.Layer<
     Trigger,
     never,
-    ChangeFeed | HandOver | HistoryStore | Outcomes | Renderer | Settings | Shutdown | TeamStore | WebhookStore
+    ChangeFeed | HandOver | HistoryStore | InputChecks | Renderer | Settings | TeamStore | Waiting | WebhookStore
   > = Layer.scoped(
     Trigger,
     Effect.gen(function* () {
@@ -127,14 +125,14 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const settings = yield* Settings
       const teams = yield* TeamStore
       const webhooks = yield* WebhookStore
-      const waiting = yield* Waiting.make
+      const waiting = yield* Waiting
       const submit = Submit.make(yield* HandOver, waiting)
 
       const cache = yield* WebhookCache.make
       const tokens = yield* TokenWatch.make(cache)
       const candidates = yield* Candidates.make
 
-      const objectionTo = InputChecks.make()
+      const inputChecks = yield* InputChecks
 
       const render = (webhook: WebhookRow, variables: Variables) => {
         const result = rendered(webhook, variables)
@@ -144,13 +142,13 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const triggerOnce = (
         webhook: WebhookRow,
         request: TriggerRequest
-      ): Effect.Effect<Submitted, InputChecks.Ignored | InvalidParameter | Refused | WebhookEdited> =>
+      ): Effect.Effect<Submitted, Ignored | InvalidParameter | Refused | WebhookEdited> =>
         Effect.flatMap(
           Input.used(webhook, request.variables),
-          (variables): Effect.Effect<Submitted, InputChecks.Ignored | InvalidParameter | Refused | WebhookEdited> => {
+          (variables): Effect.Effect<Submitted, Ignored | InvalidParameter | Refused | WebhookEdited> => {
             if (request.wait && webhook.coalesce !== undefined) return Effect.fail(Coalescing.waitRefused)
-            const objection = objectionTo(webhook, request.variables)
-            if (objection !== undefined) return Effect.fail(objection)
+            const refusal = inputChecks.refusalOf(webhook, request.variables)
+            if (refusal !== undefined) return Effect.fail(refusal)
             const coalesce = Coalescing.windowOf(webhook, request.variables, request.received_at)
             return Effect.flatMap(render(webhook, variables), (rendered) =>
               submit(candidates.ofWebhook(webhook, { ...request, variables, ...(coalesce && { coalesce }) }, rendered))

@@ -38,7 +38,7 @@ import * as Audit from "../access/Audit.ts"
 import { Outcomes } from "../outcome/Outcomes.ts"
 import * as DraftPreview from "../prompt/DraftPreview.ts"
 import * as Input from "../prompt/Input.ts"
-import * as InputChecks from "../prompt/InputChecks.ts"
+import { InputChecks } from "../prompt/InputChecks.ts"
 import { faultsOfSchema } from "../prompt/InputSchema.ts"
 import { type LanguageOptions, Renderer } from "../prompt/Renderer.ts"
 import * as Rendering from "../prompt/Rendering.ts"
@@ -62,7 +62,7 @@ export interface Preview {
 }
 
 /** What prompts are made with. */
-type Prompts = Renderer | Settings
+type Prompts = InputChecks | Renderer | Settings
 
 /** What webhooks are stored with. */
 type WebhookRows = SecretKeyStore | WebhookStore
@@ -222,7 +222,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
               Effect.map(namesIn(prompt_template, options), (variables) => ({ variables }))
           })
 
-        const objectionTo = InputChecks.make()
+        const inputChecks = yield* InputChecks
 
         const found = <A, E>(id: string, use: (id: WebhookId) => Effect.Effect<A, E>): Effect.Effect<A, E | NotFound> =>
           Effect.flatMap(webhookIdOf(id), use)
@@ -371,9 +371,9 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
           const webhook = yield* store.webhook(id)
           const input = yield* Input.ofSample(webhook, sample)
           const variables = yield* Input.used(webhook, input)
-          const objection = objectionTo(webhook, input)
-          if (objection !== undefined && objection._tag !== "Ignored") return yield* objection
-          const accepted = webhook.accept_if === undefined ? {} : { accepted: objection === undefined }
+          const refusal = inputChecks.refusalOf(webhook, input)
+          if (refusal !== undefined && refusal._tag !== "Ignored") return yield* refusal
+          const accepted = webhook.accept_if === undefined ? {} : { accepted: refusal === undefined }
           return yield* render(webhook, variables).pipe(
             Effect.map(({ prompt }): Preview => ({ ...accepted, prompt, missing: [] })),
             Effect.catchTag("MissingVariables", ({ names }) => Effect.succeed<Preview>({ ...accepted, missing: names }))

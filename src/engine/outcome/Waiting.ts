@@ -1,4 +1,4 @@
-import { DateTime, Effect, Option, type Scope } from "effect"
+import { Context, DateTime, Effect, Layer, Option } from "effect"
 import { NotFound, Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { Run } from "../../domain/run/Run.ts"
@@ -8,6 +8,8 @@ import * as Deadlines from "../../runtime/Deadlines.ts"
 import { Shutdown } from "../Shutdown.ts"
 import { Outcomes } from "./Outcomes.ts"
 
+type Service = Context.Tag.Service<Waiting>
+
 /** The end of a watched run. */
 export interface End {
   /** The run as it ended; none if the deadline came first. */
@@ -16,92 +18,98 @@ export interface End {
   readonly before: (deadline: DateTime.Utc) => Effect.Effect<Run, NotFound | Unavailable>
 }
 
-/** Callers that wait for the end of a run. */
-export interface Waiting {
-  /**
-   * Watches the run while `use` runs: no end is missed after this began. `isNew`: its row does not exist yet. `onClosed`
-   * gets a function that ends the waiting as `NotFound`, and returns one that unsubscribes.
-   */
-  readonly watch: <A, E>(
-    id: RunId,
-    options: { readonly isNew: boolean; readonly onClosed?: (close: () => void) => () => void },
-    use: (end: End) => Effect.Effect<A, E>
-  ) => Effect.Effect<A, E>
-  /** The end of a run that was accepted before. */
-  readonly endOf: (id: RunId, deadline: DateTime.Utc) => Effect.Effect<Run, NotFound | Unavailable>
-}
+/**
+ * Callers that wait for the end of a run. The run's end, its deadline and the server's stop each call back, and the first one
+ * counts. So no caller costs a fiber.
+ */
+export class Waiting extends Context.Tag("webhook-trigger/Waiting")<
+  Waiting,
+  {
+    /**
+     * Watches the run while `use` runs: no end is missed after this began. `isNew`: its row does not exist yet. `onClosed`
+     * gets a function that ends the waiting as `NotFound`, and returns one that unsubscribes.
+     */
+    readonly watch: <A, E>(
+      id: RunId,
+      options: { readonly isNew: boolean; readonly onClosed?: (close: () => void) => () => void },
+      use: (end: End) => Effect.Effect<A, E>
+    ) => Effect.Effect<A, E>
+    /** The end of a run that was accepted before. */
+    readonly endOf: (id: RunId, deadline: DateTime.Utc) => Effect.Effect<Run, NotFound | Unavailable>
+  }
+>() {
+  static readonly layer: Layer.Layer<Waiting, never, HistoryStore | Outcomes | Shutdown> = Layer.scoped(
+    Waiting,
+    Effect.gen(function* () {
+      const history = yield* HistoryStore
+      const outcomes = yield* Outcomes
+      const shutdown = yield* Shutdown
+      const deadlines = yield* Deadlines.make
 
-/** The run's end, its deadline and the server's stop each call back, and the first one counts. So no caller costs a fiber. */
-export const make: Effect.Effect<Waiting, never, HistoryStore | Outcomes | Scope.Scope | Shutdown> = Effect.gen(
-  function* () {
-    const history = yield* HistoryStore
-    const outcomes = yield* Outcomes
-    const shutdown = yield* Shutdown
-    const deadlines = yield* Deadlines.make
+      const begin = (id: RunId, { isNew, onClosed }: Parameters<Service["watch"]>[1]) => {
+        let result: Effect.Effect<Option.Option<Run>, NotFound | Unavailable> | undefined
+        let resume: ((first: NonNullable<typeof result>) => void) | undefined
+        const settle = (next: NonNullable<typeof result>) => {
+          result ??= next
+          resume?.(result)
+        }
+        const onEnd = (run: Run | undefined) =>
+          settle(run === undefined ? Effect.fail(new NotFound()) : Effect.succeedSome(run))
+        const stops = [outcomes.watch(id, onEnd, { isNew })]
+        if (onClosed !== undefined) stops.push(onClosed(() => settle(Effect.fail(new NotFound()))))
 
-    const begin = (id: RunId, { isNew, onClosed }: Parameters<Waiting["watch"]>[1]) => {
-      let result: Effect.Effect<Option.Option<Run>, NotFound | Unavailable> | undefined
-      let resume: ((first: NonNullable<typeof result>) => void) | undefined
-      const settle = (next: NonNullable<typeof result>) => {
-        result ??= next
-        resume?.(result)
+        const until: End["until"] = (deadline) =>
+          Effect.suspend(() => {
+            outcomes.stored(id)
+            stops.push(
+              shutdown.onStopWaiting(() => settle(Effect.fail(stoppedWaiting(id)))),
+              deadlines.at(DateTime.toEpochMillis(deadline), () => settle(Effect.succeedNone))
+            )
+            // No finalizer for an interruption, which would cost more than all this: `watch` stops the callbacks.
+            return Effect.async<Option.Option<Run>, NotFound | Unavailable>((waiting) => {
+              resume = waiting
+              if (result !== undefined) resume(result)
+            })
+          })
+        const before: End["before"] = (deadline) =>
+          Effect.flatMap(until(deadline), (ended) => (Option.isSome(ended) ? Effect.succeed(ended.value) : timeOut(id)))
+        return { end: { until, before }, stops }
       }
-      const onEnd = (run: Run | undefined) =>
-        settle(run === undefined ? Effect.fail(new NotFound()) : Effect.succeedSome(run))
-      const stops = [outcomes.watch(id, onEnd, { isNew })]
-      if (onClosed !== undefined) stops.push(onClosed(() => settle(Effect.fail(new NotFound()))))
 
-      const until: End["until"] = (deadline) =>
-        Effect.suspend(() => {
-          outcomes.stored(id)
-          stops.push(
-            shutdown.onStopWaiting(() => settle(Effect.fail(stoppedWaiting(id)))),
-            deadlines.at(DateTime.toEpochMillis(deadline), () => settle(Effect.succeedNone))
+      const timeOut = (id: RunId) =>
+        outcomes.end(id, { status: "timeout" }).pipe(
+          Effect.mapError(({ what, detail }) => new Unavailable({ what, detail, run_id: id })),
+          Effect.filterOrFail(
+            (run) => run !== undefined,
+            () => new NotFound()
           )
-          // No finalizer for an interruption, which would cost more than all this: `watch` stops the callbacks.
-          return Effect.async<Option.Option<Run>, NotFound | Unavailable>((waiting) => {
-            resume = waiting
-            if (result !== undefined) resume(result)
+        )
+
+      // `acquireUseRelease` would take as many steps as accepting the run.
+      const watch: Service["watch"] = (id, options, use) =>
+        Effect.suspend(() => {
+          let stops: ReadonlyArray<() => void> = []
+          const watched = Effect.suspend(() => {
+            const begun = begin(id, options)
+            stops = begun.stops
+            return use(begun.end)
+          })
+          return Effect.onExit(watched, () => {
+            for (const stop of stops) stop()
+            return Effect.void
           })
         })
-      const before: End["before"] = (deadline) =>
-        Effect.flatMap(until(deadline), (ended) => (Option.isSome(ended) ? Effect.succeed(ended.value) : timeOut(id)))
-      return { end: { until, before }, stops }
-    }
 
-    const timeOut = (id: RunId) =>
-      outcomes.end(id, { status: "timeout" }).pipe(
-        Effect.mapError(({ what, detail }) => new Unavailable({ what, detail, run_id: id })),
-        Effect.filterOrFail(
-          (run) => run !== undefined,
-          () => new NotFound()
-        )
-      )
-
-    // `acquireUseRelease` would take as many steps as accepting the run.
-    const watch: Waiting["watch"] = (id, options, use) =>
-      Effect.suspend(() => {
-        let stops: ReadonlyArray<() => void> = []
-        const watched = Effect.suspend(() => {
-          const begun = begin(id, options)
-          stops = begun.stops
-          return use(begun.end)
-        })
-        return Effect.onExit(watched, () => {
-          for (const stop of stops) stop()
-          return Effect.void
-        })
-      })
-
-    return {
-      watch,
-      endOf: (id, deadline) =>
-        watch(id, { isNew: false }, (end) =>
-          Effect.flatMap(history.run(id), (run) => (isFinal(run.status) ? Effect.succeed(run) : end.before(deadline)))
-        )
-    }
-  }
-)
+      return {
+        watch,
+        endOf: (id, deadline) =>
+          watch(id, { isNew: false }, (end) =>
+            Effect.flatMap(history.run(id), (run) => (isFinal(run.status) ? Effect.succeed(run) : end.before(deadline)))
+          )
+      }
+    })
+  )
+}
 
 const stoppedWaiting = (run_id: RunId) =>
   new Unavailable({

@@ -6,7 +6,7 @@ import { SampleBody } from "../../api/run/Trigger.ts"
 import { triggerUrl } from "../../api/run/TriggerUrl.ts"
 import * as Audit from "../../engine/access/Audit.ts"
 import { Cancellation, type CancelledCounts } from "../../engine/manage/Cancellation.ts"
-import { Requests } from "../../engine/manage/Requests.ts"
+import { StoredRequests } from "../../engine/manage/StoredRequests.ts"
 import { validate } from "../../engine/manage/Validation.ts"
 import { Webhooks, type WithToken } from "../../engine/manage/Webhooks.ts"
 import { Settings } from "../../engine/Settings.ts"
@@ -22,7 +22,7 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
   Effect.gen(function* () {
     const webhooks = yield* Webhooks
     const { cancelQueuedOfWebhook } = yield* Cancellation
-    const requests = yield* Requests
+    const requests = yield* StoredRequests
     const { maxBody } = yield* Settings
     const originFor = yield* makeTriggerOriginFor
 

@@ -9,6 +9,7 @@ import * as ManagementAccess from "../access/ManagementAccess.ts"
 import { PublicUrl, TriggerPort } from "../request/PublicUrl.ts"
 import { strictTransportSecurity } from "../request/SecurityHeaders.ts"
 import { BodyBudget } from "../trigger/BodyBudget.ts"
+import { CallerCheck } from "../trigger/CallerCheck.ts"
 import * as TriggerRoutes from "../trigger/TriggerRoutes.ts"
 import { ConnectionLimits } from "./ConnectionLimits.ts"
 import * as Connections from "./Connections.ts"
@@ -59,6 +60,7 @@ export const layer = (
     Layer.provide(
       Layer.mergeAll(
         BodyBudget.layer,
+        CallerCheck.layer,
         Connections.layer(server, { limits, answersAll: true }),
         ...Option.toArray(Option.map(management, (server) => Connections.layer(server, { limits, answersAll: true }))),
         Layer.succeed(

@@ -18,7 +18,7 @@ import type { AdminKey } from "../../engine/access/AdminKey.ts"
 import { Sessions } from "../../engine/access/Sessions.ts"
 import type { Cancellation } from "../../engine/manage/Cancellation.ts"
 import type { Overview } from "../../engine/manage/Overview.ts"
-import type { Requests } from "../../engine/manage/Requests.ts"
+import type { StoredRequests } from "../../engine/manage/StoredRequests.ts"
 import type { Teams } from "../../engine/manage/Teams.ts"
 import type { Webhooks } from "../../engine/manage/Webhooks.ts"
 import type { Settings } from "../../engine/Settings.ts"
@@ -46,10 +46,14 @@ import * as Redaction from "../request/Redaction.ts"
 import * as RequestLog from "../request/RequestLog.ts"
 import * as Unmatched from "../request/Unmatched.ts"
 import { BodyBudget } from "../trigger/BodyBudget.ts"
+import { CallerCheck } from "../trigger/CallerCheck.ts"
 import * as TriggerRoutes from "../trigger/TriggerRoutes.ts"
 
 /** `/webhook/trigger/…`: enough for a host that only lets its callers trigger webhooks. */
-export const trigger = Layer.merge(Layer.provide(TriggerRoutes.layer, BodyBudget.layer), Redaction.layer)
+export const trigger = Layer.merge(
+  Layer.provide(TriggerRoutes.layer, Layer.merge(BodyBudget.layer, CallerCheck.layer)),
+  Redaction.layer
+)
 
 /** Registers nothing: the group's routes are `TriggerRoutes`, written by hand. */
 const triggerGroup = Layer.empty as Layer.Layer<HttpApiGroup.ApiGroup<"webhook-trigger", "trigger">>
@@ -70,7 +74,7 @@ type Engine =
   | HistoryStore
   | Overview
   | Replay
-  | Requests
+  | StoredRequests
   | SessionStore
   | Settings
   | Teams

@@ -1,7 +1,7 @@
 /** Checks the caller of a webhook beyond its token: address, signature or secret. Answers handshakes and commands. */
 import { createHash } from "node:crypto"
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { Duration, Effect } from "effect"
+import { Context, Duration, Effect, Layer } from "effect"
 import type { Ignored } from "../../api/run/Trigger.ts"
 import { triggerPath } from "../../api/run/TriggerUrl.ts"
 import { NotVerified, Unavailable, type VerificationCause } from "../../domain/Errors.ts"
@@ -65,12 +65,11 @@ export const handshakeAnswer = ({ echo }: { readonly echo?: string }): HttpServe
 export const replyTo = ({ verification }: WebhookRow): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.text(verification?.reply_text ?? "")
 
-export const make = Effect.gen(function* () {
+const make = Effect.gen(function* () {
   const proxies = yield* TrustedProxies
   const verification = yield* Verification.make
   const originFor = yield* makeOriginFor
 
-  /** Checks the caller at this time. Without the body, only what does not depend on it. */
   const check = (
     request: Request,
     webhook: WebhookRow,
@@ -87,6 +86,21 @@ export const make = Effect.gen(function* () {
 
   return { check }
 })
+
+export class CallerCheck extends Context.Tag("webhook-trigger/CallerCheck")<
+  CallerCheck,
+  {
+    /** Checks the caller at this time. Without the body, only what does not depend on it. */
+    readonly check: (
+      request: Request,
+      webhook: WebhookRow,
+      now: number,
+      body?: Uint8Array
+    ) => Verified | Handshake | Refusal
+  }
+>() {
+  static readonly layer: Layer.Layer<CallerCheck> = Layer.effect(CallerCheck, make)
+}
 
 export const isRefusal = (checked: Verified | Handshake | Refusal): checked is Refusal =>
   checked._tag === "NotVerified" || checked._tag === "Unavailable"

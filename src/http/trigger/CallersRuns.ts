@@ -45,7 +45,7 @@ export const make = Effect.gen(function* () {
   const trigger = yield* Trigger
   const cancellation = yield* Cancellation
   const record = yield* RequestRecord.make
-  const callers = yield* CallerCheck.make
+  const callers = yield* CallerCheck.CallerCheck
 
   /** The webhook as it is now, if the caller may use it. */
   const authenticate = Effect.fnUntraced(function* (request: Request, inPath: string | undefined) {

@@ -2,7 +2,7 @@ import type { HttpServerRequest } from "@effect/platform"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { keptBody } from "../../domain/request/KeptBody.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
-import { keepsBodies } from "../../engine/manage/KeptRequest.ts"
+import { storesRefused } from "../../engine/manage/RequestToStore.ts"
 import type * as Body from "../request/Body.ts"
 import type { BodyBudget } from "./BodyBudget.ts"
 
@@ -26,7 +26,7 @@ export const make = (
     head: undefined,
     take: (chunk) => {
       intake.bytes += chunk.length
-      if (keepsBodies(webhook) && (intake.head?.length ?? 0) < keptBody) {
+      if (storesRefused(webhook) && (intake.head?.length ?? 0) < keptBody) {
         intake.head = Buffer.concat([intake.head ?? Buffer.alloc(0), chunk.subarray(0, keptBody)])
       }
       if (!budget.take(webhook.id, chunk.length)) return false

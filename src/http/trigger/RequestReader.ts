@@ -52,7 +52,7 @@ const traceOf = ({ headers: { traceparent } }: Request): Pick<TriggerRequest, "t
 
 export const make = Effect.gen(function* () {
   const budget = yield* BodyBudget
-  const callers = yield* CallerCheck.make
+  const callers = yield* CallerCheck.CallerCheck
   const { maxBody: limit_bytes } = yield* Settings
 
   return (

@@ -3,8 +3,8 @@ import type { HttpServerRequest } from "@effect/platform"
 import { type DateTime, Effect } from "effect"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import type { Submitted } from "../../engine/accept/Trigger.ts"
-import { keepsAccepted } from "../../engine/manage/KeptRequest.ts"
-import { isOpenedByOldToken, Requests } from "../../engine/manage/Requests.ts"
+import { storesAccepted } from "../../engine/manage/RequestToStore.ts"
+import { isOpenedByOldToken, StoredRequests } from "../../engine/manage/StoredRequests.ts"
 import { clientAddress } from "../request/ClientAddress.ts"
 import * as Problems from "../request/Problems.ts"
 import { TrustedProxies } from "../request/TrustedProxies.ts"
@@ -26,7 +26,7 @@ const runIdOf = (submitted: Submitted) => {
 
 export const make = Effect.gen(function* () {
   const proxies = yield* TrustedProxies
-  const requests = yield* Requests
+  const requests = yield* StoredRequests
 
   /** Notes that an old token is still in use. */
   const token = (request: Request, webhook: WebhookRow): void => {
@@ -58,7 +58,7 @@ export const make = Effect.gen(function* () {
     submitted: Submitted,
     status: number
   ): void => {
-    if (!keepsAccepted(webhook)) return
+    if (!storesAccepted(webhook)) return
     const isIgnored = submitted._tag === "Ignored"
     const run_id = runIdOf(submitted)
     requests.recordAccepted(webhook, {

@@ -7,12 +7,13 @@ import { HttpLayerRouter, HttpServerError, HttpServerRequest, type HttpServerRes
 import { Effect, FiberRef, Option } from "effect"
 import { triggerPath } from "../../api/run/TriggerUrl.ts"
 import type { Trigger } from "../../engine/accept/Trigger.ts"
-import type { Requests } from "../../engine/manage/Requests.ts"
+import type { StoredRequests } from "../../engine/manage/StoredRequests.ts"
 import { Settings } from "../../engine/Settings.ts"
 import { patternOf } from "../request/ExactPath.ts"
 import * as RequestLog from "../request/RequestLog.ts"
 import * as Unmatched from "../request/Unmatched.ts"
 import type { BodyBudget } from "./BodyBudget.ts"
+import type { CallerCheck } from "./CallerCheck.ts"
 import * as CallersRuns from "./CallersRuns.ts"
 import * as StartRun from "./StartRun.ts"
 
@@ -69,31 +70,34 @@ export const layer = HttpLayerRouter.addAll(
  */
 export type DirectHandler = (request: IncomingMessage, response: ServerResponse) => boolean
 
-export const makeDirectHandler: Effect.Effect<DirectHandler, never, BodyBudget | Requests | Settings | Trigger> =
-  Effect.gen(function* () {
-    const post = yield* StartRun.make
-    const { maxBody } = yield* Settings
-    const [withToken, withoutToken] = [patternOf(postRoute), patternOf(headerRoute)]
-    const isTraced = yield* FiberRef.get(FiberRef.currentTracerEnabled)
-    const observe = yield* RequestLog.makeDirect
+export const makeDirectHandler: Effect.Effect<
+  DirectHandler,
+  never,
+  BodyBudget | CallerCheck | StoredRequests | Settings | Trigger
+> = Effect.gen(function* () {
+  const post = yield* StartRun.make
+  const { maxBody } = yield* Settings
+  const [withToken, withoutToken] = [patternOf(postRoute), patternOf(headerRoute)]
+  const isTraced = yield* FiberRef.get(FiberRef.currentTracerEnabled)
+  const observe = yield* RequestLog.makeDirect
 
-    return (source, response) => {
-      if (isTraced || source.method !== "POST" || !(Number(source.headers["content-length"]) <= maxBody)) return false
-      const token = withToken.exec(source.url!)?.[1]
-      if (token === undefined && !withoutToken.test(source.url!)) return false
-      // What the endpoint reads of a request, as Effect's own for Node has it.
-      const { headers, method, url } = source
-      const remoteAddress = Option.fromNullable(source.socket.remoteAddress)
-      const request = { headers, method, remoteAddress, response, source, url } as unknown as Request
-      const fiber = observe(token === undefined ? headerRoute : postRoute, request, post(request, token), (answer) =>
-        write(response, answer)
-      )
-      response.once("close", () => {
-        if (!response.writableEnded) fiber.unsafeInterruptAsFork(HttpServerError.clientAbortFiberId)
-      })
-      return true
-    }
-  })
+  return (source, response) => {
+    if (isTraced || source.method !== "POST" || !(Number(source.headers["content-length"]) <= maxBody)) return false
+    const token = withToken.exec(source.url!)?.[1]
+    if (token === undefined && !withoutToken.test(source.url!)) return false
+    // What the endpoint reads of a request, as Effect's own for Node has it.
+    const { headers, method, url } = source
+    const remoteAddress = Option.fromNullable(source.socket.remoteAddress)
+    const request = { headers, method, remoteAddress, response, source, url } as unknown as Request
+    const fiber = observe(token === undefined ? headerRoute : postRoute, request, post(request, token), (answer) =>
+      write(response, answer)
+    )
+    response.once("close", () => {
+      if (!response.writableEnded) fiber.unsafeInterruptAsFork(HttpServerError.clientAbortFiberId)
+    })
+    return true
+  }
+})
 
 /** The endpoint's bodies are all in memory. */
 const write = (response: ServerResponse, { body, headers, status }: HttpServerResponse.HttpServerResponse): void => {

@@ -6,7 +6,7 @@ import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { secretHeaders } from "../prompt/Input.ts"
 
 /** What is known of a call when it is refused, or accepted. */
-export interface KnownRequest
+export interface RequestToStore
   extends Pick<ReceivedRequest, "received_at" | "status" | "code" | "detail" | "client_address" | "size" | "run_id"> {
   /** With as much of the body as was received; it is kept if the webhook keeps any. */
   readonly incoming?: IncomingRequest
@@ -15,10 +15,10 @@ export interface KnownRequest
 type Keeping = Pick<WebhookRow, "keep_bodies">
 
 /** Whether the webhook wants refused requests to be kept as they came. */
-export const keepsBodies = ({ keep_bodies }: Keeping): boolean => keep_bodies === "refused" || keep_bodies === "all"
+export const storesRefused = ({ keep_bodies }: Keeping): boolean => keep_bodies === "refused" || keep_bodies === "all"
 
 /** Whether the webhook wants accepted requests to be kept. */
-export const keepsAccepted = ({ keep_bodies }: Keeping): boolean => keep_bodies === "all"
+export const storesAccepted = ({ keep_bodies }: Keeping): boolean => keep_bodies === "all"
 
 /** The request as a template reaches it: a header that shows who calls is not kept. */
 export const partsOf = (webhook: Pick<WebhookRow, "verification">, request: IncomingRequest) => ({

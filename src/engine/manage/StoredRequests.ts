@@ -7,7 +7,7 @@ import { type AcceptedCode, keptFor, keptRequests, type ReceivedRequest } from "
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { RequestStore } from "../../repo/RequestStore.ts"
 import { type FirstVerified, type OldTokenUse, WebhookStore } from "../../repo/WebhookStore.ts"
-import { cutBody, cutDetail, type KnownRequest, keepsBodies, partsOf } from "./KeptRequest.ts"
+import { cutBody, cutDetail, partsOf, type RequestToStore, storesRefused } from "./RequestToStore.ts"
 
 /** Whether it was opened by a token that was replaced. */
 export const isOpenedByOldToken = ({ old_token_hash, token_hash }: WebhookRow): boolean =>
@@ -31,12 +31,12 @@ type Pending = { -readonly [Field in keyof ReceivedRequest]: ReceivedRequest[Fie
  * fails and costs a bounded amount of memory and of writes, however many there are: a refusal must not become dearer than
  * what it refuses, and no trigger waits for it.
  */
-export class Requests extends Context.Tag("webhook-trigger/Requests")<
-  Requests,
+export class StoredRequests extends Context.Tag("webhook-trigger/StoredRequests")<
+  StoredRequests,
   {
-    readonly recordRefused: (webhook: WebhookRow, request: KnownRequest) => void
-    /** Of a webhook that `keepsAccepted`: some of each second. */
-    readonly recordAccepted: (webhook: WebhookRow, request: KnownRequest & { readonly code: AcceptedCode }) => void
+    readonly recordRefused: (webhook: WebhookRow, request: RequestToStore) => void
+    /** Of a webhook that `storesAccepted`: some of each second. */
+    readonly recordAccepted: (webhook: WebhookRow, request: RequestToStore & { readonly code: AcceptedCode }) => void
     /** For whoever has replaced a token and waits until nobody uses the old one any more. */
     readonly recordOldToken: (webhook: WebhookRow, client_address: string) => void
     /** For whoever sets up a webhook and waits for the first request that shows what it asks for. */
@@ -53,8 +53,8 @@ export class Requests extends Context.Tag("webhook-trigger/Requests")<
     readonly show: (id: string, request_id: string) => Effect.Effect<ReceivedRequest, NotFound | Unavailable>
   }
 >() {
-  static readonly layer: Layer.Layer<Requests, never, RequestStore | WebhookStore> = Layer.scoped(
-    Requests,
+  static readonly layer: Layer.Layer<StoredRequests, never, RequestStore | WebhookStore> = Layer.scoped(
+    StoredRequests,
     Effect.gen(function* () {
       const store = yield* RequestStore
       const webhooks = yield* WebhookStore
@@ -64,8 +64,8 @@ export class Requests extends Context.Tag("webhook-trigger/Requests")<
       let all = 0
       let bytes = 0
 
-      const push = (to: typeof pending, webhook: WebhookRow, { incoming, ...request }: KnownRequest): void => {
-        const keeps = incoming !== undefined && keepsBodies(webhook) && bytes < maxBytes
+      const push = (to: typeof pending, webhook: WebhookRow, { incoming, ...request }: RequestToStore): void => {
+        const keeps = incoming !== undefined && storesRefused(webhook) && bytes < maxBytes
         if (keeps) bytes += Math.min(incoming.body.length, keptBody)
         const of = to.get(webhook.id) ?? []
         to.set(webhook.id, of)
@@ -80,14 +80,14 @@ export class Requests extends Context.Tag("webhook-trigger/Requests")<
         })
       }
 
-      const recordRefused = (webhook: WebhookRow, request: KnownRequest): void => {
+      const recordRefused = (webhook: WebhookRow, request: RequestToStore): void => {
         const of = pending.get(webhook.id) ?? []
         const alike = of.findLast(({ code }) => code === request.code) ?? of.at(-1)
         if (of.length < maxPending && all < maxAllPending) push(pending, webhook, request)
         else if (alike !== undefined) alike.repeats++
       }
 
-      const recordAccepted = (webhook: WebhookRow, request: KnownRequest): void => {
+      const recordAccepted = (webhook: WebhookRow, request: RequestToStore): void => {
         const of = pendingAccepted.get(webhook.id)
         if ((of === undefined || of.length < maxAccepted) && all < maxAllPending)
           push(pendingAccepted, webhook, request)
@@ -139,12 +139,12 @@ export class Requests extends Context.Tag("webhook-trigger/Requests")<
         Effect.forever(Effect.delay(Effect.ignore(Effect.flatMap(dayAgo, store.forgetRequests)), forgetEvery))
       )
 
-      return Requests.of({
+      return StoredRequests.of({
         recordRefused,
         recordAccepted,
         recordOldToken,
         recordVerified,
-        list: Effect.fn("Requests.list")(function* (id, { accepted }) {
+        list: Effect.fn("StoredRequests.list")(function* (id, { accepted }) {
           const { id: webhook_id } = yield* Effect.flatMap(webhookIdOf(id), webhooks.webhookRow)
           yield* write
           const found = yield* store.requests(webhook_id, yield* dayAgo, { accepted, shown: shownBody })
@@ -152,7 +152,7 @@ export class Requests extends Context.Tag("webhook-trigger/Requests")<
             request.body === undefined ? request : { ...request, body: cutBody(request.body) }
           )
         }),
-        show: Effect.fn("Requests.show")(function* (id, request_id) {
+        show: Effect.fn("StoredRequests.show")(function* (id, request_id) {
           const { id: webhook_id } = yield* Effect.flatMap(webhookIdOf(id), webhooks.webhookRow)
           return yield* store.request(webhook_id, yield* requestIdOf(request_id))
         })
