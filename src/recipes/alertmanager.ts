@@ -13,7 +13,7 @@ const alert = (instance: string, at: string, fingerprint: string, status = "firi
 export const alertmanager: Recipe = {
   label: "Alertmanager",
   name: "Look into alerts",
-  summary: "Looks into each group of alerts that fires, one line for each alert.",
+  summary: "Looks into each group of firing alerts.",
   verification: { preset: "alertmanager" },
   secret: "made here",
   settings: { ...wholeRequest, template_language: "liquid", accept_if: "payload.status == 'firing'" },
@@ -24,9 +24,8 @@ export const alertmanager: Recipe = {
 {% endif %}
 Find the likely cause, and say what to do first.`,
   steps: [
-    "In alertmanager.yml add the receiver below: its `url` is the trigger URL, its `credentials` are the secret. `credentials_file` and `url_file` read them from files.",
-    "Send alerts to it in `route`: as its `receiver`, or in one of its `routes`.",
-    "Reload Alertmanager: send it SIGHUP, or POST to its /-/reload."
+    "Add the receiver below to alertmanager.yml. `url`: the trigger URL. `credentials`: the secret. `url_file` and `credentials_file` read them from files.",
+    "Name it as `receiver` in `route` or one of its `routes`. Reload Alertmanager with SIGHUP or a POST to /-/reload."
   ],
   config: {
     file: "alertmanager.yml",
@@ -43,10 +42,10 @@ Find the likely cause, and say what to do first.`,
 `
   },
   notes: [
-    "Alertmanager sends again after a 5xx only, so a trigger must not be refused with another status: it waits while the team has no leader.",
-    "A request may have 1 MiB, about 2,500 alerts: `max_alerts` keeps the request below that in an alert storm.",
-    "It signs nothing and sends no id: a group that it sends again, after `repeat_interval`, is another run.",
-    "For Basic authentication give the verification a `username`, and the receiver `basic_auth` with `username` and `password` in place of `authorization`."
+    "Alertmanager retries only after a 5xx, so runs are queued while the team has no leader.",
+    "`max_alerts` keeps requests below 1 MiB, about 2,500 alerts.",
+    "Alertmanager sends no signature or ID, so a group repeated after `repeat_interval` is another run.",
+    "For Basic authentication, set `username` in the verification, and replace `authorization` in the receiver by `basic_auth` with `username` and `password`."
   ],
   sample: {
     headers: { ...json, "user-agent": "Alertmanager/0.28.1" },

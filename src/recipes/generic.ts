@@ -3,7 +3,7 @@ import { fromStrangers, json, type Recipe } from "./Recipe.ts"
 export const generic: Recipe = {
   label: "Your own service",
   name: "Events",
-  summary: "Accepts requests from your own program, or any other service, with an HMAC over an id and the body.",
+  summary: "Accepts requests from any program, with an HMAC over an ID and the body.",
   verification: {
     ...{ preset: "hmac", header: "X-Signature-256", prefix: "sha256=" },
     ...{ id_header: "X-Delivery-Id", signed: "{id}.{body}" }
@@ -17,8 +17,8 @@ export const generic: Recipe = {
 Say what it means, and do what has to be done.`,
   steps: [
     "POST to the trigger URL: JSON, a form or text.",
-    "Give each delivery an id in the header X-Delivery-Id, so that a retry starts no second run.",
-    "Send the HMAC-SHA256 of the id, a dot and the body with the secret, in hex, as the header X-Signature-256: sha256=… If your service uses other headers or signs something else, change the verification."
+    "Give each delivery an ID in the header X-Delivery-Id, so that retries start no second run.",
+    "Send the header X-Signature-256: sha256= and the HMAC-SHA256, in hex, of ID, dot and body. For other headers or signatures, change the verification."
   ],
   config: {
     file: "send.sh",
@@ -30,8 +30,8 @@ curl --fail-with-body 'TRIGGER_URL' -H 'Content-Type: application/json' \\
 `
   },
   notes: [
-    "A service that cannot sign sends the secret itself: verification `header`, `bearer` or `basic`. One that can do neither has the trigger URL alone as its secret.",
-    "Name what you need by path, as {{payload.app}}: then only that is stored with the run."
+    "A service that cannot sign can send the secret itself (`header`, `bearer` or `basic`), or use the trigger URL alone.",
+    "Name only the values you need, such as {{payload.app}}: only these are stored with the run."
   ],
   sample: {
     headers: { ...json, "x-delivery-id": "01890a5d-ac96-774b-bcce-b302099a8057" },

@@ -12,7 +12,7 @@ const repository = {
 export const github: Recipe = {
   label: "GitHub",
   name: "Review pull requests",
-  summary: "Reviews each pull request when it is opened, and again when commits are added.",
+  summary: "Reviews pull requests when they are opened or get new commits.",
   verification: { preset: "github" },
   secret: "made here",
   settings: {
@@ -31,16 +31,15 @@ From {{payload.pull_request.head.ref}} into {{payload.pull_request.base.ref}}.
 
 Review the changes, and list what must change before it is merged.`,
   steps: [
-    "In the repository or organization, open “Settings”, “Webhooks”, “Add webhook”.",
-    "“Payload URL” is the trigger URL, “Content type” is “application/json”.",
-    "“Secret” is the secret.",
-    "Under “Let me select individual events” choose “Pull requests” only, and save.",
-    "GitHub sends a ping at once: it is answered with 200 and starts no run."
+    "In the repository or organization: “Settings”, “Webhooks”, “Add webhook”.",
+    "“Payload URL”: the trigger URL. “Content type”: “application/json”. “Secret”: the secret.",
+    "“Let me select individual events”: only “Pull requests”. Save.",
+    "GitHub sends a ping, which gets 200 and starts no run."
   ],
   notes: [
-    "GitHub does not send again by itself what was refused: see “Recent Deliveries” there, which has a button for it.",
-    "Pushes to one pull request within 30 seconds are one run, with the newest of them.",
-    "For `workflow_dispatch` and `repository_dispatch`, set `unique_for_seconds`: their bodies contain no time or id, so a repeat with the same inputs would start no run for 7 days. See “One run for a delivery” in docs/verification.md."
+    "GitHub does not retry rejected deliveries. “Recent Deliveries” has a button to resend them.",
+    "Pushes to a pull request within 30 seconds are one run, for the latest.",
+    "`workflow_dispatch` and `repository_dispatch` need `unique_for_seconds`. Their bodies contain no time or ID, so the same inputs would start no second run for 7 days (docs/verification.md, “Events with identical bodies”)."
   ],
   sample: {
     headers: {

@@ -43,7 +43,7 @@ const label = {
 export const gitlab: Recipe = {
   label: "GitLab",
   name: "Review merge requests",
-  summary: "Reviews each merge request when it is opened, and again when it is updated.",
+  summary: "Reviews merge requests when they are opened or updated.",
   verification: { preset: "gitlab" },
   secret: "made here",
   settings: {
@@ -63,15 +63,14 @@ Last commit: {{payload.object_attributes.last_commit.message?}}
 
 Review the changes, and list what must change before it is merged.`,
   steps: [
-    "In the project or group, open “Settings”, “Webhooks”, “Add new webhook”.",
-    "“URL” is the trigger URL.",
-    "“Secret token” is the secret. Better, where your GitLab offers a “Signing token” (`whsec_…`): generate one there, and set it as the webhook's secret here; then every request is signed.",
-    "Under “Trigger” choose “Merge request events” only, and save.",
-    "“Test”, “Merge request events” sends one."
+    "In the project or group: “Settings”, “Webhooks”, “Add new webhook”. “URL”: the trigger URL.",
+    "“Secret token”: the secret. If your GitLab offers a “Signing token” (`whsec_…`), generate that and set it as the webhook's secret here: then requests are signed.",
+    "“Trigger”: only “Merge request events”. Save.",
+    "“Test”, “Merge request events” sends an example."
   ],
   notes: [
-    "GitLab switches a webhook off for a while when it fails four times in a row: what waits in the queue here does not count as a failure.",
-    "Updates of one merge request within 30 seconds are one run, with the newest of them."
+    "GitLab disables a webhook for a while after four failures in a row. Queued runs are no failures.",
+    "Updates of a merge request within 30 seconds are one run, for the latest."
   ],
   sample: {
     headers: {

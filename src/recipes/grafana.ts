@@ -5,7 +5,7 @@ const silence = "https://grafana.example.com/alerting/silence/new?alertmanager=g
 export const grafana: Recipe = {
   label: "Grafana",
   name: "Look into Grafana's alerts",
-  summary: "Looks into each group of alerts that fires, with the values that made it fire.",
+  summary: "Looks into each group of firing alerts, with their values.",
   verification: { preset: "grafana", timestamp_header: "X-Grafana-Alerting-Timestamp" },
   secret: "made here",
   settings: { ...wholeRequest, template_language: "liquid", accept_if: "payload.status == 'firing'" },
@@ -17,15 +17,14 @@ export const grafana: Recipe = {
 {% endif %}
 Find the likely cause, and say what to do first.`,
   steps: [
-    "Open “Alerting”, “Contact points” (since Grafana 13 a tab of “Notification configuration”), “Add contact point”, with the integration “Webhook”.",
-    "“URL” is the trigger URL.",
-    "Under “Optional Webhook settings”, “HMAC Signature”: “Secret” is the secret, and “Timestamp Header” is X-Grafana-Alerting-Timestamp.",
+    "“Alerting”, “Contact points” (a tab of “Notification configuration” since Grafana 13), “Add contact point”. Integration: “Webhook”. “URL”: the trigger URL.",
+    "“Optional Webhook settings”, “HMAC Signature”. “Secret”: the secret. “Timestamp Header”: X-Grafana-Alerting-Timestamp.",
     "“Test” sends an alert. Save.",
-    "Under “Notification policies” send alerts to the contact point."
+    "“Notification policies”: send alerts to the contact point."
   ],
   notes: [
-    "Grafana before 12 cannot sign: set an “Authorization Header” with the scheme Bearer there, and the verification `bearer` here.",
-    "Grafana sends no id: a group that it sends again is another run. Without the “Timestamp Header”, an unchanged group that it sends again within 7 days would start no run."
+    "Grafana before 12 cannot sign. Use an “Authorization Header” with the scheme Bearer there, and the verification `bearer` here.",
+    "Grafana sends no ID, so a repeated group is another run. Without the “Timestamp Header”, an unchanged group would start no second run for 7 days."
   ],
   sample: {
     headers: { ...json, "user-agent": "Grafana" },

@@ -18,13 +18,12 @@ export const jira: Recipe = {
 
 Find what the issue is about, and propose how to solve it.`,
   steps: [
-    "As an administrator open “Settings”, “System”, “WebHooks”, “Create a WebHook”.",
-    "“URL” is the trigger URL, “Secret” is the secret.",
-    "Choose the event “Issue”, “created”, with a JQL filter such as project = SHOP. Create it."
+    "As an administrator: “Settings”, “System”, “WebHooks”, “Create a WebHook”. “URL”: the trigger URL. “Secret”: the secret.",
+    "Event: “Issue”, “created”, with a JQL filter such as project = SHOP. Create it."
   ],
   notes: [
-    "Webhooks in Jira's automation rules are not signed: send a secret in a header of your own from there, with the verification `header` here.",
-    "Jira Cloud sends a delivery again up to five times, after 408, 409, 425, 429, a 5xx or no answer."
+    "Webhooks in Jira's automation rules are not signed. Add a header with a secret there, and use the verification `header` here.",
+    "Jira Cloud retries up to five times after 408, 409, 425, 429, a 5xx or no answer."
   ],
   sample: {
     headers: {

@@ -20,13 +20,10 @@ State: {{payload.data.state.name}}. Priority: {{payload.data.priority}} (1 is ur
 
 Find what the issue is about, and propose how to solve it.`,
   steps: [
-    "Open “Settings”, “API”, “Webhooks”, “New webhook”; it needs a workspace admin.",
-    "“URL” is the trigger URL. Under “Data change events” choose “Issues”. Save.",
-    "Its “Signing secret” (`lin_wh_…`) is the secret: set it as the webhook's secret here."
+    "As a workspace admin: “Settings”, “API”, “Webhooks”, “New webhook”. “URL”: the trigger URL. “Data change events”: “Issues”. Save.",
+    "Set its “Signing secret” (`lin_wh_…`) as the webhook's secret here."
   ],
-  notes: [
-    "Linear sends a delivery again three times, after a minute, an hour and six hours, and then switches it off."
-  ],
+  notes: ["Linear retries after a minute, an hour and six hours, then disables the webhook."],
   sample: {
     headers: {
       ...json,

@@ -5,7 +5,7 @@ const host = "https://acme.pagerduty.com"
 export const pagerduty: Recipe = {
   label: "PagerDuty",
   name: "Look into incidents",
-  summary: "Looks into each incident when it is triggered.",
+  summary: "Looks into each new incident.",
   verification: { preset: "pagerduty" },
   secret: "shown after",
   settings: { ...wholeRequest, accept_if: "payload.event.event_type == 'incident.triggered'" },
@@ -16,14 +16,11 @@ export const pagerduty: Recipe = {
 
 Find the likely cause, and say what to do first.`,
   steps: [
-    "Open “Integrations”, “Generic Webhooks (v3)”, “New Webhook”.",
-    "“Webhook URL” is the trigger URL. Choose for which services or teams, and the event incident.triggered. “Add Webhook”.",
-    "PagerDuty shows the secret once: set it as the webhook's secret here.",
-    "“Send Test Event” on the webhook's page there sends one. It is no incident, so it starts no run."
+    "“Integrations”, “Generic Webhooks (v3)”, “New Webhook”. “Webhook URL”: the trigger URL. Choose services or teams, and the event incident.triggered. “Add Webhook”.",
+    "Set the secret, which PagerDuty shows once, as the webhook's secret here.",
+    "“Send Test Event” on the webhook's page there sends an example, which is no incident and starts no run."
   ],
-  notes: [
-    "PagerDuty sends a delivery again for a while after a 5xx or 429, and then switches the webhook off for a time."
-  ],
+  notes: ["After a 5xx or 429, PagerDuty retries for a while, then disables the webhook for some time."],
   sample: {
     headers: {
       ...json,

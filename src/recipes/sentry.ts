@@ -18,14 +18,13 @@ In {{payload.data.issue.culprit?}}, platform {{payload.data.issue.platform?}}, f
 
 Find the cause in the code, and propose a fix.`,
   steps: [
-    "Open “Settings”, “Custom Integrations”, “Create New Integration”, “Internal Integration”.",
-    "“Webhook URL” is the trigger URL.",
-    "Under “Permissions” give “Issue & Event” at least “Read”, under “Webhooks” choose “issue”. Save.",
-    "Its “Client Secret” under “Credentials” is the secret: set it as the webhook's secret here."
+    "“Settings”, “Custom Integrations”, “Create New Integration”, “Internal Integration”. “Webhook URL”: the trigger URL.",
+    "“Permissions”: at least “Read” for “Issue & Event”. “Webhooks”: “issue”. Save.",
+    "Set “Credentials”, “Client Secret” as the webhook's secret here."
   ],
   notes: [
-    "An issue is a group of errors: further errors of the same kind send nothing.",
-    "Sentry waits for a second, and after 1,000 requests within a day without an answer it sends no more: a trigger is answered before the run begins."
+    "An issue is a group of errors. Further errors of the same kind send nothing.",
+    "Sentry waits one second, and stops sending after 1,000 unanswered requests in a day. Triggers are answered before the run begins."
   ],
   sample: {
     headers: {

@@ -3,7 +3,7 @@ import { type Recipe, wholeRequest } from "./Recipe.ts"
 export const slackCommand: Recipe = {
   label: "Slack slash command",
   name: "Slack: /ask",
-  summary: "Lets people in Slack ask the team with a slash command.",
+  summary: "Lets people in Slack ask the team.",
   verification: { preset: "slack", reply_text: "On it. The answer comes here." },
   secret: "known before",
   settings: { ...wholeRequest, accept_if: "payload.command" },
@@ -13,14 +13,13 @@ export const slackCommand: Recipe = {
 
 When you are done, answer there: POST {"text": "your answer"} as JSON to {{payload.response_url}} within 30 minutes.`,
   steps: [
-    "At api.slack.com/apps open your app, or create one “From scratch”.",
-    "Its secret is “Signing Secret” under “Basic Information”, “App Credentials”.",
-    "Under “Slash Commands”, “Create New Command”: “Command” is for example /ask, “Request URL” is the trigger URL. Save.",
-    "Under “Install App” install it to the workspace, again after each new command."
+    "At api.slack.com/apps, open your app, or create one “From scratch”. Its secret: “Basic Information”, “App Credentials”, “Signing Secret”.",
+    "“Slash Commands”, “Create New Command”. “Command”: for example /ask. “Request URL”: the trigger URL. Save.",
+    "“Install App”: install it to the workspace, again after each new command."
   ],
   notes: [
-    "Slack gives up after 3 seconds: the command is answered at once with the text of `reply_text`, and the run goes on.",
-    "Whoever may use the command in Slack instructs the agents: its text is not marked as data. Agents need network access to answer at `response_url`."
+    "Slack waits 3 seconds, so the response is `reply_text` at once, and the run continues.",
+    "The command's text is not marked as data: its users instruct the agents. Agents need network access to `response_url`."
   ],
   sample: {
     headers: {

@@ -3,7 +3,7 @@ import { fromStrangers, json, type Recipe } from "./Recipe.ts"
 export const standardWebhooks: Recipe = {
   label: "Standard Webhooks",
   name: "Events",
-  summary: "Takes the events of any service that sends Standard Webhooks: by Svix, of OpenAI and of many others.",
+  summary: "Handles events of any service that uses Standard Webhooks, such as OpenAI and Svix.",
   verification: { preset: "standard-webhooks" },
   secret: "shown after",
   settings: { ...fromStrangers, accept_if: "payload.type" },
@@ -13,12 +13,11 @@ export const standardWebhooks: Recipe = {
 
 Say what it means, and do what has to be done.`,
   steps: [
-    "Where the service has its webhooks, add an endpoint: its URL is the trigger URL. OpenAI has them under “Settings”, “Project”, “Webhooks”; Svix under “Endpoints”, “Add Endpoint”.",
-    "Choose the events.",
-    "Its signing secret (`whsec_…`, or a public key `whpk_…`) is the secret: set it as the webhook's secret here.",
-    "Most services can send an example from there."
+    "Add an endpoint with the trigger URL, and choose events. OpenAI: “Settings”, “Project”, “Webhooks”. Svix: “Endpoints”, “Add Endpoint”.",
+    "Set its signing secret (`whsec_…`, or a public key `whpk_…`) as the webhook's secret here.",
+    "Most services can send an example."
   ],
-  notes: ["Narrow `accept_if` to the events that you want, such as payload.type == 'response.completed'."],
+  notes: ["Narrow `accept_if` to the events you want, such as payload.type == 'response.completed'."],
   sample: {
     headers: { ...json, "webhook-id": "msg_2KWPBgLlAfxdpx2AI54pPJ85f4W", "user-agent": "Svix-Webhooks/1.62.0" },
     payload: {

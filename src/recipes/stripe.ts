@@ -129,7 +129,7 @@ const invoice = {
 export const stripe: Recipe = {
   label: "Stripe",
   name: "Failed payments",
-  summary: "Follows up each payment of an invoice that fails.",
+  summary: "Follows up on failed invoice payments.",
   verification: { preset: "stripe" },
   secret: "shown after",
   settings: { ...wholeRequest, accept_if: "payload.type == 'invoice.payment_failed'" },
@@ -141,13 +141,13 @@ Attempt {{payload.data.object.attempt_count}}.
 
 Find out why the payment failed, and draft a message to the customer.`,
   steps: [
-    "In the Dashboard open “Workbench”, “Webhooks”, “Create new destination”. If it asks for a payload style, choose “Snapshot”.",
-    "Choose the event invoice.payment_failed, “Continue”, and a webhook as the destination; “Endpoint URL” is the trigger URL. “Create destination”.",
-    "Its “Signing secret” (`whsec_…`) is the secret: set it as the webhook's secret here."
+    "In the Dashboard: “Workbench”, “Webhooks”, “Create new destination”. Payload style, if asked: “Snapshot”.",
+    "Event: invoice.payment_failed. “Continue”. Destination: a webhook. “Endpoint URL”: the trigger URL. “Create destination”.",
+    "Set its “Signing secret” (`whsec_…`) as the webhook's secret here."
   ],
   notes: [
-    "Test mode and live mode have endpoints and secrets of their own: a webhook for each.",
-    "In live mode Stripe sends an event again for up to three days, in test mode three times in a few hours, and in any order."
+    "Test mode and live mode have separate endpoints and secrets, so create a webhook for each.",
+    "Stripe retries for up to three days in live mode, and three times within hours in test mode. Events may come in any order."
   ],
   sample: {
     headers: { ...json, "user-agent": "Stripe/1.0 (+https://stripe.com/docs/webhooks)" },

@@ -11,20 +11,20 @@ import { recipeNames, recipes } from "../../src/recipes/Recipes.ts"
 
 const introduction = `# Services that call webhooks
 
-How a webhook is set up for each of these services, on both sides. The web UI has the same under “New webhook”: choose the
-service, and the form is filled in; the webhook's page then lists what is left to do, until the first request came that was
-verified.
+Set up each service on both sides. The web UI does the same: choose the service under “New webhook”. The webhook's page then
+lists the remaining steps until the first verified request.
 
-All of them take [whole requests](webhooks.md#whole-requests), ask for a [signature or secret](verification.md), and
-\`when_team_stopped: "queue"\` keeps what comes while the team has no leader. What strangers may write, such as the text of a
-pull request, is marked as data (\`fence\`). Templates, filters and names are a beginning: edit them.
-The request to preview them with has the shape that the service documents, with values of our own.
+Every example takes [whole requests](webhooks.md#whole-requests), checks a [signature or secret](verification.md), and queues runs
+while the team has no leader. Text that strangers may write is [marked as data](webhooks.md#protect-against-prompt-injection).
+Templates, filters and names are examples: edit them.
 
-The commands need \`WEBHOOK_TRIGGER_URL\` and \`ADMIN_API_KEY\` ([cli.md](cli.md)), and a team; here it is \`demo\`. Each prints the
-trigger URL, once. Run \`umask 077\` first, so that nobody else can read the files with the secrets. The server must be
-reachable from the service, and \`PUBLIC_URL\` be its address there.
+Before you run the commands:
 
-This page is written from \`src/recipes\`.
+- Set \`WEBHOOK_TRIGGER_URL\` and \`ADMIN_API_KEY\` ([cli.md](cli.md)), and replace the team \`demo\` by yours.
+- Run \`umask 077\`, so that nobody else can read the secrets' files.
+- The service must reach the server at its \`PUBLIC_URL\`.
+
+Each command prints the trigger URL once. This page is generated from \`src/recipes\`.
 `
 
 const width = 125
@@ -61,7 +61,7 @@ const lines = (options: ReadonlyArray<string>): string => {
 }
 
 const secretLine = (file: string, { secret, verification }: Recipe): string => {
-  if (secret === "known before") return `# In ${file} is the secret, which the service has already: see below.`
+  if (secret === "known before") return `# ${file} must contain the service's secret (see below)`
   const make =
     verification.preset === "standard-webhooks" ? 'echo "whsec_$(openssl rand -base64 24)"' : "openssl rand -hex 32"
   return `${make} > ${file}${secret === "shown after" ? "   # until the service shows its own" : ""}`
@@ -69,9 +69,9 @@ const secretLine = (file: string, { secret, verification }: Recipe): string => {
 
 const secretTexts: Readonly<Record<SecretOrigin, (file: string) => string>> = {
   "made here": (file) => `The secret is in \`${file}\`.`,
-  "known before": (file) => `Put the service's secret into \`${file}\` first.`,
+  "known before": (file) => `Save the service's secret in \`${file}\` first.`,
   "shown after": (file) =>
-    `Once the service has shown its secret, put that into \`${file}\`, and run \`webhook-trigger webhook edit ID --secret-file ${file}\`.`
+    `When the service shows its secret, save it in \`${file}\` and run \`webhook-trigger webhook edit ID --secret-file ${file}\`.`
 }
 
 const settingOptions = ({ settings }: Recipe): ReadonlyArray<string> =>
@@ -108,7 +108,7 @@ ${wrapped(`${secretTexts[recipe.secret](file)} At the service:`)}
 ${steps.map((step, index) => wrapped(step, `${index + 1}. `)).join("\n")}
 ${config === undefined ? "" : `\n\`\`\`${language}\n${config.text}\`\`\`\n`}
 ${notes.map((note) => wrapped(note, "- ")).join("\n")}
-- What it sends: <${documentation}>.
+- [Format of its requests](${documentation})
 `
 }
 
