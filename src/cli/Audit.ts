@@ -22,23 +22,21 @@ const action = Options.text("action").pipe(
 )
 const object = Options.text("object").pipe(
   Options.withPseudoName("id"),
-  Options.withDescription("Only what was done to this webhook, session (its id) or team (its name)"),
+  Options.withDescription("Only events about this webhook or session (its id) or team (its name)"),
   Options.optional
 )
 const limit = Options.text("limit").pipe(
   Options.withPseudoName("count"),
-  Options.withDescription(
-    `Events on a page, ${pageSize.minimum} to ${pageSize.maximum}; ${pageSize.default} when not given`
-  ),
+  Options.withDescription(`Events per page, ${pageSize.minimum} to ${pageSize.maximum}; default: ${pageSize.default}`),
   Options.mapTryCatch(...validated("--limit", wholeNumber(pageSize.minimum, pageSize.maximum))),
   Options.withDefault(pageSize.default)
 )
 const cursor = Options.text("cursor").pipe(
-  Options.withDescription("Where the previous page ended: its `next_cursor`"),
+  Options.withDescription("The previous page's `next_cursor`"),
   Options.optional
 )
 
-/** `name, enabled`; or what an event shows beside the fields that were changed. */
+/** The changed fields, as in `name, enabled`, or the number of attempts. */
 const details = ({ before, after, attempts }: AuditEvent): string =>
   attempts === undefined
     ? [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])].join(", ")
@@ -76,8 +74,7 @@ const list = Command.make("list", { object, action, limit, cursor, ...adminOptio
 ).pipe(
   Command.withDescription(
     about("List who did what, newest first", {
-      details:
-        "Management actions, sessions of the web UI, and wrong keys. With --json also what was there before and after.",
+      details: "Management actions, web UI sessions and wrong keys. With --json, also the values before and after.",
       examples: [
         "webhook-trigger audit list --action webhook.deleted",
         "webhook-trigger audit list --json | jq '.data[] | [.action, .before, .after]'"

@@ -1,9 +1,9 @@
-/** What a team's leader may do on the broker: nothing beyond its own team. `docs/amqp.md` says why these. */
+/** A team leader's permissions on the broker, limited to its own team. `docs/amqp.md` explains them. */
 import { Options } from "@effect/cli"
 import { Option, Schema } from "effect"
 import type { TeamName } from "../domain/Team.ts"
 
-/** The permissions of RabbitMQ: regular expressions over the names of queues and exchanges. */
+/** RabbitMQ's permissions are regular expressions for the names of queues and exchanges. */
 export const BrokerRights = Schema.Struct({
   user: Schema.String,
   vhost: Schema.String,
@@ -17,16 +17,15 @@ export type BrokerRights = typeof BrokerRights.Type
 
 const vhost = Options.text("vhost").pipe(
   Options.withPseudoName("name"),
-  Options.withDescription("The broker's virtual host: the path of AMQP_URL"),
+  Options.withDescription("The broker's virtual host (the path of AMQP_URL)"),
   Options.withDefault("/")
 )
 const user = Options.text("broker-user").pipe(
   Options.withPseudoName("name"),
-  Options.withDescription("The leader's user on the broker; else team- and the team's name"),
+  Options.withDescription("The leader's user on the broker; default: team-<team>"),
   Options.optional
 )
 
-/** Where the rights are, and whose. */
 export const brokerOptions = { vhost, user }
 
 export const rightsOf = (
@@ -35,19 +34,19 @@ export const rightsOf = (
 ): BrokerRights => ({
   user: Option.getOrElse(options.user, () => `team-${team}`),
   vhost: options.vhost,
-  // Its queue, and those on which leaders listen for cancellations.
+  // The team's queue, and the queues for cancellations.
   configure: `^team\\.${team}(\\.cancel\\..+)?$`,
   write: `^(team\\.${team}\\.cancel\\..+|webhook\\.(replies|dlx))$`,
   read: `^(team\\.${team}(\\.cancel\\..+)?|webhook\\.cancel\\.${team})$`,
-  // A leader has two connections with three channels: this is for ten of them.
+  // Enough for ten leaders, with two connections and three channels each.
   max_connections: 20,
   max_channels: 60
 })
 
-/** One word for a shell, whatever is in it. */
+/** Any text as one shell word. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
 
-/** The commands that give these rights, for a shell. The first one asks for the password. */
+/** Shell commands that grant these rights. The first asks for the password. */
 export const commandsOf = (rights: BrokerRights): string => {
   const [user, vhost] = [quoted(rights.user), quoted(rights.vhost)]
   const limits = { "max-connections": rights.max_connections, "max-channels": rights.max_channels }

@@ -17,17 +17,17 @@ import { webhooks } from "./webhook/Webhooks.ts"
 const commands = (local: LocalCommands, program: ReadonlyArray<string> | undefined): Group => ({
   name: "webhook-trigger",
   about: "Put a team of AI agents to work with one HTTP POST.",
-  note: "team, webhook, run, session and audit manage a running server: --url or WEBHOOK_TRIGGER_URL is its address (default http://localhost:8080), --admin-key or ADMIN_API_KEY its admin key. --json prints JSON; --version alone prints the version.",
+  note: "team, webhook, run, session and audit manage a running server. Set its address with --url or WEBHOOK_TRIGGER_URL (default http://localhost:8080), and its admin key with --admin-key or ADMIN_API_KEY. --json prints JSON. --version prints the version.",
   commands: [serve(local), leader(local, program), trigger, teams, webhooks, runs, sessions, audit]
 })
 
-/** Splits at the first `--`: everything after it belongs to the program that `leader` runs, options included. */
+/** Splits at the first `--`. The words after it belong to the program that `leader` runs. */
 const split = (words: ReadonlyArray<string>) => {
   const at = words.indexOf("--")
   return at < 0 ? { own: words, rest: undefined } : { own: words.slice(0, at), rest: words.slice(at + 1) }
 }
 
-/** The library prints its errors before it fails with them; they are reported once, like all others. */
+/** The library prints its errors itself. This suppresses them, because all errors are reported in one place. */
 const silently = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.consoleWith((console) => Effect.withConsole(effect, { ...console, error: () => Effect.void }))
 
@@ -45,14 +45,14 @@ const execute = (command: Leaf, path: ReadonlyArray<string>, words: ReadonlyArra
   )
 
 /**
- * Runs the command line and returns its exit code. `words` are the words after the program's name. Results go to
- * standard output, everything else to standard error.
+ * Runs the command line and returns its exit code. `words` excludes the program's name. Results go to standard output,
+ * everything else to standard error.
  */
 export const run = Effect.fnUntraced(function* (words: ReadonlyArray<string>, version: string, local: LocalCommands) {
   const { own, rest } = split(words)
   const result = Effect.gen(function* () {
     if (own[0] === "--version") return yield* print(version)
-    if (rest !== undefined && own[0] !== "leader") return yield* usage("only `leader` takes a command after --")
+    if (rest !== undefined && own[0] !== "leader") return yield* usage("only `leader` accepts a command after --")
     const { command, path, wantsHelp, words } = yield* find(commands(local, rest), own)
     if (isGroup(command)) return yield* print(Help.ofGroup(command, path))
     return yield* wantsHelp ? print(Help.ofCommand(command, path)) : execute(command, path, words, version)

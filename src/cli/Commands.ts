@@ -5,16 +5,16 @@ import { type Failure, usage } from "./Failure.ts"
 
 export type Leaf = Command.Command<any, HttpClient.HttpClient, Failure, any>
 
-/** Commands that share their first words: `webhook list`, `webhook create`, … */
+/** Commands with the same first words: `webhook list`, `webhook create`, … */
 export interface Group {
   readonly name: string
   readonly about: string
-  /** Shown in the help below the list of the commands. */
+  /** Shown in the help below the list of commands. */
   readonly note?: string
   readonly commands: ReadonlyArray<Leaf | Group>
 }
 
-/** The command that the words name. `path` is its full name, with the program's. */
+/** A command on the command line. `path` is its full name with the program's name. */
 interface Found<A> {
   readonly command: A
   readonly path: ReadonlyArray<string>
@@ -30,7 +30,7 @@ export const nameOf = (command: Leaf | Group): string =>
 
 const isHelp = (word: string) => word === "--help" || word === "-h"
 
-/** Follows the words from group to group to a command. */
+/** Finds the command or group. */
 export const find = (
   group: Group,
   words: ReadonlyArray<string>,

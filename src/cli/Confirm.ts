@@ -5,10 +5,10 @@ import { exitCodes, Failure, usage } from "./Failure.ts"
 
 export const yes = Options.boolean("yes").pipe(
   Options.withAlias("y"),
-  Options.withDescription("Do not ask for confirmation; needed where there is no terminal to ask on")
+  Options.withDescription("Do not ask for confirmation; required without a terminal")
 )
 
-/** A line from the terminal. The question is written to standard error: standard output is for the result, or its JSON. */
+/** Reads a line from the terminal. The question goes to standard error, because standard output is for the result. */
 const askUser = (question: string): Effect.Effect<string> =>
   Effect.async((resume) => {
     const terminal = createInterface({ input: process.stdin, output: process.stderr, terminal: false })
@@ -23,12 +23,12 @@ const askUser = (question: string): Effect.Effect<string> =>
     return Effect.sync(() => terminal.close())
   })
 
-/** Succeeds only when the user confirms what cannot be undone. */
+/** Succeeds only if the user confirms. */
 export const confirm = (isConfirmed: boolean, question: string): Effect.Effect<void, Failure> =>
   Effect.gen(function* () {
     if (isConfirmed) return
     if (!(process.stdin.isTTY && process.stderr.isTTY)) {
-      return yield* usage("this cannot be undone; where there is no terminal to ask on, it needs --yes")
+      return yield* usage("this cannot be undone; without a terminal it requires --yes")
     }
     const answer = yield* askUser(`${question} [y/N] `)
     if (!/^\s*y(es)?\s*$/i.test(answer)) {

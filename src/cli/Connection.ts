@@ -4,7 +4,7 @@ import * as Client from "../api/Client.ts"
 import { fromClient } from "./Failure.ts"
 import { print, printJson } from "./Output.ts"
 
-/** An HTTP address, without the slash at its end. */
+/** An HTTP address, without trailing slashes. */
 export const parseUrl = (text: string): Option.Option<string> =>
   Option.liftThrowable(() => new URL(text))().pipe(
     Option.filter(({ protocol }) => protocol === "http:" || protocol === "https:"),
@@ -13,13 +13,13 @@ export const parseUrl = (text: string): Option.Option<string> =>
 
 const url = Options.text("url").pipe(
   Options.withPseudoName("address"),
-  Options.withDescription("The server's address; else WEBHOOK_TRIGGER_URL, else http://localhost:8080"),
+  Options.withDescription("The server's address; default: WEBHOOK_TRIGGER_URL or http://localhost:8080"),
   Options.withFallbackConfig(Config.nonEmptyString("WEBHOOK_TRIGGER_URL")),
   Options.filterMap(parseUrl, "--url or WEBHOOK_TRIGGER_URL must be an address such as http://localhost:8080"),
   Options.withDefault("http://localhost:8080")
 )
 
-/** A key that an HTTP header can carry, without the blanks and the end of line that a file or a secret store may add. */
+/** A key that is valid in an HTTP header, without surrounding white space from a file or a secret store. */
 const parseKey = (key: Redacted.Redacted): Option.Option<Redacted.Redacted> =>
   Option.map(
     Option.liftPredicate(Redacted.value(key).trim(), (text) => /^[\x21-\x7e]+$/.test(text)),
@@ -28,20 +28,20 @@ const parseKey = (key: Redacted.Redacted): Option.Option<Redacted.Redacted> =>
 
 const adminKey = Options.redacted("admin-key").pipe(
   Options.withPseudoName("key"),
-  Options.withDescription("The server's admin key; better given as ADMIN_API_KEY, which no process list shows"),
+  Options.withDescription("The server's admin key; prefer ADMIN_API_KEY, which is not visible in process lists"),
   Options.withFallbackConfig(Config.redacted(Config.nonEmptyString("ADMIN_API_KEY"))),
   Options.filterMap(
     parseKey,
-    "--admin-key or ADMIN_API_KEY must be a server's key: ASCII letters, digits and punctuation, no blanks"
+    "--admin-key or ADMIN_API_KEY must contain only ASCII letters, digits and punctuation, no spaces"
   ),
   Options.optional
 )
 
 export const json = Options.boolean("json").pipe(Options.withDescription("Print JSON, for scripts"))
 
-/** The options of every command that manages a server. */
+/** The options of all management commands. */
 export const adminOptions = { url, adminKey, json }
-/** The options of a command that needs no admin key. */
+/** The options of commands without an admin key. */
 export const publicOptions = { url, json }
 
 export interface Connection {
@@ -50,10 +50,7 @@ export interface Connection {
   readonly json: boolean
 }
 
-/**
- * Calls the server. A request that it refuses, and a server that cannot be reached, end the command with a `Failure`, whose
- * title is `notFound`, when given, for a 404.
- */
+/** Calls the server. An error response or an unreachable server is a `Failure`. `notFound` is its title for a 404. */
 export const call = <A, E, R>(
   { adminKey = Option.none(), url }: Connection,
   request: (client: Client.Client) => Effect.Effect<A, E, R>,
@@ -66,7 +63,7 @@ export const call = <A, E, R>(
     )
   })
 
-/** Prints a result: as the API writes it with `--json`, else as text. */
+/** Prints a result as text or, with `--json`, as JSON. */
 export const show = <A, I>(
   connection: Connection,
   schema: Schema.Schema<A, I>,

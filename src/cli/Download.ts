@@ -9,11 +9,11 @@ import { exitCodes, Failure, fromClient } from "./Failure.ts"
 const notWritten = (cause: unknown) =>
   new Failure({
     exit: exitCodes.refused,
-    title: "The output cannot be written",
+    title: "Cannot write the output",
     detail: cause instanceof Error ? cause.message : String(cause)
   })
 
-/** Writes a response to a file or to standard output as it arrives, of any length. */
+/** Streams a response to a file or to standard output. */
 export const download = (
   { adminKey = Option.none(), url }: Connection,
   path: string,
@@ -29,7 +29,7 @@ export const download = (
     const response = yield* Effect.catchAll(client.execute(request), refused)
     const body = Stream.catchAll(response.stream, () =>
       Stream.fail(
-        new Failure({ exit: exitCodes.outOfReach, title: "The connection was lost: what was written is not complete" })
+        new Failure({ exit: exitCodes.outOfReach, title: "The connection was lost; the output is incomplete" })
       )
     )
     const source = yield* NodeStream.toReadable(body)

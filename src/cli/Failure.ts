@@ -3,31 +3,31 @@ import { Data, Effect, ParseResult, Schema } from "effect"
 import { hasProperty } from "effect/Predicate"
 import { Fault } from "../domain/Errors.ts"
 
-/** The exit codes of a command that did not work. `docs/cli.md` promises these. */
+/** The exit codes of failed commands, as documented in `docs/cli.md`. */
 export const exitCodes = { refused: 1, usage: 2, outOfReach: 3, runFailed: 4, runTimedOut: 5 } as const
 
-/** A command did not work; this is printed for the user on standard error. */
+/** A failed command. It is reported on standard error. */
 export class Failure extends Data.TaggedError("CliFailure")<{
-  /** One of `exitCodes`, except for that of a process that ended unexpectedly. */
+  /** One of `exitCodes`, or the code of a process that ended unexpectedly. */
   readonly exit: number
   readonly title: string
   readonly detail?: string
   readonly faults?: ReadonlyArray<Fault>
-  /** The server's own document, for `--json`. */
+  /** The server's response, for `--json`. */
   readonly body?: unknown
 }> {}
 
 export const usage = (detail: string, faults?: ReadonlyArray<Fault>) =>
   new Failure({ exit: exitCodes.usage, title: "Wrong usage", detail, ...(faults && { faults }) })
 
-/** As people read it: one line, and one more for each fault. */
+/** One line, and one more for each fault. */
 export const describe = ({ title, detail, faults }: Failure): string =>
   [
     detail === undefined || detail === title ? title : `${title}: ${detail}`,
     ...(faults ?? []).map((fault) => `  ${fault.pointer === "" ? "" : `${fault.pointer}  `}${fault.detail}`)
   ].join("\n")
 
-/** As programs read it: the server's body when it sent one, else an object of the same form. */
+/** The server's response, or an object of the same form. */
 export const toJson = (failure: Failure): unknown =>
   failure.body ?? { title: failure.title, detail: failure.detail, errors: failure.faults }
 
@@ -40,14 +40,14 @@ const Problem = Schema.Struct({
 })
 const isProblem = Schema.is(Problem)
 
-/** The server's text, except where it is about HTTP headers and addresses that the user of a command never sees. */
+/** The server's text, without details of HTTP that users of a command do not see. */
 const textOf = ({ code, detail, errors, status, title }: typeof Problem.Type, notFound: string | undefined) => {
   if (status === 404 && notFound !== undefined) return { title: notFound }
-  if (code === "unauthorized") return { title, detail: "set ADMIN_API_KEY, or give --admin-key" }
+  if (code === "unauthorized") return { title, detail: "set ADMIN_API_KEY or use --admin-key" }
   return errors === undefined ? { title, detail } : { title, faults: errors }
 }
 
-/** 502: the run that the command waited for ended as an error. */
+/** 502 means that the run failed. */
 const exitOf = (status: number): Failure["exit"] => {
   switch (status) {
     case 502:
@@ -66,7 +66,7 @@ const unexpected = (url: string, status?: number) =>
   new Failure({
     exit: exitCodes.refused,
     title: `Unexpected response${status === undefined ? "" : ` ${status}`} from ${url}`,
-    detail: "is a webhook-trigger server of this version there?"
+    detail: "is it a webhook-trigger server of this version?"
   })
 
 const unreachable = (url: string, cause: unknown): Failure => {
@@ -74,15 +74,12 @@ const unreachable = (url: string, cause: unknown): Failure => {
   const why = hasProperty(inner, "code") ? inner.code : cause
   return new Failure({
     exit: exitCodes.outOfReach,
-    title: `No server answers at ${url} (${why})`,
-    detail: "start one with `webhook-trigger serve`, or set its address with --url or WEBHOOK_TRIGGER_URL"
+    title: `No response from a server at ${url} (${why})`,
+    detail: "start a server with `webhook-trigger serve`, or set its address with --url or WEBHOOK_TRIGGER_URL"
   })
 }
 
-/**
- * Turns an error of the typed client into a `Failure`; `notFound` is the title for a 404. The outcome of a run is
- * `Outcome.ts`'s to report.
- */
+/** Turns an error of the typed client into a `Failure`. `notFound` is the title for a 404. `Outcome.ts` handles run outcomes. */
 export const fromClient =
   (url: string, notFound: string | undefined) =>
   (error: unknown): Effect.Effect<Failure> => {

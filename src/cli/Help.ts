@@ -1,13 +1,10 @@
-/**
- * The text of `--help`. The library knows what a command takes, but not the words before its name, and its own pages need
- * ten lines for three options.
- */
+/** The text of `--help`. The library's own help is too long and lacks the full name of nested commands. */
 import { CliConfig, Command, HelpDoc, Usage } from "@effect/cli"
 import type { Span } from "@effect/cli/HelpDoc/Span"
 import { Array as Arr } from "effect"
 import { type Group, isGroup, type Leaf, nameOf } from "./Commands.ts"
 
-/** A command's description: one line for the lists, more details, and examples. */
+/** A command's description: a one-line summary, details and examples. */
 export const about = (
   summary: string,
   more: { readonly details?: string; readonly examples?: Arr.NonEmptyReadonlyArray<string> } = {}
@@ -34,7 +31,7 @@ export const paragraphs = (help: HelpDoc.HelpDoc): ReadonlyArray<string> =>
 
 const width = 100
 
-/** Lines of at most `width` characters, all but the first indented by `indent` blanks. */
+/** Wraps at `width` characters, and indents all lines but the first by `indent` spaces. */
 const wrap = (text: string, indent: number): string => {
   const lines = [""]
   for (const word of text.split(" ")) {
@@ -45,7 +42,7 @@ const wrap = (text: string, indent: number): string => {
   return lines.join(`\n${" ".repeat(indent)}`)
 }
 
-/** Names and what they mean, in two columns. */
+/** Names and meanings in two columns. */
 const list = (rows: ReadonlyArray<readonly [name: string, meaning: string]>): string => {
   const column = Math.max(...rows.map(([name]) => name.length)) + 4
   return rows.map(([name, meaning]) => `  ${name.padEnd(column - 2)}${wrap(meaning, column)}`.trimEnd()).join("\n")
@@ -67,7 +64,7 @@ export const ofGroup = (group: Group, path: ReadonlyArray<string>): string =>
     `Usage: ${path.join(" ")} <command> [options]`,
     list(rowsOf(group, path.slice(1))),
     ...(group.note === undefined ? [] : [wrap(group.note, 0)]),
-    `${path.join(" ")} <command> --help explains a command.`
+    `Help for a command: ${path.join(" ")} <command> --help`
   ].join("\n\n")
 
 /** The options and arguments of a command, one by one. */
@@ -76,7 +73,7 @@ const parts = (usage: Usage.Usage): ReadonlyArray<{ readonly text: string; reado
     ? [...parts(usage.left), ...parts(usage.right)]
     : [{ text: Usage.enumerate(usage, config).map(textOf).join(""), repeats: usage._tag === "Repeated" }]
 
-/** Shows what is required; the rest is in the list of the options. Only a program's words repeat. */
+/** Required parts only; the others are in the list of options. Only a program's arguments repeat. */
 const usageOf = (command: Leaf, path: ReadonlyArray<string>): string => {
   const [, ...taken] = parts(Command.getUsage(command)).filter(({ text }) => text !== "")
   const needed = taken.filter(({ repeats, text }) => !repeats && !text.startsWith("[-"))
@@ -91,7 +88,7 @@ export const ofCommand = (command: Leaf, path: ReadonlyArray<string>): string =>
   const examples = blocks.flatMap((block) => (block._tag === "Enumeration" ? block.elements.flatMap(paragraphs) : []))
   const taken = blocks
     .flatMap((block) => (block._tag === "DescriptionList" ? block.definitions : []))
-    // The first paragraph of a definition is the library's, and names the type.
+    // The first paragraph of a definition is the library's text about the type.
     .map(([name, help]) => [textOf(name).replace(/^\((.*)\)$/, "$1"), paragraphs(help)[1] ?? ""] as const)
   const sections = {
     Arguments: list(taken.filter(([name]) => !name.startsWith("-"))),

@@ -5,26 +5,23 @@ import { type Failure, usage } from "./Failure.ts"
 import { about } from "./Help.ts"
 import { validated, wholeNumber } from "./Validated.ts"
 
-/** Environment variables that options of the command line have set. */
+/** Environment variables set by command-line options. */
 export type Overrides = ReadonlyMap<string, string>
 
-/** The `leader` command's options; `command` is the program and its arguments, untouched. */
+/** The options of the `leader` command. `command` is the program and its arguments. */
 export interface LeaderOptions {
   readonly team: TeamName
-  /** After this the program is ended and the run fails; absent: no limit. */
+  /** A time limit, after which the program is terminated and the run fails. */
   readonly timeoutSeconds: Option.Option<number>
-  /** Holds the broker's address. */
+  /** A file with the broker's address. */
   readonly amqpUrlFile: Option.Option<string>
-  /** `user` or `user:group` that the program runs as; absent: the leader's. */
+  /** The program's `user` or `user:group`. Default: the leader's user. */
   readonly user: Option.Option<string>
   readonly command: readonly [program: string, ...args: ReadonlyArray<string>]
   readonly overrides: Overrides
 }
 
-/**
- * Commands that run in this process and not against a server. `main.ts` passes them in, so that the code is loaded only
- * when it is needed.
- */
+/** Commands that run in this process. `main.ts` provides them, so that their code is loaded only when needed. */
 export interface LocalCommands {
   readonly serve: (overrides: Overrides) => Effect.Effect<void, Failure>
   readonly leader: (options: LeaderOptions) => Effect.Effect<void, Failure>
@@ -33,7 +30,7 @@ export interface LocalCommands {
 const override = (option: string, value: string, name: string, meaning: string) =>
   Options.text(option).pipe(
     Options.withPseudoName(value),
-    Options.withDescription(`${meaning}; else ${name}`),
+    Options.withDescription(`${meaning}; default: ${name}`),
     Options.map((value): readonly [string, string] => [name, value]),
     Options.optional
   )
@@ -42,7 +39,7 @@ const override = (option: string, value: string, name: string, meaning: string) 
 const repeated = (option: string, value: string, name: string, meaning: string) =>
   Options.text(option).pipe(
     Options.withPseudoName(value),
-    Options.withDescription(`${meaning}; else ${name}`),
+    Options.withDescription(`${meaning}; default: ${name}`),
     Options.repeated,
     Options.map((values) => (values.length === 0 ? Option.none() : Option.some([name, values.join("\n")] as const)))
   )
@@ -53,7 +50,7 @@ export const serve = (local: LocalCommands) =>
     {
       host: override("host", "address", "HOST", "The address to listen on"),
       port: override("port", "number", "PORT", "The port to listen on, 0 for any free port"),
-      workers: override("workers", "number", "WORKERS", "The processes that serve, or `auto` for one on each CPU core"),
+      workers: override("workers", "number", "WORKERS", "The number of processes, or `auto` for one per CPU core"),
       dataDir: override("data-dir", "folder", "DATA_DIR", "The folder of the embedded database"),
       leader: repeated(
         "leader",
@@ -64,7 +61,7 @@ export const serve = (local: LocalCommands) =>
       leaderUser: override("leader-user", "user[:group]", "LEADER_USER", "Run the leaders' commands as this user"),
       resendRunning: Options.boolean("resend-running").pipe(
         Options.withDescription(
-          "Send everything in flight again, once: after the database was restored; else RESEND_RUNNING"
+          "After a restore of the database: send all runs in progress again, once; default: RESEND_RUNNING"
         ),
         Options.map((isGiven) => (isGiven ? Option.some(["RESEND_RUNNING", "true"] as const) : Option.none()))
       )
@@ -74,7 +71,7 @@ export const serve = (local: LocalCommands) =>
     Command.withDescription(
       about("Run the server", {
         details:
-          "Environment variables are its settings (docs/settings.md). Without any it has a database of its own and a demo team, for trying out.",
+          "Environment variables are the settings (docs/settings.md). Without any, the server has an embedded database and a demo team to try it out.",
         examples: [
           "webhook-trigger serve --port 8081",
           "webhook-trigger serve --leader 'review=my-agent --print'",
@@ -86,37 +83,37 @@ export const serve = (local: LocalCommands) =>
 
 const team = Options.text("team").pipe(
   Options.withPseudoName("name"),
-  Options.withDescription("The team that the program leads"),
+  Options.withDescription("The team to lead"),
   Options.mapTryCatch(...validated("--team", TeamName))
 )
 const amqpUrl = override(
   "amqp-url",
   "address",
   "AMQP_URL",
-  "The message broker; a file or the variable is better, as no process list shows it"
+  "The message broker's address; prefer a file or the variable, which are not visible in process lists"
 )
 const amqpUrlFile = Options.text("amqp-url-file").pipe(
   Options.withPseudoName("file"),
-  Options.withDescription("A file with the message broker's address, in place of --amqp-url"),
+  Options.withDescription("A file with the message broker's address, instead of --amqp-url"),
   Options.optional
 )
 const user = Options.text("user").pipe(
   Options.withPseudoName("user[:group]"),
   Options.withDescription(
-    "Run the program as this user, who then cannot read what the leader knows; the leader must be started as root"
+    "Run the program as this user, without access to the leader's secrets; the leader must be started as root"
   ),
   Options.optional
 )
 const timeout = Options.text("timeout").pipe(
   Options.withPseudoName("seconds"),
-  Options.withDescription("End the program, and fail the run, after this time; else there is no limit"),
+  Options.withDescription("Terminate the program and fail the run after this time; default: no limit"),
   Options.mapTryCatch(...validated("--timeout", wholeNumber(1, 86_400))),
   Options.optional
 )
 
-/** For help, and for users who forget the `--`: words after it are not parsed. */
+/** For the help, and for users who forget the `--`. Words after `--` are not parsed. */
 const misplaced = Args.text({ name: "program" }).pipe(
-  Args.withDescription("The program and its arguments, untouched"),
+  Args.withDescription("The program and its arguments"),
   Args.repeated
 )
 
@@ -125,10 +122,10 @@ export const leader = (local: LocalCommands, command: ReadonlyArray<string> | un
     Effect.gen(function* () {
       const [program, ...args] = command ?? []
       if (program === undefined || program === "" || options.misplaced.length > 0) {
-        return yield* usage("say what to run after --, as in: webhook-trigger leader --team deploy -- my-agent --flag")
+        return yield* usage("put the program after --, as in: webhook-trigger leader --team deploy -- my-agent --flag")
       }
       if (Option.isSome(options.amqpUrl) && Option.isSome(options.amqpUrlFile)) {
-        return yield* usage("give the broker's address with --amqp-url or with --amqp-url-file, not with both")
+        return yield* usage("use either --amqp-url or --amqp-url-file, not both")
       }
       yield* local.leader({
         team: options.team,
@@ -143,7 +140,7 @@ export const leader = (local: LocalCommands, command: ReadonlyArray<string> | un
     Command.withDescription(
       about("Lead a team with any program", {
         details:
-          "For each prompt the program after -- is started with the prompt on its standard input. What it prints is the answer; an exit code other than 0 is an error.",
+          "For each prompt, starts the program after --, with the prompt on its standard input. Its output is the answer. An exit code other than 0 is an error.",
         examples: [
           "webhook-trigger leader --team deploy -- my-agent --flag",
           "webhook-trigger leader --team deploy --amqp-url-file /etc/deploy.url --user agent -- my-agent",

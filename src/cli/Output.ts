@@ -2,7 +2,7 @@ import { Console, DateTime, type Effect } from "effect"
 
 type Cell = string | number | undefined
 
-/** Columns side by side, two blanks apart; an absent value is a dash. */
+/** A table with two spaces between columns and a dash for absent values. */
 export const table = (head: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<Cell>>): string => {
   const lines = [head, ...rows.map((row) => row.map((cell) => oneLine(String(cell ?? "-"))))]
   const widths = head.map((_, column) => Math.max(...lines.map((line) => [...(line[column] ?? "")].length)))
@@ -16,26 +16,26 @@ export const table = (head: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyA
     .join("\n")
 }
 
-/** A name and a value on each line, the values aligned; absent ones are left out. */
+/** One name and value per line, aligned. Absent values are omitted. */
 export const fields = (values: Readonly<Record<string, Cell>>): string => {
   const known = Object.entries(values).filter(([, value]) => value !== undefined)
   const width = Math.max(...known.map(([name]) => name.length))
   return known.map(([name, value]) => `${name.padEnd(width)}  ${oneLine(String(value))}`).join("\n")
 }
 
-/** A text of several lines under its heading. */
+/** An indented text under a heading. */
 export const section = (heading: string, text: string): string =>
   `\n${heading}\n${text
     .split("\n")
     .map((line) => `  ${printable(line)}`.trimEnd())
     .join("\n")}`
 
-/** A terminal acts on control characters; text that others wrote must not control it. */
+/** Replaces control characters, so that text from others cannot control the terminal. */
 export const printable = (text: string): string =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones to replace
   text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, "�")
 
-/** An agent's answer: as it is for a program, harmless for a terminal. */
+/** An agent's answer, unchanged for programs and safe for terminals. */
 export const answerText = (text: string): string => (process.stdout.isTTY ? printable(text) : text)
 
 const oneLine = (text: string): string => printable(text.replace(/\s*\n\s*/g, " ↵ "))
@@ -60,9 +60,10 @@ export const elapsed = (ms: number | undefined): string | undefined => {
   return `${Math.floor(ms / 60_000)} min ${Math.floor((ms % 60_000) / 1000)} s`
 }
 
-/** Not `log` and `error`: the library uses those, and its help is coloured. */
+/** Not `log` and `error`, which the library uses. */
 export const print = (text: string): Effect.Effect<void> => Console.info(text)
 export const printError = (text: string): Effect.Effect<void> => Console.warn(text)
 export const printJson = (value: unknown): Effect.Effect<void> => print(JSON.stringify(value, null, 2))
 
-export const acceptedText = (id: string): string => `Accepted as ${id}. See its outcome: webhook-trigger run show ${id}`
+export const acceptedText = (id: string): string =>
+  `Accepted as ${id}. Show the outcome: webhook-trigger run show ${id}`

@@ -25,7 +25,7 @@ const list = Command.make("list", adminOptions, (options) =>
           )
     )
   })
-).pipe(Command.withDescription("List the browsers that are signed in to the web UI"))
+).pipe(Command.withDescription("List browsers that are signed in to the web UI"))
 
 const id = Args.text({ name: "session-id" }).pipe(Args.withDescription("The session's id, as `session list` shows it"))
 
@@ -38,11 +38,11 @@ const end = Command.make("end", { id, ...adminOptions }, (options) =>
     )
     yield* done(options, "The session was ended.")
   })
-).pipe(Command.withDescription(about("End one session", { details: "Its browser has to sign in again." })))
+).pipe(Command.withDescription(about("End one session", { details: "The browser must sign in again." })))
 
 const endAll = Command.make("end-all", { yes, ...adminOptions }, (options) =>
   Effect.gen(function* () {
-    yield* confirm(options.yes, "End all sessions? Everybody has to sign in again.")
+    yield* confirm(options.yes, "End all sessions? Everyone must sign in again.")
     yield* call(options, (client) => client.sessions.endAll())
     yield* done(options, "All sessions were ended.")
   })

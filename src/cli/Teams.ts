@@ -9,7 +9,7 @@ import { confirm, yes } from "./Confirm.ts"
 import { adminOptions, call, done, json, show } from "./Connection.ts"
 import { about } from "./Help.ts"
 import { acceptedText, answerText, fields, print, printJson, table, time, yesNo } from "./Output.ts"
-import { cancelledText, failUnsuccessful, wait, waitingText } from "./run/Outcome.ts"
+import { cancelledText, failUnsuccessful, queuedText, wait } from "./run/Outcome.ts"
 import { replayDescription, replayMatching, replayOptions, showReplayed } from "./run/Replays.ts"
 import { validated } from "./Validated.ts"
 
@@ -47,10 +47,10 @@ const list = Command.make("list", adminOptions, (options) =>
           )
     )
   })
-).pipe(Command.withDescription("List the teams, and whether a leader of each is connected"))
+).pipe(Command.withDescription("List the teams, and whether their leaders are connected"))
 
 const withRights = Options.boolean("broker-rights").pipe(
-  Options.withDescription("Print the commands, too, that give the team's leader its rights on RabbitMQ")
+  Options.withDescription("Also print the commands that grant the team's leader its rights on RabbitMQ")
 )
 
 const Created = Schema.extend(Team, Schema.Struct({ broker_rights: Schema.optional(BrokerRights) }))
@@ -66,9 +66,9 @@ const create = Command.make("create", { team, withRights, ...brokerOptions, ...a
   })
 ).pipe(
   Command.withDescription(
-    about("Create a team, so that webhooks can point at it", {
+    about("Create a team for webhooks", {
       details:
-        "The team is running once its leader is connected to the broker: see webhook-trigger leader --help, or docs/amqp.md.",
+        "The team is running once its leader is connected to the broker; see webhook-trigger leader --help or docs/amqp.md.",
       examples: ["webhook-trigger team create deploy", "webhook-trigger team create deploy --broker-rights"]
     })
   )
@@ -79,9 +79,9 @@ const brokerRights = Command.make("broker-rights", { team, ...brokerOptions, jso
   return options.json ? printJson(rights) : print(commandsOf(rights))
 }).pipe(
   Command.withDescription(
-    about("Print the commands that give a team's leader its rights on RabbitMQ", {
+    about("Print the commands that grant a team's leader its rights on RabbitMQ", {
       details:
-        "The leader's user may declare, read and reply for this team, and do nothing to any other. Run them where rabbitmqctl is; the first asks for a password. Nothing is changed by printing them.",
+        "The leader's user gets access to this team only. Run the commands where rabbitmqctl is installed; the first asks for a password. Printing them changes nothing.",
       examples: ["webhook-trigger team broker-rights deploy --vhost webhooks"]
     })
   )
@@ -109,14 +109,13 @@ const pause = Command.make("pause", { team, ...adminOptions }, (options) =>
       options,
       Team,
       paused,
-      ({ queued, team }) => `Team ${team} is paused: ${queued} waiting. Resume it: webhook-trigger team resume ${team}`
+      ({ queued, team }) => `Team ${team} is paused, ${queued} queued. Resume it: webhook-trigger team resume ${team}`
     )
   })
 ).pipe(
   Command.withDescription(
-    about("Pause a team: triggers are accepted and wait, and nothing is sent", {
-      details:
-        "What is in flight goes on. Callers that wait get their answer or 408, whether the team is paused or not."
+    about("Pause a team: requests are accepted and queued, but nothing is sent", {
+      details: "Runs in progress continue. Synchronous callers get 408 if the team is not resumed in time."
     })
   )
 )
@@ -128,9 +127,9 @@ const resume = Command.make("resume", { team, ...adminOptions }, (options) =>
       (client) => client.teams.resume({ path: { team: options.team } }),
       notFound(options.team)
     )
-    yield* show(options, Team, resumed, ({ team }) => `Team ${team} gets its prompts again.`)
+    yield* show(options, Team, resumed, ({ team }) => `Team ${team} resumed.`)
   })
-).pipe(Command.withDescription("Resume a paused team: what has waited is sent, in order"))
+).pipe(Command.withDescription("Resume a paused team: queued runs are sent in order"))
 
 const remove = Command.make("delete", { team, yes, ...adminOptions }, (options) =>
   Effect.gen(function* () {
@@ -138,7 +137,7 @@ const remove = Command.make("delete", { team, yes, ...adminOptions }, (options) 
     yield* call(options, (client) => client.teams.delete({ path: { team: options.team } }), notFound(options.team))
     yield* done(options, `Team ${options.team} deleted.`)
   })
-).pipe(Command.withDescription("Delete a team that no webhook points at"))
+).pipe(Command.withDescription("Delete a team that no webhook uses"))
 
 const cancelQueued = Command.make("cancel-queued", { team, yes, ...adminOptions }, (options) =>
   Effect.gen(function* () {
@@ -148,14 +147,14 @@ const cancelQueued = Command.make("cancel-queued", { team, yes, ...adminOptions 
         (client) => client.teams.cancelQueued({ path: { team: options.team }, urlParams }),
         notFound(options.team)
       )
-    const waiting = waitingText(yield* cancel({ dry_run: "true" }))
-    yield* confirm(options.yes, `Cancel all that waits for the team ${options.team}: ${waiting}?`)
+    const queued = queuedText(yield* cancel({ dry_run: "true" }))
+    yield* confirm(options.yes, `Cancel all queued runs of the team ${options.team}: ${queued}?`)
     yield* show(options, QueueCancelled, yield* cancel({}), cancelledText)
   })
 ).pipe(
   Command.withDescription(
-    about("Cancel all runs and messages that wait to be sent to a team", {
-      details: "Failed runs of webhooks that point at it are not tried again."
+    about("Cancel all queued runs and messages of a team", {
+      details: "Also cancels the retries of failed runs of its webhooks."
     })
   )
 )
@@ -171,7 +170,7 @@ const replay = Command.make("replay", { team, ...replayOptions }, (options) =>
   })
 ).pipe(
   Command.withDescription(
-    replayDescription("a team's webhooks, and its failed messages,", "webhook-trigger team replay deploy --yes")
+    replayDescription("a team's webhooks and failed messages", "webhook-trigger team replay deploy --yes")
   )
 )
 
@@ -201,7 +200,7 @@ const message = Command.make("message", { team, text, wait, ...adminOptions }, (
   })
 ).pipe(
   Command.withDescription(
-    about("Send a chat message to a team; it queues with the webhooks' prompts", {
+    about("Send a chat message to a team, in order with its webhooks' prompts", {
       examples: ["webhook-trigger team message deploy 'What is running now?' --wait"]
     })
   )
@@ -209,6 +208,6 @@ const message = Command.make("message", { team, text, wait, ...adminOptions }, (
 
 export const teams: Group = {
   name: "team",
-  about: "Teams of agents, which webhooks put to work.",
+  about: "Teams of agents that work for webhooks.",
   commands: [list, create, showOne, brokerRights, message, pause, resume, cancelQueued, replay, remove]
 }

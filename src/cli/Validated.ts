@@ -1,10 +1,7 @@
 import { HelpDoc } from "@effect/cli"
 import { ParseResult, Schema } from "effect"
 
-/**
- * For `mapTryCatch` of options and arguments: a value that the schema does not accept is wrong usage, reported with the
- * option's name before any request is sent.
- */
+/** For `mapTryCatch`: reports an invalid value with the option's name before any request is sent. */
 export const validated = <A>(name: string, schema: Schema.Schema<A, any>) =>
   [
     Schema.decodeUnknownSync(schema) as (text: string) => A,

@@ -1,6 +1,6 @@
 /**
- * How a webhook is set up for a service that calls it, as data: what it is created with here, what is set there, and a
- * request to try it on. The page docs/sources.md and the web UI's form and checklist are made from it. Browser-safe.
+ * How to set up a webhook for a service: the webhook's settings, the steps at the service and a sample request. The page
+ * docs/sources.md and the web UI's form and checklist are generated from recipes. Browser-safe.
  */
 import type { Options } from "../domain/verification/Presets.ts"
 import type { SettingValues } from "../domain/webhook/WebhookSettings.ts"

@@ -8,7 +8,7 @@ import { Api } from "../api/Api.ts"
 
 const outDir = fileURLToPath(new URL("../../dist/ui", import.meta.url))
 
-/** The addresses of the API, read from its definition: `{ group: { endpoint: [method, path] } }`. */
+/** The API's routes: `{ group: { endpoint: [method, path] } }`. */
 const routeTable = (): string => {
   const table: Record<string, Record<string, [method: string, path: string]>> = {}
   HttpApi.reflect(Api, {
@@ -22,17 +22,14 @@ const routeTable = (): string => {
   return `export default ${JSON.stringify(table)}`
 }
 
-/**
- * Gives the client the API's addresses without Effect: in a browser the API's definition takes 155 KB of compressed
- * JavaScript, its addresses less than one.
- */
+/** Gives the client the routes without the API's definition, which is 155 KB of compressed JavaScript. */
 const routes: Plugin = {
   name: "api-routes",
   resolveId: (id) => (id === "virtual:api-routes" ? "\0api-routes" : undefined),
   load: (id) => (id === "\0api-routes" ? routeTable() : undefined)
 }
 
-/** Compresses the files once, at build time, with the strongest setting. */
+/** Compresses the files at build time. */
 const compress: Plugin = {
   name: "compress",
   apply: "build",

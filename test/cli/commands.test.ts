@@ -77,9 +77,9 @@ describe("the command line", { timeout: 60_000 }, () => {
       expect(paused).toMatchObject({ team: "ops", paused_at: expect.any(String) })
       expect((yield* run("team", "list")).stdout).toMatch(/\nops +no +0 +0 +since \d{4}-/)
       expect((yield* run("team", "pause", "ops")).stdout).toContain(
-        "0 waiting. Resume it: webhook-trigger team resume ops"
+        "0 queued. Resume it: webhook-trigger team resume ops"
       )
-      expect((yield* run("team", "resume", "ops")).stdout).toBe("Team ops gets its prompts again.\n")
+      expect((yield* run("team", "resume", "ops")).stdout).toBe("Team ops resumed.\n")
       expect(yield* json("team", "resume", "ops")).not.toHaveProperty("paused_at")
       expect((yield* run("team", "pause", "none")).stderr).toContain("No team is called")
 
@@ -149,7 +149,7 @@ describe("the command line", { timeout: 60_000 }, () => {
       expect((yield* run("run", "show", message_id)).stdout).toContain(`\nreplays   ${again.run_id}\n`)
       expect((yield* run("run", "show", again.run_id)).stdout).toContain(`\nreplay of  ${message_id}\n`)
       for (const [words, says] of [
-        [["--message", "x", "--same-prompt"], "--same-prompt leaves no place for --message"],
+        [["--message", "x", "--same-prompt"], "use either --same-prompt or --message"],
         [["--message", ""], "--message must not be empty"]
       ] as const) {
         const refused = yield* run("run", "replay", message_id, ...words)
@@ -257,7 +257,7 @@ describe("the command line", { timeout: 60_000 }, () => {
       expect((yield* json("trigger", token, ...variables)).run_id).toBe(joined.run_id)
       const shown = (yield* run("run", "show", joined.run_id)).stdout
       expect(shown).toMatch(/\ncollecting until +\d.*\n/)
-      expect(shown).toMatch(/\ntriggers joined +1\n/)
+      expect(shown).toMatch(/\nrequests combined +1\n/)
       const succeeded = ["replay", "--status", "success", "--to", "2100-01-02T03:04:05Z"]
       expect((yield* run("webhook", ...succeeded, "review")).code).toBe(2)
       expect((yield* run("webhook", ...succeeded, "--yes", "review")).stdout).toMatch(/^[1-9]\d* replayed\.\n$/)
@@ -399,8 +399,8 @@ describe("the command line", { timeout: 60_000 }, () => {
         [["run", "list", "demo", "--limit", "0"], "--limit must be a whole number from 1 to 100"],
         [["run", "list", "demo", "--limit", "500"], "--limit must be a whole number from 1 to 100"],
         [["run", "list", "demo", "--limit", "few"], "--limit must be a whole number from 1 to 100"],
-        [["run", "list", "demo", "--status", "lost"], "--status must be one of queued, running, success"],
-        [["run", "list", "--status", "error,lost"], "--status must be one of queued, running, success"],
+        [["run", "list", "demo", "--status", "lost"], "--status must be one or more of queued, running, success"],
+        [["run", "list", "--status", "error,lost"], "--status must be one or more of queued, running, success"],
         [["run", "list", "--from", "yesterday"], "--from must be a time such as 2026-01-02T03:04:05Z, or a day"],
         [["run", "list", "--min-duration", "long"], "--min-duration must be a number of seconds"],
         [["run", "list", "--source", "mail"], "--source must be one of webhook, chat"],
@@ -411,7 +411,7 @@ describe("the command line", { timeout: 60_000 }, () => {
         [webhook, "--template or --template-file must be given"],
         [[...webhook, "--template", ""], "--template or --template-file must be given, and be 1 to 65,536 characters"],
         [[...webhook, "--template", "a", "--template-file", import.meta.filename], "not both"],
-        [[...webhook, "--template-file", "/no/such/file"], "--template-file cannot be read"],
+        [[...webhook, "--template-file", "/no/such/file"], "--template-file: cannot read the file"],
         [[...webhook, "--template", "a", "--timeout", "0"], "--timeout must be a whole number of seconds"],
         [[...webhook, "--template", "a", "--max-concurrent", "0"], "--max-concurrent must be a whole number"]
       ] as const) {
@@ -528,7 +528,7 @@ describe("the command line", { timeout: 60_000 }, () => {
 
       const key = yield* runWith({}, "team", "list", "--url", server.url, "--admin-key", "wrong")
       expect(key).toMatchObject({ code: 1, stdout: "" })
-      expect(key.stderr).toContain("set ADMIN_API_KEY, or give --admin-key")
+      expect(key.stderr).toContain("set ADMIN_API_KEY or use --admin-key")
       // As a file or a secret store returns it.
       expect(
         yield* runWith({ ADMIN_API_KEY: `${ADMIN_API_KEY}\n` }, "team", "list", "--url", server.url)
@@ -553,7 +553,7 @@ describe("the command line", { timeout: 60_000 }, () => {
       const url = yield* strangerAnswering(201, "{}")
       const stranger = yield* runWith({ ADMIN_API_KEY }, "team", "create", "ops", "--url", url)
       expect(stranger).toMatchObject({ code: 1, stdout: "" })
-      expect(stranger.stderr).toContain(`Unexpected response from ${url}: is a webhook-trigger server`)
+      expect(stranger.stderr).toContain(`Unexpected response from ${url}: is it a webhook-trigger server`)
     }).pipe(Effect.scoped)
   )
 
@@ -568,10 +568,10 @@ describe("the command line", { timeout: 60_000 }, () => {
         [["team", "list", "--frob"], "--frob"],
         [["run", "show"], "run-id"],
         [["webhook", "create"], "webhook-trigger webhook create --help"],
-        [["trigger", "x"], "a token (whk_…) is needed, here or in WEBHOOK_TOKEN"],
-        [["trigger", "--var", "a=b"], "a token (whk_…) is needed, here or in WEBHOOK_TOKEN"],
+        [["trigger", "x"], "a token (whk_…) is required, as an argument or in WEBHOOK_TOKEN"],
+        [["trigger", "--var", "a=b"], "a token (whk_…) is required, as an argument or in WEBHOOK_TOKEN"],
         [["serve", "--", "x"], "leader"],
-        [["leader", "--team", "a", "cat"], "say what to run after --"]
+        [["leader", "--team", "a", "cat"], "put the program after --"]
       ] as const) {
         const { code, stderr, stdout } = yield* run(...words)
         expect({ code, stdout }, words.join(" ")).toEqual({ code: 2, stdout: "" })

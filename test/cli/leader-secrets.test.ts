@@ -188,7 +188,7 @@ describe("a leader's program that looks for the broker's address", { timeout: 90
         [["--user", "root:no-such-group"], "no such group"],
         [["--user", "a:b:c"], "user:group"],
         [["--amqp-url-file", "/no/such/file"], "/no/such/file cannot be read"],
-        [["--amqp-url-file", "/etc/hostname", "--amqp-url", "amqp://127.0.0.1:9"], "not with both"]
+        [["--amqp-url-file", "/etc/hostname", "--amqp-url", "amqp://127.0.0.1:9"], "not both"]
       ] as const) {
         const ended = yield* Program.run(["leader", "--team", "a", ...options, "--", "true"], {
           AMQP_URL: "amqp://127.0.0.1:9"

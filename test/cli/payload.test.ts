@@ -126,12 +126,12 @@ describe("a whole request on the command line", () => {
       const plain = yield* create("plain", "{{text}}", {})
       const whole = yield* create("whole", template, { input: "payload" })
       for (const [words, code, says] of [
-        [["webhook", "preview", "plain", "--payload", push], 2, "give --var or --json-var, not --payload"],
-        [["webhook", "preview", "whole", "--var", "ref=x"], 2, "give --payload, not variables"],
-        [["trigger", plain.token, "--payload", push], 1, "give --var or --json-var, not --payload"],
-        [["trigger", whole.token, "--var", "ref=x"], 1, "give --payload, not variables"],
+        [["webhook", "preview", "plain", "--payload", push], 2, "use --var or --json-var instead of --payload"],
+        [["webhook", "preview", "whole", "--var", "ref=x"], 2, "use --payload instead of variables"],
+        [["trigger", plain.token, "--payload", push], 1, "use --var or --json-var instead of --payload"],
+        [["trigger", whole.token, "--var", "ref=x"], 1, "use --payload instead of variables"],
         [["trigger", whole.token, "--var", "ref=x", "--payload", push], 2, "not both"],
-        [["trigger", whole.token, "--header", "a: b"], 2, "--header and --query need --payload"],
+        [["trigger", whole.token, "--header", "a: b"], 2, "--header and --query require --payload"],
         [["trigger", whole.token, "--payload", "{"], 2, "The body is not JSON."],
         [["trigger", whole.token, "--payload", "@/none/such"], 2, "/none/such"],
         [["trigger", whole.token, "--payload", push, "--header", "x"], 2, "--header takes name:value"],
@@ -154,7 +154,9 @@ describe("a whole request on the command line", () => {
       const { create, run } = yield* start
       yield* create("none", "{{payload}}", { input: "payload" })
       expect((yield* run("webhook", "preview", "none", "--received", "last")).stderr).toContain("--keep-bodies all")
-      expect((yield* run("webhook", "refused", "none", "--accepted")).stdout).toContain("Nothing was refused or kept")
+      expect((yield* run("webhook", "refused", "none", "--accepted")).stdout).toContain(
+        "No requests in the last 24 hours"
+      )
       const { token } = yield* create("kept", "{{payload.ref}} {{headers.x-event?}}", {
         ...{ input: "payload", keep_bodies: "all" }
       })
@@ -166,9 +168,9 @@ describe("a whole request on the command line", () => {
       const preview = (...words: ReadonlyArray<string>) => run("webhook", "preview", "kept", ...words)
       expect((yield* preview("--received", "last")).stdout).toBe("two push\n")
       expect((yield* preview("--received", request_id!)).stdout).toBe("one push\n")
-      expect((yield* preview("--received", "none")).stderr).toBe("The webhook keeps no request none\n")
+      expect((yield* preview("--received", "none")).stderr).toBe("The webhook has no stored request none\n")
       expect((yield* preview("--received", "last", "--payload", "{}")).code).toBe(2)
-      expect((yield* run("webhook", "refused", "kept")).stdout).toBe("Nothing was refused in the last day.\n")
+      expect((yield* run("webhook", "refused", "kept")).stdout).toBe("No rejected requests in the last 24 hours.\n")
 
       const plain = yield* create("plain", "{{a}}", { keep_bodies: "all" })
       yield* run("trigger", plain.token, "--var", "a=b")

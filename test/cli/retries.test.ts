@@ -26,7 +26,7 @@ it.scopedLive("a failed run says which attempt it is and when the next one comes
     expect(yield* shown(first.run_id)).toMatch(new RegExp(`\\nnext attempt +${inSeconds}`))
     expect(yield* run("run", "cancel", first.run_id)).toEqual({
       code: 0,
-      stdout: "The failed run is not tried again.\n",
+      stdout: "Retry cancelled. The run stays failed.\n",
       stderr: ""
     })
     expect(yield* shown(first.run_id)).not.toContain("next attempt")
@@ -36,9 +36,7 @@ it.scopedLive("a failed run says which attempt it is and when the next one comes
 
     yield* failed
     const cancelQueued = (...words: ReadonlyArray<string>) => run(...words, "--yes")
-    expect((yield* cancelQueued("webhook", "cancel-queued", "review")).stdout).toBe(
-      "0 cancelled, 1 retry called off.\n"
-    )
+    expect((yield* cancelQueued("webhook", "cancel-queued", "review")).stdout).toBe("Cancelled 0 runs and 1 retry.\n")
     yield* failed
     yield* failed
     expect((yield* cancelQueued("team", "cancel-queued", "ops", "--json")).stdout).toBe(

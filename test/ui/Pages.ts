@@ -34,7 +34,7 @@ export const createPages = async (ui: TestUi, names: Names): Promise<Content> =>
     ["/webhooks", "Webhooks", names.webhook],
     ["/webhooks?search=nothing-like-it", "Webhooks", "No webhooks match."],
     ["/webhooks/new", "New webhook", "Preview with sample values"],
-    ["/webhooks/new?from=alertmanager", "New webhook", "Such a trigger is accepted."],
+    ["/webhooks/new?from=alertmanager", "New webhook", "Such a request is accepted."],
     [`/webhooks/${webhook.id}`, names.webhook, "Slots in use"],
     [`/webhooks/${setUp.id}`, names.setUp, "Waiting for the first verified request."],
     [`/webhooks/${webhook.id}?tab=test`, names.webhook, "Send a test"],
@@ -49,7 +49,7 @@ export const createPages = async (ui: TestUi, names: Names): Promise<Content> =>
     ["/audit", "Audit", "from 127.0.0.1"],
     ["/sessions", "Sessions", "This browser"],
     ["/teams/demo", "demo", "Recent runs"],
-    [`/teams/${names.idleTeam}`, names.idleTeam, "Nothing yet."],
+    [`/teams/${names.idleTeam}`, names.idleTeam, "No runs yet."],
     ["/webhooks/00000000-0000-7000-8000-000000000000", "Webhook", "Not found."]
   ]
   return { webhook, chat_id, pages }

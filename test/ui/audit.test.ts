@@ -30,7 +30,7 @@ describe("the audit page", () => {
     )
     expect(new URL(page.url()).searchParams.get("action")).toBe("webhook.created")
     await page.getByRole("button", { name: "Show all" }).click()
-    await edit.getByRole("button", { name: "Only this" }).click()
+    await edit.getByRole("button", { name: "Show related events" }).click()
     await eventually(() => events.locator("strong").allTextContents()).toEqual(["Webhook edited", "Webhook created"])
     await edit.getByRole("link", { name: "Renamed" }).click()
     await page.getByRole("heading", { level: 1, name: "Renamed" }).waitFor()

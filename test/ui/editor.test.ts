@@ -52,7 +52,11 @@ const fieldOf = (page: Page, { kind, label, ...setting }: WebhookSetting): Promi
 
 /** How it is shown. */
 const shown = (setting: WebhookSetting): string =>
-  setting.kind === "whole number" && setting.unit !== undefined ? "7.0 s" : textOf(valid(setting))
+  setting.kind === "switch"
+    ? "on"
+    : setting.kind === "whole number" && setting.unit !== undefined
+      ? "7.0 s"
+      : textOf(valid(setting))
 
 /** What is typed and refused; nothing, where only values can be chosen. */
 const invalid = (setting: WebhookSetting): string => {
@@ -161,11 +165,11 @@ describe("verification", () => {
     await page.getByRole("link", { name: "Edit" }).click()
     expect(await page.getByLabel("Secret", { exact: true }).inputValue()).toBe("")
     await page.getByLabel("Secret", { exact: true }).fill("another secret of GitHub's")
-    await page.getByText("Accept the secret before as well").click()
+    await page.getByText("Also accept the old secret").click()
     await save()
     await page.getByRole("tab", { name: "Settings" }).click()
     await page.getByRole("button", { name: "End it now" }).click()
-    await page.getByText("Only the newer secret is accepted.").waitFor()
+    await page.getByText("The old secret no longer works.").waitFor()
     const ended = await ui.call("GET", `/api/webhooks/${id}`)
     expect([ended.secret_hint, ended.old_secret_hint]).toEqual(["…ub's", undefined])
     await page.context().close()
@@ -218,7 +222,7 @@ describe("a webhook that is edited in two places", () => {
       await page.getByLabel("Name", { exact: true }).fill("Mine")
       await (await settingField(page, "Concurrency limit")).fill("4")
       await save(page)
-      const dialog = page.getByRole("alertdialog", { name: "It was changed meanwhile" })
+      const dialog = page.getByRole("alertdialog", { name: "Edit conflict" })
       await dialog.getByText("Theirs", { exact: true }).waitFor()
       expect((await stored()).name).toBe("Theirs")
       if (choice === "Yours") expect(await axe(page)).toEqual([])
@@ -434,11 +438,11 @@ describe("the groups of settings", () => {
     await focused("Retries")
     await page.getByLabel("Retries").fill("")
     // What only the server finds wrong.
-    await (await settingField(page, "Accept only if")).fill("a ==")
-    await group(page, requests).getByText("Accept only if: a == · JSON Schema", { exact: true }).waitFor()
+    await (await settingField(page, "Filter")).fill("a ==")
+    await group(page, requests).getByText("Filter: a == · JSON Schema", { exact: true }).waitFor()
     await fold(requests)
     await save()
-    await page.getByLabel("Accept only if").and(page.locator("[aria-invalid=true]")).waitFor()
+    await page.getByLabel("Filter").and(page.locator("[aria-invalid=true]")).waitFor()
     await page.context().close()
   })
 })
@@ -476,9 +480,9 @@ describe("a template for whole requests", () => {
     const preview = page.getByRole("region", { name: "Preview" })
     const requests = preview.getByLabel("Use a received request")
     await requests.selectOption(await requests.getByText("ignored").getAttribute("value"))
-    await preview.getByText("Such a trigger is ignored").waitFor()
+    await preview.getByText("Such a request is ignored").waitFor()
     await requests.selectOption(await requests.getByText("accepted").getAttribute("value"))
-    await preview.getByText("Such a trigger is accepted").waitFor()
+    await preview.getByText("Such a request is accepted").waitFor()
 
     const template = page.getByLabel("Prompt template")
     const tree = preview.getByRole("group", { name: "The request's values" })

@@ -95,7 +95,7 @@ const lifecycle = async (ui: TestUi, page: Page, team: string) => {
 
   // Turn it off and on again, and delete it.
   await page.getByRole("switch").press("Space")
-  await page.getByText("is off: triggers now get 404").waitFor()
+  await page.getByText("is off: requests now get 404").waitFor()
   expect((await trigger(newToken)).status).toBe(404)
   await page.getByRole("switch").press("Space")
   await page.getByText("Release notes is on").waitFor()

@@ -27,7 +27,7 @@ describe("the overview", () => {
     await page.goto("/")
     const part = (name: string) => page.getByRole("region", { name }).getByRole("listitem")
     await part("Failing in the last 24 hours").getByText("3 of 4 runs").waitFor()
-    await eventually(() => part("Waiting").allTextContents()).toEqual(["demo7 queued"])
+    await eventually(() => part("Queued").allTextContents()).toEqual(["demo7 queued"])
     await eventually(() => part("Stopped or paused teams").allTextContents()).toEqual(["idle0 webhooksStopped"])
     await page.getByRole("link", { name: "Review" }).click()
     await page.getByRole("heading", { level: 1, name: "Review" }).waitFor()

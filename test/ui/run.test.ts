@@ -34,7 +34,7 @@ describe("a failed run of a webhook with retries", () => {
     await page.getByText("fix the cause, then wait for the next attempt").waitFor()
     await page.getByRole("button", { name: "Cancel retry" }).click()
     const dialog = page.getByRole("alertdialog", { name: "Cancel this retry?" })
-    await dialog.getByText("The run has failed, and will not be tried again.").waitFor()
+    await dialog.getByText("The run has failed and will not be retried.").waitFor()
     await page.route(`**/api/runs/${run_id}/cancel`, async (route) => {
       fields.retry_at = undefined
       await route.fulfill({ json: { ...(await ui.call("GET", `/api/runs/${run_id}`)), ...fields } })
@@ -59,12 +59,12 @@ describe("a run that further triggers can join", () => {
   it("says until when, and how many have", async () => {
     await open(run_id, { status: "queued", collecting_until: "2126-01-02T10:00:00.000Z", joined: 2 })
     await page.locator(".badge").getByText("Collecting").waitFor()
-    await page.getByText(/Collecting triggers until .*2126.*; 2 more triggers joined/).waitFor()
+    await page.getByText(/Collecting requests until .*2126.*; 2 more requests combined/).waitFor()
   })
 
   it("says how many have joined when no more can", async () => {
     await open(run_id, { joined: 1 })
-    await page.getByText("1 more trigger joined").waitFor()
+    await page.getByText("1 more request combined").waitFor()
     expect(await page.getByText("Collecting").count()).toBe(0)
     await page.unrouteAll()
   })

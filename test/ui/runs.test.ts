@@ -167,7 +167,7 @@ describe("the page of all runs", () => {
     await page.getByRole("button", { name: "Select all on this page" }).click()
     await page.getByRole("button", { name: "Cancel 1 run" }).click()
     const dialog = page.getByRole("alertdialog", { name: "Cancel 1 run?" })
-    await dialog.getByText("2 runs of those selected ended before").waitFor()
+    await dialog.getByText("2 selected runs already ended").waitFor()
     await dialog.getByRole("button", { name: "Keep them" }).click()
 
     await page.getByRole("button", { name: "Select none" }).click()
@@ -211,7 +211,7 @@ describe("the page of all runs", () => {
     await page.getByRole("button", { name: "Select all on this page" }).click()
     await page.getByRole("button", { name: "Cancel 1 run" }).click()
     const dialog = page.getByRole("alertdialog", { name: "Cancel 1 run?" })
-    await dialog.getByText("Those that have failed will not be tried again.").waitFor()
+    await dialog.getByText("Failed runs won't be retried.").waitFor()
     await page.route("**/api/runs/cancel", (route) => route.fulfill({ json: { cancelled: 1 } }))
     const [request] = await Promise.all([
       page.waitForRequest("**/api/runs/cancel"),

@@ -15,7 +15,7 @@ describe("the sessions page", () => {
     await page.goto("/audit")
     await page.getByRole("link", { name: "Sessions" }).click()
     await page.getByRole("heading", { level: 1, name: "Sessions" }).waitFor()
-    const sessions = page.getByRole("list", { name: "Sessions, the one used last first" }).locator("> li")
+    const sessions = page.getByRole("list", { name: "Sessions, most recently used first" }).locator("> li")
     await eventually(() => sessions.count()).toBe(2)
     expect(await sessions.filter({ hasText: "This browser" }).count()).toBe(1)
 

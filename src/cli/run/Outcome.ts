@@ -10,19 +10,17 @@ export const wait = Options.boolean("wait").pipe(Options.withDescription("Wait f
 
 type Counts = typeof QueueCancelled.Type
 
-const retriesText = (retries: number): string => `${retries} ${retries === 1 ? "retry" : "retries"}`
+const plural = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`
 
-/** What waits, for a question. */
-export const waitingText = ({ cancelled, retries }: Counts): string =>
-  `${cancelled} now${retries === 0 ? "" : `, and ${retriesText(retries)}`}`
+/** As in `3 runs and 1 retry`. */
+export const queuedText = ({ cancelled, retries }: Counts): string =>
+  plural(cancelled, "run", "runs") + (retries === 0 ? "" : ` and ${plural(retries, "retry", "retries")}`)
 
 /** The result of `cancel-queued`. */
-export const cancelledText = ({ cancelled, retries }: Counts): string =>
-  cancelled + retries === 0
-    ? "Nothing was queued."
-    : `${cancelled} cancelled${retries === 0 ? "" : `, ${retriesText(retries)} called off`}.`
+export const cancelledText = (counts: Counts): string =>
+  counts.cancelled + counts.retries === 0 ? "Nothing was queued." : `Cancelled ${queuedText(counts)}.`
 
-/** The response to a waiting caller whose run did not end in success. */
+/** The response to a synchronous caller whose run did not succeed. */
 type Unsuccessful = Exclude<Outcome, { readonly status: "success" }> & { readonly run_id: string }
 
 const unsuccessful: ReadonlyArray<unknown> = finalStatuses.filter((status) => status !== "success")
@@ -36,14 +34,14 @@ const failureOf = (run: Unsuccessful): Failure => {
       return new Failure({
         exit: exitCodes.runTimedOut,
         title: "No answer within the timeout",
-        detail: `a late answer will be stored: webhook-trigger run show ${run.run_id}`,
+        detail: `a late answer will be stored; see webhook-trigger run show ${run.run_id}`,
         body: run
       })
     case "cancelled":
       return new Failure({
         exit: exitCodes.runFailed,
         title: `The run ${run.run_id} was cancelled`,
-        detail: "trigger the webhook again for another run",
+        detail: "trigger the webhook again to start another run",
         body: run
       })
     case "error":
@@ -56,6 +54,6 @@ const failureOf = (run: Unsuccessful): Failure => {
   }
 }
 
-/** Turns the unsuccessful outcome of a run into the command's failure; every other error is passed on. */
+/** Turns a run's unsuccessful outcome into a failure of the command. Other errors are passed on. */
 export const failUnsuccessful = <E>(error: E): Effect.Effect<never, Failure | Exclude<E, Unsuccessful>> =>
   Effect.fail(isUnsuccessful(error) ? failureOf(error) : (error as Exclude<E, Unsuccessful>))

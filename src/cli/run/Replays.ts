@@ -1,4 +1,4 @@
-/** Repeating runs: what the commands `run replay`, `webhook replay` and `team replay` share, and the first of them. */
+/** `run replay`, and the shared parts of `webhook replay` and `team replay`. */
 import { Args, Command, Options } from "@effect/cli"
 import { Effect, Option, Schema } from "effect"
 import type { Client } from "../../api/Client.ts"
@@ -17,11 +17,11 @@ import { failUnsuccessful, wait } from "./Outcome.ts"
 import { variableOptions, variablesOf } from "./Variables.ts"
 
 const samePrompt = Options.boolean("same-prompt").pipe(
-  Options.withDescription("With the prompt as it was, not the template as it is now")
+  Options.withDescription("Send the same prompt instead of rendering the current template")
 )
 
 const key = Options.text("key").pipe(
-  Options.withDescription("Names this action: the same command with the same key repeats each run once, for 24 hours"),
+  Options.withDescription("An idempotency key: within 24 hours, commands with the same key replay each run only once"),
   Options.optional
 )
 
@@ -38,7 +38,7 @@ const endedStatus = Schema.Literal(...finalStatuses).annotations({
 const [decodeStatus, statusFault] = validated("--status", endedStatus)
 const status = Options.text("status").pipe(
   Options.withPseudoName("state"),
-  Options.withDescription(`Runs that ended like this: ${states}; may be repeated. Error and timeout when not given`),
+  Options.withDescription(`Only runs with this status: ${states}; may be repeated; default: error and timeout`),
   Options.repeated,
   Options.mapTryCatch((texts) => texts.map((text) => decodeStatus(text)), statusFault)
 )
@@ -51,11 +51,11 @@ const timeOption = (name: "from" | "to", description: string) =>
     Options.optional
   )
 
-/** The options of the commands that repeat the ended runs of a webhook or of a team. */
+/** The options of `webhook replay` and `team replay`. */
 export const replayOptions = {
   status,
-  from: timeOption("from", "Only runs accepted then or later, such as 2026-01-02T03:04:05Z"),
-  to: timeOption("to", "Only runs accepted before then"),
+  from: timeOption("from", "Only runs accepted at or after this time, such as 2026-01-02T03:04:05Z"),
+  to: timeOption("to", "Only runs accepted before this time"),
   samePrompt,
   key,
   yes,
@@ -63,16 +63,16 @@ export const replayOptions = {
 }
 
 export const replayDescription = (whose: string, example: string) =>
-  about(`Repeat the failed runs of ${whose} that were not repeated yet`, {
-    details: "The oldest first, up to 1,000; the same command again goes on with the next ones.",
+  about(`Replay the failed runs of ${whose} that were not yet replayed`, {
+    details: "Oldest first, up to 1,000. Run the command again for the next ones.",
     examples: [example]
   })
 
 const replayedText = ({ more, refused, replayed }: typeof Replayed.Type): string =>
   [
     replayed.length + refused.length === 0 ? "No runs to replay." : `${replayed.length} replayed.`,
-    ...(refused.length > 0 ? [`${refused.length} refused, the first because: ${refused[0]!.detail}`] : []),
-    ...(more ? ["There are more: run the command again."] : [])
+    ...(refused.length > 0 ? [`${refused.length} not replayed. The first error: ${refused[0]!.detail}`] : []),
+    ...(more ? ["There are more; run the command again."] : [])
   ].join("\n")
 
 interface ReplayOptions extends Connection {
@@ -84,7 +84,7 @@ interface ReplayOptions extends Connection {
   readonly yes: boolean
 }
 
-/** Counts the runs, asks, repeats them, and prints what came of it. */
+/** Replays the matching runs after a confirmation with their number. */
 export const replayMatching = (
   client: Client,
   options: ReplayOptions,
@@ -105,18 +105,17 @@ export const replayMatching = (
     return yield* client.runs.replayMany({ headers, payload })
   })
 
-/** Prints what came of it. */
 export const showReplayed = (options: Connection, replayed: typeof Replayed.Type) =>
   show(options, Replayed, replayed, replayedText)
 
 const message = Options.text("message").pipe(
   Options.withPseudoName("text"),
-  Options.withDescription("Of a chat message: the text in place of the one that it had"),
+  Options.withDescription("A new text, for a chat message"),
   Options.mapTryCatch(...validated("--message", MessageText)),
   Options.optional
 )
 
-const id = Args.text({ name: "run-id" }).pipe(Args.withDescription("The run that is repeated"))
+const id = Args.text({ name: "run-id" }).pipe(Args.withDescription("The run to replay"))
 
 export const replayOne = Command.make(
   "replay",
@@ -125,9 +124,9 @@ export const replayOne = Command.make(
     Effect.gen(function* () {
       const variables = yield* variablesOf(options.variables)
       const hasVariables = Object.keys(variables).length > 0
-      if (options.samePrompt && hasVariables) return yield* usage("--same-prompt leaves no place for --var")
+      if (options.samePrompt && hasVariables) return yield* usage("use either --same-prompt or --var, not both")
       if (options.samePrompt && Option.isSome(options.message)) {
-        return yield* usage("--same-prompt leaves no place for --message")
+        return yield* usage("use either --same-prompt or --message, not both")
       }
       const notFound = `No run has the id ${JSON.stringify(options.id)}; see webhook-trigger run list`
       const path = { run_id: options.id }
@@ -135,7 +134,7 @@ export const replayOne = Command.make(
         options,
         (client) =>
           Effect.gen(function* () {
-            // A value replaces one of those that the run had.
+            // A given value replaces the run's value.
             const before = hasVariables ? (yield* client.runs.show({ path })).variables : {}
             const replaying = client.runs.replay({
               path,
@@ -157,8 +156,8 @@ export const replayOne = Command.make(
     })
 ).pipe(
   Command.withDescription(
-    about("Repeat a run as a new one of the same webhook, or a chat message to its team", {
-      details: "With the values, or the text, that it had, but for what is given.",
+    about("Replay a run of a webhook, or a chat message, as a new run", {
+      details: "Uses the same values or text, except for those given.",
       examples: ["webhook-trigger run replay 01890a5d-ac96-774b-bcce-b302099a8057 --var branch=main"]
     })
   )

@@ -23,10 +23,10 @@ const oneOf = <A extends string>(of: { readonly literals: ReadonlyArray<A> } & S
 const states = RunStatus.literals.join(", ")
 const Statuses = wrong(
   Schema.compose(Schema.split(","), Schema.NonEmptyArray(RunStatus), { strict: false }),
-  `must be one of ${states}, or several of them with commas`
+  `must be one or more of ${states}, separated by commas`
 )
 
-/** A day is its beginning in UTC. */
+/** A day means its start in UTC. */
 const Time = wrong(
   Schema.compose(
     Schema.transform(Schema.String, Schema.String, {
@@ -39,23 +39,27 @@ const Time = wrong(
   "must be a time such as 2026-01-02T03:04:05Z, or a day such as 2026-01-02"
 )
 
-/** Seconds, given in milliseconds to the API. */
+/** The API uses milliseconds instead. */
 const Seconds = wrong(Schema.NumberFromString.pipe(Schema.between(0, 1e9)), "must be a number of seconds")
 
-/** Which runs of all webhooks. */
 export const filterOptions = {
-  status: optional("status", "states", `Only runs in these states, separated by commas: ${states}`, Statuses),
-  team: optional("team", "name", "Only runs that were accepted for this team", TeamName),
-  source: optional("source", "source", "Only triggers (webhook), or only chat messages (chat)", oneOf(RunSource)),
-  mode: optional("mode", "mode", "Only runs whose caller waits (wait), or does not (async)", oneOf(RunMode)),
-  from: optional("from", "time", "Only runs accepted then or later, such as 2026-01-02 or 2026-01-02T03:04:05Z", Time),
-  to: optional("to", "time", "Only runs accepted before then", Time),
-  minDuration: optional("min-duration", "seconds", "Only runs that took at least as long", Seconds),
-  maxDuration: optional("max-duration", "seconds", "Only runs that took no longer", Seconds),
+  status: optional("status", "states", `Only runs with these statuses, separated by commas: ${states}`, Statuses),
+  team: optional("team", "name", "Only runs for this team", TeamName),
+  source: optional("source", "source", "Only webhook runs (webhook), or only chat messages (chat)", oneOf(RunSource)),
+  mode: optional("mode", "mode", "Only synchronous runs (wait), or only asynchronous ones (async)", oneOf(RunMode)),
+  from: optional(
+    "from",
+    "time",
+    "Only runs accepted at or after this time, such as 2026-01-02 or 2026-01-02T03:04:05Z",
+    Time
+  ),
+  to: optional("to", "time", "Only runs accepted before this time", Time),
+  minDuration: optional("min-duration", "seconds", "Only runs with at least this duration", Seconds),
+  maxDuration: optional("max-duration", "seconds", "Only runs with at most this duration", Seconds),
   search: optional(
     "search",
     "text",
-    "Only runs with this text in their values, prompt, answer or error; or the run with this id",
+    "Only runs with this text in their values, prompt, answer or error, or the run with this id",
     wrong(
       Schema.String.pipe(Schema.minLength(1), Schema.maxLength(maxSearchLength)),
       `must be 1 to ${maxSearchLength} characters`

@@ -22,18 +22,16 @@ const webhook = Args.optional(webhookArgument)
 
 const limit = Options.text("limit").pipe(
   Options.withPseudoName("count"),
-  Options.withDescription(
-    `Runs on a page, ${pageSize.minimum} to ${pageSize.maximum}; ${pageSize.default} when not given`
-  ),
+  Options.withDescription(`Runs per page, ${pageSize.minimum} to ${pageSize.maximum}; default: ${pageSize.default}`),
   Options.mapTryCatch(...validated("--limit", wholeNumber(pageSize.minimum, pageSize.maximum))),
   Options.withDefault(pageSize.default)
 )
 const cursor = Options.text("cursor").pipe(
-  Options.withDescription("Where the previous page ended: its `next_cursor`"),
+  Options.withDescription("The previous page's `next_cursor`"),
   Options.optional
 )
 
-/** The id of the webhook that is named, if one is. */
+/** The id of the given webhook, if any. */
 const idOf = (options: Connection & { readonly webhook: Option.Option<string> }) =>
   Option.isSome(options.webhook)
     ? callOnWebhook({ ...options, webhook: options.webhook.value }, (_, { id }) => Effect.succeed(id))
@@ -64,7 +62,7 @@ const list = Command.make("list", { webhook, ...filterOptions, limit, cursor, ..
         data.length === 0 ? "No runs." : tableOf(data, ofWebhook === undefined ? names : undefined),
         ...(searched_back_to === undefined
           ? []
-          : [`Looking took long: only what was accepted since ${time(searched_back_to)} was looked at.`]),
+          : [`Search stopped early; showing runs since ${time(searched_back_to)}.`]),
         ...(next_cursor === null ? [] : [`Older runs: --cursor ${next_cursor}`])
       ].join("\n\n")
     )
@@ -73,7 +71,7 @@ const list = Command.make("list", { webhook, ...filterOptions, limit, cursor, ..
   Command.withDescription(
     about("List the runs of all webhooks and teams, or of one webhook, newest first", {
       details:
-        "Of several conditions, runs have to fulfil all. What is rare is looked for during half a second: the page says how far back, and --cursor goes on from there.",
+        "Filters combine with AND. A search stops after half a second and shows how far back it went; continue with --cursor.",
       examples: [
         "webhook-trigger run list --status error,timeout --from 2026-01-02",
         "webhook-trigger run list review --search 'no space left'",
@@ -83,7 +81,7 @@ const list = Command.make("list", { webhook, ...filterOptions, limit, cursor, ..
   )
 )
 
-/** With `names`, of all webhooks, each run's webhook and team too. */
+/** With the webhooks' `names`, the table also has the webhook and the team of each run. */
 const tableOf = (runs: ReadonlyArray<RunSummary>, names: ReadonlyMap<WebhookId, string> | undefined): string =>
   table(
     ["RUN", "STATUS", ...(names ? ["WEBHOOK", "TEAM"] : []), "MODE", "ACCEPTED", "DURATION", "ERROR"],
@@ -116,7 +114,7 @@ const describe = (run: Run, replays: ReadonlyArray<RunSummary>) =>
       run: run.run_id,
       status: run.status,
       "collecting until": time(run.collecting_until),
-      "triggers joined": run.joined,
+      "requests combined": run.joined,
       source: run.source,
       attempt: run.attempt && `${run.attempt} of ${run.attempts}`,
       "replay of": run.replay_of,
@@ -144,11 +142,11 @@ const describe = (run: Run, replays: ReadonlyArray<RunSummary>) =>
     ...(run.conversation.response === undefined ? [] : [section("Response", run.conversation.response)])
   ].join("\n")
 
-const id = Args.text({ name: "run-id" }).pipe(Args.withDescription("The `run_id` that a trigger answers with"))
+const id = Args.text({ name: "run-id" }).pipe(Args.withDescription("The `run_id` in the response to a trigger"))
 
 const notFound = (id: string) => `No run has the id ${JSON.stringify(id)}; see webhook-trigger run list`
 
-/** An id that no run can have is reported as by the server. */
+/** Reports an invalid id like an unknown one. */
 const runIdOf = (text: string): Effect.Effect<RunId, Failure> =>
   Schema.is(RunId)(text)
     ? Effect.succeed(text)
@@ -162,7 +160,7 @@ const showOne = Command.make("show", { id, ...adminOptions }, (options) =>
       (client) =>
         Effect.gen(function* () {
           const run = yield* client.runs.show({ path })
-          // As JSON it is the API's record, which has no list of them.
+          // The JSON output is the API's record, without replays.
           return { run, replays: options.json ? [] : (yield* client.runs.replays({ path })).data }
         }),
       notFound(options.id)
@@ -172,7 +170,7 @@ const showOne = Command.make("show", { id, ...adminOptions }, (options) =>
 ).pipe(Command.withDescription("Show one run with its prompt and answer"))
 
 const ids = Args.text({ name: "run-id" }).pipe(
-  Args.withDescription("The `run_id` that a trigger answers with; several may be given"),
+  Args.withDescription("The `run_id` in the response to a trigger; may be repeated"),
   Args.atLeast(1)
 )
 
@@ -192,17 +190,17 @@ const cancel = Command.make("cancel", { ids, ...adminOptions }, (options) =>
     const run = yield* call(options, (client) => client.runs.cancel({ path: { run_id } }), notFound(run_id))
     yield* show(options, Run, run, ({ released_at, status }) =>
       status !== "cancelled"
-        ? "The failed run is not tried again."
+        ? "Retry cancelled. The run stays failed."
         : released_at === undefined
-          ? "Cancelled. The team has the prompt; its leader is asked to stop."
-          : "Cancelled. The prompt is not sent."
+          ? "Cancelled. The prompt was already sent; the leader is asked to stop."
+          : "Cancelled. The prompt will not be sent."
     )
   })
 ).pipe(
   Command.withDescription(
-    about("Cancel runs that have not ended, chat messages, or the retries of failed runs", {
+    about("Cancel unfinished runs and chat messages, or the retries of failed runs", {
       details:
-        "A failed run that is to be tried again is not. Of several, those that have ended stay as they are. What waits for a whole webhook or team: webhook cancel-queued, team cancel-queued.",
+        "With several ids, runs that have already ended are skipped. To cancel all queued runs, use webhook cancel-queued or team cancel-queued.",
       examples: [
         "webhook-trigger run list --search canary --json | jq -r '.data[].run_id' | xargs webhook-trigger run cancel"
       ]
@@ -215,13 +213,13 @@ const format = Options.choiceWithValue("format", [
   ["jsonl", exportPaths.jsonl]
 ]).pipe(
   Options.withPseudoName("format"),
-  Options.withDescription("csv, or jsonl: a line of JSON for each run; jsonl when not given"),
+  Options.withDescription("csv, or jsonl (one JSON object per line); default: jsonl"),
   Options.withDefault(exportPaths.jsonl)
 )
 const output = Options.text("output").pipe(
   Options.withAlias("o"),
   Options.withPseudoName("file"),
-  Options.withDescription("Where to write; standard output when not given"),
+  Options.withDescription("The output file; default: standard output"),
   Options.optional
 )
 const { json: _, ...connectionOptions } = adminOptions
@@ -234,9 +232,8 @@ const exportAll = Command.make("export", { webhook, ...filterOptions, format, ou
   })
 ).pipe(
   Command.withDescription(
-    about("Write all runs that fulfil the conditions, newest first, with whole texts", {
-      details:
-        "They are written as they are read. In CSV a text that a spreadsheet would calculate begins with an apostrophe.",
+    about("Export all runs that match the filters, newest first, with complete texts", {
+      details: "In CSV, a text that a spreadsheet could read as a formula gets a leading apostrophe.",
       examples: ["webhook-trigger run export --status error,timeout --from 2026-01-01 --format csv --output failed.csv"]
     })
   )
@@ -244,6 +241,6 @@ const exportAll = Command.make("export", { webhook, ...filterOptions, format, ou
 
 export const runs: Group = {
   name: "run",
-  about: "Runs: what was triggered, and the outcome.",
+  about: "Runs and their outcomes.",
   commands: [list, showOne, cancel, replayOne, exportAll]
 }

@@ -13,7 +13,7 @@ import { inputOf, inputOptions, needsPayload, needsVariables, type TriggerInput 
 
 const target = Args.redacted({ name: "token-or-url" }).pipe(
   Args.withDescription(
-    "The trigger URL, or the token alone; better given as WEBHOOK_TOKEN, which no process list shows"
+    "The trigger URL or only the token; prefer WEBHOOK_TOKEN, which is not visible in process lists"
   ),
   // A missing token is reported like a malformed one.
   Args.withFallbackConfig(Config.redacted(Config.withDefault(Config.string("WEBHOOK_TOKEN"), "")))
@@ -21,7 +21,7 @@ const target = Args.redacted({ name: "token-or-url" }).pipe(
 
 const path = `${triggerPath}/`
 
-/** A trigger URL holds the server's address and the token, and may say that the caller waits. */
+/** A trigger URL contains the server's address, the token and optionally `wait=true`. */
 const locate = (target: string, url: string) => {
   const at = Math.max(target.indexOf(path), 0)
   const [token = "", query] = target.slice(at + path.length).split(/[?#]/)
@@ -32,13 +32,12 @@ const locate = (target: string, url: string) => {
         ? Effect.succeed({ url, token: target, waits: false })
         : Effect.fail(
             usage(
-              "a trigger URL (https://…/webhook/trigger/whk_…) or a token (whk_…) is needed, here or in WEBHOOK_TOKEN"
+              "a trigger URL (https://…/webhook/trigger/whk_…) or a token (whk_…) is required, as an argument or in WEBHOOK_TOKEN"
             )
           )
   })
 }
 
-/** As a caller sends it. */
 const requestTo = (address: string, input: TriggerInput, waits: boolean) => {
   const { body, headers, search } =
     input._tag === "Request"
@@ -59,7 +58,7 @@ const requestTo = (address: string, input: TriggerInput, waits: boolean) => {
 const Answer = Schema.Union(Accepted, Success, Ignored)
 const Unsuccessful = Schema.Union(TimedOut, Failed)
 
-/** What a service asked for in a text of its own, such as the webhook's reply to a command. */
+/** Whether the response is plain text, such as the reply to a chat command. */
 const isText = ({ headers }: HttpClientResponse.HttpClientResponse) => headers["content-type"]?.startsWith("text/plain")
 
 type Answered = Effect.Effect<
@@ -68,7 +67,7 @@ type Answered = Effect.Effect<
 >
 
 const answerOf = (response: HttpClientResponse.HttpClientResponse): Answered => {
-  // What a proxy says with such a status is no outcome.
+  // A proxy may send these statuses too, with another body.
   const outcome = [408, 502].includes(response.status)
     ? Effect.option(HttpClientResponse.schemaBodyJson(Unsuccessful)(response))
     : Effect.succeedNone
@@ -86,7 +85,7 @@ const answerOf = (response: HttpClientResponse.HttpClientResponse): Answered => 
   )
 }
 
-/** The token says nothing of the webhook: what it takes shows when it refuses something else. */
+/** The command knows only the token, so it learns from an error which kind of input the webhook accepts. */
 const withHint = (failure: Failure, input: TriggerInput): Failure => {
   const { body } = failure
   const isRefusedFor = (code: string) => hasProperty(body, "code") && body.code === code
@@ -120,14 +119,14 @@ export const trigger = Command.make("trigger", { target, input: inputOptions, wa
     if (typeof answer === "string") return yield* options.json ? printJson(answer) : print(answerText(answer))
     yield* show(options, Answer, answer, (answer) => {
       if (answer.status === "ignored")
-        return "Ignored: there is no run. It is a ping, or the webhook's accept_if does not hold."
+        return "Ignored: no run was started. The request is a ping or does not pass the filter (accept_if)."
       return answer.status === "accepted" ? acceptedText(answer.run_id) : answerText(answer.response)
     })
   })
 ).pipe(
   Command.withDescription(
-    about("Trigger a webhook by its URL or token; needs no admin key", {
-      details: "A webhook with input payload gets --payload as it is, with its --header and --query.",
+    about("Trigger a webhook by its URL or token, without an admin key", {
+      details: "A webhook with input payload receives --payload unchanged, with --header and --query.",
       examples: [
         "webhook-trigger trigger https://hooks.example.com/webhook/trigger/whk_… --var branch=main --wait",
         'WEBHOOK_TOKEN=whk_… webhook-trigger trigger --var branch=main --json-var \'labels=["a","b"]\'',

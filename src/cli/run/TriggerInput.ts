@@ -1,4 +1,4 @@
-/** What fills in a webhook's template: variables, or a whole request for a webhook that takes one. */
+/** The input for a webhook's template: variables or a whole request. */
 import { HelpDoc, Options, ValidationError } from "@effect/cli"
 import { FileSystem } from "@effect/platform"
 import { Effect, Either, Option } from "effect"
@@ -10,13 +10,13 @@ import { type GivenVariables, split, variableOptions, variablesOf } from "./Vari
 
 const encoder = new TextEncoder()
 
-/** Byte for byte: a signature may have been made over it. */
+/** The exact bytes, because they may be signed. */
 const bytesOf = (given: string) => {
   const path = given === "-" ? "/dev/stdin" : given.startsWith("@") ? given.slice(1) : undefined
   if (path === undefined) return Effect.succeed(encoder.encode(given))
   return Effect.flatMap(FileSystem.FileSystem, (files) => files.readFile(path)).pipe(
     Effect.mapError(() =>
-      ValidationError.invalidValue(HelpDoc.p(`--payload: the file cannot be read: ${JSON.stringify(path)}`))
+      ValidationError.invalidValue(HelpDoc.p(`--payload: cannot read the file ${JSON.stringify(path)}`))
     )
   )
 }
@@ -31,12 +31,12 @@ export const inputOptions = {
   ),
   headers: Options.text("header").pipe(
     Options.withPseudoName("name:value"),
-    Options.withDescription("Beside --payload: a header of the request"),
+    Options.withDescription("With --payload: a header of the request"),
     Options.repeated
   ),
   query: Options.text("query").pipe(
     Options.withPseudoName("name=value"),
-    Options.withDescription("Beside --payload: a parameter of the URL"),
+    Options.withDescription("With --payload: a query parameter of the URL"),
     Options.repeated
   )
 }
@@ -47,7 +47,7 @@ interface Given extends GivenVariables {
   readonly query: ReadonlyArray<string>
 }
 
-/** A request, of which no option gives other than text in its headers. */
+/** A request whose headers are all text. */
 export interface GivenRequest extends IncomingRequest {
   readonly headers: { readonly [name: string]: string }
 }
@@ -78,25 +78,25 @@ const searchOf = Effect.fn("Cli.searchOf")(function* (given: ReadonlyArray<strin
   const parameters = new URLSearchParams()
   for (const pair of given) {
     const [name, value] = yield* split("--query", pair)
-    if (name === "wait") return yield* usage("--query wait is the server's own: use --wait")
+    if (name === "wait") return yield* usage("`wait` is reserved; use --wait instead")
     parameters.append(name, value)
   }
   return parameters.size === 0 ? "" : `?${parameters}`
 })
 
-/** What the server makes of the request. */
+/** Parses the request like the server. */
 const readOf = (request: GivenRequest) =>
   Either.mapLeft(valuesOf(request), ({ detail }) =>
-    usage(`--payload: ${detail} What is not JSON needs its --header, such as 'content-type: text/plain'`)
+    usage(`--payload: ${detail} Without JSON, add a header such as --header 'content-type: text/plain'`)
   )
 
 export const inputOf = Effect.fn("Cli.inputOf")(function* (given: Given): Effect.fn.Return<TriggerInput, Failure> {
   const variables = yield* variablesOf(given)
   if (Option.isNone(given.payload)) {
-    if (given.headers.length + given.query.length > 0) return yield* usage("--header and --query need --payload")
+    if (given.headers.length + given.query.length > 0) return yield* usage("--header and --query require --payload")
     return { _tag: "Variables", variables }
   }
-  if (Object.keys(variables).length > 0) return yield* usage("give --payload, or --var and --json-var, not both")
+  if (Object.keys(variables).length > 0) return yield* usage("use either --payload or --var and --json-var, not both")
   const body = given.payload.value
   const named = yield* headersOf(given.headers)
   const headers =
@@ -106,13 +106,13 @@ export const inputOf = Effect.fn("Cli.inputOf")(function* (given: Given): Effect
   return { _tag: "Request", request }
 })
 
-export const needsPayload = "it takes whole requests (input payload): give --payload, not variables"
-export const needsVariables = "it takes variables (input variables): give --var or --json-var, not --payload"
+export const needsPayload = "it accepts whole requests (input payload); use --payload instead of variables"
+export const needsVariables = "it accepts variables (input variables); use --var or --json-var instead of --payload"
 
-/** The same for a preview of this webhook. */
+/** The input for a preview of this webhook. */
 export const sampleFor = ({ input, name }: Pick<Webhook, "input" | "name">, given: TriggerInput) =>
   Effect.gen(function* () {
-    const mismatch = (why: string) => usage(`the webhook ${JSON.stringify(name)} cannot be filled in: ${why}`)
+    const mismatch = (why: string) => usage(`the webhook ${JSON.stringify(name)} cannot use this input: ${why}`)
     if (given._tag === "Request")
       return input === "payload" ? yield* readOf(given.request) : yield* mismatch(needsVariables)
     return input === "payload" ? yield* mismatch(needsPayload) : { variables: given.variables }

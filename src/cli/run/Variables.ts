@@ -3,21 +3,21 @@ import { Effect } from "effect"
 import type { Variables } from "../../domain/run/Run.ts"
 import { type Failure, usage } from "../Failure.ts"
 
-/** `--var name=text` and `--json-var name=<json>`, each any number of times. */
+/** `--var name=text` and `--json-var name=<json>`, both repeatable. */
 export const variableOptions = {
   text: Options.text("var").pipe(
     Options.withPseudoName("name=text"),
-    Options.withDescription("A variable whose value is this text"),
+    Options.withDescription("A variable with this text; may be repeated"),
     Options.repeated
   ),
   json: Options.text("json-var").pipe(
     Options.withPseudoName("name=json"),
-    Options.withDescription("A variable whose value is this JSON"),
+    Options.withDescription("A variable with this JSON value; may be repeated"),
     Options.repeated
   )
 }
 
-/** `name=value`, as the option takes it. */
+/** Splits `name=value`. */
 export const split = (option: string, assignment: string) => {
   const at = assignment.indexOf("=")
   return at < 1
@@ -36,7 +36,7 @@ export interface GivenVariables {
   readonly json: ReadonlyArray<string>
 }
 
-/** The two kinds put together; the same name twice is a mistake. */
+/** All variables. A repeated name is an error. */
 export const variablesOf = Effect.fn("Cli.variablesOf")(function* (
   given: GivenVariables
 ): Effect.fn.Return<Variables, Failure> {

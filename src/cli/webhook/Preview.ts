@@ -13,7 +13,7 @@ export const preview = Command.make("preview", { webhook, input: inputOptions, r
   Effect.gen(function* () {
     const input = yield* inputOf(options.input)
     if (Option.isSome(options.received) && (input._tag === "Request" || Object.keys(input.variables).length > 0)) {
-      return yield* usage("give --received, or what it is in place of, not both")
+      return yield* usage("use either --received or other input options, not both")
     }
     const answer = yield* callOnWebhook(options, (client, webhook) =>
       Effect.gen(function* () {
@@ -28,13 +28,13 @@ export const preview = Command.make("preview", { webhook, input: inputOptions, r
       return yield* new Failure({ exit: exitCodes.refused, title, body: answer })
     }
     yield* show(options, Preview, answer, ({ accepted, prompt }) =>
-      accepted === false ? "Ignored: accept_if does not hold for this input." : printable(prompt ?? "")
+      accepted === false ? "Ignored: this input does not pass the filter (accept_if)." : printable(prompt ?? "")
     )
   })
 ).pipe(
   Command.withDescription(
-    about("Show the rendered prompt for some variables, or for a request; runs nothing", {
-      details: "A webhook with input payload takes --payload, with --header and --query; any other takes variables.",
+    about("Show the rendered prompt for variables or a request, without a run", {
+      details: "A webhook with input payload accepts --payload, with --header and --query. Others accept variables.",
       examples: [
         'webhook-trigger webhook preview review --var branch=main --json-var \'labels=["a","b"]\'',
         "webhook-trigger webhook preview push --payload @push.json --header 'X-GitHub-Event: push'",

@@ -1,4 +1,4 @@
-/** The last requests of a webhook: what was refused, and what it has kept. */
+/** The latest requests of a webhook: rejected and stored ones. */
 import { Command, Options } from "@effect/cli"
 import { Effect, Option, Predicate, Schema } from "effect"
 import type { Client } from "../../api/Client.ts"
@@ -13,7 +13,7 @@ import { table, time } from "../Output.ts"
 import { callOnWebhook, webhook } from "./WebhookRef.ts"
 
 const accepted = Options.boolean("accepted").pipe(
-  Options.withDescription("Also those that were accepted or ignored, if the webhook keeps them (--keep-bodies all)")
+  Options.withDescription("Also accepted and ignored requests, if the webhook stores them (--keep-bodies all)")
 )
 
 export const refused = Command.make("refused", { webhook, accepted, ...adminOptions }, (options) =>
@@ -24,7 +24,7 @@ export const refused = Command.make("refused", { webhook, accepted, ...adminOpti
     )
     yield* show(options, RequestList, list, ({ data }) =>
       data.length === 0
-        ? `Nothing was ${options.accepted ? "refused or kept" : "refused"} in the last day.`
+        ? `No ${options.accepted ? "" : "rejected "}requests in the last 24 hours.`
         : table(
             ["REQUEST", "TIME", "STATUS", "CODE", "FROM", "BYTES", "MORE", "DETAIL"],
             data.map((one) => [
@@ -37,8 +37,8 @@ export const refused = Command.make("refused", { webhook, accepted, ...adminOpti
   })
 ).pipe(
   Command.withDescription(
-    about("List what a webhook has refused in the last day, newest first", {
-      details: "With --json, the beginnings of bodies too, if the webhook keeps them (--keep-bodies).",
+    about("List a webhook's rejected requests of the last 24 hours, newest first", {
+      details: "With --json, also the beginnings of bodies, if the webhook stores requests (--keep-bodies).",
       examples: ["webhook-trigger webhook refused review --json | jq -r '.data[] | select(.status == 422) | .detail'"]
     })
   )
@@ -46,32 +46,32 @@ export const refused = Command.make("refused", { webhook, accepted, ...adminOpti
 
 export const received = Options.text("received").pipe(
   Options.withPseudoName("request|last"),
-  Options.withDescription("A request that the webhook has kept, in place of one that is given; see webhook refused"),
+  Options.withDescription("Use a stored request of the webhook as input; see webhook refused"),
   Options.optional
 )
 
-const noneKept = new Failure({
+const noneStored = new Failure({
   exit: exitCodes.refused,
-  title: "The webhook has kept no request in the last day",
-  detail: "webhook-trigger webhook edit <webhook> --keep-bodies all"
+  title: "The webhook has no stored requests in the last 24 hours",
+  detail: "to store requests: webhook-trigger webhook edit <webhook> --keep-bodies all"
 })
 
 const isNotFound = Schema.is(Schema.Struct({ status: Schema.Literal(404) }))
 const isVariables = (value: unknown): value is Variables => Predicate.isReadonlyRecord(value)
 
-/** What a preview makes of a kept request. */
+/** The input for a preview from a stored request. */
 export const sampleOfReceived = (client: Client, { id, input }: Webhook, wanted: string) =>
   Effect.gen(function* () {
     const last = Effect.flatMap(
       client.webhooks.requests({ path: { id }, urlParams: { accepted: "true" } }),
       ({ data }) => Option.fromNullable(data.find(({ body }) => body !== undefined)?.request_id)
-    ).pipe(Effect.catchTag("NoSuchElementException", () => noneKept))
+    ).pipe(Effect.catchTag("NoSuchElementException", () => noneStored))
     const request_id = wanted === "last" ? yield* last : wanted
-    // The webhook itself was found before.
+    // The webhook exists, so a 404 is about the request.
     const request = yield* Effect.catchIf(
       client.webhooks.request({ path: { id, request_id } }),
       isNotFound,
-      () => new Failure({ exit: exitCodes.refused, title: `The webhook keeps no request ${request_id}` })
+      () => new Failure({ exit: exitCodes.refused, title: `The webhook has no stored request ${request_id}` })
     )
     const { headers = {}, query = {} } = request
     const payload = ofKept(request)

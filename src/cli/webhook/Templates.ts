@@ -15,12 +15,12 @@ import { callOnWebhook, webhook } from "./WebhookRef.ts"
 
 const isNotFound = Schema.is(Schema.Struct({ status: Schema.Literal(404) }))
 
-/** The webhook itself was found before. */
+/** The webhook exists, so a 404 is about the version. */
 const orNoVersion =
   (version: number) =>
   <A, E, R>(request: Effect.Effect<A, E, R>) =>
     Effect.catchIf(request, isNotFound, () => {
-      const title = `The webhook has no version ${version}, or its template is not kept any more`
+      const title = `The webhook has no version ${version}, or its template is no longer stored`
       return new Failure({ exit: exitCodes.refused, title, detail: "see webhook-trigger webhook versions" })
     })
 
@@ -39,7 +39,7 @@ const versions = Command.make("versions", { webhook, ...adminOptions }, (options
       )
     )
   })
-).pipe(Command.withDescription("List the versions of a webhook's template: who set each, and when"))
+).pipe(Command.withDescription("List the versions of a webhook's template, with author and time"))
 
 const versionOption = (name: string, description: string) =>
   Options.text(name).pipe(
@@ -48,10 +48,10 @@ const versionOption = (name: string, description: string) =>
     Options.mapTryCatch(...validated(`--${name}`, versionNumber)),
     Options.optional
   )
-const from = versionOption("from", "The version to compare with; when not given, the one before")
-const to = versionOption("to", "The version that is compared; when not given, the current one")
+const from = versionOption("from", "The version to compare with; default: the previous one")
+const to = versionOption("to", "The version to compare; default: the current one")
 
-/** In the usual form of a diff, without its head. */
+/** A unified diff without the file header. */
 const diffText = (beforeVersion: TemplateVersion, afterVersion: TemplateVersion): string => {
   const [before, after] = [beforeVersion.prompt_template, afterVersion.prompt_template]
   const beside = changesBesideText(beforeVersion, afterVersion).map(
@@ -94,15 +94,15 @@ const diff = Command.make("diff", { webhook, from, to, ...adminOptions }, (optio
   })
 ).pipe(
   Command.withDescription(
-    about("Show what has changed between two versions of a webhook's template", {
-      details: "With --json, both templates. A run names its version: run show.",
+    about("Show the changes between two versions of a webhook's template", {
+      details: "With --json, prints both templates. To find a run's version, use run show.",
       examples: ["webhook-trigger webhook diff review", "webhook-trigger webhook diff review --from 3 --to 7"]
     })
   )
 )
 
 const version = Args.text({ name: "version" }).pipe(
-  Args.withDescription("As webhook versions lists it, or a run names it"),
+  Args.withDescription("A version from webhook versions or run show"),
   Args.mapTryCatch(...validated("<version>", versionNumber))
 )
 
@@ -121,6 +121,6 @@ const restore = Command.make("restore", { webhook, version, ...adminOptions }, (
         `Webhook ${printable(name)} has the template of version ${options.version} again, as version ${version}.`
     )
   })
-).pipe(Command.withDescription("Give a webhook the template again that it had in a version"))
+).pipe(Command.withDescription("Restore the template of an earlier version"))
 
 export const templateCommands = [versions, diff, restore] as const

@@ -12,7 +12,7 @@ import { describeToken } from "./WebhookText.ts"
 
 const overlap = Options.text("overlap").pipe(
   Options.withPseudoName("seconds"),
-  Options.withDescription("How many seconds the old token stays valid, at most 30 days; not at all when not given"),
+  Options.withDescription("How long the old token stays valid, up to 30 days; default: 0"),
   Options.mapTryCatch(...validated("--overlap", wholeNumber(0, maxOverlapSeconds))),
   Options.withDefault(0)
 )
@@ -24,8 +24,8 @@ export const regenerate = Command.make("regenerate", { webhook, overlap, yes, ..
         confirm(
           options.yes,
           options.overlap > 0
-            ? `Replace the token ${token_hint} of ${printable(name)}? Callers that use it get 404 after that time.`
-            : `Replace the token ${token_hint} of ${printable(name)}? Callers that use it get 404 from then on.`
+            ? `Replace the token ${token_hint} of ${printable(name)}? Its callers get 404 after the overlap.`
+            : `Replace the token ${token_hint} of ${printable(name)}? Its callers get 404 immediately.`
         ),
         client.webhooks.regenerate({
           path: { id },
@@ -44,11 +44,11 @@ export const regenerate = Command.make("regenerate", { webhook, overlap, yes, ..
       )
     )
   })
-).pipe(Command.withDescription("Replace a webhook's token immediately; prints the new trigger URL, once"))
+).pipe(Command.withDescription("Replace a webhook's token and print the new trigger URL, once"))
 
 export const endOldToken = Command.make("end-old-token", { webhook, ...adminOptions }, (options) =>
   Effect.gen(function* () {
     yield* callOnWebhook(options, (client, { id }) => client.webhooks.endOldToken({ path: { id } }))
-    yield* done(options, "Only the webhook's own token works now.")
+    yield* done(options, "The old token no longer works.")
   })
-).pipe(Command.withDescription("End a token that `regenerate --overlap` has left valid"))
+).pipe(Command.withDescription("End the old token that `regenerate --overlap` left valid"))

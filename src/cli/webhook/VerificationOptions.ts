@@ -1,4 +1,4 @@
-/** What a webhook asks its callers for, as options. A secret comes from a file: the command line is seen by others. */
+/** Options for the verification of callers. Secrets come from files, because others can see the command line. */
 import { HelpDoc, Options, ValidationError } from "@effect/cli"
 import { FileSystem } from "@effect/platform"
 import { Effect, Option } from "effect"
@@ -10,7 +10,7 @@ import { time } from "../Output.ts"
 const preset = Options.text("verification").pipe(
   Options.withPseudoName("preset"),
   Options.withDescription(
-    `Who calls it and must show that: ${presetNames.join(", ")}; \`none\` asks for the token alone`
+    `The service whose signature or secret is checked: ${presetNames.join(", ")}; \`none\`: token only`
   ),
   Options.optional
 )
@@ -21,12 +21,12 @@ const options = Options.text("verification-option").pipe(
 )
 const secret = Options.text("secret-file").pipe(
   Options.withPseudoName("file"),
-  Options.withDescription("A file that holds the secret of the verification; `-` reads it from standard input"),
+  Options.withDescription("A file with the secret for the verification; `-` reads it from standard input"),
   Options.mapEffect((path) =>
     Effect.flatMap(FileSystem.FileSystem, (files) => files.readFileString(path === "-" ? "/dev/stdin" : path)).pipe(
       Effect.map((text) => text.replace(/\r?\n$/, "")),
       Effect.mapError(() =>
-        ValidationError.invalidValue(HelpDoc.p(`--secret-file cannot be read: ${JSON.stringify(path)}`))
+        ValidationError.invalidValue(HelpDoc.p(`--secret-file: cannot read the file ${JSON.stringify(path)}`))
       )
     )
   ),
@@ -37,9 +37,9 @@ export const draftOptions = { preset, options, secret }
 export const editOptions = {
   ...draftOptions,
   keep: Options.boolean("keep-old-secret").pipe(
-    Options.withDescription("With --secret-file: accept the secret before as well, until --end-old-secret")
+    Options.withDescription("With --secret-file: also accept the old secret, until --end-old-secret")
   ),
-  end: Options.boolean("end-old-secret").pipe(Options.withDescription("Accept only the newer of two secrets"))
+  end: Options.boolean("end-old-secret").pipe(Options.withDescription("Stop accepting the old secret"))
 }
 
 export interface VerificationOptions {
@@ -55,12 +55,13 @@ const none: VerificationOptions = { preset: Option.none(), options: [], secret: 
 const valueOf = (name: string, text: string): unknown =>
   name.endsWith("_seconds") && /^\d+$/.test(text) ? Number(text) : text
 
-/** The webhook's fields; what is wrong with them is found by its schema. */
+/** The webhook's fields. They are validated later. */
 export const fieldsOf = ({ preset, options, secret, keep = false, end = false }: VerificationOptions = none) =>
   Effect.gen(function* () {
-    if (options.length > 0 && Option.isNone(preset)) return yield* usage("--verification-option needs --verification")
-    if (keep && end) return yield* usage("give --keep-old-secret or --end-old-secret, not both")
-    if (keep && Option.isNone(secret)) return yield* usage("--keep-old-secret needs --secret-file")
+    if (options.length > 0 && Option.isNone(preset))
+      return yield* usage("--verification-option requires --verification")
+    if (keep && end) return yield* usage("use either --keep-old-secret or --end-old-secret, not both")
+    if (keep && Option.isNone(secret)) return yield* usage("--keep-old-secret requires --secret-file")
     const pairs: Array<readonly [string, unknown]> = []
     for (const option of options) {
       const [, name, value] = /^([^=]+)=(.*)$/s.exec(option) ?? []
@@ -80,7 +81,7 @@ export const fieldsOf = ({ preset, options, secret, keep = false, end = false }:
     }
   })
 
-/** As `webhook show` has it. */
+/** For `webhook show`. */
 export const verificationFields = ({
   verification,
   secret_hint,
@@ -88,12 +89,12 @@ export const verificationFields = ({
   verified_at,
   old_secret_hint
 }: Webhook) => {
-  if (verification === undefined) return { verification: "none" }
+  if (verification === undefined) return { verification: "token only" }
   const { preset, ...options } = verification
   return {
     verification: [preset, ...Object.entries(options).map(([name, value]) => `${name}=${value}`)].join(", "),
     ...(secret_set_at && { secret: `${secret_hint}, set ${time(secret_set_at)}` }),
     "first verified": verified_at ? time(verified_at) : "no request yet",
-    ...(old_secret_hint && { "old secret": `${old_secret_hint}, accepted as well` })
+    ...(old_secret_hint && { "old secret": `${old_secret_hint}, still accepted` })
   }
 }

@@ -8,25 +8,27 @@ import { type WebhookSettingName, webhookSettings } from "../../domain/webhook/W
 import { usage } from "../Failure.ts"
 import * as VerificationOptions from "./VerificationOptions.ts"
 
-const name = Options.text("name").pipe(Options.withDescription("What people call the webhook"))
-const team = Options.text("team").pipe(Options.withPseudoName("name"), Options.withDescription("The team it sends to"))
+const name = Options.text("name").pipe(Options.withDescription("The webhook's name"))
+const team = Options.text("team").pipe(
+  Options.withPseudoName("name"),
+  Options.withDescription("The team that receives the prompts")
+)
 const template = Options.text("template").pipe(
   Options.withDescription("The prompt, with placeholders: 'Review {{branch}}'"),
   Options.optional
 )
 const templateFile = Options.text("template-file").pipe(
   Options.withPseudoName("file"),
-  Options.withDescription("A file that holds the prompt; `-` reads it from standard input"),
+  Options.withDescription("A file with the prompt; `-` reads it from standard input"),
   Options.mapEffect((path) =>
     Effect.flatMap(FileSystem.FileSystem, (files) => files.readFileString(path === "-" ? "/dev/stdin" : path)).pipe(
       Effect.mapError(() =>
-        ValidationError.invalidValue(HelpDoc.p(`--template-file cannot be read: ${JSON.stringify(path)}`))
+        ValidationError.invalidValue(HelpDoc.p(`--template-file: cannot read the file ${JSON.stringify(path)}`))
       )
     )
   ),
   Options.optional
 )
-/** An option for each optional setting of a webhook. */
 const settings = Record.map(webhookSettings, ({ default: usual, help, option, value }: WebhookSetting) =>
   Options.text(option).pipe(
     Options.withPseudoName(value),
@@ -35,7 +37,7 @@ const settings = Record.map(webhookSettings, ({ default: usual, help, option, va
   )
 )
 const disabled = Options.boolean("disabled").pipe(
-  Options.withDescription("Create it switched off: it answers triggers with 404 until it is enabled")
+  Options.withDescription("Create the webhook disabled: requests get 404 until it is enabled")
 )
 
 const shared = { template, templateFile, settings }
@@ -49,14 +51,14 @@ export const editOptions = {
 
 type Text = Option.Option<string>
 
-/** A value of the wrong kind is left as it was typed, for the webhook's schema to refuse. */
+/** Invalid text stays unchanged; the webhook's schema rejects it. */
 const settingValue = (setting: WebhookSetting, text: string): unknown =>
   text === "default" ? null : valueOf(setting, text)
 
 const grouped = (text: string) => text.replace(/\d+/g, (digits) => Number(digits).toLocaleString("en"))
 
-/** For each field, the options that it comes from, and what they accept. */
-const refusals: Readonly<Record<string, string>> = {
+/** The error message for each field. */
+const messages: Readonly<Record<string, string>> = {
   name: "--name must be 1 to 255 characters",
   team: `--team ${teamNameAccepts}`,
   prompt_template: "--template or --template-file must be given, and be 1 to 65,536 characters",
@@ -75,7 +77,7 @@ const decode = <A, I>(schema: Schema.Schema<A, I>, values: unknown) =>
         .map(({ path: [field, option], message }) =>
           field === "verification"
             ? `--verification${option === undefined || option === "preset" ? "" : `-option ${String(option)}`} ${message}`
-            : (refusals[String(field)] ?? String(field))
+            : (messages[String(field)] ?? String(field))
         )
       return usage(
         "the webhook is invalid",
@@ -93,7 +95,7 @@ interface SharedOptions {
 
 const sharedOf = (options: SharedOptions) =>
   Option.isSome(options.template) && Option.isSome(options.templateFile)
-    ? Effect.fail(usage("give --template or --template-file, not both"))
+    ? Effect.fail(usage("use either --template or --template-file, not both"))
     : Effect.map(VerificationOptions.fieldsOf(options.verification), (verification) => ({
         ...Record.getSomes({
           prompt_template: Option.orElse(options.template, () => options.templateFile),
@@ -111,7 +113,7 @@ export const draftOf = (
     decode(WebhookDraft, {
       name: options.name,
       team: options.team,
-      // A new webhook has the default for every setting that is absent.
+      // Absent settings have their defaults.
       ...Record.filter(shared as Record<string, unknown>, (value) => value !== null),
       ...(options.disabled && { enabled: false })
     })

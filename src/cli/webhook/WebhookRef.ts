@@ -5,7 +5,7 @@ import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import { type Connection, call } from "../Connection.ts"
 import { exitCodes, Failure } from "../Failure.ts"
 
-/** A webhook on the command line: its id, or its name if only one webhook has that name. */
+/** A webhook's id, or its name if it is unique. */
 export const webhook = Args.text({ name: "webhook" }).pipe(Args.withDescription("The webhook's id, or its name"))
 
 const isId = Schema.is(Schema.UUID)
@@ -13,7 +13,7 @@ const isId = Schema.is(Schema.UUID)
 const notFound = (ref: string) =>
   `No webhook has the id or name ${JSON.stringify(ref)}; see webhook-trigger webhook list`
 
-/** Looks the webhook up by id, else by name. */
+/** Finds the webhook by id or name. */
 const find = Effect.fn("Cli.findWebhook")(function* (client: Client, ref: string) {
   if (isId(ref)) return yield* client.webhooks.show({ path: { id: ref } })
   const named = (yield* client.webhooks.list()).filter((webhook) => webhook.name === ref)
@@ -29,7 +29,7 @@ const notUnique = (ref: string, named: ReadonlyArray<Webhook>) =>
         detail: `use its id: ${named.map(({ id }) => id).join(", ")}`
       })
 
-/** Calls the server about the webhook that the command line names. */
+/** Calls the server with the given webhook. */
 export const callOnWebhook = <A, E, R>(
   options: Connection & { readonly webhook: string },
   request: (client: Client, webhook: Webhook) => Effect.Effect<A, E, R>

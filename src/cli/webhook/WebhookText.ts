@@ -17,7 +17,7 @@ const settingsOf = (webhook: Webhook) =>
     })
   )
 
-/** One line for each warning, after the requested output. */
+/** One line per warning. */
 const warningsIn = ({ warnings = [] }: Webhook) => warnings.map(({ detail }) => `\nWarning: ${printable(detail)}`)
 
 export const describeWebhook = (webhook: Webhook) =>
@@ -57,7 +57,7 @@ export const describeToken = (title: string, { trigger_url, webhook }: typeof We
   return [
     title,
     "",
-    "The trigger URL holds the secret token and is shown only now:",
+    "The trigger URL contains the secret token and is shown only once:",
     "",
     `  ${trigger_url}`,
     "",

@@ -8,7 +8,7 @@ import { confirm, yes } from "../Confirm.ts"
 import { adminOptions, call, done, show } from "../Connection.ts"
 import { about } from "../Help.ts"
 import { printable, table, time, yesNo } from "../Output.ts"
-import { cancelledText, waitingText } from "../run/Outcome.ts"
+import { cancelledText, queuedText } from "../run/Outcome.ts"
 import { replayDescription, replayMatching, replayOptions, showReplayed } from "../run/Replays.ts"
 import { preview } from "./Preview.ts"
 import { refused } from "./ReceivedRequests.ts"
@@ -49,8 +49,8 @@ const create = Command.make("create", { draft: draftOptions, ...adminOptions }, 
   })
 ).pipe(
   Command.withDescription(
-    about("Create a webhook; prints its trigger URL with the secret token, once", {
-      details: "The prompt is given with --template or --template-file; {{name}} in it is replaced by a variable.",
+    about("Create a webhook and print its trigger URL with the secret token, once", {
+      details: "Set the prompt with --template or --template-file. {{name}} in the prompt is replaced by a variable.",
       examples: [
         "webhook-trigger webhook create --name review --team deploy --template 'Review {{branch}} of {{repo}}'",
         "webhook-trigger webhook create --name nightly --team deploy --template-file prompt.md --timeout 600"
@@ -76,8 +76,8 @@ const edit = Command.make("edit", { webhook, edit: editOptions, ...adminOptions 
   })
 ).pipe(
   Command.withDescription(
-    about("Change a webhook; applies from the next trigger on", {
-      details: "Fields that are not given stay as they are.",
+    about("Edit a webhook; the changes apply to new requests", {
+      details: "Fields that are not given do not change.",
       examples: [
         "webhook-trigger webhook edit review --template-file prompt.md",
         "webhook-trigger webhook edit review --timeout 600 --max-concurrent default",
@@ -88,7 +88,7 @@ const edit = Command.make("edit", { webhook, edit: editOptions, ...adminOptions 
 )
 
 const name = Options.text("name").pipe(
-  Options.withDescription("The new webhook's name; when not given, the other's with (copy)"),
+  Options.withDescription("The new webhook's name; default: the same name with (copy)"),
   Options.optional
 )
 
@@ -102,7 +102,7 @@ const duplicate = Command.make("duplicate", { webhook, name, ...adminOptions }, 
       describeToken(`Webhook ${printable(created.webhook.name)} (${created.webhook.id}) created.`, created)
     )
   })
-).pipe(Command.withDescription("Create another webhook with the same settings; prints its own trigger URL, once"))
+).pipe(Command.withDescription("Create a webhook with the same settings and print its trigger URL, once"))
 
 const toggle = (name: "enable" | "disable", description: string) =>
   Command.make(name, { webhook, ...adminOptions }, (options) =>
@@ -131,11 +131,8 @@ const cancelQueued = Command.make("cancel-queued", { webhook, yes, ...adminOptio
   Effect.gen(function* () {
     const result = yield* callOnWebhook(options, (client, { id, name }) =>
       Effect.gen(function* () {
-        const waiting = yield* client.webhooks.cancelQueued({ path: { id }, urlParams: { dry_run: "true" } })
-        yield* confirm(
-          options.yes,
-          `Cancel all queued runs of the webhook ${printable(name)}: ${waitingText(waiting)}?`
-        )
+        const queued = yield* client.webhooks.cancelQueued({ path: { id }, urlParams: { dry_run: "true" } })
+        yield* confirm(options.yes, `Cancel all queued runs of the webhook ${printable(name)}: ${queuedText(queued)}?`)
         return yield* client.webhooks.cancelQueued({ path: { id }, urlParams: {} })
       })
     )
@@ -143,7 +140,7 @@ const cancelQueued = Command.make("cancel-queued", { webhook, yes, ...adminOptio
   })
 ).pipe(
   Command.withDescription(
-    about("Cancel all runs of a webhook that wait to be sent", { details: "Its failed runs are not tried again." })
+    about("Cancel all queued runs of a webhook", { details: "Also cancels the retries of its failed runs." })
   )
 )
 
@@ -162,7 +159,7 @@ const replay = Command.make("replay", { webhook, ...replayOptions }, (options) =
 
 export const webhooks: Group = {
   name: "webhook",
-  about: "Webhooks: stored prompts, each with a team and a secret URL that triggers it.",
+  about: "Webhooks: prompts with a team and a secret trigger URL.",
   commands: [
     list,
     create,
@@ -170,8 +167,8 @@ export const webhooks: Group = {
     edit,
     duplicate,
     ...templateCommands,
-    toggle("enable", "Let a webhook take triggers again"),
-    toggle("disable", "Answer a webhook's triggers with 404; runs already accepted continue"),
+    toggle("enable", "Enable a webhook"),
+    toggle("disable", "Disable a webhook: requests get 404; accepted runs continue"),
     regenerate,
     endOldToken,
     refused,

@@ -1,38 +1,37 @@
-/** What a webhook's optional settings can be, and how their values are written. Plain data, as `WebhookSettings.ts`. */
+/** The kinds of webhook settings, and how their values are written. Plain data, like `WebhookSettings.ts`. */
 import { isNetwork } from "./Network.ts"
 
-/** Under which headings the web UI's form shows them, in this order. */
+/** The groups in the web UI's form, in this order. */
 export const settingGroups = {
   template: "Input and template",
   callers: "Callers",
   requests: "Requests",
   limits: "Limits",
-  failures: "Stopped teams and failures"
+  failures: "Unavailable teams and retries"
 } as const
 
 export type SettingGroup = keyof typeof settingGroups
 
 interface Described {
   readonly group: SettingGroup
-  /** For the API's documentation, including what applies without it. */
+  /** For the API's documentation, with the default. */
   readonly description: string
   /** Its name in the web UI, without its unit. */
   readonly label: string
   /** The command-line option, without its dashes, and the name of its value there. */
   readonly option: string
   readonly value: string
-  /** What it does, for the command line's help and the web UI's form: no full stop at the end. */
+  /** For the command line's help and the web UI's form, without a full stop. */
   readonly help: string
-  /** What applies to a webhook without one of its own, in words: `the server's WEBHOOK_TIMEOUT`. */
+  /** The default in words: `the server's WEBHOOK_TIMEOUT`. */
   readonly default: string
-  /** The field of `GET /api/server` that holds that default, when the server has one. */
+  /** The field of `GET /api/server` with the default, if the server has one. */
   readonly serverDefault?: string
 }
 
-/** A unit that the web UI knows how to write. */
+/** A unit that the web UI can format. */
 export type Unit = "seconds"
 
-/** A whole number within its bounds. */
 export interface WholeNumberSetting extends Described {
   readonly kind: "whole number"
   readonly min: number
@@ -41,12 +40,12 @@ export interface WholeNumberSetting extends Described {
   readonly unit?: Unit
 }
 
-/** A short text of a fixed form. */
+/** A short text in a fixed format. */
 export interface TextSetting extends Described {
   readonly kind: "text"
-  /** A regular expression, for JSON Schema too. */
+  /** A regular expression, also for JSON Schema. */
   readonly pattern: string
-  /** What it must be, as an error message. */
+  /** As an error message: `must be …`. */
   readonly accepts: string
 }
 
@@ -56,7 +55,7 @@ export interface ChoiceSetting extends Described {
   readonly words: readonly [string, ...ReadonlyArray<string>]
 }
 
-/** An expression in another language; whether it is one is checked when it is saved. */
+/** An expression in another language. Its syntax is checked when it is saved. */
 export interface ExpressionSetting extends Described {
   readonly kind: "expression"
   readonly language: string
@@ -69,33 +68,33 @@ export interface SwitchSetting extends Described {
   readonly kind: "switch"
 }
 
-/** A path into the input and a time, typed with a blank between them: `payload.pull_request.number 30`. */
+/** A path into the input and a time, separated by a space: `payload.pull_request.number 30`. */
 export interface WindowSetting extends Described {
   readonly kind: "window"
   /** In seconds. */
   readonly longest: number
 }
 
-/** What is found at the path is the same within so many seconds. */
+/** Requests with the same value of `key` within this many seconds. */
 export interface Window {
   readonly key: string
   readonly within: number
 }
 
-/** A JSON object, typed as its JSON; what it may hold is checked when it is saved. */
+/** A JSON object. Its content is checked when it is saved. */
 export interface JsonSetting extends Described {
   readonly kind: "json"
   /** Characters of its compact JSON. */
   readonly maxLength: number
 }
 
-/** A list of addresses and networks, typed with commas or blanks between them. */
+/** A list of addresses and networks, separated by commas or spaces. */
 export interface NetworksSetting extends Described {
   readonly kind: "networks"
   readonly most: number
 }
 
-/** How often a failed run is tried again, and after how long; typed as `3/60`. */
+/** The number of retries and the first delay: `3/60`. */
 export interface RetriesSetting extends Described {
   readonly kind: "retries"
   readonly mostAttempts: number
@@ -103,9 +102,9 @@ export interface RetriesSetting extends Described {
 }
 
 export interface Retries {
-  /** How often it is tried again at most. */
+  /** The maximum number of retries. */
   readonly attempts: number
-  /** How long after the first failure; twice as long after each further one. */
+  /** The delay after the first failure. It doubles after each further failure. */
   readonly backoff_seconds: number
 }
 
@@ -122,10 +121,10 @@ export type WebhookSetting =
 
 export type JsonObject = { readonly [name: string]: unknown }
 
-/** A value, as JSON has it. */
+/** A value as JSON. */
 export type Value = number | string | boolean | ReadonlyArray<string> | JsonObject | Window | Retries
 
-/** Its value, as JSON has it. */
+/** The value of a setting as JSON. */
 export type SettingValue<Setting extends WebhookSetting> = Setting extends WholeNumberSetting
   ? number
   : Setting extends ChoiceSetting
@@ -142,7 +141,7 @@ export type SettingValue<Setting extends WebhookSetting> = Setting extends Whole
               ? Retries
               : string
 
-/** What the setting accepts, as an error message: `must be a whole number of seconds from 1 to 86400`. */
+/** The error message for an invalid value: `must be a whole number of seconds from 1 to 86400`. */
 export const accepts = (setting: WebhookSetting): string => {
   switch (setting.kind) {
     case "whole number": {
@@ -158,17 +157,17 @@ export const accepts = (setting: WebhookSetting): string => {
     case "switch":
       return "must be true or false"
     case "window":
-      return `must be \`{key, within}\`: a name as in a template, and from 1 to ${setting.longest} seconds, typed as \`branch 30\``
+      return `must be a variable name and 1 to ${setting.longest} seconds, such as \`branch 30\` (JSON: \`{key, within}\`)`
     case "json":
       return `must be a JSON object of at most ${setting.maxLength} characters`
     case "networks":
       return `must be 1 to ${setting.most} addresses or networks, such as 192.0.2.7 or 10.0.0.0/8`
     case "retries":
-      return `must be 1 to ${setting.mostAttempts} attempts after 1 to ${setting.mostSeconds} seconds, such as 3/60`
+      return `must be 1 to ${setting.mostAttempts} retries and a first delay of 1 to ${setting.mostSeconds} seconds, such as 3/60`
   }
 }
 
-/** The value that a person has typed for the setting; text that cannot be one is left as it was typed. */
+/** Parses a typed value. Invalid text is returned unchanged. */
 export const valueOf = ({ kind }: WebhookSetting, typed: string): Value => {
   switch (kind) {
     case "whole number":
@@ -198,7 +197,6 @@ export const valueOf = ({ kind }: WebhookSetting, typed: string): Value => {
   }
 }
 
-/** Whether the setting may have this value. */
 export const isAccepted = (setting: WebhookSetting, value: Value): boolean => {
   switch (setting.kind) {
     case "whole number":
@@ -245,7 +243,7 @@ const isRetries = (value: Value): value is Retries =>
 
 const isWithin = (value: number, most: number): boolean => Number.isInteger(value) && value >= 1 && value <= most
 
-/** The value as a person types it. */
+/** The value as typed text. */
 export const textOf = (value: Value): string => {
   if (isWindow(value)) return `${value.key} ${value.within}`
   if (isRetries(value)) return `${value.attempts}/${value.backoff_seconds}`

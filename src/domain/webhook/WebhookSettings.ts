@@ -1,7 +1,6 @@
 /**
- * A webhook's optional settings, each defined once: its schema, its column, its command-line option, and its field and
- * its line in the web UI follow from its entry here. Plain data: the web UI loads it without `Schema`, which is 120 KB
- * of compressed JavaScript.
+ * A webhook's optional settings. The schema, the column, the command-line option and the web UI's field are derived from
+ * each entry. Plain data: the web UI loads it without `Schema`, which is 120 KB of compressed JavaScript.
  */
 
 import { rateAccepts, ratePattern } from "./Rate.ts"
@@ -13,11 +12,11 @@ export const webhookSettings = {
     group: "template",
     words: ["variables", "payload"],
     description:
-      "What a request fills the template in with: the `variables` in its JSON body (`variables`, the default), or the request itself (`payload`), as `payload`, `headers` and `query`, whatever its body: JSON, a form or text.",
+      "What the template can use: the `variables` in the JSON body (`variables`, the default), or the whole request as `payload`, `headers` and `query` (`payload`). Then the body may be JSON, a form or text.",
     label: "Input",
     option: "input",
     value: "variables|payload",
-    help: "What fills the template in: the `variables` of the body, or the whole request, whatever service sends it",
+    help: "What the template can use: the `variables` in the body, or the whole request, for services with their own format",
     default: "variables"
   },
   template_language: {
@@ -25,11 +24,11 @@ export const webhookSettings = {
     group: "template",
     words: ["simple", "liquid"],
     description:
-      "What the template is written in: `{{name}}` for values (`simple`, the default), or Liquid, with filters, conditions and loops (`liquid`).",
+      "`simple` (the default): `{{name}}` inserts a value. `liquid`: Liquid, with filters, conditions and loops.",
     label: "Template language",
     option: "template-language",
     value: "simple|liquid",
-    help: "What the template is written in: `{{name}}` alone, or Liquid with filters, conditions and loops",
+    help: "`simple` has only `{{name}}`; `liquid` adds filters, conditions and loops",
     default: "simple"
   },
   timeout_seconds: {
@@ -38,11 +37,11 @@ export const webhookSettings = {
     min: 1,
     max: 86_400,
     unit: "seconds",
-    description: "How many seconds a run may take; if absent, the server's `WEBHOOK_TIMEOUT` applies.",
+    description: "The maximum duration of a run in seconds. Default: the server's `WEBHOOK_TIMEOUT`.",
     label: "Timeout",
     option: "timeout",
     value: "seconds",
-    help: "How long a run may take before it times out",
+    help: "The maximum duration of a run",
     default: "the server's WEBHOOK_TIMEOUT",
     serverDefault: "webhook_timeout_seconds"
   },
@@ -51,12 +50,11 @@ export const webhookSettings = {
     group: "limits",
     min: 1,
     max: 10_000,
-    description:
-      "How many runs may be in progress at the same time; if absent, the server's `WEBHOOK_MAX_CONCURRENT` applies.",
+    description: "The maximum number of runs in progress. Default: the server's `WEBHOOK_MAX_CONCURRENT`.",
     label: "Concurrency limit",
     option: "max-concurrent",
     value: "count",
-    help: "How many runs may be in progress at the same time; further runs are queued",
+    help: "The maximum number of runs in progress; further runs are queued",
     default: "the server's WEBHOOK_MAX_CONCURRENT",
     serverDefault: "webhook_max_concurrent"
   },
@@ -66,11 +64,11 @@ export const webhookSettings = {
     min: 1,
     max: 10_000_000,
     description:
-      "How many accepted runs may wait to be sent; further triggers are refused with 429. If absent, a tenth of the server's `WEBHOOK_MAX_QUEUED` applies, which is the limit of all webhooks together.",
+      "The maximum number of queued runs; further requests are rejected with 429. Default: a tenth of `WEBHOOK_MAX_QUEUED`, the server's limit for all webhooks.",
     label: "Queue limit",
     option: "max-queued",
     value: "count",
-    help: "How many runs may wait; further triggers are refused",
+    help: "The maximum number of queued runs; further requests are rejected",
     default: "a tenth of the server's WEBHOOK_MAX_QUEUED",
     serverDefault: "webhook_max_queued"
   },
@@ -80,11 +78,11 @@ export const webhookSettings = {
     pattern: ratePattern,
     accepts: rateAccepts,
     description:
-      "How many triggers are accepted in which time, such as `60/min` (`sec`, `min`, `hour` or `day`); further ones are refused with 429. As many may come at once after a pause; then they are accepted evenly over that time. If absent, there is no limit.",
+      "The maximum number of requests per period, such as `60/min` (`sec`, `min`, `hour` or `day`); further requests are rejected with 429. A burst may use the whole number at once; then it refills evenly. Default: no limit.",
     label: "Rate limit",
     option: "rate",
     value: "count/time",
-    help: "How many triggers are accepted in which time, such as 60/min; further triggers are refused",
+    help: "The maximum number of requests per period, such as 60/min; further requests are rejected",
     default: "no limit"
   },
   when_team_stopped: {
@@ -92,11 +90,11 @@ export const webhookSettings = {
     group: "failures",
     words: ["refuse", "queue"],
     description:
-      "What becomes of a trigger while the team has no leader: it is refused with 409 (`refuse`, the default), or accepted, and sent once there is a leader (`queue`). A caller that waits for the answer is refused in any case.",
-    label: "While the team has no leader",
+      "What happens to requests when no leader is connected: they are rejected with 409 (`refuse`, the default), or queued until a leader connects (`queue`). Synchronous requests are always rejected.",
+    label: "When no leader is connected",
     option: "when-team-stopped",
     value: "refuse|queue",
-    help: "What becomes of a trigger while the team has no leader: it is refused, or it waits for one",
+    help: "What happens to requests when no leader is connected: `refuse` rejects them, `queue` queues them",
     default: "refuse"
   },
   queue_for_seconds: {
@@ -106,11 +104,11 @@ export const webhookSettings = {
     max: 2_592_000,
     unit: "seconds",
     description:
-      "With `when_team_stopped: queue`, how many seconds a run may wait for a leader; then it ends as `error`, code `team_not_running`. If absent, 24 hours.",
-    label: "Longest wait for a leader",
+      "With `when_team_stopped: queue`, the maximum wait for a leader in seconds. After that, the run ends as `error` with the code `team_not_running`. Default: 24 hours.",
+    label: "Maximum wait for a leader",
     option: "queue-for",
     value: "seconds",
-    help: "How long a trigger waits for a leader, if it does",
+    help: "How long a queued request waits for a leader",
     default: "24 hours"
   },
   retries: {
@@ -119,11 +117,11 @@ export const webhookSettings = {
     mostAttempts: 10,
     mostSeconds: 86_400,
     description:
-      "Whether a run that ends as `error` is tried again, as a new run: up to `attempts` times (1 to 10), `backoff_seconds` (1 to 86400) after the first failure and twice as long after each further one, a day at most. Not after a timeout, not when no leader came in time, and not if the caller waits for the answer, who is told. If absent, not at all.",
+      "Retries of a run that ends as `error`, each as a new run: up to `attempts` (1 to 10), `backoff_seconds` (1 to 86400) after the first failure. The delay doubles after each further failure, up to a day. Timeouts, synchronous requests and runs without a leader are not retried. Default: no retries.",
     label: "Retries",
     option: "retries",
     value: "attempts/seconds",
-    help: "How often a failed run is tried again, and after how many seconds, such as 3/60; the time doubles",
+    help: "The maximum number of retries of a failed run, and the first delay in seconds, such as 3/60; the delay doubles each time",
     default: "none"
   },
   allow_from: {
@@ -131,12 +129,12 @@ export const webhookSettings = {
     group: "callers",
     most: 100,
     description:
-      "The addresses and networks (CIDR) from which the webhook may be called; others get 401. Behind proxies, the server's `TRUSTED_PROXIES` must name them. If absent, from anywhere.",
+      "The addresses and networks (CIDR) that may call the webhook; others get 401. Behind proxies, set the server's `TRUSTED_PROXIES`. Default: anywhere.",
     label: "Allowed callers",
     option: "allow-from",
     value: "networks",
-    help: "The addresses and networks from which it may be called, such as 192.0.2.7,10.0.0.0/8",
-    default: "from anywhere"
+    help: "The addresses and networks that may call the webhook, such as 192.0.2.7,10.0.0.0/8",
+    default: "anywhere"
   },
   accept_if: {
     kind: "expression",
@@ -144,58 +142,58 @@ export const webhookSettings = {
     language: "JMESPath",
     maxLength: 4_096,
     description:
-      'A JMESPath expression over the variables or, with `input: payload`, over `payload`, `headers` and `query`. A trigger for which it is false, null or empty is answered with 200 `{"status":"ignored"}` and starts no run. If absent, every trigger is accepted.',
-    label: "Accept only if",
+      'A JMESPath expression on the variables or, with `input: payload`, on `payload`, `headers` and `query`. If the result is false, null or empty, the response is 200 `{"status":"ignored"}` and no run starts. Default: all requests are accepted.',
+    label: "Filter",
     option: "accept-if",
     value: "expression",
-    help: "A JMESPath expression over the input, such as branch == 'main'; other triggers are ignored",
-    default: "every trigger"
+    help: "A JMESPath expression on the input, such as branch == 'main'; other requests are ignored",
+    default: "all requests"
   },
   coalesce: {
     kind: "window",
     group: "requests",
     longest: 3_600,
     description:
-      "Triggers with the same value at `key`, a name as in the template, become one run, if they arrive within `within` seconds of the first. The run then takes its place in the team's lane, with the values of the last trigger. Every caller gets the run's id, and none can wait for its answer. If absent, every trigger is a run.",
-    label: "Coalesce bursts",
+      "Combines requests with the same value of `key` (a variable as in the template) into one run if they arrive within `within` seconds of the first. The run then joins the team's lane with the values of the last request. All callers get the run's id; none can wait for the answer. Default: each request starts a run.",
+    label: "Combine bursts",
     option: "coalesce",
     value: "key seconds",
-    help: "Triggers with the same value at this name, within so many seconds of the first, become one run: branch 30",
-    default: "every trigger is a run"
+    help: "Combines requests with the same value of a variable into one run, within some seconds of the first, such as branch 30",
+    default: "off"
   },
   schema: {
     kind: "json",
     group: "requests",
     maxLength: 65_536,
     description:
-      "A JSON Schema (draft 2020-12) that the variables must match; else the trigger is refused with 422, with a pointer to each fault. It may refer to its own parts only (`$ref` to `#…`); `$dynamicRef` is not supported. If absent, anything is accepted.",
+      "A JSON Schema (draft 2020-12) for the variables. Requests that don't match are rejected with 422 and a pointer to each error. `$ref` must stay within the schema (`#…`); `$dynamicRef` is not supported. Default: no check.",
     label: "JSON Schema",
     option: "schema",
     value: "json",
-    help: "The JSON Schema (2020-12) that variables must match; other triggers are refused",
+    help: "A JSON Schema (2020-12) for the variables; requests that don't match are rejected",
     default: "none"
   },
   fence: {
     kind: "switch",
     group: "template",
     description:
-      "Whether every value that is inserted into the prompt stands between marks that are random for each run and cannot occur in the value, and one sentence before the prompt says that what is between them is data and not an instruction. A help against prompt injection, not a guarantee. If absent, it does not.",
-    label: "Mark values as data",
+      "Encloses each inserted value in random marks, which the value cannot contain, and tells the agent not to follow instructions between them. Helps against prompt injection, but is no guarantee. Default: off.",
+    label: "Protect against prompt injection",
     option: "fence",
     value: "true|false",
-    help: "Whether the prompt marks every inserted value as data, not instructions; a help against prompt injection, not a guarantee",
-    default: "false"
+    help: "Marks inserted values in the prompt as data, not instructions; this helps, but is no guarantee",
+    default: "off"
   },
   keep_bodies: {
     kind: "choice",
     group: "requests",
     words: ["none", "refused", "all"],
     description:
-      "Of which requests the headers and the first 64 KB of the body are kept for a day, for whoever manages the webhook: of none (`none`, the default), of the newest 100 that were refused (`refused`), or also of the newest 20 others (`all`). They can be used to write and try a template.",
-    label: "Kept bodies",
+      "Which requests to store for 24 hours, with headers and the first 64 KB of the body: none (`none`, the default), the latest 100 rejected ones (`refused`), or also the latest 20 others (`all`). They help to write and test a template.",
+    label: "Store requests",
     option: "keep-bodies",
     value: "none|refused|all",
-    help: "Of which requests headers and body are kept for a day, to see what came, and to write and try a template with it",
+    help: "Which requests to store for 24 hours, with headers and body, to write and test a template with",
     default: "none"
   }
 } as const satisfies { readonly [name: string]: WebhookSetting }

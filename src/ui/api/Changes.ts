@@ -4,13 +4,13 @@ import { api } from "./Client.ts"
 import { ApiError } from "./Errors.ts"
 import type { ChangeEvent, Run, RunState, RunSummary, Webhook } from "./Types.ts"
 
-/** What changed, as the server reports it; or anything, since the page was not notified for a while. */
+/** A change reported by the server, or `anything` after a period without notifications. */
 export type Change = ChangeEvent | "anything"
 
-/** A busy server changes all the time; two updates a second are enough for a reader. Milliseconds, as all of these. */
+/** In milliseconds. Two updates a second are enough for a reader. */
 const coalesced = 500
 
-/** How often a query is read again at most, because of changes. */
+/** The minimum interval between refetches of a query after changes, in milliseconds. */
 const intervals = {
   run: 0,
   runs: 2_000,
@@ -22,13 +22,12 @@ const intervals = {
 } as const
 type Changing = keyof typeof intervals
 
-/** The same for a text that is searched, which costs the database more. */
+/** The same for a text search, which costs the database more. */
 const searching = 10_000
 
-/** The queries that a change may affect. */
 const affected: ReadonlySet<unknown> = new Set([...Object.keys(intervals), "teams", "webhook", "webhooks"])
 
-/** More changed webhooks than this are read as a list. */
+/** If more webhooks change, the list is refetched. */
 const mostReadAlone = 5
 
 export interface RunsFilter {
@@ -45,7 +44,7 @@ export type AllRunsFilter = Parameters<typeof api.runs.list>[0]["query"]
 
 type RunPage = Awaited<ReturnType<typeof api.webhooks.runs>>
 
-/** As far as a run's state says it: not whether its texts contain what is searched. */
+/** Whether the run's state matches the filter. It cannot check the text search. */
 const isWithin = (run: RunState, filter: Omit<AllRunsFilter, "status"> & { readonly status?: unknown }): boolean => {
   const { duration_ms = Number.NaN } = run
   return (
@@ -61,14 +60,11 @@ const isWithin = (run: RunState, filter: Omit<AllRunsFilter, "status"> & { reado
   )
 }
 
-/** A trigger that joins a run replaces its texts. */
+/** A request that joins a run replaces its texts. */
 const hasOtherTexts = (run: RunState, state: RunState): boolean =>
   run.joined !== state.joined || run.collecting_until !== state.collecting_until
 
-/**
- * Whether the page must be read again: a run belongs to it but is not shown, is shown but does not belong to it, or has
- * other texts.
- */
+/** Whether the page must be refetched: a run must be added or removed, or its texts changed. */
 const isOutdated = (page: RunPage, filter: RunsFilter | AllRunsFilter, states: Iterable<RunState>): boolean => {
   const listed = new Map(page.data.map((run) => [run.run_id, run]))
   const oldest = page.next_cursor === null ? "" : page.data.at(-1)!.accepted_at
@@ -88,8 +84,8 @@ const byName = (a: Webhook, b: Webhook): number => {
 }
 
 /**
- * Puts what the server reports into what the pages show, and reads again only what a report cannot tell: a run's texts,
- * new rows, charts, and the one webhook that was edited.
+ * Applies reported changes to cached queries. Refetches only data that is not in the report: texts, new rows, charts and
+ * edited webhooks.
  */
 export const makeChanges = (queries: QueryClient) => {
   const runs = new Map<string, RunState>()
@@ -98,7 +94,7 @@ export const makeChanges = (queries: QueryClient) => {
   let anything = false
   const timers = new Map<string, ReturnType<typeof setTimeout>>()
 
-  /** Calls once, for all that ask meanwhile. */
+  /** Calls once after `wait`, even if requested several times. */
   const later = (key: string, wait: number, call: () => void) => {
     if (timers.has(key)) return
     const run = () => {
@@ -115,7 +111,7 @@ export const makeChanges = (queries: QueryClient) => {
     if (wait === 0) invalidate(query)
     else later(query.queryHash, wait, () => invalidate(query))
   }
-  /** A change that leaves alone when the query was read, and whether it is to be read again. */
+  /** Changes the data without changing the query's age or validity. */
   const patch = <A>(query: Query, change: (data: A) => A) => {
     const { dataUpdatedAt: updatedAt, isInvalidated } = query.state
     const data = query.state.data as A | undefined
@@ -145,7 +141,7 @@ export const makeChanges = (queries: QueryClient) => {
         const state = runs.get(id)
         const known = query.state.data as Run | undefined
         const hasEnded = state && known && isFinal(state.status) && !isFinal(known.status)
-        // A failed run is tried again, or is not after all.
+        // A retry was scheduled, started or cancelled.
         const isRetried = state && known && state.retry_at !== known.retry_at
         if (hasEnded || isRetried || (state && known && hasOtherTexts(known, state))) readAgain(query)
         else if (state) patch<Run>(query, (run) => ({ ...run, ...state }))
@@ -162,7 +158,7 @@ export const makeChanges = (queries: QueryClient) => {
         if (incomplete || shown?.some(({ run_id }) => runs.has(run_id))) readAgain(query)
         break
       }
-      // It shows answers too.
+      // They show answers.
       case "team-runs":
         if (incomplete || [...runs.values()].some(({ team }) => team === id)) readAgain(query)
         break

@@ -4,7 +4,7 @@ import type { DateTime } from "effect"
 import type { Api } from "../../api/Api.ts"
 import { ApiError, NetworkError, type Problem } from "./Errors.ts"
 
-/** A value as JSON carries it: times are strings, brands are gone. */
+/** A value in JSON: times are strings, and there are no brands. */
 export type Json<T> = unknown extends T
   ? unknown
   : T extends DateTime.Utc
@@ -53,7 +53,7 @@ type Method<Endpoint> = [Endpoint] extends [
 type Endpoints<Group> =
   Group extends HttpApiGroup.HttpApiGroup<infer _Id, infer E, infer _Error, infer _R, infer _Top> ? E : never
 
-/** One function per endpoint, by group, with the types of the API's definition. */
+/** One function per endpoint, by group. */
 export type Client = {
   readonly [G in Groups as G["identifier"]]: {
     readonly [E in Endpoints<G> as E extends { readonly name: infer Name extends string } ? Name : never]: Method<E>

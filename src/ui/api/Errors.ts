@@ -1,12 +1,12 @@
 import type { Fault } from "../../domain/Errors.ts"
 
-/** The body of a response other than 2xx: a problem as in RFC 9457, or how a run ended that the caller waited for. */
+/** The body of an error response: a problem as in RFC 9457, or the outcome of a synchronous run. */
 export interface Problem {
   readonly title?: string
   readonly detail?: string
   readonly code?: string
   readonly errors?: ReadonlyArray<Fault>
-  /** The run that the request has created, when there is one. */
+  /** The run that the request created, if any. */
   readonly run_id?: string
 }
 
@@ -16,7 +16,7 @@ const describeFault = ({ pointer, detail }: Fault): string => {
   return field === "" ? detail : `${field}: ${detail}`
 }
 
-/** A problem in words: its title, and each of its faults or, when it has none, its details. */
+/** A problem in words: the title and the errors or, if there are none, the detail. */
 const describe = ({ title, detail, errors = [] }: Problem): string =>
   [title && `${title}.`, errors.length > 0 ? `${errors.map(describeFault).join("; ")}.` : detail]
     .filter(Boolean)
@@ -38,14 +38,14 @@ export class ApiError extends Error {
   readonly problem: Problem
 }
 
-/** The server was not reached. */
+/** The server could not be reached. */
 export class NetworkError extends Error {
   constructor() {
     super("The server cannot be reached.")
   }
 }
 
-/** An error in words for the user, and what to do about it. */
+/** An error in words, with advice. */
 export const explain = (error: unknown): { readonly title: string; readonly advice?: string } => {
   if (error instanceof NetworkError) {
     return {
@@ -69,6 +69,6 @@ export const explain = (error: unknown): { readonly title: string; readonly advi
   return { title: error instanceof Error ? error.message : String(error) }
 }
 
-/** The detail of the fault at a JSON Pointer, such as `/name`. */
+/** The error message at a JSON Pointer, such as `/name`. */
 export const faultAt = (error: unknown, pointer: string): string | undefined =>
   error instanceof ApiError ? error.problem.errors?.find((fault) => fault.pointer === pointer)?.detail : undefined

@@ -2,7 +2,7 @@ import type { QueryClient } from "@tanstack/react-query"
 import { useSyncExternalStore } from "react"
 import { type Change, makeChanges } from "./Changes.ts"
 
-/** `live`: the server notifies us of changes; `polling`: we poll for them; `offline`: the server cannot be reached. */
+/** `live`: the server sends changes. `polling`: the UI polls. `offline`: the server cannot be reached. */
 export type LiveStatus = "live" | "polling" | "offline"
 
 const listeners = new Set<() => void>()
@@ -35,13 +35,13 @@ const setStreaming = (value: boolean): void => {
   }
 }
 
-/** How often to poll, in milliseconds: rarely while the stream is open, as a notification may be lost, and often otherwise. */
+/** In milliseconds. Longer while the stream is open, where polling only covers lost notifications. */
 export const usePollingInterval = (): number => (useLiveStatus() === "live" ? 30_000 : 4_000)
 
-/** A browser allows a host six connections for all tabs together, so one tab holds the stream and notifies the others. */
+/** A browser allows six connections per host, so one tab holds the stream and notifies the others. */
 const channel = typeof BroadcastChannel === "undefined" ? undefined : new BroadcastChannel("webhook-trigger-live")
 
-/** Listens for changes and shows them on the pages; returns the function that stops it. */
+/** Listens for changes until the returned function is called. */
 export const listen = (queries: QueryClient): (() => void) => {
   const changes = makeChanges(queries)
   const stop = new AbortController()
@@ -85,7 +85,7 @@ export const listen = (queries: QueryClient): (() => void) => {
     }
     channel.postMessage("query")
   }
-  // Locks exist in secure contexts only; elsewhere every tab has its own stream.
+  // Locks exist only in secure contexts; elsewhere every tab has its own stream.
   if (channel && navigator.locks) {
     navigator.locks.request("webhook-trigger-live", { signal: stop.signal }, holdStream).catch(() => undefined)
   } else void holdStream()

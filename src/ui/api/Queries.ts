@@ -14,7 +14,7 @@ export const sessionQuery = queryOptions({
   refetchInterval: 10 * 60_000
 })
 
-/** Called for every request that fails, of queries and actions alike. */
+/** Called for every failed request. */
 const onError = (error: unknown): void => {
   if (error instanceof NetworkError) setReachable(false)
   if (error instanceof ApiError) setReachable(true)
@@ -31,10 +31,7 @@ const signedIn = () =>
     })
   })
 
-/**
- * Performs a request that changes something, and handles a lost connection as the queries do. When the session has ended,
- * nothing was changed: the user is asked to sign in, and the request is sent again after that.
- */
+/** Performs a request that changes something. If the session has ended, it is repeated after the user signs in. */
 export const runAction = async <A>(action: () => Promise<A>): Promise<A> => {
   for (;;) {
     try {
@@ -78,7 +75,7 @@ export const useActivity = () =>
     refetchInterval: usePollingInterval()
   })
 
-// Only the broker knows whether a team is running, and it sends no notifications, so these are polled.
+// Polled, because the broker sends no notifications about leaders.
 export const useTeams = () =>
   useQuery({ queryKey: ["teams"], queryFn: ({ signal }) => api.teams.list({ signal }), refetchInterval: 5_000 })
 
@@ -151,7 +148,7 @@ export const useRefused = (id: string) =>
     refetchInterval: 10_000
   })
 
-/** Those that were accepted or ignored too. */
+/** Includes accepted and ignored requests. */
 export const useReceived = (id: string) =>
   useQuery({
     queryKey: ["requests", id, "all"],
@@ -192,7 +189,7 @@ export const useRun = (run_id: string) => {
   return useQuery({
     queryKey: ["run", run_id],
     queryFn: ({ signal }) => api.runs.show({ path: { run_id }, signal }),
-    // A run that has ended no longer changes, except for a late answer, or when it is tried again.
+    // An ended run changes only after a late answer or a retry.
     refetchInterval: ({ state }) => {
       const run = state.data as Run | undefined
       return run && isFinal(run.status) && run.retry_at === undefined ? false : Math.min(interval, 5_000)

@@ -1,4 +1,4 @@
-/** The API's records as JSON carries them. */
+/** The API's records in JSON. */
 import type { ChangeEvent as ApiChangeEvent } from "../../api/ChangeEvent.ts"
 import type { DraftPreview as ApiDraftPreview, Server as ApiServer } from "../../api/Overview.ts"
 import type { ListedSession } from "../../api/Sessions.ts"
@@ -18,19 +18,15 @@ import type { Webhook as DomainWebhook } from "../../domain/webhook/Webhook.ts"
 import type { Json } from "./Client.ts"
 
 export type Webhook = Json<DomainWebhook>
-/** A webhook with its token, in the response that creates or regenerates it. */
 export type WebhookWithToken = Json<typeof ApiWebhookWithToken.Type>
 export type TemplateVersion = Json<DomainTemplateVersion>
-/** Who set a webhook's template, and when. */
 export type TemplateVersionSummary = Json<DomainTemplateVersionSummary>
 export type Run = Json<DomainRun>
-/** A template that is edited, as the server reads it. */
 export type DraftPreview = Json<ApiDraftPreview>
-/** How far a run has come, without its texts. */
+/** A run without its texts. */
 export type RunState = Json<DomainRunState>
-/** A run in a list: long texts are cut. */
+/** A run in a list, with truncated texts. */
 export type RunSummary = Json<DomainRunSummary>
-/** What a server-sent event reports. */
 export type ChangeEvent = Json<ApiChangeEvent>
 export type ReceivedRequest = Json<DomainReceivedRequest>
 export type AuditEvent = Json<DomainAudit.AuditEvent>

@@ -16,8 +16,8 @@ const className = ({ variant, compact, icon, children }: Appearance) =>
   ["button", variant, compact && "compact", icon && !children && "icon"].filter(Boolean).join(" ")
 
 /**
- * While `pending` the button keeps the focus and ignores presses; a form that it submits checks the same flag. (React
- * Aria's own `isPending` announces a reference to the button, which dangles once the button is gone.)
+ * While `pending`, the button keeps the focus and ignores presses; its form must check the flag too. (React Aria's
+ * `isPending` announces a reference to the button, which dangles once the button is gone.)
  */
 export const Button = ({
   onPress,
@@ -31,7 +31,7 @@ export const Button = ({
   readonly type?: "submit"
   readonly disabled?: boolean
   readonly pending?: boolean
-  /** The accessible name, for an icon without text or a text that needs more words. */
+  /** The accessible name, if the text is missing or too short. */
   readonly label?: string
 }) => {
   const button = (
@@ -47,7 +47,7 @@ export const Button = ({
       {appearance.children}
     </AriaButton>
   )
-  // An icon alone does not say what it does.
+  // An icon alone needs a tooltip.
   if (!label || appearance.children) return button
   return (
     <TooltipTrigger delay={300} closeDelay={0}>

@@ -5,10 +5,10 @@ import { Dialog } from "./Dialog.tsx"
 import { TextField } from "./form/TextField.tsx"
 import { Notice } from "./Notice.tsx"
 
-/** A page shows several blanks as one, so they are compared as one. */
+/** A page shows several spaces as one, so they are compared as one. */
 const collapseBlanks = (text: string): string => text.replace(/\s+/g, " ").trim()
 
-/** Asks for confirmation; with `requiredText`, only once that text has been typed. */
+/** Asks for confirmation. With `requiredText`, the user must type that text. */
 export const ConfirmDialog = ({
   title,
   children,
@@ -24,7 +24,7 @@ export const ConfirmDialog = ({
   /** The text of the button that confirms. */
   readonly action: string
   readonly cancel?: string
-  /** The action destroys nothing. */
+  /** The action is not destructive. */
   readonly harmless?: boolean
   readonly requiredText?: string
   readonly onConfirm: () => unknown

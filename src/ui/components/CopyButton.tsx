@@ -1,7 +1,7 @@
 import { useEffect, useState } from "react"
 import { Button } from "./Button.tsx"
 
-/** The clipboard API exists in secure contexts only; `execCommand` works everywhere else. */
+/** The clipboard API exists only in secure contexts; `execCommand` works everywhere else. */
 const copy = async (text: string): Promise<boolean> => {
   try {
     await navigator.clipboard.writeText(text)
@@ -25,7 +25,7 @@ export const CopyButton = ({
   compact = true
 }: {
   readonly text: string
-  /** What the text is, as in `Copy the token`. */
+  /** The name of the text, as in `Copy the token`. */
   readonly what: string
   readonly caption?: string
   readonly compact?: boolean

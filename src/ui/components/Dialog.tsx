@@ -1,7 +1,7 @@
 import type { ReactNode } from "react"
 import { Dialog as AriaDialog, Heading, Modal, ModalOverlay } from "react-aria-components"
 
-/** A dialog over the page, which keeps the focus inside; Escape closes it. */
+/** A modal dialog. Escape closes it. */
 export const Dialog = ({
   title,
   onClose,

@@ -1,6 +1,6 @@
 import { Button } from "./Button.tsx"
 
-/** Saves a text as a file. */
+/** Saves text as a file. */
 export const DownloadButton = ({
   text,
   file,

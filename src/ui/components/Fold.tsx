@@ -1,9 +1,6 @@
 import { type ReactNode, useLayoutEffect, useRef, useState } from "react"
 
-/**
- * A headed part of a form that can be folded, with what is set in it beside its heading. At first it is open if anything is;
- * a fault in it opens it.
- */
+/** A foldable part of a form with a summary of its values. It is open initially if a value is set, and after an error. */
 export const Fold = ({
   title,
   set,
@@ -13,7 +10,7 @@ export const Fold = ({
 }: {
   readonly title: string
   readonly set: ReadonlyArray<string>
-  /** What there is to set, shown while nothing is. */
+  /** The names of the settings, shown if none is set. */
   readonly unset: string
   readonly faulty: boolean
   readonly children: ReactNode

@@ -1,4 +1,4 @@
-/** Line drawings on a 20 by 20 grid. They are decoration, so they are hidden from screen readers. */
+/** Line drawings on a 20 by 20 grid, hidden from screen readers. */
 const shapes = {
   check: "M4 10.5l4 4 8-9",
   cross: "M5 5l10 10M15 5L5 15",

@@ -17,16 +17,16 @@ interface Query<A> {
   readonly refetch: () => unknown
 }
 
-/** Said once: what belongs to something that was deleted is gone with it. */
+/** Prevents a second notice inside a deleted object. */
 const Gone = createContext(false)
 
-/** Whether what was loaded before has been deleted since. */
+/** Whether the data was deleted after it was loaded. */
 export const isGone = ({ data, error }: Pick<Query<unknown>, "data" | "error">): boolean =>
   data !== undefined && error instanceof ApiError && error.status === 404
 
 /**
- * Shows a query's data; before it arrives a placeholder, or the error. Data that was loaded before outlives an error, but
- * what was deleted since is marked as such, and can no longer be used: `keep` says that it can, for what is being typed.
+ * Shows a query's data, a placeholder or the error. Data that was loaded remains after an error. Deleted data is marked
+ * and inert, unless `keep` is set, as for a form with unsaved text.
  */
 export const Loaded = <A,>({
   query,
@@ -43,7 +43,7 @@ export const Loaded = <A,>({
   if (query.data !== undefined && isGone(query) && !inGone) {
     return (
       <Gone.Provider value={true}>
-        <Notice tone="danger">This has been deleted. What you see is as it was before.</Notice>
+        <Notice tone="danger">This has been deleted. You see its last state.</Notice>
         <div className="stack" inert={!keep}>
           {children(query.data)}
         </div>

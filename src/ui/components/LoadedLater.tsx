@@ -2,8 +2,8 @@ import { type ComponentType, useEffect, useState } from "react"
 import { Loading } from "./Loaded.tsx"
 
 /**
- * A component whose code is loaded when it is first shown. After a failure, the next attempt reloads the document:
- * Chromium remembers that a module could not be fetched, so importing it again fails without a request.
+ * A component whose code is loaded when it is first shown. After a failure, the next attempt reloads the document,
+ * because Chromium caches failed imports.
  */
 export const loadLater = <Props extends object>(
   load: () => Promise<{ readonly default: ComponentType<Props> }>,

@@ -3,13 +3,13 @@ import { Fragment, type ReactNode, useMemo, useState } from "react"
 import { Button } from "./Button.tsx"
 import { showDirectionMarks } from "./UserText.tsx"
 
-/** How many characters are parsed and drawn at a time: an answer may have a million of them. */
+/** How many characters are rendered at a time. An answer may have a million. */
 const portion = 60_000
 
-/** Deeper than anyone writes; what is nested further is shown as text. */
+/** Deeper elements are shown as text. */
 const maxDepth = 12
 
-/** The URL if a link may have it; any other, `javascript:` above all, is shown as text. */
+/** The URL if it is safe in a link. Others, above all `javascript:`, are shown as text. */
 const safeUrl = (href: string): string | undefined => {
   try {
     const url = new URL(href)
@@ -32,12 +32,12 @@ const SafeLink = ({ href, children }: { readonly href: string; readonly children
   )
 }
 
-/** The level of the heading before, while a text is rendered. */
+/** The level of the previous heading. */
 interface HeadingLevel {
   current: number
 }
 
-/** Continues from the page's own headings, and skips no level. */
+/** Continues from the page's headings without skipping a level. */
 const headingTag = (depth: number, level: HeadingLevel): "h3" | "h4" | "h5" | "h6" => {
   level.current = Math.min(depth + 2, level.current + 1, 6)
   return `h${level.current}` as "h3"
@@ -48,7 +48,7 @@ const render = (tokens: ReadonlyArray<Token> | undefined, level: HeadingLevel, d
     <Fragment key={i}>{depth > maxDepth ? showDirectionMarks(token.raw) : element(token, level, depth + 1)}</Fragment>
   ))
 
-/** Markdown as elements, never as HTML: HTML and images in the answer are shown as text. */
+/** Markdown as React elements. HTML and images in the answer are shown as text. */
 const element = (token: Token, level: HeadingLevel, depth: number): ReactNode => {
   const inner = () => render((token as Tokens.Generic).tokens, level, depth)
   switch (token.type) {
@@ -139,10 +139,10 @@ const element = (token: Token, level: HeadingLevel, depth: number): ReactNode =>
   }
 }
 
-/** The lexer escapes text for HTML, and so does React: it must be escaped only once. */
+/** Undoes the lexer's HTML escaping, because React escapes text too. */
 const unescaped = (token: Tokens.Text): string => (token.escaped ? token.raw : token.text)
 
-/** Ends at the end of a paragraph where possible, so that no element is split. */
+/** The end of a paragraph where possible, so that no element is split. */
 const portionEnd = (text: string, from: number): number => {
   if (text.length - from <= portion) return text.length
   const gap = text.lastIndexOf("\n\n", from + portion)
@@ -154,7 +154,7 @@ const Portion = ({ text }: { readonly text: string }) => {
     try {
       return render(lexer(text, { gfm: true, breaks: false }), { current: 2 })
     } catch {
-      // Nested too deeply for the lexer.
+      // The text is nested too deeply for the lexer.
       return <pre>{showDirectionMarks(text)}</pre>
     }
   }, [text])

@@ -23,7 +23,7 @@ export const Notice = ({
   </div>
 )
 
-/** What went wrong, what to do about it, and a button to try again. */
+/** An error with advice and a button to try again. */
 export const ErrorNotice = ({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) => {
   const { title, advice } = explain(error)
   return (

@@ -2,10 +2,7 @@ import { type ReactNode, useEffect, useRef } from "react"
 import { Link } from "wouter"
 import { UserText } from "./UserText.tsx"
 
-/**
- * A page. Its heading takes the focus when the page is opened, so that screen readers announce it and the keyboard
- * continues from there.
- */
+/** A page. When it opens, its heading takes the focus for screen readers and keyboard users. */
 export const Page = ({
   title,
   heading,

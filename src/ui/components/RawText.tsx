@@ -6,7 +6,7 @@ import { showDirectionMarks } from "./UserText.tsx"
 /** How many characters are shown at first. */
 const portion = 100_000
 
-/** Text exactly as it was received; the copy button copies the original. */
+/** Text exactly as received. The copy button copies the original. */
 export const RawText = ({
   text,
   title,

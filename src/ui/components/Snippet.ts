@@ -2,7 +2,6 @@
 export interface Snippet {
   readonly id: string
   readonly title: string
-  /** What to know before using it. */
   readonly hint?: string
   readonly text: string
 }

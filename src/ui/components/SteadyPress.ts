@@ -1,12 +1,11 @@
 import type { PointerEvent as ReactPointerEvent } from "react"
 
-/** How far a hand moves the mouse while it clicks, in pixels. */
+/** How far the mouse may move during a click, in pixels. */
 const tremor = 4
 
 /**
- * Called when a button is pressed: clicks it if the mouse is released where it was pressed, but the button has moved away
- * meanwhile, as something has appeared or vanished above it. The browser sends it no click then, as if the user had moved
- * the mouse off the button to cancel. (A touch is different: the browser clicks what is under the finger when it ends.)
+ * Completes a click if the button moves away between press and release, because something appeared or vanished above it.
+ * The browser would cancel the click. (A touch is different: the browser clicks the element under the finger at its end.)
  */
 export const completePress = (down: ReactPointerEvent<HTMLElement>): void => {
   if (down.button !== 0 || down.pointerType !== "mouse") return
@@ -21,7 +20,7 @@ export const completePress = (down: ReactPointerEvent<HTMLElement>): void => {
     const isUnderMouse = left <= x && x <= right && top <= y && y <= bottom
     if (!isUnderMouse) button.click()
   }
-  // On the window: React Aria listens on the document, and has ended its own press by then.
+  // On the window, because React Aria handles the event on the document first.
   for (const type of ["pointerup", "pointercancel"] as const) {
     window.addEventListener(type, end, { signal: ended.signal })
   }

@@ -22,10 +22,10 @@ const show = (text: string, failed: boolean) => {
   setTimeout(() => set(toasts.filter((toast) => toast.id !== id)), 5_000)
 }
 
-/** Shows for a few seconds what was done; screen readers announce it. */
+/** Shows a message for a few seconds. Screen readers announce it. */
 export const toast = (text: string): void => show(text, false)
 
-/** Shows for a few seconds what could not be done, and why. */
+/** Shows an error for a few seconds. */
 export const toastFailure = (text: string): void => show(text, true)
 
 const subscribe = (listener: () => void) => {

@@ -1,2 +1,2 @@
-/** What a colour means; each has a pair of colours in `design/tokens.css`. */
+/** The meaning of a colour. Each has a pair of colours in `design/tokens.css`. */
 export type Tone = "success" | "danger" | "warning" | "info" | "neutral"

@@ -1,4 +1,4 @@
-/** Numbers, lengths of time and messages in words. */
+/** Formats numbers, durations and messages. */
 import { locale } from "./Locale.ts"
 
 const numbers = new Intl.NumberFormat(locale)
@@ -13,7 +13,7 @@ export const formatDollars = (value: number): string => dollars.format(value)
 export const plural = (count: number, one: string, many = `${one}s`): string =>
   `${formatNumber(count)} ${count === 1 ? one : many}`
 
-/** A length of time in milliseconds as people write it: `840 ms`, `3.2 s`, `4 min 5 s`. */
+/** `840 ms`, `3.2 s`, `4 min 5 s` */
 export const formatDuration = (ms: number): string => {
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`
   if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`

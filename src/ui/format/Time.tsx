@@ -21,14 +21,14 @@ const subscribe = (listener: () => void) => {
   }
 }
 
-/** The time in milliseconds, from one clock for the whole page; steps of `step` avoid a redraw every second. */
+/** The time in milliseconds, in steps of `step`. All components share one timer. */
 const useNow = (step = 1_000): number =>
   useSyncExternalStore(subscribe, () => Math.floor(Math.max(now, Date.now() - 1_000) / step) * step)
 
 const relative = new Intl.RelativeTimeFormat(locale, { numeric: "auto", style: "short" })
 const exact = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "medium" })
 
-/** As in `2 Mar 2026, 13:00:00`. */
+/** `2 Mar 2026, 13:00:00` */
 export const formatTime = (at: string): string => exact.format(new Date(at))
 
 const formatAge = (ms: number): string => {
@@ -56,7 +56,7 @@ export const ExactTime = ({ at }: { readonly at: string }) => (
   </time>
 )
 
-/** The time that has passed since then, which goes on counting. */
+/** The elapsed time, updated every second. */
 export const ElapsedTime = ({ since }: { readonly since: string }) => (
   <>{formatDuration(useNow() - Date.parse(since))}</>
 )

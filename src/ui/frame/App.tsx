@@ -29,7 +29,7 @@ export const App = () => {
   if (!hasSignedIn.current) return <SignIn />
   const signOut = async () => {
     await runAction(() => api.session.signOut({})).catch(() => undefined)
-    // Leaves nothing of the session in memory or on screen.
+    // Clears the session's data from memory and from the screen.
     location.assign("/")
   }
   return (

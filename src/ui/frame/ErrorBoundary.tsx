@@ -2,12 +2,12 @@ import { Component, type ReactNode } from "react"
 import { Button } from "../components/Button.tsx"
 import { Notice } from "../components/Notice.tsx"
 
-/** What the router reports when a link is followed, even to the address that is shown already. */
+/** The router's events for followed links, even to the current address. */
 const navigations = ["pushState", "replaceState", "popstate"]
 
 /**
- * Shown in place of a page that failed to render, until the next navigation. Most often its code could not be loaded:
- * the connection was lost, or a newer server no longer has it.
+ * Replaces a page that failed to render, until the next navigation. The usual cause is code that could not be loaded: the
+ * connection was lost, or the server was updated.
  */
 export class ErrorBoundary extends Component<{ readonly children: ReactNode }, { readonly error: unknown }> {
   override state = { error: undefined as unknown }

@@ -21,7 +21,7 @@ export const Layout = ({ onSignOut }: { readonly onSignOut: () => void }) => {
   useEffect(() => {
     window.scrollTo(0, 0)
   }, [path])
-  // On the page of runs itself it selects what is searched.
+  // On the runs page, `/` selects the search text instead.
   useShortcuts({ "/": () => navigate(pathTo("runs"), { state: { find: true } }) }, path !== pathTo("runs"))
   return (
     <div className="layout">
@@ -62,7 +62,7 @@ export const Layout = ({ onSignOut }: { readonly onSignOut: () => void }) => {
       </main>
       <footer className="footer">
         <span>Webhook Trigger {server.data?.version}</span>
-        {/* Pages of the server's, not of the UI's. */}
+        {/* Served by the server, outside the UI. */}
         {server.data?.api_docs && (
           <>
             <a href="/docs">API documentation</a>

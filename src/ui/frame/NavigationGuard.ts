@@ -2,7 +2,7 @@ import { useEffect, useSyncExternalStore } from "react"
 
 type Navigate = () => void
 
-/** Whether leaving the page would lose something, and the navigation that waits for confirmation. */
+/** Whether the page has unsaved changes, and the navigation that waits for confirmation. */
 let guarded = false
 let blocked: Navigate | undefined
 const listeners = new Set<() => void>()
@@ -14,7 +14,7 @@ const subscribe = (listener: () => void) => {
   return () => listeners.delete(listener)
 }
 
-/** Called for every navigation within the UI: navigates immediately, or once it is confirmed. */
+/** Every navigation within the UI calls this. It navigates immediately or after confirmation. */
 export const guardNavigation = (navigate: Navigate): void => {
   if (guarded) {
     blocked = navigate
@@ -25,10 +25,7 @@ export const guardNavigation = (navigate: Navigate): void => {
 /** Whether the browser's history is at the extra entry of a guarded page. */
 const atExtraEntry = (): boolean => history.state?.guarded === true
 
-/**
- * Ends the guard, because what it protected has been saved: the next navigation needs no confirmation. It resolves at
- * the page's own entry in the browser's history, so that a navigation which replaces it leaves nothing to go back to.
- */
+/** Removes the guard after saving. Resolves when the extra history entry is gone, so that the next page can replace it. */
 export const releaseNavigation = async (): Promise<void> => {
   guarded = false
   if (!atExtraEntry()) return
@@ -39,8 +36,8 @@ export const releaseNavigation = async (): Promise<void> => {
 }
 
 /**
- * While `active`, leaving the page must be confirmed: links, the back button, reload, and closing the window (where the
- * browser asks in its own words). Returns the navigation that waits for confirmation. One page at a time may use it.
+ * While `active`, leaving the page needs confirmation: links, the back button, reload, and closing the window (where the
+ * browser asks). Returns the navigation that waits for confirmation. Only one page at a time may use it.
  */
 export const useNavigationGuard = (
   active: boolean
@@ -49,7 +46,7 @@ export const useNavigationGuard = (
   useEffect(() => {
     if (!active) return
     guarded = true
-    // One more entry with the same address: the back button ends on it, and the page stays.
+    // An extra entry with the same address, so that the back button stays on the page.
     const addEntry = () => history.pushState({ guarded: true }, "", location.href)
     if (!atExtraEntry()) addEntry()
     const onPop = () => {

@@ -19,7 +19,7 @@ const TeamPage = loadLater(() => import("../pages/team/Team.tsx"))
 
 type Views = { readonly [Name in PageName]: (parameters: PageParameters<Name>) => ReactNode }
 
-/** One view per page. Another id is another page, hence the keys: nothing typed or loaded is carried over. */
+/** One view per page. The keys reset the page's state for another id. */
 const views: Views = {
   home: () => <Overview />,
   webhooks: () => <Webhooks />,
@@ -43,7 +43,7 @@ export const PageRouter = () => (
   <Switch>
     {names.map((name) => (
       <Route key={name} path={pages[name]}>
-        {/* The parameters are those of the page's own address, which the types of a list cannot express. */}
+        {/* The types of a list cannot express that the parameters belong to the page. */}
         {(parameters) => views[name](parameters as never)}
       </Route>
     ))}

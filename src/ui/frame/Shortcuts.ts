@@ -1,9 +1,9 @@
 import { useEffect, useRef } from "react"
 
-/** What the user types into, and what has keys of its own. */
+/** Elements that handle keys themselves. */
 const takesKeys = "input, textarea, select, [contenteditable], [role=dialog], [role=alertdialog], [role=listbox]"
 
-/** Calls what belongs to a key that is pressed alone, unless something on the page takes the key itself. */
+/** Keyboard shortcuts without modifiers. */
 export const useShortcuts = (keys: Readonly<Record<string, () => void>>, enabled = true): void => {
   const current = useRef(keys)
   current.current = keys
@@ -13,7 +13,7 @@ export const useShortcuts = (keys: Readonly<Record<string, () => void>>, enabled
       const call = current.current[event.key]
       if (call === undefined || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return
       if (event.target instanceof Element && event.target.closest(takesKeys)) return
-      // A dialog may not have the focus yet.
+      // A dialog may not yet have the focus.
       if (document.querySelector("[role=dialog], [role=alertdialog]")) return
       event.preventDefault()
       call()

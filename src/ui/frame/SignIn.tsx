@@ -36,7 +36,7 @@ const SignInForm = () => {
         autoFocus
         autoComplete="current-password"
         fault={wrongKey ? "This is not the admin key." : undefined}
-        help="The value of ADMIN_API_KEY or, if it is not set, the key that the server showed when it first started."
+        help="The value of ADMIN_API_KEY or, if it is not set, the key shown at the server's first start."
       />
       {error !== undefined && !wrongKey && (
         <Notice tone="danger">
@@ -62,7 +62,7 @@ export const SignIn = () => (
   </main>
 )
 
-/** Shown when the session ends while the UI is open: what was typed remains behind the dialog. */
+/** Shown if the session ends while the UI is open. Unsaved text remains behind the dialog. */
 export const SignInAgain = () => (
   <Dialog title="Your session has ended">
     <p className="muted">Sign in again to continue where you left off. Nothing on this page is lost.</p>

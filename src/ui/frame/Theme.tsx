@@ -14,7 +14,6 @@ const storedTheme = (): Theme => {
   }
 }
 
-/** Light or dark, as chosen here or else as set in the system. */
 export const applyTheme = (theme: Theme = storedTheme()): void => {
   if (theme === "system") delete document.documentElement.dataset.theme
   else document.documentElement.dataset.theme = theme

@@ -1,11 +1,11 @@
 import { useSearchParams } from "wouter"
 
-/** A page's filters, stored in its address so that they can be bookmarked, shared, and restored by the back button. */
+/** A page's filters, stored in the address for bookmarks, links and the back button. */
 export const useUrlFilters = () => {
   const [search, setSearch] = useSearchParams()
   return {
     get: (name: string): string => search.get(name) ?? "",
-    /** Removes empty values from the address; with `replace`, as for typing, it adds no entry to the history. */
+    /** Removes empty values. With `replace`, as for typing, it adds no history entry. */
     set: (values: Record<string, string>, options: { readonly replace?: boolean } = {}): void =>
       setSearch(
         (before) => {

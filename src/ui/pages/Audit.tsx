@@ -21,9 +21,9 @@ const actions: Record<AuditAction, string> = {
   "webhook.edited": "Webhook edited",
   "webhook.token_regenerated": "Token regenerated",
   "webhook.deleted": "Webhook deleted",
-  "webhook.run_started": "Run started by hand",
-  "webhook.queue_cancelled": "Waiting runs of a webhook cancelled",
-  "team.queue_cancelled": "Waiting runs of a team cancelled",
+  "webhook.run_started": "Run started manually",
+  "webhook.queue_cancelled": "Queued runs of a webhook cancelled",
+  "team.queue_cancelled": "Queued runs of a team cancelled",
   "run.read": "Run read",
   "run.cancelled": "Run cancelled",
   "run.replayed": "Run replayed",
@@ -42,7 +42,7 @@ const actors: Record<AuditActor, string> = {
   unknown: "Unknown"
 }
 
-/** Who did what, newest first, one page at a time. Its filters and its page are in the address. */
+/** Audit events. The filters and the page are in the address. */
 const AuditPage = () => {
   const filters = useUrlFilters()
   const action = allActions.find((each) => each === filters.get("action"))
@@ -124,7 +124,7 @@ const Event = ({ event, onSelect }: { readonly event: AuditEvent; readonly onSel
       {event.session_id !== undefined && <span className="mono run-id">session {event.session_id}</span>}
       {event.object !== undefined && (
         <Button compact variant="quiet" onPress={() => onSelect(event.object!)}>
-          Only this
+          Show related events
         </Button>
       )}
     </p>
@@ -134,7 +134,7 @@ const Event = ({ event, onSelect }: { readonly event: AuditEvent; readonly onSel
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""))
 
-/** What it was done to, by its name where that is known. */
+/** The object of the event, by its name if known. */
 const Subject = ({ event }: { readonly event: AuditEvent }) => {
   const webhooks = useWebhooks()
   const { action, object, before, after } = event

@@ -10,7 +10,7 @@ import { TeamStatus } from "../components/run/Status.tsx"
 import { UserText } from "../components/UserText.tsx"
 import { formatNumber, plural } from "../format/Format.ts"
 
-/** What needs attention: what fails, what waits, and which teams are away. */
+/** Failures, queued runs and stopped teams. */
 const Overview = () => {
   const webhooks = useWebhooks()
   const activity = useActivity()
@@ -38,7 +38,7 @@ const Overview = () => {
   )
 }
 
-/** A list of what needs attention, or the good news that nothing does. */
+/** A list of problems, or a text if there are none. */
 const Attention = ({
   title,
   none,
@@ -89,7 +89,7 @@ const Failing = ({
 }
 
 const Waiting = ({ teams }: { readonly teams: ReadonlyArray<Team> }) => (
-  <Attention title="Waiting" none="Nothing is queued.">
+  <Attention title="Queued" none="Nothing is queued.">
     {teams
       .filter(({ queued }) => queued > 0)
       .sort((a, b) => b.queued - a.queued)

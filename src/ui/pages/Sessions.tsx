@@ -11,7 +11,7 @@ import { toast } from "../components/Toasts.tsx"
 import { UserText } from "../components/UserText.tsx"
 import { ExactTime } from "../format/Time.tsx"
 
-/** The browsers that are signed in, each of which can be signed out here. */
+/** The signed-in browsers, with buttons to sign them out. */
 const SessionsPage = () => {
   const sessions = useSessions()
   const [ending, setEnding] = useState<Session | "all">()
@@ -19,7 +19,7 @@ const SessionsPage = () => {
     if (ending === undefined) return
     await runAction(() => (ending === "all" ? api.sessions.endAll({}) : api.sessions.end({ path: { id: ending.id } })))
     setEnding(undefined)
-    // With its own session this page ends too.
+    // This page's own session has ended too.
     if (ending === "all" || ending.is_current) return queries.invalidateQueries()
     await queries.invalidateQueries({ queryKey: ["sessions"] })
     toast("Session ended")
@@ -35,11 +35,11 @@ const SessionsPage = () => {
       }
     >
       <p className="muted small">
-        Browsers that are signed in with the admin key. A session ends after 12 hours without use, and after 7 days.
+        Browsers that are signed in with the admin key. A session ends after 12 hours of inactivity, or after 7 days.
       </p>
       <Loaded query={sessions}>
         {(data) => (
-          <ul className="card audit" aria-label="Sessions, the one used last first">
+          <ul className="card audit" aria-label="Sessions, most recently used first">
             {data.map((session) => (
               <Entry key={session.id} session={session} onEnd={() => setEnding(session)} />
             ))}
@@ -55,10 +55,10 @@ const SessionsPage = () => {
         >
           <p>
             {ending === "all"
-              ? "Every browser, this one too, has to sign in again with the admin key."
+              ? "Every browser, including this one, must sign in again with the admin key."
               : ending.is_current
-                ? "It is this browser's: you will have to sign in again with the admin key."
-                : `The browser at ${ending.client_address} has to sign in again with the admin key.`}
+                ? "This is your browser's session. You must sign in again with the admin key."
+                : `The browser at ${ending.client_address} must sign in again with the admin key.`}
           </p>
         </ConfirmDialog>
       )}

@@ -4,10 +4,7 @@ import { countAll, countFailures, describeCounts, sumCounts } from "./Counts.ts"
 const hourCount = 24
 const noRuns = sumCounts([])
 
-/**
- * The last 24 hours in 24 bars: the height shows the number of runs, the red part at the bottom how
- * many failed, and the blue one at the top how many have not ended.
- */
+/** One bar for each of the last 24 hours: runs in total, failed (red, at the bottom) and unfinished (blue, at the top). */
 export const ActivityBars = ({ activity }: { readonly activity: Activity | undefined }) => {
   const hours = activity?.hours ?? []
   const most = Math.max(1, ...hours.map(countAll))

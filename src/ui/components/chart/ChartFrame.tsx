@@ -10,10 +10,10 @@ const right = 4
 const top = 7
 const bottom = 18
 
-/** The width in which charts are drawn: that of their container, so that their text is as large as all other text. */
+/** The width of the charts' container, so that their text has the normal size. */
 export const ChartWidth = createContext(640)
 
-/** Where a chart draws its data, in the units of its `viewBox`. */
+/** The area for the data, in units of the `viewBox`. */
 export const usePlotArea = () => ({
   left,
   width: useContext(ChartWidth) - left - right,
@@ -21,7 +21,7 @@ export const usePlotArea = () => ({
   height: height - top - bottom
 })
 
-/** A round number at or above the greatest value, for the end of the axis. */
+/** A round number at or above the maximum, for the end of the axis. */
 export const axisMaximum = (value: number): number => {
   if (value <= 4) return 4
   const power = 10 ** Math.floor(Math.log10(value))

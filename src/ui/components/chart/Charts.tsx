@@ -10,7 +10,7 @@ export const Charts = ({
   onPick
 }: {
   readonly statistics: Statistics
-  /** Called with the bounds of the bar that was clicked, RFC 3339; the last bar has no end yet. */
+  /** Gets the bounds of the clicked bar, RFC 3339. The last bar has no end yet. */
   readonly onPick: (from: string, to: string | undefined) => void
 }) => {
   const container = useRef<HTMLDivElement>(null)

@@ -1,4 +1,4 @@
-/** Counts of runs by how they ended, as charts and summaries show them. */
+/** Counts of runs by status, for charts and summaries. */
 import { type FinalStatus, finalStatuses } from "../../../domain/run/RunStatus.ts"
 import type { Counts } from "../../api/Types.ts"
 import { formatNumber, plural } from "../../format/Format.ts"
@@ -6,7 +6,7 @@ import { locale } from "../../format/Locale.ts"
 import { statusDisplays } from "../run/Status.tsx"
 import type { Tone } from "../Tone.ts"
 
-/** One per final status, and one for the runs that have not ended, in the order in which charts stack them. */
+/** One per final status, and one for unfinished runs, in stacking order. */
 interface Series {
   readonly key: keyof Counts
   readonly label: string
@@ -34,7 +34,7 @@ export const sumCounts = (all: ReadonlyArray<Counts>): Counts =>
 
 const percent = new Intl.NumberFormat(locale, { style: "percent", maximumFractionDigits: 1 })
 
-/** The share of successes among the runs that have ended; `undefined` when none has. */
+/** The share of successes among ended runs; `undefined` if there are none. */
 export const successRate = (counts: Counts): string | undefined =>
   countEnded(counts) === 0 ? undefined : percent.format(counts.success / countEnded(counts))
 

@@ -2,7 +2,7 @@ import { formatNumber } from "../../format/Format.ts"
 import { axisMaximum, type Bucket, ChartFrame, formatBucketStart, usePlotArea } from "./ChartFrame.tsx"
 import { countAll, describeCounts, series, sumCounts } from "./Counts.ts"
 
-/** Runs by when they were accepted, stacked by how they ended; a click on a bar shows its runs. */
+/** Runs by time of acceptance, stacked by status. A click on a bar shows its runs. */
 export const StatusChart = ({
   buckets,
   onPick
@@ -41,7 +41,7 @@ export const StatusChart = ({
             }}
           >
             <title>{text}</title>
-            {/* A low bar is as easy to hit as a high one. */}
+            {/* Makes low bars easy to hit. */}
             <rect
               className="hit"
               x={plot.left + i * step}

@@ -9,14 +9,14 @@ const startOfDay = (date: string, days = 0): string | undefined => {
 
 export const dateTime = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" })
 
-/** A bound in the address: a day, or an exact time, as the bars of a chart set it. */
+/** Parses a bound in the address: a day, or an exact time set by a chart. */
 export const boundOf = (text: string, days = 0): string | undefined => {
   if (!text.includes("T")) return startOfDay(text, days)
   const at = new Date(text)
   return Number.isNaN(at.getTime()) ? undefined : at.toISOString()
 }
 
-/** What a date field shows of it. */
+/** The bound as shown in a date field. */
 export const dayOf = (text: string): string => (text.includes("T") ? "" : text)
 
 export const DateField = ({

@@ -2,19 +2,16 @@ import { useRef, useState } from "react"
 import { ApiError } from "../../api/Errors.ts"
 import { runAction } from "../../api/Queries.ts"
 
-/** An `Idempotency-Key` for one action of the user. (`randomUUID` exists in secure contexts only.) */
+/** An `Idempotency-Key` for one user action. (`randomUUID` exists only in secure contexts.) */
 export const newActionKey = (): string =>
   [...crypto.getRandomValues(new Uint32Array(4))].map((part) => part.toString(36)).join("-")
 
-/** Make a request, however often it is sent, one action. */
+/** Make repeated requests one action. */
 export interface ActionHeaders {
   readonly "idempotency-key": string
 }
 
-/**
- * A request that starts something once for each action of the user, whatever makes the browser repeat it, and whatever the
- * number of clicks before the page has shown the first one.
- */
+/** A request that takes effect once per user action, even after several clicks or a repetition by the browser. */
 export const useKeyedAction = () => {
   const key = useRef(newActionKey())
   const [pending, setPending] = useState(false)
@@ -23,7 +20,7 @@ export const useKeyedAction = () => {
   const renewKey = () => {
     key.current = newActionKey()
   }
-  /** Gives the response, or `undefined` when there is an `error` now. */
+  /** Returns the response, or `undefined` after an `error`. */
   const perform = async <A>(request: (headers: ActionHeaders) => Promise<A>) => {
     setPending(true)
     setError(undefined)
@@ -33,7 +30,7 @@ export const useKeyedAction = () => {
       return response
     } catch (cause) {
       setError(cause)
-      // Refused: nothing was started. Else it may have been, and is not to be started twice.
+      // A rejected request had no effect. Otherwise it may have had one, and must not be performed twice.
       if (cause instanceof ApiError && cause.status < 500) renewKey()
       return undefined
     } finally {

@@ -1,7 +1,7 @@
 import { type FormEvent, useState } from "react"
 import { type ActionHeaders, useKeyedAction } from "./KeyedAction.ts"
 
-/** The text of a message while it is typed, and its sending: another text is another message. */
+/** The state of a message form. Each edit makes it a new message. */
 export const useMessageForm = <A>(
   initial: string,
   request: (text: string, headers: ActionHeaders) => Promise<A>,
@@ -20,7 +20,7 @@ export const useMessageForm = <A>(
     const response = await perform((headers) => request(text, headers))
     if (response !== undefined) onSent(response, text)
   }
-  /** Empties the field of what was sent; what was typed meanwhile stays. */
+  /** Clears the sent text, but not text typed in the meantime. */
   const clear = (sent: string) => setText((now) => (now === sent ? "" : now))
   return { clear, edit, error, isEmpty, pending, submit, text }
 }

@@ -1,6 +1,6 @@
 import { SelectField } from "./SelectField.tsx"
 
-/** Which prompt a run is repeated with. */
+/** The prompt of a replay. */
 export type ReplayPrompt = "template" | "same"
 
 export const PromptChoice = ({
@@ -15,8 +15,8 @@ export const PromptChoice = ({
     value={value}
     onChange={onChange}
     options={[
-      ["template", "From the template as it is now"],
-      ["same", "The prompt as it was"]
+      ["template", "Render the current template"],
+      ["same", "Same prompt as before"]
     ]}
   />
 )

@@ -1,7 +1,7 @@
 import { useId } from "react"
 import { withCode } from "../WithCode.tsx"
 
-/** A labelled choice; the browser's own list, as phones and screen readers support it best. */
+/** A labelled native `select`, which phones and screen readers support best. */
 export const SelectField = <Value extends string>({
   label,
   value,

@@ -1,6 +1,6 @@
 import type { KeyboardEvent } from "react"
 
-/** For a form with fields of several lines, where Enter alone starts a new line; on a Mac it is the Command key. */
+/** For forms with multi-line fields, where Enter starts a new line. On a Mac: Command+Enter. */
 export const submitOnCtrlEnter = (event: KeyboardEvent<HTMLFormElement>): void => {
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return
   event.preventDefault()

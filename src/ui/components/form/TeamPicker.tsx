@@ -14,7 +14,7 @@ import { Button } from "../Button.tsx"
 import { TeamStatus } from "../run/Status.tsx"
 import { NewTeamDialog } from "./NewTeamDialog.tsx"
 
-/** Selects a team, shows which ones are running, and can create a new one. */
+/** Selects or creates a team, and shows which teams are running. */
 export const TeamPicker = ({
   value,
   onChange,

@@ -7,7 +7,7 @@ interface TextFieldProps {
   readonly value: string
   readonly onChange: (value: string) => void
   readonly help?: ReactNode
-  /** What is wrong with the value. */
+  /** An error message for the value. */
   readonly fault?: string | undefined
   readonly placeholder?: string
   readonly type?: "text" | "password" | "search"
@@ -25,7 +25,7 @@ interface TextFieldProps {
   readonly hideLabel?: boolean
 }
 
-/** A labelled text field with its help and its fault, linked for screen readers. */
+/** A text field with label, help and error message, linked for screen readers. */
 export const TextField = (props: TextFieldProps) => {
   const shared = {
     className: props.mono ? "input mono" : "input",

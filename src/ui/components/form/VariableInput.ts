@@ -1,19 +1,19 @@
-/** The values of a template's variables while they are typed. */
+/** Values of a template's variables in a form. */
 import { keyOf, pathOf } from "../../../domain/prompt/Path.ts"
 import { ofKept } from "../../../domain/request/Payload.ts"
 import type { Variables } from "../../../domain/run/Run.ts"
 import type { ReceivedRequest } from "../../api/Types.ts"
 
-/** One variable: its text is the value itself, or JSON for a value that is not a string. */
+/** One variable. The text is the value itself, or JSON for other types than strings. */
 export interface VariableInput {
   readonly name: string
   readonly text: string
   readonly json: boolean
 }
 
-/** An input for each of the template's names and for each further value, filled in with the values. */
+/** An input for each of the template's names and for each further value, with the values. */
 export const variableInputs = (names: ReadonlyArray<string>, values: Variables = {}): ReadonlyArray<VariableInput> =>
-  // A name with dots may be supplied inside an object, which then has the input.
+  // A name with dots may be part of an object, which then has the input.
   [
     ...new Set([
       ...names
@@ -28,7 +28,7 @@ export const variableInputs = (names: ReadonlyArray<string>, values: Variables =
       : { name, text: JSON.stringify(value, null, 2), json: true }
   })
 
-/** Inputs for these names; what was typed for a name is preserved. */
+/** Inputs for these names. Text already typed for a name is preserved. */
 export const renameInputs = (
   inputs: ReadonlyArray<VariableInput>,
   names: ReadonlyArray<string>
@@ -37,20 +37,20 @@ export const renameInputs = (
     (name) => inputs.find((input) => input.name === name) ?? { name, text: "", json: false }
   )
 
-/** Inputs for the parts of a whole request, to be pasted; what was typed for one is preserved. */
+/** Inputs for the parts of a whole request. Text already typed is preserved. */
 export const requestInputs = (inputs: ReadonlyArray<VariableInput> = []): ReadonlyArray<VariableInput> =>
   ["payload", "headers", "query"].map(
     (name) => inputs.find((input) => input.name === name) ?? { name, text: "{}", json: true }
   )
 
-/** An input whose text is the value's JSON. */
+/** An input with the value as JSON. */
 export const jsonInput = (name: string, value: unknown): VariableInput => ({
   name,
   text: JSON.stringify(value, null, 2),
   json: true
 })
 
-/** Inputs for the parts of a request as it was kept. */
+/** Inputs for the parts of a stored request. */
 export const inputsOfRequest = (request: ReceivedRequest): ReadonlyArray<VariableInput> => [
   jsonInput("payload", ofKept(request)),
   jsonInput("headers", request.headers ?? {}),
@@ -67,15 +67,15 @@ export const inputFault = (input: VariableInput): string | undefined => {
   }
 }
 
-/** The names that have no value, apart from those that had none in `values` either. */
+/** The names without a value, except those that are also empty in `values`. */
 export const emptyNames = (inputs: ReadonlyArray<VariableInput>, values: Variables = {}): ReadonlyArray<string> =>
   inputs
     .filter(({ name, text, json }) => !json && text === "" && !(Object.hasOwn(values, name) && values[name] === ""))
     .map(({ name }) => name)
 
-/** The values to send; `undefined` while one of them is not valid JSON. */
+/** The values to send; `undefined` if one of them is not valid JSON. */
 export const valuesOf = (inputs: ReadonlyArray<VariableInput>): Variables | undefined => {
   if (inputs.some((input) => inputFault(input) !== undefined)) return undefined
-  // Built from entries, so that `__proto__` is a name like any other.
+  // Built from entries, so that `__proto__` is an ordinary name.
   return Object.fromEntries(inputs.map(({ name, text, json }) => [name, json ? JSON.parse(text) : text]))
 }

@@ -6,10 +6,10 @@ import { RawText } from "../RawText.tsx"
 
 const Markdown = loadLater(() => import("../Markdown.tsx"), 3)
 
-/** An answer of more lines than this is folded after them. */
+/** Longer answers are folded. */
 const shownLines = 200
 
-/** Where its first lines end; `undefined` when there are no more. */
+/** The end of the first lines; `undefined` if there are no more. */
 const foldOf = (text: string): number | undefined => {
   let at = -1
   for (let line = 0; line < shownLines; line++) {
@@ -26,9 +26,9 @@ export const Answer = ({
   nested = false
 }: {
   readonly text: string
-  /** It arrived after the run had ended. */
+  /** It arrived after the run ended. */
   readonly late: boolean
-  /** Inside another section, rather than one of its own. */
+  /** Inside another section. */
   readonly nested?: boolean
 }) => {
   const [raw, setRaw] = useState(false)

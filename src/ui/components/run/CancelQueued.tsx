@@ -6,7 +6,7 @@ import { Button } from "../Button.tsx"
 import { ConfirmDialog } from "../ConfirmDialog.tsx"
 import { toast, toastFailure } from "../Toasts.tsx"
 
-/** How many runs wait to be sent, and how many failed ones to be tried again. */
+/** How many runs are queued, and how many retries are pending. */
 interface Counts {
   readonly cancelled: number
   readonly retries: number
@@ -23,13 +23,13 @@ const text = (counts: Counts, kind?: string) =>
       ? retries(counts.retries)
       : `${runs(counts.cancelled, kind)} and ${retries(counts.retries)}`
 
-/** Cancels everything that waits in the lane of a team, or for a webhook, and what would be tried again. */
+/** Cancels all queued runs and pending retries of a team or a webhook. */
 export const CancelQueued = ({
   mayWait,
   of,
   cancel
 }: {
-  /** False: nothing waits, and there is nothing to press. */
+  /** False hides the button. */
   readonly mayWait: boolean
   /** Whose runs they are, as in "of the team deploy". */
   readonly of: string
@@ -41,7 +41,7 @@ export const CancelQueued = ({
     setPending(true)
     try {
       const counts = await runAction(() => cancel({ dry_run: "true" }))
-      if (counts.cancelled + counts.retries === 0) toast("Nothing waits")
+      if (counts.cancelled + counts.retries === 0) toast("Nothing is queued")
       else setWaiting(counts)
     } catch (error) {
       toastFailure(explain(error).title)
@@ -55,7 +55,7 @@ export const CancelQueued = ({
     await queries.invalidateQueries()
     toast(`${text(counts)} cancelled`)
   }
-  // The dialog stays when the last one is sent meanwhile.
+  // The dialog stays open if the last run is sent in the meantime.
   if (!mayWait && waiting === undefined) return null
   return (
     <>
@@ -71,9 +71,8 @@ export const CancelQueued = ({
           onClose={() => setWaiting(undefined)}
         >
           <p>
-            All runs {of} that wait to be sent will be cancelled, also those that arrive until you confirm
-            {waiting.retries > 0 && ", and failed ones will not be tried again"}. What the team has already is not
-            affected.
+            All queued runs {of} will be cancelled, including any queued before you confirm
+            {waiting.retries > 0 && ", and failed runs will not be retried"}. Runs already sent to the team continue.
           </p>
         </ConfirmDialog>
       )}

@@ -11,11 +11,11 @@ import { StatusBadge } from "./Status.tsx"
 /** A run that was started here. */
 export interface SentRun {
   readonly run_id: string
-  /** When it was started, by this browser's clock; RFC 3339. */
+  /** By this browser's clock, RFC 3339. */
   readonly at: string
 }
 
-/** What becomes of it: its link and the elapsed time at once, then its answer, or why there is none. */
+/** The run's link and elapsed time, then its answer or error. */
 export const FollowedRun = ({ sent: { run_id, at } }: { readonly sent: SentRun }) => {
   const { data: run } = useRun(run_id)
   const ended = run && isFinal(run.status)
@@ -27,7 +27,7 @@ export const FollowedRun = ({ sent: { run_id, at } }: { readonly sent: SentRun }
           {ended && run.finished_at ? (
             `after ${formatDuration(Date.parse(run.finished_at) - Date.parse(run.accepted_at))}`
           ) : (
-            // Announced once, not with every second.
+            // Announced once, not every second.
             <span aria-live="off">
               <ElapsedTime since={at} />
             </span>

@@ -2,9 +2,8 @@ import { useState } from "react"
 import type { RunSummary } from "../../api/Types.ts"
 
 /**
- * The runs to show: while the user points at the list, or has the focus in it, rows stay where they are, and only change
- * in place. `fresh` counts those that have come since, and `release` shows them. Those of the user's `own` making are
- * shown at once, above the others.
+ * The runs to show. While the list has the pointer or the focus, rows stay in place. `fresh` counts the new runs, and
+ * `release` shows them. The user's `own` new runs are shown at once, above the others.
  */
 export const useHeldRuns = (runs: ReadonlyArray<RunSummary>, own: ReadonlySet<string>) => {
   const [held, setHeld] = useState<ReadonlyArray<string>>()

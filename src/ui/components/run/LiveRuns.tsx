@@ -6,14 +6,14 @@ import { useHeldRuns } from "./HeldRuns.ts"
 
 const none: ReadonlySet<string> = new Set()
 
-/** Rows that do not move under the pointer: what is new meanwhile is announced above them. */
+/** Rows that do not move under the pointer. New runs are announced above them. */
 export const LiveRuns = ({
   runs,
   own = none,
   children
 }: {
   readonly runs: ReadonlyArray<RunSummary>
-  /** The ids of runs that the user has just made: they are shown at once. */
+  /** The ids of the user's own new runs, which are shown at once. */
   readonly own?: ReadonlySet<string>
   readonly children: (shown: ReadonlyArray<RunSummary>) => ReactNode
 }) => {

@@ -12,7 +12,7 @@ import { ErrorNotice } from "../Notice.tsx"
 const textOf = ({ code, received_at, size }: ReceivedRequest): string =>
   `${formatTime(received_at)}: ${code.replaceAll("_", " ")}, ${formatNumber(size)} bytes`
 
-/** One of the webhook's last requests, in place of a sample that is pasted. */
+/** A stored request of the webhook as sample data. */
 export const ReceivedPicker = ({
   webhook,
   onPick
@@ -24,9 +24,9 @@ export const ReceivedPicker = ({
   const [picked, setPicked] = useState<ReceivedRequest>()
   const [error, setError] = useState<unknown>()
   const listed = received.data?.data.filter(({ body }) => body !== undefined) ?? []
-  // It may have made way for newer ones since.
-  const isGone = picked !== undefined && listed.every(({ request_id }) => request_id !== picked.request_id)
-  const kept = isGone ? [...listed, picked] : listed
+  // It may have been evicted by newer requests.
+  const isEvicted = picked !== undefined && listed.every(({ request_id }) => request_id !== picked.request_id)
+  const stored = isEvicted ? [...listed, picked] : listed
   const pick = async (request_id: string) => {
     setError(undefined)
     setPicked(undefined)
@@ -39,13 +39,13 @@ export const ReceivedPicker = ({
       setError(cause)
     }
   }
-  const keeps = webhook.keep_bodies === "all"
-  if (received.data !== undefined && kept.length === 0) {
+  const storesAll = webhook.keep_bodies === "all"
+  if (received.data !== undefined && stored.length === 0) {
     return (
       <p className="small muted">
-        {keeps
-          ? "No request was kept in the last day. The next one can be used here."
-          : "To use a received request here, choose “all” as “Kept bodies”: the next ones are kept for a day."}
+        {storesAll
+          ? "No requests in the last 24 hours. You can use the next one here."
+          : "To use received requests here, set “Store requests” to “all”. They are stored for 24 hours."}
       </p>
     )
   }
@@ -55,10 +55,10 @@ export const ReceivedPicker = ({
         label="Use a received request"
         value={picked?.request_id ?? ""}
         onChange={(request_id) => void pick(request_id)}
-        options={[["", "Choose one of the last"], ...kept.map((each) => [each.request_id, textOf(each)] as const)]}
+        options={[["", "Choose a request"], ...stored.map((each) => [each.request_id, textOf(each)] as const)]}
       />
       {picked !== undefined && picked.size > keptBody && (
-        <p className="small muted">Its body was longer than 64 KB: the beginning was kept, and is used as a text.</p>
+        <p className="small muted">Only the first 64 KB of the body were stored. They are used as text.</p>
       )}
       {error !== undefined && <ErrorNotice error={error} />}
     </>

@@ -11,30 +11,30 @@ import { toast, toastFailure } from "../Toasts.tsx"
 
 type Which = Parameters<typeof api.runs.replayMany>[0]["payload"]
 
-/** What the user is asked to confirm; its key makes one action of however many clicks. */
-interface Asked {
+/** The replay to confirm. Its key makes several clicks one action. */
+interface Confirmation {
   readonly which: Which
   readonly matched: number
   readonly more: boolean
   readonly key: string
 }
 
-/** Repeats runs: counts them, asks, and says what came of it. `dialog` is to be shown; `onDone` gets the new runs' ids. */
+/** Replays runs after a confirmation. The caller renders `dialog`; `onDone` gets the new runs' ids. */
 export const useReplayRuns = (onDone?: (made: ReadonlyArray<string>) => void) => {
-  const [asked, setAsked] = useState<Asked>()
+  const [asked, setAsked] = useState<Confirmation>()
   const [pending, setPending] = useState(false)
   const [prompt, setPrompt] = useState<ReplayPrompt>("template")
 
   const ask = async (which: Which) => {
     setPending(true)
     try {
-      // What arrives from now on is not among them.
+      // Excludes runs that arrive from now on.
       const now = new Date().toISOString()
       const bounded = which.run_ids === undefined && which.to === undefined ? { ...which, to: now } : which
       const { matched, more } = await runAction(() =>
         api.runs.replayMany({ headers: {}, payload: { ...bounded, dry_run: true } })
       )
-      if (matched === 0) toast("No runs to replay: none match, or each was replayed before")
+      if (matched === 0) toast("No runs to replay: none match, or all were already replayed")
       else setAsked({ which: bounded, matched, more, key: newActionKey() })
     } catch (error) {
       toastFailure(explain(error).title)
@@ -43,7 +43,7 @@ export const useReplayRuns = (onDone?: (made: ReadonlyArray<string>) => void) =>
     }
   }
 
-  const replay = async ({ key, which }: Asked) => {
+  const replay = async ({ key, which }: Confirmation) => {
     const { refused, replayed } = await runAction(() =>
       api.runs.replayMany({ headers: { "idempotency-key": key }, payload: { ...which, prompt } })
     )
@@ -51,7 +51,7 @@ export const useReplayRuns = (onDone?: (made: ReadonlyArray<string>) => void) =>
     onDone?.(replayed.map(({ run_id }) => run_id))
     await queries.invalidateQueries()
     if (replayed.length > 0) toast(`${plural(replayed.length, "run")} replayed`)
-    if (refused.length > 0) toastFailure(`${plural(refused.length, "run")} refused: ${refused[0]!.detail}`)
+    if (refused.length > 0) toastFailure(`${plural(refused.length, "run")} not replayed: ${refused[0]!.detail}`)
   }
 
   const dialog = asked && (
@@ -68,7 +68,7 @@ export const useReplayRuns = (onDone?: (made: ReadonlyArray<string>) => void) =>
     >
       <p>
         Each becomes a new run at the end of its team's queue, in the same order.
-        {asked.more && " There are more: replay again after this for the next ones."}
+        {asked.more && " There are more; replay again for the next ones."}
       </p>
       <PromptChoice value={prompt} onChange={setPrompt} />
     </ConfirmDialog>
@@ -80,7 +80,7 @@ export const ReplayRuns = ({
   which,
   children = "Replay failed"
 }: {
-  /** These runs, or those that match. */
+  /** The given runs, or all that match. */
   readonly which: Which
   readonly children?: string
 }) => {

@@ -7,16 +7,18 @@ import { showDirectionMarks, UserText } from "../UserText.tsx"
 import { type Phase, waited, worked } from "./Phases.ts"
 import { StatusBadge } from "./Status.tsx"
 
+const modeNames = { wait: "sync", async: "async" } as const
+
 const formatValue = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""))
 
-/** What a run was about, in one line: its variables, or the chat message. */
+/** A run's variables or chat message in one line. */
 const summarize = (run: RunSummary): string => {
   if (run.source === "chat") return showDirectionMarks(run.conversation.prompt.slice(0, 300))
   const parts = Object.entries(run.variables).map(([name, value]) => `${name}: ${formatValue(value).slice(0, 100)}`)
   return showDirectionMarks(parts.join("  ·  ").slice(0, 300)) || "no variables"
 }
 
-/** How long it took, counting on while it lasts; what did not happen has no length. */
+/** The duration of a phase, updated until it ends. */
 const Length = ({ of, name }: { readonly of: Phase | undefined; readonly name: string }) => (
   <span className="run-time small muted">
     {of && <span className="run-label">{name} </span>}
@@ -38,9 +40,9 @@ export const RunList = ({
 }: {
   readonly runs: ReadonlyArray<RunSummary>
   readonly label: string
-  /** Whose run it is, where that differs from row to row. */
+  /** The name of the run's webhook, if the rows have different ones. */
   readonly nameOf?: (run: RunSummary) => string
-  /** The ids of the rows that are chosen. */
+  /** The selected rows. */
   readonly selection?: { readonly ids: ReadonlySet<string>; readonly toggle: (id: string) => void }
 }) => (
   <div className={selection ? "selectable" : ""}>
@@ -81,7 +83,7 @@ export const RunList = ({
             </span>
             <Length of={waited(run)} name="waited" />
             <Length of={worked(run)} name="worked" />
-            <span className="run-mode small muted">{run.mode}</span>
+            <span className="run-mode small muted">{modeNames[run.mode]}</span>
             <span className="run-time run-when small muted">
               <RelativeTime at={run.accepted_at} />
             </span>

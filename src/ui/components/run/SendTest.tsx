@@ -18,7 +18,7 @@ import { TeamNotice } from "./TeamNotice.tsx"
 
 const list = new Intl.ListFormat(locale, { type: "conjunction" })
 
-/** A field for each variable, or for the parts of a request that is pasted, for a webhook that takes whole ones. */
+/** A field for each variable or, if the webhook takes whole requests, for each part of the request. */
 const inputsFor = ({ input, variables }: Webhook, values: Run["variables"] | undefined) =>
   input === "payload" && values === undefined
     ? requestInputs()
@@ -28,9 +28,8 @@ const sampleOf = ({ input }: Webhook, values: Run["variables"]) =>
   input === "payload" ? values : { variables: values }
 
 /**
- * Triggers a webhook as a caller does, but with the session in place of the token, and follows the run. It never waits in
- * the request, so the run's link is there at once. The key prevents a second run when a browser repeats a request, for
- * instance after a lost connection.
+ * Triggers a webhook with the session instead of the token, and follows the run. The request is asynchronous, so the run's
+ * link appears at once. The key prevents a second run if the browser repeats the request.
  */
 export const SendTest = ({
   webhook,
@@ -39,14 +38,14 @@ export const SendTest = ({
 }: {
   readonly webhook: Webhook
   readonly team: Team | undefined
-  /** An earlier run, to repeat it. */
+  /** The run to replay. */
   readonly replayOf?: Run
 }) => {
   const values = replayOf?.variables
   const [prompt, setPrompt] = useState<ReplayPrompt>("template")
   const { error, pending, perform } = useKeyedAction()
   const [edited, setEdited] = useState<ReadonlyArray<VariableInput>>(() => inputsFor(webhook, values))
-  /** Whether the user was asked about the empty values. */
+  /** Whether the user was asked about empty values. */
   const [asked, setAsked] = useState(false)
   const [sent, setSent] = useState<SentRun>()
   const [ignored, setIgnored] = useState(false)
@@ -64,7 +63,7 @@ export const SendTest = ({
     setSent(undefined)
     setIgnored(false)
     const at = new Date().toISOString()
-    // What is as it was need not be sent, and may be all of a request that a template named only a part of.
+    // Unchanged values need not be sent. They may be a whole request of which the template uses only a part.
     const isUnchanged = JSON.stringify(variables) === JSON.stringify(values)
     const replayed = isSame ? { prompt } : isUnchanged ? {} : { variables }
     const answer = await perform((headers) =>
@@ -89,7 +88,7 @@ export const SendTest = ({
 
   return (
     <form className="stack" onSubmit={submit} onKeyDown={submitOnCtrlEnter}>
-      {!webhook.enabled && <Notice tone="warning">This webhook is off, so triggers get 404. Turn it on first.</Notice>}
+      {!webhook.enabled && <Notice tone="warning">This webhook is off: requests get 404. Turn it on first.</Notice>}
       {webhook.enabled && team && <TeamNotice team={team} when_team_stopped={webhook.when_team_stopped} />}
       {replayOf && <PromptChoice value={prompt} onChange={setPrompt} />}
       {webhook.input === "payload" && !replayOf && <ReceivedPicker webhook={webhook} onPick={setEdited} />}
@@ -110,15 +109,15 @@ export const SendTest = ({
         </Button>
         <span className="muted small">Ctrl+Enter</span>
       </div>
-      {ignored && <Notice>Ignored: “Accept only if” does not hold for these values, so there is no run.</Notice>}
+      {ignored && <Notice>Ignored: these values don't pass the filter, so no run was started.</Notice>}
       {sent && <FollowedRun key={sent.run_id} sent={sent} />}
-      {error instanceof ApiError ? <Refusal error={error} /> : error !== undefined && <ErrorNotice error={error} />}
+      {error instanceof ApiError ? <Rejection error={error} /> : error !== undefined && <ErrorNotice error={error} />}
     </form>
   )
 }
 
-/** Why nothing was started, with the status that a caller gets. */
-const Refusal = ({ error }: { readonly error: ApiError }) => (
+/** The error with the status that a caller gets. */
+const Rejection = ({ error }: { readonly error: ApiError }) => (
   <Notice tone="danger">
     <strong className="http-status danger">{error.status}</strong> {error.message}
   </Notice>

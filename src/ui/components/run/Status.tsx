@@ -14,11 +14,11 @@ interface FinalStatusDisplay extends StatusDisplay {
   readonly plural: string
   /** Whether charts count it as a failure. */
   readonly failure: boolean
-  /** The warning on the run's page; `undefined` where the answer or the error says it all. */
+  /** The warning on the run's page; `undefined` if the answer or the error says enough. */
   readonly warning: ((run: Run) => { readonly title: string; readonly advice: string }) | undefined
 }
 
-/** Everything the UI needs to know of each status of a run. A status that is missing here does not compile. */
+/** How the UI shows each status of a run. A missing status does not compile. */
 export const statusDisplays: { readonly [S in RunStatus]: S extends FinalStatus ? FinalStatusDisplay : StatusDisplay } =
   {
     queued: { icon: "dots", label: "Queued", tone: "neutral" },
@@ -39,11 +39,11 @@ export const statusDisplays: { readonly [S in RunStatus]: S extends FinalStatus 
       plural: "timeouts",
       failure: true,
       warning: (run) => ({
-        title: "No answer arrived in time.",
+        title: "The run timed out.",
         advice:
           run.sent_at === undefined
-            ? "The prompt was never sent: it was still waiting for a free slot or for the team when the time was up. Raise the timeout or the concurrency limit, or use more teams."
-            : "The team received the prompt but did not answer in time. If such work takes longer, raise the webhook's timeout. A late answer is still recorded here."
+            ? "The prompt was never sent: it waited too long for a free slot or for the team. Increase the timeout or the concurrency limit, or use more teams."
+            : "The team received the prompt but did not answer in time. If the work needs more time, increase the webhook's timeout. A late answer will appear here."
       })
     },
     cancelled: {
@@ -56,23 +56,20 @@ export const statusDisplays: { readonly [S in RunStatus]: S extends FinalStatus 
         title: run.source === "chat" ? "The message was cancelled." : "The run was cancelled.",
         advice:
           run.released_at === undefined
-            ? "Its leader was asked to stop, and may still be at work. The team gets its next prompt when the leader is done, or when the timeout has passed."
+            ? "The leader was asked to stop but may still be working. The team gets its next prompt when the leader stops or the timeout passes."
             : run.sent_at === undefined
-              ? "Its prompt was never sent."
-              : "The team is no longer at work on it. An answer that came all the same is recorded here."
+              ? "The prompt was never sent."
+              : "The team has stopped working on it. If an answer arrived anyway, it is shown here."
       })
     }
   }
 
-/** The warning for a run that has ended, if its status calls for one. */
+/** The warning for an ended run, if its status has one. */
 export const warningFor = (run: Run) => (isFinal(run.status) ? statusDisplays[run.status].warning?.(run) : undefined)
 
 type Progress = Pick<Run, "status" | "collecting_until" | "started_at">
 
-/**
- * Distinguishes runs that triggers can join from those waiting in the lane, and those the team works on from those waiting
- * in its queue.
- */
+/** Also tells collecting runs from queued ones, and sent runs from those in progress. */
 const displayOf = ({ status, collecting_until, started_at }: Progress): StatusDisplay => {
   const { tone } = statusDisplays[status]
   if (status === "queued" && collecting_until !== undefined) return { icon: "clock", label: "Collecting", tone }
@@ -91,7 +88,7 @@ export const StatusBadge = ({ run }: { readonly run: Progress }) => {
   )
 }
 
-/** Whether a team gets prompts: it is not paused, and at least one leader is connected. */
+/** Whether a team receives prompts: a leader is connected and the team is not paused. */
 export const TeamStatus = ({ team }: { readonly team: Pick<Team, "running" | "paused_at"> | undefined }) =>
   team === undefined ? null : team.paused_at !== undefined ? (
     <span className="badge warning">

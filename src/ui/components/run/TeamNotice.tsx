@@ -3,7 +3,7 @@ import { pathTo } from "../../../api/Pages.ts"
 import type { Team } from "../../api/Types.ts"
 import { Notice } from "../Notice.tsx"
 
-/** What a webhook's triggers come to while its team is paused, or has no leader; nothing while it works. */
+/** What happens to requests while the team is paused or has no leader. */
 export const TeamNotice = ({
   team,
   when_team_stopped
@@ -13,13 +13,14 @@ export const TeamNotice = ({
 }) => {
   const link = <Link to={pathTo("team", team)}>{team.team}</Link>
   if (team.paused_at !== undefined) {
-    return <Notice tone="warning">The team {link} is paused, so triggers wait until it is resumed.</Notice>
+    return <Notice tone="warning">The team {link} is paused. Requests are queued until it is resumed.</Notice>
   }
   if (team.running) return null
   return (
     <Notice tone="warning">
-      No leader of {link} is connected, so triggers {when_team_stopped === "queue" ? "wait for one" : "get 409"}. The
-      team's page shows how to connect one.
+      No leader is connected to {link}. Requests are{" "}
+      {when_team_stopped === "queue" ? "queued until one connects" : "rejected (409)"}. The team's page shows how to
+      connect one.
     </Notice>
   )
 }

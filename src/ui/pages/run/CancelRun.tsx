@@ -5,7 +5,7 @@ import type { Run } from "../../api/Types.ts"
 import { Button } from "../../components/Button.tsx"
 import { ConfirmDialog } from "../../components/ConfirmDialog.tsx"
 
-/** For a run that has not ended, or that is to be tried again. */
+/** For an unfinished run, or one with a pending retry. */
 export const CancelRun = ({ run }: { readonly run: Run }) => {
   const [confirming, setConfirming] = useState(false)
   const cancel = async () => {
@@ -29,11 +29,11 @@ export const CancelRun = ({ run }: { readonly run: Run }) => {
         >
           <p>
             {run.retry_at !== undefined
-              ? "The run has failed, and will not be tried again."
+              ? "The run has failed and will not be retried."
               : run.sent_at === undefined
-                ? "Its prompt will not be sent to the team."
-                : "The team has its prompt, and its leader is asked to stop. What the agent has done already stays done."}
-            {run.mode === "wait" && " The caller, who waits for the answer, is told."}
+                ? "The prompt will not be sent to the team."
+                : "The prompt was already sent, so the leader is asked to stop. Work already done is not undone."}
+            {run.mode === "wait" && " The waiting caller is notified."}
           </p>
         </ConfirmDialog>
       )}

@@ -6,11 +6,11 @@ import { ConfirmDialog } from "../../components/ConfirmDialog.tsx"
 import { toast } from "../../components/Toasts.tsx"
 import { plural } from "../../format/Format.ts"
 
-/** Those that can be cancelled: that have not ended, or have failed and would be tried again. */
+/** The runs that can be cancelled: unfinished ones, and failed ones with a pending retry. */
 export const cancellable = (runs: ReadonlyArray<RunSummary>): ReadonlyArray<RunSummary> =>
   runs.filter(({ retry_at, status }) => !isFinal(status) || retry_at !== undefined)
 
-/** Asks, and cancels those of the runs that can be. */
+/** Cancels all cancellable runs after a confirmation. */
 export const CancelRuns = ({
   runs,
   onClose
@@ -23,7 +23,7 @@ export const CancelRuns = ({
   const isRetried = live.some(({ retry_at }) => retry_at !== undefined)
   const cancel = async () => {
     const run_ids = live.map(({ run_id }) => run_id)
-    // All may have ended while the question was open.
+    // All may have ended while the dialog was open.
     const { cancelled } =
       run_ids.length === 0 ? { cancelled: 0 } : await runAction(() => api.runs.cancelSome({ payload: { run_ids } }))
     onClose()
@@ -39,10 +39,10 @@ export const CancelRuns = ({
       onClose={onClose}
     >
       <p>
-        Those that wait will not be sent. Of those that a team has, the leader is asked to stop; what its agent has done
-        already stays done.{isRetried && " Those that have failed will not be tried again."}
+        Queued runs won't be sent. For runs in progress, the leader is asked to stop; work already done is not undone.
+        {isRetried && " Failed runs won't be retried."}
       </p>
-      {ended > 0 && <p>{plural(ended, "run")} of those selected ended before, and will stay as it was.</p>}
+      {ended > 0 && <p>{plural(ended, "selected run")} already ended and won't change.</p>}
     </ConfirmDialog>
   )
 }

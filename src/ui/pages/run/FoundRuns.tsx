@@ -8,14 +8,14 @@ import { plural } from "../../format/Format.ts"
 import { useShortcuts } from "../../frame/Shortcuts.ts"
 import { CancelRuns, cancellable } from "./CancelRuns.tsx"
 
-/** The runs of a page, of which some can be chosen, replayed and cancelled, with the pointer or by keys. */
+/** A page of runs that can be selected, replayed and cancelled, with the mouse or with keys. */
 export const FoundRuns = ({
   runs,
   stale,
   nameOf
 }: {
   readonly runs: ReadonlyArray<RunSummary>
-  /** These are shown until the page that was asked for is there. */
+  /** These runs are placeholders until the requested page arrives. */
   readonly stale: boolean
   readonly nameOf: (run: RunSummary) => string
 }) => {
@@ -37,13 +37,13 @@ export const FoundRuns = ({
     const id = rows().find(isFocused)?.getAttribute("href")?.split("/").at(-1)
     return runs.find(({ run_id }) => run_id === id)
   }
-  /** Moves the focus from row to row; at first to the first one. */
+  /** Moves the focus to another row, initially to the first. */
   const move = (by: 1 | -1) => {
     const all = rows()
     const at = all.findIndex(isFocused)
     all[at < 0 ? 0 : Math.min(all.length - 1, Math.max(0, at + by))]?.focus()
   }
-  /** Those that are chosen, else the one that has the focus. */
+  /** The selected runs, or the focused one. */
   const wanted = () => {
     const row = focused()
     return selected.length > 0 ? selected : row ? [row] : []
@@ -56,7 +56,7 @@ export const FoundRuns = ({
     setChosen(new Set())
     setOwn(new Set([...own, ...made]))
   })
-  /** In the order in which they were accepted. */
+  /** In the order of acceptance. */
   const replay = () => {
     const run_ids = wanted().map(({ run_id }) => run_id)
     if (run_ids.length > 0) ask({ run_ids: run_ids.toReversed() })
@@ -99,7 +99,7 @@ export const FoundRuns = ({
           </Button>
         )}
       </div>
-      {/* What is shown until a page is there is no page to hold. */}
+      {/* Placeholders must not be held in place. */}
       <LiveRuns key={String(stale)} runs={runs} own={own}>
         {(shown) => (
           <RunList runs={shown} label="Runs, newest first" nameOf={nameOf} selection={{ ids: chosen, toggle }} />

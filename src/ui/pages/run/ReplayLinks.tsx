@@ -6,7 +6,7 @@ import { RunList } from "../../components/run/RunList.tsx"
 import { plural } from "../../format/Format.ts"
 import { ExactTime } from "../../format/Time.tsx"
 
-/** The run that this one repeats, or the attempts before and after it. */
+/** The original of a replay, or the attempts before and after a run. */
 export const ReplayOf = ({
   run: { attempt = 1, attempts, replay_of, retried_by, retry_at }
 }: {
@@ -41,7 +41,7 @@ export const ReplayOf = ({
   </>
 )
 
-/** The runs that repeat this one, but for its next attempt; nothing when there are none. */
+/** The run's replays, without its next attempt. */
 export const Replays = ({ run: { retried_by, run_id } }: { readonly run: Run }) => {
   const { data } = useReplays(run_id)
   const replays = data?.data.filter((run) => run.run_id !== retried_by) ?? []

@@ -10,7 +10,7 @@ import { TextField } from "../../components/form/TextField.tsx"
 import { ErrorNotice } from "../../components/Notice.tsx"
 import { FollowedRun, type SentRun } from "../../components/run/FollowedRun.tsx"
 
-/** Sends a message to its team again, with the same or another text, and follows the new one. */
+/** Sends a message again, optionally with a new text, and follows it. */
 export const ReplayMessage = ({ run }: { readonly run: Run }) => {
   const { prompt } = run.conversation
   const [sent, setSent] = useState<SentRun>()
@@ -28,7 +28,7 @@ export const ReplayMessage = ({ run }: { readonly run: Run }) => {
   const { edit, error, isEmpty, pending, submit, text } = useMessageForm(prompt, replay, setSent)
   return (
     <section className="card" aria-label="Replay">
-      <h2>Replay it with the same or another text</h2>
+      <h2>Replay, optionally with a new text</h2>
       <form className="stack" onSubmit={submit} onKeyDown={submitOnCtrlEnter}>
         <TextField multiline rows={3} label="Message" value={text} onChange={edit} />
         <div className="row">

@@ -122,15 +122,14 @@ const Content = ({ run }: { readonly run: Run }) => (
 const Details = ({ run }: { readonly run: Run }) => (
   <p className="row small muted">
     <span>
-      <ExactTime at={run.accepted_at} />, for team <Link to={pathTo("team", run)}>{run.team}</Link>;{" "}
-      {run.mode === "wait" ? "the caller waited for the answer" : "fire and forget"}
+      <ExactTime at={run.accepted_at} />, team <Link to={pathTo("team", run)}>{run.team}</Link>,{" "}
+      {run.mode === "wait" ? "synchronous" : "asynchronous"}
       {run.webhook_id !== undefined && run.webhook_version !== undefined && (
         <>
-          ; from{" "}
+          , webhook{" "}
           <Link to={`${pathTo("templates", { id: run.webhook_id })}?version=${run.webhook_version}`}>
             version {run.webhook_version}
-          </Link>{" "}
-          of the webhook
+          </Link>
         </>
       )}
     </span>
@@ -143,16 +142,16 @@ const Details = ({ run }: { readonly run: Run }) => (
   </p>
 )
 
-/** The state of a burst of triggers: until when more can join the run, and how many have. */
+/** How many requests joined the run, and until when more can join. */
 const Joined = ({ run: { collecting_until, joined, status } }: { readonly run: Run }) =>
   joined === undefined ? null : (
     <span>
       {status === "queued" && collecting_until !== undefined && (
         <>
-          Collecting triggers until <ExactTime at={collecting_until} />;{" "}
+          Collecting requests until <ExactTime at={collecting_until} />;{" "}
         </>
       )}
-      {plural(joined, "more trigger")} joined
+      {plural(joined, "more request")} combined
     </span>
   )
 
@@ -187,7 +186,7 @@ const ReplayForm = ({ webhook, run }: { readonly webhook: Webhook; readonly run:
   const teams = useTeams()
   return (
     <section className="card" aria-label="Replay">
-      <h2>Replay it with the same or other values</h2>
+      <h2>Replay, optionally with new values</h2>
       <SendTest webhook={webhook} team={teams.data?.find((team) => team.team === webhook.team)} replayOf={run} />
     </section>
   )

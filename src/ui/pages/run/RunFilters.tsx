@@ -15,7 +15,7 @@ import { useUrlFilters } from "../../frame/UrlFilters.ts"
 const names = ["search", "status", "webhook", "team", "source", "mode", "from", "to", "min", "max"] as const
 type Name = (typeof names)[number]
 
-/** Of these a reader opens the list only when he needs one. */
+/** The filters under “More filters”. */
 const rarer = ["source", "mode", "from", "to", "min", "max"] as const satisfies ReadonlyArray<Name>
 
 const none = Object.fromEntries(names.map((name) => [name, ""])) as Record<Name, string>
@@ -28,7 +28,7 @@ export const isRunId = (text: string): boolean => uuid.test(text.trim())
 const groups = [
   ["", "All statuses"],
   ["error,timeout", "Failed: error or timeout"],
-  ["queued,running", "Not ended"]
+  ["queued,running", "Unfinished"]
 ] as const
 
 const isStatus = (text: string): text is RunStatus => (allStatuses as ReadonlyArray<string>).includes(text)
@@ -36,7 +36,7 @@ const isStatus = (text: string): text is RunStatus => (allStatuses as ReadonlyAr
 const millisOf = (seconds: string): number | undefined =>
   /^\d+([.,]\d+)?$/.test(seconds) ? Math.round(Number(seconds.replace(",", ".")) * 1000) : undefined
 
-/** The filter that the address names; what is no value there does not count. */
+/** The filter in the address. Invalid values are ignored. */
 export const useRunFilter = () => {
   const filters = useUrlFilters()
   const [first, ...others] = filters.get("status").split(",").filter(isStatus)
@@ -62,17 +62,17 @@ export const useRunFilter = () => {
   return { filter, set: filters.set, filtered: names.some((name) => filters.get(name) !== "") }
 }
 
-/** What is typed is searched when the typing pauses. Milliseconds. */
+/** The search starts after this pause in typing, in milliseconds. */
 const pause = 300
 
-/** One address for what is being typed, and another one for each filter that is chosen. */
+/** Each selected filter adds a history entry; typing does not. */
 export const RunFilters = ({ ref }: { readonly ref: RefObject<HTMLElement | null> }) => {
   const filters = useUrlFilters()
   const webhooks = useWebhooks()
   const teams = useTeams()
   const [open, setOpen] = useState(() => rarer.some((name) => filters.get(name) !== ""))
   const set = (values: Partial<Record<Name, string>>) => filters.set({ ...values, cursor: "" })
-  // The id of a run is looked for whatever else was asked for.
+  // A run id clears the other filters.
   const search = (text: string) =>
     filters.set({ ...(isRunId(text) && none), search: text, cursor: "" }, { replace: true })
   const statuses = [...groups, ...allStatuses.map((each) => [each, statusDisplays[each].label] as const)]
@@ -131,25 +131,25 @@ export const RunFilters = ({ ref }: { readonly ref: RefObject<HTMLElement | null
             ]}
           />
           <SelectField
-            label="Caller"
+            label="Mode"
             value={filters.get("mode")}
             onChange={(value) => set({ mode: value })}
             options={[
-              ["", "Waits or not"],
-              ["wait", "Waits for the answer"],
-              ["async", "Does not wait"]
+              ["", "All modes"],
+              ["wait", "Synchronous"],
+              ["async", "Asynchronous"]
             ]}
           />
           <DateField label="From" value={dayOf(from)} onChange={(value) => set({ from: value })} />
           <DateField label="To" value={dayOf(to)} onChange={(value) => set({ to: value })} />
           <TextField
-            label="Took at least (s)"
+            label="Minimum duration (s)"
             inputMode="numeric"
             value={filters.get("min")}
             onChange={(value) => set({ min: value })}
           />
           <TextField
-            label="Took at most (s)"
+            label="Maximum duration (s)"
             inputMode="numeric"
             value={filters.get("max")}
             onChange={(value) => set({ max: value })}
@@ -164,7 +164,7 @@ export const RunFilters = ({ ref }: { readonly ref: RefObject<HTMLElement | null
 const SearchField = ({ value, onSearch }: { readonly value: string; readonly onSearch: (text: string) => void }) => {
   const [text, setText] = useState(value)
   const [known, setKnown] = useState(value)
-  // Another address, by the back button say.
+  // The address changed, for example with the back button.
   if (known !== value) {
     setKnown(value)
     if (text.trim() !== value) setText(value)
@@ -181,7 +181,7 @@ const SearchField = ({ value, onSearch }: { readonly value: string; readonly onS
       label="Search"
       hideLabel
       type="search"
-      placeholder="A text in values, prompt or answer, or a run's id"
+      placeholder="Search values, prompts, answers or run ID"
       value={text}
       onChange={setText}
       maxLength={200}

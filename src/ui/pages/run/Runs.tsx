@@ -11,11 +11,11 @@ import { useShortcuts } from "../../frame/Shortcuts.ts"
 import { FoundRuns } from "./FoundRuns.tsx"
 import { RunFilters, useRunFilter } from "./RunFilters.tsx"
 
-/** All that the filter finds, as a file. */
+/** The address of an export with this filter. */
 const exportOf = (path: string, { cursor: _, ...filter }: AllRunsFilter): string =>
   `${path}?${new URLSearchParams(Object.entries(filter).map(([name, value]) => [name, String(value)]))}`
 
-/** The runs of all webhooks and teams, newest first, one page at a time. Its filters and its page are in the address. */
+/** The runs of all webhooks and teams. The filters and the page are in the address. */
 const RunsPage = () => {
   const { filter, set, filtered } = useRunFilter()
   const runs = useAllRuns(filter)
@@ -57,8 +57,7 @@ const RunsPage = () => {
             )}
             {searched_back_to !== undefined && (
               <p className="small" role="status">
-                Looking took long, so only runs accepted since {dateTime.format(new Date(searched_back_to))} were looked
-                at.
+                Search stopped early; showing runs since {dateTime.format(new Date(searched_back_to))}.
               </p>
             )}
             {(filter.cursor !== undefined || next_cursor !== null) && (
@@ -67,7 +66,7 @@ const RunsPage = () => {
                   Newest
                 </Button>
                 <Button disabled={next_cursor === null} onPress={() => set({ cursor: next_cursor ?? "" })}>
-                  {searched_back_to === undefined ? "Older" : "Look further back"}
+                  {searched_back_to === undefined ? "Older" : "Search older runs"}
                 </Button>
               </nav>
             )}

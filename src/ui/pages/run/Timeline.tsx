@@ -8,11 +8,11 @@ import { ElapsedTime, ExactTime } from "../../format/Time.tsx"
 interface Step {
   readonly text: string
   readonly at: string | undefined
-  /** What the time from this step to the next one is spent on, as in `3 s in the queue`; absent after the last. */
+  /** The phase until the next step, as in `3 s in the queue`; absent for the last step. */
   readonly spentOn?: string
 }
 
-/** Accepted, sent, started, finished: when each happened, and what the time between them was spent on. */
+/** When the run was accepted, sent, started and finished, and the time between. */
 export const Timeline = ({ run }: { readonly run: Run }) => {
   const final = isFinal(run.status)
   const { label, tone } = statusDisplays[run.status]

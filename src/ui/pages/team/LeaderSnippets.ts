@@ -1,6 +1,6 @@
 import type { Snippet } from "../../components/Snippet.ts"
 
-/** Ways to run a team's leader. The name is a slug, so it needs no quoting anywhere. */
+/** Examples of leaders. The team's name is a slug, so it needs no quoting. */
 export const leaderSnippets = (team: string): ReadonlyArray<Snippet> => [
   {
     id: "server",
@@ -11,7 +11,7 @@ export const leaderSnippets = (team: string): ReadonlyArray<Snippet> => [
   {
     id: "command",
     title: "Any command",
-    hint: "Replace cat with your agent: it reads the prompt from standard input and prints the answer. If it fails, the end of its standard error is reported.",
+    hint: "Replace cat with your agent. It reads the prompt from standard input and prints the answer. If it fails, the end of its standard error is reported.",
     text: `export AMQP_URL=amqp://user:password@your-rabbitmq
 webhook-trigger leader --team ${team} -- cat`
   },

@@ -6,7 +6,7 @@ import type { Team } from "../../api/Types.ts"
 import { Button } from "../../components/Button.tsx"
 import { toast, toastFailure } from "../../components/Toasts.tsx"
 
-/** Pauses the team, or resumes it. */
+/** Pauses or resumes the team. */
 export const PauseTeam = ({ team: { paused_at, team } }: { readonly team: Team }) => {
   const [pending, setPending] = useState(false)
   const isPaused = paused_at !== undefined

@@ -10,7 +10,7 @@ import { StatusBadge } from "../../components/run/Status.tsx"
 import { showDirectionMarks, UserText } from "../../components/UserText.tsx"
 import { RelativeTime } from "../../format/Time.tsx"
 
-/** The team's latest prompts, from webhooks and chat, newest first, each with its answer. */
+/** The team's latest runs and chat messages with their answers, newest first. */
 export const RecentRuns = ({ team }: { readonly team: Team }) => {
   const runs = useTeamRuns(team.team)
   const webhooks = useWebhooks()
@@ -24,7 +24,7 @@ export const RecentRuns = ({ team }: { readonly team: Team }) => {
       <Loaded query={runs}>
         {(all) =>
           all.length === 0 ? (
-            <p className="muted">Nothing yet.</p>
+            <p className="muted">No runs yet.</p>
           ) : (
             <div className="stack">
               <ul className="recent-runs" aria-label="Newest first">

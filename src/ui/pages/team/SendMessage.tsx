@@ -31,7 +31,7 @@ export const SendMessage = ({ team }: { readonly team: Team }) => {
           placeholder="What is the status of the release?"
           value={text}
           onChange={edit}
-          help="The team handles messages and runs in the order in which they were accepted."
+          help="The team handles messages and runs in order."
         />
         {error !== undefined && <ErrorNotice error={error} />}
         <div>

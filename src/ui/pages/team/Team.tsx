@@ -17,7 +17,7 @@ import { SendMessage } from "./SendMessage.tsx"
 
 const TeamPage = ({ team: name }: { readonly team: string }) => {
   const team = useTeam(name)
-  // Everything is read at once and shown at once, so nothing moves while the rest is loaded.
+  // All parts appear together, so nothing moves while loading.
   const pending = [team, useTeamRuns(name), useServer()].some(({ isPending }) => isPending)
   return (
     <Page
@@ -35,14 +35,14 @@ const Content = ({ team }: { readonly team: Team }) => (
     <Details team={team} />
     {team.paused_at !== undefined && (
       <Notice tone="warning">
-        Paused since <ExactTime at={team.paused_at} />. Triggers and messages are accepted and wait, and nothing is
-        sent. What the team had been given before goes on.
+        Paused since <ExactTime at={team.paused_at} />. Requests and messages are queued, and nothing is sent. Prompts
+        already sent will finish.
       </Notice>
     )}
     {!team.running && team.paused_at === undefined && (
       <Notice tone="warning">
-        No leader of this team is connected, so triggers get 409, unless their webhook lets them wait. Connect one as
-        shown below.
+        No leader is connected. Requests are rejected (409), unless their webhook queues them. Connect a leader as shown
+        below.
       </Notice>
     )}
     <div className="side-by-side">

@@ -54,7 +54,7 @@ const NoTeams = ({ onCreate }: { readonly onCreate: () => void }) => (
   <div className="card empty">
     <h2>No teams yet</h2>
     <p>
-      A team does the work: a program called its leader takes prompts from the team's queue, one at a time, and answers
+      A team does the work. A program called its leader takes prompts from the team's queue, one at a time, and answers
       them. Create the team here, then connect its leader.
     </p>
     <Button variant="primary" icon="plus" onPress={onCreate}>

@@ -11,14 +11,14 @@ const sides: ReadonlyArray<readonly [Side, text: string]> = [
   ["theirs", "Saved by someone else"]
 ]
 
-/** For fields that were changed here and elsewhere: which of the two is to be saved. */
+/** Resolves edit conflicts: for each field, the user chooses which value to save. */
 export const ConflictDialog = ({
   conflicts,
   onChoose,
   onClose
 }: {
   readonly conflicts: ReadonlyArray<Conflict>
-  /** The texts of these fields, as chosen. */
+  /** Gets the chosen texts. */
   readonly onChoose: (texts: Partial<WebhookTexts>) => void
   readonly onClose: () => void
 }) => {
@@ -30,9 +30,9 @@ export const ConflictDialog = ({
     onChoose(Object.fromEntries(conflicts.map((each) => [each.field, each[chosen[each.field] ?? "mine"]])))
   }
   return (
-    <Dialog title="It was changed meanwhile" onClose={onClose} alert>
+    <Dialog title="Edit conflict" onClose={onClose} alert>
       <form className="stack" onSubmit={submit}>
-        <p className="muted small">Someone else saved another text for what you have changed. Which one should stay?</p>
+        <p className="muted small">Someone else also edited these fields. Which version do you want to keep?</p>
         {conflicts.map(({ field, ...texts }) => (
           <fieldset key={field} className="stack tight">
             <legend className="label">{fieldLabel(field)}</legend>

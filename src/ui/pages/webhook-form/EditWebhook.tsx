@@ -9,10 +9,10 @@ import { recipeDraft } from "./RecipeDraft.ts"
 import { RecipePicker } from "./RecipePicker.tsx"
 import { WebhookForm } from "./WebhookForm.tsx"
 
-/** Creates a webhook or, given its id, edits it. */
+/** Creates a webhook or, with an id, edits it. */
 const EditWebhook = ({ id }: { readonly id?: string }) => (id === undefined ? <New /> : <Existing id={id} />)
 
-/** The address says for which service. */
+/** The recipe is in the address. */
 const New = () => {
   const from = useUrlFilters().get("from")
   const chosen = isRecipeName(from) ? from : undefined

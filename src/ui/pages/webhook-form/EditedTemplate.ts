@@ -1,4 +1,4 @@
-/** A template while it is edited, as the server reads it: what its grammar is, only the server's renderer knows. */
+/** A template in the editor. Only the server's renderer can parse it. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { useRef } from "react"
 import type { SettingValues } from "../../../domain/webhook/WebhookSettings.ts"
@@ -6,7 +6,7 @@ import { api } from "../../api/Client.ts"
 import type { DraftPreview } from "../../api/Types.ts"
 import { requestInputs, type VariableInput, valuesOf } from "../../components/form/VariableInput.ts"
 
-/** What a webhook's prompts are made from. */
+/** The fields that determine a webhook's prompts. */
 export type Draft = Pick<Partial<SettingValues>, "template_language" | "input" | "fence"> & {
   readonly prompt_template: string
 }
@@ -16,14 +16,14 @@ export type Place = NonNullable<DraftPreview["places"]>[number]
 export interface EditedTemplate {
   readonly names: ReadonlyArray<string>
   readonly broken?: NonNullable<DraftPreview["fault"]>
-  /** Where the values go in the text as it is now. */
+  /** The variables' positions in the current text. */
   readonly places: ReadonlyArray<Place>
-  /** Why there is no prompt. */
+  /** The reason if there is no prompt. */
   readonly refused?: string
   readonly prompt?: NonNullable<DraftPreview["prompt"]>
 }
 
-/** How long nothing has to be typed before the server is asked, in milliseconds. */
+/** The preview is requested after this pause in typing, in milliseconds. */
 const pause = 150
 
 const paused = (signal: AbortSignal) =>
@@ -35,7 +35,7 @@ const paused = (signal: AbortSignal) =>
     })
   })
 
-/** The places of one text in another, of those that are in what both begin or end with. */
+/** Moves places from the text `before` to an edited `text`. Places in the edited part are dropped. */
 export const placesIn = (text: string, places: ReadonlyArray<Place>, before: string): ReadonlyArray<Place> => {
   if (text === before) return places
   const shorter = Math.min(text.length, before.length)
@@ -52,7 +52,7 @@ export const placesIn = (text: string, places: ReadonlyArray<Place>, before: str
 
 const nothing: EditedTemplate = { names: [], places: [] }
 
-/** While the server is asked, what it said last. Not filled in while a sample is not valid JSON. */
+/** The server's latest response. There is no prompt while a sample value is invalid JSON. */
 export const useTemplate = (draft: Draft, samples: ReadonlyArray<VariableInput>): EditedTemplate => {
   const takesPayload = draft.input === "payload"
   const values = valuesOf(takesPayload ? requestInputs(samples) : samples)

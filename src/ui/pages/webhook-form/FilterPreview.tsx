@@ -2,7 +2,7 @@ import { useEffect, useState } from "react"
 import { TextField } from "../../components/form/TextField.tsx"
 import { Notice } from "../../components/Notice.tsx"
 
-/** What the expression says: whether a trigger is accepted, or what is wrong. */
+/** The filter's result, or its error. */
 type Result = { readonly accepted: boolean } | { readonly failed: string }
 
 const parseInput = (text: string): unknown => {
@@ -13,7 +13,7 @@ const parseInput = (text: string): unknown => {
   }
 }
 
-/** Tries `accept_if` on the sample values, or on variables that are pasted here. */
+/** Tests the filter with the sample values or with pasted ones. */
 export const FilterPreview = ({ expression, samples }: { readonly expression: string; readonly samples: unknown }) => {
   const [pasted, setPasted] = useState("")
   const [result, setResult] = useState<Result>()
@@ -25,7 +25,7 @@ export const FilterPreview = ({ expression, samples }: { readonly expression: st
     const show = (next: Result | undefined) => {
       if (isCurrent) setResult(next)
     }
-    // JMESPath is 9 KB of compressed JavaScript, for the few webhooks that use it.
+    // JMESPath is 9 KB of compressed JavaScript, and few webhooks use it.
     if (inputText === undefined) show(undefined)
     else
       void import("../../../domain/prompt/Filter.ts").then(({ filter }) =>
@@ -38,22 +38,22 @@ export const FilterPreview = ({ expression, samples }: { readonly expression: st
 
   return (
     <div className="stack tight">
-      <h3>Accept only if</h3>
+      <h3>Filter</h3>
       <TextField
-        label="What a trigger sends"
+        label="Test request"
         value={pasted}
         onChange={setPasted}
         multiline
         mono
         rows={2}
         placeholder={'{"branch": "main"}'}
-        help="Paste variables as JSON, or payload, headers and query in one object, to try the expression on them; empty: the sample values above."
+        help="Test the filter with variables as JSON, or with payload, headers and query in one object. If empty, the sample values above are used."
         fault={pasted.trim() !== "" && input === undefined ? "This is not JSON." : undefined}
       />
       {result === undefined ? null : "failed" in result ? (
-        <Notice tone="warning">Such a trigger is refused: {result.failed}</Notice>
+        <Notice tone="warning">Such a request is rejected: {result.failed}</Notice>
       ) : (
-        <Notice>Such a trigger is {result.accepted ? "accepted" : "ignored: it starts no run"}.</Notice>
+        <Notice>Such a request is {result.accepted ? "accepted" : "ignored: it starts no run"}.</Notice>
       )}
     </div>
   )

@@ -1,7 +1,7 @@
-/** Puts a text at the cursor, in place of what is selected, as typing does: undo takes it back. */
+/** Inserts text like typing: it replaces the selection and can be undone. */
 export const insertText = (area: HTMLTextAreaElement, text: string): void => {
   area.focus()
-  // Deprecated, and still the only way that keeps the history of undo.
+  // Deprecated, but the only way that supports undo.
   if (document.execCommand("insertText", false, text)) return
   area.setRangeText(text, area.selectionStart, area.selectionEnd, "end")
   area.dispatchEvent(new InputEvent("input", { bubbles: true }))

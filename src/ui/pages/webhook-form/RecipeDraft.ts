@@ -1,13 +1,13 @@
-/** What the form of a new webhook holds at first, when it is for a service. */
+/** The initial values of the form for a recipe. */
 import type { Recipe } from "../../../recipes/Recipe.ts"
 import { jsonInput, requestInputs, type VariableInput } from "../../components/form/VariableInput.ts"
 import { textsOf, type WebhookTexts } from "./WebhookFields.ts"
 
 export interface RecipeDraft {
   readonly texts: WebhookTexts
-  /** The request to preview it with. */
+  /** A request for the preview. */
   readonly samples: ReadonlyArray<VariableInput>
-  /** What the service has to be given, once the webhook is created. */
+  /** A generated secret, to be entered at the service. */
   readonly secretForService?: string
 }
 

@@ -1,4 +1,4 @@
-/** The webhook form's optional settings, in groups that can be folded. */
+/** The webhook form's optional settings, in foldable groups. */
 import { type SettingGroup, settingGroups } from "../../../domain/webhook/WebhookSettingKinds.ts"
 import {
   type WebhookSettingName,
@@ -28,7 +28,7 @@ export const SettingGroups = ({
   readonly onChange: (change: Partial<SettingTexts & VerificationTexts>) => void
   readonly server: Server
   readonly webhook: Webhook | undefined
-  /** Of a field, by its JSON Pointer. */
+  /** The error message at a JSON Pointer. */
   readonly faultAt: (pointer: string) => string | undefined
 }) =>
   groups.map(([group, title]) => {

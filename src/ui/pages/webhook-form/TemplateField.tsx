@@ -3,7 +3,7 @@ import { Button } from "../../components/Button.tsx"
 import { withCode } from "../../components/WithCode.tsx"
 import type { EditedTemplate, Place } from "./EditedTemplate.ts"
 
-/** The text with its placeholders highlighted, to be shown behind the text area, letter under letter. */
+/** The text with highlighted placeholders, shown behind the text area. */
 const highlight = (text: string, places: ReadonlyArray<Place>, brokenAt: number | undefined): ReactNode => {
   if (brokenAt !== undefined) {
     const end = text.startsWith("{{", brokenAt) || text.startsWith("}}", brokenAt) ? brokenAt + 2 : brokenAt + 1
@@ -24,7 +24,7 @@ const highlight = (text: string, places: ReadonlyArray<Place>, brokenAt: number 
   ]
 }
 
-/** The field for the prompt template: placeholders are highlighted, and so are broken braces. */
+/** The field for the prompt template. It highlights placeholders and syntax errors. */
 export const TemplateField = ({
   value,
   template: { broken, names, places },
@@ -36,7 +36,7 @@ export const TemplateField = ({
   readonly value: string
   readonly template: EditedTemplate
   readonly area: RefObject<HTMLTextAreaElement | null>
-  /** Whether it reaches a whole request. */
+  /** Whether the template can use the whole request. */
   readonly payload: boolean
   readonly onChange: (value: string) => void
   readonly fault?: string | undefined
@@ -73,7 +73,7 @@ export const TemplateField = ({
       </div>
       <p id={`${id}-help`} className="help">
         {payload
-          ? "Use {{payload.alert.severity}} for a field of the request's body, {{headers.x-github-event}} for a header, and {{payload.text?}} for what may be missing."
+          ? "Use {{payload.alert.severity}} for a field of the request's body, {{headers.x-github-event}} for a header, and {{payload.text?}} for an optional field."
           : "Use {{name}} for a value from the caller, and {{alert.severity}} for a field inside an object."}
       </p>
       <div id={`${id}-fault`} className="template-notes" role="status">

@@ -9,15 +9,15 @@ import type { EditedTemplate } from "./EditedTemplate.ts"
 import { FilterPreview } from "./FilterPreview.tsx"
 import { ValueTree } from "./ValueTree.tsx"
 
-/** What a template is written with. */
+/** For a webhook that takes whole requests. */
 export interface RequestSample {
-  /** Absent of a new one, which has received nothing. */
+  /** Absent for a new webhook. */
   readonly webhook: Webhook | undefined
   readonly language: "simple" | "liquid"
   readonly onInsert: (placeholder: string) => void
 }
 
-/** Fields for sample values, and the prompt that the template renders with them. */
+/** Sample values and the rendered prompt. */
 export const TemplatePreview = ({
   text,
   template,
@@ -29,17 +29,16 @@ export const TemplatePreview = ({
   /** The template. */
   readonly text: string
   readonly template: EditedTemplate
-  /** The webhook's `accept_if`; empty: none. */
+  /** Empty if there is no filter. */
   readonly filter: string
   readonly samples: ReadonlyArray<VariableInput>
   readonly onChange: (samples: ReadonlyArray<VariableInput>) => void
-  /** Of a webhook for whole requests. */
   readonly request?: RequestSample | undefined
 }) => {
   const values = valuesOf(samples)
   const { places, prompt } = template
   const isPlaced = prompt?.filter(({ name }) => name !== undefined).length === places.length
-  /** Where a value is still missing: its placeholder, as it is written. */
+  /** The placeholder of a missing value. */
   const ghostAt = (index: number) => {
     const place = isPlaced ? places[index] : undefined
     return place && !place.optional ? text.slice(place.start, place.end) : ""
@@ -56,7 +55,7 @@ export const TemplatePreview = ({
           <VariableFields inputs={samples} onChange={onChange} />
           {request && values && (
             <div className="stack tight">
-              <p className="small muted">Click a value to put it into the template, where the cursor is.</p>
+              <p className="small muted">Click a value to insert it into the template at the cursor.</p>
               <ValueTree
                 label="The request's values"
                 value={values}
@@ -67,7 +66,7 @@ export const TemplatePreview = ({
           )}
           <div className="stack tight">
             <h3>Rendered prompt</h3>
-            {/* A long one scrolls, so it must be reachable with the keyboard. */}
+            {/* It can scroll, so it must be reachable with the keyboard. */}
             <output className="rendered" tabIndex={0} aria-label="Rendered prompt">
               {prompt ? (
                 prompt.map((piece, i) => {

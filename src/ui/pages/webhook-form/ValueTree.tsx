@@ -4,9 +4,8 @@ import { showDirectionMarks } from "../../components/UserText.tsx"
 type Path = ReadonlyArray<string>
 
 interface TreeProps {
-  /** What is done with the value at a path. */
   readonly onPick: (path: Path) => void
-  /** How it is called there. */
+  /** The placeholder for the value. */
   readonly nameAt: (path: Path) => string
 }
 
@@ -22,7 +21,7 @@ const preview = (value: unknown): string => {
   return text.length > longest ? `${text.slice(0, longest)}…` : text
 }
 
-/** A value as a tree, in which each part can be picked. */
+/** A JSON value as a tree. Each part can be picked. */
 export const ValueTree = ({
   value,
   label,

@@ -1,4 +1,4 @@
-/** How callers of a webhook must show who they are, and the secret for it. */
+/** The verification of callers, and its secret. */
 import { type Option, optionTexts } from "../../../domain/verification/Description.ts"
 import { optionsOf, presetNames, presets } from "../../../domain/verification/Presets.ts"
 import type { Webhook } from "../../api/Types.ts"
@@ -6,7 +6,7 @@ import { SelectField } from "../../components/form/SelectField.tsx"
 import { TextField } from "../../components/form/TextField.tsx"
 import { Toggle } from "../../components/form/Toggle.tsx"
 
-/** What the form holds: the verification as JSON, empty for none; the secret is never there until it is typed. */
+/** The verification as JSON, or empty. The secret is empty until it is typed. */
 export interface VerificationTexts {
   readonly verification: string
   readonly secret: string
@@ -31,7 +31,7 @@ export const verificationValues = (texts: VerificationTexts) => ({
   keep_old_secret: texts.keep_old_secret === "true"
 })
 
-/** Whom callers must be, in short; `undefined` for whoever has the token. */
+/** A summary; `undefined` if only the token is required. */
 export const verificationInShort = (texts: VerificationTexts): string | undefined => {
   const fields = parse(texts)
   return fields && `Verification: ${presets[fields.preset].label}`
@@ -48,7 +48,6 @@ const labelOf = (option: Option): string => {
   return `${words[0]!.toUpperCase()}${words.slice(1)}`
 }
 
-/** What is missing. */
 export const verificationFaults = (texts: VerificationTexts, webhook: Webhook | undefined) => {
   const fields = parse(texts)
   const isSet = webhook?.secret_set_at !== undefined
@@ -64,7 +63,7 @@ export const VerificationFields = ({
   readonly texts: VerificationTexts
   readonly onChange: (change: Partial<VerificationTexts>) => void
   readonly webhook: Webhook | undefined
-  /** Of a field, by its JSON Pointer. */
+  /** The error message at a JSON Pointer. */
   readonly faultAt: (pointer: string) => string | undefined
 }) => {
   const fields = parse(texts)
@@ -79,11 +78,8 @@ export const VerificationFields = ({
         label="Verification"
         value={fields?.preset ?? ""}
         onChange={(preset) => onChange({ verification: preset === "" ? "" : JSON.stringify({ preset }) })}
-        options={[
-          ["", "the token alone (default)"],
-          ...presetNames.map((name) => [name, presets[name].label] as const)
-        ]}
-        help="What callers must show beside the token: a signature or a secret of the service that calls."
+        options={[["", "token only (default)"], ...presetNames.map((name) => [name, presets[name].label] as const)]}
+        help="How callers are verified, besides the token: with the calling service's signature or secret."
       />
       {fields && (
         <div className="setting-fields">
@@ -94,7 +90,7 @@ export const VerificationFields = ({
             value={texts.secret}
             onChange={(secret) => onChange({ secret })}
             placeholder={webhook?.secret_set_at ? `${webhook.secret_hint} is stored` : ""}
-            help={`In ${presets[fields.preset].label}: ${presets[fields.preset].secret}. It is stored encrypted, and not shown again.`}
+            help={`In ${presets[fields.preset].label}: ${presets[fields.preset].secret}. It is stored encrypted and not shown again.`}
             fault={faultAt("/secret")}
           />
           {webhook?.secret_set_at && texts.secret !== "" && (
@@ -102,7 +98,7 @@ export const VerificationFields = ({
               on={texts.keep_old_secret === "true"}
               onChange={(on) => onChange({ keep_old_secret: on ? "true" : "" })}
             >
-              Accept the secret before as well, until I end it
+              Also accept the old secret until I end it
             </Toggle>
           )}
           {optionsOf(fields.preset).map((option) => (

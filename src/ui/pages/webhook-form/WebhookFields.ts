@@ -1,4 +1,4 @@
-/** The fields of the webhook form as texts, and what happens to them when the webhook is changed elsewhere meanwhile. */
+/** The fields of the webhook form as text, and the merging of concurrent edits. */
 import {
   type WebhookSettingName,
   webhookSettingNames,
@@ -28,7 +28,7 @@ export const fieldLabel = (field: WebhookField): string =>
     ? plainLabels[field as keyof typeof plainLabels]
     : webhookSettings[field as WebhookSettingName].label
 
-/** What the fields hold when the form is opened. */
+/** The initial values of the fields. */
 export const textsOf = (webhook: Partial<Webhook> | undefined): WebhookTexts => ({
   name: webhook?.name ?? "",
   team: webhook?.team ?? "",
@@ -40,14 +40,14 @@ export const textsOf = (webhook: Partial<Webhook> | undefined): WebhookTexts => 
 export const changedFields = (before: WebhookTexts, after: WebhookTexts): ReadonlyArray<WebhookField> =>
   webhookFields.filter((field) => before[field] !== after[field])
 
-/** A field that was changed here and, to something else, elsewhere. */
+/** A field with different edits here and elsewhere. */
 export interface Conflict {
   readonly field: WebhookField
   readonly mine: string
   readonly theirs: string
 }
 
-/** Both changes to what both started from; where they conflict, the one from here, so that nothing typed is lost. */
+/** A three-way merge. In a conflict it keeps the user's own text. */
 export const merge = (
   base: WebhookTexts,
   mine: WebhookTexts,

@@ -29,7 +29,7 @@ import { parseSettings, withDefaults } from "./WebhookSettings.tsx"
 
 const plainFields = ({ name, team, prompt_template }: WebhookTexts) => ({ name: name.trim(), team, prompt_template })
 
-/** After the faults have been rendered, moves the focus to the first of them, also if it was folded away again. */
+/** Focuses the first invalid field once the errors are rendered, even in a closed group. */
 const focusFirstFault = () =>
   requestAnimationFrame(() => {
     const field = document.querySelector<HTMLElement>("form [aria-invalid=true], form [data-invalid] button")
@@ -45,12 +45,12 @@ export const WebhookForm = ({
 }: {
   readonly server: Server
   readonly webhook?: Webhook
-  /** What a new one has at first. */
+  /** The initial values of a new webhook. */
   readonly draft?: RecipeDraft | undefined
 }) => {
   const [, navigate] = useLocation()
   const teams = useTeams()
-  // As the form was opened: the webhook may be changed elsewhere, and read again, while the form is open.
+  // The webhook when the form was opened. It may be edited elsewhere in the meantime.
   const [base, setBase] = useState(() => ({ version: webhook?.version, texts: draft?.texts ?? textsOf(webhook) }))
   const [texts, setTexts] = useState(base.texts)
   const set = (change: Partial<WebhookTexts>) => setTexts((before) => ({ ...before, ...change }))
@@ -80,13 +80,13 @@ export const WebhookForm = ({
     ...settings.faults,
     ...verificationFaults(texts, webhook)
   }
-  /** What is wrong at a JSON Pointer: here once the form has been submitted, or by the server's response. */
+  /** The error message at a JSON Pointer, from this form (once submitted) or from the server. */
   const faultIn = (pointer: string) => {
     const known: { readonly [field: string]: string | undefined } = submitted ? faults : {}
     return known[pointer.slice(1)] ?? faultAt(error, pointer)
   }
 
-  /** Saves a new webhook; gives the page to show next. */
+  /** Returns the next page. */
   const create = async (): Promise<string> => {
     const { verification, secret } = verificationValues(texts)
     const payload = {
@@ -98,7 +98,7 @@ export const WebhookForm = ({
     return pathTo("callWebhook", created.webhook)
   }
 
-  /** Saves the fields that were changed, of the version that they were changed in; `undefined`: the user has to choose. */
+  /** Saves the changed fields. Returns the next page, or `undefined` after an edit conflict. */
   const edit = async ({ id }: Webhook, from: typeof base, to: WebhookTexts): Promise<string | undefined> => {
     const fields = changedFields(from.texts, to)
     if (fields.length === 0) return pathTo("webhook", { id })
@@ -108,7 +108,7 @@ export const WebhookForm = ({
       const headers = { "if-match": `"${from.version}"` }
       const saved = await runAction(() => api.webhooks.edit({ path: { id }, headers, payload }))
       queries.setQueryData(["webhook", id], saved)
-      toast("Saved. The changes apply to the next trigger.")
+      toast("Saved. The changes apply to new requests.")
       return pathTo("webhook", { id })
     } catch (cause) {
       if (!(cause instanceof ApiError && cause.status === 412)) throw cause

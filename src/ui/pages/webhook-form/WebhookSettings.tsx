@@ -1,4 +1,4 @@
-/** A webhook's optional settings, from the table in `domain/webhook/WebhookSettings.ts`. */
+/** Fields for the settings in `domain/webhook/WebhookSettings.ts`. */
 import {
   accepts,
   isAccepted,
@@ -24,11 +24,12 @@ const formatWithUnit: Record<Unit, (value: number) => string> = {
 }
 
 const format = (setting: WebhookSetting, value: Value): string => {
+  if (setting.kind === "switch") return value ? "on" : "off"
   if (setting.kind !== "whole number") return textOf(value)
   return setting.unit === undefined ? formatNumber(Number(value)) : formatWithUnit[setting.unit](Number(value))
 }
 
-/** Undefined when the default is not a setting of the server. */
+/** Undefined if the server has no such default. */
 const serverDefault = (server: Server, name: WebhookSettingName): number | undefined => {
   const setting = webhookSettings[name]
   return "serverDefault" in setting ? server[setting.serverDefault] : undefined
@@ -41,16 +42,16 @@ const defaultText = (server: Server, name: WebhookSettingName): string => {
   return value === undefined ? setting.default : format(setting, value)
 }
 
-/** What is typed into the fields; an empty text means the default. */
+/** The typed texts. An empty text means the default. */
 export type SettingTexts = Readonly<Record<WebhookSettingName, string>>
 
-/** The settings' values to store, or what is wrong with the texts. */
+/** Valid values, and error messages for the others. */
 interface Parsed {
   readonly values: Partial<SettingValues>
   readonly faults: Partial<Record<WebhookSettingName, string>>
 }
 
-/** As it is typed: JSON on several lines. */
+/** The editable text of a value. JSON has several lines. */
 const textIn = (setting: WebhookSetting, value: Value | undefined): string =>
   value === undefined ? "" : setting.kind === "json" ? JSON.stringify(value, null, 2) : textOf(value)
 
@@ -73,7 +74,7 @@ export const parseSettings = (texts: SettingTexts): Parsed => {
   return { values: values as Parsed["values"], faults }
 }
 
-/** The payload that gives a setting without a value back to its default. */
+/** A payload in which settings without a value are reset to the default. */
 export const withDefaults = ({ values }: Parsed) =>
   Object.fromEntries(webhookSettingNames.map((name) => [name, values[name] ?? null])) as {
     readonly [Name in WebhookSettingName]: SettingValues[Name] | null
@@ -84,7 +85,7 @@ const labelOf = (setting: WebhookSetting): string =>
 
 const longestInShort = 40
 
-/** What is set by the text, in short; of JSON only that there is some. */
+/** A summary of the value. */
 export const settingInShort = (name: WebhookSettingName, text: string): string => {
   const setting: WebhookSetting = webhookSettings[name]
   if (setting.kind === "json") return setting.label
@@ -110,16 +111,22 @@ export const SettingFields = ({
   <div className="setting-fields">
     {names.map((name) => {
       const setting: WebhookSetting = webhookSettings[name]
-      const help = `${setting.help}. Leave empty for the default, ${defaultText(server, name)}.`
+      const help = `${setting.help}. Default: ${defaultText(server, name)}.`
       if (setting.kind === "choice" || setting.kind === "switch") {
-        const words = setting.kind === "choice" ? setting.words : ["true", "false"]
+        const options =
+          setting.kind === "choice"
+            ? setting.words.map((word) => [word, word] as const)
+            : ([
+                ["true", "on"],
+                ["false", "off"]
+              ] as const)
         return (
           <SelectField
             key={name}
             label={setting.label}
             value={texts[name]}
             onChange={(text) => onChange({ ...texts, [name]: text })}
-            options={[["", `${setting.default} (default)`], ...words.map((word) => [word, word] as const)]}
+            options={[["", `${setting.default} (default)`], ...options]}
             help={`${setting.help}.`}
           />
         )
@@ -141,7 +148,7 @@ export const SettingFields = ({
   </div>
 )
 
-/** The settings in effect, as entries of a `dl`. */
+/** The current settings, as entries of a `dl`. */
 export const SettingFacts = ({ webhook, server }: { readonly webhook: Webhook; readonly server: Server | undefined }) =>
   webhookSettingNames.map((name) => {
     const setting: WebhookSetting = webhookSettings[name]

@@ -11,7 +11,7 @@ import type { Snippet } from "../../components/Snippet.ts"
 
 const indent = (text: string, by: number): string => text.replaceAll("\n", `\n${" ".repeat(by)}`)
 
-/** A script of a CI job. In CI the whole URL is a secret, because its last part is. */
+/** A script for a CI job. The whole URL is a secret, because it contains the token. */
 const jobScript = (webhook: CalledWebhook): string =>
   curlExample(webhook, {
     target: (search) => `"$WEBHOOK_URL${search}"`,
@@ -21,23 +21,22 @@ const jobScript = (webhook: CalledWebhook): string =>
     headers: ['-H "Idempotency-Key: $(cat /proc/sys/kernel/random/uuid)"']
   })
 
-/** With what callers show, in a shell: a signature has to be made for each request. */
+/** Shell examples, which can sign each request. */
 const shellSnippets = (url: string, webhook: CalledWebhook, clientTimeout: number): ReadonlyArray<Snippet> => {
   const { verification } = webhook
   const curl = (options: Pick<CurlOptions, "flags" | "waits">) =>
     curlExample(webhook, { target: (search) => `'${url}${search}'`, pretty: true, ...options })
-  const secret =
-    verification && `Set ${secretVariable} to the webhook's secret, which callers show (${verification.preset}). `
+  const secret = verification && `Set ${secretVariable} to the webhook's secret (${verification.preset}). `
   const job = jobScript(webhook)
   const [stored, names] = verification
     ? ["Store the URL and the webhook's secret", `s WEBHOOK_URL and ${secretVariable}`]
     : ["Store the URL", " WEBHOOK_URL"]
-  const key = "The key keeps a retry from starting a second run."
+  const key = "The key prevents a second run after a retry."
   return [
     {
       id: "curl",
       title: "curl",
-      hint: `${secret ?? ""}Returns 202 immediately; the Location header is the address of the outcome.`,
+      hint: `${secret ?? ""}Returns 202 immediately. The Location header is the URL of the outcome.`,
       text: curl({ waits: false, flags: ["--fail-with-body"] })
     },
     ...(webhook.coalesce === undefined
@@ -45,7 +44,7 @@ const shellSnippets = (url: string, webhook: CalledWebhook, clientTimeout: numbe
           {
             id: "curl-wait",
             title: "curl with wait=true",
-            hint: `${secret ?? ""}Returns 200 with the team's answer, 408 when the run times out, or 502 when the team reports an error.`,
+            hint: `${secret ?? ""}Returns 200 with the team's answer, 408 after a timeout, or 502 if the team reports an error.`,
             text: curl({ waits: true, flags: ["--fail-with-body", `--max-time ${clientTimeout}`] })
           }
         ]
@@ -81,7 +80,7 @@ const shellSnippets = (url: string, webhook: CalledWebhook, clientTimeout: numbe
   ]
 }
 
-/** In languages with a library for HTTP, where nothing has to be signed. */
+/** Examples without signatures in several languages. */
 const programSnippets = (url: string, webhook: CalledWebhook, clientTimeout: number): ReadonlyArray<Snippet> => {
   const { body, headers, query } = sampleRequest(webhook.input, webhook.variables)
   const waits = webhook.coalesce === undefined
@@ -119,7 +118,7 @@ with urllib.request.urlopen(request, timeout=${clientTimeout}) as response:
     {
       id: "javascript",
       title: "JavaScript",
-      hint: "The key is for pages in a browser, which repeats a request that timed out by itself.",
+      hint: "The key is for browsers, which repeat a request after a timeout.",
       text: `const response = await fetch("${address}", {
   method: "POST",
   headers: { ${pairs({ "content-type": "application/json" })}, "idempotency-key": crypto.randomUUID() },
@@ -131,11 +130,9 @@ console.log((await response.json()).${answer})`
   ]
 }
 
-/**
- * Ways to call a webhook. A URL has no quotes, and `quotable` leaves none in names, so nothing here can end a string early.
- */
+/** Ways to call a webhook. URLs contain no quotes, and `quotable` removes them from names, so all strings stay intact. */
 export const callSnippets = (url: string, webhook: CalledWebhook, timeoutSeconds: number): ReadonlyArray<Snippet> => {
-  // The client waits longer than the server, which then responds with 408.
+  // The client must wait longer than the server, to receive the 408.
   const clientTimeout = timeoutSeconds + 10
   const { body } = sampleRequest(webhook.input, webhook.variables)
   return [
@@ -144,7 +141,7 @@ export const callSnippets = (url: string, webhook: CalledWebhook, timeoutSeconds
     {
       id: "body",
       title: "Request body",
-      hint: "For a form, a chat command or a monitoring system that has fields for a URL and a body.",
+      hint: "For forms, chat commands or monitoring systems with fields for a URL and a body.",
       text: quotable(JSON.stringify(body))
     }
   ]

@@ -17,7 +17,7 @@ import { clearNewToken, useNewSecret, useNewToken } from "./NewToken.ts"
 
 const SetupAtService = loadLater(() => import("./SetupAtService.tsx"))
 
-/** How to call a webhook: with its token while it is known, and with a placeholder afterwards. */
+/** Examples of calls, with a new token or with a placeholder. */
 const CallWebhook = ({ id }: { readonly id: string }) => {
   const webhook = useWebhook(id)
   const server = useServer()
@@ -54,7 +54,7 @@ const CallWebhook = ({ id }: { readonly id: string }) => {
           }}
         >
           <p>
-            It cannot be shown again, because only its hash is stored. If it is lost, you have to regenerate it and give
+            It cannot be shown again, because only its hash is stored. If you lose it, you must regenerate it and give
             every caller the new one.
           </p>
         </ConfirmDialog>
@@ -82,8 +82,8 @@ const Calls = ({
       ) : (
         <Notice>
           In the examples, replace <span className="mono">YOUR_TOKEN</span> with the token that ends in{" "}
-          <span className="mono">{webhook.token_hint}</span>. Only its hash is stored, so it cannot be shown here. If it
-          is lost, regenerate it on the webhook's page.
+          <span className="mono">{webhook.token_hint}</span>. Only its hash is stored, so it cannot be shown here. If
+          you lost it, regenerate it on the webhook's page.
         </Notice>
       )}
       {newToken && webhook.verification && (

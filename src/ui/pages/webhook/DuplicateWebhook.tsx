@@ -31,7 +31,7 @@ export const DuplicateWebhook = ({ webhook }: { readonly webhook: Webhook }) => 
     <section className="card row between" aria-label="Duplicate">
       <div className="grow">
         <h2>Duplicate the webhook</h2>
-        <p className="muted small">Another one with the same team, template and settings, and a token of its own.</p>
+        <p className="muted small">Creates a webhook with the same team, template and settings, and its own token.</p>
       </div>
       <Button pending={pending} onPress={() => void duplicate()}>
         Duplicate

@@ -1,10 +1,10 @@
 import { useSyncExternalStore } from "react"
 import type { WebhookWithToken } from "../../api/Types.ts"
 
-// In memory only, while its page is open: never in storage, an address or the browser's history.
+// Only in memory while its page is open; never in storage, an address or the browser's history.
 interface New {
   readonly token: WebhookWithToken
-  /** With which its callers sign, if it was made here. */
+  /** The secret, if it was generated here. */
   readonly secret?: string | undefined
 }
 
@@ -27,8 +27,8 @@ const useNew = (webhook_id: string): New | undefined => {
   return value?.token.webhook.id === webhook_id ? value : undefined
 }
 
-/** The webhook's token, right after it was created or regenerated. */
+/** The token right after the webhook was created or its token regenerated. */
 export const useNewToken = (webhook_id: string): WebhookWithToken | undefined => useNew(webhook_id)?.token
 
-/** The secret that was made for it, right after it was created. */
+/** The generated secret right after the webhook was created. */
 export const useNewSecret = (webhook_id: string): string | undefined => useNew(webhook_id)?.secret

@@ -11,7 +11,7 @@ const end = async (webhook: Webhook) => {
   toast("The old token no longer works.")
 }
 
-/** The token before, while it is still valid: until when, and who uses it. An entry of a `dl`. */
+/** The old token while it is valid, and its last use. An entry of a `dl`. */
 export const OldToken = ({ webhook }: { readonly webhook: Webhook }) => {
   const { old_token_hint, old_token_used_at, old_token_used_from, old_token_valid_until } = webhook
   if (old_token_valid_until === undefined || Date.parse(old_token_valid_until) <= Date.now()) return null

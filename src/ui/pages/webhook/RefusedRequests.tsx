@@ -30,25 +30,25 @@ const Request = ({ request }: { readonly request: ReceivedRequest }) => (
   </li>
 )
 
-/** What the webhook has refused in the last day: these calls made no run. */
+/** The rejected requests of the last 24 hours. */
 export const RefusedRequests = ({ webhook }: { readonly webhook: Webhook }) => {
   const refused = useRefused(webhook.id)
   return (
-    <section className="card stack" aria-label="Refused requests">
-      <h2>Refused requests</h2>
+    <section className="card stack" aria-label="Rejected requests">
+      <h2>Rejected requests</h2>
       <Loaded query={refused}>
         {({ data }) =>
           data.length === 0 ? (
-            <p className="muted">Nothing was refused in the last day.</p>
+            <p className="muted">No rejected requests in the last 24 hours.</p>
           ) : (
             <>
-              <ul className="refused-list" aria-label="Refused requests, newest first">
+              <ul className="refused-list" aria-label="Rejected requests, newest first">
                 {data.map((request) => (
                   <Request key={request.request_id} request={request} />
                 ))}
               </ul>
               {(webhook.keep_bodies ?? "none") === "none" && (
-                <p className="small muted">To see what they contained, choose “Kept bodies” under Edit.</p>
+                <p className="small muted">To see their content, set “Store requests” under Edit.</p>
               )}
             </>
           )

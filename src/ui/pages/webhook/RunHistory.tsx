@@ -11,7 +11,7 @@ import { RunList } from "../../components/run/RunList.tsx"
 import { statusDisplays } from "../../components/run/Status.tsx"
 import { useUrlFilters } from "../../frame/UrlFilters.ts"
 
-/** A webhook's runs, newest first, one page at a time. Its filters and its page are in the address. */
+/** A webhook's runs. The filters and the page are in the address. */
 export const RunHistory = ({ webhook }: { readonly webhook: Webhook }) => {
   const filters = useUrlFilters()
   const status = allStatuses.find((each) => each === filters.get("status"))
@@ -69,7 +69,7 @@ export const RunHistory = ({ webhook }: { readonly webhook: Webhook }) => {
                 <p>{filtered || cursor ? "No runs match." : "No runs yet. Send a test, or call the webhook."}</p>
               </div>
             ) : (
-              // What is shown until a page is there is no page to hold.
+              // Placeholders must not be held in place.
               <LiveRuns key={`${status} ${from} ${to} ${cursor} ${runs.isPlaceholderData}`} runs={data}>
                 {(shown) => <RunList runs={shown} label="Runs, newest first" />}
               </LiveRuns>

@@ -6,7 +6,7 @@ const SetupChecklist = loadLater(() => import("./SetupChecklist.tsx"))
 
 const keyOf = ({ id }: Webhook): string => `webhook-trigger-setup-${id}`
 
-/** Storage may be switched off; then a checklist is dismissed until the page is opened again. */
+/** Without storage, a dismissed checklist returns when the page is opened again. */
 const isDismissed = (webhook: Webhook): boolean => {
   try {
     return localStorage.getItem(keyOf(webhook)) === webhook.secret_set_at
@@ -24,8 +24,8 @@ const dismiss = (webhook: Webhook): void => {
 }
 
 /**
- * The checklist of a webhook that verifies its callers, while no request has been: it stays until it is closed or the page
- * is left, so that whoever waits for the first request sees it come. Another secret brings it back.
+ * The setup checklist of a webhook without a verified request. It stays on the page after the first request. A new secret
+ * shows it again.
  */
 export const Setup = ({ webhook }: { readonly webhook: Webhook }) => {
   const [isShown, setIsShown] = useState(() => webhook.verified_at === undefined && !isDismissed(webhook))

@@ -7,7 +7,7 @@ import { SetupSteps } from "./SetupSteps.tsx"
 
 type Verification = NonNullable<Webhook["verification"]>
 
-/** Beside a new trigger URL: the secret, if it was made here, and what is set at the service. */
+/** With a new trigger URL: the generated secret, if any, and the steps at the service. */
 const SetupAtService = ({
   verification,
   url,

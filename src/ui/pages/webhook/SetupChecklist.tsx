@@ -11,7 +11,7 @@ import { SetupSteps } from "./SetupSteps.tsx"
 type State = "done" | "open" | "refused"
 
 const icons: Readonly<Record<State, IconName>> = { done: "check", open: "dots", refused: "warning" }
-const words: Readonly<Record<State, string>> = { done: "Done", open: "To do", refused: "Refused" }
+const words: Readonly<Record<State, string>> = { done: "Done", open: "To do", refused: "Rejected" }
 
 const Item = ({ state, children }: { readonly state: State; readonly children: ReactNode }) => (
   <li className={state}>
@@ -23,12 +23,12 @@ const Item = ({ state, children }: { readonly state: State; readonly children: R
   </li>
 )
 
-/** What is left to do until the service's requests are accepted: it is done with the first that was verified. */
+/** The steps until the first verified request. */
 const SetupChecklist = ({ webhook, onDismiss }: { readonly webhook: Webhook; readonly onDismiss: () => void }) => {
   const { secret_hint, secret_set_at = "", verification, verified_at } = webhook
   const refused = useRefused(webhook.id)
   const recipe = verification && recipeOf(verification.preset)
-  const service = recipe?.label ?? "the service that calls"
+  const service = recipe?.label ?? "the calling service"
   const last = refused.data?.data.find(
     ({ code, received_at }) => code === "not_verified" && received_at > secret_set_at
   )
@@ -44,17 +44,17 @@ const SetupChecklist = ({ webhook, onDismiss }: { readonly webhook: Webhook; rea
       <ol className="setup">
         <Item state="done">
           <p>
-            The webhook has a trigger URL. Its token ends in <span className="mono">{webhook.token_hint}</span>; if the
-            URL was not copied, regenerate the token under Settings.
+            The webhook has a trigger URL. Its token ends in <span className="mono">{webhook.token_hint}</span>. If you
+            did not copy the URL, regenerate the token under Settings.
           </p>
         </Item>
         <Item state="done">
           <p>
-            Its secret <span className="mono">{secret_hint}</span> was set <ExactTime at={secret_set_at} />.
+            The secret <span className="mono">{secret_hint}</span> was set <ExactTime at={secret_set_at} />.
           </p>
           {recipe?.secret === "shown after" && !isDone && (
             <div className="row between">
-              <p className="small muted grow">Once the service shows its own, set that one.</p>
+              <p className="small muted grow">When the service shows its secret, enter it here.</p>
               <LinkButton compact to={pathTo("editWebhook", webhook)}>
                 Set the secret
               </LinkButton>
@@ -63,7 +63,7 @@ const SetupChecklist = ({ webhook, onDismiss }: { readonly webhook: Webhook; rea
         </Item>
         {recipe && (
           <Item state={isDone ? "done" : "open"}>
-            <p>Set the trigger URL and the secret at {service}.</p>
+            <p>Enter the trigger URL and the secret at {service}.</p>
             {!isDone && <SetupSteps recipe={recipe} />}
           </Item>
         )}
@@ -71,11 +71,11 @@ const SetupChecklist = ({ webhook, onDismiss }: { readonly webhook: Webhook; rea
           <div role="status">
             {isDone ? (
               <p>
-                The first verified request came <RelativeTime at={verified_at} />.
+                The first verified request arrived <RelativeTime at={verified_at} />.
               </p>
             ) : last ? (
               <p>
-                A request came <RelativeTime at={last.received_at} />, but it was refused. {last.detail}
+                A request arrived <RelativeTime at={last.received_at} />, but was rejected. {last.detail}
               </p>
             ) : (
               <p>Waiting for the first verified request.</p>

@@ -2,7 +2,7 @@ import type { Recipe } from "../../../recipes/Recipe.ts"
 import { CodeBlock } from "../../components/CodeBlock.tsx"
 import { withCode } from "../../components/WithCode.tsx"
 
-/** What is set at the service, and what is good to know of it; with the URL and the secret, while they are known. */
+/** The steps at the service, with the URL and the secret if they are known, and notes. */
 export const SetupSteps = ({
   recipe: { config, notes, steps },
   url = "TRIGGER_URL",

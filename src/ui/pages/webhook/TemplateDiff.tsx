@@ -11,7 +11,7 @@ const marks: Record<DiffLine["kind"], { readonly sign: string; readonly word: st
   added: { sign: "+", word: "added: " }
 }
 
-/** What has changed between two templates: a sign and a word for each line, not its colour alone. */
+/** The changes between two templates. Each line has a sign and a word, not only a colour. */
 export const TemplateDiff = ({
   before,
   after

@@ -20,7 +20,7 @@ const actors: Record<TemplateVersionSummary["actor"], string> = {
   unknown: "by an unknown client"
 }
 
-/** The versions of a webhook's template: who set each and when, what has changed since the one before, and a way back. */
+/** The versions of a webhook's template, with their changes. Each can be restored. */
 const TemplatesPage = ({ id }: { readonly id: string }) => {
   const webhook = useWebhook(id)
   const templates = useTemplates(id)
@@ -41,7 +41,7 @@ const Content = ({
 }) => {
   const filters = useUrlFilters()
   const wanted = Number(filters.get("version"))
-  // A run names the webhook's version, of which the template may be an earlier one's.
+  // A run has the webhook's version. Its template may have been set in an earlier version.
   const found = wanted > 0 ? versions.findIndex(({ version }) => version <= wanted) : 0
   const selected = versions[found]
   return (
@@ -70,7 +70,7 @@ const Content = ({
         </ul>
       </section>
       {selected === undefined ? (
-        <p className="muted">The template of this version is not kept any more.</p>
+        <p className="muted">The template of this version is no longer stored.</p>
       ) : (
         <Version id={id} selected={selected} before={versions[found + 1]} isCurrent={found === 0} />
       )}
@@ -128,8 +128,7 @@ const Version = ({
           onClose={() => setConfirming(false)}
         >
           <p>
-            The webhook gets this template again, with the language and the input that it was written for, from the next
-            trigger on. The current one stays in this list.
+            New requests will use this template with its language and input. The current template stays in this list.
           </p>
         </ConfirmDialog>
       )}

@@ -9,17 +9,17 @@ import { ExactTime } from "../../format/Time.tsx"
 const endOldSecret = async ({ id }: Webhook) => {
   await runAction(() => api.webhooks.edit({ path: { id }, headers: {}, payload: { keep_old_secret: false } }))
   void queries.invalidateQueries({ queryKey: ["webhook", id] })
-  toast("Only the newer secret is accepted.")
+  toast("The old secret no longer works.")
 }
 
-/** What callers must show beside the token. Entries of a `dl`. */
+/** How callers are verified. Entries of a `dl`. */
 export const VerificationFacts = ({ webhook }: { readonly webhook: Webhook }) => {
   const { old_secret_hint, secret_hint, secret_set_at, verification } = webhook
   return (
     <>
       <div>
         <dt>Verification</dt>
-        <dd>{verification ? presets[verification.preset].label : "the token alone"}</dd>
+        <dd>{verification ? presets[verification.preset].label : "token only"}</dd>
       </div>
       {secret_set_at && (
         <div>
@@ -34,7 +34,7 @@ export const VerificationFacts = ({ webhook }: { readonly webhook: Webhook }) =>
           <dt>Old secret</dt>
           <dd className="stack">
             <span>
-              <span className="mono">{old_secret_hint}</span>, accepted as well
+              <span className="mono">{old_secret_hint}</span>, still accepted
             </span>
             <span>
               <Button compact onPress={() => void endOldSecret(webhook).catch((error: Error) => toast(error.message))}>

@@ -63,7 +63,7 @@ const tabs = [
 ] as const
 type TabId = (typeof tabs)[number][0]
 
-/** What a webhook does comes first; a test and its settings are a tab away, which the address names. */
+/** The tabs of a webhook. The selected tab is in the address. */
 const Content = ({ webhook }: { readonly webhook: Webhook }) => {
   const teams = useTeams()
   const filters = useUrlFilters()
@@ -119,7 +119,7 @@ const Content = ({ webhook }: { readonly webhook: Webhook }) => {
         selectedKey={selected}
         onSelectionChange={(key) => filters.set({ tab: key === "runs" ? "" : String(key) })}
       >
-        <TabList aria-label="Parts of the webhook" className="tab-list">
+        <TabList aria-label="Webhook" className="tab-list">
           {tabs.map(([id, title]) => (
             <Tab key={id} id={id} className="tab">
               {title}

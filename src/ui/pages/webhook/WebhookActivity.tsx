@@ -17,7 +17,7 @@ const rangeTexts: Record<StatisticsRange, string> = {
 const ranges = Object.entries(rangeTexts) as ReadonlyArray<[StatisticsRange, string]>
 const defaultRange = "24h"
 
-/** What a webhook is doing now, and what it has done in the time range that the address names. */
+/** A webhook's current load, and its runs in the time range in the address. */
 export const WebhookActivity = ({ webhook }: { readonly webhook: Webhook }) => {
   const filters = useUrlFilters()
   const range = ranges.find(([value]) => value === filters.get("range"))?.[0] ?? defaultRange

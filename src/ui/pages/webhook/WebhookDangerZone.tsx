@@ -11,7 +11,7 @@ import { toast } from "../../components/Toasts.tsx"
 import { showDirectionMarks, UserText } from "../../components/UserText.tsx"
 import { setNewToken } from "./NewToken.ts"
 
-/** For how many seconds the old token stays valid. */
+/** How long the old token stays valid, in seconds. */
 type Overlap = "0" | "3600" | "86400" | "604800" | "2592000"
 
 const overlaps: ReadonlyArray<readonly [Overlap, string]> = [
@@ -22,7 +22,7 @@ const overlaps: ReadonlyArray<readonly [Overlap, string]> = [
   ["2592000", "in 30 days"]
 ]
 
-/** What breaks callers or cannot be undone: a new token, and deletion. */
+/** Actions that break callers or cannot be undone. */
 export const WebhookDangerZone = ({ webhook }: { readonly webhook: Webhook }) => {
   const [, navigate] = useLocation()
   const [confirming, setConfirming] = useState<"regenerate" | "delete">()
@@ -50,8 +50,8 @@ export const WebhookDangerZone = ({ webhook }: { readonly webhook: Webhook }) =>
         <div className="grow">
           <h2>Regenerate the token</h2>
           <p className="muted small">
-            For a token that is lost or may have leaked. Every caller needs the new one; the old one stops working
-            immediately, or after a time of your choice.
+            If the token was lost or may have leaked. Every caller needs the new one. The old one stops working
+            immediately or after a time of your choice.
           </p>
         </div>
         <Button onPress={() => setConfirming("regenerate")}>Regenerate token</Button>
@@ -68,8 +68,8 @@ export const WebhookDangerZone = ({ webhook }: { readonly webhook: Webhook }) =>
       {confirming === "regenerate" && (
         <ConfirmDialog title="Regenerate the token?" action="Regenerate" onConfirm={regenerate} onClose={close}>
           <p>
-            Callers that use the token that ends in <span className="mono">{webhook.token_hint}</span> get 404 once it
-            has stopped working. Runs that are already accepted continue.
+            The token that ends in <span className="mono">{webhook.token_hint}</span> stops working, and its callers get
+            404. Accepted runs continue.
           </p>
           <SelectField label="The old token stops working" value={overlap} onChange={setOverlap} options={overlaps} />
         </ConfirmDialog>

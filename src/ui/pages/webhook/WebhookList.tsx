@@ -14,7 +14,7 @@ import { RelativeTime } from "../../format/Time.tsx"
 import { useUrlFilters } from "../../frame/UrlFilters.ts"
 import { WebhookToggle } from "./WebhookToggle.tsx"
 
-/** How many rows are drawn at first, and how many more at a time. */
+/** How many rows are shown at a time. */
 const portion = 100
 
 const states = [
@@ -23,7 +23,7 @@ const states = [
   ["off", "Off"]
 ] as const
 
-/** All webhooks, with a search and filters that are in the address. */
+/** All webhooks. The search and the filters are in the address. */
 export const WebhookList = ({
   all,
   teams,

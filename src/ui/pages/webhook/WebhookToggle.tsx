@@ -8,7 +8,7 @@ import { Toggle } from "../../components/form/Toggle.tsx"
 import { toast, toastFailure } from "../../components/Toasts.tsx"
 import { showDirectionMarks } from "../../components/UserText.tsx"
 
-/** Switches a webhook on or off: immediately on screen, and back again when the server refuses. */
+/** Switches a webhook on or off, immediately on screen, and back if the request fails. */
 export const WebhookToggle = ({
   webhook,
   label,
@@ -31,7 +31,7 @@ export const WebhookToggle = ({
     onMutate: show,
     onSuccess: ({ enabled, name }) => {
       show(enabled)
-      toast(`${showDirectionMarks(name)} is ${enabled ? "on" : "off: triggers now get 404"}`)
+      toast(`${showDirectionMarks(name)} is ${enabled ? "on" : "off: requests now get 404"}`)
     },
     onError: (error, enabled) => {
       show(!enabled)

@@ -33,9 +33,8 @@ const NoWebhooks = () => (
   <div className="card empty">
     <h2>No webhooks yet</h2>
     <p>
-      A webhook is a secret URL. A POST request to it fills in a prompt template with the caller's values and sends the
-      prompt to a running team of agents. The caller can wait for the answer. GitHub, Slack, Alertmanager and others can
-      call one as they are.
+      A webhook is a secret URL. A POST request to it fills in a prompt template and sends the prompt to a team of
+      agents. The caller can wait for the answer. GitHub, Slack, Alertmanager and others can call it directly.
     </p>
     <LinkButton to={pathTo("newWebhook")} variant="primary" icon="plus">
       Create the first webhook
