@@ -11,11 +11,11 @@ export type PromptHandler = (delivery: Delivery) => Effect.Effect<void, Unavaila
 
 export type ReplyHandler = (replies: ReadonlyArray<Reply>) => Effect.Effect<void, Unavailable>
 
-/** A reply whose handling is not finished. */
+/** An unacknowledged reply. */
 export interface PendingReply {
   readonly reply: Reply
   readonly acknowledge: () => void
-  /** How often the handler has died on it alone. */
+  /** How often the handler died when it got only this reply. */
   readonly deaths: number
 }
 
@@ -70,7 +70,7 @@ export const handleReplies = (
         const deaths = pending.deaths + 1
         if (deaths < maxDeaths) return postpone([{ ...pending, deaths }], pauseAfter(deaths))
         return Effect.zipRight(
-          Effect.logError(`the reply about ${runs(replies)} is dropped: its handler dies on it`, exit.cause),
+          Effect.logError(`the reply about ${runs(replies)} is dropped because its handler keeps failing`, exit.cause),
           acknowledge(group)
         )
       }

@@ -5,27 +5,27 @@ import type { AgentReport } from "../domain/run/AgentReport.ts"
 import type { RunSource } from "../domain/run/Run.ts"
 import type { TeamName } from "../domain/Team.ts"
 
-/** What a team's leader is asked to do. */
+/** A prompt for a team's leader. */
 export interface Prompt {
   readonly run_id: RunId
-  /** Opaque to the leader, which sends it back with every reply: by it the server knows which run the reply is about. */
+  /** Opaque to the leader, which returns it with every reply. It identifies the run. */
   readonly correlation_id: string
   readonly source: RunSource
   /** Absent for a chat message. */
   readonly webhook?: { readonly id: WebhookId; readonly name: string }
   readonly team: TeamName
   readonly prompt: string
-  /** The template that the prompt was rendered from: instructions without data. Absent for a chat message. */
+  /** The prompt's template: instructions without data. Absent for a chat message. */
   readonly template?: string
-  /** What was inserted into it, as text, by the placeholders' names: data, which may come from anybody. */
+  /** The inserted values by placeholder, as text: untrusted data. */
   readonly values?: Readonly<Record<string, string>>
-  /** In wait mode: after this no caller waits for the answer, and the broker need not deliver the prompt. */
+  /** Only for synchronous runs. After the deadline nobody waits, and the broker need not deliver the prompt. */
   readonly deadline?: DateTime.Utc
-  /** The trace that it belongs to, as `traceparent` of W3C trace context writes it. */
+  /** The trace, in the format of W3C `traceparent`. */
   readonly traceparent?: string
 }
 
-/** What a leader sends back about the run of a prompt. Any of these may come late, twice or never. */
+/** A leader's reply to a prompt. It may arrive late, twice or never. */
 export type LeaderReply =
   | { readonly _tag: "Started" }
   | { readonly _tag: "Answered"; readonly response: string; readonly report?: AgentReport }
@@ -37,33 +37,33 @@ export interface DeadLettered {
   readonly reason: "expired" | "rejected" | "delivery_limit"
 }
 
-/** What comes back about a run, from its leader or from the broker. */
+/** A message about a run, from its leader or from the broker. */
 export type Reply = (LeaderReply | DeadLettered) & { readonly run_id: RunId }
 
-/** Whose prompt a reply answers. */
+/** The run that a reply is about. */
 export interface Subject {
   readonly run_id: RunId
-  /** None: not known. Replies of one team never overtake each other. */
+  /** Absent if unknown. Replies of one team never overtake each other. */
   readonly team?: TeamName
 }
 
-/** How the server tells replies to its prompts from what anybody else may have sent. */
+/** Authenticates replies by their correlation ids. */
 export interface Correlation {
-  /** Whose prompt has this correlation id; `undefined`: nobody's, and what carries it is to be dropped unread. */
+  /** The run with this correlation id; `undefined` if the id is invalid and the message must be dropped unread. */
   readonly subjectOf: (correlation_id: string) => Subject | undefined
 }
 
-/** Runs that take an answer. `live`: it would end them; `late`: they have ended, and nobody waits for it. */
+/** Runs that accept an answer. `live`: the answer ends the run. `late`: the run has already ended. */
 export type Answerable = ReadonlyMap<RunId, "live" | "late">
 
-/** What the server says of replies before they are handled. */
+/** The server's checks of replies before they are handled. */
 export interface ReplyChecks {
   readonly correlation: Correlation
-  /** Of these runs, those of which an answer would still be stored: asked before a long reply is read. Default: all are live. */
+  /** Which of these runs accept an answer; called before a long reply is read. Default: all are live. */
   readonly answerable?: (runs: ReadonlyArray<RunId>) => Effect.Effect<Answerable, Unavailable>
-  /** No reply can change anything of this run any more, as far as is known: it is dropped unread. Default: of none. */
+  /** Whether no reply can change this run any longer, so that replies are dropped unread. Default: false. */
   readonly isOver?: (run: RunId) => boolean
-  /** Replies that are taken at a time, each of up to 8 MiB; a frozen server keeps them from the others. Default: 20. */
+  /** The maximum number of unacknowledged replies, each up to 8 MiB. Default: 20. */
   readonly atOnce?: number
   /** Succeeds once replies can be handled. */
   readonly ready?: Effect.Effect<void, Unavailable>
@@ -73,78 +73,74 @@ export interface ReplyChecks {
 export interface TeamQueue {
   readonly exists: boolean
   readonly consumers: number
-  /** Prompts in the queue that are not yet delivered. */
+  /** Prompts that are not yet delivered. */
   readonly messages: number
 }
 
-/** What the broker has of the prompts that were published to a team. */
+/** The state of the prompts published to a team. */
 export interface Inspection extends Pick<TeamQueue, "consumers" | "messages"> {
-  /** The queue that they were published to was deleted, whether or not there is another one now. */
+  /** The queue they were published to was deleted. There may be a new one. */
   readonly isReplaced: boolean
 }
 
-/** The team has no queue, or not the one meant: no leader was ever there, or it was deleted. */
+/** The team's queue does not exist, or was replaced by a new one. */
 export class QueueGone extends Data.TaggedError("QueueGone") {}
 
 /** The server's side of the message bus. Layers: `BusMemory.layer` and `BusAmqp.layer`. */
 export class Bus extends Context.Tag("webhook-trigger/Bus")<
   Bus,
   {
-    /** Whether a confirmed prompt outlives this process. */
+    /** Whether confirmed prompts survive the end of this process. */
     readonly durable: boolean
     /**
-     * Sends prompts of one team to its queue, in their order; success means that the broker has taken them all for good.
-     * After a failure any of them may have been taken: they are to be sent again, from the first. `sameQueue`: only to the
-     * queue that has the prompts before them; a queue that was deleted and declared again is `QueueGone` then.
+     * Sends prompts to their team's queue, in order. On success the broker has stored all of them. After a failure it may
+     * have stored some; send all again. With `sameQueue`, fails with `QueueGone` if the queue of the previous prompts was
+     * replaced.
      */
     readonly publish: (
       prompts: ReadonlyArray<Prompt>,
       options?: { readonly sameQueue?: boolean }
     ) => Effect.Effect<void, QueueGone | Unavailable>
     /**
-     * Sends an already published prompt again, to a leader that has none, if none waits in the queue: then the broker has
-     * lost the prompt. Otherwise the offer is dropped without a trace. A bus that loses nothing need not do anything.
+     * Sends a published prompt again in case the broker lost it. It is delivered only if the queue is empty and the leader
+     * is idle; otherwise it is dropped. A bus that loses nothing may ignore it.
      */
     readonly offer: (prompt: Prompt) => Effect.Effect<void, Unavailable>
-    /** Asks the team's leaders to stop working on the run, or not to begin; those that do not listen for it go on. */
+    /** Asks the team's leaders to stop working on the run or not to start it. Leaders may ignore this. */
     readonly cancel: (team: TeamName, run_id: RunId) => Effect.Effect<void, Unavailable>
     readonly queue: (team: TeamName) => Effect.Effect<TeamQueue, Unavailable>
-    /**
-     * What became of the prompts that were published to the team, as the broker knows it now. After `isReplaced` prompts go
-     * to the queue that is there now.
-     */
+    /** The state of the prompts published to the team. After it reports `isReplaced`, prompts go to the new queue. */
     readonly inspect: (team: TeamName) => Effect.Effect<Inspection, Unavailable>
-    /** Deletes the queue of a deleted team, unless something is in it or consumes it. */
+    /** Deletes the queue of a deleted team, unless it has messages or consumers. */
     readonly removeQueue: (team: TeamName) => Effect.Effect<void, Unavailable>
     /**
-     * Passes every reply to `handle` until the scope closes, in the groups in which they arrive, one group at a time,
-     * reconnecting forever. Long replies may be passed alone beside that, one at a time, but those of one team stay in order.
-     * Replies are acknowledged once `handle` has succeeded; when it fails they are tried again,
-     * never dropped. What is not a reply to one of the server's prompts, as `correlation` says, is never passed on. A bus with
-     * several servers gives the replies of one whose `handle` fails, or takes more than 2 seconds, to the others, and none to
-     * it before `ready` succeeds.
+     * Passes replies to `handle` in groups, one group at a time, until the scope closes. Reconnects as often as needed.
+     * Long replies may be handled at the same time, but the replies of one team stay in order. Replies are acknowledged
+     * once `handle` succeeds, and retried if it fails. Messages that fail the `correlation` check are dropped. With several
+     * servers, replies move to another server if `handle` fails or takes more than 2 seconds. A server gets no replies
+     * before `ready` succeeds.
      */
     readonly consume: (
       handle: (replies: ReadonlyArray<Reply>) => Effect.Effect<void, Unavailable>,
       checks: ReplyChecks
     ) => Effect.Effect<void, never, Scope.Scope>
-    /** How many replies, of all teams, wait for a server to receive them. */
+    /** The number of queued replies of all teams. */
     readonly repliesWaiting: Effect.Effect<number, Unavailable>
-    /** Succeeds when the broker answers, also while it takes no messages for want of memory or disk. */
+    /** Succeeds if the broker responds, even if it is out of memory or disk space. */
     readonly reachable: Effect.Effect<void, Unavailable>
-    /** Succeeds when the broker takes messages. */
+    /** Succeeds if the broker accepts messages. */
     readonly ping: Effect.Effect<void, Unavailable>
   }
 >() {}
 
-/** A prompt as the leader gets it. */
+/** A prompt delivered to a leader. */
 export interface Delivery {
   readonly prompt: Prompt
-  /** The broker has delivered it before; the leader may have begun it. */
+  /** The broker delivered it before, so a leader may have started it. */
   readonly redelivered: boolean
-  /** Done when the leader is asked to stop working on the run, or not to begin. */
+  /** Done when the run is cancelled. */
   readonly cancelled: Deferred.Deferred<void>
-  /** Sends a reply about the prompt's run; success means that the broker has taken it for good. */
+  /** Sends a reply. On success the broker has stored it. */
   readonly reply: (reply: LeaderReply) => Effect.Effect<void, Unavailable>
 }
 
@@ -153,10 +149,10 @@ export class LeaderBus extends Context.Tag("webhook-trigger/LeaderBus")<
   LeaderBus,
   {
     /**
-     * Consumes the team's prompts one at a time until the scope closes, declaring the queue if needed and reconnecting
-     * forever. A prompt is acknowledged after `handle`; a prompt whose `handle` was interrupted is delivered again,
-     * first; one on which `handle` dies is rejected. When two lead one team, only one of them is given work.
-     * When the scope closes, the prompt in work may go on for `grace` (default: none), then it is interrupted.
+     * Consumes the team's prompts, one at a time, until the scope closes. Declares the queue if needed, and reconnects. A
+     * prompt is acknowledged after `handle`, redelivered first if `handle` was interrupted, and rejected if it dies. If a
+     * team has several leaders, only one receives prompts. When the scope closes, `handle` may continue for `grace`
+     * (default: none).
      */
     readonly lead: (
       team: TeamName,

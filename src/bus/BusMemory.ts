@@ -15,14 +15,13 @@ interface Consumer {
   stopping: boolean
   isWorking: boolean
   /**
-   * Opened when there may be something to do. Only its consumer closes it, in the step in which it finds nothing, so no
-   * wake-up is lost. Not Effect's `Queue`, from which a prompt that has expired cannot be taken, and to whose head none can
-   * return.
+   * Opened when there may be work. Only the consumer closes it, in the same step in which it finds nothing, so no wake-up
+   * is lost. Effect's `Queue` can neither drop an expired prompt nor put one back at its head.
    */
   readonly woken: Effect.Latch
 }
 
-/** A team's queue: it outlives its consumers; the first of them is the active one. */
+/** A team's queue. Its first consumer is the active one. */
 interface TeamQueue {
   readonly waiting: Array<Message>
   readonly consumers: Array<Consumer>
@@ -34,7 +33,7 @@ const wakeActive = (queue: TeamQueue): void => {
 
 const make = Effect.gen(function* () {
   const queues = new Map<TeamName, TeamQueue>()
-  /** The queues that prompts were published to last. */
+  /** The queue of each team's latest prompt. */
   const published = new Map<TeamName, TeamQueue>()
   const inbox = makeInbox()
   const cancellations = makeCancellations()
@@ -46,7 +45,7 @@ const make = Effect.gen(function* () {
     return queue
   }
 
-  /** Takes the prompt out when its deadline passes while it waits; one that is in work stays with its leader. */
+  /** Removes a queued prompt at its deadline. A delivered prompt stays with its leader. */
   const expire = (queue: TeamQueue, run_id: RunId, left: number) =>
     Effect.interruptible(
       Effect.map(Effect.sleep(left), () => {
@@ -67,7 +66,7 @@ const make = Effect.gen(function* () {
       if (left !== undefined) yield* FiberMap.run(timers, run_id, expire(queue, run_id, left))
     })
 
-  /** One step of a consumer: work on the next prompt, or wait until there may be one. */
+  /** Handles the next prompt, or waits for one. */
   const step = (queue: TeamQueue, consumer: Consumer, handle: PromptHandler) =>
     Effect.uninterruptibleMask((restore) =>
       Effect.gen(function* () {
@@ -190,7 +189,7 @@ const make = Effect.gen(function* () {
 })
 
 /**
- * Both sides of the bus in one process: the same order, redelivery, expiry and reply rules as on RabbitMQ, and nothing
- * stored beyond the process. Give the server and the leader the same instance.
+ * Both sides of the bus in one process, with the rules of RabbitMQ for order, redelivery, expiry and replies. Nothing
+ * survives the process. The server and the leader must share one instance.
  */
 export const layer: Layer.Layer<Bus | LeaderBus> = Layer.scopedContext(make)

@@ -1,10 +1,10 @@
 import { Deferred, Effect, FiberId } from "effect"
 import type { RunId } from "../domain/Id.ts"
 
-/** Ids that are remembered, for prompts that are delivered after their cancellation. */
+/** How many ids are remembered, for prompts delivered after their cancellation. */
 const remembered = 10_000
 
-/** The runs that a leader has been asked not to work on. */
+/** The cancelled runs known to a leader. */
 export interface Cancellations {
   readonly put: (id: RunId) => void
   /** Done when the run is, or was, cancelled. */
@@ -14,7 +14,7 @@ export interface Cancellations {
 export const makeCancellations = (): Cancellations => {
   const cancelled = new Map<RunId, Deferred.Deferred<void>>()
   const entry = (id: RunId) => {
-    // A map remembers the order of insertion: the oldest goes first.
+    // A map keeps the insertion order, so the oldest comes first.
     const known = cancelled.get(id)
     if (known !== undefined) return known
     const fresh = Deferred.unsafeMake<void>(FiberId.none)

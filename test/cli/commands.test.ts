@@ -407,7 +407,7 @@ describe("the command line", { timeout: 60_000 }, () => {
         [["team", "message", "demo", ""], "<text> must not be empty"],
         [["team", "create", "My Team"], "<team> must be 1 to 63 lower-case letters"],
         [["team", "list", "--url", "localhost"], "--url or WEBHOOK_TRIGGER_URL must be an address"],
-        [["team", "list", "--admin-key", "schlüssel"], "--admin-key or ADMIN_API_KEY must be"],
+        [["team", "list", "--admin-key", "schlüssel"], "--admin-key or ADMIN_API_KEY must contain only"],
         [webhook, "--template or --template-file must be given"],
         [[...webhook, "--template", ""], "--template or --template-file must be given, and be 1 to 65,536 characters"],
         [[...webhook, "--template", "a", "--template-file", import.meta.filename], "not both"],

@@ -1,4 +1,4 @@
-/** The broker as all connections of one process see it: what one of them finds out helps the others. */
+/** State shared by all connections of a process to the broker. */
 import { Effect, type Redacted } from "effect"
 import { addressOf } from "./Connection.ts"
 
@@ -6,11 +6,11 @@ export interface Broker {
   readonly url: Redacted.Redacted<string>
   /** Host, port and path, for display. */
   readonly address: string
-  /** Connections that have been made so far. */
+  /** The number of connections made so far. */
   readonly connections: () => number
-  /** Reports that a connection was made. */
+  /** Reports a new connection. */
   readonly connected: Effect.Effect<void>
-  /** Waits until the next one is made. */
+  /** Waits for the next connection. */
   readonly nextConnected: Effect.Effect<void>
 }
 

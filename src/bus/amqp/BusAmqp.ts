@@ -29,24 +29,24 @@ import {
 } from "./Wire.ts"
 
 export interface AmqpOptions {
-  /** `amqp://` or `amqps://`; it carries a password. */
+  /** `amqp://` or `amqps://`, with a password. */
   readonly url: Redacted.Redacted<string>
   readonly queueType: QueueType
 }
 
-/** Milliseconds for a group. The broker takes the replies back after that, and may give them to another server. */
+/** Milliseconds per group. After that the replies return to the broker, which may give them to another server. */
 const handleTimeout = 2_000
-/** And for each UTF-16 code unit of text: 8 s for the longest answer. */
+/** In addition, per UTF-16 code unit of text: 8 s for the longest answer. */
 const handleTimeoutOfText = 0.001
-/** For one late reply: after it, its answer is stored as if it came in time. */
+/** Per late reply. After that the answer is stored like a timely one. */
 const setAsideTimeout = "2 seconds"
-/** Milliseconds between two lines in the log about messages that are dropped. */
+/** Milliseconds between two log lines about dropped messages. */
 const dropLogInterval = 1_000
-/** How often a server that cannot handle replies finds out whether it can. */
+/** How often a server checks whether it can handle replies. */
 const readyInterval = "500 millis"
 /**
- * Seconds. The broker waits for two to three times that, and a server that is frozen keeps replies from the others for so
- * long. A process that is only busy at times reconnects in vain, which does no harm.
+ * Seconds. The broker drops a frozen server after two to three times this, so that others get its replies. A process that
+ * is only busy may reconnect needlessly, which does no harm.
  */
 const consumeHeartbeat = 1
 
@@ -55,7 +55,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
     const broker = Broker.make(url)
     const declare = (channel: Channel) => call("declaring queues", () => declareShared(channel, queueType))
     const probe = yield* Probe.make({ broker, queueType })
-    /** Teams whose exchange for cancellations was declared since the publisher connected. */
+    /** Teams whose cancellation exchange was declared since the publisher connected. */
     const cancellable = new Set<TeamName>()
     const publisher = yield* Publisher.make({
       broker,
@@ -66,11 +66,11 @@ const make = ({ queueType, url }: AmqpOptions) =>
           return declare(channel)
         })
     })
-    /** Its leader may be unable to listen before that, and tries again with the first prompt. */
+    /** Until then the leader may be unable to listen. It tries again at the first prompt. */
     const makeCancellable = (team: TeamName) =>
       Effect.map(probe.declareCancelExchange(team), () => cancellable.add(team))
     const scope = yield* Effect.scope
-    /** For late replies: prompts must not wait behind them. Connected when it is needed first. */
+    /** For late replies, so that prompts do not wait behind them. Connects on first use. */
     const latePublisher = yield* Effect.cached(
       Scope.extend(Publisher.make({ broker, name: "late", prepare: declare }), scope)
     )
@@ -85,7 +85,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
       )
     const inbox = makeInbox()
 
-    /** Gives all replies back when the work on some of them fails, or takes too long, by giving up the connection. */
+    /** If the work fails or takes too long, drops the connection, which returns all replies to the broker. */
     const givingBack = <A>(connection: Connection, text: number, work: Effect.Effect<A, Unavailable>) =>
       Effect.suspend(() => {
         const giveBack = (why: string) => connection.markLost(`replies go back to the broker: ${why}`)
@@ -121,7 +121,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
         let loggedAt = Number.NEGATIVE_INFINITY
         const drop = (queue: string, kind: "refused" | "malformed" | "unknown"): undefined => {
           countReceived(kind)
-          // Anybody who may reply could fill the log.
+          // Any leader could otherwise flood the log.
           if (performance.now() - loggedAt < dropLogInterval) return
           loggedAt = performance.now()
           log(Effect.logWarning(`a ${kind} message on ${queue} is dropped; others like it may not be logged`))

@@ -6,10 +6,10 @@ import { type Connection, call, openSideChannel, unavailable } from "./Connectio
 import { declareCancelQueue } from "./Topology.ts"
 import { decodeCancel } from "./Wire.ts"
 
-/** The pause before it tries to listen again; the first prompt ends it. */
+/** The pause before the next attempt to listen. The first prompt ends it. */
 const pause = "10 seconds"
 
-/** Listens; fails when the broker does not allow it, has no such exchange yet, or ends it. */
+/** Fails if the broker denies access, if the exchange does not exist yet, or if the channel closes. */
 const listen = (
   connection: Connection,
   team: TeamName,
@@ -34,9 +34,9 @@ const listen = (
   })
 
 /**
- * Calls `onCancel` for each run that the team's leaders are asked not to work on, while the scope lives. A leader without
- * the rights for it leads all the same, and tries again from time to time. Before the team's first prompt the server may not
- * have declared the team's exchange: a refusal means nothing then, and `firstPrompt` ends the pause.
+ * Calls `onCancel` for each cancelled run of the team until the scope closes. A leader without the necessary rights works
+ * without cancellations and retries. Before the team's first prompt the exchange may not exist, so failures are not
+ * logged, and `firstPrompt` ends the pause.
  */
 export const listenForCancellations = (
   connection: Connection,
@@ -50,11 +50,11 @@ export const listenForCancellations = (
       Effect.flatMap(Deferred.isDone(connection.lost), (isLost) => {
         if (isLost || isLogged) return Effect.void
         isLogged = true
-        return Effect.logInfo(`this leader is not told of cancelled runs, and works on them to the end: ${detail}`)
+        return Effect.logInfo(`this leader cannot receive cancellations and will finish cancelled runs: ${detail}`)
       })
     const attempt = Effect.scoped(listen(connection, team, onCancel))
     yield* Deferred.isDone(firstPrompt).pipe(
-      // Asked before the attempt: the prompt may come while the broker refuses it.
+      // Checked before the attempt, because the prompt may arrive during it.
       Effect.flatMap((hadPrompt) =>
         Effect.catchAll(attempt, (refusal) =>
           hadPrompt

@@ -1,22 +1,22 @@
-/** One TCP connection to the broker: opened in bounded time, and its end always noticed. */
+/** A connection to the broker that opens in bounded time and reports its end. */
 import { type Channel, type ChannelModel, type ConfirmChannel, connect } from "amqplib"
 import { Deferred, Effect, Redacted, type Scope } from "effect"
 import { Unavailable } from "../../domain/Errors.ts"
 
 export interface Connection {
   readonly model: ChannelModel
-  /** Why the broker takes no messages for now (an alarm), when it does not. */
+  /** The broker's alarm, if it accepts no messages at the moment. */
   readonly blocked: () => string | undefined
-  /** Completes with the reason when the connection, or a channel that it cannot do without, is gone. */
+  /** Completes with the reason when the connection or a required channel is closed. */
   readonly lost: Deferred.Deferred<string>
   readonly markLost: (reason: string) => void
-  /** Gives it up: nothing that was sent on it is waited for any longer. */
+  /** Destroys the connection; all pending requests fail. */
   readonly kill: (reason: string) => void
 }
 
-/** The other side must show life this often, in seconds; RabbitMQ's guide recommends 5 to 20. */
+/** In seconds. RabbitMQ's guide recommends 5 to 20. */
 const usualHeartbeat = 10
-/** Milliseconds, as all timeouts here. */
+/** In milliseconds, like all timeouts here. */
 const connectTimeout = 5000
 const callTimeout = 5000
 const closeTimeout = 1000
@@ -30,9 +30,9 @@ const reasonOf = (error: unknown): string =>
       ? error.message
       : String(error)
 
-/** Host and port: what may be shown of an AMQP URL, which carries a password. */
+/** The part of an AMQP URL without the password. */
 export const addressOf = (url: Redacted.Redacted<string>): string => {
-  // The error that `new URL` throws would show the URL.
+  // The error of `new URL` would contain the URL.
   if (!URL.canParse(Redacted.value(url))) return "(not a URL)"
   const { host, pathname } = new URL(Redacted.value(url))
   return host + pathname
@@ -42,10 +42,7 @@ export class NoAnswer extends Error {
   override readonly message = "no answer from the broker"
 }
 
-/**
- * Rejects with `NoAnswer` after `ms` milliseconds. A promise's timeout and not Effect's, which does not end the wait of
- * a fiber that must not be interrupted, as in a finalizer.
- */
+/** Rejects with `NoAnswer` after `ms` milliseconds. Works in uninterruptible regions, unlike Effect's timeout. */
 export const within = <A>(ms: number, promise: Promise<A>): Promise<A> =>
   new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new NoAnswer()), ms)
@@ -59,13 +56,13 @@ export const call = <A>(what: string, request: () => Promise<A>): Effect.Effect<
     catch: (error) => unavailable(`${what}: ${reasonOf(error)}`)
   })
 
-/** The stream under a connection: amqplib has no way to end one that the other side does not end too. */
+/** Destroys the underlying stream, because amqplib cannot close a connection alone. */
 const destroy = (model: ChannelModel, reason?: string): void => {
   const stream = (model.connection as unknown as { readonly stream: import("node:stream").Duplex }).stream
   stream.destroy(reason === undefined ? undefined : new Error(reason))
 }
 
-/** Where a connection attempt puts its result, so that none stays open whenever the attempt is interrupted. */
+/** The state of a connection attempt, so that an interrupted attempt leaves no open connection. */
 interface Attempt {
   model?: ChannelModel
   abandoned: boolean
@@ -90,7 +87,7 @@ const dial = (
     }
     start().then(
       (model) => {
-        // In amqplib an `error` event without a listener ends the process.
+        // Without a listener, an `error` event would end the process.
         model.on("error", () => {})
         if (attempt.abandoned) return destroy(model)
         attempt.model = model
@@ -100,7 +97,7 @@ const dial = (
     )
   }).pipe(Effect.timeoutFail({ duration: connectTimeout, onTimeout: () => unavailable("no answer within 5 seconds") }))
 
-/** Ends within a second, whether or not the broker answers. */
+/** Ends within a second, even without a response. */
 const tryToClose = (close: () => Promise<void>): Effect.Effect<void> =>
   Effect.ignore(Effect.tryPromise(() => within(closeTimeout, close())))
 
@@ -110,7 +107,7 @@ const close = (model: ChannelModel): Effect.Effect<void> =>
     Effect.sync(() => destroy(model))
   )
 
-/** Opens a connection; closing the scope closes it, within a second whatever the broker does. */
+/** Opens a connection. It closes with the scope, within a second. */
 export const open = Effect.fnUntraced(function* (
   url: Redacted.Redacted<string>,
   name: string,
@@ -143,7 +140,7 @@ export const open = Effect.fnUntraced(function* (
   return { model, lost, blocked: () => blocked, markLost, kill }
 })
 
-/** Before the connection's close, which would overtake acknowledgements that still wait in the channel's buffer. */
+/** Runs before the connection closes, which would otherwise discard buffered acknowledgements. */
 const closeChannel =
   (connection: Connection) =>
   (channel: Channel): Effect.Effect<void> =>
@@ -156,7 +153,7 @@ interface OpenChannel {
   (connection: Connection): Effect.Effect<Channel, Unavailable, Scope.Scope>
 }
 
-/** A channel whose end is the end of its connection: one way to start again whatever goes wrong. */
+/** A channel whose end also ends its connection, so that every error is handled by reconnecting. */
 export const openChannel: OpenChannel = (connection: Connection, kind?: "confirm") =>
   Effect.acquireRelease(
     call("opening a channel", async () => {
@@ -172,10 +169,7 @@ export const openChannel: OpenChannel = (connection: Connection, kind?: "confirm
     closeChannel(connection)
   )
 
-/**
- * A channel whose end leaves the connection as it is, for what the broker may refuse; closing one that it has closed does
- * nothing.
- */
+/** A channel for requests that the broker may reject. Its end does not affect the connection. */
 export const openSideChannel = (connection: Connection): Effect.Effect<Channel, Unavailable, Scope.Scope> =>
   Effect.acquireRelease(
     call("opening a channel", async () => {

@@ -28,7 +28,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
     const publisher = yield* Publisher.make({ broker, name: "leader replies" })
     const cancellations = makeCancellations()
 
-    /** A reply that found no queue is tried again: the server declares it when it connects. */
+    /** Without a queue the reply is retried, because the server declares the queue when it connects. */
     const replyTo =
       (exchange: string, prompt: Prompt): Delivery["reply"] =>
       (reply) =>
@@ -42,12 +42,12 @@ const make = ({ queueType, url }: AmqpOptions) =>
       const prompt = decodePrompt(message, team)
       if (Option.isNone(prompt)) {
         return Effect.as(
-          Effect.logError(`a message on ${teamQueue(team)} is not a prompt, and is rejected`),
+          Effect.logError(`a message on ${teamQueue(team)} is not a prompt and is rejected`),
           "reject" as const
         )
       }
       const parent = Trace.spanOf(message)
-      // Also while this process traces nothing: its replies, and the programs that it runs, belong to the prompt's trace.
+      // Even without tracing in this process: replies and started programs belong to the prompt's trace.
       const traced = flow(
         whenTraced("LeaderBus.handle", { kind: "consumer" }),
         parent === undefined ? identity : Effect.withParentSpan(parent)
@@ -65,17 +65,17 @@ const make = ({ queueType, url }: AmqpOptions) =>
       )
     }
 
-    /** Consumes on one connection: prefetch 1, so that there is never more than one prompt here. */
+    /** Consumes with prefetch 1, so that the leader has at most one prompt. */
     const leadOn = (connection: Connection, options: LeadOptions) =>
       Effect.gen(function* () {
         const { grace, team } = options
         const channel = yield* openChannel(connection)
         yield* call(`declaring ${teamQueue(team)}`, () => declareTeamQueue(channel, team, queueType))
         yield* call("setting the prefetch", () => channel.prefetch(1))
-        // Before the work is set up, so that it ends after that, and a leader that is stopping still hears of them.
+        // Set up before the work, so that it closes later: a stopping leader still receives cancellations.
         const firstPrompt = yield* Deferred.make<void>()
         yield* listenForCancellations(connection, team, firstPrompt, cancellations.put)
-        // Shut down when the leader is to stop. A prompt that is lost with it is delivered again, being unacknowledged.
+        // Shut down when the leader stops. Unacknowledged prompts in it are redelivered.
         const inbox = yield* Queue.unbounded<ConsumeMessage>()
         let consumerTag = ""
 
@@ -83,18 +83,18 @@ const make = ({ queueType, url }: AmqpOptions) =>
           Effect.gen(function* () {
             const isLost = yield* Deferred.isDone(connection.lost)
             const isStopping = yield* Queue.isShutdown(inbox)
-            // It goes back by itself when the connection ends.
+            // The broker requeues it when the connection closes.
             if (isLost || (isStopping && settlement === "requeue")) return
-            // Once this one is acknowledged the broker would send the next, to a leader that is about to stop.
+            // Otherwise the broker would send the next prompt to a stopping leader.
             if (isStopping) yield* cancel(channel, consumerTag)
             yield* Effect.ignore(Effect.try(() => settleOn(channel, message, settlement)))
           })
 
-        // What is taken is settled, also when the leader is stopped meanwhile.
+        // A message that was taken is settled even if the leader stops.
         const next = Effect.flatMap(Queue.take(inbox), (message) =>
           Effect.uninterruptible(Effect.flatMap(workOn(message, options), (settlement) => settle(message, settlement)))
         )
-        // Without the connection another leader may have the prompt already.
+        // After a lost connection, another leader may already have the prompt.
         const mayFinish = Effect.raceFirst(Effect.sleep(grace), Deferred.await(connection.lost))
         yield* Effect.acquireRelease(Effect.forkDaemon(Effect.interruptible(Effect.forever(next))), (fiber) =>
           Effect.zipRight(Queue.shutdown(inbox), finishBefore(mayFinish, fiber))
@@ -135,5 +135,5 @@ const settleOn = (channel: Channel, message: ConsumeMessage, settlement: Settlem
   else channel.nack(message, false, settlement === "requeue")
 }
 
-/** The leader's side of the bus on RabbitMQ; it connects when it can. */
+/** The leader's side of the bus on RabbitMQ. Connects in the background. */
 export const layer = (options: AmqpOptions): Layer.Layer<LeaderBus> => Layer.scoped(LeaderBus, make(options))

@@ -1,4 +1,4 @@
-/** A connection that is opened again whenever it is lost, with something set up on it each time. */
+/** A connection that reconnects, with a setup for each new connection. */
 import { Cause, Deferred, Effect, Random, type Scope } from "effect"
 import { Unavailable } from "../../domain/Errors.ts"
 import { rememberingInterruption } from "../../runtime/Interruption.ts"
@@ -9,34 +9,30 @@ import { countReconnect } from "./Metrics.ts"
 
 export interface Link<A> {
   /**
-   * What is set up on the present connection. Waits for 3 seconds while the first attempt to open one is under way, at the
-   * start or after a loss; once that has failed, it fails immediately until there is a connection.
+   * The current connection and its setup. Waits up to 3 seconds for the first attempt at the start or after a loss. Once
+   * that attempt has failed, it fails immediately until there is a connection.
    */
   readonly get: Effect.Effect<{ readonly connection: Connection; readonly value: A }, Unavailable>
 }
 
 const connectWait = "3 seconds"
 
-/**
- * In milliseconds: doubles from 100 to 1,000. Each pause is a random part between half and all of that, so that replicas
- * spread out.
- */
+/** In milliseconds: doubles from 100 to 1,000, with a random factor from 0.5 to 1 to spread replicas. */
 const pause = (attempt: number): Effect.Effect<number> =>
   Effect.map(Random.next, (random) => Math.round(Math.min(100 * 2 ** attempt, 1_000) * (0.5 + random / 2)))
 
-/** A connection that lasted this long was a good one: the next is tried for immediately. */
+/** After a connection that lasted this long (in milliseconds), the backoff starts again. */
 const lasting = 5000
 
 /**
- * Keeps a connection until the scope closes. `use` runs on every new one, in a scope that closes when it is lost; what it
- * returns is what `get` gives. After a failed attempt, the next one begins as soon as another link has connected to the
- * broker. After a lost connection it waits: two connections that are lost again and again would otherwise skip each other's
- * pauses.
+ * Keeps a connection until the scope closes. `use` sets up every new connection, in a scope that closes when it is lost;
+ * `get` returns its result. After a failed attempt, the next one starts as soon as another link connects to the broker.
+ * After a lost connection it always waits, so that two unstable links do not skip each other's pauses.
  */
 export const make = <A>(options: {
   readonly broker: Broker
   readonly name: string
-  /** Seconds; as `open` has it when absent. */
+  /** Seconds; default: as in `open`. */
   readonly heartbeat?: number
   readonly use: (connection: Connection) => Effect.Effect<A, Unavailable, Scope.Scope>
 }): Effect.Effect<Link<A>, never, Scope.Scope> =>
@@ -46,9 +42,9 @@ export const make = <A>(options: {
     let current: { readonly connection: Connection; readonly value: A } | undefined
     let failure = "not connected yet"
     let attempt = 0
-    // One line says that the connection is lost, and one that it is back; the attempts in between would fill the log.
+    // Logs only the loss and the return of the connection, not the attempts between.
     let lossLogged = false
-    // Closed until the first attempt to open a connection, or to replace a lost one, has ended.
+    // Closed until the first attempt at the start or after a loss has ended.
     const decided = Effect.unsafeMakeLatch()
 
     /** Returns whether there was a connection. */
@@ -86,14 +82,14 @@ export const make = <A>(options: {
     yield* Effect.gen(function* () {
       const before = broker.connections()
       const wasConnected = yield* once
-      // Another link connected while this attempt failed: it may have begun before the broker was back.
+      // Another link has connected, so this attempt may have started before the broker was back.
       if (!wasConnected && broker.connections() > before) attempt = 0
       const wait = yield* pause(attempt++)
       countReconnect(name)
       const loss = `broker connection ${name}: ${failure} (${broker.address}); `
       yield* lossLogged
         ? Effect.logDebug(`${loss}next attempt in ${wait} ms`)
-        : Effect.logWarning(`${loss}trying again until it works`)
+        : Effect.logWarning(`${loss}reconnecting`)
       lossLogged = true
       yield* wasConnected ? Effect.sleep(wait) : Effect.timeoutOption(broker.nextConnected, wait)
     }).pipe(Effect.forever, Effect.interruptible, rememberingInterruption, Effect.forkScoped)
@@ -101,7 +97,7 @@ export const make = <A>(options: {
     const fail = Effect.suspend(() => Effect.fail(unavailable(failure)))
     const get = Effect.suspend(() => {
       if (current !== undefined) return Effect.succeed(current)
-      // Also for a caller that must not be interrupted: nothing has been done yet, and a timeout ends only what may be.
+      // Interruptible even for uninterruptible callers, because nothing has been done yet and the timeout must work.
       return Effect.interruptible(decided.await).pipe(
         Effect.timeoutOption(connectWait),
         Effect.flatMap(() => (current === undefined ? fail : Effect.succeed(current)))

@@ -1,18 +1,18 @@
-/** What the bus counts, for `/metrics`. */
+/** The bus's metrics, for `/metrics`. */
 import { Metric } from "effect"
 import { record } from "../../telemetry/Metrics.ts"
 
 export const received = Metric.counter("webhook_bus_reports_total", {
   description:
-    "Messages consumed about runs: started, response, error, dead letters, and what was refused or could not be read.",
+    "Messages received about runs: started, response, error, dead letters, and rejected or invalid messages.",
   incremental: true
 })
 const publishes = Metric.counter("webhook_bus_publishes_total", {
-  description: "Messages sent to the broker, by what became of them.",
+  description: "Messages sent to the broker, by outcome.",
   incremental: true
 })
 export const reconnects = Metric.counter("webhook_bus_reconnects_total", {
-  description: "Connections to the broker that were lost or could not be opened, and are tried again.",
+  description: "Broker connections that were lost or could not be opened.",
   incremental: true
 })
 
