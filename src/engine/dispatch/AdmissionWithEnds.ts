@@ -54,17 +54,16 @@ export const make = Effect.fnUntraced(function* ({
   let isFlushing = false
 
   const defer: AdmissionsWithEnds["defer"] = (lane) => {
-    if (!isEnabled) return advance(lane, true)
     deferred.add(lane)
     if (isFlushing) return
     isFlushing = true
     setImmediate(() => {
       isFlushing = false
-      if (line.isClosed || outcomes.areEndsWaiting()) return
+      if (line.isClosed || (isEnabled && outcomes.areEndsWaiting())) return
       const waited = [...deferred]
       deferred.clear()
-      for (const lane of line.candidates()) advance(lane)
-      for (const lane of waited) advance(lane)
+      for (const lane of line.candidates()) advance(lane, true)
+      for (const lane of waited) advance(lane, true)
     })
   }
 
