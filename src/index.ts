@@ -106,9 +106,11 @@ export {
 } from "./engine/accept/Replay.ts"
 export type { AcceptedOrEnded } from "./engine/accept/Submit.ts"
 export {
+  type ReadFor,
   type Refused,
   type Submitted,
   Trigger,
+  type Triggered,
   type TriggerRefused,
   type TriggerRequest
 } from "./engine/accept/Trigger.ts"
@@ -132,8 +134,10 @@ export { Teams } from "./engine/manage/Teams.ts"
 export { type Preview, Webhooks, type WithToken } from "./engine/manage/Webhooks.ts"
 export { type OnEnd, Outcomes } from "./engine/outcome/Outcomes.ts"
 export type { Progress } from "./engine/outcome/SentAndStarted.ts"
+export type { Waiting } from "./engine/outcome/Waiting.ts"
 export type { Draft, DraftPreview, PreviewDraft } from "./engine/prompt/DraftPreview.ts"
 export type { Sample } from "./engine/prompt/Input.ts"
+export type { InputChecks } from "./engine/prompt/InputChecks.ts"
 export {
   type LanguageOptions,
   type Place,
