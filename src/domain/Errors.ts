@@ -33,7 +33,7 @@ export class BodyTooLarge extends Schema.TaggedError<BodyTooLarge>()("BodyTooLar
 /** The body is not the JSON object it should be. */
 export class InvalidBody extends Schema.TaggedError<InvalidBody>()("InvalidBody", { detail: Schema.String }) {}
 
-/** A query parameter is not what it may be. */
+/** An invalid parameter. */
 export class InvalidParameter extends Schema.TaggedError<InvalidParameter>()("InvalidParameter", {
   name: Schema.String,
   detail: Schema.String
@@ -92,7 +92,7 @@ export class ChangedMeanwhile extends Schema.TaggedError<ChangedMeanwhile>()("Ch
 export const VerificationCause = Schema.Literal("address", "missing", "malformed", "expired", "mismatch")
 export type VerificationCause = typeof VerificationCause.Type
 
-/** The request does not show what the webhook asks for beside its token. Its caller is not told why. */
+/** The caller could not be verified beyond its token. It does not learn why. */
 export class NotVerified extends Schema.TaggedError<NotVerified>()("NotVerified", { why: VerificationCause }) {}
 
 /** No leader is consuming the team's queue. */
@@ -136,7 +136,7 @@ export class RunEnded extends Schema.TaggedError<RunEnded>()("RunEnded", {
   status: Schema.Literal(...allStatuses)
 }) {}
 
-/** The webhook is switched off, and starts no runs. */
+/** The webhook is disabled and starts no runs. */
 export class WebhookDisabled extends Schema.TaggedError<WebhookDisabled>()("WebhookDisabled", {}) {}
 
 /** The same `Idempotency-Key` came with another request before. */

@@ -1,22 +1,7 @@
 import { Context, DateTime, Effect, Either, Layer } from "effect"
-import {
-  type FilterFailed,
-  type IdempotencyKeyReused,
-  Invalid,
-  type InvalidVariables,
-  type MissingVariables,
-  NotFound,
-  PromptTooLarge,
-  type RateLimited,
-  type SchemaMismatch,
-  type TeamNotRunning,
-  type TemplateFailed,
-  TooManyQueued,
-  Unavailable,
-  WebhookDisabled
-} from "../../domain/Errors.ts"
+import { NotFound, type RateLimited, TooManyQueued, Unavailable } from "../../domain/Errors.ts"
 import type { RunId, WebhookId } from "../../domain/Id.ts"
-import type { Run, Variables } from "../../domain/run/Run.ts"
+import type { Run } from "../../domain/run/Run.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { HistoryStore, type ReplayableQuery, type WholeRun } from "../../repo/HistoryStore.ts"
@@ -24,42 +9,17 @@ import type { WebhookEdited } from "../../repo/RunStore.ts"
 import { TeamStore } from "../../repo/TeamStore.ts"
 import { WebhookStore } from "../../repo/WebhookStore.ts"
 import { Waiting } from "../outcome/Waiting.ts"
-import * as Input from "../prompt/Input.ts"
 import { InputChecks } from "../prompt/InputChecks.ts"
 import type { Renderer } from "../prompt/Renderer.ts"
-import * as Rendering from "../prompt/Rendering.ts"
 import { Settings } from "../Settings.ts"
 import type { Candidate } from "./Acceptance.ts"
-import * as Candidates from "./Candidates.ts"
 import { HandOver, type HandOverRefused } from "./HandOver.ts"
+import * as ReplayCandidates from "./ReplayCandidates.ts"
+import { keyOf, type ReplayRefused, type ReplayRequest } from "./ReplayCandidates.ts"
 import * as Submit from "./Submit.ts"
 import { webhooksOf } from "./WebhooksOfRuns.ts"
 
-/** How runs are repeated. */
-export interface ReplayRequest {
-  /** `template`: the webhook's template as it is now, filled in. `same`: the prompt as it was. */
-  readonly prompt: "template" | "same"
-  /** In place of those that the run had; only with `template`, and not of a message. */
-  readonly variables?: Variables
-  /** Of a message: in place of its text. */
-  readonly message?: string
-  /** Names the action: under the same key a run is repeated once. The hash is of how. */
-  readonly idempotency?: { readonly key: string; readonly request_hash: Uint8Array }
-}
-
-export type ReplayRefused =
-  | NotFound
-  | Invalid
-  | WebhookDisabled
-  | InvalidVariables
-  | MissingVariables
-  | PromptTooLarge
-  | TemplateFailed
-  | FilterFailed
-  | SchemaMismatch
-  | TeamNotRunning
-  | TooManyQueued
-  | IdempotencyKeyReused
+export type { ReplayRefused, ReplayRequest } from "./ReplayCandidates.ts"
 
 /** A run, and the one that repeats it, or why there is none. */
 export interface Replayed {
@@ -124,52 +84,7 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
       const webhooks = yield* WebhookStore
       const handOver = yield* HandOver
       const submit = Submit.make(handOver, yield* Waiting)
-      const { maxPrompt } = yield* Settings
-      const render = yield* Rendering.make
-      const inputChecks = yield* InputChecks
-      const candidates = yield* Candidates.make
-
-      /** What every repeat has of the request for it. */
-      const againOf = (run: WholeRun, { idempotency }: ReplayRequest, waitsSince: DateTime.Utc | undefined) =>
-        Effect.map(DateTime.now, (now) => ({
-          received_at: waitsSince ?? now,
-          wait: waitsSince !== undefined,
-          ...(idempotency && { idempotency: { ...idempotency, key: keyOf(idempotency.key) + run.run_id } })
-        }))
-
-      const messageOf = (run: WholeRun, request: ReplayRequest, waitsSince?: DateTime.Utc) =>
-        Effect.gen(function* () {
-          if (request.variables) return yield* mismatch("/variables", "must not be given for a message: it has none")
-          const { message = run.conversation.prompt } = request
-          if (Buffer.byteLength(message) > maxPrompt) return yield* new PromptTooLarge({ limit_bytes: maxPrompt })
-          const again = yield* againOf(run, request, waitsSince)
-          return candidates.ofMessage(run.team, message, again, run.run_id)
-        })
-
-      const runOf = (run: WholeRun, webhook: WebhookRow, request: ReplayRequest, waitsSince?: DateTime.Utc) =>
-        Effect.gen(function* () {
-          if (request.message !== undefined) {
-            return yield* mismatch("/message", "must not be given for a webhook's run: give `variables`")
-          }
-          if (!webhook.enabled) return yield* new WebhookDisabled()
-          const given = request.variables ?? run.variables
-          const variables = request.prompt === "same" ? given : yield* Input.used(webhook, given)
-          // Whatever `accept_if` says: somebody wants it done.
-          const { accept_if: _, ...unfiltered } = webhook
-          const fault =
-            request.variables && !Input.takesPayload(webhook) && inputChecks.refusalOf(unfiltered, variables)
-          if (fault && fault._tag !== "Ignored") return yield* fault
-          const rendered =
-            request.prompt === "same"
-              ? { prompt: run.conversation.prompt, ...(run.layout && { layout: run.layout }) }
-              : yield* render(webhook, variables)
-          const own = {
-            variables,
-            ...(yield* againOf(run, request, waitsSince)),
-            ...(request.prompt === "same" && run.webhook_version && { webhook_version: run.webhook_version })
-          }
-          return candidates.ofReplay(webhook, own, rendered, run.run_id)
-        })
+      const candidates = yield* ReplayCandidates.make
 
       type Result = Replayed["result"]
 
@@ -186,8 +101,8 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
           for (const run of runs) {
             const candidate = yield* Effect.either(
               run.webhook_id === undefined
-                ? messageOf(run, request)
-                : Effect.flatMap(webhookIn(known, run.webhook_id), (webhook) => runOf(run, webhook, request))
+                ? candidates.ofMessage(run, request)
+                : Effect.flatMap(webhookIn(known, run.webhook_id), (webhook) => candidates.ofRun(run, webhook, request))
             )
             if (Either.isRight(candidate)) open.push({ run, candidate: candidate.right })
             else if (candidate.left instanceof Unavailable) return yield* candidate.left
@@ -227,8 +142,8 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
           if (run === undefined) return yield* new NotFound()
           const candidate =
             run.webhook_id === undefined
-              ? yield* messageOf(run, request, received_at)
-              : yield* runOf(run, yield* webhooks.webhookRow(run.webhook_id), request, received_at)
+              ? yield* candidates.ofMessage(run, request, received_at)
+              : yield* candidates.ofRun(run, yield* webhooks.webhookRow(run.webhook_id), request, received_at)
           return yield* Effect.catchAll(submit(candidate), (error) => {
             const refusal = error._tag === "Unavailable" ? error : finalRefusal(run, error)
             if (refusal !== undefined) return Effect.fail(refusal)
@@ -290,8 +205,6 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
   )
 }
 
-const mismatch = (pointer: string, detail: string) => new Invalid({ faults: [{ pointer, detail }] })
-
 /** None when the webhook was edited, or got another token meanwhile: then it is asked again. */
 const finalRefusal = (
   { webhook_id }: WholeRun,
@@ -317,6 +230,3 @@ const webhookIn = (known: ReadonlyMap<WebhookId, WebhookRow>, id: WebhookId): Ef
 }
 
 const editedAllTheTime = new Unavailable({ what: "server", detail: "The webhook is edited all the time." })
-
-/** No caller's key: those are printable. So a webhook's callers and these actions do not take each other's. */
-const keyOf = (action: string): string => `replay\n${action}\n`

@@ -4,7 +4,7 @@ import { Effect, Option } from "effect"
 import { Api } from "../../api/Api.ts"
 import { tokenScheme } from "../../api/run/Trigger.ts"
 import { ifApiDocs } from "../access/OperationsAccess.ts"
-import { titles } from "../request/Problems.ts"
+import { titles } from "../request/ProblemTitles.ts"
 import { managementUrl } from "../request/PublicUrl.ts"
 import * as ReadOnlyRoute from "./ReadOnlyRoute.ts"
 

@@ -9,6 +9,7 @@ import type * as Errors from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { pathOf } from "../../domain/prompt/Path.ts"
 import { step } from "../../domain/prompt/Variables.ts"
+import { type Code, titles } from "./ProblemTitles.ts"
 import { securityHeaders } from "./SecurityHeaders.ts"
 
 /** Every error that a request can be refused with. */
@@ -41,47 +42,6 @@ export type Refusal =
   | Errors.WebhookDisabled
   | Errors.Unauthorized
   | Errors.Unavailable
-
-/** What each code means, for people: a problem's title, and its line in `/docs`. */
-export const titles = {
-  method_not_allowed: "The address does not accept this method",
-  not_found: "There is nothing at this address",
-  unauthorized: "The admin key is missing or wrong",
-  not_verified: "The webhook does not accept the request",
-  unsupported_media_type: "The body is not plain JSON",
-  body_too_large: "The body is too large",
-  invalid_body: "The body is not the expected JSON object",
-  invalid_wait: "`wait` is not what it may be here",
-  invalid_idempotency_key: "The `Idempotency-Key` is not valid",
-  invalid_host: "The request does not name exactly one host",
-  invalid_parameter: "A query parameter is not valid",
-  invalid_variables: "The variables cannot be stored as they are",
-  missing_variables: "Placeholders of the template have no value",
-  filter_failed: "The webhook's filter cannot be applied to the input",
-  schema_mismatch: "The input does not match the webhook's JSON Schema",
-  prompt_too_large: "The rendered prompt is too large",
-  template_failed: "The template cannot be filled in with this input",
-  invalid: "Some fields are not valid",
-  idempotency_key_reused: "The `Idempotency-Key` was used for a different request",
-  changed_meanwhile: "It was changed meanwhile",
-  team_not_running: "No leader is consuming the team's queue",
-  team_exists: "The team already exists",
-  team_in_use: "The team is in use",
-  too_many_queued: "Too many runs are queued, of all webhooks together",
-  too_many_queued_of_webhook: "Too many runs of the webhook are queued",
-  rate_limited: "The webhook is triggered more often than its rate limit allows",
-  too_many_streams: "Too many streams of events are open",
-  too_many_exports: "Too many exports at the same time",
-  too_many_attempts: "Too many wrong keys",
-  run_ended: "The run has ended already",
-  webhook_disabled: "The webhook is switched off",
-  cancelled: "The run was cancelled",
-  agent_failed: "The run ended as an error",
-  unavailable: "The database or the broker is out of reach, or the server is stopping or too busy",
-  internal_error: "The server failed unexpectedly"
-} as const
-
-type Code = keyof typeof titles
 
 interface Description {
   readonly code: Code
@@ -121,10 +81,10 @@ const table = {
     401,
     () => ({
       code: "not_verified",
-      detail: "It does not show what the webhook asks for: to come from an allowed address, a signature or a secret."
+      detail: "The webhook requires an allowed address, a signature or a secret."
     })
   ],
-  NotFound: [404, () => ({ code: "not_found", detail: "It does not exist, was deleted, or is switched off." })],
+  NotFound: [404, () => ({ code: "not_found", detail: "It does not exist, was deleted, or is disabled." })],
   MethodNotAllowed: [405, ({ allow }) => ({ code: "method_not_allowed", detail: `Allowed here: ${allow}.` })],
   TeamNotRunning: [
     409,
@@ -142,13 +102,13 @@ const table = {
     409,
     ({ run_id, status }) => ({
       code: "run_ended",
-      detail: `It ended as \`${status}\` before it could be cancelled.`,
+      detail: `The run ended as \`${status}\` before it could be cancelled.`,
       run_id
     })
   ],
   WebhookDisabled: [
     409,
-    () => ({ code: "webhook_disabled", detail: "Its webhook is switched off, and starts no runs. Switch it on first." })
+    () => ({ code: "webhook_disabled", detail: "The webhook is disabled and starts no runs. Enable it first." })
   ],
   ChangedMeanwhile: [
     412,

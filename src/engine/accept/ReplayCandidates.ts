@@ -1,0 +1,105 @@
+/** Makes the new run that repeats an ended one. */
+import { DateTime, Effect } from "effect"
+import {
+  type FilterFailed,
+  type IdempotencyKeyReused,
+  Invalid,
+  type InvalidVariables,
+  type MissingVariables,
+  type NotFound,
+  PromptTooLarge,
+  type SchemaMismatch,
+  type TeamNotRunning,
+  type TemplateFailed,
+  type TooManyQueued,
+  WebhookDisabled
+} from "../../domain/Errors.ts"
+import type { Variables } from "../../domain/run/Run.ts"
+import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
+import type { WholeRun } from "../../repo/HistoryStore.ts"
+import * as Input from "../prompt/Input.ts"
+import { InputChecks } from "../prompt/InputChecks.ts"
+import * as Rendering from "../prompt/Rendering.ts"
+import { Settings } from "../Settings.ts"
+import * as Candidates from "./Candidates.ts"
+
+/** How runs are replayed. */
+export interface ReplayRequest {
+  /** `template`: fill in the webhook's current template. `same`: send the same prompt again. */
+  readonly prompt: "template" | "same"
+  /** Replace the run's own variables. Only with `template`, and not for a message. */
+  readonly variables?: Variables
+  /** Replaces the text of a message. */
+  readonly message?: string
+  /** Each key replays a run once. The hash covers the other fields. */
+  readonly idempotency?: { readonly key: string; readonly request_hash: Uint8Array }
+}
+
+export type ReplayRefused =
+  | NotFound
+  | Invalid
+  | WebhookDisabled
+  | InvalidVariables
+  | MissingVariables
+  | PromptTooLarge
+  | TemplateFailed
+  | FilterFailed
+  | SchemaMismatch
+  | TeamNotRunning
+  | TooManyQueued
+  | IdempotencyKeyReused
+
+export const make = Effect.gen(function* () {
+  const { maxPrompt } = yield* Settings
+  const render = yield* Rendering.make
+  const inputChecks = yield* InputChecks
+  const candidates = yield* Candidates.make
+
+  /** What the new run takes from the request. */
+  const againOf = (run: WholeRun, { idempotency }: ReplayRequest, waitsSince: DateTime.Utc | undefined) =>
+    Effect.map(DateTime.now, (now) => ({
+      received_at: waitsSince ?? now,
+      wait: waitsSince !== undefined,
+      ...(idempotency && { idempotency: { ...idempotency, key: keyOf(idempotency.key) + run.run_id } })
+    }))
+
+  const ofMessage = (run: WholeRun, request: ReplayRequest, waitsSince?: DateTime.Utc) =>
+    Effect.gen(function* () {
+      if (request.variables) return yield* mismatch("/variables", "must not be given for a message: it has none")
+      const { message = run.conversation.prompt } = request
+      if (Buffer.byteLength(message) > maxPrompt) return yield* new PromptTooLarge({ limit_bytes: maxPrompt })
+      const again = yield* againOf(run, request, waitsSince)
+      return candidates.ofMessage(run.team, message, again, run.run_id)
+    })
+
+  const ofRun = (run: WholeRun, webhook: WebhookRow, request: ReplayRequest, waitsSince?: DateTime.Utc) =>
+    Effect.gen(function* () {
+      if (request.message !== undefined) {
+        return yield* mismatch("/message", "must not be given for a webhook's run: give `variables`")
+      }
+      if (!webhook.enabled) return yield* new WebhookDisabled()
+      const given = request.variables ?? run.variables
+      const variables = request.prompt === "same" ? given : yield* Input.used(webhook, given)
+      // A person asked for it, so `accept_if` does not apply.
+      const { accept_if: _, ...unfiltered } = webhook
+      const fault = request.variables && !Input.takesPayload(webhook) && inputChecks.refusalOf(unfiltered, variables)
+      if (fault && fault._tag !== "Ignored") return yield* fault
+      const rendered =
+        request.prompt === "same"
+          ? { prompt: run.conversation.prompt, ...(run.layout && { layout: run.layout }) }
+          : yield* render(webhook, variables)
+      const own = {
+        variables,
+        ...(yield* againOf(run, request, waitsSince)),
+        ...(request.prompt === "same" && run.webhook_version && { webhook_version: run.webhook_version })
+      }
+      return candidates.ofReplay(webhook, own, rendered, run.run_id)
+    })
+
+  return { ofMessage, ofRun }
+})
+
+const mismatch = (pointer: string, detail: string) => new Invalid({ faults: [{ pointer, detail }] })
+
+/** Contains line breaks, so that it cannot equal a caller's key. */
+export const keyOf = (action: string): string => `replay\n${action}\n`

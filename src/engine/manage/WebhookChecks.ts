@@ -1,0 +1,160 @@
+/** Checks what people set of a webhook: every fault is listed, with the field that it is in. */
+import { Effect, Either, Option, Predicate, Schema } from "effect"
+import { identity } from "effect/Function"
+import { type Fault, Invalid, maxFaults, type TeamUnknown } from "../../domain/Errors.ts"
+import { faultOfExpression } from "../../domain/prompt/Filter.ts"
+import * as Template from "../../domain/prompt/Template.ts"
+import { containsToken } from "../../domain/request/WithoutToken.ts"
+import { isStorable, unstorableDetail } from "../../domain/StorableText.ts"
+import { TeamName } from "../../domain/Team.ts"
+import { Verification } from "../../domain/verification/Verification.ts"
+import { Webhook, WebhookDraft, WebhookEdit } from "../../domain/webhook/Webhook.ts"
+import { isAccepted, type JsonObject, type Window } from "../../domain/webhook/WebhookSettingKinds.ts"
+import { webhookSettings } from "../../domain/webhook/WebhookSettings.ts"
+import { TeamStore } from "../../repo/TeamStore.ts"
+import * as Input from "../prompt/Input.ts"
+import { faultsOfSchema } from "../prompt/InputSchema.ts"
+import { type LanguageOptions, Renderer } from "../prompt/Renderer.ts"
+import { decode } from "./Validation.ts"
+
+export const make = Effect.gen(function* () {
+  const renderer = yield* Renderer
+  const teams = yield* TeamStore
+
+  /** The template after a change of its text, its language or its input. */
+  const templateAfter = (
+    change: Fields,
+    before: Webhook | undefined,
+    fields: ReadonlyArray<(typeof checkedTogether)[number]> = templateFields
+  ) => {
+    const { input, prompt_template, template_language } = { ...before, ...change }
+    const isChanged = fields.some((field) => change[field] !== undefined)
+    return isChanged && typeof prompt_template === "string"
+      ? Option.some({
+          prompt_template,
+          takesPayload: Input.takesPayload({ input }),
+          ...languageOf(template_language)
+        })
+      : Option.none()
+  }
+
+  const templateFaults = (change: Fields, before: Webhook | undefined) =>
+    Option.match(templateAfter(change, before, checkedTogether), {
+      onNone: () => Effect.succeed([]),
+      onSome: ({ prompt_template, takesPayload, ...options }) =>
+        renderer.placeholders(prompt_template, options).pipe(
+          Effect.map((names) => {
+            const { verification } = { ...before, ...change }
+            const webhook = isVerification(verification) ? { verification } : {}
+            return takesPayload ? names.flatMap((name) => Input.nameFaults(name, webhook)) : []
+          }),
+          Effect.catchTag("TemplateInvalid", ({ reason, line, column }) =>
+            Effect.succeed([`line ${line}, column ${column}: ${reason}`])
+          ),
+          Effect.map((details) => details.map((detail): Fault => ({ pointer: "/prompt_template", detail })))
+        )
+    })
+
+  /** Faults that no schema finds: in the template, a missing team, text that PostgreSQL cannot store. */
+  const faultsBeyondSchema = Effect.fn("Webhooks.check")(function* (input: Fields, before: Webhook | undefined) {
+    const faults: Array<Fault> = []
+    for (const field of textFields) {
+      const text = input[field]
+      if (typeof text === "string" && !isStorable(text)) {
+        faults.push({ pointer: `/${field}`, detail: unstorableDetail })
+      }
+    }
+    faults.push(...(yield* templateFaults(input, before)))
+    if (typeof input.accept_if === "string" && isAccepted(webhookSettings.accept_if, input.accept_if)) {
+      const detail = faultOfExpression(input.accept_if)
+      if (detail !== undefined) faults.push({ pointer: "/accept_if", detail })
+    }
+    if (isWindow(input.coalesce)) {
+      // Whatever language the templates have.
+      if (Either.isLeft(Template.parse(`{{${input.coalesce.key}}}`)))
+        faults.push({ pointer: "/coalesce", detail: "`key` must be a name as in a template" })
+    }
+    if (isSchema(input.schema)) faults.push(...(yield* faultsOfSchema(input.schema)).map(inSchema))
+    if (isTeamName(input.team)) {
+      yield* Effect.catchTag(teams.team(input.team), "NotFound", () => Effect.sync(() => faults.push(noSuchTeam)))
+    }
+    return faults
+  })
+
+  const checked = <A extends object>(
+    decoded: Either.Either<A, ReadonlyArray<Fault>>,
+    input: unknown,
+    before?: Webhook
+  ) =>
+    Effect.gen(function* () {
+      const more = yield* faultsBeyondSchema(input as Fields, before)
+      const faults = [...Either.match(decoded, { onLeft: identity, onRight: tokenFaults }), ...more]
+      if (faults.length > 0) return yield* new Invalid({ faults: faults.slice(0, maxFaults) })
+      return Either.getOrThrow(decoded)
+    })
+
+  /** The names in a template that was checked before. */
+  const namesIn = (template: string, options: LanguageOptions) =>
+    Effect.catchTag(renderer.placeholders(template, options), "TemplateInvalid", Effect.die)
+
+  /** The template's names, if the change has a template. */
+  const variablesOf = (change: Fields, before: Webhook | undefined) =>
+    Option.match(templateAfter(change, before), {
+      onNone: () => Effect.succeed({}),
+      onSome: ({ prompt_template, ...options }) =>
+        Effect.map(namesIn(prompt_template, options), (variables) => ({ variables }))
+    })
+
+  return {
+    draft: (input: unknown) => checked(decodeDraft(input), input),
+    edit: (input: unknown, before: Webhook) => checked(decodeEdit(input), input, before),
+    changesTemplate: (change: Fields, before: Webhook) => Option.isSome(templateAfter(change, before)),
+    namesIn,
+    variablesOf
+  }
+})
+
+type Fields = { readonly [field in keyof WebhookDraft]?: unknown }
+
+/** Fields that must fit together. */
+const templateFields = ["prompt_template", "template_language", "input"] as const
+/** A template must not name a header that holds a secret. */
+const checkedTogether = [...templateFields, "verification"] as const
+
+const isVerification = Schema.is(Verification)
+
+const languageOf = (language: unknown): LanguageOptions =>
+  language === "simple" || language === "liquid" ? { template_language: language } : {}
+
+/** All fields that may hold text. A team's name has stricter rules. */
+const textFields = (Object.keys(WebhookDraft.fields) as ReadonlyArray<keyof Fields>).filter((field) => field !== "team")
+
+/** The fields that the API and audit events show. */
+const shownFields = new Set(Object.keys(Webhook.fields))
+
+/** A token must not be shown again. A signature over the URL uses the placeholder `{url}`. */
+const tokenFaults = (saved: object): ReadonlyArray<Fault> =>
+  Object.entries(saved)
+    .filter(([field, value]) => shownFields.has(field) && containsToken(JSON.stringify(value)))
+    .map(([field]) => ({
+      pointer: `/${field}`,
+      detail: "must not contain a token, such as in a trigger URL; in `signed`, write `{url}` instead of the URL"
+    }))
+
+/** A fault inside the schema becomes one of the field, so that a form can show it there. */
+const inSchema = ({ pointer, detail }: Fault): Fault => ({
+  pointer: "/schema",
+  detail: pointer === "" ? detail : `at ${pointer}: ${detail}`
+})
+
+const decodeDraft = decode(WebhookDraft)
+const decodeEdit = decode(WebhookEdit)
+const isTeamName = Schema.is(TeamName)
+const isSchema = (value: unknown): value is JsonObject =>
+  Predicate.isReadonlyRecord(value) && isAccepted(webhookSettings.schema, value)
+const isWindow = (value: unknown): value is Window =>
+  Predicate.isReadonlyRecord(value) && isAccepted(webhookSettings.coalesce, value)
+
+const noSuchTeam: Fault = { pointer: "/team", detail: "there is no such team" }
+/** The team was deleted after the check. */
+export const teamGone = (_: TeamUnknown) => new Invalid({ faults: [noSuchTeam] })

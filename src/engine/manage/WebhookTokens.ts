@@ -1,0 +1,55 @@
+/** Replaces a webhook's token. The old one may stay valid for a while. */
+import { DateTime, Duration, Effect } from "effect"
+import type { WebhookId } from "../../domain/Id.ts"
+import { noOldToken, WebhookStore } from "../../repo/WebhookStore.ts"
+import * as Audit from "../access/Audit.ts"
+import { hashToken, makeToken, type Token, tokenHint } from "../verify/Token.ts"
+
+export const make = Effect.gen(function* () {
+  const store = yield* WebhookStore
+
+  const replaceToken = Effect.fnUntraced(function* (id: WebhookId, token: Token, overlap: Duration.Duration) {
+    const before = yield* store.webhookRow(id)
+    const updated_at = yield* DateTime.now
+    const change = {
+      ...noOldToken,
+      ...(Duration.greaterThan(overlap, Duration.zero) && {
+        old_token_hash: before.token_hash,
+        old_token_hint: before.token_hint,
+        old_token_valid_until: DateTime.addDuration(updated_at, overlap)
+      }),
+      token_hash: hashToken(token),
+      token_hint: tokenHint(token),
+      updated_at
+    }
+    return yield* store.updateWebhook(id, change, {
+      versions: [before.version],
+      audit: yield* Audit.draft("webhook.token_regenerated")
+    })
+  })
+
+  const regenerate = Effect.fn("Webhooks.regenerate")(function* (
+    id: WebhookId,
+    { overlap = Duration.zero }: { readonly overlap?: Duration.Duration } = {}
+  ) {
+    const token = yield* makeToken
+    const webhook = yield* replaceToken(id, token, overlap).pipe(
+      // After an edit conflict the old token may be another one.
+      Effect.retry({ while: (error) => error._tag === "ChangedMeanwhile" }),
+      Effect.catchTags({ ChangedMeanwhile: Effect.die, TeamUnknown: Effect.die })
+    )
+    return { webhook, token }
+  })
+
+  const endOldToken = Effect.fn("Webhooks.endOldToken")(function* (id: WebhookId) {
+    yield* store
+      .updateWebhook(
+        id,
+        { ...noOldToken, updated_at: yield* DateTime.now },
+        { audit: yield* Audit.draft("webhook.edited") }
+      )
+      .pipe(Effect.catchTags({ ChangedMeanwhile: Effect.die, TeamUnknown: Effect.die }))
+  })
+
+  return { regenerate, endOldToken }
+})
