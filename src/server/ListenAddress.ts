@@ -3,15 +3,14 @@ import { Option, Schema } from "effect"
 import type { Format } from "../settings/EnvironmentVariable.ts"
 import { fromText } from "../settings/Quantity.ts"
 
-/** Where a server listens. */
 export interface ListenAddress {
-  /** An address of this machine, or a name for one. */
+  /** An address or name of this machine. */
   readonly host: string
   /** 0: any free port. */
   readonly port: number
 }
 
-/** Only this machine can reach it. */
+/** Reachable only from this machine. */
 export const defaultHost = "127.0.0.1"
 
 /** As written in a URL. */
@@ -32,12 +31,12 @@ const parse = (text: string): Option.Option<ListenAddress> => {
 }
 
 export const format: Format<ListenAddress> = {
-  accepts: `takes an address and a port such as \`10.0.0.5:9090\` or \`[fd00::5]:9090\`, or a port of ${defaultHost} alone, from 0 to 65535 (0: any free port)`,
+  accepts: `takes an address and a port such as \`10.0.0.5:9090\` or \`[fd00::5]:9090\`, or only a port for ${defaultHost}, from 0 to 65535 (0: any free port)`,
   schema: fromText(Schema.Struct({ host: Schema.String, port: Schema.Number }), parse, toText)
 }
 
 const isOfThisMachine = new Set([defaultHost, "::1", "0.0.0.0", "::"])
 
-/** The URL of a server that listens there, as seen from this machine. */
+/** The server's URL from this machine. */
 export const urlOf = ({ host, port }: ListenAddress): string =>
   `http://${toText({ host: isOfThisMachine.has(host) ? "localhost" : host, port })}`

@@ -1,4 +1,4 @@
-/** Log lines and their settings, for every process of the server and for the leader. `docs/settings.md` explains them. */
+/** Logging and its settings, for the server and for leaders. `docs/settings.md` explains the settings. */
 import { Layer, Logger, LogLevel } from "effect"
 import { oneOf, type Values, withDefault, wordFor } from "../settings/EnvironmentVariable.ts"
 import * as SafeLogger from "./SafeLogger.ts"
@@ -13,7 +13,7 @@ export const settings = {
   logFormat: withDefault("LOG_FORMAT", oneOf("pretty", "logfmt", "json"), process.stderr.isTTY ? "pretty" : "logfmt")
 }
 
-/** Log lines go to standard error, one format for people and two for programs. */
+/** Logs to standard error. */
 export const layer = ({ logFormat, logLevel }: Values<typeof settings>): Layer.Layer<never> => {
   const loggers = {
     pretty: SafeLogger.forPeople(Logger.prettyLogger({ stderr: true })),

@@ -1,17 +1,14 @@
 /**
- * What `/proc` shows of a process to every other process of the same user: its command line and its environment, as it was
- * started with them. Linux reads both from the memory of the process, where they can be overwritten. To delete a variable
- * from `process.env` leaves it there.
+ * Hides secrets from `/proc`, which shows a process's original command line and environment to other processes of the
+ * same user. Linux reads both from the process's memory, where they can be overwritten. Deleting a variable from
+ * `process.env` does not remove it there.
  */
 import { closeSync, openSync, readFileSync, readSync, writeSync } from "node:fs"
 
-/**
- * Where in this process's memory the words of its command line are, and those of its environment: fields 48 to 51 of
- * `/proc/self/stat`.
- */
+/** The positions of the command line and the environment in memory: fields 48 to 51 of `/proc/self/stat`. */
 const places = () => {
   const stat = readFileSync("/proc/self/stat", "utf8")
-  // The second field, the program's name, may hold blanks: the third is the first here.
+  // Starts at the third field, because the second, the program's name, may contain spaces.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
   const [commandLine, commandLineEnd, environment, environmentEnd] = fields.slice(48 - 3, 52 - 3).map(Number) as [
     ...[number, number, number, number]
@@ -68,7 +65,7 @@ export const remove = (variables: ReadonlyArray<string>, secrets: ReadonlyArray<
   }
 }
 
-/** What the attempt gives; nothing when the process belongs to another user, or has ended. */
+/** `undefined` if the process belongs to another user or has ended. */
 const readable = <A>(attempt: () => A): A | undefined => {
   try {
     return attempt()

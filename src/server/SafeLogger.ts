@@ -1,11 +1,11 @@
 /**
- * Log lines that no text can forge. A message may contain what a stranger wrote, such as the routing key of a message from
- * the broker: line breaks in it would look like further log lines, and control characters would be obeyed by terminals.
+ * Escapes log messages. They may contain untrusted text, such as a message's routing key. Line breaks in it would look
+ * like further log lines, and control characters would control terminals.
  */
 import { inspect } from "node:util"
 import { Cause, HashMap, Inspectable, Logger } from "effect"
 
-/** C0 and C1 controls, line and paragraph separators, and marks that change the direction of writing. */
+/** Control characters, line and paragraph separators, and direction marks. */
 const unsafe = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 const unsafeInLine = new RegExp(unsafe.source.replace("\\p{Cc}", "\\0-\\x08\\x0b-\\x1f\\x7f-\\x9f"), "gu")
 
@@ -14,10 +14,10 @@ const short: { readonly [character: string]: string } = { "\n": "\\n", "\r": "\\
 const escapeCharacter = (character: string): string =>
   short[character] ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
 
-/** The text in one line. */
+/** Escapes to one line. */
 const escape = (text: string): string => text.replace(unsafe, escapeCharacter)
 
-/** The text with its lines and tabs, for a stack trace. */
+/** Keeps line breaks and tabs, for stack traces. */
 const escapeLines = (text: string): string => text.replace(unsafeInLine, escapeCharacter)
 
 const escapeValue = (value: unknown): string =>
@@ -25,11 +25,11 @@ const escapeValue = (value: unknown): string =>
 
 const list = (message: unknown): ReadonlyArray<unknown> => (Array.isArray(message) ? message : [message])
 
-/** For a logger of whole lines, such as logfmt and JSON: its line remains one. */
+/** For loggers with one line per message, such as logfmt and JSON. */
 export const inOneLine = <Message>(logger: Logger.Logger<Message, string>): Logger.Logger<Message, string> =>
   Logger.map(logger, escape)
 
-/** For a logger for people, which writes a stack trace in several, indented lines. */
+/** For the pretty logger, which writes stack traces in several lines. */
 export const forPeople = (logger: Logger.Logger<unknown, void>): Logger.Logger<unknown, void> =>
   Logger.mapInputOptions(logger, ({ annotations, cause, message, ...rest }) => ({
     ...rest,

@@ -1,4 +1,4 @@
-/** The secrets key of an embedded database: a file in its folder, created when first needed. */
+/** The secrets key of an embedded database: a file in its folder, created on first use. */
 import { readFileSync } from "node:fs"
 import { link, mkdir, rm, writeFile } from "node:fs/promises"
 import { join, resolve } from "node:path"
@@ -25,7 +25,7 @@ const make = (folder: string, path: string) =>
       await rm(draft, { force: true })
     })
     yield* Effect.logWarning(
-      `Webhooks' secrets are encrypted with a new key in ${resolve(path)}, which must be included in a backup of the folder`
+      `Webhooks' secrets are encrypted with a new key in ${resolve(path)}; include it in backups of the folder`
     )
   })
 

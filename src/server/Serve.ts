@@ -11,14 +11,14 @@ import { workerVariable } from "./workers/WorkerMessages.ts"
 const announce = ({ address, welcome }: Started) =>
   Effect.zipRight(print(welcome), Effect.logInfo(`Listening on ${address}`))
 
-/** Which worker this process is; none: the process that the user started. */
+/** The number of this worker; none for the process that the user started. */
 const worker = cluster.isWorker
   ? Effect.orDie(Config.option(Config.integer(workerVariable)))
   : Effect.succeed(Option.none<number>())
 
 /**
- * The `serve` command: runs until a signal comes; a start that fails says why. With several workers this process is their
- * primary, and does not load what a server needs. Faults of the settings are reported by whatever serves, all at once.
+ * The `serve` command. Runs until a signal arrives. With several workers this process is only their primary and does not
+ * load the server. Invalid settings are reported by the process that serves.
  */
 export const serve = (overrides: Overrides, version: string): Effect.Effect<void, Failure> =>
   Effect.gen(function* () {

@@ -30,10 +30,7 @@ import * as Telemetry from "./Telemetry.ts"
 const adminKey = (environment: Environment) =>
   Option.match(environment.adminKey, { onNone: () => AdminKey.layerGenerated, onSome: AdminKey.layerGiven })
 
-/**
- * A key made here is stored next to the embedded database, which belongs to one server. A shared database's key is given to
- * each server.
- */
+/** For an embedded database the key is generated and stored next to it. For a shared one it must be given to each server. */
 const secretKeys = ({ dataDir, secretKeys: given }: Environment, { repo }: Drivers) =>
   Option.match(given, {
     onNone: () => (repo.embedded === undefined ? SecretKeys.layer([]) : SecretsKeyFile.layer(dataDir)),
@@ -46,13 +43,13 @@ const connectionLimits = ({ maxConnections, maxConnectionsPerAddress }: Environm
     connectionsPerAddress: Option.getOrUndefined(maxConnectionsPerAddress)
   })
 
-/** The address of the management, if it has one of its own. */
+/** The separate address for management, if any. */
 export class AdminAddress extends Context.Tag("webhook-trigger/AdminAddress")<
   AdminAddress,
   Option.Option<ListenAddress>
 >() {}
 
-/** The server cannot listen on the management's address. */
+/** The server cannot listen on the management address. */
 export class CannotListenForAdmin extends Data.TaggedError("CannotListenForAdmin")<Listener.ListenFault> {}
 
 const listenForAdmin = (
@@ -71,8 +68,8 @@ const listenForAdmin = (
   })
 
 /**
- * The whole server. What is provided last is built first and closed last: it listens once all routes are there, and requests
- * in flight are answered before anything they need is closed.
+ * The whole server. The last layer is built first and closed last: the server listens once all routes exist, and answers
+ * requests in progress before it closes their dependencies.
  */
 export const layer = (environment: Environment, { bus, repo }: Drivers, version: string) => {
   const { maxBody } = environment.engine

@@ -5,7 +5,7 @@ import type { Team } from "../domain/Team.ts"
 import { Teams } from "../engine/manage/Teams.ts"
 import { teamGauges } from "../engine/upkeep/TeamGauges.ts"
 
-/** As often as Effect sends the other metrics. */
+/** The same interval as for Effect's metrics. */
 const interval = "10 seconds"
 
 const toOtlp = (teams: ReadonlyArray<Team>, resource: OtlpResource.Resource, now: bigint) => ({
@@ -33,7 +33,7 @@ const toOtlp = (teams: ReadonlyArray<Team>, resource: OtlpResource.Resource, now
   ]
 })
 
-/** Sends the gauges of the teams that there are to an OpenTelemetry collector; what cannot be sent is not sent later. */
+/** Sends the gauges of all teams to an OpenTelemetry collector. Failed requests are not repeated. */
 export const layer = (options: {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>

@@ -13,10 +13,10 @@ import * as TeamGaugesOtlp from "./TeamGaugesOtlp.ts"
 
 type Settings = Pick<LeaderEnvironment, "otlpEndpoint" | "otlpHeaders" | "otlpServiceName">
 
-/** Of this process: without it the counters of several would overwrite each other at the collector. */
+/** Prevents several processes from overwriting each other's counters at the collector. */
 const instanceId = v4()
 
-/** Where each kind of data goes, and what it is said to come from. */
+/** The collector's addresses, headers and resource attributes. */
 const collector = ({ otlpEndpoint, otlpHeaders, otlpServiceName }: Settings, version: string) =>
   Option.map(otlpEndpoint, (endpoint) => {
     const headers = Option.match(otlpHeaders, { onNone: () => ({}), onSome: Redacted.value })
@@ -28,7 +28,7 @@ const collector = ({ otlpEndpoint, otlpHeaders, otlpServiceName }: Settings, ver
     return (path: string) => ({ url: `${endpoint}${path}`, headers, resource })
   })
 
-/** Traces, metrics and log lines to an OpenTelemetry collector (OTLP over HTTP, JSON), when one is set. */
+/** Sends traces, metrics and log lines to an OpenTelemetry collector (OTLP over HTTP with JSON), if one is set. */
 export const otlp = (settings: Settings, version: string): Layer.Layer<never> =>
   Option.match(collector(settings, version), {
     onNone: () => Layer.setTracerEnabled(false),
@@ -42,7 +42,7 @@ export const otlp = (settings: Settings, version: string): Layer.Layer<never> =>
     }
   })
 
-/** The metrics of teams, for the same collector. */
+/** Sends the metrics of teams to the same collector. */
 export const teamGauges = (settings: Settings, version: string): Layer.Layer<never, never, Teams> =>
   Option.match(collector(settings, version), {
     onNone: () => Layer.empty,

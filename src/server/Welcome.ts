@@ -5,7 +5,7 @@ import * as Drivers from "./drivers/Drivers.ts"
 import type { FirstWebhook } from "./leaders/FirstWebhook.ts"
 import type { LocalTeam } from "./leaders/LocalLeaders.ts"
 
-/** The command that starts the program that runs as `script`: its name if it is installed. */
+/** The command that starts this program: its name if it is installed. */
 const commandOf = (script: string): string =>
   basename(script) === "webhook-trigger" ? "webhook-trigger" : `node ${relative("", script)}`
 
@@ -69,7 +69,6 @@ const ownAgent = [
   ""
 ]
 
-/** Where the admin key comes from. */
 const keyLine = (isGiven: boolean, generated: Option.Option<Redacted.Redacted>): string => {
   if (Option.isSome(generated)) return `${Redacted.value(generated.value)}   (shown only now; only its hash is stored)`
   return isGiven
@@ -77,7 +76,7 @@ const keyLine = (isGiven: boolean, generated: Option.Option<Redacted.Redacted>):
     : "as shown at the first start; if it is lost, start with another in ADMIN_API_KEY"
 }
 
-/** What a start prints on standard output: where the server is, how to get in, and what to try. */
+/** The text on standard output after a start: addresses, admin key and a first example. */
 export const text = (started: {
   readonly version: string
   /** Of the triggers. */

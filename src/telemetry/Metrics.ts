@@ -1,12 +1,12 @@
 /**
- * What the service counts, for `/metrics` and OpenTelemetry. Labels are kept: `Metric.tagged` compares and hashes them at
- * every count, which was a tenth of the work for a trigger.
+ * Recording of metrics for `/metrics` and OpenTelemetry. Labels are cached, because hashing them with `Metric.tagged` was
+ * a tenth of the work for a trigger.
  */
 import { type Metric, MetricLabel } from "effect"
 
 const known = new Map<string, ReadonlyArray<MetricLabel.MetricLabel>>()
 
-/** One and the same array for the same labels, in the same order: the metric finds its numbers by it. */
+/** Returns the same array for the same labels in the same order, because metrics are found by identity. */
 const labels = (pairs: Readonly<Record<string, string>>): ReadonlyArray<MetricLabel.MetricLabel> => {
   const key = JSON.stringify(pairs)
   let made = known.get(key)
@@ -17,7 +17,7 @@ const labels = (pairs: Readonly<Record<string, string>>): ReadonlyArray<MetricLa
   return made
 }
 
-/** Adds to a counter, or a value to a histogram, at once and without a fiber. */
+/** Updates a counter or a histogram immediately, without a fiber. */
 export const record = <Type, In, Out>(
   metric: Metric.Metric<Type, In, Out>,
   value: In,

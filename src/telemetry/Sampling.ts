@@ -3,7 +3,7 @@ import { Option, Tracer } from "effect"
 const hex = (digits: number): string =>
   Array.from({ length: digits }, () => Math.floor(Math.random() * 16).toString(16)).join("")
 
-/** Collects nothing, and says so to all that belongs to it, here and elsewhere. */
+/** A span that is not collected. Its children are not sampled either. */
 const unsampled = (
   name: string,
   parent: Option.Option<Tracer.AnySpan>,
@@ -34,10 +34,7 @@ const unsampled = (
   return span
 }
 
-/**
- * A tracer that leaves out what its caller does not sample, and whatever the server does of itself: to renew its lease and to
- * look into the database every second would be hundreds of spans a minute that nobody asked for.
- */
+/** A tracer without spans that the caller does not sample, and without the server's own background work. */
 export const sampling = (tracer: Tracer.Tracer): Tracer.Tracer =>
   Tracer.make({
     context: (execution, fiber) => tracer.context(execution, fiber),

@@ -1,8 +1,8 @@
 import { Effect, FiberRef, type Tracer } from "effect"
 
 /**
- * A span around the effect when a tracer collects them. For the path of every trigger: a span that is not collected still
- * costs as much as accepting a run does without one. `options` are made only when there is one.
+ * Adds a span only if tracing is on. Without tracing, an unused span would double the cost of accepting a run. `options`
+ * are evaluated only if needed.
  */
 export const whenTraced =
   (name: string, options: Tracer.SpanOptions | (() => Tracer.SpanOptions) = {}) =>

@@ -1,9 +1,9 @@
-/** The trace that a request or a message belongs to, as its `traceparent` says it: https://www.w3.org/TR/trace-context/ */
+/** The `traceparent` of requests and messages: https://www.w3.org/TR/trace-context/ */
 import { Context, type Fiber, Option, Tracer } from "effect"
 
 const format = /^(?!ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(?:-|$)/
 
-/** The span that it names; none when it is not a valid one. */
+/** `undefined` if it is invalid. */
 export const parse = (traceparent: unknown): Tracer.ExternalSpan | undefined => {
   const found = typeof traceparent === "string" ? format.exec(traceparent) : null
   if (found === null) return undefined
@@ -14,7 +14,7 @@ export const parse = (traceparent: unknown): Tracer.ExternalSpan | undefined => 
 export const of = ({ sampled, spanId, traceId }: Tracer.AnySpan): string =>
   `00-${traceId}-${spanId}-${sampled ? "01" : "00"}`
 
-/** The fiber's own, when it is in a real span: without a tracer there are none. */
+/** The fiber's `traceparent`, if it is in a real span. */
 export const ofFiber = (fiber: Fiber.RuntimeFiber<any, any>): string | undefined => {
   const span = Context.getOption(fiber.currentContext, Tracer.ParentSpan)
   return Option.isSome(span) && /^[\da-f]{32}$/.test(span.value.traceId) ? of(span.value) : undefined

@@ -268,7 +268,7 @@ describe("the bus and its connections", () => {
         { concurrency: "unbounded" }
       )
       expect(refusals).toContainEqual(["ping", "the broker did not answer in 3 seconds"])
-      expect(refusals.at(-1)).toEqual(["prompt", expect.stringContaining("not taken by the broker")])
+      expect(refusals.at(-1)).toEqual(["prompt", expect.stringContaining("rejected by the broker")])
       server.pass()
       yield* untilUp
       yield* roundTrip(replies)

@@ -1,4 +1,4 @@
-/** Requests about queues, on a connection of their own: a blocked publisher or a refused request disturbs no other. */
+/** Requests about queues, on a separate connection, so that neither blocked publishers nor errors affect other work. */
 import type { Channel } from "amqplib"
 import { Data, Deferred, Effect, Queue, Scope } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
@@ -19,7 +19,7 @@ import {
 } from "./Topology.ts"
 
 export interface Probe {
-  /** The queue's state; when it had a consumer, as it was up to a second ago. */
+  /** The queue's state. If it had a consumer, the state may be up to a second old. */
   readonly queue: (team: TeamName) => Effect.Effect<TeamQueue, Unavailable>
   /** As `Bus.repliesWaiting`. */
   readonly repliesWaiting: Effect.Effect<number, Unavailable>
@@ -28,9 +28,9 @@ export interface Probe {
   readonly declareCancelExchange: (team: TeamName) => Effect.Effect<void, Unavailable>
   /** As `Bus.inspect`. */
   readonly inspect: (team: TeamName) => Effect.Effect<Inspection, Unavailable>
-  /** Leads prompts for the team into its queue from now on; false: it has none. */
+  /** Binds the team's queue, so that it receives prompts. Returns false if there is no queue. */
   readonly bindQueue: (team: TeamName) => Effect.Effect<boolean, Unavailable>
-  /** Succeeds when the broker answers. */
+  /** Succeeds if the broker responds. */
   readonly ping: Effect.Effect<void, Unavailable>
 }
 
@@ -38,19 +38,19 @@ export interface Probe {
 const answerTimeout = 3000
 /** Milliseconds. */
 const positiveFor = 1000
-/** Checks at a time; each takes a channel. */
+/** The maximum number of concurrent checks. Each needs a channel. */
 const parallel = 32
 
 const noAnswer = () => unavailable("the broker did not answer in 3 seconds")
 
 const noQueue: TeamQueue = { exists: false, consumers: 0, messages: 0 }
 
-/** The broker's refusal, which has closed the channel: https://www.rabbitmq.com/amqp-0-9-1-reference#constants */
+/** The broker rejected a request and closed the channel: https://www.rabbitmq.com/amqp-0-9-1-reference#constants */
 class Refused extends Data.TaggedError("Refused")<{ readonly code: number | undefined; readonly message: string }> {}
 const notFound = 404
 const preconditionFailed = 406
 
-/** Succeeds with `value` on a refusal with one of these codes. */
+/** Succeeds with `value` if the broker rejects the request with one of these codes. */
 const onRefusal =
   <B>(codes: ReadonlyArray<number>, value: B) =>
   <A>(effect: Effect.Effect<A, Unavailable | Refused>): Effect.Effect<A | B, Unavailable> =>
@@ -64,8 +64,8 @@ export const make = Effect.fnUntraced(function* (options: {
 }): Effect.fn.Return<Probe, never, Scope.Scope> {
   const scope = yield* Effect.scope
   const clock = yield* Effect.clock
-  // The channels that no request uses. Not Effect's `Pool`: its semaphore wakes all waiters whenever one may go on, and
-  // its wait for a channel that is being opened cannot be interrupted.
+  // The idle channels. Effect's `Pool` wakes all waiters when one may continue, and its wait for an opening channel cannot
+  // be interrupted.
   const link = yield* Link.make({
     broker: options.broker,
     name: "probe",
@@ -115,7 +115,7 @@ export const make = Effect.fnUntraced(function* (options: {
       )
     )
 
-  /** Checks in a fiber of its own: the caller may be interrupted, and others wait for the same answer. */
+  /** Checks in a separate fiber, because the caller may be interrupted while others wait for the same answer. */
   const begin = (team: TeamName) =>
     Effect.gen(function* () {
       const answer = yield* Deferred.make<TeamQueue, Unavailable>()
@@ -131,12 +131,12 @@ export const make = Effect.fnUntraced(function* (options: {
       return answer
     })
 
-  // Single flight by hand: Effect's `Cache` would share a check that began before the call, also when it says no.
+  // Effect's `Cache` would also share a negative result of a check that began before this call.
   const ask = (team: TeamName) =>
     Effect.gen(function* () {
       const others = underWay.get(team)
       if (others !== undefined) {
-        // Begun before this call: a leader that it did not find may have started since.
+        // The check began before this call, so a leader may have started in the meantime.
         const answer = yield* Deferred.await(others)
         if (answer.consumers > 0) return answer
       }
@@ -155,7 +155,7 @@ export const make = Effect.fnUntraced(function* (options: {
     Effect.gen(function* () {
       const { consumers, messages } = yield* check(team)
       if (consumers > 0 || messages > 0) return
-      // Quorum queues refuse the conditions with a connection error (540).
+      // Quorum queues reject these conditions with a connection error (540).
       const conditions = options.queueType === "quorum" ? {} : { ifUnused: true, ifEmpty: true }
       yield* request((channel) => channel.deleteQueue(teamQueue(team), conditions)).pipe(
         onRefusal([notFound, preconditionFailed], undefined)
@@ -202,7 +202,7 @@ const refusalOf = (error: unknown): Refused => {
   return new Refused({ code, message })
 }
 
-/** A refusal closes the channel and disturbs nothing else. */
+/** A rejected request closes only its channel. */
 const openChannel = async ({ model }: Connection): Promise<Channel> => {
   const channel = await model.createChannel()
   channel.on("error", () => {})

@@ -1,4 +1,4 @@
-/** Messages that the broker has confirmed to have taken for good. */
+/** Publishing with confirmations. */
 import type { ConfirmChannel } from "amqplib"
 import { Clock, Context, Deferred, Effect, type Fiber, FiberId, type Scope } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
@@ -10,20 +10,19 @@ import { countPublish } from "./Metrics.ts"
 import * as Trace from "./Trace.ts"
 import type { Outgoing } from "./Wire.ts"
 
-/** `returned`: there is no such queue, or it is not bound to the exchange, and nothing was stored. */
+/** `returned`: no queue was bound to the exchange, so the message was not stored. */
 export type Confirmation = "confirmed" | "returned"
 
 export interface Publisher {
   /**
-   * Sends the messages one after the other, and waits for all confirmations: `returned` when one of them was. Fails within
-   * 14 seconds when the broker does not confirm; any of them may have reached it nevertheless. Publishing a message again
-   * sends nothing as long as the connection lives and the first confirmation may still come; when it has come in the
-   * meantime, it is the answer.
+   * Sends the messages in order and waits for all confirmations. Returns `returned` if any was returned. Fails within 14
+   * seconds without confirmations, although the broker may have the messages. Publishing a message again on the same
+   * connection does not send it twice; it waits for the first confirmation.
    */
   readonly publish: (messages: ReadonlyArray<Outgoing>) => Effect.Effect<Confirmation, Unavailable>
-  /** Fails while the broker is out of reach. */
+  /** Fails while the broker is unreachable. */
   readonly connected: Effect.Effect<void, Unavailable>
-  /** Fails while the broker is out of reach, or takes no messages. */
+  /** Fails while the broker is unreachable or accepts no messages. */
   readonly ready: Effect.Effect<void, Unavailable>
 }
 
@@ -38,7 +37,7 @@ interface Pending {
   readonly settled: Deferred.Deferred<Confirmation, Unavailable>
   readonly sentAt: number
   returned: boolean
-  /** Its publisher has been told that it is not confirmed. */
+  /** Its publisher got a timeout. */
   isLate: boolean
 }
 
@@ -46,15 +45,15 @@ interface Publishing {
   readonly channel: ConfirmChannel
   /** In the order of sending. */
   readonly pending: Map<string, Pending>
-  /** Confirmations that came late, and when. */
+  /** Late confirmations with their times. */
   readonly late: Map<string, { readonly confirmation: Confirmation; readonly at: number }>
 }
 
 /**
- * Ends waits that take too long, by settling them: so they end for a caller, too, that must not be interrupted.
+ * Fails waits that take too long. This works even for uninterruptible callers.
  *
- * A blocked broker confirms later, and until then the message stays pending, so that it is not sent twice. Any other
- * silence is a broken connection: what it may still bring would only confuse, so it is closed.
+ * A blocked broker confirms later, so its messages stay pending and are not sent twice. Otherwise missing confirmations
+ * mean a broken connection, which is closed.
  */
 const watch = (connection: Connection, { late, pending }: Publishing) => {
   let blockedAt = Number.NEGATIVE_INFINITY
@@ -106,7 +105,7 @@ const send = (
   }
   try {
     channel.publish(message.exchange, message.routingKey, message.body, options, (error: Error | null) => {
-      if (error !== null) return settle(Effect.fail(unavailable(`not taken by the broker: ${error.message}`)))
+      if (error !== null) return settle(Effect.fail(unavailable(`rejected by the broker: ${error.message}`)))
       const confirmation = sent.returned ? "returned" : "confirmed"
       if (sent.isLate) late.set(message.id, { confirmation, at: now() })
       settle(Effect.succeed(confirmation))
@@ -118,7 +117,7 @@ const send = (
   return sent
 }
 
-/** A connection of its own: one that the broker blocks must not keep consumers from acknowledging. */
+/** Uses a separate connection: if the broker blocks it, consumers can still acknowledge. */
 export const make = Effect.fnUntraced(function* (options: {
   readonly broker: Broker
   readonly name: string
@@ -132,10 +131,10 @@ export const make = Effect.fnUntraced(function* (options: {
 
   const blockedBy = (connection: Connection): Unavailable | undefined => {
     const reason = connection.blocked()
-    return reason === undefined ? undefined : unavailable(`the broker takes no messages: ${reason}`)
+    return reason === undefined ? undefined : unavailable(`the broker accepts no messages: ${reason}`)
   }
 
-  /** Sends the message, unless it has been sent on this connection before. */
+  /** Sends the message unless it was already sent on this connection. */
   const sendOnce = ({ connection, value }: At, message: Outgoing, fiber: Fiber.RuntimeFiber<any, any>) => {
     const late = value.late.get(message.id)
     if (late !== undefined) {

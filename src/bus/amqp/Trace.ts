@@ -1,19 +1,16 @@
-/** The trace that a message belongs to, carried in its headers: https://www.w3.org/TR/trace-context/ */
+/** Trace context in message headers: https://www.w3.org/TR/trace-context/ */
 import type { Message } from "amqplib"
 import type { Fiber, Tracer } from "effect"
 import { randomBytes } from "../../domain/Random.ts"
 import * as TraceContext from "../../telemetry/TraceContext.ts"
 
-/** A trace of the message's own, not sampled: for leaders that trace while this server does not. */
+/** A new, unsampled trace, for leaders that trace while this server does not. */
 const ownTrace = () => {
   const ids = Buffer.from(randomBytes(24)).toString("hex")
   return `00-${ids.slice(0, 32)}-${ids.slice(32)}-00`
 }
 
-/**
- * Headers for a message that is sent by this fiber now. Its `traceparent` is that of the fiber's span, unless the message
- * belongs to another trace, as one of several that are sent together does.
- */
+/** Headers for a message. Uses the fiber's span, unless the message belongs to another trace. */
 export const headersIn = (
   fiber: Fiber.RuntimeFiber<any, any>,
   traceparent: string | undefined
@@ -23,6 +20,6 @@ export const headersIn = (
   return { traceparent: (isOwn ? current : traceparent) ?? ownTrace() }
 }
 
-/** The span in which the message was sent, if it names one. */
+/** The span in which the message was sent, if known. */
 export const spanOf = (message: Message): Tracer.ExternalSpan | undefined =>
   TraceContext.parse(message.properties.headers?.traceparent)

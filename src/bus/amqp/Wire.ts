@@ -1,4 +1,4 @@
-/** The bus contract's messages, as bytes: `docs/amqp.md` describes them for leaders in other languages. */
+/** The messages on the broker; `docs/amqp.md` documents them for leaders in other languages. */
 import { randomUUID } from "node:crypto"
 import type { Message, Options } from "amqplib"
 import { Either, Option, Predicate, Schema } from "effect"
@@ -12,18 +12,18 @@ import { answerTooLarge, maxAnswer, storableReply } from "../Replies.ts"
 import type { ReplyKind } from "./Metrics.ts"
 import { cancelExchange, lateExchange, promptsExchange, repliesExchange } from "./Topology.ts"
 
-/** A message ready for the broker. `id` is its `message_id`: a returned message is known by it. */
+/** A message for the broker. `id` is its `message_id`, which identifies returned messages. */
 export interface Outgoing {
   readonly id: string
   readonly exchange: string
   readonly routingKey: string
   readonly body: Buffer
   readonly options: Options.Publish
-  /** The trace that it belongs to; see `Prompt`. */
+  /** See `Prompt`. */
   readonly traceparent?: string | undefined
 }
 
-/** Taken as it is and not copied, as a `Schema.Record` would, which loses the name `__proto__` on the way. */
+/** Not `Schema.Record`, which copies the object and loses a member called `__proto__`. */
 const Texts = Schema.declare(
   (value): value is Readonly<Record<string, string>> =>
     Predicate.isReadonlyRecord(value) && Object.values(value).every(Predicate.isString)
@@ -52,7 +52,7 @@ const decodeError = Schema.decodeUnknownOption(Schema.parseJson(ErrorBody))
 
 const json = "application/json"
 
-/** @param left what is left of the deadline in milliseconds, more than 0; none: the prompt does not expire. */
+/** @param left the time to the deadline in milliseconds, more than 0; `undefined` if the prompt does not expire. */
 export const encodePrompt = (prompt: Prompt, queue: string, left: number | undefined): Outgoing => {
   const { team: _, correlation_id, traceparent, ...body } = prompt
   return {
@@ -75,16 +75,15 @@ export const encodePrompt = (prompt: Prompt, queue: string, left: number | undef
 const offerHeader = "x-webhook-offer"
 
 /**
- * A prompt that reaches only a consumer that is free: with a prefetch of 1, one that has no prompt. It expires after a
- * millisecond; with 0, a quorum queue would not deliver it at all.
+ * A prompt that reaches only an idle consumer, because it expires after a millisecond. With 0, a quorum queue would not
+ * deliver it at all.
  */
 export const encodeOffer = (prompt: Prompt, queue: string): Outgoing => {
   const outgoing = encodePrompt(prompt, queue, 1)
   return { ...outgoing, options: { ...outgoing.options, headers: { [offerHeader]: true } } }
 }
 
-/** Which run is not to be worked on. */
-/** Its id differs from its prompt's: the publisher tells by ids which of its messages the broker has confirmed. */
+/** A cancellation. Its id differs from the prompt's, because the publisher matches confirmations by id. */
 export const encodeCancel = (team: TeamName, run_id: RunId): Outgoing => ({
   id: `${run_id}:cancel`,
   exchange: cancelExchange(team),
@@ -103,7 +102,7 @@ export const decodePrompt = (message: Message, team: TeamName): Option.Option<Pr
     correlation_id: String(message.properties.correlationId ?? body.run_id)
   }))
 
-/** A reply that is too long becomes an error that says so: RabbitMQ 4 closes the channel on messages over 16 MiB. */
+/** A reply that is too long becomes an error, because RabbitMQ 4 closes the channel on messages over 16 MiB. */
 export const encodeReply = (reply: LeaderReply, { correlation_id, run_id }: Prompt, exchange: string): Outgoing => {
   const message = (type: string, content: unknown): Outgoing => {
     const body = Buffer.from(JSON.stringify(content))
@@ -121,14 +120,14 @@ export const encodeReply = (reply: LeaderReply, { correlation_id, run_id }: Prom
   }
 }
 
-/** What a message on `webhook.replies.inbox` or `webhook.dead` says; left: nothing that could be acted on. */
+/** A decoded message from `webhook.replies.inbox` or `webhook.dead`; left if it is unusable. */
 export type Decoded = Either.Either<{ readonly kind: ReplyKind; readonly reply: Reply }, "malformed" | "unknown">
 
 const isText = ({ contentType }: Message["properties"]): boolean => /^text\/plain\s*(;|$)/i.test(String(contentType))
 
 /**
- * A reply's type is `started`, `response` or `error`; none is taken for `response`. A `text/plain` body is the answer, or
- * the error's message, as it is; bytes that are not UTF-8 become U+FFFD in it.
+ * A reply's type is `started`, `response` (the default) or `error`. A `text/plain` body is the answer or the error
+ * message; bytes that are not UTF-8 become U+FFFD.
  */
 export const decodeReply = (message: Message, run_id: RunId): Decoded => {
   const type = message.properties.type ?? "response"
@@ -159,7 +158,7 @@ const reportOf = (body: object): { readonly report?: AgentReport } => {
 export const isLongReply = ({ content, properties }: Message): boolean =>
   content.length > longReply && content.length <= maxAnswer && properties.type !== "started"
 
-/** A reply as it came, for another queue. Its id is its own: there may be several of one run. */
+/** An unchanged reply for another queue. It has a random id, because a run may have several replies. */
 export const encodeLate = (message: Message): Outgoing => {
   const { contentType, correlationId, headers, type } = message.properties
   return {
@@ -173,13 +172,13 @@ export const encodeLate = (message: Message): Outgoing => {
 }
 
 /**
- * A prompt that its queue gave up, or what a leader has published in its place, which it may do for its own prompts. The
- * latest entry of RabbitMQ's `x-death` header says why: https://www.rabbitmq.com/docs/dlx#effects
+ * A dead-lettered prompt. A leader may also publish one for its own prompts. The reason is the latest entry of RabbitMQ's
+ * header `x-death`: https://www.rabbitmq.com/docs/dlx#effects
  */
 export const decodeDeadLetter = (message: Message, run_id: RunId): Decoded =>
   Either.right({ kind: "dead", reply: { _tag: "DeadLettered", run_id, reason: reasonOf(message) } })
 
-/** An offer that no leader took. */
+/** Whether the message is an offer that no leader accepted. */
 export const isExpiredOffer = (message: Message): boolean =>
   message.properties.headers?.[offerHeader] === true && reasonOf(message) === "expired"
 

@@ -1,4 +1,4 @@
-/** The drivers of the bus with their settings, for the server and for the `leader` command: chosen here and nowhere else. */
+/** The bus drivers and their settings, for the server and for the `leader` command. */
 import { type Layer, Option, type Redacted } from "effect"
 import * as BusAmqp from "../../bus/amqp/BusAmqp.ts"
 import { addressOf } from "../../bus/amqp/Connection.ts"

@@ -3,7 +3,6 @@ import * as Buses from "./Buses.ts"
 import type { Embedded } from "./Driver.ts"
 import * as Repos from "./Repos.ts"
 
-/** What the server runs on. */
 export interface Drivers {
   readonly repo: Repos.RepoDriver
   readonly bus: Buses.BusDriver
@@ -14,6 +13,6 @@ export const choose = (environment: Environment): Drivers => ({
   bus: Buses.choose(environment)
 })
 
-/** What only one process can use. */
+/** The drivers that only one process can use. */
 export const embedded = ({ bus, repo }: Drivers): ReadonlyArray<Embedded> =>
   [repo, bus].flatMap(({ embedded }) => (embedded === undefined ? [] : [embedded]))

@@ -1,4 +1,4 @@
-/** The drivers of the repo with their settings: chosen here and nowhere else. */
+/** The repo drivers and their settings. */
 import { resolve } from "node:path"
 import { Layer, Option } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
@@ -15,7 +15,7 @@ export type RepoDriver = Driver<Repo, DataFolderInUse | DataFolderUnusable | Una
 const postgresAddress = address(["postgres:", "postgresql:"], "postgres://user:password@db.example.com:5432/webhooks")
 
 export const settings = {
-  /** Absent: PGlite in `dataDir`. */
+  /** Default: PGlite in `dataDir`. */
   databaseUrl: optional("DATABASE_URL", secret(postgresAddress)),
   dataDir: withDefault("DATA_DIR", text("a folder"), "data")
 }
@@ -34,5 +34,5 @@ const pglite = ({ dataDir }: Settings): RepoDriver => ({
   embedded: { place: `the database is embedded, in the folder ${resolve(dataDir)}`, replacedBy: "DATABASE_URL" }
 })
 
-/** The first that the settings name, else the embedded one. */
+/** The first driver with settings, or the embedded one. */
 export const choose = (settings: Settings): RepoDriver => Option.getOrElse(postgres(settings), () => pglite(settings))

@@ -1,4 +1,4 @@
-/** A worker's side of what it and its primary send each other. */
+/** The worker's side of the messages between it and the primary. */
 import { Effect } from "effect"
 import { constVoid } from "effect/Function"
 import type { Failure } from "../../cli/Failure.ts"
@@ -8,16 +8,16 @@ import type { Family } from "../../http/operations/PrometheusText.ts"
 import * as ServerProcess from "../ServerProcess.ts"
 import type { FromPrimary, FromWorker } from "./WorkerMessages.ts"
 
-/** Resolves when it is sent. */
+/** Resolves when the message is sent. */
 const send = (message: FromWorker): Effect.Effect<void> =>
   Effect.async((resume) => void process.send?.(message, undefined, {}, () => resume(Effect.void)))
 
-/** More than the primary waits for a worker that does not answer. */
+/** Longer than the primary waits for its workers. */
 const primaryTimeout = "4 seconds"
 
 const noAnswer = new Unavailable({ what: "server", detail: "The primary process did not answer." })
 
-/** Answers the primary's question from now on, and asks it what all workers have measured. */
+/** Answers the primary's requests for metrics, and requests the metrics of all workers. */
 const makeMetrics = Effect.sync(() => {
   let requests = 0
   const asked = new Map<number, (metrics: ReadonlyArray<Family>) => void>()
@@ -41,8 +41,8 @@ const makeMetrics = Effect.sync(() => {
 })
 
 /**
- * A terminal or a process manager may send a signal to the primary and to all its workers, and the primary passes on its
- * own: the second is no wish for an immediate end. When the primary is gone, Node ends the worker.
+ * A terminal or a process manager may signal the primary and all workers, and the primary signals the workers too. So a
+ * second signal must not end the worker immediately. If the primary ends, Node ends the worker.
  */
 const ignoreRepeatedSignals = Effect.sync(() => {
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, constVoid)
@@ -55,12 +55,12 @@ const report = ({ detail, exit, faults, title }: Failure): Effect.Effect<never> 
     Effect.sync(() => process.exit(exit))
   )
 
-/** Serves as the worker of this number until a signal comes. */
+/** Serves until a signal arrives. */
 export const run = (number: number, version: string): Effect.Effect<void> =>
   Effect.gen(function* () {
     yield* ignoreRepeatedSignals
     const metrics = yield* makeMetrics
-    // Else a worker that has failed would not end, as the primary could still send something.
+    // Otherwise the open channel would keep a failed worker alive.
     process.channel?.unref()
     yield* ServerProcess.run(version, (started) => send({ _tag: "Ready", started })).pipe(
       Effect.provideService(Prometheus.ProcessMetrics, metrics)

@@ -1,18 +1,18 @@
-/** What the primary and its workers send each other. */
+/** The messages between the primary and its workers. */
 import type { Failure } from "../../cli/Failure.ts"
 import type { Family } from "../../http/operations/PrometheusText.ts"
 import type { Started } from "../ServerProcess.ts"
 
-/** Tells a worker, in its environment, which of the workers it is: 1, 2, … */
+/** The environment variable with the worker's number: 1, 2, … */
 export const workerVariable = "WEBHOOK_TRIGGER_WORKER"
 
 export type FromWorker =
   | { readonly _tag: "Ready"; readonly started: Started }
-  /** It could not start; it ends now. */
+  /** The worker could not start and ends. */
   | { readonly _tag: "Failed"; readonly failure: Pick<Failure, "exit" | "title" | "detail" | "faults"> }
-  /** What it has measured, as asked for by `Measure`. */
+  /** The response to `Measure`. */
   | { readonly _tag: "Measured"; readonly request: number; readonly metrics: ReadonlyArray<Family> }
-  /** Asks what all workers have measured. */
+  /** A request for the metrics of all workers. */
   | { readonly _tag: "MeasureAll"; readonly request: number }
 
 export type FromPrimary =

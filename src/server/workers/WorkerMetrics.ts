@@ -3,10 +3,10 @@ import { Totals } from "../../http/operations/PrometheusSum.ts"
 import type { Family } from "../../http/operations/PrometheusText.ts"
 import type { WorkerProcess } from "./WorkerProcess.ts"
 
-/** A worker that does not answer within this time counts with what it said last. */
+/** After this time a worker's previous metrics are used. */
 const workerTimeout = "2 seconds"
 
-/** What the workers of a server have measured, those included that have ended. */
+/** The metrics of all workers, including ended ones. */
 export class WorkerMetrics {
   private readonly totals = new Totals()
   private readonly serving = new Map<number, WorkerProcess>()
@@ -22,14 +22,12 @@ export class WorkerMetrics {
     this.totals.end(id)
   }
 
-  /** A worker's answer. */
   set({ id }: WorkerProcess, request: number, metrics: ReadonlyArray<Family>): void {
     if (!this.serving.has(id)) return
     this.totals.set(id, metrics)
     this.asked.get(request)?.()
   }
 
-  /** Asks all workers that serve. */
   readonly all: Effect.Effect<ReadonlyArray<Family>> = Effect.suspend(() =>
     Effect.forEach(this.serving.values(), (worker) => this.ask(worker), { concurrency: "unbounded", discard: true })
   ).pipe(Effect.map(() => this.totals.total()))

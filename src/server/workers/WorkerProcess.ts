@@ -4,29 +4,29 @@ import { exitCodes, Failure } from "../../cli/Failure.ts"
 import type { Started } from "../ServerProcess.ts"
 import { type FromPrimary, type FromWorker, workerVariable } from "./WorkerMessages.ts"
 
-/** A worker as its primary sees it. */
+/** The primary's view of a worker. */
 export interface WorkerProcess {
-  /** Unique, also among workers that had the same number. */
+  /** Unique even among workers with the same number. */
   readonly id: number
-  /** Fails when it could not start, with the reason. */
+  /** Fails if the worker cannot start. */
   readonly ready: Deferred.Deferred<Started, Failure>
-  /** How it has ended, in words. */
+  /** The exit code or signal in words. */
   readonly ended: Deferred.Deferred<string>
   readonly send: (message: FromPrimary) => void
 }
 
-/** What a worker says while it serves. */
+/** The messages of a running worker. */
 export type Report = Exclude<FromWorker, { readonly _tag: "Ready" | "Failed" }>
 
 /**
- * The workers accept connections themselves, from one socket. If the primary handed them out, one on its way to a worker
- * that is killed would never be answered (docs/decisions/0017).
+ * Workers accept connections themselves, from one socket. If the primary distributed connections, one on its way to a
+ * killed worker would never be answered (docs/decisions/0017).
  */
 cluster.schedulingPolicy = cluster.SCHED_NONE
-// Structured clones instead of JSON: a measured value may be infinite.
+// Structured clones instead of JSON, because metrics may be infinite.
 cluster.setupPrimary({ serialization: "advanced" })
 
-/** It did not say why itself; if it could, it has printed it. */
+/** The worker ended without a reason. It may have printed one. */
 const endedEarly = (number: number, how: string, code: number) =>
   new Failure({
     exit: code || exitCodes.refused,
@@ -43,7 +43,7 @@ const fork = (number: number, receive: (worker: WorkerProcess, report: Report) =
       id: child.id,
       ready,
       ended,
-      // What can no longer be sent needs no answer.
+      // A message to an ended worker is dropped.
       send: (message) => void (child.isConnected() && child.process.send(message, undefined, {}, () => {}))
     }
     child.on("message", (message: FromWorker) => {
@@ -61,12 +61,12 @@ const fork = (number: number, receive: (worker: WorkerProcess, report: Report) =
       if (child.isConnected()) child.once("disconnect", () => end(how, code))
       else end(how, code)
     })
-    // One that could not be started has no exit; any other error, such as a message that cannot be sent, comes before it.
+    // A process that cannot be started has no exit event. Other errors are followed by one.
     child.on("error", (error) => child.process.pid === undefined && end(error.message))
     return { worker, child }
   })
 
-/** Starts the worker of this number, which stops in order when the scope closes; `receive` gets what it reports. */
+/** Starts a worker, which stops gracefully when the scope closes. `receive` gets its messages. */
 export const start = (
   number: number,
   receive: (worker: WorkerProcess, report: Report) => void

@@ -1,6 +1,6 @@
 /**
- * The primary of a server with several workers: starts them, replaces those that end, and adds up what they measure. All
- * else is theirs: each serves as one of several replicas does, on the same port.
+ * The primary of a server with several workers. It starts them, replaces ended ones and adds up their metrics. Each worker
+ * serves like a replica, on the same port.
  */
 import { Array as Arr, Deferred, Effect, FiberSet, Schedule, type Scope } from "effect"
 import { describe, type Failure } from "../../cli/Failure.ts"
@@ -12,13 +12,13 @@ import type { Started } from "../ServerProcess.ts"
 import { WorkerMetrics } from "./WorkerMetrics.ts"
 import * as WorkerProcess from "./WorkerProcess.ts"
 
-/** Between the end of a successor and the start of the next. The first successor starts at once. */
+/** The delay before another restart. The first restart is immediate. */
 const backOff = Schedule.exponential("100 millis").pipe(
   Schedule.either(Schedule.spaced("10 seconds")),
   Schedule.resetAfter("1 minute")
 )
 
-/** From a worker's start to its end; `onReady` is called in between. */
+/** Runs a worker from its start to its end. */
 type Life = (number: number, onReady: (started: Started) => Effect.Effect<unknown>) => Effect.Effect<void, Failure>
 
 const makeLife: Effect.Effect<Life, never, Scope.Scope> = Effect.gen(function* () {
@@ -34,17 +34,17 @@ const makeLife: Effect.Effect<Life, never, Scope.Scope> = Effect.gen(function* (
       const worker = yield* WorkerProcess.start(number, receive)
       const started = yield* Deferred.await(worker.ready)
       metrics.add(worker)
-      // Not in this scope: while it stops, it still has something to say.
+      // Outside this scope, because a stopping worker still sends metrics.
       runFork(Effect.map(Deferred.await(worker.ended), () => metrics.remove(worker)))
       yield* onReady(started)
       const how = yield* Deferred.await(worker.ended)
-      yield* Effect.logWarning(`Worker ${number} has ended (${how}) and is started again`)
+      yield* Effect.logWarning(`Worker ${number} ended (${how}) and is being restarted`)
     }).pipe(Effect.scoped)
 })
 
 /**
- * Runs the workers until it is interrupted. The first is alone until it is ready: it prepares the database, and finds what
- * is wrong with the settings. A worker that cannot start the first time ends all; later on it is started again.
+ * Runs the workers until it is interrupted. The first worker starts alone, because it prepares the database and checks the
+ * settings. If a worker fails at its first start, the server ends; later it is restarted.
  */
 export const run = (environment: PrimaryEnvironment): Effect.Effect<void, Failure> =>
   Effect.gen(function* () {

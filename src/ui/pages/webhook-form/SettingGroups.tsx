@@ -6,7 +6,7 @@ import {
   webhookSettings
 } from "../../../domain/webhook/WebhookSettings.ts"
 import type { Server, Webhook } from "../../api/Types.ts"
-import { Fold } from "../../components/Fold.tsx"
+import { Fold } from "./Fold.tsx"
 import {
   VerificationFields,
   type VerificationTexts,

@@ -10,9 +10,9 @@ import {
   SelectValue
 } from "react-aria-components"
 import { useTeams } from "../../api/Queries.ts"
-import { Button } from "../Button.tsx"
-import { TeamStatus } from "../run/Status.tsx"
-import { NewTeamDialog } from "./NewTeamDialog.tsx"
+import { Button } from "../../components/Button.tsx"
+import { NewTeamDialog } from "../../components/form/NewTeamDialog.tsx"
+import { TeamStatus } from "../../components/run/Status.tsx"
 
 /** Selects or creates a team, and shows which teams are running. */
 export const TeamPicker = ({
