@@ -8,7 +8,3 @@ import { withSqlRepo } from "./SqlRepo.ts"
 const client = Layer.unwrapScoped(Effect.map(freshDatabase, (url) => PostgresClient.layer({ url: Redacted.make(url) })))
 
 describe("RepoSql on PostgreSQL", () => repoContract(withSqlRepo(client)))
-
-// Then statements of every run go past `@effect/sql`.
-describe("RepoSql on PostgreSQL, while no spans are collected", () =>
-  repoContract(withSqlRepo(Layer.merge(client, Layer.setTracerEnabled(false)))))

@@ -21,13 +21,16 @@ import { secretKeyStore } from "./manage/SecretKeyStore.ts"
 import { sessionStore } from "./manage/SessionStore.ts"
 import { teamStore } from "./manage/TeamStore.ts"
 import { templates } from "./manage/templates.ts"
+import { tokens } from "./manage/tokens.ts"
 import { webhookStore } from "./manage/WebhookStore.ts"
 import { accept } from "./run/accept.ts"
+import { acceptancesThatAdmit } from "./run/acceptAndAdmit.ts"
 import { cancel } from "./run/cancel.ts"
 import { coalesce } from "./run/coalesce.ts"
 import { end } from "./run/end.ts"
 import { endsThatAdmit } from "./run/endAndAdmit.ts"
 import { expire } from "./run/expire.ts"
+import { idempotency } from "./run/idempotency.ts"
 import { laneStore } from "./run/LaneStore.ts"
 import { leaseStore } from "./run/LeaseStore.ts"
 import { limits } from "./run/limits.ts"
@@ -48,8 +51,11 @@ export const repoContract = (withRepo: WithRepo): void => {
   const test: Test = (name, body) => it.live(name, () => withRepo(body))
   describe("TeamStore", () => teamStore(test))
   describe("WebhookStore", () => webhookStore(test))
+  describe("WebhookStore, by token", () => tokens(test))
   describe("WebhookStore.templates and template", () => templates(test))
   describe("RunStore.accept", () => accept(test))
+  describe("RunStore.accept, with idempotency keys", () => idempotency(test))
+  describe("RunStore.accept, with an admission", () => acceptancesThatAdmit(test))
   describe("RunStore.accept, by a webhook's own limits", () => limits(test))
   describe("RunStore.accept, into an open window", () => coalesce(test))
   describe("RunStore.sent and RunStore.started", () => sentAndStarted(test))

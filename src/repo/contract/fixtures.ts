@@ -151,3 +151,11 @@ export const statusOf = (id: RunId) =>
     Effect.flatMap(Repo, (repo) => repo.run(id)),
     (run) => run.status
   )
+
+/** An idempotency key, which is free again after a second. */
+export const withKey = (key: string, request = 1) => ({
+  idempotency: { key, request_hash: new Uint8Array(32).fill(request), expires_at: at(1_000) }
+})
+
+export const keyed = (target: Target, key: string, request = 1, fields: Partial<NewRun> = {}) =>
+  newRun(target, { ...withKey(key, request), ...fields })

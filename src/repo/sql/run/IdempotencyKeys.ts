@@ -1,0 +1,83 @@
+/** Idempotency keys, as a part of `RunStore.accept`. */
+import { SqlClient, type Statement } from "@effect/sql"
+import { Effect } from "effect"
+import type { RunRow } from "../../../domain/run/Run.ts"
+import type { NewRun } from "../../RunStore.ts"
+import { fromRow, recordset, runIds } from "../Columns.ts"
+import { bounded } from "../database/Database.ts"
+import { runColumns, runFromRow } from "../RunColumns.ts"
+import { toInput } from "./AcceptInput.ts"
+
+/** What an earlier run is found by. */
+const keyTypes = {
+  ord: "int",
+  webhook_id: "uuid",
+  team: "text",
+  idempotency_key: "text",
+  accepted_at: "timestamptz"
+} as const
+
+const isKeyedTrigger = ({ idempotency, webhook }: NewRun) => idempotency !== undefined && webhook !== undefined
+const isKeyedMessage = ({ idempotency, webhook }: NewRun) => idempotency !== undefined && webhook === undefined
+
+interface EarlierRow {
+  readonly ord: number
+  readonly run_id: string
+  readonly deadline_at: RunRow["deadline_at"]
+  readonly request_hash: Uint8Array
+  readonly expired: boolean
+}
+
+export const makeKeys = Effect.map(SqlClient.SqlClient, (sql) => {
+  /** A run `r` that the key of an input `i` names: of its webhook, or for a message of its team's messages. */
+  const namedByTrigger = sql`r.webhook_id = i.webhook_id and r.idempotency_key = i.idempotency_key`
+  const namedByMessage = sql`
+    i.webhook_id is null and r.webhook_id is null and r.team = i.team and r.idempotency_key = i.idempotency_key`
+
+  /** Whether the key of an input `i` names a run: its own, or the one that it became. */
+  const isKnown = (runs: ReadonlyArray<NewRun>) => {
+    const ofTriggers = [
+      sql`exists (select from webhook_trigger.runs r where ${namedByTrigger})`,
+      sql`exists (
+        select from webhook_trigger.window_deliveries d
+        where d.webhook_id = i.webhook_id and d.idempotency_key = i.idempotency_key and d.expires_at > i.accepted_at
+      )`
+    ]
+    const ofMessages = sql`exists (select from webhook_trigger.runs r where ${namedByMessage})`
+    const ways = [...(runs.some(isKeyedTrigger) ? ofTriggers : []), ...(runs.some(isKeyedMessage) ? [ofMessages] : [])]
+    return ways.length === 0 ? sql`false` : sql.or(ways)
+  }
+
+  /** Of the runs that are inserted at once with one key, by other servers too, one is. */
+  const unlessKnown = (runs: ReadonlyArray<NewRun>) =>
+    runs.some(isKeyedMessage)
+      ? sql`on conflict do nothing`
+      : sql`on conflict (webhook_id, idempotency_key) where idempotency_key is not null do nothing`
+
+  /** What their keys named before, by their places in `runs`. */
+  const findEarlier = (runs: ReadonlyArray<NewRun>) => {
+    const find = (isNamed: Statement.Fragment) =>
+      bounded(sql`
+        select i.ord, ${runColumns}, r.request_hash, r.idempotency_expires_at <= i.accepted_at as expired
+        from ${recordset(sql, keyTypes, runs.map(toInput()))}
+        join webhook_trigger.runs r on ${isNamed}`)
+    const kinds = [
+      ...(runs.some(isKeyedTrigger) ? [namedByTrigger] : []),
+      ...(runs.some(isKeyedMessage) ? [namedByMessage] : [])
+    ]
+    return Effect.map(Effect.forEach(kinds, find), (found) =>
+      found.flat().map((row) => ({ ...fromRow<EarlierRow>(row), run: runFromRow(row) }))
+    )
+  }
+
+  /** An old key is free again; its run stays. */
+  const free = (rows: ReadonlyArray<EarlierRow>) =>
+    bounded(sql`
+      update webhook_trigger.runs set idempotency_key = null
+      where id = any(${runIds(sql, rows)})`)
+
+  return { isKnown, unlessKnown, findEarlier, free }
+})
+
+/** The run that a key named before. */
+export type Earlier = Effect.Effect.Success<ReturnType<Effect.Effect.Success<typeof makeKeys>["findEarlier"]>>[number]
