@@ -15,7 +15,7 @@ import {
 const settings = {
   /** Runs in flight at once, over all webhooks; also the limit of a webhook that has none of its own. */
   maxConcurrent: withDefault("WEBHOOK_MAX_CONCURRENT", wholeNumber(1, 10_000), 20),
-  /** How long an answer may take when the webhook has no timeout of its own. */
+  /** The timeout of a webhook without its own. */
   timeout: withDefault("WEBHOOK_TIMEOUT", duration("1 second", "1 day", "5 minutes"), Duration.minutes(5)),
   /** Accepted runs that wait to be sent; more are refused. */
   maxQueued: withDefault("WEBHOOK_MAX_QUEUED", wholeNumber(1, 10_000_000), 10_000),
@@ -35,7 +35,7 @@ const settings = {
 /** An interface, so that declarations of a host can name it. */
 export interface SettingsValues extends Values<typeof settings> {}
 
-/** How many runs of one webhook may wait that has no `max_queued` of its own: a tenth of all, so that it leaves room. */
+/** The limit of a webhook without `max_queued`: a tenth of the server's, so that others have room. */
 export const maxQueuedOfWebhook = ({ maxQueued }: SettingsValues): number => Math.ceil(maxQueued / 10)
 
 export const defaults: SettingsValues = defaultsOf(settings)

@@ -1,8 +1,7 @@
 import { Effect } from "effect"
 
 /**
- * Waits for so many milliseconds, in the process's own time: for what nothing is promised of, and which a test that stops
- * Effect's clock is not to stop.
+ * Sleeps for so many milliseconds of the wall clock. It ignores Effect's clock, which tests may stop.
  */
 export const pause = (millis: number): Effect.Effect<void> =>
   Effect.async((resume) => {

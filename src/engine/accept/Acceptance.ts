@@ -8,7 +8,7 @@ import { type AcceptResult, CurrentLanes } from "../dispatch/CurrentLanes.ts"
 import { Settings } from "../Settings.ts"
 import * as Backlog from "./Backlog.ts"
 
-/** A run that is about to be accepted, and its webhook as its lane must know it. */
+/** A run to be accepted, and the fields of its webhook that its lane needs. */
 export interface Candidate {
   readonly run: NewRun
   readonly webhook?: NonNullable<LaneRun["webhook"]>
@@ -18,7 +18,7 @@ export interface Candidate {
 
 type Answers = ReadonlyArray<Either.Either<Acceptance, AcceptanceRefused>>
 
-/** Accepts runs, in this order, and answers each in its place: the hand-over. */
+/** Accepts runs in this order. The answers have the same order. */
 export type Accept = (candidates: ReadonlyArray<Candidate>) => Effect.Effect<Answers, Unavailable>
 
 /**
@@ -87,7 +87,7 @@ const laneState = (exit: Exit.Exit<Answers, Unavailable>, index: number): Accept
 const isNotStored = (cause: Cause.Cause<Unavailable>): boolean =>
   Cause.isDie(cause) || Option.exists(Cause.failureOption(cause), ({ not_done }) => not_done === true)
 
-/** The runs that wait before one that was accepted, if they are named. */
+/** The runs that wait before an accepted one, if known. */
 const aheadOf = (exit: Exit.Exit<Answers, Unavailable>, index: number): ReadonlyArray<RunId> | undefined => {
   const answer = Exit.isSuccess(exit) ? exit.value[index] : undefined
   return answer && Either.isRight(answer) && answer.right._tag === "Accepted" ? answer.right.ahead : undefined

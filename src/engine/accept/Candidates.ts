@@ -11,7 +11,7 @@ import { Settings } from "../Settings.ts"
 import { maxQueuedOfWebhook } from "../SettingsConfig.ts"
 import type { Candidate } from "./Acceptance.ts"
 
-/** What a run of a webhook is made from, beside its prompt. */
+/** The input of a webhook's run, without its prompt. */
 export interface RunRequest {
   readonly variables: Variables
   /** From Effect's clock; a wait's deadline is counted from here. */
@@ -20,18 +20,18 @@ export interface RunRequest {
   readonly idempotency?: {
     readonly key: string
     readonly request_hash: Uint8Array
-    /** For how long a repeat returns the first run; by default a day. */
+    /** How long a repeat returns the first run. Default: a day. */
     readonly life?: Duration.Duration
   }
   /** Its window, when it may become the run of an earlier trigger. */
   readonly coalesce?: NonNullable<NewRun["coalesce"]>
-  /** From whose template the prompt was made, if that is not the webhook as it is. */
+  /** The version that the prompt was made from, if it is not the current one. */
   readonly webhook_version?: number
-  /** The caller's trace, for its prompt; a span in which the run is accepted takes its place. */
+  /** The caller's trace, for the prompt. The span of the acceptance replaces it. */
   readonly traceparent?: string
 }
 
-/** What is known of a message, beside its text. */
+/** A chat message without its text. */
 export type MessageRequest = Pick<RunRequest, "received_at" | "wait" | "idempotency">
 
 /** What the next attempt of a failed run is made from. */
@@ -43,13 +43,13 @@ export interface Retry {
   readonly received_at: DateTime.Utc
 }
 
-/** Makes runs, with everything that a later edit of their webhook must not change. */
+/** Makes runs. A later edit of their webhook changes nothing in them. */
 export interface Candidates {
   readonly timeoutOf: (webhook: WebhookRow) => Duration.Duration
   readonly ofWebhook: (webhook: WebhookRow, request: RunRequest, rendered: Rendered) => Candidate
   /** A run of this webhook again. Nobody waits for it, and it takes nothing of the webhook's `rate`. */
   readonly ofReplay: (webhook: WebhookRow, request: RunRequest, rendered: Rendered, replay_of: RunId) => Candidate
-  /** The same with the prompt as it was, as this attempt. It waits for a leader in any case. */
+  /** A further attempt with the same prompt. It always waits for a leader. */
   readonly ofRetry: (webhook: WebhookRow, retry: Retry) => Candidate
   /** A chat message; `replay_of`: the one that it repeats. */
   readonly ofMessage: (team: TeamName, message: string, request: MessageRequest, replay_of?: RunId) => Candidate
@@ -63,7 +63,7 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
   const timeoutOf = (webhook: WebhookRow) =>
     webhook.timeout_seconds === undefined ? settings.timeout : Duration.seconds(webhook.timeout_seconds)
 
-  /** What every new run has, whatever it is made from. */
+  /** The fields of every new run. */
   const newRun = (
     origin: Pick<NewRun, "source" | "webhook" | "team" | "prompt" | "layout" | "variables">,
     timeout: Duration.Duration,

@@ -6,13 +6,13 @@ import type { Variables } from "../../domain/run/Run.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import type { NewRun } from "../../repo/RunStore.ts"
 
-/** A caller cannot wait for an answer to what a later trigger may replace. */
+/** A later trigger may replace the input, so there is no answer to wait for. */
 export const waitRefused = new InvalidParameter({
   name: "wait",
   detail: "The webhook lets triggers become one run (`coalesce`), so nobody can wait for the answer to one of them."
 })
 
-/** The window of a trigger; none: the webhook has no `coalesce`, or the input nothing at its key. */
+/** The window of a trigger. None if the webhook has no `coalesce`, or the input has no value at its key. */
 export const windowOf = (
   { coalesce }: Pick<WebhookRow, "coalesce">,
   input: Variables,

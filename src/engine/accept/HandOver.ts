@@ -16,7 +16,7 @@ import { Shutdown } from "../Shutdown.ts"
 import type { Candidate } from "./Acceptance.ts"
 import * as Acceptance from "./Acceptance.ts"
 
-/** The run that a trigger has in place of a new one. */
+/** An earlier run that a trigger repeats or joins. */
 export interface ExistingRun {
   readonly run: Pick<Run, "run_id">
   /** Until when its caller waits. */
@@ -26,13 +26,13 @@ export interface ExistingRun {
 /** Why a run was not accepted. */
 export type HandOverRefused = AcceptanceRefused | TeamNotRunning
 
-/** The row is the hand-over: once a run is accepted it is the dispatcher's, whatever happens here. */
+/** The row is the hand-over: the dispatcher owns an accepted run, even if this process ends. */
 export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
   HandOver,
   {
-    /** Accepts a run, if its team has a leader or it waits for one; gives the earlier run when it is a repeat, or becomes one. */
+    /** Accepts a run if its team has a leader, or if it waits for one. Returns the earlier run that it repeats or joins. */
     readonly accept: (candidate: Candidate) => Effect.Effect<ExistingRun | undefined, HandOverRefused | Unavailable>
-    /** The same for several, which stand in their lanes in this order. Each is answered in its place. */
+    /** The same for several runs, in this order. The answers have the same order. */
     readonly acceptAll: (
       candidates: ReadonlyArray<Candidate>
     ) => Effect.Effect<ReadonlyArray<Either.Either<Accepted, HandOverRefused>>, Unavailable>
@@ -56,7 +56,7 @@ export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
       const unlessStopping = <A, E>(begin: () => Effect.Effect<A, E>): Effect.Effect<A, E | Unavailable> =>
         shutdown.hasBegun() ? Effect.fail(stopping) : begin()
 
-      /** A repeat gets its first answer also when the team has stopped since; nothing new is taken in its place. */
+      /** A repeat gets its first answer even after its team has stopped. A new run is refused. */
       const repeatOnly = ({ coalesce: _, ...run }: NewRun): Effect.Effect<Accepted, HandOverRefused | Unavailable> => {
         const error = new TeamNotRunning({ team: run.team })
         return run.idempotency === undefined
@@ -75,10 +75,10 @@ export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
         return Effect.flatMap(isPaused(run.team), (paused) => unlessStopping(paused ? take : () => repeatOnly(run)))
       }
 
-      /** What a paused team gets waits in any case, for its leader too. */
+      /** Runs of a paused team wait, even without a leader. */
       const isPaused = (team: TeamName) => Effect.map(teams.team(team), ({ paused_at }) => paused_at !== undefined)
 
-      /** Of a run that waits for a leader in any case, it does not matter that the broker cannot say. */
+      /** A run that waits for a leader is accepted even if the broker is out of reach. */
       const consumersFor = (run: NewRun): Effect.Effect<number, Unavailable> => {
         const consumers = Effect.map(bus.queue(run.team), ({ consumers }) => consumers)
         return waitsForLeader(run) ? Effect.catchTag(consumers, "Unavailable", () => Effect.succeed(0)) : consumers
@@ -126,7 +126,7 @@ export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
   )
 }
 
-/** A refusal as an answer; that the database is out of reach is none. */
+/** A refusal is an answer; `Unavailable` is not. */
 const settled = <A, E>(answer: Effect.Effect<A, E | Unavailable>): Effect.Effect<Either.Either<A, E>, Unavailable> =>
   Effect.flatMap(Effect.either(answer), (either) =>
     Either.isLeft(either) && either.left instanceof Unavailable
@@ -136,11 +136,11 @@ const settled = <A, E>(answer: Effect.Effect<A, E | Unavailable>): Effect.Effect
 
 const keyReused = () => new IdempotencyKeyReused()
 
-/** An answer at acceptance and an answer waited for are not the same request. */
+/** A waited request and an asynchronous one are different requests. */
 const isSameRequest = (run: NewRun) => (acceptance: Accepted) =>
   acceptance._tag !== "Repeated" || acceptance.run.mode === run.mode
 
-/** None for a new run. */
+/** `undefined` for a new run. */
 const earlierOf = (run: NewRun, acceptance: Accepted): Effect.Effect<ExistingRun | undefined, IdempotencyKeyReused> => {
   switch (acceptance._tag) {
     case "Accepted":

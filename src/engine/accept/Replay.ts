@@ -30,7 +30,7 @@ export interface Replayed {
 /** Which ended runs are repeated: those of `HistoryStore.replayable`. */
 export type ReplayFilter = Omit<ReplayableQuery, "limit" | "keyPrefix">
 
-/** Runs read and accepted at a time: each may have more than a megabyte of text. */
+/** Runs in one step. Each may have more than a megabyte of text. */
 const portion = 50
 
 /** How often a webhook may be edited while a run of it is repeated. */
@@ -44,7 +44,7 @@ const attempts = 5
 export class Replay extends Context.Tag("webhook-trigger/Replay")<
   Replay,
   {
-    /** Repeats one run, whatever its state; gives the new one. `Invalid`: what was asked for does not go with such a run. */
+    /** Repeats one run in any state, and returns the new one. `Invalid`: the request does not fit such a run. */
     readonly replay: (id: RunId, request: ReplayRequest) => Effect.Effect<RunId, ReplayRefused | Unavailable>
     /** The same, and waits for the end of the new one, as a caller of the webhook may; `received_at`: since when. */
     readonly replayAndWait: (
@@ -88,7 +88,7 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
 
       type Result = Replayed["result"]
 
-      /** What a webhook refuses that was edited or got another token meanwhile, is asked again. */
+      /** Tries again after an edit conflict, or when the token was replaced. */
       const replaySome = (
         runs: ReadonlyArray<WholeRun>,
         request: ReplayRequest,
@@ -205,7 +205,7 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
   )
 }
 
-/** None when the webhook was edited, or got another token meanwhile: then it is asked again. */
+/** None after an edit conflict, or when the token was replaced: the replay is tried again. */
 const finalRefusal = (
   { webhook_id }: WholeRun,
   refusal: HandOverRefused

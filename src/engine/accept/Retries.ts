@@ -13,9 +13,9 @@ import { HandOver } from "./HandOver.ts"
 import { webhooksOf } from "./WebhooksOfRuns.ts"
 
 const pollInterval = Duration.seconds(1)
-/** After a retry was refused because its webhook's queue is full: how long none of the webhook is attempted. */
+/** How long a webhook gets no retries after its queue was full. */
 const restOfFullQueue = Duration.seconds(10)
-/** Runs read and accepted at a time: each may have more than a megabyte of text. */
+/** Runs in one step. Each may have more than a megabyte of text. */
 const portion = 50
 
 /**
@@ -39,7 +39,7 @@ export const layer: Layer.Layer<
     /** Webhooks whose queue is full: none of their retries are attempted until then. */
     const full = new Map<WebhookId, DateTime.Utc>()
 
-    /** None for a webhook that is switched off, or does not ask for it any more. */
+    /** `undefined` if the webhook is disabled or no longer has retries. */
     const candidateOf = (run: WholeRun, webhook: WebhookRow, received_at: DateTime.Utc): Candidate | undefined => {
       const { enabled, retries } = webhook
       const attempt = (run.attempt ?? 1) + 1

@@ -78,14 +78,14 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
   Trigger,
   {
     /**
-     * `NotFound`: unknown, malformed, replaced or deleted token, or a disabled webhook. `recent`: as it was read before,
-     * which is enough for `trigger`; whatever else is refused by it must be refused by `authenticate` without that.
+     * `NotFound`: unknown, malformed, replaced or deleted token, or a disabled webhook. `recent`: may return a webhook from
+     * memory. That is enough for `triggerRead`, which reads it again before it refuses a request.
      */
     readonly authenticate: (
       token: Token,
       options?: { readonly recent?: boolean }
     ) => Effect.Effect<WebhookRow, NotFound | Unavailable>
-    /** The webhook as its token would open it, for an admin. The id comes as a caller wrote it. */
+    /** The webhook, for an admin instead of a token. */
     readonly open: (id: string) => Effect.Effect<WebhookRow, NotFound | Unavailable>
     /**
      * Accepts a run. With `wait`, waits for its end as well: `success`, `error`, or `timeout` at the deadline;

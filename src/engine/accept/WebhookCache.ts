@@ -10,14 +10,14 @@ import { hashToken, isTokenShaped, type Token } from "../verify/Token.ts"
 
 /** Webhooks by their tokens. */
 export interface WebhookCache {
-  /** The enabled webhook with this token, as it is now. */
+  /** Reads the enabled webhook with this token. */
   readonly current: (token: Token) => Effect.Effect<WebhookRow, NotFound | Unavailable>
   /**
-   * The same, from memory when it was read before: it may have been edited since. An acceptance finds that out by the
-   * webhook's version; anything else that is decided by it must be decided by `refresh`.
+   * The same, from memory if possible, so it may be out of date. An acceptance compares the webhook's version. Any other
+   * decision needs `refresh`.
    */
   readonly recent: (token: Token) => Effect.Effect<WebhookRow, NotFound | Unavailable>
-  /** The webhook as it is now, under the same token. */
+  /** Reads the webhook again, by the same token. */
   readonly refresh: (webhook: WebhookRow) => Effect.Effect<WebhookRow, NotFound | Unavailable>
 }
 
@@ -47,7 +47,7 @@ export const make: Effect.Effect<WebhookCache, never, ChangeFeed | Scope.Scope |
         return Effect.succeed(webhook)
       })
 
-    // Only spares the acceptance that would find it out a second attempt.
+    // Without this the next acceptance would find the old version, and need a second attempt.
     yield* feed.listen((changes) => {
       const changed = new Set(
         changes.flatMap((change) => (change._tag === "WebhookChanged" ? [change.webhook_id] : []))

@@ -23,7 +23,7 @@ export class AdminKey extends Context.Tag("webhook-trigger/AdminKey")<
   static readonly layerGiven = (key: Redacted.Redacted): Layer.Layer<AdminKey> =>
     Layer.effect(AdminKey, make(hash(key)))
 
-  /** Made on the first start, of which only the hash is kept; of servers that start at once, one makes it. */
+  /** Generated on the first start. Only its hash is stored. If several servers start at once, one generates it. */
   static readonly layerGenerated: Layer.Layer<AdminKey, Unavailable, AdminKeyStore> = Layer.effect(
     AdminKey,
     Effect.gen(function* () {

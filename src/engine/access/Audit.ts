@@ -31,14 +31,14 @@ export const draft = (action: AuditAction): Effect.Effect<AuditDraft> =>
     }
   })
 
-/** Writes the event of what is done already. That it cannot be written does not undo that, and is logged. */
+/** Writes the event of a finished action. A failed write is logged and undoes nothing. */
 export const record = (event: AuditEvent): Effect.Effect<void, never, AuditStore> =>
   Effect.flatMap(AuditStore, ({ recordAudit }) => recordAudit(event)).pipe(
     Effect.catchAll(({ detail }) => Effect.logWarning(`An audit event could not be written: ${detail}`)),
     Effect.annotateLogs({ action: event.action })
   )
 
-/** Writes the event of a run that somebody starts by hand; also when he does not wait for the answer any more. */
+/** Writes the event of a run started by hand, even if its caller disconnects. */
 export const recordStart =
   (action: AuditAction, object: string) =>
   <A extends Submitted, E, R>(start: Effect.Effect<A, E, R>): Effect.Effect<A, E, R | AuditStore> =>
@@ -52,7 +52,7 @@ export const recordStart =
       })
     )
 
-/** Writes the event of what was done, with what came of it. */
+/** Writes the event of an action, with its result. */
 export const recordDone =
   <A>(action: AuditAction, object: string | undefined, after?: (result: A) => AuditEvent["after"]) =>
   <E, R>(act: Effect.Effect<A, E, R>): Effect.Effect<A, E, R | AuditStore> =>

@@ -18,7 +18,7 @@ const idleLimit = Duration.hours(12)
 /** A session ends so long after signing in, however much it is used. */
 export const ageLimit = Duration.days(7)
 
-/** Use is recorded no more often, so that a request seldom costs a statement for it. */
+/** The time between two recorded uses, so that few requests need a statement for it. */
 const useInterval = Duration.minutes(5)
 
 /**
@@ -35,7 +35,7 @@ const maxUserAgent = 256
 
 const wellFormed = /^whs_[A-Za-z0-9_-]{43}$/
 
-/** A session that somebody has just begun, with the secret that opens it, which is not stored. */
+/** A new session, with its secret, which is not stored. */
 export interface NewSession {
   readonly token: Redacted.Redacted
   readonly session: Session
@@ -138,7 +138,7 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
         return Option.some(shown(isUnrecorded ? yield* use(row, now) : row))
       })
 
-      /** On somebody's demand; a session whose time has passed ends without an audit event. */
+      /** Ends sessions on request. An expired session ends without an audit event. */
       const endNow = (ids: ReadonlyArray<SessionId>) =>
         Effect.flatMap(Audit.draft("session.ended"), (audit) => end(ids, audit))
 

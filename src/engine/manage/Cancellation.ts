@@ -22,23 +22,23 @@ export interface CancelledCounts {
 }
 
 /**
- * Cancelling runs. A cancelled run has ended for callers and in the history at once. One that waits in its lane is never
- * sent. Of one that was sent, the dispatcher asks the leader to stop (`Lanes.ts`).
+ * Cancels runs. A cancelled run ends at once for callers and in the history. A queued run is never sent. For a run in
+ * progress, the dispatcher asks the leader to stop (`Lanes.ts`).
  */
 export class Cancellation extends Context.Tag("webhook-trigger/Cancellation")<
   Cancellation,
   {
     /**
-     * Gives the run as it is then; one that is cancelled already stays as it is. One that has failed and would be tried again
-     * is not. `RunEnded`: it ended in another way.
+     * Returns the cancelled run; a second cancel changes nothing. A failed run loses its retry. `RunEnded`: the run ended in
+     * another way.
      */
     readonly cancel: (id: RunId) => Effect.Effect<Run, NotFound | RunEnded | Unavailable>
-    /** Cancels all that waits of this webhook: in the lanes, and to be tried again. The id comes as written. */
+    /** Cancels the webhook's queued runs and pending retries. */
     readonly cancelQueuedOfWebhook: (
       id: string,
       options?: CancelOptions
     ) => Effect.Effect<CancelledCounts, NotFound | Unavailable>
-    /** Cancels all that waits in this team's lane, messages too, and what its webhooks would try again. */
+    /** Cancels the team's queued runs and messages, and pending retries. */
     readonly cancelQueuedOfTeam: (
       team: string,
       options?: CancelOptions

@@ -1,26 +1,26 @@
-/** What is kept of a request, for whoever manages its webhook. */
+/** The parts of a request that are stored for the people who manage its webhook. */
 import { beginningOf, headersOf, type IncomingRequest, queryOf } from "../../domain/request/IncomingRequest.ts"
 import { keptBody, shownBody } from "../../domain/request/KeptBody.ts"
 import type { ReceivedRequest } from "../../domain/request/ReceivedRequest.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { secretHeaders } from "../prompt/Input.ts"
 
-/** What is known of a call when it is refused, or accepted. */
+/** A request that was just refused or accepted. */
 export interface RequestToStore
   extends Pick<ReceivedRequest, "received_at" | "status" | "code" | "detail" | "client_address" | "size" | "run_id"> {
-  /** With as much of the body as was received; it is kept if the webhook keeps any. */
+  /** With the received part of the body. It is stored if the webhook stores bodies. */
   readonly incoming?: IncomingRequest
 }
 
 type Keeping = Pick<WebhookRow, "keep_bodies">
 
-/** Whether the webhook wants refused requests to be kept as they came. */
+/** Whether the webhook stores the content of refused requests. */
 export const storesRefused = ({ keep_bodies }: Keeping): boolean => keep_bodies === "refused" || keep_bodies === "all"
 
-/** Whether the webhook wants accepted requests to be kept. */
+/** Whether the webhook stores accepted requests. */
 export const storesAccepted = ({ keep_bodies }: Keeping): boolean => keep_bodies === "all"
 
-/** The request as a template reaches it: a header that shows who calls is not kept. */
+/** The request as templates see it, without headers that hold secrets. */
 export const partsOf = (webhook: Pick<WebhookRow, "verification">, request: IncomingRequest) => ({
   body: beginningOf(request, keptBody),
   headers: headersOf(request, secretHeaders(webhook)),

@@ -9,37 +9,36 @@ import { RequestStore } from "../../repo/RequestStore.ts"
 import { type FirstVerified, type OldTokenUse, WebhookStore } from "../../repo/WebhookStore.ts"
 import { cutBody, cutDetail, partsOf, type RequestToStore, storesRefused } from "./RequestToStore.ts"
 
-/** Whether it was opened by a token that was replaced. */
+/** Whether the caller used a replaced token. */
 export const isOpenedByOldToken = ({ old_token_hash, token_hash }: WebhookRow): boolean =>
   old_token_hash !== undefined && Buffer.compare(old_token_hash, token_hash) === 0
 
-/** Between two writes of what was refused meanwhile. */
+/** The time between two writes. */
 const writeEvery = Duration.seconds(1)
 const forgetEvery = Duration.minutes(10)
 
-/** Of one webhook, and of all, between two writes. What is more is counted on those before. */
+/** Requests of one webhook, and of all, between two writes. Further ones only count as repeats. */
 const maxPending = 20
 const maxAllPending = 500
-/** Of one webhook's accepted ones; and the bytes of all bodies, beyond which none is kept. */
+/** Accepted requests of one webhook, and the bytes of all bodies, between two writes. */
 const maxAccepted = 5
 const maxBytes = 8 * 1024 * 1024
 
 type Pending = { -readonly [Field in keyof ReceivedRequest]: ReceivedRequest[Field] }
 
 /**
- * What was refused, and of webhooks that wish it what was accepted, kept for people to look at. Recording never waits, never
- * fails and costs a bounded amount of memory and of writes, however many there are: a refusal must not become dearer than
- * what it refuses, and no trigger waits for it.
+ * Stores refused requests, and accepted ones if their webhook wants that. Recording never waits and never fails. It costs a
+ * bounded amount of memory and writes, so that refusing stays cheap.
  */
 export class StoredRequests extends Context.Tag("webhook-trigger/StoredRequests")<
   StoredRequests,
   {
     readonly recordRefused: (webhook: WebhookRow, request: RequestToStore) => void
-    /** Of a webhook that `storesAccepted`: some of each second. */
+    /** Only for a webhook that `storesAccepted`. Stores some requests of each second. */
     readonly recordAccepted: (webhook: WebhookRow, request: RequestToStore & { readonly code: AcceptedCode }) => void
-    /** For whoever has replaced a token and waits until nobody uses the old one any more. */
+    /** Notes that an old token is still in use. */
     readonly recordOldToken: (webhook: WebhookRow, client_address: string) => void
-    /** For whoever sets up a webhook and waits for the first request that shows what it asks for. */
+    /** Notes the first verified request of a webhook. */
     readonly recordVerified: (webhook: WebhookRow) => void
     /**
      * Those of the last day, newest first, of this server at once and of others within a second; with the beginnings of
@@ -121,7 +120,7 @@ export class StoredRequests extends Context.Tag("webhook-trigger/StoredRequests"
         return first.length === 0 ? Effect.void : webhooks.verified(first)
       })
 
-      /** What cannot be written is gone: it is not worth the memory of a database that is away. */
+      /** A failed write loses its requests, so that they take no memory while the database is out of reach. */
       const write = Effect.suspend(() => {
         const requests = [...pending.values(), ...pendingAccepted.values()].flat()
         pending.clear()

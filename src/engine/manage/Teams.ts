@@ -7,19 +7,19 @@ import { TeamStore } from "../../repo/TeamStore.ts"
 import * as Audit from "../access/Audit.ts"
 import { validate } from "./Validation.ts"
 
-/** Managing teams. Names come as a caller wrote them: what cannot be a team's name is `NotFound`. */
+/** Manages teams. A text that cannot be a team's name is `NotFound`. */
 export class Teams extends Context.Tag("webhook-trigger/Teams")<
   Teams,
   {
     /** All teams, with whether they run now. */
     readonly list: Effect.Effect<ReadonlyArray<Team>, Unavailable>
     readonly show: (team: string) => Effect.Effect<Team, NotFound | Unavailable>
-    /** From a request as it came, with every fault listed. */
+    /** From an unchecked draft. Lists every fault. */
     readonly create: (draft: unknown) => Effect.Effect<Team, Invalid | TeamExists | Unavailable>
-    /** From then on what is accepted for the team waits, and nothing is sent; what is in flight goes on. */
+    /** New runs are accepted and wait. Prompts already sent will finish. */
     readonly pause: (team: string) => Effect.Effect<Team, NotFound | Unavailable>
     readonly resume: (team: string) => Effect.Effect<Team, NotFound | Unavailable>
-    /** Its queue is deleted too, unless a leader still consumes it. */
+    /** Deletes its queue too, unless a leader still consumes it. */
     readonly remove: (team: string) => Effect.Effect<void, NotFound | TeamInUse | Unavailable>
   }
 >() {

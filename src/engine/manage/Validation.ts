@@ -17,7 +17,7 @@ const notAField = "is not a field that can be set"
 /** A record of named fields. */
 type Fields<A, I> = Schema.Schema<A, I> & { readonly fields: Schema.Struct.Fields }
 
-/** A value as the schema has it, or what is wrong with it: the first `maxFaults`. Unknown fields are faults. */
+/** Decodes a value, or returns its first `maxFaults` faults. Unknown fields are faults. */
 export const decode = <A, I>(schema: Fields<A, I>) => {
   const decodeKnown = Schema.decodeUnknownEither(schema, { errors: "all" })
   // Not left to the schema, which would describe each of them: 3 s and 5.7 MB for 90,000.

@@ -61,19 +61,19 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
   {
     readonly list: Effect.Effect<ReadonlyArray<Webhook>, Unavailable>
     readonly show: (id: string) => Effect.Effect<Webhook, NotFound | Unavailable>
-    /** From a draft as it came, with every fault listed. */
+    /** From an unchecked draft. Lists every fault. */
     readonly create: (draft: unknown) => Effect.Effect<WithToken, Invalid | Unavailable>
-    /** Another one with the same settings and secret and a token of its own, but for the fields given, as in an edit. */
+    /** A copy with the same settings and secret and a new token. The given fields are changed, as in an edit. */
     readonly duplicate: (id: string, edit: unknown) => Effect.Effect<WithToken, NotFound | Invalid | Unavailable>
-    /** Holds for the next trigger. With `versions`, only while the webhook has one of these. */
+    /** Applies to the next trigger. With `versions`, fails unless the webhook has one of them. */
     readonly edit: (
       id: string,
       edit: unknown,
       versions?: ReadonlyArray<number>
     ) => Effect.Effect<Webhook, ChangedMeanwhile | NotFound | Invalid | Unavailable>
-    /** Who set its templates, and when, newest first. */
+    /** Its templates' versions, with author and time, newest first. */
     readonly templates: (id: string) => Effect.Effect<ReadonlyArray<TemplateVersionSummary>, NotFound | Unavailable>
-    /** The template that it had in a version, which comes as a caller wrote it. */
+    /** The template of one version. */
     readonly template: (id: string, version: string) => Effect.Effect<TemplateVersion, NotFound | Unavailable>
     /** Edits it to have the template again that it had in that version; `Invalid`: it does not fit what fills it in now. */
     readonly restoreTemplate: (
@@ -81,16 +81,16 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
       version: string,
       versions?: ReadonlyArray<number>
     ) => Effect.Effect<Webhook, ChangedMeanwhile | NotFound | Invalid | Unavailable>
-    /** The old token is invalid immediately, or stays valid for `overlap`; one before that is invalid in any case. */
+    /** The old token becomes invalid immediately, or after `overlap`. Older tokens become invalid immediately. */
     readonly regenerate: (
       id: string,
       options?: { readonly overlap?: Duration.Duration }
     ) => Effect.Effect<WithToken, NotFound | Unavailable>
-    /** An old token that is still valid is invalid from now on. */
+    /** Ends an old token that is still valid. */
     readonly endOldToken: (id: string) => Effect.Effect<void, NotFound | Unavailable>
-    /** With its runs; callers that wait for one of them are answered that it is gone. */
+    /** Deletes its runs too. Waiting callers get `NotFound`. */
     readonly remove: (id: string) => Effect.Effect<void, NotFound | Unavailable>
-    /** The prompt that this input would make; runs nothing. */
+    /** Renders the prompt for this input, without a run. */
     readonly preview: (
       id: string,
       sample: Input.Sample
@@ -105,7 +105,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
       | TemplateFailed
       | Unavailable
     >
-    /** What the renderer says of a template that is not saved. */
+    /** Checks and renders a template that is not saved. */
     readonly previewDraft: DraftPreview.PreviewDraft
     readonly runs: (
       id: string,
@@ -174,7 +174,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
           input: unknown,
           versions: ReadonlyArray<number> | undefined
         ) {
-          // An unknown id is reported before the faults of what was meant for it, and so is another version.
+          // An unknown id and an edit conflict are reported before faults.
           const before = yield* store.webhook(id)
           const { version } = before
           if (versions?.includes(version) === false) return yield* new ChangedMeanwhile({ version })

@@ -19,7 +19,7 @@ export const layer = (retention: Option.Option<Duration.Duration>): Layer.Layer<
 
 const shortestRest = Duration.millis(50)
 
-/** Triggers go on meanwhile: the database rests after each portion, the longer the longer that took. */
+/** The database rests after each portion, in proportion to its duration, so that triggers are not delayed. */
 const restAfter = (took: Duration.Duration) => Duration.max(shortestRest, Duration.times(took, 12))
 
 const purge = (age: Duration.Duration) =>

@@ -3,7 +3,7 @@ import { HistoryStore } from "../../repo/HistoryStore.ts"
 
 const interval = Duration.seconds(5)
 
-/** Between two portions: nobody waits for this, and triggers are not to wait for it. */
+/** The pause between two portions, so that triggers are not delayed. */
 const rest = Duration.millis(50)
 
 const rollUp = Effect.gen(function* () {

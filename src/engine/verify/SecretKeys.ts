@@ -52,7 +52,7 @@ export const keyIdOf = (fingerprint: Uint8Array): string => Buffer.from(fingerpr
 /** Stored in the database before each secret that the key encrypts. */
 export const keyId = (key: SecretKey): string => keyIdOf(fingerprintOf(key))
 
-/** Binds a secret to its webhook: what is copied to another row cannot be decrypted there. */
+/** Binds a secret to its webhook: a copy in another row cannot be decrypted. */
 const context = (id: WebhookId): Buffer => Buffer.from(`webhook-trigger secret of ${id}`)
 
 /** A secret as it is stored: the key's id, and in base64 a nonce, the encrypted secret and its tag. */
@@ -66,7 +66,7 @@ export const seal = (key: SecretKey, secret: Redacted.Redacted, id: WebhookId): 
 /** Whether it was this key that encrypted it. */
 export const isSealedWith = (key: SecretKey, sealed: string): boolean => sealed.startsWith(`${keyId(key)}.`)
 
-/** `undefined`: none of these keys has encrypted this for that webhook. */
+/** `undefined`: none of these keys encrypted this secret for this webhook. */
 export const open = (keys: ReadonlyArray<SecretKey>, sealed: string, id: WebhookId): Redacted.Redacted | undefined => {
   const key = keys.find((key) => isSealedWith(key, sealed))
   const bytes = Buffer.from(sealed.slice(sealed.indexOf(".") + 1), "base64")

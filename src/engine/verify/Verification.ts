@@ -19,7 +19,7 @@ const refusals = Metric.counter("webhook_not_verified_total", {
 
 export const countRefused = (cause: VerificationCause): void => Metrics.record(refusals, 1, { cause })
 
-/** Nothing is asked for. */
+/** The webhook requires no verification. */
 const passed: Verdict = { _tag: "Verified", isReplied: false }
 const unreadable: Verdict = { _tag: "Refused", cause: "unreadable" }
 

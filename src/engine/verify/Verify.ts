@@ -27,7 +27,7 @@ interface Delivery {
 export type Verdict =
   | { readonly _tag: "Refused"; readonly cause: Cause }
   | ({ readonly _tag: "Verified"; readonly isReplied: boolean } & Delivery)
-  /** It only asks whether somebody is here; `echo` is what it wants to hear. */
+  /** The sender only checks the address. `echo` is the answer it expects. */
   | { readonly _tag: "Handshake"; readonly echo?: string }
 
 /** A secret, ready to check requests with. */
@@ -150,7 +150,7 @@ const deliveryOf = (description: Description, lookup: Lookup.Lookup, body: Uint8
   return other === undefined ? {} : { delivery_id: `${other} ${digest}` }
 }
 
-/** What is said of a request that one of the secrets has verified. */
+/** The verdict on a request that one of the secrets has verified. */
 const verdictOf = (description: Description, request: Lookup.SignedRequest): Verdict => {
   const { handshakes = [], replies = [] } = description
   const lookup = Lookup.make(request)

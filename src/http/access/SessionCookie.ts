@@ -17,7 +17,7 @@ export interface SessionCookie {
   readonly isSameOrigin: (request: Request) => boolean
 }
 
-/** None for `null`, which browsers send for a page without an origin. */
+/** `undefined` for `null`, which browsers send for a page without an origin. */
 const parseUrl = Option.liftThrowable((text: string) => new URL(text))
 
 export const make: Effect.Effect<SessionCookie> = Effect.map(makeManagementOriginFor, (originFor) => {

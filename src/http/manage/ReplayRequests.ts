@@ -14,7 +14,7 @@ const invalid = (pointer: string, detail: string) => {
   return new Invalid({ faults })
 }
 
-/** How runs are to be repeated. The key's hash is of that alone: under one key each run is repeated in one way. */
+/** How runs are replayed. The key's hash covers only this: each key replays a run in one way. */
 const requestOf = (
   request: HttpServerRequest.HttpServerRequest,
   prompt: ReplayRequest["prompt"] = "template",

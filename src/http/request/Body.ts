@@ -14,7 +14,7 @@ import { askForBody } from "../serve/Connections.ts"
 type Request = HttpServerRequest.HttpServerRequest
 
 /** Sees what arrives of a body on a Node server, before it is kept in memory. */
-export interface Intake {
+export interface BodyListener {
   /** False: there is no room for it. */
   take(chunk: Buffer): boolean
 }
@@ -22,7 +22,7 @@ export interface Intake {
 /** What a body may take. */
 export interface Limits {
   readonly limit_bytes: number
-  readonly intake?: Intake
+  readonly listener?: BodyListener
 }
 
 /** Node's request; `undefined` when the server is not Node's. */
@@ -38,14 +38,14 @@ const noneLeft = new Unavailable({
   detail: "The server is receiving as many request bodies as it can; try again in a moment."
 })
 
-const readNodeStream = (request: Request, source: IncomingMessage, { intake, limit_bytes }: Limits) =>
+const readNodeStream = (request: Request, source: IncomingMessage, { listener, limit_bytes }: Limits) =>
   Effect.async<Uint8Array, BodyTooLarge | InvalidBody | Unavailable>((resume) => {
     const chunks: Array<Buffer> = []
     let bytes = 0
     const onData = (chunk: Buffer) => {
       bytes += chunk.length
       chunks.push(chunk)
-      const isTaken = intake === undefined || intake.take(chunk)
+      const isTaken = listener === undefined || listener.take(chunk)
       if (bytes > limit_bytes) finish(new BodyTooLarge({ limit_bytes }))
       else if (!isTaken) finish(noneLeft)
     }

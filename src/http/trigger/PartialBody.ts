@@ -7,7 +7,7 @@ import type * as Body from "../request/Body.ts"
 import type { BodyBudget } from "./BodyBudget.ts"
 
 /** What has arrived of a body. */
-export interface Intake extends Body.Intake {
+export interface PartialBody extends Body.BodyListener {
   bytes: number
   /** The body's beginning, if the webhook keeps that. */
   head: Buffer | undefined
@@ -18,16 +18,16 @@ export const make = (
   request: HttpServerRequest.HttpServerRequest,
   webhook: WebhookRow,
   budget: typeof BodyBudget.Service
-): Intake => {
+): PartialBody => {
   /** Of the budget. */
   let taken = 0
-  const intake: Intake = {
+  const partial: PartialBody = {
     bytes: 0,
     head: undefined,
     take: (chunk) => {
-      intake.bytes += chunk.length
-      if (storesRefused(webhook) && (intake.head?.length ?? 0) < keptBody) {
-        intake.head = Buffer.concat([intake.head ?? Buffer.alloc(0), chunk.subarray(0, keptBody)])
+      partial.bytes += chunk.length
+      if (storesRefused(webhook) && (partial.head?.length ?? 0) < keptBody) {
+        partial.head = Buffer.concat([partial.head ?? Buffer.alloc(0), chunk.subarray(0, keptBody)])
       }
       if (!budget.take(webhook.id, chunk.length)) return false
       if (taken === 0) {
@@ -37,5 +37,5 @@ export const make = (
       return true
     }
   }
-  return intake
+  return partial
 }

@@ -62,13 +62,16 @@ export const make = Effect.gen(function* () {
     webhook: WebhookRow,
     onVerified: (webhook: WebhookRow) => void
   ): RequestReader => {
-    const intake = PartialBody.make(request, webhook, budget)
+    const partial = PartialBody.make(request, webhook, budget)
     let isVerified = false
     let received: Either.Either<Uint8Array, BodyRefused> | undefined
 
     const receive = (): Effect.Effect<Uint8Array, BodyRefused> =>
       received ??
-      Effect.flatMap(Effect.either(Body.readBytes(request, { limit_bytes, intake })), (result) => (received = result))
+      Effect.flatMap(
+        Effect.either(Body.readBytes(request, { limit_bytes, listener: partial })),
+        (result) => (received = result)
+      )
 
     const check = (webhook: WebhookRow, body?: Uint8Array) =>
       callers.check(request, webhook, received_at.epochMillis, body)
@@ -126,10 +129,10 @@ export const make = Effect.gen(function* () {
       read,
       known: () => {
         if (!isVerified) return undefined
-        const body = received && Either.isRight(received) ? received.right : intake.head
+        const body = received && Either.isRight(received) ? received.right : partial.head
         return body && incomingOf(body)
       },
-      size: () => Math.max(Number(request.headers["content-length"]) || 0, intake.bytes)
+      size: () => Math.max(Number(request.headers["content-length"]) || 0, partial.bytes)
     }
   }
 })
