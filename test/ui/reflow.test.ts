@@ -19,12 +19,12 @@ beforeAll(async () => {
 })
 afterAll(() => ui?.close())
 
-/** In pixels: every 32nd, and those at which a media query of the page begins or ends to hold. */
+/** In pixels: every 64th, and those at which a media query of the page begins or ends to hold. */
 const widthsOf = async (page: Page): Promise<ReadonlyArray<number>> => {
   const bounds = (await page.evaluate(`
     [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules]).flatMap(({ media }) =>
       [...(media?.mediaText ?? "").matchAll(/width: ([\\d.]+)rem/g)].map(([, rem]) => Number(rem) * 16))`)) as number[]
-  const steps = Array.from({ length: 36 }, (_, i) => 320 + 32 * i)
+  const steps = Array.from({ length: 18 }, (_, i) => 320 + 64 * i)
   return [...new Set([...steps, ...bounds, ...bounds.map((width) => width + 1)])].sort((a, b) => a - b)
 }
 
