@@ -13,7 +13,7 @@ import * as ProgramUser from "./leaders/ProgramUser.ts"
 import * as Telemetry from "./Telemetry.ts"
 
 const noBroker = usage(
-  "a leader needs the broker that the server uses: --amqp-url-file, AMQP_URL or --amqp-url. A server without AMQP_URL has its bus in its own memory, which no other process can reach"
+  "a leader needs the server's broker: set --amqp-url-file, AMQP_URL or --amqp-url. Other processes cannot reach the embedded bus of a server without AMQP_URL"
 )
 
 const didNotStart = (detail: string) =>
@@ -25,7 +25,7 @@ const readUrl = (path: string) =>
     catch: (error) => didNotStart(`--amqp-url-file: ${path} cannot be read (${(error as NodeJS.ErrnoException).code})`)
   })
 
-/** Environment variables that the program does not get. */
+/** Environment variables hidden from the program. */
 const secrets = [...Command.keys, ...secretsOf(LeaderEnvironment.settings)]
 
 const run = (options: LeaderOptions, version: string): Effect.Effect<void, Failure> =>
@@ -53,7 +53,7 @@ const run = (options: LeaderOptions, version: string): Effect.Effect<void, Failu
       ),
       Effect.zipRight(
         Effect.logInfo(
-          `${command} gets the prompts of the team ${team}, from ${leader.queueOf(team)}; a team that the server does not know gets none`
+          `${command} receives the prompts of the team ${team} from ${leader.queueOf(team)}; a team unknown to the server receives none`
         )
       ),
       Effect.zipRight(Effect.provide(leading, leaderBus)),
@@ -67,7 +67,7 @@ const run = (options: LeaderOptions, version: string): Effect.Effect<void, Failu
     })
   )
 
-/** The `leader` command: leads until a signal comes; a start that fails says why. */
+/** The `leader` command. Leads until a signal arrives. */
 export const lead = (options: LeaderOptions, version: string): Effect.Effect<void, Failure> =>
   Effect.gen(function* () {
     const { amqpUrlFile, overrides } = options

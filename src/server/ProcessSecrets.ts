@@ -52,8 +52,8 @@ const shows = (process: number | "self", secrets: ReadonlyArray<string>): boolea
   })
 
 /**
- * Removes these environment variables, and the words of the command line that hold a secret. Returns whether the secrets
- * can no longer be read there; on systems without a `/proc` like that of Linux it always can.
+ * Removes these environment variables, and command-line arguments with a secret. Returns whether this succeeded; without
+ * Linux's `/proc` it returns false.
  */
 export const remove = (variables: ReadonlyArray<string>, secrets: ReadonlyArray<string>): boolean => {
   for (const name of variables) delete process.env[name]

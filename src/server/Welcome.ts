@@ -17,8 +17,8 @@ const embeddedParts = (drivers: Drivers.Drivers): ReadonlyArray<string> => {
   return parts.length === 0
     ? []
     : [
-        `This mode is for trying out and for single-process use: ${parts.map(({ place }) => place).join(", and ")}.`,
-        `For production set ${parts.map(({ replacedBy }) => replacedBy).join(" and ")}: docs/production.md.`,
+        `This mode is for evaluation and for single-process use: ${parts.map(({ place }) => place).join(", and ")}.`,
+        `For production, set ${parts.map(({ replacedBy }) => replacedBy).join(" and ")} (docs/production.md).`,
         ""
       ]
 }
@@ -26,21 +26,21 @@ const embeddedParts = (drivers: Drivers.Drivers): ReadonlyArray<string> => {
 const demoTeam = (url: string, adminUrl: string, { token, webhook }: FirstWebhook): ReadonlyArray<string> =>
   Option.match(token, {
     onNone: () => [
-      "The demo webhook's URL was shown when it was created. For a new one, with the admin key in ADMIN_API_KEY:",
+      "The demo webhook's URL was shown when it was created. To get a new one, with the admin key in ADMIN_API_KEY:",
       "",
       `  ${commandOf(process.argv[1]!)} webhook regenerate ${webhook.id} --yes --url ${adminUrl}`,
       ""
     ],
     onSome: (token) => [
-      "A team called demo is running; it answers with the prompt it gets. Trigger it:",
+      "The team demo is running and answers each prompt with the prompt itself. Trigger it:",
       "",
       `  ${trigger(url, token, "")}`,
       "",
-      "and once more, waiting for the answer:",
+      "The same, waiting for the answer:",
       "",
       `  ${trigger(url, token, "?wait=true")}`,
       "",
-      "The token in these lines is shown only now; only its hash is stored.",
+      "The token in these lines is shown only once; only its hash is stored.",
       ""
     ]
   })
@@ -55,7 +55,7 @@ const localTeam = (url: string, { leader, webhook }: LocalTeam): ReadonlyArray<s
       onSome: (token) => [
         `  ${trigger(url, token, "?wait=true", '{"task": "Say hello."}')}`,
         "",
-        "The token in this line is shown only now; only its hash is stored.",
+        "The token in this line is shown only once; only its hash is stored.",
         ""
       ]
     }
@@ -63,25 +63,25 @@ const localTeam = (url: string, { leader, webhook }: LocalTeam): ReadonlyArray<s
 ]
 
 const ownAgent = [
-  "To put an agent of your own behind a webhook, start with a team and the command that answers its prompts:",
+  "To use your own agent, start with a team and the command that answers its prompts:",
   "",
   `  ${commandOf(process.argv[1]!)} serve --leader 'review=my-agent --print'`,
   ""
 ]
 
 const keyLine = (isGiven: boolean, generated: Option.Option<Redacted.Redacted>): string => {
-  if (Option.isSome(generated)) return `${Redacted.value(generated.value)}   (shown only now; only its hash is stored)`
+  if (Option.isSome(generated)) return `${Redacted.value(generated.value)}   (shown only once; only its hash is stored)`
   return isGiven
-    ? "as given in ADMIN_API_KEY"
-    : "as shown at the first start; if it is lost, start with another in ADMIN_API_KEY"
+    ? "the value of ADMIN_API_KEY"
+    : "shown at the first start; if you lost it, set a new one in ADMIN_API_KEY"
 }
 
 /** The text on standard output after a start: addresses, admin key and a first example. */
 export const text = (started: {
   readonly version: string
-  /** Of the triggers. */
+  /** For triggers. */
   readonly url: string
-  /** Of the management, if it has an address of its own. */
+  /** For management, if it has its own address. */
   readonly adminUrl: Option.Option<string>
   readonly apiDocs: boolean
   readonly drivers: Drivers.Drivers

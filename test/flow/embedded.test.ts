@@ -14,7 +14,7 @@ describe("the embedded default", { timeout: 180_000 }, () => {
   it.scopedLive("goes from an empty folder to the first answer with the lines that it prints", () =>
     Effect.gen(function* () {
       const server = yield* serve({ DATA_DIR: yield* newFolder })
-      expect(server.welcome()).toContain("This mode is for trying out and for single-process use")
+      expect(server.welcome()).toContain("This mode is for evaluation and for single-process use")
       const [trigger, triggerAndWait] = curls(server)
 
       const accepted = yield* shell(`${trigger} --silent --include`)

@@ -217,13 +217,12 @@ const make = ({ queueType, url }: AmqpOptions) =>
     })
   })
 
-/** Bytes. RabbitMQ stores a message up to 4,096 bytes, properties included, in the queue's own files; others elsewhere. */
+/** Bytes. RabbitMQ stores messages up to 4,096 bytes, with properties, in the queue's own files, and others elsewhere. */
 const shortMessage = 3_000
 
 /**
- * Messages that may be on their way together. Of several that are not confirmed, a broker that crashes keeps the first
- * ones, because it writes them one after the other; but not of those that it writes to different files. So a long one is
- * sent alone.
+ * Groups of messages that may be unconfirmed together. If the broker crashes, it keeps the first messages of a group,
+ * because it writes them in order to one file. Long messages go to another file, so each is sent alone.
  */
 const inGroups = (messages: ReadonlyArray<Outgoing>): ReadonlyArray<ReadonlyArray<Outgoing>> => {
   const groups: Array<Array<Outgoing>> = []
@@ -243,9 +242,9 @@ const acknowledgeOn = (channel: Channel, message: Message): void => {
   try {
     channel.ack(message)
   } catch {
-    // The channel has closed meanwhile, and the broker delivers the message again.
+    // The channel has closed, and the broker redelivers the message.
   }
 }
 
-/** The bus on RabbitMQ. It starts although the broker is down, and connects when it can. */
+/** The bus on RabbitMQ. It starts even if the broker is down, and connects in the background. */
 export const layer = (options: AmqpOptions): Layer.Layer<Bus> => Layer.scoped(Bus, make(options))

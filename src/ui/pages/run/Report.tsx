@@ -3,7 +3,7 @@ import { CopyButton } from "../../components/CopyButton.tsx"
 import { UserText } from "../../components/UserText.tsx"
 import { formatDollars, formatNumber } from "../../format/Format.ts"
 
-/** What the agent reported about its work besides the answer. What is not known is not shown. */
+/** The agent's report on its work: cost, tokens, links and questions. */
 export const Report = ({ run: { asks, links, session_id, usage } }: { readonly run: Run }) =>
   asks === undefined && links === undefined && session_id === undefined && usage === undefined ? null : (
     <section className="card stack tight" aria-label="Agent">

@@ -103,8 +103,8 @@ const ConnectLeader = ({ team }: { readonly team: Team }) => {
       </p>
       {server.data?.bus === "embedded" && (
         <Notice>
-          This server uses its embedded bus, so it has to lead the team itself. To connect a leader from another
-          process, set <code>AMQP_URL</code> to a RabbitMQ server first.
+          This server uses the embedded bus, so it must lead the team itself. To connect a leader from another process,
+          set <code>AMQP_URL</code> to a RabbitMQ server first.
         </Notice>
       )}
       <SnippetTabs snippets={leaderSnippets(team.team)} label="Ways to connect" />
