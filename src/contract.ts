@@ -9,4 +9,4 @@
  * ```
  */
 export { type ContractOptions as BusContractOptions, contract as busContract } from "./bus/contract.ts"
-export { repoContract, type WithRepo } from "./repo/contract/RepoContract.ts"
+export { type RepoContractOptions, repoContract, type WithRepo } from "./repo/contract/RepoContract.ts"

@@ -10,6 +10,7 @@ import { Effect } from "effect"
 import { AdminKeyStore } from "./AdminKeyStore.ts"
 import { AuditStore } from "./AuditStore.ts"
 import { ChangeFeed } from "./ChangeFeed.ts"
+import { endAndAdmitOf } from "./EndAndAdmit.ts"
 import { HistoryStore } from "./HistoryStore.ts"
 import { LaneStore } from "./LaneStore.ts"
 import { LeaseStore } from "./LeaseStore.ts"
@@ -76,6 +77,7 @@ export const Repo = Effect.map(
     ...teams,
     ...webhooks,
     ...runs,
+    endAndAdmit: endAndAdmitOf(runs, lanes),
     ...lanes,
     ...lease,
     ...history,

@@ -101,9 +101,9 @@ export interface Admission {
 export interface AcceptOptions {
   /** Runs that may wait, accepted and not admitted, over all teams. */
   readonly maxQueued: number
-  /** False: there are far fewer, as the caller knows, and they need not be counted. Default: true. */
+  /** False: there are far fewer, as the caller knows, and they need not be counted. A driver may count them anyway. Default: true. */
   readonly countQueued?: boolean
-  /** The webhooks whose own limits are checked; the others have far fewer, as the caller knows. Default: all. */
+  /** The webhooks whose own limits are checked; the others have far fewer, as the caller knows. A driver may check all. Default: all. */
   readonly countQueuedOf?: ReadonlySet<WebhookId>
   /**
    * Given by the dispatcher, which then needs no notification of these runs: those among them that are to be admitted as well,
@@ -193,9 +193,9 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
     readonly end: (ends: ReadonlyArray<RunEnd>) => Effect.Effect<ReadonlyArray<EndedRun>, Unavailable>
     /**
      * `end`, and with the same commit the admission of runs in the slots that this frees; gives those that may be sent. None is
-     * admitted unless each of the ends was recorded by this call.
+     * admitted unless each of the ends was recorded by this call. Optional: it saves a commit (`EndAndAdmit.ts`).
      */
-    readonly endAndAdmit: (
+    readonly endAndAdmit?: (
       ends: ReadonlyArray<RunEnd>,
       admission: Admission
     ) => Effect.Effect<{ readonly ended: ReadonlyArray<EndedRun>; readonly admitted: ReadonlySet<RunId> }, Unavailable>

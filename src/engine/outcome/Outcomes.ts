@@ -3,6 +3,8 @@ import type { Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { type Outcome, outcomeFields, type Run } from "../../domain/run/Run.ts"
 import { ChangeFeed } from "../../repo/ChangeFeed.ts"
+import { endAndAdmitOf } from "../../repo/EndAndAdmit.ts"
+import { LaneStore } from "../../repo/LaneStore.ts"
 import { type RunEnd, RunStore } from "../../repo/RunStore.ts"
 import * as GroupCommit from "../../runtime/GroupCommit.ts"
 import { CurrentLanes } from "../dispatch/CurrentLanes.ts"
@@ -51,10 +53,11 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
     readonly deleted: (ids: ReadonlyArray<RunId>) => void
   }
 >() {
-  static readonly layer: Layer.Layer<Outcomes, never, RunStore | ChangeFeed | CurrentLanes> = Layer.scoped(
+  static readonly layer: Layer.Layer<Outcomes, never, RunStore | LaneStore | ChangeFeed | CurrentLanes> = Layer.scoped(
     Outcomes,
     Effect.gen(function* () {
       const runs = yield* RunStore
+      const endAndAdmit = endAndAdmitOf(runs, yield* LaneStore)
       const feed = yield* ChangeFeed
       const current = yield* CurrentLanes
       const clock = yield* Effect.clock
@@ -85,7 +88,7 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
           const committed =
             admission === undefined
               ? runs.end(all)
-              : Effect.map(runs.endAndAdmit(all, admission.admission), ({ admitted, ended }) => {
+              : Effect.map(endAndAdmit(all, admission.admission), ({ admitted, ended }) => {
                   admission.settle(admitted)
                   return ended
                 })

@@ -46,17 +46,26 @@ export type WithRepo = <A, E>(test: Effect.Effect<A, E, Repo | Scope.Scope>) => 
 /** Declares one test; `name` is a sentence about the suite's subject. */
 export type Test = (name: string, body: Effect.Effect<unknown, unknown, Repo | Scope.Scope>) => void
 
+export interface RepoContractOptions {
+  /**
+   * The driver does what is optional, and only saves work: `Acceptance.ahead`, `AcceptOptions.countQueued` and
+   * `AcceptOptions.countQueuedOf`. Default: false.
+   */
+  readonly optional?: boolean
+}
+
 /** Declares the tests that every driver must pass. */
-export const repoContract = (withRepo: WithRepo): void => {
+export const repoContract = (withRepo: WithRepo, { optional = false }: RepoContractOptions = {}): void => {
   const test: Test = (name, body) => it.live(name, () => withRepo(body))
+  const ifOptional: Test = optional ? test : () => {}
   describe("TeamStore", () => teamStore(test))
   describe("WebhookStore", () => webhookStore(test))
   describe("WebhookStore, by token", () => tokens(test))
   describe("WebhookStore.templates and template", () => templates(test))
-  describe("RunStore.accept", () => accept(test))
+  describe("RunStore.accept", () => accept(test, ifOptional))
   describe("RunStore.accept, with idempotency keys", () => idempotency(test))
-  describe("RunStore.accept, with an admission", () => acceptancesThatAdmit(test))
-  describe("RunStore.accept, by a webhook's own limits", () => limits(test))
+  describe("RunStore.accept, with an admission", () => acceptancesThatAdmit(test, ifOptional))
+  describe("RunStore.accept, by a webhook's own limits", () => limits(test, ifOptional))
   describe("RunStore.accept, into an open window", () => coalesce(test))
   describe("RunStore.sent and RunStore.started", () => sentAndStarted(test))
   describe("RunStore.end and RunStore.ended", () => end(test))

@@ -25,7 +25,7 @@ const noting = (calls: Array<string>, change: (runs: Runs) => Partial<Runs> = ()
         calls.push(name)
         return call(...args)
       }
-    const [end, endAndAdmit] = [noted("end", runs.end), noted("endAndAdmit", runs.endAndAdmit)]
+    const [end, endAndAdmit] = [noted("end", runs.end), noted("endAndAdmit", runs.endAndAdmit!)]
     const admit: typeof lanes.admit = (marks, ...given) => {
       calls.push(...marks.map(({ at }) => `admit at ${DateTime.toEpochMillis(at)}`))
       return lanes.admit(marks, ...given)
@@ -79,10 +79,10 @@ for (const commits of [true, false]) {
       let silent = true
       const silentOnce = ({ endAndAdmit }: Runs): Partial<Runs> => ({
         endAndAdmit: (...given) => {
-          if (!silent) return endAndAdmit(...given)
+          if (!silent) return endAndAdmit!(...given)
           silent = false
           const lost = new Unavailable({ what: "database", detail: "the connection broke at the commit" })
-          return Effect.zipRight(commits ? endAndAdmit(...given) : Effect.void, lost)
+          return Effect.zipRight(commits ? endAndAdmit!(...given) : Effect.void, lost)
         }
       })
       return Effect.gen(function* () {
