@@ -1,5 +1,6 @@
 import { Args, Command, Options } from "@effect/cli"
 import { Effect, Option } from "effect"
+import { type AgentName, agentNames } from "../domain/AgentName.ts"
 import { TeamName } from "../domain/Team.ts"
 import { type Failure, usage } from "./Failure.ts"
 import { about } from "./Help.ts"
@@ -8,7 +9,7 @@ import { validated, wholeNumber } from "./Validated.ts"
 /** Environment variables set by command-line options. */
 export type Overrides = ReadonlyMap<string, string>
 
-/** The options of the `leader` command. `command` is the program and its arguments. */
+/** The options of the `leader` command. */
 export interface LeaderOptions {
   readonly team: TeamName
   /** A time limit, after which the program is terminated and the run fails. */
@@ -17,7 +18,12 @@ export interface LeaderOptions {
   readonly amqpUrlFile: Option.Option<string>
   /** The program's `user` or `user:group`. Default: the leader's user. */
   readonly user: Option.Option<string>
-  readonly command: readonly [program: string, ...args: ReadonlyArray<string>]
+  /** Leads in place of a program; `command` then has its options. */
+  readonly agent: Option.Option<AgentName>
+  /** The program and its arguments, untouched. */
+  readonly command: ReadonlyArray<string>
+  /** How the program prints its answer. */
+  readonly output: "text" | "json-lines"
   readonly overrides: Overrides
 }
 
@@ -58,6 +64,12 @@ export const serve = (local: LocalCommands) =>
         "LEADERS",
         "Lead this team in the server's process: the command runs for each prompt; may be repeated"
       ),
+      agent: repeated(
+        "agent",
+        "team=agent",
+        "AGENTS",
+        `Lead this team with an agent in the server's process: ${agentNames.join(", ")}, and its options; may be repeated`
+      ),
       leaderUser: override("leader-user", "user[:group]", "LEADER_USER", "Run the leaders' commands as this user"),
       resendRunning: Options.boolean("resend-running").pipe(
         Options.withDescription(
@@ -74,6 +86,7 @@ export const serve = (local: LocalCommands) =>
           "Environment variables are the settings (docs/settings.md). Without any, the server has an embedded database and a demo team to try it out.",
         examples: [
           "webhook-trigger serve --port 8081",
+          "webhook-trigger serve --agent 'review=claude --model opus'",
           "webhook-trigger serve --leader 'review=my-agent --print'",
           "DATABASE_URL=postgres://… AMQP_URL=amqp://… PUBLIC_URL=https://… ADMIN_API_KEY=… webhook-trigger serve"
         ]
@@ -85,6 +98,16 @@ const team = Options.text("team").pipe(
   Options.withPseudoName("name"),
   Options.withDescription("The team to lead"),
   Options.mapTryCatch(...validated("--team", TeamName))
+)
+const agent = Options.choice("agent", agentNames).pipe(
+  Options.withDescription("Lead the team with this agent; words after -- are its options"),
+  Options.optional
+)
+const output = Options.choice("output", ["text", "json-lines"] as const).pipe(
+  Options.withDescription(
+    "How the program prints its answer: text, or json-lines with the fields of a reply (docs/amqp.md) on each line"
+  ),
+  Options.withDefault("text" as const)
 )
 const amqpUrl = override(
   "amqp-url",
@@ -118,11 +141,17 @@ const misplaced = Args.text({ name: "program" }).pipe(
 )
 
 export const leader = (local: LocalCommands, command: ReadonlyArray<string> | undefined) =>
-  Command.make("leader", { team, timeout, amqpUrl, amqpUrlFile, user, misplaced }, (options) =>
+  Command.make("leader", { team, agent, output, timeout, amqpUrl, amqpUrlFile, user, misplaced }, (options) =>
     Effect.gen(function* () {
-      const [program, ...args] = command ?? []
-      if (program === undefined || program === "" || options.misplaced.length > 0) {
-        return yield* usage("put the program after --, as in: webhook-trigger leader --team deploy -- my-agent --flag")
+      const words = command ?? []
+      const isMissing = Option.isNone(options.agent) && (words[0] ?? "") === ""
+      if (isMissing || options.misplaced.length > 0) {
+        return yield* usage(
+          "put the program after --, as in: webhook-trigger leader --team deploy -- my-agent --flag, or choose an --agent"
+        )
+      }
+      if (Option.isSome(options.agent) && options.output === "json-lines") {
+        return yield* usage("use either --agent or --output, not both")
       }
       if (Option.isSome(options.amqpUrl) && Option.isSome(options.amqpUrlFile)) {
         return yield* usage("use either --amqp-url or --amqp-url-file, not both")
@@ -132,7 +161,9 @@ export const leader = (local: LocalCommands, command: ReadonlyArray<string> | un
         timeoutSeconds: options.timeout,
         amqpUrlFile: options.amqpUrlFile,
         user: options.user,
-        command: [program, ...args],
+        agent: options.agent,
+        command: words,
+        output: options.output,
         overrides: new Map(Option.toArray(options.amqpUrl))
       })
     })
@@ -143,6 +174,7 @@ export const leader = (local: LocalCommands, command: ReadonlyArray<string> | un
           "For each prompt, starts the program after --, with the prompt on its standard input. Its output is the answer. An exit code other than 0 is an error.",
         examples: [
           "webhook-trigger leader --team deploy -- my-agent --flag",
+          "webhook-trigger leader --team review --agent claude -- --model opus",
           "webhook-trigger leader --team deploy --amqp-url-file /etc/deploy.url --user agent -- my-agent",
           "AMQP_URL=amqp://… webhook-trigger leader --team deploy --timeout 600 -- sh -c 'my-agent | tail -1'"
         ]

@@ -5,17 +5,27 @@ import { Clock, DateTime, type Duration, Effect, Exit, Schema, type Scope } from
 import type { LeaderBus, Prompt } from "../bus/Bus.ts"
 import type { TeamName } from "../domain/Team.ts"
 import * as TraceContext from "../telemetry/TraceContext.ts"
+import { type Agent } from "./agents/Agent.ts"
+import { eventLines } from "./agents/EventLines.ts"
+import { jsonLines } from "./agents/jsonLines.ts"
 import * as Leader from "./Leader.ts"
-import { runProgram } from "./Program.ts"
+import { type ProgramOptions, runProgram, wholeText } from "./Program.ts"
 import type { SystemUser } from "./SystemUser.ts"
+
+/** How a program prints its answer. */
+export type CommandOutput = "text" | "json-lines" | Agent
 
 export interface CommandOptions {
   readonly team: TeamName
   /** A path, or a name in `PATH`. */
   readonly command: string
   readonly args: ReadonlyArray<string>
+  /** How its output is read. Default: all of it is the answer. `json-lines`: a reply on each line. An agent: its events. */
+  readonly output?: CommandOutput
   /** Time limit for one prompt. Then the whole process group is terminated. Default: no limit. */
   readonly timeout?: Duration.DurationInput
+  /** Default: the folder of this process. */
+  readonly folder?: string
   /** More environment variables to hide from the program, in addition to `keys`. */
   readonly withheld?: ReadonlyArray<string>
   /** Runs the program as this user, without supplementary groups. Needs root. */
@@ -56,12 +66,25 @@ const lead = (options: CommandOptions) =>
     handler: (prompt) =>
       logged(
         prompt,
-        Effect.withFiberRuntime<string, Leader.LeaderError>((fiber) => {
+        Effect.withFiberRuntime<Leader.LeaderAnswer, Leader.LeaderError>((fiber) => {
           const traceparent = TraceContext.ofFiber(fiber) ?? prompt.traceparent
-          return runProgram({ ...options, input: prompt.prompt, env: environment({ ...prompt, traceparent }, options) })
+          const env = environment({ ...prompt, traceparent }, options)
+          return answerOf({ ...options, input: prompt.prompt, env }, options.output)
         })
       )
   })
+
+/** Agents stop at Ctrl-C, as in a terminal. Some ignore it, and nobody waits for them. */
+const stopAgent = { signal: "SIGINT", grace: "1 second" } as const
+
+const answerOf = (
+  program: ProgramOptions,
+  output: CommandOutput = "text"
+): Effect.Effect<Leader.LeaderAnswer, Leader.LeaderError> => {
+  if (output === "text") return runProgram(program, wholeText())
+  if (output === "json-lines") return runProgram(program, eventLines(jsonLines))
+  return runProgram({ ...program, args: output.args(program.args), stop: stopAgent }, eventLines(output))
+}
 
 /** Logs one line per prompt, without the prompt or the answer, which are confidential. */
 const logged = <A, E>(prompt: Prompt, work: Effect.Effect<A, E>): Effect.Effect<A, E> =>

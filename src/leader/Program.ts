@@ -11,41 +11,78 @@ export interface ProgramOptions {
   readonly input: string
   readonly env: Readonly<Record<string, string | undefined>>
   readonly timeout?: Duration.DurationInput
+  /** Default: the folder of this process. */
+  readonly folder?: string
   /** Default: the user of this process. */
   readonly user?: Pick<SystemUser, "uid" | "gid">
+  /** The signal that asks the program to stop. After the grace, the rest is killed. Default: SIGTERM and 5 seconds. */
+  readonly stop?: { readonly signal: NodeJS.Signals; readonly grace: Duration.DurationInput }
+}
+
+/** How a program ended. */
+export interface Ending {
+  /** `exit code 0`, `ended by SIGKILL`; `terminated`: its output was complete, but it did not end by itself. */
+  readonly status: string
+  /** The end of its standard error. */
+  readonly errors: string
+}
+
+/** What reads a program's standard output. */
+export interface Output<A> {
+  /** Returns false when it can take no more; then the program is killed. */
+  readonly write: (chunk: Buffer) => boolean
+  /** Nothing more is needed, so the program has a moment left to end. */
+  readonly isDone: () => boolean
+  readonly result: (ending: Ending) => Effect.Effect<A, LeaderError>
 }
 
 /** How many bytes of standard error are kept, from its end. */
 const maxErrors = 4096
-/** The time between SIGTERM and SIGKILL: 250 checks, one every 20 ms. */
-const graceChecks = Schedule.intersect(Schedule.spaced("20 millis"), Schedule.recurs(250))
+const checkInterval = Duration.millis(20)
 /** How long a remaining child process may keep the output open. */
 const drainTimeout = "1 second"
+/** How long a program may take to end once its output is complete. */
+const endTimeout = "5 seconds"
 
-/**
- * Runs the program and returns its output, without one trailing newline. An exit code other than 0 is a failure with the
- * end of the standard error.
- *
- * The program has its own process group. When it ends, times out or is interrupted, the rest of the group is terminated
- * with SIGTERM, then SIGKILL.
- */
-export const runProgram = (options: ProgramOptions): Effect.Effect<string, LeaderError> => {
-  const program = Effect.acquireUseRelease(
-    start(options),
-    (running) =>
-      Effect.gen(function* () {
-        const status = yield* running.ended
-        yield* Effect.timeoutOption(running.drained, drainTimeout)
-        const errors = running.errors()
-        if (running.tooLarge()) return yield* new LeaderError({ message: answerTooLarge })
-        if (status !== "exit code 0") {
-          return yield* new LeaderError({ message: errors === "" ? status : `${status}: ${errors}` })
-        }
-        return Buffer.concat(running.output)
+/** The whole output, without one trailing newline. An exit code other than 0 is a failure with the end of the standard error. */
+export const wholeText = (): Output<string> => {
+  const chunks: Array<Buffer> = []
+  let size = 0
+  return {
+    write: (chunk) => {
+      size += chunk.length
+      if (size <= maxAnswer) chunks.push(chunk)
+      return size <= maxAnswer
+    },
+    isDone: () => false,
+    result: ({ errors, status }) => {
+      if (size > maxAnswer) return new LeaderError({ message: answerTooLarge })
+      if (status !== "exit code 0") return new LeaderError({ message: errors === "" ? status : `${status}: ${errors}` })
+      return Effect.succeed(
+        Buffer.concat(chunks)
           .toString()
           .replace(/\r?\n$/, "")
+      )
+    }
+  }
+}
+
+/**
+ * Runs the program and returns what its output amounts to.
+ *
+ * The program has its own process group. When it ends, times out or is interrupted, the rest of the group is terminated.
+ */
+export const runProgram = <A>(options: ProgramOptions, output: Output<A>): Effect.Effect<A, LeaderError> => {
+  const program = Effect.acquireUseRelease(
+    start(options, output),
+    (running) =>
+      Effect.gen(function* () {
+        const overdue = Effect.as(Effect.delay(running.done, endTimeout), "terminated")
+        const status = yield* Effect.raceFirst(running.ended, overdue)
+        if (status !== "terminated") yield* Effect.timeoutOption(running.drained, drainTimeout)
+        return yield* output.result({ status, errors: running.errors() })
       }),
-    endGroup
+    (running) => endGroup(running, options)
   )
   if (options.timeout === undefined) return program
   const timeout = Duration.decode(options.timeout)
@@ -58,31 +95,34 @@ export const runProgram = (options: ProgramOptions): Effect.Effect<string, Leade
 
 interface Running {
   readonly child: ChildProcess
-  readonly output: Array<Buffer>
   /** The end of its standard error. */
   readonly errors: () => string
-  readonly tooLarge: () => boolean
   /** Completes with the exit code or the signal when the program ends. */
   readonly ended: Effect.Effect<string, LeaderError>
+  /** Completes when its output is complete. */
+  readonly done: Effect.Effect<void>
   /** Completes when no process keeps its output open. */
   readonly drained: Effect.Effect<void>
 }
 
-const start = ({ args, command, env, input, user }: ProgramOptions): Effect.Effect<Running, LeaderError> =>
+const start = (
+  { args, command, env, folder, input, user }: ProgramOptions,
+  output: Output<unknown>
+): Effect.Effect<Running, LeaderError> =>
   Effect.try({
     try: () => {
       const child = spawn(command, args, {
         detached: true,
+        ...(folder !== undefined && { cwd: folder }),
         env: env as NodeJS.ProcessEnv,
         stdio: "pipe",
         ...(user && { uid: user.uid, gid: user.gid })
       })
-      const output: Array<Buffer> = []
-      let size = 0
-      child.stdout.on("data", (chunk: Buffer) => {
-        size += chunk.length
-        if (size <= maxAnswer) output.push(chunk)
-        else signal(child, "SIGKILL")
+      const done = new Promise<void>((resolve) => {
+        child.stdout.on("data", (chunk: Buffer) => {
+          if (!output.write(chunk)) signal(child, "SIGKILL")
+          if (output.isDone()) resolve()
+        })
       })
       let errors = Buffer.alloc(0)
       child.stderr.on("data", (chunk: Buffer) => {
@@ -100,10 +140,9 @@ const start = ({ args, command, env, input, user }: ProgramOptions): Effect.Effe
       ended.catch(() => {})
       return {
         child,
-        output,
         errors: () => errors.toString().trim(),
-        tooLarge: () => size > maxAnswer,
         ended: Effect.tryPromise({ try: () => ended, catch: (error) => notStarted(command, error) }),
+        done: Effect.promise(() => done),
         drained: Effect.promise(() => drained)
       }
     },
@@ -128,12 +167,19 @@ const signal = (child: ChildProcess, name: NodeJS.Signals | 0): boolean => {
   }
 }
 
-const endGroup = ({ child }: Running): Effect.Effect<void> =>
+const endGroup = (
+  { child }: Running,
+  { stop = { signal: "SIGTERM", grace: "5 seconds" } }: ProgramOptions
+): Effect.Effect<void> =>
   Effect.gen(function* () {
-    if (!signal(child, "SIGTERM")) return
+    if (!signal(child, stop.signal)) return
+    const checks = Math.ceil(Duration.toMillis(stop.grace) / Duration.toMillis(checkInterval))
     yield* Effect.repeat(
       Effect.sync(() => signal(child, 0)),
-      { schedule: graceChecks, while: (isAlive) => isAlive }
+      {
+        schedule: Schedule.intersect(Schedule.spaced(checkInterval), Schedule.recurs(checks)),
+        while: (isAlive) => isAlive
+      }
     )
     signal(child, "SIGKILL")
   }).pipe(

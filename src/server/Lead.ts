@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs"
 import { Duration, Effect, Layer, Option, Redacted } from "effect"
 import { exitCodes, Failure, usage } from "../cli/Failure.ts"
 import type { LeaderOptions } from "../cli/LocalCommands.ts"
+import { agents } from "../leader/agents/Agents.ts"
 import * as Command from "../leader/Command.ts"
 import * as Buses from "./drivers/Buses.ts"
 import * as LeaderEnvironment from "./environment/LeaderEnvironment.ts"
@@ -28,19 +29,33 @@ const readUrl = (path: string) =>
 /** Environment variables hidden from the program. */
 const secrets = [...Command.keys, ...secretsOf(LeaderEnvironment.settings)]
 
+const programOf = ({
+  agent,
+  command,
+  output
+}: LeaderOptions): Required<Pick<Command.CommandOptions, "command" | "args" | "output">> => {
+  if (Option.isSome(agent)) {
+    const preset = agents[agent.value]
+    return { command: preset.program, args: command, output: preset }
+  }
+  const [program = "", ...args] = command
+  return { command: program, args, output }
+}
+
 const run = (options: LeaderOptions, version: string): Effect.Effect<void, Failure> =>
   Effect.gen(function* () {
     const environment = yield* LeaderEnvironment.load
     const { leader, leaderBus } = Buses.choose(environment)
     if (leader === undefined) return yield* noBroker
     const { team, timeoutSeconds } = options
-    const [command, ...args] = options.command
+    const { args, command, output } = programOf(options)
     const timeout = Option.map(timeoutSeconds, Duration.seconds)
     const user = yield* ProgramUser.find(options.user)
     const leading = Command.run({
       team,
       command,
       args,
+      output,
       withheld: secrets,
       ...(Option.isSome(user) && { user: user.value }),
       ...(Option.isSome(timeout) && { timeout: timeout.value })

@@ -36,7 +36,7 @@ const serveWith = (
   Effect.gen(function* () {
     const demo = drivers.bus.hasDemoTeam ? yield* Demo.prepare : Option.none()
     const withWebhooks = drivers.repo.embedded !== undefined
-    const localTeams = yield* LocalLeaders.prepare(environment.leaders, { withWebhooks })
+    const localTeams = yield* LocalLeaders.prepare([...environment.leaders, ...environment.agents], { withWebhooks })
     const address = { host: environment.host, port: yield* Listener.port }
     const url = Option.getOrElse(environment.publicUrl, () => ListenAddress.urlOf(address))
     const admin = yield* Server.AdminAddress
@@ -78,6 +78,7 @@ export const run = (version: string, announce: Announce): Effect.Effect<void, Fa
       DataFolderUnusable: (error) => Effect.fail(folderUnusable(error)),
       Unavailable: (error) => Effect.fail(unavailable(error)),
       ProgramMissing: ({ message }) => Effect.fail(leaderUnusable(message)),
+      FolderUnusable: ({ message }) => Effect.fail(leaderUnusable(message)),
       UserUnusable: ({ message }) => Effect.fail(leaderUnusable(message)),
       TeamExists: Effect.die,
       TeamUnknown: Effect.die

@@ -46,7 +46,7 @@ const demoTeam = (url: string, adminUrl: string, { token, webhook }: FirstWebhoo
   })
 
 const localTeam = (url: string, { leader, webhook }: LocalTeam): ReadonlyArray<string> => [
-  `The team ${leader.team} is led by ${leader.command}, in this process.${Option.isSome(webhook) ? " Give it a task:" : ""}`,
+  `The team ${leader.team} is led by ${leader.title}, in this process.${Option.isSome(webhook) ? " Give it a task:" : ""}`,
   "",
   ...Option.match(
     Option.flatMap(webhook, ({ token }) => token),
@@ -65,6 +65,7 @@ const localTeam = (url: string, { leader, webhook }: LocalTeam): ReadonlyArray<s
 const ownAgent = [
   "To use your own agent, start with a team and the command that answers its prompts:",
   "",
+  `  ${commandOf(process.argv[1]!)} serve --agent review=claude`,
   `  ${commandOf(process.argv[1]!)} serve --leader 'review=my-agent --print'`,
   ""
 ]

@@ -7,6 +7,8 @@ import type { AddressInfo } from "node:net"
 
 export interface FakeModel {
   readonly url: string
+  /** Resolves when a request hangs. */
+  readonly hanging: () => Promise<void>
   readonly close: () => Promise<void>
 }
 
@@ -14,7 +16,7 @@ export interface FakeModel {
 type Behaviour = "answer" | "refuse" | "hang"
 
 const behaviourOf = (text: string): Behaviour =>
-  text.includes("REFUSE") ? "refuse" : text.includes("HANG") ? "hang" : "answer"
+  text.includes("[[refuse]]") ? "refuse" : text.includes("[[hang]]") ? "hang" : "answer"
 
 const pieces = ["I did ", "what you ", "asked."]
 const usage = { input: 1200, cached: 200, output: 34 }
@@ -136,12 +138,14 @@ const json = (response: ServerResponse, body: unknown) => {
 }
 
 export const startFakeModel = async (log: (line: string) => void = () => {}): Promise<FakeModel> => {
+  let onHang = () => {}
   const server = createServer(async (request, response) => {
     const text = await bodyOf(request)
     const { pathname } = new URL(request.url!, "http://localhost")
     log(`${request.method} ${request.url} ${text.slice(0, 300)}`)
     const behaviour = behaviourOf(text)
     const { model = "fake" } = text.startsWith("{") ? JSON.parse(text) : {}
+    if (behaviour === "hang") onHang()
     if (request.method === "POST" && behaviour === "refuse") return refuse(response)
     if (pathname.endsWith("/messages")) return anthropic(response, behaviour, model)
     if (pathname.endsWith("/responses")) return responses(response, behaviour, model)
@@ -155,6 +159,10 @@ export const startFakeModel = async (log: (line: string) => void = () => {}): Pr
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    hanging: () =>
+      new Promise((resolve) => {
+        onHang = resolve
+      }),
     close: () =>
       new Promise((resolve) => {
         server.closeAllConnections()

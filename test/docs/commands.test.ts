@@ -60,6 +60,8 @@ describe("the commands of the documentation", () => {
   chmodSync(folder, 0o755)
   install("webhook-trigger", `exec '${process.execPath}' '${Program.program}' "$@"`)
   install("my-agent", "tr a-z A-Z")
+  install("claude", `cat '${join(root, "test/agents/recorded/claude/answer.jsonl")}'`)
+  const agentAnswer = "I did what you asked."
   const env = (variables: Readonly<Record<string, string>>) => ({
     PATH: `${bin}:${process.env.PATH}`,
     ADMIN_API_KEY,
@@ -125,13 +127,20 @@ describe("the commands of the documentation", () => {
     expect(JSON.parse(await shell(block("README.md", 3), variables))).toMatchObject({ status: "accepted" })
   })
 
-  it("README.md: a server that runs the program itself", async () => {
-    const server = start("local-leader", block("README.md", 4), { PORT: "0" })
-    const trigger = () => /curl .*"task".*/.exec(server.output())?.[0]
-    await server.until("the server has printed how to trigger it", async () => trigger() !== undefined)
-    expect(await shell(`${trigger()} --silent`, {})).toContain('"response":"SAY HELLO."')
-    await server.stop()
-  }, 90_000)
+  it.each([
+    ["README.md", 4],
+    ["docs/leaders.md", 0]
+  ] as const)(
+    "%s: a server that runs an agent itself",
+    async (page, index) => {
+      const server = start(`agent-${index}`, block(page, index), { PORT: "0" })
+      const trigger = () => /curl .*"task".*/.exec(server.output())?.[0]
+      await server.until("the server has printed how to trigger it", async () => trigger() !== undefined)
+      expect(await shell(`${trigger()} --silent`, {})).toContain(`"response":"${agentAnswer}"`)
+      await server.stop()
+    },
+    90_000
+  )
 
   it("docs/http.md, docs/management.md: triggering the demo webhook, creating one, and replaying runs", async () => {
     const [first, second] = block("docs/http.md", 0).trim().split("\n")
@@ -180,23 +189,24 @@ describe("the commands of the documentation", () => {
     const isLed = async (team: string) =>
       JSON.parse(await shell(`webhook-trigger team show ${team} --json`, { WEBHOOK_TRIGGER_URL: url })).running
     /** Starts a leader, until it has answered a message. */
-    const lead = async (name: string, team: string, text: string) => {
+    const lead = async (name: string, team: string, text: string, expected = "HELLO") => {
       const leader = start(name, text, { WEBHOOK_TRIGGER_URL: url })
       await leader.until(`${team} has a leader`, () => isLed(team).catch(() => false))
       const answer = await shell(`webhook-trigger team message ${team} hello --wait`, { WEBHOOK_TRIGGER_URL: url })
-      expect(answer).toBe("HELLO\n")
+      expect(answer).toBe(`${expected}\n`)
       await leader.stop()
     }
     await lead("readme", "review", block("README.md", 5, { "amqp://user:password@localhost:5672": AMQP_URL }))
     await shell("webhook-trigger team create deploy", { WEBHOOK_TRIGGER_URL: url })
-    await lead("amqp", "deploy", block("docs/leaders.md", 0, { "amqp://localhost": AMQP_URL }))
+    await lead("agent", "review", block("docs/leaders.md", 1, { "amqp://localhost": AMQP_URL }), agentAnswer)
+    await lead("amqp", "deploy", block("docs/leaders.md", 2, { "amqp://localhost": AMQP_URL }))
     const file = join(folder, "deploy.url")
     writeFileSync(file, AMQP_URL, { mode: 0o600 })
     const asUser = process.geteuid!() === 0 ? " --user nobody" : ""
     await lead(
       "user",
       "deploy",
-      block("docs/leaders.md", 1, { "/etc/webhook-trigger/deploy.url": file, " --user agent": asUser })
+      block("docs/leaders.md", 3, { "/etc/webhook-trigger/deploy.url": file, " --user agent": asUser })
     )
     await server.stop()
   }, 180_000)

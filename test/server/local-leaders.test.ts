@@ -1,3 +1,5 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { newFolder, run, type Server, serve, shell } from "../cli/Program.ts"
@@ -64,6 +66,31 @@ describe("a server that leads teams itself", { timeout: 180_000 }, () => {
     })
   )
 
+  it.scopedLive("leads with an agent by its name, in a working folder of its team", () =>
+    Effect.gen(function* () {
+      const [DATA_DIR, folder] = [yield* newFolder, yield* newFolder]
+      const answer = { type: "result", is_error: false, result: "done", session_id: "s-1", total_cost_usd: 0.5 }
+      const script = `#!/bin/sh\npwd > "$0.folder"\necho "$@" > "$0.options"\necho '${JSON.stringify(answer)}'\n`
+      mkdirSync(folder, { recursive: true })
+      writeFileSync(join(folder, "claude"), script, { mode: 0o755 })
+      const AGENTS_DIR = join(folder, "agents")
+      const PATH = `${folder}:${process.env.PATH}`
+      const server = yield* serve({ DATA_DIR, ADMIN_API_KEY, AGENTS_DIR, PATH }, [
+        "--agent",
+        "review=claude --model 'a b'"
+      ])
+      const { stdout } = yield* shell(`${curlOf(server, "review")} --silent`)
+      expect(JSON.parse(stdout)).toMatchObject({
+        status: "success",
+        response: "done",
+        session_id: "s-1",
+        usage: { cost_usd: 0.5 }
+      })
+      expect(readFileSync(join(folder, "claude.folder"), "utf8").trim()).toBe(join(AGENTS_DIR, "review"))
+      expect(readFileSync(join(folder, "claude.options"), "utf8").trim()).toMatch(/^-p .* --model a b$/)
+    })
+  )
+
   it.scopedLive("does not start with a line that names no team, a team twice, or a program that does not exist", () =>
     Effect.gen(function* () {
       const DATA_DIR = yield* newFolder
@@ -73,6 +100,8 @@ describe("a server that leads teams itself", { timeout: 180_000 }, () => {
         [yield* start("--leader", "Review=cat"), "LEADERS"],
         [yield* start("--leader", "a=cat", "--leader", "a=sed"), "each team once"],
         [yield* start("--leader", "a=no-such-program"), "no-such-program"],
+        [yield* start("--agent", "a=cat"), "AGENTS"],
+        [yield* start("--agent", "a=claude", "--leader", "a=cat"), "LEADERS"],
         [yield* start("--leader", "a=cat", "--leader-user", "no-such-user"), "no-such-user"]
       ] as const) {
         expect(ended, says).toMatchObject({ code: 2, stdout: "" })

@@ -132,6 +132,7 @@ const describe = (run: Run, replays: ReadonlyArray<RunSummary>) =>
       error: run.error && `${run.error.code}: ${run.error.message}`,
       asks: run.asks && (run.asks.join(" | ") || "a question"),
       links: run.links?.map(({ title, url }) => `${title} ${url}`).join("\n"),
+      "denied permissions": run.denied?.join(", "),
       model: run.usage?.model,
       tokens: tokensText(run.usage),
       cost: run.usage?.cost_usd === undefined ? undefined : `$${run.usage.cost_usd}`,

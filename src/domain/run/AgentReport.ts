@@ -37,6 +37,11 @@ export const AgentReport = Schema.Struct({
   usage: optional(AgentUsage),
   session_id: optional(name.annotations({ description: "The agent's session, in which it can continue." })),
   links: optional(Schema.Array(RunLink).annotations({ description: `What the work produced, up to ${maxLinks}.` })),
+  denied: optional(
+    Schema.Array(name).annotations({
+      description: `Permissions that the agent asked for and did not get, such as a tool's name, up to ${maxLinks}.`
+    })
+  ),
   asks: optional(
     Schema.Array(name).annotations({
       description: `Present when the answer is a question: replies to choose from, up to ${maxSuggestions}, or none.`
@@ -46,10 +51,11 @@ export const AgentReport = Schema.Struct({
 export type AgentReport = typeof AgentReport.Type
 
 /** The report as part of a record that has more fields. */
-export const reportOf = ({ asks, links, session_id, usage }: AgentReport): AgentReport => ({
+export const reportOf = ({ asks, denied, links, session_id, usage }: AgentReport): AgentReport => ({
   ...(usage && { usage }),
   ...(session_id !== undefined && { session_id }),
   ...(links && { links }),
+  ...(denied && { denied }),
   ...(asks && { asks })
 })
 
@@ -102,5 +108,6 @@ export const readReport: (reply: unknown) => AgentReport | undefined = readStruc
   }),
   session_id: readName,
   links: readList(readLink, maxLinks),
+  denied: readList(readName, maxLinks),
   asks: readList(readName, maxSuggestions)
 })

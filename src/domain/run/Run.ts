@@ -107,6 +107,7 @@ const record = Struct({
   usage: shown(AgentReport.fields.usage),
   session_id: shown(AgentReport.fields.session_id),
   links: shown(AgentReport.fields.links),
+  denied: shown(AgentReport.fields.denied),
   asks: shown(AgentReport.fields.asks),
 
   prompt: stored(Schema.String),

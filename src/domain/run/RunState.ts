@@ -8,6 +8,7 @@ export const RunState = Run.omit(
   "usage",
   "session_id",
   "links",
+  "denied",
   "asks"
 ).annotations({
   identifier: "RunState",

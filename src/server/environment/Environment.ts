@@ -75,7 +75,11 @@ export const settings = {
   secretKeys: optional("SECRETS_KEY", secret(secretKeys)),
   engine: { config: SettingsConfig.config },
   /** Teams that this process leads, each with a program. */
-  leaders: withDefault("LEADERS", LeaderList.format, []),
+  leaders: withDefault("LEADERS", LeaderList.commands, []),
+  /** Teams that this process leads, each with an agent. */
+  agents: withDefault("AGENTS", LeaderList.agentLines, []),
+  /** Each of these teams has a working folder in it. */
+  agentsDir: withDefault("AGENTS_DIR", text("a folder"), "agents"),
   /** Their programs run as this user; if absent, as the server's. */
   leaderUser: optional("LEADER_USER", text("a user, or user:group")),
   /** How long ended runs are stored. Default: no limit. */
@@ -97,14 +101,30 @@ export type Environment = Values<typeof settings>
 const listensTwice = ({ adminListen, host, port }: Environment): boolean =>
   port !== 0 && Option.exists(adminListen, (admin) => admin.host === host && admin.port === port)
 
+const leadsTwice = ({ agents, leaders }: Environment): ReadonlyArray<string> =>
+  agents.map(({ team }) => team).filter((team) => leaders.some((leader) => leader.team === team))
+
+/** What is wrong with settings that are each valid by themselves. */
+const conflicts = (environment: Environment): ReadonlyArray<LoadSettings.SettingFault> => [
+  ...(listensTwice(environment)
+    ? [
+        {
+          name: "ADMIN_LISTEN",
+          accepts: "takes an address other than HOST and PORT",
+          given: ListenAddress.toText(environment)
+        }
+      ]
+    : []),
+  ...leadsTwice(environment).map((given) => ({
+    name: "AGENTS",
+    accepts: "takes teams that LEADERS does not have",
+    given
+  }))
+]
+
 /** Fails with all faults at once. */
 export const load = Effect.filterOrFail(
   LoadSettings.load(settings),
-  (environment) => !listensTwice(environment),
-  ({ host, port }) => {
-    const given = ListenAddress.toText({ host, port })
-    return new LoadSettings.SettingsInvalid({
-      faults: [{ name: "ADMIN_LISTEN", accepts: "takes an address other than HOST and PORT", given }]
-    })
-  }
+  (environment) => conflicts(environment).length === 0,
+  (environment) => new LoadSettings.SettingsInvalid({ faults: conflicts(environment) })
 )

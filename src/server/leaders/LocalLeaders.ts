@@ -1,7 +1,10 @@
 /** Leaders in the server's own process: each runs a program for every prompt of its team, on whichever bus the server has. */
-import { DateTime, Effect, Layer, Option } from "effect"
+import { chownSync, mkdirSync } from "node:fs"
+import { resolve } from "node:path"
+import { Data, DateTime, Effect, Layer, Option } from "effect"
 import type { TeamName } from "../../domain/Team.ts"
 import * as Command from "../../leader/Command.ts"
+import type { SystemUser } from "../../leader/SystemUser.ts"
 import { TeamStore } from "../../repo/TeamStore.ts"
 import { WebhookStore } from "../../repo/WebhookStore.ts"
 import * as FirstWebhook from "./FirstWebhook.ts"
@@ -11,6 +14,9 @@ import * as ProgramUser from "./ProgramUser.ts"
 
 export interface Options {
   readonly leaders: ReadonlyArray<TeamLeader>
+  readonly agents: ReadonlyArray<TeamLeader>
+  /** The folder with a working folder for each agent's team. */
+  readonly agentsDir: string
   /** `user` or `user:group` that the programs run as. Absent: the server's. */
   readonly leaderUser: Option.Option<string>
   /** Environment variables with the server's secrets. */
@@ -18,24 +24,45 @@ export interface Options {
 }
 
 /** Fails when a program or the user does not exist, before anything is started. */
-export const check = ({ leaders, leaderUser }: Omit<Options, "secrets">) =>
+export const check = ({ agents, leaders, leaderUser }: Omit<Options, "secrets">) =>
   Effect.zipRight(
     ProgramUser.find(leaderUser),
-    Effect.forEach(leaders, ({ command }) => Command.checkProgram(command), { discard: true })
+    Effect.forEach([...leaders, ...agents], ({ command }) => Command.checkProgram(command), { discard: true })
   )
 
+/** An agent's working folder could not be created. */
+export class FolderUnusable extends Data.TaggedError("FolderUnusable")<{ readonly message: string }> {}
+
+/**
+ * Creates the team's working folder. Agents may read what is in it, and the server's own folder may have its database and
+ * its secrets key.
+ */
+const workingFolder = (agentsDir: string, team: TeamName, user: Option.Option<SystemUser>) =>
+  Effect.try({
+    try: () => {
+      const folder = resolve(agentsDir, team)
+      mkdirSync(folder, { recursive: true, mode: 0o700 })
+      if (Option.isSome(user)) chownSync(folder, user.value.uid, user.value.gid)
+      return folder
+    },
+    catch: (error) => new FolderUnusable({ message: `AGENTS_DIR: no folder for the team ${team}: ${error}` })
+  })
+
 /** Leads the teams while the layer lives. Their programs get none of the server's secrets. */
-export const layer = ({ leaders, leaderUser, secrets }: Options) =>
+export const layer = ({ agents, agentsDir, leaders, leaderUser, secrets }: Options) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
-      if (leaders.length === 0) return
+      if (leaders.length + agents.length === 0) return
       const user = yield* ProgramUser.find(leaderUser)
       const values = secrets.flatMap((name) => process.env[name] || [])
       if (Option.isNone(user)) yield* hideFromPrograms("the server's secrets", secrets, values)
-      for (const leader of leaders) {
-        yield* Command.start({ ...leader, withheld: secrets, ...(Option.isSome(user) && { user: user.value }) })
-        yield* Effect.logInfo(`${leader.command} leads the team ${leader.team} in this process`)
-      }
+      const lead = (leader: TeamLeader, place: Pick<Command.CommandOptions, "folder"> = {}) =>
+        Effect.zipRight(
+          Command.start({ ...leader, ...place, withheld: secrets, ...(Option.isSome(user) && { user: user.value }) }),
+          Effect.logInfo(`${leader.title} leads the team ${leader.team} in this process`)
+        )
+      for (const leader of leaders) yield* lead(leader)
+      for (const agent of agents) yield* lead(agent, { folder: yield* workingFolder(agentsDir, agent.team, user) })
     })
   )
 

@@ -3,9 +3,13 @@ import { CopyButton } from "../../components/CopyButton.tsx"
 import { UserText } from "../../components/UserText.tsx"
 import { formatDollars, formatNumber } from "../../format/Format.ts"
 
-/** The agent's report on its work: cost, tokens, links and questions. */
-export const Report = ({ run: { asks, links, session_id, usage } }: { readonly run: Run }) =>
-  asks === undefined && links === undefined && session_id === undefined && usage === undefined ? null : (
+/** The agent's report on its work: cost, tokens, denied permissions, links and questions. */
+export const Report = ({ run: { asks, denied, links, session_id, usage } }: { readonly run: Run }) =>
+  asks === undefined &&
+  denied === undefined &&
+  links === undefined &&
+  session_id === undefined &&
+  usage === undefined ? null : (
     <section className="card stack tight" aria-label="Agent">
       <h2>Agent</h2>
       {asks !== undefined && (
@@ -18,6 +22,12 @@ export const Report = ({ run: { asks, links, session_id, usage } }: { readonly r
               <UserText>{reply}</UserText>
             </span>
           ))}
+        </p>
+      )}
+      {denied !== undefined && denied.length > 0 && (
+        <p>
+          The agent asked for permissions that it did not get: <UserText>{[...new Set(denied)].join(", ")}</UserText>.
+          The options of its leader say what it may do.
         </p>
       )}
       {links !== undefined && links.length > 0 && (

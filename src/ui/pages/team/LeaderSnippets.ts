@@ -3,8 +3,14 @@ import type { Snippet } from "../../components/Snippet.ts"
 /** Examples of leaders. The team's name is a slug, so it needs no quoting. */
 export const leaderSnippets = (team: string): ReadonlyArray<Snippet> => [
   {
+    id: "agent",
+    title: "Claude Code",
+    hint: "Restart the server with this option. codex, gemini and opencode work as well. The agent's program must be installed where the server runs.",
+    text: `webhook-trigger serve --agent '${team}=claude'`
+  },
+  {
     id: "server",
-    title: "In the server",
+    title: "Any program, in the server",
     hint: "Restart the server with this option, which may be repeated. Replace cat with your agent: it reads the prompt from standard input and prints the answer.",
     text: `webhook-trigger serve --leader '${team}=cat'`
   },
