@@ -4,8 +4,11 @@ import { TestOrder } from "./test/support/TestOrder.ts"
 /** The files with a clock of their own, which counts the turns of the event loop that other tests would take. */
 const withOwnClock = [
   "test/{engine,runtime}/**/*.test.ts",
-  "test/{bus/BusMemory,bus/CancelListener,server/retention,http/access/session}.test.ts"
+  "test/{bus/BusMemory,bus/CancelListener,bus/Link,server/retention,http/access/session}.test.ts"
 ]
+
+/** Counts what is done together, which depends on how busy the machine is: it runs when all others have ended. */
+const alone = ["test/cost/**/*.test.ts"]
 
 /**
  * Node's, of a worker: room for what Effect allocates and soon drops, which is else copied again and again (a tenth of the
@@ -34,9 +37,10 @@ export default defineConfig({
       project({
         name: "others",
         include: ["test/**/*.test.ts"],
-        exclude: [...configDefaults.exclude, ...withOwnClock],
+        exclude: [...configDefaults.exclude, ...withOwnClock, ...alone],
         pool: "forks"
-      })
+      }),
+      project({ name: "alone", include: alone, pool: "forks", sequence: { groupOrder: 1 } })
     ],
     isolate: false,
     // One more than the two processors of a small machine: tests also wait, together for a quarter of the time. Of more than

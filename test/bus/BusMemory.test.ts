@@ -136,7 +136,7 @@ describe("the bus in process", () => {
       yield* Queue.take(tries)
       yield* TestClock.adjust("1 hour")
       expect(yield* Queue.size(tries)).toBe(7)
-      expect(errors).toEqual([`the reply about run ${run_id} is dropped: its handler dies on it`])
+      expect(errors).toEqual([`the reply about run ${run_id} is dropped because its handler keeps failing`])
       yield* Scope.close(scope, Exit.void)
       const collected = yield* collectReplies
       const next = yield* answerOne

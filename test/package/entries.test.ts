@@ -91,7 +91,12 @@ const entries = [
     own: ["api", "domain"],
     heavy: []
   },
-  { entry: "leader/index", packages: ["effect", "uuid"], own: ["bus", "domain", "leader", "telemetry"], heavy: [] },
+  {
+    entry: "leader/index",
+    packages: ["effect", "uuid"],
+    own: ["bus", "domain", "leader", "runtime", "telemetry"],
+    heavy: []
+  },
   {
     entry: "testing",
     packages: [

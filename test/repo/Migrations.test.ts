@@ -31,6 +31,9 @@ const applied = names(
   (sql) => sql<{ readonly name: string }>`select name from webhook_trigger.migrations order by migration_id`
 )
 
+/** The names of the migrations that there are. */
+const released = Object.keys(migrations).map((name) => name.replace(/^\d+_/, ""))
+
 /** A migration that exists for this test only. */
 const next = Effect.flatMap(
   SqlClient.SqlClient,
@@ -67,9 +70,9 @@ for (const [name, database] of Object.entries(databases)) {
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`insert into webhook_trigger.teams (team, created_at) values ('kept', now())`
-        yield* Effect.all([migrateWith({ ...migrations, "2_greeting": next }), migrate], { concurrency: 2 })
-        yield* migrateWith({ ...migrations, "2_greeting": next })
-        expect(yield* applied).toEqual(["schema", "greeting"])
+        yield* Effect.all([migrateWith({ ...migrations, "1001_greeting": next }), migrate], { concurrency: 2 })
+        yield* migrateWith({ ...migrations, "1001_greeting": next })
+        expect(yield* applied).toEqual([...released, "greeting"])
         expect(yield* sql`select team, greeting from webhook_trigger.teams`).toEqual([
           { team: "kept", greeting: "hello" }
         ])
@@ -83,10 +86,10 @@ for (const [name, database] of Object.entries(databases)) {
           (sql) => sql`alter table webhook_trigger.teams add column farewell text`
         )
         const exit = yield* Effect.exit(
-          migrateWith({ ...migrations, "2_greeting": next, "3_farewell": another, "4_broken": broken })
+          migrateWith({ ...migrations, "1001_greeting": next, "1002_farewell": another, "1003_broken": broken })
         )
         expect(exit._tag).toBe("Failure")
-        expect(yield* applied).toEqual(["schema", "greeting"])
+        expect(yield* applied).toEqual([...released, "greeting"])
         expect(yield* columnsOf("teams")).not.toContain("farewell")
       })
     )

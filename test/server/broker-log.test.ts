@@ -52,9 +52,9 @@ describe("the log while the broker is away", { timeout: 60_000 }, () => {
         const of = (name: string) => lines.filter((line) => line.includes(`broker connection ${name}: `))
         for (const name of names) {
           expect(of(name), name).toEqual([
-            expect.stringMatching(/^WARN .*trying again/),
+            expect.stringMatching(/^WARN .*reconnecting$/),
             expect.stringMatching(/^INFO .*connected to/),
-            expect.stringMatching(/^WARN .*trying again/),
+            expect.stringMatching(/^WARN .*reconnecting$/),
             expect.stringMatching(/^INFO .*connected to/)
           ])
         }

@@ -9,7 +9,7 @@ const longestFaults = [
 /** Other files that take long for their size, by which Vitest orders them. */
 const longerThanTheyLook = [
   ...["package/embedding", "repo/RepoPglite", "ui/accessibility", "server/telemetry", "bus/BusAmqp", "server/workers"],
-  ...["cost/run", "flow/MainJob", "repo/RepoPostgres", "server/listener", "ui/refused", "flow/embedded", "ui/lifecycle"]
+  ...["flow/MainJob", "repo/RepoPostgres", "server/listener", "ui/refused", "flow/embedded", "ui/lifecycle"]
 ]
 
 const isFault = ({ moduleId }: TestSpecification): boolean => moduleId.includes("/test/faults/")

@@ -44,7 +44,7 @@ describe("a team's page", () => {
         gates.get(request)!.open()
         await response
       }
-      await page.getByText("This server uses its embedded bus").waitFor()
+      await page.getByText("This server uses the embedded bus").waitFor()
       await page.getByRole("list", { name: "Newest first" }).getByText("Review", { exact: true }).first().waitFor()
       await page.evaluate(drawn)
       expect(await page.evaluate("window.shifts")).toEqual([])

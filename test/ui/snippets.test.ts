@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { sampleRequest, sampleVariables } from "../../src/domain/request/SampleRequest.ts"
+import { presetNames } from "../../src/domain/verification/Presets.ts"
 import { leaderSnippets } from "../../src/ui/pages/team/LeaderSnippets.ts"
 import { callSnippets } from "../../src/ui/pages/webhook/CallSnippets.ts"
 import { freshDatabase, freshVhost } from "../support/fresh.ts"
@@ -153,16 +154,19 @@ describe("the snippets", () => {
     const key = `whsec_${Buffer.from("a key of 24 bytes, no less").toString("base64")}`
     const signed = "v1 '$id`\\!\"{id}.{timestamp}.{body}"
     const own = { timestamp_header: "x-sent", id_header: "x-id", signed }
-    for (const verification of [
+    const verifications = [
       ...["github", "gitlab", "slack", "standard-webhooks", "stripe", "sentry", "linear", "pagerduty", "jira"].map(
         (preset) => ({ preset })
       ),
       { preset: "grafana", timestamp_header: "x-time" },
       { preset: "alertmanager", username: "it's" },
       { preset: "bearer" },
+      { preset: "basic", username: "it's" },
       { preset: "header", header: "x-secret", prefix: "key " },
       { preset: "hmac", header: "x-sig", algorithm: "sha512", encoding: "base64", prefix: "h=", ...own }
-    ]) {
+    ]
+    expect(new Set(verifications.map(({ preset }) => preset))).toEqual(new Set(presetNames))
+    for (const verification of verifications) {
       const secret = verification.preset === "gitlab" ? "a secret token" : key
       const draft = { name: "Verified", team: "command", input: "payload", prompt_template: "{{payload.a.b}}'" }
       const { webhook, trigger_url } = await ui.call("POST", "/api/webhooks", { ...draft, verification, secret })

@@ -55,13 +55,13 @@ const columns: ReadonlyArray<readonly [string, (run: Run, name: string | undefin
   ["duration_ms", (run) => run.duration_ms],
   ["error_code", (run) => run.error?.code],
   ["error_message", (run) => run.error?.message],
-  ["variables", (run) => JSON.stringify(run.variables)],
-  ["prompt", (run) => run.conversation.prompt],
-  ["response", (run) => run.conversation.response],
   ["input_tokens", (run) => run.usage?.input_tokens],
   ["output_tokens", (run) => run.usage?.output_tokens],
   ["cost_usd", (run) => run.usage?.cost_usd],
-  ["session_id", (run) => run.session_id]
+  ["session_id", (run) => run.session_id],
+  ["variables", (run) => JSON.stringify(run.variables)],
+  ["prompt", (run) => run.conversation.prompt],
+  ["response", (run) => run.conversation.response]
 ]
 
 export const csv: Format = {

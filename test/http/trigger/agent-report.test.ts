@@ -35,7 +35,7 @@ describe("what an agent reports of its work", () => {
       expect((yield* http("GET", `${hook.path}/runs/${failed.json.run_id}`)).json).toMatchObject(report)
       expect((yield* admin("GET", `/api/runs/${answered.json.run_id}`)).json).toMatchObject(report)
       const csv = yield* admin("GET", "/api/runs/export.csv")
-      expect(csv.text).toContain("yes,1200,34,0.0125,s-1")
+      expect(csv.text).toContain(",1200,34,0.0125,s-1,")
       const { text: metrics } = yield* http("GET", "/metrics")
       expect(metrics).toContain(`\nwebhook_run_tokens_total{team="${name}",kind="input"} 2400\n`)
       expect(metrics).toContain(`\nwebhook_run_cost_usd_total{team="${name}"} 0.025\n`)
