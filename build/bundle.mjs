@@ -1,12 +1,12 @@
-// Bundles the program: it starts three times as fast from a few files as from a thousand. The package's entry points for
-// hosts stay single modules.
+// Bundles the program: it starts three times as fast from a few files as from a thousand. The package's entry points
+// for hosts stay separate modules.
 import { rmSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { build } from "esbuild"
 
 const root = fileURLToPath(new URL("../", import.meta.url))
 
-/** Bundles a program of this package's modules into `dist/<name>.js`; what it loads later goes to `dist/<name>/`. */
+/** Bundles a program of this package into `dist/<name>.js`. Modules that it loads later go to `dist/<name>/`. */
 export const bundle = async (entry, name) => {
   rmSync(`${root}dist/${name}`, { recursive: true, force: true })
   await build({
@@ -18,9 +18,9 @@ export const bundle = async (entry, name) => {
     platform: "node",
     target: "node20",
     format: "esm",
-    // It loads its WebAssembly from beside itself.
+    // It loads its WebAssembly from its own folder.
     external: ["@electric-sql/pglite", "pg-native"],
-    // For the CommonJS modules in it, which call `require` for Node's own.
+    // For CommonJS modules in the bundle that `require` Node's own.
     banner: {
       js: 'import { createRequire as createRequireOfBundle } from "node:module"; const require = createRequireOfBundle(import.meta.url);'
     },

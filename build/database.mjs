@@ -1,6 +1,6 @@
-// Makes the database that an embedded one begins as, unless it is there: a first start takes a third of the time and half
-// of the memory when PGlite need not make its own. Without the databases that others would be copied from it has a third of
-// the files. Never with our tables in it: the secret that replies are signed with is made with them.
+// Creates the database that new embedded databases are copied from, unless it exists. A first start takes a third of
+// the time and half of the memory when PGlite need not create its own. Without the template databases, it has a third
+// of the files. It never has our tables, because these include the secret that signs replies.
 import { createHash } from "node:crypto"
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"

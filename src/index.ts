@@ -17,6 +17,7 @@ export {
   QueueGone,
   type Reply,
   type ReplyChecks,
+  type RunProgress,
   type Subject,
   type TeamQueue
 } from "./bus/Bus.ts"
@@ -30,7 +31,17 @@ export {
   auditedFields,
   auditedLength
 } from "./domain/access/AuditEvent.ts"
+export { LeaderKey, LeaderKeyDraft, type LeaderKeyRow } from "./domain/access/LeaderKey.ts"
 export type { Session, SessionRow } from "./domain/access/Session.ts"
+export { DeliveryAttempt, DeliveryStatus, EventDelivery } from "./domain/delivery/Delivery.ts"
+export {
+  Destination,
+  DestinationDraft,
+  DestinationEdit,
+  DestinationRow,
+  toDestination
+} from "./domain/delivery/Destination.ts"
+export { type DestinationEvent, eventOfStatus } from "./domain/delivery/DestinationEvent.ts"
 export {
   ChangedMeanwhile,
   Fault,
@@ -53,13 +64,27 @@ export {
   TeamUnknown,
   TemplateFailed,
   TemplateInvalid,
+  ThreadKeyTooLong,
   TooManyAttempts,
   TooManyQueued,
   Unavailable,
   UnsupportedMediaType,
   WebhookDisabled
 } from "./domain/Errors.ts"
-export { AuditEventId, makeRunId, makeSessionId, makeWebhookId, RunId, SessionId, WebhookId } from "./domain/Id.ts"
+export {
+  AuditEventId,
+  DeliveryId,
+  DestinationId,
+  LeaderKeyId,
+  makeLeaderKeyId,
+  makeRunId,
+  makeSessionId,
+  makeWebhookId,
+  RunId,
+  SessionId,
+  ThreadId,
+  WebhookId
+} from "./domain/Id.ts"
 export type { PromptLayout } from "./domain/prompt/PromptLayout.ts"
 export { templateOf } from "./domain/prompt/TemplateChanges.ts"
 export { TemplateVersion, TemplateVersionSummary, templatesKept } from "./domain/prompt/TemplateVersion.ts"
@@ -69,7 +94,7 @@ export { isAccepted, ReceivedRequest } from "./domain/request/ReceivedRequest.ts
 export { AgentReport, AgentUsage, RunLink, readReport, reportOf } from "./domain/run/AgentReport.ts"
 export {
   isAnswer,
-  leaderless,
+  noLeaderInTime,
   type Outcome,
   outcomeFields,
   Run,
@@ -88,6 +113,7 @@ export { RunSummary, type SummaryRow, summarize, toRunSummary } from "./domain/r
 export type { Counts, RunBucket, Statistics, StatisticsRange } from "./domain/run/Statistics.ts"
 export { storable } from "./domain/StorableText.ts"
 export { Team, TeamName, type TeamRecord } from "./domain/Team.ts"
+export { maxThreadKey, RunThread, Thread, ThreadKey, threadKeyOf } from "./domain/Thread.ts"
 export { Verification } from "./domain/verification/Verification.ts"
 export { parseRate, type Rate } from "./domain/webhook/Rate.ts"
 export type { TokenHash } from "./domain/webhook/Token.ts"
@@ -116,10 +142,14 @@ export {
 } from "./engine/accept/Trigger.ts"
 export { AdminKey } from "./engine/access/AdminKey.ts"
 export { Origin, type OriginValues } from "./engine/access/Audit.ts"
+export { LeaderKeys, type NewLeaderKey } from "./engine/access/LeaderKeys.ts"
 export { type NewSession, Sessions } from "./engine/access/Sessions.ts"
+export { AddressPolicy, type AddressPolicyService, type Allowed } from "./engine/delivery/AddressPolicy.ts"
+export { type DeliveryFilter, Destinations, type WithSecret } from "./engine/delivery/Destinations.ts"
+export { type Message, Outbox } from "./engine/delivery/Outbox.ts"
+export { type Answer, NoAnswer, type Post, Poster } from "./engine/delivery/Poster.ts"
 export {
   type AcceptResult,
-  type AdmissionWithEnds,
   type AdmittingLanes,
   CurrentLanes,
   type Reservation
@@ -131,10 +161,12 @@ export { Overview } from "./engine/manage/Overview.ts"
 export type { RequestToStore } from "./engine/manage/RequestToStore.ts"
 export { StoredRequests } from "./engine/manage/StoredRequests.ts"
 export { Teams } from "./engine/manage/Teams.ts"
+export { Threads } from "./engine/manage/Threads.ts"
 export { type Preview, Webhooks, type WithToken } from "./engine/manage/Webhooks.ts"
-export { type OnEnd, Outcomes } from "./engine/outcome/Outcomes.ts"
+export { type AdmissionWithEnds, type AdmitWithEnds, type OnEnd, Outcomes } from "./engine/outcome/Outcomes.ts"
 export type { Progress } from "./engine/outcome/SentAndStarted.ts"
 export type { Waiting } from "./engine/outcome/Waiting.ts"
+export { ProgressReports } from "./engine/progress/ProgressReports.ts"
 export type { Draft, DraftPreview, PreviewDraft } from "./engine/prompt/DraftPreview.ts"
 export type { Sample } from "./engine/prompt/Input.ts"
 export type { InputChecks } from "./engine/prompt/InputChecks.ts"
@@ -155,7 +187,7 @@ export { parseKey, type SecretKey, SecretKeys, type SecretKeysService } from "./
 export type { Token } from "./engine/verify/Token.ts"
 export { ServerFacts, type ServerFactsValues } from "./http/manage/ServerFacts.ts"
 export { PublicUrl } from "./http/request/PublicUrl.ts"
-export { type Networks, TrustedProxies } from "./http/request/TrustedProxies.ts"
+export { TrustedProxies } from "./http/request/TrustedProxies.ts"
 // HTTP.
 export { ConnectionLimits, type Limits as ConnectionLimitsValues } from "./http/serve/ConnectionLimits.ts"
 export * as Connections from "./http/serve/Connections.ts"
@@ -167,10 +199,31 @@ export * as Routes from "./http/serve/Routes.ts"
 export { AdminKeyStore } from "./repo/AdminKeyStore.ts"
 export { type AuditPage, type AuditQuery, AuditStore, decodeAuditCursor } from "./repo/AuditStore.ts"
 export { type Change, ChangeFeed, type ChangeListener, makeChangeListeners } from "./repo/ChangeFeed.ts"
-export { decodeCursor, decodeIdCursor, encodeCursor } from "./repo/Cursor.ts"
+export { decodeCursor, decodeIdCursor, decodeTimeCursor, encodeCursor } from "./repo/Cursor.ts"
+export {
+  type AttemptResult,
+  type ClaimOptions,
+  type DeliveryPage,
+  type DeliveryQuery,
+  DeliveryStore,
+  type DueDelivery,
+  storedAttempts
+} from "./repo/DeliveryStore.ts"
+export { type DestinationChange, DestinationStore } from "./repo/DestinationStore.ts"
 export { HistoryStore, type ReplayableQuery, type StatesQuery, type WholeRun } from "./repo/HistoryStore.ts"
-export { type LaneRun, LaneStore, type Queued } from "./repo/LaneStore.ts"
+export { type LaneRun, LaneStore, type LaneThread, type Queued } from "./repo/LaneStore.ts"
+export { LeaderKeyStore } from "./repo/LeaderKeyStore.ts"
 export { LeaseLost, LeaseStore, type ProcessLock, type Term } from "./repo/LeaseStore.ts"
+export {
+  keptText,
+  type ProgressMark,
+  type ProgressNews,
+  type ProgressReport,
+  ProgressStore,
+  type ProgressText,
+  type RunNews,
+  shortestReport
+} from "./repo/ProgressStore.ts"
 export { type ReplyKey, ReplyKeyStore } from "./repo/ReplyKeyStore.ts"
 export type { Repo } from "./repo/Repo.ts"
 export { RequestStore } from "./repo/RequestStore.ts"
@@ -188,7 +241,7 @@ export {
   type NewRun,
   type QueuedRuns,
   type RunEnd,
-  type RunMark,
+  type RunEvent,
   RunStore,
   sentBefore,
   WebhookEdited
@@ -196,6 +249,7 @@ export {
 export { SecretKeyStore } from "./repo/SecretKeyStore.ts"
 export { SessionStore } from "./repo/SessionStore.ts"
 export { TeamStore } from "./repo/TeamStore.ts"
+export { type ThreadPage, type ThreadQuery, ThreadStore } from "./repo/ThreadStore.ts"
 export { TimeStore } from "./repo/TimeStore.ts"
 export {
   type FirstVerified,
@@ -204,3 +258,4 @@ export {
   type WebhookChange,
   WebhookStore
 } from "./repo/WebhookStore.ts"
+export type { Networks } from "./runtime/Networks.ts"

@@ -1,6 +1,8 @@
 import { HttpApi, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Audit } from "./Audit.ts"
+import { Destinations } from "./delivery/Destinations.ts"
+import { LeaderKeys } from "./LeaderKeys.ts"
 import { Overview } from "./Overview.ts"
 import { InternalError, MethodNotAllowed } from "./Problem.ts"
 import { Runs } from "./run/Runs.ts"
@@ -8,6 +10,7 @@ import { Trigger } from "./run/Trigger.ts"
 import { Session } from "./Session.ts"
 import { Sessions } from "./Sessions.ts"
 import { Teams } from "./Teams.ts"
+import { Threads } from "./Threads.ts"
 import { Webhooks } from "./webhook/Webhooks.ts"
 
 /** Without Effect's own error for malformed requests: every error is in the format of RFC 9457. */
@@ -22,7 +25,10 @@ const base: HttpApi.HttpApi<"webhook-trigger"> = Object.assign(HttpApi.make("web
 export class Api extends base
   .add(Trigger)
   .add(Teams)
+  .add(LeaderKeys)
+  .add(Threads)
   .add(Webhooks)
+  .add(Destinations)
   .add(Runs)
   .add(Sessions)
   .add(Audit)

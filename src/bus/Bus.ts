@@ -1,9 +1,17 @@
 import { Context, Data, type DateTime, type Deferred, type Duration, type Effect, type Scope } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
-import type { RunId, WebhookId } from "../domain/Id.ts"
+import type { RunId, ThreadId, WebhookId } from "../domain/Id.ts"
 import type { AgentReport } from "../domain/run/AgentReport.ts"
+import type { NumberedProgress } from "../domain/run/Progress.ts"
 import type { RunSource } from "../domain/run/Run.ts"
 import type { TeamName } from "../domain/Team.ts"
+
+/** The conversation that a prompt belongs to. */
+export interface PromptThread {
+  readonly id: ThreadId
+  /** The agent's session that the thread's latest answer named. Absent if the agent must begin a session. */
+  readonly session_id?: string
+}
 
 /** A prompt for a team's leader. */
 export interface Prompt {
@@ -19,6 +27,8 @@ export interface Prompt {
   readonly template?: string
   /** The inserted values by placeholder, as text: untrusted data. */
   readonly values?: Readonly<Record<string, string>>
+  /** Absent for a prompt that stands alone. The leader works on one prompt of a thread at a time, as on all prompts. */
+  readonly thread?: PromptThread
   /** Only for synchronous runs. After the deadline nobody waits, and the broker need not deliver the prompt. */
   readonly deadline?: DateTime.Utc
   /** The trace, in the format of W3C `traceparent`. */
@@ -39,6 +49,9 @@ export interface DeadLettered {
 
 /** A message about a run, from its leader or from the broker. */
 export type Reply = (LeaderReply | DeadLettered) & { readonly run_id: RunId }
+
+/** What the leader of a run reports while it works. It may be lost. */
+export type RunProgress = NumberedProgress & { readonly run_id: RunId }
 
 /** The run that a reply is about. */
 export interface Subject {
@@ -67,6 +80,11 @@ export interface ReplyChecks {
   readonly atOnce?: number
   /** Succeeds once replies can be handled. */
   readonly ready?: Effect.Effect<void, Unavailable>
+  /**
+   * Takes progress, each report at most once and those of a leader in order, and returns at once. With several servers,
+   * one of them gets all of it. Default: it is dropped.
+   */
+  readonly progress?: (progress: RunProgress) => void
 }
 
 /** The state of a team's queue. */
@@ -142,6 +160,11 @@ export interface Delivery {
   readonly cancelled: Deferred.Deferred<void>
   /** Sends a reply. On success the broker has stored it. */
   readonly reply: (reply: LeaderReply) => Effect.Effect<void, Unavailable>
+  /**
+   * Reports progress, about four times a second at most. It returns at once, delays no reply, and is dropped if the
+   * broker cannot take it.
+   */
+  readonly progress: (progress: NumberedProgress) => Effect.Effect<void>
 }
 
 /** The leader's side of the message bus. Layers: `BusMemory.layer` and `LeaderAmqp.layer`. */

@@ -1,8 +1,9 @@
 import { Clock, Context, Effect, FiberMap, Layer } from "effect"
 import type { RunId } from "../domain/Id.ts"
+import { readProgress } from "../domain/run/Progress.ts"
 import type { TeamName } from "../domain/Team.ts"
 import { finishBefore, handlePrompt, type PromptHandler } from "./Acknowledgement.ts"
-import { Bus, type Delivery, type Inspection, LeaderBus, type Prompt, QueueGone } from "./Bus.ts"
+import { Bus, type Delivery, type Inspection, LeaderBus, type Prompt, QueueGone, type ReplyChecks } from "./Bus.ts"
 import { makeCancellations } from "./Cancellations.ts"
 import { makeInbox, tracedPublish } from "./Replies.ts"
 
@@ -36,6 +37,8 @@ const make = Effect.gen(function* () {
   /** The queue of each team's latest prompt. */
   const published = new Map<TeamName, TeamQueue>()
   const inbox = makeInbox()
+  /** Of several consumers, the first one gets the progress. */
+  const observers: Array<NonNullable<ReplyChecks["progress"]>> = []
   const cancellations = makeCancellations()
   const timers = yield* FiberMap.make<RunId>()
 
@@ -44,6 +47,12 @@ const make = Effect.gen(function* () {
     queues.set(team, queue)
     return queue
   }
+
+  const observe = (observer: NonNullable<ReplyChecks["progress"]>) =>
+    Effect.acquireRelease(
+      Effect.sync(() => observers.push(observer)),
+      () => Effect.sync(() => observers.splice(observers.indexOf(observer), 1))
+    )
 
   /** Removes a queued prompt at its deadline. A delivered prompt stays with its leader. */
   const expire = (queue: TeamQueue, run_id: RunId, left: number) =>
@@ -80,10 +89,15 @@ const make = Effect.gen(function* () {
         const { prompt, redelivered } = message
         if (prompt.deadline) yield* FiberMap.remove(timers, prompt.run_id)
         const reply: Delivery["reply"] = (it) => Effect.sync(() => inbox.put({ ...it, run_id: prompt.run_id }))
+        const progress: Delivery["progress"] = (it) =>
+          Effect.sync(() => {
+            const read = readProgress(it)
+            if (read !== undefined) observers[0]?.({ ...read, run_id: prompt.run_id })
+          })
         switch (
           yield* handlePrompt(
             handle,
-            { prompt, redelivered, reply, cancelled: cancellations.of(prompt.run_id) },
+            { prompt, redelivered, reply, progress, cancelled: cancellations.of(prompt.run_id) },
             restore
           )
         ) {
@@ -153,7 +167,8 @@ const make = Effect.gen(function* () {
         if (queue?.waiting.length === 0 && queue.consumers.length === 0) queues.delete(team)
       }),
 
-    consume: (handle, checks) => Effect.asVoid(inbox.consume(handle, checks)),
+    consume: (handle, checks) =>
+      Effect.asVoid(Effect.zipRight(observe(checks.progress ?? (() => {})), inbox.consume(handle, checks))),
 
     repliesWaiting: Effect.sync(inbox.size),
 

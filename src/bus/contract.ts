@@ -4,6 +4,7 @@ import { Effect, type Layer } from "effect"
 import { Bus, type LeaderBus } from "./Bus.ts"
 import { handling } from "./contract/handling.ts"
 import { leaders } from "./contract/leaders.ts"
+import { progress } from "./contract/progress.ts"
 import { prompts } from "./contract/prompts.ts"
 import { queues } from "./contract/queues.ts"
 import { replies } from "./contract/replies.ts"
@@ -41,6 +42,7 @@ export const contract = (
   describe("prompts", () => prompts(behaviour))
   describe("leaders", () => leaders(behaviour, withStandby))
   describe("replies", () => replies(behaviour))
+  describe("progress", () => progress(behaviour))
   describe("the handling of replies", () => handling(behaviour))
   behaviour(
     "the bus answers a ping",

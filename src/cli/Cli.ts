@@ -3,25 +3,45 @@ import * as NodeContext from "@effect/platform-node/NodeContext"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, Layer } from "effect"
 import { audit } from "./Audit.ts"
-import { find, type Group, isGroup, type Leaf } from "./Commands.ts"
-import { describe, exitCodes, Failure, toJson, usage } from "./Failure.ts"
+import { find, type Group, isGroup, type Leaf, nameOf } from "./Commands.ts"
+import { adminOptions } from "./Connection.ts"
+import { describe, exitCodes, Failure, toJson } from "./Failure.ts"
 import * as Help from "./Help.ts"
 import { type LocalCommands, leader, serve } from "./LocalCommands.ts"
 import { print, printError } from "./Output.ts"
+import { parametersOf } from "./Parameters.ts"
 import { runs } from "./run/Runs.ts"
 import { trigger } from "./run/Trigger.ts"
 import { sessions } from "./Sessions.ts"
 import { teams } from "./Teams.ts"
+import { threads } from "./Threads.ts"
+import { arrange } from "./Words.ts"
+import { destinations } from "./webhook/Destinations.ts"
 import { webhooks } from "./webhook/Webhooks.ts"
 
-const commands = (local: LocalCommands, program: ReadonlyArray<string> | undefined): Group => ({
+const versionOf = (version: string) =>
+  Command.make("version", {}, () => print(version)).pipe(Command.withDescription("Print the version of this program"))
+
+const commands = (local: LocalCommands, version: string, program: ReadonlyArray<string> | undefined): Group => ({
   name: "webhook-trigger",
   about: "Put a team of AI agents to work with one HTTP POST.",
-  note: "team, webhook, run, session and audit manage a running server. Set its address with --url or WEBHOOK_TRIGGER_URL (default http://localhost:8080), and its admin key with --admin-key or ADMIN_API_KEY. --json prints JSON. --version prints the version.",
-  commands: [serve(local), leader(local, program), trigger, teams, webhooks, runs, sessions, audit]
+  note: "team, webhook, destination, run, thread, session and audit manage a running server. Set its address with --url or WEBHOOK_TRIGGER_URL (default http://localhost:8080), and its admin key with --admin-key or ADMIN_API_KEY. --json prints JSON.",
+  commands: [
+    serve(local),
+    leader(local, program),
+    trigger,
+    versionOf(version),
+    teams,
+    webhooks,
+    destinations,
+    runs,
+    threads,
+    sessions,
+    audit
+  ]
 })
 
-/** Splits at the first `--`. The words after it belong to the program that `leader` runs. */
+/** Splits at the first `--`. The words after it are arguments or, for `leader`, the program that it runs. */
 const split = (words: ReadonlyArray<string>) => {
   const at = words.indexOf("--")
   return at < 0 ? { own: words, rest: undefined } : { own: words.slice(0, at), rest: words.slice(at + 1) }
@@ -31,18 +51,28 @@ const split = (words: ReadonlyArray<string>) => {
 const silently = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.consoleWith((console) => Effect.withConsole(effect, { ...console, error: () => Effect.void }))
 
-const execute = (command: Leaf, path: ReadonlyArray<string>, words: ReadonlyArray<string>, version: string) =>
-  silently(Command.run(command, { name: path.join(" "), version })(["", "", ...words])).pipe(
-    Effect.catchIf(ValidationError.isValidationError, ({ error }) =>
-      Effect.fail(
-        new Failure({
-          exit: exitCodes.usage,
-          title: `Wrong usage; see ${path.join(" ")} --help`,
-          faults: Help.paragraphs(error).map((detail) => ({ pointer: "", detail }))
-        })
-      )
-    )
+const wrongUsage = (path: ReadonlyArray<string>, details: ReadonlyArray<string>) =>
+  new Failure({
+    exit: exitCodes.usage,
+    title: `Wrong usage; see ${path.join(" ")} --help`,
+    faults: details.map((detail) => ({ pointer: "", detail }))
+  })
+
+const execute = Effect.fnUntraced(function* (
+  command: Leaf,
+  path: ReadonlyArray<string>,
+  given: { readonly words: ReadonlyArray<string>; readonly args: ReadonlyArray<string> },
+  version: string
+) {
+  const { faults, words } = arrange(given.words, given.args, parametersOf(command))
+  if (faults.length > 0) return yield* wrongUsage(path, faults)
+  yield* silently(Command.run(command, { name: path.join(" "), version })(["", "", ...words])).pipe(
+    Effect.catchIf(ValidationError.isValidationError, ({ error }) => wrongUsage(path, Help.paragraphs(error)))
   )
+})
+
+/** The options that may precede a command's name. */
+const { options: commonOptions } = parametersOf(Command.make("", adminOptions, () => Effect.void))
 
 /**
  * Runs the command line and returns its exit code. `words` excludes the program's name. Results go to standard output,
@@ -52,10 +82,12 @@ export const run = Effect.fnUntraced(function* (words: ReadonlyArray<string>, ve
   const { own, rest } = split(words)
   const result = Effect.gen(function* () {
     if (own[0] === "--version") return yield* print(version)
-    if (rest !== undefined && own[0] !== "leader") return yield* usage("only `leader` accepts a command after --")
-    const { command, path, wantsHelp, words } = yield* find(commands(local, rest), own)
+    const all = commands(local, version, rest)
+    const { command, path, wantsHelp, words } = yield* find(all, own, commonOptions)
     if (isGroup(command)) return yield* print(Help.ofGroup(command, path))
-    return yield* wantsHelp ? print(Help.ofCommand(command, path)) : execute(command, path, words, version)
+    if (wantsHelp) return yield* print(Help.ofCommand(command, path))
+    const args = nameOf(command) === "leader" ? [] : (rest ?? [])
+    yield* execute(command, path, { words, args }, version)
   })
   const report = (failure: Failure) =>
     Effect.as(

@@ -3,8 +3,12 @@ import { pipeline } from "node:stream/promises"
 import { HttpClient, HttpClientRequest } from "@effect/platform"
 import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Effect, Option, Stream } from "effect"
+import { hasProperty } from "effect/Predicate"
 import type { Connection } from "./Connection.ts"
 import { exitCodes, Failure, fromClient } from "./Failure.ts"
+
+/** The reader has enough, as `head` does. */
+const isClosedPipe = (error: unknown): boolean => hasProperty(error, "code") && error.code === "EPIPE"
 
 const notWritten = (cause: unknown) =>
   new Failure({
@@ -38,6 +42,9 @@ export const download = (
         Option.isSome(output)
           ? pipeline(source, createWriteStream(output.value))
           : pipeline(source, process.stdout, { end: false }),
-      catch: (error) => (error instanceof Failure ? error : notWritten(error))
-    })
+      catch: (error) => error
+    }).pipe(
+      Effect.catchIf(isClosedPipe, () => Effect.void),
+      Effect.mapError((error) => (error instanceof Failure ? error : notWritten(error)))
+    )
   })

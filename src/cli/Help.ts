@@ -1,8 +1,10 @@
 /** The text of `--help`. The library's own help is too long and lacks the full name of nested commands. */
-import { CliConfig, Command, HelpDoc, Usage } from "@effect/cli"
+import { CliConfig, Command, HelpDoc } from "@effect/cli"
 import type { Span } from "@effect/cli/HelpDoc/Span"
 import { Array as Arr } from "effect"
 import { type Group, isGroup, type Leaf, nameOf } from "./Commands.ts"
+import { terminalWidth } from "./Output.ts"
+import { parametersOf } from "./Parameters.ts"
 
 /** A command's description: a one-line summary, details and examples. */
 export const about = (
@@ -29,10 +31,9 @@ const blocksOf = (help: HelpDoc.HelpDoc): ReadonlyArray<HelpDoc.HelpDoc> =>
 export const paragraphs = (help: HelpDoc.HelpDoc): ReadonlyArray<string> =>
   blocksOf(help).flatMap((block) => (block._tag === "Paragraph" ? [textOf(block.value)] : []))
 
-const width = 100
-
-/** Wraps at `width` characters, and indents all lines but the first by `indent` spaces. */
+/** Wraps at 100 characters or the terminal's width, and indents all lines but the first by `indent` spaces. */
 const wrap = (text: string, indent: number): string => {
+  const width = Math.min(100, terminalWidth())
   const lines = [""]
   for (const word of text.split(" ")) {
     const line = lines.at(-1)!
@@ -67,18 +68,19 @@ export const ofGroup = (group: Group, path: ReadonlyArray<string>): string =>
     `Help for a command: ${path.join(" ")} <command> --help`
   ].join("\n\n")
 
-/** The options and arguments of a command, one by one. */
-const parts = (usage: Usage.Usage): ReadonlyArray<{ readonly text: string; readonly repeats: boolean }> =>
-  usage._tag === "Concat"
-    ? [...parts(usage.left), ...parts(usage.right)]
-    : [{ text: Usage.enumerate(usage, config).map(textOf).join(""), repeats: usage._tag === "Repeated" }]
-
-/** Required parts only; the others are in the list of options. Only a program's arguments repeat. */
+/** Arguments and required options; all options are in a list below. */
 const usageOf = (command: Leaf, path: ReadonlyArray<string>): string => {
-  const [, ...taken] = parts(Command.getUsage(command)).filter(({ text }) => text !== "")
-  const needed = taken.filter(({ repeats, text }) => !repeats && !text.startsWith("[-"))
-  const program = taken.filter(({ repeats, text }) => repeats && text.startsWith("<"))
-  return [...path, ...needed.map(({ text }) => text), "[options]", ...program.map(({ text }) => `-- ${text}`)].join(" ")
+  const { args, options } = parametersOf(command)
+  const takesProgram = args.some(({ name }) => name === "<program>")
+  const named = args.map(({ isRequired, mayRepeat, name }) =>
+    mayRepeat ? `${name}...` : isRequired ? name : `[${name}]`
+  )
+  const required = Arr.dedupe(options.filter(({ isRequired }) => isRequired).map(({ need }) => need)).map((need) =>
+    need.includes(" or ") ? `(${need.replaceAll(" or ", " | ")})` : need
+  )
+  return takesProgram
+    ? [...path, ...required, "[options]", "--", ...named].join(" ")
+    : [...path, ...named, ...required, "[options]"].join(" ")
 }
 
 /** One command: its usage, options and examples. */
@@ -97,7 +99,7 @@ export const ofCommand = (command: Leaf, path: ReadonlyArray<string>): string =>
   }
   return [
     summary,
-    `Usage: ${usageOf(command, path)}`,
+    wrap(`Usage: ${usageOf(command, path)}`, "Usage: ".length),
     ...details.map((text) => wrap(text, 0)),
     ...Object.entries(sections).flatMap(([title, text]) => (text === "" ? [] : [`${title}:\n${text}`]))
   ].join("\n\n")

@@ -86,7 +86,7 @@ export const serve = (local: LocalCommands) =>
           "Environment variables are the settings (docs/settings.md). Without any, the server has an embedded database and a demo team to try it out.",
         examples: [
           "webhook-trigger serve --port 8081",
-          "webhook-trigger serve --agent 'review=claude --model opus'",
+          "webhook-trigger serve --agent 'review=claude --permission-mode acceptEdits'",
           "webhook-trigger serve --leader 'review=my-agent --print'",
           "DATABASE_URL=postgres://… AMQP_URL=amqp://… PUBLIC_URL=https://… ADMIN_API_KEY=… webhook-trigger serve"
         ]
@@ -174,7 +174,7 @@ export const leader = (local: LocalCommands, command: ReadonlyArray<string> | un
           "For each prompt, starts the program after --, with the prompt on its standard input. Its output is the answer. An exit code other than 0 is an error.",
         examples: [
           "webhook-trigger leader --team deploy -- my-agent --flag",
-          "webhook-trigger leader --team review --agent claude -- --model opus",
+          "webhook-trigger leader --team review --agent claude -- --permission-mode acceptEdits",
           "webhook-trigger leader --team deploy --amqp-url-file /etc/deploy.url --user agent -- my-agent",
           "AMQP_URL=amqp://… webhook-trigger leader --team deploy --timeout 600 -- sh -c 'my-agent | tail -1'"
         ]

@@ -2,18 +2,59 @@ import { Console, DateTime, type Effect } from "effect"
 
 type Cell = string | number | undefined
 
-/** A table with two spaces between columns and a dash for absent values. */
+/** Without a terminal, or on one that does not know its width, lines have any length. */
+export const terminalWidth = (): number => (process.stdout.isTTY && process.stdout.columns) || Number.POSITIVE_INFINITY
+
+const gap = 2
+const lengthOf = (text: string): number => [...text].length
+const total = (widths: ReadonlyArray<number>): number =>
+  widths.reduce((sum, width) => sum + width, 0) + gap * (widths.length - 1)
+
+/** A cut time is legible up to its minute. */
+const leastOf = (cells: ReadonlyArray<string>): number =>
+  cells.some((cell) => /^\d{4}-\d\d-\d\d \d\d:/.test(cell)) ? "2026-01-02 03:04".length + 1 : 8
+
+/**
+ * The widths of as many columns as fit, from the left. The first is never cut, as it identifies the row; of the others, the
+ * widest are.
+ */
+const widthsFor = (columns: ReadonlyArray<ReadonlyArray<string>>, width: number): ReadonlyArray<number> => {
+  const full = columns.map((cells) => Math.max(...cells.map(lengthOf)))
+  const least = columns.map((cells, at) => (at === 0 ? full[at]! : Math.min(full[at]!, leastOf(cells))))
+  const count = Math.max(1, columns.filter((_, at) => total(least.slice(0, at + 1)) <= width).length)
+  const widths = full.slice(0, count)
+  while (total(widths) > width) {
+    const widest = widths.reduce((best, each, at) => (each - least[at]! > widths[best]! - least[best]! ? at : best), 0)
+    if (widths[widest] === least[widest]) break
+    widths[widest]!--
+  }
+  return widths
+}
+
+const cut = (text: string, width: number): string =>
+  lengthOf(text) <= width ? text : `${[...text].slice(0, width - 1).join("")}…`
+
+/**
+ * A table with two spaces between columns and a dash for absent values. On a terminal it has the terminal's width: long
+ * cells are cut, and columns that do not fit are named below.
+ */
 export const table = (head: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<Cell>>): string => {
   const lines = [head, ...rows.map((row) => row.map((cell) => oneLine(String(cell ?? "-"))))]
-  const widths = head.map((_, column) => Math.max(...lines.map((line) => [...(line[column] ?? "")].length)))
-  return lines
-    .map((line) =>
-      line
-        .map((cell, column) => cell + " ".repeat(widths[column]! - [...cell].length))
-        .join("  ")
+  const widths = widthsFor(
+    head.map((_, column) => lines.map((line) => line[column]!)),
+    terminalWidth()
+  )
+  const hidden = head.slice(widths.length)
+  return [
+    ...lines.map((line) =>
+      widths
+        .map((width, column) => cut(line[column]!, width))
+        .map((cell, column) => cell + " ".repeat(widths[column]! - lengthOf(cell)))
+        .join(" ".repeat(gap))
         .trimEnd()
-    )
-    .join("\n")
+    ),
+    ...(hidden.length === 0 ? [] : [`\nToo wide for this terminal: ${hidden.join(", ")}`])
+  ].join("\n")
 }
 
 /** One name and value per line, aligned. Absent values are omitted. */
@@ -43,6 +84,9 @@ const oneLine = (text: string): string => printable(text.replace(/\s*\n\s*/g, " 
 /** `2026-11-20 10:23:28Z` */
 export const time = (time: DateTime.Utc | undefined): string | undefined =>
   time && DateTime.formatIso(time).replace("T", " ").replace(/\.\d+/, "")
+
+/** As in `1 run` and `3 runs`. */
+export const plural = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`
 
 export const yesNo = (value: boolean): string => (value ? "yes" : "no")
 

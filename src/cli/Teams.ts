@@ -1,24 +1,20 @@
 import { Args, Command, Options } from "@effect/cli"
-import { Effect, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { Message, MessageAccepted, MessageAnswered } from "../api/run/Messages.ts"
 import { type DryRun, QueueCancelled } from "../api/run/Runs.ts"
-import { Team, TeamName } from "../domain/Team.ts"
+import { Team } from "../domain/Team.ts"
+import { ThreadKey } from "../domain/Thread.ts"
 import { BrokerRights, brokerOptions, commandsOf, rightsOf } from "./BrokerRights.ts"
 import type { Group } from "./Commands.ts"
 import { confirm, yes } from "./Confirm.ts"
 import { adminOptions, call, done, json, show } from "./Connection.ts"
 import { about } from "./Help.ts"
+import { leaderKeys } from "./LeaderKeys.ts"
 import { acceptedText, answerText, fields, print, printJson, table, time, yesNo } from "./Output.ts"
 import { cancelledText, failUnsuccessful, queuedText, wait } from "./run/Outcome.ts"
 import { replayDescription, replayMatching, replayOptions, showReplayed } from "./run/Replays.ts"
+import { teamNotFound as notFound, teamArgument as team } from "./TeamArgument.ts"
 import { validated } from "./Validated.ts"
-
-const team = Args.text({ name: "team" }).pipe(
-  Args.withDescription("The team's name: lower-case letters, digits and hyphens"),
-  Args.mapTryCatch(...validated("<team>", TeamName))
-)
-
-const notFound = (team: string) => `No team is called ${JSON.stringify(team)}; see webhook-trigger team list`
 
 const pausedText = ({ paused_at }: Team): string => (paused_at === undefined ? "no" : `since ${time(paused_at)}`)
 
@@ -179,7 +175,14 @@ const text = Args.text({ name: "text" }).pipe(
   Args.mapTryCatch(...validated("<text>", Message.fields.message))
 )
 
-const message = Command.make("message", { team, text, wait, ...adminOptions }, (options) =>
+const thread = Options.text("thread").pipe(
+  Options.withPseudoName("key"),
+  Options.withDescription("The key of a thread: the message continues this conversation, or begins it"),
+  Options.mapTryCatch(...validated("--thread", ThreadKey)),
+  Options.optional
+)
+
+const message = Command.make("message", { team, text, thread, wait, ...adminOptions }, (options) =>
   Effect.gen(function* () {
     const sent = yield* call(
       options,
@@ -189,7 +192,10 @@ const message = Command.make("message", { team, text, wait, ...adminOptions }, (
             path: { team: options.team },
             urlParams: options.wait ? { wait: "true" } : {},
             headers: {},
-            payload: { message: options.text }
+            payload: {
+              message: options.text,
+              ...(Option.isSome(options.thread) && { thread: options.thread.value })
+            }
           })
           .pipe(Effect.catchAll(failUnsuccessful)),
       notFound(options.team)
@@ -201,7 +207,10 @@ const message = Command.make("message", { team, text, wait, ...adminOptions }, (
 ).pipe(
   Command.withDescription(
     about("Send a chat message to a team, in order with its webhooks' prompts", {
-      examples: ["webhook-trigger team message deploy 'What is running now?' --wait"]
+      examples: [
+        "webhook-trigger team message deploy 'What is running now?' --wait",
+        "webhook-trigger team message review 'Why?' --thread acme/shop#12 --wait"
+      ]
     })
   )
 )
@@ -209,5 +218,5 @@ const message = Command.make("message", { team, text, wait, ...adminOptions }, (
 export const teams: Group = {
   name: "team",
   about: "Teams of agents that work for webhooks.",
-  commands: [list, create, showOne, brokerRights, message, pause, resume, cancelQueued, replay, remove]
+  commands: [list, create, showOne, leaderKeys, brokerRights, message, pause, resume, cancelQueued, replay, remove]
 }

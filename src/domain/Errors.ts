@@ -1,23 +1,26 @@
 /**
- * What can go wrong, in the domain's words. Each error says what its reader needs to act; which HTTP status it becomes
- * stands in one place, `http/request/Problems.ts`.
+ * Errors in the domain's terms. Each contains what its reader needs to act. `http/request/Problems.ts` maps them to
+ * statuses.
  */
 import { Schema } from "effect"
 import { RunId } from "./Id.ts"
 import { allStatuses } from "./run/RunStatus.ts"
 import { TeamName } from "./Team.ts"
 
-/** Where in a request a fault lies: a JSON Pointer (RFC 6901) into its body, or a parameter's name. */
+/** The location of a fault in a request: a JSON Pointer (RFC 6901) into its body, or a parameter's name. */
 export const Fault = Schema.Struct({
   pointer: Schema.String.annotations({ description: "A JSON Pointer into the body, or a parameter's name." }),
   detail: Schema.String.annotations({ description: "What is wrong there." })
 }).annotations({ identifier: "Fault", description: "One thing that is wrong with a request." })
 export type Fault = typeof Fault.Type
 
-/** How many faults of a request are listed. With long names, a list of all could grow far larger than the request. */
+/**
+ * The maximum number of faults listed for a request. With long names, a complete list could be far larger than the
+ * request.
+ */
 export const maxFaults = 20
 
-/** No such webhook, run, team or page. Says nothing of why: an unknown and a disabled token look alike. */
+/** No such webhook, run, team or page. Gives no reason: unknown and disabled tokens look alike. */
 export class NotFound extends Schema.TaggedError<NotFound>()("NotFound", {}) {}
 
 export class MethodNotAllowed extends Schema.TaggedError<MethodNotAllowed>()("MethodNotAllowed", {
@@ -43,10 +46,10 @@ export class InvalidVariables extends Schema.TaggedError<InvalidVariables>()("In
   faults: Schema.Array(Fault)
 }) {}
 
-/** The JSON is well formed and breaks a rule of the record; the first `maxFaults` are listed. */
+/** Well-formed JSON that breaks a rule of the record. Lists the first `maxFaults` faults. */
 export class Invalid extends Schema.TaggedError<Invalid>()("Invalid", { faults: Schema.Array(Fault) }) {}
 
-/** `of`: whether they are missing among the variables, or in the request itself. */
+/** `of`: missing among the variables, or in a whole request. */
 export class MissingVariables extends Schema.TaggedError<MissingVariables>()("MissingVariables", {
   names: Schema.Array(Schema.String),
   of: Schema.optionalWith(Schema.Literal("variables", "payload"), { exact: true })
@@ -64,7 +67,7 @@ export class PromptTooLarge extends Schema.TaggedError<PromptTooLarge>()("Prompt
   limit_bytes: Schema.Number
 }) {}
 
-/** A template's braces do not pair; `offset` counts UTF-16 code units from 0. */
+/** A template's braces do not pair. `offset` counts UTF-16 code units from 0. */
 export class TemplateInvalid extends Schema.TaggedError<TemplateInvalid>()("TemplateInvalid", {
   offset: Schema.Number,
   line: Schema.Number,
@@ -72,27 +75,35 @@ export class TemplateInvalid extends Schema.TaggedError<TemplateInvalid>()("Temp
   reason: Schema.String
 }) {}
 
-/** A template cannot be filled in with this input; where in the template, both counted from 1. */
+/** A template cannot be filled in with this input. `line` and `column` are counted from 1. */
 export class TemplateFailed extends Schema.TaggedError<TemplateFailed>()("TemplateFailed", {
   line: Schema.Number,
   column: Schema.Number,
   reason: Schema.String
 }) {}
 
-/** It was changed since the version that the request is meant for. */
+/** The key of a run's thread, as its webhook's `thread_key` gives it, is too long. */
+export class ThreadKeyTooLong extends Schema.TaggedError<ThreadKeyTooLong>()("ThreadKeyTooLong", {
+  limit: Schema.Number
+}) {}
+
+/** Edit conflict: the webhook was changed after the version that the request is meant for. */
 export class ChangedMeanwhile extends Schema.TaggedError<ChangedMeanwhile>()("ChangedMeanwhile", {
   version: Schema.Int
 }) {}
 
 /**
- * Why a request is not verified. `address`: `allow_from` does not name its sender's. `missing`: it has no signature, secret,
- * time or id. `malformed`: what it has cannot be one. `expired`: it was sent too long ago, or in the future. `mismatch`: it is
- * not of this request and secret.
+ * Why a request is not verified.
+ * - `address`: the sender's address is not in `allow_from`.
+ * - `missing`: no signature, secret, time or ID.
+ * - `malformed`: not a valid signature, secret, time or ID.
+ * - `expired`: sent too long ago, or in the future.
+ * - `mismatch`: the signature or secret does not belong to this request.
  */
 export const VerificationCause = Schema.Literal("address", "missing", "malformed", "expired", "mismatch")
 export type VerificationCause = typeof VerificationCause.Type
 
-/** The caller could not be verified beyond its token. It does not learn why. */
+/** The caller could not be verified beyond its token. It does not learn the reason. */
 export class NotVerified extends Schema.TaggedError<NotVerified>()("NotVerified", { why: VerificationCause }) {}
 
 /** No leader is consuming the team's queue. */
@@ -101,14 +112,14 @@ export class TeamNotRunning extends Schema.TaggedError<TeamNotRunning>()("TeamNo
 export class TeamUnknown extends Schema.TaggedError<TeamUnknown>()("TeamUnknown", { team: TeamName }) {}
 export class TeamExists extends Schema.TaggedError<TeamExists>()("TeamExists", { team: TeamName }) {}
 
-/** Webhooks point at the team, or work for it is not finished. */
+/** Webhooks use the team, or it has unfinished work. */
 export class TeamInUse extends Schema.TaggedError<TeamInUse>()("TeamInUse", {
   team: TeamName,
   webhooks: Schema.Number,
   live_runs: Schema.Number
 }) {}
 
-/** As many runs wait as may: of all together (`server`), or of this webhook. */
+/** The queue is full: the server's, or this webhook's. */
 export class TooManyQueued extends Schema.TaggedError<TooManyQueued>()("TooManyQueued", {
   of: Schema.Literal("server", "webhook"),
   limit: Schema.Number
@@ -117,20 +128,20 @@ export class TooManyQueued extends Schema.TaggedError<TooManyQueued>()("TooManyQ
 /** More triggers than the webhook's `rate`. */
 export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited", {
   rate: Schema.String,
-  /** Until one is accepted again, at the least. */
+  /** Seconds until the next trigger can be accepted, at least. */
   retry_after_ms: Schema.Number
 }) {}
 
-/** As many streams of events are open as may be, of one session or on this server. */
+/** No more event streams can be opened, in this session or on this server. */
 export class TooManyStreams extends Schema.TaggedError<TooManyStreams>()("TooManyStreams", {
   limit: Schema.Number,
   of: Schema.Literal("session", "server")
 }) {}
 
-/** The server is already writing as many exports as it may. */
+/** The server is already writing its maximum number of exports. */
 export class TooManyExports extends Schema.TaggedError<TooManyExports>()("TooManyExports", { limit: Schema.Number }) {}
 
-/** The run has ended, and not as it was asked for. */
+/** The run has ended in another way. */
 export class RunEnded extends Schema.TaggedError<RunEnded>()("RunEnded", {
   run_id: RunId,
   status: Schema.Literal(...allStatuses)
@@ -139,7 +150,7 @@ export class RunEnded extends Schema.TaggedError<RunEnded>()("RunEnded", {
 /** The webhook is disabled and starts no runs. */
 export class WebhookDisabled extends Schema.TaggedError<WebhookDisabled>()("WebhookDisabled", {}) {}
 
-/** The same `Idempotency-Key` came with another request before. */
+/** The same `Idempotency-Key` was used with another request. */
 export class IdempotencyKeyReused extends Schema.TaggedError<IdempotencyKeyReused>()("IdempotencyKeyReused", {}) {}
 
 /** Too many wrong admin keys came from the caller's address. */
@@ -147,12 +158,12 @@ export class TooManyAttempts extends Schema.TaggedError<TooManyAttempts>()("TooM
 
 export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", { detail: Schema.String }) {}
 
-/** Database or broker out of reach, or the server is stopping; the same request may work in a moment. */
+/** Database or broker unreachable, or the server is stopping. The same request may succeed in a moment. */
 export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", {
   what: Schema.Literal("database", "broker", "server"),
   detail: Schema.String,
-  /** Set when it is certain that nothing was done: the request was never sent, or was refused. */
+  /** Set if the request certainly had no effect: it was never sent, or was refused. */
   not_done: Schema.optionalWith(Schema.Literal(true), { exact: true }),
-  /** Set when the request's run was accepted before and goes on. */
+  /** Set if the request's run was accepted before, and continues. */
   run_id: Schema.optionalWith(RunId, { exact: true })
 }) {}

@@ -2,7 +2,7 @@ import { Clock, Effect, Schema } from "effect"
 import { v7 } from "uuid"
 import { randomBytes } from "./Random.ts"
 
-/** A UUIDv7 (RFC 9562): 128 bits, the first 48 the milliseconds of its making, so ids sort by age. */
+/** A UUIDv7 (RFC 9562): 128 bits, the first 48 the time of creation in milliseconds, so IDs sort by age. */
 const Uuid = Schema.UUID
 
 export const WebhookId = Uuid.pipe(Schema.brand("WebhookId")).annotations({
@@ -10,25 +10,50 @@ export const WebhookId = Uuid.pipe(Schema.brand("WebhookId")).annotations({
 })
 export type WebhookId = typeof WebhookId.Type
 
-/** The identity of one execution; also the `message_id` of its prompt on the bus. */
+/** The identity of a run; also the `message_id` of its prompt on the bus. */
 export const RunId = Uuid.pipe(Schema.brand("RunId")).annotations({ description: "The run's id, a UUIDv7." })
 export type RunId = typeof RunId.Type
+
+/** The identity of an agent's conversation, across runs. */
+export const ThreadId = Uuid.pipe(Schema.brand("ThreadId")).annotations({ description: "The thread's id, a UUIDv7." })
+export type ThreadId = typeof ThreadId.Type
 
 export const SessionId = Uuid.pipe(Schema.brand("SessionId")).annotations({
   description: "The session's id, a UUIDv7; not the secret in its cookie."
 })
 export type SessionId = typeof SessionId.Type
+export const LeaderKeyId = Uuid.pipe(Schema.brand("LeaderKeyId")).annotations({
+  description: "The leader key's id, a UUIDv7; not the key itself."
+})
+export type LeaderKeyId = typeof LeaderKeyId.Type
+
 export const AuditEventId = Uuid.pipe(Schema.brand("AuditEventId")).annotations({
   description: "The event's id, a UUIDv7."
 })
 export type AuditEventId = typeof AuditEventId.Type
+
+export const DestinationId = Uuid.pipe(Schema.brand("DestinationId")).annotations({
+  description: "The destination's id, a UUIDv7."
+})
+export type DestinationId = typeof DestinationId.Type
+
+/** Also the `webhook-id` of each attempt. */
+export const DeliveryId = Uuid.pipe(Schema.brand("DeliveryId")).annotations({
+  description: "The delivery's id, a UUID: the `webhook-id` of each attempt."
+})
+export type DeliveryId = typeof DeliveryId.Type
 
 export const makeWebhookId: Effect.Effect<WebhookId> = Effect.map(
   Clock.currentTimeMillis,
   (msecs) => v7({ msecs }) as WebhookId
 )
 
-/** The id of a run that begins at that time, in milliseconds since the epoch. */
+export const makeDestinationId: Effect.Effect<DestinationId> = Effect.map(
+  Clock.currentTimeMillis,
+  (msecs) => v7({ msecs }) as DestinationId
+)
+
+/** The ID of a run that begins at this time, in milliseconds since the epoch. */
 export const runIdAt = (msecs: number): RunId => v7({ msecs, random: randomBytes(16) }) as RunId
 
 export const makeRunId: Effect.Effect<RunId> = Effect.map(Clock.currentTimeMillis, runIdAt)
@@ -37,5 +62,11 @@ export const makeSessionId: Effect.Effect<SessionId> = Effect.map(
   Clock.currentTimeMillis,
   (msecs) => v7({ msecs }) as SessionId
 )
-/** The id of an event at that time, in milliseconds since the epoch. */
+
+export const makeLeaderKeyId: Effect.Effect<LeaderKeyId> = Effect.map(
+  Clock.currentTimeMillis,
+  (msecs) => v7({ msecs }) as LeaderKeyId
+)
+
+/** The ID of an event at this time, in milliseconds since the epoch. */
 export const auditEventIdAt = (msecs: number): AuditEventId => v7({ msecs }) as AuditEventId

@@ -1,7 +1,7 @@
-/** Ids and names as a caller wrote them. Text that cannot be one names nothing: `NotFound`. */
+/** Parses IDs and names from callers. Malformed ones name nothing: `NotFound`. */
 import { Effect, Schema } from "effect"
 import { NotFound } from "./Errors.ts"
-import { RunId, SessionId, WebhookId } from "./Id.ts"
+import { DeliveryId, DestinationId, LeaderKeyId, RunId, SessionId, ThreadId, WebhookId } from "./Id.ts"
 import { TeamName } from "./Team.ts"
 
 const parsedAs = <A extends string>(schema: Schema.Schema<A, string>) => {
@@ -9,7 +9,7 @@ const parsedAs = <A extends string>(schema: Schema.Schema<A, string>) => {
   return (text: string): Effect.Effect<A, NotFound> => (is(text) ? Effect.succeed(text) : new NotFound())
 }
 
-/** UUIDs are written in either case. */
+/** UUIDs may be in either case. */
 const inLowerCase =
   <A>(parse: (text: string) => A) =>
   (text: string): A =>
@@ -17,6 +17,10 @@ const inLowerCase =
 
 export const webhookIdOf = inLowerCase(parsedAs(WebhookId))
 export const runIdOf = inLowerCase(parsedAs(RunId))
+export const threadIdOf = inLowerCase(parsedAs(ThreadId))
+export const destinationIdOf = inLowerCase(parsedAs(DestinationId))
+export const deliveryIdOf = inLowerCase(parsedAs(DeliveryId))
 export const sessionIdOf = inLowerCase(parsedAs(SessionId))
+export const leaderKeyIdOf = inLowerCase(parsedAs(LeaderKeyId))
 export const requestIdOf = inLowerCase(parsedAs(Schema.UUID))
 export const teamNameOf = parsedAs(TeamName)

@@ -1,8 +1,8 @@
-/** So many are asked of the system at a time: to ask for sixteen takes as long. */
+/** Random bytes are taken from the system in portions of this size: a portion takes as long as sixteen bytes. */
 const pool = new Uint8Array(4096)
 let used = pool.length
 
-/** As many random bytes, for ids and the like: good for one use, immediately, as they share their memory. At most 4096. */
+/** This many random bytes (up to 4096), for IDs and the like. They share memory, so use them immediately. */
 export const randomBytes = (count: number): Uint8Array => {
   if (used + count > pool.length) {
     crypto.getRandomValues(pool)

@@ -1,12 +1,12 @@
-/** Whether PostgreSQL and UTF-8 can hold the text: it has no NUL and no lone surrogate. */
+/** Whether PostgreSQL and UTF-8 can store the text: no NUL, no lone surrogate. */
 export const isStorable = (text: string): boolean => !unstorable.test(text)
 
-// With the `u` flag a surrogate matches only when it stands alone.
+// With the `u` flag, a surrogate only matches alone.
 const unstorable = /[\0\uD800-\uDFFF]/u
 const allUnstorable = new RegExp(unstorable, "gu")
 
-/** What is wrong with a text that is not storable. */
+/** What makes a text unstorable, as an error message. */
 export const unstorableDetail = "must not contain a NUL or a lone surrogate"
 
-/** The text with U+FFFD in place of each character that cannot be stored, so that it is stored in any case. */
+/** The text with U+FFFD for each character that cannot be stored. */
 export const storable = (text: string): string => (isStorable(text) ? text : text.replace(allUnstorable, "\uFFFD"))

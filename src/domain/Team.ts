@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { teamNameAccepts, teamNamePattern } from "./TeamName.ts"
 import { optional, time } from "./Time.ts"
 
-/** A team's name, a slug: it becomes part of a queue's name and of addresses. */
+/** A team's name, a slug that becomes part of a queue's name and of addresses. */
 export const TeamName = Schema.String.pipe(
   Schema.pattern(teamNamePattern, { message: () => teamNameAccepts }),
   Schema.brand("TeamName"),
@@ -26,8 +26,8 @@ export const Team = Schema.Struct({
 }).annotations({ identifier: "Team", description: "A team that webhooks can put to work." })
 export type Team = typeof Team.Type
 
-/** What its creator says of a new team. */
+/** The fields of a new team. */
 export const TeamDraft = Schema.Struct({ team: TeamName })
 
-/** A team as it is stored; the bus knows whether it is running. */
+/** A team as stored. The bus knows whether it is running. */
 export type TeamRecord = Omit<Team, "running" | "consumers">

@@ -4,5 +4,5 @@
 
 export const teamNamePattern = /^[a-z0-9][a-z0-9-]{0,62}$/
 
-/** What a team's name must be, as an error message. */
+/** The rule for a team's name, as an error message. */
 export const teamNameAccepts = "must be 1 to 63 lower-case letters, digits or hyphens, starting with a letter or digit"

@@ -4,7 +4,7 @@ import { DateTime, Option, ParseResult, Schema } from "effect"
 const rfc3339 =
   /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/i
 
-/** JavaScript itself also takes `-1` for a time, and the 30th of February for the 2nd of March. */
+/** JavaScript also accepts `-1` as a time, and reads February 30 as March 2. */
 const isDay = (text: string): boolean => {
   const day = text.slice(0, 10)
   return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)
@@ -23,9 +23,9 @@ const Time = Schema.transformOrFail(Schema.String, Schema.DateTimeUtcFromSelf, {
   encode: (time) => ParseResult.succeed(DateTime.formatIso(time))
 })
 
-/** A point in time: a `DateTime.Utc` here, RFC 3339 in UTC with milliseconds in JSON. */
+/** A point in time: a `DateTime.Utc` in code, RFC 3339 in UTC with milliseconds in JSON. */
 export const time = (description: string) =>
   Time.annotations({ description, jsonSchema: { type: "string", format: "date-time", description } })
 
-/** A field that may be absent, and is then not there at all. */
+/** An optional field, without a key when absent. */
 export const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })

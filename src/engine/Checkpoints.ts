@@ -6,7 +6,7 @@ export type Checkpoint =
   | "accept"
   /** The row is committed, the caller has no answer yet. */
   | "accepted"
-  /** The run is marked as about to be sent, nothing is sent. */
+  /** The run is admitted, nothing is sent. */
   | "admitted"
   /** The broker has confirmed the prompt, the row does not say so. */
   | "published"
@@ -18,7 +18,7 @@ export class Checkpoints extends Context.Reference<Checkpoints>()("webhook-trigg
   defaultValue: (): ((point: Checkpoint) => Effect.Effect<void>) => () => Effect.void
 }) {}
 
-/** The effect, once the checkpoint before it has been passed: at no cost, where there is none. */
+/** The effect, after the checkpoint before it. Costs nothing where there is none. */
 export const after = <A, E, R>(
   checkpoint: Effect.Effect<void>,
   effect: Effect.Effect<A, E, R>

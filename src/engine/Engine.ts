@@ -5,6 +5,11 @@ import { HandOver } from "./accept/HandOver.ts"
 import { Replay } from "./accept/Replay.ts"
 import * as Retries from "./accept/Retries.ts"
 import { Trigger } from "./accept/Trigger.ts"
+import { LeaderKeys } from "./access/LeaderKeys.ts"
+import * as Deliverer from "./delivery/Deliverer.ts"
+import { Destinations } from "./delivery/Destinations.ts"
+import { Outbox } from "./delivery/Outbox.ts"
+import { Poster } from "./delivery/Poster.ts"
 import { CurrentLanes } from "./dispatch/CurrentLanes.ts"
 import * as Dispatcher from "./dispatch/Dispatcher.ts"
 import type { Limiter } from "./dispatch/Limiter.ts"
@@ -12,21 +17,25 @@ import { Cancellation } from "./manage/Cancellation.ts"
 import { Overview } from "./manage/Overview.ts"
 import { StoredRequests } from "./manage/StoredRequests.ts"
 import { Teams } from "./manage/Teams.ts"
+import { Threads } from "./manage/Threads.ts"
 import { Webhooks } from "./manage/Webhooks.ts"
 import { Correlation } from "./outcome/Correlation.ts"
 import { Outcomes } from "./outcome/Outcomes.ts"
 import * as Replies from "./outcome/Replies.ts"
 import { Waiting } from "./outcome/Waiting.ts"
+import { ProgressReports } from "./progress/ProgressReports.ts"
 import { InputChecks } from "./prompt/InputChecks.ts"
 import type { Renderer } from "./prompt/Renderer.ts"
 import type { Settings } from "./Settings.ts"
 import { Shutdown } from "./Shutdown.ts"
+import * as IdleThreads from "./upkeep/IdleThreads.ts"
+import * as ProgressRemoval from "./upkeep/ProgressRemoval.ts"
 import * as RollUp from "./upkeep/RollUp.ts"
 import * as SecretRotation from "./verify/SecretRotation.ts"
 
 // A service is a tag with a layer if it has state or several services use it. Anything else is a function `make`.
 
-/** The flow, running: `Trigger` accepts, the dispatcher sends, the reply path records. */
+/** The flow: `Trigger` accepts, the dispatcher sends, the reply path records. */
 const flow = Layer.mergeAll(Trigger.layer, Replay.layer, Dispatcher.layer, Replies.layer, Retries.layer).pipe(
   Layer.provide(Layer.merge(HandOver.layer, Waiting.layer)),
   Layer.provide(Layer.mergeAll(CurrentLanes.layer, Correlation.layer))
@@ -35,19 +44,41 @@ const flow = Layer.mergeAll(Trigger.layer, Replay.layer, Dispatcher.layer, Repli
 const management = Layer.mergeAll(
   Cancellation.layer,
   Teams.layer,
+  LeaderKeys.layer,
+  Threads.layer,
+  IdleThreads.layer,
   Webhooks.layer,
   Overview.layer,
   StoredRequests.layer,
   RollUp.layer,
+  ProgressRemoval.layer,
   SecretRotation.layer
 )
 
-/** The whole engine, running. What it runs on is the host's to choose. */
+/** The ends of runs are sent to destinations. */
+const delivery = Layer.mergeAll(Destinations.layer, Deliverer.layer).pipe(
+  Layer.provide(Outbox.layer),
+  Layer.provide(Poster.layer)
+)
+
+/** The whole engine. The host chooses its drivers. */
 export const layer: Layer.Layer<
-  Trigger | Replay | Cancellation | Outcomes | Teams | Webhooks | Overview | StoredRequests | Shutdown,
+  | Trigger
+  | Replay
+  | Cancellation
+  | Destinations
+  | LeaderKeys
+  | Outcomes
+  | ProgressReports
+  | Teams
+  | Threads
+  | Webhooks
+  | Overview
+  | StoredRequests
+  | Shutdown,
   never,
   Bus | Limiter | Renderer | Repo | Settings
-> = Layer.merge(flow, management).pipe(
+> = Layer.mergeAll(flow, management, delivery).pipe(
   Layer.provide(InputChecks.layer),
-  Layer.provideMerge(Layer.merge(Layer.provide(Outcomes.layer, CurrentLanes.layer), Shutdown.layer))
+  Layer.provideMerge(Layer.mergeAll(Outcomes.layer, ProgressReports.layer, Shutdown.layer))
 )

@@ -7,10 +7,10 @@ export type { SettingsValues }
 export class Settings extends Context.Tag("webhook-trigger/Settings")<Settings, SettingsValues>() {
   static readonly defaults: SettingsValues = defaults
 
-  /** The defaults, with the given values in their place. */
+  /** The defaults, overridden by the given values. */
   static readonly layer = (values: Partial<SettingsValues> = {}): Layer.Layer<Settings> =>
     Layer.succeed(Settings, { ...defaults, ...values })
 
-  /** From the variables of the `ConfigProvider`, with the defaults for those that are absent. */
+  /** Reads the variables of the `ConfigProvider`. Absent ones get their defaults. */
   static readonly layerConfig: Layer.Layer<Settings, ConfigError.ConfigError> = Layer.effect(Settings, config)
 }

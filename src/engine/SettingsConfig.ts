@@ -1,8 +1,9 @@
-import { type Config, Duration } from "effect"
+import { type Config, Duration, Option } from "effect"
 import {
   configOf,
   defaultsOf,
   duration,
+  durationOrOff,
   fixed,
   size,
   type Values,
@@ -13,22 +14,28 @@ import {
 
 /** The engine's settings, each described once. Limits count runs, sizes are bytes. */
 const settings = {
-  /** Runs in flight at once, over all webhooks; also the limit of a webhook that has none of its own. */
+  /** Maximum runs in flight over all webhooks, and the default limit of a webhook. */
   maxConcurrent: withDefault("WEBHOOK_MAX_CONCURRENT", wholeNumber(1, 10_000), 20),
   /** The timeout of a webhook without its own. */
   timeout: withDefault("WEBHOOK_TIMEOUT", duration("1 second", "1 day", "5 minutes"), Duration.minutes(5)),
-  /** Accepted runs that wait to be sent; more are refused. */
+  /** Maximum accepted runs that wait to be sent. */
   maxQueued: withDefault("WEBHOOK_MAX_QUEUED", wholeNumber(1, 10_000_000), 10_000),
-  /** A request body's size in bytes. */
+  /** Maximum size of a request body, in bytes. */
   maxBody: withDefault("WEBHOOK_MAX_BODY", size(1024, 64 * 1024 ** 2, "1 MiB"), 1024 * 1024),
-  /** The bodies of triggers that are being received or answered, together, in bytes. */
+  /** Maximum total size of the bodies of open triggers, in bytes. */
   maxBodies: withDefault("WEBHOOK_MAX_BODIES", size(1024 ** 2, 1024 ** 4, "128 MiB"), 128 * 1024 ** 2),
+  /** How long a thread has no runs until it ends. */
+  threadIdle: withDefault(
+    "THREAD_IDLE",
+    durationOrOff("1 minute", "36500 days", "7 days"),
+    Option.some(Duration.days(7))
+  ),
   /**
-   * Whether the first thing that this process does as the dispatcher is to send again whatever is in flight: after a restore,
-   * when the rows are older than what the broker has.
+   * Whether this process, when it first becomes the dispatcher, sends everything in flight again: for a restore, when
+   * the rows are older than the broker's state.
    */
   resendRunning: withDefault("RESEND_RUNNING", wordFor({ true: true, false: false }), false),
-  /** A rendered prompt's size in bytes of UTF-8. */
+  /** Maximum size of a rendered prompt, in bytes of UTF-8. */
   maxPrompt: fixed(256 * 1024)
 }
 
@@ -41,7 +48,7 @@ export const maxQueuedOfWebhook = ({ maxQueued }: SettingsValues): number => Mat
 export const defaults: SettingsValues = defaultsOf(settings)
 
 /**
- * The engine's settings from the variables of the `ConfigProvider`, with the defaults for those that are absent. Fails with
+ * Reads the engine's settings from the variables of the `ConfigProvider`. Absent ones get their defaults. Fails with
  * all faults at once.
  */
 export const config: Config.Config<SettingsValues> = configOf(settings)

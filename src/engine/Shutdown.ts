@@ -1,15 +1,15 @@
 import { Context, Effect, Layer } from "effect"
 
-/** How a server that stops says so to the engine: first no new triggers, then no more waiting. */
+/** How a stopping server tells the engine: first no new triggers, then no more waiting. */
 export class Shutdown extends Context.Tag("webhook-trigger/Shutdown")<
   Shutdown,
   {
     /** From now on nothing is accepted. */
     readonly begin: Effect.Effect<void>
     readonly hasBegun: () => boolean
-    /** Callers that still wait for an answer are sent away; their runs go on and are finished after the restart. */
+    /** Callers that still wait get an answer without a result; their runs continue and finish after the restart. */
     readonly stopWaiting: Effect.Effect<void>
-    /** Calls `listener` when callers are sent away, or now when they were already, until the returned function is called. */
+    /** Calls `listener` when waiting ends, or now if it has ended, until the returned function is called. */
     readonly onStopWaiting: (listener: () => void) => () => void
   }
 >() {

@@ -19,6 +19,8 @@ import { AgentReport } from "../domain/run/AgentReport.ts"
 import type { TeamName } from "../domain/Team.ts"
 import { optional } from "../domain/Time.ts"
 import * as Answers from "./Answers.ts"
+import type { LeaderWork } from "./Work.ts"
+import * as Work from "./Work.ts"
 
 /** The handler failed. The run ends as `error` with this message. */
 export class LeaderError extends Schema.TaggedError<LeaderError>()("LeaderError", {
@@ -35,7 +37,7 @@ export interface LeaderOptions<E, R> {
    * Answers one prompt at a time. A failure or a defect ends the run as `error`. It is interrupted if the run is
    * cancelled, or if the leader stops or loses its connection. In the latter case the prompt is redelivered.
    */
-  readonly handler: (prompt: Prompt) => Effect.Effect<LeaderAnswer, E, R>
+  readonly handler: (prompt: Prompt, work: LeaderWork) => Effect.Effect<LeaderAnswer, E, R>
   /** How long a handler may continue after the leader is stopped. Default: it is interrupted at once. */
   readonly grace?: Duration.DurationInput
 }
@@ -57,9 +59,9 @@ export const start = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<void, n
     const context = yield* Effect.context<R>()
     const answers = Answers.make()
 
-    const work = (prompt: Prompt): Effect.Effect<Answers.Answer> =>
-      Effect.suspend(() => options.handler(prompt)).pipe(
-        Effect.provide(context),
+    const work = ({ progress, prompt }: Delivery): Effect.Effect<Answers.Answer> =>
+      Effect.flatMap(Work.make(progress), (work) => Effect.provide(options.handler(prompt, work), context)).pipe(
+        Effect.scoped,
         Effect.exit,
         Effect.flatMap((exit) => {
           if (Exit.isSuccess(exit)) {
@@ -79,8 +81,9 @@ export const start = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<void, n
         })
       )
 
-    const answer = ({ cancelled, prompt, reply }: Delivery) =>
+    const answer = (delivery: Delivery) =>
       Effect.gen(function* () {
+        const { cancelled, prompt, reply } = delivery
         const before = answers.get(prompt.run_id)
         if (before !== undefined) {
           yield* Effect.logInfo(`run ${prompt.run_id} was redelivered; the same answer is sent again`)
@@ -93,7 +96,7 @@ export const start = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<void, n
           ? stopped
           : yield* Effect.zipRight(
               reply({ _tag: "Started" }),
-              Effect.raceFirst(work(prompt), Effect.as(Deferred.await(cancelled), stopped))
+              Effect.raceFirst(work(delivery), Effect.as(Deferred.await(cancelled), stopped))
             )
         // Before it is sent: if this fails, the prompt is redelivered.
         answers.put(prompt.run_id, now)

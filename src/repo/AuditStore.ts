@@ -5,11 +5,11 @@ import { AuditEventId } from "../domain/Id.ts"
 
 /** A page of events, newest first. */
 export interface AuditQuery {
-  /** What it was done to. */
+  /** The object of the change. */
   readonly object?: string
   readonly action?: AuditAction
   readonly limit: number
-  /** Opaque; from the page before. */
+  /** Opaque; from the previous page. */
   readonly cursor?: string
 }
 
@@ -19,24 +19,21 @@ export interface AuditPage {
   readonly next_cursor: string | null
 }
 
-/**
- * Who did what. A change of a team or a webhook is written by its own store, with the change: one is never there without
- * the other.
- */
+/** Audit events. A change of a team or a webhook writes its event through its own store, in the same commit. */
 export class AuditStore extends Context.Tag("webhook-trigger/AuditStore")<
   AuditStore,
   {
-    /** Writes what is not a change of these rows. */
+    /** Writes an event whose change is not in these rows. */
     readonly recordAudit: (event: AuditEvent) => Effect.Effect<void, Unavailable>
     readonly auditEvents: (query: AuditQuery) => Effect.Effect<AuditPage, InvalidParameter | Unavailable>
-    /** Removes events from before that time, a portion of them; returns how many, 0 when there are none. */
+    /** Removes a portion of the events from before that time. Returns how many, 0 when there are none. */
     readonly purgeAudit: (before: DateTime.Utc) => Effect.Effect<number, Unavailable>
   }
 >() {}
 
 const isEventId = Schema.is(AuditEventId)
 
-/** The event after which a page begins: a cursor is the id of the page's last one. */
+/** A cursor is the ID of the previous page's last event. */
 export const decodeAuditCursor = (
   cursor: string | undefined
 ): Effect.Effect<Option.Option<AuditEventId>, InvalidParameter> =>

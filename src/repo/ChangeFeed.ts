@@ -1,43 +1,46 @@
 import { Context, Effect, Queue, type Scope } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
-import type { RunId, SessionId, WebhookId } from "../domain/Id.ts"
+import type { LeaderKeyId, RunId, SessionId, WebhookId } from "../domain/Id.ts"
 import type { TeamName } from "../domain/Team.ts"
 
-/** Something changed. Only a hint: one may be missed or come twice, so its reader reads the rows. */
+/** Something changed. Only a hint: one may be missed or repeated, so readers read the rows. */
 export type Change =
-  /** A run waits in the team's lane, and the dispatcher is to look for it. */
+  /** A run waits in the team's lane for the dispatcher. */
   | { readonly _tag: "RunAccepted"; readonly team: TeamName }
-  /** A run was accepted by the dispatcher, which knows of it. */
+  /** The dispatcher accepted a run, and knows of it. */
   | { readonly _tag: "RunAdmitted"; readonly team: TeamName }
   /** A trigger has joined the run, or none can join it any more. */
   | { readonly _tag: "RunChanged"; readonly run_id: RunId }
   | { readonly _tag: "RunStarted"; readonly run_id: RunId }
   | { readonly _tag: "RunEnded"; readonly run_id: RunId }
   | { readonly _tag: "WebhookChanged"; readonly webhook_id: WebhookId }
-  /** Somebody has tried a key: `<process>,<right or wrong>,<network>`. */
+  /** A key was tried: `<process>,<right or wrong>,<network>`. */
   | { readonly _tag: "KeyTried"; readonly attempt: string }
   | { readonly _tag: "SessionEnded"; readonly session_id: SessionId }
+  | { readonly _tag: "LeaderKeyRevoked"; readonly leader_key_id: LeaderKeyId }
   | { readonly _tag: "LeaseReleased" }
+  /** Attempts of deliveries are due. */
+  | { readonly _tag: "DeliveryDue" }
 
 export type ChangeListener = (changes: ReadonlyArray<Change>) => void
 
-/** What any process changes in the rows, published to every process. */
+/** Changes of the rows by any process, published to every process. */
 export class ChangeFeed extends Context.Tag("webhook-trigger/ChangeFeed")<
   ChangeFeed,
   {
-    /** Calls `listener` with what changes from now on, until the scope closes. It must be quick, and not throw. */
+    /** Calls `listener` with each change from now on, until the scope closes. It must be quick, and not throw. */
     readonly listen: (listener: ChangeListener) => Effect.Effect<void, never, Scope.Scope>
-    /** Tells every process, this one too, of what is in no row. */
+    /** Notifies every process, including this one, of something that is in no row. */
     readonly publish: (changes: ReadonlyArray<Change>) => Effect.Effect<void, Unavailable>
     /** Succeeds when the database answers. */
     readonly ping: Effect.Effect<void, Unavailable>
   }
 >() {}
 
-/** Changes that a slow reader may be behind. */
+/** How many changes a slow reader may be behind. */
 const backlog = 16_384
 
-/** What changes from now on, as a queue; a slow reader loses the oldest. */
+/** The changes from now on, as a queue. A slow reader loses the oldest. */
 export const subscribe = (
   feed: Pick<Context.Tag.Service<ChangeFeed>, "listen">
 ): Effect.Effect<Queue.Dequeue<Change>, never, Scope.Scope> =>
@@ -49,7 +52,7 @@ export const subscribe = (
     return queue
   })
 
-/** The listeners of one feed. */
+/** The listeners of a feed. */
 export const makeChangeListeners = (): Pick<Context.Tag.Service<ChangeFeed>, "listen"> & {
   readonly notify: ChangeListener
 } => {

@@ -6,7 +6,7 @@ import { firstOfEach, type RunStore } from "./RunStore.ts"
 
 type Runs = Context.Tag.Service<RunStore>
 
-/** `RunStore.endAndAdmit`; for a driver without it two commits, `end` and then `LaneStore.admit`. */
+/** `RunStore.endAndAdmit`. For a driver without it: two commits, `end` and then `LaneStore.admit`. */
 export const endAndAdmitOf = (
   runs: Runs,
   { admit }: Pick<Context.Tag.Service<LaneStore>, "admit">
@@ -17,10 +17,10 @@ export const endAndAdmitOf = (
     const ended = yield* runs.end(ends)
     const recorded = ended.filter((each) => each.recorded).length
     if (recorded < firstOfEach(ends).length) return { ended, admitted: none }
-    const marks = Array.from(run_ids, (run_id) => ({ run_id, at }))
-    const admitted = yield* admit(marks, term, at).pipe(
+    const events = Array.from(run_ids, (run_id) => ({ run_id, at }))
+    const admitted = yield* admit(events, term, at).pipe(
       Effect.catchTag("LeaseLost", () => Effect.succeed(none)),
-      // The ends are recorded, so it must not say `not_done`.
+      // The ends are recorded, so it must not report `not_done`.
       Effect.catchTag("Unavailable", ({ detail, what }) => new Unavailable({ what, detail }))
     )
     return { ended, admitted }

@@ -10,82 +10,82 @@ import type { TeamName } from "../domain/Team.ts"
 import type { RunPage, RunQuery } from "./RunQuery.ts"
 import type { NewRun } from "./RunStore.ts"
 
-/** Runs whose states are asked for. */
+/** The runs whose states are asked for. */
 export interface StatesQuery {
   readonly run_ids: ReadonlyArray<RunId>
-  /** Of these teams, the newest runs that are not finished, and that were accepted at or after `since`. */
+  /** The newest unfinished runs of these teams, accepted at or after `since`. */
   readonly teams: ReadonlyArray<TeamName>
   readonly since: DateTime.Utc
-  /** How many runs of each team: those that wait, and those that were admitted. */
+  /** Numbers of runs by team: waiting, and admitted. */
   readonly limit: number
 }
 
-/** A run with all that another one like it is made from. */
+/** A run with everything needed to make another one like it. */
 export type WholeRun = Run & Pick<NewRun, "layout">
 
-/** Ended runs, as they are chosen to be repeated. */
+/** Selects ended runs to replay. */
 export interface ReplayableQuery {
-  /** Of this webhook, or of all webhooks that point at this team now, with its messages. */
+  /** Runs of this webhook; or of all webhooks that point at this team now, and its messages. */
   readonly of: { readonly webhook_id: WebhookId } | { readonly team: TeamName }
   readonly statuses: ReadonlyArray<FinalStatus>
-  /** Accepted at or after. */
+  /** Accepted then or later. */
   readonly from?: DateTime.Utc
-  /** Accepted before. */
+  /** Accepted earlier. */
   readonly to?: DateTime.Utc
-  /** Runs with such an idempotency key count as if they were not there: neither repeated nor as the repeat of another. */
+  /** Ignores runs with such an idempotency key: they are not replayed, and do not count as replays. */
   readonly keyPrefix?: string
   readonly limit: number
 }
 
-/** Runs as people read them: one as a whole, several with long texts cut, which the driver does where the rows are. */
+/** Runs for people to read. The driver cuts long texts in lists, where the rows are. */
 export class HistoryStore extends Context.Tag("webhook-trigger/HistoryStore")<
   HistoryStore,
   {
     readonly run: (id: RunId) => Effect.Effect<Run, NotFound | Unavailable>
     /**
-     * Of one webhook in the order of acceptance; of all in the order of their ids, which carry the time. Takes half a second at
-     * the most, and then gives what it has found, and a cursor to go on from. `NotFound`: there is no such webhook.
+     * Runs of one webhook or thread in the order of acceptance, or of all in the order of their IDs, which contain the
+     * time. After half a second, returns what it has found, and a cursor to continue. `NotFound`: no such webhook.
      */
     readonly runs: (query: RunQuery) => Effect.Effect<RunPage, NotFound | InvalidParameter | Unavailable>
-    /** Several whole runs, in any order; missing ones are left out. Each text may have megabytes. */
+    /** Several complete runs, in any order; missing ones are left out. Each text may have megabytes. */
     readonly runsByIds: (ids: ReadonlyArray<RunId>) => Effect.Effect<ReadonlyArray<WholeRun>, Unavailable>
-    /** Runs that repeat this one, newest first. */
+    /** The run's replays, newest first. */
     readonly replays: (id: RunId, limit: number) => Effect.Effect<ReadonlyArray<RunSummary>, Unavailable>
-    /** Ended runs that no other run repeats, and that are not to be tried again, in the order of acceptance. */
+    /** Ended runs without a replay or a pending retry, in the order of acceptance. */
     readonly replayable: (query: ReplayableQuery) => Effect.Effect<ReadonlyArray<RunId>, Unavailable>
     /**
-     * A team's runs, newest first: of the webhooks that point at it now, and its chat messages. May leave out those behind a
-     * thousand newer ones of the same webhook for another team.
+     * A team's runs, newest first: those of webhooks that point at it now, and its chat messages. May leave out those
+     * behind a thousand newer runs of the same webhook for another team.
      */
     readonly teamRuns: (team: TeamName, limit: number) => Effect.Effect<ReadonlyArray<RunSummary>, Unavailable>
-    /** In the order of acceptance, each run once; those that are not there are left out. */
+    /** In the order of acceptance, each run once. Missing runs are left out. */
     readonly states: (query: StatesQuery) => Effect.Effect<ReadonlyArray<RunState>, Unavailable>
     /**
-     * How the runs accepted since then ended, by webhook and by steps of time; empty steps are left out. `since` is a whole
-     * hour of UTC, and `step` some hours; or a midnight, and some days. Hours reach back a week, days a month.
+     * How the runs accepted since then ended, by webhook and time step, without empty steps. `since` is a whole hour in
+     * UTC and `step` some hours, or midnight and some days. Hours are kept for a week, days for a month.
      */
     readonly activity: (
       since: DateTime.Utc,
       step: Duration.Duration
     ) => Effect.Effect<ReadonlyArray<Counts & { readonly webhook_id: WebhookId; readonly bucket: number }>, Unavailable>
-    /** The same of one webhook, with how long its runs took: to six binary digits, rounded down. */
+    /** The same for one webhook, with durations: six binary digits, rounded down. */
     readonly statistics: (
       id: WebhookId,
       since: DateTime.Utc,
       step: Duration.Duration
     ) => Effect.Effect<ReadonlyArray<RunBucket>, Unavailable>
     /**
-     * Does a portion of the work that keeps `activity` and `statistics` quick; true: there is more. What they count does not
-     * depend on it, but for runs from before an upgrade, which are counted here first.
+     * Does a portion of the work that keeps `activity` and `statistics` fast. Returns true if more is left. The counts
+     * do not depend on it, except for runs from before an upgrade, which are counted here first.
      */
     readonly rollUp: (now: DateTime.Utc) => Effect.Effect<boolean, Unavailable>
-    /** A webhook's runs that hold a slot, and those that wait for one. */
+    /** The webhook's runs that hold a slot, and those that wait for one. */
     readonly slots: (
       id: WebhookId
     ) => Effect.Effect<{ readonly slots_in_use: number; readonly queued: number }, Unavailable>
     /**
-     * Removes ended runs that finished before `before` and are not to be tried again, a portion of them; returns how many, 0
-     * when there are none.
+     * Removes a portion of the runs that ended before `before` and have no pending retry. Returns how many, 0 when
+     * there are none.
      */
     readonly purge: (before: DateTime.Utc) => Effect.Effect<number, Unavailable>
   }

@@ -1,25 +1,30 @@
 /**
- * The rows: teams, webhooks, runs, sessions, and who may send. One port for each use, so that each stays small; a driver
- * gives all of them: `RepoSql.layer` on PostgreSQL or PGlite, `RepoMemory.layer` in tests.
+ * The rows: teams, webhooks, runs, sessions, the lease. One small port for each use; a driver provides all of them:
+ * `RepoSql.layer` on PostgreSQL or PGlite, `RepoMemory.layer` in tests.
  *
- * Every effect of every port may fail with `Unavailable` when the database is out of reach, within a bounded time, and has
- * then done nothing or everything. Times are the caller's, synchronized through `TimeStore`; only the lease's are the
+ * Every effect of every port may fail with `Unavailable` when the database is unreachable, in bounded time, and has
+ * then done nothing or everything. Times are the caller's, synchronized through `TimeStore`; only the lease uses the
  * database's own.
  */
 import { Effect } from "effect"
 import { AdminKeyStore } from "./AdminKeyStore.ts"
 import { AuditStore } from "./AuditStore.ts"
 import { ChangeFeed } from "./ChangeFeed.ts"
+import { DeliveryStore } from "./DeliveryStore.ts"
+import { DestinationStore } from "./DestinationStore.ts"
 import { endAndAdmitOf } from "./EndAndAdmit.ts"
 import { HistoryStore } from "./HistoryStore.ts"
 import { LaneStore } from "./LaneStore.ts"
+import { LeaderKeyStore } from "./LeaderKeyStore.ts"
 import { LeaseStore } from "./LeaseStore.ts"
+import { ProgressStore } from "./ProgressStore.ts"
 import { ReplyKeyStore } from "./ReplyKeyStore.ts"
 import { RequestStore } from "./RequestStore.ts"
 import { RunStore } from "./RunStore.ts"
 import { SecretKeyStore } from "./SecretKeyStore.ts"
 import { SessionStore } from "./SessionStore.ts"
 import { TeamStore } from "./TeamStore.ts"
+import { ThreadStore } from "./ThreadStore.ts"
 import { TimeStore } from "./TimeStore.ts"
 import { WebhookStore } from "./WebhookStore.ts"
 
@@ -28,14 +33,19 @@ export type Repo =
   | TeamStore
   | WebhookStore
   | RunStore
+  | ThreadStore
   | LaneStore
   | LeaseStore
   | HistoryStore
+  | ProgressStore
   | RequestStore
+  | DestinationStore
+  | DeliveryStore
   | AdminKeyStore
   | ReplyKeyStore
   | SecretKeyStore
   | SessionStore
+  | LeaderKeyStore
   | AuditStore
   | TimeStore
   | ChangeFeed
@@ -46,14 +56,19 @@ export const Repo = Effect.map(
     TeamStore,
     WebhookStore,
     RunStore,
+    ThreadStore,
     LaneStore,
     LeaseStore,
     HistoryStore,
+    ProgressStore,
     RequestStore,
+    DestinationStore,
+    DeliveryStore,
     AdminKeyStore,
     ReplyKeyStore,
     SecretKeyStore,
     SessionStore,
+    LeaderKeyStore,
     AuditStore,
     TimeStore,
     ChangeFeed
@@ -62,14 +77,19 @@ export const Repo = Effect.map(
     teams,
     webhooks,
     runs,
+    threads,
     lanes,
     lease,
     history,
+    progress,
     requests,
+    destinations,
+    deliveries,
     adminKey,
     replyKey,
     secretKey,
     sessions,
+    leaderKeys,
     audit,
     time,
     changes
@@ -78,14 +98,19 @@ export const Repo = Effect.map(
     ...webhooks,
     ...runs,
     endAndAdmit: endAndAdmitOf(runs, lanes),
+    ...threads,
     ...lanes,
     ...lease,
     ...history,
+    ...progress,
     ...requests,
+    ...destinations,
+    ...deliveries,
     ...adminKey,
     ...replyKey,
     ...secretKey,
     ...sessions,
+    ...leaderKeys,
     ...audit,
     ...time,
     ...changes

@@ -1,28 +1,29 @@
 import { DateTime, Schema } from "effect"
-import { RunId, type WebhookId } from "../domain/Id.ts"
+import { RunId, type ThreadId, type WebhookId } from "../domain/Id.ts"
 import { durationOf, type RunMode, type RunRow, type RunSource, type RunStatus } from "../domain/run/Run.ts"
 import type { RunSummary } from "../domain/run/RunSummary.ts"
 import type { TeamName } from "../domain/Team.ts"
 
-/** Which runs: all that fulfil every condition given. */
+/** A filter of runs. All given conditions must hold. */
 export interface RunFilter {
   readonly webhook_id?: WebhookId
+  readonly thread_id?: ThreadId
   /** One of these. */
   readonly statuses?: ReadonlyArray<RunStatus>
   readonly team?: TeamName
   readonly source?: RunSource
   readonly mode?: RunMode
-  /** Accepted at or after. */
+  /** Accepted then or later. */
   readonly from?: DateTime.Utc
-  /** Accepted before. */
+  /** Accepted earlier. */
   readonly to?: DateTime.Utc
-  /** Started and ended, and took at least as long. */
+  /** Started and ended, and took at least this long. */
   readonly min_duration_ms?: number
-  /** Started and ended, and took no longer. */
+  /** Started and ended, and took at most this long. */
   readonly max_duration_ms?: number
   /**
-   * What the variables (as JSON), the prompt, the answer or the error's message contains within its first `searchedLength`
-   * characters, whatever the case of A to Z. The id of a run that fulfils the other conditions finds that one alone.
+   * Text within the first `searchedLength` characters of variables (as JSON), prompt, answer or error message. Only the
+   * case of A to Z is ignored. The ID of a run that fulfils the other conditions finds that run alone.
    */
   readonly search?: string
 }
@@ -30,7 +31,7 @@ export interface RunFilter {
 /** A page of history, newest first. */
 export interface RunQuery extends RunFilter {
   readonly limit: number
-  /** Opaque; from the page before, of the same filter. */
+  /** Opaque; from the previous page with the same filter. */
   readonly cursor?: string
 }
 
@@ -38,25 +39,25 @@ export interface RunPage {
   readonly data: ReadonlyArray<RunSummary>
   /** `null` on the last page. */
   readonly next_cursor: string | null
-  /** Looking took long: the page has what was accepted since then, and the next one may have more. */
+  /** The search stopped early: the page covers runs accepted since then, and the next one may have more. */
   readonly searched_back_to?: DateTime.Utc
 }
 
-/** Of each text, a search looks at as many characters: an answer may have megabytes. */
+/** How many characters of each text are searched: an answer may have megabytes. */
 export const searchedLength = 20_000
 
 const isRunId = Schema.is(RunId)
 
-/** The run that the search names by its id. */
+/** The run whose ID is searched. */
 export const searchedId = ({ search = "" }: Pick<RunFilter, "search">): RunId | undefined => {
   const text = search.trim().toLowerCase()
   return isRunId(text) ? text : undefined
 }
 
-/** Small letters for A to Z, and nothing else: the same on every database, whatever its locale. */
+/** Lower case for A to Z only: the same on every database, whatever its locale. */
 export const foldCase = (text: string): string => text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
 
-/** As a string of JSON has it, without its quotes: so variables are searched. */
+/** As in a JSON string, without the quotes: variables are searched as JSON. */
 export const inJson = (text: string): string => JSON.stringify(text).slice(1, -1)
 
 const contains = (text: string | undefined, part: string): boolean =>
@@ -66,12 +67,13 @@ const fulfilsSearch = ({ variables, prompt, response, error_message }: RunRow, s
   contains(JSON.stringify(variables), inJson(search)) ||
   [prompt, response, error_message].some((text) => contains(text, search))
 
-/** Whether a run fulfils the filter; whether its texts contain what is searched only when `searching`. */
+/** Whether a run fulfils the filter. Its texts are only searched with `searching`. */
 export const fulfils = (row: RunRow, filter: RunFilter, searching: boolean): boolean => {
   const { statuses, from, to, min_duration_ms, max_duration_ms, search } = filter
   const { duration_ms } = durationOf(row)
   return (
     (filter.webhook_id === undefined || row.webhook_id === filter.webhook_id) &&
+    (filter.thread_id === undefined || row.thread_id === filter.thread_id) &&
     (statuses === undefined || statuses.includes(row.status)) &&
     (filter.team === undefined || row.team === filter.team) &&
     (filter.source === undefined || row.source === filter.source) &&

@@ -1,7 +1,7 @@
 import { Context, type Effect, type Option } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
 
-/** Which key encrypts webhooks' secrets, as its fingerprint: the same for all servers of this database. */
+/** The fingerprint of the key that encrypts webhooks' secrets, the same for all servers of this database. */
 export class SecretKeyStore extends Context.Tag("webhook-trigger/SecretKeyStore")<
   SecretKeyStore,
   {

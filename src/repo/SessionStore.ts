@@ -6,8 +6,8 @@ import type { SessionId } from "../domain/Id.ts"
 import type { TokenHash } from "../domain/webhook/Token.ts"
 
 /**
- * The sessions of the web UI. One whose time has passed is kept until it is ended. With a draft, a change
- * writes its audit event in the same commit.
+ * The sessions of the web UI. Expired ones are kept until they are ended. With a draft, a change writes its audit event
+ * in the same commit.
  */
 export class SessionStore extends Context.Tag("webhook-trigger/SessionStore")<
   SessionStore,
@@ -17,14 +17,17 @@ export class SessionStore extends Context.Tag("webhook-trigger/SessionStore")<
     readonly sessionsByToken: (
       hashes: ReadonlyArray<TokenHash>
     ) => Effect.Effect<ReadonlyArray<SessionRow | undefined>, Unavailable>
-    /** All sessions, the one used last first. */
+    /** All sessions, last used first. */
     readonly sessions: Effect.Effect<ReadonlyArray<SessionRow>, Unavailable>
-    /** Does nothing to a session that has been ended. */
+    /** Has no effect on an ended session. */
     readonly recordSessionUse: (
       id: SessionId,
       use: Pick<Session, "last_used_at" | "expires_at">
     ) => Effect.Effect<void, Unavailable>
-    /** Removes sessions, and returns the ids of those that were there. The event of several has `after: {ended}`, their number. */
+    /**
+     * Removes sessions, and returns the IDs of those that existed. An event for several has `after: {ended}`, their
+     * number.
+     */
     readonly endSessions: (
       ids: ReadonlyArray<SessionId>,
       audit?: AuditDraft

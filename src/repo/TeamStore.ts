@@ -4,8 +4,8 @@ import type { NotFound, TeamExists, TeamInUse, Unavailable } from "../domain/Err
 import type { TeamName, TeamRecord } from "../domain/Team.ts"
 
 /**
- * Teams that webhooks can point at. With a draft, a change writes its audit event in the same commit; pausing a team that is
- * paused already, and resuming one that is not, changes nothing.
+ * The teams. With a draft, a change writes its audit event in the same commit. Pausing a paused team, or resuming one
+ * that is not paused, changes nothing.
  */
 export class TeamStore extends Context.Tag("webhook-trigger/TeamStore")<
   TeamStore,
@@ -18,19 +18,19 @@ export class TeamStore extends Context.Tag("webhook-trigger/TeamStore")<
     /** All teams, by name. */
     readonly teams: Effect.Effect<ReadonlyArray<TeamRecord>, Unavailable>
     readonly team: (team: TeamName) => Effect.Effect<TeamRecord, NotFound | Unavailable>
-    /** What is queued for the team is not admitted from then on; what was admitted before goes on. */
+    /** From then on, queued runs of the team are not admitted. Admitted runs continue. */
     readonly pauseTeam: (
       team: TeamName,
       at: DateTime.Utc,
       audit?: AuditDraft
     ) => Effect.Effect<TeamRecord, NotFound | Unavailable>
-    /** Undoes `pauseTeam`, and reports `RunAccepted`. The clock of what waits for a leader starts again. */
+    /** Undoes `pauseTeam`, and notifies `RunAccepted`. The clock of runs that wait for a leader starts again. */
     readonly resumeTeam: (
       team: TeamName,
       at: DateTime.Utc,
       audit?: AuditDraft
     ) => Effect.Effect<TeamRecord, NotFound | Unavailable>
-    /** Removes the team and its ended chat messages. */
+    /** Ends the team's threads. Removes the team, its leader keys and its ended chat messages. */
     readonly deleteTeam: (team: TeamName, audit?: AuditDraft) => Effect.Effect<void, NotFound | TeamInUse | Unavailable>
   }
 >() {}

@@ -1,11 +1,11 @@
 import { Context, type Effect } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
 
-/** The database's clock, which is the same for all servers. */
+/** The database's clock, the same for all servers. */
 export class TimeStore extends Context.Tag("webhook-trigger/TimeStore")<
   TimeStore,
   {
-    /** Milliseconds since the epoch, read at some moment during this call. */
+    /** Milliseconds since the epoch, at some moment during this call. */
     readonly databaseTime: Effect.Effect<number, Unavailable>
   }
 >() {}

@@ -6,7 +6,7 @@ import type { TemplateVersion, TemplateVersionSummary } from "../domain/prompt/T
 import type { TokenHash } from "../domain/webhook/Token.ts"
 import type { Webhook, WebhookEdit, WebhookRow } from "../domain/webhook/Webhook.ts"
 
-/** A webhook as it is created. */
+/** A new webhook. */
 export type NewWebhook = Omit<WebhookRow, "version">
 
 /** Fields to overwrite; `null` removes an optional one. */
@@ -23,7 +23,7 @@ type SecretField =
   | "old_secret_hint"
   | "verified_at"
 
-/** The secrets with which callers show who they are, and whether one has. */
+/** The secrets of callers' verification, and whether they exist. */
 export type SecretChange = { readonly [Field in SecretField]?: WebhookRow[Field] | null }
 
 /** There is no secret. */
@@ -38,10 +38,10 @@ export const noSecrets: { readonly [Field in SecretField]: null } = {
 
 type OldTokenField = Extract<keyof WebhookRow, `old_token_${string}`>
 
-/** The token before. */
+/** The previous token. */
 type OldToken = { readonly [Field in OldTokenField]?: WebhookRow[Field] | null }
 
-/** No token before is valid. */
+/** No previous token is valid. */
 export const noOldToken: { readonly [Field in OldTokenField]: null } = {
   old_token_hash: null,
   old_token_hint: null,
@@ -50,7 +50,7 @@ export const noOldToken: { readonly [Field in OldTokenField]: null } = {
   old_token_used_from: null
 }
 
-/** A call with a token that was replaced, and is still valid. */
+/** A use of a replaced token that is still valid. */
 export interface OldTokenUse {
   readonly webhook_id: WebhookId
   readonly old_token_hash: TokenHash
@@ -58,15 +58,15 @@ export interface OldTokenUse {
   readonly old_token_used_from: string
 }
 
-/** The first request that a webhook has verified, in that version. */
+/** The first verified request of a webhook's version. */
 export interface FirstVerified extends Pick<WebhookRow, "version"> {
   readonly webhook_id: WebhookId
   readonly verified_at: DateTime.Utc
 }
 
 /**
- * Webhooks as people manage them, and as a token opens them. With a draft, a change writes its audit event in the same
- * commit: what people had set before and after, without secrets. Another template is kept with who has set it.
+ * The webhooks, for management and for authentication by token. With a draft, a change writes its audit event in the
+ * same commit: what people had set before and after, without secrets. A new template is stored with its author.
  */
 export class WebhookStore extends Context.Tag("webhook-trigger/WebhookStore")<
   WebhookStore,
@@ -80,7 +80,7 @@ export class WebhookStore extends Context.Tag("webhook-trigger/WebhookStore")<
     readonly webhook: (id: WebhookId) => Effect.Effect<Webhook, NotFound | Unavailable>
     /**
      * The enabled webhooks that these tokens open at that time, in the order of the hashes; `undefined`: none. The
-     * `token_hash` of each is the one that it was found by, also if that is its old one.
+     * `token_hash` of each is the one it was found by, even if that is its old one.
      */
     readonly webhooksByToken: (
       hashes: ReadonlyArray<TokenHash>,
@@ -88,21 +88,24 @@ export class WebhookStore extends Context.Tag("webhook-trigger/WebhookStore")<
     ) => Effect.Effect<ReadonlyArray<WebhookRow | undefined>, Unavailable>
     /** For an admin, who may trigger a webhook without its token. */
     readonly webhookRow: (id: WebhookId) => Effect.Effect<WebhookRow, NotFound | Unavailable>
-    /** Gives it another version. With `versions`, only when it has one of these. */
+    /** Changes it, and gives it a new version. With `versions`, only if it has one of these. */
     readonly updateWebhook: (
       id: WebhookId,
       change: WebhookChange,
       options?: { readonly versions?: ReadonlyArray<number> | undefined; readonly audit?: AuditDraft }
     ) => Effect.Effect<Webhook, ChangedMeanwhile | NotFound | TeamUnknown | Unavailable>
-    /** The templates that it has had, the newest `templatesKept`; the first is the one that it has. */
+    /** Its newest `templatesKept` templates, the current one first. */
     readonly templates: (id: WebhookId) => Effect.Effect<ReadonlyArray<TemplateVersionSummary>, NotFound | Unavailable>
-    /** The template that the webhook had in that version, if it is kept. */
+    /** Its template in that version, if stored. */
     readonly template: (id: WebhookId, version: number) => Effect.Effect<TemplateVersion, NotFound | Unavailable>
-    /** Records the last use of an old token. That is no change of the webhook: its version stays. */
+    /** Records the last use of an old token. This does not change the webhook's version. */
     readonly oldTokensUsed: (uses: ReadonlyArray<OldTokenUse>) => Effect.Effect<void, Unavailable>
-    /** Sets `verified_at` of those that have none and are still in that version, which stays; others learn that they changed. */
+    /**
+     * Sets `verified_at` of webhooks that have none and are still in that version. The version does not change, but
+     * others are notified.
+     */
     readonly verified: (first: ReadonlyArray<FirstVerified>) => Effect.Effect<void, Unavailable>
-    /** Removes the webhook and its runs; returns the ids of those that were not finished. */
+    /** Removes the webhook and its runs. Returns the IDs of unfinished ones. */
     readonly deleteWebhook: (
       id: WebhookId,
       audit?: AuditDraft

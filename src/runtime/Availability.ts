@@ -14,8 +14,8 @@ interface Options {
 }
 
 /**
- * Retries forever while a service is out of reach; other failures pass. The first failure sets up the schedule: setting it
- * up earlier would cost more than the rest of a run's path.
+ * Retries without limit while a service is unreachable; other failures pass. The first failure sets up the schedule:
+ * earlier, that would cost more than the rest of a run's path.
  */
 export const untilAvailable = <A, E extends { readonly _tag: string }, R>(
   effect: Effect.Effect<A, E, R>,

@@ -2,15 +2,15 @@ import { Effect, FiberSet, type Scope } from "effect"
 import TinyQueue from "tinyqueue"
 import { stopwatch } from "./Stopwatch.ts"
 
-/** Calls back at points in time, even if the system clock is set in between. */
+/** Calls back at points in time, even if the system clock is changed in between. */
 export interface Deadlines {
   /** Calls `onPassed` at that time, in milliseconds since the epoch, unless the returned function was called before. */
   readonly at: (millis: number, onPassed: () => void) => () => void
 }
 
 /**
- * Thousands of callers wait at a time, each with a deadline: a heap of the distinct moments, and a fiber that sleeps until
- * the earliest of them, cost a tenth of a fiber each.
+ * Thousands of callers wait at a time, each with a deadline. A heap of the distinct moments, and a fiber that sleeps
+ * until the earliest one, cost a tenth of a fiber each.
  */
 export const make: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(function* () {
   const clock = yield* Effect.clock
@@ -55,7 +55,7 @@ export const make: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(fun
       sleepUntilEarliest()
       return () => {
         together.delete(onPassed)
-        // Most callers have their answer long before: what is left of a moment until then is its number.
+        // Most callers have their answer long before. Until then, only the number of a moment's callers is left.
         if (together.size === 0 && callbacks.get(moment) === together) callbacks.delete(moment)
       }
     }

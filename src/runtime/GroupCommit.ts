@@ -1,18 +1,18 @@
 import { Cause, Effect, Exit, FiberId, FiberSet, type Scope } from "effect"
 
 export interface GroupCommitOptions<In, Out, E> {
-  /** Answers each item, in its place. */
+  /** Commits the items. Results are in the order of the items. */
   readonly commit: (items: ReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Out>, E>
-  /** Items in one group. */
+  /** Maximum number of items in a group. */
   readonly size: number
-  /** What an item weighs, and what a group may weigh; one item is always taken. */
+  /** The weight of an item, and the maximum weight of a group, which always has at least one item. */
   readonly weight?: { readonly of: (item: In) => number; readonly limit: number }
 }
 
-/** Answers each item in its place. */
+/** Results are in the order of the items. */
 export interface GroupCommit<In, Out, E> {
   (items: ReadonlyArray<In>): Effect.Effect<ReadonlyArray<Out>, E>
-  /** Whether items wait for a commit, which begins as soon as the one before has ended. */
+  /** Whether items wait for the next commit, which begins as soon as the current one ends. */
   readonly isWaiting: () => boolean
 }
 
@@ -25,20 +25,20 @@ interface Entry<In, Out, E> {
 }
 
 /**
- * After a pause a group is closed when so many turns of the event loop have brought nothing, or after so many turns in all.
- * Node takes one new connection a turn: without this the first of a thousand callers at once would be groups of one. What
- * has arrived during a commit is the next group as it is.
+ * After a pause, a group is closed after this many turns of the event loop without a call, or this many in all. Node
+ * accepts one new connection per turn: without this, the first of a thousand simultaneous callers would be in groups of
+ * one. Calls that arrived during a commit are the next group as they are.
  */
 const quietTurns = 2
 const mostTurns = 100
 
 /**
- * Group commit: calls that arrive while a commit is under way share the next one; after a pause, those that arrive together,
- * turn by turn. So an idle database is called immediately, and a busy one seldom. Items keep the order of their calls, and
- * only one commit runs at a time.
+ * Group commit: calls that arrive during a commit share the next one. After a pause, calls that arrive together share
+ * one. So an idle database is called immediately, and a busy one rarely. Items keep the order of their calls, and only
+ * one commit runs at a time.
  *
- * When a commit dies, the fault may lie in one of its items: each is committed alone, so that it fails alone.
- * A caller that is interrupted before its group starts drops out; later, the group goes on without it.
+ * If a commit dies, one of its items may be at fault: each is committed alone, so that it fails alone. A caller that is
+ * interrupted before its group starts drops out; later, the group continues without it.
  */
 export const make = <In, Out, E>(
   options: GroupCommitOptions<In, Out, E>
@@ -104,7 +104,8 @@ export const make = <In, Out, E>(
         if (Exit.isSuccess(exit)) {
           settle(entries, (index) => (index < exit.value.length ? Exit.succeed(exit.value[index]!) : withoutAnswer))
         } else if (!Cause.isDie(exit.cause)) {
-          // What could not be reached now would keep those that wait for the next group waiting as long again, in turn.
+          // While the database is unreachable, waiting items fail with these: otherwise they would wait as long again,
+          // in turn.
           settle([...entries, ...waiting.splice(0)], () => Exit.failCause(exit.cause))
         } else if (entries.length === 1) {
           settle(entries, () => Exit.failCause(exit.cause))
@@ -122,7 +123,8 @@ export const make = <In, Out, E>(
       items.length === 0
         ? Effect.succeed([])
         : Effect.withFiberRuntime<ReadonlyArray<Out>, E>((caller) =>
-            // Without a finalizer for its interruption, which would cost as much as all the rest: its fiber has ended then.
+            // Without a finalizer for its interruption, which would cost as much as all the rest: its fiber has ended
+            // by then.
             Effect.async((resume) => {
               if (closed) return resume(Effect.interrupt)
               const isWanted = () => caller.unsafePoll() === null

@@ -1,9 +1,9 @@
 import { Effect, FiberRef, identity } from "effect"
 
 /**
- * For work that is repeated in a scope of its own until it is interrupted. Effect 3 forgets an interruption that comes while the
- * second finalizer of a scope runs, or a later one: after each it puts the fiber's references back as they were, and the
- * interruption is one of them. It does not touch those that have had a value of their own from the beginning.
+ * For work that is repeated in its own scope until it is interrupted. Effect 3 forgets an interruption that comes while
+ * a scope's second or later finalizer runs: after each, it restores the fiber's references, and the interruption is one
+ * of them. It does not restore those that were set at the beginning.
  */
 export const rememberingInterruption = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.zipRight(FiberRef.update(FiberRef.interruptedCause, identity), effect)

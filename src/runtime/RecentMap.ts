@@ -1,7 +1,7 @@
 /**
- * A bounded map that forgets the entries set longest ago. It keeps at most `capacity` entries, and at least the last half of
- * them. Entries are forgotten by halves: deleting the oldest entry of a `Map` on each `set` takes longer the larger the map is
- * (8 microseconds at 10,000 entries), since its iterator passes the places of all entries deleted before.
+ * A bounded map that evicts the oldest entries. It keeps at most `capacity` entries, and at least the newest half of
+ * them. It evicts by halves: deleting the oldest entry of a `Map` on each `set` takes longer the larger the map is (8
+ * microseconds at 10,000 entries), since its iterator passes the places of all entries deleted before.
  */
 export class RecentMap<Key, Value> {
   readonly #half: number

@@ -2,8 +2,11 @@ import { readFileSync } from "node:fs"
 import { Duration, Effect, Layer, Option, Redacted } from "effect"
 import { exitCodes, Failure, usage } from "../cli/Failure.ts"
 import type { LeaderOptions } from "../cli/LocalCommands.ts"
-import { agents } from "../leader/agents/Agents.ts"
+import * as AgentLeader from "../leader/AgentLeader.ts"
+import type { Agent } from "../leader/agents/Agent.ts"
+import { presets } from "../leader/agents/Presets.ts"
 import * as Command from "../leader/Command.ts"
+import { keys } from "../leader/Place.ts"
 import * as Buses from "./drivers/Buses.ts"
 import * as LeaderEnvironment from "./environment/LeaderEnvironment.ts"
 import { secretsOf } from "./environment/LoadSettings.ts"
@@ -27,19 +30,12 @@ const readUrl = (path: string) =>
   })
 
 /** Environment variables hidden from the program. */
-const secrets = [...Command.keys, ...secretsOf(LeaderEnvironment.settings)]
+const secrets = [...keys, ...secretsOf(LeaderEnvironment.settings)]
 
-const programOf = ({
-  agent,
-  command,
-  output
-}: LeaderOptions): Required<Pick<Command.CommandOptions, "command" | "args" | "output">> => {
-  if (Option.isSome(agent)) {
-    const preset = agents[agent.value]
-    return { command: preset.program, args: command, output: preset }
-  }
+const agentOf = ({ agent, command, output }: LeaderOptions): Effect.Effect<Agent, Failure> => {
+  if (Option.isSome(agent)) return Effect.mapError(presets[agent.value].agent(command), didNotStart)
   const [program = "", ...args] = command
-  return { command: program, args, output }
+  return Effect.succeed(Command.agent({ command: program, args, output }))
 }
 
 const run = (options: LeaderOptions, version: string): Effect.Effect<void, Failure> =>
@@ -48,19 +44,17 @@ const run = (options: LeaderOptions, version: string): Effect.Effect<void, Failu
     const { leader, leaderBus } = Buses.choose(environment)
     if (leader === undefined) return yield* noBroker
     const { team, timeoutSeconds } = options
-    const { args, command, output } = programOf(options)
+    const agent = yield* agentOf(options)
     const timeout = Option.map(timeoutSeconds, Duration.seconds)
     const user = yield* ProgramUser.find(options.user)
-    const leading = Command.run({
+    const leading = AgentLeader.run({
       team,
-      command,
-      args,
-      output,
+      agent,
       withheld: secrets,
       ...(Option.isSome(user) && { user: user.value }),
       ...(Option.isSome(timeout) && { timeout: timeout.value })
     })
-    return yield* Command.checkProgram(command).pipe(
+    return yield* AgentLeader.checkProgram(agent).pipe(
       Effect.zipRight(
         Option.isSome(user)
           ? Effect.void
@@ -68,7 +62,7 @@ const run = (options: LeaderOptions, version: string): Effect.Effect<void, Failu
       ),
       Effect.zipRight(
         Effect.logInfo(
-          `${command} receives the prompts of the team ${team} from ${leader.queueOf(team)}; a team unknown to the server receives none`
+          `${agent.title} receives the prompts of the team ${team} from ${leader.queueOf(team)}; a team unknown to the server receives none`
         )
       ),
       Effect.zipRight(Effect.provide(leading, leaderBus)),

@@ -1,5 +1,6 @@
 import { Context, Data, Effect, Layer, Option, Redacted } from "effect"
 import { AdminKey } from "../engine/access/AdminKey.ts"
+import { AddressPolicy } from "../engine/delivery/AddressPolicy.ts"
 import { Limiter } from "../engine/dispatch/Limiter.ts"
 import * as Engine from "../engine/Engine.ts"
 import { Renderer } from "../engine/prompt/Renderer.ts"
@@ -17,7 +18,7 @@ import { ConnectionLimits } from "../http/serve/ConnectionLimits.ts"
 import * as Drain from "../http/serve/Drain.ts"
 import * as Listener from "../http/serve/Listener.ts"
 import * as NodeServer from "../http/serve/NodeServer.ts"
-import * as Command from "../leader/Command.ts"
+import { keys } from "../leader/Place.ts"
 import type { Drivers } from "./drivers/Drivers.ts"
 import { type Environment, settings } from "./environment/Environment.ts"
 import { secretsOf } from "./environment/LoadSettings.ts"
@@ -82,7 +83,7 @@ export const layer = (environment: Environment, { bus, repo }: Drivers, version:
   // Closed before the engine, which receives their last answers, and after the callers that wait for them have these.
   const leaders = Layer.merge(
     bus.hasDemoTeam ? Demo.leader : Layer.empty,
-    LocalLeaders.layer({ ...environment, secrets: [...Command.keys, ...secretsOf(settings)] })
+    LocalLeaders.layer({ ...environment, secrets: [...keys, ...secretsOf(settings)] })
   ).pipe(Layer.provide(bus.leaderBus))
   return Drain.layer([listener.server, ...Option.toArray(management)], environment.shutdownGrace).pipe(
     Layer.provideMerge(listener.layer),
@@ -109,6 +110,7 @@ export const layer = (environment: Environment, { bus, repo }: Drivers, version:
         Settings.layer(environment.engine),
         PublicUrl.layer(environment.publicUrl),
         OperationsAccess.layer(environment),
+        AddressPolicy.layer(environment.callbackAllow),
         ManagementAccess.layer(environment.adminAllowFrom),
         TrustedProxies.layer(environment.trustedProxies),
         secretKeys(environment, { bus, repo }),

@@ -78,6 +78,7 @@ export const run = (version: string, announce: Announce): Effect.Effect<void, Fa
       DataFolderUnusable: (error) => Effect.fail(folderUnusable(error)),
       Unavailable: (error) => Effect.fail(unavailable(error)),
       ProgramMissing: ({ message }) => Effect.fail(leaderUnusable(message)),
+      OptionsUnusable: ({ message }) => Effect.fail(leaderUnusable(message)),
       FolderUnusable: ({ message }) => Effect.fail(leaderUnusable(message)),
       UserUnusable: ({ message }) => Effect.fail(leaderUnusable(message)),
       TeamExists: Effect.die,

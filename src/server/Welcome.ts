@@ -1,6 +1,7 @@
 import { basename, relative } from "node:path"
 import { Option, Redacted } from "effect"
 import { triggerUrl } from "../api/run/TriggerUrl.ts"
+import { presets } from "../leader/agents/Presets.ts"
 import * as Drivers from "./drivers/Drivers.ts"
 import type { FirstWebhook } from "./leaders/FirstWebhook.ts"
 import type { LocalTeam } from "./leaders/LocalLeaders.ts"
@@ -65,7 +66,7 @@ const localTeam = (url: string, { leader, webhook }: LocalTeam): ReadonlyArray<s
 const ownAgent = [
   "To use your own agent, start with a team and the command that answers its prompts:",
   "",
-  `  ${commandOf(process.argv[1]!)} serve --agent review=claude`,
+  `  ${commandOf(process.argv[1]!)} serve --agent 'review=${presets.claude.example}'`,
   `  ${commandOf(process.argv[1]!)} serve --leader 'review=my-agent --print'`,
   ""
 ]

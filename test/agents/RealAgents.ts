@@ -8,7 +8,11 @@ export interface RealAgent {
   readonly install: string
   /** The program in the folder of the installed packages, which need no install script. */
   readonly program: string
-  readonly options: (model: string) => ReadonlyArray<string>
+  readonly options?: (model: string) => ReadonlyArray<string>
+  /** Options with which it may use its shell. */
+  readonly allowed: ReadonlyArray<string>
+  /** Options with which it may not, and reports that. Absent if it does not ask: Codex has a sandbox, Gemini hides the tool. */
+  readonly denied?: ReadonlyArray<string>
   readonly env: (model: string) => Readonly<Record<string, string>>
   /** Prepares its home and its working folder. */
   readonly prepare?: (model: string, home: string, folder: string) => void
@@ -23,7 +27,8 @@ export const realAgents: { readonly [Name in AgentName]: RealAgent } = {
   claude: {
     install: "@anthropic-ai/claude-code@2.1.197",
     program: `@anthropic-ai/claude-code-linux-${process.arch}/claude`,
-    options: () => [],
+    allowed: ["--allowedTools", "Bash"],
+    denied: ["--permission-mode", "default"],
     env: (model) => ({ ANTHROPIC_BASE_URL: model, ANTHROPIC_API_KEY: "fake" })
   },
   codex: {
@@ -34,12 +39,13 @@ export const realAgents: { readonly [Name in AgentName]: RealAgent } = {
       ...["-c", `model_providers.fake.base_url="${model}/v1"`, "-c", 'model_providers.fake.wire_api="responses"'],
       ...["-c", 'model_providers.fake.env_key="FAKE_KEY"']
     ],
+    allowed: ["--sandbox", "danger-full-access"],
     env: () => ({ FAKE_KEY: "fake" })
   },
   gemini: {
     install: "@google/gemini-cli@0.61.0",
     program: ".bin/gemini",
-    options: () => [],
+    allowed: ["--approval-mode", "yolo"],
     env: (model) => ({ GOOGLE_GEMINI_BASE_URL: model, GEMINI_API_KEY: "fake" }),
     prepare: (_, home) =>
       json(join(home, ".gemini"), "settings.json", { security: { auth: { selectedType: "gemini-api-key" } } })
@@ -47,11 +53,13 @@ export const realAgents: { readonly [Name in AgentName]: RealAgent } = {
   opencode: {
     install: "opencode-ai@1.18.33",
     program: `opencode-linux-${process.arch}/bin/opencode`,
-    options: () => [],
+    allowed: ["--auto"],
+    denied: [],
     env: () => ({}),
     prepare: (model, _, folder) =>
       json(folder, "opencode.json", {
         model: "fake/fake",
+        permission: { bash: "ask" },
         provider: {
           fake: {
             npm: "@ai-sdk/openai-compatible",

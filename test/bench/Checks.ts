@@ -1,7 +1,7 @@
-/** That everyone did the work that is measured: a contender that does less, or refuses, ends the benchmark. */
+/** Checks that each contender did the measured work. One that does less, or refuses, ends the benchmark. */
 import { until } from "../support/Until.ts"
 import type { Counts, Running } from "./Contender.ts"
-import type { LoadResult } from "./Load.ts"
+import type { LoadResult } from "./load/Load.ts"
 
 const expect = (holds: boolean, what: string): void => {
   if (!holds) throw new Error(`not the same work: ${what}`)
@@ -14,8 +14,8 @@ export const checkAnswers = ({ broken, refused, requests }: LoadResult): void =>
 }
 
 /**
- * Waits until all runs have ended, as the generator may leave as many in flight as it has connections. The counts come
- * from two processes, one after the other: only those that did not change in between belong together.
+ * Waits until all runs have ended: the generator may leave as many in flight as it has connections. The counts come
+ * from two processes in sequence, so they only match if they did not change in between.
  */
 export const untilIdle = (running: Running): Promise<Counts> => {
   let last: Counts = {}
@@ -33,7 +33,7 @@ export const untilIdle = (running: Running): Promise<Counts> => {
   })
 }
 
-/** Waits until every request that was sent before has its row. */
+/** Waits until every earlier request has its row. */
 export const untilAccepted = (running: Running): Promise<Counts> => {
   let last: Counts["rows"] | "none" = "none"
   return until("all requests are accepted", async () => {
@@ -71,7 +71,7 @@ export const checkWaited = (work: Work): void => {
   expect(prompts === rows, `${rows} rows, ${prompts} prompts at the leader`)
 }
 
-/** Each request is a row; where a prompt is published before the answer, a leader gets every one. */
+/** Each request is a row. If prompts are published before the response, a leader gets every one. */
 export const checkAccepted = async (work: Work, running: Running, publishesFirst: boolean): Promise<void> => {
   if (work.before.rows === undefined) return
   checkRows(work)

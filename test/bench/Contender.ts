@@ -4,7 +4,7 @@ import type { Webhook } from "./rivals/src/Given.ts"
 
 export type { Counts, Webhook }
 
-/** Callers at a time. */
+/** Numbers of simultaneous callers. */
 export const connections = 64
 
 export interface Contender {
@@ -12,24 +12,24 @@ export interface Contender {
   readonly name: string
   /** For the tables. */
   readonly title: string
-  /** What it is, in a sentence for the page. */
+  /** Its description for the page, in a sentence. */
   readonly about: string
-  /** Which callers it can serve that wait for the answer. */
+  /** The waiting callers that it supports. */
   readonly waits: "one team" | "many teams" | "no"
   /** Whether it answers callers that do not wait. */
   readonly accepts: boolean
-  /** Whether a leader has every prompt soon after the load, because it was published before the answer. */
+  /** Whether a leader gets every prompt soon after the load, because it was published before the response. */
   readonly publishesFirst?: true
   readonly start: (place: Place) => Promise<Running>
 }
 
 export interface Running {
   readonly pid: number
-  /** From the start of the process until it served. */
+  /** Seconds from the start of the process until it served. */
   readonly startSeconds: number
-  /** Of the store that it keeps its runs in, when that is a process of its own: for its share of the work. */
+  /** The process of its store, if it has one: for its share of the costs. */
   readonly store?: "postgres" | { readonly pid: number }
-  /** The trigger of the one team, and those of 16 others, where there are any. */
+  /** The trigger of the one team, and those of 16 others, if any. */
   readonly url: string
   readonly urls: ReadonlyArray<string>
   readonly counts: () => Promise<Counts>

@@ -1,14 +1,14 @@
-/** What is measured of one contender, and how. */
+/** The measurements of a contender. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { checkAccepted, checkAnswers, checkWaited, untilAccepted, untilIdle } from "./Checks.ts"
 import { type Contender, connections, type Running } from "./Contender.ts"
-import type { Load, LoadResult } from "./Load.ts"
+import type { Load, LoadResult } from "./load/Load.ts"
 import type { Seconds } from "./Options.ts"
 import { openPlace } from "./Place.ts"
 import { countStatements, type Services } from "./Services.ts"
 import { cpuMillis } from "./Usage.ts"
 
-/** Milliseconds, seconds, MB, or so many a second, as `Report.ts` says; absent where it does not apply. */
+/** Milliseconds, seconds, MB, or a rate per second, as in `Report.ts`; absent where it does not apply. */
 export type Figures = { readonly [Name in FigureName]?: number | undefined }
 
 export type FigureName =
@@ -37,13 +37,13 @@ export interface Bench {
 
 export const rateOf = ({ requests, seconds }: LoadResult) => requests / seconds
 
-/** A server is warm after so many times in a row without so much of a gain on its best before. */
+/** A server is warm after this many parts in a row that gain less than this over the best before. */
 const timesSteady = 3
 const gain = 1.05
 
 /**
- * Repeats `work` until its rate grows no more, or the time is over: a server is not compiled before, and one that has more to
- * do takes longer for it.
+ * Repeats `work` until its rate stops growing, or the time is over: a server's code is not compiled before, and larger
+ * servers take longer.
  */
 export const warmUp = async (
   { warmUp, warmUpPart }: Seconds,
@@ -60,7 +60,7 @@ export const warmUp = async (
 
 const waiting = (url: string) => `${url}?wait=true`
 
-/** What a run costs that is waited for. */
+/** The costs of a waited run. */
 interface Cost {
   readonly result: LoadResult
   readonly serverCpu: number | undefined
@@ -105,7 +105,7 @@ const makeMeasures = ({ load, services }: Bench, running: Running, database: str
     return { result, published: change(before.prompts, after.prompts, result.seconds) }
   }
 
-  /** How many runs end in a second while nothing else is asked; of those that record the end of runs at all. */
+  /** How many runs end per second from the backlog, without other requests; only for contenders that record ends. */
   const backlog = async (seconds: number): Promise<number | undefined> => {
     const [before, begin] = [await running.counts(), performance.now()]
     await sleep(seconds * 1000)
@@ -119,11 +119,11 @@ const makeMeasures = ({ load, services }: Bench, running: Running, database: str
 
 type Measures = ReturnType<typeof makeMeasures>
 
-/** A contender with its own processes, database, queues and folder, all of them new. */
+/** A contender with its own new processes, database, queues and folder. */
 export interface Stage extends Measures {
   readonly contender: Contender
   readonly running: Running
-  /** Does the work; an error says what the contender's programs have written last. */
+  /** Does the work. Errors include the last output of the contender's programs. */
   readonly perform: <A>(work: (stage: Stage) => Promise<A>) => Promise<A>
   readonly close: () => Promise<void>
 }

@@ -2,22 +2,20 @@ import { parseArgs } from "node:util"
 
 const usage = `npm run bench -- [options]
 
-  --quick             short rounds, to see that everything works; the figures mean little
-  --rounds <n>        how often each contender has its turn (5, with --quick 2)
-  --only <name>       only this contender; may be given several times. Without by-hand, the first one is the base of
-                      all ratios
-  --compare <folder>  also measures the version of this project that is built in that folder ("compared" and
-                      "compared-embedded")
-  --load <wrk|raw>    what sends the requests (wrk where it is installed)
-  --write             writes docs/benchmarks.md also after --quick, --only or --compare`
+  --quick             short rounds that only show that everything works
+  --rounds <n>        the number of rounds (5, with --quick 2)
+  --only <name>       only this contender; may be repeated. The base of the ratios is by-hand, or else the first one
+  --compare <folder>  also measures the version that is built in this folder, as "compared" and "compared-embedded"
+  --load <wrk|raw>    the load generator (wrk if it is installed)
+  --write             writes docs/benchmarks.md even with --quick, --only or --compare`
 
-/** How long each part of a contender's turn takes, in seconds. */
+/** The duration of each part of a contender's turn, in seconds. */
 export interface Seconds {
-  /** At the most, before each kind of measurement. */
+  /** Maximum, before each kind of measurement. */
   readonly warmUp: number
-  /** After so many of them it is looked whether the server is warm. */
+  /** After each such part, checks whether the server is warm. */
   readonly warmUpPart: number
-  /** At the beginning of each turn of waiting callers: the others have had theirs meanwhile. */
+  /** At the beginning of each turn of waiting callers, because the contender was idle during the others' turns. */
   readonly warmAgain: number
   readonly alone: number
   readonly waiting: number
@@ -33,7 +31,7 @@ export interface Options {
   readonly load: "wrk" | "raw" | undefined
   readonly write: boolean
   readonly seconds: Seconds
-  /** As it was typed, but for the path of a folder. */
+  /** As typed, without the path of a folder. */
   readonly command: string
 }
 

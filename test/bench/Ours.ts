@@ -1,4 +1,4 @@
-/** The built server: on PostgreSQL and RabbitMQ, and embedded, with no setting but those that a benchmark needs. */
+/** The built server: on PostgreSQL and RabbitMQ, and embedded, with only the settings that a benchmark needs. */
 import { execFileSync } from "node:child_process"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
@@ -12,7 +12,7 @@ import { startLeader } from "./Programs.ts"
 
 const adminKey = "benchmark-admin-key"
 
-/** This project's own folder. */
+/** This project's folder. */
 export const here = fileURLToPath(new URL("../..", import.meta.url))
 
 /** A request to the management API of the server at `url`. */
@@ -27,7 +27,7 @@ const request = async (url: string, method: string, path: string, body?: unknown
   return answer.json()
 }
 
-/** Starts the server in `folder`. `PATH` is all that it gets of this process's environment. */
+/** Starts the server in `folder`. It gets only `PATH` of this process's environment. */
 const serve = async (place: Place, folder: string, settings: Readonly<Record<string, string>>) => {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
@@ -82,7 +82,7 @@ const startEmbedded =
   (folder: string) =>
   async (place: Place): Promise<Running> => {
     const { url, ...server } = await serve(place, folder, {})
-    // The team that the server itself leads.
+    // The team that the server leads itself.
     const { id, trigger } = await createWebhook(url, "demo")
     const counts = async (): Promise<Counts> => {
       const { buckets } = await request(url, "GET", `/api/webhooks/${id}/statistics?range=24h`)
@@ -99,7 +99,7 @@ const startEmbedded =
 const git = (folder: string, ...args: ReadonlyArray<string>) =>
   execFileSync("git", ["-C", folder, ...args], { encoding: "utf8" }).trim()
 
-/** The commit that is checked out in `folder`, marked when files differ from it. */
+/** The commit of the clone in `folder`, marked if files differ from it. */
 export const versionOf = (folder: string): string => {
   try {
     const changed = git(folder, "status", "--porcelain", "--untracked-files=no", "src") !== ""
@@ -109,7 +109,7 @@ export const versionOf = (folder: string): string => {
   }
 }
 
-/** The ways to run the server that is built in `folder`. */
+/** The ways to run the server built in `folder`. */
 export const oursIn = (folder: string, name: string, title: string): ReadonlyArray<Contender> => {
   if (!existsSync(join(folder, "dist/main.js")))
     throw new Error(`there is no dist/main.js in ${folder}: build it first`)

@@ -1,4 +1,4 @@
-/** `docs/benchmarks.md`: what was measured stands between two marks; the text around them is written by people. */
+/** `docs/benchmarks.md`: the measurements are between two marks; people write the text around them. */
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Contender } from "./Contender.ts"

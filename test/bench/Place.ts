@@ -1,4 +1,4 @@
-/** Where a contender has its turn: a folder, a database and a virtual host that are new, and the programs started there. */
+/** Where a contender runs: a new folder, database and virtual host, and the programs started there. */
 import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs"
 import { rm } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
@@ -14,9 +14,9 @@ export interface Place {
   readonly database: string
   readonly databaseUrl: string
   readonly amqpUrl: string
-  /** Starts a Node program; it is killed when the place is closed. */
+  /** Starts a Node program, which is killed when the place is closed. */
   readonly node: (name: string, args: ReadonlyArray<string>, env: Readonly<Record<string, string>>) => Daemon
-  /** The last that each program wrote, for an error. */
+  /** The last output of each program, for an error. */
   readonly output: () => string
   readonly redis: () => Promise<RedisServer>
   readonly close: () => Promise<void>
@@ -68,7 +68,7 @@ export const openPlace = async ({ dir: base, postgres, rabbitmq }: Services): Pr
   }
 }
 
-/** Waits until `url` answers with 2xx, and returns the seconds since `begin` (of `performance.now`). */
+/** Waits until `url` answers with 2xx. Returns the seconds since `begin` (of `performance.now`). */
 export const untilAnswers = async (daemon: Daemon, url: string, begin: number): Promise<number> => {
   const answers = async () => {
     if (!daemon.alive()) throw new Error(`the process for ${url} has ended`)

@@ -50,6 +50,6 @@ export const startProgram = async (
   return { pid: daemon.pid, startSeconds, counts: async () => (await fetch(url)).json() as Promise<Counts> }
 }
 
-/** The leader on RabbitMQ of all teams, which everyone uses who uses RabbitMQ. */
+/** The RabbitMQ leader of all teams, which all contenders with RabbitMQ use. */
 export const startLeader = (place: Place): Promise<Program> =>
   startProgram(place, "leader", { AMQP_URL: place.amqpUrl, WEBHOOKS: JSON.stringify(makeWebhooks()) })

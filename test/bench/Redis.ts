@@ -1,4 +1,4 @@
-/** A private Redis that loses nothing it has confirmed: every write is synced to the disk before its answer. */
+/** A private Redis that loses no confirmed write: every write is synced to the disk before its response. */
 import { execFileSync } from "node:child_process"
 import { once } from "node:events"
 import { mkdirSync } from "node:fs"

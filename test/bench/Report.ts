@@ -10,7 +10,7 @@ interface Column {
   readonly title: string
   readonly figure: FigureName
   readonly digits: number
-  /** Also the least and the most of all rounds. */
+  /** Also the minimum and maximum of all rounds. */
   readonly spread?: true
   /** Also the ratio to the base. */
   readonly ratio?: true

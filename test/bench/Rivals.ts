@@ -1,4 +1,4 @@
-/** What ours is compared with. */
+/** The other contenders. */
 import { freePort } from "../support/Process.ts"
 import type { Contender, Running } from "./Contender.ts"
 import type { Place } from "./Place.ts"
@@ -7,7 +7,7 @@ import { makeWebhooks, startLeader, startProgram } from "./Programs.ts"
 interface Needs {
   /** The leader on RabbitMQ. */
   readonly leader?: true
-  /** Else the program that takes the prompts, which finds what the server has created. */
+  /** Otherwise the program that takes the prompts and finds the server's queues. */
   readonly worker?: string
   readonly store?: "postgres" | "redis"
 }

@@ -1,4 +1,4 @@
-/** The database server and the broker that all contenders use, each in its turn. */
+/** The database server and the broker that all contenders use in turn. */
 import { join } from "node:path"
 import { type PostgresServer, queryPostgres, startPostgres } from "../support/Postgres.ts"
 import { manage, type RabbitMqServer, startRabbitMq } from "../support/RabbitMq.ts"

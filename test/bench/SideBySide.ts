@@ -1,7 +1,7 @@
 /**
- * Triggers that wait for the answer. All contenders run at the same time and are measured by turns of a few seconds: a
- * machine that is faster in one minute than in the next is so for all of them. Those whose turn it is not are idle, and what
- * is idle for a minute is not quite warm any more: so each turn begins with some seconds that do not count.
+ * Triggers that wait for the answer. All contenders run at the same time and are measured by turns of a few seconds, so
+ * changes in the machine's speed affect all of them. A contender that is idle for a minute cools down, so each turn
+ * begins with some seconds that do not count.
  */
 import { type Contender, connections } from "./Contender.ts"
 import { type Bench, type Figures, openStage, rateOf, type Stage, warmUp } from "./Measures.ts"
@@ -40,7 +40,7 @@ const measureOneCaller =
     return { aloneP50: result.p50, aloneServerCpu: serverCpu, aloneStoreCpu: storeCpu, aloneStatements: statements }
   }
 
-/** The figures of each round, of the contenders whose callers can wait. */
+/** The figures of each round, for contenders with waiting callers. */
 export const measureWaiting = async (
   contenders: ReadonlyArray<Contender>,
   bench: Bench,
@@ -48,7 +48,7 @@ export const measureWaiting = async (
 ): Promise<ReadonlyMap<Contender, ReadonlyArray<Figures>>> => {
   const stages: Array<Stage> = []
   const figures = new Map<Contender, Array<Figures>>()
-  /** Warms all up, and then measures each of them once in a round. */
+  /** Warms all of them up, then measures each once per round. */
   const alternate = async (
     name: string,
     warm: (stage: Stage) => Promise<void>,

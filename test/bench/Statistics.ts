@@ -1,4 +1,4 @@
-/** What the rounds say together. */
+/** Summaries of all rounds. */
 import type { FigureName, Figures } from "./Measures.ts"
 
 export interface Spread {
@@ -17,13 +17,11 @@ export const spreadOf = (numbers: ReadonlyArray<number>): Spread | undefined => 
 
 const present = (numbers: ReadonlyArray<number | undefined>) => numbers.filter((number) => number !== undefined)
 
-/** Of one figure over all rounds. */
+/** Of one figure, over all rounds. */
 export const overRounds = (rounds: ReadonlyArray<Figures>, name: FigureName): Spread | undefined =>
   spreadOf(present(rounds.map((figures) => figures[name])))
 
-/**
- * The median of the ratios within each round: what slows the machine down for a while slows down both sides.
- */
+/** The median of the ratios within each round: a slower machine slows down both sides. */
 export const ratio = (
   rounds: ReadonlyArray<Figures>,
   base: ReadonlyArray<Figures> | undefined,

@@ -1,10 +1,10 @@
-/** One contender's turn, on processes that are new: its start, and triggers that do not wait. */
+/** One contender's turn on new processes: its start, and triggers that do not wait. */
 import { setTimeout as sleep } from "node:timers/promises"
 import type { Contender } from "./Contender.ts"
 import { type Bench, type Figures, openStage, rateOf, type Stage, warmUp } from "./Measures.ts"
 import { memoryMegabytes } from "./Usage.ts"
 
-/** A process that is compiled and has sent its first notifications is idle after that. */
+/** After this time, a process that was compiled and has sent its first notifications is idle. */
 const idleAfter = 1000
 
 const measure =

@@ -1,4 +1,4 @@
-/** What processes use, from `/proc`: the process itself and those it has started. */
+/** Resources of a process and those it has started, from `/proc`. */
 import { execFileSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 
@@ -8,7 +8,7 @@ const read = (path: string): string => {
   try {
     return readFileSync(path, "utf8")
   } catch {
-    // It has ended meanwhile.
+    // It has ended in the meantime.
     return ""
   }
 }
@@ -34,6 +34,6 @@ export const cpuMillis = (pid: number): number =>
     })
   )
 
-/** Memory that is resident, in MB. */
+/** Resident memory, in MB. */
 export const memoryMegabytes = (pid: number): number =>
   sum(treeOf(pid).map((each) => Number(/^VmRSS:\s+(\d+) kB/m.exec(read(`/proc/${each}/status`))?.[1] ?? 0) / 1024))

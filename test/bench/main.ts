@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: how fast the trigger is and what it costs, beside rivals that do the same work in the same minutes.
- * Waiting callers are measured side by side; for those who do not wait each round gives every contender a turn.
+ * `npm run bench`: the speed and cost of triggers, beside rivals that do the same work in the same minutes. Waiting
+ * callers are measured side by side. For the others, each contender has a turn in every round.
  */
 import { chmodSync, mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -8,6 +8,7 @@ import { join } from "node:path"
 import { installForBench } from "../support/install.ts"
 import { cleanUpAtExit } from "../support/Process.ts"
 import type { Contender } from "./Contender.ts"
+import { makeLoad } from "./load/Wrk.ts"
 import { busyness, machine } from "./Machine.ts"
 import type { Figures } from "./Measures.ts"
 import { type Options, readOptions } from "./Options.ts"
@@ -20,9 +21,8 @@ import { byHand, limits, rivals } from "./Rivals.ts"
 import { startServices } from "./Services.ts"
 import { measureWaiting } from "./SideBySide.ts"
 import { takeTurn } from "./Turn.ts"
-import { makeLoad } from "./Wrk.ts"
 
-/** In the order of their turns. The first is what the others are compared with. */
+/** In the order of their turns. The first one is the base of the ratios. */
 const contendersFor = ({ compare, only }: Options): ReadonlyArray<Contender> => {
   const all = [
     byHand,

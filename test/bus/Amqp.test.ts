@@ -192,7 +192,7 @@ describe("replies of leaders in other languages", () => {
         ['{"response":"x"}', { ...good, type: "error" }]
       ] as const
       for (const [body, options] of bad) yield* reply(channel, body, options)
-      yield* reply(channel, '{"progress":0.5}', { ...good, type: "progress" })
+      yield* reply(channel, '{"progress":0.5}', { ...good, type: "metrics" })
       yield* reply(channel, '{"response":"the good one"}', good)
       expect(yield* Queue.take(collected)).toEqual({ _tag: "Answered", run_id, response: "the good one" })
       expect(yield* kinds).toEqual([refused + foreign.length, malformed + bad.length, unknown + 1])

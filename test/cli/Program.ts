@@ -88,6 +88,17 @@ export const start = (
 export const shell = (line: string): Effect.Effect<Ended> =>
   Effect.promise(() => new Process("/bin/sh", ["-c", line], {}).ended)
 
+/** Runs one command line on a terminal of this width. */
+export const onWideTerminal = (
+  columns: number,
+  args: ReadonlyArray<string>,
+  variables: Variables
+): Effect.Effect<Ended> => {
+  const line = [process.execPath, ...words, ...args].map((word) => `'${word}'`).join(" ")
+  const command = ["-qec", `stty cols ${columns}; exec ${line}`, "/dev/null"]
+  return Effect.promise(() => new Process("script", command, { SHELL: "/bin/sh", ...variables }).ended)
+}
+
 /** A question of a command, as it stands on the terminal. */
 const question = /\[y\/N\] $/
 

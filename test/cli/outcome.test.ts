@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Deferred, Effect, Fiber } from "effect"
 import { failUnsuccessful } from "../../src/cli/run/Outcome.ts"
 import * as Server from "../http/Server.ts"
 import { runWith } from "./CommandLine.ts"
@@ -36,6 +36,35 @@ describe("the outcome of a run that a command waited for", () => {
       for (const error of ["timeout", { status: 404 }, { status: "timeout" }, { status: "success", run_id }, null]) {
         expect(yield* failure(error)).toBe(error)
       }
+    })
+  )
+
+  it.scopedLive("is shown by `run show --wait` once the run has ended, with the exit code of `trigger --wait`", () =>
+    Effect.gen(function* () {
+      const { http, origin, team, webhook } = yield* Server.start()
+      const answered = yield* Deferred.make<void>()
+      yield* team("slow", ({ reply }) =>
+        Effect.zipRight(Deferred.await(answered), reply({ _tag: "Answered", response: "done" }))
+      )
+      yield* team("failing", Server.failing)
+      const variables = { ADMIN_API_KEY: Server.adminKey, WEBHOOK_TRIGGER_URL: origin }
+      const runOf = (team: string) =>
+        Effect.flatMap(webhook(team), ({ path }) =>
+          Effect.map(http("POST", path, { body: Server.hello }), ({ json }) => json.run_id as string)
+        )
+      const id = yield* runOf("slow")
+      const waiting = yield* Effect.fork(runWith(variables, "run", "show", id, "--wait"))
+      const list = Effect.map(runWith(variables, "run", "list"), ({ stdout }) => stdout)
+      yield* Effect.repeat(list, { until: (text) => /\n\S+ +sent /.test(text) })
+      yield* Deferred.succeed(answered, undefined)
+      const { code, stderr, stdout } = yield* Fiber.join(waiting)
+      expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
+      expect(stdout).toMatch(/\nstatus +success\n[\s\S]*\nResponse\n {2}done\n/)
+
+      const failed = yield* runWith(variables, "run", "show", yield* runOf("failing"), "--wait", "--json")
+      expect(failed.code).toBe(4)
+      expect(JSON.parse(failed.stdout)).toMatchObject({ status: "error" })
+      expect(JSON.parse(failed.stderr)).toMatchObject({ detail: "no disk" })
     })
   )
 

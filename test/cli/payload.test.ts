@@ -43,6 +43,12 @@ describe("a whole request on the command line", () => {
       expect((yield* run("webhook", "preview", "push", ...form)).stderr).toBe(
         "Without a value: payload.commits.0.message\n"
       )
+      yield* create("main", "{{payload.ref}}", { input: "payload", accept_if: "payload.ref == 'refs/heads/main'" })
+      expect(yield* run("webhook", "preview", "main", "--payload", '{"ref":"refs/tags/1"}')).toEqual({
+        ...{ code: 0, stderr: "" },
+        stdout:
+          "Ignored: this input does not pass the filter (accept_if). `payload.ref == 'refs/heads/main'` does not hold: `payload.ref` is \"refs/tags/1\".\n"
+      })
       yield* create("lists", "{{payload}} {{query.tag}}", { input: "payload" })
       const text = ["--payload", "plain", "--header", "Content-Type: text/plain"]
       expect((yield* run("webhook", "preview", "lists", ...text, "--query", "tag=a", "--query", "tag=b")).stdout).toBe(

@@ -32,7 +32,9 @@ it.scopedLive("a failed run says which attempt it is and when the next one comes
     expect(yield* shown(first.run_id)).not.toContain("next attempt")
     const others = [yield* failed, yield* failed]
     const several = others.map(({ run_id }) => run_id)
-    expect((yield* run("run", "cancel", ...several, first.run_id)).stdout).toBe("2 of 3 cancelled.\n")
+    const cancelled = yield* run("run", "cancel", ...several, first.run_id)
+    expect(cancelled.stdout).toBe("2 runs cancelled.\n")
+    expect(cancelled.stderr).toContain(`1 run not cancelled\n  ${first.run_id}  `)
 
     yield* failed
     const cancelQueued = (...words: ReadonlyArray<string>) => run(...words, "--yes")

@@ -70,6 +70,7 @@ describe("settings", () => {
         WEBHOOK_MAX_BODY: "64 KiB",
         WEBHOOK_MAX_BODIES: "1 GiB",
         RESEND_RUNNING: "true",
+        THREAD_IDLE: "2 days",
         RUN_RETENTION: "30 days",
         AUDIT_RETENTION: "30 days",
         ADMIN_LISTEN: "10.0.0.5:9090",
@@ -109,6 +110,7 @@ describe("settings", () => {
       expect(Option.map(settings.amqpUrl, Redacted.value)).toEqual(Option.some("amqps://u:p@mq/vhost"))
       expect(Option.map(settings.adminKey, Redacted.value)).toEqual(Option.some("a-key-of-enough-length"))
       expect(Duration.toSeconds(settings.engine.timeout)).toBe(90)
+      expect(Option.map(settings.engine.threadIdle, Duration.toHours)).toEqual(Option.some(48))
       expect(Option.map(settings.runRetention, Duration.toHours)).toEqual(Option.some(720))
       expect(Option.map(settings.auditRetention, Duration.toDays)).toEqual(Option.some(30))
       expect(Duration.toMillis(settings.shutdownGrace)).toBe(0)
@@ -142,6 +144,7 @@ describe("settings", () => {
         WEBHOOK_TIMEOUT: "5 fortnights",
         WEBHOOK_MAX_QUEUED: "-1",
         WEBHOOK_MAX_BODY: "much",
+        THREAD_IDLE: "1 second",
         RUN_RETENTION: "never",
         AUDIT_RETENTION: "1 hour",
         SHUTDOWN_GRACE: "2 days",
@@ -160,6 +163,7 @@ describe("settings", () => {
         ["WEBHOOK_TIMEOUT", "5 fortnights"],
         ["WEBHOOK_MAX_QUEUED", "-1"],
         ["WEBHOOK_MAX_BODY", "much"],
+        ["THREAD_IDLE", "1 second"],
         ["RUN_RETENTION", "never"],
         ["AUDIT_RETENTION", "1 hour"],
         ["SHUTDOWN_GRACE", "2 days"],

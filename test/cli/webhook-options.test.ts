@@ -5,7 +5,7 @@ import { accepts, textOf, type Value, type WebhookSetting } from "../../src/doma
 import { webhookSettingNames, webhookSettings } from "../../src/domain/webhook/WebhookSettings.ts"
 import { runWith } from "./CommandLine.ts"
 
-const none = { template: Option.none(), templateFile: Option.none() }
+const none = { template: Option.none() }
 const each = <A>(value: A) => Record.map(webhookSettings, () => value)
 const valid = (setting: WebhookSetting): Value => {
   switch (setting.kind) {
@@ -17,6 +17,8 @@ const valid = (setting: WebhookSetting): Value => {
       return setting.words[0]
     case "expression":
       return "length(text) > `7`"
+    case "template":
+      return "{{text}}"
     case "window":
       return { key: "alert.name", within: 30 }
     case "switch":
@@ -43,6 +45,7 @@ const invalid = (setting: WebhookSetting): ReadonlyArray<string> => {
     case "choice":
       return ["neither", ""]
     case "expression":
+    case "template":
       return ["x".repeat(5_000), ""]
     case "window":
       return ["branch", "branch 0", "branch 4000", "{branch} 30", "30", ""]
@@ -89,7 +92,7 @@ describe("a webhook's optional settings on the command line", () => {
 
   it.effect("become the fields of a new webhook, where `default` leaves them out", () =>
     Effect.gen(function* () {
-      const options = { ...none, template: Option.some("Hello"), name: "x", team: "a", disabled: false }
+      const options = { template: "Hello", name: "x", team: "a", disabled: false }
       const fields = { name: "x", team: "a", prompt_template: "Hello" }
       expect(yield* draftOf({ ...options, settings: typed })).toEqual({ ...fields, ...values })
       expect(yield* draftOf({ ...options, settings: each(Option.some("default")) })).toEqual(fields)

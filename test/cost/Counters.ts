@@ -1,10 +1,10 @@
-/** What a run costs, counted and not timed: the same on every machine. */
+/** Counts the work of a run instead of its time: the same on every machine. */
 import { createRequire } from "node:module"
 import { Context, Effect, type Exit, type Fiber, Layer, type Option, Scheduler, Supervisor } from "effect"
 import pg from "pg"
 import { vi } from "vitest"
 
-/** What has been counted so far. */
+/** The counts so far. */
 export interface Counts {
   /** Steps of Effect's run loop. */
   readonly operations: number
@@ -24,12 +24,12 @@ const combine = (left: Counts, right: Counts, each: (left: number, right: number
 
 export const difference = (after: Counts, before: Counts): Counts => combine(after, before, (a, b) => a - b)
 
-/** Of each count the lower one. */
+/** The lower one of each count. */
 export const least = (a: Counts, b: Counts): Counts => combine(a, b, Math.min)
 
 export const perUnit = (counts: Counts, units: number): Counts => combine(counts, counts, (count) => count / units)
 
-/** Asked before each step whether the fiber is to make way for others. */
+/** Called before each step, whether the fiber should yield. */
 class CountingScheduler extends Scheduler.MixedScheduler {
   operations = 0
   override shouldYield(fiber: Fiber.RuntimeFiber<unknown, unknown>): number | false {
@@ -56,7 +56,7 @@ class CountingSupervisor extends Supervisor.AbstractSupervisor<void> {
 const { Channel } = createRequire(createRequire(import.meta.url).resolve("amqplib"))("./lib/channel_model.js")
 
 export class Counters extends Context.Tag("test/Counters")<Counters, { readonly read: () => Counts }>() {
-  /** Counts what is done by the layers that this one is provided to, and by all that they start. */
+  /** Counts the work of the layers that this one is provided to, and of everything that they start. */
   static readonly layer = Layer.unwrapScoped(
     Effect.gen(function* () {
       const scheduler = new CountingScheduler(2048)

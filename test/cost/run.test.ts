@@ -1,4 +1,4 @@
-/** What a run costs the server, on a real PostgreSQL and a real RabbitMQ: counted, so that it cannot grow unnoticed. */
+/** The cost of a run on a real PostgreSQL and RabbitMQ: counted, so that it cannot grow unnoticed. */
 import { Agent, request } from "node:http"
 import { setTimeout } from "node:timers/promises"
 import { HttpServer } from "@effect/platform"
@@ -14,7 +14,7 @@ import { Counters, type Counts, difference, least, perUnit } from "./Counters.ts
 
 const adminKey = "an-admin-key-for-tests"
 
-/** The whole server in this process, with all that it does counted. */
+/** The whole server in this process, with its work counted. */
 const serve = Effect.gen(function* () {
   const variables = {
     DATABASE_URL: yield* freshDatabase,
@@ -41,7 +41,7 @@ const serve = Effect.gen(function* () {
 
 type Served = Effect.Effect.Success<typeof serve>
 
-/** Requests without Effect, which would be counted. */
+/** Requests without Effect, whose steps would be counted. */
 const client = ({ port }: Served) => {
   const agent = new Agent({ keepAlive: true })
   return (method: string, path: string, body?: unknown) =>
@@ -85,7 +85,7 @@ const scenario = Effect.fnUntraced(function* (teams: ReadonlyArray<string> = ["o
   return { ...served, call, wait }
 })
 
-/** What the server does by itself, in a second; measured for as long as its rarest regular work takes to come again. */
+/** The server's background work per second, measured over the longest interval of its periodic work. */
 const idleSecond = async (read: () => Counts): Promise<Counts> => {
   const seconds = 5
   const before = read()
@@ -93,12 +93,14 @@ const idleSecond = async (read: () => Counts): Promise<Counts> => {
   return perUnit(difference(read(), before), seconds)
 }
 
-/** What is counted more than once. On a busy machine a run takes longer, and its way is recorded before its end. */
+/**
+ * How often each count is measured. On a busy machine, a run takes longer, and its progress is recorded before its end.
+ */
 const measurements = 5
 
 /**
- * For each of `count` runs, when everything has been done once before; without what the server does by itself. Of several
- * measurements the least of each count.
+ * The work per run of `count` runs, after a warm-up, without background work. Of several measurements, the lowest of
+ * each count.
  */
 const perRun = (read: () => Counts, count: number, work: () => Promise<void>) =>
   Effect.promise(async () => {
@@ -115,8 +117,9 @@ const perRun = (read: () => Counts, count: number, work: () => Promise<void>) =>
   })
 
 /**
- * A tenth above what was reached; `docs/benchmarks.md` says what is left. A statement through `@effect/sql` within its time
- * limit has a fiber and about 75 steps. Calling the driver directly saved them, but no time.
+ * A tenth above the measured counts; `docs/benchmarks.md` explains the remaining cost. A statement through
+ * `@effect/sql` within its time limit has a fiber and about 75 steps. Calling the driver directly saved them, but no
+ * time.
  */
 const expectAtMost = (counts: Counts, limits: Counts) => {
   const exceeded = Object.entries(limits).filter(([name, limit]) => counts[name as keyof Counts] > limit)
@@ -130,7 +133,7 @@ it.scopedLive("a run whose caller waits for the answer, alone", () =>
     const counts = yield* perRun(read, count, async () => {
       for (let n = 0; n < count; n++) await wait()
     })
-    // With a notification for each end, as when they are more than 20 ms apart.
+    // With a notification for each end, as for ends more than 20 ms apart.
     expectAtMost(counts, { operations: 590, fibers: 9, statements: 3.3, messages: 1.1 })
   })
 )

@@ -11,20 +11,16 @@ import { recipeNames, recipes } from "../../src/recipes/Recipes.ts"
 
 const introduction = `# Services that call webhooks
 
-Set up each service on both sides. The web UI does the same: choose the service under “New webhook”. The webhook's page then
-lists the remaining steps until the first verified request.
+Set up each service on both sides. The web UI does the same under “New webhook”, and then lists the remaining steps. The
+webhook keeps a sample of the service's requests, for its “Test” tab and its \`curl\` example.
 
-Every example takes [whole requests](webhooks.md#whole-requests), checks a [signature or secret](verification.md), and queues runs
+The examples take [whole requests](webhooks.md#whole-requests), check a [signature or secret](verification.md), and queue runs
 while the team has no leader. Text that strangers may write is [marked as data](webhooks.md#protect-against-prompt-injection).
-Templates, filters and names are examples: edit them.
-
-Before you run the commands:
+Edit templates, filters and names. This page is generated from \`src/recipes\`.
 
 - Set \`WEBHOOK_TRIGGER_URL\` and \`ADMIN_API_KEY\` ([cli.md](cli.md)), and replace the team \`demo\` by yours.
 - Run \`umask 077\`, so that nobody else can read the secrets' files.
-- The service must reach the server at its \`PUBLIC_URL\`.
-
-Each command prints the trigger URL once. This page is generated from \`src/recipes\`.
+- The service must reach the server at its \`PUBLIC_URL\`. Each command prints the trigger URL once.
 `
 
 const width = 125

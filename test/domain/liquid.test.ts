@@ -9,6 +9,7 @@ import type { Variables } from "../../src/domain/run/Run.ts"
 import { isStorable } from "../../src/domain/StorableText.ts"
 import { Renderer, type RenderOptions } from "../../src/engine/prompt/Renderer.ts"
 import { Settings } from "../../src/engine/Settings.ts"
+import { cpuTimeOf } from "../support/CpuTime.ts"
 
 const layer = Renderer.layer.pipe(Layer.provide(Settings.layer({ maxPrompt: 256 * 1024 })))
 const liquid = { template_language: "liquid" } as const
@@ -34,14 +35,6 @@ const placeholders = (template: string) =>
   )
 const names = (template: string) => Effect.runSync(Effect.provide(placeholders(template), layer))
 const broken = (template: string) => Effect.runSync(Effect.provide(Effect.flip(placeholders(template)), layer))
-
-/** Milliseconds of a processor, whatever else the machine does. */
-const cost = (work: () => void): number => {
-  const before = process.cpuUsage()
-  work()
-  const { user, system } = process.cpuUsage(before)
-  return (user + system) / 1000
-}
 
 describe("a template in Liquid", () => {
   it("has filters, conditions and loops", () => {
@@ -182,7 +175,7 @@ describe("a template in Liquid", () => {
 
   it("takes time that grows with the list that it loops over, and not with its square", () => {
     const work = (length: number) =>
-      cost(() => prompt("{% for a in list %}{% if a %}x{% endif %}{% endfor %}", { list: Array(length).fill(1) }))
+      cpuTimeOf(() => prompt("{% for a in list %}{% if a %}x{% endif %}{% endfor %}", { list: Array(length).fill(1) }))
     work(20_000)
     expect(work(20_000)).toBeLessThan(40 * work(2_000) + 50)
   })
@@ -198,6 +191,39 @@ describe("a template in Liquid", () => {
       template: "{{1}}, {{2}}, {{3}}{{4}}.",
       values: { 1: "a", 2: "b", 3: "a", 4: "a" }
     })
+  })
+
+  it("writes dates in English, by any time zone", () => {
+    const at = "2026-03-29T01:30:05Z"
+    const date = (format: string, zone = "") => prompt(`{{ at | date: "${format}"${zone} }}`, { at })
+    expect(date("%Y-%m-%d %H:%M %z", `, "Europe/Berlin"`)).toBe("2026-03-29 03:30 +0200")
+    expect(date("%a %-d %b, %I %p, %Z", `, "America/New_York"`)).toBe("Sat 28 Mar, 09 PM, America/New_York")
+    expect(date("%A|%B|%h|%^b|%10B|%-10B|%010a|%%b|%q")).toBe("Sunday|March|Mar|MAR|     March|March|0000000Sun|%b|th")
+    expect(date("%c|%x|%X").replaceAll("\u202f", " ")).toBe("3/29/2026, 1:30:05 AM|3/29/2026|1:30:05 AM")
+    expect(date("%b %H", ", 90")).toBe("Mar 00")
+    const filters = ["date_to_string", "date_to_long_string: 'ordinal', 'US'", "date_to_rfc822", "date_to_xmlschema"]
+    expect(filters.map((filter) => prompt(`{{ at | ${filter} }}`, { at }))).toEqual([
+      "29 Mar 2026",
+      "March 29th, 2026",
+      "Sun, 29 Mar 2026 01:30:05 +0000",
+      "2026-03-29T01:30:05+00:00"
+    ])
+    expect(prompt("{{ 'no date' | date: '%b' }}", {})).toBe("no date")
+    expect(refused("{{ 0 | date: '%b', 'Europe/Atlantis' }}", {})).toMatchObject({ _tag: "TemplateFailed" })
+  })
+
+  it("takes numbers, lists and names in tags as it is written", () => {
+    const template = `{% for i in (first..n) offset: 1 limit: two reversed %}{{ i }}{% endfor %}|{% for i in list limit: 1 %}{{ i }}{% endfor %}{% for i in list offset: continue %}{{ i }}{% endfor %}|{% tablerow i in list cols: 2 limit: two %}{{ i }}{% endtablerow %}|{% case list[1] %}{% when "x", "b" %}B{% endcase %}|{% case none %}{% when empty %}E{% endcase %}|{% cycle n: 1, 2 %}{% cycle n: 1, 2 %}|{{ map[list[0]] }}{{ map.size }}`
+    const input = { first: 1, n: 5, two: "2", list: ["a", "b", "c"], none: {}, map: { a: "A", b: "B" } }
+    expect(prompt(template, input)).toBe(
+      '32|abc|<tr class="row1"><td class="col1">a</td><td class="col2">b</td></tr>|B|E|12|A2'
+    )
+  })
+
+  it("changes nothing in its input", () => {
+    const input = { count: 1 }
+    expect(prompt("{% increment count %}{% decrement other %}{{ count }}", input)).toBe("1-12")
+    expect(input).toEqual({ count: 1 })
   })
 
   it("makes no text that cannot be stored", () => {

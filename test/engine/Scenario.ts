@@ -1,8 +1,9 @@
 /** The engine on its memory layers, and the steps that its tests are written in. */
 import { DateTime, Effect, Layer, Queue } from "effect"
-import { Bus, type Delivery, LeaderBus } from "../../src/bus/Bus.ts"
+import { Bus, type Delivery, LeaderBus, type LeaderReply } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { makeWebhookId } from "../../src/domain/Id.ts"
+import type { AgentReport } from "../../src/domain/run/AgentReport.ts"
 import { TeamName } from "../../src/domain/Team.ts"
 import type { WebhookDraft } from "../../src/domain/webhook/Webhook.ts"
 import { type Submitted, Trigger } from "../../src/engine/accept/Trigger.ts"
@@ -52,6 +53,9 @@ export const makeWebhook = (
     | "queue_for_seconds"
     | "fence"
     | "coalesce"
+    | "retries"
+    | "template_language"
+    | "thread_key"
   > = {}
 ) =>
   Effect.gen(function* () {
@@ -91,10 +95,10 @@ export const makeWebhook = (
     }
   })
 
-export const sendMessage = (team: TeamName, text: string) =>
+export const sendMessage = (team: TeamName, text: string, options: { readonly thread_key?: string } = {}) =>
   Effect.gen(function* () {
     const trigger = yield* Trigger
-    return runIdOf(yield* trigger.message(team, text, { received_at: yield* DateTime.now, wait: false }))
+    return runIdOf(yield* trigger.message(team, text, { received_at: yield* DateTime.now, wait: false, ...options }))
   })
 
 const runIdOf = (submitted: Submitted) =>
@@ -109,18 +113,20 @@ const unexpected = (what: string): never => {
 export const lead = (team: TeamName) =>
   Effect.gen(function* () {
     const given = yield* Queue.unbounded<Delivery>()
-    const answers = yield* Queue.unbounded<string>()
+    const answers = yield* Queue.unbounded<LeaderReply>()
     yield* (yield* LeaderBus).lead(team, (delivery) =>
       Effect.gen(function* () {
         yield* given.offer(delivery)
-        const response = yield* answers.take
-        yield* delivery.reply({ _tag: "Answered", response })
+        yield* delivery.reply(yield* answers.take)
       })
     )
     return {
       next: Effect.map(given.take, (delivery) => ({ ...delivery, text: delivery.prompt.prompt })),
       idle: Effect.map(given.size, (size) => size === 0),
-      answer: (text: string) => answers.offer(text)
+      answer: (response: string, report?: AgentReport) =>
+        answers.offer({ _tag: "Answered", response, ...(report && { report }) }),
+      fail: (message: string, report?: AgentReport) =>
+        answers.offer({ _tag: "Failed", message, ...(report && { report }) })
     }
   })
 

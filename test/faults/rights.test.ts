@@ -223,7 +223,7 @@ describe("a leader with the rights of its team", () => {
       const headers = { "x-death": [{ reason: "expired", queue, count: 1 }], "x-first-death-reason": "expired" }
       const acts = [
         publish("webhook.replies", "", { response: "stolen" }, { ...from, type: "response" }),
-        publish("webhook.replies", queue, { message: "stolen" }, { ...from, type: "error" }),
+        publish("webhook.replies", "", { message: "stolen" }, { ...from, type: "error" }),
         publish("webhook.replies", "", {}, { ...from, type: "started" }),
         publish("webhook.dlx", "", {}, { ...from, type: "prompt", headers })
       ]

@@ -9,6 +9,7 @@ import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { Unavailable } from "../../src/domain/Errors.ts"
 import { TeamName } from "../../src/domain/Team.ts"
 import { AdminKey } from "../../src/engine/access/AdminKey.ts"
+import { AddressPolicy, type Allowed } from "../../src/engine/delivery/AddressPolicy.ts"
 import { Limiter } from "../../src/engine/dispatch/Limiter.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { Renderer } from "../../src/engine/prompt/Renderer.ts"
@@ -25,8 +26,11 @@ import * as HttpOnNode from "../../src/http/serve/NodeServer.ts"
 import { AdminKeyStore } from "../../src/repo/AdminKeyStore.ts"
 import { AuditStore } from "../../src/repo/AuditStore.ts"
 import { ChangeFeed } from "../../src/repo/ChangeFeed.ts"
+import { DeliveryStore } from "../../src/repo/DeliveryStore.ts"
+import { DestinationStore } from "../../src/repo/DestinationStore.ts"
 import { HistoryStore } from "../../src/repo/HistoryStore.ts"
 import { LaneStore } from "../../src/repo/LaneStore.ts"
+import { LeaderKeyStore } from "../../src/repo/LeaderKeyStore.ts"
 import { LeaseStore } from "../../src/repo/LeaseStore.ts"
 import * as RepoMemory from "../../src/repo/memory/RepoMemory.ts"
 import { ReplyKeyStore } from "../../src/repo/ReplyKeyStore.ts"
@@ -36,6 +40,7 @@ import { RunStore } from "../../src/repo/RunStore.ts"
 import { SecretKeyStore } from "../../src/repo/SecretKeyStore.ts"
 import { SessionStore } from "../../src/repo/SessionStore.ts"
 import { TeamStore } from "../../src/repo/TeamStore.ts"
+import { ThreadStore } from "../../src/repo/ThreadStore.ts"
 import { TimeStore } from "../../src/repo/TimeStore.ts"
 import { WebhookStore } from "../../src/repo/WebhookStore.ts"
 import { type Call, call } from "./Client.ts"
@@ -82,13 +87,17 @@ const breakablePorts = Layer.mergeAll(
   breakable(WebhookStore, "database"),
   breakable(RunStore, "database"),
   breakable(LaneStore, "database"),
+  breakable(ThreadStore, "database"),
   breakable(LeaseStore, "database"),
   breakable(HistoryStore, "database"),
   breakable(RequestStore, "database"),
+  breakable(DestinationStore, "database"),
+  breakable(DeliveryStore, "database"),
   breakable(AdminKeyStore, "database"),
   breakable(ReplyKeyStore, "database"),
   breakable(SecretKeyStore, "database"),
   breakable(SessionStore, "database"),
+  breakable(LeaderKeyStore, "database"),
   breakable(AuditStore, "database"),
   breakable(TimeStore, "database"),
   breakable(ChangeFeed, "database")
@@ -109,6 +118,8 @@ export interface Options {
   readonly access?: OperationsAccess["Type"]
   /** The addresses that may call the management; by default all. */
   readonly allowFrom?: ReadonlyArray<string>
+  /** Where destinations may be, besides public addresses. Default: on this machine. */
+  readonly allowed?: Allowed
   /** Of another server, whose replica this one is; else it has one of its own. */
   readonly repo?: Layer.Layer<Repo>
 }
@@ -123,7 +134,8 @@ export const services = ({
   adminKey: key = adminKey,
   secretKeys = [testSecretKey],
   access = { metricsToken: Option.none(), apiDocs: true },
-  allowFrom
+  allowFrom,
+  allowed = { hosts: [], networks: ["127.0.0.1"] }
 }: Options = {}) =>
   Engine.layer.pipe(
     Layer.provideMerge(
@@ -135,7 +147,8 @@ export const services = ({
         TrustedProxies.layer(trustedProxies),
         OperationsAccess.layer(access),
         ManagementAccess.layer(Option.fromNullable(allowFrom)),
-        SecretKeys.layer(secretKeys)
+        SecretKeys.layer(secretKeys),
+        AddressPolicy.layer(Option.some(allowed))
       )
     ),
     Layer.provideMerge(Settings.layer(settings)),

@@ -122,14 +122,19 @@ describe("the leader command", () => {
   )
 
   behaviour(
-    "the program finds the run in its environment, and none of the keys that are set there",
+    "the program finds the run and its thread in its environment, and none of the keys that are set there",
     Effect.gen(function* () {
       const secrets = [...secretsOf(Environment.settings), "WEBHOOK_TOKEN"]
       for (const name of secrets) process.env[name] = "secret"
       // As the `leader` command does.
       const { send } = yield* leader({ ...shell("env"), withheld: secretsOf(LeaderEnvironment.settings) })
       const id = (yield* makePrompt()).run_id
-      const run = { run_id: id, source: "webhook", webhook: { id: id as never, name: "nightly build" } } as const
+      const run = {
+        run_id: id,
+        source: "webhook",
+        webhook: { id: id as never, name: "nightly build" },
+        thread: { id: id as never, session_id: "s-1" }
+      } as const
       const answer = yield* send("", run)
       for (const name of secrets) delete process.env[name]
       const lines = answer._tag === "Answered" ? answer.response.split("\n") : []
@@ -140,6 +145,8 @@ describe("the leader command", () => {
           "WEBHOOK_SOURCE=webhook",
           `WEBHOOK_ID=${id}`,
           "WEBHOOK_NAME=nightly build",
+          `WEBHOOK_THREAD_ID=${id}`,
+          "WEBHOOK_SESSION_ID=s-1",
           `PATH=${process.env.PATH}`
         ])
       )

@@ -120,7 +120,8 @@ describe("Leader", () => {
                 prompt,
                 redelivered: false,
                 cancelled: Deferred.unsafeMake(FiberId.none),
-                reply: () => Effect.void
+                reply: () => Effect.void,
+                progress: () => Effect.void
               }),
             {
               discard: true
@@ -152,12 +153,13 @@ describe("Leader", () => {
               sent.push(reply)
               return Effect.void
             })
-          return handle({ prompt, redelivered: false, cancelled: Deferred.unsafeMake(FiberId.none), reply }).pipe(
-            Effect.orDie,
-            Effect.zipRight(Deferred.succeed(done, undefined)),
-            Effect.forkScoped,
-            Effect.asVoid
-          )
+          return handle({
+            prompt,
+            redelivered: false,
+            cancelled: Deferred.unsafeMake(FiberId.none),
+            reply,
+            progress: () => Effect.void
+          }).pipe(Effect.orDie, Effect.zipRight(Deferred.succeed(done, undefined)), Effect.forkScoped, Effect.asVoid)
         }
       })
       yield* Leader.start({ team, handler: () => Effect.sync(() => String(++worked)) }).pipe(

@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Logger, LogLevel, Queue, Redacted, type Scope } from "effect"
+import { Deferred, Effect, Logger, LogLevel, Queue, Redacted, Schedule, type Scope } from "effect"
 import * as BusAmqp from "../../src/bus/amqp/BusAmqp.ts"
-import { Bus, type Reply } from "../../src/bus/Bus.ts"
-import { collectReplies, makePrompt, team, untilQueue } from "../../src/bus/contract.ts"
+import { Bus, type Reply, type RunProgress } from "../../src/bus/Bus.ts"
+import { byRunId, collectReplies, makePrompt, team, untilQueue } from "../../src/bus/contract.ts"
 import { freshVhost } from "../support/fresh.ts"
 import { Proxy } from "../support/Proxy.ts"
 import { untilEffect } from "../support/Until.ts"
@@ -68,6 +68,23 @@ describe("a leader in Python, written from the documentation", () => {
       expect(answered).toEqual({ _tag: "Answered", run_id: prompts[0].run_id, response: "GRÜSSE 🦊" })
       expect(failed).toEqual({ _tag: "Failed", run_id: prompts[1].run_id, message: "cannot do that: fail please" })
       expect(big).toEqual({ _tag: "Answered", run_id: prompts[2].run_id, response: "X".repeat(256 * 1024) })
+    })
+  )
+
+  behaviour("reports progress", () =>
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const observed = yield* Deferred.make<RunProgress>()
+      yield* bus.consume(() => Effect.void, {
+        correlation: byRunId,
+        progress: (progress) => Deferred.unsafeDone(observed, Effect.succeed(progress))
+      })
+      yield* untilQueue(({ consumers }) => consumers === 1)
+      // Progress is lost until the server listens.
+      yield* Effect.flatMap(makePrompt(), (prompt) => bus.publish([prompt])).pipe(
+        Effect.repeat({ schedule: Schedule.spaced("100 millis"), until: () => Deferred.isDone(observed) })
+      )
+      expect(yield* Deferred.await(observed)).toMatchObject({ seq: 0, activity: "Reading the prompt" })
     })
   )
 

@@ -31,15 +31,15 @@ def send(channel, properties, kind, body):
     """Returns once the broker has confirmed the reply; raises when there is no queue for it."""
     channel.basic_publish(
         exchange=properties.reply_to,
-        routing_key="",
+        routing_key="progress" if kind == "progress" else "",
         body=json.dumps(body),
         properties=pika.BasicProperties(
             type=kind,
             correlation_id=properties.correlation_id,
             content_type="application/json",
-            delivery_mode=2,
+            delivery_mode=1 if kind == "progress" else 2,
         ),
-        mandatory=True,
+        mandatory=kind != "progress",
     )
 
 
@@ -56,6 +56,7 @@ def on_prompt(channel, method, properties, body):
         return
     if run_id not in answers:
         send(channel, properties, "started", {})
+        send(channel, properties, "progress", {"seq": 0, "activity": "Reading the prompt"})
         try:
             answers[run_id] = ("response", {"response": work(prompt)})
         except Exception as error:

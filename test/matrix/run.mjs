@@ -1,7 +1,7 @@
 /**
- * `npm run test:matrix`: the contract and fault suites against RabbitMQ 4.0 and PostgreSQL 17 of Debian 13, with classic
- * and with quorum queues. The first time creates that Debian in a folder of the user's cache (two minutes, 0.9 GB), started
- * by chroot: needs root. `npm run test:matrix -- <file>…` runs only these files.
+ * `npm run test:matrix`: the contract and fault suites against RabbitMQ 4.0 and PostgreSQL 17 of Debian 13, with
+ * classic and with quorum queues. The first time creates that Debian in the user's cache folder (two minutes, 0.9 GB).
+ * It runs by chroot, which needs root. `npm run test:matrix -- <file>…` runs only these files.
  */
 import { execFileSync, spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs"

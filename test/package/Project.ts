@@ -1,4 +1,4 @@
-/** A project of somebody else's, with this package installed from its tarball, and the guide's examples as its files. */
+/** Another project, with this package installed from its tarball, and the guide's examples as its files. */
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
@@ -9,7 +9,7 @@ export const root = fileURLToPath(new URL("../../", import.meta.url))
 
 /** A compiled file that runs in the background. */
 export interface RunningFile extends Daemon {
-  /** What it has written so far. */
+  /** Its output so far. */
   readonly output: () => string
 }
 
@@ -19,11 +19,11 @@ export interface Project {
   /** The folder of the installed package. */
   readonly installed: string
   /**
-   * Compiles all files, once; gives TypeScript's complaints about them and about this package's declarations. Those of
-   * Vitest and of Effect's platform have faults of their own.
+   * Compiles all files, once. Returns TypeScript's errors in them and in this package's declarations. The declarations
+   * of Vitest and Effect's platform have errors of their own.
    */
   readonly compile: () => Promise<string>
-  /** The same complaints, of the TypeScript in this repository's `node_modules/<typescript>`, which compiles nothing. */
+  /** The same errors from the TypeScript in this repository's `node_modules/<typescript>`, without output. */
   readonly complaints: (typescript: string) => Promise<string>
   /** Starts a compiled file in the background. */
   readonly start: (file: string, env: Readonly<Record<string, string>>) => RunningFile
@@ -31,7 +31,7 @@ export interface Project {
   readonly remove: () => Promise<void>
 }
 
-/** A program's output; when it fails, the error shows all that it wrote. */
+/** A program's output. If it fails, the error shows all of it. */
 const output = async (
   program: string,
   args: ReadonlyArray<string>,
@@ -45,7 +45,7 @@ const output = async (
   }
 }
 
-/** The environment without what this test run says of itself. */
+/** The environment without the variables of this test run. */
 const environment = (): NodeJS.ProcessEnv =>
   Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(VITEST|NODE_ENV$|TEST$|npm_(package|lifecycle)_)/.test(name))
@@ -71,7 +71,7 @@ const tsconfig = {
   include: ["*.ts"]
 }
 
-/** Packs and installs the package with the commands that the guide shows. `files` are added to the guide's own. */
+/** Packs and installs the package with the guide's commands. `files` are added to the guide's own. */
 export const makeProject = async (files: Readonly<Record<string, string>>): Promise<Project> => {
   const base = mkdtempSync(join(tmpdir(), "webhook-trigger-package-"))
   const remove = cleanUpAtExit(base)
@@ -80,7 +80,7 @@ export const makeProject = async (files: Readonly<Record<string, string>>): Prom
   const run: Project["run"] = (program, ...args) => output(program, args, { cwd: dir, env })
   try {
     mkdirSync(dir)
-    // What `npm run build` has made: `npm test` runs that first.
+    // The result of `npm run build`, which `npm test` runs first.
     const packed = await output("npm", ["pack", "--ignore-scripts", "--json", "--pack-destination", base], {
       cwd: root,
       env

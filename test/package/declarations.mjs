@@ -1,5 +1,5 @@
-// Prints a module that exports again, with inferred types, all that the package exports. Compiled with `declaration`, it
-// shows whether a host can name every type that its own inferred types may mention. Runs in the host's project.
+// Prints a module that exports everything of the package again, with inferred types. Compiled with `declaration`, it
+// shows whether a host can name every type in its own inferred types. Runs in the host's project.
 import { Context, Option } from "effect"
 
 const entries = ["", "/api", "/leader", "/testing", "/amqp", "/postgres", "/pglite"]
@@ -9,7 +9,7 @@ const add = (path, value) => {
   const name = path.replaceAll(".", "_")
   lines.push(`export const ${name} = ${path}`)
   if (!Context.isTag(value)) return
-  // Services as their users see them: each method by itself.
+  // Services as their users see them: each method separately.
   if (!Option.isOption(value.defaultValue?.())) {
     lines.push(`export const ${name}_service = Effect.map(${path}, (service) => ({ ...service }))`)
   }

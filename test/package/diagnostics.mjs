@@ -1,6 +1,5 @@
-// Prints what TypeScript has to say of a host's files and of this package's declarations, and of no other package's: it
-// would look through them all first. Runs in the host's project.
-//   node diagnostics.mjs <TypeScript's folder>
+// Prints TypeScript's errors in a host's files and in this package's declarations, and of no other package: checking
+// all of them would come first. Runs in the host's project.    node diagnostics.mjs <TypeScript's folder>
 import { createRequire } from "node:module"
 import { join } from "node:path"
 

@@ -1,4 +1,4 @@
-/** The package as its users get it: packed, installed as the guide says, with the guide's examples compiled and run. */
+/** The package as its users get it: packed, installed as in the guide, with the guide's examples compiled and run. */
 import { existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { Effect, Exit, Scope } from "effect"
@@ -8,7 +8,7 @@ import { freePort, startDaemon, untilReady } from "../support/Process.ts"
 import { until } from "../support/Until.ts"
 import { makeProject, type Project, root } from "./Project.ts"
 
-/** A host of the guide's parts. */
+/** A host made of the guide's parts. */
 const composed = (parts: { readonly imports: string; readonly renderer: string; readonly settings: string }) => `
 import { NodeRuntime } from "@effect/platform-node"
 import { Layer, Redacted } from "effect"
@@ -51,7 +51,7 @@ import { repo } from "./own-sql.js"`,
     renderer: "Renderer.layer",
     settings: "Settings.layer({ maxConcurrent: 50 })"
   }),
-  // A driver of the host's own: our driver in memory, on nothing but what the package exports.
+  // A host's own driver: our driver in memory, using only the package's exports.
   ...ownRepo()
 }
 
@@ -70,7 +70,7 @@ const client = (url: string) => {
   return {
     send,
     json,
-    /** Creates a team and a webhook for it; the path to trigger it. */
+    /** Creates a team and a webhook for it. Returns the path of its trigger. */
     webhookFor: async (team: string) => {
       await json("POST", "/api/teams", { team })
       const { token, webhook } = await json("POST", "/api/webhooks", { name: "say", team, prompt_template: "{{text}}" })
@@ -96,7 +96,7 @@ describe("the package", () => {
   const fresh = (resource: Effect.Effect<string, never, Scope.Scope>) =>
     Effect.runPromise(Scope.extend(resource, scope))
 
-  /** Starts a compiled host; it answers when this resolves, and stops in order with `host.stop()`. */
+  /** Starts a compiled host. It answers once this resolves, and stops in order with `host.stop()`. */
   const startHost = async (file: string, env: Readonly<Record<string, string>> = {}) => {
     const port = await freePort()
     const host = project.start(file, { PORT: String(port), ADMIN_API_KEY: adminKey, ...env })
@@ -211,7 +211,7 @@ describe("the package", () => {
       const { run_id } = (await accepted.json()) as any
       expect(accepted.headers.get("location")).toBe(`${path}/runs/${run_id}`)
       expect(await json("POST", `${path}?wait=true`, variables)).toMatchObject({ response: "HI\nANSWER IN ENGLISH." })
-      // As the source of settings says.
+      // From the source of settings.
       expect(await json("GET", `/api/webhooks/${id}/statistics?range=24h`)).toMatchObject({ limit: 50 })
       await host.stop()
     }, 180_000)
@@ -230,7 +230,7 @@ describe("the package", () => {
         vitest,
         "run",
         "--reporter=json",
-        // Vitest's own 5 s are short beside the rest of this run.
+        // Vitest's own 5 s are short compared with the rest of this run.
         "--testTimeout=120000",
         "app.test.ts",
         "contract.test.ts"

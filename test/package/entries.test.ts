@@ -1,4 +1,4 @@
-/** What comes with each entry of the package: a host that uses one driver does not load the others. */
+/** The modules that each entry of the package loads: a host with one driver does not load the others. */
 import { fileURLToPath } from "node:url"
 import { beforeAll, describe, expect, it } from "vitest"
 import { exec } from "../support/Process.ts"
@@ -32,7 +32,7 @@ const roomOf = (path: string): string | undefined =>
 const sorted = (names: Iterable<string | undefined>): ReadonlyArray<string> =>
   [...new Set(names)].filter((name) => name !== undefined).sort()
 
-/** Imports modules of `dist` in a process of their own; gives what came with each of them. */
+/** Imports modules of `dist` in a separate process. Returns the modules that each of them loads. */
 const load = async (
   modules: ReadonlyArray<string>,
   ...options: ReadonlyArray<string>
@@ -61,7 +61,7 @@ const load = async (
   }
 }
 
-/** What only some hosts want: drivers, the tools of tests, and what only our own server and command line use. */
+/** Modules that only some hosts need: drivers, tools for tests, and the parts of our own server and command line. */
 const heavy = [
   "@effect/cli",
   "@effect/cluster",
@@ -80,7 +80,7 @@ const entries = [
     entry: "index",
     packages: [
       ...["@cfworker/json-schema", "@effect/experimental", "@effect/platform", "@effect/platform-node"],
-      ...["@jmespath-community/jmespath", "effect", "liquidjs", "tinyqueue", "uuid"]
+      ...["@jmespath-community/jmespath", "effect", "ipaddr.js", "liquidjs", "standardwebhooks", "tinyqueue", "uuid"]
     ],
     own: [...["api", "bus", "domain", "engine", "http", "index.js", "repo", "runtime", "settings", "telemetry"]],
     heavy: []
@@ -101,7 +101,7 @@ const entries = [
     entry: "testing",
     packages: [
       ...["@cfworker/json-schema", "@effect/experimental", "@jmespath-community/jmespath"],
-      ...["effect", "liquidjs", "tinyqueue", "uuid"]
+      ...["effect", "ipaddr.js", "liquidjs", "standardwebhooks", "tinyqueue", "uuid"]
     ],
     own: ["bus", "domain", "engine", "repo", "repo/memory", "runtime", "settings", "telemetry", "testing.js"],
     heavy: []
@@ -146,7 +146,7 @@ describe("an entry of the package", () => {
     expect(loaded.packages).toEqual(packages)
     expect(loaded.own).toEqual(own)
     expect(loaded.all.filter((name) => heavy.includes(name))).toEqual(expected)
-    // Vitest can be imported in its own workers only.
+    // Vitest can only be imported in its own workers.
     if (entry === "contract") expect(loaded.error).toContain("Vitest")
     else expect(loaded.error).toBeUndefined()
   })

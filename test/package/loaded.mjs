@@ -1,6 +1,6 @@
-// Imports modules in this process, one after the other, and prints which modules came with them, and for whom.
-//   node loaded.mjs [--conditions=<condition>] <specifier>...
-// With conditions, packages are resolved with these instead of Node's own: "browser", for example.
+// Imports modules in this process, one after the other, and prints the modules that each of them loads.    node
+// loaded.mjs [--conditions=<condition>] <specifier>...  With conditions, packages are resolved with these instead of
+// Node's own: "browser", for example.
 import { createRequire, register } from "node:module"
 import { pathToFileURL } from "node:url"
 import { MessageChannel, receiveMessageOnPort } from "node:worker_threads"
@@ -40,7 +40,7 @@ for (const specifier of specifiers) {
 const imports = []
 for (let next = receiveMessageOnPort(port1); next; next = receiveMessageOnPort(port1)) imports.push(next.message)
 port1.close()
-// What CommonJS modules require is seen by no hook.
+// No hook sees modules that CommonJS modules require.
 for (const [path, { children }] of Object.entries(createRequire(import.meta.url).cache)) {
   const importer = pathToFileURL(path).href
   for (const { filename } of children) imports.push({ url: pathToFileURL(filename).href, importer })

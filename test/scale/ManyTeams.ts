@@ -1,4 +1,4 @@
-/** Whether many teams with short queues are served as fast as few teams with long ones. */
+/** Whether many teams with short queues are as fast as few teams with long ones. */
 import { openPlace, type Place } from "../bench/Place.ts"
 import type { Services } from "../bench/Services.ts"
 import { queryPostgres } from "../support/Postgres.ts"
@@ -7,13 +7,13 @@ import { formatted, type Measured, medianOf } from "./Report.ts"
 import { migrated, openQueue, teamOf } from "./Seed.ts"
 import { startLeader, startServer } from "./Server.ts"
 
-/** Runs that end in a second, from the first end to the last. */
+/** Runs that end per second, from the first end to the last. */
 const endRate = async (place: Place, teams: number, runs: number): Promise<number> => {
   const names = Array.from({ length: teams }, (_, n) => teamOf(n))
   await startLeader(place, names)
   await migrated(place.databaseUrl)
   const queue = await openQueue(place.databaseUrl, names)
-  // Each team has had a prompt before: a queue is bound with its first one.
+  // Each team has had a prompt before, since the first one binds its queue.
   await queue.add(teams)
   const first = await startServer(place)
   await allEnded(place, teams)
@@ -25,7 +25,7 @@ const endRate = async (place: Place, teams: number, runs: number): Promise<numbe
   return runs / (await allEnded(place, runs))
 }
 
-/** The seconds from the first end to the last. */
+/** Seconds from the first end to the last. */
 const allEnded = async (place: Place, runs: number): Promise<number> => {
   const ended = await until(
     "all runs have ended",

@@ -7,7 +7,7 @@ import { webhookIdAt } from "./Seed.ts"
 import { type Server, startServer } from "./Server.ts"
 import { type SlowStatements, slowMillis } from "./Slow.ts"
 
-/** A database with a history, and how long that is. */
+/** A database with a history of this length. */
 export interface Filled {
   readonly place: Place
   readonly runs: number
@@ -16,7 +16,7 @@ export interface Filled {
 const day = 24 * 3_600_000
 const limit = "limit=20"
 
-/** The requests of the pages; `at` gives the cursor of a place in the history, from 0 (newest) to 1. */
+/** The requests of the pages. `at` gives the cursor of a place in the history, from 0 (newest) to 1. */
 const pagesOf = (run: string, at: (depth: number) => string): ReadonlyArray<readonly [string, string]> => {
   const [first, last] = [webhookIdAt(0), webhookIdAt(19)]
   const ago = (days: number) => new Date(Date.now() - days * day).toISOString()
@@ -35,7 +35,7 @@ const pagesOf = (run: string, at: (depth: number) => string): ReadonlyArray<read
     ["all runs that failed", `/api/runs?${limit}&status=error,timeout`],
     ["all runs that have not ended", `/api/runs?${limit}&status=queued,running`],
     ["all runs, a text that many have", `/api/runs?${limit}&search=deploy`],
-    // These two are looked for until the time for it has passed.
+    // These two search until their time has passed.
     ["all runs, a text that none has", `/api/runs?${limit}&search=nowhere`],
     ["all runs, a status that none has", `/api/runs?${limit}&status=cancelled`],
     ["all runs, an id", `/api/runs?${limit}&search=${run}`],
@@ -69,7 +69,7 @@ const timed = async ({ request }: Server, path: string) => {
   return performance.now() - begin
 }
 
-/** By turns on both, so that whatever slows the machine down slows down both. */
+/** In alternation, so that a slower machine affects both. */
 export const measurePages = async (
   few: Filled,
   many: Filled,

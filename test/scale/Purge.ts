@@ -1,5 +1,5 @@
 /** Whether removing old runs slows down triggers. */
-import type { Load } from "../bench/Load.ts"
+import type { Load } from "../bench/load/Load.ts"
 import { queryPostgres } from "../support/Postgres.ts"
 import type { Filled } from "./Pages.ts"
 import { formatted, type Measured, medianOf } from "./Report.ts"
@@ -7,7 +7,7 @@ import { createWebhook, startLeader, startServer } from "./Server.ts"
 
 const team = "purge"
 
-/** The longest that a purge is watched, in windows. */
+/** Maximum duration of a purge, in windows. */
 const mostWindows = 20
 
 export const measurePurge = async (
@@ -34,7 +34,7 @@ export const measurePurge = async (
   await first.request("POST", "/api/teams", { team })
   await first.stop()
 
-  /** Triggers without a pause while `goesOn` says so after each window; the first one is only a warm-up. */
+  /** Sends triggers without a pause while `goesOn` returns true after a window. The first one only warms up. */
   const windows = async (
     settings: Readonly<Record<string, string>>,
     goesOn: (measured: number) => Promise<boolean>
@@ -47,7 +47,7 @@ export const measurePurge = async (
       if (refused + broken > 0) throw new Error(`${refused} triggers were refused, ${broken} connections broke`)
       rates.push(requests / took)
     } while (rates.length < mostWindows && (await goesOn(rates.length - 1)))
-    // What waits goes with it: no phase begins with the queue of another.
+    // Removes the waiting runs, so that no phase begins with the queue of another.
     await server.request("DELETE", `/api/webhooks/${id}`)
     await server.stop()
     return rates.slice(1)

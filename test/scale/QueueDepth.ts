@@ -10,7 +10,7 @@ import { startLeader, startServer } from "./Server.ts"
 
 const team = "team-1"
 
-/** Prompts a second at the leader of one team, in whose queue there are always so many runs. */
+/** Prompts per second at the leader of one team, whose queue always has this many runs. */
 const dispatchRate = async (place: Place, depth: number, seconds: number): Promise<number> => {
   const prompts = await startLeader(place, [team])
   await migrated(place.databaseUrl)
@@ -29,7 +29,7 @@ const dispatchRate = async (place: Place, depth: number, seconds: number): Promi
         await sleep(20)
       }
     }
-    // A queue that grew by and by was counted as it grew.
+    // A queue that grows during normal use is counted as it grows.
     const counted = async () => {
       const [row] = await queryPostgres(
         place.databaseUrl,
@@ -51,7 +51,7 @@ export const measureQueueDepth = async (services: Services, rounds: number, most
   const depths = [100, most]
   const rates = new Map(depths.map((depth) => [depth, [] as Array<number>]))
   for (let round = 0; round < rounds; round++) {
-    // Whoever comes first has the quieter machine, or the colder one.
+    // The first one has the quieter machine, or the colder one.
     for (const depth of round % 2 === 0 ? depths : depths.toReversed()) {
       const place = await openPlace(services)
       try {

@@ -1,11 +1,11 @@
-/** What the parts have measured, as one table each. */
+/** The results of the parts, as one table each. */
 
 export interface Measured {
   readonly title: string
-  /** Of the columns; the first is what a row is about. */
+  /** The columns' titles. The first one names a row's subject. */
   readonly head: ReadonlyArray<string>
   readonly rows: ReadonlyArray<ReadonlyArray<string>>
-  /** What to know about it. */
+  /** Remarks. */
   readonly notes: ReadonlyArray<string>
 }
 

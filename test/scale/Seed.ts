@@ -1,10 +1,10 @@
-/** A history as a year of use leaves it, written by a few statements: the API would need days. */
+/** A history like that after a year of use, written by a few statements: the API would need days. */
 import { createHash } from "node:crypto"
 import { Effect, Layer, Redacted } from "effect"
 import pg from "pg"
 import * as PostgresClient from "../../src/repo/sql/database/PostgresClient.ts"
 
-/** What the history looks like. */
+/** The size of the history. */
 export interface History {
   readonly runs: number
   readonly webhooks: number
@@ -12,10 +12,10 @@ export interface History {
   readonly days: number
 }
 
-/** Written by one statement, so that progress can be shown and no transaction becomes too large. */
+/** Rows per statement, to show progress and to keep transactions short. */
 const portion = 250_000
 
-/** Some text to cut prompts and answers from: as compressible as prose is. */
+/** Text for prompts and answers, as compressible as prose. */
 const prose = Array.from({ length: 400 }, (_, n) => {
   const word = createHash("sha256")
     .update(String(n))
@@ -30,11 +30,11 @@ export const teamOf = (index: number): string => `team-${index + 1}`
 export const webhookIdAt = (index: number): string =>
   `01900000-0000-7000-8000-${(index + 1).toString(16).padStart(12, "0")}`
 
-/** Creates the tables of this version. */
+/** Creates the current tables. */
 export const migrated = (url: string): Promise<unknown> =>
   Effect.runPromise(Effect.scoped(Layer.build(PostgresClient.layer({ url: Redacted.make(url) }))))
 
-/** Teams, and one webhook of each in turn until there are so many. */
+/** Creates teams, and webhooks for each in turn, up to this number. */
 const insertTeams = async (client: pg.Client, teams: ReadonlyArray<string>, webhooks: number): Promise<void> => {
   await client.query(
     `insert into webhook_trigger.teams select team, now() - interval '1 year'
@@ -54,12 +54,12 @@ const insertTeams = async (client: pg.Client, teams: ReadonlyArray<string>, webh
 const webhookId = (n: string) => `('01900000-0000-7000-8000-' || lpad(to_hex(${n} + 1), 12, '0'))::uuid`
 
 export interface Queue {
-  /** Accepts so many runs, for each team in turn. */
+  /** Accepts this many runs, for each team in turn. */
   readonly add: (runs: number) => Promise<void>
   readonly close: () => Promise<void>
 }
 
-/** Fills the lanes of new teams past the API, which would measure accepting as well. */
+/** Fills the lanes of new teams, bypassing the API, which would also measure accepting. */
 export const openQueue = async (url: string, teams: ReadonlyArray<string>): Promise<Queue> => {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -98,8 +98,8 @@ const withClient = async <A>(url: string, use: (client: pg.Client) => Promise<A>
 const uniform = (salt: number) => `((hashint8extended(n, ${salt}) & 1048575) / 1048576.0)`
 
 /**
- * Fills a migrated, empty database: the first webhooks and teams have most of the runs; nine of ten runs succeeded, one of
- * fifty is a chat message to one of the first five teams, and the newest 300 wait in their lanes.
+ * Fills a migrated, empty database. The first webhooks and teams have most of the runs. Nine of ten runs succeeded, one
+ * of fifty is a chat message to one of the first five teams, and the newest 300 wait in their lanes.
  */
 export const seed = (url: string, { days, runs, teams, webhooks }: History): Promise<void> =>
   withClient(url, async (client) => {
@@ -109,7 +109,7 @@ export const seed = (url: string, { days, runs, teams, webhooks }: History): Pro
       Array.from({ length: teams }, (_, n) => teamOf(n)),
       webhooks
     )
-    // Building an index afterwards takes a fraction of the time.
+    // Creating an index afterwards takes a fraction of the time.
     const indexes = await client.query(
       `select indexname as name, indexdef as definition from pg_indexes
        where schemaname = 'webhook_trigger' and tablename = 'runs' and indexname <> 'runs_pkey'`
@@ -120,7 +120,7 @@ export const seed = (url: string, { days, runs, teams, webhooks }: History): Pro
         prose
       ])
     }
-    // Rolling millions of changes up would take minutes, and one query counts the runs.
+    // Rolling millions of changes up would take minutes; one query counts the runs.
     await client.query("delete from webhook_trigger.run_count_changes where status <> 'queued'")
     await client.query("vacuum full webhook_trigger.run_count_changes")
     for (const [table, value] of [

@@ -1,4 +1,4 @@
-/** The built server, and the leader of all teams, each a process of its own. */
+/** The built server, and the leader of all teams, each in its own process. */
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { here } from "../bench/Ours.ts"
@@ -14,13 +14,13 @@ export interface Server {
   readonly pid: number
   readonly url: string
   readonly stop: () => Promise<void>
-  /** The body of a request to the management API; fails when it is refused. */
+  /** The body of a response of the management API. Fails if the request is refused. */
   readonly request: (method: string, path: string, body?: unknown) => Promise<any>
 }
 
 let processes = 0
 
-/** Starts a server on the place's database and broker; `settings` may change everything but these. */
+/** Starts a server on the place's database and broker. `settings` may change all others. */
 export const startServer = async (
   place: Place,
   {
@@ -60,7 +60,7 @@ export const startServer = async (
   }
 }
 
-/** How many prompts the leader has had. */
+/** How many prompts the leader has received. */
 export type Leader = () => Promise<number>
 
 export const startLeader = async (place: Place, teams: ReadonlyArray<string>, silent = false): Promise<Leader> => {
@@ -76,7 +76,7 @@ export const startLeader = async (place: Place, teams: ReadonlyArray<string>, si
   return async () => ((await (await fetch(url)).json()) as { readonly prompts: number }).prompts
 }
 
-/** A webhook for a team that runs: its id, and the URL of its trigger. */
+/** A webhook of a running team: its ID, and its trigger URL. */
 export const createWebhook = async (
   { request, url }: Server,
   team: string

@@ -1,4 +1,4 @@
-/** The statements that PostgreSQL's log reports as slow. */
+/** The statements that PostgreSQL logs as slow. */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 
@@ -13,7 +13,7 @@ interface Slow {
 }
 
 export interface SlowStatements {
-  /** Those of a database since the last call. */
+  /** Those of a database since the previous call. */
   readonly take: (database: string) => ReadonlyArray<Slow>
 }
 

@@ -1,11 +1,11 @@
-/** What a caller costs that waits for its answer. */
+/** The memory of a waiting caller. */
 import { execFileSync } from "node:child_process"
 import { once } from "node:events"
 import { existsSync, readFileSync, rmSync } from "node:fs"
 import { connect, type Socket } from "node:net"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
-import { body, type Load } from "../bench/Load.ts"
+import { body, type Load } from "../bench/load/Load.ts"
 import { openPlace, type Place } from "../bench/Place.ts"
 import type { Services } from "../bench/Services.ts"
 import { queryPostgres } from "../support/Postgres.ts"
@@ -13,7 +13,7 @@ import { until } from "../support/Until.ts"
 import { formatted, type Measured } from "./Report.ts"
 import { createWebhook, pathOf, startLeader, startServer } from "./Server.ts"
 
-/** Files that a process may have open: one for each connection, and some more. */
+/** Maximum open files of a process: one per connection, and some more. */
 const openFiles = () => Number(execFileSync("/bin/sh", ["-c", "ulimit -n"], { encoding: "utf8" }))
 
 const wait = async (url: string): Promise<Socket> => {
@@ -36,7 +36,7 @@ const measure = async (place: Place, load: Load, callers: number) => {
   const server = await startServer(place, { nodeArgs, settings: { MEMORY_FILE: file, WEBHOOK_TIMEOUT: "1 hour" } })
   for (const team of ["team-1", "team-2"]) await server.request("POST", "/api/teams", { team })
   const [answered, silent] = [await createWebhook(server, "team-1"), await createWebhook(server, "team-2")]
-  // Kilobytes, after garbage was collected.
+  // In kilobytes, after a garbage collection.
   const memory = async () => {
     await sleep(3_000)
     rmSync(file, { force: true })

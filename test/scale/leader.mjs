@@ -1,4 +1,4 @@
-/** The leader of all teams: answers immediately, one prompt of a team at a time; with `SILENT` it never answers. */
+/** The leader of all teams: answers immediately, one prompt of a team at a time. With `SILENT` it never answers. */
 import { createServer } from "node:http"
 import { connect } from "amqplib"
 

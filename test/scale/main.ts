@@ -1,13 +1,13 @@
-/** `npm run scale`: what grows with the number of runs, teams and callers, and what does not. */
+/** `npm run scale`: how costs grow with the number of runs, teams and callers. */
 import { chmodSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
+import { makeLoad } from "../bench/load/Wrk.ts"
 import { busyness, machine } from "../bench/Machine.ts"
 import { here, versionOf } from "../bench/Ours.ts"
 import { openPlace } from "../bench/Place.ts"
 import type { Services } from "../bench/Services.ts"
-import { makeLoad } from "../bench/Wrk.ts"
 import { installForBench } from "../support/install.ts"
 import { queryPostgres, startPostgres } from "../support/Postgres.ts"
 import { cleanUpAtExit } from "../support/Process.ts"
@@ -26,10 +26,10 @@ type Part = (typeof parts)[number]
 
 const usage = `npm run scale -- [options]
 
-  --only <part>   only ${parts.join(", ")}; may be given several times
-  --quick         a tenth of everything and a short history, to see that it works
+  --only <part>   only ${parts.join(", ")}; may be repeated
+  --quick         a tenth of everything and a short history, only to show that it works
   --runs <n>      the length of the history (5000000)
-  --rounds <n>    of the parts "queue" and "teams" (3)
+  --rounds <n>    the number of rounds of the parts "queue" and "teams" (3)
   --write         writes docs/scale.md`
 
 const { values } = parseArgs({
@@ -70,7 +70,7 @@ const startServices = async (dir: string): Promise<Services> => {
   }
 }
 
-/** Without waiting for the disk: what is lost in a crash is seeded again. */
+/** Does not wait for the disk: after a crash, the data is seeded again. */
 const filled = async (services: Services, runs: number): Promise<Filled> => {
   const place = await openPlace(services)
   await migrated(place.databaseUrl)

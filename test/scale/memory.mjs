@@ -1,4 +1,7 @@
-/** Loaded into the server (`node --expose-gc --import`): at SIGUSR2 it collects garbage and writes what is left. */
+/**
+ * Loaded into the server (`node --expose-gc --import`). At SIGUSR2, it collects garbage and writes the remaining
+ * memory.
+ */
 import { writeFileSync } from "node:fs"
 
 process.on("SIGUSR2", () => {

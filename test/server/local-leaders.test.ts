@@ -77,7 +77,7 @@ describe("a server that leads teams itself", { timeout: 180_000 }, () => {
       const PATH = `${folder}:${process.env.PATH}`
       const server = yield* serve({ DATA_DIR, ADMIN_API_KEY, AGENTS_DIR, PATH }, [
         "--agent",
-        "review=claude --model 'a b'"
+        "review=claude --allowedTools 'a b'"
       ])
       const { stdout } = yield* shell(`${curlOf(server, "review")} --silent`)
       expect(JSON.parse(stdout)).toMatchObject({
@@ -87,7 +87,7 @@ describe("a server that leads teams itself", { timeout: 180_000 }, () => {
         usage: { cost_usd: 0.5 }
       })
       expect(readFileSync(join(folder, "claude.folder"), "utf8").trim()).toBe(join(AGENTS_DIR, "review"))
-      expect(readFileSync(join(folder, "claude.options"), "utf8").trim()).toMatch(/^-p .* --model a b$/)
+      expect(readFileSync(join(folder, "claude.options"), "utf8").trim()).toMatch(/^-p .* --allowedTools a b$/)
     })
   )
 
@@ -101,7 +101,8 @@ describe("a server that leads teams itself", { timeout: 180_000 }, () => {
         [yield* start("--leader", "a=cat", "--leader", "a=sed"), "each team once"],
         [yield* start("--leader", "a=no-such-program"), "no-such-program"],
         [yield* start("--agent", "a=cat"), "AGENTS"],
-        [yield* start("--agent", "a=claude", "--leader", "a=cat"), "LEADERS"],
+        [yield* start("--agent", "a=codex", "--leader", "a=cat"), "LEADERS"],
+        [yield* start("--agent", "a=claude --model m"), "--permission-mode"],
         [yield* start("--leader", "a=cat", "--leader-user", "no-such-user"), "no-such-user"]
       ] as const) {
         expect(ended, says).toMatchObject({ code: 2, stdout: "" })

@@ -1,11 +1,11 @@
-/** The browser that the web UI is tested in. */
+/** The browser for tests of the web UI. */
 import { existsSync } from "node:fs"
 import { type Browser as PlaywrightBrowser, chromium as playwright } from "playwright-core"
 
-/** Debian's; the one without windows takes a third less computing for the same pages. */
+/** Debian's. The one without windows takes a third less CPU time for the same pages. */
 const programs = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"]
 
-/** The one that is installed. */
+/** The installed one. */
 export const chromium = (): string | undefined => programs.find((program) => existsSync(program))
 
 export type Browser = PlaywrightBrowser
@@ -13,8 +13,8 @@ export type Browser = PlaywrightBrowser
 let running: Promise<Browser> | undefined
 
 /**
- * The browser of all files that this worker runs: each start of one takes seconds. A test has a context of its own in it
- * (`newContext`), which shares nothing with others, and the browser ends with the worker.
+ * The browser of all files of this worker, since starting one takes seconds. A test has its own context in it
+ * (`newContext`), which shares nothing with others. The browser ends with the worker.
  */
 export const sharedBrowser = async (): Promise<Browser> => {
   if (running !== undefined && (await running).isConnected()) return running
@@ -22,8 +22,9 @@ export const sharedBrowser = async (): Promise<Browser> => {
   return running
 }
 
-// The last such list counts, so this one repeats what Playwright turns off, as far as a page notices, beside the popups of the
-// address bar, which nobody sees here: they are pages, loaded for each window, that cost as much as ours.
+// Only the last such list counts, so this repeats the features that Playwright turns off, as far as a page notices, and
+// adds the address bar's popups. These are invisible here, but are pages that each window loads, and that cost as much
+// as ours.
 const disabledFeatures = [
   ...["WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "AimEnabled"],
   ...["AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsFirstBalancedModeAutoEnable"],
@@ -34,7 +35,7 @@ const disabledFeatures = [
 const start = (): Promise<Browser> =>
   playwright.launch({
     executablePath: chromium()!,
-    // A worker ends at a signal as one without a browser does.
+    // A worker ends at a signal, like one without a browser.
     handleSIGHUP: false,
     handleSIGINT: false,
     handleSIGTERM: false,
@@ -44,11 +45,11 @@ const start = (): Promise<Browser> =>
       "--disable-gpu",
       "--disable-quic",
       "--no-first-run",
-      // No requests of the browser's own.
+      // No requests by the browser itself.
       "--disable-background-networking",
       "--disable-component-update",
       "--disable-sync",
-      // No process for the graphics, which are computed anyway.
+      // No process for graphics, which are computed in any case.
       "--in-process-gpu",
       `--disable-features=${disabledFeatures.join()}`
     ]

@@ -3,11 +3,11 @@ import { Stopwatch } from "./Stopwatch.ts"
 /** Milliseconds between two readings. */
 const interval = 100
 
-/** Tells afterwards how much time there was for work between two moments, as a shared `Stopwatch` counts it. */
+/** Reports how much time there was for work between two moments, by a shared `Stopwatch`. */
 export class FairClock {
   private readonly watch = new Stopwatch({ shared: true })
   private readonly begunAt = performance.now()
-  /** What the stopwatch said at each reading. */
+  /** The stopwatch's value at each reading. */
   private readonly readings: Array<number> = []
   private readonly timer = setInterval(() => this.read(), interval)
 
@@ -22,7 +22,7 @@ export class FairClock {
     return this.readings[Math.max(0, Math.min(index, this.readings.length - 1))] ?? 0
   }
 
-  /** The milliseconds between two times of `performance.now()`, at most as many as the clock shows. */
+  /** The milliseconds between two times of `performance.now()`, at most those that the clock shows. */
   between = (from: number, to: number): number => Math.min(to - from, this.at(to) - this.at(from))
 
   stop(): void {

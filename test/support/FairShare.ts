@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs"
 import { availableParallelism } from "node:os"
 
-/** Milliseconds between two looks at how many processes want to run. */
+/** Milliseconds between two checks of how many processes want to run. */
 const interval = 250
-/** Less is not believed: a wait has to end some time. */
+/** Lower values are not used, since every wait must end. */
 const least = 0.25
 
 const read = (): number => {
@@ -16,8 +16,8 @@ const read = (): number => {
 }
 
 /**
- * The part of its time that a process gets which wants to run: the machine's processors, shared by all that do. 1 where the
- * system does not say.
+ * The share of CPU time that a process gets if it wants to run: the machine's cores, divided among all such processes.
+ * 1 if the system does not report it.
  */
 export class FairShare {
   private value = read()

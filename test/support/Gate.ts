@@ -1,4 +1,4 @@
-/** Holds up everything that awaits `opened`, until `open` is called. */
+/** Delays everything that awaits `opened`, until `open` is called. */
 export class Gate {
   readonly opened: Promise<void>
   open: () => void = () => {}

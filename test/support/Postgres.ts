@@ -12,13 +12,13 @@ export interface PostgresServer {
   readonly pid: () => number
   /** Fast shutdown: sessions are cut, data is flushed. */
   readonly stop: () => Promise<void>
-  /** kill -9 of the server; what was committed must survive. */
+  /** kill -9 of the server. Commits must survive. */
   readonly kill: () => Promise<void>
   /** Immediate shutdown, as `pg_ctl stop -m immediate`: no flush, recovery at the next start. */
   readonly crash: () => Promise<void>
   /** Starts it again on the same port and data. */
   readonly start: () => Promise<void>
-  /** SIGSTOP for the server and every session: connections stay open and nothing comes through. */
+  /** SIGSTOP for the server and every session: connections stay open, but silent. */
   readonly pause: () => void
   readonly resume: () => void
 }
@@ -68,7 +68,7 @@ export const startPostgres = async (options: {
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`
   let daemon: Daemon
   const start = async () => {
-    // A backend that outlives a killed server by a moment keeps the next one from starting.
+    // A backend that outlives a killed server for a moment keeps the next one from starting.
     for (let attempt = 0; ; attempt++) {
       const server = command(join(bin, "postgres"), ["-D", data, ...args], user)
       daemon = startDaemon(options.dir, server.program, server.args, { ...server.options, env, cwd: options.dir })

@@ -58,8 +58,7 @@ export const startDaemon = (
 }
 
 /**
- * Makes attempts until one succeeds; fails after `limit` milliseconds, or as soon as the daemon has ended, with what the
- * daemon wrote.
+ * Tries until it succeeds. Fails after `limit` milliseconds, or once the daemon has ended, with the daemon's output.
  */
 export const untilReady = async (
   dir: string,
@@ -85,16 +84,16 @@ export const untilReady = async (
   }
 }
 
-/** Vitest's workers, which run test files side by side, and the process that started them: each has ports of its own. */
+/** Vitest's workers, which run test files side by side, and their parent: each has its own ports. */
 const portsEach = 4_000
 const firstPort = 10_240 + portsEach * (Number(process.env.VITEST_POOL_ID ?? 0) % 5)
 
-/** Where this process begins: another place than the process that had this worker's ports before it. */
+/** Where this process begins: not where the previous process with this worker's ports began. */
 let nextPort = process.pid * 97
 
 /**
  * A TCP port on the loopback address on which no process listens now. Not one that the system gives to outgoing
- * connections: such a port may be taken before it is used.
+ * connections, which could take it before it is used.
  */
 export const freePort = async (): Promise<number> => {
   for (;;) {
@@ -111,8 +110,8 @@ const isFree = (port: number): Promise<boolean> =>
   })
 
 /**
- * Kills what runs under `dir` (by its `pid` files) and removes `dir` when this process ends, however it ends: a shell
- * waits for the end of a pipe whose other side only this process holds. The function that it returns does it now.
+ * Kills the processes under `dir` (by their `pid` files) and removes `dir` when this process ends, in any case: a shell
+ * waits for the end of a pipe that only this process holds. The returned function does it now.
  */
 export const cleanUpAtExit = (dir: string): (() => Promise<void>) => {
   const script = `cat; for f in "$0"/*/pid "$0"/*/*/pid; do [ -f "$f" ] && kill -9 "$(cat "$f")"; done; sleep 0.2; rm -rf "$0"`

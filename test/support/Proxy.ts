@@ -1,8 +1,8 @@
-/** A TCP proxy between the server and one of its services, with the faults of a network. */
+/** A TCP proxy between the server and one of its services that simulates network faults. */
 import { connect, createServer, type Server, type Socket } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 
-/** Of the server's bytes: what it sends, what it receives, or both. */
+/** The server's bytes: sent, received, or both. */
 type Direction = "sent" | "received" | "both"
 
 interface Pair {
@@ -11,7 +11,7 @@ interface Pair {
   silent: boolean
 }
 
-/** Milliseconds after which a service ends a connection whose other end is gone without a word. */
+/** Milliseconds after which a service closes a connection whose peer has vanished. */
 const keepAliveMs = 30_000
 
 export class Proxy {
@@ -43,7 +43,7 @@ export class Proxy {
     return (this.server.address() as { readonly port: number }).port
   }
 
-  /** The URL with the proxy's address in place of the server's. */
+  /** The URL with the proxy's address instead of the server's. */
   through(url: string): string {
     const proxied = new URL(url)
     proxied.hostname = "127.0.0.1"
@@ -70,7 +70,7 @@ export class Proxy {
     upstream.once("close", () => this.pairs.delete(pair))
     const forward = (from: Socket, to: Socket) => {
       const inOrder = this.delayed()
-      // What is sent meanwhile is lost, as with a host that is gone.
+      // Bytes sent in the meantime are lost, as with a host that is gone.
       const pass = (act: () => void) => inOrder(() => !pair.silent && act())
       from.on("data", (chunk) => {
         if (!pair.silent) pass(() => to.writable && to.write(chunk))
@@ -88,7 +88,7 @@ export class Proxy {
     this.holdBack(pair)
   }
 
-  /** Does one thing after the other, each after the delay that holds when it is asked for. */
+  /** Does one thing after another, each after the delay at the time of its request. */
   private delayed(): (act: () => void) => void {
     let waiting = 0
     let last = Promise.resolve()
@@ -114,7 +114,9 @@ export class Proxy {
     this.delayMs = ms
   }
 
-  /** What goes in that direction arrives after `letGo`, on new connections too: as when packets are lost and sent again. */
+  /**
+   * Bytes in that direction arrive after `letGo`, even on new connections: like packets that are lost and sent again.
+   */
   hold(direction: Direction): void {
     this.held = direction
     for (const pair of this.pairs) this.holdBack(pair)
@@ -129,15 +131,15 @@ export class Proxy {
   }
 
   /**
-   * Half-open: the connections stay, and nothing comes through any more: no data, no FIN, no RST. `all`: new
-   * connections are accepted, and are as silent.
+   * Half-open: the connections stay, but nothing passes: no data, no FIN, no RST. `all`: new connections are accepted,
+   * and are silent, too.
    */
   silence(which: "present" | "all"): void {
     if (which === "all") this.mode = "silent"
     for (const pair of this.pairs) pair.silent = true
   }
 
-  /** New connections go through again; what was silenced stays so, as after the restart of a router. */
+  /** New connections pass again. Silenced ones stay silent, as after the restart of a router. */
   pass(): void {
     this.mode = "pass"
   }

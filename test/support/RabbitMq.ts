@@ -12,16 +12,16 @@ export interface RabbitMqServer {
   readonly port: number
   readonly pid: () => number
   readonly stop: () => Promise<void>
-  /** kill -9 of the server; confirmed persistent messages must survive. */
+  /** kill -9 of the server. Confirmed persistent messages must survive. */
   readonly kill: () => Promise<void>
   /** Starts it again on the same ports and data. */
   readonly start: () => Promise<void>
-  /** SIGSTOP: connections stay open and nothing comes through. */
+  /** SIGSTOP: connections stay open, but silent. */
   readonly pause: () => void
   readonly resume: () => void
   /** Runs `rabbitmqctl`; for example to raise an alarm. */
   readonly control: (...args: ReadonlyArray<string>) => Promise<void>
-  /** kill -9, of its port mapper too: nothing is left. */
+  /** kill -9, including its port mapper. */
   readonly dispose: () => Promise<void>
 }
 
@@ -59,7 +59,7 @@ export const startRabbitMq = async (options: {
       `listeners.tcp.default = 127.0.0.1:${port}`,
       "management.tcp.ip = 127.0.0.1",
       `management.tcp.port = ${management}`,
-      // Statistics are what makes an idle broker busy.
+      // Statistics would keep an idle broker busy.
       "management_agent.disable_metrics_collector = true",
       "disk_free_limit.absolute = 50MB",
       // Of RabbitMQ 3; since 4 it is 16 MiB.
@@ -86,12 +86,12 @@ export const startRabbitMq = async (options: {
     RABBITMQ_ENABLED_PLUGINS_FILE: join(dir, "enabled_plugins"),
     // No busy waiting, two schedulers: other tests share the machine.
     RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: "+sbwt none +sbwtdcpu none +sbwtdio none +S 2:2",
-    // The script becomes the server (exec) instead of supervising it, so that its process id is the server's.
+    // The script becomes the server (exec) instead of supervising it, so its process ID is the server's.
     RUNNING_UNDER_SYSTEMD: "true"
   }
   const url = `amqp://guest:guest@127.0.0.1:${port}`
   const managementUrl = `http://guest:guest@127.0.0.1:${management}`
-  // The server would start a mapper of its own, as a daemon that outlives it.
+  // The server would start its own mapper, as a daemon that outlives it.
   const mapperCommand = command(epmdProgram(), ["-port", String(mapper), "-address", "127.0.0.1"])
   const epmd = startDaemon(join(dir, "epmd"), mapperCommand.program, mapperCommand.args, { env })
   let daemon: Daemon
@@ -124,7 +124,7 @@ export const startRabbitMq = async (options: {
   }
 }
 
-/** A request to the management API; `base` carries the user's name and password. */
+/** A request to the management API. `base` contains user name and password. */
 export const manage = (base: string, method: string, path: string, body?: unknown): Promise<Response> => {
   const url = new URL(base)
   const user = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`
@@ -139,7 +139,7 @@ export const manage = (base: string, method: string, path: string, body?: unknow
   })
 }
 
-/** Creates a virtual host in which the URL's user may do everything; returns its URL. */
+/** Creates a virtual host with all rights for the URL's user. Returns its URL. */
 export const createVhost = async (url: string, managementUrl: string, name: string): Promise<string> => {
   const user = new URL(managementUrl).username
   const expect = async (answer: Promise<Response>) => {

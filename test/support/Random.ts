@@ -1,6 +1,6 @@
 /**
- * Random numbers that can be had again: every test file draws from one seed, which a failed test prints and which
- * `TEST_SEED` sets. (fast-check prints the seed of a failed property by itself.)
+ * Reproducible random numbers. Every test file draws from one seed, which a failed test prints and which `TEST_SEED`
+ * sets. (fast-check prints the seed of a failed property itself.)
  */
 
 const given = process.env.TEST_SEED
@@ -32,6 +32,6 @@ export const seeded = (seed: number): Random => {
   }
 }
 
-/** Numbers for one purpose, from the test seed: what others draw in the meantime does not change them. */
+/** Numbers for one purpose, from the test seed: other draws do not change them. */
 export const randomFor = (purpose: string): Random =>
   seeded([...purpose].reduce((hash, char) => Math.imul(hash, 31) + char.charCodeAt(0), testSeed))

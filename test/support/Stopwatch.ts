@@ -5,8 +5,8 @@ import { FairShare } from "./FairShare.ts"
 const tick = 10
 
 /**
- * Counts milliseconds, but not those in which this process did not run: for limits on how long something may take that
- * hold on a busy machine, too.
+ * Counts milliseconds, except those in which this process did not run: for time limits that also hold on a busy
+ * machine.
  */
 export class Stopwatch {
   private counted = 0
@@ -14,14 +14,16 @@ export class Stopwatch {
   private readAt = performance.now()
   private readonly timer = setInterval(() => this.read(), tick)
 
-  /** `shared`: counts less of each millisecond the more processes want to run, as for work that others do, on this machine. */
+  /**
+   * `shared`: counts each millisecond less if more processes want to run, for work of other processes on this machine.
+   */
   constructor({ shared = false } = {}) {
     this.share = shared ? new FairShare() : undefined
   }
 
   private read(): void {
     const now = performance.now()
-    // When this reading is late, so was whatever should have ended the wait.
+    // If this reading is late, everything that should have ended the wait was late, too.
     this.counted += Math.min(now - this.readAt, 2 * tick) * (this.share?.now() ?? 1)
     this.readAt = now
   }
@@ -39,7 +41,7 @@ export class Stopwatch {
   }
 }
 
-/** What the effect gives, and how long it took by a `Stopwatch`. */
+/** The effect's result, and its duration by a `Stopwatch`. */
 export const timed = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<readonly [took: number, A], E, R> =>
   Effect.suspend(() => {
     const watch = new Stopwatch()

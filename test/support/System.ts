@@ -1,6 +1,6 @@
 /**
- * Where PostgreSQL's and RabbitMQ's programs are: on this machine, or, with `TEST_ROOT`, in another Debian that lies in
- * that folder. Those run in a `chroot` with the same temporary folder, so that paths mean the same to both sides.
+ * The location of PostgreSQL's and RabbitMQ's programs: on this machine, or, with `TEST_ROOT`, in another Debian in
+ * that folder. Those run in a `chroot` with the same temporary folder, so that both sides use the same paths.
  */
 import { existsSync, readFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -8,7 +8,7 @@ import { exec } from "./Process.ts"
 
 const root = process.env.TEST_ROOT ?? ""
 
-/** A path of that Debian, as this process sees it. */
+/** A path of that Debian, from this process's point of view. */
 export const pathOf = (path: string): string => root + path
 
 export interface Command {
@@ -22,7 +22,7 @@ export interface User {
   readonly gid: number
 }
 
-// In a namespace of its own, so that the mounts are gone with the process, and the process keeps its id.
+// In its own namespace, so that the mounts vanish with the process, and the process keeps its ID.
 const enter = [
   `mount --bind "$TMP" "$ROOT$TMP"`,
   `mount --rbind /dev "$ROOT/dev"`,
@@ -30,7 +30,7 @@ const enter = [
   `exec chroot --userspec="$USER" "$ROOT" "$@"`
 ].join(" && ")
 
-/** How to run a program, as `user` when one is given. */
+/** How to run a program, optionally as `user`. */
 export const command = (program: string, args: ReadonlyArray<string>, user?: User): Command => {
   if (root === "") return { program, args, options: user ?? {} }
   const who = `${user?.uid ?? 0}:${user?.gid ?? 0}`
@@ -38,7 +38,7 @@ export const command = (program: string, args: ReadonlyArray<string>, user?: Use
   return { program: "unshare", args: ["--mount", "sh", "-c", script, program, program, ...args], options: {} }
 }
 
-/** The user `postgres`, when there must be one: PostgreSQL refuses to run as root. */
+/** The user `postgres` if needed: PostgreSQL refuses to run as root. */
 export const postgresUser = async (): Promise<User | undefined> => {
   if (process.getuid?.() !== 0) return undefined
   if (root !== "" && existsSync(pathOf("/etc/passwd"))) {

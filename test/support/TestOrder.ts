@@ -1,6 +1,6 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node"
 
-/** The fault tests that take longest; the others among them come after these. */
+/** The longest fault tests; the other fault tests follow these. */
 const longestFaults = [
   ...["callers", "broker", "database", "replicas", "hoarded", "random", "workers", "frozen", "cancel", "replay"],
   ...["rights", "crash", "leader", "lost", "restore", "pause"]
@@ -8,13 +8,20 @@ const longestFaults = [
 
 /** Other files that take long for their size, by which Vitest orders them. */
 const longerThanTheyLook = [
-  ...["package/embedding", "repo/RepoPglite", "ui/accessibility", "server/telemetry", "bus/BusAmqp", "server/workers"],
-  ...["flow/MainJob", "repo/RepoPostgres", "server/listener", "ui/refused", "flow/embedded", "ui/lifecycle"]
+  ...[
+    "package/embedding",
+    "repo/RepoPglite",
+    "ui/frame/accessibility",
+    "server/telemetry",
+    "bus/BusAmqp",
+    "server/workers"
+  ],
+  ...["flow/MainJob", "repo/RepoPostgres", "server/listener", "ui/refused", "flow/embedded", "ui/frame/lifecycle"]
 ]
 
 const isFault = ({ moduleId }: TestSpecification): boolean => moduleId.includes("/test/faults/")
 
-/** Those that the list names first, in its order; the others as they were. */
+/** Those on the list first, in its order; the others unchanged. */
 const first = (
   files: ReadonlyArray<TestSpecification>,
   list: ReadonlyArray<string>
@@ -27,8 +34,8 @@ const first = (
 }
 
 /**
- * Long files before short ones, so that all workers end at about the same time, and the fault tests, which wait for a third
- * of their time, spread among those that compute.
+ * Long files first, so that all workers end at about the same time. The fault tests, which wait for a third of their
+ * time, are spread among those that compute.
  */
 export class TestOrder extends BaseSequencer {
   override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {

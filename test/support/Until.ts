@@ -1,18 +1,19 @@
 /**
- * The one way in which tests wait: for a condition, never for a time. It is checked again and again, at first after a
- * millisecond, then less and less often: a long wait costs little, and its end is noticed a fortieth later. When it does not
- * hold within the limit, the error says what was waited for. The limit does not count time in which this process did not
- * run, nor what other work takes from the machine (see `Stopwatch`), so that a busy machine fails no test.
+ * The only way in which tests wait: for a condition, never for a time. The condition is checked again and again, first
+ * after a millisecond, then less and less often. So a long wait costs little, and its end is noticed within a fortieth
+ * of it. If the condition does not hold within the limit, the error names it. The limit does not count time in which
+ * this process did not run, nor the share of other work on the machine (see `Stopwatch`), so a busy machine fails no
+ * test.
  */
 import { setTimeout as sleep } from "node:timers/promises"
 import { Effect } from "effect"
 import { Stopwatch } from "./Stopwatch.ts"
 
-/** Milliseconds: how long `until` waits, and the longest time between two checks of a short wait. */
+/** In milliseconds: the limit of `until`, and the longest time between two checks of a short wait. */
 const defaultLimit = 30_000
 const defaultInterval = 25
 
-/** The rule that both versions share: `next` resolves when it is time to check again. */
+/** The rule for both versions. `next` resolves when it is time to check again. */
 class Waiting {
   private readonly watch = new Stopwatch({ shared: true })
   private readonly begunAt = performance.now()
@@ -44,12 +45,12 @@ class Waiting {
 const holds = <A>(found: A | undefined | false): found is A => found !== undefined && found !== false
 
 /**
- * Waits until `check` gives something other than `undefined` and `false`, and returns it. What `check` throws, `until`
- * throws.
+ * Waits until `check` returns something other than `undefined` and `false`, and returns it. An error of `check` fails
+ * `until`.
  *
  * @param what the condition, in words that complete "not within 30000 ms: …"
  * @param limit milliseconds
- * @param interval milliseconds between two checks at the most, of a short wait
+ * @param interval maximum milliseconds between two checks, of a short wait
  */
 export const until = async <A>(
   what: string,
@@ -69,7 +70,7 @@ export const until = async <A>(
   }
 }
 
-/** `until` for effects. It waits in real time, also under a `TestClock`, and dies when the limit has passed. */
+/** `until` for effects. Waits in real time, even under a `TestClock`, and dies when the limit has passed. */
 export const untilEffect = <A, E, R>(
   what: string,
   check: Effect.Effect<A | undefined | false, E, R>,
@@ -92,7 +93,7 @@ export const untilEffect = <A, E, R>(
     (waiting) => Effect.sync(() => waiting.end())
   )
 
-/** The promise's value; fails when it takes longer than `limit` milliseconds. */
+/** The promise's value. Fails if it takes longer than `limit` milliseconds. */
 export const within = async <A>(limit: number, what: string, promise: Promise<A>): Promise<A> => {
   let settled = false
   const value = promise.finally(() => {

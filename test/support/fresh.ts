@@ -1,4 +1,4 @@
-/** A database and a virtual host for one test (or file) only: files run side by side, and queue names are fixed. */
+/** A database and a virtual host for a single test or file: files run side by side, and queue names are fixed. */
 import { randomBytes } from "node:crypto"
 import { Effect, type Scope } from "effect"
 import { inject } from "vitest"

@@ -1,4 +1,4 @@
-/** Installs what the tests need beside npm packages, from Debian, where that is missing and this process may. */
+/** Installs the programs that the tests need from Debian, if they are missing and this process may. */
 import { execFileSync, spawnSync } from "node:child_process"
 import { existsSync } from "node:fs"
 import { chromium } from "./Chromium.ts"
@@ -23,7 +23,7 @@ export const installServices = (need: { readonly postgres: boolean; readonly rab
     throw new Error(`The tests need ${wanted} (Debian package names). ${message}`)
   })
 
-/** What `npm run bench` needs beside PostgreSQL and RabbitMQ; without `wrk` it has a load generator of its own. */
+/** The programs for `npm run bench`. Without `wrk`, it has its own load generator. */
 export const installForBench = (): void => {
   const servers = [
     ...(postgresBin() === undefined ? ["postgresql"] : []),
@@ -38,7 +38,7 @@ export const installForBench = (): void => {
   install(wrk ? [] : ["wrk"], (wanted) => console.log(`${wanted} is not installed: the load comes from this process`))
 }
 
-/** Installs Debian packages; calls `refuse` where this process may not. */
+/** Installs Debian packages. Calls `refuse` if this process may not. */
 const install = (packages: ReadonlyArray<string>, refuse: (wanted: string) => void): void => {
   if (packages.length === 0) return
   const wanted = packages.join(" ")
@@ -47,7 +47,7 @@ const install = (packages: ReadonlyArray<string>, refuse: (wanted: string) => vo
     return
   }
   console.log(`installing ${wanted}`)
-  // Packages start their own servers; the tests use private ones.
+  // Packages start their own servers, but the tests use private ones.
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1" }
   const apt = (...args: ReadonlyArray<string>) => execFileSync("apt-get", args, { env, stdio: ["ignore", 2, 2] })
   apt("update", "-q")

@@ -1,4 +1,4 @@
-/** Database servers and brokers for one test only, for tests that break them. */
+/** Database servers and brokers for a single test, which may break them. */
 import { chmodSync, mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -7,7 +7,7 @@ import { type PostgresServer, startPostgres } from "./Postgres.ts"
 import { cleanUpAtExit } from "./Process.ts"
 import { type RabbitMqServer, startRabbitMq } from "./RabbitMq.ts"
 
-/** A folder that is removed when the scope closes; what still runs in a folder inside it is killed. */
+/** A folder that is removed when the scope closes. Processes running in a folder inside it are killed. */
 export const temporaryFolder: Effect.Effect<string, never, Scope.Scope> = Effect.map(
   Effect.acquireRelease(
     Effect.sync(() => {

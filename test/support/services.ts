@@ -23,16 +23,16 @@ declare module "vitest" {
   }
 }
 
-/** No test takes this server down, so nothing need outlive it: tests that do have one of their own, with fsync on. */
+/** No test stops this server, so nothing needs to survive. Tests that do have their own, with fsync on. */
 const settings = { fsync: "off" }
 
 const shared = "/dev/shm"
-/** Bytes, in memory and of what may be stored in it. */
+/** Bytes, in memory and available for files in it. */
 const roomNeeded = 8 * 1024 ** 3
 
 /**
- * Tests write to memory where there is enough: nothing need outlive the machine, and to wait for its disk takes a tenth of
- * the time. `TMPDIR` says where else.
+ * Tests write to memory if there is enough: waiting for the disk takes a tenth of the time. `TMPDIR` selects another
+ * place.
  */
 const writeToMemory = (): void => {
   if (process.env.TMPDIR !== undefined || !existsSync(shared)) return

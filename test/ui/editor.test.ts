@@ -32,7 +32,9 @@ const valid = (setting: WebhookSetting): Value => {
     case "choice":
       return setting.words[1]!
     case "expression":
-      return "length(text) > `7`"
+      return "length(payload.text) > `7`"
+    case "template":
+      return "{{text}}"
     case "window":
       return { key: "alert.name", within: 30 }
     case "switch":
@@ -70,6 +72,7 @@ const invalid = (setting: WebhookSetting): string => {
     case "retries":
       return "7"
     case "expression":
+    case "template":
       return "x".repeat(5_000)
     case "choice":
     case "switch":
@@ -481,6 +484,24 @@ describe("a template for whole requests", () => {
     const requests = preview.getByLabel("Use a received request")
     await requests.selectOption(await requests.getByText("ignored").getAttribute("value"))
     await preview.getByText("Such a request is ignored").waitFor()
+    await preview.getByText("payload.alerts[0].status == 'firing' does not hold.").waitFor()
+    await preview.getByText("payload.alerts is a list of 1").waitFor()
+    // What the filter says now, before it is saved, also of the stored requests.
+    const stored = preview.getByRole("list", { name: "What the filter says of stored requests" })
+    await eventually(() => stored.getByRole("listitem").allInnerTexts()).toEqual([
+      expect.stringContaining("accepted"),
+      expect.stringContaining("ignored")
+    ])
+    const filter = await settingField(page, "Filter")
+    await filter.fill("payload.alerts[0].status == firing")
+    await preview.getByText("firing is not part of a request").waitFor()
+    await filter.fill("payload.alerts[0].status == 'resolved'")
+    await eventually(() => stored.getByRole("listitem").allInnerTexts()).toEqual([
+      expect.stringContaining("ignored"),
+      expect.stringContaining("accepted")
+    ])
+    await preview.getByText("Such a request is accepted").waitFor()
+    await filter.fill("payload.alerts[0].status == 'firing'")
     await requests.selectOption(await requests.getByText("accepted").getAttribute("value"))
     await preview.getByText("Such a request is accepted").waitFor()
 

@@ -212,7 +212,9 @@ describe("the page of all runs", () => {
     await page.getByRole("button", { name: "Cancel 1 run" }).click()
     const dialog = page.getByRole("alertdialog", { name: "Cancel 1 run?" })
     await dialog.getByText("Failed runs won't be retried.").waitFor()
-    await page.route("**/api/runs/cancel", (route) => route.fulfill({ json: { cancelled: 1 } }))
+    await page.route("**/api/runs/cancel", (route) =>
+      route.fulfill({ json: { cancelled: [failed.run_id], refused: [] } })
+    )
     const [request] = await Promise.all([
       page.waitForRequest("**/api/runs/cancel"),
       dialog.getByRole("button", { name: "Cancel them" }).click()

@@ -8,6 +8,7 @@ import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { sampleRequest, sampleVariables } from "../../src/domain/request/SampleRequest.ts"
 import { presetNames } from "../../src/domain/verification/Presets.ts"
+import { sampleFor } from "../../src/recipes/SampleFor.ts"
 import { leaderSnippets } from "../../src/ui/pages/team/LeaderSnippets.ts"
 import { callSnippets } from "../../src/ui/pages/webhook/CallSnippets.ts"
 import { freshDatabase, freshVhost } from "../support/fresh.ts"
@@ -46,6 +47,23 @@ describe("the sample variables of a call", () => {
       headers: {},
       query: {}
     })
+  })
+})
+
+it("the sample of a call has what the filter compares with", () => {
+  const sampleOf = (accept_if: string, input?: string) =>
+    sampleFor({ variables: ["branch"], accept_if, ...(input && { input }) })
+  expect(sampleOf("branch == 'main' && 'x' == env.name && contains(['a', 'b'], kind) && draft != `true`").body).toEqual(
+    {
+      variables: { branch: "main", env: { name: "x" }, kind: "a" }
+    }
+  )
+  const accept_if =
+    "(headers.\"x-kind\" == 'push' || payload.no) && starts_with(payload.ref, 'refs/') && query.n == '1'"
+  expect(sampleOf(accept_if, "payload")).toEqual({
+    body: { ref: "refs/" },
+    headers: { "x-kind": "push" },
+    query: { n: "1" }
   })
 })
 

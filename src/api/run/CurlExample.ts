@@ -1,13 +1,11 @@
 /** A `curl` example for a webhook, with its kind of body and its verification. */
 import { Predicate } from "effect"
-import { sampleRequest } from "../../domain/request/SampleRequest.ts"
+import type { SampleRequest } from "../../domain/request/SampleRequest.ts"
 import type { Description, Hmac, Source } from "../../domain/verification/Description.ts"
 import { describe, type Options } from "../../domain/verification/Presets.ts"
 
 /** The fields of a webhook that matter to callers. */
 export interface CalledWebhook {
-  readonly variables: ReadonlyArray<string>
-  readonly input?: string
   readonly verification?: Options
   /** If set, callers cannot wait. */
   readonly coalesce?: unknown
@@ -106,6 +104,7 @@ export interface CurlOptions {
   /** The trigger URL as a shell word. The parameters are empty or begin with `?`. */
   readonly target: (search: string) => string
   readonly waits: boolean
+  readonly sample: SampleRequest
   /** Spreads the call over several lines. */
   readonly pretty: boolean
   readonly flags?: ReadonlyArray<string>
@@ -118,23 +117,25 @@ export const isSigned = ({ verification }: CalledWebhook): boolean =>
 
 /** A script for `sh`. The secret, if any, is in `$WEBHOOK_SECRET`. */
 export const curlExample = (webhook: CalledWebhook, options: CurlOptions): string => {
-  const { flags = [], headers = [], pretty, target, waits } = options
-  const { input, variables, verification } = webhook
-  const sample = sampleRequest(input, variables)
+  const { flags = [], headers = [], pretty, sample, target, waits } = options
+  const { verification } = webhook
+  const { "content-type": type = "application/json", ...sampleHeaders } = sample.headers
   const parameters = new URLSearchParams(sample.query)
   if (waits && webhook.coalesce === undefined) parameters.append("wait", "true")
   const url = target(parameters.size === 0 ? "" : `?${parameters}`)
   const proof = verification && proofOf(describe(verification, ""), verification, url)
   const body = proof?.timeInBody ? withTime(sample.body, proof.timeInBody) : sample.body
+  const text = type.includes("form")
+    ? new URLSearchParams(body as Record<string, string>).toString()
+    : JSON.stringify(body, null, pretty ? 2 : undefined)
   // The time is a number, known only when the script runs.
-  const json = quotable(JSON.stringify(body, null, pretty ? 2 : undefined))
-  const quoted = `'${json.replaceAll(`"${timeMark}"`, `'"$timestamp"'`)}'`
+  const quoted = `'${quotable(text).replaceAll(`"${timeMark}"`, `'"$timestamp"'`)}'`
   const isBodySigned = (proof?.lines.length ?? 0) > 0
   const call = [
     ["curl", ...flags, url].join(" "),
     ...headers,
-    "-H 'Content-Type: application/json'",
-    ...Object.entries(sample.headers).map(([name, value]) => `-H '${name}: ${value}'`),
+    `-H 'Content-Type: ${type}'`,
+    ...Object.entries(sampleHeaders).map(([name, value]) => `-H '${name}: ${value}'`),
     ...(proof?.options ?? []),
     isBodySigned ? '--data-binary "$body"' : `-d ${quoted}`
   ].join(" \\\n  ")

@@ -4,6 +4,7 @@ import { Variables } from "../../domain/run/Run.ts"
 import { finalStatuses } from "../../domain/run/RunStatus.ts"
 import { RunSummary } from "../../domain/run/RunSummary.ts"
 import { TeamName } from "../../domain/Team.ts"
+import { ThreadKey } from "../../domain/Thread.ts"
 import { optional, time } from "../../domain/Time.ts"
 import { MessageText } from "./Messages.ts"
 
@@ -25,7 +26,12 @@ export const ReplayBody = Schema.Struct({
       description: "New values; by default the values of the run. Not with `prompt: same`, and not for a chat message."
     })
   ),
-  message: optional(MessageText.annotations({ description: "Only for a chat message: a new text." }))
+  message: optional(MessageText.annotations({ description: "Only for a chat message: a new text." })),
+  thread: optional(
+    Schema.NullOr(ThreadKey).annotations({
+      description: "The key of the new run's thread; `null`: it stands alone. By default the thread of the run."
+    })
+  )
 })
 
 /** The body of a request that replays several runs: the given ones, or all that match. */
@@ -55,8 +61,9 @@ export const ReplayManyBody = Schema.Struct({
   dry_run: optional(Schema.Boolean.annotations({ description: "`true`: only counts the runs." }))
 })
 
-const refusal = {
-  code: Schema.String.annotations({ description: "The error code, as for a request to replay only this run." }),
+/** Why a request with several runs did nothing for one of them. */
+export const refusal = {
+  code: Schema.String.annotations({ description: "The error code, as for a request for only this run." }),
   detail: Schema.String.annotations({ description: "The reason." })
 }
 

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { WebhookId } from "../../domain/Id.ts"
+import { ThreadId, WebhookId } from "../../domain/Id.ts"
 import { RunMode, RunSource, RunStatus } from "../../domain/run/Run.ts"
 import { RunSummary } from "../../domain/run/RunSummary.ts"
 import { isStorable, unstorableDetail } from "../../domain/StorableText.ts"
@@ -54,6 +54,7 @@ const Search = Schema.String.pipe(
 export const RunFilterParameters = Schema.Struct({
   status: Schema.optional(Statuses),
   webhook_id: Schema.optional(WebhookId.annotations({ description: "Only runs of this webhook." })),
+  thread_id: Schema.optional(ThreadId.annotations({ description: "Only runs of this thread." })),
   team: Schema.optional(TeamName.annotations({ description: "Only runs for this team." })),
   source: Schema.optional(RunSource.annotations({ description: "Only webhook runs, or only chat messages." })),
   mode: Schema.optional(

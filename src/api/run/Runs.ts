@@ -15,15 +15,18 @@ import {
   UnsupportedMediaType
 } from "../Problem.ts"
 import { exportPaths } from "./ExportPaths.ts"
-import { mostReplayed, ReplayBody, Replayed, ReplayList, ReplayManyBody } from "./Replays.ts"
+import { mostReplayed, ReplayBody, Replayed, ReplayList, ReplayManyBody, refusal } from "./Replays.ts"
 import { RunFilterParameters, RunList, RunPage } from "./RunPage.ts"
 import { Accepted, Answered, Failed, IdempotencyKey, TimedOut, TimedOutInPage, Wait } from "./Trigger.ts"
 
 const path = Schema.Struct({ run_id: Schema.String.annotations({ description: "The run's id." }) })
 
 export const Cancelled = Schema.Struct({
-  cancelled: Schema.Number.annotations({ description: "The number of cancelled runs." })
-}).annotations({ description: "The runs were cancelled." })
+  cancelled: Schema.Array(RunId).annotations({ description: "The runs that were cancelled, or whose retry was." }),
+  refused: Schema.Array(Schema.Struct({ run_id: RunId, ...refusal })).annotations({
+    description: "The runs that could not be cancelled, and why."
+  })
+}).annotations({ identifier: "Cancelled", description: "The result for each run." })
 
 export const QueueCancelled = Schema.Struct({
   cancelled: Schema.Number.annotations({ description: "The number of queued runs and messages; they are never sent." }),
@@ -107,7 +110,7 @@ export class Runs extends HttpApiGroup.make("runs")
         OpenApi.annotations({
           summary: "Cancel several runs",
           description:
-            "Cancels each run like a single one. Runs that have already ended or do not exist are not counted."
+            "Cancels each run like a single one. `refused` lists the runs that have already ended or do not exist."
         })
       )
   )

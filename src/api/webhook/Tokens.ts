@@ -16,13 +16,13 @@ export const WebhookWithToken = Schema.Struct({
   description: "A webhook with its token, which is shown only once."
 })
 
-const OverlapSeconds = Schema.compose(Schema.String.pipe(Schema.pattern(/^\d+$/)), Schema.NumberFromString).pipe(
+export const OverlapSeconds = Schema.compose(Schema.String.pipe(Schema.pattern(/^\d+$/)), Schema.NumberFromString).pipe(
   Schema.between(0, maxOverlapSeconds),
   Schema.annotations({
     jsonSchema: {
       type: "integer",
       ...{ minimum: 0, maximum: maxOverlapSeconds, default: 0 },
-      description: "How long the old token stays valid, in seconds."
+      description: "How long the one before stays valid, in seconds."
     }
   })
 )

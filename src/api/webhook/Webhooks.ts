@@ -29,11 +29,21 @@ export const Preview = Schema.Struct({
     }),
     { exact: true }
   ),
+  ignored_because: Schema.optionalWith(
+    Schema.String.annotations({
+      description: "The first part of the filter that does not hold, and the values that it reads."
+    }),
+    { exact: true }
+  ),
   prompt: Schema.optionalWith(
     Schema.String.annotations({ description: "The rendered prompt; absent if variables are missing." }),
     { exact: true }
   ),
-  missing: Schema.Array(Schema.String).annotations({ description: "Variables without a value." })
+  missing: Schema.Array(Schema.String).annotations({ description: "Variables without a value." }),
+  thread_key: Schema.optionalWith(
+    Schema.String.annotations({ description: "The key of the run's thread; absent if the run would stand alone." }),
+    { exact: true }
+  )
 }).annotations({ identifier: "Preview", description: "The prompt for sample variables." })
 
 const RunFilter = Schema.Struct({

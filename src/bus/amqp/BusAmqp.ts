@@ -1,5 +1,5 @@
 import type { Channel, Message } from "amqplib"
-import { Clock, Effect, Either, FiberSet, Layer, type Redacted, Schedule, Scope } from "effect"
+import { Clock, Effect, Either, Layer, type Redacted, Schedule, Scope } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { TeamName } from "../../domain/Team.ts"
@@ -12,8 +12,18 @@ import { type Connection, call, openChannel, unavailable } from "./Connection.ts
 import * as Link from "./Link.ts"
 import { countReceived } from "./Metrics.ts"
 import * as Probe from "./Probe.ts"
+import { consumeProgress } from "./ProgressConsumer.ts"
 import * as Publisher from "./Publisher.ts"
-import { deadQueue, declareShared, lateQueue, type QueueType, repliesQueue, teamQueue } from "./Topology.ts"
+import * as Reception from "./Reception.ts"
+import {
+  deadQueue,
+  declareShared,
+  lateQueue,
+  progressQueue,
+  type QueueType,
+  repliesQueue,
+  teamQueue
+} from "./Topology.ts"
 import * as Trace from "./Trace.ts"
 import {
   type Decoded,
@@ -25,6 +35,7 @@ import {
   encodePrompt,
   isExpiredOffer,
   isLongReply,
+  isProgress,
   type Outgoing
 } from "./Wire.ts"
 
@@ -40,8 +51,6 @@ const handleTimeout = 2_000
 const handleTimeoutOfText = 0.001
 /** Per late reply. After that the answer is stored like a timely one. */
 const setAsideTimeout = "2 seconds"
-/** Milliseconds between two log lines about dropped messages. */
-const dropLogInterval = 1_000
 /** How often a server checks whether it can handle replies. */
 const readyInterval = "500 millis"
 /**
@@ -99,12 +108,9 @@ const make = ({ queueType, url }: AmqpOptions) =>
         )
       })
 
-    const consumeOn = (
-      connection: Connection,
-      handle: ReplyHandler,
-      { answerable, atOnce = defaultAtOnce, correlation, isOver = () => false, ready = Effect.void }: ReplyChecks
-    ) =>
+    const consumeOn = (connection: Connection, handle: ReplyHandler, checks: ReplyChecks) =>
       Effect.gen(function* () {
+        const { answerable, atOnce = defaultAtOnce, ready = Effect.void } = checks
         yield* Effect.retry(ready, Schedule.spaced(readyInterval))
         const open = Effect.fnUntraced(function* (prefetch: number) {
           const channel = yield* openChannel(connection)
@@ -113,19 +119,11 @@ const make = ({ queueType, url }: AmqpOptions) =>
         })
         const channel = yield* open(atOnce)
         yield* declare(channel)
-        const log = yield* FiberSet.makeRuntime<never>()
+        const { drop, isOver, subjectOf, takeProgress } = yield* Reception.make(checks)
         const receive = yield* inbox.consume(
           (replies) => givingBack(connection, sum(replies.map(textLength)), handle(replies)),
           { atOnce, ...(answerable && { answerable: (runs) => givingBack(connection, 0, answerable(runs)) }) }
         )
-        let loggedAt = Number.NEGATIVE_INFINITY
-        const drop = (queue: string, kind: "refused" | "malformed" | "unknown"): undefined => {
-          countReceived(kind)
-          // Any leader could otherwise flood the log.
-          if (performance.now() - loggedAt < dropLogInterval) return
-          loggedAt = performance.now()
-          log(Effect.logWarning(`a ${kind} message on ${queue} is dropped; others like it may not be logged`))
-        }
         const listen = (
           channel: Channel,
           queue: string,
@@ -136,17 +134,13 @@ const make = ({ queueType, url }: AmqpOptions) =>
             channel.consume(queue, (message) => {
               if (message === null) return connection.markLost(`${queue} was deleted`)
               const acknowledge = () => acknowledgeOn(channel, message)
-              const { correlationId } = message.properties
-              const subject = typeof correlationId === "string" ? correlation.subjectOf(correlationId) : undefined
-              if (subject === undefined) {
-                drop(queue, "refused")
+              if (isProgress(message)) {
+                takeProgress(message, queue)
                 return acknowledge()
               }
+              const subject = subjectOf(message, queue)
+              if (subject === undefined || isOver(subject)) return acknowledge()
               const skip = () => countReceived("ended")
-              if (isOver(subject.run_id)) {
-                skip()
-                return acknowledge()
-              }
               const read = () => {
                 const decoded = decode(message, subject.run_id)
                 if (Either.isLeft(decoded)) return drop(queue, decoded.left)
@@ -166,6 +160,17 @@ const make = ({ queueType, url }: AmqpOptions) =>
         )
         yield* listen(yield* open(1), lateQueue, decodeReply, receive.late)
       })
+
+    /** Its own connection, so that a flood of progress or a failure does not delay replies. */
+    const observe = (checks: ReplyChecks) =>
+      Effect.flatMap(Reception.make(checks), ({ takeProgress }) =>
+        Link.make({
+          broker,
+          name: "progress",
+          heartbeat: consumeHeartbeat,
+          use: (connection) => consumeProgress(connection, (message) => takeProgress(message, progressQueue))
+        })
+      )
 
     return Bus.of({
       durable: true,
@@ -203,13 +208,14 @@ const make = ({ queueType, url }: AmqpOptions) =>
       inspect: probe.inspect,
       removeQueue: probe.removeQueue,
       consume: (handle, checks) =>
-        Effect.asVoid(
+        Effect.zipRight(
           Link.make({
             broker,
             name: "consume",
             heartbeat: consumeHeartbeat,
             use: (connection) => consumeOn(connection, handle, checks)
-          })
+          }),
+          checks.progress === undefined ? Effect.void : observe(checks)
         ),
       repliesWaiting: probe.repliesWaiting,
       reachable: Effect.zipRight(publisher.connected, probe.ping),

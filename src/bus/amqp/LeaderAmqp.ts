@@ -11,10 +11,11 @@ import type { AmqpOptions } from "./BusAmqp.ts"
 import { listenForCancellations } from "./CancelListener.ts"
 import { type Connection, call, openChannel, unavailable } from "./Connection.ts"
 import * as Link from "./Link.ts"
+import * as ProgressSender from "./ProgressSender.ts"
 import * as Publisher from "./Publisher.ts"
 import { declareTeamQueue, leaderArguments, repliesExchange, teamQueue } from "./Topology.ts"
 import * as Trace from "./Trace.ts"
-import { decodePrompt, encodeReply } from "./Wire.ts"
+import { decodePrompt, encodeProgress, encodeReply } from "./Wire.ts"
 
 interface LeadOptions {
   readonly team: TeamName
@@ -25,7 +26,12 @@ interface LeadOptions {
 const make = ({ queueType, url }: AmqpOptions) =>
   Effect.gen(function* () {
     const broker = Broker.make(url)
-    const publisher = yield* Publisher.make({ broker, name: "leader replies" })
+    const progressSender = ProgressSender.make()
+    const publisher = yield* Publisher.make({
+      broker,
+      name: "leader replies",
+      prepare: (_, connection) => progressSender.use(connection)
+    })
     const cancellations = makeCancellations()
 
     /** Without a queue the reply is retried, because the server declares the queue when it connects. */
@@ -52,14 +58,16 @@ const make = ({ queueType, url }: AmqpOptions) =>
         whenTraced("LeaderBus.handle", { kind: "consumer" }),
         parent === undefined ? identity : Effect.withParentSpan(parent)
       )
-      const reply = replyTo(message.properties.replyTo ?? repliesExchange, prompt.value)
+      const exchange = message.properties.replyTo ?? repliesExchange
       return handlePrompt(
         (delivery) => traced(handle(delivery)),
         {
           prompt: prompt.value,
           redelivered: message.fields.redelivered,
           cancelled: cancellations.of(prompt.value.run_id),
-          reply
+          reply: replyTo(exchange, prompt.value),
+          progress: (progress) =>
+            Effect.sync(() => progressSender.send(encodeProgress(progress, prompt.value, exchange)))
         },
         Effect.interruptible
       )

@@ -4,7 +4,7 @@ import { record } from "../../telemetry/Metrics.ts"
 
 export const received = Metric.counter("webhook_bus_reports_total", {
   description:
-    "Messages received about runs: started, response, error, dead letters, and rejected or invalid messages.",
+    "Messages received about runs: started, progress, response, error, dead letters, and rejected or invalid messages.",
   incremental: true
 })
 const publishes = Metric.counter("webhook_bus_publishes_total", {
@@ -18,6 +18,7 @@ export const reconnects = Metric.counter("webhook_bus_reconnects_total", {
 
 export type ReplyKind =
   | "started"
+  | "progress"
   | "response"
   | "error"
   | "dead"

@@ -122,11 +122,12 @@ export const make = Effect.fnUntraced(function* (options: {
   readonly broker: Broker
   readonly name: string
   /** Runs on every new connection before anything is published on it. */
-  readonly prepare?: (channel: ConfirmChannel) => Effect.Effect<void, Unavailable>
+  readonly prepare?: (channel: ConfirmChannel, connection: Connection) => Effect.Effect<void, Unavailable, Scope.Scope>
 }): Effect.fn.Return<Publisher, never, Scope.Scope> {
   const link = yield* Link.make({
     ...options,
-    use: (connection) => Effect.tap(open(connection), ({ channel }) => options.prepare?.(channel) ?? Effect.void)
+    use: (connection) =>
+      Effect.tap(open(connection), ({ channel }) => options.prepare?.(channel, connection) ?? Effect.void)
   })
 
   const blockedBy = (connection: Connection): Unavailable | undefined => {

@@ -1,8 +1,8 @@
 /**
  * Exchanges and queues; `docs/amqp.md` documents them for leaders in other languages.
  *
- * The server declares `webhook.prompts`, `webhook.replies`, `webhook.dlx` and `webhook.dead` each time it connects, and
- * `webhook.cancel.<team>` before a team's first prompt. The leader declares only its team's queue. The server checks team
+ * The server declares `webhook.prompts`, `webhook.replies`, `webhook.progress`, `webhook.dlx` and `webhook.dead` each time
+ * it connects, and `webhook.cancel.<team>` before a team's first prompt. The leader declares only its team's queue. The server checks team
  * queues passively and binds them to `webhook.prompts`.
  */
 import { randomUUID } from "node:crypto"
@@ -31,6 +31,13 @@ export const repliesExchange = "webhook.replies"
  * could otherwise bind the queue.
  */
 export const repliesQueue = "webhook.replies.inbox"
+/**
+ * The routing key and the queue of progress. The queue holds little and loses the oldest, so that no flood of progress
+ * fills the broker or reaches the replies. It is declared with the connection that consumes it, whose failures concern
+ * progress only.
+ */
+export const progressKey = "progress"
+export const progressQueue = "webhook.progress"
 /** For long answers to ended runs, so that other replies in `repliesQueue` need not wait: an exchange and its queue. */
 export const lateExchange = "webhook.replies.late"
 export const lateQueue = "webhook.replies.late"
@@ -69,12 +76,24 @@ export const declareShared = async (channel: Channel, type: QueueType): Promise<
   await channel.assertExchange(deadLetterExchange, "fanout", { durable: true })
   await channel.assertQueue(deadQueue, shared(type))
   await channel.bindQueue(deadQueue, deadLetterExchange, "")
-  await channel.assertExchange(repliesExchange, "fanout", { durable: true })
+  await channel.assertExchange(repliesExchange, "direct", { durable: true })
   await channel.assertQueue(repliesQueue, shared(type))
   await channel.bindQueue(repliesQueue, repliesExchange, "")
   await channel.assertExchange(lateExchange, "fanout", { durable: true })
   await channel.assertQueue(lateQueue, shared(type))
   await channel.bindQueue(lateQueue, lateExchange, "")
+}
+
+/** Classic also in a cluster: progress is not worth a write to several disks. */
+export const declareProgressQueue = async (channel: Channel): Promise<void> => {
+  await channel.assertQueue(progressQueue, {
+    durable: true,
+    maxLength: 10_000,
+    messageTtl: 10_000,
+    // One server gets all of it, in order.
+    arguments: { "x-single-active-consumer": true, "x-max-length-bytes": 16 * 1024 * 1024 }
+  })
+  await channel.bindQueue(progressQueue, repliesExchange, progressKey)
 }
 
 export const declareTeamQueue = async (channel: Channel, team: TeamName, type: QueueType): Promise<void> => {

@@ -2,15 +2,16 @@
 import { randomUUID } from "node:crypto"
 import type { Message, Options } from "amqplib"
 import { Either, Option, Predicate, Schema } from "effect"
-import { RunId, WebhookId } from "../../domain/Id.ts"
+import { RunId, ThreadId, WebhookId } from "../../domain/Id.ts"
 import { type AgentReport, readReport } from "../../domain/run/AgentReport.ts"
+import { type NumberedProgress, readProgress } from "../../domain/run/Progress.ts"
 import { RunSource } from "../../domain/run/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { DeadLettered, LeaderReply, Prompt, Reply } from "../Bus.ts"
 import { longReply } from "../LongReplies.ts"
 import { answerTooLarge, maxAnswer, storableReply } from "../Replies.ts"
 import type { ReplyKind } from "./Metrics.ts"
-import { cancelExchange, lateExchange, promptsExchange, repliesExchange } from "./Topology.ts"
+import { cancelExchange, lateExchange, progressKey, promptsExchange, repliesExchange } from "./Topology.ts"
 
 /** A message for the broker. `id` is its `message_id`, which identifies returned messages. */
 export interface Outgoing {
@@ -36,6 +37,10 @@ const PromptBody = Schema.Struct({
   prompt: Schema.String,
   template: Schema.optionalWith(Schema.String, { exact: true }),
   values: Schema.optionalWith(Texts, { exact: true }),
+  thread: Schema.optionalWith(
+    Schema.Struct({ id: ThreadId, session_id: Schema.optionalWith(Schema.String, { exact: true }) }),
+    { exact: true }
+  ),
   deadline: Schema.optionalWith(Schema.DateTimeUtc, { exact: true })
 })
 const anyField = Schema.Record({ key: Schema.String, value: Schema.Unknown })
@@ -51,6 +56,9 @@ const decodeAnswer = Schema.decodeUnknownOption(Schema.parseJson(AnswerBody))
 const decodeError = Schema.decodeUnknownOption(Schema.parseJson(ErrorBody))
 
 const json = "application/json"
+const progressType = "progress"
+/** In bytes. The longest text, of control characters that JSON escapes, is shorter. */
+const maxProgress = 512 * 1024
 
 /** @param left the time to the deadline in milliseconds, more than 0; `undefined` if the prompt does not expire. */
 export const encodePrompt = (prompt: Prompt, queue: string, left: number | undefined): Outgoing => {
@@ -119,6 +127,28 @@ export const encodeReply = (reply: LeaderReply, { correlation_id, run_id }: Prom
       return message("error", { message: reply.message, ...reply.report })
   }
 }
+
+/** Without a confirmation, and not stored on the broker's disk. */
+export const encodeProgress = (progress: NumberedProgress, { correlation_id }: Prompt, exchange: string): Outgoing => ({
+  id: randomUUID(),
+  exchange,
+  routingKey: progressKey,
+  body: Buffer.from(JSON.stringify(progress)),
+  options: { type: progressType, contentType: json, correlationId: correlation_id }
+})
+
+/** @returns `undefined` if it is unusable. */
+export const decodeProgress = ({ content }: Message): NumberedProgress | undefined => {
+  if (content.length > maxProgress) return undefined
+  try {
+    return readProgress(JSON.parse(content.toString()))
+  } catch {
+    return undefined
+  }
+}
+
+/** Progress with an empty routing key comes with the replies. */
+export const isProgress = ({ properties }: Message): boolean => properties.type === progressType
 
 /** A decoded message from `webhook.replies.inbox` or `webhook.dead`; left if it is unusable. */
 export type Decoded = Either.Either<{ readonly kind: ReplyKind; readonly reply: Reply }, "malformed" | "unknown">

@@ -87,6 +87,8 @@ export const prompts = (behaviour: Behaviour): void => {
             ["constructor", "c"]
           ])
         }),
+        yield* makePrompt({ thread: { id: id as never } }),
+        yield* makePrompt({ thread: { id: id as never, session_id: "ses_ünïcode 🦊" } }),
         yield* makePrompt({ prompt: "" })
       ]
       for (const prompt of prompts) yield* bus.publish([prompt])

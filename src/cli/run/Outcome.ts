@@ -5,16 +5,15 @@ import type { QueueCancelled } from "../../api/run/Runs.ts"
 import type { Outcome } from "../../domain/run/Run.ts"
 import { finalStatuses } from "../../domain/run/RunStatus.ts"
 import { exitCodes, Failure } from "../Failure.ts"
+import { plural } from "../Output.ts"
 
 export const wait = Options.boolean("wait").pipe(Options.withDescription("Wait for the answer and print it"))
 
 type Counts = typeof QueueCancelled.Type
 
-const plural = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`
-
 /** As in `3 runs and 1 retry`. */
 export const queuedText = ({ cancelled, retries }: Counts): string =>
-  plural(cancelled, "run", "runs") + (retries === 0 ? "" : ` and ${plural(retries, "retry", "retries")}`)
+  plural(cancelled, "run") + (retries === 0 ? "" : ` and ${plural(retries, "retry", "retries")}`)
 
 /** The result of `cancel-queued`. */
 export const cancelledText = (counts: Counts): string =>
@@ -57,3 +56,7 @@ const failureOf = (run: Unsuccessful): Failure => {
 /** Turns a run's unsuccessful outcome into a failure of the command. Other errors are passed on. */
 export const failUnsuccessful = <E>(error: E): Effect.Effect<never, Failure | Exclude<E, Unsuccessful>> =>
   Effect.fail(isUnsuccessful(error) ? failureOf(error) : (error as Exclude<E, Unsuccessful>))
+
+/** Fails like `trigger --wait` if the run has ended without success. */
+export const failUnlessSuccess = (run: unknown): Effect.Effect<void, Failure> =>
+  isUnsuccessful(run) ? Effect.fail(new Failure({ ...failureOf(run), body: undefined })) : Effect.void

@@ -6,6 +6,7 @@ import { MessageText } from "../../api/run/Messages.ts"
 import { Replayed, type ReplayManyBody } from "../../api/run/Replays.ts"
 import { Accepted, Answered } from "../../api/run/Trigger.ts"
 import { finalStatuses } from "../../domain/run/RunStatus.ts"
+import { ThreadKey } from "../../domain/Thread.ts"
 import { time } from "../../domain/Time.ts"
 import { confirm, yes } from "../Confirm.ts"
 import { adminOptions, type Connection, call, show } from "../Connection.ts"
@@ -115,11 +116,19 @@ const message = Options.text("message").pipe(
   Options.optional
 )
 
+const [decodeThread, threadFault] = validated("--thread", ThreadKey)
+const thread = Options.text("thread").pipe(
+  Options.withPseudoName("key"),
+  Options.withDescription("The key of another thread, or an empty text for none; default: the run's thread"),
+  Options.mapTryCatch((key) => (key === "" ? null : decodeThread(key)), threadFault),
+  Options.optional
+)
+
 const id = Args.text({ name: "run-id" }).pipe(Args.withDescription("The run to replay"))
 
 export const replayOne = Command.make(
   "replay",
-  { id, variables: variableOptions, message, samePrompt, key, wait, ...adminOptions },
+  { id, variables: variableOptions, message, thread, samePrompt, key, wait, ...adminOptions },
   (options) =>
     Effect.gen(function* () {
       const variables = yield* variablesOf(options.variables)
@@ -143,7 +152,8 @@ export const replayOne = Command.make(
               payload: {
                 ...(options.samePrompt && { prompt: "same" }),
                 ...(hasVariables && { variables: { ...before, ...variables } }),
-                ...(Option.isSome(options.message) && { message: options.message.value })
+                ...(Option.isSome(options.message) && { message: options.message.value }),
+                ...(Option.isSome(options.thread) && { thread: options.thread.value })
               }
             })
             return yield* Effect.catchAll(replaying, failUnsuccessful)

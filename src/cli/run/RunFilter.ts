@@ -1,6 +1,7 @@
 import { Options } from "@effect/cli"
 import { Option, Schema } from "effect"
 import { maxSearchLength } from "../../api/run/RunPage.ts"
+import { ThreadId } from "../../domain/Id.ts"
 import { RunMode, RunSource, RunStatus } from "../../domain/run/Run.ts"
 import { TeamName } from "../../domain/Team.ts"
 import { time } from "../../domain/Time.ts"
@@ -45,6 +46,7 @@ const Seconds = wrong(Schema.NumberFromString.pipe(Schema.between(0, 1e9)), "mus
 export const filterOptions = {
   status: optional("status", "states", `Only runs with these statuses, separated by commas: ${states}`, Statuses),
   team: optional("team", "name", "Only runs for this team", TeamName),
+  thread: optional("thread", "id", "Only runs of this thread", wrong(ThreadId, "must be a thread's id")),
   source: optional("source", "source", "Only webhook runs (webhook), or only chat messages (chat)", oneOf(RunSource)),
   mode: optional("mode", "mode", "Only synchronous runs (wait), or only asynchronous ones (async)", oneOf(RunMode)),
   from: optional(
@@ -78,6 +80,7 @@ const millis = (seconds: Option.Option<number>): number | undefined =>
 export const parametersOf = (filter: Filter) => ({
   status: Option.getOrUndefined(filter.status),
   team: Option.getOrUndefined(filter.team),
+  thread_id: Option.getOrUndefined(filter.thread),
   source: Option.getOrUndefined(filter.source),
   mode: Option.getOrUndefined(filter.mode),
   from: Option.getOrUndefined(filter.from),

@@ -1,24 +1,20 @@
 /** The input for a webhook's template: variables or a whole request. */
-import { HelpDoc, Options, ValidationError } from "@effect/cli"
-import { FileSystem } from "@effect/platform"
+import { Options } from "@effect/cli"
+import type { FileSystem } from "@effect/platform"
 import { Effect, Either, Option } from "effect"
 import { type IncomingRequest, valuesOf } from "../../domain/request/IncomingRequest.ts"
 import type { Variables } from "../../domain/run/Run.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import { type Failure, usage } from "../Failure.ts"
+import { fileOf, readBytes } from "../Files.ts"
 import { type GivenVariables, split, variableOptions, variablesOf } from "./Variables.ts"
 
 const encoder = new TextEncoder()
 
 /** The exact bytes, because they may be signed. */
 const bytesOf = (given: string) => {
-  const path = given === "-" ? "/dev/stdin" : given.startsWith("@") ? given.slice(1) : undefined
-  if (path === undefined) return Effect.succeed(encoder.encode(given))
-  return Effect.flatMap(FileSystem.FileSystem, (files) => files.readFile(path)).pipe(
-    Effect.mapError(() =>
-      ValidationError.invalidValue(HelpDoc.p(`--payload: cannot read the file ${JSON.stringify(path)}`))
-    )
-  )
+  const path = given === "-" ? given : given.startsWith("@") ? given.slice(1) : undefined
+  return path === undefined ? Effect.succeed(encoder.encode(given)) : readBytes(path)
 }
 
 export const inputOptions = {
@@ -26,7 +22,7 @@ export const inputOptions = {
   payload: Options.text("payload").pipe(
     Options.withPseudoName("json|@file|-"),
     Options.withDescription("The request's body, for a webhook with input payload: JSON, a file, or standard input"),
-    Options.mapEffect(bytesOf),
+    Options.mapEffect(fileOf("payload", bytesOf)),
     Options.optional
   ),
   headers: Options.text("header").pipe(
@@ -90,7 +86,9 @@ const readOf = (request: GivenRequest) =>
     usage(`--payload: ${detail} Without JSON, add a header such as --header 'content-type: text/plain'`)
   )
 
-export const inputOf = Effect.fn("Cli.inputOf")(function* (given: Given): Effect.fn.Return<TriggerInput, Failure> {
+export const inputOf = Effect.fn("Cli.inputOf")(function* (
+  given: Given
+): Effect.fn.Return<TriggerInput, Failure, FileSystem.FileSystem> {
   const variables = yield* variablesOf(given)
   if (Option.isNone(given.payload)) {
     if (given.headers.length + given.query.length > 0) return yield* usage("--header and --query require --payload")

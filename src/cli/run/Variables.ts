@@ -1,18 +1,20 @@
 import { Options } from "@effect/cli"
+import type { FileSystem } from "@effect/platform"
 import { Effect } from "effect"
 import type { Variables } from "../../domain/run/Run.ts"
 import { type Failure, usage } from "../Failure.ts"
+import { readText } from "../Files.ts"
 
-/** `--var name=text` and `--json-var name=<json>`, both repeatable. */
+/** `--var name=text` and `--json-var name=json`, both repeatable. */
 export const variableOptions = {
   text: Options.text("var").pipe(
-    Options.withPseudoName("name=text"),
-    Options.withDescription("A variable with this text; may be repeated"),
+    Options.withPseudoName("name=text|@file"),
+    Options.withDescription("A variable with this text, or the text of a file; may be repeated"),
     Options.repeated
   ),
   json: Options.text("json-var").pipe(
-    Options.withPseudoName("name=json"),
-    Options.withDescription("A variable with this JSON value; may be repeated"),
+    Options.withPseudoName("name=json|@file"),
+    Options.withDescription("A variable with this JSON value, or that of a file; may be repeated"),
     Options.repeated
   )
 }
@@ -25,11 +27,22 @@ export const split = (option: string, assignment: string) => {
     : Effect.succeed([assignment.slice(0, at), assignment.slice(at + 1)] as const)
 }
 
-const parseJson = (name: string, text: string) =>
-  Effect.try({
-    try: (): unknown => JSON.parse(text),
-    catch: () => usage(`--json-var ${name} is not JSON: ${JSON.stringify(text)}`)
-  })
+/** `@file` is the text of a file, `@-` of standard input. `@@` stands for `@` at the beginning of a text. */
+const textOf = (option: string, value: string) => {
+  if (!value.startsWith("@")) return Effect.succeed(value)
+  if (value.startsWith("@@")) return Effect.succeed(value.slice(1))
+  return Effect.mapError(readText(value.slice(1)), (detail) =>
+    usage(`${option}: ${detail}; for a text that begins with @, write @@`)
+  )
+}
+
+const jsonOf = (option: string, value: string) =>
+  Effect.flatMap(textOf(option, value), (text) =>
+    Effect.try({
+      try: (): unknown => JSON.parse(text),
+      catch: () => usage(`${option} is not JSON: ${JSON.stringify(value)}`)
+    })
+  )
 
 export interface GivenVariables {
   readonly text: ReadonlyArray<string>
@@ -39,12 +52,15 @@ export interface GivenVariables {
 /** All variables. A repeated name is an error. */
 export const variablesOf = Effect.fn("Cli.variablesOf")(function* (
   given: GivenVariables
-): Effect.fn.Return<Variables, Failure> {
+): Effect.fn.Return<Variables, Failure, FileSystem.FileSystem> {
   const pairs: Array<readonly [string, unknown]> = []
-  for (const assignment of given.text) pairs.push(yield* split("--var", assignment))
+  for (const assignment of given.text) {
+    const [name, value] = yield* split("--var", assignment)
+    pairs.push([name, yield* textOf(`--var ${name}`, value)])
+  }
   for (const assignment of given.json) {
-    const [name, text] = yield* split("--json-var", assignment)
-    pairs.push([name, yield* parseJson(name, text)])
+    const [name, value] = yield* split("--json-var", assignment)
+    pairs.push([name, yield* jsonOf(`--json-var ${name}`, value)])
   }
   const twice = pairs.find(([name], index) => pairs.some(([other], before) => before < index && other === name))
   if (twice !== undefined) return yield* usage(`the variable ${twice[0]} is given twice`)

@@ -27,8 +27,10 @@ export const preview = Command.make("preview", { webhook, input: inputOptions, r
       const title = `Without a value: ${printable(answer.missing.join(", "))}`
       return yield* new Failure({ exit: exitCodes.refused, title, body: answer })
     }
-    yield* show(options, Preview, answer, ({ accepted, prompt }) =>
-      accepted === false ? "Ignored: this input does not pass the filter (accept_if)." : printable(prompt ?? "")
+    yield* show(options, Preview, answer, ({ accepted, ignored_because: because, prompt }) =>
+      accepted === false
+        ? `Ignored: this input does not pass the filter (accept_if).${because === undefined ? "" : ` ${printable(because)}`}`
+        : printable(prompt ?? "")
     )
   })
 ).pipe(

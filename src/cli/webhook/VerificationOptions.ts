@@ -1,10 +1,10 @@
 /** Options for the verification of callers. Secrets come from files, because others can see the command line. */
-import { HelpDoc, Options, ValidationError } from "@effect/cli"
-import { FileSystem } from "@effect/platform"
+import { Options } from "@effect/cli"
 import { Effect, Option } from "effect"
 import { presetNames } from "../../domain/verification/Presets.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import { usage } from "../Failure.ts"
+import { fileOf, readText } from "../Files.ts"
 import { time } from "../Output.ts"
 
 const preset = Options.text("verification").pipe(
@@ -22,14 +22,9 @@ const options = Options.text("verification-option").pipe(
 const secret = Options.text("secret-file").pipe(
   Options.withPseudoName("file"),
   Options.withDescription("A file with the secret for the verification; `-` reads it from standard input"),
-  Options.mapEffect((path) =>
-    Effect.flatMap(FileSystem.FileSystem, (files) => files.readFileString(path === "-" ? "/dev/stdin" : path)).pipe(
-      Effect.map((text) => text.replace(/\r?\n$/, "")),
-      Effect.mapError(() =>
-        ValidationError.invalidValue(HelpDoc.p(`--secret-file: cannot read the file ${JSON.stringify(path)}`))
-      )
-    )
-  ),
+  Options.mapEffect(fileOf("secret-file", readText)),
+  // As editors end a file.
+  Options.map((text) => text.replace(/\r?\n$/, "")),
   Options.optional
 )
 

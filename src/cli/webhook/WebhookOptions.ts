@@ -1,11 +1,11 @@
-import { HelpDoc, Options, ValidationError } from "@effect/cli"
-import { FileSystem } from "@effect/platform"
+import { Options } from "@effect/cli"
 import { Effect, Option, ParseResult, Record, Schema } from "effect"
 import { teamNameAccepts } from "../../domain/TeamName.ts"
 import { WebhookDraft, WebhookEdit } from "../../domain/webhook/Webhook.ts"
 import { accepts, valueOf, type WebhookSetting } from "../../domain/webhook/WebhookSettingKinds.ts"
 import { type WebhookSettingName, webhookSettings } from "../../domain/webhook/WebhookSettings.ts"
 import { usage } from "../Failure.ts"
+import { fileOf, readText } from "../Files.ts"
 import * as VerificationOptions from "./VerificationOptions.ts"
 
 const name = Options.text("name").pipe(Options.withDescription("The webhook's name"))
@@ -13,22 +13,15 @@ const team = Options.text("team").pipe(
   Options.withPseudoName("name"),
   Options.withDescription("The team that receives the prompts")
 )
-const template = Options.text("template").pipe(
-  Options.withDescription("The prompt, with placeholders: 'Review {{branch}}'"),
-  Options.optional
+const templateText = Options.text("template").pipe(
+  Options.withDescription("The prompt, with placeholders: 'Review {{branch}}'")
 )
 const templateFile = Options.text("template-file").pipe(
   Options.withPseudoName("file"),
   Options.withDescription("A file with the prompt; `-` reads it from standard input"),
-  Options.mapEffect((path) =>
-    Effect.flatMap(FileSystem.FileSystem, (files) => files.readFileString(path === "-" ? "/dev/stdin" : path)).pipe(
-      Effect.mapError(() =>
-        ValidationError.invalidValue(HelpDoc.p(`--template-file: cannot read the file ${JSON.stringify(path)}`))
-      )
-    )
-  ),
-  Options.optional
+  Options.mapEffect(fileOf("template-file", readText))
 )
+const template = Options.orElse(templateText, templateFile)
 const settings = Record.map(webhookSettings, ({ default: usual, help, option, value }: WebhookSetting) =>
   Options.text(option).pipe(
     Options.withPseudoName(value),
@@ -40,12 +33,19 @@ const disabled = Options.boolean("disabled").pipe(
   Options.withDescription("Create the webhook disabled: requests get 404 until it is enabled")
 )
 
-const shared = { template, templateFile, settings }
-export const draftOptions = { name, team, ...shared, verification: VerificationOptions.draftOptions, disabled }
+export const draftOptions = {
+  name,
+  team,
+  template,
+  settings,
+  verification: VerificationOptions.draftOptions,
+  disabled
+}
 export const editOptions = {
   name: Options.optional(name),
   team: Options.optional(team),
-  ...shared,
+  template: Options.optional(template),
+  settings,
   verification: VerificationOptions.editOptions
 }
 
@@ -61,7 +61,7 @@ const grouped = (text: string) => text.replace(/\d+/g, (digits) => Number(digits
 const messages: Readonly<Record<string, string>> = {
   name: "--name must be 1 to 255 characters",
   team: `--team ${teamNameAccepts}`,
-  prompt_template: "--template or --template-file must be given, and be 1 to 65,536 characters",
+  prompt_template: "--template and --template-file must have 1 to 65,536 characters",
   secret: "--secret-file must hold 1 to 1000 characters on one line",
   ...Record.map(
     webhookSettings,
@@ -87,41 +87,47 @@ const decode = <A, I>(schema: Schema.Schema<A, I>, values: unknown) =>
   )
 
 interface SharedOptions {
-  readonly template: Text
-  readonly templateFile: Text
   readonly settings: { readonly [Name in WebhookSettingName]: Text }
   readonly verification?: VerificationOptions.VerificationOptions
 }
 
 const sharedOf = (options: SharedOptions) =>
-  Option.isSome(options.template) && Option.isSome(options.templateFile)
-    ? Effect.fail(usage("use either --template or --template-file, not both"))
-    : Effect.map(VerificationOptions.fieldsOf(options.verification), (verification) => ({
-        ...Record.getSomes({
-          prompt_template: Option.orElse(options.template, () => options.templateFile),
-          ...Record.map(options.settings, (text, name) =>
-            Option.map(text, (text) => settingValue(webhookSettings[name], text))
-          )
-        }),
-        ...verification
-      }))
+  Effect.map(VerificationOptions.fieldsOf(options.verification), (verification) => ({
+    ...Record.getSomes(
+      Record.map(options.settings, (text, name) =>
+        Option.map(text, (text) => settingValue(webhookSettings[name], text))
+      )
+    ),
+    ...verification
+  }))
 
 export const draftOf = (
-  options: SharedOptions & { readonly name: string; readonly team: string; readonly disabled: boolean }
+  options: SharedOptions & {
+    readonly name: string
+    readonly team: string
+    readonly template: string
+    readonly disabled: boolean
+  }
 ) =>
   Effect.flatMap(sharedOf(options), (shared) =>
     decode(WebhookDraft, {
       name: options.name,
       team: options.team,
+      prompt_template: options.template,
       // Absent settings have their defaults.
       ...Record.filter(shared as Record<string, unknown>, (value) => value !== null),
       ...(options.disabled && { enabled: false })
     })
   )
 
-export const editOf = (options: SharedOptions & { readonly name: Text; readonly team: Text }) =>
+export const editOf = (
+  options: SharedOptions & { readonly name: Text; readonly team: Text; readonly template: Text }
+) =>
   Effect.flatMap(sharedOf(options), (shared) => {
-    const changes = { ...Record.getSomes({ name: options.name, team: options.team }), ...shared }
+    const changes = {
+      ...Record.getSomes({ name: options.name, team: options.team, prompt_template: options.template }),
+      ...shared
+    }
     return Object.keys(changes).length === 0
       ? Effect.fail(usage("nothing to change; see webhook-trigger webhook edit --help"))
       : decode(WebhookEdit, changes)

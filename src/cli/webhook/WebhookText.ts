@@ -1,26 +1,37 @@
 /** A webhook as text. */
+import type { Server } from "../../api/Overview.ts"
 import { curlExample, secretVariable } from "../../api/run/CurlExample.ts"
 import type { WebhookWithToken } from "../../api/webhook/Tokens.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import { textOf, type WebhookSetting } from "../../domain/webhook/WebhookSettingKinds.ts"
-import { webhookSettingNames, webhookSettings } from "../../domain/webhook/WebhookSettings.ts"
+import { type WebhookSettingName, webhookSettingNames, webhookSettings } from "../../domain/webhook/WebhookSettings.ts"
+import { exampleFor } from "../../recipes/SampleFor.ts"
 import { fields, printable, quantity, section, time, yesNo } from "../Output.ts"
 import { verificationFields } from "./VerificationOptions.ts"
 
-const settingsOf = (webhook: Webhook) =>
+/** Undefined if the default does not depend on the server. */
+const defaultOn = (server: Server, name: WebhookSettingName): number | undefined => {
+  const setting = webhookSettings[name]
+  return "serverDefault" in setting ? server[setting.serverDefault] : undefined
+}
+
+/** The values that are in effect, as in `120 s` or `300 s (default)`. */
+const settingsOf = (webhook: Webhook, server: Server) =>
   Object.fromEntries(
     webhookSettingNames.map((name) => {
       const setting: WebhookSetting = webhookSettings[name]
-      const value = webhook[name]
       const unit = setting.kind === "whole number" ? setting.unit : undefined
-      return [setting.label.toLowerCase(), value === undefined ? "default" : quantity(textOf(value), unit)]
+      const value = webhook[name]
+      const effective = value ?? defaultOn(server, name)
+      const text = effective === undefined ? setting.default : quantity(textOf(effective), unit)
+      return [setting.label.toLowerCase(), value === undefined ? `${text} (default)` : text]
     })
   )
 
 /** One line per warning. */
 const warningsIn = ({ warnings = [] }: Webhook) => warnings.map(({ detail }) => `\nWarning: ${printable(detail)}`)
 
-export const describeWebhook = (webhook: Webhook) =>
+export const describeWebhook = (webhook: Webhook, server: Server) =>
   [
     fields({
       id: webhook.id,
@@ -28,7 +39,7 @@ export const describeWebhook = (webhook: Webhook) =>
       team: webhook.team,
       enabled: yesNo(webhook.enabled),
       variables: webhook.variables.join(", ") || "none",
-      ...settingsOf(webhook),
+      ...settingsOf(webhook, server),
       ...verificationFields(webhook),
       token: webhook.token_hint,
       ...(webhook.old_token_valid_until && {
@@ -49,6 +60,7 @@ export const describeWebhook = (webhook: Webhook) =>
 /** A webhook with its trigger URL, which is shown only once. */
 export const describeToken = (title: string, { trigger_url, webhook }: typeof WebhookWithToken.Type) => {
   const example = curlExample(webhook, {
+    sample: exampleFor(webhook),
     target: (search) => `'${trigger_url}${search}'`,
     flags: ["-X POST"],
     waits: true,

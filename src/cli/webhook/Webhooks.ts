@@ -1,5 +1,6 @@
 import { Command, Options } from "@effect/cli"
 import { Effect, Option, Schema } from "effect"
+import type { Client } from "../../api/Client.ts"
 import { QueueCancelled } from "../../api/run/Runs.ts"
 import { WebhookWithToken } from "../../api/webhook/Tokens.ts"
 import { Webhook } from "../../domain/webhook/Webhook.ts"
@@ -25,14 +26,14 @@ const list = Command.make("list", adminOptions, (options) =>
       webhooks.length === 0
         ? "No webhooks yet. Create one: webhook-trigger webhook create --help"
         : table(
-            ["ID", "NAME", "TEAM", "ENABLED", "TOKEN", "LAST TRIGGERED"],
+            ["ID", "NAME", "TEAM", "ENABLED", "LAST TRIGGERED", "TOKEN"],
             webhooks.map((one) => [
               one.id,
               one.name,
               one.team,
               yesNo(one.enabled),
-              one.token_hint,
-              time(one.last_triggered_at)
+              time(one.last_triggered_at),
+              one.token_hint
             ])
           )
     )
@@ -59,20 +60,26 @@ const create = Command.make("create", { draft: draftOptions, ...adminOptions }, 
   )
 )
 
+/** The server has the defaults of settings. */
+const withServer = (client: Client, webhook: Webhook) =>
+  Effect.map(client.overview.server(), (server) => [webhook, server] as const)
+
 const showOne = Command.make("show", { webhook, ...adminOptions }, (options) =>
   Effect.gen(function* () {
-    const found = yield* callOnWebhook(options, (_, webhook) => Effect.succeed(webhook))
-    yield* show(options, Webhook, found, describeWebhook)
+    const [found, server] = yield* callOnWebhook(options, withServer)
+    yield* show(options, Webhook, found, (webhook) => describeWebhook(webhook, server))
   })
 ).pipe(Command.withDescription("Show one webhook"))
 
 const edit = Command.make("edit", { webhook, edit: editOptions, ...adminOptions }, (options) =>
   Effect.gen(function* () {
     const payload = yield* editOf(options.edit)
-    const edited = yield* callOnWebhook(options, (client, { id }) =>
-      client.webhooks.edit({ path: { id }, headers: {}, payload })
+    const [edited, server] = yield* callOnWebhook(options, (client, { id }) =>
+      Effect.flatMap(client.webhooks.edit({ path: { id }, headers: {}, payload }), (edited) =>
+        withServer(client, edited)
+      )
     )
-    yield* show(options, Webhook, edited, describeWebhook)
+    yield* show(options, Webhook, edited, (webhook) => describeWebhook(webhook, server))
   })
 ).pipe(
   Command.withDescription(

@@ -10,12 +10,19 @@ export const AuditAction = Schema.Literal(
   "team.resumed",
   "team.message_sent",
   "team.queue_cancelled",
+  "team.leader_key_created",
+  "team.leader_key_revoked",
+  "thread.reset",
   "webhook.created",
   "webhook.edited",
   "webhook.token_regenerated",
   "webhook.deleted",
   "webhook.run_started",
   "webhook.queue_cancelled",
+  "destination.created",
+  "destination.edited",
+  "destination.deleted",
+  "delivery.resent",
   "run.read",
   "run.cancelled",
   "run.replayed",
@@ -44,7 +51,7 @@ const record = {
   client_address: optional(Schema.String.annotations({ description: "Where the request came from." }))
 }
 
-/** What is known of a change before it is made. The driver adds what it has changed. */
+/** The known part of an event before its change. The driver adds what was changed. */
 export const AuditDraft = Schema.Struct(record)
 export type AuditDraft = typeof AuditDraft.Type
 
@@ -52,7 +59,7 @@ export const AuditEvent = Schema.Struct({
   ...record,
   object: optional(
     Schema.String.annotations({
-      description: "What it was done to: the id of a webhook, a run or a session, or a team's name."
+      description: "What it was done to: the id of a webhook, a run, a thread or a session, or a team's name."
     })
   ),
   before: optional(
@@ -68,14 +75,14 @@ export const AuditEvent = Schema.Struct({
 })
 export type AuditEvent = typeof AuditEvent.Type
 
-/** Of a webhook, what an event shows: what people set. No secret is among it. */
+/** The fields of a webhook that an event shows: those that people set, without secrets. */
 export const auditedFields = (Object.keys(WebhookRow.fields) as ReadonlyArray<keyof WebhookRow>).filter(
   (field) =>
     !["id", "variables", "version", "created_at", "updated_at"].includes(field) &&
     !["old_token_used_at", "old_token_used_from", "verified_at"].includes(field) &&
-    // What the API never shows is a secret.
+    // Fields that the API never shows are secret.
     Object.hasOwn(Webhook.fields, field)
 )
 
-/** Longer texts are cut in events: characters. */
+/** Longer texts are cut in events, in characters. */
 export const auditedLength = 1_000

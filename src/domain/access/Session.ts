@@ -3,7 +3,7 @@ import { SessionId } from "../Id.ts"
 import { time } from "../Time.ts"
 import type { TokenHash } from "../webhook/Token.ts"
 
-/** A browser that has signed in to the web UI, as people see it. */
+/** A browser that is signed in to the web UI, as people see it. */
 export const Session = Schema.Struct({
   id: SessionId,
   created_at: time("When somebody signed in."),
@@ -14,10 +14,10 @@ export const Session = Schema.Struct({
 })
 export type Session = typeof Session.Type
 
-/** A session as it is stored. */
+/** A session as stored. */
 export interface SessionRow extends Session {
-  /** Of the secret in the browser's cookie. */
+  /** The hash of the secret in the browser's cookie. */
   readonly token_hash: TokenHash
-  /** Of the admin key that was shown; with another key the session is void. */
+  /** The fingerprint of the admin key used to sign in. With another key, the session is void. */
   readonly key_fingerprint: Uint8Array
 }

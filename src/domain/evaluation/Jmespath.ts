@@ -1,8 +1,8 @@
 /** JMESPath within a budget: the library's interpreter, with each step and the work within it counted. */
-import { type JSONValue, compile as parse, TreeInterpreter } from "@jmespath-community/jmespath"
+import { type JSONValue, compile as parse, TreeInterpreter, TYPE_OBJECT } from "@jmespath-community/jmespath"
 import { Predicate } from "effect"
-import { Budget, itemWork } from "./Budget.ts"
-import { costs, instead } from "./JmespathFunctions.ts"
+import { Budget, itemWork, membersWork } from "./Budget.ts"
+import { costs, instead, Reference } from "./JmespathFunctions.ts"
 
 /** How the parent node uses a node's value, in one step. */
 type Use = "counted" | "flattened"
@@ -21,6 +21,7 @@ interface Interpreter {
   readonly runtime: {
     _functionTable: { readonly [name: string]: { _func: (args: Array<any>) => unknown } }
     callFunction: (name: string, args: Array<any>) => unknown
+    getTypeName: (value: unknown) => number | undefined
   }
   _scope: { withScope: (scope: object) => Interpreter["_scope"] }
   search(node: Node, value: unknown): unknown
@@ -32,35 +33,51 @@ const Library = TreeInterpreter.constructor as unknown as new () => Interpreter
 
 class BoundedInterpreter extends Library {
   budget = new Budget()
-  /** How many `let`s the expression is nested in. */
+  /** The nesting depth of `let` expressions. */
   lets = 0
 
   constructor() {
     super()
     const { runtime } = this
+    const evaluate = (node: Node, value: unknown) => this.visit(node, value)
     for (const [name, bounded] of Object.entries(instead)) {
       const entry = runtime._functionTable[name]!
       const own = entry._func
       entry._func = (args) => {
-        const result = bounded(this.budget, args)
+        const result = bounded(this.budget, args, evaluate)
         return result === undefined ? own(args) : result
       }
     }
     const call = runtime.callFunction.bind(runtime)
     runtime.callFunction = (name, args) => {
-      if (isKnown(name)) costs[name](this.budget, args, (node, value) => this.visit(node, value))
+      if (isKnown(name)) costs[name](this.budget, args, evaluate)
       return call(name, args)
     }
+    // The library takes any object with a member `expref` for an expression, also one of the input, which is not marked.
+    const typeOf = runtime.getTypeName.bind(runtime)
+    runtime.getTypeName = (value) =>
+      Predicate.isRecord(value) && !(value instanceof Reference) ? TYPE_OBJECT : typeOf(value)
   }
 
   override visit(node: Node, value: unknown): unknown {
     this.budget.spend(stepWork)
+    const result = this.step(node, value)
+    if (node.use !== undefined && typeof result === "object" && result !== null) this.spendOn(node.use, result)
+    return result
+  }
+
+  private step(node: Node, value: unknown): unknown {
     switch (node.type) {
       case "Comparator":
         if (node.name === "EQ" || node.name === "NE") {
           return this.areEqual(this.visit(node.left, value), this.visit(node.right, value)) === (node.name === "EQ")
         }
         break
+      case "ExpressionReference":
+        return new Reference(node.child)
+      // Own members only: the library's own finds `constructor` in any object.
+      case "Field":
+        return Predicate.isRecord(value) && Object.hasOwn(value, node.name) ? (value[node.name] ?? null) : null
       case "LetExpression":
         this.budget.spend(node.bindings.length ** 2)
         break
@@ -71,12 +88,10 @@ class BoundedInterpreter extends Library {
         this.budget.spend(this.lets)
         break
     }
-    const result = super.visit(node, value)
-    if (node.use !== undefined && typeof result === "object" && result !== null) this.spendOn(node.use, result)
-    return result
+    return super.visit(node, value)
   }
 
-  /** The library's own creates a new interpreter with all functions. */
+  /** The library's own function creates a new interpreter with all functions. */
   override withScope(scope: object): Interpreter {
     const inner: BoundedInterpreter = Object.create(this)
     inner._scope = this._scope.withScope(scope)
@@ -85,7 +100,7 @@ class BoundedInterpreter extends Library {
   }
 
   private spendOn(use: Use, value: object): void {
-    if (!Array.isArray(value)) this.budget.spend(Object.keys(value).length * itemWork)
+    if (!Array.isArray(value)) this.budget.spend(membersWork(value))
     else if (use === "flattened") {
       for (const item of value) this.budget.spend(Array.isArray(item) ? item.length * itemWork : itemWork)
     }
@@ -102,8 +117,8 @@ class BoundedInterpreter extends Library {
       return Array.isArray(b) && a.length === b.length && a.every((item, at) => this.areEqual(item, b[at]))
     }
     if (!Predicate.isRecord(a) || !Predicate.isRecord(b)) return false
+    this.budget.spend(membersWork(a))
     const names = Object.keys(a)
-    this.budget.spend(names.length * itemWork)
     if (names.length !== Object.keys(b).length) return false
     return names.every((name) => Object.hasOwn(b, name) && this.areEqual(a[name], b[name]))
   }
@@ -141,6 +156,9 @@ export const compile = (text: string): Expression => {
   mark(expression)
   return expression
 }
+
+/** A field's name as an expression has it: with quotes only where they are needed. */
+export const written = (name: string): string => (/^[A-Za-z_]\w*$/.test(name) ? name : JSON.stringify(name))
 
 const interpreter = new BoundedInterpreter()
 

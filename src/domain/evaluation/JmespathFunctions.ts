@@ -1,11 +1,19 @@
 /** The functions of JMESPath within a budget: each counts its work before it begins. */
 import type { BuiltInFunctionNames } from "@jmespath-community/jmespath"
 import { Predicate } from "effect"
-import { type Budget, itemWork, spendOnSort, spendOnText } from "./Budget.ts"
+import { type Budget, itemWork, membersWork, spendOnSort, spendOnText } from "./Budget.ts"
 import * as Text from "./Text.ts"
 
 type Arguments = ReadonlyArray<any>
 export type Evaluate = (expression: any, value: unknown) => unknown
+
+/** An expression as an argument, as the library expects it: with the members of the expression's node. */
+export class Reference {
+  readonly expref = true
+  constructor(node: object) {
+    Object.assign(this, node)
+  }
+}
 
 /** Spends the cost of a call before it runs. Argument types are not checked yet. */
 type Cost = (budget: Budget, args: Arguments, evaluate: Evaluate) => void
@@ -20,7 +28,7 @@ const sizeOf = (value: unknown): number => {
   if (Array.isArray(value)) {
     return value.reduce<number>((sum, item) => sum + itemWork + (isText(item) ? item.length : 0), itemWork)
   }
-  return Predicate.isRecord(value) ? itemWork * Object.keys(value).length : 1
+  return Predicate.isRecord(value) ? membersWork(value) : 1
 }
 
 /**
@@ -49,6 +57,11 @@ const asText: Cost = (budget, args) => {
 const join: Cost = (budget, [by, list]) =>
   budget.spend(sizeOf(list) + (Array.isArray(list) ? sizeOf(by) * list.length : 0))
 
+const keysOf = ([list, expression]: Arguments, evaluate: Evaluate): ReadonlyArray<unknown> =>
+  Array.isArray(list) && expression instanceof Reference ? list.map((item) => evaluate(expression, item)) : []
+
+const compared: Cost = (budget, args, evaluate) => linear(1)(budget, [keysOf(args, evaluate)], evaluate)
+
 export const costs: { readonly [name in Names]: Cost } = {
   abs: none,
   avg: linear(1),
@@ -67,24 +80,17 @@ export const costs: { readonly [name in Names]: Cost } = {
   lower: linear(2),
   map: none,
   max: linear(numbersOfText),
-  max_by: none,
+  max_by: compared,
   merge: linear(2),
   min: linear(numbersOfText),
-  min_by: none,
+  min_by: compared,
   not_null: none,
   pad_left: pad,
   pad_right: pad,
   replace: none,
   reverse: linear(numbersOfText),
   sort: (budget, [list]) => spendOnSort(budget, Array.isArray(list) ? list : [], numbersOfText),
-  sort_by: (budget, [list, expression], evaluate) => {
-    if (!Array.isArray(list) || !Predicate.isRecord(expression) || expression.expref !== true) return
-    spendOnSort(
-      budget,
-      list.map((item) => evaluate(expression, item)),
-      numbersOfText
-    )
-  },
+  sort_by: (budget, args, evaluate) => spendOnSort(budget, keysOf(args, evaluate), numbersOfText),
   split: none,
   starts_with: linear(1),
   sum: linear(1),
@@ -130,7 +136,7 @@ const trim =
   }
 
 /** A function that counts while it works; its arguments have the right types. */
-type Instead = (budget: Budget, args: Arguments) => unknown
+type Instead = (budget: Budget, args: Arguments, evaluate: Evaluate) => unknown
 
 /**
  * Replacements for library functions whose result may be far longer than their input, or whose time grows with its square.
@@ -141,6 +147,17 @@ export const instead: { readonly [name in Names]?: Instead } = {
     isText(text) && isText(part) ? Text.indexOf(budget, text, part) >= 0 : undefined,
   find_first: find(Text.indexOf),
   find_last: find(Text.lastIndexOf),
+  // The library's own finds `constructor` and `__proto__` among the groups.
+  group_by: (_, [list, expression], evaluate) => {
+    const groups: Record<string, Array<unknown>> = Object.create(null)
+    for (const item of list) {
+      const key = evaluate(expression, item)
+      if (!isText(key)) throw new Error("Invalid type: group_by() expected a string for each item")
+      groups[key] ??= []
+      groups[key].push(item)
+    }
+    return groups
+  },
   length: (_, [text]) => {
     if (!isText(text)) return undefined
     let length = 0

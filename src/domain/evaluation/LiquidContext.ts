@@ -1,10 +1,14 @@
 /** The context that a template is rendered in, with its budget instead of the library's limits on memory and time. */
-import { Context, defaultOperators, type Liquid } from "liquidjs"
-import { type Budget, spendOnText } from "./Budget.ts"
+import { Predicate } from "effect"
+import { Context, defaultOperators, type Liquid, toValue } from "liquidjs"
+import { type Budget, itemWork, membersWork, spendOnText } from "./Budget.ts"
 import * as Text from "./Text.ts"
 
 /** Each part of a template, and each filter, takes about a quarter of a microsecond. */
 export const stepWork = 30
+
+/** Comparing texts reads about 16 characters at a time. */
+const comparedAtOnce = 16
 
 type Limiter = Context["memoryLimit"]
 
@@ -26,6 +30,37 @@ class Limit {
   }
 }
 
+type Path = Parameters<Context["_get"]>[0]
+
+class BoundedContext extends Context {
+  override _get(path: Path): IterableIterator<unknown> {
+    return super._get(this.names(path))
+  }
+
+  override _getFromScope(scope: unknown, path: Path | string, strict?: boolean): IterableIterator<unknown> {
+    return super._getFromScope(scope, typeof path === "string" ? path : this.names(path), strict)
+  }
+
+  /** A list or object names no member: the library would turn it into a text, which may take any time. */
+  private names(path: Path): Path {
+    return path.map((given) => {
+      const name = toValue(given)
+      if (typeof name === "string") this.memoryLimit.use(name.length)
+      return typeof name === "object" ? "" : given
+    })
+  }
+
+  override readProperty(object: any, name: any): unknown {
+    if (name === "size" && Predicate.isRecord(object)) this.memoryLimit.use(membersWork(object))
+    return super.readProperty(object, name)
+  }
+
+  override spawn(values: object = {}): Context {
+    const { opts, sync, strictVariables } = this
+    return new BoundedContext(values, opts, { sync, strictVariables }, this)
+  }
+}
+
 export const contextOf = (
   values: object,
   liquid: Liquid,
@@ -33,17 +68,22 @@ export const contextOf = (
 ): Context => {
   const limit = new Limit(budget) as unknown as Limiter
   const limits = { memoryLimit: limit, renderLimit: limit, liquid }
-  return new Context(values, liquid.options, { sync: true, strictVariables }, limits)
+  // A copy, as `increment` and `decrement` write into it.
+  return new BoundedContext({ ...values }, liquid.options, { sync: true, strictVariables }, limits)
 }
 
 export const budgetOf = ({ memoryLimit }: Context): Budget => (memoryLimit as unknown as Limit).budget
 
-/** Comparing texts reads about 16 characters at a time. */
-const comparedAtOnce = 16
-
-const spendOnOperand = (budget: Budget, value: unknown): void => {
+export const spendOnOperand = (budget: Budget, value: unknown): void => {
   if (typeof value === "string") budget.spend(value.length / comparedAtOnce)
   else if (Array.isArray(value)) budget.spend(stepWork * value.length + spendOnText(budget, value))
+  else spendOnMembers(budget, value)
+}
+
+/** Spends the work for listing a value's items or members. */
+export const spendOnMembers = (budget: Budget, value: unknown): void => {
+  if (Array.isArray(value)) budget.spend(itemWork * value.length)
+  else if (Predicate.isRecord(value)) budget.spend(membersWork(value))
 }
 
 type Operator = (left: any, right: any, context: Context) => any

@@ -1,7 +1,8 @@
 /** The filters of Liquid within a budget: each counts its work before it begins. */
 import { type FilterImplOptions, filters, toValue } from "liquidjs"
 import { type Budget, itemWork, spendOnSort, spendOnText } from "./Budget.ts"
-import { budgetOf, stepWork } from "./LiquidContext.ts"
+import { budgetOf, spendOnMembers, spendOnOperand, stepWork } from "./LiquidContext.ts"
+import * as Dates from "./LiquidDates.ts"
 import * as Text from "./Text.ts"
 
 type Arguments = ReadonlyArray<any>
@@ -25,15 +26,29 @@ const text =
 
 /** For filters that copy lists. */
 const lists: Cost = (budget, args) => {
-  for (const arg of args) budget.spend(itemWork * listOf(arg).length)
+  for (const arg of args) spendOnMembers(budget, toValue(arg))
 }
 
-/** For filters that read a property of each item, or evaluate an expression for it, which counts its own work. */
+/** For filters that read a property of each item. */
 const each: Cost = (budget, [list, ...args]) => {
   let work = stepWork
   for (const arg of args) work += stepWork * spendOnText(budget, arg)
   budget.spend((1 + listOf(list).length) * work)
 }
+
+/**
+ * For filters that parse an argument: a property's path, or an expression, which counts its own work for each item. A range in
+ * it would not be checked (`LiquidTokens.ts`).
+ */
+const parsing =
+  (at: number): Cost =>
+  (budget, args) => {
+    each(budget, args)
+    if (textOf(args[at]).includes("..")) throw new Error("a range is not possible here")
+  }
+
+const path = parsing(1)
+const expression = parsing(2)
 
 const property = (item: unknown, path: unknown): unknown =>
   String(path)
@@ -43,6 +58,20 @@ const property = (item: unknown, path: unknown): unknown =>
       item
     ) ?? item
 
+const keysOf = (list: ReadonlyArray<any>, path: unknown): ReadonlyArray<unknown> =>
+  list.map((item) => property(item, path))
+
+/** Equal texts are compared whole. */
+const grouped: Cost = (budget, args) => {
+  path(budget, args)
+  for (const key of keysOf(listOf(args[0]), args[1])) spendOnOperand(budget, key)
+}
+
+const uniq: Cost = (budget, args) => {
+  lists(budget, args)
+  for (const item of listOf(args[0])) if (typeof item === "string") spendOnOperand(budget, item)
+}
+
 const sort: Cost = (budget, [value, path]) => {
   const list = listOf(value)
   if (path === undefined) {
@@ -51,25 +80,15 @@ const sort: Cost = (budget, [value, path]) => {
     return
   }
   each(budget, [list, path])
-  spendOnSort(
-    budget,
-    list.map((item) => property(item, path)),
-    1
-  )
+  spendOnSort(budget, keysOf(list, path), 1)
 }
 
-/** Reading a date takes microseconds; names of days and months, and local formats, take tens of microseconds. */
-const readDate = 500
-const lookedUp = 2_000
-
-const date: Cost = (budget, args) => {
-  for (const arg of args) spendOnText(budget, arg)
-  const [, format] = args
-  budget.spend(readDate)
-  if (typeof format !== "string") return
-  for (let at = format.indexOf("%"); at >= 0; at = format.indexOf("%", at + 2)) {
-    budget.spend(/[aAbBhcxX]/.test(format.slice(at, at + 24)) ? lookedUp : stepWork)
-  }
+/** The library sorts the items or characters by chance, and takes the first. */
+const sample: Cost = (budget, [value, count]) => {
+  spendOnText(budget, count)
+  const given = toValue(value)
+  const { length } = Array.isArray(given) ? given : textOf(given)
+  budget.spend(itemWork * length * Math.ceil(Math.log2(length + 1)))
 }
 
 const json: Cost = (budget, [value, space]) => spendOnText(budget, value, space ? 10 : 0)
@@ -91,26 +110,27 @@ const costs: { readonly [name: string]: Cost } = {
   cgi_escape: escaped,
   compact: lists,
   concat: lists,
-  date,
-  date_to_long_string: date,
-  date_to_rfc822: date,
-  date_to_string: date,
-  date_to_xmlschema: date,
+  // These count what they do (`LiquidDates.ts`).
+  date: none,
+  date_to_long_string: none,
+  date_to_rfc822: none,
+  date_to_string: none,
+  date_to_xmlschema: none,
   default: none,
   divided_by: text(1),
   downcase: text(2),
   escape: escaped,
   escape_once: escaped,
-  find: each,
-  find_exp: each,
-  find_index: each,
-  find_index_exp: each,
+  find: path,
+  find_exp: expression,
+  find_index: path,
+  find_index_exp: expression,
   first: none,
   floor: text(1),
-  group_by: each,
-  group_by_exp: each,
-  has: each,
-  has_exp: each,
+  group_by: grouped,
+  group_by_exp: expression,
+  has: path,
+  has_exp: expression,
   hmac_sha256: text(2),
   inspect: json,
   join: text(2),
@@ -128,8 +148,8 @@ const costs: { readonly [name: string]: Cost } = {
   pop: lists,
   prepend: text(1),
   push: lists,
-  reject: each,
-  reject_exp: each,
+  reject: path,
+  reject_exp: expression,
   remove: text(1),
   remove_first: text(1),
   remove_last: text(1),
@@ -139,7 +159,7 @@ const costs: { readonly [name: string]: Cost } = {
   reverse: lists,
   round: text(1),
   rstrip: text(2),
-  sample: (budget, [value]) => budget.spend(itemWork * (value?.length ?? 0)),
+  sample,
   sha256: text(2),
   shift: lists,
   size: none,
@@ -160,14 +180,14 @@ const costs: { readonly [name: string]: Cost } = {
   to_integer: text(1),
   truncate: text(2),
   truncatewords: text(8),
-  uniq: lists,
+  uniq,
   upcase: text(2),
   unshift: lists,
   uri_escape: escaped,
   url_decode: text(2),
   url_encode: escaped,
-  where: each,
-  where_exp: each,
+  where: path,
+  where_exp: expression,
   xml_escape: escaped
 }
 
@@ -208,7 +228,9 @@ const bounded = (name: string, own: FilterImplOptions, cost: Cost): FilterImplOp
   }
 }
 
+const own = { ...filters, ...Dates } as { readonly [name: string]: FilterImplOptions }
+
 /** All filters that a template may use. `raw` is missing, because it passes a value off as template text. */
 export const boundedFilters: { readonly [name: string]: FilterImplOptions } = Object.fromEntries(
-  Object.entries(costs).map(([name, cost]) => [name, bounded(name, filters[name]!, cost)])
+  Object.entries(costs).map(([name, cost]) => [name, bounded(name, own[name]!, cost)])
 )

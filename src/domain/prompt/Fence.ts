@@ -1,15 +1,15 @@
 /**
- * Marks around the values in a prompt, by which an agent can tell what a caller sent from what it was told to do. A help and
- * no guarantee: a model may follow what stands between the marks all the same (OWASP LLM01:2025).
+ * Marks around the values in a prompt, so that an agent can distinguish data from instructions. A help, no guarantee: a
+ * model may still follow text between the marks (OWASP LLM01:2025).
  */
 export interface Fence {
-  /** Said once, before the prompt. */
+  /** The explanation, once before the prompt. */
   readonly note: string
   readonly open: string
   readonly close: string
 }
 
-/** @param key what nobody could know when the values were written, and what stands in none of them. */
+/** @param key a text that nobody could know when the values were written, and that occurs in none of them. */
 export const fenceOf = (key: string): Fence => {
   const [open, close] = [`<data-${key}>`, `</data-${key}>`]
   return {

@@ -1,35 +1,17 @@
-/** `accept_if`: a JMESPath expression over a trigger's input, which decides whether it starts a run. Browser-safe. */
-import { Predicate } from "effect"
+/** `accept_if`: a JMESPath expression over a trigger's input that decides whether it starts a run. Browser-safe. */
 import { Budget, OverBudget } from "../evaluation/Budget.ts"
 import * as Jmespath from "../evaluation/Jmespath.ts"
 
-/** Longer messages are cut: they may quote the input. In characters. */
+/** Longer messages are cut, since they may quote the input. In characters. */
 const maxMessage = 300
 
-const messageOf = (error: unknown): string => {
+/** What an evaluation, or the parser, says is wrong. */
+export const messageOf = (error: unknown): string => {
   const message = error instanceof Error ? error.message : String(error)
   return message.length > maxMessage ? `${message.slice(0, maxMessage)}…` : message
 }
 
-/** Why the text is no expression; `undefined`: it is one. */
-export const faultOfExpression = (text: string): string | undefined => {
-  try {
-    Jmespath.compile(text)
-  } catch (error) {
-    return messageOf(error)
-  }
-}
-
-/** A copy whose objects have no prototype: the interpreter would find `constructor` in any other. */
-const bare = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(bare)
-  if (!Predicate.isReadonlyRecord(value)) return value
-  const copy = Object.create(null)
-  for (const name of Object.keys(value)) copy[name] = bare(value[name])
-  return copy
-}
-
-/** As JMESPath has it: null, false, and empty texts, arrays and objects are false. */
+/** JMESPath's rule: null, false, and empty texts, arrays and objects are false. */
 const isTrue = (value: unknown): boolean =>
   typeof value === "object" && value !== null
     ? Object.keys(value).length > 0
@@ -39,18 +21,18 @@ export const tooMuchWork = "The filter needs too much work. Process fewer items 
 
 export interface FilterOptions {
   readonly budget?: Budget
-  /** May return an expression that was compiled before. */
+  /** May return an expression that was compiled earlier. */
   readonly compile?: (expression: string) => Jmespath.Expression
 }
 
-/** Whether the expression holds for the input; or why it failed, such as on a value of the wrong type. */
+/** Whether the expression holds for the input, or why it failed, for instance on a value of the wrong type. */
 export const filter = (
   expression: string,
   input: unknown,
   { budget = new Budget(), compile = Jmespath.compile }: FilterOptions = {}
 ): { readonly accepted: boolean } | { readonly failed: string } => {
   try {
-    return { accepted: isTrue(Jmespath.evaluate(compile(expression), bare(input), budget)) }
+    return { accepted: isTrue(Jmespath.evaluate(compile(expression), input, budget)) }
   } catch (error) {
     // V8's own limits: calls nested too deep, or a function with too many arguments.
     if (error instanceof OverBudget || error instanceof RangeError) return { failed: tooMuchWork }

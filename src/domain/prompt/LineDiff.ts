@@ -1,21 +1,21 @@
-/** What has changed between two texts, by lines. Plain data: the web UI loads it without Effect. */
+/** The difference between two texts, by lines. Plain data: the web UI loads it without Effect. */
 import { diffArrays } from "diff"
 
 export interface DiffLine {
   readonly kind: "same" | "removed" | "added"
   readonly text: string
-  /** Counted from 1, in the text before and in the one after; absent where the line is not in it. */
+  /** Line numbers from 1 in the old and the new text; absent if the line is not in it. */
   readonly before?: number
   readonly after?: number
 }
 
-/** Lines that stand together; `skipped`: how many lines that are the same in both were left out before them. */
+/** Adjacent lines; `skipped` unchanged lines were left out before them. */
 export interface DiffHunk {
   readonly skipped: number
   readonly lines: ReadonlyArray<DiffLine>
 }
 
-/** Texts with more differences than this are shown as one that was replaced: what is searched grows with its square. */
+/** With more differences than this, the whole text counts as replaced: the search grows with their square. */
 const mostDifferences = 1_000
 
 /** All lines of both texts, in order. */
@@ -35,7 +35,7 @@ export const diffLines = (before: string, after: string): ReadonlyArray<DiffLine
   )
 }
 
-/** The lines that have changed, each with up to `context` others around it. None: the texts are the same. */
+/** The changed lines, each with up to `context` lines around it. Empty if the texts are equal. */
 export const hunksOf = (lines: ReadonlyArray<DiffLine>, context = 3): ReadonlyArray<DiffHunk> => {
   const isNear = new Array<boolean>(lines.length).fill(false)
   lines.forEach(({ kind }, i) => {

@@ -1,6 +1,6 @@
 /**
- * Templates in Liquid: filters, conditions and loops. A template reads no files, sees own properties only, and does only as
- * much work as its budget allows.
+ * Templates in Liquid: filters, conditions and loops. A template reads no files, sees only own properties, and has a
+ * work budget.
  */
 import { Either, Option } from "effect"
 import {
@@ -18,14 +18,18 @@ import {
 import { Budget, OverBudget, spendOnText } from "../evaluation/Budget.ts"
 import { boundedOperators, budgetOf, contextOf } from "../evaluation/LiquidContext.ts"
 import { boundedFilters } from "../evaluation/LiquidFilters.ts"
+import { checkFilters, checkTokens } from "../evaluation/LiquidTokens.ts"
 import type { Variables } from "../run/Run.ts"
 import { lookUp, nameOf, pathOf } from "./Path.ts"
 import type { BrokenBraces } from "./Template.ts"
 
-/** How deep tags may stand in tags. The library has none: it would go on to the end of the stack, where V8 may end the process. */
+/**
+ * Maximum nesting of tags. Without this limit, the library would continue to the end of the stack, where V8 may end the
+ * process.
+ */
 const nestingLimit = 100
 
-/** What an output has put into the prompt; a capture gets its text. */
+/** The text of an output in the prompt, or in a capture. */
 class Inserted {
   readonly text: string
   constructor(value: unknown) {
@@ -42,7 +46,7 @@ function inserted(this: { readonly context: Context }, value: unknown): Inserted
   return new Inserted(value)
 }
 
-/** More text than may be: nothing more is added. */
+/** The text is too long: nothing more is added. */
 class TooLong extends Error {}
 
 /** The prompt as pieces: text of the template, a value, text, a value, …, text. */
@@ -69,20 +73,21 @@ class Pieces implements Emitter {
 const liquid = new Liquid({
   strictFilters: true,
   strictVariables: true,
-  // What may be missing is asked for with `if` and `default`.
+  // Templates ask for optional values with `if` and `default`.
   lenientIf: true,
   ownPropertyOnly: true,
   operators: boundedOperators,
   templates: {},
-  // The same on every server.
+  // The same time zone on every server.
   timezoneOffset: 0,
+  locale: "en-US",
   outputEscape: inserted as (value: unknown) => never
 })
 
-// No other templates.
+// No access to other templates.
 for (const tag of ["include", "render", "layout", "block"]) delete liquid.tags[tag]
 for (const name of Object.keys(liquid.filters)) delete liquid.filters[name]
-Object.assign(liquid.filters, boundedFilters)
+Object.assign(liquid.filters, boundedFilters, checkFilters)
 
 /** A part of a template. Rendering counts its source, which may contain thousands of conditions. */
 const counted = <Part extends Template>(part: Part, work: number): Part => {
@@ -102,6 +107,7 @@ class BoundedParser extends Parser {
     const last = remaining.at(-1) ?? token
     try {
       const part = super.parseToken(token, remaining)
+      checkTokens(part, liquid)
       return counted(part, 2 * ((remaining[0]?.begin ?? last.end) - token.begin))
     } finally {
       this.#depth--
@@ -115,7 +121,7 @@ export const tooMuchWork = "this needs too much work: limit the template's loops
 const isOverBudget = ({ originalError }: LiquidError): boolean =>
   (originalError as Error | undefined) instanceof OverBudget
 
-/** What is wrong, without the position that the library adds. */
+/** The fault, without the position that the library adds. */
 const reasonOf = (error: LiquidError): string =>
   isOverBudget(error)
     ? tooMuchWork
@@ -129,14 +135,14 @@ const brokenBy = (error: LiquidError): BrokenBraces => {
   return { offset: error.token.begin, line, column, reason: reasonOf(error) }
 }
 
-/** A template taken apart. */
+/** A parsed template. */
 export interface LiquidTemplate {
   readonly templates: ReadonlyArray<Template>
-  /** What it reads, each once: of what is reached by a computed name, the part before that. */
+  /** The names it reads, each once. For a computed name, the path before it. */
   readonly names: ReadonlyArray<string>
 }
 
-/** What Liquid itself knows of lists and texts, which are to be kept for it. */
+/** Properties that Liquid itself gives lists and texts: the values they belong to must be stored. */
 const derived = new Set<unknown>(["first", "last", "size"])
 
 const isStep = (segment: unknown): segment is string | number =>
@@ -150,7 +156,7 @@ const namesOf = (templates: Array<Template>): ReadonlyArray<string> => {
   return [...new Set(names)]
 }
 
-/** Why a template gives no prompt. */
+/** Why a template has no prompt. */
 export type Failure =
   | { readonly _tag: "Missing"; readonly names: ReadonlyArray<string> }
   | { readonly _tag: "TooLong" }
@@ -159,7 +165,7 @@ export type Failure =
 const missingName = ({ originalError }: LiquidError): string | undefined =>
   (originalError as { readonly variableName?: string } | undefined)?.variableName
 
-/** The library stops where the path does; what the template asks for is the whole of it. */
+/** The library stops where the path ends; the template asks for the whole value there. */
 const wholeName = (missing: string, { names }: LiquidTemplate, input: Variables): string => {
   const from = nameOf(missing.split("."))
   const isAskedFor = (name: string) => name === from || name.startsWith(`${from}.`)
@@ -176,7 +182,7 @@ const failureOf = (error: unknown, template: LiquidTemplate, input: Variables): 
 }
 
 interface Bounds {
-  /** Of the prompt, in UTF-16 code units. */
+  /** The prompt's length in UTF-16 code units. */
   readonly limit: number
   readonly budget?: Budget
 }
@@ -196,20 +202,20 @@ const piecesOf = (
   }
 }
 
-/** The prompt in pieces, as `Template.fill` gives them. If values are missing, the first one is named. */
+/** The prompt in pieces, like `Template.fill`. If values are missing, names the first one. */
 export const fill = (
   template: LiquidTemplate,
   input: Variables,
   bounds: Bounds
 ): Either.Either<ReadonlyArray<string>, Failure> => piecesOf(template, input, { ...bounds, strictVariables: true })
 
-/** Why the template exceeds its budget with any input; `undefined` if it does not. */
+/** Why the template exceeds its budget for any input; otherwise `undefined`. */
 export const excessOf = (template: LiquidTemplate): BrokenBraces | undefined => {
   const tried = piecesOf(template, {}, { limit: Number.POSITIVE_INFINITY, strictVariables: false })
   return Either.isLeft(tried) && tried.left._tag === "Failed" && tried.left.isOverBudget ? tried.left : undefined
 }
 
-/** Takes a template apart, or says what is wrong with it. */
+/** Parses a template, or returns its fault. */
 export const parse = (text: string): Either.Either<LiquidTemplate, BrokenBraces> => {
   try {
     const tokens = new Tokenizer(text, liquid.options.operators).readTopLevelTokens(liquid.options)

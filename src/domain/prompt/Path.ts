@@ -1,16 +1,16 @@
 /**
- * Where in the input a placeholder's value lies: `payload.pull_request.title`, `alerts.0.labels."app/name"`. Browser-safe, as
- * the template language is.
+ * The place of a placeholder's value in the input: `payload.pull_request.title`, `alerts.0.labels."app/name"`.
+ * Browser-safe, like the template language.
  */
 import { Option, Predicate } from "effect"
 import type { Variables } from "../run/Run.ts"
 
-/** Names of members, and numbers of an array's items, from the outside to the inside. */
+/** Names of members and numbers of array items, from the outside in. */
 export type Path = readonly [string, ...ReadonlyArray<string>]
 
-/** The characters of a name that needs no quotes. Sticky, and one character class: nothing to backtrack into. */
+/** The characters of a name that needs no quotes. Sticky, and one character class, so it never backtracks. */
 export const bareName = /[\p{L}\p{M}\p{N}_-]*/uy
-/** Any other name, on one line; a quote or a backslash in it is escaped with a backslash. */
+/** Any other name, on one line; quotes and backslashes in it are escaped with a backslash. */
 export const quotedName = /"(?:[^"\\\r\n]|\\["\\])*"/uy
 
 const isBare = /^[\p{L}\p{M}\p{N}_-]+$/u
@@ -21,19 +21,24 @@ export const unquoted = (quoted: string): string => quoted.slice(1, -1).replaceA
 const written = (name: string): string =>
   isBare.test(name) ? name : `"${name.replaceAll(/["\\]/g, (character) => `\\${character}`)}"`
 
-/** The path as it is written in a template, with quotes only where they are needed. */
+/** The path as written in a template, with quotes only where needed. */
 export const nameOf = (path: ReadonlyArray<string>): string => path.map(written).join(".")
 
-/** The path that `nameOf` has written. */
+/** Parses a path that `nameOf` has written. */
 export const pathOf = (name: string): Path =>
   Array.from(name.matchAll(/"((?:[^"\\]|\\["\\])*)"|[^."]+/g), ([text]) =>
     text.startsWith('"') ? unquoted(text) : text
   ) as unknown as Path
 
-/** The key of a variable by which alone the path is found: `alert.labels.severity`, and `first name` without its quotes. */
+/**
+ * The key of a variable that alone leads to the value: `alert.labels.severity`, and `first name` without its quotes.
+ */
 export const keyOf = (name: string): string => pathOf(name).join(".")
 
-/** The members of `container` that lead to the value: one key, or all that is left of the path as one key, which wins. */
+/**
+ * The members of `container` that lead to the value: one key, or the rest of the path as one key, which takes
+ * precedence.
+ */
 const keyAt = (container: object, path: ReadonlyArray<string>, at: number): string | undefined => {
   const first = path[at]!
   if (Array.isArray(container)) return isIndex.test(first) && Number(first) < container.length ? first : undefined
@@ -48,8 +53,8 @@ const isContainer = (value: unknown): value is { readonly [name: string]: unknow
   Predicate.isReadonlyRecord(value) || Array.isArray(value)
 
 /**
- * Each step from the input to the value, own properties only; the last one holds the value. None: there is no such value.
- * Its length is that of the input's nesting at most, whatever the path's.
+ * Each step from the input to the value, by own properties only; the last one holds the value. Empty if there is no
+ * such value. Never longer than the input's nesting.
  */
 const stepsTo = (
   path: Path,
@@ -69,22 +74,22 @@ const stepsTo = (
   return Option.some(steps)
 }
 
-/** The value, when there is one. A member whose own name is all that is left of the path takes precedence, at every level. */
+/** The value, if there is one. A member whose own name is the rest of the path takes precedence, at every level. */
 export const lookUp = (path: Path, input: Variables): Option.Option<unknown> => {
   const [first, ...more] = path
-  // As nearly all paths of variables are.
+  // True of nearly all paths of variables.
   if (more.length === 0) return Object.hasOwn(input, first) ? Option.some(input[first]) : Option.none()
   return Option.map(stepsTo(path, input), (steps) => steps.at(-1)!.value)
 }
 
-/** `__proto__` is a name like any other. */
+/** `__proto__` is an ordinary name. */
 const set = (object: object, key: string, value: unknown): void => {
   Object.defineProperty(object, key, { value, configurable: true, enumerable: true, writable: true })
 }
 
 /**
- * Only the values at these paths, where they were: what is looked up in it by one of them is found as in the whole. Of an
- * array of which items are named by their numbers, an object with these numbers is left.
+ * Only the values at these paths, in their places, so that each path finds the same value as in the whole. An array
+ * whose items are named by number becomes an object with these numbers.
  */
 export const pick = (paths: Iterable<Path>, input: Variables): Variables => {
   const picked: Variables = {}

@@ -4,7 +4,7 @@ import { nameOf } from "./Path.ts"
 const isLiquidName = /^[A-Za-z_][\w-]*$/
 const isIndex = /^(?:0|[1-9]\d*)$/
 
-/** A text in Liquid has no escapes, but two kinds of quotes. */
+/** Texts in Liquid have no escapes, but two kinds of quotes. */
 const inLiquidQuotes = (name: string): string => (name.includes('"') ? `'${name}'` : `"${name}"`)
 
 const liquidName = ([first, ...rest]: ReadonlyArray<string>): string =>

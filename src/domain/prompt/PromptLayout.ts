@@ -1,19 +1,19 @@
 /**
- * What a prompt is made up of. It is stored with a run in place of its template and its values, which it gives back from the
- * prompt: short, and right however the webhook is edited later.
+ * The parts of a prompt. A run stores this instead of its template and values, which can be recovered from the prompt.
+ * So it is short, and later edits of the webhook do not affect it.
  */
 
 /**
- * The parts in their order: a number is so many characters of the template, `[name, n]` are `n` characters that stand where
- * `{{name}}` was, and a negative number is characters of neither, such as a fence. In UTF-16 code units.
+ * The parts in order, in UTF-16 code units: a number counts characters of the template, `[name, n]` are the `n`
+ * characters of the value of `{{name}}`, and a negative number counts characters of neither, such as a fence.
  */
 export type PromptLayout = ReadonlyArray<number | readonly [name: string, length: number]>
 
-/** A prompt taken apart. */
+/** The parts of a prompt. */
 export interface PromptParts {
-  /** The prompt with each value's placeholder in the value's place. */
+  /** The prompt with placeholders for its values. */
   readonly template: string
-  /** The values' texts, by their placeholders' names, any of which is an own property. */
+  /** The values' texts by placeholder name. All names are own properties. */
   readonly values: Readonly<Record<string, string>>
 }
 
@@ -33,7 +33,7 @@ export const takeApart = (prompt: string, layout: PromptLayout): PromptParts => 
   return { template, values: Object.fromEntries(values) }
 }
 
-/** A part of a prompt; `name`: of the placeholder in whose place it stands. */
+/** A part of a prompt; `name` is its placeholder's, if it is a value. */
 export interface PromptPiece {
   readonly text: string
   readonly name?: string

@@ -1,28 +1,26 @@
-/**
- * Prompt templates: text with `{{name}}` placeholders. Parsing and filling take time linear in their input.
- */
+/** Prompt templates: text with `{{name}}` placeholders. Parsing and filling take time linear in the input. */
 import { Either, Option } from "effect"
 import type { Variables } from "../run/Run.ts"
 import { bareName, lookUp, nameOf, type Path, quotedName, unquoted } from "./Path.ts"
 
-/** Where a value goes; `start` and `end` are those of the braces in the template's text. */
+/** A placeholder; `start` and `end` are the positions of its braces in the template. */
 export interface Placeholder {
-  /** The path as it is shown: with quotes only where they are needed. */
+  /** The path as shown, with quotes only where needed. */
   readonly name: string
   readonly path: Path
-  /** Nothing takes the place of a value that is missing or null. */
+  /** Optional: inserts nothing if the value is missing or null. */
   readonly optional: boolean
   readonly start: number
   readonly end: number
 }
 
-/** A template taken apart: `literals[0]`, the value of `placeholders[0]`, `literals[1]`, …, and a last literal. */
+/** A parsed template: `literals[0]`, the value of `placeholders[0]`, `literals[1]`, …, and a last literal. */
 export interface Template {
   readonly literals: ReadonlyArray<string>
   readonly placeholders: ReadonlyArray<Placeholder>
 }
 
-/** Where a template's braces do not pair, and why; `offset` counts UTF-16 code units from 0, the others from 1. */
+/** Where and why a template's braces do not pair. `offset` counts UTF-16 code units from 0, the others count from 1. */
 export interface BrokenBraces {
   readonly offset: number
   readonly line: number
@@ -32,14 +30,14 @@ export interface BrokenBraces {
 
 const blanks = /[ \t]*/y
 
-/** Where what `pattern` matches, beginning at `from`, ends. */
+/** The end of the match of `pattern` that begins at `from`. */
 const skip = (pattern: RegExp, text: string, from: number): number => {
   pattern.lastIndex = from
   pattern.test(text)
   return pattern.lastIndex
 }
 
-/** How many times the character at `from` stands there in a row. */
+/** How often the character at `from` is repeated there. */
 const runLength = (text: string, from: number): number => {
   let end = from + 1
   while (text[end] === text[from]) end++
@@ -53,7 +51,7 @@ const invalid = (text: string, offset: number, reason: string): Either.Either<ne
   return Either.left({ offset, line, column: offset - lineStart + 1, reason })
 }
 
-/** The path that begins at `from`, and where it ends; a name between two dots that is not there is empty. */
+/** The path that begins at `from`, and its end. A missing name between two dots is empty. */
 const pathAt = (text: string, from: number) => {
   const path: Array<string> = []
   let isComplete = true
@@ -74,9 +72,9 @@ const wrongCharacter = (character: string | undefined): string =>
     : "a name has letters, digits, `_` and `-` only; put any other one in quotes"
 
 /**
- * Takes a template apart, or says where its braces are broken. Of a run of opening braces the last two open the
- * placeholder. Single braces are text, and so is a `}}` that closes two of them, so a prompt may hold JSON; any other
- * `}}` is taken for a slip of the pen.
+ * Parses a template, or says where its braces are broken. Of a run of opening braces, the last two open the
+ * placeholder. Single braces are text, and so is a `}}` that closes two of them, so a prompt may contain JSON. Any
+ * other `}}` is an error.
  */
 export const parse = (text: string): Either.Either<Template, BrokenBraces> => {
   const literals: Array<string> = []
@@ -121,7 +119,7 @@ export const parse = (text: string): Either.Either<Template, BrokenBraces> => {
   return Either.right({ literals, placeholders })
 }
 
-/** The placeholders' names, each once, in order of appearance. */
+/** The names of the placeholders, each once, in order of appearance. */
 export const names = (template: Template): ReadonlyArray<string> => [
   ...new Set(template.placeholders.map(({ name }) => name))
 ]
@@ -129,8 +127,8 @@ export const names = (template: Template): ReadonlyArray<string> => [
 const write = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value))
 
 /**
- * The prompt in pieces, to be joined; or the names of all placeholders without a value. In pieces, because a value used
- * many times makes a prompt far larger than the request: the caller can refuse by size before it builds the text.
+ * The prompt in pieces, or the names of all placeholders without a value. In pieces, because a value that is used often
+ * makes a prompt far larger than the request: the caller can refuse it by size before it builds the text.
  */
 export const fill = (
   { literals, placeholders }: Template,

@@ -1,4 +1,4 @@
-/** What a version of a template keeps beside its text, and how two differ in that. Browser-safe. */
+/** What a template version stores besides its text, and how two versions differ in that. Browser-safe. */
 
 import { webhookSettings } from "../webhook/WebhookSettings.ts"
 import type { TemplateVersion } from "./TemplateVersion.ts"
@@ -7,14 +7,14 @@ const besideText = ["template_language", "input"] as const
 
 type Versioned = Pick<TemplateVersion, "prompt_template" | "template_language" | "input">
 
-/** What a version keeps of a webhook: the template, and what it is read by. */
+/** The fields of a webhook that a version stores: the template, and how it is read. */
 export const templateOf = ({ prompt_template, template_language, input }: Versioned) => ({
   prompt_template,
   template_language: template_language ?? webhookSettings.template_language.default,
   input: input ?? webhookSettings.input.default
 })
 
-/** What differs beside the text; what is not known of one of them is left out. */
+/** The differences besides the text. Unknown fields are left out. */
 export const changesBesideText = (before: Versioned, after: Versioned) =>
   besideText.flatMap((field) => {
     const [from, to] = [before[field], after[field]]

@@ -30,12 +30,12 @@ export const TemplateVersionSummary = Schema.Struct(summary).annotations({
 })
 export type TemplateVersionSummary = typeof TemplateVersionSummary.Type
 
-/** A template that a webhook has, or had. */
+/** A current or earlier template of a webhook. */
 export const TemplateVersion = Schema.Struct({
   ...summary,
   prompt_template: Schema.String.annotations({ description: "The template." })
 }).annotations({ identifier: "TemplateVersion", description: "A template that a webhook has, or had." })
 export type TemplateVersion = typeof TemplateVersion.Type
 
-/** Of each webhook so many are kept. */
+/** The number of templates stored for each webhook. */
 export const templatesKept = 100

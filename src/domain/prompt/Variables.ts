@@ -2,16 +2,16 @@ import { type Fault, maxFaults } from "../Errors.ts"
 import type { Variables } from "../run/Run.ts"
 import { isStorable, unstorableDetail } from "../StorableText.ts"
 
-/** How many variables a request may have. */
+/** Maximum number of variables in a request. */
 const maxVariables = 100
-/** A variable's name, in bytes of UTF-8. */
+/** Maximum length of a variable's name, in bytes of UTF-8. */
 const maxNameBytes = 256
-/** How many arrays and objects may stand inside each other in one value. */
+/** Maximum nesting of arrays and objects in a value. */
 const maxDepth = 32
 
 const nameProblem = "must not have a NUL or a lone surrogate in its name"
 
-/** A step of a JSON Pointer (RFC 6901) to a member whose name may be anything; a long name is cut short. */
+/** A step of a JSON Pointer (RFC 6901) to a member with any name. Long names are cut. */
 export const step = (name: string): string => {
   const short = name.length > maxNameBytes ? `${name.slice(0, maxNameBytes)}…` : name
   return `/${short
@@ -21,15 +21,15 @@ export const step = (name: string): string => {
     .replace(/[\uD800-\uDFFF]/gu, "�")}`
 }
 
-/** A plain object also when it was made in another realm. */
+/** Also recognizes a plain object of another realm. */
 const isPlain = (value: object): boolean => {
   const prototype = Object.getPrototypeOf(value)
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
 /**
- * What keeps these variables from being stored and sent exactly as they came, with JSON Pointers below `root`: PostgreSQL has
- * no NUL, UTF-8 no lone surrogate, and JSON's other readers round integers beyond 2^53-1. Empty: they are fine.
+ * Faults that keep these variables from being stored and sent unchanged, with JSON Pointers below `root`. PostgreSQL
+ * has no NUL, UTF-8 no lone surrogate, and other readers of JSON round integers beyond 2^53-1. Empty if there are none.
  */
 export const checkVariables = (variables: Variables, root = "/variables"): ReadonlyArray<Fault> => {
   const faults: Array<Fault> = []
@@ -90,11 +90,11 @@ export const checkVariables = (variables: Variables, root = "/variables"): Reado
   return faults
 }
 
-/** Whether no more arrays and objects stand inside each other than may: then plain recursion is safe. */
+/** Whether arrays and objects are nested within the limit, so that plain recursion is safe. */
 export const isShallow = (value: unknown, depth = 0): boolean => {
   if (typeof value !== "object" || value === null) return true
   return depth < maxDepth && Object.values(value).every((member) => isShallow(member, depth + 1))
 }
 
-/** What `isShallow` asks for, as an error message. */
+/** The rule of `isShallow`, as an error message. */
 export const tooDeep = `must not be nested deeper than ${maxDepth}`

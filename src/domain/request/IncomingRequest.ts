@@ -1,29 +1,29 @@
-/** A request to a webhook's trigger, and what templates and filters see of it. */
+/** A trigger request, and the part of it that templates and filters see. */
 import { Either } from "effect"
 import { InvalidBody, UnsupportedMediaType } from "../Errors.ts"
 import * as Payload from "./Payload.ts"
 import { isSecretHeader } from "./SecretHeaders.ts"
 import { withoutCutToken, withoutToken } from "./WithoutToken.ts"
 
-/** The request as received. Whatever is stored or rendered is read through the functions here, which remove the token. */
+/** The request as received. Stored and rendered parts are read through the functions here, which remove the token. */
 export interface IncomingRequest {
-  /** The token that opened the webhook; absent in a request that was written by hand. */
+  /** The token that authenticated it; absent in a request written by hand. */
   readonly token?: string | undefined
-  /** Byte for byte: signatures are made over it. */
+  /** Byte for byte, since signatures cover it. */
   readonly body: Uint8Array
-  /** By their names in lower case, those with secrets too. */
+  /** By lower-case name, including headers with secrets. */
   readonly headers: { readonly [name: string]: unknown }
-  /** The URL's, from its `?` on; empty: it has none. */
+  /** The URL's query, from its `?` on, or empty. */
   readonly search: string
 }
 
-/** What it says. A type alias, so that a template's input can be this or the variables. */
+/** The content. A type alias, so that a template's input can be this or the variables. */
 export type RequestValues = {
   /** The body: any JSON, a form's fields by name, or a text. */
   readonly payload: unknown
-  /** By their names in lower case, without those that hold secrets. */
+  /** By lower-case name, without headers that hold secrets. */
   readonly headers: { readonly [name: string]: string }
-  /** The URL's parameters but `wait`, which is the service's own. */
+  /** The URL's parameters except `wait`, which belongs to the service. */
   readonly query: Payload.FormFields
 }
 
@@ -40,7 +40,7 @@ const named: { readonly [Kind in Payload.BodyKind]: string } = {
   text: "`text/plain`"
 }
 
-/** Why a body with these headers is not read: it is none of these kinds, or it is encoded. */
+/** Why a body with these headers is not read: an unsupported media type, or an encoding. */
 export const mediaTypeFault = (
   headers: Headers,
   kinds: readonly [Payload.BodyKind, ...ReadonlyArray<Payload.BodyKind>]
@@ -71,7 +71,7 @@ export const objectOf = (request: IncomingRequest): Either.Either<Payload.JsonOb
 
 const parsed = (request: IncomingRequest): Payloads => {
   const type = contentType(request.headers)
-  // Of a caller that sends nothing, such as a scheduler.
+  // From a caller that sends nothing, such as a scheduler.
   if (type === undefined && request.body.length === 0) return Either.right("")
   return Either.flatMap(textOf(request), (text) => Payload.parse(Payload.bodyKind(type) ?? "text", text)).pipe(
     Either.mapLeft(invalidBody)
@@ -80,7 +80,7 @@ const parsed = (request: IncomingRequest): Payloads => {
 
 const known = new WeakMap<IncomingRequest, Payloads>()
 
-/** The body, of one of the kinds that are read. It is parsed once. */
+/** The body, of a supported kind. It is parsed once. */
 const payloadOf = (request: IncomingRequest): Payloads => {
   const before = known.get(request)
   if (before !== undefined) return before
@@ -89,10 +89,10 @@ const payloadOf = (request: IncomingRequest): Payloads => {
   return payload
 }
 
-/** Bytes that are not text become replacement characters. */
+/** Invalid bytes become replacement characters. */
 const lenientUtf8 = new TextDecoder("utf-8", { ignoreBOM: true })
 
-/** @param secret names of further headers that hold secrets, in lower case. */
+/** @param secret lower-case names of further headers that hold secrets */
 export const headersOf = (
   { headers, token }: IncomingRequest,
   secret: ReadonlyArray<string>
@@ -108,11 +108,11 @@ export const queryOf = ({ search, token }: IncomingRequest): RequestValues["quer
   return query
 }
 
-/** The first bytes of the body, up to this number, as text. */
+/** Up to this many bytes of the body, as text. */
 export const beginningOf = ({ body, token }: IncomingRequest, bytes: number): string =>
   withoutCutToken(lenientUtf8.decode(body.subarray(0, bytes)), token)
 
-/** What the request says, but for the headers that hold secrets, of which the webhook knows some by their names. */
+/** The request's content, without headers that hold secrets, including those named by the webhook. */
 export const valuesOf = (
   request: IncomingRequest,
   secret: ReadonlyArray<string> = []

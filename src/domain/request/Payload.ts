@@ -1,24 +1,24 @@
 /** Bodies of requests as values. Browser-safe: an editor reads a pasted body as the server reads a received one. */
 import { Either, Predicate } from "effect"
 
-/** What a body can be. */
+/** The kinds of bodies. */
 export type BodyKind = "json" | "form" | "text"
 
 const json = /^(application\/json|[^\s/;]+\/[^\s/;]+\+json)\s*(;|$)/i
 const form = /^application\/x-www-form-urlencoded\s*(;|$)/i
 const text = /^(text\/[^\s/;]+|application\/xml|[^\s/;]+\/[^\s/;]+\+xml)\s*(;|$)/i
 
-/** By its `Content-Type`; one without counts as JSON. None: it is not read. */
+/** By `Content-Type`; without one, JSON. `undefined` if not supported. */
 export const bodyKind = (content_type: string | undefined): BodyKind | undefined => {
   const type = content_type?.trim()
   if (type === undefined || json.test(type)) return "json"
   return form.test(type) ? "form" : text.test(type) ? "text" : undefined
 }
 
-/** Strict, because replacement characters would hide what was sent; a byte order mark is dropped. */
+/** Strict, because replacement characters would hide what was sent. A byte order mark is dropped. */
 const utf8 = new TextDecoder("utf-8", { fatal: true })
 
-/** The body's text, or what is wrong with it. */
+/** The body's text, or its fault. */
 export const decode = (body: Uint8Array): Either.Either<string, string> => {
   try {
     return Either.right(utf8.decode(body))
@@ -37,7 +37,7 @@ export const parseJson = (text: string): Either.Either<unknown, string> => {
 
 export type JsonObject = { readonly [name: string]: unknown }
 
-/** The body as a JSON object, or what is wrong with it. */
+/** The body as a JSON object, or its fault. */
 export const parseObject = (text: string): Either.Either<JsonObject, string> =>
   Either.flatMap(parseJson(text), (value) =>
     Predicate.isReadonlyRecord(value)
@@ -45,7 +45,7 @@ export const parseObject = (text: string): Either.Either<JsonObject, string> =>
       : Either.left("The body is not a JSON object.")
   )
 
-/** FormFields by name; one that is given several times is a list. */
+/** Form fields by name; a repeated field is a list. */
 export type FormFields = { readonly [name: string]: string | ReadonlyArray<string> }
 
 export const fieldsOf = (pairs: Iterable<readonly [name: string, value: string]>): FormFields => {
@@ -55,11 +55,11 @@ export const fieldsOf = (pairs: Iterable<readonly [name: string, value: string]>
     if (values === undefined) fields.set(name, [value])
     else values.push(value)
   }
-  // Built from entries, so that `__proto__` is a name like any other.
+  // Built from entries, so that `__proto__` is an ordinary name.
   return Object.fromEntries(Array.from(fields, ([name, values]) => [name, values.length === 1 ? values[0]! : values]))
 }
 
-/** Strict as UTF-8 is: what `URLSearchParams` cannot decode, it replaces. */
+/** As strict as for UTF-8: `URLSearchParams` would replace what it cannot decode. */
 const decodedPart = (part: string): string => decodeURIComponent(part.replaceAll("+", " "))
 
 const parseForm = (text: string): Either.Either<FormFields, string> => {
@@ -80,14 +80,14 @@ const parseForm = (text: string): Either.Either<FormFields, string> => {
   }
 }
 
-/** GitHub and Slack can send their JSON as a form's only field, `payload`: then that is what was sent. */
+/** GitHub and Slack can send JSON as a form's only field, `payload`. Then that is the body. */
 const unwrapped = (fields: FormFields): unknown => {
   const { payload } = fields
   if (typeof payload !== "string" || Object.keys(fields).length > 1) return fields
   return Either.getOrElse(parseJson(payload), () => fields)
 }
 
-/** The value of a body that was kept: what is not what it says, or was cut off, is a text. */
+/** The value of a stored body. A body that was cut or cannot be parsed is a text. */
 export const ofKept = ({
   body = "",
   headers = {}

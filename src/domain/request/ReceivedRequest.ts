@@ -1,13 +1,13 @@
 import { Schema } from "effect"
 import { RunId, WebhookId } from "../Id.ts"
 import { optional, time } from "../Time.ts"
-import { keptBody, shownBody } from "./KeptBody.ts"
+import { listedBodyBytes, storedBodyBytes } from "./StoredBody.ts"
 
-/** Of each webhook, so many of the newest requests are kept, and for as long. */
-export const keptRequests = { refused: 100, accepted: 20 } as const
-export const keptFor = "24 hours"
+/** The number and age of stored requests, per webhook. */
+export const storedRequests = { refused: 100, accepted: 20 } as const
+export const storedFor = "24 hours"
 
-/** In place of a problem's code: it started a run, or the webhook's `accept_if` said that there is nothing to do. */
+/** Used instead of a problem's code: the request started a run, or `accept_if` ignored it. */
 export const acceptedCodes = ["accepted", "ignored"] as const
 export type AcceptedCode = (typeof acceptedCodes)[number]
 
@@ -15,7 +15,7 @@ export type AcceptedCode = (typeof acceptedCodes)[number]
 export const isAccepted = ({ code }: { readonly code: string }): boolean =>
   (acceptedCodes as ReadonlyArray<string>).includes(code)
 
-/** A call of a webhook's trigger, or a number of refused ones that are alike. */
+/** A trigger request, or several similar refused ones. */
 export const ReceivedRequest = Schema.Struct({
   request_id: Schema.UUID.annotations({ description: "The request's id, a UUIDv7." }),
   webhook_id: WebhookId,
@@ -32,7 +32,7 @@ export const ReceivedRequest = Schema.Struct({
   run_id: optional(RunId.annotations({ description: "The run that it started, or became part of." })),
   body: optional(
     Schema.String.annotations({
-      description: `The first ${keptBody} bytes of its body, in a list ${shownBody}; only if the webhook keeps them. What is not UTF-8 is replaced.`
+      description: `The first ${storedBodyBytes} bytes of its body, in a list ${listedBodyBytes}; only if the webhook keeps them. What is not UTF-8 is replaced.`
     })
   ),
   headers: optional(

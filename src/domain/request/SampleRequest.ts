@@ -1,4 +1,4 @@
-/** Requests that a webhook takes, made up from the names in its template, for examples. */
+/** Example requests for a webhook, made from the names in its template. */
 import { keyOf, nameOf, pathOf } from "../prompt/Path.ts"
 
 type Sample = Record<string, unknown>
@@ -6,8 +6,8 @@ type Sample = Record<string, unknown>
 const isNumbered = (keys: ReadonlyArray<string>): boolean =>
   keys.length > 0 && keys.every((_, index) => keys.includes(String(index)))
 
-/** What is named by numbers from 0 on is a list. */
-const withLists = (value: unknown): unknown => {
+/** A list, if members are named by numbers from 0 on. */
+export const withLists = (value: unknown): unknown => {
   if (typeof value !== "object" || value === null) return value
   const entries = Object.entries(value).map(([key, member]) => [key, withLists(member)] as const)
   return isNumbered(Object.keys(value)) ? entries.map(([, member]) => member) : Object.fromEntries(entries)
@@ -39,25 +39,53 @@ export const sampleVariables = (names: ReadonlyArray<string>): Sample => {
   return Object.fromEntries(Object.entries(root).map(([name, value]) => [name, withLists(value)]))
 }
 
-/** A request, but for what verifies it. */
+/** A request without its verification. */
 export interface SampleRequest {
+  /** The body's value; a form if the `content-type` among the headers says so, else JSON. */
   readonly body: unknown
   readonly headers: { readonly [name: string]: string }
   readonly query: { readonly [name: string]: string }
 }
 
-/** As a webhook with this `input` takes it; `names` are those of its template. */
-export const sampleRequest = (input: string | undefined, names: ReadonlyArray<string>): SampleRequest => {
-  if (input !== "payload") return { body: { variables: sampleVariables(names) }, headers: {}, query: {} }
-  /** The names of what lies below one of the three parts. */
+/** A value that the webhook's filter asks for. */
+interface Wanted {
+  readonly path: ReadonlyArray<string>
+  readonly value: unknown
+}
+
+const isObject = (value: unknown): value is Sample =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Puts a value at the path, in place of what is there. */
+const put = (object: Sample, [name, ...rest]: ReadonlyArray<string>, value: unknown): Sample => {
+  if (name === undefined || name === "__proto__") return object
+  const member = isObject(object[name]) ? object[name] : {}
+  return { ...object, [name]: rest.length === 0 ? value : put(member, rest, value) }
+}
+
+/** A request for this `input`; `names` are those of the template. */
+export const sampleRequest = (
+  input: string | undefined,
+  names: ReadonlyArray<string>,
+  wanted: ReadonlyArray<Wanted> = []
+): SampleRequest => {
+  const withWanted = (sample: Sample) => wanted.reduce((sample, { path, value }) => put(sample, path, value), sample)
+  if (input !== "payload") return { body: { variables: withWanted(sampleVariables(names)) }, headers: {}, query: {} }
+  /** The names below one of the three parts. */
   const below = (part: string) =>
     names.map(pathOf).flatMap(([root, ...rest]) => (root === part && rest.length > 0 ? [nameOf(rest)] : []))
   const texts = (part: string) =>
     Object.fromEntries(below(part).map((name) => [pathOf(name)[0], `your ${pathOf(name)[0]}`]))
-  const headers = Object.entries(texts("headers")).filter(([name]) => /^[\w!#$%&*+.^`|~-]+$/.test(name))
+  const payload = withLists(sampleVariables(below("payload")))
+  const sample = withWanted({ payload, headers: texts("headers"), query: texts("query") })
+  const headers = Object.entries(sample.headers as SampleRequest["headers"])
   return {
-    body: withLists(sampleVariables(below("payload"))),
-    headers: Object.fromEntries(headers),
-    query: texts("query")
+    body: sample.payload,
+    headers: Object.fromEntries(
+      headers.flatMap(([name, value]) => (/^[\w!#$%&*+.^`|~-]+$/.test(name) ? [[name, String(value)]] : []))
+    ),
+    query: Object.fromEntries(
+      Object.entries(sample.query as SampleRequest["query"]).map(([name, value]) => [name, String(value)])
+    )
   }
 }

@@ -1,10 +1,10 @@
 /**
- * Headers that no template, filter or history sees: what a caller shows to be let in, and what proxies add of it. By the
- * words in their names, because each service has its own.
+ * Headers that templates, filters and history never see: callers' credentials, and what proxies add of them. Recognized
+ * by words in their names, because each service has its own.
  */
 const secretWords =
   /auth(?!or(?:-|$))|cookie|credential|secret|signature|token|password|passwd|passcode|hmac|api-?key|access-?key|(?<!idempotency)-key$|client-?cert|session|assertion|jwt|(?:^|[-_])(?:sig|pin|otp)(?:[-_]|$)/
 
-/** Of a name in lower case. `others`: those of which a webhook knows that they hold a secret. */
+/** Whether the lower-case name is such a header. `others`: those that a webhook names. */
 export const isSecretHeader = (name: string, others: ReadonlyArray<string>): boolean =>
   secretWords.test(name) || others.includes(name)

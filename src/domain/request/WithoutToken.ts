@@ -1,11 +1,11 @@
 /**
- * Trigger URLs contain a token, and proxies and senders repeat the URL: in `X-Original-URI`, in `Referer`, in a payload.
- * The stored and rendered parts of a request do not contain it. Browser-safe.
+ * Removes tokens. Trigger URLs contain a token, and proxies and senders repeat the URL: in `X-Original-URI`, in
+ * `Referer`, in a payload. The stored and rendered parts of a request do not contain it. Browser-safe.
  */
 
 const prefix = "whk_"
 
-/** The letters and digits of a token are the same in a URL, a form and JSON; the `_` before them need not be. */
+/** A token's letters and digits are the same in a URL, a form and JSON; the `_` before them may be encoded. */
 const secretOf = (token: string): string => token.slice(prefix.length)
 
 /** A text from a request, without the token of its URL. */
@@ -19,14 +19,14 @@ export const withoutToken = (text: string, token: string | undefined): string =>
 export const withoutCutToken = (text: string, token: string | undefined): string => {
   const whole = withoutToken(text, token)
   const secret = token === undefined ? "" : secretOf(token)
-  // Fewer characters could be anything.
+  // Fewer characters could be any text.
   for (let length = secret.length - 1; length >= 4; length--) {
     if (whole.endsWith(secret.slice(0, length))) return whole.slice(0, -length)
   }
   return whole
 }
 
-/** Any webhook's token, in a text to be saved. */
+/** Finds any webhook's token in a text to be saved. */
 const anyToken = /whk(?:_|%5f)[0-9a-z]{43}/i
 
 export const containsToken = (text: string): boolean => anyToken.test(text)

@@ -1,4 +1,4 @@
-/** What an agent says of its work besides the answer. Every part may be absent, which means that it is not known. */
+/** What an agent reports of its work besides the answer. Absent parts are unknown. */
 import { Either, Predicate, Schema } from "effect"
 import { storable } from "../StorableText.ts"
 import { optional } from "../Time.ts"
@@ -36,6 +36,11 @@ export type RunLink = typeof RunLink.Type
 export const AgentReport = Schema.Struct({
   usage: optional(AgentUsage),
   session_id: optional(name.annotations({ description: "The agent's session, in which it can continue." })),
+  session_lost: optional(
+    Schema.Boolean.annotations({
+      description: "`true` if the agent no longer had the thread's session, and began another one."
+    })
+  ),
   links: optional(Schema.Array(RunLink).annotations({ description: `What the work produced, up to ${maxLinks}.` })),
   denied: optional(
     Schema.Array(name).annotations({
@@ -51,9 +56,10 @@ export const AgentReport = Schema.Struct({
 export type AgentReport = typeof AgentReport.Type
 
 /** The report as part of a record that has more fields. */
-export const reportOf = ({ asks, denied, links, session_id, usage }: AgentReport): AgentReport => ({
+export const reportOf = ({ asks, denied, links, session_id, session_lost, usage }: AgentReport): AgentReport => ({
   ...(usage && { usage }),
   ...(session_id !== undefined && { session_id }),
+  ...(session_lost !== undefined && { session_lost }),
   ...(links && { links }),
   ...(denied && { denied }),
   ...(asks && { asks })
@@ -107,6 +113,7 @@ export const readReport: (reply: unknown) => AgentReport | undefined = readStruc
     model: readName
   }),
   session_id: readName,
+  session_lost: read(Schema.Boolean),
   links: readList(readLink, maxLinks),
   denied: readList(readName, maxLinks),
   asks: readList(readName, maxSuggestions)

@@ -2,8 +2,8 @@
 const token = /\s*(?:([{[])|([}\]])|(,)|(:)|("(?:[^"\\]|\\u[0-9a-f]{4}|\\[^u])*)("?)|([^\s,:"[\]{}]+))/iy
 
 /**
- * The object whose JSON begins with `json`, as far as it is known from there: the last string ends where `json` ends, and a
- * number or a word that may go on is left out, as is a name without a value.
+ * The object whose JSON begins with `json`, as far as it is known: the last string ends where `json` ends. An
+ * incomplete number or word, and a name without a value, are left out.
  */
 export const parseJsonPrefix = (json: string): Readonly<Record<string, unknown>> => {
   const open: Array<"}" | "]"> = []

@@ -1,7 +1,8 @@
 import * as VariantSchema from "@effect/experimental/VariantSchema"
 import { DateTime, Predicate, Schema } from "effect"
-import { RunId, WebhookId } from "../Id.ts"
+import { RunId, ThreadId, WebhookId } from "../Id.ts"
 import { TeamName } from "../Team.ts"
+import { RunThread } from "../Thread.ts"
 import { optional, time } from "../Time.ts"
 import { AgentReport } from "./AgentReport.ts"
 import { allStatuses, type FinalStatus, runStatuses } from "./RunStatus.ts"
@@ -36,7 +37,7 @@ export type RunError = typeof RunError.Type
 
 export type Variables = { readonly [name: string]: unknown }
 
-/** Taken as it is and not copied, as a `Schema.Record` would, which loses the name `__proto__` on the way. */
+/** Used unchanged: a `Schema.Record` copies, and loses the name `__proto__`. */
 export const Variables: Schema.Schema<Variables> = Schema.declare<Variables>(Predicate.isReadonlyRecord, {
   identifier: "Variables",
   description: "The values for the template's placeholders, as the caller sent them: any JSON.",
@@ -59,6 +60,7 @@ const record = Struct({
   team: TeamName,
   mode: RunMode,
   status: RunStatus,
+  thread: shown(optional(RunThread)),
   replay_of: optional(
     RunId.annotations({ description: "The run that this one repeats: by hand, or as its next attempt (`attempt`)." })
   ),
@@ -106,6 +108,7 @@ const record = Struct({
   error: shown(optional(RunError)),
   usage: shown(AgentReport.fields.usage),
   session_id: shown(AgentReport.fields.session_id),
+  session_lost: shown(AgentReport.fields.session_lost),
   links: shown(AgentReport.fields.links),
   denied: shown(AgentReport.fields.denied),
   asks: shown(AgentReport.fields.asks),
@@ -116,25 +119,27 @@ const record = Struct({
   error_message: stored(optional(Schema.String)),
   report: stored(optional(AgentReport)),
   timeout_ms: stored(Schema.Number),
-  /** How long after its end it is tried again, if that is an error; absent: not at all. */
+  thread_id: stored(optional(ThreadId)),
+  thread_key: stored(optional(Schema.String)),
+  /** The delay of a retry after an `error`; absent: no retry. */
   retry_after_seconds: stored(optional(Schema.Number)),
   /**
-   * In wait mode from the start; of a fire-and-forget run once it was sent. Of one that has not been sent: it is only sent
-   * to a leader, and ends as `leaderless` when there is none by then.
+   * In wait mode, known from the start; for an asynchronous run, once it was sent. Before that, it limits the wait for
+   * a leader of a run that is only sent to a leader; such a run ends as `noLeaderInTime`.
    */
   deadline_at: stored(optional(time("When it times out."))),
   admitted_at: stored(optional(time("When it got its slots, just before it was published."))),
   traceparent: stored(optional(Schema.String.annotations({ description: "Its trace, as in W3C trace context." })))
 })
 
-/** One execution, as the history shows it. */
+/** A run as the history shows it. */
 export const Run = extract(record, "json").annotations({
   identifier: "Run",
   description: "One execution, as the history shows it."
 })
 export type Run = typeof Run.Type
 
-/** One execution, as it is stored. */
+/** A run as stored. */
 export const RunRow = extract(record, "row")
 export type RunRow = typeof RunRow.Type
 
@@ -147,9 +152,10 @@ export const durationOf = ({
 
 export const toRun = (row: RunRow): Run => {
   const { prompt, response, error_code, error_message, report, timeout_ms, deadline_at, admitted_at, ...rest } = row
-  const { retry_after_seconds, traceparent, ...shared } = rest
+  const { retry_after_seconds, thread_id, thread_key, traceparent, ...shared } = rest
   return {
     ...shared,
+    ...(thread_id && thread_key !== undefined && { thread: { id: thread_id, key: thread_key } }),
     ...durationOf(row),
     conversation: { prompt, ...(response !== undefined && { response }) },
     ...(error_code && { error: { code: error_code, message: error_message ?? "" } }),
@@ -157,17 +163,17 @@ export const toRun = (row: RunRow): Run => {
   }
 }
 
-/** Whether a queued run is sent only while its team has a leader. */
+/** Whether a queued run is only sent while its team has a leader. */
 export const waitsForLeader = ({ deadline_at, mode }: Pick<RunRow, "deadline_at" | "mode">): boolean =>
   mode === "async" && deadline_at !== undefined
 
-/** Why a run ends that has waited for a leader in vain. */
-export const leaderless: RunError = {
+/** The end of a run that no leader took in time. */
+export const noLeaderInTime: RunError = {
   code: "team_not_running",
   message: "The team had no leader for as long as the run could wait for one."
 }
 
-/** What else is known of an end. A final state that has no line here does not compile. */
+/** The details of an end. A final status without a line here does not compile. */
 interface OutcomeDetails {
   readonly success: { readonly response: string; readonly report?: AgentReport }
   readonly error: { readonly error: RunError; readonly report?: AgentReport }
@@ -182,7 +188,7 @@ export type Outcome = { [S in FinalStatus]: { readonly status: S } & OutcomeDeta
 
 const reportOf = ({ report }: { readonly report?: AgentReport }) => (report === undefined ? {} : { report })
 
-/** What an end sets in a run's row, besides its times. */
+/** The fields that an end sets in a run's row, besides its times. */
 export const outcomeFields = (
   outcome: Outcome
 ): Pick<RunRow, "status" | "response" | "error_code" | "error_message" | "report"> => {
@@ -204,18 +210,18 @@ export const outcomeFields = (
 }
 
 /**
- * When a run that ends like this is tried again; `undefined`: not at all. One that has waited for a leader in vain is not:
- * it has waited for as long as it may.
+ * When a run that ends like this is retried; `undefined`: not at all. A run that no leader took in time is not retried:
+ * it has already waited as long as it may.
  */
 export const retryAt = (
   { retry_after_seconds }: Pick<RunRow, "retry_after_seconds">,
   outcome: Outcome,
   at: DateTime.Utc
 ): DateTime.Utc | undefined =>
-  outcome.status === "error" && outcome.error.code !== leaderless.code && retry_after_seconds !== undefined
+  outcome.status === "error" && outcome.error.code !== noLeaderInTime.code && retry_after_seconds !== undefined
     ? DateTime.add(at, { seconds: retry_after_seconds })
     : undefined
 
-/** Whether the outcome is the leader's own word: then it got the prompt, whether or not that was recorded. */
+/** Whether the outcome is the leader's own. Then it got the prompt, recorded or not. */
 export const isAnswer = (outcome: Outcome): boolean =>
   outcome.status === "error" ? outcome.error.code === "agent_error" : runStatuses[outcome.status].answered

@@ -1,12 +1,14 @@
 import { durationOf, Run, type RunRow } from "./Run.ts"
 
-/** How far a run has come, without its texts and its agent's report. */
+/** A run's progress, without its texts, its thread and its agent's report. */
 export const RunState = Run.omit(
+  "thread",
   "variables",
   "conversation",
   "error",
   "usage",
   "session_id",
+  "session_lost",
   "links",
   "denied",
   "asks"
@@ -16,7 +18,7 @@ export const RunState = Run.omit(
 })
 export type RunState = typeof RunState.Type
 
-/** The columns of a run's row that make its state. */
+/** The columns of a run's row that make up its state. */
 export const stateFields = Object.keys(RunState.fields).filter((field) => field !== "duration_ms") as ReadonlyArray<
   Exclude<keyof RunState, "duration_ms">
 >

@@ -1,23 +1,23 @@
 /**
- * The states of a run, each said once. Plain data: the web UI loads it without `Schema`, which is 120 KB of compressed
- * JavaScript.
+ * The states of a run, each defined once. Plain data: the web UI loads it without `Schema`, which is 120 KB of
+ * compressed JavaScript.
  */
 
 interface Unfinished {
   readonly final: false
 }
 
-/** The end of a run: the first one that is recorded wins, and nothing comes after it. */
+/** A final state: the first one recorded wins. */
 interface Final {
   readonly final: true
-  /** Whether it shows that the team was at work until then, so that the clocks of its later runs start from there. */
+  /** Whether it shows that the team worked until then. If so, the clocks of its later runs start there. */
   readonly answered: boolean
-  /** Whether an answer that comes later is stored with the run, which keeps its state. */
+  /** Whether a later answer is stored with the run, which keeps its state. */
   readonly storesLateAnswer: boolean
 }
 
 export const runStatuses = {
-  /** Accepted; not known to be sent. */
+  /** Accepted, not known to be sent. */
   queued: { final: false },
   /** The broker has confirmed the prompt. */
   running: { final: false },
@@ -27,16 +27,32 @@ export const runStatuses = {
   error: { final: true, answered: true, storesLateAnswer: false },
   /** The timeout passed first. */
   timeout: { final: true, answered: false, storesLateAnswer: true },
-  /** Its caller or an admin cancelled it. */
+  /** Cancelled by its caller or an admin. */
   cancelled: { final: true, answered: false, storesLateAnswer: true }
 } as const satisfies { readonly [status: string]: Unfinished | Final }
 
 export type RunStatus = keyof typeof runStatuses
 
-/** The states in which a run ends. */
+/** The final states. */
 export type FinalStatus = { [S in RunStatus]: (typeof runStatuses)[S]["final"] extends true ? S : never }[RunStatus]
 
 export const allStatuses = Object.keys(runStatuses) as [RunStatus, ...Array<RunStatus>]
+
+/** The status as people see it: collecting runs are told from queued ones, and sent runs from those in work. */
+export type RunPhase = Exclude<RunStatus, "running"> | "collecting" | "sent" | "working"
+
+export const phaseOf = ({
+  status,
+  collecting_until,
+  started_at
+}: {
+  readonly status: RunStatus
+  readonly collecting_until?: unknown
+  readonly started_at?: unknown
+}): RunPhase => {
+  if (status === "running") return started_at === undefined ? "sent" : "working"
+  return status === "queued" && collecting_until !== undefined ? "collecting" : status
+}
 
 export const isFinal = (status: RunStatus): status is FinalStatus => runStatuses[status].final
 

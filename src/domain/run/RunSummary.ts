@@ -3,12 +3,12 @@ import { optional } from "../Time.ts"
 import { parseJsonPrefix } from "./JsonPrefix.ts"
 import { Run, type RunRow, toRun } from "./Run.ts"
 
-/** Lists show as much of a text: characters, which are Unicode code points. */
+/** How much of a text lists show, in Unicode code points. */
 export const shownLength = 1_000
 
 const size = (of: string) => Schema.Number.annotations({ description: `Of ${of}.` })
 
-/** A run as lists show it. Texts may have megabytes, so a list has the beginning of each, and says how long it is. */
+/** A run in lists. Texts may have megabytes, so a list has the beginning of each, and its length. */
 export const RunSummary = Schema.Struct({
   ...Run.fields,
   truncated: Schema.Boolean.annotations({
@@ -26,7 +26,7 @@ export const RunSummary = Schema.Struct({
 })
 export type RunSummary = typeof RunSummary.Type
 
-/** A run's row with the beginnings of its texts, and the bytes that each has; `variables` is a text too, of JSON. */
+/** A run's row with the beginnings of its texts, and the bytes of each. `variables` is JSON text, too. */
 export interface SummaryRow extends Omit<RunRow, "variables"> {
   readonly variables: string
   readonly variables_size: number
@@ -61,7 +61,7 @@ export const toRunSummary = (row: SummaryRow): RunSummary => {
 const cut = (text: string): string =>
   text.length <= shownLength ? text : [...text.slice(0, 2 * shownLength)].slice(0, shownLength).join("")
 
-/** The summary of a row that is there as a whole. */
+/** The summary of a complete row. */
 export const summarize = ({ variables, prompt, response, error_message, ...row }: RunRow): RunSummary => {
   const json = JSON.stringify(variables)
   return toRunSummary({

@@ -3,7 +3,7 @@ import { WebhookId } from "../Id.ts"
 import { optional, time } from "../Time.ts"
 import { type FinalStatus, finalStatuses } from "./RunStatus.ts"
 
-/** How runs ended, of those accepted in some stretch of time. */
+/** How runs ended that were accepted in some period. */
 export const Counts = Schema.Struct({
   ...(Object.fromEntries(finalStatuses.map((status) => [status, Schema.Number])) as {
     readonly [S in FinalStatus]: typeof Schema.Number
@@ -27,18 +27,18 @@ export type StatisticsRange = typeof StatisticsRange.Type
 export const StatisticsBucket = Schema.Struct({
   ...Counts.fields,
   at: time("When the bucket begins; it ends where the next one begins."),
-  /** Milliseconds, of the runs that succeeded; absent when none did. */
+  /** Milliseconds, of successful runs; absent without any. */
   median_ms: optional(Schema.Number),
   slowest_ms: optional(Schema.Number)
 })
 export type StatisticsBucket = typeof StatisticsBucket.Type
 
-/** What a webhook is doing and has done. */
+/** A webhook's current and past work. */
 export const Statistics = Schema.Struct({
-  /** Runs that hold a slot now, of `limit` that may. */
+  /** Runs that hold one of `limit` slots. */
   slots_in_use: Schema.Number,
   limit: Schema.Number,
-  /** Accepted and waiting for a slot or for the team. */
+  /** Accepted and waiting for a slot or the team. */
   queued: Schema.Number,
   buckets: Schema.Array(StatisticsBucket)
 }).annotations({ identifier: "Statistics" })
@@ -48,7 +48,7 @@ export type Statistics = typeof Statistics.Type
 export interface RunBucket extends Counts {
   /** Steps, from 0. */
   readonly bucket: number
-  /** Of the runs that succeeded; absent when none did. */
+  /** Of successful runs; absent without any. */
   readonly median_ms?: number
   readonly slowest_ms?: number
 }

@@ -1,27 +1,27 @@
 /**
- * How a service shows that a request comes from it, as data: `engine/verify/Verify.ts` interprets it. Header names
- * are written in lower case, as Node has them.
+ * How a service authenticates its requests, as data: `engine/verify/Verify.ts` interprets it. Header names are in lower
+ * case, as in Node.
  */
 
-/** Where in a request a text is found. */
+/** The place of a text in a request. */
 export type Source =
   | { readonly header: string }
-  /** In the signature's header, the item that begins with this: Stripe's `t=`. */
+  /** In the signature's header: the item with this prefix, such as Stripe's `t=`. */
   | { readonly signature: string }
-  /** In the body's JSON, by names; with `form`, in the JSON that this field of a form holds. */
+  /** In the body's JSON, by names; with `form`, in the JSON of this form field. */
   | { readonly json: ReadonlyArray<string>; readonly form?: string }
-  /** A field of a form (`application/x-www-form-urlencoded`). */
+  /** A form field (`application/x-www-form-urlencoded`). */
   | { readonly form: string }
 
-/** That a text is there and, with `is`, which one. */
+/** A condition: a text is present or, with `is`, equal to this. */
 export interface Condition {
   readonly at: Source
   readonly is?: string
 }
 
-/** When the request was sent: refused when that is longer ago than the tolerance, or as far in the future. */
+/** The time of sending. The request is refused if it is older than the tolerance, or as far in the future. */
 export interface Timestamp {
-  /** The first of these that is there. */
+  /** The first one present. */
   readonly at: ReadonlyArray<Source>
   readonly unit: "seconds" | "milliseconds"
   readonly tolerance_seconds: number
@@ -30,35 +30,35 @@ export interface Timestamp {
 export type Algorithm = "sha256" | "sha1" | "sha512"
 export type Encoding = "hex" | "base64"
 
-/** A request that only asks whether somebody is here. It starts no run. */
+/** A request that only tests the URL. It starts no run. */
 export interface Handshake {
   readonly when: Condition
-  /** What is sent back as it came; absent: nothing in particular. */
+  /** The value to send back; absent: none. */
   readonly echo?: Source
 }
 
 interface Common {
-  /** Of several descriptions of a preset the first holds whose conditions are met. */
+  /** Of a preset's descriptions, the first whose conditions hold is used. */
   readonly for?: {
-    /** What the secret begins with. */
+    /** A prefix of the secret. */
     readonly secret?: string
-    /** An option that the webhook has. */
+    /** An option of the webhook. */
     readonly option?: "username"
   }
-  /** Distinguishes deliveries: the first of these that is there. The same one is sent again under the same id. */
+  /** The ID that distinguishes deliveries: the first one present. A repeated delivery has the same ID. */
   readonly id?: ReadonlyArray<Source>
   readonly handshakes?: ReadonlyArray<Handshake>
-  /** Requests whose acceptance is answered with 200 and the webhook's `reply_text`, not with 202. */
+  /** Requests that get 200 and the webhook's `reply_text` on acceptance, not 202. */
   readonly replies?: ReadonlyArray<Condition>
 }
 
-/** A signature over what `signed` says, sent in a header. */
+/** A signature over `signed`, sent in a header. */
 interface Signed extends Common {
-  /** The first of these that is there. */
+  /** The first one present. */
   readonly headers: ReadonlyArray<string>
-  /** What stands before each signature. Items that begin with something else are passed over. */
+  /** The text before each signature. Other items are ignored. */
   readonly prefix?: string
-  /** Between several signatures, any of which is enough; absent: there is one. */
+  /** Separates several signatures, any of which is enough; absent: there is one. */
   readonly separator?: "," | " "
   readonly encoding: Encoding
   readonly timestamp?: Timestamp
@@ -66,7 +66,7 @@ interface Signed extends Common {
   readonly signed: string
   /** The same for a webhook that names a header for the timestamp. */
   readonly signedWithTimestamp?: string
-  /** How long the same body is one delivery, if neither a time nor an id is signed; 7 days if absent. */
+  /** How long the same body is one delivery, if neither a time nor an ID is signed. Default: 7 days. */
   readonly unique_for_seconds?: number
 }
 
@@ -74,38 +74,38 @@ interface Signed extends Common {
 export interface Hmac extends Signed {
   readonly scheme: "hmac"
   readonly algorithm: Algorithm
-  /** The key is the secret's text as it is, or what its base64 stands for, after the given beginning. */
+  /** The key is the secret's text, or the decoded base64 after this prefix. */
   readonly key: "text" | { readonly base64After: string }
 }
 
-/** Ed25519 (RFC 8032). What the webhook has as its secret is the public key, in base64 after the given beginning. */
+/** Ed25519 (RFC 8032). The webhook's secret is the public key, in base64 after this prefix. */
 export interface Ed25519 extends Signed {
   readonly scheme: "ed25519"
   readonly key: { readonly base64After: string }
 }
 
-/** The secret itself, in a header; what stands before it, such as `Bearer `, in any case of letters. */
+/** The secret itself, in a header; the prefix, such as `Bearer `, is case-insensitive. */
 export interface Header extends Common {
   readonly scheme: "header"
   readonly headers: ReadonlyArray<string>
   readonly prefix?: string
 }
 
-/** HTTP's Basic authentication (RFC 7617), with the webhook's `username`. */
+/** HTTP Basic authentication (RFC 7617), with the webhook's `username`. */
 export interface Basic extends Common {
   readonly scheme: "basic"
 }
 
-/** Whether the delivery id is signed: it is in the body, or in a header that is signed too. */
+/** Whether the delivery ID is signed: in the body, or in a signed header. */
 export const isIdSigned = ({ id = [], signed }: Signed): boolean =>
   signed.includes("{id}") || (id.length > 0 && id.every((source) => !("header" in source)))
 
 export type Description = Hmac | Ed25519 | Header | Basic
 
-/** What a webhook may, or must, say itself. */
+/** The options that a webhook may or must set. */
 export type Option = keyof typeof optionTexts
 
-/** What each option is, for the API's documentation, the command line and the web UI. */
+/** Descriptions of the options, for the API's documentation, the command line and the web UI. */
 export const optionTexts = {
   header: "The header in which the signature or the secret comes.",
   algorithm: "The hash of the HMAC: `sha256` (the default), `sha1` or `sha512`.",
@@ -126,7 +126,7 @@ export const optionTexts = {
 export interface Preset {
   /** Its name, for people. */
   readonly label: string
-  /** What its secret is called there, and where it is found. */
+  /** What the service calls its secret, and where it shows it. */
   readonly secret: string
   /** The documentation that this follows. */
   readonly documentation: string

@@ -1,4 +1,4 @@
-/** The services whose webhooks are known, and what a webhook's own options make of them. */
+/** The known services, and the effect of a webhook's own options on them. */
 import { alertmanager } from "./alertmanager.ts"
 import type { Algorithm, Description, Encoding, Option, Preset } from "./Description.ts"
 import * as generic from "./generic.ts"
@@ -35,7 +35,7 @@ export type PresetName = keyof typeof presets
 
 export const presetNames = Object.keys(presets) as unknown as readonly [PresetName, ...ReadonlyArray<PresetName>]
 
-/** What a webhook says of those who call it. */
+/** A webhook's verification: its preset and options. */
 export interface Options {
   readonly preset: PresetName
   readonly header?: string
@@ -51,7 +51,7 @@ export interface Options {
   readonly reply_text?: string
 }
 
-/** The options that a preset takes, those that it needs first. */
+/** A preset's options, required ones first. */
 export const optionsOf = (preset: PresetName): ReadonlyArray<Option> => {
   const { required = [], options = [] }: Preset = presets[preset]
   return [...required, ...options]
@@ -67,7 +67,7 @@ const defaultTolerance = 300
 
 const inLowerCase = (header: string): string => header.toLowerCase()
 
-/** The description that holds for this secret, with the webhook's own options in it. */
+/** The description for this secret, with the webhook's options applied. */
 export const describe = (options: Options, secret: string): Description => {
   const { descriptions }: Preset = presets[options.preset]
   const description = descriptions.find((each) => isFor(each, options, secret)) ?? descriptions.at(-1)!
@@ -98,14 +98,14 @@ export const describe = (options: Options, secret: string): Description => {
   }
 }
 
-/** The headers that hold a secret or a signature, of a webhook with these options. */
+/** The headers with a secret or signature, for these options. */
 export const secretHeadersOf = ({ header, preset }: Options): ReadonlyArray<string> => {
   const { descriptions }: Preset = presets[preset]
   const known = descriptions.flatMap((each) => (each.scheme === "basic" ? ["authorization"] : each.headers))
   return header === undefined ? known : [...known, inLowerCase(header)]
 }
 
-/** The headers in which callers of a preset show who they are. */
+/** The headers in which a preset's callers authenticate themselves. */
 export const headersOf = (preset: PresetName): ReadonlyArray<string> => {
   const { descriptions }: Preset = presets[preset]
   return [

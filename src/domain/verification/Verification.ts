@@ -1,4 +1,4 @@
-/** What a webhook says of those who call it: who they are (`verification/Presets.ts`), and what is particular to it. */
+/** How a webhook verifies its callers: a preset (`verification/Presets.ts`) and its options. */
 import { Schema } from "effect"
 import { optional } from "../Time.ts"
 import { type Option, optionTexts } from "./Description.ts"
@@ -47,7 +47,7 @@ const fields = {
 
 type Options = { readonly preset: PresetName } & { readonly [Name in Option]?: unknown }
 
-/** What the fields say together. */
+/** Rules over several fields. */
 const faultsOf = (options: Options) => {
   const { preset, signed, timestamp_header } = options
   const taken: ReadonlyArray<string> = optionsOf(preset)
@@ -87,7 +87,7 @@ export const Verification = Schema.Struct(fields)
   })
 export type Verification = typeof Verification.Type
 
-/** What a secret may be. It stands in no error. */
+/** The rule for a secret. No error quotes it. */
 export const Secret = Schema.String.pipe(
   Schema.pattern(/^[^\0\r\n]{1,1000}$/),
   Schema.annotations({ message: () => ({ message: "must be 1 to 1000 characters on one line", override: true }) })

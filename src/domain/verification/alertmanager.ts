@@ -1,6 +1,6 @@
 import type { Preset } from "./Description.ts"
 
-/** It signs nothing and sends no id: the secret comes as it is, from `authorization` or `basic_auth` of its `http_config`. */
+/** It signs nothing and sends no ID. The secret is the one of `authorization` or `basic_auth` in its `http_config`. */
 export const alertmanager: Preset = {
   label: "Alertmanager",
   secret: "the `credentials` under `authorization`, or with a `username` the `password` under `basic_auth`",

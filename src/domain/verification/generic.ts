@@ -1,4 +1,4 @@
-/** For services that have no preset of their own. */
+/** For services without a preset. */
 import type { Preset } from "./Description.ts"
 
 export const hmac: Preset = {

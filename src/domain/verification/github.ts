@@ -1,6 +1,6 @@
 import type { Preset } from "./Description.ts"
 
-/** Redelivered by hand, a delivery has its first `X-GitHub-Delivery`. */
+/** A delivery that is redelivered by hand keeps its `X-GitHub-Delivery`. */
 export const github: Preset = {
   label: "GitHub",
   secret: "the webhook's “Secret”",

@@ -1,7 +1,7 @@
 import type { Preset } from "./Description.ts"
 import { symmetric } from "./standardWebhooks.ts"
 
-/** Sent again, a delivery has its first `Idempotency-Key`. */
+/** A retried delivery keeps its `Idempotency-Key`. */
 const id = [{ header: "webhook-id" }, { header: "idempotency-key" }, { header: "x-gitlab-event-uuid" }]
 
 export const gitlab: Preset = {

@@ -1,6 +1,6 @@
 import type { Preset } from "./Description.ts"
 
-/** A contact point's HMAC signature; with a “Timestamp Header” that is signed too. Grafana sends no id. */
+/** A contact point's HMAC signature, which covers the “Timestamp Header” if there is one. Grafana sends no ID. */
 export const grafana: Preset = {
   label: "Grafana",
   secret: "the “Secret” under “HMAC Signature” of the contact point",

@@ -1,6 +1,6 @@
 import type { Preset } from "./Description.ts"
 
-/** Signed are the webhooks of administrators that have a secret, as in WebSub. */
+/** Administrators' webhooks with a secret are signed, as in WebSub. */
 export const jira: Preset = {
   label: "Jira",
   secret: "the webhook's “Secret”",

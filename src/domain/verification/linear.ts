@@ -1,6 +1,6 @@
 import type { Preset } from "./Description.ts"
 
-/** The time of sending stands in the body, so it is signed with it. */
+/** The time of sending is in the body, so it is signed. */
 export const linear: Preset = {
   label: "Linear",
   secret: "the webhook's “Signing secret”",

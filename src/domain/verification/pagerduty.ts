@@ -1,6 +1,6 @@
 import type { Preset } from "./Description.ts"
 
-/** While its secret is replaced, PagerDuty signs with both. */
+/** While a secret is being replaced, PagerDuty signs with both. */
 export const pagerduty: Preset = {
   label: "PagerDuty",
   secret: "the secret that PagerDuty shows once when the webhook subscription is created",

@@ -1,6 +1,6 @@
 import type { Preset } from "./Description.ts"
 
-/** `Sentry-Hook-Timestamp` is not signed, so it says nothing. */
+/** `Sentry-Hook-Timestamp` is not signed, so it is ignored. */
 export const sentry: Preset = {
   label: "Sentry",
   secret: "the integration's “Client Secret”",

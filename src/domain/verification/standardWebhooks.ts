@@ -1,6 +1,6 @@
 import type { Ed25519, Hmac, Preset } from "./Description.ts"
 
-/** Services that send by Svix may name the headers after it. */
+/** Services that use Svix may name the headers after it. */
 const signed = {
   headers: ["webhook-signature", "svix-signature"],
   separator: " ",
@@ -26,7 +26,7 @@ export const symmetric: Hmac = {
 /** With the sender's public key. */
 const asymmetric: Ed25519 = { scheme: "ed25519", key: { base64After: "whpk_" }, prefix: "v1a,", ...signed }
 
-/** Spoken by Svix, OpenAI and many others. */
+/** Used by Svix, OpenAI and many others. */
 export const standardWebhooks: Preset = {
   label: "Standard Webhooks",
   secret: "the signing secret (`whsec_…`), or the sender's public key (`whpk_…`)",

@@ -3,7 +3,7 @@
 const octet = "(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)"
 const ipv4 = new RegExp(`^${octet}(?:\\.${octet}){3}$`)
 
-/** As URLs have it between brackets, without a zone. */
+/** As in URLs between brackets, without a zone. */
 const isIPv6 = (text: string): boolean => {
   if (!/^[\da-f:.]+$/i.test(text) || !text.includes(":")) return false
   try {

@@ -1,4 +1,4 @@
-/** How many runs a webhook accepts in which time. Plain data: the web UI loads it. */
+/** How many runs a webhook accepts per period. Plain data: the web UI loads it. */
 export interface Rate {
   readonly runs: number
   readonly seconds: number
@@ -10,11 +10,11 @@ type RateUnit = keyof typeof secondsOf
 
 export const ratePattern: string = `^[1-9][0-9]{0,5}/(${Object.keys(secondsOf).join("|")})$`
 
-/** What it must be, as an error message. */
+/** The rule for a rate, as an error message. */
 export const rateAccepts =
   "must be a whole number from 1 to 999,999, a slash, and sec, min, hour or day, such as `60/min`"
 
-/** Of a text that `ratePattern` matches. */
+/** Parses a text that `ratePattern` matches. */
 export const parseRate = (text: string): Rate => {
   const [runs, unit] = text.split("/") as [string, RateUnit]
   return { runs: Number(runs), seconds: secondsOf[unit] }

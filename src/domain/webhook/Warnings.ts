@@ -1,4 +1,4 @@
-/** Risks of a webhook's settings. The webhook is saved all the same. */
+/** Risky settings of a webhook, which is saved all the same. */
 import { Schema } from "effect"
 import { pathOf } from "../prompt/Path.ts"
 import type { Source } from "../verification/Description.ts"
@@ -35,7 +35,7 @@ const headersIn = (sources: ReadonlyArray<Source> = []): ReadonlyArray<string> =
   sources.flatMap((source) => ("header" in source ? [source.header] : []))
 
 export const warningsOf = ({ input, secret_hint, variables, verification }: Warned): ReadonlyArray<Warning> => {
-  // The secret is not known here. For GitLab, this gives the variant that signs nothing.
+  // Without the secret, this gives GitLab's unsigned variant.
   const description = verification && describe(verification, "")
   if (description === undefined || !("signed" in description)) return []
   const { id, scheme, signed, timestamp } = description

@@ -10,15 +10,14 @@ import { accepts, isAccepted, type JsonObject, type WebhookSetting } from "./Web
 import { type SettingValues, type WebhookSettingName, webhookSettings } from "./WebhookSettings.ts"
 
 /**
- * One definition, four records: `json` is what the API shows, `row` what a `Repo` stores, `draft` what a new webhook is
- * made from, `edit` what may be changed.
+ * One definition, four records: `json` for the API, `row` for a `Repo`, `draft` for a new webhook, `edit` for changes.
  */
 const { Field, FieldExcept, FieldOnly, Struct, extract } = VariantSchema.make({
   variants: ["json", "row", "draft", "edit"],
   defaultVariant: "json"
 })
 
-/** Set when the webhook is created, and editable. */
+/** Set at creation, and editable. */
 const editable = <A, I>(schema: Schema.Schema<A, I>) =>
   Field({ json: schema, row: schema, draft: schema, edit: optional(schema) })
 
@@ -29,6 +28,7 @@ const plainSchemaOf = (setting: WebhookSetting): Schema.Schema<any> => {
     case "text":
       return Schema.String.pipe(Schema.pattern(new RegExp(setting.pattern)))
     case "expression":
+    case "template":
       return Schema.String.pipe(Schema.minLength(1), Schema.maxLength(setting.maxLength))
     case "choice":
       return Schema.Literal(...setting.words)
@@ -52,7 +52,7 @@ const plainSchemaOf = (setting: WebhookSetting): Schema.Schema<any> => {
         })
       )
     case "json":
-      // As in `Variables`: copying it would lose a member called `__proto__`.
+      // As in `Variables`: a copy would lose a member called `__proto__`.
       return Schema.declare(
         (value): value is JsonObject => Predicate.isReadonlyRecord(value) && isAccepted(setting, value),
         {
@@ -64,7 +64,7 @@ const plainSchemaOf = (setting: WebhookSetting): Schema.Schema<any> => {
       return Schema.Array(Schema.String).pipe(
         Schema.filter((networks) => isAccepted(setting, networks), {
           jsonSchema: { minItems: 1, maxItems: setting.most },
-          // Random texts are hardly ever networks: to look for some takes minutes.
+          // Random texts are hardly ever networks; generating some would take minutes.
           arbitrary: () => (fc) => fc.constantFrom(["192.0.2.7"], ["10.0.0.0/8", "2001:db8::/32"])
         })
       )
@@ -86,7 +86,7 @@ const schemaOf = (setting: WebhookSetting) =>
     message: () => ({ message: accepts(setting), override: true })
   })
 
-/** Absent until it is set, and again after an edit to `null`. */
+/** Absent until it is set, and after an edit to `null`. */
 const removable = <A, I>(schema: Schema.Schema<A, I>, onNull: string) => {
   const field = optional(schema)
   const edit = optional(Schema.NullOr(schema).annotations({ description: onNull }))
@@ -172,7 +172,7 @@ const record = Struct({
   token_hint: generated(
     Schema.String.annotations({ description: "The end of the token, to distinguish tokens: `…x7Qa`." })
   ),
-  /** As `token_hash`, until `old_token_valid_until`. */
+  /** Like `token_hash`, until `old_token_valid_until`. */
   old_token_hash: FieldOnly("row")(optional(Schema.Uint8ArrayFromSelf as Schema.Schema<TokenHash>)),
   old_token_hint: generated(
     optional(
@@ -192,25 +192,25 @@ const record = Struct({
   last_triggered_at: FieldOnly("json")(optional(time("When it last accepted a trigger; absent: never.")))
 })
 
-/** A stored definition: anyone who knows its token may send its prompt, filled in, to its team. */
+/** A stored definition. Anyone who knows its token may send its filled-in prompt to its team. */
 export const Webhook = extract(record, "json").annotations({
   identifier: "Webhook",
   description: "Anyone who knows its token may send its prompt to its team."
 })
 export type Webhook = typeof Webhook.Type
 
-/** A webhook as it is stored. */
+/** A webhook as stored. */
 export const WebhookRow = extract(record, "row")
 export type WebhookRow = typeof WebhookRow.Type
 
-/** What its creator says of a new webhook. */
+/** The fields of a new webhook. */
 export const WebhookDraft = extract(record, "draft").annotations({
   identifier: "WebhookDraft",
   description: "A new webhook."
 })
 export type WebhookDraft = typeof WebhookDraft.Type
 
-/** The fields to change; `null` gives a setting back to its default. */
+/** The fields to change; `null` restores a setting's default. */
 export const WebhookEdit = extract(record, "edit").annotations({
   identifier: "WebhookEdit",
   description: "The fields to change."

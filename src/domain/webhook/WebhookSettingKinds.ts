@@ -63,6 +63,13 @@ export interface ExpressionSetting extends Described {
   readonly maxLength: number
 }
 
+/** A template in the webhook's own language. Its syntax is checked when it is saved. */
+export interface TemplateSetting extends Described {
+  readonly kind: "template"
+  /** In characters. */
+  readonly maxLength: number
+}
+
 /** On or off. */
 export interface SwitchSetting extends Described {
   readonly kind: "switch"
@@ -112,6 +119,7 @@ export type WebhookSetting =
   | WholeNumberSetting
   | TextSetting
   | ExpressionSetting
+  | TemplateSetting
   | ChoiceSetting
   | SwitchSetting
   | WindowSetting
@@ -152,6 +160,8 @@ export const accepts = (setting: WebhookSetting): string => {
       return setting.accepts
     case "expression":
       return `must be a ${setting.language} expression of at most ${setting.maxLength} characters`
+    case "template":
+      return `must be a template of at most ${setting.maxLength} characters`
     case "choice":
       return `must be one of ${setting.words.join(", ")}`
     case "switch":
@@ -174,6 +184,7 @@ export const valueOf = ({ kind }: WebhookSetting, typed: string): Value => {
       return /^\d+$/.test(typed) ? Number(typed) : typed
     case "text":
     case "expression":
+    case "template":
     case "choice":
       return typed
     case "switch":
@@ -204,6 +215,7 @@ export const isAccepted = (setting: WebhookSetting, value: Value): boolean => {
     case "text":
       return new RegExp(setting.pattern).test(String(value))
     case "expression":
+    case "template":
       return typeof value === "string" && value !== "" && value.length <= setting.maxLength
     case "choice":
       return setting.words.includes(String(value))

@@ -119,6 +119,7 @@ const itemOf = ({ run, webhook, isTeamStopped = false }: Candidate): Item => ({
     timeout_ms: Duration.toMillis(run.timeout),
     ...(run.deadline_at && { deadline_at: run.deadline_at }),
     ...(run.traceparent && { traceparent: run.traceparent }),
+    ...(run.thread_key !== undefined && { thread_key: run.thread_key }),
     ...(webhook && { webhook })
   },
   size: run.prompt.length + JSON.stringify(run.variables).length

@@ -23,6 +23,8 @@ export interface RunRequest {
     /** How long a repeat returns the first run. Default: a day. */
     readonly life?: Duration.Duration
   }
+  /** The key of its thread; absent: it stands alone. */
+  readonly thread_key?: string
   /** Its window, when it may become the run of an earlier trigger. */
   readonly coalesce?: NonNullable<NewRun["coalesce"]>
   /** The version that the prompt was made from, if it is not the current one. */
@@ -32,7 +34,7 @@ export interface RunRequest {
 }
 
 /** A chat message without its text. */
-export type MessageRequest = Pick<RunRequest, "received_at" | "wait" | "idempotency">
+export type MessageRequest = Pick<RunRequest, "received_at" | "wait" | "idempotency" | "thread_key">
 
 /** What the next attempt of a failed run is made from. */
 export interface Retry {
@@ -67,7 +69,7 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
   const newRun = (
     origin: Pick<NewRun, "source" | "webhook" | "team" | "prompt" | "layout" | "variables">,
     timeout: Duration.Duration,
-    { received_at, wait }: Pick<RunRequest, "received_at" | "wait">
+    { received_at, thread_key, wait }: Pick<RunRequest, "received_at" | "thread_key" | "wait">
   ): NewRun => {
     const now = clock.unsafeCurrentTimeMillis()
     return {
@@ -75,6 +77,7 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
       ...origin,
       mode: (wait ? "wait" : "async") satisfies RunMode,
       timeout,
+      ...(thread_key !== undefined && { thread_key }),
       ...(wait && { deadline_at: DateTime.addDuration(received_at, timeout) }),
       accepted_at: DateTime.unsafeMake(now)
     }
@@ -116,8 +119,14 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
     ofWebhook,
     ofReplay,
     ofRetry: (webhook, { retries, attempt, run, received_at }) => {
-      const { conversation, layout, run_id, variables, webhook_version } = run
-      const request = { variables, received_at, wait: false, ...(webhook_version && { webhook_version }) }
+      const { conversation, layout, run_id, thread, variables, webhook_version } = run
+      const request = {
+        variables,
+        received_at,
+        wait: false,
+        ...(thread && { thread_key: thread.key }),
+        ...(webhook_version && { webhook_version })
+      }
       const rendered = { prompt: conversation.prompt, ...(layout && { layout }) }
       const candidate = ofReplay(webhook, request, rendered, run_id)
       const { retry_after_seconds: _, ...first } = candidate.run

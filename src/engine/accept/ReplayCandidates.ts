@@ -31,6 +31,8 @@ export interface ReplayRequest {
   readonly variables?: Variables
   /** Replaces the text of a message. */
   readonly message?: string
+  /** The key of another thread; `null`: none. Default: the thread of the run. */
+  readonly thread?: string | null
   /** Each key replays a run once. The hash covers the other fields. */
   readonly idempotency?: { readonly key: string; readonly request_hash: Uint8Array }
 }
@@ -56,10 +58,15 @@ export const make = Effect.gen(function* () {
   const candidates = yield* Candidates.make
 
   /** What the new run takes from the request. */
-  const againOf = (run: WholeRun, { idempotency }: ReplayRequest, waitsSince: DateTime.Utc | undefined) =>
+  const againOf = (
+    run: WholeRun,
+    { idempotency, thread = run.thread?.key ?? null }: ReplayRequest,
+    waitsSince: DateTime.Utc | undefined
+  ) =>
     Effect.map(DateTime.now, (now) => ({
       received_at: waitsSince ?? now,
       wait: waitsSince !== undefined,
+      ...(thread !== null && { thread_key: thread }),
       ...(idempotency && { idempotency: { ...idempotency, key: keyOf(idempotency.key) + run.run_id } })
     }))
 

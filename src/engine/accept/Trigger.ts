@@ -11,6 +11,7 @@ import {
   type SchemaMismatch,
   type TeamNotRunning,
   type TemplateFailed,
+  type ThreadKeyTooLong,
   type TooManyQueued,
   type Unavailable
 } from "../../domain/Errors.ts"
@@ -31,6 +32,7 @@ import * as Input from "../prompt/Input.ts"
 import { type Ignored, InputChecks } from "../prompt/InputChecks.ts"
 import type { Renderer, RenderRefused } from "../prompt/Renderer.ts"
 import * as Rendering from "../prompt/Rendering.ts"
+import * as ThreadKeys from "../prompt/ThreadKeys.ts"
 import { Settings } from "../Settings.ts"
 import type { Token } from "../verify/Token.ts"
 import type { MessageRequest, RunRequest } from "./Candidates.ts"
@@ -63,6 +65,7 @@ export type Refused =
   | MissingVariables
   | PromptTooLarge
   | TemplateFailed
+  | ThreadKeyTooLong
   | TeamNotRunning
   | RateLimited
   | TooManyQueued
@@ -122,6 +125,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
     Effect.gen(function* () {
       const history = yield* HistoryStore
       const rendered = yield* Rendering.make
+      const threadKeyOf = yield* ThreadKeys.make
       const settings = yield* Settings
       const teams = yield* TeamStore
       const webhooks = yield* WebhookStore
@@ -150,9 +154,13 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
             const refusal = inputChecks.refusalOf(webhook, request.variables)
             if (refusal !== undefined) return Effect.fail(refusal)
             const coalesce = Coalescing.windowOf(webhook, request.variables, request.received_at)
-            return Effect.flatMap(render(webhook, variables), (rendered) =>
-              submit(candidates.ofWebhook(webhook, { ...request, variables, ...(coalesce && { coalesce }) }, rendered))
-            )
+            const start = (thread_key?: string) =>
+              Effect.flatMap(render(webhook, variables), (rendered) => {
+                const run = { ...request, variables, ...(thread_key && { thread_key }), ...(coalesce && { coalesce }) }
+                return submit(candidates.ofWebhook(webhook, run, rendered))
+              })
+            if (webhook.thread_key === undefined) return start()
+            return Effect.flatMap(threadKeyOf(webhook, request.variables), start)
           }
         )
 

@@ -8,18 +8,18 @@ import { makeSecret } from "../verify/Secret.ts"
 export class AdminKey extends Context.Tag("webhook-trigger/AdminKey")<
   AdminKey,
   {
-    /** Whether this is the key; takes as long for a nearly right one as for any other. */
+    /** Whether this is the key. Takes the same time for any text. */
     readonly verify: (candidate: Redacted.Redacted) => boolean
     /**
-     * Tells sessions that were begun with this key from those of another. It is stored, and may be that of a key which a
-     * person has chosen, so trying out keys against it is slow (RFC 7914). Computed once, when it is first needed.
+     * Distinguishes sessions of this key from those of another. It is stored, and a person may have chosen the key, so
+     * trying keys against it is slow (RFC 7914). Computed once, when first needed.
      */
     readonly fingerprint: Effect.Effect<Uint8Array>
-    /** The key that this start made, to be shown once; none when it was given or made before. */
+    /** The key that this start generated, to be shown once; none if it was given or generated before. */
     readonly generated: Option.Option<Redacted.Redacted>
   }
 >() {
-  /** The key that the operator chose. It is not stored. */
+  /** The operator's key. It is not stored. */
   static readonly layerGiven = (key: Redacted.Redacted): Layer.Layer<AdminKey> =>
     Layer.effect(AdminKey, make(hash(key)))
 

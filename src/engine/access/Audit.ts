@@ -1,4 +1,4 @@
-/** Who asks for what: for the audit events of changes. */
+/** Who makes a request, for the audit events of changes. */
 import { Clock, Context, DateTime, Effect, Exit } from "effect"
 import type { AuditAction, AuditActor, AuditDraft, AuditEvent } from "../../domain/access/AuditEvent.ts"
 import { auditEventIdAt } from "../../domain/Id.ts"
@@ -11,12 +11,12 @@ export interface OriginValues {
   readonly client_address?: string | undefined
 }
 
-/** Who asks, and from where; by default the program that this service is part of. */
+/** The actor and address; by default, the program that embeds this service. */
 export class Origin extends Context.Reference<Origin>()("webhook-trigger/Origin", {
   defaultValue: (): OriginValues => ({ actor: "host" })
 }) {}
 
-/** The event of a change that is about to be made, for the store that makes it. */
+/** The event of a change that is about to be made, for its store. */
 export const draft = (action: AuditAction): Effect.Effect<AuditDraft> =>
   Effect.gen(function* () {
     const { actor, client_address, session_id } = yield* Origin

@@ -7,7 +7,7 @@ import { draft, Origin, record } from "./Audit.ts"
 /** Reads of a run within this time are one event: a page of the web UI reads an unfinished run every few seconds. */
 const window = Duration.toMillis(Duration.minutes(10))
 
-/** Reads that are remembered. */
+/** Maximum number of remembered reads. */
 const mostRemembered = 10_000
 
 /** Writes the event for reading a whole run: one for each run and reader in ten minutes. */

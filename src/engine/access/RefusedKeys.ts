@@ -2,10 +2,10 @@ import { Context, Duration, Effect, Layer } from "effect"
 import { AuditStore } from "../../repo/AuditStore.ts"
 import { draft, Origin, record } from "./Audit.ts"
 
-/** Attempts of one address within this time are one event, but for the first one, which has its own. */
+/** An address's first attempt is an event of its own; its others within this time are one more. */
 const window = Duration.minutes(1)
 
-/** Addresses with events of their own in that time; what comes from others is counted together. */
+/** Maximum number of addresses with their own events in that time. The others share one. */
 const mostAddresses = 20
 
 /** Writes audit events for wrong keys, a few in a minute, however many are tried. */

@@ -13,9 +13,9 @@ import { RecentMap } from "../../runtime/RecentMap.ts"
 import { AdminKey } from "./AdminKey.ts"
 import * as Audit from "./Audit.ts"
 
-/** A session that is not used for so long ends. */
+/** A session ends after this time without use. */
 const idleLimit = Duration.hours(12)
-/** A session ends so long after signing in, however much it is used. */
+/** A session ends this long after signing in, in any case. */
 export const ageLimit = Duration.days(7)
 
 /** The time between two recorded uses, so that few requests need a statement for it. */
@@ -27,10 +27,10 @@ const useInterval = Duration.minutes(5)
  */
 const memory = 1_000
 
-/** Open at once; those used longest ago are ended for newer ones. */
+/** Maximum number of open sessions. The least recently used are ended for new ones. */
 export const mostSessions = 1_000
 
-/** Longer ones are cut. */
+/** Maximum length; longer ones are cut. */
 const maxUserAgent = 256
 
 const wellFormed = /^whs_[A-Za-z0-9_-]{43}$/
@@ -45,11 +45,11 @@ export interface NewSession {
 export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
   Sessions,
   {
-    /** For someone who has shown the admin key. */
+    /** For someone who has the admin key. */
     readonly begin: (from: Pick<Session, "client_address" | "user_agent">) => Effect.Effect<NewSession, Unavailable>
-    /** The open session with this token, and counts as its use. One that was ended is found for a second at most. */
+    /** The open session with this token; counts as its use. An ended one is still found for up to a second. */
     readonly find: (token: string) => Effect.Effect<Option.Option<Session>, Unavailable>
-    /** The open sessions, the one used last first. */
+    /** The open sessions, last used first. */
     readonly list: Effect.Effect<ReadonlyArray<Session>, Unavailable>
     readonly end: (id: string) => Effect.Effect<void, NotFound | Unavailable>
     readonly endAll: Effect.Effect<void, Unavailable>
@@ -74,7 +74,7 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
       const isOpen = ({ expires_at, key_fingerprint }: SessionRow, key: Uint8Array, now: DateTime.Utc) =>
         DateTime.greaterThan(expires_at, now) && Buffer.from(key_fingerprint).equals(key)
 
-      /** The sessions that are open, and the ids of those that are not. */
+      /** The open sessions, and the IDs of ended ones. */
       const read = Effect.gen(function* () {
         const [key, now] = [yield* fingerprint, yield* DateTime.now]
         const rows = yield* store.sessions

@@ -2,8 +2,7 @@ import { DateTime, Effect } from "effect"
 import type { RunId } from "../../domain/Id.ts"
 import type { LeaseLost } from "../../repo/LeaseStore.ts"
 import { stopwatch } from "../../runtime/Stopwatch.ts"
-import { Outcomes } from "../outcome/Outcomes.ts"
-import type { AdmissionWithEnds, AdmittingLanes } from "./CurrentLanes.ts"
+import { type AdmissionWithEnds, type AdmitWithEnds, Outcomes } from "../outcome/Outcomes.ts"
 import type { Flight } from "./Flights.ts"
 import type { Lane } from "./Lane.ts"
 import type { LaneAdmission, Ready } from "./LaneAdmission.ts"
@@ -18,12 +17,12 @@ export interface Following {
   readonly onEnd: Array<() => void>
 }
 
-/** Admits runs with the commit that ends others, in the slots that this frees. */
+/** Admits runs in the commit that ends others, in the freed slots. */
 export interface AdmissionsWithEnds {
   /** Leaves the lane's admissions to the next commit of ends, if that begins in this turn of the event loop. */
   readonly defer: (lane: Lane) => void
   /** Asks first the lanes that have waited longest for a slot, then the lanes whose runs end. */
-  readonly select: AdmittingLanes["admitWithEnds"]
+  readonly select: AdmitWithEnds
 }
 
 interface Options {
@@ -78,7 +77,7 @@ export const make = Effect.fnUntraced(function* ({
     return ending === undefined || taken.length === 0 ? undefined : admissionOf(ending, taken)
   }
 
-  /** The runs that end, if each of them is in flight and gives its slots back. */
+  /** The ending runs, if each of them is in flight and releases its slots. */
   const inFlight = (ends: Parameters<AdmissionsWithEnds["select"]>[0]): ReadonlyArray<Following> | undefined => {
     const found = new Map<RunId, Following>()
     for (const { outcome, run_id } of ends) {
@@ -141,7 +140,7 @@ export const make = Effect.fnUntraced(function* ({
     const allEnded = Effect.forEach(ending, hasEnded, { discard: true })
     return Effect.zipRight(
       Effect.onInterrupt(allEnded, () => Effect.sync(() => giveUp(ready))),
-      // Suspended, as it takes the time at which they got their slots.
+      // Suspended, because it reads the time at which they got their slots.
       Effect.suspend(() => admission.admit(ready))
     )
   }

@@ -110,6 +110,7 @@ const dispatch = Effect.fnUntraced(function* (
   yield* FiberSet.run(fibers, lanes.join)
   yield* recover
   yield* (yield* CurrentLanes).serve(lanes)
+  yield* outcomes.admitWithEnds(lanes.admitWithEnds)
   yield* FiberSet.run(fibers, Effect.repeat(poll, Schedule.spaced(pollInterval)))
   yield* FiberSet.run(fibers, Effect.repeat(lanes.audit, Schedule.spaced(auditInterval)))
   yield* FiberSet.join(fibers)

@@ -2,9 +2,9 @@ import type { RunId } from "../../domain/Id.ts"
 import type { LaneRun } from "../../repo/LaneStore.ts"
 import { LostPrompts } from "./LostPrompts.ts"
 
-/** Runs of a lane that are published together, each without waiting for the confirmation of the one before. */
+/** Maximum number of a lane's runs that are published together, without waiting for each confirmation. */
 const publishedTogether = 16
-/** How long it may take, in milliseconds, until the rows know that a run was sent. */
+/** How long it may take, in milliseconds, until the rows show that a run was sent. */
 const recordedWithin = 2_000
 
 /** A run from its admission to its end. */
@@ -14,7 +14,7 @@ export interface Flight {
   readonly begunAt: number
 }
 
-/** Flights to be published in this order. `isBehind`: the broker has older ones, which these must not pass. */
+/** Flights to publish in this order. `isBehind`: the broker has older ones, which these must not overtake. */
 export interface Publication {
   readonly flights: ReadonlyArray<Flight>
   readonly isBehind: boolean
@@ -23,10 +23,10 @@ export interface Publication {
 /** One team's runs in flight, oldest first, and their prompts. */
 export class Flights {
   readonly #all = new Map<RunId, Flight>()
-  /** Flights whose prompts the broker does not have for certain, oldest first; some may have ended. */
+  /** Flights that may not be at the broker, oldest first. Some may have ended. */
   #unsent: Array<Flight> = []
   #publishing: ReadonlyArray<Flight> = []
-  /** The last flights that the broker confirmed, and when, in the milliseconds of `published`. */
+  /** The last flights that the broker confirmed, and when (the milliseconds passed to `published`). */
   #lastPublished: { readonly flights: ReadonlyArray<Flight>; readonly at: number } = { flights: [], at: 0 }
   /** Cancelled and in flight: these are not sent again. */
   readonly #cancelled = new Set<RunId>()
@@ -57,21 +57,21 @@ export class Flights {
     return this.#publishing.length > 0 || this.#unsent.length > 0
   }
 
-  /** Runs whose rows may not know yet that they were sent: they were not, or within the last `recordedWithin`. */
+  /** Runs whose rows may not show yet that they were sent: not sent, or within the last `recordedWithin`. */
   notSent(now: number): ReadonlyArray<RunId> {
     const { at, flights } = this.#lastPublished
     const notSent = now - at < recordedWithin ? [...this.#unsent, ...flights] : this.#unsent
     return notSent.map(({ run }) => run.run_id)
   }
 
-  /** The run that the broker has had for longest, and how many it should have; none during a publication. */
+  /** The run that the broker has had longest, and how many it should have; none during a publication. */
   get sent(): { readonly head: RunId; readonly count: number } | undefined {
     const head = this.#oldest?.run.run_id
     const count = this.#all.size - this.#unsent.length
     return head === undefined || count === 0 || this.#publishing.length > 0 ? undefined : { head, count }
   }
 
-  /** A later run was answered before the oldest one, which is to be sent again unless its answer is on its way. */
+  /** A later run was answered before the oldest one, which is sent again unless its answer is on its way. */
   get isPassedOver(): boolean {
     return this.#lost.isPassedOver(this.#oldest)
   }
@@ -86,29 +86,44 @@ export class Flights {
     this.#unsent.push(flight)
   }
 
-  /** In flight since before this term, and not to be sent again. */
+  /** In flight since before this term, and not sent again. */
   addSent(flight: Flight): void {
     this.#all.set(flight.run.run_id, flight)
   }
 
-  /** The flights that are to be published now; to be followed by `published`. Only one publication is made at a time. */
+  /**
+   * The flights to publish now; `published` must follow. Only one publication is made at a time. A run of a thread waits
+   * until the earlier runs with its key have ended, because its prompt names the agent's last session.
+   */
   publish(): Publication | undefined {
     if (this.#unsent.length === 0 || this.#publishing.length > 0) return undefined
     const oldest = this.#oldest
     if (this.#lost.isHolding(oldest, oldest !== undefined && !this.#unsent.includes(oldest))) return undefined
-    const flights = this.#unsent.slice(0, publishedTogether)
+    const next = this.#unsent.slice(0, publishedTogether)
+    const held = next.findIndex((flight) => flight.run.thread_key !== undefined && this.#isBehindItsThread(flight))
+    const flights = held === -1 ? next : next.slice(0, held)
+    if (flights.length === 0) return undefined
     this.#publishing = flights
     return { flights, isBehind: oldest !== flights[0] }
   }
 
-  /** The broker has them for good, or they need not be sent any more. */
+  /** An earlier run in flight has the same key. All runs of a thread are in one lane. */
+  #isBehindItsThread(flight: Flight): boolean {
+    for (const other of this.#all.values()) {
+      if (other === flight) return false
+      if (other.run.thread_key === flight.run.thread_key) return true
+    }
+    return false
+  }
+
+  /** The broker certainly has them, or they need not be sent any more. */
   published(flights: ReadonlyArray<Flight>, now: number): void {
     this.#publishing = []
     this.#lastPublished = { flights, at: now }
     this.#unsent = this.#unsent.filter((other) => !flights.includes(other))
   }
 
-  /** The queue was missing and is back without its prompts; as `sendAgain`. */
+  /** The queue was missing and is back without its prompts; like `sendAgain`. */
   queueReplaced(): ReadonlyArray<RunId> {
     this.#publishing = []
     return this.sendAgain()
@@ -126,21 +141,21 @@ export class Flights {
     this.#lost.hold()
   }
 
-  /** `suspect`: this oldest run of those sent seems to be lost; nothing is published until it has ended or was found. */
+  /** `suspect`: this oldest sent run seems to be lost. Nothing is published until it has ended or was found. */
   release(suspect?: RunId): void {
     this.#lost.release(suspect)
   }
 
   /**
-   * The run was cancelled, and is in flight until `ended`. `sent`: its leader has it, or may have it; `unsent`: it need not
-   * be sent any more; `undefined`: it is not in flight.
+   * The run was cancelled, and is in flight until `ended`. `sent`: its leader has it, or may have it; `unsent`: it need
+   * not be sent; `undefined`: it is not in flight.
    */
   cancelled(id: RunId): "sent" | "unsent" | undefined {
     const flight = this.#all.get(id)
     if (flight === undefined) return undefined
     this.#cancelled.add(id)
     const isUnsent = this.#unsent.includes(flight) && !this.#publishing.includes(flight)
-    if (isUnsent) this.#unsent = this.#unsent.filter((other) => other !== flight)
+    if (isUnsent) this.#forget(flight)
     return isUnsent ? "unsent" : "sent"
   }
 
@@ -149,10 +164,16 @@ export class Flights {
     const flight = this.#all.get(id)
     if (flight === undefined) return undefined
     const oldest = this.#oldest!
+    this.#forget(flight)
     this.#all.delete(id)
     this.#cancelled.delete(id)
     if (isAnswered) this.#lost.answered(flight, oldest)
     return flight
+  }
+
+  /** It need not be sent any more; a publication under way goes on. */
+  #forget(flight: Flight): void {
+    if (this.#unsent.length > 0) this.#unsent = this.#unsent.filter((other) => other !== flight)
   }
 
   get #oldest(): Flight | undefined {

@@ -9,9 +9,9 @@ import type { LaneRun } from "../../repo/LaneStore.ts"
 import { type Flight, Flights, type Publication } from "./Flights.ts"
 import { LanePace, type Work } from "./LanePace.ts"
 
-/** Runs of a lane that are read ahead. */
+/** How many runs of a lane are read ahead. */
 export const readAhead = 64
-/** Runs of a lane that are admitted by one commit: 174 runs a second from a backlog, 68 when each has a commit. */
+/** How many runs of a lane one commit admits: 174 runs a second from a backlog, 68 with a commit for each. */
 const admittedTogether = 16
 
 /** A step for the dispatcher, which reports the result to the lane's method of that name. */
@@ -41,7 +41,7 @@ export class Lane {
   #stale = false
   /** The step under way for runs that wait. */
   #taking: "Read" | "AskForLeader" | "Admit" | undefined
-  /** Undefined: to be asked. */
+  /** Undefined: not asked yet. */
   #hasLeader: boolean | undefined
   /** The runs of the `Admit` under way. */
   #admitting: ReadonlyArray<LaneRun> = []
@@ -54,12 +54,12 @@ export class Lane {
     this.#tryAcquire = tryAcquire
   }
 
-  /** The run that waits for a slot, when that is what the lane waits for. */
+  /** The run that waits for a slot, if the lane waits for one. */
   get blockedHead(): LaneRun | undefined {
     return this.#blocked ? this.#waiting[0] : undefined
   }
 
-  /** Its next run waits for a leader, and there was none when the broker was last asked. */
+  /** The next run waits for a leader, and the broker had none when last asked. */
   get isStopped(): boolean {
     return this.#hasLeader === false && this.#waiting.length > 0
   }
@@ -81,13 +81,13 @@ export class Lane {
   }
 
   /**
-   * The step to do now, given out once; to be asked for until it is `undefined`. While runs are published, the next ones are
-   * read and admitted. `mayAdmit`: false leaves the runs that wait to `admitWithEnds`.
+   * The step to do now, returned once. Call it until it returns `undefined`. While runs are published, the next ones
+   * are read and admitted. `mayAdmit`: false leaves waiting runs to `admitWithEnds`.
    */
   next(mayAdmit = true): Step | undefined {
     const publication = this.flights.publish()
     if (publication !== undefined) return { _tag: "Publish", ...publication }
-    // A run that is being accepted stands before any that could be read now.
+    // A run that is being accepted is before any that could be read now.
     if (this.#taking !== undefined || this.#reserved > 0) return undefined
     if (this.#stale) this.#dropReadAhead()
     if (!mayAdmit && this.#waiting.length > 0) return undefined
@@ -104,8 +104,8 @@ export class Lane {
   }
 
   /**
-   * The runs to admit with the commit that ends so many runs in flight, as by the step `Admit`; to be followed by
-   * `admitted`, if there are any. The slots of the runs that end are free for these.
+   * The runs to admit in the commit that ends this many runs in flight, as by the step `Admit`; if there are any,
+   * `admitted` must follow. They may use the slots of the ending runs.
    */
   admitWithEnds(ending: number): ReadonlyArray<LaneRun> {
     if (this.#taking !== undefined || this.#reserved > 0 || this.#stale) return []
@@ -119,11 +119,11 @@ export class Lane {
   }
 
   /**
-   * A run was accepted and waits, behind `ahead` and the runs reported before it. It need not be read if the lane knows all
+   * A run was accepted and waits, behind `ahead` and the runs reported before it. It is not read if the lane knows all
    * of those.
    */
   accepted(run: LaneRun, ahead: ReadonlyArray<RunId> | undefined): void {
-    // It was read before this process knew that it is accepted.
+    // It was read before this process knew of its acceptance.
     if (this.#knows(run.run_id)) return
     const isComplete = !this.#more && !this.#stale && this.#taking !== "Read" && this.#waiting.length < readAhead
     if (isComplete && ahead?.every((id) => this.#knows(id))) this.#waiting.push(run)
@@ -135,7 +135,7 @@ export class Lane {
     this.#hasLeader = hasLeader
   }
 
-  /** The runs read ahead are to be read again. */
+  /** The runs read ahead must be read again. */
   changed(): void {
     this.#stale = true
   }
@@ -147,8 +147,8 @@ export class Lane {
   }
 
   /**
-   * These runs of the last `Admit` may be sent. The others ended or were deleted; or the team was paused, and they are to be
-   * read again before those behind them.
+   * These runs of the last `Admit` may be sent. The others ended or were deleted; or the team was paused, and they must
+   * be read again before those behind them.
    */
   admitted(flights: ReadonlyArray<Flight>): void {
     this.#taking = undefined
@@ -161,8 +161,8 @@ export class Lane {
   }
 
   /**
-   * Takes the slots of a run that is about to be accepted, if it would be the next to be sent: its acceptance can admit it.
-   * To be followed by `reservationEnded`.
+   * Takes the slots of a run that is about to be accepted, if it would be sent next: its acceptance can admit it.
+   * `reservationEnded` must follow.
    */
   reserve(run: LaneRun): boolean {
     const isNext = !this.#more && this.#waiting.length === 0 && this.#taking === undefined
@@ -171,16 +171,17 @@ export class Lane {
     return true
   }
 
-  /** `flight`: the run was accepted and admitted; otherwise the caller gives its slots back. */
+  /** `flight`: the run was accepted and admitted; otherwise the caller releases its slots. */
   reservationEnded(flight?: Flight): void {
     this.#reserved--
     if (flight !== undefined) this.flights.add(flight)
   }
 
-  /** The broker has them for good, or they need not be sent any more. */
+  /** The broker certainly has them, or they need not be sent any more. */
   published(flights: ReadonlyArray<Flight>, now: number): void {
     this.flights.published(flights, now)
-    for (const { begunAt } of flights) this.#pace.handedOver(now - begunAt)
+    // A run of a thread may have waited for the one before.
+    for (const { begunAt, run } of flights) if (run.thread_key === undefined) this.#pace.handedOver(now - begunAt)
   }
 
   /** The run has ended, or is gone; returns it if it was in flight. `work`: when the team worked on it, if it did. */
@@ -191,7 +192,7 @@ export class Lane {
     return flight
   }
 
-  /** The current limits of webhooks: the head asks for its next slot by them. */
+  /** The webhooks' current limits, used when the head next asks for its slot. */
   limitsRead(limits: ReadonlyMap<WebhookId, number>): void {
     const head = this.#waiting[0]
     if (head?.webhook === undefined) return
@@ -229,7 +230,7 @@ export class Lane {
     return runs
   }
 
-  /** The runs at the head that keep the team busy, have a leader if they wait for one, and have their slots. */
+  /** The runs at the head that keep the team busy, have a leader if they need one, and have their slots. */
   #takeReady(ending: number): ReadonlyArray<LaneRun> {
     const room = this.#room(ending)
     let count = 0
@@ -244,7 +245,7 @@ export class Lane {
       count++
     }
     const ready = this.#waiting.splice(0, count)
-    // The broker is asked again for the next ones.
+    // The broker is asked again for the next runs.
     if (this.#hasLeader && ready.some(waitsForLeader)) this.#hasLeader = undefined
     return ready
   }

@@ -2,7 +2,7 @@ import { DateTime, Effect, Exit, type Scope } from "effect"
 import type { RunId } from "../../domain/Id.ts"
 import { type LaneRun, LaneStore } from "../../repo/LaneStore.ts"
 import type { LeaseLost } from "../../repo/LeaseStore.ts"
-import type { RunMark } from "../../repo/RunStore.ts"
+import type { RunEvent } from "../../repo/RunStore.ts"
 import { untilAvailable } from "../../runtime/Availability.ts"
 import * as GroupCommit from "../../runtime/GroupCommit.ts"
 import type { Flight } from "./Flights.ts"
@@ -21,7 +21,7 @@ export interface Ready {
 export interface LaneAdmission {
   /** Does the lane's step `Admit`, with retries, and advances the lane. */
   readonly admit: (ready: Ready) => Effect.Effect<void, LeaseLost>
-  /** The runs with these ids were admitted, and are in flight. The others give their slots back. */
+  /** The runs with these IDs were admitted, and are in flight. The others release their slots. */
   readonly admitted: (ready: Ready, ids: ReadonlySet<RunId>) => void
 }
 
@@ -35,7 +35,7 @@ export const make = Effect.fnUntraced(function* (
   /** Lanes share commits, but the runs of one lane are never split: a part of them would be out of order. */
   const commit = yield* GroupCommit.make({
     size: 100,
-    commit: (groups: ReadonlyArray<ReadonlyArray<RunMark>>) =>
+    commit: (groups: ReadonlyArray<ReadonlyArray<RunEvent>>) =>
       Effect.flatMap(DateTime.now, (now) =>
         Effect.map(
           lease.inTerm((term) => store.admit(groups.flat(), term, now)),
@@ -53,10 +53,10 @@ export const make = Effect.fnUntraced(function* (
 
   return {
     admit: (ready) => {
-      // The time at which they got their slots, not of the commit, before which other runs may get theirs.
+      // The time at which they got their slots. By the time of the commit, other runs may have got theirs.
       const at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
       return untilAvailable(commit([ready.runs.map(({ run_id }) => ({ run_id, at }))])).pipe(
-        // Also after an interruption: a run with slots is always in a lane, or gives them back.
+        // Also after an interruption: a run with slots is always in a lane, or releases them.
         Effect.onExit((exit) =>
           Effect.sync(() => admitted(ready, Exit.isSuccess(exit) ? exit.value[0]! : new Set<RunId>()))
         ),

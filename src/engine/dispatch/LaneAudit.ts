@@ -5,12 +5,12 @@ import { RunStore } from "../../repo/RunStore.ts"
 import type { Lane } from "./Lane.ts"
 import type { Offer } from "./LanePublisher.ts"
 
-/** Finds prompts that the broker has lost; true: everything in flight is to be sent again. */
+/** Finds prompts that the broker has lost. Returns true if everything in flight must be sent again. */
 export interface LaneAudit {
   /** Called at intervals: asks the broker if the oldest run in flight is the same as at the last call. */
   readonly check: (lane: Lane) => Effect.Effect<boolean>
   /**
-   * Called after an answer. If it passed over the lane's oldest run: waits until that is answered, or found lost.
+   * Called after an answer. If it overtook the lane's oldest run: waits until that is answered, or found lost.
    * `undefined`: it did not, or another call is waiting.
    */
   readonly afterAnswer: (lane: Lane) => Effect.Effect<boolean> | undefined
@@ -109,7 +109,7 @@ export const make = Effect.fnUntraced(function* (offer: Offer): Effect.fn.Return
         watched.offerAt = firstOffer
       const state = yield* stateOf(lane, watched, inspection)
       if (state === "present") yield* offerAgain(lane, watched, inspection)
-      // The head may have ended by now; this says nothing about the next one.
+      // The head may have ended by now. This says nothing about the next one.
       lane.flights.release(state === "missing" ? head : undefined)
       watched.wereMissing = state === "missing"
       if (state === "missing") return false

@@ -38,8 +38,8 @@ export class LanePace {
   worked({ beganAt, doneAt }: Work): void {
     // A run that was sent while the team worked on another began when that was done.
     const took = Math.max(0, doneAt - Math.max(beganAt, this.#doneAt))
-    // Short work counts at once: answers that are recorded together seem to come at the same moment, and a team that has to
-    // wait for its next prompt seems to work for longer.
+    // Shorter work counts at once: answers that are recorded together seem to come at the same moment, and a team that
+    // waits for its next prompt seems to work for longer.
     this.#work = took < this.#work ? took : this.#work + (took - this.#work) * weight
     this.#doneAt = Math.max(this.#doneAt, doneAt)
   }

@@ -1,10 +1,11 @@
 import { DateTime, Duration, Effect, Option, Schedule } from "effect"
 import { Bus, type Prompt, type QueueGone } from "../../bus/Bus.ts"
 import type { Unavailable } from "../../domain/Errors.ts"
+import type { RunId } from "../../domain/Id.ts"
 import { takeApart } from "../../domain/prompt/PromptLayout.ts"
 import type { Outcome } from "../../domain/run/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
-import type { LaneRun } from "../../repo/LaneStore.ts"
+import { type LaneRun, LaneStore, type LaneThread } from "../../repo/LaneStore.ts"
 import type { LeaseLost } from "../../repo/LeaseStore.ts"
 import { untilAvailable } from "../../runtime/Availability.ts"
 import { stopwatch } from "../../runtime/Stopwatch.ts"
@@ -15,18 +16,21 @@ import type { Lease } from "./Lease.ts"
 
 /** How often a late run is checked for an answer. */
 const answerCheckInterval = Duration.millis(100)
-/** Maximum pause between attempts while the broker is out of reach. Short, as an attempt is cheap and callers may wait. */
+/**
+ * Maximum pause between attempts while the broker is unreachable. Short, because an attempt is cheap and callers may
+ * wait.
+ */
 const longestPause = Duration.millis(250)
 /** How often a missing queue is checked. */
 const queueCheckInterval = Duration.seconds(1)
 
 /**
- * Sends runs of one lane in their order, with retries.
+ * Sends runs of one lane in order, with retries.
  *
- * - `done`: the broker has them for good, or they have ended.
+ * - `done`: the broker certainly has them, or they have ended.
  * - `queueReplaced`: the team's queue was missing and is back, without its prompts.
  *
- * `isBehind`: the broker has older runs of the lane, which these must not pass.
+ * `isBehind`: the broker has older runs of the lane, which these must not overtake.
  */
 export type Publish = (
   runs: ReadonlyArray<LaneRun>,
@@ -41,8 +45,13 @@ export type Offer = (run: LaneRun) => Effect.Effect<void, LeaseLost | Unavailabl
 export const make = Effect.fnUntraced(function* (
   lease: Lease,
   mayExpire: () => boolean
-): Effect.fn.Return<{ readonly publish: Publish; readonly offer: Offer }, never, Bus | Correlation | Outcomes> {
+): Effect.fn.Return<
+  { readonly publish: Publish; readonly offer: Offer },
+  never,
+  Bus | Correlation | LaneStore | Outcomes
+> {
   const bus = yield* Bus
+  const store = yield* LaneStore
   const correlation = yield* Correlation
   const outcomes = yield* Outcomes
   const reach = yield* Checkpoints.Checkpoints
@@ -53,35 +62,46 @@ export const make = Effect.fnUntraced(function* (
   const now = () => clock.unsafeCurrentTimeMillis()
   const end = (run: LaneRun, outcome: Outcome) => Effect.asVoid(untilAvailable(outcomes.end(run.run_id, outcome)))
 
-  /** Only for runs with a waiting caller: the deadline of a fire-and-forget run moves in its row. */
+  /** Only for runs with a waiting caller: the deadline of an asynchronous run changes in its row. */
   const isLate = ({ mode, deadline_at }: LaneRun): boolean =>
     mode === "wait" && deadline_at !== undefined && DateTime.toEpochMillis(deadline_at) <= now()
 
-  const send = (runs: ReadonlyArray<LaneRun>, isBehind: boolean) => {
-    // A stop between the two would cause a second sending.
-    const publish = Effect.uninterruptible(
-      Effect.flatMap(
-        bus.publish(
-          runs.map((run) => promptOf(run, correlation.idOf(run))),
-          { sameQueue: isBehind }
-        ),
-        () =>
-          Checkpoints.after(
-            reach("published"),
-            Effect.sync(() => {
-              const sent_at = DateTime.unsafeMake(now())
-              for (const { run_id, team } of runs) {
-                outcomes.progress(run_id, { sent_at })
-                missingSince.delete(team)
-              }
-            })
-          )
-      )
-    )
-    return Checkpoints.after(reach("admitted"), Effect.zipRight(lease.check, publish))
+  /** Calls `use` with the prompts. A thread's session is read now, when the runs before have ended. */
+  const withPrompts = <E>(
+    runs: ReadonlyArray<LaneRun>,
+    use: (prompts: ReadonlyArray<Prompt>) => Effect.Effect<void, E>
+  ): Effect.Effect<void, E | Unavailable> => {
+    const prompts = (threads?: ReadonlyMap<RunId, LaneThread>) =>
+      runs.map((run) => promptOf(run, correlation.idOf(run), threads?.get(run.run_id)))
+    const inThreads = runs.filter(({ thread_key }) => thread_key !== undefined)
+    if (inThreads.length === 0) return use(prompts())
+    return Effect.flatMap(store.threadsOf(inThreads.map(({ run_id }) => run_id)), (threads) => use(prompts(threads)))
   }
 
-  /** Waits for a missing queue. One timeout of the first run after it was first missed, that run ends. */
+  const send = (runs: ReadonlyArray<LaneRun>, isBehind: boolean) =>
+    Checkpoints.after(
+      reach("admitted"),
+      withPrompts(runs, (prompts) => Effect.zipRight(lease.check, published(prompts, runs, isBehind)))
+    )
+
+  const published = (prompts: ReadonlyArray<Prompt>, runs: ReadonlyArray<LaneRun>, isBehind: boolean) =>
+    // A stop between the two would cause a second sending.
+    Effect.uninterruptible(
+      Effect.flatMap(bus.publish(prompts, { sameQueue: isBehind }), () =>
+        Checkpoints.after(
+          reach("published"),
+          Effect.sync(() => {
+            const sent_at = DateTime.unsafeMake(now())
+            for (const { run_id, team } of runs) {
+              outcomes.progress(run_id, { sent_at })
+              missingSince.delete(team)
+            }
+          })
+        )
+      )
+    )
+
+  /** Waits for a missing queue. The run ends once the queue was missing for the first run's timeout. */
   const awaitQueue = Effect.fnUntraced(function* (run: LaneRun) {
     const { team } = run
     const since = missingSince.get(team) ?? stopwatch(clock)
@@ -119,7 +139,7 @@ export const make = Effect.fnUntraced(function* (
       })
     )
   }
-  const offer: Offer = (run) => Effect.zipRight(lease.check, bus.offer(promptOf(run, correlation.idOf(run))))
+  const offer: Offer = (run) => withPrompts([run], ([prompt]) => Effect.zipRight(lease.check, bus.offer(prompt!)))
   return { publish, offer }
 })
 
@@ -127,7 +147,8 @@ const teamGone = { code: "team_gone", message: "The team's queue is gone, and di
 
 const promptOf = (
   { run_id, source, webhook, team, prompt, layout, mode, deadline_at, traceparent }: LaneRun,
-  correlation_id: string
+  correlation_id: string,
+  thread: LaneThread | undefined
 ): Prompt => ({
   run_id,
   correlation_id,
@@ -136,6 +157,7 @@ const promptOf = (
   team,
   prompt,
   ...(layout && takeApart(prompt, layout)),
+  ...(thread && { thread }),
   ...(deadline_at && mode === "wait" && { deadline: deadline_at }),
   ...(traceparent !== undefined && { traceparent })
 })

@@ -11,7 +11,7 @@ import type { RunStore } from "../../repo/RunStore.ts"
 import { untilAvailable } from "../../runtime/Availability.ts"
 import { stopwatch } from "../../runtime/Stopwatch.ts"
 import type { Correlation } from "../outcome/Correlation.ts"
-import { Outcomes } from "../outcome/Outcomes.ts"
+import { type AdmitWithEnds, Outcomes } from "../outcome/Outcomes.ts"
 import * as AdmissionWithEnds from "./AdmissionWithEnds.ts"
 import type { AdmittingLanes } from "./CurrentLanes.ts"
 import type { Flight } from "./Flights.ts"
@@ -28,8 +28,9 @@ import { SlotLine } from "./SlotLine.ts"
 /** Lanes that are checked with the broker at a time. */
 const auditsAtOnce = 8
 
-/** The lanes of one term: does the steps of each lane, and reports the results to it. */
+/** The lanes of one term: does each lane's steps, and reports the results to it. */
 export interface Lanes extends AdmittingLanes {
+  readonly admitWithEnds: AdmitWithEnds
   /** There may be more in the rows for this team. */
   readonly wake: (team: TeamName) => void
   /** The run is in flight since before this term. Nothing is sent before its lane is woken. */
@@ -94,7 +95,7 @@ export const make = Effect.fnUntraced(function* (
     return fresh
   }
 
-  /** Does the lane's next steps, and puts it in line when it waits for a slot. */
+  /** Does the lane's next steps, and puts it in line if it waits for a slot. */
   function advance(lane: Lane, mayAdmit = !outcomes.areEndsWaiting()): void {
     if (!mayAdmit) admissionWithEnds.defer(lane)
     for (let step = lane.next(mayAdmit); step !== undefined; step = lane.next(mayAdmit)) {
@@ -136,7 +137,7 @@ export const make = Effect.fnUntraced(function* (
     }
   }
 
-  /** Sends one group, confirmed before the next one: so the broker has the lane's order. */
+  /** Sends one group, confirmed before the next, so the broker keeps the lane's order. */
   const send = (lane: Lane, flights: ReadonlyArray<Flight>, isBehind: boolean): Effect.Effect<void, LeaseLost> => {
     const runs = flights.map(({ run }) => run)
     // A run that was begun is published to the end, even if it is cancelled: the broker may have it. Its leader is asked to
@@ -171,7 +172,7 @@ export const make = Effect.fnUntraced(function* (
     if (flight !== undefined) endFlight(flight)
     const audited = audit.afterAnswer(lane)
     if (audited !== undefined) fork(afterAudit(lane, audited))
-    // The commit of the replies that have arrived since may admit the next runs.
+    // The commit of the replies that have arrived may admit the next runs.
     advance(lane, false)
   }
 

@@ -19,7 +19,7 @@ const checkEvery = Duration.seconds(1)
 const checkAgainEvery = Duration.millis(500)
 /** Maximum time for the broker's answer. */
 const checkTimeout = Duration.millis(1500)
-/** After so many milliseconds without the broker, the holder offers the lease to processes that reach it. */
+/** After this many milliseconds without the broker, the holder offers the lease to processes that reach it. */
 const patience = 1500
 /** A process without the broker takes the lease only this long after it has run out: some process must expire runs. */
 const lastResort = Duration.seconds(10)
@@ -100,7 +100,7 @@ export const whileHeld = <R>(
             term = next
           })
         ).pipe(turn.withPermits(1))
-        /** The term once a next one that is about to begin has begun. The work itself must not keep that waiting. */
+        /** The term; if a next one is about to begin, once it has begun. The work itself must not delay that. */
         const afterTurn = turn.withPermits(1)(Effect.sync(() => term))
         const inTerm: Lease["inTerm"] = (work) =>
           Effect.suspend(() => {
@@ -113,7 +113,7 @@ export const whileHeld = <R>(
         /** The lease ends when this lock is no longer held. */
         let endsWith: ProcessLock | undefined
         let isOffered = false
-        /** Makes sure that it is still this holder's. */
+        /** Checks that this holder still has the lease. */
         const confirm = untilAvailable(
           Effect.suspend(() => {
             const asked = now()
@@ -147,7 +147,7 @@ export const whileHeld = <R>(
           yield* confirm
         })
         const keep = Effect.raceFirst(renew, Effect.forever(watchBroker))
-        // Given back only after all of the work has stopped.
+        // Released only after all work has stopped.
         yield* Effect.addFinalizer(() => Effect.ignoreLogged(store.releaseLease(term)))
         yield* confirm
         yield* work({ term: () => term, inTerm, nextTerm, check, keep })

@@ -3,7 +3,7 @@ import type { WebhookId } from "../../domain/Id.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import { Settings } from "../Settings.ts"
 
-/** The run that asks for slots. */
+/** The run that needs slots. */
 export interface SlotRequest {
   readonly webhook: WebhookId
   readonly team: TeamName
@@ -18,25 +18,26 @@ export interface Usage {
 }
 
 /**
- * The slots. A run holds one slot of its webhook and one global slot, from just before it is published until it has ended.
+ * The slots. A run holds one slot of its webhook and one global slot, from just before it is published until it has
+ * ended.
  *
  * - A webhook's limit is its own `max_concurrent`, else `WEBHOOK_MAX_CONCURRENT`.
- * - The global limit is `WEBHOOK_MAX_CONCURRENT`; for the runs of a webhook whose own limit is higher, it is that one.
- * - A team that holds a slot already gets further ones from one half of the global limit only, shared by all teams. So
- *   at least half as many teams as there are slots work at a time, however many prompts of the others are unanswered.
+ * - The global limit is `WEBHOOK_MAX_CONCURRENT`, or the webhook's own limit if that is higher.
+ * - A team that holds a slot gets further ones only from one half of the global limit, which all teams share. So at
+ *   least half as many teams as there are slots work at a time, even if many prompts of the others are unanswered.
  *
  * Plain functions, called only by the dispatcher, which decides the order.
  */
 export class Limiter extends Context.Tag("webhook-trigger/Limiter")<
   Limiter,
   {
-    /** Takes both slots if they are free; false, and nothing taken, when they are not. */
+    /** Takes both slots if they are free; otherwise takes nothing and returns false. */
     readonly tryAcquire: (request: SlotRequest) => boolean
-    /** All global slots are taken: only a webhook with a limit of its own may still get one. */
+    /** All global slots are taken. Only a webhook with its own limit may still get one. */
     readonly isFull: () => boolean
     /** Takes both slots regardless of the limits, for a run that is already in flight. */
     readonly hold: (request: SlotRequest) => void
-    /** Gives both slots back. */
+    /** Releases both slots. */
     readonly release: (request: SlotRequest) => void
     readonly usage: Effect.Effect<Usage>
   }
@@ -51,7 +52,7 @@ export class Limiter extends Context.Tag("webhook-trigger/Limiter")<
       const byWebhook = new Map<WebhookId, number>()
       const byTeam = new Map<TeamName, number>()
       let total = 0
-      /** Slots of teams beyond the first of each. */
+      /** Slots beyond the first of each team. */
       let further = 0
 
       const isFree = ({ webhook, team, maxConcurrent = globalLimit }: SlotRequest) => {

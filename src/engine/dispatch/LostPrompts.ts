@@ -2,8 +2,8 @@ import type { RunId } from "../../domain/Id.ts"
 import type { Flight } from "./Flights.ts"
 
 /**
- * What makes a lane suspect that prompts are lost. It then publishes nothing, so that no run passes one that may have to be
- * sent again.
+ * Why a lane suspects that prompts are lost. It then publishes nothing, so that no run overtakes one that may have to
+ * be sent again.
  */
 export class LostPrompts {
   #isHeld = false
@@ -17,7 +17,7 @@ export class LostPrompts {
     this.#isHeld = true
   }
 
-  /** `suspect`: this oldest run of those sent seems to be lost. */
+  /** `suspect`: this oldest sent run seems to be lost. */
   release(suspect?: RunId): void {
     this.#isHeld = false
     this.#suspect = suspect

@@ -12,7 +12,7 @@ import type { Lane } from "./Lane.ts"
 import type { Lease } from "./Lease.ts"
 import type { SlotLine } from "./SlotLine.ts"
 
-/** Slots of runs that are admitted with the commit that accepts them. */
+/** Slots of runs that are admitted with their acceptance. */
 export interface Reservations {
   readonly reserve: AdmittingLanes["reserve"]
   /** Runs whose acceptance the database did not answer. */
@@ -40,7 +40,7 @@ export const make = Effect.fnUntraced(function* (
   const clock = yield* Effect.clock
 
   /**
-   * Reserved runs that may or may not be admitted. Until that is known, they keep their slots and their place, and their
+   * Reserved runs that may or may not be admitted. Until that is known, they keep their slots and places, and their
    * lanes admit no other run.
    */
   const unknown = new Map<RunId, Flight>()
@@ -60,7 +60,9 @@ export const make = Effect.fnUntraced(function* (
     line.advance()
   }
 
-  /** A statement of this term can admit nothing in the next one. So the runs in flight are final once that has begun. */
+  /**
+   * A statement of this term can admit nothing in the next one. So once that has begun, the runs in flight are final.
+   */
   const resolve: Effect.Effect<void, LeaseLost | Unavailable> = Effect.gen(function* () {
     const asked = [...unknown]
     yield* lease.nextTerm
@@ -70,7 +72,7 @@ export const make = Effect.fnUntraced(function* (
       if (inFlight.has(id)) admitted(flight)
       else notAdmitted(flight)
     }
-    // Runs that have become unknown since then need another term.
+    // Runs whose outcome has become unknown since then need another term.
     isResolving = unknown.size > 0
     if (isResolving) yield* resolve
   })

@@ -3,11 +3,11 @@ import type { LaneRun } from "../../repo/LaneStore.ts"
 import type { Lane } from "./Lane.ts"
 import type { Limiter, SlotRequest } from "./Limiter.ts"
 
-/** What the line needs of its owner. */
+/** Functions of the line's owner. */
 interface Members {
   /** Does the lane's next steps. */
   readonly advance: (lane: Lane) => void
-  /** Reports the end of this run, which waits for a slot, to the lane; until the returned function is called. */
+  /** Reports the end of this waiting run to the lane, until the returned function is called. */
   readonly watch: (lane: Lane, head: RunId) => () => void
 }
 
@@ -29,7 +29,7 @@ export class SlotLine {
     return [...this.#heads.keys()]
   }
 
-  /** The lanes that may get a slot, one after the other: once all slots are taken, the thousands behind are not asked. */
+  /** The lanes that may get a slot, in turn. Once all slots are taken, the thousands behind them are not asked. */
   *candidates(): Iterable<Lane> {
     for (const lane of this.lanes) {
       if (!this.#limiter.isFull() || lane.blockedHead?.webhook?.max_concurrent !== undefined) yield lane
@@ -44,17 +44,17 @@ export class SlotLine {
   /** Takes the run's slots if they are free; true for a run that needs none. */
   readonly tryAcquire = (run: LaneRun): boolean => run.webhook === undefined || this.#limiter.tryAcquire(slotOf(run))
 
-  /** Takes the run's slots whatever the limits are. */
+  /** Takes the run's slots regardless of the limits. */
   hold(run: LaneRun): void {
     if (run.webhook !== undefined) this.#limiter.hold(slotOf(run))
   }
 
-  /** Gives the run's slots back. */
+  /** Releases the run's slots. */
   release(run: LaneRun): void {
     if (run.webhook !== undefined) this.#limiter.release(slotOf(run))
   }
 
-  /** Puts the lane in line, where it keeps its place, if its next run waits for a slot; otherwise removes it. */
+  /** Puts the lane in line if its next run waits for a slot, without changing its place; otherwise removes it. */
   update(lane: Lane): void {
     const head = lane.blockedHead
     const before = this.#heads.get(lane)

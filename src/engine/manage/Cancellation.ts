@@ -10,14 +10,14 @@ import { WebhookStore } from "../../repo/WebhookStore.ts"
 import { Outcomes } from "../outcome/Outcomes.ts"
 
 export interface CancelOptions {
-  /** Nothing is cancelled; returns what would be. */
+  /** Cancels nothing; returns what would be cancelled. */
   readonly dryRun?: boolean
 }
 
 export interface CancelledCounts {
   /** Runs and messages that waited to be sent. */
   readonly cancelled: number
-  /** Failed runs that waited to be tried again. */
+  /** Failed runs with a pending retry. */
   readonly retries: number
 }
 
@@ -58,7 +58,7 @@ export class Cancellation extends Context.Tag("webhook-trigger/Cancellation")<
       const teams = yield* TeamStore
       const webhooks = yield* WebhookStore
 
-      // The retries first: one that was accepted before it could be called off is queued by then, and accepted before that.
+      // Retries first: one that was accepted before it could be cancelled is queued by then, and is cancelled as a run.
       const cancelQueued = (of: QueuedRuns) =>
         Effect.gen(function* () {
           const retries = yield* runs.callOffRetriesOf(of)

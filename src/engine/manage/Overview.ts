@@ -10,11 +10,11 @@ import { TeamStore } from "../../repo/TeamStore.ts"
 import { WebhookStore } from "../../repo/WebhookStore.ts"
 import { Settings } from "../Settings.ts"
 
-/** Counts over time, and a team's runs, for people. Ids and names come as a caller wrote them. */
+/** Counts over time, and a team's runs, for people. IDs and names come unparsed. */
 export class Overview extends Context.Tag("webhook-trigger/Overview")<
   Overview,
   {
-    /** The last 24 hours of every webhook that was triggered in them; up to two seconds old. */
+    /** The last 24 hours of every webhook that was triggered in that time; up to two seconds old. */
     readonly activity: Effect.Effect<ReadonlyArray<Activity>, Unavailable>
     readonly statistics: (id: string, range: StatisticsRange) => Effect.Effect<Statistics, NotFound | Unavailable>
     /** A team's runs, of its webhooks and in chat, newest first. */
@@ -80,7 +80,7 @@ const ranges: { readonly [R in StatisticsRange]: { readonly step: Duration.Durat
   "30d": { step: Duration.hours(24), count: 30 }
 }
 
-/** The buckets of a range: they lie on whole steps, so they do not move as time goes on; the last one is not over. */
+/** The buckets of a range, on whole steps, so they do not move with time. The last one is unfinished. */
 const bucketsOf = (range: StatisticsRange, now: DateTime.Utc) => {
   const { step, count } = ranges[range]
   const millis = Duration.toMillis(step)

@@ -1,7 +1,7 @@
 /** The parts of a request that are stored for the people who manage its webhook. */
 import { beginningOf, headersOf, type IncomingRequest, queryOf } from "../../domain/request/IncomingRequest.ts"
-import { keptBody, shownBody } from "../../domain/request/KeptBody.ts"
 import type { ReceivedRequest } from "../../domain/request/ReceivedRequest.ts"
+import { listedBodyBytes, storedBodyBytes } from "../../domain/request/StoredBody.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { secretHeaders } from "../prompt/Input.ts"
 
@@ -22,7 +22,7 @@ export const storesAccepted = ({ keep_bodies }: Keeping): boolean => keep_bodies
 
 /** The request as templates see it, without headers that hold secrets. */
 export const partsOf = (webhook: Pick<WebhookRow, "verification">, request: IncomingRequest) => ({
-  body: beginningOf(request, keptBody),
+  body: beginningOf(request, storedBodyBytes),
   headers: headersOf(request, secretHeaders(webhook)),
   query: queryOf(request)
 })
@@ -31,4 +31,4 @@ const maxDetail = 300
 
 /** The detail of a refusal, and the beginning of a body in a list. */
 export const cutDetail = (detail: string): string => detail.slice(0, maxDetail)
-export const cutBody = (body: string): string => Buffer.from(body).subarray(0, shownBody).toString()
+export const cutBody = (body: string): string => Buffer.from(body).subarray(0, listedBodyBytes).toString()

@@ -2,8 +2,13 @@ import { Context, DateTime, Duration, Effect, Layer } from "effect"
 import type { NotFound, Unavailable } from "../../domain/Errors.ts"
 import { runIdAt, type WebhookId } from "../../domain/Id.ts"
 import { requestIdOf, webhookIdOf } from "../../domain/ParsedId.ts"
-import { keptBody, shownBody } from "../../domain/request/KeptBody.ts"
-import { type AcceptedCode, keptFor, keptRequests, type ReceivedRequest } from "../../domain/request/ReceivedRequest.ts"
+import {
+  type AcceptedCode,
+  type ReceivedRequest,
+  storedFor,
+  storedRequests
+} from "../../domain/request/ReceivedRequest.ts"
+import { listedBodyBytes, storedBodyBytes } from "../../domain/request/StoredBody.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { RequestStore } from "../../repo/RequestStore.ts"
 import { type FirstVerified, type OldTokenUse, WebhookStore } from "../../repo/WebhookStore.ts"
@@ -17,18 +22,18 @@ export const isOpenedByOldToken = ({ old_token_hash, token_hash }: WebhookRow): 
 const writeEvery = Duration.seconds(1)
 const forgetEvery = Duration.minutes(10)
 
-/** Requests of one webhook, and of all, between two writes. Further ones only count as repeats. */
+/** Maximum requests of one webhook, and of all, between two writes. Further ones only count as repeats. */
 const maxPending = 20
 const maxAllPending = 500
-/** Accepted requests of one webhook, and the bytes of all bodies, between two writes. */
+/** Maximum accepted requests of one webhook, and bytes of all bodies, between two writes. */
 const maxAccepted = 5
 const maxBytes = 8 * 1024 * 1024
 
 type Pending = { -readonly [Field in keyof ReceivedRequest]: ReceivedRequest[Field] }
 
 /**
- * Stores refused requests, and accepted ones if their webhook wants that. Recording never waits and never fails. It costs a
- * bounded amount of memory and writes, so that refusing stays cheap.
+ * Stores refused requests, and accepted ones if their webhook wants that. Recording never waits and never fails, and
+ * uses bounded memory and writes, so that refusing stays cheap.
  */
 export class StoredRequests extends Context.Tag("webhook-trigger/StoredRequests")<
   StoredRequests,
@@ -41,14 +46,14 @@ export class StoredRequests extends Context.Tag("webhook-trigger/StoredRequests"
     /** Notes the first verified request of a webhook. */
     readonly recordVerified: (webhook: WebhookRow) => void
     /**
-     * Those of the last day, newest first, of this server at once and of others within a second; with the beginnings of
-     * their bodies.
+     * The requests of the last day, newest first, with the beginnings of their bodies. This server's own are included
+     * at once, others' within a second.
      */
     readonly list: (
       id: string,
       options: { readonly accepted: boolean }
     ) => Effect.Effect<ReadonlyArray<ReceivedRequest>, NotFound | Unavailable>
-    /** One of them, as it was kept. */
+    /** One of them, as stored. */
     readonly show: (id: string, request_id: string) => Effect.Effect<ReceivedRequest, NotFound | Unavailable>
   }
 >() {
@@ -65,7 +70,7 @@ export class StoredRequests extends Context.Tag("webhook-trigger/StoredRequests"
 
       const push = (to: typeof pending, webhook: WebhookRow, { incoming, ...request }: RequestToStore): void => {
         const keeps = incoming !== undefined && storesRefused(webhook) && bytes < maxBytes
-        if (keeps) bytes += Math.min(incoming.body.length, keptBody)
+        if (keeps) bytes += Math.min(incoming.body.length, storedBodyBytes)
         const of = to.get(webhook.id) ?? []
         to.set(webhook.id, of)
         all++
@@ -120,17 +125,17 @@ export class StoredRequests extends Context.Tag("webhook-trigger/StoredRequests"
         return first.length === 0 ? Effect.void : webhooks.verified(first)
       })
 
-      /** A failed write loses its requests, so that they take no memory while the database is out of reach. */
+      /** A failed write loses its requests, so that they use no memory while the database is unreachable. */
       const write = Effect.suspend(() => {
         const requests = [...pending.values(), ...pendingAccepted.values()].flat()
         pending.clear()
         pendingAccepted.clear()
         all = 0
         bytes = 0
-        return requests.length === 0 ? Effect.void : store.recordRequests(requests, keptRequests)
+        return requests.length === 0 ? Effect.void : store.recordRequests(requests, storedRequests)
       }).pipe(Effect.zipRight(writeUses), Effect.zipRight(writeFirsts))
 
-      const dayAgo = Effect.map(DateTime.now, (now) => DateTime.subtractDuration(now, keptFor))
+      const dayAgo = Effect.map(DateTime.now, (now) => DateTime.subtractDuration(now, storedFor))
 
       yield* Effect.addFinalizer(() => Effect.ignoreLogged(write))
       yield* Effect.forkScoped(Effect.forever(Effect.delay(Effect.ignoreLogged(write), writeEvery)))
@@ -146,7 +151,7 @@ export class StoredRequests extends Context.Tag("webhook-trigger/StoredRequests"
         list: Effect.fn("StoredRequests.list")(function* (id, { accepted }) {
           const { id: webhook_id } = yield* Effect.flatMap(webhookIdOf(id), webhooks.webhookRow)
           yield* write
-          const found = yield* store.requests(webhook_id, yield* dayAgo, { accepted, shown: shownBody })
+          const found = yield* store.requests(webhook_id, yield* dayAgo, { accepted, shown: listedBodyBytes })
           return found.map((request) =>
             request.body === undefined ? request : { ...request, body: cutBody(request.body) }
           )

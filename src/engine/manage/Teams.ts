@@ -7,11 +7,11 @@ import { TeamStore } from "../../repo/TeamStore.ts"
 import * as Audit from "../access/Audit.ts"
 import { validate } from "./Validation.ts"
 
-/** Manages teams. A text that cannot be a team's name is `NotFound`. */
+/** Manages teams. An invalid team name is `NotFound`. */
 export class Teams extends Context.Tag("webhook-trigger/Teams")<
   Teams,
   {
-    /** All teams, with whether they run now. */
+    /** All teams, with whether they are running. */
     readonly list: Effect.Effect<ReadonlyArray<Team>, Unavailable>
     readonly show: (team: string) => Effect.Effect<Team, NotFound | Unavailable>
     /** From an unchecked draft. Lists every fault. */
@@ -39,7 +39,7 @@ export class Teams extends Context.Tag("webhook-trigger/Teams")<
 
       const remove = Effect.fn("Teams.remove")(function* (team: TeamName) {
         yield* store.deleteTeam(team, yield* Audit.draft("team.deleted"))
-        // The rows decide what is a team; a queue left behind is only untidy.
+        // The rows decide which teams exist; a leftover queue is only untidy.
         yield* Effect.catchTag(bus.removeQueue(team), "Unavailable", ({ detail }) =>
           Effect.logWarning(`The queue of the deleted team ${team} is left behind: ${detail}`)
         )

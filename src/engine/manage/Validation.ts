@@ -4,7 +4,7 @@ import { step } from "../../domain/prompt/Variables.ts"
 
 const pointer = (path: ReadonlyArray<PropertyKey>): string => path.map((name) => step(String(name))).join("")
 
-/** A message may contain the value; longer ones are cut. In characters. */
+/** Maximum length of a message, which may contain the value, in characters. */
 const maxDetail = 300
 
 const detail = ({ _tag, message }: ParseResult.ArrayFormatterIssue): string => {
@@ -32,7 +32,7 @@ export const decode = <A, I>(schema: Fields<A, I>) => {
     const unknown = unknownFields(input)
     const decoded = Either.mapLeft(decodeKnown(input), (error) =>
       ParseResult.ArrayFormatter.formatErrorSync(error)
-        // That it might also be null says nothing to a caller who wrote something else.
+        // Does not mention null as an alternative, for a caller who wrote something else.
         .filter((issue) => !issue.message.startsWith("Expected null"))
         .map((issue) => ({ pointer: pointer(issue.path), detail: detail(issue) }))
     )
@@ -41,7 +41,7 @@ export const decode = <A, I>(schema: Fields<A, I>) => {
   }
 }
 
-/** As `decode`, as an effect. */
+/** Like `decode`, as an effect. */
 export const validate = <A, I>(schema: Fields<A, I>) => {
   const decoded = decode(schema)
   return (input: unknown): Effect.Effect<A, Invalid> =>

@@ -1,8 +1,9 @@
-/** Checks what people set of a webhook: every fault is listed, with the field that it is in. */
+/** Checks the fields that people set. Lists every fault with its field. */
 import { Effect, Either, Option, Predicate, Schema } from "effect"
 import { identity } from "effect/Function"
 import { type Fault, Invalid, maxFaults, type TeamUnknown } from "../../domain/Errors.ts"
-import { faultOfExpression } from "../../domain/prompt/Filter.ts"
+import { faultsOfFilter } from "../../domain/prompt/FilterFaults.ts"
+import { keyOf, pathOf } from "../../domain/prompt/Path.ts"
 import * as Template from "../../domain/prompt/Template.ts"
 import { containsToken } from "../../domain/request/WithoutToken.ts"
 import { isStorable, unstorableDetail } from "../../domain/StorableText.ts"
@@ -25,24 +26,22 @@ export const make = Effect.gen(function* () {
   const templateAfter = (
     change: Fields,
     before: Webhook | undefined,
-    fields: ReadonlyArray<(typeof checkedTogether)[number]> = templateFields
+    field: TemplateField = "prompt_template",
+    fields: ReadonlyArray<keyof Fields> = ["template_language", "input"]
   ) => {
-    const { input, prompt_template, template_language } = { ...before, ...change }
-    const isChanged = fields.some((field) => change[field] !== undefined)
-    return isChanged && typeof prompt_template === "string"
-      ? Option.some({
-          prompt_template,
-          takesPayload: Input.takesPayload({ input }),
-          ...languageOf(template_language)
-        })
+    const { input, template_language, [field]: template } = { ...before, ...change }
+    const isChanged = [field, ...fields].some((field) => change[field] !== undefined)
+    return isChanged && typeof template === "string"
+      ? Option.some({ template, takesPayload: Input.takesPayload({ input }), ...languageOf(template_language) })
       : Option.none()
   }
 
-  const templateFaults = (change: Fields, before: Webhook | undefined) =>
-    Option.match(templateAfter(change, before, checkedTogether), {
+  /** A template must not name a header that holds a secret. */
+  const templateFaults = (field: TemplateField, change: Fields, before: Webhook | undefined) =>
+    Option.match(templateAfter(change, before, field, ["template_language", "input", "verification"]), {
       onNone: () => Effect.succeed([]),
-      onSome: ({ prompt_template, takesPayload, ...options }) =>
-        renderer.placeholders(prompt_template, options).pipe(
+      onSome: ({ takesPayload, template, ...options }) =>
+        renderer.placeholders(template, options).pipe(
           Effect.map((names) => {
             const { verification } = { ...before, ...change }
             const webhook = isVerification(verification) ? { verification } : {}
@@ -51,9 +50,33 @@ export const make = Effect.gen(function* () {
           Effect.catchTag("TemplateInvalid", ({ reason, line, column }) =>
             Effect.succeed([`line ${line}, column ${column}: ${reason}`])
           ),
-          Effect.map((details) => details.map((detail): Fault => ({ pointer: "/prompt_template", detail })))
+          Effect.map((details) => details.map((detail): Fault => ({ pointer: `/${field}`, detail })))
         )
     })
+
+  /** What is wrong with the filter for the webhook's input. */
+  const filterFaults = Effect.fnUntraced(function* (change: Fields, before: Webhook | undefined) {
+    const { accept_if, coalesce, input, prompt_template, schema, template_language, verification } = {
+      ...before,
+      ...change
+    }
+    const isChanged = filterFields.some((field) => change[field] !== undefined)
+    if (!isChanged || typeof accept_if !== "string" || !isAccepted(webhookSettings.accept_if, accept_if)) return []
+    const secretHeaders = Input.secretHeaders(isVerification(verification) ? { verification } : {})
+    const names =
+      typeof prompt_template === "string"
+        ? yield* Effect.option(renderer.placeholders(prompt_template, languageOf(template_language)))
+        : Option.none()
+    const variables = Option.map(names, (names) => [
+      ...names.flatMap((name) => [keyOf(name), pathOf(name)[0]]),
+      ...(isWindow(coalesce) ? [keyOf(coalesce.key)] : []),
+      ...(isSchema(schema) && Predicate.isReadonlyRecord(schema.properties) ? Object.keys(schema.properties) : [])
+    ])
+    const takes = Input.takesPayload({ input }) ? "requests" : { variables: Option.getOrUndefined(variables) }
+    return faultsOfFilter(accept_if, { takes, secretHeaders }).map(
+      (detail): Fault => ({ pointer: "/accept_if", detail })
+    )
+  })
 
   /** Faults that no schema finds: in the template, a missing team, text that PostgreSQL cannot store. */
   const faultsBeyondSchema = Effect.fn("Webhooks.check")(function* (input: Fields, before: Webhook | undefined) {
@@ -64,13 +87,10 @@ export const make = Effect.gen(function* () {
         faults.push({ pointer: `/${field}`, detail: unstorableDetail })
       }
     }
-    faults.push(...(yield* templateFaults(input, before)))
-    if (typeof input.accept_if === "string" && isAccepted(webhookSettings.accept_if, input.accept_if)) {
-      const detail = faultOfExpression(input.accept_if)
-      if (detail !== undefined) faults.push({ pointer: "/accept_if", detail })
-    }
+    for (const field of templateFields) faults.push(...(yield* templateFaults(field, input, before)))
+    faults.push(...(yield* filterFaults(input, before)))
     if (isWindow(input.coalesce)) {
-      // Whatever language the templates have.
+      // For templates in any language.
       if (Either.isLeft(Template.parse(`{{${input.coalesce.key}}}`)))
         faults.push({ pointer: "/coalesce", detail: "`key` must be a name as in a template" })
     }
@@ -101,14 +121,14 @@ export const make = Effect.gen(function* () {
   const variablesOf = (change: Fields, before: Webhook | undefined) =>
     Option.match(templateAfter(change, before), {
       onNone: () => Effect.succeed({}),
-      onSome: ({ prompt_template, ...options }) =>
-        Effect.map(namesIn(prompt_template, options), (variables) => ({ variables }))
+      onSome: ({ template, ...options }) => Effect.map(namesIn(template, options), (variables) => ({ variables }))
     })
 
   return {
     draft: (input: unknown) => checked(decodeDraft(input), input),
     edit: (input: unknown, before: Webhook) => checked(decodeEdit(input), input, before),
-    changesTemplate: (change: Fields, before: Webhook) => Option.isSome(templateAfter(change, before)),
+    changesTemplate: (change: Fields, before: Webhook) =>
+      templateFields.some((field) => Option.isSome(templateAfter(change, before, field))),
     namesIn,
     variablesOf
   }
@@ -116,17 +136,18 @@ export const make = Effect.gen(function* () {
 
 type Fields = { readonly [field in keyof WebhookDraft]?: unknown }
 
-/** Fields that must fit together. */
-const templateFields = ["prompt_template", "template_language", "input"] as const
-/** A template must not name a header that holds a secret. */
-const checkedTogether = [...templateFields, "verification"] as const
+/** Each is checked with the webhook's language, input and verification. */
+const templateFields = ["prompt_template", "thread_key"] as const
+type TemplateField = (typeof templateFields)[number]
+/** The filter is checked again when one of these changes. */
+const filterFields = ["accept_if", "input", "verification"] as const
 
 const isVerification = Schema.is(Verification)
 
 const languageOf = (language: unknown): LanguageOptions =>
   language === "simple" || language === "liquid" ? { template_language: language } : {}
 
-/** All fields that may hold text. A team's name has stricter rules. */
+/** All fields that may contain text. A team's name has stricter rules. */
 const textFields = (Object.keys(WebhookDraft.fields) as ReadonlyArray<keyof Fields>).filter((field) => field !== "team")
 
 /** The fields that the API and audit events show. */

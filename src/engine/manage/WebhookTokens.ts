@@ -34,7 +34,7 @@ export const make = Effect.gen(function* () {
   ) {
     const token = yield* makeToken
     const webhook = yield* replaceToken(id, token, overlap).pipe(
-      // After an edit conflict the old token may be another one.
+      // After an edit conflict, the old token may be another one.
       Effect.retry({ while: (error) => error._tag === "ChangedMeanwhile" }),
       Effect.catchTags({ ChangedMeanwhile: Effect.die, TeamUnknown: Effect.die })
     )

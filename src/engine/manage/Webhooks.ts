@@ -9,10 +9,12 @@ import {
   type PromptTooLarge,
   type SchemaMismatch,
   type TemplateFailed,
+  type ThreadKeyTooLong,
   type Unavailable
 } from "../../domain/Errors.ts"
 import { makeWebhookId, type WebhookId } from "../../domain/Id.ts"
 import { webhookIdOf } from "../../domain/ParsedId.ts"
+import { textOfReason } from "../../domain/prompt/FilterReason.ts"
 import { templateOf } from "../../domain/prompt/TemplateChanges.ts"
 import type { TemplateVersion, TemplateVersionSummary } from "../../domain/prompt/TemplateVersion.ts"
 import { warningsOf } from "../../domain/webhook/Warnings.ts"
@@ -29,13 +31,14 @@ import * as Input from "../prompt/Input.ts"
 import { InputChecks } from "../prompt/InputChecks.ts"
 import type { Renderer } from "../prompt/Renderer.ts"
 import * as Rendering from "../prompt/Rendering.ts"
+import * as ThreadKeys from "../prompt/ThreadKeys.ts"
 import type { Settings } from "../Settings.ts"
 import { hashToken, makeToken, type Token, tokenHint } from "../verify/Token.ts"
 import * as WebhookSecrets from "../verify/WebhookSecrets.ts"
 import * as WebhookChecks from "./WebhookChecks.ts"
 import * as WebhookTokens from "./WebhookTokens.ts"
 
-/** The webhook with its token: the only time it is shown. */
+/** The webhook with its token, which is shown only this once. */
 export interface WithToken {
   readonly webhook: Webhook
   readonly token: Token
@@ -44,18 +47,22 @@ export interface WithToken {
 export interface Preview {
   /** Whether `accept_if` holds; absent for a webhook without one. */
   readonly accepted?: boolean
-  /** Absent while names are missing. */
+  /** Why it does not. */
+  readonly ignored_because?: string
+  /** Absent while values are missing. */
   readonly prompt?: string
   readonly missing: ReadonlyArray<string>
+  /** Absent: the run would stand alone. */
+  readonly thread_key?: string
 }
 
-/** What prompts are made with. */
+/** What rendering needs. */
 type Prompts = InputChecks | Renderer | Settings
 
-/** What webhooks are stored with. */
+/** What storing needs. */
 type WebhookRows = SecretKeyStore | WebhookStore
 
-/** Managing webhooks. Ids come as a caller wrote them: what cannot be an id is `NotFound`. */
+/** Manages webhooks. IDs come unparsed; a malformed one is `NotFound`. */
 export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
   Webhooks,
   {
@@ -75,7 +82,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
     readonly templates: (id: string) => Effect.Effect<ReadonlyArray<TemplateVersionSummary>, NotFound | Unavailable>
     /** The template of one version. */
     readonly template: (id: string, version: string) => Effect.Effect<TemplateVersion, NotFound | Unavailable>
-    /** Edits it to have the template again that it had in that version; `Invalid`: it does not fit what fills it in now. */
+    /** Restores the template of that version, as an edit. `Invalid`: it does not fit the webhook's current input. */
     readonly restoreTemplate: (
       id: string,
       version: string,
@@ -103,6 +110,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
       | SchemaMismatch
       | PromptTooLarge
       | TemplateFailed
+      | ThreadKeyTooLong
       | Unavailable
     >
     /** Checks and renders a template that is not saved. */
@@ -119,6 +127,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
       Effect.gen(function* () {
         const outcomes = yield* Outcomes
         const render = yield* Rendering.make
+        const threadKeyOf = yield* ThreadKeys.make
         const previewDraft = yield* DraftPreview.make
         const history = yield* HistoryStore
         const store = yield* WebhookStore
@@ -158,11 +167,11 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
         const duplicate = Effect.fn("Webhooks.duplicate")(function* (id: WebhookId, input: unknown) {
           const webhook = yield* store.webhook(id)
           const change = yield* checks.edit(input, webhook)
-          // Its callers are asked for what those of the other one are, unless that is changed.
+          // Takes over the other webhook's verification, unless that is changed.
           const secret = change.verification === null ? undefined : secrets.stored(id, yield* store.webhookRow(id))
           const copied = { ...draftFields(webhook), ...(secret !== undefined && { secret }) }
           const fields = { ...copied, name: copyOf(webhook.name), ...change }
-          // `null` gives a field back to its default.
+          // `null` restores a field's default.
           return yield* create(Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)))
         })
 
@@ -192,7 +201,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
                 updated_at
               },
               {
-                // One part of a template was checked with the others as they were, and the secret before is taken from there.
+                // One part of a template was checked together with the current others, and the current secret is used.
                 versions: checks.changesTemplate(change, before)
                   ? [version]
                   : (versions ?? (stored && [stored.version])),
@@ -213,7 +222,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
           Effect.gen(function* () {
             const { prompt_template, ...kept } = yield* template(id, version)
             const now = templateOf(yield* found(id, store.webhook))
-            // What is as it was need not be set, where it is the default.
+            // Fields that equal their default need not be set.
             const { template_language = now.template_language, input = now.input } = kept
             const change = {
               prompt_template,
@@ -233,10 +242,16 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
           const variables = yield* Input.used(webhook, input)
           const refusal = inputChecks.refusalOf(webhook, input)
           if (refusal !== undefined && refusal._tag !== "Ignored") return yield* refusal
-          const accepted = webhook.accept_if === undefined ? {} : { accepted: refusal === undefined }
+          const thread_key = yield* threadKeyOf(webhook, input)
+          const reason = refusal && inputChecks.ignoredBecause(webhook, input)
+          const others = {
+            ...(webhook.accept_if !== undefined && { accepted: refusal === undefined }),
+            ...(reason && { ignored_because: textOfReason(reason, { withValues: true }) }),
+            ...(thread_key !== undefined && { thread_key })
+          }
           return yield* render(webhook, variables).pipe(
-            Effect.map(({ prompt }): Preview => ({ ...accepted, prompt, missing: [] })),
-            Effect.catchTag("MissingVariables", ({ names }) => Effect.succeed<Preview>({ ...accepted, missing: names }))
+            Effect.map(({ prompt }): Preview => ({ ...others, prompt, missing: [] })),
+            Effect.catchTag("MissingVariables", ({ names }) => Effect.succeed<Preview>({ ...others, missing: names }))
           )
         })
 
@@ -282,13 +297,13 @@ const withWarnings = (webhook: Webhook): Webhook => {
 
 const createdWithWarnings = ({ token, webhook }: WithToken): WithToken => ({ token, webhook: withWarnings(webhook) })
 
-/** What people have set of a webhook. */
+/** The fields that people set. */
 const draftFields = (webhook: Webhook) =>
   Object.fromEntries(Object.entries(webhook).filter(([field]) => Object.hasOwn(WebhookDraft.fields, field)))
 
 const copy = " (copy)"
 const longestName = 255
-/** Cut, and not within a character, when it would be too long. */
+/** Cut, but not within a character, if it would be too long. */
 const copyOf = (name: string): string => {
   const cut = name.length + copy.length > longestName
   return (cut ? name.slice(0, longestName - copy.length).replace(/[\ud800-\udbff]$/, "") : name) + copy

@@ -19,17 +19,17 @@ const mostRemembered = 2_000
 type Subject = NonNullable<ReturnType<Port["subjectOf"]>>
 
 /**
- * The correlation ids of prompts: a signature (the first half of an HMAC-SHA256), the run's id and the team's name, as
- * base64url. Only servers can make one, so only the leader that got the prompt knows it. A run that is sent again has the
- * same one, so a leader that remembers it works once.
+ * The correlation IDs of prompts: a signature (the first half of an HMAC-SHA256), the run's ID and the team's name, as
+ * base64url. Only servers can make one, so only the leader that got the prompt knows it. A run that is sent again has
+ * the same one, so a leader that remembers it works once.
  *
- * A run id alone proves nothing: callers, logs and the history show it.
+ * A run ID alone proves nothing: callers, logs and the history show it.
  */
 export class Correlation extends Context.Tag("webhook-trigger/Correlation")<
   Correlation,
   Port & { readonly idOf: (run: { readonly run_id: RunId; readonly team: TeamName }) => string }
 >() {
-  /** Waits at the start while the database is out of reach. */
+  /** Waits at the start while the database is unreachable. */
   static readonly layer: Layer.Layer<Correlation, never, ReplyKeyStore> = Layer.effect(
     Correlation,
     Effect.gen(function* () {

@@ -1,13 +1,12 @@
-import { Chunk, Context, DateTime, Effect, Exit, Layer, Queue, Schedule } from "effect"
+import { Chunk, Context, DateTime, Effect, Exit, Layer, Queue, Schedule, type Scope } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { type Outcome, outcomeFields, type Run } from "../../domain/run/Run.ts"
 import { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import { endAndAdmitOf } from "../../repo/EndAndAdmit.ts"
 import { LaneStore } from "../../repo/LaneStore.ts"
-import { type RunEnd, RunStore } from "../../repo/RunStore.ts"
+import { type Admission, type RunEnd, RunStore } from "../../repo/RunStore.ts"
 import * as GroupCommit from "../../runtime/GroupCommit.ts"
-import { CurrentLanes } from "../dispatch/CurrentLanes.ts"
 import * as RunMetrics from "./RunMetrics.ts"
 import type { Progress } from "./SentAndStarted.ts"
 import * as SentAndStarted from "./SentAndStarted.ts"
@@ -15,13 +14,23 @@ import * as SentAndStarted from "./SentAndStarted.ts"
 /** Called with the run as it ended; with `undefined` when it was deleted. */
 export type OnEnd = (run: Run | undefined) => void
 
+/** Runs to admit in the commit that ends others. */
+export interface AdmissionWithEnds {
+  readonly admission: Admission
+  /** The runs that were admitted; `undefined`: the result of the commit is unknown. */
+  readonly settle: (admitted: ReadonlySet<RunId> | undefined) => void
+}
+
+/** Selects runs to admit in the commit of these ends, in their slots; `undefined`: none. */
+export type AdmitWithEnds = (ends: ReadonlyArray<Pick<RunEnd, "run_id" | "outcome">>) => AdmissionWithEnds | undefined
+
 /** How often the rows of watched runs are read for ends, and of how many runs at a time. */
 const pollInterval = "1 second"
 const pollSize = 1_000
-/** An end with more text than this is recorded by itself, in parallel with the others. */
+/** A longer end is recorded by itself, in parallel with the others. */
 const longEnd = 256 * 1024
 
-/** Records the ends of runs, and notifies their watchers of ends that any replica recorded. */
+/** Records the ends of runs, and notifies their watchers, whichever replica recorded the end. */
 export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
   Outcomes,
   {
@@ -35,10 +44,12 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
     /** Makes this the run's end, unless another came first. Returns the run as it ended; `undefined`: it does not exist. */
     readonly end: (id: RunId, outcome: Outcome) => Effect.Effect<Run | undefined, Unavailable>
     /**
-     * Ends wait for the commit before theirs. Theirs follows at once, and admits the runs that the lanes left to it. If the
-     * earlier commit fails, theirs fails with it: the dispatcher's next poll then advances the lanes.
+     * Ends wait for the previous commit. Theirs follows at once, and admits the runs that the lanes left to it. If the
+     * previous commit fails, theirs fails with it: the dispatcher's next poll then advances the lanes.
      */
     readonly areEndsWaiting: () => boolean
+    /** Until the scope closes, calls `select` before each commit of ends. */
+    readonly admitWithEnds: (select: AdmitWithEnds) => Effect.Effect<void, never, Scope.Scope>
     /** Several ends with one commit. */
     readonly endAll: (
       ends: ReadonlyArray<{ readonly run_id: RunId; readonly outcome: Outcome }>
@@ -53,13 +64,13 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
     readonly deleted: (ids: ReadonlyArray<RunId>) => void
   }
 >() {
-  static readonly layer: Layer.Layer<Outcomes, never, RunStore | LaneStore | ChangeFeed | CurrentLanes> = Layer.scoped(
+  static readonly layer: Layer.Layer<Outcomes, never, RunStore | LaneStore | ChangeFeed> = Layer.scoped(
     Outcomes,
     Effect.gen(function* () {
       const runs = yield* RunStore
       const endAndAdmit = endAndAdmitOf(runs, yield* LaneStore)
       const feed = yield* ChangeFeed
-      const current = yield* CurrentLanes
+      let select: AdmitWithEnds = () => undefined
       const clock = yield* Effect.clock
       const progressRecorder = yield* SentAndStarted.make
       const watchers = new Map<RunId, { readonly callbacks: Set<OnEnd>; stored: boolean }>()
@@ -83,7 +94,7 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
         Effect.suspend(() => {
           const progress = ends.map(({ run_id }) => progressRecorder.take(run_id))
           for (const { run_id } of ends) ending.add(run_id)
-          const admission = current.get()?.admitWithEnds(ends)
+          const admission = select(ends)
           const all = ends.map((end, index) => ({ ...end, ...progress[index] }))
           const committed =
             admission === undefined
@@ -169,6 +180,16 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
           if (entry !== undefined) entry.stored = true
         },
         areEndsWaiting: together.isWaiting,
+        admitWithEnds: (selectRuns) =>
+          Effect.acquireRelease(
+            Effect.sync(() => {
+              select = selectRuns
+            }),
+            () =>
+              Effect.sync(() => {
+                select = () => undefined
+              })
+          ),
         end: (run_id, outcome) => Effect.map(commit([{ run_id, outcome }]), ([ended]) => ended?.run),
         // A leader may repeat its reply. The run, whose answer may be long, is read again only for a watcher.
         endAll: (ends) => commit(ends.map((end) => ({ ...end, wantsRun: watchers.has(end.run_id) }))),
@@ -181,7 +202,7 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
   )
 }
 
-/** How much text an end stores. */
+/** The length of an end's texts. */
 const sizeOf = ({ outcome }: Pick<RunEnd, "outcome">): number => {
   const { response = "", error_message = "" } = outcomeFields(outcome)
   return response.length + error_message.length

@@ -7,6 +7,7 @@ import { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import { RunStore } from "../../repo/RunStore.ts"
 import { RecentMap } from "../../runtime/RecentMap.ts"
 import { Checkpoints } from "../Checkpoints.ts"
+import { ProgressReports } from "../progress/ProgressReports.ts"
 import { Settings } from "../Settings.ts"
 import { Correlation } from "./Correlation.ts"
 import { Outcomes } from "./Outcomes.ts"
@@ -26,44 +27,49 @@ const mostAtOnce = 100
  * answer that was confirmed to the leader is never lost. Repeats are harmless, since the first end wins. Every replica runs
  * it; one that cannot record leaves the replies to the others.
  */
-export const layer: Layer.Layer<never, never, Bus | ChangeFeed | Correlation | Outcomes | RunStore | Settings> =
-  Layer.scopedDiscard(
-    Effect.gen(function* () {
-      const bus = yield* Bus
-      const correlation = yield* Correlation
-      const outcomes = yield* Outcomes
-      const database = yield* ChangeFeed
-      const runs = yield* RunStore
-      const { maxConcurrent } = yield* Settings
-      const reach = yield* Checkpoints
-      const clock = yield* Effect.clock
+export const layer: Layer.Layer<
+  never,
+  never,
+  Bus | ChangeFeed | Correlation | Outcomes | ProgressReports | RunStore | Settings
+> = Layer.scopedDiscard(
+  Effect.gen(function* () {
+    const bus = yield* Bus
+    const correlation = yield* Correlation
+    const outcomes = yield* Outcomes
+    const database = yield* ChangeFeed
+    const runs = yield* RunStore
+    const reports = yield* ProgressReports
+    const { maxConcurrent } = yield* Settings
+    const reach = yield* Checkpoints
+    const clock = yield* Effect.clock
 
-      /** The last runs that were answered, in time or late. No other reply changes them. */
-      const answered = new RecentMap<RunId, true>(maxAnswered)
+    /** The last runs that were answered, in time or late. No other reply changes them. */
+    const answered = new RecentMap<RunId, true>(maxAnswered)
 
-      const handle = (replies: ReadonlyArray<Reply>) => {
-        const ends = replies.flatMap((reply) => {
-          const outcome = outcomeOf(reply)
-          return outcome === undefined ? [] : [{ run_id: reply.run_id, outcome }]
-        })
-        const started_at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
-        for (const { _tag, run_id } of replies) if (_tag === "Started") outcomes.progress(run_id, { started_at })
-        if (ends.length === 0) return Effect.void
-        return Effect.flatMap(outcomes.endAll(ends), () => {
-          for (const { _tag, run_id } of replies) if (_tag === "Answered") answered.set(run_id, true)
-          return reach("ended")
-        })
-      }
-      const isOver = (run_id: RunId) => answered.get(run_id) === true
-      yield* bus.consume(handle, {
-        correlation,
-        answerable: runs.answerable,
-        isOver,
-        atOnce: Math.min(Math.max(maxConcurrent, fewestAtOnce), mostAtOnce),
-        ready: database.ping
+    const handle = (replies: ReadonlyArray<Reply>) => {
+      const ends = replies.flatMap((reply) => {
+        const outcome = outcomeOf(reply)
+        return outcome === undefined ? [] : [{ run_id: reply.run_id, outcome }]
       })
+      const started_at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
+      for (const { _tag, run_id } of replies) if (_tag === "Started") outcomes.progress(run_id, { started_at })
+      if (ends.length === 0) return Effect.void
+      return Effect.flatMap(outcomes.endAll(ends), () => {
+        for (const { _tag, run_id } of replies) if (_tag === "Answered") answered.set(run_id, true)
+        return reach("ended")
+      })
+    }
+    const isOver = (run_id: RunId) => answered.get(run_id) === true
+    yield* bus.consume(handle, {
+      correlation,
+      progress: reports.add,
+      answerable: runs.answerable,
+      isOver,
+      atOnce: Math.min(Math.max(maxConcurrent, fewestAtOnce), mostAtOnce),
+      ready: database.ping
     })
-  )
+  })
+)
 
 /** The end that the reply reports, if any. */
 const outcomeOf = (reply: Reply): Outcome | undefined => {

@@ -1,4 +1,4 @@
-/** A template while it is edited: what the renderer says of it, before anything is saved. */
+/** Previews a template that is being edited, before anything is saved. */
 import { Effect, Either } from "effect"
 import type { Invalid, InvalidVariables, TemplateInvalid, Unavailable } from "../../domain/Errors.ts"
 import { keyOf } from "../../domain/prompt/Path.ts"
@@ -17,7 +17,7 @@ export interface DraftPreview {
   readonly rendered: Either.Either<Rendered, RenderRefused | Invalid | InvalidVariables>
 }
 
-/** Of `variables` those that the sample has no value for are empty. `TemplateInvalid`: it would not be saved. */
+/** Variables without a sample value are empty. `TemplateInvalid`: the template cannot be saved. */
 export type PreviewDraft = (
   draft: Draft,
   sample: Input.Sample

@@ -22,11 +22,11 @@ const capacity = 1_000
 export type Evaluate<Key> = <A>(key: Key, run: (budget: Budget) => A) => Either.Either<A, TooSlow | Unavailable>
 
 /**
- * Evaluates code of a webhook's author on input of its callers, within a budget of work and, as a last resort, within
+ * Evaluates a webhook author's code on callers' input, within a budget of work and, as a last resort, within
  * `milliseconds` of CPU time.
  *
- * An evaluation that exceeds a limit makes its key rest. Meanwhile small evaluations under this key go on, and larger ones
- * must wait. So nobody can keep the server busy, or keep a webhook from accepting other requests.
+ * An evaluation that exceeds a limit makes its key rest. During that time, small evaluations under this key continue,
+ * and larger ones must wait. So nobody can keep the server busy, or keep a webhook from accepting other requests.
  */
 export const make = <Key>(milliseconds: number, now = () => performance.now()): Evaluate<Key> => {
   const restsUntil = new RecentMap<Key, number>(capacity)

@@ -1,4 +1,4 @@
-/** What a request gives a webhook, by the webhook's `input`: its variables, or the request itself. */
+/** The input of a request, by the webhook's `input`: its variables, or the request itself. */
 import { Either, Predicate } from "effect"
 import { Invalid, InvalidBody, InvalidVariables, type UnsupportedMediaType } from "../../domain/Errors.ts"
 import { pathOf, pick } from "../../domain/prompt/Path.ts"
@@ -12,14 +12,14 @@ import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 
 type Webhook = Pick<WebhookRow, "input" | "variables">
 
-/** Whether the template reaches the whole request. */
+/** Whether the template uses the whole request. */
 export const takesPayload = ({ input }: { readonly input?: unknown }): boolean => input === "payload"
 
-/** The headers in which the webhook's callers show who they are, whatever they are called. */
+/** The headers in which the webhook's callers authenticate themselves, whatever their names. */
 export const secretHeaders = ({ verification }: Pick<WebhookRow, "verification">): ReadonlyArray<string> =>
   verification === undefined ? [] : secretHeadersOf(verification)
 
-/** Why a name in a template of the webhook can never have a value. */
+/** Why a name in the webhook's template can never have a value. */
 export const nameFaults = (name: string, webhook: Pick<WebhookRow, "verification">): ReadonlyArray<string> => {
   const [root, header] = pathOf(name)
   if (root !== "headers" || header === undefined) return []
@@ -27,7 +27,7 @@ export const nameFaults = (name: string, webhook: Pick<WebhookRow, "verification
   return isSecretHeader(header, secretHeaders(webhook)) ? [`\`${name}\` may hold a secret, which no template gets`] : []
 }
 
-/** Why the webhook does not take such a body at all; found out before it is read. */
+/** Why the webhook does not accept such a body at all, known before it is read. */
 export const mediaTypeFault = (
   webhook: Pick<WebhookRow, "input">,
   headers: IncomingRequest["headers"]
@@ -42,7 +42,7 @@ const variablesIn = (request: IncomingRequest): Either.Either<Variables, Invalid
       : Either.left(new InvalidBody({ detail: "`variables` must be an object." }))
   })
 
-/** What fills the template in; not checked yet. */
+/** The values for the template, not checked yet. */
 export const read = (
   webhook: Pick<WebhookRow, "input" | "verification">,
   request: IncomingRequest
@@ -54,7 +54,7 @@ export const read = (
 
 const invalid = (faults: InvalidVariables["faults"]) => Either.left(new InvalidVariables({ faults }))
 
-/** Of a payload that may be walked through without a bound. */
+/** Whether a payload is shallow enough for plain recursion. */
 const checkDepth = (input: Variables): Either.Either<Variables, InvalidVariables> =>
   isShallow(input.payload) ? Either.right(input) : invalid([{ pointer: "/payload", detail: tooDeep }])
 
@@ -64,15 +64,18 @@ const checked = (variables: Variables, root?: string): Either.Either<Variables, 
 }
 
 /**
- * What the prompt is made from, and the run keeps: all variables; of a whole request only the values that the template names,
- * so a run's size is bounded, and what else was sent need not be storable.
+ * The values that make the prompt and are stored with the run: all variables; of a whole request, only the values that
+ * the template names. So a run's size is bounded, and the rest need not be storable.
  */
 export const used = (webhook: Webhook, input: Variables): Either.Either<Variables, InvalidVariables> =>
   takesPayload(webhook)
     ? Either.flatMap(checkDepth(input), (input) => checked(pick(webhook.variables.map(pathOf), input), ""))
     : checked(input)
 
-/** What makes a repeat the same request: all variables; of a whole request not its headers, which differ each time. */
+/**
+ * The values that make a repeat the same request: all variables; of a whole request, everything except its headers,
+ * which differ each time.
+ */
 export const contentOf = (
   webhook: Pick<WebhookRow, "input">,
   input: Variables
@@ -82,7 +85,7 @@ export const contentOf = (
   return checkDepth(content)
 }
 
-/** An input that was written by hand, for a preview or a test: what the webhook takes. */
+/** An input written by hand, for a preview or a test. */
 export interface Sample {
   readonly variables?: Variables
   readonly payload?: unknown
@@ -92,10 +95,13 @@ export interface Sample {
 
 const required = (pointer: string) => new Invalid({ faults: [{ pointer, detail: "is required" }] })
 
-/** What fills the template in; not checked yet. */
+/** The values for the template, not checked yet. The names of headers may be in any case, as in a request. */
 export const ofSample = (webhook: Pick<WebhookRow, "input">, sample: Sample): Either.Either<Variables, Invalid> => {
-  const { variables, payload, headers = {}, query = {} } = sample
+  const { variables, payload, query = {} } = sample
   if (!takesPayload(webhook))
     return variables === undefined ? Either.left(required("/variables")) : Either.right(variables)
+  const headers = Object.fromEntries(
+    Object.entries(sample.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value])
+  )
   return payload === undefined ? Either.left(required("/payload")) : Either.right({ payload, headers, query })
 }

@@ -1,8 +1,9 @@
-import { Context, Data, Either, Layer } from "effect"
+import { Context, Data, Either, Layer, Option } from "effect"
 import { FilterFailed, SchemaMismatch, type Unavailable } from "../../domain/Errors.ts"
 import * as Jmespath from "../../domain/evaluation/Jmespath.ts"
 import type { WebhookId } from "../../domain/Id.ts"
 import { filter, tooMuchWork } from "../../domain/prompt/Filter.ts"
+import { type FilterReason, reasonOf } from "../../domain/prompt/FilterReason.ts"
 import type { Variables } from "../../domain/run/Run.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { RecentMap } from "../../runtime/RecentMap.ts"
@@ -10,7 +11,7 @@ import * as Evaluation from "./Evaluation.ts"
 import * as Input from "./Input.ts"
 import { checkTime, faultsIn } from "./InputSchema.ts"
 
-/** The webhook's `accept_if` does not hold: there is nothing to do, and nothing is wrong. */
+/** The webhook's `accept_if` does not hold. The request is ignored; nothing is wrong. */
 export class Ignored extends Data.TaggedError("Ignored") {}
 
 export type InputRefused = Ignored | FilterFailed | SchemaMismatch | Unavailable
@@ -23,12 +24,14 @@ const filterTime = 1_000
 /** Compiled filters in memory, at most. */
 const maxCompiled = 2_000
 
-/** Checks inputs by the webhook's own rules, besides what its template needs. */
+/** Checks inputs by the webhook's own rules, beyond what its template needs. */
 export class InputChecks extends Context.Tag("webhook-trigger/InputChecks")<
   InputChecks,
   {
-    /** `undefined`: the webhook takes the input. */
+    /** `undefined`: the webhook accepts the input. */
     readonly refusalOf: (webhook: Webhook, input: Variables) => InputRefused | undefined
+    /** Why the webhook's filter ignores the input, as far as that can be found out within the filter's limits. */
+    readonly ignoredBecause: (webhook: Webhook, input: Variables) => FilterReason | undefined
   }
 >() {
   static readonly layer: Layer.Layer<InputChecks> = Layer.sync(InputChecks, () => {
@@ -69,7 +72,14 @@ export class InputChecks extends Context.Tag("webhook-trigger/InputChecks")<
       return faults.length === 0 ? undefined : new SchemaMismatch({ faults })
     }
 
-    return { refusalOf }
+    const ignoredBecause = ({ id, accept_if }: Webhook, input: Variables): FilterReason | undefined =>
+      accept_if === undefined
+        ? undefined
+        : Option.getOrUndefined(
+            Either.getRight(evaluateFilter(id, (budget) => reasonOf(accept_if, input, { budget, compile })))
+          )
+
+    return { refusalOf, ignoredBecause }
   })
 }
 

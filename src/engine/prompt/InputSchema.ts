@@ -1,6 +1,6 @@
 /**
- * JSON Schema, draft 2020-12, for what callers send. Interpreted and never compiled to code; nothing is fetched. Nothing
- * here limits how long a check takes: a regular expression may never finish.
+ * JSON Schema, draft 2020-12, for callers' input. Interpreted and never compiled to code; nothing is fetched. Nothing
+ * here limits the duration of a check: a regular expression may never finish.
  */
 import { dereference, type OutputUnit, type Schema, validate } from "@cfworker/json-schema"
 import { Either } from "effect"
@@ -10,20 +10,20 @@ import type { JsonObject } from "../../domain/webhook/WebhookSettingKinds.ts"
 import { metaSchema } from "./MetaSchema.ts"
 import { withinTime } from "./TimeLimit.ts"
 
-/** The CPU time that a check may take, in milliseconds; usually it takes less than one. */
-export const checkTime = 100
+/** The CPU time that a check may take, in milliseconds: 1 MiB usually takes a twentieth of it. */
+export const checkTime = 1_000
 
-/** Faults' texts, in characters: they may quote the schema and the names of the input. */
+/** Maximum length of a fault's text, which may quote the schema and the input's names, in characters. */
 const maxText = 300
 const cut = (text: string): string => (text.length > maxText ? `${text.slice(0, maxText)}…` : text)
 
-/** A schema, and its parts by their addresses. */
+/** A schema, and its parts by address. */
 interface Prepared {
   readonly schema: Schema
   readonly parts: Record<string, Schema | boolean>
 }
 
-/** The library writes into the schema that it is given. */
+/** The library writes into its schema. */
 const prepare = (given: object): Prepared => {
   const schema = structuredClone(given) as Schema
   return { schema, parts: dereference(schema) }
@@ -43,7 +43,7 @@ const preparedOnce = (schema: JsonObject): Prepared => {
   return fresh
 }
 
-/** Keywords that say no more than that a part is wrong, of which the fault itself is listed as well. */
+/** Keywords that only say that a part is wrong. The fault in that part is listed as well. */
 const applying = new Set([
   ...["$ref", "allOf", "if", "dependentSchemas", "properties", "patternProperties", "additionalProperties"],
   ...["unevaluatedProperties", "items", "prefixItems", "unevaluatedItems"]
@@ -69,14 +69,14 @@ const faultsOf = (units: ReadonlyArray<OutputUnit>): ReadonlyArray<Fault> => {
   return [...faults.values()]
 }
 
-/** What is wrong with a value, with pointers into it; empty if it is valid. To be called within `checkTime`. */
+/** The faults of a value, with pointers into it; empty if it is valid. Call it within `checkTime`. */
 export const faultsIn = (schema: JsonObject, value: unknown): ReadonlyArray<Fault> =>
   faultsOf(errorsOf(preparedOnce(schema), value))
 
-/** Values of every type: what takes too long or fails for one of these does so for all. */
+/** Values of every type: a schema that takes too long or fails for one of these does so for all. */
 const samples: ReadonlyArray<unknown> = [{}, [], "", 0, true, null]
 
-/** What keeps a schema from being used, with pointers into it; empty: nothing. */
+/** The faults that make a schema unusable, with pointers into it; empty if there are none. */
 export const faultsOfSchema = (schema: JsonObject): Either.Either<ReadonlyArray<Fault>, Unavailable> => {
   const unstorable = checkVariables({ schema })
   if (unstorable.length > 0) {
@@ -90,7 +90,7 @@ export const faultsOfSchema = (schema: JsonObject): Either.Either<ReadonlyArray<
   }).pipe(Either.orElse((error) => (error._tag === "TooSlow" ? Either.right([tooComplex]) : Either.left(error))))
 }
 
-/** Of one that is well-formed: references, and what shows with values. */
+/** Of a well-formed schema: invalid references, and faults that only values reveal. */
 const faultsOfUse = (schema: JsonObject): ReadonlyArray<Fault> => {
   try {
     const { parts } = prepare(schema)

@@ -1,4 +1,4 @@
-/** Templates in Liquid, within bounds that no template and no input can exceed. */
+/** Templates in Liquid, within limits that no template and no input can exceed. */
 import { Either } from "effect"
 import { MissingVariables, PromptTooLarge, TemplateFailed, Unavailable } from "../../domain/Errors.ts"
 import * as Liquid from "../../domain/prompt/Liquid.ts"
@@ -9,7 +9,7 @@ import { RecentMap } from "../../runtime/RecentMap.ts"
 import * as Evaluation from "./Evaluation.ts"
 import { withinTime } from "./TimeLimit.ts"
 
-/** A filled template: text of it, a value, text, a value, …, text; and what stands in each value's place. */
+/** A filled template: template text, a value, text, a value, …, text; and what is in each value's place. */
 export interface Filled {
   readonly names: ReadonlyArray<string>
   readonly pieces: ReadonlyArray<string>
@@ -47,7 +47,7 @@ export const make = (limit_bytes: number) => {
     return fresh
   }
 
-  /** What the template reads; or what is wrong with it, such as that it exceeds a limit in any case. */
+  /** The names that the template reads; or its fault, such as exceeding a limit for any input. */
   const names = (text: string): Either.Either<ReadonlyArray<string>, BrokenBraces | Unavailable> =>
     Either.flatMap(parse(text), (template) =>
       inTime(renderTime, () => {
@@ -70,7 +70,7 @@ export const make = (limit_bytes: number) => {
     }
   }
 
-  /** `key`: what rests if it exceeds its budget. */
+  /** `key` rests if it exceeds its budget. */
   const fill = (
     text: string,
     variables: Variables,
@@ -85,7 +85,7 @@ export const make = (limit_bytes: number) => {
       onLeft: refusalOf,
       onRight: (pieces) => ({
         names: pieces.flatMap((_, at) => (at % 2 === 1 ? [`${(at + 1) / 2}`] : [])),
-        // A filter may cut a character in half, or decode what cannot be stored.
+        // A filter may cut a character in half, or decode text that cannot be stored.
         pieces: pieces.map(storable)
       })
     })

@@ -1,4 +1,4 @@
-/** What a webhook's JSON Schema may be, as a JSON Schema: draft 2020-12 without references to elsewhere and at run time. */
+/** Valid JSON Schemas of a webhook, as a JSON Schema: draft 2020-12 without external and dynamic references. */
 const schema = { $ref: "#" } as const
 const schemas = { type: "array", minItems: 1, items: schema } as const
 const schemaMap = { type: "object", additionalProperties: schema } as const

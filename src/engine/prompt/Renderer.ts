@@ -16,10 +16,10 @@ import { Settings } from "../Settings.ts"
 import type { Filled } from "./LiquidRenderer.ts"
 import * as LiquidRenderer from "./LiquidRenderer.ts"
 
-/** A prompt, and what of it is the template's and what a value. */
+/** A prompt, and which parts came from the template and which from values. */
 export interface Rendered {
   readonly prompt: string
-  /** Absent: leaders get no `template` and `values` beside the prompt. */
+  /** Absent: leaders get no `template` and `values` with the prompt. */
   readonly layout?: PromptLayout
 }
 
@@ -31,39 +31,44 @@ export interface LanguageOptions {
 export interface RenderOptions extends LanguageOptions {
   /** Each value is marked as data, see `domain/prompt/Fence.ts`; default: not. */
   readonly fence?: boolean
-  /** The webhook's, so that one that takes too much delays no other with the same template; absent: a draft. */
+  /** The webhook's ID, so that an expensive template delays only its own webhook; absent: a draft. */
   readonly id?: WebhookId
 }
 
-/** Why there is no prompt. `Unavailable`: what the renderer needs is out of reach, and the same may work in a moment. */
+/**
+ * Why there is no prompt. `Unavailable`: something that the renderer needs is unreachable, and a repeat may succeed.
+ */
 export type RenderRefused = MissingVariables | PromptTooLarge | TemplateFailed | Unavailable
 
-/** Where a value goes in a template's text, in UTF-16 code units. */
+/** The place of a value in a template, in UTF-16 code units. */
 export interface Place {
   readonly start: number
   readonly end: number
-  /** It may stay empty. */
+  /** Optional: may stay empty. */
   readonly optional?: boolean
 }
 
 /**
- * Templates into prompts. A host may put its own in place, with a grammar of its own: whatever is said of a template, when it
- * is saved and while it is edited, is what this says. The engine asks it through `Rendering`, which holds any renderer to the
- * limit of a prompt. A fault of the renderer's own (a defect) is 500, and is logged.
+ * Renders templates into prompts. A host may replace it, with its own grammar: it decides everything about templates,
+ * when they are saved and while they are edited. The engine calls it through `Rendering`, which enforces the limit of a
+ * prompt. A defect of the renderer is 500, and is logged.
  */
 export class Renderer extends Context.Tag("webhook-trigger/Renderer")<
   Renderer,
   {
-    /** The check when a template is saved: the names it asks for, each once, in order; or where it is broken. */
+    /** Checks a template when it is saved: returns its names, each once, in order, or where it is broken. */
     readonly placeholders: (
       template: string,
       options?: LanguageOptions
     ) => Effect.Effect<ReadonlyArray<string>, TemplateInvalid | Unavailable>
-    /** Of a template that `placeholders` has accepted, where its values go, in order, for editors; absent: they do not show it. */
+    /**
+     * The places of the values in a template that `placeholders` has accepted, in order, for editors. Absent: editors
+     * do not show them.
+     */
     readonly places?: (template: string, options?: LanguageOptions) => ReadonlyArray<Place>
     /**
-     * Fills a template that `placeholders` has accepted. A prompt over `Settings.maxPrompt` bytes of UTF-8 is refused with
-     * `PromptTooLarge` in any case; one that may become far larger should be measured before it is built.
+     * Fills in a template that `placeholders` has accepted. A prompt over `Settings.maxPrompt` bytes of UTF-8 is
+     * refused with `PromptTooLarge` in any case; measure one that may become far larger before building it.
      */
     readonly render: (
       template: string,
@@ -72,7 +77,7 @@ export class Renderer extends Context.Tag("webhook-trigger/Renderer")<
     ) => Effect.Effect<Rendered, RenderRefused>
   }
 >() {
-  /** `{{name}}` as `domain/Template` reads it, or Liquid; the prompt bounded by `Settings.maxPrompt`. */
+  /** `{{name}}` as in `domain/prompt/Template.ts`, or Liquid; limited by `Settings.maxPrompt`. */
   static readonly layer: Layer.Layer<Renderer, never, Settings> = Layer.effect(
     Renderer,
     Effect.map(Settings, ({ maxPrompt }) => {
@@ -93,6 +98,9 @@ export class Renderer extends Context.Tag("webhook-trigger/Renderer")<
               ? liquid.fill(template, variables, options?.id ?? template)
               : fillSimple(template, variables),
             ({ names, pieces }) => {
+              // Before a fence's key is looked for in each piece. Each code unit takes a byte at least.
+              const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
+              if (length > maxPrompt) return Either.left(new PromptTooLarge({ limit_bytes: maxPrompt }))
               const fence = options?.fence === true && pieces.length > 1 ? freshFence(pieces) : undefined
               return joined(names, pieces, maxPrompt, fence)
             }
@@ -105,7 +113,7 @@ export class Renderer extends Context.Tag("webhook-trigger/Renderer")<
 const isLiquid = (options: LanguageOptions | undefined): boolean => options?.template_language === "liquid"
 
 const fillSimple = (template: string, variables: Variables): Either.Either<Filled, MissingVariables> => {
-  // Only parsed templates are stored: a broken one here is our mistake.
+  // Only parsed templates are stored, so a broken one here is our mistake.
   const parsed = Either.getOrThrowWith(Template.parse(template), ({ reason }) => new Error(reason))
   return Either.mapBoth(Template.fill(parsed, variables), {
     onLeft: (names) => new MissingVariables({ names }),
@@ -113,7 +121,7 @@ const fillSimple = (template: string, variables: Variables): Either.Either<Fille
   })
 }
 
-/** With a key that is in no value: not by chance either. */
+/** A key that occurs in no value, not even by chance. */
 const freshFence = (pieces: ReadonlyArray<string>): Fence => {
   const key = randomBytes(8).toString("hex")
   return pieces.some((piece) => piece.includes(key)) ? freshFence(pieces) : fenceOf(key)

@@ -5,14 +5,14 @@ import { storable } from "../../domain/StorableText.ts"
 import { Settings } from "../Settings.ts"
 import { type Rendered, Renderer, type RenderOptions, type RenderRefused } from "./Renderer.ts"
 
-/** What a webhook's prompts are made from. */
+/** The inputs of a webhook's prompts. */
 export interface Source extends RenderOptions {
   readonly prompt_template: string
 }
 
 export type Render = (source: Source, variables: Variables) => Effect.Effect<Rendered, RenderRefused>
 
-/** Prompts as the engine takes them, whoever's `Renderer` made them: within the limit, and text that can be stored. */
+/** Prompts for the engine, from any `Renderer`: within the limit, and storable. */
 export const make: Effect.Effect<Render, never, Renderer | Settings> = Effect.map(
   Effect.all([Renderer, Settings]),
   ([renderer, { maxPrompt: limit_bytes }]) =>

@@ -1,6 +1,7 @@
 import vm from "node:vm"
 import { Data, Either } from "effect"
 import { Unavailable } from "../../domain/Errors.ts"
+import { threadTime } from "../../runtime/ThreadTime.ts"
 
 const context = vm.createContext({ run: undefined as unknown })
 const script = new vm.Script("run()")
@@ -30,7 +31,7 @@ export const busy = new Unavailable({
 export const withinTime = <A>(
   milliseconds: number,
   run: () => A,
-  processorTime = timeOfProcess
+  processorTime = threadTime
 ): Either.Either<A, TooSlow | Unavailable> => {
   context.run = run
   try {
@@ -52,9 +53,3 @@ export const withinTime = <A>(
 
 const isTimeout = (error: unknown): boolean =>
   (error as { readonly code?: unknown }).code === "ERR_SCRIPT_EXECUTION_TIMEOUT"
-
-/** In milliseconds, for all threads of the process: Node 20 cannot measure a single thread. */
-const timeOfProcess = (): number => {
-  const { user, system } = process.cpuUsage()
-  return (user + system) / 1000
-}

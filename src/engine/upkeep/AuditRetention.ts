@@ -3,10 +3,10 @@ import { AuditStore } from "../../repo/AuditStore.ts"
 
 const pause = Duration.hours(1)
 
-/** Between portions, so that others come first. */
+/** The pause between portions, for other work. */
 const rest = Duration.millis(50)
 
-/** Removes audit events once they are older than `retention`; without one, none. Every replica may do it. */
+/** Removes audit events that are older than `retention`; without one, none. Every replica may do it. */
 export const layer = (retention: Option.Option<Duration.Duration>): Layer.Layer<never, never, AuditStore> =>
   Option.match(retention, {
     onNone: () => Layer.empty,

@@ -1,7 +1,7 @@
 /**
- * The clock of a server whose own clock may be wrong, or may be set while it runs. Servers that share a database compare
- * the current time with timestamps that others stored, so the current time is the database's. Between comparisons it
- * follows the process's monotonic time, so that setting the system clock shortens or prolongs nothing.
+ * The clock of a server whose own clock may be wrong, or be changed while it runs. Servers that share a database
+ * compare the current time with timestamps that others stored, so the current time is the database's. Between
+ * comparisons, it follows the process's monotonic time, so a change of the system clock shortens or prolongs nothing.
  */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { TimeStore } from "../../repo/TimeStore.ts"
@@ -15,7 +15,7 @@ export class ClockOffset extends Context.Reference<ClockOffset>()("webhook-trigg
 
 /** How often the two are compared. */
 const interval = Duration.seconds(5)
-/** How many milliseconds they may differ before this is reported. */
+/** How many milliseconds they may differ without a warning. */
 const tolerated = 1_000
 
 class DatabaseClock implements Clock.Clock {

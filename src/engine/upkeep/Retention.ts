@@ -1,10 +1,7 @@
 import { DateTime, Duration, Effect, Layer, Option, Schedule } from "effect"
 import { HistoryStore } from "../../repo/HistoryStore.ts"
 
-/**
- * Removes ended runs once they are older than `retention`; without one, none. Every replica may do it: what one has
- * removed the next does not find.
- */
+/** Removes runs that ended longer ago than `retention`; without one, none. Every replica may do it. */
 export const layer = (retention: Option.Option<Duration.Duration>): Layer.Layer<never, never, HistoryStore> =>
   Option.match(retention, {
     onNone: () => Layer.empty,

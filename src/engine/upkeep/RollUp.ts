@@ -14,7 +14,7 @@ const rollUp = Effect.gen(function* () {
   Effect.ignoreLogged
 )
 
-/** Keeps the statistics quick. Every replica does it, one at a time. */
+/** Keeps the statistics fast. Every replica does it, one at a time. */
 export const layer: Layer.Layer<never, never, HistoryStore> = Layer.scopedDiscard(
   Effect.forkScoped(Effect.repeat(rollUp, Schedule.spaced(interval)))
 )

@@ -1,8 +1,8 @@
 import type { Team } from "../../domain/Team.ts"
 
 /**
- * What the database and the broker know of a team now. Read when it is wanted, and not kept in Effect's registry, which forgets
- * nothing: a deleted team would stay forever.
+ * The current state of teams in database and broker. Read on request, and not kept in Effect's registry, which forgets
+ * nothing: a deleted team would stay there.
  */
 export const teamGauges: ReadonlyArray<{
   readonly name: string

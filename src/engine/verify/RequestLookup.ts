@@ -1,20 +1,20 @@
-/** Finding texts in a request, as a description names them. */
+/** Finds texts in a request, as named by a description. */
 import type { Condition, Source } from "../../domain/verification/Description.ts"
 
 /** A request as it arrived. */
 export interface SignedRequest {
-  /** By their names in lower case, as Node has them. */
+  /** By lower-case name, as in Node. */
   readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
-  /** The body's bytes as they were sent; absent: they have not been read yet. */
+  /** The body's bytes as sent; absent: not read yet. */
   readonly body?: Uint8Array | undefined
   readonly method?: string
-  /** The whole URL, as the sender called it, with the token. */
+  /** The whole URL with the token, as the sender called it. */
   readonly url?: () => string
 }
 
 export interface Lookup {
   readonly header: (name: string) => string | undefined
-  /** The text there; a number or a truth value in JSON as JSON has it. */
+  /** The text at that place. JSON numbers and booleans become their JSON text. */
   readonly at: (source: Source) => string | undefined
   readonly first: (sources: ReadonlyArray<Source>) => string | undefined
   readonly holds: (condition: Condition) => boolean
@@ -39,7 +39,7 @@ const member = (value: unknown, path: ReadonlyArray<string>): unknown =>
     value
   )
 
-/** What is parsed of the body is parsed once. */
+/** Each form of the body is parsed once. */
 export const make = ({ body, headers }: SignedRequest, signatureItems: ReadonlyArray<string> = []): Lookup => {
   const header = (name: string): string | undefined => {
     const value = headers[name]

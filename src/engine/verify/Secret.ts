@@ -12,13 +12,13 @@ const base62 = (value: bigint, length: number): string => {
 const checksumOf = (text: string): string => base62(BigInt(crc32(text)), 6)
 
 /**
- * A secret that scanners recognise: a prefix, 43 base62 characters that encode 32 random bytes, and the CRC-32 of these 43
- * in six base62 characters. A lookalike is recognised without a lookup, as with GitHub's tokens.
+ * A secret that scanners recognize: a prefix, 43 base62 characters that encode 32 random bytes, and their CRC-32 as six
+ * base62 characters. A lookalike is recognized without a lookup, as with GitHub's tokens.
  */
-export const makeSecret = (prefix: "whk_" | "wha_"): string => {
+export const makeSecret = (prefix: "whk_" | "wha_" | "whl_"): string => {
   const text = base62(BigInt(`0x${randomBytes(32).toString("hex")}`), 43)
   return `${prefix}${text}${checksumOf(text)}`
 }
 
-/** Whether the last six characters are the checksum of those before. */
+/** Whether the last six characters are the checksum of the others. */
 export const isChecksum = (text: string, checksum: string): boolean => checksumOf(text) === checksum

@@ -1,6 +1,8 @@
 import { Effect, Layer, Option } from "effect"
+import type { DestinationRow } from "../../domain/delivery/Destination.ts"
 import type { WebhookId } from "../../domain/Id.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
+import { DestinationStore } from "../../repo/DestinationStore.ts"
 import { SecretKeyStore } from "../../repo/SecretKeyStore.ts"
 import { WebhookStore } from "../../repo/WebhookStore.ts"
 import { untilAvailable } from "../../runtime/Availability.ts"
@@ -9,17 +11,18 @@ import * as SecretKeys from "./SecretKeys.ts"
 
 /**
  * Runs once at the start, in the background. If this server lacks the key of the secrets in the database, it logs that.
- * Otherwise it encrypts again, with the first key, every secret that another of its keys has encrypted. Then the first is
- * the database's key, which all servers must have. Secrets that no key can decrypt stay as they are.
+ * Otherwise it encrypts every secret again that another of its keys has encrypted. Then its first key is the
+ * database's, which all servers must have. Secrets that no key can decrypt do not change.
  */
-export const layer: Layer.Layer<never, never, SecretKeyStore | WebhookStore> = Layer.scopedDiscard(
+export const layer: Layer.Layer<never, never, DestinationStore | SecretKeyStore | WebhookStore> = Layer.scopedDiscard(
   Effect.gen(function* () {
     const keys = (yield* SecretKeys.SecretKeys).all()
     const agreement = yield* SecretKeyAgreement.make
     const fingerprints = yield* SecretKeyStore
     const store = yield* WebhookStore
+    const destinations = yield* DestinationStore
 
-    const sealedAgain = (first: SecretKeys.SecretKey, sealed: string | undefined, id: WebhookId) =>
+    const sealedAgain = (first: SecretKeys.SecretKey, sealed: string | undefined, id: string) =>
       sealed === undefined || SecretKeys.isSealedWith(first, sealed)
         ? Option.none()
         : Option.map(Option.fromNullable(SecretKeys.open(keys, sealed, id)), (secret) =>
@@ -41,7 +44,7 @@ export const layer: Layer.Layer<never, never, SecretKeyStore | WebhookStore> = L
           }
     }
 
-    /** Edited in between: the other one has encrypted with the first key, or it is tried again. */
+    /** Edited in between: either encrypted with the first key, or tried again. */
     const rotate = (first: SecretKeys.SecretKey, id: WebhookId) =>
       Effect.flatMap(store.webhookRow(id), (row) => {
         const change = changeOf(first, row)
@@ -53,6 +56,20 @@ export const layer: Layer.Layer<never, never, SecretKeyStore | WebhookStore> = L
         untilAvailable,
         Effect.catchAll(() => Effect.succeed(0))
       )
+
+    /** An edit in between has encrypted with the first key. */
+    const rotateDestination = (first: SecretKeys.SecretKey, row: DestinationRow) => {
+      const sealed = (["sealed_secret", "old_sealed_secret", "sealed_headers"] as const).flatMap((field) =>
+        Option.match(sealedAgain(first, row[field], row.id), { onNone: () => [], onSome: (text) => [[field, text]] })
+      )
+      const change = { ...Object.fromEntries(sealed), updated_at: row.updated_at }
+      return sealed.length === 0
+        ? Effect.succeed(0)
+        : untilAvailable(destinations.updateDestination(row.webhook_id, row.id, change)).pipe(
+            Effect.as(1),
+            Effect.catchTag("NotFound", () => Effect.succeed(0))
+          )
+    }
 
     const withSecrets = Effect.map(untilAvailable(store.webhooks), (webhooks) =>
       webhooks.filter(({ secret_set_at }) => secret_set_at !== undefined)
@@ -69,7 +86,7 @@ export const layer: Layer.Layer<never, never, SecretKeyStore | WebhookStore> = L
       return undefined
     })
 
-    /** The database's; of secrets that were encrypted before it was kept there, the one that opens them. */
+    /** The database's key; for secrets older than its fingerprint, the key that opens them. */
     const fingerprint = Effect.gen(function* () {
       const known = yield* untilAvailable(fingerprints.secretKeyFingerprint)
       if (Option.isSome(known)) return known
@@ -80,9 +97,13 @@ export const layer: Layer.Layer<never, never, SecretKeyStore | WebhookStore> = L
 
     const rotateAll = Effect.fnUntraced(function* (first: SecretKeys.SecretKey) {
       const done = yield* Effect.forEach(yield* withSecrets, ({ id }) => rotate(first, id))
-      const count = done.reduce((sum, one) => sum + one, 0)
+      const rows = yield* untilAvailable(destinations.destinationRows)
+      const ofDestinations = yield* Effect.forEach(rows, (row) => rotateDestination(first, row))
+      const count = [...done, ...ofDestinations].reduce((sum, one) => sum + one, 0)
       if (count > 0) {
-        yield* Effect.logInfo(`Encrypted the secrets of ${count} webhooks again, with the first key of SECRETS_KEY`)
+        yield* Effect.logInfo(
+          `Encrypted the secrets of ${count} webhooks and destinations again, with the first key of SECRETS_KEY`
+        )
       }
     })
 

@@ -1,4 +1,4 @@
-/** Secrets as keys: what they sign, and how what is sent is compared with them. */
+/** Secrets as keys: what they sign, and how signatures are compared. */
 import {
   createHash,
   createHmac,
@@ -9,10 +9,10 @@ import {
 } from "node:crypto"
 import type { Description, Ed25519, Encoding, Hmac } from "../../domain/verification/Description.ts"
 
-/** The bytes of text that is written as it should be. */
+/** The bytes of correctly encoded text. */
 export const decode = (text: string, encoding: Encoding): Buffer | undefined => {
   const bytes = Buffer.from(text, encoding)
-  // Node passes over what does not belong there. Hex is one number in upper and in lower case (RFC 4648, 8).
+  // Node ignores invalid characters. Hex may be in upper and lower case (RFC 4648, 8).
   const canonical = encoding === "hex" ? text.toLowerCase() : text
   return bytes.length > 0 && bytes.toString(encoding) === canonical ? bytes : undefined
 }
@@ -21,13 +21,13 @@ const isEqual = (a: Uint8Array, b: Uint8Array): boolean => a.length === b.length
 
 const sha256 = (bytes: Uint8Array): Buffer => createHash("sha256").update(bytes).digest()
 
-/** In a time that depends on neither's content, nor on the secret's length. */
+/** Compares in a time that depends neither on the contents, nor on the secret's length. */
 export const isSecret = (sent: Uint8Array, secret: Uint8Array): boolean => timingSafeEqual(sha256(sent), sha256(secret))
 
-/** A header's bytes: Node has each as a character. */
+/** A header's bytes: Node gives one character for each. */
 export const bytesOf = (header: string): Buffer => Buffer.from(header, "latin1")
 
-/** Why it cannot be the secret of this description, in words that continue `The secret`; `undefined`: it can. */
+/** Why it cannot be the secret of this description, in words that continue `The secret`; `undefined` if it can. */
 export const faultOf = (description: Description, secret: string): string | undefined => {
   if (!("key" in description) || description.key === "text") return undefined
   const key = keyAfter(description.key.base64After, secret)
@@ -61,7 +61,7 @@ const keyAfter = (beginning: string, secret: string): Buffer | undefined => {
   return decode(text.padEnd(Math.ceil(text.length / 4) * 4, "="), "base64")
 }
 
-/** The public key of Ed25519 as OpenSSL reads it: its 32 bytes after what says what they are (RFC 8410). */
+/** The Ed25519 public key in OpenSSL's form: its 32 bytes after a fixed prefix (RFC 8410). */
 const publicKey = (bytes: Buffer): KeyObject =>
   createPublicKey({
     key: Buffer.concat([Buffer.from("302a300506032b6570032100", "hex"), bytes]),
@@ -69,7 +69,7 @@ const publicKey = (bytes: Buffer): KeyObject =>
     type: "spki"
   })
 
-/** Whether one of these signatures is of this content, which comes in parts. */
+/** Whether one of these signatures belongs to this content, given in parts. */
 export type Signer = (content: ReadonlyArray<Uint8Array>, signatures: ReadonlyArray<Buffer>) => boolean
 
 const hmacSigner = ({ algorithm, key }: Hmac, secret: string): Signer => {

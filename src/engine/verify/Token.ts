@@ -6,7 +6,7 @@ import { isChecksum, makeSecret } from "./Secret.ts"
 /** Tokens of the first releases have no checksum. */
 const wellFormed = /^whk_([0-9A-Za-z]{43})([0-9A-Za-z]{6})?$/
 
-/** The secret in a trigger URL. Redacted, so that no log line or error can print it by accident. */
+/** The secret in a trigger URL. Redacted, so that no log line or error prints it by accident. */
 export type Token = Redacted.Redacted<string>
 
 export const makeToken: Effect.Effect<Token> = Effect.sync(() => Redacted.make(makeSecret("whk_")))

@@ -1,4 +1,4 @@
-/** Whether a request shows what its webhook's `verification` asks for. */
+/** Checks a request against its webhook's `verification`. */
 import { Effect, Metric, Redacted } from "effect"
 import type { VerificationCause } from "../../domain/Errors.ts"
 import { describe } from "../../domain/verification/Presets.ts"
@@ -9,7 +9,7 @@ import * as Verify from "./Verify.ts"
 
 export type { SignedRequest } from "./Verify.ts"
 
-/** `unreadable`: none of the webhook's secrets can be decrypted here, which is no fault of the request. */
+/** `unreadable`: this server can decrypt none of the webhook's secrets; the request is not at fault. */
 export type Verdict = Verify.Verdict | { readonly _tag: "Refused"; readonly cause: "unreadable" }
 
 const refusals = Metric.counter("webhook_not_verified_total", {
@@ -24,7 +24,7 @@ const passed: Verdict = { _tag: "Verified", isReplied: false }
 const unreadable: Verdict = { _tag: "Refused", cause: "unreadable" }
 
 export const make = Effect.map(SecretKeys.SecretKeys, (keys) => {
-  /** Of the webhooks that are remembered, so that a secret is decrypted once. */
+  /** Verifiers of the webhooks in memory, so that a secret is decrypted once. */
   const known = new WeakMap<WebhookRow, ReadonlyArray<Verify.Check>>()
 
   const checksOf = (webhook: WebhookRow, options: NonNullable<WebhookRow["verification"]>) => {
@@ -40,7 +40,7 @@ export const make = Effect.map(SecretKeys.SecretKeys, (keys) => {
     return checks
   }
 
-  /** The verdict at that time, in milliseconds since 1970. Without a body, as far as can be said without that. */
+  /** The verdict at that time, in milliseconds since 1970. Without a body, as far as possible. */
   const verify = (webhook: WebhookRow, request: Verify.SignedRequest, now: number): Verdict => {
     if (webhook.verification === undefined) return passed
     const checks = checksOf(webhook, webhook.verification)

@@ -1,6 +1,6 @@
 /**
- * The interpreter of descriptions (`domain/verification/`): whether a request comes from whom it should, and which delivery it
- * is. Pure: the time is given.
+ * Interprets descriptions (`domain/verification/`): whether a request is authentic, and which delivery it is. Pure: the
+ * time is an argument.
  */
 import { hash } from "node:crypto"
 import type { VerificationCause } from "../../domain/Errors.ts"
@@ -18,7 +18,7 @@ export type { SignedRequest } from "./RequestLookup.ts"
 
 type Cause = Exclude<VerificationCause, "address">
 
-/** Which delivery a request is. A repeat counts as the same one for this many seconds, or for the default time. */
+/** Identifies a request's delivery. A repeat is the same delivery for this many seconds, or for the default time. */
 interface Delivery {
   readonly delivery_id?: string
   readonly unique_for_seconds?: number
@@ -30,14 +30,16 @@ export type Verdict =
   /** The sender only checks the address. `echo` is the answer it expects. */
   | { readonly _tag: "Handshake"; readonly echo?: string }
 
-/** A secret, ready to check requests with. */
+/** A secret, prepared to check requests. */
 export interface Check {
   readonly description: Description
-  /** `undefined`: nothing speaks against the request. Without its body, as far as can be said without that. */
+  /** `undefined`: nothing is wrong with the request. Without its body, as far as possible. */
   readonly causeOf: (request: Lookup.SignedRequest, now: number) => Cause | undefined
 }
 
-/** How many signatures of a list are tried: a caller could send hundreds, and each of Ed25519 costs the whole body. */
+/**
+ * How many signatures of a list are tried: a caller could send hundreds, and each Ed25519 check reads the whole body.
+ */
 const maxSignatures = 10
 
 const placeholders = ["{body}", "{timestamp}", "{id}", "{url}", "{method}"] as const
@@ -50,7 +52,7 @@ const partsOf = (signed: string): ReadonlyArray<Placeholder | Buffer> =>
     .split(/(\{(?:body|timestamp|id|url|method)\})/)
     .map((part) => ((placeholders as ReadonlyArray<string>).includes(part) ? (part as Placeholder) : Buffer.from(part)))
 
-/** When the request says that it was sent, in milliseconds since 1970; `undefined`: it is no number. */
+/** When the request was sent, in milliseconds since 1970; `undefined`: not a number. */
 const sentAt = (time: string, { unit }: Timestamp): number | undefined =>
   /^\d{1,15}$/.test(time) ? Number(time) * (unit === "seconds" ? 1000 : 1) : undefined
 
@@ -118,7 +120,7 @@ const basicCheck = (username: string, secret: string): Check["causeOf"] => {
   }
 }
 
-/** Prepares a secret; `username` is the webhook's own, for Basic authentication. */
+/** Prepares a secret; `username` is the webhook's, for Basic authentication. */
 export const makeCheck = (description: Description, secret: string, username = ""): Check => {
   switch (description.scheme) {
     case "hmac":
@@ -163,13 +165,13 @@ const verdictOf = (description: Description, request: Lookup.SignedRequest): Ver
   return { _tag: "Verified", isReplied: replies.some(lookup.holds), ...delivery }
 }
 
-/** The check that the request passes, or what the first of them has against it. One of them is enough. */
+/** The check that the request passes, or the first one's reason for refusal. One check is enough. */
 const pass = (checks: ReadonlyArray<Check>, request: Lookup.SignedRequest, now: number): Check | Cause => {
   const causes = checks.map((check) => check.causeOf(request, now))
   return checks[causes.indexOf(undefined)] ?? causes[0] ?? "mismatch"
 }
 
-/** The verdict at that time, in milliseconds since 1970. Without a body, as far as can be said without that. */
+/** The verdict at that time, in milliseconds since 1970. Without a body, as far as possible. */
 export const verify = (checks: ReadonlyArray<Check>, request: Lookup.SignedRequest, now: number): Verdict => {
   const passed = pass(checks, request, now)
   return typeof passed === "string" ? { _tag: "Refused", cause: passed } : verdictOf(passed.description, request)

@@ -1,16 +1,15 @@
-/** What becomes of a webhook's secrets when it is created or edited. They come in here as texts, and go on encrypted. */
-import { type DateTime, Effect, Option, Redacted } from "effect"
+/** The secrets of a webhook when it is created or edited: texts come in, encrypted ones go out. */
+import { type DateTime, Effect } from "effect"
 import { Invalid, type Unavailable } from "../../domain/Errors.ts"
 import type { WebhookId } from "../../domain/Id.ts"
 import { describe } from "../../domain/verification/Presets.ts"
 import { secretHintOf } from "../../domain/webhook/SecretHint.ts"
 import type { WebhookEdit, WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { noSecrets, type SecretChange } from "../../repo/WebhookStore.ts"
-import * as SecretKeyAgreement from "./SecretKeyAgreement.ts"
-import * as SecretKeys from "./SecretKeys.ts"
+import * as Sealing from "./Sealing.ts"
 import { faultOf } from "./Signing.ts"
 
-/** What a draft or an edit may say of it. */
+/** The fields of a draft or an edit that concern secrets. */
 export type Wish = Pick<WebhookEdit, "verification" | "secret" | "keep_old_secret">
 
 type Stored = Partial<
@@ -23,32 +22,14 @@ export const isAbout = ({ verification, secret, keep_old_secret }: Wish): boolea
 
 const invalid = (pointer: string, detail: string) => new Invalid({ faults: [{ pointer, detail }] })
 
-const noKey =
-  "The server has no key to encrypt it with: set SECRETS_KEY to the same value on all servers (docs/verification.md, Secrets at rest)."
-
 export const make = Effect.gen(function* () {
-  const keys = yield* SecretKeys.SecretKeys
-  const agreement = yield* SecretKeyAgreement.make
+  const { open, seal } = yield* Sealing.make
 
-  const notStored = (why: string) => invalid("/secret", `cannot be stored. ${why}`)
+  /** As text; `undefined`: there is none, or no key that opens it. */
+  const stored = (id: WebhookId, { sealed_secret }: Stored): string | undefined =>
+    sealed_secret === undefined ? undefined : open(id, sealed_secret)
 
-  const refuse = Option.match({ onNone: () => Effect.void, onSome: notStored })
-
-  const seal = Effect.fnUntraced(function* (id: WebhookId, secret: string) {
-    yield* refuse(yield* agreement.fault)
-    const key = yield* keys.first
-    if (key === undefined) return yield* notStored(noKey)
-    yield* refuse(yield* agreement.claim(key))
-    return SecretKeys.seal(key, Redacted.make(secret), id)
-  })
-
-  /** As a text; `undefined`: there is none, or no key that opens it. */
-  const stored = (id: WebhookId, { sealed_secret }: Stored): string | undefined => {
-    const secret = sealed_secret === undefined ? undefined : SecretKeys.open(keys.all(), sealed_secret, id)
-    return secret === undefined ? undefined : Redacted.value(secret)
-  }
-
-  /** The fields of the secrets after a change of `before`, a webhook as it is stored. */
+  /** The secret fields after a change of `before`, a stored webhook. */
   const change = Effect.fnUntraced(function* (
     id: WebhookId,
     wish: Wish,
@@ -74,7 +55,7 @@ export const make = Effect.gen(function* () {
     }
     const keepsOld = wish.keep_old_secret === true
     return {
-      sealed_secret: yield* seal(id, wish.secret),
+      sealed_secret: yield* seal(id, wish.secret, "/secret"),
       secret_hint: secretHintOf(wish.secret),
       secret_set_at: now,
       verified_at: null,
@@ -83,7 +64,7 @@ export const make = Effect.gen(function* () {
     }
   })
 
-  /** The same of a new webhook. */
+  /** The same for a new webhook. */
   const draft = (id: WebhookId, wish: Wish, now: DateTime.Utc) =>
     Effect.map(change(id, wish, {}, now), ({ sealed_secret, secret_hint, secret_set_at }) =>
       sealed_secret && secret_hint && secret_set_at ? { sealed_secret, secret_hint, secret_set_at } : {}

@@ -19,8 +19,8 @@ const tooMany = new TooManyAttempts()
 const mostTogether = 500
 
 /**
- * Whether a request shows the admin key, wherever it shows it: signing in and every other management request share one
- * limit for wrong keys from one network. Every process counts what all of them are shown, a moment later.
+ * Checks a request's admin key. Signing in and all other management requests share one limit for wrong keys from a
+ * network. Every process counts the wrong keys of all of them, a moment later.
  */
 export class AdminKeyCheck extends Context.Tag("webhook-trigger/AdminKeyCheck")<
   AdminKeyCheck,
@@ -62,7 +62,7 @@ export class AdminKeyCheck extends Context.Tag("webhook-trigger/AdminKeyCheck")<
       })
 
       return AdminKeyCheck.of({
-        // One step, so that of keys that come at once each counts before the next is looked at.
+        // One step, so that each of several simultaneous keys counts before the next is checked.
         check: (request, key) =>
           Effect.suspend((): Effect.Effect<void, TooManyAttempts | Unauthorized> => {
             const address = clientAddress(proxies, request)

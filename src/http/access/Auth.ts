@@ -1,6 +1,6 @@
 /**
- * Who may manage: anyone with the admin key or a session of the web UI. Checked before anything else, also for unknown
- * ids.
+ * Authenticates management requests: the admin key, or a session of the web UI. Checked before anything else, even for
+ * unknown IDs.
  */
 import { HttpServerRequest } from "@effect/platform"
 import { Effect, Layer, Option, Redacted } from "effect"
@@ -15,7 +15,7 @@ import * as SessionCookie from "./SessionCookie.ts"
 
 const refused = Effect.fail(Problems.of(new Unauthorized({ detail: "Send `Authorization: Bearer <admin key>`." })))
 
-/** Safe methods change nothing; a page of another site may cause such a request, but cannot read the response. */
+/** Safe methods change nothing. A page of another site may cause such a request, but cannot read the response. */
 const isSafe = (method: string): boolean => method === "GET" || method === "HEAD"
 
 export const layer: Layer.Layer<Admin, never, AdminKeyCheck | Sessions> = Layer.effect(
@@ -25,7 +25,7 @@ export const layer: Layer.Layer<Admin, never, AdminKeyCheck | Sessions> = Layer.
     const sessions = yield* Sessions
     const cookie = yield* SessionCookie.make
 
-    /** Browsers attach the cookie by themselves, so the request's origin matters too. */
+    /** Browsers send the cookie without being asked, so the request's origin matters too. */
     const bySession = (request: HttpServerRequest.HttpServerRequest) =>
       Effect.gen(function* () {
         const session = yield* Effect.mapError(sessions.find(cookie.of(request)), Problems.of)
@@ -44,7 +44,7 @@ export const layer: Layer.Layer<Admin, never, AdminKeyCheck | Sessions> = Layer.
       return Actor.of({ _tag: "AdminKey" })
     })
 
-    // The second is asked when the first has refused, and its refusal is the answer: so it checks both.
+    // The second is tried if the first has refused, and its refusal is the response, so it checks both.
     return Admin.of({ key: () => refused, session: () => authenticate })
   })
 )

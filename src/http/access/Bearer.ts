@@ -3,6 +3,6 @@ import type { HttpServerRequest } from "@effect/platform"
 /** RFC 6750, 2.1; the scheme is case-insensitive (RFC 9110, 11.1). */
 const bearer = /^bearer +([\x21-\x7e]+)$/i
 
-/** What a request shows as `Authorization: Bearer …`. */
+/** A request's `Authorization: Bearer …`. */
 export const bearerOf = ({ headers }: HttpServerRequest.HttpServerRequest): string | undefined =>
   bearer.exec(headers.authorization ?? "")?.[1]

@@ -1,11 +1,11 @@
 /** Limits the wrong keys of each network with a token bucket. */
 import { RecentMap } from "../../runtime/RecentMap.ts"
 
-/** Wrong keys at once; then one each `refillInterval`, in milliseconds. */
+/** Wrong keys allowed at once; then one per `refillInterval`, in milliseconds. */
 export const burst = 10
 const refillInterval = 10_000
 
-/** Networks remembered, at most. */
+/** Maximum number of networks in memory. */
 const maxNetworks = 20_000
 
 interface Bucket {

@@ -5,9 +5,10 @@
 import { HttpServerRequest, type HttpServerResponse } from "@effect/platform"
 import { Context, Effect, Layer, Option } from "effect"
 import { NotFound } from "../../domain/Errors.ts"
+import { type Networks, toNetworks } from "../../runtime/Networks.ts"
 import { clientAddress } from "../request/ClientAddress.ts"
 import * as RequestLog from "../request/RequestLog.ts"
-import { type Networks, TrustedProxies, toNetworks } from "../request/TrustedProxies.ts"
+import { TrustedProxies } from "../request/TrustedProxies.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 type App<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R | Request>

@@ -1,4 +1,4 @@
-/** The cookie of the web UI's session, and which pages may make use of it. */
+/** The cookie of the web UI's session, and the pages that may use it. */
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Duration, Effect, Option, Redacted } from "effect"
 import { cookieName, secureCookieName } from "../../api/Session.ts"
@@ -9,11 +9,11 @@ type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
 export interface SessionCookie {
-  /** The cookie that came with the request, or an empty text. */
+  /** The request's cookie, or an empty text. */
   readonly of: (request: Request) => string
   readonly set: (request: Request, response: Response, token: Redacted.Redacted) => Response
   readonly remove: (request: Request, response: Response) => Response
-  /** Whether the request comes from the server's own pages, and not from another site that makes use of the cookie. */
+  /** Whether the request comes from the server's own pages, and not from another site that uses the cookie. */
   readonly isSameOrigin: (request: Request) => boolean
 }
 
@@ -35,10 +35,10 @@ export const make: Effect.Effect<SessionCookie> = Effect.map(makeManagementOrigi
 
   return {
     of: (request) => request.cookies[nameFor(request)] ?? "",
-    // It may outlive the session, whose end the server decides.
+    // The cookie may outlive the session, whose end the server decides.
     set: (request, response, token) => write(request, response, Redacted.value(token), ageLimit),
     remove: (request, response) => write(request, response, "", Duration.zero),
-    // Browsers send `Sec-Fetch-Site` to secure addresses only, and `Origin` with every unsafe request.
+    // Browsers send `Sec-Fetch-Site` only to secure addresses, and `Origin` with every unsafe request.
     isSameOrigin: (request) => {
       const { headers } = request
       if (headers["sec-fetch-site"] !== undefined) return headers["sec-fetch-site"] === "same-origin"

@@ -16,7 +16,7 @@ import * as SessionCookie from "./SessionCookie.ts"
 const decodeSignIn = validate(SignIn)
 const encodeState = Schema.encodeSync(SessionState)
 
-/** More than any key needs. */
+/** Longer than any key. */
 const maxBody = 4096
 
 const foreignPage = new Unauthorized({ detail: "Sign in and out from the server's own pages only." })
@@ -28,11 +28,13 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
     const proxies = yield* TrustedProxies
     const { check } = yield* AdminKeyCheck
 
-    /** Some tools send neither header; a page of another site always sends one, and may not sign in even with the key. */
+    /**
+     * Some tools send neither header. A page of another site always sends one, and may not sign in even with the key.
+     */
     const isForeign = (request: HttpServerRequest.HttpServerRequest) =>
       (request.headers.origin ?? request.headers["sec-fetch-site"]) !== undefined && !cookie.isSameOrigin(request)
 
-    /** Ends the session that came with the request, if any. */
+    /** Ends the request's session, if any. */
     const end = (request: HttpServerRequest.HttpServerRequest) =>
       Effect.gen(function* () {
         const session = yield* sessions.find(cookie.of(request))

@@ -4,10 +4,10 @@ import { TooManyStreams } from "../../domain/Errors.ts"
 import { record } from "../../telemetry/Metrics.ts"
 
 export interface Limits {
-  /** Streams of this process. */
+  /** Maximum number of streams in this process. */
   readonly inAll: number
   readonly ofOneSession: number
-  /** Events that a client may be behind. */
+  /** Maximum number of events that a client may be behind. */
   readonly buffered: number
 }
 
@@ -25,9 +25,11 @@ interface Client {
 
 export interface EventStreams {
   readonly isEmpty: () => boolean
-  /** Sends a text to all clients; it is encoded once. A client whose buffer is full is disconnected, and may come again. */
+  /**
+   * Sends a text to all clients; it is encoded once. A client whose buffer is full is disconnected, and may reconnect.
+   */
   readonly publish: (text: string) => void
-  /** A stream of what is published until the scope closes. `disconnect` is called at most once, and must not throw. */
+  /** A stream of published texts until the scope closes. `disconnect` is called at most once, and must not throw. */
   readonly open: (
     session: string,
     disconnect: () => void

@@ -10,22 +10,22 @@ import { HistoryStore } from "../../repo/HistoryStore.ts"
 import { RecentMap } from "../../runtime/RecentMap.ts"
 import * as EventStreams from "./EventStreams.ts"
 
-/** Changes within this time are sent as one event: a busy server has thousands a second. */
+/** Changes within this time are one event: a busy server has thousands a second. */
 const window = Duration.millis(250)
 
 /** Keeps proxies from closing a connection that looks idle. */
 const heartbeat = Duration.seconds(15)
 
-/** Then the client reconnects and authenticates again: a session does not outlive itself in a stream. */
+/** After this time, the client reconnects and authenticates again, so a stream does not outlive its session. */
 const maxConnectionAge = Duration.minutes(10)
 
-/** One event names as many of each. */
+/** Maximum number of runs, and of webhooks, in an event. */
 const mostNamed = 50
 
-/** How far apart the clocks of servers may be, and the acceptance of a run and its commit. */
+/** Maximum difference between servers' clocks, and between a run's acceptance and its commit. */
 const slack = Duration.seconds(5)
 
-/** Runs whose last event is remembered, so that the same is not sent again. */
+/** Runs whose last event is remembered, so that it is not repeated. */
 const mostRemembered = 2_000
 
 const defaultLimits: EventStreams.Limits = { inAll: 500, ofOneSession: 10, buffered: 16 }
@@ -34,7 +34,7 @@ const retry = new TextEncoder().encode(
   Sse.encoder.write(new Sse.Retry({ duration: Duration.seconds(2), lastEventId: undefined }))
 )
 
-/** By hand: the encoder writes no comments. */
+/** Written by hand, because the encoder writes no comments. */
 const comment = ":\n\n"
 
 const encode = Schema.encodeSync(Schema.parseJson(ChangeEvent))
@@ -80,7 +80,7 @@ class Pending {
   }
 }
 
-/** Whether a run's state is news to the clients; it is remembered as known from then on. */
+/** Whether a run's state is new to the clients. Remembers it. */
 const makeIsNews = () => {
   const known = new RecentMap<RunId, string>(mostRemembered)
   return ({ run_id, status, collecting_until, joined, started_at, finished_at }: RunState): boolean => {
@@ -92,13 +92,13 @@ const makeIsNews = () => {
   }
 }
 
-/** Changes as server-sent events. They come through the database, so every replica sends what any of them did. */
+/** Changes as server-sent events. They come through the database, so every replica sends all changes. */
 export class Events extends Context.Tag("webhook-trigger/Events")<
   Events,
   {
     /**
-     * In the format of the HTML standard, section 9.2, until the scope closes. The streams of one session, and all of this
-     * process, are limited; `disconnect` is called when the client reads too slowly.
+     * In the format of the HTML standard, section 9.2, until the scope closes. The numbers of streams per session and
+     * process are limited. `disconnect` is called if the client reads too slowly.
      */
     readonly open: (
       session: string,
@@ -125,7 +125,7 @@ export class Events extends Context.Tag("webhook-trigger/Events")<
           if (!pending.isEmpty) changed.unsafeOpen()
         })
 
-        /** Read once for all clients; while the database is out of reach, none is named. */
+        /** Read once for all clients; none while the database is unreachable. */
         const statesOf = ({ runs, teams }: Pending) =>
           runs.size + teams.size === 0
             ? Effect.succeed([])

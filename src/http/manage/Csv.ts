@@ -2,8 +2,8 @@
 import { piecesOf } from "./Pieces.ts"
 
 /**
- * What a spreadsheet would calculate is marked as text by an apostrophe, as OWASP advises on CSV injection: these texts come
- * from callers and agents.
+ * Text that a spreadsheet would evaluate gets an apostrophe, as OWASP advises on CSV injection: these texts come from
+ * callers and agents.
  */
 const withoutFormula = (text: string): string => (/^[=+\-@\t\r\n＝＋－＠]/.test(text) ? `'${text}` : text)
 

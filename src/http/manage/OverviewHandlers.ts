@@ -43,7 +43,7 @@ const ofDraft = ({ names: variables, places, rendered }: DraftPreview) => ({
   })
 })
 
-/** Ends before the first item for which the condition no longer holds. */
+/** Ends before the first item that fails the condition. */
 const whileTrue = <A>(items: Stream.Stream<A>, condition: Effect.Effect<boolean>): Stream.Stream<A> =>
   items.pipe(
     Stream.mapEffect((item) => Effect.map(condition, (holds) => (holds ? Option.some(item) : Option.none()))),
@@ -115,13 +115,13 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
       .handleRaw("events", ({ request }) =>
         Effect.gen(function* () {
           const actor = yield* Actor
-          // Programs with the admin key have no session, and count by their address.
+          // Programs with the admin key have no session, and count by address.
           const owner = actor._tag === "Session" ? actor.id : clientAddress(proxies, request)
           const stream = yield* Effect.mapError(
             events.open(owner, () => Body.nodeRequest(request)?.destroy()),
             Problems.of
           )
-          // It also ends while the database is out of reach; then the client connects again.
+          // The stream also ends while the database is unreachable; the client then reconnects.
           const isOpen = Effect.map(Effect.option(sessions.find(cookie.of(request))), Option.exists(Option.isSome))
           return HttpServerResponse.stream(actor._tag === "Session" ? whileTrue(stream, isOpen) : stream, {
             contentType: "text/event-stream",

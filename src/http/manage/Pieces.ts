@@ -1,11 +1,11 @@
-/** Long texts, piece by piece: an answer may have 8 MiB, and six times that as JSON. */
+/** Long texts in pieces: an answer may have 8 MiB, and six times that as JSON. */
 
 /** In UTF-16 code units. */
 const pieceLength = 64 * 1024
 
 const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff
 
-/** The parts of a text. Surrogate pairs stay together, since each part is encoded by itself. */
+/** The pieces of a text. Surrogate pairs stay together, since each piece is encoded by itself. */
 export function* piecesOf(text: string): Generator<string> {
   for (let start = 0; start < text.length; ) {
     const end = start + pieceLength
@@ -15,7 +15,7 @@ export function* piecesOf(text: string): Generator<string> {
   }
 }
 
-/** What `JSON.stringify` gives for a JSON value. */
+/** The result of `JSON.stringify` for a JSON value. */
 export function* jsonPieces(value: unknown): Generator<string> {
   if (typeof value === "string" && value.length > pieceLength) {
     yield '"'

@@ -1,9 +1,10 @@
-/** Requests that repeat runs, as the engine takes them; and its answer. */
+/** Converts requests for replays to the engine's input, and its results to responses. */
 import type { HttpServerRequest } from "@effect/platform"
 import { Effect, Either } from "effect"
 import type { ReplayBody, Replayed as ReplayedBody, ReplayManyBody } from "../../api/run/Replays.ts"
 import { type Fault, Invalid } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
+import { threadKeyOf } from "../../domain/Thread.ts"
 import type { Replayed, ReplayFilter, ReplayRequest } from "../../engine/accept/Replay.ts"
 import * as Input from "../../engine/prompt/Input.ts"
 import * as Problems from "../request/Problems.ts"
@@ -14,30 +15,39 @@ const invalid = (pointer: string, detail: string) => {
   return new Invalid({ faults })
 }
 
-/** How runs are replayed. The key's hash covers only this: each key replays a run in one way. */
+/** The options of a replay. The key's hash covers only these: a key replays a run in one way. */
 const requestOf = (
   request: HttpServerRequest.HttpServerRequest,
   prompt: ReplayRequest["prompt"] = "template",
-  { message, variables }: Pick<ReplayRequest, "message" | "variables"> = {}
+  { message, thread, variables }: Pick<ReplayRequest, "message" | "thread" | "variables"> = {}
 ) =>
   Either.map(
-    Idempotency.readWith(request, () => Input.contentOf({}, variables ?? { prompt, ...(message && { message }) })),
+    Idempotency.readWith(request, () =>
+      Either.map(Input.contentOf({}, variables ?? { prompt, ...(message && { message }) }), (content) =>
+        thread === undefined ? content : { content, thread }
+      )
+    ),
     ({ idempotency }): ReplayRequest => ({
       prompt,
+      ...(thread !== undefined && { thread }),
       ...(variables !== undefined && { variables }),
       ...(message !== undefined && { message }),
       ...(idempotency && { idempotency })
     })
   )
 
-export const one = (request: HttpServerRequest.HttpServerRequest, { prompt, ...edited }: typeof ReplayBody.Type) => {
+export const one = (
+  request: HttpServerRequest.HttpServerRequest,
+  { prompt, thread, ...given }: typeof ReplayBody.Type
+) => {
+  const edited = { ...given, ...(thread !== undefined && { thread: thread && threadKeyOf(thread)! }) }
   const name = edited.variables !== undefined ? "variables" : edited.message !== undefined ? "message" : undefined
   return prompt === "same" && name !== undefined
     ? invalid(`/${name}`, "must not be given with `prompt: same`")
     : requestOf(request, prompt, edited)
 }
 
-/** Which runs are to be repeated. */
+/** The runs to replay. */
 export type Which =
   | { readonly _tag: "These"; readonly ids: ReadonlyArray<RunId> }
   | { readonly _tag: "Matching"; readonly filter: ReplayFilter }

@@ -1,10 +1,10 @@
 /**
- * Exports any number of runs as files. A run is read once the client has received those before it, and is written piece by
- * piece. So an export holds about one run in memory, whether or not its client reads.
+ * Exports any number of runs as files. A run is read once the client has received the previous ones, and is written in
+ * pieces. So an export holds about one run in memory, whether or not its client reads.
  */
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { Context, DateTime, Duration, Effect, Layer, Option, Schedule, Schema, type Scope, Stream } from "effect"
+import { Context, Duration, Effect, Layer, Option, Schedule, Schema, type Scope, Stream } from "effect"
 import { type InvalidParameter, type NotFound, TooManyExports, type Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { Run } from "../../domain/run/Run.ts"
@@ -13,19 +13,18 @@ import { Webhooks } from "../../engine/manage/Webhooks.ts"
 import { HistoryStore } from "../../repo/HistoryStore.ts"
 import type { RunFilter } from "../../repo/RunQuery.ts"
 import * as Body from "../request/Body.ts"
-import { csvLine } from "./Csv.ts"
 import { joined, jsonPieces } from "./Pieces.ts"
 
-/** Summaries in a page: the runs themselves are read a few at a time. */
+/** Summaries per page. The runs themselves are read a few at a time. */
 const pageSize = 100
 
-/** Runs are read together up to this many bytes of text; a longer run is read by itself. */
+/** Runs are read together up to this many bytes of text. A longer run is read alone. */
 const bytesTogether = 1024 ** 2
 
-/** Unanswered runs that are read together: each may have got a long answer by then. */
+/** How many unfinished runs are read together: each may have a long answer by then. */
 const mostUnanswered = 4
 
-/** The database may be away for a moment in the middle of an export. */
+/** Retries, since the database may be unreachable for a moment during an export. */
 const retries = Schedule.intersect(Schedule.exponential("200 millis"), Schedule.recurs(5))
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -36,39 +35,6 @@ export interface Format {
   readonly head: Iterable<string>
   /** A run's line in pieces; `nameOf` gives the name of the run's webhook. */
   readonly line: (run: Run, nameOf: (run: Run) => string | undefined) => Iterable<string>
-}
-
-const time = (at: DateTime.Utc | undefined): string | undefined => at && DateTime.formatIso(at)
-
-const columns: ReadonlyArray<readonly [string, (run: Run, name: string | undefined) => string | number | undefined]> = [
-  ["run_id", (run) => run.run_id],
-  ["status", (run) => run.status],
-  ["source", (run) => run.source],
-  ["webhook_id", (run) => run.webhook_id],
-  ["webhook", (_, name) => name],
-  ["team", (run) => run.team],
-  ["mode", (run) => run.mode],
-  ["accepted_at", (run) => time(run.accepted_at)],
-  ["sent_at", (run) => time(run.sent_at)],
-  ["started_at", (run) => time(run.started_at)],
-  ["finished_at", (run) => time(run.finished_at)],
-  ["duration_ms", (run) => run.duration_ms],
-  ["error_code", (run) => run.error?.code],
-  ["error_message", (run) => run.error?.message],
-  ["input_tokens", (run) => run.usage?.input_tokens],
-  ["output_tokens", (run) => run.usage?.output_tokens],
-  ["cost_usd", (run) => run.usage?.cost_usd],
-  ["session_id", (run) => run.session_id],
-  ["variables", (run) => JSON.stringify(run.variables)],
-  ["prompt", (run) => run.conversation.prompt],
-  ["response", (run) => run.conversation.response]
-]
-
-export const csv: Format = {
-  contentType: "text/csv; charset=utf-8",
-  file: "runs.csv",
-  head: [...csvLine(columns.map(([name]) => name))],
-  line: (run, nameOf) => csvLine(columns.map(([, valueOf]) => valueOf(run, nameOf(run))))
 }
 
 const toJson = Schema.encodeSync(Run)
@@ -111,7 +77,7 @@ export interface Limits {
 const disconnectUnread = (request: Request, patience: Duration.DurationInput): void => {
   if (Body.nodeRequest(request) === undefined) return
   const response = NodeHttpServerRequest.toServerResponse(request)
-  // Node calls back when nothing was sent for this long, which may also mean that nothing was found.
+  // Node calls back when nothing was sent for this long, perhaps because nothing was found.
   response.setTimeout(Duration.toMillis(patience), () => {
     if (response.writableNeedDrain) response.destroy()
   })
@@ -121,8 +87,8 @@ export class RunExport extends Context.Tag("webhook-trigger/RunExport")<
   RunExport,
   {
     /**
-     * Writes the runs that match the filter. It can fail until something is written. A later failure closes the connection,
-     * so that nobody takes a part for the whole.
+     * Writes the runs that match the filter. Can fail until something is written. A later failure closes the
+     * connection, so that nobody takes a part for the whole.
      */
     readonly respond: (
       request: Request,
@@ -182,7 +148,7 @@ export class RunExport extends Context.Tag("webhook-trigger/RunExport")<
           const lines = Stream.concat(Stream.make(first), others).pipe(
             Stream.mapConcat(({ data }) => groupsOf(data)),
             Stream.mapEffect(runsOf),
-            // One piece at a time: the next is made when this one has been sent.
+            // One piece at a time: the next is made once this one has been sent.
             Stream.flatMap((runs) => Stream.fromIteratorSucceed(joined(linesOf(runs)), 1))
           )
           const body = Stream.concat(Stream.fromIterable(format.head), lines).pipe(

@@ -1,5 +1,5 @@
 import { HttpApiBuilder, type HttpServerRequest } from "@effect/platform"
-import { DateTime, Effect, Schema } from "effect"
+import { Array, DateTime, Effect, Either, Schema } from "effect"
 import { Api } from "../../api/Api.ts"
 import { pageSize } from "../../api/PageSize.ts"
 import { mostReplayed, ReplayBody, ReplayManyBody } from "../../api/run/Replays.ts"
@@ -20,18 +20,20 @@ import * as Body from "../request/Body.ts"
 import * as Problems from "../request/Problems.ts"
 import * as RunAnswer from "../trigger/RunAnswer.ts"
 import * as ReplayRequests from "./ReplayRequests.ts"
+import { csv } from "./RunCsv.ts"
 import * as RunExport from "./RunExport.ts"
 
 const decodeReplay = validate(ReplayBody)
 const decodeReplayMany = validate(ReplayManyBody)
 
-/** Ids are stored so, and written in either case. */
+/** Ids are stored in lower case, and accepted in either case. */
 const lowerCase = <Id extends string>(id: Id): Id => id.toLowerCase() as Id
 
-/** The parameters of a request that are there. */
-const filterOf = ({ status, webhook_id, ...rest }: typeof RunFilterParameters.Type): RunFilter => ({
+/** The parameters of a request that are present. */
+const filterOf = ({ status, thread_id, webhook_id, ...rest }: typeof RunFilterParameters.Type): RunFilter => ({
   ...(Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined)) as RunFilter),
   ...(status !== undefined && { statuses: status }),
+  ...(thread_id !== undefined && { thread_id: lowerCase(thread_id) }),
   ...(webhook_id !== undefined && { webhook_id: lowerCase(webhook_id) })
 })
 
@@ -47,11 +49,22 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
     const replays = yield* Replay
     const { maxBody } = yield* Settings
     const cancelOne = (id: RunId) => Audit.recordDone<Run>("run.cancelled", id)(cancel(id))
-    const cancelIfPossible = (id: RunId) =>
-      cancelOne(id).pipe(
-        Effect.as(true),
-        Effect.catchTags({ NotFound: () => Effect.succeed(false), RunEnded: () => Effect.succeed(false) })
+    const cancelSome = Effect.fnUntraced(function* (ids: ReadonlyArray<RunId>) {
+      const results = yield* Effect.forEach(
+        Array.dedupe(ids.map(lowerCase)),
+        (run_id) =>
+          cancelOne(run_id).pipe(
+            Effect.as(Either.right(run_id)),
+            Effect.catchTag("NotFound", "RunEnded", (refusal) => {
+              const { code, detail } = Problems.of(refusal)
+              return Effect.succeed(Either.left({ run_id, code, detail }))
+            })
+          ),
+        { concurrency: 20 }
       )
+      const [refused, cancelled] = Array.separate(results)
+      return { cancelled, refused }
+    })
     const exports = yield* RunExport.RunExport
     const recordRead = ReadAudit.make()
     const exported = (
@@ -75,15 +88,12 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
           Problems.of
         )
       )
-      .handleRaw("exportCsv", ({ request, urlParams }) => exported(request, urlParams, RunExport.csv))
+      .handleRaw("exportCsv", ({ request, urlParams }) => exported(request, urlParams, csv))
       .handleRaw("exportJsonLines", ({ request, urlParams }) => exported(request, urlParams, RunExport.jsonLines))
       .handleRaw("cancelSome", ({ request }) =>
         Body.readObject(request, maxBody).pipe(
           Effect.flatMap(decodeIds),
-          Effect.flatMap(({ run_ids }) =>
-            Effect.forEach(new Set(run_ids.map(lowerCase)), cancelIfPossible, { concurrency: 20 })
-          ),
-          Effect.map((cancelled) => ({ cancelled: cancelled.filter(Boolean).length })),
+          Effect.flatMap(({ run_ids }) => cancelSome(run_ids)),
           Effect.mapError(Problems.of)
         )
       )

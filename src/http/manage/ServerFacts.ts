@@ -3,7 +3,7 @@ import type { Server } from "../../api/Overview.ts"
 
 export type ServerFactsValues = Pick<Server, "version" | "database" | "bus">
 
-/** What the server runs on, for the web UI to show. Given by the program that composes the server. */
+/** The server's drivers and versions, for the web UI. Provided by the program that composes the server. */
 export class ServerFacts extends Context.Reference<ServerFacts>()("webhook-trigger/ServerFacts", {
   defaultValue: (): ServerFactsValues => ({ version: "unknown", database: "embedded", bus: "embedded" })
 }) {

@@ -3,6 +3,7 @@ import { DateTime, Effect, Either } from "effect"
 import { Api } from "../../api/Api.ts"
 import { Message } from "../../api/run/Messages.ts"
 import { teamNameOf } from "../../domain/ParsedId.ts"
+import { threadKeyOf } from "../../domain/Thread.ts"
 import { Trigger } from "../../engine/accept/Trigger.ts"
 import * as Audit from "../../engine/access/Audit.ts"
 import { Cancellation, type CancelledCounts } from "../../engine/manage/Cancellation.ts"
@@ -46,13 +47,15 @@ export const layer = HttpApiBuilder.group(Api, "teams", (handlers) =>
         Effect.gen(function* () {
           const received_at = yield* DateTime.now
           const team = yield* teamNameOf(path.team)
-          const { message } = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeMessage)
+          const { message, thread = "" } = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeMessage)
+          const key = threadKeyOf(thread)
+          const in_thread = key === undefined ? {} : { thread_key: key }
           const wait = urlParams.wait === "true"
-          const idempotency = yield* Idempotency.readWith(request, () => Either.right({ message }))
+          const idempotency = yield* Idempotency.readWith(request, () => Either.right({ message, ...in_thread }))
           const sent = yield* Audit.recordStart(
             "team.message_sent",
             team
-          )(trigger.message(team, message, { received_at, wait, ...idempotency }))
+          )(trigger.message(team, message, { received_at, wait, ...in_thread, ...idempotency }))
           return RunAnswer.ofMessage(request, sent)
         }).pipe(Effect.mapError(Problems.of))
       )

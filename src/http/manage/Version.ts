@@ -1,4 +1,4 @@
-/** A record's version as an entity tag (RFC 9110, 8.8.3): what `ETag` says, and what `If-Match` asks for. */
+/** A record's version as an entity tag (RFC 9110, 8.8.3), for `ETag` and `If-Match`. */
 import { HttpApp, type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect } from "effect"
 
@@ -9,8 +9,8 @@ export const writeTag = ({ version }: { readonly version: number }): Effect.Effe
   )
 
 /**
- * The versions that `If-Match` allows; `undefined`: any. Compared strongly (RFC 9110, 13.1.1), so a weak tag, like one
- * that is none of ours, allows nothing.
+ * The versions that `If-Match` allows; `undefined`: any. Compared strongly (RFC 9110, 13.1.1), so weak and foreign tags
+ * allow nothing.
  */
 export const expected = (request: HttpServerRequest.HttpServerRequest): ReadonlyArray<number> | undefined => {
   const header = request.headers["if-match"]?.trim()

@@ -1,6 +1,6 @@
 /**
- * The contract for people: one page written from the OpenAPI document. By hand: `HttpApiScalar` and `HttpApiSwagger` need
- * scripts, and this page must work without any, and without a request to another server.
+ * The contract for people: a page made from the OpenAPI document. Written by hand: `HttpApiScalar` and `HttpApiSwagger`
+ * need scripts, and this page must work without scripts and without other servers.
  */
 import { createHash } from "node:crypto"
 import { HttpServerResponse, type OpenApi } from "@effect/platform"
@@ -127,7 +127,7 @@ ${Object.entries(document.components.schemas).map(([name, shape]) =>
 /** Allows only the page's own style, by its hash. */
 const policy = `default-src 'none'; style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 
-/** Made at the first request for it, like the document. */
+/** Created by the first request for it, like the document. */
 const make = Effect.cached(
   Effect.sync(() =>
     HttpServerResponse.text(pageOf(makeDocument()).text, {

@@ -9,10 +9,10 @@ import { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import * as Problems from "../request/Problems.ts"
 import * as ReadOnlyRoute from "./ReadOnlyRoute.ts"
 
-/** Probes often give up after one second; they are answered before that. */
+/** Probes often give up after a second, so they are answered sooner. */
 const pingTimeout = "900 millis"
 
-/** `ok`, or what is wrong. */
+/** `ok`, or the problem. */
 const check = <E>(fault: Effect.Effect<Option.Option<string>, E>): Effect.Effect<string> =>
   fault.pipe(
     Effect.map(Option.getOrElse(() => "ok")),

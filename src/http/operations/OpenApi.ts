@@ -10,7 +10,7 @@ import * as ReadOnlyRoute from "./ReadOnlyRoute.ts"
 
 const header = (description: string) => ({ description, schema: { type: "string" } })
 
-/** The headers that come with a status, as `Problems.headersOf` and the routes send them. */
+/** The headers of a status, as sent by `Problems.headersOf` and the routes. */
 const headers: { readonly [status: string]: { readonly [name: string]: unknown } } = {
   202: { Location: header("The address of the run; only in the response to a trigger.") },
   401: { "WWW-Authenticate": header("`Bearer`.") },
@@ -34,8 +34,8 @@ const objectsIn = (value: unknown): ReadonlyArray<Record<string, unknown>> => {
 }
 
 /**
- * Effect forbids unknown keys everywhere. The server refuses them in the bodies of the management API only: a trigger ignores
- * them, and a response may have more in a later release.
+ * Effect forbids unknown keys everywhere. The server refuses them only in bodies of the management API: a trigger
+ * ignores them, and a later release may add fields to responses.
  */
 const withOpenObjects = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
   const bodies = Object.entries(spec.paths)
@@ -68,7 +68,7 @@ const withCodes = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
   return spec
 }
 
-/** `server` is where callers reach it. */
+/** `server` is its address for callers. */
 export const makeDocument = (server = "/"): OpenApi.OpenAPISpec => {
   const spec = withCodes(withHeaders(withOpenObjects(withoutIds(OpenApi.fromApi(Api)) as OpenApi.OpenAPISpec)))
   spec.components.securitySchemes[tokenScheme] = {
@@ -80,7 +80,7 @@ export const makeDocument = (server = "/"): OpenApi.OpenAPISpec => {
   return { ...spec, info, servers: [{ url: server }] }
 }
 
-/** Made at the first request for it: most servers start without ever being asked. */
+/** Created by the first request for it: most servers never get one. */
 export const layer = ifApiDocs(
   ReadOnlyRoute.layer(
     "/openapi.json",

@@ -10,10 +10,10 @@ import { checkMetricsToken } from "../access/OperationsAccess.ts"
 import { type Family, families, toText } from "./PrometheusText.ts"
 import * as ReadOnlyRoute from "./ReadOnlyRoute.ts"
 
-/** What this process has measured itself. */
+/** This process's own metrics. */
 export const ofProcess: Effect.Effect<ReadonlyArray<Family>> = Effect.map(Metric.snapshot, families)
 
-/** What the processes of this server have measured, added up: of this one, unless its host knows of others. */
+/** The metrics of all processes of this server, added up. By default, this process is the only one. */
 export class ProcessMetrics extends Context.Reference<ProcessMetrics>()("webhook-trigger/ProcessMetrics", {
   defaultValue: (): { readonly all: Effect.Effect<ReadonlyArray<Family>, Unavailable> } => ({ all: ofProcess })
 }) {}
@@ -30,7 +30,7 @@ const clockGauge = MetricKey.gauge("webhook_clock_offset_seconds", {
   description: "How far this server's clock is ahead of the database's, which the server uses."
 })
 
-/** Before a scraper gives up, it gets the last known values, when the database or the bus does not answer. */
+/** If the database or the bus does not answer, a scraper gets the last known values before it gives up. */
 const readTimeout = "2 seconds"
 
 const make = Effect.gen(function* () {
@@ -43,9 +43,7 @@ const make = Effect.gen(function* () {
     const millis = clockOffset.millis()
     return millis === undefined ? [] : families([MetricPair.unsafeMake(clockGauge, MetricState.gauge(millis / 1_000))])
   }
-  /**
-   * Told by the database and the broker, so they are the same for every process, and not added up.
-   */
+  /** From the database and the broker: the same for every process, so not added up. */
   let gauges: ReadonlyArray<Family> = []
   const readGauges = teams.list.pipe(
     Effect.timeout(readTimeout),

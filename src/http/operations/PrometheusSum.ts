@@ -2,10 +2,10 @@ import type { Family } from "./PrometheusText.ts"
 
 type Families = ReadonlyArray<Family>
 
-/** A quantile of several processes cannot be had from the quantiles of each: a summary keeps only its sum and count. */
+/** Quantiles of several processes cannot be combined, so a summary keeps only its sum and count. */
 const isQuantile = (type: Family["type"], series: string) => type === "summary" && /[{,]quantile="/.test(series)
 
-/** Several processes' metrics as one: the values of the same series are added up. */
+/** Merges the metrics of several processes: adds up the values of the same series. */
 export const sum = (all: ReadonlyArray<Families>): Families => {
   const totals = new Map<string, { readonly family: Family; readonly samples: Map<string, number> }>()
   for (const family of all.flat()) {
@@ -20,14 +20,14 @@ export const sum = (all: ReadonlyArray<Families>): Families => {
 }
 
 /**
- * The metrics of a server's processes, of which some have ended: what those counted stays in the total, so that it never
- * goes down; their gauges do not.
+ * The metrics of a server's processes, including ended ones. Their counts stay in the total, so that it never
+ * decreases; their gauges do not.
  */
 export class Totals {
   private readonly latest = new Map<number, Families>()
   private ended: Families = []
 
-  /** What a process has measured by now. */
+  /** A process's current metrics. */
   set(process: number, families: Families): void {
     this.latest.set(process, families)
   }

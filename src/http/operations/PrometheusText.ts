@@ -1,10 +1,10 @@
 /**
- * Effect's metrics in Prometheus's text format (exposition format 0.0.4). By hand: Effect has no exporter for it but
- * OpenTelemetry's, which would bring its SDK into every server.
+ * Effect's metrics in Prometheus's text format (exposition format 0.0.4). Written by hand: Effect's only exporter for
+ * it is OpenTelemetry's, whose SDK every server would have to load.
  */
 import { MetricKeyType, type MetricLabel, type MetricPair, MetricState, Option } from "effect"
 
-/** A metric as Prometheus knows it: all series of one name. Plain data, which can be sent to another process. */
+/** A metric in Prometheus's sense: all series of one name. Plain data that can be sent to another process. */
 export interface Family {
   readonly name: string
   readonly help?: string
@@ -36,7 +36,7 @@ const read = (
   const labels = labelsOf(metricKey.tags)
   if (MetricState.isCounterState(state)) {
     const { keyType } = metricKey
-    // A counter that also goes down is a gauge to Prometheus.
+    // Prometheus calls a counter that also decreases a gauge.
     const type = MetricKeyType.isCounterKey(keyType) && !keyType.incremental ? "gauge" : "counter"
     return [type, [sample(name, labels, state.count)]]
   }
@@ -68,7 +68,7 @@ const read = (
   return ["untyped", []]
 }
 
-/** Metrics by name, as their samples must be together, under one `TYPE`. */
+/** Metrics by name, because their samples must be together under one `TYPE`. */
 export const families = (pairs: ReadonlyArray<MetricPair.MetricPair.Untyped>): ReadonlyArray<Family> => {
   const found = new Map<string, Family & { readonly samples: Array<Sample> }>()
   for (const pair of pairs) {

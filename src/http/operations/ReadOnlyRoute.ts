@@ -1,4 +1,4 @@
-/** A path outside the API that is only read: its route, observed, and 405 for every other method. */
+/** A read-only path outside the API: its route, observed, and 405 for every other method. */
 import { HttpLayerRouter, type HttpServerRequest, type HttpServerResponse } from "@effect/platform"
 import { Effect, Layer } from "effect"
 import type { Unauthorized, Unavailable } from "../../domain/Errors.ts"

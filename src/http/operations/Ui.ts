@@ -9,7 +9,7 @@ import { isExactly } from "../request/ExactPath.ts"
 import { securityHeaders } from "../request/SecurityHeaders.ts"
 import * as Unmatched from "../request/Unmatched.ts"
 
-/** Scripts and styles of the build only, nothing from another server, and no page may put the UI into a frame. */
+/** Only the build's scripts and styles, nothing from other servers, and no frames. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -35,7 +35,9 @@ const contentTypes: { readonly [extension: string]: string } = {
   svg: "image/svg+xml"
 }
 
-/** The build's folder, relative to the built program, and to the library and the sources; none when the UI was not built. */
+/**
+ * The build's folder, relative to the built program, and to the library and the sources; none if the UI was not built.
+ */
 const findFolder = (): string | undefined =>
   ["../ui/", "../../../dist/ui/"]
     .map((path) => fileURLToPath(new URL(path, import.meta.url)))
@@ -61,7 +63,7 @@ const variantsOf = (path: string, name: string, immutable: boolean): ReadonlyArr
       contentType: contentTypes[name.slice(name.lastIndexOf(".") + 1)] ?? "application/octet-stream",
       headers: {
         ...headers,
-        // A file whose name contains a hash never changes; the page that names it is revalidated.
+        // A file with a hash in its name never changes. The page that refers to it is revalidated.
         "cache-control": immutable ? "public, max-age=31536000, immutable" : "no-cache",
         vary: "accept-encoding",
         etag: encoding === undefined ? etag : etag.replace(/"$/, `-${encoding}"`),
@@ -77,7 +79,7 @@ const variantsOf = (path: string, name: string, immutable: boolean): ReadonlyArr
   ]
 }
 
-/** The encodings that the request accepts; weight 0 refuses one (RFC 9110, 12.5.3). */
+/** The encodings that the request accepts. Weight 0 refuses one (RFC 9110, 12.5.3). */
 const acceptedEncodings = (header: string): ReadonlyArray<string> =>
   header
     .toLowerCase()
@@ -107,7 +109,7 @@ const serve = (variants: ReadonlyArray<Variant>) =>
 
 const indexOf = (folder: string) => variantsOf(`${folder}index.html`, "index.html", false)
 
-/** As the router answers a path that it does not know, which its types do not show: for other spellings of a path. */
+/** Like the router's answer for an unknown path, which its types do not show: for other spellings of a path. */
 const unknown = (request: HttpServerRequest.HttpServerRequest) =>
   Effect.fail(new HttpServerError.RouteNotFound({ request })) as Effect.Effect<never>
 
@@ -141,7 +143,7 @@ export const layer: Layer.Layer<never, never, HttpLayerRouter.HttpRouter> = Laye
       )
 })
 
-/** For a server of its own: the UI itself says to people that there is no such page; programs get a problem. */
+/** For a server of its own. For people, the UI shows that the page does not exist; programs get a problem. */
 export const notFound: Layer.Layer<never, never, HttpLayerRouter.HttpRouter> = Layer.suspend(() => {
   const folder = findFolder()
   if (folder === undefined) return Unmatched.notFound()

@@ -1,6 +1,6 @@
 /**
- * Reads a request's body, by hand from Node's stream: Effect's `request.text` has no limit, replaces invalid UTF-8
- * silently, and costs a third of the requests per second (7,500 against 11,200).
+ * Reads a request's body from Node's stream. Effect's `request.text` has no limit, replaces invalid UTF-8 silently, and
+ * costs a third of the requests per second (7,500 against 11,200).
  */
 import { IncomingMessage } from "node:http"
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
@@ -13,19 +13,19 @@ import { askForBody } from "../serve/Connections.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** Sees what arrives of a body on a Node server, before it is kept in memory. */
+/** Observes a body's bytes on a Node server, before they are kept in memory. */
 export interface BodyListener {
   /** False: there is no room for it. */
   take(chunk: Buffer): boolean
 }
 
-/** What a body may take. */
+/** Limits of a body. */
 export interface Limits {
   readonly limit_bytes: number
   readonly listener?: BodyListener
 }
 
-/** Node's request; `undefined` when the server is not Node's. */
+/** Node's request; `undefined` on other servers. */
 export const nodeRequest = (request: Request): IncomingMessage | undefined => {
   const source: unknown = NodeHttpServerRequest.toIncomingMessage(request)
   return source instanceof IncomingMessage ? source : undefined
@@ -62,7 +62,7 @@ const readNodeStream = (request: Request, source: IncomingMessage, { listener, l
       resume(Effect.fail(refusal))
     }
     askForBody(source, NodeHttpServerRequest.toServerResponse(request))
-    // Of a whole body the listeners stay, which hear no more than the end of the request: taking them away takes longer.
+    // After a complete body, the listeners stay: they only hear the end of the request, and removing them takes longer.
     source.on("data", onData).on("end", onEnd).on("error", onEarlyEnd).on("close", onEarlyEnd)
   })
 
@@ -76,7 +76,7 @@ const readStream = (request: Request, limit_bytes: number) =>
     )
   )
 
-/** The body's bytes. A body whose declared length is over the limit is not read at all. */
+/** The body's bytes. A body whose declared length exceeds the limit is not read at all. */
 export const readBytes = (
   request: Request,
   limits: Limits
@@ -87,7 +87,7 @@ export const readBytes = (
   return source === undefined ? readStream(request, limit_bytes) : readNodeStream(request, source, limits)
 }
 
-/** The body as a JSON object, whose fields are not checked. */
+/** The body as a JSON object with unchecked fields. */
 export const readObject = (
   request: Request,
   limit_bytes: number
@@ -97,13 +97,13 @@ export const readObject = (
     Either.mapLeft(Either.flatMap(decode(bytes), parseObject), (detail) => new InvalidBody({ detail }))
   )
 
-/** How much longer a caller may send when its body was refused as too large. */
+/** How much longer a caller may send after its body was refused as too large. */
 const lingerBytes = 64 * 1024 * 1024
 const lingerTime = "30 seconds"
 
 /**
- * Sends the response immediately, and closes the connection only when the caller has stopped sending, within bounds.
- * Closing it while the caller sends would reset it, and the response would be lost (RFC 9112, 9.6).
+ * Sends the response immediately, and closes the connection once the caller has stopped sending, within bounds. Closing
+ * it earlier would reset it, and the response would be lost (RFC 9112, 9.6).
  */
 export const lingeringClose = (
   request: Request,

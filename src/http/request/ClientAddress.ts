@@ -1,12 +1,13 @@
-/** Where a request comes from: for limits by address, the request log and audit events. */
+/** A request's address: for limits by address, the request log and audit events. */
 import { isIP, isIPv6, SocketAddress } from "node:net"
 import type { HttpServerRequest } from "@effect/platform"
-import { type Networks, peerAddress } from "./TrustedProxies.ts"
+import type { Networks } from "../../runtime/Networks.ts"
+import { peerAddress } from "./TrustedProxies.ts"
 
-/** Without its zone (`fe80::1%eth0`), and an IPv4 address in its own notation. */
+/** Without its zone (`fe80::1%eth0`); an IPv4 address in IPv4 notation. */
 export const plain = (address: string): string => address.replace(/%.*$/, "").replace(/^::ffff:(?=\d+\.)/i, "")
 
-/** An entry of `X-Forwarded-For`: an address, which some proxies give a port and, for IPv6, brackets. */
+/** An entry of `X-Forwarded-For`: an address, for which some proxies add a port and, for IPv6, brackets. */
 const addressIn = (entry: string): string | undefined => {
   const [, bracketed, named] = /^\s*(?:\[([^\]]+)\](?::\d+)?|([\d.]+):\d+)\s*$/.exec(entry) ?? []
   const address = bracketed ?? named ?? entry.trim()
@@ -14,8 +15,8 @@ const addressIn = (entry: string): string | undefined => {
 }
 
 /**
- * The caller's address: the connection's other end or, when that is a trusted proxy, the last one in `X-Forwarded-For` that
- * is not. What stands before it is the caller's own word. `unknown` when the server does not know its peer.
+ * The caller's address: the connection's peer or, if that is a trusted proxy, the last entry of `X-Forwarded-For` that
+ * is not one. Entries before it come from the caller. `unknown` if the server does not know its peer.
  */
 export const clientAddress = (proxies: Networks, request: HttpServerRequest.HttpServerRequest): string => {
   let address = plain(peerAddress(request))
@@ -30,8 +31,8 @@ export const clientAddress = (proxies: Networks, request: HttpServerRequest.Http
 }
 
 /**
- * Whom a limit by address counts as one: an IPv4 address, or the first 64 bits of an IPv6 address, of which a single host
- * may use all others.
+ * The unit of limits by address: an IPv4 address, or the first 64 bits of an IPv6 address, since a single host may use
+ * all of the rest.
  */
 export const networkOf = (address: string): string => {
   if (!isIPv6(address)) return address

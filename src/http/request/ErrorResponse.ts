@@ -1,4 +1,4 @@
-/** A route's failure, of whatever kind, as a response. */
+/** Converts any failure of a route to a response. */
 import { HttpApiError, HttpServerError, HttpServerResponse } from "@effect/platform"
 import { Cause, Effect } from "effect"
 import { InvalidParameter, NotFound } from "../../domain/Errors.ts"
@@ -6,7 +6,7 @@ import * as Problems from "./Problems.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
 
-/** One response for all: its bytes are the same whatever the reason. */
+/** One response for all: the same bytes for every reason. */
 const notFound = Problems.toResponse(Problems.of(new NotFound()))
 
 export const ofRefusal = (refusal: Problems.Refusal): Response => {
@@ -24,11 +24,11 @@ const internalError = Problems.toResponse(
 export const isRouteNotFound = (error: unknown): boolean =>
   HttpServerError.isServerError(error) && error._tag === "RouteNotFound"
 
-/** Effect decodes no bodies here, so what it could not decode is a query parameter. */
+/** Effect decodes no bodies here, so this is an invalid query parameter. */
 const invalidParameter = ({ issues: [issue] }: HttpApiError.HttpApiDecodeError): InvalidParameter =>
   new InvalidParameter({ name: issue?.path.map(String).join(".") ?? "", detail: `is not valid: ${issue?.message}` })
 
-/** The cause of a defect goes to the log only. */
+/** The cause of a defect only goes to the log. */
 export const ofCause = (cause: Cause.Cause<unknown>): Effect.Effect<Response> => {
   const error = Cause.squash(cause)
   if (HttpServerResponse.isServerResponse(error)) return Effect.succeed(error)

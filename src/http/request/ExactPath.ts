@@ -1,12 +1,12 @@
 /**
- * Paths are exact. Effect's router also ignores case, repeated and trailing slashes, decodes escapes and ends a path at `;`:
- * whatever stands before the server, and protects or redacts by path, would not recognise such a spelling.
+ * Paths are exact. Effect's router also ignores case, repeated and trailing slashes, decodes escapes and ends a path at
+ * `;`. A proxy that protects or redacts by path would not recognize such a spelling.
  */
 
-/** A path parameter: no escapes, since nothing that a path can name needs one. */
+/** A path parameter. No escapes, since no ID or name needs one. */
 const parameter = "([^/?#;%]+)"
 
-/** With the parameters as groups. A request may name the whole URL (RFC 9112, 3.2.2). */
+/** With the parameters as groups. A request may contain the whole URL (RFC 9112, 3.2.2). */
 const compile = (route: string): RegExp =>
   new RegExp(`^(?:https?://[^/?#]*)?${route.replaceAll(/[.*]/g, "\\$&").replaceAll(/:\w+/g, parameter)}(?:\\?|$)`)
 
@@ -22,5 +22,5 @@ export const patternOf = (route: string): RegExp => {
   return pattern
 }
 
-/** Whether the URL's path is spelled as the route says. */
+/** Whether the URL's path is spelled exactly like the route's. */
 export const isExactly = (route: string, url: string): boolean => patternOf(route).test(url)

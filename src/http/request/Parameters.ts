@@ -2,13 +2,13 @@ import type { HttpServerRequest } from "@effect/platform"
 import { Either } from "effect"
 import { InvalidParameter } from "../../domain/Errors.ts"
 
-/** The URL's, from its `?` on; empty: it has none. */
+/** The URL's query, from its `?` on, or empty. */
 export const search = ({ url }: HttpServerRequest.HttpServerRequest): string => {
   const query = url.indexOf("?")
   return query < 0 ? "" : url.slice(query)
 }
 
-/** `wait`, given once and exactly `true` or `false`; not given: false. */
+/** `wait`: exactly `true` or `false`, given at most once. Default: false. */
 export const wait = (request: HttpServerRequest.HttpServerRequest): Either.Either<boolean, InvalidParameter> => {
   const query = search(request)
   if (query === "") return Either.right(false)

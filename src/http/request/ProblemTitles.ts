@@ -1,4 +1,4 @@
-/** What each code means, for people: a problem's title, and its line in `/docs`. */
+/** A title for each code: for problems, and for `/docs`. */
 export const titles = {
   method_not_allowed: "The address does not accept this method",
   not_found: "There is nothing at this address",
@@ -16,6 +16,7 @@ export const titles = {
   filter_failed: "The webhook's filter cannot be applied to the input",
   schema_mismatch: "The input does not match the webhook's JSON Schema",
   prompt_too_large: "The rendered prompt is too large",
+  thread_key_too_long: "The key of the run's thread is too long",
   template_failed: "The template cannot be filled in with this input",
   invalid: "Some fields are not valid",
   idempotency_key_reused: "The `Idempotency-Key` was used for a different request",

@@ -1,5 +1,5 @@
 /**
- * The one place where errors become RFC 9457 problems: status, code, text and headers. A problem's `type` is
+ * The only place where errors become RFC 9457 problems: status, code, text and headers. A problem's `type` is
  * `/docs#<code>`, the page that explains it.
  */
 import { HttpServerResponse } from "@effect/platform"
@@ -12,7 +12,7 @@ import { step } from "../../domain/prompt/Variables.ts"
 import { type Code, titles } from "./ProblemTitles.ts"
 import { securityHeaders } from "./SecurityHeaders.ts"
 
-/** Every error that a request can be refused with. */
+/** Every error that can refuse a request. */
 export type Refusal =
   | Errors.NotFound
   | Errors.NotVerified
@@ -28,6 +28,7 @@ export type Refusal =
   | Errors.SchemaMismatch
   | Errors.PromptTooLarge
   | Errors.TemplateFailed
+  | Errors.ThreadKeyTooLong
   | Errors.ChangedMeanwhile
   | Errors.TeamNotRunning
   | Errors.TeamExists
@@ -139,6 +140,13 @@ const table = {
     422,
     ({ limit_bytes }) => ({ code: "prompt_too_large", detail: `At most ${limit_bytes} bytes of UTF-8.` })
   ],
+  ThreadKeyTooLong: [
+    422,
+    ({ limit }) => ({
+      code: "thread_key_too_long",
+      detail: `The webhook's \`thread_key\` gives more than ${limit} characters for this input.`
+    })
+  ],
   TemplateFailed: [
     422,
     ({ line, column, reason }) => ({
@@ -190,7 +198,7 @@ const table = {
     503,
     ({ what, detail, run_id }) => ({
       code: "unavailable",
-      // The broker's address and its own words are for the log only.
+      // The broker's address and messages are for the log only.
       detail: what === "broker" ? "The message broker is out of reach." : detail,
       ...(run_id !== undefined && { run_id })
     })
@@ -225,7 +233,10 @@ export const problem = <const Status extends number>(
   ...rest
 })
 
-/** The error as a problem. Its type names the status, so an endpoint that does not declare that status does not compile. */
+/**
+ * The error as a problem. Its type contains the status, so an endpoint that does not declare that status does not
+ * compile.
+ */
 export const of = <E extends Refusal>(refusal: E): ProblemOf<E> => {
   const [status, describe] = table[refusal._tag]
   return problem(status, describe(refusal as never)) as ProblemOf<E>
@@ -233,7 +244,7 @@ export const of = <E extends Refusal>(refusal: E): ProblemOf<E> => {
 
 const retryAfterSeconds: { readonly [status: number]: string } = { 429: "10", 503: "5" }
 
-/** The headers that go with one refusal. */
+/** The headers of a refusal. */
 export const ownHeadersOf = (refusal: Refusal): Readonly<Record<string, string>> => {
   if (refusal._tag === "MethodNotAllowed") return { allow: refusal.allow }
   if (refusal._tag === "RateLimited") {
@@ -242,7 +253,7 @@ export const ownHeadersOf = (refusal: Refusal): Readonly<Record<string, string>>
   return {}
 }
 
-/** The headers of every answer, and those that go with its status, unless a refusal has its own. */
+/** The headers of every response with the status, unless a refusal has its own. */
 export const headersOf = ({
   headers,
   status

@@ -3,8 +3,8 @@ import { Context, Effect, Layer, Option } from "effect"
 import { forwarded, TrustedProxies } from "./TrustedProxies.ts"
 
 /**
- * The address at which callers reach the server, without a slash at the end: `https://example.com/hooks`. None: as each
- * request was addressed.
+ * The server's address for callers, without a slash at the end: `https://example.com/hooks`. None: the address of each
+ * request.
  */
 export class PublicUrl extends Context.Reference<PublicUrl>()("webhook-trigger/PublicUrl", {
   defaultValue: () => Option.none<string>()
@@ -16,7 +16,7 @@ export class PublicUrl extends Context.Reference<PublicUrl>()("webhook-trigger/P
     )
 }
 
-/** The beginning of an absolute URL, as the caller of a request has to write it. */
+/** The beginning of an absolute URL for the caller of a request. */
 export const makeOriginFor: Effect.Effect<(request: HttpServerRequest.HttpServerRequest) => string> = Effect.map(
   Effect.all([PublicUrl, TrustedProxies]),
   ([publicUrl, proxies]) => {
@@ -29,7 +29,7 @@ export const makeOriginFor: Effect.Effect<(request: HttpServerRequest.HttpServer
 )
 
 /**
- * The port of the triggers if the management has a listener of its own. `PublicUrl` is then the address of the triggers, and
+ * The port of the triggers if the management has its own listener. `PublicUrl` is then the address of the triggers, and
  * the management has no such setting.
  */
 export class TriggerPort extends Context.Reference<TriggerPort>()("webhook-trigger/TriggerPort", {
@@ -45,7 +45,7 @@ export const managementUrl: Effect.Effect<Option.Option<string>> = Effect.map(
 /** `makeOriginFor` for the management's own pages. */
 export const makeManagementOriginFor = Effect.provideServiceEffect(makeOriginFor, PublicUrl, managementUrl)
 
-/** The listener of the triggers, which is on the same host as that of the management. */
+/** The listener of the triggers, on the same host as the management's. */
 const atPort = (origin: string, port: number): string =>
   URL.canParse(origin) ? `http://${new URL(origin).hostname}:${port}` : origin
 
@@ -58,6 +58,6 @@ export const makeTriggerOriginFor: typeof makeOriginFor = Effect.map(
   }
 )
 
-/** The path that the server is mounted under, if any: the beginning of a URL on the same server. */
+/** The path under which the server is mounted, if any: the beginning of a URL on the same server. */
 export const mountedAt = (publicUrl: Option.Option<string>): string =>
   Option.match(publicUrl, { onNone: () => "", onSome: (url) => new URL(url).pathname.replace(/\/+$/, "") })

@@ -1,6 +1,6 @@
 /**
- * Around all routes, a host's too: keeps Effect's own request logger and tracer from recording a URL that may contain a
- * token.
+ * Around all routes, also a host's: keeps Effect's own request logger and tracer from recording a URL that may contain
+ * a token.
  */
 import { HttpLayerRouter, HttpMiddleware, HttpServerRequest } from "@effect/platform"
 import { Effect, FiberRef, Layer, Option, Tracer } from "effect"
@@ -15,7 +15,7 @@ const mayContainToken = (url: string): boolean => {
   try {
     decoded = decodeURIComponent(url)
   } catch {
-    // What cannot be decoded is checked as it is.
+    // A path that cannot be decoded is checked as it is.
   }
   return /whk_|webhook\/+trigger/i.test(decoded)
 }
@@ -23,8 +23,8 @@ const mayContainToken = (url: string): boolean => {
 const redacted = "<may contain a token>"
 
 /**
- * Removes what may contain a token from the span that a host's tracer has already opened for the request: its URL, or a
- * header such as `Referer`.
+ * Removes possible tokens from the span that a host's tracer has already opened for the request: its URL, or a header
+ * such as `Referer`.
  */
 const redactSpan = (span: Tracer.AnySpan): void => {
   if (span._tag !== "Span") return
@@ -39,14 +39,14 @@ const redactRequests = HttpLayerRouter.middleware(
       Effect.flatMap(Effect.serviceOption(Tracer.ParentSpan), (span) => {
         if (Option.isSome(span)) redactSpan(span.value)
         if (!mayContainToken(request.url)) return app
-        // Here already: a host may log an error that contains the request.
+        // Already here, because a host may log an error that contains the request.
         return RequestLog.silenceEffectLogger(answerNotFound()(app))
       })
     ),
   { global: true }
 )
 
-/** Applies to a server that these routes are built into, like a logger's layer; elsewhere `redactSpan` does it. */
+/** Applies to the host's server, like a logger's layer; elsewhere `redactSpan` does it. */
 const disableTracer = Layer.scopedDiscard(
   Effect.flatMap(FiberRef.get(HttpMiddleware.currentTracerDisabledWhen), (disabled) =>
     Effect.locallyScoped(

@@ -1,4 +1,4 @@
-/** What is found out about a request while it is answered: for its log line, its span, and audit events. */
+/** Facts about a request, found while it is answered: for its log line, its span, and audit events. */
 import type { HttpServerRequest } from "@effect/platform"
 import type { AuditActor } from "../../domain/access/AuditEvent.ts"
 import type { RunId, WebhookId } from "../../domain/Id.ts"
@@ -15,7 +15,7 @@ export interface RequestFacts {
   readonly session_id?: string
 }
 
-/** On the request itself: a map with weak keys makes more work for each of them than all else that is recorded. */
+/** Stored on the request: a map with weak keys would cost more than all other records. */
 const facts = Symbol("webhook-trigger/RequestFacts")
 
 interface WithFacts {
@@ -28,7 +28,7 @@ export const add = (request: Request, more: RequestFacts): void => {
   ;(request as WithFacts)[facts] = known === undefined ? more : { ...known, ...more }
 }
 
-/** The request has shown a valid webhook token, admin key or session. */
+/** The request has a valid webhook token, admin key or session. */
 const showedCredentials = (request: Request): void => {
   const source = nodeRequest(request)
   if (source !== undefined) LimitedConnections.showedCredentials(source)

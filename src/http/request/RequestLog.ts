@@ -1,6 +1,6 @@
 /**
- * One log line, one span and the metrics of every request, by the route's pattern and never by the URL: a trigger's URL
- * contains its token.
+ * One log line, one span and the metrics of every request, under the route's pattern, because a trigger's URL contains
+ * its token.
  */
 import {
   HttpLayerRouter,
@@ -26,6 +26,7 @@ import {
 } from "effect"
 import { InvalidParameter, NotFound } from "../../domain/Errors.ts"
 import { Origin } from "../../engine/access/Audit.ts"
+import type { Networks } from "../../runtime/Networks.ts"
 import { record } from "../../telemetry/Metrics.ts"
 import { whenTraced } from "../../telemetry/Span.ts"
 import * as Body from "./Body.ts"
@@ -35,19 +36,19 @@ import { isExactly, patternOf } from "./ExactPath.ts"
 import * as Problems from "./Problems.ts"
 import * as RequestFacts from "./RequestFacts.ts"
 import { originOf } from "./RequestOrigin.ts"
-import { type Networks, TrustedProxies } from "./TrustedProxies.ts"
+import { TrustedProxies } from "./TrustedProxies.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
-/** What a log line may quote of a path: never what is not an id or a team's name, which may be anything. */
+/** The parts of a path that a log line may quote: only IDs and team names. */
 const names: { readonly [parameter: string]: RegExp } = {
   id: /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i,
   run_id: /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i,
   team: /^[a-z0-9][a-z0-9-]{0,62}$/
 }
 
-/** The webhook, run, team or session that a management request names in its path. */
+/** The webhook, run, team or session in the path of a management request. */
 const objectOf = (route: string, { originalUrl, url }: Request): Readonly<Record<string, string>> => {
   if (!route.includes("/api/")) return {}
   const pattern = patternOf(route)
@@ -77,8 +78,8 @@ const durations = Metric.histogram(
 )
 
 /**
- * Switches off Effect's own log line about the request, which contains the URL. Only when it is on, because every change
- * of a fiber's state has a cost.
+ * Turns off Effect's own log line about the request, which contains the URL. Only if it is on, because every change of
+ * a fiber's state has a cost.
  */
 export const silenceEffectLogger = <A, E, R>(app: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.withFiberRuntime((fiber) =>
@@ -90,21 +91,21 @@ export const silenceEffectLogger = <A, E, R>(app: Effect.Effect<A, E, R>): Effec
 const traceId = /^[\da-f]{32}$/i
 const spanId = /^[\da-f]{16}$/i
 
-/** As the caller names it; Effect takes any text of a B3 header for an id. */
+/** Chosen by the caller; Effect takes any text of a B3 header for an ID. */
 const callersSpan = (request: Request) =>
   Option.filter(
     HttpTraceContext.fromHeaders(request.headers),
     (span) => traceId.test(span.traceId) && spanId.test(span.spanId)
   )
 
-/** The request headers that a span may show. Any other may hold a secret: what callers sign, or authenticate with. */
+/** The request headers that a span may show. Any other may hold a secret, such as a credential. */
 const shownHeaders: ReadonlySet<string> = new Set(
   ["accept", "accept-encoding", "content-encoding", "content-length", "content-type", "host", "traceparent"].map(
     (name) => `http.request.header.${name}`
   )
 )
 
-/** Takes back the headers that a host's tracer has recorded of the request. */
+/** Removes the headers that a host's tracer has recorded of the request. */
 const hideHeaders = (span: Tracer.AnySpan): void => {
   if (span._tag !== "Span") return
   for (const name of span.attributes.keys()) {
@@ -112,21 +113,21 @@ const hideHeaders = (span: Tracer.AnySpan): void => {
   }
 }
 
-/** The span that the request belongs to: one of a host's own, or its caller's. */
+/** The request's span: the host's, or its caller's. */
 const parentOf = (fiber: Fiber.RuntimeFiber<any, any>, request: Request) => {
   const ofHost = Context.getOption(fiber.currentContext, Tracer.ParentSpan)
   if (Option.isSome(ofHost)) hideHeaders(ofHost.value)
   return Option.getOrUndefined(Option.orElse(ofHost, () => callersSpan(request)))
 }
 
-/** What is recorded in place of a route. */
+/** Recorded instead of a route. */
 const noRoute = "(no route)"
 
-/** `observe` for a path that no route has. */
+/** `observe` for an unknown path. */
 export const observeUnknownPath = <E, R>(request: Request, handler: Effect.Effect<Response, E, R>) =>
   silenceEffectLogger(observeRequest(noRoute, request, handler))
 
-/** Runs the handler where the URL is spelled as the route is: Effect's router leads other spellings to it too. */
+/** Runs the handler if the URL is spelled exactly like the route: Effect's router accepts other spellings. */
 const onlyExactly = <E, R>(
   route: string,
   handler: Effect.Effect<Response, E, R>,
@@ -152,10 +153,7 @@ export const observe = <E, R>(
 
 const severalHosts = new InvalidParameter({ name: "Host", detail: "is given more than once" })
 
-/**
- * Refuses a request with several `Host` headers, since a proxy in front of the server may have used a different one (RFC
- * 9112, 3.2).
- */
+/** Refuses a request with several `Host` headers, since a proxy may have used a different one (RFC 9112, 3.2). */
 const withOneHost = <E, R>(
   request: Request,
   handler: Effect.Effect<Response, E, R>
@@ -168,11 +166,11 @@ const withOneHost = <E, R>(
   return hosts > 1 ? Effect.fail(severalHosts) : handler
 }
 
-/** The request as it is counted, logged and traced, from now to its answer. */
+/** The counts, log line and trace of the request, from now to its response. */
 const begin = (route: string, request: Request, clock: Clock.Clock, proxies: Networks) => {
   const { method } = request
   const started = clock.unsafeCurrentTimeMillis()
-  /** Counts the answer; gives the log line, which is made only if there is one. */
+  /** Counts the response. Returns the log line, which is only made if there is one. */
   const finish = (status: number): Effect.Effect<void> => {
     const duration_ms = clock.unsafeCurrentTimeMillis() - started
     record(requests, 1, { method, route, status: String(status) })
@@ -192,7 +190,7 @@ const isLoggedBy = (minimum: LogLevel.LogLevel): boolean => LogLevel.lessThanEqu
 
 const complete = (response: Response): Response => HttpServerResponse.setHeaders(response, Problems.headersOf(response))
 
-/** `observe` for a handler that is run here. */
+/** `observe` for a handler that runs here. */
 const observeRequest = <E, R>(
   route: string,
   request: Request,
@@ -205,7 +203,7 @@ const observeRequest = <E, R>(
     const count = begin(route, request, clock, proxies)
     const isTraced = fiber.getFiberRef(FiberRef.currentTracerEnabled)
 
-    /** Counts and logs the request, then goes on with `then`. */
+    /** Counts and logs the request, then continues with `then`. */
     const finish = <A>(status: number, then: Effect.Effect<A>): Effect.Effect<A> => {
       const line = count(status)
       const isLogged = isLoggedBy(fiber.getFiberRef(FiberRef.currentMinimumLogLevel))
@@ -240,8 +238,8 @@ const observeRequest = <E, R>(
   })
 
 /**
- * `observe` for requests that are not of Effect's server, and not traced: the handler's fiber, whose answer goes to `send`,
- * unless it was interrupted.
+ * `observe` for requests that bypass Effect's server, and are not traced: the handler's fiber. Its response goes to
+ * `send`, unless it was interrupted.
  */
 export const makeDirect = Effect.gen(function* () {
   const runtime = yield* Effect.runtime<never>()
@@ -277,7 +275,9 @@ export const makeDirect = Effect.gen(function* () {
   }
 })
 
-/** Applies `observe` to all routes of the layer that it is provided to, and says for their audit events who asks. */
+/**
+ * Applies `observe` to all routes of the layer that it is provided to, and provides the actor of their audit events.
+ */
 export const layer = HttpLayerRouter.middleware((handler) =>
   Effect.flatMap(
     Effect.all([HttpLayerRouter.RouteContext, HttpServerRequest.HttpServerRequest, TrustedProxies]),
@@ -285,7 +285,7 @@ export const layer = HttpLayerRouter.middleware((handler) =>
       observe(
         route.path,
         Effect.provideService(handler, Origin, originOf(proxies, request)),
-        // Below a host's prefix, which the route's path has and the request's URL no longer has.
+        // Below a host's prefix, which is in the route's path but no longer in the request's URL.
         Option.isSome(route.prefix) ? ({ originalUrl }) => originalUrl : undefined
       )
   )

@@ -1,10 +1,10 @@
 import type { HttpServerRequest } from "@effect/platform"
 import type { OriginValues } from "../../engine/access/Audit.ts"
+import type { Networks } from "../../runtime/Networks.ts"
 import { clientAddress } from "./ClientAddress.ts"
 import * as RequestFacts from "./RequestFacts.ts"
-import type { Networks } from "./TrustedProxies.ts"
 
-/** Who sends the request, which is known once it has been authenticated, and from where. */
+/** The sender of the request, known once it is authenticated, and its address. */
 export const originOf = (proxies: Networks, request: HttpServerRequest.HttpServerRequest): OriginValues => ({
   client_address: clientAddress(proxies, request),
   get actor() {

@@ -1,55 +1,26 @@
 /**
- * The proxies whose `X-Forwarded-*` headers are believed. Anyone can send such headers, so those of any other peer say
- * nothing.
+ * The proxies whose `X-Forwarded-*` headers are believed. Anyone can send such headers, so those of other peers are
+ * ignored.
  */
-import { BlockList, isIP, isIPv4, isIPv6 } from "node:net"
 import type { HttpServerRequest } from "@effect/platform"
 import { Context, Layer, Option } from "effect"
+import { type Networks, noNetworks, toNetworks } from "../../runtime/Networks.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** A set of addresses; an IPv4 address is the same in IPv6 notation (`::ffff:10.0.0.1`). */
-export interface Networks {
-  readonly contains: (address: string) => boolean
-}
-
-/** Adds an address (`10.0.0.1`) or a network (`10.0.0.0/8`, `fd00::/8`); false when it is neither. */
-const add = (list: BlockList, text: string): boolean => {
-  const [, address = "", prefix] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? []
-  const version = isIP(address)
-  if (version === 0 || address.includes("%")) return false
-  const bits = version === 4 ? 32 : 128
-  if (Number(prefix ?? 0) > bits) return false
-  list.addSubnet(address, Number(prefix ?? bits), version === 4 ? "ipv4" : "ipv6")
-  return true
-}
-
-/** The networks in CIDR notation; none when one of them is not valid. */
-export const parseNetworks = (texts: ReadonlyArray<string>): Option.Option<Networks> => {
-  if (texts.length === 0) return Option.some({ contains: () => false })
-  const list = new BlockList()
-  const contains = (address: string) =>
-    isIPv4(address) ? list.check(address, "ipv4") : isIPv6(address) && list.check(address, "ipv6")
-  return texts.every((text) => add(list, text)) ? Option.some({ contains }) : Option.none()
-}
-
-/** The same for networks that were already checked; throws if one is not valid. */
-export const toNetworks = (texts: ReadonlyArray<string>): Networks =>
-  Option.getOrThrowWith(parseNetworks(texts), () => new Error(`Not all are networks: ${texts.join(", ")}`))
-
-/** None unless the server's operator names them. */
+/** None unless the operator names them. */
 export class TrustedProxies extends Context.Reference<TrustedProxies>()("webhook-trigger/TrustedProxies", {
-  defaultValue: (): Networks => ({ contains: () => false })
+  defaultValue: (): Networks => noNetworks
 }) {
-  /** Addresses and networks in CIDR notation, such as `["10.0.0.0/8", "::1"]`; throws for what is neither. */
+  /** Addresses and networks in CIDR notation, such as `["10.0.0.0/8", "::1"]`. Throws if one is neither. */
   static readonly layer = (networks: ReadonlyArray<string>): Layer.Layer<never> =>
     Layer.sync(TrustedProxies, () => toNetworks(networks))
 }
 
-/** The connection's other end: a caller, or the nearest proxy. */
+/** The connection's peer: a caller, or the nearest proxy. */
 export const peerAddress = ({ remoteAddress }: Request): string => Option.getOrElse(remoteAddress, () => "unknown")
 
-/** The first value of a header that only a trusted proxy can have set, as the outermost proxy reports it. */
+/** The first value of a header that only a trusted proxy can have set, as reported by the outermost one. */
 export const forwarded = (proxies: Networks, request: Request, name: "proto" | "host"): string | undefined => {
   const value = request.headers[`x-forwarded-${name}`]
   if (value === undefined || !proxies.contains(peerAddress(request))) return undefined

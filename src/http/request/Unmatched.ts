@@ -1,4 +1,4 @@
-/** What no route matches: 405 for a known path with another method, else 404. */
+/** Requests without a route: 405 for a known path with another method, else 404. */
 import { METHODS } from "node:http"
 import { HttpApi, HttpLayerRouter, type HttpMethod, HttpServerRequest, type HttpServerResponse } from "@effect/platform"
 import { Context, Effect, Layer } from "effect"
@@ -12,12 +12,12 @@ type Method = Exclude<HttpMethod.HttpMethod, "HEAD">
 /** In the order in which `Allow` lists them. */
 const common = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as ReadonlyArray<Method>
 
-/** What else a request can have. The router's own `*` misses some that are newer than it, such as QUERY. */
+/** Other methods. The router's own `*` lacks some newer ones, such as QUERY. */
 const rare = METHODS.filter((method) => !(common as ReadonlyArray<string>).includes(method)) as ReadonlyArray<Method>
 
 const methods = [...common, ...rare]
 
-/** Leads every method to the handler. */
+/** Routes every method to the handler. */
 export const anyMethod = <E, R>(
   path: `/${string}`,
   handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
@@ -33,8 +33,8 @@ const refusalsOf = (path: `/${string}`, allowed: ReadonlySet<string>, methods: R
 }
 
 /**
- * Adds routes that refuse every other method on these paths: those for a rare method when a request first has it. All at
- * once, two thousand routes for methods that hardly ever come would take a third of the computing of a start.
+ * Adds routes that refuse every other method on these paths; those for rare methods only when a request first uses one.
+ * Two thousand routes for methods that are hardly ever used would take a third of the CPU time of a start.
  */
 class Refusals extends Context.Tag("webhook-trigger/Refusals")<Refusals, (paths: Paths) => Effect.Effect<void>>() {
   static readonly layer = Layer.effect(
@@ -69,19 +69,19 @@ class Refusals extends Context.Tag("webhook-trigger/Refusals")<Refusals, (paths:
 }
 
 /**
- * Refuses every other method on these paths; where GET is allowed, so is HEAD. Without these routes the router would
- * answer 404, because it knows a path only together with its methods.
+ * Refuses every other method on these paths; where GET is allowed, so is HEAD. Without these routes, the router would
+ * answer 404, because it only knows paths together with their methods.
  */
 export const methodNotAllowed = (paths: Paths): Layer.Layer<never, never, HttpLayerRouter.HttpRouter> =>
   Layer.effectDiscard(Effect.flatMap(Refusals, (refuse) => refuse(paths))).pipe(Layer.provide(Refusals.layer))
 
-/** Paths that are only read. */
+/** Read-only paths. */
 export const onlyGet = (paths: ReadonlyArray<`/${string}`>): Paths => {
   const get = new Set(["GET"])
   return new Map(paths.map((path) => [path, get]))
 }
 
-/** The API's paths, but for the trigger's, which check the method themselves. */
+/** The API's paths except the triggers', which check the method themselves. */
 export const apiPaths = (): Paths => {
   const paths = new Map<`/${string}`, Set<string>>()
   HttpApi.reflect(Api, {
@@ -96,17 +96,19 @@ type Response = HttpServerResponse.HttpServerResponse
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** A page for people, in place of a problem. */
+/** A page for people, instead of a problem. */
 export type NotFoundPage = (request: Request) => Response
 
-/** What is for programs, also when a browser asks. */
+/** Paths for programs, even if a browser requests them. */
 const forPrograms = /^\/(api|assets|webhook)(\/|$)/
 
-/** Somebody has typed the address, or followed a link to it. */
+/** A person has typed the address, or followed a link to it. */
 const isNavigation = ({ method, url, headers }: Request) =>
   (method === "GET" || method === "HEAD") && /\btext\/html\b/.test(headers.accept ?? "") && !forPrograms.test(url)
 
-/** Answers what no route matches: an unknown path, one that cannot be decoded, or a part that is too long. */
+/**
+ * Answers requests without a route: an unknown path, one that cannot be decoded, or one with a part that is too long.
+ */
 export const answerNotFound =
   (page?: NotFoundPage) =>
   <E, R>(app: Effect.Effect<Response, E, R>) =>

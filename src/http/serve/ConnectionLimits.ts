@@ -60,7 +60,7 @@ class Group {
 
 /** A counted connection. */
 export class Connection {
-  /** Whether it has shown a valid token, key or session, or is a trusted proxy's. */
+  /** Whether it has sent a valid token, key or session, or is a trusted proxy's. */
   hasCredentials: boolean
   private requests = 0
   private groups: ReadonlyArray<Group>
@@ -131,8 +131,8 @@ export class ConnectionLimits {
   }
 
   /**
-   * Counts a new connection, and may close another one for it. Returns undefined if there is no room. `network`: where the
-   * connection comes from; undefined for a trusted proxy, which stands for many callers.
+   * Counts a new connection, and may close another one for it. Returns undefined if there is no room. `network`: the
+   * connection's network; undefined for a trusted proxy, which has many callers.
    */
   open(network: string | undefined, close: () => void): Connection | undefined {
     // The network first: a network with too many connections loses one of its own.

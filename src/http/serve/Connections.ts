@@ -1,32 +1,29 @@
-/**
- * How a Node server deals with too many callers, with bodies it does not read, and with callers that wait for 100
- * (Continue).
- */
+/** How a Node server handles too many callers, unread bodies, and callers that wait for 100 (Continue). */
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { Effect, Layer } from "effect"
 import { TrustedProxies } from "../request/TrustedProxies.ts"
 import type { ConnectionLimits } from "./ConnectionLimits.ts"
 import * as LimitedConnections from "./LimitedConnections.ts"
 
-/** How much of a body that nobody reads is discarded after the response; then the connection is closed. In bytes. */
+/** How many bytes of an unread body are discarded after the response; then the connection is closed. */
 const maxUnread = 64 * 1024
 
-/** Between the end of our side of a connection and its reset, in milliseconds: time to read the response. */
+/** Milliseconds from the end of our side of a connection to its reset: time to read the response. */
 const resetAfter = 2_000
 
 const mayExceed = ({ headers }: IncomingMessage): boolean =>
   headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > maxUnread
 
-/** No more is read, so a caller that goes on sending is stopped by TCP; one that reads finds the response and the end. */
+/** Reads no more, so TCP stops a caller that continues to send. One that reads finds the response and the end. */
 const close = (request: IncomingMessage): void => {
   request.pause()
   request.socket.end()
   setTimeout(() => request.socket.destroy(), resetAfter).unref()
 }
 
-/** Node itself would read on to the end of the body, however long it is, to use the connection again. */
+/** Node itself would read to the end of the body, of any length, to reuse the connection. */
 const closeUnread = (request: IncomingMessage, response: ServerResponse): void => {
-  // Before Node's own listener, which would begin to discard, out of sight.
+  // Before Node's own listener, which would begin to discard unnoticed.
   response.prependOnceListener("finish", () => {
     if (request.complete) return
     let bytes = 0
@@ -40,7 +37,7 @@ const closeUnread = (request: IncomingMessage, response: ServerResponse): void =
 
 const awaitingContinue = new WeakSet<IncomingMessage>()
 
-/** Asks for the body if its caller waits to be asked (`Expect: 100-continue`). Call it when nothing else can refuse. */
+/** Asks for the body if its caller expects that (`Expect: 100-continue`). Call it when nothing else can refuse. */
 export const askForBody = (request: IncomingMessage, response: ServerResponse): void => {
   if (awaitingContinue.delete(request)) response.writeContinue()
 }
@@ -57,8 +54,8 @@ const onWithin = (
   )
 
 /**
- * Until the scope closes, connections are limited, and unread bodies end with their connection. A caller that expects 100
- * gets it from `askForBody`, not from Node before anything is decided. All headers count.
+ * Until the scope closes, limits connections, and closes those with unread bodies. A caller that expects 100 gets it
+ * from `askForBody`, not from Node before anything is decided. All headers count.
  */
 export const layer = (
   server: Server,

@@ -6,9 +6,9 @@ import { Shutdown } from "../../engine/Shutdown.ts"
 const lastResponses = Duration.seconds(2)
 
 /**
- * Stops the servers of a process in order when its scope closes: first nothing new is accepted while waiting callers still get their
- * answers, for up to `grace`; then the rest get 503 and `Retry-After`; then the sockets are closed. Build it last, so that
- * it closes first. It counts their requests from this call on, so call it before they listen.
+ * Stops a process's servers in order when its scope closes. First nothing new is accepted, while waiting callers still
+ * get their answers, for up to `grace`. Then the rest get 503 and `Retry-After`, and the sockets are closed. Build it
+ * last, so that it closes first. It counts requests from this call on, so call it before they listen.
  */
 export const layer = (
   servers: ReadonlyArray<Server>,
@@ -25,7 +25,8 @@ export const layer = (
           yield* until(() => requests.waiting() === 0, Duration.decode(grace))
           yield* shutdown.stopWaiting
           yield* until(() => requests.open() === 0, lastResponses)
-          // What is left is idle, an event stream, or a caller that does not read. No request may arrive in between.
+          // The remaining connections are idle, an event stream, or have a caller that does not read. No request may
+          // arrive in between.
           for (const server of servers) {
             server.close()
             server.closeAllConnections()

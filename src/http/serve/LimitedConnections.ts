@@ -1,9 +1,9 @@
 /** The connections of a Node server under the limits of its process. */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
+import type { Networks } from "../../runtime/Networks.ts"
 import { networkOf, plain } from "../request/ClientAddress.ts"
 import * as Problems from "../request/Problems.ts"
-import type { Networks } from "../request/TrustedProxies.ts"
 import type { Connection, ConnectionLimits } from "./ConnectionLimits.ts"
 import { keepAliveTimeout } from "./Listener.ts"
 
@@ -30,7 +30,7 @@ const announceKeepAlive = (response: ServerResponse, timeout: number): void => {
   ;(response as { _keepAliveTimeout?: number })._keepAliveTimeout = timeout
 }
 
-/** The request has shown a valid token, key or session: from now on its connection is closed for others last. */
+/** The request has a valid token, key or session: from now on, other connections are closed before this one. */
 export const showedCredentials = ({ socket }: IncomingMessage): void => {
   const caller = callers.get(socket)
   if (caller?.connection === undefined || caller.connection.hasCredentials) return

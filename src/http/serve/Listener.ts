@@ -6,7 +6,7 @@ import { Data, Effect, Layer } from "effect"
 export interface ListenFault {
   readonly host: string
   readonly port: number
-  /** As Node names it, for example `EADDRINUSE`. */
+  /** Node's code, for example `EADDRINUSE`. */
   readonly code: string
 }
 
@@ -28,7 +28,7 @@ export const keepAliveTimeout = 65_000
 /** How long a request's headers may take to arrive, in milliseconds. */
 const headersTimeout = 10_000
 
-/** The same for the whole request, with a body of up to 1 MiB; as much again for each further MiB, up to 5 minutes. */
+/** The same for the whole request with a body of up to 1 MiB, and again for each further MiB, up to 5 minutes. */
 const requestTimeout = (maxBody: number): number => Math.min(30_000 * Math.ceil(maxBody / 1024 ** 2), 300_000)
 
 /** How often these times are checked, in milliseconds. */
@@ -45,8 +45,8 @@ export const port = HttpServer.addressWith((address) =>
 )
 
 /**
- * An HTTP server that listens once its layer is built: after its routes, as a request that nothing answers yet would never
- * be answered. `maxBody`: the largest body that its routes accept, in bytes.
+ * An HTTP server that listens once its layer is built: after its routes, since a request without a route would never be
+ * answered. `maxBody`: the largest body that its routes accept, in bytes.
  */
 export const make = (options: {
   readonly host?: string

@@ -26,7 +26,7 @@ export interface LayerOptions {
   readonly management?: Option.Option<Server>
 }
 
-/** Has a Node server answer all routes until the scope closes, triggers past Effect's server. */
+/** Makes a Node server answer all routes until the scope closes. Triggers bypass Effect's server. */
 export const layer = (
   server: Server,
   { limits = new ConnectionLimits(), management = Option.none() }: LayerOptions = {}
@@ -77,15 +77,15 @@ export const layer = (
 
 export interface ServeOptions {
   readonly port: number
-  /** The address to listen on; absent: all of this machine's. */
+  /** The address to listen on; absent: all of this machine's addresses. */
   readonly host?: string
-  /** How long a stop waits for callers that wait for an answer; default 30 seconds. */
+  /** How long a stop waits for waiting callers. Default: 30 seconds. */
   readonly grace?: Duration.DurationInput
 }
 
 /**
- * Serves a host's routes, ours among them, in the right order: it listens once all of them exist. When its scope closes it
- * stops as `Drain` says, while everything that the routes need still works. In place of `HttpLayerRouter.serve`, with
+ * Serves a host's routes and ours in the right order: it listens once all of them exist. When its scope closes, it
+ * stops like `Drain`, while everything that the routes need still works. Replaces `HttpLayerRouter.serve`, with
  * Effect's request logger as there.
  */
 export const serve = <A, E, R>(hostRoutes: Layer.Layer<A, E, R>, { grace = "30 seconds", ...address }: ServeOptions) =>
@@ -93,7 +93,7 @@ export const serve = <A, E, R>(hostRoutes: Layer.Layer<A, E, R>, { grace = "30 s
     const app = yield* HttpLayerRouter.toHttpEffect(hostRoutes)
     const { maxBody } = yield* Settings
     const { layer: listening, server } = Listener.make({ ...address, maxBody })
-    // They are there in the turn of the event loop in which it begins to listen, before the first request is read.
+    // They exist in the event loop turn in which it begins to listen, before the first request is read.
     const answers = HttpServer.withLogAddress(HttpServer.serve(app, HttpMiddleware.logger))
     return Drain.layer([server], grace).pipe(
       Layer.provide([answers, Connections.layer(server, { limits: new ConnectionLimits() })]),

@@ -1,6 +1,6 @@
 /**
- * Everything that speaks HTTP, as layers for the `HttpLayerRouter` of any server: this package's own, or that of a host
- * that runs the webhook engine inside its API.
+ * All routes, as layers for the `HttpLayerRouter` of any server: this package's own, or that of a host that embeds the
+ * engine.
  */
 import {
   type Etag,
@@ -15,11 +15,14 @@ import { Api } from "../../api/Api.ts"
 import type { Replay } from "../../engine/accept/Replay.ts"
 import type { Trigger } from "../../engine/accept/Trigger.ts"
 import type { AdminKey } from "../../engine/access/AdminKey.ts"
+import { LeaderKeys } from "../../engine/access/LeaderKeys.ts"
 import { Sessions } from "../../engine/access/Sessions.ts"
+import type { Destinations } from "../../engine/delivery/Destinations.ts"
 import type { Cancellation } from "../../engine/manage/Cancellation.ts"
 import type { Overview } from "../../engine/manage/Overview.ts"
 import type { StoredRequests } from "../../engine/manage/StoredRequests.ts"
 import type { Teams } from "../../engine/manage/Teams.ts"
+import type { Threads } from "../../engine/manage/Threads.ts"
 import type { Webhooks } from "../../engine/manage/Webhooks.ts"
 import type { Settings } from "../../engine/Settings.ts"
 import type { AuditStore } from "../../repo/AuditStore.ts"
@@ -31,11 +34,14 @@ import * as Auth from "../access/Auth.ts"
 import * as SessionHandlers from "../access/SessionHandlers.ts"
 import { Events } from "../events/Events.ts"
 import * as AuditHandlers from "../manage/AuditHandlers.ts"
+import * as DestinationsHandlers from "../manage/DestinationsHandlers.ts"
+import * as LeaderKeysHandlers from "../manage/LeaderKeysHandlers.ts"
 import * as OverviewHandlers from "../manage/OverviewHandlers.ts"
 import { RunExport } from "../manage/RunExport.ts"
 import * as RunsHandlers from "../manage/RunsHandlers.ts"
 import * as SessionsHandlers from "../manage/SessionsHandlers.ts"
 import * as TeamsHandlers from "../manage/TeamsHandlers.ts"
+import * as ThreadsHandlers from "../manage/ThreadsHandlers.ts"
 import * as WebhooksHandlers from "../manage/WebhooksHandlers.ts"
 import * as Docs from "../operations/Docs.ts"
 import * as Health from "../operations/Health.ts"
@@ -49,7 +55,7 @@ import { BodyBudget } from "../trigger/BodyBudget.ts"
 import { CallerCheck } from "../trigger/CallerCheck.ts"
 import * as TriggerRoutes from "../trigger/TriggerRoutes.ts"
 
-/** `/webhook/trigger/…`: enough for a host that only lets its callers trigger webhooks. */
+/** `/webhook/trigger/…`: enough for a host that only lets callers trigger webhooks. */
 export const trigger = Layer.merge(
   Layer.provide(TriggerRoutes.layer, Layer.merge(BodyBudget.layer, CallerCheck.layer)),
   Redaction.layer
@@ -58,7 +64,7 @@ export const trigger = Layer.merge(
 /** Registers nothing: the group's routes are `TriggerRoutes`, written by hand. */
 const triggerGroup = Layer.empty as Layer.Layer<HttpApiGroup.ApiGroup<"webhook-trigger", "trigger">>
 
-/** What every server of `@effect/platform` provides. */
+/** Services of every server of `@effect/platform`. */
 type Server =
   | Etag.Generator
   | FileSystem.FileSystem
@@ -71,22 +77,28 @@ type Engine =
   | AuditStore
   | Cancellation
   | ChangeFeed
+  | Destinations
   | HistoryStore
+  | LeaderKeys
   | Overview
   | Replay
   | StoredRequests
   | SessionStore
   | Settings
   | Teams
+  | Threads
   | Trigger
   | Webhooks
 
-/** `/api/…`: teams, webhooks, the history and sessions, for anyone who has the admin key. */
+/** `/api/…`: teams, webhooks, the history and sessions, for anyone with the admin key. */
 export const management: Layer.Layer<never, never, Engine | Server> = HttpLayerRouter.addHttpApi(Api).pipe(
   Layer.provide([
     triggerGroup,
     TeamsHandlers.layer,
+    LeaderKeysHandlers.layer,
+    ThreadsHandlers.layer,
     WebhooksHandlers.layer,
+    DestinationsHandlers.layer,
     RunsHandlers.layer,
     AuditHandlers.layer,
     SessionHandlers.layer,
@@ -102,11 +114,11 @@ export const management: Layer.Layer<never, never, Engine | Server> = HttpLayerR
 /** `/health/…`, `/metrics`, `/openapi.json` and `/docs`. */
 export const operations = Layer.mergeAll(Health.layer, Prometheus.layer, OpenApi.layer, Docs.layer)
 
-/** `/`: the web UI, if it was built; it needs `management`. */
+/** `/`: the web UI, if it was built. Needs `management`. */
 export const ui = Ui.layer
 
-/** All of them. */
+/** All routes. */
 export const layer = Layer.mergeAll(trigger, management, operations, ui)
 
-/** For a server of its own: a path that none of its routes has is answered as a problem, or with a page to a browser. */
+/** For a server of its own: an unknown path is answered with a problem, or with a page to a browser. */
 export const notFound = Ui.notFound

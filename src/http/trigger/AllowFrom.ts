@@ -2,22 +2,22 @@
 import type { HttpServerRequest } from "@effect/platform"
 import { Option } from "effect"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
+import { type Networks, noNetworks, parseNetworks } from "../../runtime/Networks.ts"
 import { clientAddress } from "../request/ClientAddress.ts"
-import { type Networks, parseNetworks } from "../request/TrustedProxies.ts"
 
-/** Of the webhooks that are remembered, each of which is called more than once. */
+/** Webhooks in memory: each is called more than once. */
 const parsed = new WeakMap<WebhookRow, Networks>()
 
 const networksOf = (webhook: WebhookRow, allow_from: ReadonlyArray<string>): Networks => {
   const known = parsed.get(webhook)
   if (known !== undefined) return known
-  // What this server cannot read, it lets nobody pass by.
-  const networks = Option.getOrElse(parseNetworks(allow_from), () => ({ contains: () => false }))
+  // An invalid entry lets nobody in.
+  const networks = Option.getOrElse(parseNetworks(allow_from), () => noNetworks)
   parsed.set(webhook, networks)
   return networks
 }
 
-/** Whether the request comes from an address that may call the webhook. */
+/** Whether the request's address may call the webhook. */
 export const isAllowed = (
   proxies: Networks,
   webhook: WebhookRow,

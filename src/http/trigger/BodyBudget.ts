@@ -2,14 +2,13 @@ import { Context, Effect, Layer } from "effect"
 import { Settings } from "../../engine/Settings.ts"
 
 /**
- * How many bytes of request bodies are in memory at once: of triggers, from the first byte to the end of the request.
- * A holder (a webhook) may have as many as are still free, so one alone gets half, two a third each, and a newcomer always
- * finds some.
+ * Limits the bytes of triggers' bodies in memory, from the first byte to the end of the request. A holder (a webhook)
+ * may have as many as are still free: one alone gets half, two a third each, and a new one always finds some.
  */
 export class BodyBudget extends Context.Tag("webhook-trigger/BodyBudget")<
   BodyBudget,
   {
-    /** False: there are none for this holder now. */
+    /** False: none for this holder at the moment. */
     readonly take: (holder: string, bytes: number) => boolean
     readonly giveBack: (holder: string, bytes: number) => void
   }

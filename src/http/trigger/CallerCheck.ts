@@ -16,7 +16,7 @@ type Request = HttpServerRequest.HttpServerRequest
 
 export type Verified = Extract<Verification.Verdict, { readonly _tag: "Verified" }>
 
-/** The sender only asks whether the webhook exists. It starts no run. */
+/** The sender only tests the webhook's URL. It starts no run. */
 export type Handshake = Extract<Verification.Verdict, { readonly _tag: "Handshake" }>
 
 type Refusal = NotVerified | Unavailable
@@ -41,10 +41,10 @@ const deliveryLife = Duration.days(7)
 const isPlain = /^[\x21-\x7e]{1,200}$/
 const sha256 = (text: string): Buffer => createHash("sha256").update(text).digest()
 
-/** One delivery is one run, whatever else comes with it: some services sign the time of each attempt. */
+/** One delivery is one run, even if other parts differ: some services sign the time of each attempt. */
 const sameRequest = sha256("delivery")
 
-/** A delivery's id as its idempotency key; with a line break, which no key that a caller chooses can have. */
+/** A delivery's ID as an idempotency key. Its line break keeps it apart from callers' keys. */
 export const idempotencyOf = ({
   delivery_id,
   unique_for_seconds
@@ -55,7 +55,7 @@ export const idempotencyOf = ({
   return { idempotency: { key: `delivery\n${id}`, request_hash: sameRequest, life } }
 }
 
-/** A handshake gets its challenge back, if it sent one. */
+/** A handshake gets its challenge back, if it has one. */
 export const handshakeAnswer = ({ echo }: { readonly echo?: string }): HttpServerResponse.HttpServerResponse =>
   echo === undefined
     ? HttpServerResponse.unsafeJson({ status: "ignored" } satisfies typeof Ignored.Type)

@@ -1,4 +1,4 @@
-/** The caller's own view of a run, which `Location` points at: to show it, and to cancel it. */
+/** The caller's own view of a run, at `Location`: showing and cancelling it. */
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { DateTime, Effect, Redacted, Schema } from "effect"
 import { CallersRun } from "../../api/run/Trigger.ts"
@@ -38,7 +38,7 @@ const callersRun = (run: Run): CallersRun => {
 
 const answerWith = (run: Run) => HttpServerResponse.unsafeJson(encodeRun(callersRun(run)))
 
-/** These requests have no body: a signature covers an empty one. */
+/** These requests have no body, so a signature covers an empty one. */
 const noBody = new Uint8Array()
 
 export const make = Effect.gen(function* () {
@@ -47,7 +47,7 @@ export const make = Effect.gen(function* () {
   const record = yield* RequestRecord.make
   const callers = yield* CallerCheck.CallerCheck
 
-  /** The webhook as it is now, if the caller may use it. */
+  /** The current webhook, if the caller may use it. */
   const authenticate = Effect.fnUntraced(function* (request: Request, inPath: string | undefined) {
     const webhook = yield* trigger.authenticate(Redacted.make(inPath ?? bearerOf(request) ?? ""))
     RequestFacts.add(request, { webhook_id: webhook.id })

@@ -20,7 +20,7 @@ const parse = (text: string): string | undefined => {
   return key !== undefined && printable.test(key) ? key : undefined
 }
 
-/** JSON that does not depend on the order of members or on white space. */
+/** JSON independent of the order of members and of white space. */
 const canonical = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
   if (typeof value !== "object" || value === null) return JSON.stringify(value)
@@ -32,7 +32,7 @@ const canonical = (value: unknown): string => {
 
 type Idempotency = Pick<TriggerRequest, "idempotency">
 
-/** The request's key, if it has one, with a hash of what is asked for, which is bounded in its nesting. */
+/** The request's key, if any, with a hash of its input, whose nesting is bounded. */
 export const readWith = <E>(
   request: HttpServerRequest.HttpServerRequest,
   content: () => Either.Either<Variables, E>

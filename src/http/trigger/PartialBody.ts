@@ -1,19 +1,19 @@
 import type { HttpServerRequest } from "@effect/platform"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { keptBody } from "../../domain/request/KeptBody.ts"
+import { storedBodyBytes } from "../../domain/request/StoredBody.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { storesRefused } from "../../engine/manage/RequestToStore.ts"
 import type * as Body from "../request/Body.ts"
 import type { BodyBudget } from "./BodyBudget.ts"
 
-/** What has arrived of a body. */
+/** The received part of a body. */
 export interface PartialBody extends Body.BodyListener {
   bytes: number
-  /** The body's beginning, if the webhook keeps that. */
+  /** The body's beginning, if the webhook stores it. */
   head: Buffer | undefined
 }
 
-/** Follows the body of a webhook's caller. It counts against the budget until the request has ended. */
+/** Follows the body of a trigger. It counts against the budget until the request has ended. */
 export const make = (
   request: HttpServerRequest.HttpServerRequest,
   webhook: WebhookRow,
@@ -26,8 +26,8 @@ export const make = (
     head: undefined,
     take: (chunk) => {
       partial.bytes += chunk.length
-      if (storesRefused(webhook) && (partial.head?.length ?? 0) < keptBody) {
-        partial.head = Buffer.concat([partial.head ?? Buffer.alloc(0), chunk.subarray(0, keptBody)])
+      if (storesRefused(webhook) && (partial.head?.length ?? 0) < storedBodyBytes) {
+        partial.head = Buffer.concat([partial.head ?? Buffer.alloc(0), chunk.subarray(0, storedBodyBytes)])
       }
       if (!budget.take(webhook.id, chunk.length)) return false
       if (taken === 0) {

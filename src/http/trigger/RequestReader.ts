@@ -1,4 +1,4 @@
-/** Reads a trigger's request for its webhook: the caller first, then the body, then what the webhook takes from it. */
+/** Reads a trigger's request for its webhook: first the caller, then the body, then the webhook's input. */
 import type { HttpServerRequest } from "@effect/platform"
 import { type DateTime, Effect, Either } from "effect"
 import type {
@@ -25,7 +25,7 @@ import * as PartialBody from "./PartialBody.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** A request as its webhook takes it. */
+/** A request with its webhook's input. */
 export interface ReadRequest extends TriggerRequest {
   readonly webhook: WebhookRow
   readonly incoming: IncomingRequest
@@ -40,13 +40,13 @@ export type ReadRefused = BodyRefused | UnsupportedMediaType | InvalidParameter 
 export interface RequestReader {
   /** May be called for several versions of the webhook. The body is received once. */
   readonly read: (webhook: WebhookRow) => Effect.Effect<ReadRequest, ReadRefused | CallerCheck.Handshake>
-  /** The request with as much of the body as has arrived; `undefined` for a caller that was not verified. */
+  /** The request with the received part of its body; `undefined` for a caller that was not verified. */
   readonly known: () => IncomingRequest | undefined
-  /** The size of the body, as declared or as received so far. */
+  /** The body's declared size, or the size received so far. */
   readonly size: () => number
 }
 
-/** The caller's trace, if the request names one. */
+/** The caller's trace, if the request has one. */
 const traceOf = ({ headers: { traceparent } }: Request): Pick<TriggerRequest, "traceparent"> =>
   traceparent !== undefined && TraceContext.parse(traceparent) !== undefined ? { traceparent } : {}
 

@@ -1,7 +1,4 @@
-/**
- * The answer to a request that starts a run, for all endpoints that do: a trigger, a run from the web UI and a message to
- * a team.
- */
+/** The response to a request that starts a run: a trigger, a run from the web UI or a message to a team. */
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import type { MessageAccepted, MessageAnswered } from "../../api/run/Messages.ts"
 import type { Accepted, Answered, Failed, Ignored, TimedOut, TimedOutInPage } from "../../api/run/Trigger.ts"
@@ -18,7 +15,7 @@ type Response = HttpServerResponse.HttpServerResponse
 /** Written as they are, unlike a handler's result: `Body` is the documented type. */
 const json = <Body>(status: number, body: Body): Response => HttpServerResponse.unsafeJson(body, { status })
 
-/** Where a webhook's run and a message differ. */
+/** The differences between a webhook's run and a message. */
 interface Format {
   readonly accepted: (id: RunId) => Response
   readonly success: (id: RunId, response: string, report: AgentReport) => Response
@@ -47,7 +44,7 @@ const message: Format = {
 const isOfPage = ({ headers }: Request): boolean =>
   headers["sec-fetch-site"] !== undefined || headers.origin !== undefined
 
-/** A browser resends a POST that is answered with 408, once for each open connection: each would be another run. */
+/** A browser resends a POST that is answered with 408, once for each open connection: each would start another run. */
 const timedOut = (request: Request, run_id: RunId): Response =>
   isOfPage(request)
     ? json<typeof TimedOutInPage.Type>(504, { status: "timeout", run_id })
@@ -71,7 +68,7 @@ const write = (request: Request, format: Format, submitted: Submitted): Response
       return timedOut(request, run_id)
     case "cancelled":
       return cancelled(run_id)
-    // Not the end of a run; if it ever came, this answer would still be true.
+    // Not the end of a run. If it happened anyway, this answer would be true.
     case "queued":
     case "running":
       return format.accepted(run_id)
@@ -90,5 +87,5 @@ const answer =
 /** 202; for a caller that waited 200, 408 (504 for a page in a browser), 409 or 502. */
 export const ofRun = answer(run)
 
-/** The same with `message_id` in place of `run_id`; a failed message is a problem. */
+/** The same with `message_id` instead of `run_id`. A failed message is a problem. */
 export const ofMessage = answer(message)

@@ -28,7 +28,7 @@ const withLocation = (request: Request, response: HttpServerResponse.HttpServerR
   return response
 }
 
-/** Starts a run. The token comes from the path; if the path has none, from the header. */
+/** Starts a run. The token is in the path, or else in the header. */
 export const make = Effect.gen(function* () {
   const trigger = yield* Trigger
   const clock = yield* Effect.clock

@@ -1,6 +1,6 @@
 /**
- * The group `trigger` of the API: `POST /webhook/trigger/:token`, and a caller's view of a run, which `Location` points at.
- * The same routes also exist with the token in a header. Written by hand, for speed and for the exact order of the checks.
+ * The group `trigger` of the API: `POST /webhook/trigger/:token`, and the caller's view of a run, at `Location`. The
+ * same routes also exist with the token in a header. Written by hand, for speed and for the exact order of the checks.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { HttpLayerRouter, HttpServerError, HttpServerRequest, type HttpServerResponse } from "@effect/platform"
@@ -63,9 +63,9 @@ export const layer = HttpLayerRouter.addAll(
 )
 
 /**
- * `POST /webhook/trigger/:token`, and the same without the token in the path, straight from a Node server. It bypasses
- * Effect's server and router, which do as much work for a request as the engine does for a run. `false`: the request is not
- * for this, and is the router's. It takes what has a body of a known, allowed length; not while spans are collected, which
+ * `POST /webhook/trigger/:token`, and the same without the token in the path, directly from a Node server. It bypasses
+ * Effect's server and router, which do as much work for a request as the engine does for a run. `false`: the router
+ * must handle the request. Takes only bodies of a known, allowed length, and nothing while spans are collected, which
  * Effect's server begins.
  */
 export type DirectHandler = (request: IncomingMessage, response: ServerResponse) => boolean
@@ -85,7 +85,7 @@ export const makeDirectHandler: Effect.Effect<
     if (isTraced || source.method !== "POST" || !(Number(source.headers["content-length"]) <= maxBody)) return false
     const token = withToken.exec(source.url!)?.[1]
     if (token === undefined && !withoutToken.test(source.url!)) return false
-    // What the endpoint reads of a request, as Effect's own for Node has it.
+    // The parts of a request that the endpoint reads, as in Effect's request for Node.
     const { headers, method, url } = source
     const remoteAddress = Option.fromNullable(source.socket.remoteAddress)
     const request = { headers, method, remoteAddress, response, source, url } as unknown as Request

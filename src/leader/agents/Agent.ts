@@ -1,59 +1,35 @@
-/** What the presets for agent programs share. Each preset is a file of its own in this folder. */
-import { Predicate } from "effect"
-import { type AgentReport, readReport } from "../../domain/run/AgentReport.ts"
+/** What the service knows of agents: how one answers a prompt, and how a preset makes one of the operator's options. */
+import type { Effect, Either } from "effect"
+import type { Prompt } from "../../bus/Bus.ts"
+import type { Progress } from "../../domain/run/Progress.ts"
+import type { LeaderAnswer, LeaderError } from "../Leader.ts"
+import type { Place } from "../Place.ts"
 
-/** A program that answers one prompt at a time, and prints what it does as JSON, one event on a line. */
+/** A prompt to answer. */
+export interface Task {
+  readonly prompt: Prompt
+  readonly place: Place
+  /** Shows what it does meanwhile. May be called often. */
+  readonly progress: (progress: Progress) => void
+}
+
+/** What answers a team's prompts: a program, or an endpoint. */
 export interface Agent {
   /** As people know it: `Claude Code`. */
   readonly title: string
-  /** The program's name in `PATH`. */
-  readonly program: string
-  /** The program's arguments, given the operator's options. The prompt is on its standard input, never among them. */
-  readonly args: (options: ReadonlyArray<string>) => ReadonlyArray<string>
-  /** The work after one more event. */
-  readonly read: (work: Work, event: unknown) => Work
+  /** The program that must be installed: a path, or a name in `PATH`. Absent for an endpoint. */
+  readonly program?: string
+  /** Interrupted when the run is cancelled. */
+  readonly answer: (task: Task) => Effect.Effect<LeaderAnswer, LeaderError>
 }
 
-/** What the events have shown so far. */
-export interface Work {
-  /** The answer, or its beginning. */
-  readonly answer?: string
-  /** Why it failed. */
-  readonly failure?: string
-  readonly report?: AgentReport
-  /** No event that matters can follow, so the program should end. */
-  readonly isDone?: boolean
-}
-
-export const nothing: Work = {}
-
-/** The value at the path in an event; `undefined` if there is none. */
-export const at = (event: unknown, ...path: ReadonlyArray<string>): unknown =>
-  path.reduce<unknown>((value, name) => (Predicate.isRecord(value) ? value[name] : undefined), event)
-
-export const textAt = (event: unknown, ...path: ReadonlyArray<string>): string | undefined => {
-  const value = at(event, ...path)
-  return typeof value === "string" ? value : undefined
-}
-
-/** The sum of those values that are numbers; `undefined` if none is. */
-export const sumOf = (...values: ReadonlyArray<unknown>): number | undefined => {
-  const numbers = values.filter((value) => typeof value === "number")
-  return numbers.length === 0 ? undefined : numbers.reduce((sum, value) => sum + value, 0)
-}
-
-/** The work with these parts of a report, as far as they are known and valid. */
-export const reporting = (work: Work, parts: { readonly [Part in keyof AgentReport]?: unknown }): Work => {
-  const report = readReport(parts)
-  return report === undefined ? work : { ...work, report: { ...work.report, ...report } }
-}
-
-/** An error message; of one that is JSON, as model endpoints send it, the message in it. */
-export const messageOf = (text: string): string => {
-  try {
-    const parsed: unknown = JSON.parse(text)
-    return textAt(parsed, "error", "message") ?? textAt(parsed, "message") ?? text
-  } catch {
-    return text
-  }
+/** An agent that is known by name. Each preset is a file of its own in this folder. */
+export interface Preset {
+  readonly title: string
+  /** Options that make it work, as an example. */
+  readonly example: string
+  /** What to do if it does not answer. */
+  readonly help: string
+  /** The agent with the operator's options, or what is wrong with them. */
+  readonly agent: (options: ReadonlyArray<string>) => Either.Either<Agent, string>
 }

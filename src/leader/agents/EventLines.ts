@@ -1,10 +1,19 @@
 /** Reads a program's output of JSON lines into the work that they describe, in bounded memory. */
 import { StringDecoder } from "node:string_decoder"
-import { Effect } from "effect"
-import { answerTooLarge, maxAnswer } from "../../bus/Replies.ts"
-import { LeaderError } from "../Leader.ts"
-import type { Ending, Output } from "../Program.ts"
-import { type Agent, nothing, type Work } from "./Agent.ts"
+import { maxAnswer } from "../../bus/Replies.ts"
+import type { Progress } from "../../domain/run/Progress.ts"
+import type { LeaderAnswer } from "../Leader.ts"
+import type { Output } from "../Program.ts"
+import { inParagraphs, type Piece } from "./Paragraphs.ts"
+import { conclude, nothing, type Reading } from "./Reading.ts"
+
+/** How the lines are read. */
+export interface Events {
+  /** The reading after one more event. */
+  readonly read: (reading: Reading, event: unknown) => Reading
+  /** What the event shows of the work. */
+  readonly progress: (event: unknown) => Piece | undefined
+}
 
 /** The longest line that is read, in UTF-16 code units. An answer of 8 MiB fits; a longer line, of a tool's result, is skipped. */
 const maxLine = 6 * maxAnswer
@@ -18,17 +27,18 @@ const parse = (line: string): unknown => {
   }
 }
 
-const failWith = (message: string, { report }: Work) =>
-  new LeaderError({ message, ...(report !== undefined && { report }) })
-
-export const eventLines = ({ read }: Pick<Agent, "read">): Output<{ response: string } & Pick<Work, "report">> => {
+export const eventLines = (events: Events, progress: (progress: Progress) => void): Output<LeaderAnswer> => {
   const decoder = new StringDecoder("utf8")
-  let work = nothing
+  const show = inParagraphs(progress)
+  let reading = nothing
   let line = ""
   let isSkipped = false
   const endLine = () => {
     const event = isSkipped ? undefined : parse(line)
-    if (event !== undefined) work = read(work, event)
+    if (event !== undefined) {
+      reading = events.read(reading, event)
+      show(events.progress(event) ?? {})
+    }
     line = ""
     isSkipped = false
   }
@@ -46,17 +56,13 @@ export const eventLines = ({ read }: Pick<Agent, "read">): Output<{ response: st
       }
       return true
     },
-    isDone: () => work.isDone === true,
-    result: ({ errors, status }: Ending) => {
+    isDone: () => reading.isDone === true,
+    result: ({ errors, status }) => {
       endLine()
-      const { answer, failure, report } = work
-      if (failure !== undefined) return failWith(failure, work)
-      if (status !== "exit code 0" && status !== "terminated") {
-        return failWith(errors === "" ? status : `${status}: ${errors}`, work)
-      }
-      if (answer === undefined) return failWith(`no answer in its output${errors === "" ? "" : `: ${errors}`}`, work)
-      if (Buffer.byteLength(answer) > maxAnswer) return failWith(answerTooLarge, work)
-      return Effect.succeed({ response: answer, ...(report !== undefined && { report }) })
+      const hasFailed = status !== "exit code 0" && status !== "terminated"
+      const what = hasFailed ? status : "no answer in its output"
+      const failure = errors === "" ? what : `${what}: ${errors}`
+      return conclude(hasFailed ? { failure, ...reading } : reading, failure)
     }
   }
 }

@@ -1,5 +1,8 @@
 import { Predicate } from "effect"
-import { type Agent, at, reporting, sumOf, textAt } from "./Agent.ts"
+import { withoutCommand } from "./CallerText.ts"
+import { programPreset } from "./ProgramAgent.ts"
+import { activityOf, at, listAt, reporting, sumOf, textAt } from "./Reading.ts"
+import { uuid } from "./Session.ts"
 
 /** The model that cost most. */
 const mainModel = (modelUsage: unknown): string | undefined => {
@@ -8,19 +11,34 @@ const mainModel = (modelUsage: unknown): string | undefined => {
   return Object.keys(modelUsage).sort((a, b) => costOf(b) - costOf(a))[0]
 }
 
-const deniedTools = (denials: unknown): ReadonlyArray<unknown> | undefined =>
-  Array.isArray(denials) && denials.length > 0 ? denials.map((denial) => at(denial, "tool_name")) : undefined
+const line = (message: unknown) => `${JSON.stringify(message)}\n`
 
 /** https://code.claude.com/docs/en/headless; measured with 2.1.197. */
-export const claude: Agent = {
+export const claude = programPreset({
   title: "Claude Code",
+  example: "claude --permission-mode acceptEdits",
+  help: "Install it with `npm install --global @anthropic-ai/claude-code`. Sign in: start `claude` and enter /login, or set ANTHROPIC_API_KEY.",
   program: "claude",
-  args: (options) => ["-p", "--output-format", "stream-json", "--verbose", ...options],
-  read: (work, event) => {
-    if (at(event, "type") !== "result") return reporting(work, { session_id: at(event, "session_id") })
+  args: (options, session) => [
+    ...["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"],
+    "--include-partial-messages",
+    ...(session === undefined ? [] : ["--resume", session]),
+    ...options
+  ],
+  input: (prompt) =>
+    line({ type: "user", message: { role: "user", content: [{ type: "text", text: withoutCommand(prompt) }] } }),
+  interrupt: line({ type: "control_request", request_id: "stop", request: { subtype: "interrupt" } }),
+  permissions: [
+    ...["--allowedTools", "--permission-mode", "--dangerously-skip-permissions", "--permission-prompt-tool"],
+    ...["--settings", "--tools", "--allowed-tools"]
+  ],
+  sessions: { format: uuid, lost: /No conversation found with session ID/ },
+  read: (reading, event) => {
+    if (at(event, "type") !== "result") return reporting(reading, { session_id: at(event, "session_id") })
     const usage = at(event, "usage")
+    const denied = listAt(event, "permission_denials").map((denial) => at(denial, "tool_name"))
     const done = reporting(
-      { ...work, isDone: true },
+      { ...reading, isDone: true },
       {
         usage: {
           // Without those that the cache saved.
@@ -35,14 +53,26 @@ export const claude: Agent = {
           model: mainModel(at(event, "modelUsage"))
         },
         session_id: at(event, "session_id"),
-        denied: deniedTools(at(event, "permission_denials"))
+        ...(denied.length > 0 && { denied })
       }
     )
     const text = textAt(event, "result")
     // A failed request to the model has the subtype `success`: only `is_error` counts.
-    if (at(event, "is_error") === true || text === undefined) {
-      return { ...done, failure: text ?? `Claude Code ended with ${textAt(event, "subtype") ?? "no result"}` }
+    if (at(event, "is_error") !== true && text !== undefined) return { ...done, answer: text }
+    const [error] = listAt(event, "errors")
+    const ending = `Claude Code ended with ${textAt(event, "subtype") ?? "no result"}`
+    return { ...done, failure: text ?? (typeof error === "string" ? error : ending) }
+  },
+  progress: (event) => {
+    // The work of a subagent is no part of the answer.
+    const isOwn = typeof at(event, "parent_tool_use_id") !== "string"
+    if (at(event, "type") === "stream_event" && isOwn) {
+      const text = textAt(event, "event", "delta", "text")
+      return text === undefined ? undefined : { text }
     }
-    return { ...done, answer: text }
+    if (at(event, "type") !== "assistant") return undefined
+    const [tool] = listAt(event, "message", "content").filter((part) => at(part, "type") === "tool_use")
+    const activity = activityOf(textAt(tool, "name"), at(tool, "input"))
+    return activity === undefined ? undefined : { activity }
   }
-}
+})

@@ -1,25 +1,63 @@
-import { type Agent, at, messageOf, reporting, textAt } from "./Agent.ts"
+import { programPreset } from "./ProgramAgent.ts"
+import { activityOf, at, denying, listAt, messageOf, reporting, textAt } from "./Reading.ts"
+import { uuid } from "./Session.ts"
 
-/** https://developers.openai.com/codex/noninteractive; measured with 0.169.0. It reports no cost. */
-export const codex: Agent = {
-  title: "Codex",
-  program: "codex",
-  args: (options) => ["exec", "--json", "--skip-git-repo-check", ...options, "-"],
-  read: (work, event) => {
-    switch (at(event, "type")) {
-      case "thread.started":
-        return reporting(work, { session_id: at(event, "thread_id") })
-      case "item.completed": {
-        // The last message is the answer; those before it accompany the work.
-        const text = at(event, "item", "type") === "agent_message" ? textAt(event, "item", "text") : undefined
-        return text === undefined ? work : { ...work, answer: text }
-      }
-      case "turn.completed":
-        return reporting({ ...work, isDone: true }, { usage: at(event, "usage") })
-      case "turn.failed":
-        return { ...work, failure: messageOf(textAt(event, "error", "message") ?? "The turn failed"), isDone: true }
-      default:
-        return work
-    }
+/** What Codex does, of an item that it has begun. */
+const activityOfItem = (item: unknown): string | undefined => {
+  switch (at(item, "type")) {
+    case "command_execution":
+      // It runs commands with a shell: `/bin/bash -lc 'npm test'`.
+      return textAt(item, "command")?.replace(/^\S+ -lc (['"]?)(.*)\1$/s, "$2")
+    case "file_change":
+      return activityOf("Edit", listAt(item, "changes")[0])
+    case "mcp_tool_call":
+      return textAt(item, "tool")
+    case "web_search":
+      return activityOf("Search", item)
+    default:
+      return undefined
   }
 }
+
+/** https://developers.openai.com/codex/noninteractive; measured with 0.169.0. It reports no cost. */
+export const codex = programPreset({
+  title: "Codex",
+  example: "codex --sandbox workspace-write",
+  help: "Install it with `npm install --global @openai/codex`. Sign in with `codex login`.",
+  program: "codex",
+  args: (options, session) => [
+    ...["exec", "--json", "--skip-git-repo-check", ...options],
+    ...(session === undefined ? [] : ["resume", session]),
+    "-"
+  ],
+  sessions: { format: uuid, lost: /no rollout found for thread id/, reportTotals: true },
+  read: (reading, event) => {
+    switch (at(event, "type")) {
+      case "thread.started":
+        return reporting(reading, { session_id: at(event, "thread_id") })
+      case "item.completed": {
+        const item = at(event, "item")
+        if (at(item, "status") === "declined") return denying(reading, activityOfItem(item) ?? "a tool")
+        // The last message is the answer; those before it accompany the work.
+        const text = at(item, "type") === "agent_message" ? textAt(item, "text") : undefined
+        return text === undefined ? reading : { ...reading, answer: text }
+      }
+      case "turn.completed":
+        return reporting({ ...reading, isDone: true }, { usage: at(event, "usage") })
+      case "turn.failed": {
+        const message = textAt(event, "error", "message") ?? "The turn failed"
+        return { ...reading, failure: messageOf(message), isDone: true }
+      }
+      default:
+        return reading
+    }
+  },
+  progress: (event) => {
+    const item = at(event, "item")
+    if (at(event, "type") === "item.completed" && at(item, "type") === "agent_message") {
+      return { text: textAt(item, "text") ?? "", isComplete: true }
+    }
+    const activity = at(event, "type") === "item.started" ? activityOfItem(item) : undefined
+    return activity === undefined ? undefined : { activity }
+  }
+})

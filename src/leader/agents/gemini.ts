@@ -1,8 +1,10 @@
 import { Predicate } from "effect"
-import { type Agent, at, messageOf, reporting, sumOf, textAt, type Work } from "./Agent.ts"
+import { programPreset } from "./ProgramAgent.ts"
+import { activityOf, at, denying, messageOf, type Reading, reporting, sumOf, textAt } from "./Reading.ts"
+import { uuid } from "./Session.ts"
 
 /** Text after a tool was used begins anew: the last text is the answer. */
-interface GeminiWork extends Work {
+interface GeminiReading extends Reading {
   readonly isInterrupted?: boolean
 }
 
@@ -12,27 +14,49 @@ const mainModel = (models: unknown): string | undefined => {
   return Object.keys(models).sort((a, b) => tokensOf(b) - tokensOf(a))[0]
 }
 
+/** The tools' ids begin with their names. */
+const deniedTool = (event: unknown): string | undefined =>
+  at(event, "error", "type") === "policy_violation" ? textAt(event, "tool_id")?.split(/__|-\d/, 1)[0] : undefined
+
+const saidBy = (event: unknown): string | undefined =>
+  at(event, "role") === "assistant" ? textAt(event, "content") : undefined
+
 /** https://geminicli.com/docs/cli/headless/; measured with 0.61.0. It reports no cost. */
-export const gemini: Agent = {
+export const gemini = programPreset({
   title: "Gemini CLI",
+  example: "gemini --approval-mode auto_edit",
+  help: "Install it with `npm install --global @google/gemini-cli`. Sign in: start `gemini` once, or set GEMINI_API_KEY.",
   program: "gemini",
-  args: (options) => ["--output-format", "stream-json", "--skip-trust", ...options],
-  read: (work: GeminiWork, event): GeminiWork => {
+  args: (options, session) => [
+    ...["--output-format", "stream-json", "--skip-trust"],
+    ...(session === undefined ? [] : ["--resume", session]),
+    ...options
+  ],
+  permissions: ["--approval-mode", "--yolo", "-y", "--policy", "--admin-policy", "--allowed-tools"],
+  sessions: { format: uuid, lost: /Invalid session identifier/ },
+  read: (reading: GeminiReading, event): GeminiReading => {
     switch (at(event, "type")) {
       case "init":
-        return reporting(work, { session_id: at(event, "session_id") })
+        return reporting(reading, { session_id: at(event, "session_id") })
       case "tool_use":
-      case "tool_result":
-        return { ...work, isInterrupted: true }
+        return { ...reading, isInterrupted: true }
+      case "tool_result": {
+        const denied = deniedTool(event)
+        return { ...(denied === undefined ? reading : denying(reading, denied)), isInterrupted: true }
+      }
       case "message": {
-        const text = at(event, "role") === "assistant" ? textAt(event, "content") : undefined
-        if (text === undefined) return work
-        return { ...work, isInterrupted: false, answer: work.isInterrupted ? text : (work.answer ?? "") + text }
+        const text = saidBy(event)
+        if (text === undefined) return reading
+        return {
+          ...reading,
+          isInterrupted: false,
+          answer: reading.isInterrupted ? text : (reading.answer ?? "") + text
+        }
       }
       case "result": {
         const stats = at(event, "stats")
-        const done: Work = reporting(
-          { ...work, isDone: true },
+        const done: Reading = reporting(
+          { ...reading, isDone: true },
           {
             usage: {
               input_tokens: at(stats, "input_tokens"),
@@ -47,7 +71,14 @@ export const gemini: Agent = {
         return { ...done, failure: messageOf(message.replace(/^\[API Error: (.*)\]$/s, "$1")) }
       }
       default:
-        return work
+        return reading
     }
+  },
+  progress: (event) => {
+    const activity =
+      at(event, "type") === "tool_use" ? activityOf(textAt(event, "tool_name"), at(event, "parameters")) : undefined
+    if (activity !== undefined) return { activity }
+    const text = at(event, "type") === "message" ? saidBy(event) : undefined
+    return text === undefined ? undefined : { text }
   }
-}
+})

@@ -1,11 +1,12 @@
-import { type Agent, at, reporting, sumOf, textAt, type Work } from "./Agent.ts"
+import { programPreset } from "./ProgramAgent.ts"
+import { activityOf, at, denying, type Reading, reporting, sumOf, textAt } from "./Reading.ts"
 
 /** The steps of a run each report what they used. */
-const addStep = (work: Work, part: unknown): Work => {
-  const before = work.report?.usage
+const addStep = (reading: Reading, part: unknown): Reading => {
+  const before = reading.report?.usage
   const tokens = at(part, "tokens")
   const cached = at(tokens, "cache", "read")
-  return reporting(work, {
+  return reporting(reading, {
     usage: {
       ...before,
       input_tokens: sumOf(before?.input_tokens, at(tokens, "input"), cached, at(tokens, "cache", "write")),
@@ -16,26 +17,46 @@ const addStep = (work: Work, part: unknown): Work => {
   })
 }
 
-/** https://opencode.ai/docs/cli/#run; measured with 1.18.33. */
-export const opencode: Agent = {
+/** https://opencode.ai/docs/cli/#run; measured with 1.18.33. Without `--auto`, it rejects what its settings say to ask. */
+export const opencode = programPreset({
   title: "OpenCode",
+  example: "opencode --model anthropic/claude-opus-4-8",
+  help: "Install it with `npm install --global opencode-ai`. Sign in with `opencode auth login`.",
   program: "opencode",
-  args: (options) => ["run", "--format", "json", ...options],
+  args: (options, session) => [
+    ...["run", "--format", "json"],
+    ...(session === undefined ? [] : ["--session", session]),
+    ...options
+  ],
+  sessions: { format: /^ses_\w+$/, lost: /Session not found/ },
   read: (before, event) => {
-    const work = reporting(before, { session_id: at(event, "sessionID") })
+    const reading = reporting(before, { session_id: at(event, "sessionID") })
+    const part = at(event, "part")
     switch (at(event, "type")) {
       case "text":
         // The last text is the answer; those before it accompany the work.
-        return { ...work, answer: textAt(event, "part", "text") ?? work.answer ?? "" }
+        return { ...reading, answer: textAt(part, "text") ?? reading.answer ?? "" }
+      case "tool_use": {
+        const isDenied = textAt(part, "state", "error")?.includes("rejected permission") === true
+        return isDenied ? denying(reading, textAt(part, "tool") ?? "a tool") : reading
+      }
       case "step_finish":
-        return addStep(work, at(event, "part"))
+        return addStep(reading, part)
       case "error":
         return {
-          ...work,
+          ...reading,
           failure: textAt(event, "error", "data", "message") ?? textAt(event, "error", "name") ?? "It failed"
         }
       default:
-        return work
+        return reading
     }
+  },
+  progress: (event) => {
+    const part = at(event, "part")
+    if (at(event, "type") === "text") return { text: textAt(part, "text") ?? "", isComplete: true }
+    // It reports tools only when they have been used.
+    const activity =
+      at(event, "type") === "tool_use" ? activityOf(textAt(part, "tool"), at(part, "state", "input")) : undefined
+    return activity === undefined ? undefined : { activity }
   }
-}
+})

@@ -9,6 +9,7 @@ import { describe, it } from "@effect/vitest"
 import type { Effect, Scope } from "effect"
 import type { Repo } from "../Repo.ts"
 import { changeFeed } from "./ChangeFeed.ts"
+import { deliveryStore } from "./delivery/DeliveryStore.ts"
 import { historyStore } from "./history/HistoryStore.ts"
 import { requestStore } from "./history/RequestStore.ts"
 import { rollUp } from "./history/rollUp.ts"
@@ -16,10 +17,12 @@ import { search } from "./history/search.ts"
 import { statistics } from "./history/statistics.ts"
 import { adminKeyStore } from "./manage/AdminKeyStore.ts"
 import { auditStore } from "./manage/AuditStore.ts"
+import { leaderKeyStore } from "./manage/LeaderKeyStore.ts"
 import { replyKeyStore } from "./manage/ReplyKeyStore.ts"
 import { secretKeyStore } from "./manage/SecretKeyStore.ts"
 import { sessionStore } from "./manage/SessionStore.ts"
 import { teamStore } from "./manage/TeamStore.ts"
+import { threadStore } from "./manage/ThreadStore.ts"
 import { templates } from "./manage/templates.ts"
 import { tokens } from "./manage/tokens.ts"
 import { webhookStore } from "./manage/WebhookStore.ts"
@@ -29,15 +32,18 @@ import { cancel } from "./run/cancel.ts"
 import { coalesce } from "./run/coalesce.ts"
 import { end } from "./run/end.ts"
 import { endsThatAdmit } from "./run/endAndAdmit.ts"
+import { endsWithTimes } from "./run/endTimes.ts"
 import { expire } from "./run/expire.ts"
 import { idempotency } from "./run/idempotency.ts"
 import { laneStore } from "./run/LaneStore.ts"
 import { leaseStore } from "./run/LeaseStore.ts"
 import { limits } from "./run/limits.ts"
 import { pause } from "./run/pause.ts"
+import { progress } from "./run/progress.ts"
 import { replays } from "./run/replays.ts"
 import { retries } from "./run/retries.ts"
 import { sentAndStarted } from "./run/sentAndStarted.ts"
+import { threads } from "./run/threads.ts"
 import { timeStore } from "./TimeStore.ts"
 
 /** Gives a test an empty repo. */
@@ -48,8 +54,8 @@ export type Test = (name: string, body: Effect.Effect<unknown, unknown, Repo | S
 
 export interface RepoContractOptions {
   /**
-   * The driver does what is optional, and only saves work: `Acceptance.ahead`, `AcceptOptions.countQueued` and
-   * `AcceptOptions.countQueuedOf`. Default: false.
+   * The driver also implements the optional parts, which only save work: `Acceptance.ahead`,
+   * `AcceptOptions.countQueued` and `AcceptOptions.countQueuedOf`. Default: false.
    */
   readonly optional?: boolean
 }
@@ -67,12 +73,16 @@ export const repoContract = (withRepo: WithRepo, { optional = false }: RepoContr
   describe("RunStore.accept, with an admission", () => acceptancesThatAdmit(test, ifOptional))
   describe("RunStore.accept, by a webhook's own limits", () => limits(test, ifOptional))
   describe("RunStore.accept, into an open window", () => coalesce(test))
+  describe("RunStore.accept and LaneStore.threadsOf, in threads", () => threads(test))
   describe("RunStore.sent and RunStore.started", () => sentAndStarted(test))
   describe("RunStore.end and RunStore.ended", () => end(test))
+  describe("RunStore.end, with the times of sending and start", () => endsWithTimes(test))
   describe("RunStore.endAndAdmit", () => endsThatAdmit(test))
   describe("RunStore.end as `cancelled`, cancelQueued and release", () => cancel(test))
   describe("RunStore.expire", () => expire(test))
   describe("TeamStore.pauseTeam and resumeTeam", () => pause(test))
+  describe("ThreadStore", () => threadStore(test))
+  describe("ProgressStore", () => progress(test))
   describe("LaneStore", () => laneStore(test))
   describe("LeaseStore", () => leaseStore(test))
   describe("HistoryStore", () => {
@@ -84,11 +94,13 @@ export const repoContract = (withRepo: WithRepo, { optional = false }: RepoContr
     rollUp(test)
   })
   describe("RequestStore", () => requestStore(test))
+  describe("DestinationStore and DeliveryStore", () => deliveryStore(test))
   describe("AdminKeyStore", () => adminKeyStore(test))
   describe("ReplyKeyStore", () => replyKeyStore(test))
   describe("SecretKeyStore", () => secretKeyStore(test))
   describe("TimeStore", () => timeStore(test))
   describe("SessionStore", () => sessionStore(test))
+  describe("LeaderKeyStore", () => leaderKeyStore(test))
   describe("AuditStore", () => auditStore(test))
   describe("ChangeFeed", () => changeFeed(test))
 }

@@ -1,4 +1,4 @@
-/** Records to fill a repo with; times count in milliseconds from `epoch`. */
+/** Records to fill a repo with. Times are milliseconds from `epoch`. */
 import { randomBytes } from "node:crypto"
 import { DateTime, Duration, Effect, Option } from "effect"
 import { makeRunId, makeWebhookId, type RunId } from "../../domain/Id.ts"
@@ -19,7 +19,7 @@ export const success = (response: string): Outcome => ({ status: "success", resp
 export const failure = (message: string): Outcome => ({ status: "error", error: { code: "agent_error", message } })
 export const timeout: Outcome = { status: "timeout" }
 
-/** Every way a run may end. A final status that has no line here does not compile. */
+/** Every way a run can end. A final status without a line here does not compile. */
 export const outcomes: { readonly [S in Outcome["status"]]: Extract<Outcome, { readonly status: S }> } = {
   success: { status: "success", response: "Done" },
   error: { status: "error", error: { code: "agent_error", message: "No disk" } },
@@ -35,13 +35,13 @@ export const minute = Duration.minutes(1)
 export const count = (n: number): ReadonlyArray<number> => Array.from({ length: n }, (_, i) => i)
 export const together = { concurrency: "unbounded" } as const
 
-/** A hash of no token that anyone knows. */
+/** The hash of a token that nobody knows. */
 export const newTokenHash: Effect.Effect<TokenHash> = Effect.sync(() => new Uint8Array(randomBytes(32)))
 
-/** What a caller that triggers the webhook knows of it. */
+/** What a trigger's caller knows of the webhook. */
 export type Target = Webhook & Pick<WebhookRow, "token_hash" | "version">
 
-/** A webhook, and the team that it points at. */
+/** A webhook, and its team. */
 export const createWebhook = Effect.fnUntraced(function* (fields: Partial<NewWebhook> = {}) {
   const repo = yield* Repo
   const row: NewWebhook = {
@@ -98,10 +98,10 @@ export const newMessage = (fields: Partial<NewRun> = {}): Effect.Effect<NewRun> 
 export const acceptOne = (run: NewRun, limits: { readonly maxQueued: number } = unlimited) =>
   Effect.flatMap(Repo, (repo) => repo.accept([run], limits)).pipe(Effect.flatMap(([answer]) => answer!))
 
-/** The runs got their slots at `ms`; those of them that may be sent. */
+/** Admits the runs at `ms`. Returns those that may be sent. */
 export const admitAll = (ids: ReadonlyArray<RunId>, term: Term, ms = 0) => {
-  const marks = ids.map((run_id) => ({ run_id, at: at(ms) }))
-  return Effect.flatMap(Repo, (repo) => repo.admit(marks, term, at(ms)))
+  const events = ids.map((run_id) => ({ run_id, at: at(ms) }))
+  return Effect.flatMap(Repo, (repo) => repo.admit(events, term, at(ms)))
 }
 
 /** Whether the run may be sent. */
@@ -127,7 +127,7 @@ export const queueRun = Effect.fnUntraced(function* (target: Target, fields: Par
   return run.run_id
 })
 
-/** A term as the dispatcher; fails the test when another one holds the lease. */
+/** A term as the dispatcher. Fails the test if another holder has the lease. */
 export const acquireTerm = Effect.gen(function* () {
   const term = yield* (yield* Repo).acquireLease("test", minute)
   return Option.getOrThrowWith(term, () => new Error("the lease is held"))
@@ -152,7 +152,7 @@ export const statusOf = (id: RunId) =>
     (run) => run.status
   )
 
-/** An idempotency key, which is free again after a second. */
+/** An idempotency key that is free again after a second. */
 export const withKey = (key: string, request = 1) => ({
   idempotency: { key, request_hash: new Uint8Array(32).fill(request), expires_at: at(1_000) }
 })

@@ -15,12 +15,13 @@ import {
 } from "../RunStore.ts"
 import { makeSettleRetry } from "./RetriesMemory.ts"
 import { change, isAfter, isInLane, isOpenedBy, isWaiting, sameBytes, type Tables, withDeadline } from "./Tables.ts"
+import { makeJoinThread } from "./ThreadsMemory.ts"
 
 /** How a run is accepted (`RunStore.accept`). */
 export const makeAccept = (tables: Tables) => {
-  const { deliveries, find, holds, isPaused, notify, taken, teams, webhooks, where, windows } = tables
+  const { find, holds, isPaused, joinedKeys, notify, taken, teams, webhooks, where, windows } = tables
 
-  /** How many are taken now, with one more: above `rate.runs` when one more does not fit. */
+  /** How many are taken with one more; above `rate.runs` if that does not fit. */
   const takenWithOneMore = (id: WebhookId, rate: Rate, now: number): number => {
     const { runs, at } = taken.get(id) ?? { runs: 0, at: now }
     const filled = ((now - at) / 1000 / rate.seconds) * rate.runs
@@ -28,6 +29,7 @@ export const makeAccept = (tables: Tables) => {
   }
 
   const settleRetry = makeSettleRetry(tables)
+  const joinThread = makeJoinThread(tables)
 
   return (
     run: NewRun,
@@ -52,7 +54,7 @@ export const makeAccept = (tables: Tables) => {
       return Either.right({ _tag: "Repeated", run: toRun(earlier.row), ...(deadline_at && { deadline_at }) })
     }
     const delivery = by && idempotency && `${by.id} ${idempotency.key}`
-    const before = delivery === undefined ? undefined : deliveries.get(delivery)
+    const before = delivery === undefined ? undefined : joinedKeys.get(delivery)
     if (before && idempotency && isAfter(before.expires_at, run.accepted_at)) {
       return sameBytes(before.request_hash, idempotency.request_hash)
         ? Either.right({ _tag: "Coalesced", run_id: before.run_id, repeated: true })
@@ -67,7 +69,7 @@ export const makeAccept = (tables: Tables) => {
       change(open, { prompt: storable(run.prompt), variables: run.variables, joined: joined + 1 })
       open.layout = layout
       notify({ _tag: "RunChanged", run_id })
-      if (delivery && idempotency) deliveries.set(delivery, { ...idempotency, run_id: open.row.run_id })
+      if (delivery && idempotency) joinedKeys.set(delivery, { ...idempotency, run_id: open.row.run_id })
       return Either.right({ _tag: "Coalesced", run_id: open.row.run_id, repeated: false })
     }
     if (by?.max_queued !== undefined && countQueuedOf?.has(by.id) !== false) {
@@ -88,6 +90,7 @@ export const makeAccept = (tables: Tables) => {
       ...given,
       ...(by && { webhook_id: by.id, webhook_version: run.webhook_version ?? by.version }),
       status: "queued",
+      ...joinThread(run),
       prompt: storable(run.prompt),
       timeout_ms: Duration.toMillis(timeout)
     }

@@ -1,14 +1,14 @@
 import type { DateTime } from "effect"
 import type { RunId } from "../../domain/Id.ts"
-import type { RunMark } from "../RunStore.ts"
+import type { RunEvent } from "../RunStore.ts"
 import { change, type Tables, withDeadline } from "./Tables.ts"
 
-/** The admission of queued runs, whose dispatcher was checked before. */
+/** Admits queued runs. The term was checked before. */
 export const makeAdmit = (tables: Tables) => {
   const { isPaused, where } = tables
 
-  return (marks: ReadonlyArray<RunMark>, now: DateTime.Utc): ReadonlySet<RunId> => {
-    const given = new Map(marks.map(({ run_id, at }) => [run_id, at]))
+  return (events: ReadonlyArray<RunEvent>, now: DateTime.Utc): ReadonlySet<RunId> => {
+    const given = new Map(events.map(({ run_id, at }) => [run_id, at]))
     const queued = where(
       (row) =>
         given.has(row.run_id) && row.status === "queued" && (row.admitted_at !== undefined || !isPaused(row.team))

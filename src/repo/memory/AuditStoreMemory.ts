@@ -3,7 +3,7 @@ import { type AuditDraft, type AuditEvent, auditedFields, auditedLength } from "
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { AuditStore, decodeAuditCursor } from "../AuditStore.ts"
 
-/** The audit events in memory. `write` is for the stores whose changes they are; without a draft it does nothing. */
+/** The audit events in memory. `write` is for the stores that make changes; without a draft it does nothing. */
 export const makeAuditMemory = () => {
   let events: ReadonlyArray<AuditEvent> = []
   const add = (event: AuditEvent) => {

@@ -3,9 +3,10 @@ import { isAnswer, outcomeFields, retryAt, toRun } from "../../domain/run/Run.ts
 import { isFinal, runStatuses } from "../../domain/run/RunStatus.ts"
 import { storable } from "../../domain/StorableText.ts"
 import { type EndedRun, type RunEnd, sentBefore } from "../RunStore.ts"
+import { deliverEnd } from "./DeliveryMemory.ts"
 import { change, isHeld, type StoredRun, storableFields, type Tables } from "./Tables.ts"
 
-/** How a run ends, and gives its slots back. */
+/** Ends runs, and releases slots. */
 export const makeEnd = (tables: Tables) => {
   const { notify } = tables
 
@@ -24,6 +25,7 @@ export const makeEnd = (tables: Tables) => {
       ...(retry_at && { retry_at }),
       ...(outcome.status === "cancelled" && admitted_at === undefined && { released_at: at })
     })
+    deliverEnd(tables, run.row)
     notify({ _tag: "RunEnded", run_id: run.row.run_id })
   }
 

@@ -1,5 +1,5 @@
 import { type Context, DateTime, Effect } from "effect"
-import { leaderless, type RunRow, toRun } from "../../domain/run/Run.ts"
+import { noLeaderInTime, type RunRow, toRun } from "../../domain/run/Run.ts"
 import { isFinal, runStatuses } from "../../domain/run/RunStatus.ts"
 import type { RunStore } from "../RunStore.ts"
 import { makeEnd } from "./EndMemory.ts"
@@ -10,7 +10,7 @@ export const makeExpire = (tables: Tables): Context.Tag.Service<RunStore>["expir
   const { isPaused, teams, where } = tables
   const { record, release } = makeEnd(tables)
 
-  /** A later deadline for a prompt that waits behind an earlier one, see `RunStore.expire`. */
+  /** The later deadline of a prompt that waits behind an earlier one, see `RunStore.expire`. */
   const laterDeadline = ({ row, place }: StoredRun, now: DateTime.Utc): DateTime.Utc | undefined => {
     const { sent_at } = row
     if (row.mode !== "async" || sent_at === undefined || row.started_at !== undefined) return undefined
@@ -39,7 +39,7 @@ export const makeExpire = (tables: Tables): Context.Tag.Service<RunStore>["expir
 
   return (now, { notSent = [], stopped = [] } = {}) =>
     Effect.sync(() => {
-      const isLeaderless = ({ accepted_at, admitted_at, deadline_at, mode, team }: RunRow) => {
+      const hasFoundNoLeader = ({ accepted_at, admitted_at, deadline_at, mode, team }: RunRow) => {
         if (mode !== "async" || admitted_at !== undefined || deadline_at === undefined) return false
         const { resumed_at = accepted_at } = teams.get(team) ?? {}
         const later = Math.max(0, DateTime.distance(accepted_at, resumed_at))
@@ -52,13 +52,16 @@ export const makeExpire = (tables: Tables): Context.Tag.Service<RunStore>["expir
           !isFinal(row.status) &&
           row.deadline_at !== undefined &&
           !isAfter(row.deadline_at, now) &&
-          (row.mode === "wait" || (row.admitted_at !== undefined && !notSent.includes(row.run_id)) || isLeaderless(row))
+          (row.mode === "wait" ||
+            (row.admitted_at !== undefined && !notSent.includes(row.run_id)) ||
+            hasFoundNoLeader(row))
       )
       return due
         .map((run) => ({ run, later: laterDeadline(run, now) }))
         .flatMap(({ run, later }) => {
           if (later) change(run, { deadline_at: later })
-          else if (isLeaderless(run.row)) record(run, { outcome: { status: "error", error: leaderless }, at: now })
+          else if (hasFoundNoLeader(run.row))
+            record(run, { outcome: { status: "error", error: noLeaderInTime }, at: now })
           else record(run, { outcome: { status: "timeout" }, at: now })
           return later ? [] : toRun(run.row)
         })

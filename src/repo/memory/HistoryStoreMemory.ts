@@ -23,8 +23,9 @@ export const makeHistoryStore = (tables: Tables): Context.Tag.Service<HistorySto
     Effect.gen(function* () {
       const { webhook_id } = filter
       const ofWebhook = webhook_id !== undefined
-      const place = ({ row, seq }: StoredRun): number | string => (ofWebhook ? seq : row.run_id)
-      const decoded: Option.Option<number | string> = yield* ofWebhook ? decodeCursor(cursor) : decodeIdCursor(cursor)
+      const bySeq = ofWebhook || filter.thread_id !== undefined
+      const place = ({ row, seq }: StoredRun): number | string => (bySeq ? seq : row.run_id)
+      const decoded: Option.Option<number | string> = yield* bySeq ? decodeCursor(cursor) : decodeIdCursor(cursor)
       const before = Option.getOrUndefined(decoded)
       if (ofWebhook && !webhooks.has(webhook_id)) return yield* new NotFound()
       const id = before === undefined ? searchedId(filter) : undefined

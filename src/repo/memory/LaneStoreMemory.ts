@@ -15,17 +15,19 @@ import {
   type StoredRun,
   type Tables
 } from "./Tables.ts"
+import { makeThreadsOf } from "./ThreadsMemory.ts"
 
 export const makeLaneStore = (tables: Tables): Context.Tag.Service<LaneStore> => {
-  const { deliveries, find, isPaused, notify, webhooks, where, windows } = tables
+  const { find, isPaused, joinedKeys, notify, webhooks, where, windows } = tables
   const laneRun = ({ row, layout }: StoredRun): LaneRun => {
-    const { run_id, source, team, mode, status, prompt, timeout_ms, deadline_at, traceparent } = row
+    const { run_id, source, team, mode, status, prompt, timeout_ms, deadline_at, thread_key, traceparent } = row
     const webhook = row.webhook_id && webhooks.get(row.webhook_id)
     const { id, name, max_concurrent } = webhook || {}
     return {
       ...{ run_id, source, team, mode, status, prompt, timeout_ms },
       ...(deadline_at && { deadline_at }),
       ...(traceparent && { traceparent }),
+      ...(thread_key !== undefined && { thread_key }),
       ...(layout && { layout }),
       ...(id && name && { webhook: { id, name, ...(max_concurrent && { max_concurrent }) } })
     }
@@ -33,6 +35,7 @@ export const makeLaneStore = (tables: Tables): Context.Tag.Service<LaneStore> =>
 
   const admit = makeAdmit(tables)
   const held = makeHeld(tables)
+  const threadsOf = makeThreadsOf(tables)
 
   return LaneStore.of({
     queued: (most, ids = []) =>
@@ -66,7 +69,7 @@ export const makeLaneStore = (tables: Tables): Context.Tag.Service<LaneStore> =>
           endCollecting(run)
           notify({ _tag: "RunChanged", run_id })
         }
-        for (const [key, { expires_at }] of deliveries) if (!isAfter(expires_at, now)) deliveries.delete(key)
+        for (const [key, { expires_at }] of joinedKeys) if (!isAfter(expires_at, now)) joinedKeys.delete(key)
       }),
     inFlight: Effect.sync(() =>
       where((row) => isInFlight(row) || isHeld(row))
@@ -82,7 +85,8 @@ export const makeLaneStore = (tables: Tables): Context.Tag.Service<LaneStore> =>
           return { ...run, row: { ...row, status: "queued", ...clockFrom(row, at) } }
         })
       }),
-    admit: (marks, mine, now) => Effect.map(held(mine), () => admit(marks, now)),
+    admit: (events, mine, now) => Effect.map(held(mine), () => admit(events, now)),
+    threadsOf: (ids) => Effect.sync(() => threadsOf(ids)),
     limits: (ids) =>
       Effect.sync(() => {
         const found = ids.map((id) => [id, webhooks.get(id)?.max_concurrent] as const)

@@ -36,7 +36,7 @@ export const makeLeaseStore = (tables: Tables): Context.Tag.Service<LeaseStore> 
   })
 }
 
-/** Fails when the term is not the dispatcher's. */
+/** Fails if the term is not the dispatcher's. */
 export const makeHeld =
   ({ holds }: Tables) =>
   (mine: Term) =>

@@ -3,7 +3,7 @@ import type { RunRow } from "../../domain/run/Run.ts"
 import type { QueuedRuns, RunStore } from "../RunStore.ts"
 import { isAfter, type StoredRun, type Tables } from "./Tables.ts"
 
-/** Failed runs that wait to be tried again, for the methods of `RunStore`. */
+/** Failed runs with a pending retry, for the methods of `RunStore`. */
 export const makeRetries = (
   tables: Tables
 ): Pick<Context.Tag.Service<RunStore>, "retriesDue" | "callOffRetries" | "callOffRetriesOf" | "countRetries"> => {
@@ -42,7 +42,7 @@ export const makeRetries = (
   }
 }
 
-/** The run waits no longer to be tried again. */
+/** The run's retry is no longer pending. */
 export const makeSettleRetry =
   ({ notify }: Tables) =>
   (failed: StoredRun, fields: Pick<RunRow, "retried_by"> = {}): void => {

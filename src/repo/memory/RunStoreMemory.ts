@@ -18,9 +18,9 @@ export const makeRunStore = (tables: Tables): Context.Tag.Service<RunStore> => {
 
   return RunStore.of({
     accept: (given, options) => Effect.map(databaseTime, (now) => given.map((run) => accept(run, options, now))),
-    sent: (marks) =>
+    sent: (events) =>
       Effect.sync(() => {
-        for (const { run_id, at } of firstOfEach(marks)) {
+        for (const { run_id, at } of firstOfEach(events)) {
           const run = find(run_id)
           if (!run || !isInFlight(run.row)) continue
           const { started_at, sent_at } = run.row
@@ -28,9 +28,9 @@ export const makeRunStore = (tables: Tables): Context.Tag.Service<RunStore> => {
           else change(run, { status: "running", sent_at: at, ...clockFrom(run.row, at) })
         }
       }),
-    started: (marks) =>
+    started: (events) =>
       Effect.sync(() => {
-        for (const { run_id, at } of marks) {
+        for (const { run_id, at } of events) {
           const run = find(run_id)
           if (!run || !isInFlight(run.row) || run.row.started_at) continue
           const sent_at = sentBefore(run.row.sent_at, at)
@@ -43,8 +43,8 @@ export const makeRunStore = (tables: Tables): Context.Tag.Service<RunStore> => {
       Effect.sync(() => {
         const areAllLive = ends.every(({ run_id }) => !isFinal(find(run_id)?.row.status ?? "success"))
         const ended = endAll(ends)
-        const marks = areAllLive && holds(term) ? [...run_ids].map((run_id) => ({ run_id, at })) : []
-        return { ended, admitted: admit(marks, at) }
+        const events = areAllLive && holds(term) ? [...run_ids].map((run_id) => ({ run_id, at })) : []
+        return { ended, admitted: admit(events, at) }
       }),
     answerable: (ids) =>
       Effect.sync(() => {
@@ -59,9 +59,9 @@ export const makeRunStore = (tables: Tables): Context.Tag.Service<RunStore> => {
         runs: where((row) => ids.includes(row.run_id) && isFinal(row.status)).map(({ row }) => toRun(row)),
         deleted: ids.filter((id) => !find(id))
       })),
-    release: (marks) =>
+    release: (events) =>
       Effect.sync(() => {
-        for (const { run_id, at } of marks) {
+        for (const { run_id, at } of events) {
           const run = find(run_id)
           if (run) release(run, at)
         }

@@ -1,6 +1,8 @@
 import { DateTime, Effect } from "effect"
+import type { LeaderKeyRow } from "../../domain/access/LeaderKey.ts"
+import type { DestinationRow } from "../../domain/delivery/Destination.ts"
 import { NotFound } from "../../domain/Errors.ts"
-import type { RunId, WebhookId } from "../../domain/Id.ts"
+import type { DestinationId, LeaderKeyId, RunId, ThreadId, WebhookId } from "../../domain/Id.ts"
 import type { TemplateVersion } from "../../domain/prompt/TemplateVersion.ts"
 import type { ReceivedRequest } from "../../domain/request/ReceivedRequest.ts"
 import type { RunRow } from "../../domain/run/Run.ts"
@@ -14,6 +16,7 @@ import { type Change, makeChangeListeners } from "../ChangeFeed.ts"
 import type { Term } from "../LeaseStore.ts"
 import type { NewRun } from "../RunStore.ts"
 import { makeAuditMemory } from "./AuditStoreMemory.ts"
+import type { StoredDelivery } from "./DeliveryMemory.ts"
 
 export interface StoredTeam {
   readonly created_at: DateTime.Utc
@@ -31,13 +34,22 @@ export interface StoredRun {
   layout: NewRun["layout"]
 }
 
-/** Triggers with one key join its run. */
+/** Triggers with this key join its run. */
 export interface OpenWindow {
   readonly run_id: RunId
   readonly until: DateTime.Utc
 }
 
-/** The rows that the stores share, and what is done with them in more than one store. */
+export interface StoredThread {
+  readonly id: ThreadId
+  readonly team: TeamName
+  readonly key: string
+  readonly created_at: DateTime.Utc
+  readonly last_run_at: DateTime.Utc
+  readonly ended_at?: DateTime.Utc
+}
+
+/** The rows that the stores share, and operations of more than one store. */
 export const makeTables = Effect.map(Effect.clock, (clock) => {
   const listeners = makeChangeListeners()
   const teams = new Map<TeamName, StoredTeam>()
@@ -45,22 +57,27 @@ export const makeTables = Effect.map(Effect.clock, (clock) => {
     databaseTime: Effect.sync(() => clock.unsafeCurrentTimeMillis()),
     audit: makeAuditMemory(),
     listen: listeners.listen,
-    /** Follows the step that made the change, because a listener may change rows itself. */
+    /** Called after the step that made the change, because a listener may change rows itself. */
     notify: (change: Change): void => queueMicrotask(() => listeners.notify([change])),
 
     teams,
+    /** In the order of their creation. */
+    leaderKeys: new Map<LeaderKeyId, LeaderKeyRow>(),
     webhooks: new Map<WebhookId, WebhookRow>(),
     /** Newest first. */
     templates: new Map<WebhookId, ReadonlyArray<TemplateVersion>>(),
-    /** How many runs had been taken out of a webhook's bucket (`RunStore.accept`), at a time. */
+    /** Runs taken from a webhook's bucket (`RunStore.accept`), at a time. */
     taken: new Map<WebhookId, { readonly runs: number; readonly at: number }>(),
     windows: new Map<string, OpenWindow>(),
     /** The idempotency keys of the triggers that joined an earlier run. */
-    deliveries: new Map<string, NonNullable<NewRun["idempotency"]> & { readonly run_id: RunId }>(),
+    joinedKeys: new Map<string, NonNullable<NewRun["idempotency"]> & { readonly run_id: RunId }>(),
+    threads: new Map<ThreadId, StoredThread>(),
     runs: [] as ReadonlyArray<StoredRun>,
     /** The last number given to an acceptance or a place. */
     drawn: 0,
     requests: [] as ReadonlyArray<ReceivedRequest>,
+    destinations: new Map<DestinationId, DestinationRow>(),
+    deliveries: [] as Array<StoredDelivery>,
     lease: { term: 0, expiresAt: 0, holder: undefined } as {
       term: Term
       expiresAt: number
@@ -73,6 +90,9 @@ export const makeTables = Effect.map(Effect.clock, (clock) => {
     remove: (matches: (row: RunRow) => boolean): number => {
       const before = tables.runs.length
       tables.runs = tables.where((row) => !matches(row))
+      for (const id of tables.threads.keys()) {
+        if (tables.where((row) => row.thread_id === id).length === 0) tables.threads.delete(id)
+      }
       return before - tables.runs.length
     },
     holds: (term: Term): boolean => tables.lease.holder !== undefined && term === tables.lease.term
@@ -95,14 +115,14 @@ export const summaries = (runs: ReadonlyArray<StoredRun>) => runs.map(({ row }) 
 
 export const byPlace = (a: StoredRun, b: StoredRun): number => a.place! - b.place!
 
-/** Also while its window is open. */
+/** Even while its window is open. */
 export const isWaiting = (row: RunRow): boolean => row.status === "queued" && row.admitted_at === undefined
 
 export const isInLane = (run: StoredRun): boolean => isWaiting(run.row) && run.place !== undefined
 
 export const isInFlight = (row: RunRow): boolean => !isFinal(row.status) && row.admitted_at !== undefined
 
-/** It was cancelled, and still holds its slots. */
+/** Cancelled, but still holding its slots. */
 export const isHeld = (row: RunRow): boolean => row.status === "cancelled" && row.released_at === undefined
 
 export const isAfter = DateTime.greaterThan
@@ -110,7 +130,7 @@ export const isAfter = DateTime.greaterThan
 export const clockFrom = ({ mode, timeout_ms }: RunRow, at: DateTime.Utc): Pick<RunRow, "deadline_at"> =>
   mode === "async" ? { deadline_at: DateTime.add(at, { millis: timeout_ms }) } : {}
 
-/** The deadline of a run from its admission on. */
+/** A run's deadline from its admission on. */
 export const withDeadline = (row: RunRow, admittedAt: DateTime.Utc): Pick<RunRow, "deadline_at"> =>
   row.deadline_at === undefined || row.admitted_at === undefined ? clockFrom(row, admittedAt) : {}
 

@@ -1,4 +1,4 @@
-import { type Context, Effect } from "effect"
+import { type Context, DateTime, Effect } from "effect"
 import { NotFound, TeamExists, TeamInUse } from "../../domain/Errors.ts"
 import { isFinal } from "../../domain/run/RunStatus.ts"
 import type { TeamName } from "../../domain/Team.ts"
@@ -6,7 +6,7 @@ import { TeamStore } from "../TeamStore.ts"
 import { by, isWaiting, orNotFound, type StoredTeam, type Tables } from "./Tables.ts"
 
 export const makeTeamStore = (tables: Tables): Context.Tag.Service<TeamStore> => {
-  const { audit, notify, remove, teams, webhooks, where } = tables
+  const { audit, databaseTime, leaderKeys, notify, remove, teams, threads, webhooks, where } = tables
   const teamRecord = (team: TeamName, { created_at, paused_at }: StoredTeam) => ({
     team,
     queued: where((row) => row.team === team && isWaiting(row)).length,
@@ -53,12 +53,16 @@ export const makeTeamStore = (tables: Tables): Context.Tag.Service<TeamStore> =>
         }
       ),
     deleteTeam: (team, draft) =>
-      Effect.suspend((): Effect.Effect<void, NotFound | TeamInUse> => {
+      Effect.flatMap(databaseTime, (now): Effect.Effect<void, NotFound | TeamInUse> => {
         if (!teams.has(team)) return new NotFound()
         const pointing = [...webhooks.values()].filter((webhook) => webhook.team === team).length
         const live_runs = where((row) => row.team === team && !isFinal(row.status)).length
         if (pointing + live_runs > 0) return new TeamInUse({ team, webhooks: pointing, live_runs })
         remove((row) => row.team === team && row.source === "chat")
+        for (const thread of threads.values()) {
+          if (thread.team === team) threads.set(thread.id, { ended_at: DateTime.unsafeMake(now), ...thread })
+        }
+        for (const key of leaderKeys.values()) if (key.team === team) leaderKeys.delete(key.id)
         teams.delete(team)
         audit.write(draft, { object: team })
         return Effect.void

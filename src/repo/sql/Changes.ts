@@ -8,7 +8,7 @@ import { channel } from "./database/Notifications.ts"
 type Tag = Change["_tag"]
 type FieldOf<C> = [Exclude<keyof C, "_tag">] extends [never] ? null : Exclude<keyof C, "_tag">
 
-/** The field that a change's name is put into; `null`: it has none. */
+/** The field for the change's name; `null`: it has none. */
 const fields: { readonly [T in Tag]: FieldOf<Extract<Change, { readonly _tag: T }>> } = {
   RunAccepted: "team",
   RunAdmitted: "team",
@@ -17,17 +17,18 @@ const fields: { readonly [T in Tag]: FieldOf<Extract<Change, { readonly _tag: T 
   RunEnded: "run_id",
   WebhookChanged: "webhook_id",
   SessionEnded: "session_id",
+  LeaderKeyRevoked: "leader_key_id",
   KeyTried: "attempt",
-  LeaseReleased: null
+  LeaseReleased: null,
+  DeliveryDue: null
 }
 
-/** A payload may have less than 8,000 bytes; a hundred names of 63 fit. */
+/** A payload may have up to 8,000 bytes, so a hundred names of 63 fit. */
 const namesInOne = 100
 
 /**
- * The end of a `with` query, called `notified` or as `query` says: reports one change for each of the names that `names`
- * selects as `name`. It only runs when the statement reads from it. The notification is sent with the commit, or not at
- * all.
+ * The end of a `with` query, called `notified` or as `query` says: notifies one change for each name that `names`
+ * selects as `name`. It only runs when the statement reads from it. The notification is part of the commit.
  */
 export const notify = (
   sql: SqlClient.SqlClient,
@@ -44,7 +45,7 @@ export const notify = (
     group by part
   )`
 
-/** The changes as they are notified, those with one tag together: in no order. */
+/** Changes as notified, grouped by tag, in no particular order. */
 const toPayloads = (changes: ReadonlyArray<Change>): ReadonlyArray<string> => {
   const namesOf = new Map<Tag, Set<string>>()
   for (const change of changes) {
@@ -57,7 +58,7 @@ const toPayloads = (changes: ReadonlyArray<Change>): ReadonlyArray<string> => {
   )
 }
 
-/** Notifies every process of changes, which are in rows that are committed, or in none: nothing waits for the disk. */
+/** Notifies every process of changes in committed rows, or in none. Does not wait for the disk. */
 export const makePublish =
   (sql: SqlClient.SqlClient) =>
   (changes: ReadonlyArray<Change>): Effect.Effect<void, Unavailable> =>
@@ -70,7 +71,7 @@ export const makePublish =
 
 const isTag = (text: string): text is Tag => Object.hasOwn(fields, text)
 
-/** `RunAccepted deploy review`: a tag, and the names of what changed. What a later version may send is left out. */
+/** `RunAccepted deploy review`: a tag, and the names of what changed. Ignores what a later version may send. */
 export const parseChanges = (payload: string): ReadonlyArray<Change> => {
   const [tag = "", ...names] = payload.split(" ")
   if (!isTag(tag)) return []

@@ -1,6 +1,6 @@
 /**
- * Records and rows. The columns of a record are the fields of its schema, and their values follow from their types: a new
- * optional field of a webhook or a run needs its migration, and nothing else here.
+ * Records and rows. A record's columns are the fields of its schema, and their values follow from the types. So a new
+ * optional field of a webhook or a run needs a migration, but no change here.
  */
 import { type SqlClient, Statement } from "@effect/sql"
 import { DateTime } from "effect"
@@ -10,8 +10,8 @@ const fromColumn = (value: unknown): unknown =>
   value instanceof Date ? DateTime.unsafeFromDate(value) : value instanceof Uint8Array ? new Uint8Array(value) : value
 
 /**
- * The record in a row; a column that is null becomes an absent field. Other columns than `fields` are left out. Rows are
- * trusted: nothing is decoded by a schema, on the path of every trigger.
+ * A row's record; a null column becomes an absent field. Columns outside `fields` are left out. Rows are trusted and
+ * not decoded by a schema, because every trigger reads some.
  */
 export const fromRow = <A>(row: object, fields: ReadonlyArray<string> = Object.keys(row)): A => {
   const record: Record<string, unknown> = {}
@@ -41,7 +41,7 @@ const mapFields = (
   return columns
 }
 
-/** The columns of a record's fields that are present: for `sql.insert` and `sql.update`. */
+/** The columns of the fields that a record has: for `sql.insert` and `sql.update`. */
 export const toColumns = (record: object): Record<string, unknown> => mapFields(record, Object.keys(record), toColumn)
 
 const toJson = (value: unknown): unknown =>
@@ -50,13 +50,13 @@ const toJson = (value: unknown): unknown =>
 /** Columns by name, and their PostgreSQL types. */
 export type ColumnTypes = Readonly<Record<string, string>>
 
-/** Of a `RunMark`. */
+/** Of a `RunEvent`. */
 export const markTypes: ColumnTypes = { run_id: "uuid", at: "timestamptz" }
 
 /**
- * Any number of records as the rows `i`: `select .. from ${recordset(sql, types, records)}`. Fields without a type are left
- * out. They are one value, so the statement's text is the same for every number of records. A `json` column arrives as the
- * text of its JSON: PostgreSQL would refuse an escaped U+0000 in it.
+ * Any number of records as the rows `i`: `select .. from ${recordset(sql, types, records)}`. Fields without a type are
+ * left out. They are one value, so the statement's text does not depend on their number. A `json` column arrives as
+ * JSON text, because PostgreSQL would refuse an escaped U+0000 in it.
  */
 export const recordset = (
   sql: SqlClient.SqlClient,
@@ -69,20 +69,20 @@ export const recordset = (
   return sql`json_to_recordset(${json}::json) as i(${sql.literal(columns.join(", "))})`
 }
 
-/** A list of columns or of values, as it stands in SQL. */
+/** A list of columns or of values, as in SQL. */
 export const list = (parts: Iterable<string>): Statement.Fragment => Statement.unsafeFragment([...parts].join(", "))
 
 /**
- * Ids as one value: `where id = any(${uuids(sql, ids)})`. As an array, for which PostgreSQL takes the index of the ids; for
- * the rows of a subquery it prefers to scan a small or new table, and one that has grown since it planned. The condition is
- * to stand alone: with one for the status beside it, PostgreSQL takes an index of that, full of runs that have had it.
- * Selected, so that PostgreSQL does not see how many they are when it plans: it would plan at each call, since it takes every
- * other plan for one of ten ids.
+ * IDs as one value: `where id = any(${uuids(sql, ids)})`. For an array, PostgreSQL uses the index of the IDs. For a
+ * subquery's rows, it prefers to scan a table that was small or new when it planned. Put no condition on the status
+ * beside it: PostgreSQL would use an index of that status, full of runs that have had it. The array is selected, so
+ * that PostgreSQL does not see its length when it plans. Otherwise it would plan at each call, since it considers every
+ * other plan worse than one for ten IDs.
  */
 export const uuids = (sql: SqlClient.SqlClient, ids: Iterable<string>): Statement.Fragment =>
   sql`(select ${`{${[...ids].join(",")}}`}::uuid[])::uuid[]`
 
-/** The ids of runs, in the same way. */
+/** The IDs of runs, in the same way. */
 export const runIds = (sql: SqlClient.SqlClient, runs: ReadonlyArray<{ readonly run_id: string }>) =>
   uuids(
     sql,

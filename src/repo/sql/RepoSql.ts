@@ -3,17 +3,22 @@ import { Effect, Layer } from "effect"
 import type { Repo } from "../Repo.ts"
 import * as ChangeFeedSql from "./ChangeFeedSql.ts"
 import type { Notifications } from "./database/Notifications.ts"
+import * as DeliveryStoreSql from "./delivery/DeliveryStoreSql.ts"
+import * as DestinationStoreSql from "./delivery/DestinationStoreSql.ts"
 import * as HistoryStoreSql from "./history/HistoryStoreSql.ts"
 import * as RequestStoreSql from "./history/RequestStoreSql.ts"
 import * as AdminKeyStoreSql from "./manage/AdminKeyStoreSql.ts"
 import * as AuditStoreSql from "./manage/AuditStoreSql.ts"
+import * as LeaderKeyStoreSql from "./manage/LeaderKeyStoreSql.ts"
 import * as ReplyKeyStoreSql from "./manage/ReplyKeyStoreSql.ts"
 import * as SecretKeyStoreSql from "./manage/SecretKeyStoreSql.ts"
 import * as SessionStoreSql from "./manage/SessionStoreSql.ts"
 import * as TeamStoreSql from "./manage/TeamStoreSql.ts"
+import * as ThreadStoreSql from "./manage/ThreadStoreSql.ts"
 import * as WebhookStoreSql from "./manage/WebhookStoreSql.ts"
 import * as LaneStoreSql from "./run/LaneStoreSql.ts"
 import * as LeaseStoreSql from "./run/LeaseStoreSql.ts"
+import * as ProgressStoreSql from "./run/ProgressStoreSql.ts"
 import * as RunStoreSql from "./run/RunStoreSql.ts"
 import * as TimeStoreSql from "./TimeStoreSql.ts"
 
@@ -21,19 +26,19 @@ export { migrate } from "./database/Migrations.ts"
 export { Notifications } from "./database/Notifications.ts"
 export { SessionLocks } from "./database/SessionLocks.ts"
 
-/** A client that transforms names, say to camel case, would not find ours. */
+/** A client that transforms names, for instance to camel case, would not find our columns. */
 const plainNames = Layer.effect(
   SqlClient.SqlClient,
   Effect.map(SqlClient.SqlClient, (sql) => sql.withoutTransforms())
 )
 
 /**
- * The rows in PostgreSQL, or in PGlite: one SQL for both. `PostgresClient.layer` and `PgliteClient.layer` give what it needs,
- * with the tables in place.
+ * The rows in PostgreSQL or PGlite, with the same SQL. `PostgresClient.layer` and `PgliteClient.layer` provide what it
+ * needs, with the tables in place.
  *
- * It works as well on a `SqlClient` that the host has already, beside the host's own tables: ours are in the schema
- * `webhook_trigger`. Then the host runs `migrate` first, and chooses how this process learns of changes sooner than by
- * polling, once a second: `PostgresNotifications.layer`, or `Notifications.layerPolling`.
+ * It also works on the host's `SqlClient`, beside the host's own tables: ours are in the schema `webhook_trigger`. Then
+ * the host runs `migrate` first, and chooses how this process learns of changes sooner than by polling once a second:
+ * `PostgresNotifications.layer`, or `Notifications.layerPolling`.
  *
  * ```ts
  * RepoSql.layer.pipe(
@@ -43,21 +48,26 @@ const plainNames = Layer.effect(
  * )
  * ```
  *
- * Every statement is given up after 10 seconds. To end it in the database too, set `statement_timeout` and `lock_timeout`
- * on the connections, as `PostgresClient.layer` does.
+ * Every statement is given up after 10 seconds. To end it in the database too, set `statement_timeout` and
+ * `lock_timeout` on the connections, as `PostgresClient.layer` does.
  */
 export const layer: Layer.Layer<Repo, never, SqlClient.SqlClient | Notifications> = Layer.mergeAll(
   TeamStoreSql.layer,
   WebhookStoreSql.layer,
   RunStoreSql.layer,
+  ThreadStoreSql.layer,
   LaneStoreSql.layer,
   LeaseStoreSql.layer,
   HistoryStoreSql.layer,
+  ProgressStoreSql.layer,
   RequestStoreSql.layer,
+  DestinationStoreSql.layer,
+  DeliveryStoreSql.layer,
   AdminKeyStoreSql.layer,
   ReplyKeyStoreSql.layer,
   SecretKeyStoreSql.layer,
   SessionStoreSql.layer,
+  LeaderKeyStoreSql.layer,
   AuditStoreSql.layer,
   TimeStoreSql.layer,
   ChangeFeedSql.layer

@@ -1,4 +1,4 @@
-/** What the statements about runs share: the table `runs`, read as `r`. */
+/** SQL that statements about runs share: the table `runs`, as `r`. */
 import { type SqlClient, Statement } from "@effect/sql"
 import { type Run, RunRow, toRun } from "../../domain/run/Run.ts"
 import {
@@ -18,7 +18,7 @@ const columnOf = (field: string): string =>
 /** These fields of a run, from `runs` as `r`. */
 export const columnsOf = (fields: ReadonlyArray<keyof RunRow>): Statement.Fragment => list(fields.map(columnOf))
 
-/** When a run was sent, given when its leader reported that it started: as `sentBefore` has it. */
+/** When a run was sent, from the time of its leader's report: as in `sentBefore`. */
 export const sentBeforeStart = (sql: SqlClient.SqlClient, sent: Statement.Fragment, start: Statement.Fragment) =>
   sql`case when ${start} <= ${sent} then ${start} - interval '1 millisecond' else ${sent} end`
 
@@ -29,11 +29,11 @@ export const runColumns = columnsOf(fields)
 
 export const runFromRow = (row: object): Run => toRun(fromRow<RunRow>(row, fields))
 
-/** A text's beginning and its bytes: PostgreSQL knows both without reading all of a long text. */
+/** A text's beginning and its bytes. PostgreSQL knows both without reading all of a long text. */
 const beginning = (text: string, name: string, size: string) =>
   [`left(${text}, ${shownLength}) as ${name}`, `octet_length(${text}) as ${size}`] as const
 
-/** The texts that a summary shows the beginnings of. */
+/** The texts of which a summary shows the beginning. */
 const cut = {
   variables: beginning("r.variables_text", "variables", "variables_size"),
   prompt: beginning("r.prompt", "prompt", "prompt_size"),
@@ -46,8 +46,8 @@ const summaryColumns = list(
 )
 
 /**
- * `from runs`, which is a query that selects all columns of some runs: their summaries, newest first. The texts are cut
- * last, when it is known which runs are wanted, and those of JSON are made once: for that PostgreSQL reads the whole.
+ * Summaries of `from runs`, a query of all columns of some runs, newest first. Texts are cut last, once the runs are
+ * known, and JSON texts are made once, since PostgreSQL reads the whole text to make one.
  */
 export const summariesOf = (
   sql: SqlClient.SqlClient,
@@ -66,31 +66,31 @@ const oneOfStatuses = (statuses: ReadonlyArray<RunStatus>): Statement.Fragment =
   Statement.unsafeFragment(`(${statuses.map((status) => `'${status}'`).join(", ")})`)
 
 /**
- * `status in ${live}`: not finished. As literals, and spelled like this: partial indexes are over the same list, and the
- * planner uses one only where it recognises the list.
+ * `status in ${live}`: not finished. As literals, in this spelling: partial indexes use the same list, and the planner
+ * must recognize it.
  */
 export const live = oneOfStatuses(allStatuses.filter((status) => !isFinal(status)))
 
-/** A run `r` waits in its lane, whose order is that of `place`. One whose window is open has no place yet. */
+/** A run `r` waits in its lane, which is ordered by `place`. A run whose window is open has no place yet. */
 export const inLane = Statement.unsafeFragment(
   "(r.status = 'queued' and r.admitted_at is null and r.place is not null)"
 )
 
-/** Of a run `r`: it was cancelled after it had got its slots, and still holds them. */
+/** A run `r` was cancelled after it got its slots, and still holds them. */
 export const held = Statement.unsafeFragment("(r.status = 'cancelled' and r.released_at is null)")
 
 /** `status in ${final}`: finished. */
 export const final = oneOfStatuses(finalStatuses)
 
-/** `status in ${answered}`: finished, and the team was at work until then. */
+/** `status in ${answered}`: finished, and the team worked until then. */
 export const answered = oneOfStatuses(answeredStatuses)
 
 /** `status in ${storesLateAnswer}`: finished; an answer may still be stored. */
 export const storesLateAnswer = oneOfStatuses(lateAnswerStatuses)
 
 /**
- * `from ${waiting}`: how many runs are queued and not admitted, by team, webhook (null for chat) and hour of acceptance, in
- * rows of which any number belong together: what is kept, and what `rollUp` has not added to it yet.
+ * `from ${waiting}`: the numbers of queued runs that are not admitted, by team, webhook (null for chat) and hour of
+ * acceptance, in any number of rows: the kept counts, and the changes that `rollUp` has not added yet.
  */
 export const waiting = Statement.unsafeFragment(`(
   select team, webhook_id, accepted_hour, runs from webhook_trigger.lane_counts

@@ -1,8 +1,9 @@
 /** The server's settings, one line each. `docs/settings.md` explains every variable. */
 import { Duration, Effect, Option, Schema } from "effect"
+import { type Allowed, parseAllowed } from "../../engine/delivery/AddressPolicy.ts"
 import * as SettingsConfig from "../../engine/SettingsConfig.ts"
 import { keyText, parseKey, type SecretKey } from "../../engine/verify/SecretKeys.ts"
-import { parseNetworks } from "../../http/request/TrustedProxies.ts"
+import { parseNetworks } from "../../runtime/Networks.ts"
 import {
   baseUrl,
   duration,
@@ -27,6 +28,14 @@ import * as PrimaryEnvironment from "./PrimaryEnvironment.ts"
 const adminKeyFormat = {
   accepts: "takes at least 16 characters: ASCII letters, digits and punctuation, no spaces",
   schema: Schema.String.pipe(Schema.pattern(/^[\x21-\x7e]{16,}$/))
+}
+
+/** Hosts, addresses and networks that destinations may have besides public addresses. */
+const allowedDestinations: Format<Allowed> = {
+  accepts: "takes host names, addresses and networks such as `hooks.internal, *.corp.example.com, 10.0.0.0/8`",
+  schema: fromText(Schema.Any as Schema.Schema<Allowed>, parseAllowed, ({ hosts, networks }) =>
+    [...hosts, ...networks].join()
+  )
 }
 
 const networks: Format<ReadonlyArray<string>> = {
@@ -73,6 +82,8 @@ export const settings = {
   apiDocs: withDefault("API_DOCS", wordFor({ true: true, false: false }), true),
   /** Default: a file in `dataDir`. */
   secretKeys: optional("SECRETS_KEY", secret(secretKeys)),
+  /** Where events may be sent, besides public addresses by https. */
+  callbackAllow: optional("CALLBACK_ALLOW", allowedDestinations),
   engine: { config: SettingsConfig.config },
   /** Teams that this process leads, each with a program. */
   leaders: withDefault("LEADERS", LeaderList.commands, []),

@@ -1,17 +1,21 @@
 /** Leaders as settings name them: one on each line, a team and what leads it. */
-import { Option, Schema } from "effect"
+import { Either, Option, Schema } from "effect"
 import parseArgv from "string-argv"
-import { type AgentName, agentNames, isAgentName } from "../../domain/AgentName.ts"
+import { agentNames, isAgentName } from "../../domain/AgentName.ts"
 import { TeamName } from "../../domain/Team.ts"
-import { agents } from "../../leader/agents/Agents.ts"
-import type { CommandOptions } from "../../leader/Command.ts"
+import type { Agent } from "../../leader/agents/Agent.ts"
+import { presets } from "../../leader/agents/Presets.ts"
+import * as Command from "../../leader/Command.ts"
 import type { Format } from "../../settings/EnvironmentVariable.ts"
 import { fromText } from "../../settings/Quantity.ts"
 
-/** A team, and the program that leads it. */
-export interface TeamLeader extends Pick<CommandOptions, "team" | "command" | "args" | "output"> {
-  /** As people know the program. */
+/** A team that the server leads itself. */
+export interface TeamLeader {
+  readonly team: TeamName
+  /** As people know it. */
   readonly title: string
+  /** What leads the team, or what is wrong with its options. */
+  readonly agent: Either.Either<Agent, string>
 }
 
 /** A team, and the words after it. */
@@ -45,26 +49,23 @@ const listOf = (
         Option.all(linesOf(text).map((line) => Option.flatMap(parseLine(line), leaderOf))),
         (leaders) => new Set(leaders.map(({ team }) => team)).size === leaders.length
       ),
-    (leaders) => leaders.map(({ args, command, team }) => `${team}=${[command, ...args].join(" ")}`).join("\n")
+    (leaders) => leaders.map(({ team, title }) => `${team}=${title}`).join("\n")
   )
 })
 
 /** Any program; all of its output is the answer. */
 export const commands = listOf("`TEAM=COMMAND …`, such as `review=my-agent --print`,", ({ team, words }) => {
   const [command, ...args] = words
-  return Option.some({ team, command, args, title: command })
+  return Option.some({ team, title: command, agent: Either.right(Command.agent({ command, args })) })
 })
-
-const agentLeader = (team: TeamName, name: AgentName, args: ReadonlyArray<string>): TeamLeader => {
-  const agent = agents[name]
-  return { team, command: agent.program, args, output: agent, title: agent.title }
-}
 
 /** An agent by the name of its preset, with options of its own. */
 export const agentLines = listOf(
-  `\`TEAM=AGENT …\`, such as \`review=claude --model opus\`, with one of ${agentNames.join(", ")},`,
+  `\`TEAM=AGENT …\`, such as \`review=${presets.claude.example}\`, with one of ${agentNames.join(", ")},`,
   ({ team, words }) => {
-    const [name, ...args] = words
-    return isAgentName(name) ? Option.some(agentLeader(team, name, args)) : Option.none()
+    const [name, ...options] = words
+    if (!isAgentName(name)) return Option.none()
+    const { agent, title } = presets[name]
+    return Option.some({ team, title, agent: agent(options) })
   }
 )

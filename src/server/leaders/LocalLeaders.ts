@@ -3,7 +3,8 @@ import { chownSync, mkdirSync } from "node:fs"
 import { resolve } from "node:path"
 import { Data, DateTime, Effect, Layer, Option } from "effect"
 import type { TeamName } from "../../domain/Team.ts"
-import * as Command from "../../leader/Command.ts"
+import * as AgentLeader from "../../leader/AgentLeader.ts"
+import type { Place } from "../../leader/Place.ts"
 import type { SystemUser } from "../../leader/SystemUser.ts"
 import { TeamStore } from "../../repo/TeamStore.ts"
 import { WebhookStore } from "../../repo/WebhookStore.ts"
@@ -23,11 +24,19 @@ export interface Options {
   readonly secrets: ReadonlyArray<string>
 }
 
-/** Fails when a program or the user does not exist, before anything is started. */
+/** The options of a team's agent are wrong. */
+export class OptionsUnusable extends Data.TaggedError("OptionsUnusable")<{ readonly message: string }> {}
+
+const agentOf = ({ agent, team }: TeamLeader) =>
+  Effect.mapError(agent, (fault) => new OptionsUnusable({ message: `AGENTS, team ${team}: ${fault}` }))
+
+/** Fails when options are wrong, or a program or the user does not exist, before anything is started. */
 export const check = ({ agents, leaders, leaderUser }: Omit<Options, "secrets">) =>
   Effect.zipRight(
     ProgramUser.find(leaderUser),
-    Effect.forEach([...leaders, ...agents], ({ command }) => Command.checkProgram(command), { discard: true })
+    Effect.forEach([...leaders, ...agents], (leader) => Effect.flatMap(agentOf(leader), AgentLeader.checkProgram), {
+      discard: true
+    })
   )
 
 /** An agent's working folder could not be created. */
@@ -56,11 +65,14 @@ export const layer = ({ agents, agentsDir, leaders, leaderUser, secrets }: Optio
       const user = yield* ProgramUser.find(leaderUser)
       const values = secrets.flatMap((name) => process.env[name] || [])
       if (Option.isNone(user)) yield* hideFromPrograms("the server's secrets", secrets, values)
-      const lead = (leader: TeamLeader, place: Pick<Command.CommandOptions, "folder"> = {}) =>
-        Effect.zipRight(
-          Command.start({ ...leader, ...place, withheld: secrets, ...(Option.isSome(user) && { user: user.value }) }),
-          Effect.logInfo(`${leader.title} leads the team ${leader.team} in this process`)
-        )
+      const lead = (leader: TeamLeader, place: Pick<Place, "folder"> = {}) =>
+        Effect.gen(function* () {
+          const { team, title } = leader
+          const agent = yield* agentOf(leader)
+          const runsAs = Option.isSome(user) ? { user: user.value } : {}
+          yield* AgentLeader.start({ team, agent, ...place, ...runsAs, withheld: secrets })
+          yield* Effect.logInfo(`${title} leads the team ${team} in this process`)
+        })
       for (const leader of leaders) yield* lead(leader)
       for (const agent of agents) yield* lead(agent, { folder: yield* workingFolder(agentsDir, agent.team, user) })
     })

@@ -4,7 +4,7 @@ import type { AllRunsFilter, RunsFilter } from "./Changes.ts"
 import { api } from "./Client.ts"
 import { ApiError, NetworkError } from "./Errors.ts"
 import { setReachable, usePollingInterval } from "./Live.ts"
-import type { AuditAction, Run, StatisticsRange } from "./Types.ts"
+import type { AuditAction, DeliveryStatus, Run, StatisticsRange, Webhook } from "./Types.ts"
 
 export const sessionQuery = queryOptions({
   queryKey: ["session"],
@@ -154,6 +154,45 @@ export const useReceived = (id: string) =>
     queryKey: ["requests", id, "all"],
     queryFn: ({ signal }) => api.webhooks.requests({ path: { id }, query: { accepted: "true" }, signal }),
     refetchInterval: 10_000
+  })
+
+/** A stored request never changes. */
+export const storedRequestQuery = (id: string, request_id: string) =>
+  queryOptions({
+    queryKey: ["request", id, request_id],
+    queryFn: ({ signal }) => api.webhooks.request({ path: { id, request_id }, signal }),
+    staleTime: Number.POSITIVE_INFINITY
+  })
+
+/** A request that the webhook accepts, if it takes whole requests. The recipes are loaded only then. */
+export const useSample = (webhook: Webhook | undefined) =>
+  useQuery({
+    queryKey: ["sample", webhook?.id, webhook?.version],
+    queryFn: async () => (await import("../../recipes/SampleFor.ts")).sampleFor(webhook!),
+    enabled: webhook?.input === "payload",
+    staleTime: Number.POSITIVE_INFINITY
+  }).data
+
+export const useDestinations = (id: string) =>
+  useQuery({
+    queryKey: ["destinations", id],
+    queryFn: ({ signal }) => api.destinations.list({ path: { id }, signal }),
+    refetchInterval: 10_000
+  })
+
+interface DeliveriesFilter {
+  readonly run_id?: string
+  readonly status?: DeliveryStatus
+  readonly cursor?: string
+}
+
+export const useDeliveries = (id: string | undefined, filter: DeliveriesFilter) =>
+  useQuery({
+    queryKey: ["deliveries", id, filter],
+    queryFn: ({ signal }) => api.destinations.deliveries({ path: { id: id! }, query: filter, signal }),
+    enabled: id !== undefined,
+    refetchInterval: 5_000,
+    placeholderData: keepPreviousData
   })
 
 interface AuditFilter {

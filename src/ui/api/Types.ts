@@ -1,9 +1,12 @@
 /** The API's records in JSON. */
 import type { ChangeEvent as ApiChangeEvent } from "../../api/ChangeEvent.ts"
+import type { DestinationWithSecret as ApiDestinationWithSecret } from "../../api/delivery/Destinations.ts"
 import type { DraftPreview as ApiDraftPreview, Server as ApiServer } from "../../api/Overview.ts"
 import type { ListedSession } from "../../api/Sessions.ts"
 import type { WebhookWithToken as ApiWebhookWithToken } from "../../api/webhook/Tokens.ts"
 import type * as DomainAudit from "../../domain/access/AuditEvent.ts"
+import type * as DomainDelivery from "../../domain/delivery/Delivery.ts"
+import type { Destination as DomainDestination } from "../../domain/delivery/Destination.ts"
 import type {
   TemplateVersion as DomainTemplateVersion,
   TemplateVersionSummary as DomainTemplateVersionSummary
@@ -33,6 +36,11 @@ export type AuditEvent = Json<DomainAudit.AuditEvent>
 export type AuditAction = DomainAudit.AuditAction
 export type AuditActor = DomainAudit.AuditActor
 export type Session = Json<ListedSession>
+export type Destination = Json<DomainDestination>
+export type DestinationWithSecret = Json<typeof ApiDestinationWithSecret.Type>
+export type Delivery = Json<DomainDelivery.EventDelivery>
+export type DeliveryAttempt = Json<DomainDelivery.DeliveryAttempt>
+export type DeliveryStatus = DomainDelivery.DeliveryStatus
 export type Team = Json<DomainTeam>
 export type Activity = Json<DomainStatistics.Activity>
 export type Counts = Json<DomainStatistics.Counts>

@@ -16,7 +16,10 @@ const actions: Record<AuditAction, string> = {
   "team.deleted": "Team deleted",
   "team.paused": "Team paused",
   "team.resumed": "Team resumed",
+  "team.leader_key_created": "Leader key created",
+  "team.leader_key_revoked": "Leader key revoked",
   "team.message_sent": "Message sent",
+  "thread.reset": "Conversation reset",
   "webhook.created": "Webhook created",
   "webhook.edited": "Webhook edited",
   "webhook.token_regenerated": "Token regenerated",
@@ -24,6 +27,10 @@ const actions: Record<AuditAction, string> = {
   "webhook.run_started": "Run started manually",
   "webhook.queue_cancelled": "Queued runs of a webhook cancelled",
   "team.queue_cancelled": "Queued runs of a team cancelled",
+  "destination.created": "Destination added",
+  "destination.edited": "Destination edited",
+  "destination.deleted": "Destination deleted",
+  "delivery.resent": "Deliveries resent",
   "run.read": "Run read",
   "run.cancelled": "Run cancelled",
   "run.replayed": "Run replayed",
@@ -140,6 +147,8 @@ const Subject = ({ event }: { readonly event: AuditEvent }) => {
   const { action, object, before, after } = event
   if (object === undefined) return null
   if (action.startsWith("team.")) return <Link to={pathTo("team", { team: object })}>{object}</Link>
+  if (/^(destination|delivery)\./.test(action))
+    return <UserText>{textOf(after?.url ?? before?.url ?? object)}</UserText>
   if (action.startsWith("run.")) return <Link to={pathTo("run", { run_id: object })}>Open the run</Link>
   if (!action.startsWith("webhook.")) return null
   const known = webhooks.data?.find((webhook) => webhook.id === object)

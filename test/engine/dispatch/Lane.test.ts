@@ -99,6 +99,44 @@ describe("Lane", () => {
     expect(lane.next()).toEqual({ _tag: "Read" })
   })
 
+  it("publishes a run of a thread, and those behind it, when the earlier runs of the thread have ended", () => {
+    const lane = new Lane(team, () => true)
+    const of = (n: number, thread_key: string) => ({ ...run(n), thread_key })
+    const read = [of(0, "a"), run(1), of(2, "b"), of(3, "a"), of(4, "c"), of(5, "b")]
+    lane.admitted(read.map((run) => ({ run, begunAt: 0 })))
+    expect(publishAll(lane)).toEqual(["prompt 0", "prompt 1", "prompt 2"])
+    expect(lane.flights.sent).toEqual({ head: run(0).run_id, count: 3 })
+    expect(lane.flights.notSent(10_000)).toEqual([3, 4, 5].map((n) => run(n).run_id))
+    lane.ended(run(2).run_id)
+    expect(publishAll(lane)).toEqual([])
+    lane.ended(run(0).run_id)
+    expect(publishAll(lane)).toEqual(["prompt 3", "prompt 4", "prompt 5"])
+    for (const id of lane.flights.ids) lane.ended(id)
+    expect(lane.isIdle).toBe(true)
+  })
+
+  it("forgets a run that ends while it waits for its thread", () => {
+    const lane = new Lane(team, () => true)
+    const read = [run(0), run(1), run(2)].map((run) => ({ ...run, thread_key: "a" }))
+    lane.admitted(read.map((run) => ({ run, begunAt: 0 })))
+    expect(publishAll(lane)).toEqual(["prompt 0"])
+    lane.ended(run(1).run_id)
+    expect(lane.flights.sent).toEqual({ head: run(0).run_id, count: 1 })
+    lane.ended(run(0).run_id)
+    expect(publishAll(lane)).toEqual(["prompt 2"])
+  })
+
+  it("publishes a thread's runs one by one when they are sent again", () => {
+    const lane = new Lane(team, () => true)
+    const read = [run(0), run(1)].map((run) => ({ ...run, thread_key: "a" }))
+    lane.admitted(read.map((run) => ({ run, begunAt: 0 })))
+    expect(publishAll(lane)).toEqual(["prompt 0"])
+    lane.flights.sendAgain()
+    expect(publishAll(lane)).toEqual(["prompt 0"])
+    lane.ended(run(0).run_id)
+    expect(publishAll(lane)).toEqual(["prompt 1"])
+  })
+
   it("reads and admits nothing while a run is being accepted, which stands before the others", () => {
     const lane = new Lane(team, () => true)
     expect(lane.reserve(run(0))).toBe(true)

@@ -1,3 +1,5 @@
+import { once } from "node:events"
+import { Worker } from "node:worker_threads"
 import { describe, expect, it } from "@effect/vitest"
 import { Either } from "effect"
 import { busy, TooSlow, withinTime } from "../../../src/engine/prompt/TimeLimit.ts"
@@ -45,6 +47,28 @@ describe("a limit of the processor's time", () => {
       noTime
     )
     expect([result, tries]).toEqual([Either.left(busy), 4])
+  })
+
+  it("does not count what other threads do meanwhile", async () => {
+    const counter = new Int32Array(new SharedArrayBuffer(4))
+    const worker = new Worker(
+      `const { workerData } = require("worker_threads"); for (;;) Atomics.add(workerData, 0, 1)`,
+      {
+        eval: true,
+        workerData: counter
+      }
+    )
+    await once(worker, "online")
+    let tries = 0
+    const result = withinTime(50, () => {
+      tries++
+      if (tries > 1) return "done"
+      // Until it has done what takes it more than the limit.
+      const end = process.cpuUsage().user + 200_000
+      while (process.cpuUsage().user < end) wait(10)
+    })
+    await worker.terminate()
+    expect([result, tries]).toEqual([Either.right("done"), 2])
   })
 
   it("leaves errors alone", () => {

@@ -5,6 +5,7 @@ import * as Template from "../../../src/domain/prompt/Template.ts"
 import type { Variables } from "../../../src/domain/run/Run.ts"
 import { Renderer } from "../../../src/engine/prompt/Renderer.ts"
 import { Settings } from "../../../src/engine/Settings.ts"
+import { cpuTimeOf } from "../../support/CpuTime.ts"
 
 const parsed = (text: string) => Either.getOrThrow(Template.parse(text))
 const render = (text: string, variables: Variables) => Either.getOrThrow(Template.render(parsed(text), variables))
@@ -175,13 +176,7 @@ describe("a template", () => {
   })
 
   it("is parsed in linear time", () => {
-    /** Milliseconds of a processor, whatever else the machine does. */
-    const cost = (text: string) => {
-      const before = process.cpuUsage()
-      Template.parse(text)
-      const { user, system } = process.cpuUsage(before)
-      return (user + system) / 1000
-    }
+    const cost = (text: string) => cpuTimeOf(() => Template.parse(text))
     for (const piece of [
       "{",
       "}",
@@ -243,6 +238,17 @@ describe("Renderer", () => {
       expect(refusal._tag).toBe("PromptTooLarge")
       const nested = yield* Effect.flip(render("{{a}}".repeat(10_000), { a: { b: "x".repeat(1_000_000) } }))
       expect(nested._tag).toBe("PromptTooLarge")
+    }).pipe(Effect.provide(renderer(256 * 1024)))
+  )
+
+  it.effect("searches no prompt that is too large for the key of its fence", () =>
+    Effect.gen(function* () {
+      const { render } = yield* Renderer
+      const filled = render("{{a}}".repeat(60_000), { a: "é0123456789abcdef".repeat(60_000) }, { fence: true })
+      // Searching 60 GB would take 15 seconds.
+      expect(cpuTimeOf(() => expect(Effect.runSync(Effect.flip(filled))._tag).toBe("PromptTooLarge"))).toBeLessThan(
+        2_000
+      )
     }).pipe(Effect.provide(renderer(256 * 1024)))
   )
 })

@@ -49,10 +49,36 @@ describe("exporting runs", () => {
 
       const file = yield* admin("GET", "/api/runs/export.csv?source=webhook")
       expect(file.headers.get("content-disposition")).toBe('attachment; filename="runs.csv"')
-      expect(file.text).toMatch(/^run_id,status,source,webhook_id,webhook,team,mode,accepted_at,.*,response\r\n/)
+      expect(file.text.split("\r\n")[0]!.split(",")).toEqual([
+        ...["run_id", "status", "source", "webhook_id", "webhook", "webhook_version", "team", "mode", "thread"],
+        ...[
+          "replay_of",
+          "attempt",
+          "attempts",
+          "retry_at",
+          "retried_by",
+          "accepted_at",
+          "collecting_until",
+          "joined",
+          "sent_at"
+        ],
+        ...["started_at", "finished_at", "released_at", "duration_ms", "error_code", "error_message", "input_tokens"],
+        ...[
+          "cached_input_tokens",
+          "output_tokens",
+          "cost_usd",
+          "model",
+          "session_id",
+          "session_lost",
+          "links",
+          "denied",
+          "asks"
+        ],
+        ...["variables", "prompt", "response"]
+      ])
       expect(file.text.split("\r\n").slice(-2)).toEqual([
         expect.stringMatching(
-          `^${runs.at(-1).run_id},success,webhook,${id},'=HYPERLINK\\(1\\),ops,wait,.*,'=1\\+1,echo: =1\\+1$`
+          `^${runs.at(-1).run_id},success,webhook,${id},'=HYPERLINK\\(1\\),1,ops,wait,.*,'=1\\+1,echo: =1\\+1$`
         ),
         ""
       ])

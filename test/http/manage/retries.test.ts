@@ -31,9 +31,11 @@ it.scopedLive("a failed run says when it is tried again, and then by which run; 
     const calledOff = yield* http("POST", `${hook.path}/runs/${late.run_id}/cancel`)
     expect([calledOff.status, calledOff.json.status, calledOff.json.retry_at]).toEqual([200, "error", undefined])
     const other = yield* failed
-    expect((yield* admin("POST", "/api/runs/cancel", { body: { run_ids: [late.run_id, other.run_id] } })).json).toEqual(
-      { cancelled: 1 }
-    )
+    const run_ids = [late.run_id, other.run_id]
+    expect((yield* admin("POST", "/api/runs/cancel", { body: { run_ids } })).json).toMatchObject({
+      cancelled: [other.run_id],
+      refused: [{ run_id: late.run_id, code: "run_ended" }]
+    })
     expect((yield* admin("POST", `/api/runs/${late.run_id}/cancel`)).json.code).toBe("run_ended")
 
     yield* failed

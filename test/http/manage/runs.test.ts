@@ -71,7 +71,7 @@ describe("GET /api/runs", () => {
 })
 
 describe("POST /api/runs/cancel", () => {
-  it.scopedLive("cancels those that have not ended, and leaves the others alone", () =>
+  it.scopedLive("cancels those that have not ended, and says why it leaves others alone", () =>
     Effect.gen(function* () {
       const { admin, http, team, webhook } = yield* start()
       yield* team("ops")
@@ -81,7 +81,13 @@ describe("POST /api/runs/cancel", () => {
       const posted = yield* Effect.replicateEffect(http("POST", stuck.path, { body: hello }), 3)
       const [one, two, three] = posted.map(({ json }) => json.run_id)
       const cancel = (run_ids: ReadonlyArray<unknown>) => admin("POST", "/api/runs/cancel", { body: { run_ids } })
-      expect((yield* cancel([one, two.toUpperCase(), two, ended, unusedId])).json).toEqual({ cancelled: 2 })
+      expect((yield* cancel([one, two.toUpperCase(), two, ended, unusedId])).json).toEqual({
+        cancelled: [one, two],
+        refused: [
+          { run_id: ended, code: "run_ended", detail: "The run ended as `success` before it could be cancelled." },
+          { run_id: unusedId, code: "not_found", detail: expect.any(String) }
+        ]
+      })
       const { json } = yield* admin("GET", "/api/runs?status=cancelled")
       expect(json.data.map(({ run_id }: any) => run_id).toSorted()).toEqual([one, two].toSorted())
       expect((yield* admin("GET", `/api/runs/${three}`)).json.status).not.toBe("cancelled")

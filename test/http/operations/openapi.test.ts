@@ -255,6 +255,14 @@ describe("/openapi.json", () => {
       yield* admin(422, "POST", "/api/teams", { body: {} })
       yield* admin(200, "GET", "/api/teams/ops")
       yield* admin(404, "GET", "/api/teams/none")
+      const [key, keys] = [{ body: { name: "laptop" } }, "/api/teams/new/leader-keys"]
+      yield* admin(201, "POST", keys, key)
+      yield* admin(422, "POST", keys, { body: {} })
+      yield* admin(404, "POST", "/api/teams/none/leader-keys", key)
+      yield* admin(200, "GET", keys)
+      yield* admin(404, "GET", "/api/teams/none/leader-keys")
+      yield* admin(204, "DELETE", `${keys}/${(yield* open.admin("GET", keys)).json[0].id}`)
+      yield* admin(404, "DELETE", `${keys}${none}`)
       yield* admin(204, "DELETE", "/api/teams/new")
       yield* admin(404, "DELETE", "/api/teams/none")
       yield* admin(409, "DELETE", "/api/teams/ops")
@@ -262,6 +270,17 @@ describe("/openapi.json", () => {
       yield* admin(202, "POST", "/api/teams/ops/messages", message)
       yield* admin(200, "POST", "/api/teams/ops/messages?wait=true", message)
       yield* admin(400, "POST", "/api/teams/ops/messages?wait=x", message)
+      const inThread = { body: { message: "x", thread: "shop#7" } }
+      yield* admin(200, "POST", "/api/teams/ops/messages?wait=true", inThread)
+      const inTeam = "/api/teams/ops/threads?key=shop%237"
+      yield* admin(200, "GET", inTeam)
+      yield* admin(400, "GET", "/api/teams/ops/threads?cursor=x")
+      yield* admin(404, "GET", "/api/teams/none/threads")
+      const threadAt = `/api/threads/${(yield* open.admin("GET", inTeam)).json.data[0].id}`
+      yield* admin(200, "GET", threadAt)
+      yield* admin(404, "GET", `/api/threads${none}`)
+      yield* admin(200, "POST", `${threadAt}/reset`)
+      yield* admin(404, "POST", `/api/threads${none}/reset`)
       yield* admin(404, "POST", "/api/teams/none/messages", message)
       yield* slowAdmin(408, "POST", "/api/teams/silent/messages?wait=true", message)
       yield* slowAdmin(504, "POST", "/api/teams/silent/messages?wait=true", { ...message, ...inPage })
@@ -286,6 +305,49 @@ describe("/openapi.json", () => {
       yield* admin(200, "PATCH", hookAt, { body: { name: "m" } })
       yield* admin(412, "PATCH", hookAt, { body: {}, headers: { "if-match": '"0"' } })
       yield* admin(422, "PATCH", hookAt, { body: { id: 1 } })
+      const destinationsAt = `${hookAt}/destinations`
+      const destination = { url: "http://127.0.0.1:1/", headers: { "x-key": "k" } }
+      yield* admin(201, "POST", destinationsAt, { body: destination })
+      yield* admin(422, "POST", destinationsAt, { body: {} })
+      yield* admin(200, "GET", destinationsAt)
+      const [{ id: destination_id }] = (yield* open.admin("GET", destinationsAt)).json.data
+      const destinationAt = `${destinationsAt}/${destination_id}`
+      yield* admin(200, "GET", destinationAt)
+      yield* admin(200, "PATCH", destinationAt, { body: { description: "CI" } })
+      yield* admin(422, "PATCH", destinationAt, { body: { id: 1 } })
+      yield* admin(200, "POST", `${destinationAt}/secret`)
+      yield* admin(400, "POST", `${destinationAt}/secret?overlap_seconds=x`)
+      yield* admin(200, "POST", `${destinationAt}/test`)
+      yield* open.http("POST", `${hook.path}?wait=true`, variables)
+      yield* admin(200, "GET", `${hookAt}/deliveries?status=pending`)
+      yield* admin(400, "GET", `${hookAt}/deliveries?status=lost`)
+      const [{ id: delivery_id }] = (yield* open.admin("GET", `${hookAt}/deliveries`)).json.data
+      yield* admin(200, "GET", `${hookAt}/deliveries/${delivery_id}`)
+      yield* admin(404, "GET", `${hookAt}/deliveries${none}`)
+      yield* admin(200, "POST", `${hookAt}/deliveries/${delivery_id}/resend`)
+      yield* admin(404, "POST", `${hookAt}/deliveries${none}/resend`)
+      const failedSince = `${destinationAt}/resend?since=2026-01-01T00:00:00Z`
+      yield* admin(200, "POST", failedSince)
+      yield* admin(400, "POST", `${destinationAt}/resend`)
+      yield* admin(200, "PATCH", destinationAt, { body: { enabled: false } })
+      yield* admin(422, "POST", failedSince)
+      yield* admin(422, "POST", `${hookAt}/deliveries/${delivery_id}/resend`)
+      const keyless = yield* start({ repo: open.repo, secretKeys: [] })
+      yield* on(keyless.admin)(422, "POST", `${destinationAt}/secret`)
+      yield* admin(204, "DELETE", destinationAt)
+      const destinationEndpoints = [
+        ["GET", destinationAt],
+        ["PATCH", destinationAt],
+        ["DELETE", destinationAt],
+        ["POST", `${destinationAt}/secret`],
+        ["POST", `${destinationAt}/test`],
+        ["POST", failedSince]
+      ] as const
+      for (const [method, path] of destinationEndpoints) {
+        yield* admin(404, method, path, method === "PATCH" ? { body: {} } : {})
+      }
+      for (const list of ["destinations", "deliveries"]) yield* admin(404, "GET", `/api/webhooks${none}/${list}`)
+      yield* admin(404, "POST", `/api/webhooks${none}/destinations`, { body: destination })
       yield* admin(200, "POST", `${hookAt}/preview`, variables)
       yield* admin(422, "POST", `${hookAt}/preview`, { body: {} })
       yield* admin(200, "GET", `${hookAt}/runs`)
@@ -383,6 +445,7 @@ describe("/openapi.json", () => {
         ...[
           ["POST", "/api/teams"],
           ["POST", "/api/teams/ops/messages"],
+          ["POST", "/api/teams/ops/leader-keys"],
           ["POST", "/api/runs/cancel"],
           ["POST", "/api/webhooks"]
         ],
@@ -393,7 +456,9 @@ describe("/openapi.json", () => {
         ...[
           ["PATCH", hookAt],
           ["POST", `${hookAt}/duplicate`],
-          ["POST", `${hookAt}/preview`]
+          ["POST", `${hookAt}/preview`],
+          ["POST", destinationsAt],
+          ["PATCH", destinationAt]
         ]
       ] as Array<[string, string]>) {
         yield* admin(400, method, path, notJson)
@@ -416,7 +481,13 @@ describe("/openapi.json", () => {
           ["DELETE", "/api/teams/ops"],
           ["POST", "/api/teams/ops/cancel-queued"],
           ["POST", "/api/teams/ops/pause"],
-          ["POST", "/api/teams/ops/resume"]
+          ["POST", "/api/teams/ops/resume"],
+          ["GET", "/api/teams/ops/leader-keys"],
+          ["POST", "/api/teams/ops/leader-keys"],
+          ["DELETE", `/api/teams/ops/leader-keys${none}`],
+          ["GET", "/api/teams/ops/threads"],
+          ["GET", threadAt],
+          ["POST", `${threadAt}/reset`]
         ],
         ...[
           ["POST", "/api/teams/ops/messages"],
@@ -457,14 +528,25 @@ describe("/openapi.json", () => {
           ["DELETE", "/api/sessions"],
           ["DELETE", session],
           ["GET", "/api/audit"]
+        ],
+        ...destinationEndpoints,
+        ...[
+          ["GET", destinationsAt],
+          ["POST", destinationsAt],
+          ["GET", `${hookAt}/deliveries`],
+          ["GET", `${hookAt}/deliveries/${delivery_id}`],
+          ["POST", `${hookAt}/deliveries/${delivery_id}/resend`]
         ]
       ] as Array<[string, string]>
       const good: { readonly [at: string]: Call } = {
         "POST /api/teams": { body: { team: "next" } },
         "POST /api/teams/ops/messages": message,
+        "POST /api/teams/ops/leader-keys": key,
         "POST /api/webhooks": { body: draft },
         "POST /api/runs/cancel": { body: { run_ids: [run_id] } },
         [`PATCH ${hookAt}`]: { body: {} },
+        [`POST ${destinationsAt}`]: { body: destination },
+        [`PATCH ${destinationAt}`]: { body: {} },
         [`POST ${hookAt}/duplicate`]: { body: {} },
         [`POST ${hookAt}/preview`]: variables,
         [`POST ${replayAt}`]: { body: {} },

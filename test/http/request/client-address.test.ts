@@ -2,7 +2,7 @@ import type { HttpServerRequest } from "@effect/platform"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { clientAddress, networkOf } from "../../../src/http/request/ClientAddress.ts"
-import { parseNetworks } from "../../../src/http/request/TrustedProxies.ts"
+import { parseNetworks } from "../../../src/runtime/Networks.ts"
 import { start } from "../Server.ts"
 
 const addressOf = (trusted: ReadonlyArray<string>, peer: string | undefined, forwardedFor?: string) =>

@@ -5,6 +5,7 @@ import { hello, start, triggers } from "../Server.ts"
 const report = {
   usage: { input_tokens: 1200, output_tokens: 34, cached_input_tokens: 200, cost_usd: 0.0125, model: "m-1" },
   session_id: "s-1",
+  session_lost: true,
   links: [{ title: "Pull request 7", url: "https://git.example.com/7" }],
   asks: ["Merge it", "Leave it"]
 }
@@ -35,7 +36,7 @@ describe("what an agent reports of its work", () => {
       expect((yield* http("GET", `${hook.path}/runs/${failed.json.run_id}`)).json).toMatchObject(report)
       expect((yield* admin("GET", `/api/runs/${answered.json.run_id}`)).json).toMatchObject(report)
       const csv = yield* admin("GET", "/api/runs/export.csv")
-      expect(csv.text).toContain(",1200,34,0.0125,s-1,")
+      expect(csv.text).toContain(",1200,200,34,0.0125,m-1,s-1,")
       const { text: metrics } = yield* http("GET", "/metrics")
       expect(metrics).toContain(`\nwebhook_run_tokens_total{team="${name}",kind="input"} 2400\n`)
       expect(metrics).toContain(`\nwebhook_run_cost_usd_total{team="${name}"} 0.025\n`)

@@ -8,9 +8,11 @@ import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Queue, Scope } from "effect"
+import { curlExample } from "../../../src/api/run/CurlExample.ts"
 import type { Prompt } from "../../../src/bus/Bus.ts"
 import type { Recipe } from "../../../src/recipes/Recipe.ts"
 import { recipeNames, recipes } from "../../../src/recipes/Recipes.ts"
+import { exampleFor, sampleFor } from "../../../src/recipes/SampleFor.ts"
 import { exec } from "../../support/Process.ts"
 import { refusal } from "../Client.ts"
 import { draftOf, requestOf, type Sent, secretFor, sentAs } from "../Senders.ts"
@@ -348,6 +350,29 @@ describe("each recipe", () => {
         // As it stands, with the window in which several become one.
         const complete = yield* server.admin("POST", "/api/webhooks", { body: { team, ...draftOf(recipe, secret) } })
         expect(complete.status, complete.text).toBe(201)
+      })
+    )
+  }
+
+  for (const name of recipeNames) {
+    const recipe: Recipe = recipes[name]
+    it.live(`${recipe.label}: its webhook is called by the example, which passes the filter`, () =>
+      Effect.gen(function* () {
+        const { hook, next, secret } = yield* setUp(recipe)
+        const { json: webhook } = yield* server.admin("GET", `/api/webhooks/${hook.id}`)
+        const target = (search: string) => `'${server.origin}${hook.path}${search}'`
+        const sample = exampleFor(webhook)
+        const script = curlExample(webhook, { sample, target, waits: false, pretty: true, flags: ["--fail-with-body"] })
+        yield* Effect.promise(() =>
+          exec("/bin/sh", ["-c", `${script} --silent`], {
+            env: { PATH: process.env.PATH ?? "", WEBHOOK_SECRET: secret }
+          })
+        )
+        const whole = sampleFor(webhook)
+        const body = { payload: whole.body, headers: whole.headers, query: whole.query }
+        const preview = yield* server.admin("POST", `/api/webhooks/${hook.id}/preview`, { body })
+        expect(preview.json.accepted).not.toBe(false)
+        expect(yield* next).toBe(unfenced(preview.json.prompt))
       })
     )
   }

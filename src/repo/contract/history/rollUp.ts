@@ -47,7 +47,7 @@ const allRuns = Effect.fnUntraced(function* (webhook_id: WebhookId) {
   return runs
 })
 
-/** What a scan of the runs gives, by steps from `midnight` on. */
+/** The counts that a scan of the runs gives, by steps from `midnight` on. */
 const scanned = (runs: ReadonlyArray<Run>, step: number): ReadonlyArray<RunBucket> => {
   const buckets = new Map<number, Array<Run>>()
   for (const run of runs) {
@@ -77,7 +77,7 @@ const roundedDown = (counted: number | undefined, exact: number | undefined) => 
   expect(counted).toBeGreaterThanOrEqual(exact * (1 - precision))
 }
 
-/** The webhook's counts are those of its runs, by hours and by days. */
+/** The webhook's counts match its runs, by hours and by days. */
 const countsAreThoseOf = Effect.fnUntraced(function* (id: WebhookId) {
   const repo = yield* Repo
   const runs = yield* allRuns(id)
@@ -101,7 +101,7 @@ const countsAreThoseOf = Effect.fnUntraced(function* (id: WebhookId) {
 const rollUpAt = (ms: number) =>
   Effect.flatMap(Repo, (repo) => Effect.repeat(repo.rollUp(at(ms)), { while: (more) => more }))
 
-/** The counts are right, then rolled up, and still right; returns how many runs were counted. */
+/** The counts are right before and after rolling up. Returns how many runs were counted. */
 const counted = Effect.fnUntraced(function* (id: WebhookId) {
   yield* countsAreThoseOf(id)
   yield* rollUpAt(3 * dayMs)
@@ -110,7 +110,7 @@ const counted = Effect.fnUntraced(function* (id: WebhookId) {
 
 const everyOutcome: ReadonlyArray<Outcome> = [success("a"), success("b"), success("c"), ...Object.values(outcomes)]
 
-/** Runs of three days: some end in every way, one of five goes on. */
+/** Runs of three days: some end in each way, one in five stays unfinished. */
 const fill = Effect.fnUntraced(function* (target: Target, runs: number) {
   const term = yield* acquireTerm
   const ids: Array<RunId> = []
@@ -144,7 +144,7 @@ export const rollUp = (test: Test): void => {
       expect(expired.length).toBeGreaterThan(0)
       expect(yield* counted(webhook.id)).toBe(60)
 
-      // Neither of them counts twice: the first end wins, and a late answer changes no status.
+      // Neither counts twice: the first end wins, and a late answer changes no status.
       for (const id of ids.slice(0, 5)) {
         yield* admitOne(id, term)
         yield* endOne(id, success("late"), 3 * dayMs)

@@ -38,7 +38,7 @@ const messageAt = (ms: number, fields: Partial<NewRun> = {}) =>
     return message.run_id
   })
 
-/** The runs of all pages of so many. */
+/** The runs of all pages of this size. */
 const find = (filter: RunFilter, limit = 2) =>
   Effect.gen(function* () {
     const repo = yield* Repo

@@ -21,7 +21,7 @@ import type { Test } from "../RepoContract.ts"
 
 const fields = Object.keys(WebhookRow.fields).sort()
 
-/** Webhooks with every field of the schema set, whatever fields it has; the same ones in every run. */
+/** Webhooks with every field of the schema set; the same ones in every test run. */
 const complete = FastCheck.sample(Arbitrary.make(Schema.required(Schema.typeSchema(WebhookRow))), {
   seed: 20_260_102,
   numRuns: 10
@@ -161,7 +161,7 @@ export const webhookStore = (test: Test): void => {
       const third = yield* rename("third", [first, second])
       expect(third.name).toBe("third")
       expect([first, second]).not.toContain(third.version)
-      // Two at once: only one of them was made for the version that it finds.
+      // Two at once: only one has the version that it was made for.
       const both = [rename("a", [third.version]), rename("b", [third.version])].map(Effect.option)
       expect((yield* Effect.all(both, { concurrency: 2 })).filter(Option.isSome)).toHaveLength(1)
       const unknown = yield* makeWebhookId

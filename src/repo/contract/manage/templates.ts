@@ -54,7 +54,7 @@ export const templates = (test: Test): void => {
       const edit = (change: { readonly template_language?: "simple" | null; readonly input?: "payload" }) =>
         repo.updateWebhook(id, { ...change, updated_at: at(1) })
       yield* edit({ template_language: null })
-      // The same, said in another way.
+      // The same in other words.
       yield* edit({ template_language: "simple" })
       yield* edit({ input: "payload" })
       const kept = yield* Effect.forEach([1, 2, 3, 4], (version) => repo.template(id, version))

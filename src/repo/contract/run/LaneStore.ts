@@ -122,14 +122,14 @@ export const laneStore = (test: Test): void => {
       const webhook = yield* createWebhook()
       const term = yield* acquireTerm
       const [first, second] = [yield* queueRun(webhook), yield* queueRun(webhook)]
-      const marks = [
+      const events = [
         { run_id: first, at: at(3) },
         { run_id: second, at: at(7) }
       ]
-      yield* repo.admit(marks, term, at(9))
+      yield* repo.admit(events, term, at(9))
       for (const { deadline_at, timeout_ms } of yield* repo.inFlight) expect(deadline_at).toEqual(at(9 + timeout_ms))
-      for (const { at, run_id } of marks) {
-        // Of an answered run that nobody saw start, that is when it began.
+      for (const { at, run_id } of events) {
+        // An answered run without a reported start counts from here.
         const { run } = yield* endOne(run_id, success("done"), 20)
         expect(run?.started_at).toEqual(at)
       }

@@ -42,7 +42,7 @@ export const leaseStore = (test: Test): void => {
       yield* repo.releaseLease(first)
       const second = yield* repo.acquireLease("b", minute)
       expect(second).toEqual(Option.some(first + 1))
-      // The one before cannot release what is no longer its own.
+      // The previous holder cannot release another's lease.
       yield* repo.releaseLease(first)
       expect(yield* repo.acquireLease("c", minute)).toEqual(Option.none())
     })

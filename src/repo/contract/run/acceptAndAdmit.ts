@@ -18,7 +18,7 @@ export const acceptancesThatAdmit = (test: Test, ifOptional: Test): void => {
       const runs = [yield* newRun(webhook), yield* newRun(webhook), yield* newRun(webhook)] as const
       const run_ids = new Set([runs[0].run_id, runs[2].run_id])
       const answers = yield* repo.accept(runs, { ...unlimited, admission: { term, run_ids, at: at(0) } })
-      // The third one stands behind the second, which waits.
+      // The third one is behind the second, which waits.
       expect(answers.map(Either.getOrThrow)).toMatchObject([admitted, accepted, accepted])
       expect((yield* repo.inFlight).map(({ run_id }) => run_id)).toEqual([runs[0].run_id])
       expect((yield* repo.lane(ops, 10)).map(({ run_id }) => run_id)).toEqual([runs[1].run_id, runs[2].run_id])

@@ -7,7 +7,6 @@ import { Repo } from "../../Repo.ts"
 import {
   acquireTerm,
   admitAll,
-  admitOne,
   at,
   count,
   createWebhook,
@@ -16,7 +15,6 @@ import {
   outcomes,
   queueRun,
   sendRun,
-  sentOne,
   startedOne,
   success,
   timeout,
@@ -68,6 +66,7 @@ export const end = (test: Test): void => {
       const report = {
         usage: { input_tokens: 1200, cost_usd: 0.0125, model: "m-1" },
         session_id: "s-1",
+        session_lost: true,
         links: [{ title: "Pull request 7", url: "https://git.example.com/7" }],
         asks: []
       }
@@ -118,70 +117,6 @@ export const end = (test: Test): void => {
         expect(conversation.response).toBe(stored ? "late" : before?.conversation.response)
         expect({ ...after, conversation: before?.conversation }).toEqual(before)
       }
-    })
-  )
-
-  test(
-    "tell a start that was reported at the time of the sending, or before it, from none",
-    Effect.gen(function* () {
-      const repo = yield* Repo
-      const webhook = yield* createWebhook()
-      const term = yield* acquireTerm
-      const outcome = success("done")
-      const [silent, both, later, marked] = [
-        yield* queueRun(webhook),
-        yield* queueRun(webhook),
-        yield* queueRun(webhook),
-        yield* sendRun(webhook, term, 100)
-      ]
-      for (const id of [silent, both, later]) yield* admitOne(id, term)
-      yield* startedOne(later, 100)
-      yield* startedOne(marked, 100)
-      yield* repo.end([
-        { run_id: silent, outcome, sent_at: at(100), at: at(400) },
-        { run_id: both, outcome, sent_at: at(100), started_at: at(100), at: at(400) },
-        { run_id: later, outcome, sent_at: at(150), at: at(400) },
-        { run_id: marked, outcome, at: at(400) }
-      ])
-      expect(yield* repo.run(silent)).toMatchObject({ sent_at: at(100), started_at: at(100) })
-      for (const id of [both, later, marked]) {
-        expect(yield* repo.run(id)).toMatchObject({ sent_at: at(99), started_at: at(100) })
-      }
-    })
-  )
-
-  test(
-    "record with an end when the run was sent and started, unless that is recorded already",
-    Effect.gen(function* () {
-      const repo = yield* Repo
-      const webhook = yield* createWebhook()
-      const term = yield* acquireTerm
-      const [unmarked, marked] = [yield* queueRun(webhook), yield* sendRun(webhook, term, 100)]
-      yield* admitOne(unmarked, term)
-      yield* startedOne(marked, 150)
-      const end = { outcome: success("done"), sent_at: at(20), started_at: at(30), at: at(400) }
-      yield* repo.end([
-        { ...end, run_id: unmarked },
-        { ...end, run_id: marked }
-      ])
-      expect(yield* repo.run(unmarked)).toMatchObject({ sent_at: at(20), started_at: at(30), duration_ms: 370 })
-      expect(yield* repo.run(marked)).toMatchObject({ sent_at: at(100), started_at: at(150), duration_ms: 250 })
-    })
-  )
-
-  test(
-    "give a start also to a run whose answer overtook the record that it was sent",
-    Effect.gen(function* () {
-      const repo = yield* Repo
-      const webhook = yield* createWebhook()
-      const term = yield* acquireTerm
-      const [answered, undelivered] = [yield* queueRun(webhook), yield* queueRun(webhook)]
-      yield* admitOne(answered, term)
-      yield* admitOne(undelivered, term)
-      yield* endOne(answered, success("quick"), 60)
-      expect(yield* repo.run(answered)).toMatchObject({ started_at: at(0), duration_ms: 60 })
-      yield* endOne(undelivered, { status: "error", error: { code: "undeliverable", message: "returned" } }, 60)
-      expect(Object.keys(yield* repo.run(undelivered))).not.toContain("started_at")
     })
   )
 
@@ -271,23 +206,6 @@ export const end = (test: Test): void => {
       yield* endOne(late, timeout, 2)
       yield* endOne(late, success("\u0000"), 3)
       expect((yield* repo.run(late)).conversation.response).toBe("\ufffd")
-    })
-  )
-
-  test(
-    "leave the record of a start alone, whichever came first",
-    Effect.gen(function* () {
-      const repo = yield* Repo
-      const webhook = yield* createWebhook()
-      const term = yield* acquireTerm
-      const [one, two] = [yield* sendRun(webhook, term, 1), yield* sendRun(webhook, term, 1)]
-      yield* startedOne(one, 5)
-      yield* endOne(one, success("done"), 9)
-      yield* endOne(two, success("done"), 6)
-      yield* startedOne(two, 7)
-      yield* sentOne(two, 8)
-      expect(yield* repo.run(one)).toMatchObject({ status: "success", started_at: at(5), duration_ms: 4 })
-      expect(yield* repo.run(two)).toMatchObject({ status: "success", started_at: at(1), duration_ms: 5 })
     })
   )
 

@@ -1,6 +1,6 @@
 import { expect } from "@effect/vitest"
 import { Duration, Effect } from "effect"
-import { leaderless } from "../../../domain/run/Run.ts"
+import { noLeaderInTime } from "../../../domain/run/Run.ts"
 import { Repo } from "../../Repo.ts"
 import {
   acquireTerm,
@@ -25,7 +25,7 @@ import type { Test } from "../RepoContract.ts"
 
 const seconds = (n: number) => ({ timeout: Duration.seconds(n) })
 
-/** What expires at `ms`. */
+/** The runs that expire at `ms`. */
 const expired = (ms: number) =>
   Effect.flatMap(Repo, (repo) => Effect.map(repo.expire(at(ms)), (runs) => runs.map((run) => run.run_id).sort()))
 
@@ -72,14 +72,14 @@ export const expire = (test: Test): void => {
       expect(yield* repo.run(inVain)).toMatchObject({
         status: "error",
         finished_at: at(1_000),
-        error: { code: "team_not_running", message: leaderless.message }
+        error: { code: "team_not_running", message: noLeaderInTime.message }
       })
       expect(Object.keys(yield* repo.run(inVain))).not.toContain("started_at")
       expect(yield* statusOf(waits)).toBe("timeout")
       expect(yield* ends(50_000, [])).toEqual([])
       expect(yield* ends(50_000, [team("running")])).toEqual([elsewhere])
       expect(yield* ends(50_000, [webhook.team])).toEqual([later])
-      // Once it is admitted, its clock is that of any run.
+      // Once admitted, it has the clock of any run.
       yield* sentOne(admitted, 50_000)
       expect(yield* ends(109_999, [webhook.team])).toEqual([])
       expect(yield* ends(110_000, [])).toEqual([admitted])

@@ -119,7 +119,7 @@ export const idempotency = (test: Test): void => {
       const again = yield* Effect.forEach(yield* messages, (run) => acceptOne(run, { maxQueued: 1 }), together)
       for (const answer of again) expect(answer).toMatchObject({ _tag: "Repeated", run: { run_id: first!.run_id } })
       expect(yield* Effect.flip(acceptOne(yield* newMessage(withKey("k", 2))))).toEqual(new IdempotencyKeyReused())
-      // New ones, each from a call of its own.
+      // New ones, each in its own call.
       yield* Effect.forEach(
         yield* Effect.forEach(count(30), () => newMessage(withKey("new"))),
         (run) => acceptOne(run),

@@ -30,7 +30,7 @@ const keyed = (webhook: Target, key: string) =>
 const isAccepted = (answer: Either.Either<unknown, unknown>): boolean => Either.isRight(answer)
 const accepts = (run: NewRun) => Effect.map(Effect.either(acceptOne(run)), isAccepted)
 
-/** How many a webhook takes of as many at once, by many calls. */
+/** How many runs a webhook accepts of this many at once, in separate calls. */
 const takenOf = Effect.fnUntraced(function* (webhook: Target, runs: number) {
   const taken = yield* Effect.forEach(yield* newRuns(webhook, runs), accepts, together)
   return taken.filter((accepted) => accepted).length
@@ -156,7 +156,7 @@ export const limits = (test: Test, ifOptional: Test): void => {
         expect(yield* acceptOne(repeat)).toMatchObject({ _tag: "Repeated", run: { run_id: first.run_id } })
       }
       expect((yield* repo.accept(yield* newRuns(webhook, 3), unlimited)).map(isAccepted)).toEqual([true, false, false])
-      // A repeat is answered also when nothing new is accepted.
+      // Repeats are answered even when nothing new is accepted.
       expect(yield* acceptOne(yield* keyed(webhook, "k"))).toMatchObject({ _tag: "Repeated" })
       expect((yield* Effect.flip(acceptOne(yield* keyed(webhook, "new"))))._tag).toBe("TooManyQueued")
       yield* endOne(first.run_id, timeout, 9)

@@ -61,7 +61,7 @@ export const pause = (test: Test): void => {
       expect(yield* repo.lanes).toEqual(["other"])
       expect(yield* lane).toEqual([])
       expect(yield* admitAll([...ids, other], term, 20)).toEqual(new Set([other]))
-      // What was admitted before is in flight, and may be sent again.
+      // Runs admitted before are in flight, and may be sent again.
       expect(yield* admitAll([admitted], term, 21)).toEqual(new Set([admitted]))
       expect((yield* repo.inFlight).map(({ run_id }) => run_id)).toEqual([sent, admitted, other])
       expect((yield* repo.team(ops)).queued).toBe(3)

@@ -1,7 +1,7 @@
 import { expect } from "@effect/vitest"
 import { Effect, Either } from "effect"
 import type { RunId } from "../../../domain/Id.ts"
-import { leaderless } from "../../../domain/run/Run.ts"
+import { noLeaderInTime } from "../../../domain/run/Run.ts"
 import { Repo } from "../../Repo.ts"
 import {
   acceptOne,
@@ -22,7 +22,7 @@ import type { Test } from "../RepoContract.ts"
 
 const again = { attempt: 1, attempts: 3, retry_after_seconds: 60 }
 
-/** A run that failed at `ms` and waits to be tried again a minute later. */
+/** A run that failed at `ms`, with a retry due a minute later. */
 const failedRun = (webhook: Target, ms = 0, fields: object = {}) =>
   Effect.tap(queueRun(webhook, { ...again, ...fields }), (id) => endOne(id, outcomes.error, ms))
 
@@ -47,7 +47,7 @@ export const retries = (test: Test): void => {
       for (const end of [outcomes.success, outcomes.timeout, outcomes.cancelled]) {
         yield* endOne(yield* queueRun(webhook, again), end, 0)
       }
-      yield* endOne(yield* queueRun(webhook, again), { status: "error", error: leaderless }, 0)
+      yield* endOne(yield* queueRun(webhook, again), { status: "error", error: noLeaderInTime }, 0)
       yield* endOne(yield* queueRun(webhook, { attempt: 1, attempts: 1 }), outcomes.error, 0)
       yield* queueRun(webhook, again)
       expect(yield* due(60_999)).toEqual([])
@@ -99,7 +99,7 @@ export const retries = (test: Test): void => {
       expect(yield* due(60_000)).toEqual([])
       expect(yield* refused(yield* nextAttempt(webhook, failed))).toBe("NotFound")
       expect(yield* refused(yield* nextAttempt(webhook, plain.run_id))).toBe("NotFound")
-      // Its attempts are counted on.
+      // Its attempts continue to count.
       yield* endOne(second.run_id, outcomes.error, 70_000)
       expect(yield* due(130_000)).toEqual([second.run_id])
     })

@@ -91,12 +91,12 @@ export const sentAndStarted = (test: Test): void => {
     Effect.gen(function* () {
       const repo = yield* Repo
       const id = yield* queueRun(yield* createWebhook())
-      const marks = [
+      const events = [
         { run_id: id, at: at(1) },
         { run_id: yield* makeRunId, at: at(1) }
       ]
-      yield* repo.sent(marks)
-      yield* repo.started(marks)
+      yield* repo.sent(events)
+      yield* repo.started(events)
       expect((yield* repo.lane(ops, 1))[0]).toMatchObject({ run_id: id, status: "queued" })
       expect(yield* repo.inFlight).toEqual([])
     })
@@ -109,9 +109,9 @@ export const sentAndStarted = (test: Test): void => {
       const webhook = yield* createWebhook()
       const ids = yield* Effect.forEach(count(20), () => queueRun(webhook))
       yield* admitAll(ids, yield* acquireTerm)
-      const marks = (ms: number) => ids.map((run_id, i) => ({ run_id, at: at(ms + i) }))
-      yield* repo.sent([...marks(100), ...marks(500)])
-      yield* repo.started([...marks(200), ...marks(600)])
+      const events = (ms: number) => ids.map((run_id, i) => ({ run_id, at: at(ms + i) }))
+      yield* repo.sent([...events(100), ...events(500)])
+      yield* repo.started([...events(200), ...events(600)])
       for (const [i, id] of ids.entries()) {
         const marked = { status: "running", sent_at: at(100 + i), started_at: at(200 + i) }
         expect(yield* repo.run(id)).toMatchObject(marked)

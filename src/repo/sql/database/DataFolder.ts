@@ -3,7 +3,7 @@ import { link, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/prom
 import { join } from "node:path"
 import { Data, Effect, type Scope } from "effect"
 
-/** Another process, or another part of this one, works on the folder. */
+/** The folder is in use by another process, or another part of this one. */
 export class DataFolderInUse extends Data.TaggedError("DataFolderInUse")<{
   readonly folder: string
   readonly pid: number
@@ -13,10 +13,10 @@ export class DataFolderInUse extends Data.TaggedError("DataFolderInUse")<{
   }
 }
 
-/** The folder cannot be created or written to, or the database in it cannot be opened. */
+/** The folder cannot be created or written to, or its database cannot be opened. */
 export class DataFolderUnusable extends Data.TaggedError("DataFolderUnusable")<{
   readonly folder: string
-  /** As Node names it, for example `EACCES`. */
+  /** Node's code, for example `EACCES`. */
   readonly code: string
 }> {
   override get message() {
@@ -26,15 +26,17 @@ export class DataFolderUnusable extends Data.TaggedError("DataFolderUnusable")<{
 
 interface Holder {
   readonly pid: number
-  /** When the process started, as the kernel counts it: not that of a later process of the same number. */
+  /**
+   * When the process started, by the kernel's count; so a later process with the same number is not mistaken for it.
+   */
   readonly born: string
 }
 
 const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === "ENOENT"
 
 /**
- * Field 22 of `/proc/<pid>/stat` (proc(5)), counted from boot; elsewhere than on Linux nothing is known. A process that was
- * killed, and that its parent has not waited for, is as good as gone once its last thread is.
+ * Field 22 of `/proc/<pid>/stat` (proc(5)), counted from boot; unknown on other systems than Linux. A killed process
+ * that its parent has not waited for counts as gone once its last thread is.
  */
 const bornAt = async (pid: number): Promise<string> => {
   try {
@@ -66,7 +68,7 @@ const read = async (path: string): Promise<Holder | undefined> => {
   }
 }
 
-/** Puts a complete file in place unless one is there. */
+/** Puts a complete file in place unless there is one. */
 const create = async (path: string, content: string): Promise<boolean> => {
   const draft = `${path}.${randomUUID()}`
   await writeFile(draft, content)
@@ -81,7 +83,7 @@ const create = async (path: string, content: string): Promise<boolean> => {
   }
 }
 
-/** One at a time removes what a dead process has left, else two could each take the place over. */
+/** Only one process at a time removes what a dead process has left, or two could each take over. */
 const removeDead = async (path: string): Promise<void> => {
   const turn = `${path}.turn`
   if (!(await create(turn, ""))) {
@@ -100,7 +102,7 @@ const removeDead = async (path: string): Promise<void> => {
   }
 }
 
-/** Works with the folder, and says why when that fails. */
+/** Works with the folder, and reports why when that fails. */
 export const workOn = <A>(folder: string, attempt: () => Promise<A>): Effect.Effect<A, DataFolderUnusable> =>
   Effect.tryPromise({
     try: attempt,
@@ -108,8 +110,8 @@ export const workOn = <A>(folder: string, attempt: () => Promise<A>): Effect.Eff
   })
 
 /**
- * Creates the folder if need be and holds it for this process until the scope closes. A process that was killed holds
- * nothing: its lock names a process that is gone.
+ * Creates the folder if needed, and holds it for this process until the scope closes. A killed process holds nothing:
+ * its lock names a process that is gone.
  */
 export const hold = (folder: string): Effect.Effect<void, DataFolderInUse | DataFolderUnusable, Scope.Scope> =>
   Effect.gen(function* () {

@@ -2,7 +2,7 @@ import { SqlError } from "@effect/sql"
 import { Cause, type Context, Effect, Exit, Fiber, Runtime } from "effect"
 import { Unavailable } from "../../../domain/Errors.ts"
 
-/** No operation takes longer, whatever state the database is in. Milliseconds. */
+/** Maximum duration of an operation, whatever the database's state, in milliseconds. */
 const limit = 10_000
 
 const isSqlError = (error: unknown): error is SqlError.SqlError => error instanceof SqlError.SqlError
@@ -16,17 +16,19 @@ const fieldOf = (error: SqlError.SqlError, name: string): string | undefined => 
 /** PostgreSQL's SQLSTATE (its manual's appendix A), or the operating system's code for a lost connection. */
 const codeOf = (error: SqlError.SqlError): string => fieldOf(error, "code") ?? ""
 
-/** No rights, no such table or column: a database that is being restored, say. It may be right again in a moment. */
+/**
+ * No rights, no such table or column: for instance, a database that is being restored. It may work again in a moment.
+ */
 const temporary: ReadonlySet<string> = new Set(["42501", "42P01", "42703", "3F000"])
 
-/** The statement met a value or a row that it was not written for: trying again changes nothing. */
+/** A value or a row that the statement was not written for. Trying again changes nothing. */
 const isDefect = (error: SqlError.SqlError): boolean =>
   /^(22|23|42)[0-9A-Z]{3}$/.test(codeOf(error)) && !temporary.has(codeOf(error))
 
-/** Two statements waited for each other, and the database ended this one. */
+/** A deadlock: the database ended this statement. */
 const isDeadlock = (error: SqlError.SqlError): boolean => ["40P01", "40001"].includes(codeOf(error))
 
-/** The row that this one points at is not there. */
+/** The row that this one refers to does not exist. */
 export const isDangling = (error: SqlError.SqlError): boolean => codeOf(error) === "23503"
 
 /** The statement may have been executed nevertheless. */
@@ -34,15 +36,15 @@ export const unavailable = (detail: string) => new Unavailable({ what: "database
 
 const neverSent = new WeakSet<Error>()
 
-/** Marks a driver's error as having had no connection: no statement was sent. */
+/** Marks a driver's error: there was no connection, and no statement was sent. */
 export const setNeverSent = (error: Error): void => {
   neverSent.add(error)
 }
 
-/** The connection ended, or a proxy in front of the database answered: a commit may have come before that. */
+/** The connection ended, or a proxy answered for the database: it may have committed before. */
 const mayFollowCommit = /^(08|25P03|40003|57P|58|XX)/
 
-/** Nothing was committed, and nothing will be: the database did not get the statement, or refused it. */
+/** Nothing was or will be committed: the database did not get the statement, or refused it. */
 const isNotDone = (error: SqlError.SqlError): boolean => {
   if (error.cause instanceof Error && neverSent.has(error.cause)) return true
   return fieldOf(error, "severity") !== undefined && !mayFollowCommit.test(codeOf(error))
@@ -51,7 +53,7 @@ const isNotDone = (error: SqlError.SqlError): boolean => {
 const refuse = (error: SqlError.SqlError): Effect.Effect<never, Unavailable> => {
   const code = codeOf(error)
   const answer = isDefect(error)
-    ? // Neither the message nor the detail: they quote values.
+    ? // Neither message nor detail: they quote values.
       Effect.die(new Error(`the database refused a statement: SQLSTATE ${[code, ...partsOf(error)].join(", ")}`))
     : Effect.fail(outOfReach(error))
   return Effect.logDebug("A statement failed", fieldOf(error, "message") ?? error.message).pipe(
@@ -69,7 +71,7 @@ const outOfReach = (error: SqlError.SqlError): Unavailable => {
 const partsOf = (error: SqlError.SqlError): ReadonlyArray<string> =>
   ["table", "constraint", "routine"].flatMap((name) => fieldOf(error, name) ?? [])
 
-/** Attempts after a deadlock, and milliseconds before each of them. */
+/** Milliseconds before each attempt after a deadlock. */
 const attemptsAfterDeadlock = 3
 const pauseAfterDeadlock = 20
 
@@ -79,12 +81,12 @@ const afterPause = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E
 const tooLate = unavailable("The database does not answer in time.")
 
 /**
- * Runs statements within a bounded time, after a deadlock up to three times more. A database out of reach becomes
- * `Unavailable`; a statement that the database refuses is a defect, with PostgreSQL's code and none of the values.
+ * Runs statements in bounded time, after a deadlock up to three times more. An unreachable database becomes
+ * `Unavailable`. A refused statement is a defect, with PostgreSQL's code and none of the values.
  *
- * Fails when it takes too long, without waiting for the end of the statement. In the process's own time: a test that turns
- * the clock on does not speed the database up. What comes after the statement is decided by callbacks, since each run waits
- * for several statements, and Effect's operators for it cost as much as the statement.
+ * Fails after the time limit, without waiting for the statement's end. Uses the process's own time, since a test clock
+ * does not make the database faster. Continues with callbacks: each run waits for several statements, and Effect's
+ * operators would cost as much as a statement.
  */
 export const bounded = <A, E, R>(
   effect: Effect.Effect<A, E, R>
@@ -118,7 +120,7 @@ const attempt = <A, E, R>(
     })
   })
 
-/** Also as a defect: `withTransaction` turns a connection that is lost at the commit into one. */
+/** Also as a defect, which `withTransaction` makes of a connection that is lost at the commit. */
 const sqlErrorOf = (cause: Cause.Cause<unknown>): SqlError.SqlError | undefined => {
   const error = Cause.squash(cause)
   return isSqlError(error) ? error : undefined

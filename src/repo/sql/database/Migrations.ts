@@ -5,13 +5,13 @@ import schema from "../migrations/0001_schema.ts"
 /** Migrations by number and name, such as `2_run_labels`. */
 export type Migrations = Parameters<typeof Migrator.fromRecord>[0]
 
-/** Numbered, only ever added to: a released migration is never edited. */
+/** Numbered. A released migration is never edited; only new ones are added. */
 export const migrations: Migrations = { "1_schema": schema }
 
-/** Any number, the same in every process. */
+/** An arbitrary number, the same in every process. */
 const lock = 7_166_553_202_511
 
-/** Runs the migrations that the database has not had, all of them or none. Processes that start at once take turns. */
+/** Runs the pending migrations, all or none. Processes that start at once take turns. */
 export const migrateWith = (
   all: Migrations
 ): Effect.Effect<void, Migrator.MigrationError | SqlError.SqlError, SqlClient.SqlClient> =>
@@ -20,7 +20,7 @@ export const migrateWith = (
     yield* Effect.gen(function* () {
       yield* sql`select pg_advisory_xact_lock(${lock}::bigint)`
       yield* sql`create schema if not exists webhook_trigger`
-      // The migrator would create it, but checks for it in a way that ends a transaction.
+      // The migrator would create it, but its check ends a transaction.
       yield* sql`
         create table if not exists webhook_trigger.migrations (
           migration_id integer primary key,
@@ -32,7 +32,7 @@ export const migrateWith = (
   })
 
 /**
- * Brings the database to this version's tables, in the schema `webhook_trigger`. `PostgresClient.layer` and
- * `PgliteClient.layer` do it; with a `SqlClient` of your own, run it before `RepoSql.layer`.
+ * Migrates the database, in the schema `webhook_trigger`. `PostgresClient.layer` and `PgliteClient.layer` do it; with a
+ * `SqlClient` of your own, run it before `RepoSql.layer`.
  */
 export const migrate = migrateWith(migrations)

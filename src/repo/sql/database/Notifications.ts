@@ -1,12 +1,12 @@
 import { Context, Effect, Layer, type Scope } from "effect"
 
-/** The channel of PostgreSQL's NOTIFY that is ours; channels belong to one database. */
+/** Our channel of PostgreSQL's NOTIFY. Channels belong to a database. */
 export const channel = "webhook_trigger"
 
 /**
- * What is notified on our channel, by this process too. A connection that breaks loses some: they only save waiting for
- * the next poll. `PostgresClient.layer` and `PgliteClient.layer` come with it; beside a `SqlClient` of your own stands
- * `PostgresNotifications.layer`, or `Notifications.layerPolling`.
+ * Notifications on our channel, including this process's own. A broken connection loses some: they only shorten the
+ * wait for the next poll. `PostgresClient.layer` and `PgliteClient.layer` include it. For a `SqlClient` of your own,
+ * use `PostgresNotifications.layer` or `Notifications.layerPolling`.
  */
 export class Notifications extends Context.Tag("webhook-trigger/Notifications")<
   Notifications,
@@ -15,6 +15,6 @@ export class Notifications extends Context.Tag("webhook-trigger/Notifications")<
     readonly listen: (handle: (payload: string) => void) => Effect.Effect<void, never, Scope.Scope>
   }
 >() {
-  /** No notifications: changes are found by polling, a second later at the most. */
+  /** No notifications: polling finds changes within a second. */
   static readonly layerPolling: Layer.Layer<Notifications> = Layer.succeed(Notifications, { listen: () => Effect.void })
 }

@@ -5,8 +5,8 @@ import type { Change } from "../../ChangeFeed.ts"
 import { makePublish } from "../Changes.ts"
 
 /**
- * In milliseconds: the shortest time between two notifications, how long a change is kept that is only to be shown, and how
- * long a stopping process may take for its last one.
+ * In milliseconds: the shortest time between two notifications, the delay of a change that is only displayed, and the
+ * time that a stopping process may take for its last one.
  */
 const interval = 20
 const toBeShown = 100
@@ -14,13 +14,13 @@ const grace = 1_000
 
 export type NotifySoon = (changes: ReadonlyArray<Change>) => void
 
-/** Somebody may wait for it at another server. The others are for those who watch a page. */
+/** A caller may wait for it at another server. The others are for people who watch a page. */
 const isUrgent = ({ _tag }: Change): boolean => _tag === "RunEnded"
 
 /**
- * Notifies every process of changes that are committed, together with those of the next moment: of an end at once, unless
- * there was a notification just before. As a part of the statement that makes a change (`notify`) it is a sixth of
- * its work. A crash in between, or a database out of reach, loses a notification, which only saves waiting for the next poll.
+ * Notifies every process of committed changes, together with those of the next moment. An end is notified at once,
+ * unless there was a notification just before. Inside the statement that makes a change (`notify`), it is a sixth of
+ * its work. A crash, or an unreachable database, loses notifications, which only shorten the wait for the next poll.
  */
 export const makeNotifySoon: Effect.Effect<NotifySoon, never, Scope.Scope | SqlClient.SqlClient> = Effect.gen(
   function* () {

@@ -11,17 +11,17 @@ import * as Refusals from "./Refusals.ts"
 import { preparedName, sessionSettings } from "./Session.ts"
 
 export interface PgliteOptions {
-  /** Where the rows are stored; absent: in memory, gone with the process. */
+  /** The folder for the rows; absent: in memory. */
   readonly folder?: string
 }
 
-/** PGlite has no autovacuum: without this the lane's index fills with what has left it. */
+/** PGlite has no autovacuum. Without this, entries of ended runs fill the lane's index. */
 const vacuumEvery = "10 minutes"
 
 type RowMode = "object" | "array"
 
 /**
- * Runs statements that are prepared once. `PGlite.query` would parse and plan each at every call, and go in and out of
+ * Runs statements that are prepared once. `PGlite.query` would parse and plan each call, and enter and leave
  * WebAssembly six times.
  */
 const preparing = (db: PGlite, { parse, protocol }: typeof import("@electric-sql/pglite")) => {
@@ -61,9 +61,9 @@ const preparing = (db: PGlite, { parse, protocol }: typeof import("@electric-sql
 }
 
 const makeConnection = (run: ReturnType<typeof preparing>, refusals: Refusals.Refusals): SqlConnection.Connection => {
-  // A statement cannot be cancelled, so its caller waits for it: else the next would find a transaction half done. It
-  // blocks the event loop while it runs, and one leads to the next without a pause: between two of them sockets have their
-  // turn, so that requests arrive and share group commits (64 callers: 42 triggers a second without).
+  // A statement cannot be cancelled, so its caller waits for it; otherwise the next would find an unfinished
+  // transaction. It blocks the event loop, so there is a pause between two statements: requests arrive in it, and share
+  // group commits (without it, 64 callers get 42 triggers a second).
   const query = (sql: string, params: ReadonlyArray<unknown>, rowMode: RowMode = "object") =>
     Effect.uninterruptible(
       Effect.tryPromise({
@@ -90,7 +90,7 @@ const makeConnection = (run: ReturnType<typeof preparing>, refusals: Refusals.Re
   }
 }
 
-/** As `PgClient` has it, whose module would load `pg`. */
+/** Like `PgClient`, whose module would load `pg`. */
 const compiler = Statement.makeCompiler({
   dialect: "pg",
   placeholder: (index) => `$${index}`,
@@ -104,7 +104,7 @@ const compiler = Statement.makeCompiler({
   }
 })
 
-/** PGlite has one session: a transaction keeps all others out until it ends. */
+/** PGlite has one session: a transaction excludes all other statements until it ends. */
 const makeClient = Effect.fnUntraced(function* (db: PGlite) {
   const run = preparing(db, yield* Effect.promise(() => import("@electric-sql/pglite")))
   const connection = makeConnection(run, yield* Refusals.make)
@@ -122,8 +122,8 @@ const makeClient = Effect.fnUntraced(function* (db: PGlite) {
 })
 
 /**
- * PostgreSQL in this process, with this version's tables in it. For trying out and for single processes: a commit
- * outlives the process, even one that is killed, but not the machine's loss of power.
+ * PostgreSQL in this process, migrated. For trying out and for single processes: a commit survives the process, even if
+ * killed, but not a power failure.
  */
 export const layer = (
   options: PgliteOptions = {}
@@ -136,7 +136,7 @@ export const layer = (
       yield* Effect.promise(() => db.exec(sessionSettings))
       const client = yield* makeClient(db)
       yield* Effect.orDie(Effect.provideService(migrate, SqlClient.SqlClient, client))
-      // The folder is this process's alone: the lease's holder is gone, and need not be waited for.
+      // The folder is this process's alone: an earlier holder of the lease is gone.
       yield* Effect.orDie(client`update webhook_trigger.dispatcher_lease set holder = null, expires_at = null`)
       yield* client`vacuum (analyze) webhook_trigger.runs`.pipe(
         Effect.ignoreLogged,

@@ -8,20 +8,20 @@ import { Effect, type Scope } from "effect"
 import { parseTar } from "nanotar"
 import { type DataFolderUnusable, workOn } from "./DataFolder.ts"
 
-/** The empty database that the build made, relative to the built program, and to the library and the sources. */
+/** The empty database made by the build, relative to the built program, to the library and to the sources. */
 const snapshot = ["../", "../../../../dist/"]
   .map((path) => fileURLToPath(new URL(`${path}database/new.tar.gz`, import.meta.url)))
   .find(existsSync)
 
-/** Loaded here: a server on PostgreSQL does without. */
+/** Loaded here, since a server on PostgreSQL does not need it. */
 const start = async (options: PGliteOptions): Promise<PGlite> =>
   (await import("@electric-sql/pglite")).PGlite.create(options)
 
-/** A new database in memory; without the build's, PGlite makes its own, which takes seconds and twice the memory. */
+/** A new database in memory. Without the build's, PGlite creates one, which takes seconds and twice the memory. */
 const create = async (): Promise<PGlite> =>
   start(snapshot === undefined ? {} : { loadDataDir: new Blob([await readFile(snapshot)]) })
 
-/** PGlite would unpack it as well, but through a file system of its own: that is two thirds of the computing of a first start. */
+/** PGlite would also unpack it, but through its own file system: two thirds of the CPU time of a first start. */
 const unpack = async (archive: string, folder: string): Promise<void> => {
   mkdirSync(folder)
   for (const { name, type, data } of parseTar(gunzipSync(await readFile(archive)))) {
@@ -31,7 +31,7 @@ const unpack = async (archive: string, folder: string): Promise<void> => {
   }
 }
 
-/** What a process that was killed while it made the database has left is no database: it is made anew. */
+/** A database that a killed process did not complete is created anew. */
 const openIn = async (folder: string): Promise<PGlite> => {
   const dataDir = join(folder, "database")
   const unfinished = join(folder, "database.unfinished")

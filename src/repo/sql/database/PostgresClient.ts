@@ -13,27 +13,30 @@ import { preparedName, sessionSettings } from "./Session.ts"
 import { SessionLocks } from "./SessionLocks.ts"
 
 export interface PostgresOptions {
-  /** `postgres://user:password@host:port/database`, with what else PostgreSQL's URLs may hold. */
+  /** `postgres://user:password@host:port/database`, with PostgreSQL's URL parameters. */
   readonly url: Redacted.Redacted
   /**
-   * The maximum number of connections of this process. One more listens for changes and holds a lock, and one more migrates
+   * Maximum number of this process's connections. One more listens for changes and holds a lock, and one more migrates
    * at the start.
    */
   readonly maxConnections?: number
 }
 
-/** Milliseconds. A statement that waits for a lock gives up first, then the server ends it, then we close the connection. */
+/**
+ * Milliseconds. A statement that waits for a lock gives up first, then the server ends it, then we close the
+ * connection.
+ */
 const lockTimeout = 3_000
 const statementTimeout = 5_000
 const silence = 7_000
 const closeTimeout = 2_000
 
-/** How long the start waits for a database that is not there yet. */
+/** How long the start waits for an unreachable database. */
 const startTimeout = "30 seconds"
 
 /**
- * A connection on which a statement went unanswered is cut. `pg` has `query_timeout`, but gives the connection, dead or
- * just late, back to the pool, where the next statement waits behind the first.
+ * Cuts a connection with an unanswered statement. `pg` has `query_timeout`, but returns the connection to the pool,
+ * where the next statement waits behind the first.
  */
 const boundedClient = ({ ended }: Refusals.Refusals) =>
   class extends pg.Client {
@@ -69,20 +72,20 @@ class MarkingPool extends pg.Pool {
 const makePool = (config: pg.PoolConfig): Effect.Effect<pg.Pool, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => {
-      // Not as an option of the connection: one in the URL would take its place.
+      // Not as a connection option: one in the URL would override it.
       const onConnect = (client: pg.ClientBase) =>
         new Promise<void>((resolve, reject) => {
           client.query(sessionSettings, (error) => (error ? reject(error) : resolve()))
         })
       const pool = new MarkingPool({ ...config, onConnect })
-      // An idle connection broke; the pool opens another when it needs one.
+      // An idle connection broke. The pool opens another one when needed.
       pool.on("error", () => {})
       return pool
     }),
     (pool) => Effect.promise(() => endPool(pool))
   )
 
-/** Cuts the connections on which a silent server holds up the end. */
+/** Cuts connections on which a silent server delays the end. */
 const endPool = (pool: pg.Pool): Promise<void> => {
   const clients: ReadonlyArray<any> = [...(pool as any)._clients]
   setTimeout(() => {
@@ -118,15 +121,15 @@ const makeClient = Effect.fnUntraced(function* (config: pg.PoolConfig) {
 })
 
 /**
- * PostgreSQL, with this version's tables in it. Waits at the start for a database that is not there yet, for half a
- * minute; later, a broken connection is replaced and every statement ends within a bounded time.
+ * PostgreSQL, migrated. At the start, waits half a minute for an unreachable database. Later, broken connections are
+ * replaced, and every statement ends in bounded time.
  */
 export const layer = (
   options: PostgresOptions
 ): Layer.Layer<SqlClient.SqlClient | Notifications | SessionLocks, Unavailable> =>
   Layer.scopedContext(
     Effect.gen(function* () {
-      // A migration may take as long as it takes.
+      // A migration may take any time.
       yield* Effect.gen(function* () {
         const client = yield* makeClient({ ...connection(options.url), max: 1 })
         yield* start(client`select 1`)

@@ -3,7 +3,7 @@ import pg from "pg"
 import { channel, type Notifications } from "./Notifications.ts"
 import { lockClass, type SessionLocks } from "./SessionLocks.ts"
 
-/** How every connection of ours is opened. */
+/** The options of each of our connections. */
 export const connection = (url: Redacted.Redacted): pg.ClientConfig => ({
   connectionString: Redacted.value(url),
   application_name: "webhook-trigger",
@@ -13,7 +13,7 @@ export const connection = (url: Redacted.Redacted): pg.ClientConfig => ({
 })
 
 const probeEvery = "5 seconds"
-/** A connection that is silent for longer is taken for dead. */
+/** A connection that is silent for longer counts as dead. */
 const answerTimeout = "3 seconds"
 
 const backoff = Schedule.exponential("100 millis").pipe(
@@ -22,9 +22,9 @@ const backoff = Schedule.exponential("100 millis").pipe(
 )
 
 /**
- * A permanent session of our own, which listens on our channel and holds our locks. It is replaced when its connection
- * breaks or goes silent. Succeeds after the first attempt to listen, even a failed one. (`PgClient.listen` stays silent
- * after a restart of PostgreSQL.)
+ * A permanent session that listens on our channel and holds our locks. It is replaced when its connection breaks or
+ * goes silent. Succeeds after the first attempt to listen, even a failed one. (`PgClient.listen` stays silent after a
+ * restart of PostgreSQL.)
  */
 export const openSession = (
   connect: () => pg.Client
@@ -36,7 +36,10 @@ export const openSession = (
     let interrupted = false
     let current: pg.Client | undefined
 
-    /** Asked for once at a time: a session that holds it would get it again, and keep it when it is released. */
+    /**
+     * Requested by one caller at a time: a session that holds it would get it again, and keep it when it is released
+     * once.
+     */
     const lock = (client: pg.Client, id: number, state: Lock) =>
       answerOf(async () => {
         if (state.isHeld || state.askedOn === client || locks.get(id) !== state) return
@@ -48,7 +51,7 @@ export const openSession = (
           if (state.askedOn === client) state.askedOn = undefined
         }
       })
-    /** Asks for the locks that are not held at the time. */
+    /** Requests the locks that are not held at the moment. */
     const lockAll = (client: pg.Client) =>
       Effect.suspend(() =>
         Effect.forEach(
@@ -133,7 +136,7 @@ const answerOf = <A>(ask: () => Promise<A>) => Effect.timeout(Effect.tryPromise(
 
 const query = (client: pg.Client, sql: string) => answerOf(() => client.query(sql))
 
-/** Without waiting for a server that may not answer. */
+/** Does not wait for a server that may not answer. */
 const close = (client: pg.Client) =>
   Effect.sync(() => {
     client.end().catch(() => {})

@@ -9,11 +9,11 @@ const reasons: Readonly<Record<string, string>> = {
 }
 
 /**
- * Writes count as working again when none was refused for this long, in milliseconds: on a full disk some still find room.
+ * Writes count as working again after this many milliseconds without a refusal: on a full disk, some still find room.
  */
 const calm = 3_000
 
-/** Reports that the database refuses writes: logs one line when that begins, and one when it is over. */
+/** Reports that the database refuses writes: logs one line at the beginning, and one at the end. */
 export interface Refusals {
   /** A statement has ended, with the driver's error if it failed. */
   readonly ended: (statement: string, error: unknown) => void
@@ -21,7 +21,7 @@ export interface Refusals {
 
 export const make: Effect.Effect<Refusals, never, Scope.Scope> = Effect.gen(function* () {
   const log = yield* FiberSet.makeRuntime<never>()
-  /** The statements refused since it began. It is over when one of them works again. */
+  /** Statements refused since then. The problem is over when one of them works again. */
   let refused: Set<string> | undefined
   let refusedAt = 0
 

@@ -1,11 +1,11 @@
-/** There are fewer texts; were there more, the others would be planned at every call. */
+/** More than there are: beyond this number, statements would be planned at every call. */
 const most = 500
 
 const names = new Map<string, string>()
 
 /**
- * The name under which a statement is prepared, one and the same on every connection: planned once for each, as to plan the
- * larger statements takes longer than to run them. `undefined`: it is not to be prepared.
+ * The name under which a statement is prepared, the same on every connection. So each connection plans it once:
+ * planning the larger statements takes longer than running them. `undefined`: not prepared.
  */
 export const preparedName = (text: string): string | undefined => {
   const known = names.get(text)
@@ -16,8 +16,8 @@ export const preparedName = (text: string): string | undefined => {
 }
 
 /**
- * What our sessions begin with. A plan is kept, and a table that was small when it was made is not for long: what an index
- * leads to is never read row by row. And to compile a statement takes longer than to run any of ours, however large
- * PostgreSQL thinks the tables are.
+ * Settings of our sessions. Plans are kept, and a table that was small when a statement was planned grows, so
+ * sequential scans are off. Compiling a statement takes longer than running any of ours, however large PostgreSQL
+ * estimates the tables.
  */
 export const sessionSettings = "set enable_seqscan = off; set jit = off"

@@ -15,10 +15,10 @@ import { makeRuns } from "./RunSearch.ts"
 import { makeStates } from "./RunStates.ts"
 import { makeStatistics } from "./Statistics.ts"
 
-/** Deleted by one statement at most, so that none takes long. */
+/** Maximum number of rows that one statement deletes, so that none takes long. */
 const purgedInOneStep = 1_000
 
-/** Of a webhook's runs: those among which a team's are looked for. */
+/** How many of a webhook's runs are searched for a team's. */
 const lookedThrough = 1_000
 
 export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Layer.effect(
@@ -37,8 +37,8 @@ export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Laye
       return rows.map((row) => ({ ...runFromRow(row), ...(row.layout && { layout: row.layout }) }))
     }, bounded)
 
-    // By webhook and not by team: the index of histories serves this too. A webhook that was moved may have any number of
-    // runs of another team, so not all of them are looked through.
+    // By webhook and not by team, so that the history's index serves this too. A webhook that was moved may have any
+    // number of runs of another team, so not all of them are searched.
     const teamRuns = Effect.fn("HistoryStore.teamRuns")(function* (team: TeamName, limit: number) {
       // The index of messages has them by status.
       const found = sql`
@@ -61,7 +61,7 @@ export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Laye
       return (yield* sql`${summariesOf(sql, found)}`).map(summaryFromRow)
     }, bounded)
 
-    // Where the last step ended: what lies before it in the index is deleted, and reading over it takes time.
+    // Where the last step ended: earlier index entries are deleted, and reading over them takes time.
     let purgedTo: Date | undefined
     const purge = Effect.fn("HistoryStore.purge")(function* (before: DateTime.Utc) {
       const [row] = yield* sql<{ readonly purged: number; readonly last: Date | null }>`

@@ -16,7 +16,7 @@ export const makeReplays = Effect.gen(function* () {
     return (yield* sql`${summariesOf(sql, found)}`).map(summaryFromRow)
   }, bounded)
 
-  // From each webhook and status its first ones, through the index of histories by status; and of a team's messages.
+  // The first ones of each webhook and status, through the history's index by status, and those of a team's messages.
   const replayable = Effect.fn("HistoryStore.replayable")(function* (query: ReplayableQuery) {
     const { of, statuses, keyPrefix = null, limit, ...time } = query
     const counts = (run: "p" | "r") =>
@@ -27,7 +27,7 @@ export const makeReplays = Effect.gen(function* () {
       where ${sql.and([
         whose,
         sql`r.status = s.status`,
-        // What is to be tried again by itself is not repeated by hand too.
+        // Runs with a pending retry are not replayed as well.
         sql`r.retry_at is null`,
         counts("r"),
         sql`not exists (select from webhook_trigger.runs p where p.replay_of = r.id and ${counts("p")})`,

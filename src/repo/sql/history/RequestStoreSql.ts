@@ -44,7 +44,7 @@ export const layer: Layer.Layer<RequestStore, never, SqlClient.SqlClient> = Laye
         sql,
         requests.map(({ webhook_id }) => webhook_id)
       )
-      // The lock keeps a webhook from being deleted in between, which would fail all.
+      // The lock keeps a webhook from being deleted in between, which would make the insert fail.
       yield* sql`
         with known as materialized (
           select id from webhook_trigger.webhooks where id = any (${webhooks}) order by id for key share

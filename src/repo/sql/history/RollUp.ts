@@ -2,23 +2,23 @@ import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect } from "effect"
 import { bounded } from "../database/Database.ts"
 
-/** How long hours and days are kept: a little longer than anyone may ask for. */
+/** How long hours and days are kept: a little longer than anyone can ask for. */
 const keptHours = { days: 8 }
 const keptDays = { days: 32 }
 
-/** Changes moved by one statement. */
+/** Number of changes that one statement moves. */
 const changesInOneStep = 10_000
 
 /**
- * `HistoryStore.rollUp`. One server at a time: it locks the row of `run_counts_state`, and the statements after that see
- * the runs and the changes of their counts in one snapshot. So each run is counted once, whatever happens meanwhile.
+ * `HistoryStore.rollUp`. One server at a time: it locks the row of `run_counts_state`, and the following statements see
+ * runs and changes in one snapshot. So each run is counted once.
  */
 export const makeRollUp = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
   /**
-   * The end of a `with` query: adds the rows of `source` to the counts and durations, of webhooks that are still there, in
-   * the order of their keys.
+   * The end of a `with` query: adds the rows of `source` to the counts and durations of existing webhooks, in the order
+   * of their keys.
    */
   const add = (source: Statement.Fragment) => sql`
     source(webhook_id, accepted_hour, status, took_ms, runs) as materialized (${source}), known as materialized (
@@ -45,7 +45,7 @@ export const makeRollUp = Effect.gen(function* () {
       on conflict (webhook_id, hours, begins_at, took_ms) do update set runs = run_durations.runs + excluded.runs
     )`
 
-  /** Whether there are more. */
+  /** Whether more changes are left. */
   const addChanges = Effect.gen(function* () {
     const [row] = yield* sql<{ readonly taken: number }>`
       with taken as materialized (
@@ -67,7 +67,7 @@ export const makeRollUp = Effect.gen(function* () {
     return taken === changesInOneStep
   })
 
-  /** Deletes what is older than anyone asks for, once an hour. */
+  /** Once an hour, deletes counts that are too old. */
   const forget = Effect.fnUntraced(function* (now: DateTime.Utc) {
     const hours = DateTime.toDateUtc(DateTime.startOf(DateTime.subtract(now, keptHours), "hour"))
     const days = DateTime.toDateUtc(DateTime.startOf(DateTime.subtract(now, keptDays), "day"))
@@ -83,7 +83,7 @@ export const makeRollUp = Effect.gen(function* () {
   })
 
   const rollUp = Effect.fnUntraced(function* (now: DateTime.Utc) {
-    // Of tables that are never analyzed PostgreSQL expects so many rows that it would compile the statements: for 0.6 s.
+    // PostgreSQL expects so many rows of tables that are never analyzed that it would compile the statements: 0.6 s.
     const [state] = yield* sql`
       select set_config('jit', 'off', true)
       from webhook_trigger.run_counts_state for update skip locked`

@@ -1,7 +1,7 @@
 import { SqlClient, type Statement } from "@effect/sql"
 import { Clock, DateTime, Effect, Option } from "effect"
 import { NotFound } from "../../../domain/Errors.ts"
-import type { RunId, WebhookId } from "../../../domain/Id.ts"
+import type { RunId, ThreadId, WebhookId } from "../../../domain/Id.ts"
 import { isFinal } from "../../../domain/run/RunStatus.ts"
 import { decodeCursor, decodeIdCursor, encodeCursor } from "../../Cursor.ts"
 import {
@@ -19,22 +19,22 @@ import { live, summariesOf, summaryFromRow } from "../RunColumns.ts"
 import { acceptedBetween, acceptedBetweenInOrder, leastId, slack } from "./AcceptedBetween.ts"
 
 /**
- * How many runs a statement looks at for conditions that no index answers: few at first, which is enough where many fulfil
- * them, and each time four times as many, up to the last number. Texts take longer.
+ * How many runs a statement checks for conditions without an index: few at first, which is enough where many match,
+ * then four times as many each time, up to the last number. Texts take longer.
  */
 const portions = { rows: { first: 1_000, most: 16_000 }, texts: { first: 250, most: 2_000 } }
 
-/** After so many milliseconds no further portion is looked at. */
+/** After this many milliseconds, no further portion is searched. */
 const patience = 400
 
-/** An index that gives runs in order, newest first, and what is to be looked for among them. */
+/** An index that gives runs in order, newest first, and the conditions to check. */
 interface Walk<Place extends number | string> {
   readonly column: "id" | "seq"
-  /** Where to begin. */
+  /** The start of the search. */
   readonly before: Option.Option<Place>
-  /** What the index answers, and what leaves out a few runs at its ends. */
+  /** Conditions that the index answers, and those that exclude a few runs at its ends. */
   readonly within: ReadonlyArray<Statement.Fragment>
-  /** What any number of runs may not fulfil. */
+  /** Conditions that any number of runs may fail. */
   readonly conditions: ReadonlyArray<Statement.Fragment>
   readonly placeOf: (row: Found) => Place
   readonly least: Place
@@ -47,15 +47,16 @@ interface Found {
 }
 
 /**
- * `HistoryStore.runs`. A webhook's runs by the index of its history, those of all by the key: no other index is there, which
- * every change of a run would have to update. What these do not answer is looked for in portions, and not for long.
+ * `HistoryStore.runs`. A webhook's runs are read by the index of its history, those of all by the primary key. There is
+ * no other index, which every change of a run would have to update. Other conditions are searched for in portions, for
+ * a limited time.
  */
 export const makeRuns = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const all = (conditions: ReadonlyArray<Statement.Fragment>) =>
     conditions.length === 0 ? sql`true` : sql.and(conditions)
 
-  /** A text of few bytes has few characters: most are not counted, which takes longer than to search them. */
+  /** A text with few bytes has few characters: most are not counted, since counting takes longer than searching. */
   const contains = (name: string, part: string): Statement.Fragment => {
     const [text, length] = [sql.literal(name), sql.literal(String(searchedLength))]
     const beginning = sql`case when octet_length(${text}) > ${length} then left(${text}, ${length}) else ${text} end`
@@ -65,10 +66,11 @@ export const makeRuns = Effect.gen(function* () {
   const inStatuses = (statuses: NonNullable<RunFilter["statuses"]>) =>
     sql`r.status in (${list(statuses.map((status) => `'${status}'`))})`
 
-  const conditionsOf = ({ max_duration_ms, min_duration_ms, mode, search, source, team }: RunFilter) => {
+  const conditionsOf = ({ max_duration_ms, min_duration_ms, mode, search, source, team, thread_id }: RunFilter) => {
     const took = sql`extract(epoch from r.finished_at - r.started_at) * 1000`
     return [
       ...(team === undefined ? [] : [sql`r.team = ${team}`]),
+      ...(thread_id === undefined ? [] : [sql`r.thread_id = ${thread_id}`]),
       ...(source === undefined ? [] : [sql`r.source = ${source}`]),
       ...(mode === undefined ? [] : [sql`r.mode = ${mode}`]),
       ...(min_duration_ms === undefined ? [] : [sql`${took} >= ${min_duration_ms}::float8`]),
@@ -104,7 +106,23 @@ export const makeRuns = Effect.gen(function* () {
     } satisfies Walk<number>
   })
 
-  /** A little before the oldest unfinished run was accepted. A run that others could join has a place behind later runs. */
+  const ofThread = Effect.fnUntraced(function* (thread_id: ThreadId, { cursor, ...filter }: RunQuery) {
+    const { statuses, thread_id: _, ...others } = filter
+    return {
+      column: "seq",
+      before: yield* decodeCursor(cursor),
+      within: [sql`r.thread_id = ${thread_id}`, ...acceptedBetween(sql, filter)],
+      conditions: [...(statuses === undefined ? [] : [inStatuses(statuses)]), ...conditionsOf(others)],
+      placeOf: ({ seq }) => seq,
+      least: 0,
+      greatest: Number.MAX_SAFE_INTEGER
+    } satisfies Walk<number>
+  })
+
+  /**
+   * A little before the acceptance of the oldest unfinished run. A run that others could join has a place behind later
+   * runs.
+   */
   const oldestLive = Effect.fnUntraced(function* ({ team }: RunFilter) {
     const rows = yield* sql<{ readonly id: RunId }>`
       select oldest.id from webhook_trigger.teams t cross join lateral (
@@ -146,7 +164,7 @@ export const makeRuns = Effect.gen(function* () {
     const below = (place: Option.Option<Place>) => (Option.isNone(place) ? [] : [sql`${by} < ${place.value}::${type}`])
     const read = (runs: Statement.Fragment) => sql<Found>`${summariesOf(sql, runs, by)}`
 
-    /** Where the portion ends that begins before `place`; `undefined`: it is the last one. */
+    /** The end of the portion that begins before `place`; `undefined`: it is the last one. */
     const endOf = (place: Option.Option<Place>, size: number) =>
       sql<{ readonly run_id: RunId; readonly seq: number; readonly accepted_at: Date }>`
         select id as run_id, seq::float8 as seq, accepted_at from webhook_trigger.runs where id = (
@@ -155,7 +173,8 @@ export const makeRuns = Effect.gen(function* () {
         )`
 
     /**
-     * Two bounds, and the conditions apart: else the planner takes an index of a condition, or reads the table, and sorts.
+     * Two bounds, with the conditions outside: otherwise the planner uses an index of a condition, or reads the table,
+     * and sorts.
      */
     const matches = (place: Option.Option<Place>, end: Place | undefined, most: number) => {
       const bounds = [...below(Option.orElseSome(place, () => greatest)), sql`${by} >= ${end ?? least}::${type}`]
@@ -199,7 +218,7 @@ export const makeRuns = Effect.gen(function* () {
     }
   })
 
-  /** The run whose id is searched. */
+  /** The run whose ID is searched. */
   const named = Effect.fnUntraced(function* (filter: RunFilter) {
     const id = searchedId(filter)
     if (id === undefined) return []
@@ -217,10 +236,14 @@ export const makeRuns = Effect.gen(function* () {
   })
 
   return Effect.fn("HistoryStore.runs")(function* (query: RunQuery) {
-    const { cursor, webhook_id } = query
+    const { cursor, thread_id, webhook_id } = query
     const one = cursor === undefined ? yield* named(query) : []
     if (one.length > 0) return { data: one.map(summaryFromRow), next_cursor: null }
-    if (webhook_id === undefined) return yield* look(yield* ofAll(query), query)
+    if (webhook_id === undefined) {
+      return yield* thread_id === undefined
+        ? look(yield* ofAll(query), query)
+        : look(yield* ofThread(thread_id, query), query)
+    }
     const page = yield* look(yield* ofWebhook(webhook_id, query), query)
     if (page.data.length === 0) {
       const known = yield* sql`select 1 from webhook_trigger.webhooks where id = ${webhook_id}`

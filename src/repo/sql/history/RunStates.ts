@@ -6,7 +6,7 @@ import { fromRow, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { columnsOf, live } from "../RunColumns.ts"
 
-/** `HistoryStore.states`: by the ids' key, and from the ends of the lanes' indexes. */
+/** `HistoryStore.states`: by the primary key, and from the ends of the lanes' indexes. */
 export const makeStates = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const columns = columnsOf(stateFields)

@@ -8,13 +8,13 @@ import { bounded } from "../database/Database.ts"
 import { live, waiting } from "../RunColumns.ts"
 
 /**
- * The part of `HistoryStore` that counts runs: from what is kept by hour and by day, with the changes that `rollUp` has not
- * added to it yet. Only runs in flight are read.
+ * The part of `HistoryStore` that counts runs: the kept counts by hour and day, and the changes that `rollUp` has not
+ * added yet. Only runs in flight are read.
  */
 export const makeStatistics = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  /** Runs that hold a slot, which are few: read by the index of those alone, whatever else is asked of them. */
+  /** The few runs that hold a slot, always read by their own index. */
   const inFlight = sql`(
     select webhook_id, accepted_at from webhook_trigger.runs
     where status in ${live} and admitted_at is not null order by team, seq offset 0
@@ -33,12 +33,12 @@ export const makeStatistics = Effect.gen(function* () {
     const wholeDays = since.epochMillis % day === 0 && millis % day === 0
     return {
       from,
-      /** When the step begins that this lies in: of all functions of time the cheapest for many rows. */
+      /** The beginning of the step that contains this time. Of all functions of time, the cheapest for many rows. */
       begin: (time: string) =>
         sql`date_bin(${millis} * interval '1 millisecond', ${sql.literal(time)}, ${from}) as begin`,
-      /** The number of the step, of a result's few rows. */
+      /** The number of the step, for the few rows of a result. */
       bucket: sql`round(extract(epoch from begin - ${from}) * 1000 / ${millis})::int as bucket`,
-      /** What is kept, of `run_counts` or `run_durations`. */
+      /** The kept counts, of `run_counts` or `run_durations`. */
       kept: sql`hours = ${sql.literal(wholeDays ? "24" : "1")} and begins_at >= ${from}`,
       changes: sql`
         (

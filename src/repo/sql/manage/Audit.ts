@@ -1,4 +1,4 @@
-/** How a statement that changes something writes its audit event, with the same commit. */
+/** Writes the audit event of a change, in the statement that makes the change. */
 import type { SqlClient, Statement } from "@effect/sql"
 import { DateTime } from "effect"
 import { type AuditDraft, auditedFields, auditedLength } from "../../../domain/access/AuditEvent.ts"
@@ -29,13 +29,13 @@ const shown = (row: string): string =>
 const cut = `case when length(each.value #>> '{}') > ${auditedLength} and jsonb_typeof(each.value) in ('string', 'object')
   then to_jsonb(left(each.value #>> '{}', ${auditedLength}) || '…') else each.value end`
 
-/** What events show of all of a webhook's row. */
+/** What events show of a whole webhook row. */
 export const webhookFields = (sql: SqlClient.SqlClient, row: string): Statement.Fragment =>
   sql.literal(`(
     select jsonb_object_agg(each.key, ${cut}) from jsonb_each(jsonb_strip_nulls(${shown(row)})) as each
   )`)
 
-/** The same of the fields in which it differs from another row; null: of none. */
+/** The fields in which it differs from another row; null: none. */
 export const changedWebhookFields = (sql: SqlClient.SqlClient, row: string, other: string): Statement.Fragment =>
   sql.literal(`(
     select jsonb_object_agg(each.key, ${cut}) from jsonb_each(${shown(row)}) as each

@@ -46,10 +46,10 @@ export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.e
       Effect.withSpan("TeamStore.teams")
     )
 
-    /** Writes, of a team of which `differs` holds, what is to be set. */
+    /** Writes the changes of a team for which `differs` holds. */
     const set = (name: string, differs: Statement.Fragment, to: (at: Date) => Statement.Fragment, notifies: boolean) =>
       Effect.fn(name)(function* (team: TeamName, at: DateTime.Utc, audit?: AuditDraft) {
-        // Whoever admits a run has locked the team: after this commit nothing more of it is admitted.
+        // Admitting statements lock the team: after this commit, they admit nothing of it.
         yield* sql`
           with found as materialized (
             select team from webhook_trigger.teams t where t.team = ${team} and ${differs} for update
@@ -72,7 +72,8 @@ export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.e
 
     const deleteTeam = Effect.fn("TeamStore.deleteTeam")(
       function* (team: TeamName, audit?: AuditDraft) {
-        // Anyone who accepts a run or creates a webhook for the team has locked it, or waits here and finds it gone.
+        // Statements that accept a run or create a webhook for the team either hold its lock, or wait here and find it
+        // gone.
         const found = yield* sql`select 1 from webhook_trigger.teams where team = ${team} for update`
         if (found.length === 0) return yield* new NotFound()
         const [use] = yield* sql<{ readonly webhooks: number; readonly live_runs: number }>`
@@ -84,6 +85,8 @@ export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.e
         if (use && use.webhooks + use.live_runs > 0) return yield* new TeamInUse({ team, ...use })
         yield* sql`
           delete from webhook_trigger.runs where team = ${team} and source = 'chat' and finished_at is not null`
+        yield* sql`
+          update webhook_trigger.threads set ended_at = now() where team = ${team} and ended_at is null`
         yield* sql`
           with deleted as (delete from webhook_trigger.teams where team = ${team} returning team),
           ${audited(sql, audit, sql`select team as object, null as before, null as after from deleted`)}

@@ -1,4 +1,4 @@
-/** The templates that webhooks have had. */
+/** The templates of webhooks. */
 import type { SqlClient, Statement } from "@effect/sql"
 import { Effect } from "effect"
 import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
@@ -16,14 +16,14 @@ import { bounded } from "../database/Database.ts"
 
 const summaryColumns = list(Object.keys(Summary.fields).map((name) => `t.${name}`))
 
-/** What is read as what when a webhook says nothing of it. */
+/** Defaults of the columns that a webhook does not set. */
 const now = list(
   (["template_language", "input"] as const).map((name) => `coalesce(c.${name}, '${webhookSettings[name].default}')`)
 )
 
 /**
- * A part of a `with` query whose part `changed` writes one webhook: keeps its template, unless that is the newest of those
- * which are kept, and drops the oldest.
+ * A part of a `with` query whose part `changed` writes one webhook: stores its template, unless it equals the newest
+ * stored one, and drops the oldest.
  */
 export const keepTemplate = (sql: SqlClient.SqlClient, audit: AuditDraft | undefined): Statement.Fragment => sql`
   template_kept as (
@@ -49,7 +49,7 @@ export const makeTemplates = (sql: SqlClient.SqlClient) => ({
     const rows = yield* sql`
       select ${summaryColumns} from webhook_trigger.webhook_templates t
       where t.webhook_id = ${id} order by t.version desc limit ${templatesKept}`
-    // Each webhook has one at least.
+    // Each webhook has at least one.
     return rows.length === 0 ? yield* new NotFound() : rows.map((row) => fromRow<TemplateVersionSummary>(row))
   }, bounded),
 

@@ -20,7 +20,7 @@ import { final, live } from "../RunColumns.ts"
 import { audited, changedWebhookFields, webhookFields } from "./Audit.ts"
 import { keepTemplate, makeTemplates } from "./Templates.ts"
 
-/** A history longer than this is deleted in steps, so that no statement takes long. */
+/** A longer history is deleted in steps, so that no statement takes long. */
 const runsInOneStep = 5_000
 
 const rowFields = Object.keys(WebhookRow.fields)
@@ -56,7 +56,7 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
     const notified = notify(sql, "WebhookChanged", sql`select id::text as name from changed`)
 
     /**
-     * Runs the parts of a `with` query of which `changed` writes one webhook, and returns its row; none: there is no such
+     * Runs the parts of a `with` query whose part `changed` writes one webhook, and returns its row; none: no such
      * webhook.
      */
     const write = (parts: Statement.Fragment, team: TeamName | undefined, audit: AuditDraft | undefined) =>
@@ -125,7 +125,7 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
       Effect.withSpan("WebhookStore.webhooks")
     )
 
-    // It reads no other table: an unknown token is refused also while the runs are locked.
+    // Reads no other table, so an unknown token is refused even while the runs are locked.
     const webhooksByToken = Effect.fn("WebhookStore.webhooksByToken")(function* (
       hashes: ReadonlyArray<TokenHash>,
       now: DateTime.Utc

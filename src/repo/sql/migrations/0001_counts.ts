@@ -2,9 +2,9 @@ import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 
 /**
- * How runs ended is counted by hour and by day, and so is what waits in the lanes, so that no page counts runs. A
- * transaction that accepts, admits, ends or deletes runs adds to `run_count_changes`. It only inserts there, so nothing
- * waits for anything else. `HistoryStore.rollUp` moves the changes into the tables of counts.
+ * Ends of runs are counted by hour and by day, and so are waiting runs, so that no page counts runs. A transaction that
+ * accepts, admits, ends or deletes runs adds to `run_count_changes`. It only inserts there, so nothing waits for
+ * anything else. `HistoryStore.rollUp` moves the changes into the tables of counts.
  *
  * A run that is admitted with its acceptance costs one such row, when it ends: 5 microseconds.
  */
@@ -119,7 +119,7 @@ export const counts = Effect.gen(function* () {
     create trigger runs_ended after update of finished_at on webhook_trigger.runs
     for each row when (old.finished_at is null and new.finished_at is not null and new.webhook_id is not null)
     execute function webhook_trigger.count_ended_run()`
-  // For runs that somebody copies into the table: ours have not ended when they are inserted.
+  // For runs that are copied into the table: ours have not ended when they are inserted.
   yield* sql`
     create trigger runs_inserted after insert on webhook_trigger.runs
     for each row when (new.finished_at is not null and new.webhook_id is not null)

@@ -1,8 +1,10 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import { counts } from "./0001_counts.ts"
+import { deliveries } from "./0001_deliveries.ts"
+import { progress } from "./0001_progress.ts"
 
-/** Teams and webhooks, and what each webhook has beside its settings. */
+/** Teams with their leaders' keys, webhooks, and the rows that each webhook has. */
 const webhooks = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
@@ -13,6 +15,18 @@ const webhooks = Effect.gen(function* () {
       paused_at timestamptz(3),
       resumed_at timestamptz(3)
     )`
+
+  yield* sql`
+    create table webhook_trigger.leader_keys (
+      id uuid primary key,
+      team text collate "C" not null references webhook_trigger.teams on delete cascade,
+      name text not null,
+      hint text not null,
+      key_hash bytea not null unique,
+      created_at timestamptz(3) not null,
+      last_used_at timestamptz(3)
+    )`
+  yield* sql`create index leader_keys_team on webhook_trigger.leader_keys (team, id)`
 
   // Each change gives a webhook another version. An acceptance is refused if its prompt was rendered from an earlier one.
   yield* sql`
@@ -31,6 +45,7 @@ const webhooks = Effect.gen(function* () {
       variables json not null,
       schema json,
       fence boolean,
+      thread_key text,
       accept_if text,
 
       timeout_seconds integer,
@@ -109,11 +124,12 @@ const webhooks = Effect.gen(function* () {
 })
 
 /**
- * Runs. `seq` orders them by acceptance: it is drawn as the row is written, so a run whose acceptance began after another's
- * was committed has the higher one. `seq` has no index of its own, on purpose: for the newest run of one webhook,
- * PostgreSQL would walk it through the runs of all others. `place` orders a lane. It comes from the same sequence, and is
- * null while further triggers can join the run. `team` has no foreign key, so history outlives its team. Neither has
- * `replay_of`: either run may be deleted first. `variables` are `json`, not `jsonb`, to keep the order of names.
+ * Runs. `seq` orders them by acceptance: it is drawn as the row is written, so a run whose acceptance began after
+ * another's was committed has the higher one. `seq` has no index of its own, on purpose: for the newest run of one
+ * webhook, PostgreSQL would walk it through the runs of all others. `place` orders a lane. It comes from the same
+ * sequence, and is null while further triggers can join the run. `team` has no foreign key, so history outlives its
+ * team. Neither has `replay_of`, because either run may be deleted first, nor `thread_id`, because a thread is deleted
+ * with its last run. `variables` are `json`, not `jsonb`, to keep the order of names.
  */
 const runs = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -143,6 +159,9 @@ const runs = Effect.gen(function* () {
       place bigint,
       collecting_until timestamptz(3),
       joined integer,
+
+      thread_id uuid,
+      thread_key text collate "C",
 
       prompt text not null,
       variables json not null,
@@ -175,13 +194,17 @@ const runs = Effect.gen(function* () {
       autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02, fillfactor = 80
     )`
 
-  // History: of a webhook, of a team's chat messages, and of what repeats a run.
+  // History: of a webhook, of a team's chat messages, and of a run's replays.
   yield* sql`create index runs_history on webhook_trigger.runs (webhook_id, seq)`
   yield* sql`create index runs_history_by_status on webhook_trigger.runs (webhook_id, status, seq)`
   yield* sql`create index runs_messages on webhook_trigger.runs (team, status, seq) where webhook_id is null`
   yield* sql`create index runs_replay_of on webhook_trigger.runs (replay_of) where replay_of is not null`
 
-  // Lanes, and what holds slots: runs in flight, and cancelled ones whose leader has not confirmed it.
+  // Of a thread: its history, and its runs in the order of the lane, for the session of the last one.
+  yield* sql`create index runs_thread on webhook_trigger.runs (thread_id, seq) where thread_id is not null`
+  yield* sql`create index runs_thread_place on webhook_trigger.runs (thread_id, place) where thread_id is not null`
+
+  // Lanes, and runs that hold slots: runs in flight, and cancelled ones whose leader has not confirmed it.
   yield* sql`
     create index runs_lane on webhook_trigger.runs (team, place) where status = 'queued' and admitted_at is null`
   yield* sql`
@@ -229,6 +252,45 @@ const runs = Effect.gen(function* () {
       primary key (webhook_id, idempotency_key)
     )`
   yield* sql`create index window_deliveries_expires_at on webhook_trigger.window_deliveries (expires_at)`
+})
+
+/** Threads: conversations with a team's agent. One at most is open for each key. Some may have no runs for a moment. */
+const threads = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  yield* sql`
+    create table webhook_trigger.threads (
+      id uuid primary key,
+      team text collate "C" not null,
+      key text collate "C" not null,
+      created_at timestamptz(3) not null,
+      last_run_at timestamptz(3) not null,
+      ended_at timestamptz(3)
+    )`
+  yield* sql`
+    create unique index threads_open on webhook_trigger.threads (team, key) where ended_at is null`
+  yield* sql`create index threads_idle on webhook_trigger.threads (last_run_at) where ended_at is null`
+  yield* sql`create index threads_team on webhook_trigger.threads (team, last_run_at, id)`
+  yield* sql`create index threads_key on webhook_trigger.threads (team, key, last_run_at, id)`
+
+  // The rows are locked first, and only then is looked for their runs: a run that joins one meanwhile is seen.
+  yield* sql`
+    create function webhook_trigger.delete_empty_threads() returns trigger language plpgsql as $$
+      declare
+        ids uuid[];
+      begin
+        ids := array(select distinct thread_id from deleted where thread_id is not null);
+        if ids <> '{}' then
+          perform from webhook_trigger.threads t where t.id = any(ids) order by t.team, t.key for update;
+          delete from webhook_trigger.threads t where t.id = any(ids)
+            and not exists (select from webhook_trigger.runs r where r.thread_id = t.id);
+        end if;
+        return null;
+      end
+    $$`
+  yield* sql`
+    create trigger runs_of_threads_deleted after delete on webhook_trigger.runs referencing old table as deleted
+    for each statement execute function webhook_trigger.delete_empty_threads()`
 })
 
 /** The dispatcher's lease, keys and secrets, sessions of the web UI, and audit events. */
@@ -289,5 +351,5 @@ const server = Effect.gen(function* () {
   yield* sql`create index audit_events_action on webhook_trigger.audit_events (action, id)`
 })
 
-/** All tables, in a schema of their own: a host's database can hold them beside the host's tables. */
-export default Effect.all([webhooks, runs, counts, server], { discard: true })
+/** All tables, in their own schema, so they can be in a host's database beside its tables. */
+export default Effect.all([webhooks, runs, counts, threads, deliveries, progress, server], { discard: true })

@@ -14,7 +14,7 @@ import {
 import { unavailable } from "../database/Database.ts"
 import type { NotifySoon } from "../database/NotifySoon.ts"
 import { makeCoalesce, makeFindDelivered } from "./Coalesce.ts"
-import { type Earlier, makeKeys } from "./IdempotencyKeys.ts"
+import { type EarlierRun, makeKeys } from "./IdempotencyKeys.ts"
 import { type Inserted, makeInsert } from "./Insert.ts"
 
 type Answer = Either.Either<Acceptance, AcceptanceRefused>
@@ -45,10 +45,10 @@ const limitOf = ({ outcome, retry_after_ms }: Inserted, { webhook }: NewRun, max
   }
 }
 
-/** How often an idempotency key may turn out to be taken, and then again to be free, in one call. */
+/** How often an idempotency key may turn out to be taken and then to be free again, in one call. */
 const attempts = 5
 
-/** `RunStore.accept`, the hand-over: the runs of one call are checked and written by one statement, with one commit. */
+/** `RunStore.accept`: one statement checks and writes the runs of a call, in one commit. */
 export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
   const insert = yield* makeInsert
   const { findEarlier, free } = yield* makeKeys
@@ -88,7 +88,7 @@ export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
       notifySoon(changesOf(answers, open, options))
       if (doubtful.length === 0) break
 
-      // What these keys named before, in an earlier call or in this one.
+      // The runs that these keys named before, in an earlier call or in this one.
       const found = yield* step(findEarlier(doubtful))
       const earlierOf = new Map(found.map((earlier) => [doubtful[earlier.ord]!, earlier]))
       const others = doubtful.filter((run) => run.idempotency !== undefined && !earlierOf.has(run))
@@ -107,7 +107,7 @@ export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
   }, whenTraced("RunStore.accept"))
 })
 
-/** Some of the runs are inserted, even though a later statement failed. */
+/** Some of the runs are inserted, even if a later statement failed. */
 const partlyDone = ({ detail }: Unavailable): Unavailable => unavailable(detail)
 
 /** The runs that triggers have joined. */
@@ -118,7 +118,9 @@ const joinedOf = (answers: Iterable<Answer>): ReadonlyArray<Change> =>
       : []
   )
 
-/** What is left to be notified of these runs: unless the dispatcher has accepted them, the statement has notified it. */
+/**
+ * The remaining notifications of these runs. Unless the dispatcher accepted them, the statement has already notified.
+ */
 const changesOf = (
   answers: ReadonlyMap<NewRun, Answer>,
   runs: ReadonlyArray<NewRun>,
@@ -133,7 +135,7 @@ const changesOf = (
         return { _tag: admitted || ahead !== undefined ? "RunAdmitted" : "RunAccepted", team: run.team }
       })
 
-/** Runs with one idempotency key, or in one window, are one run, until it is known what became of it. */
+/** Runs with the same idempotency key or window are one run until their result is known. */
 const firstOfEachKey = (runs: ReadonlyArray<NewRun>): ReadonlyMap<string, NewRun> => {
   const heads = new Map<string, NewRun>()
   for (const run of runs) if (!heads.has(keyOf(run))) heads.set(keyOf(run), run)
@@ -147,7 +149,7 @@ const keyOf = ({ run_id, webhook, team, idempotency, coalesce }: NewRun): string
   return coalesce === undefined ? `${by} ${idempotency!.key}` : `${by} ${team} ${coalesce.key}`
 }
 
-const repeated = ({ request_hash, run, deadline_at }: Earlier, { idempotency }: NewRun): Answer =>
+const repeated = ({ request_hash, run, deadline_at }: EarlierRun, { idempotency }: NewRun): Answer =>
   idempotency && Buffer.from(request_hash).equals(idempotency.request_hash)
     ? Either.right({ _tag: "Repeated", run, ...(deadline_at && { deadline_at }) })
     : Either.left(new IdempotencyKeyReused())

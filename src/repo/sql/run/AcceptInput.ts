@@ -1,4 +1,4 @@
-/** The runs of an acceptance, as its statements read them. */
+/** The runs of an acceptance as input rows of its statements. */
 import { Duration } from "effect"
 import type { RunId } from "../../../domain/Id.ts"
 import { parseRate } from "../../../domain/webhook/Rate.ts"
@@ -7,10 +7,10 @@ import { limitTypes } from "./WebhookLimits.ts"
 
 export type NewRunWebhook = NonNullable<NewRun["webhook"]>
 
-/** A field of `NewRun` under its own name: one that is missing in `toInput` does not compile. */
+/** A field of `NewRun` under its own name. One that is missing in `toInput` does not compile. */
 type InputField = Exclude<keyof NewRun, "run_id" | "webhook" | "timeout" | "idempotency" | "coalesce">
 
-/** Field by field: spreading the run, whose fields are many and often absent, takes eight times as long as all this. */
+/** Field by field: spreading the run, with its many optional fields, takes eight times as long as all this. */
 export const toInput =
   (admit?: ReadonlySet<RunId>, isCounted: (webhook: NewRunWebhook) => boolean = () => false) =>
   (run: NewRun, ord: number) => {
@@ -26,6 +26,7 @@ export const toInput =
       prompt: run.prompt,
       layout: run.layout,
       variables: run.variables,
+      thread_key: run.thread_key,
       replay_of: run.replay_of,
       attempt: run.attempt,
       attempts: run.attempts,
@@ -49,7 +50,7 @@ export const toInput =
     } satisfies { readonly [Field in InputField]: NewRun[Field] | undefined } & Readonly<Record<string, unknown>>
   }
 
-/** The columns of `runs` that are given at acceptance. */
+/** The columns of `runs` that are set at acceptance. */
 export const storedTypes = {
   id: "uuid",
   source: "text",
@@ -60,6 +61,7 @@ export const storedTypes = {
   layout: "json",
   variables: "json",
   timeout_ms: "bigint",
+  thread_key: "text",
   replay_of: "uuid",
   attempt: "int",
   attempts: "int",
@@ -72,7 +74,7 @@ export const storedTypes = {
   request_hash: "bytea"
 } as const
 
-/** A field of `NewRun` that has no line here does not compile. */
+/** A field of `NewRun` without a line here does not compile. */
 export const inputTypes = {
   ...storedTypes,
   ...limitTypes,

@@ -1,9 +1,10 @@
 /**
- * What an admission is, in SQL: a queued run gets a slot of its team, and may be sent. The three statements that admit runs
+ * An admission, in SQL: a queued run gets a slot of its team, and may be sent. The three statements that admit runs
  * consist of these parts: `LaneStore.admit`, `RunStore.endAndAdmit` and `RunStore.accept`.
  *
  * - Only the dispatcher admits. The statement locks the lease until its commit, and does nothing if the term is over.
- * - No run of a paused team is admitted. The statement locks the teams' rows: a pause waits for its commit or is seen by it.
+ * - No run of a paused team is admitted. The statement locks the teams' rows, so a pause either waits for its commit or
+ *   is seen by it.
  * - An accepted run is admitted with its acceptance only if no earlier run of its team waits.
  * - An admitted run has a deadline.
  */
@@ -22,15 +23,19 @@ const isHeld = (sql: SqlClient.SqlClient): Statement.Fragment => sql`exists (sel
 
 const isWorking = (sql: SqlClient.SqlClient): Statement.Fragment => sql`t.paused_at is null`
 
-/** The deadline of the run `r` from its admission on. Waiting callers' runs have one already, and so has a run admitted `before`. */
+/**
+ * The deadline of the run `r` from its admission on. Waiting callers' runs already have one, and so has a run admitted
+ * `before`.
+ */
 const deadlineFrom = (sql: SqlClient.SqlClient, now: Statement.Fragment, before: Statement.Fragment) => {
   const clock = sql`${now} + r.timeout_ms * interval '1 millisecond'`
   return sql`case when r.mode = 'wait' or ${before} then coalesce(r.deadline_at, ${clock}) else ${clock} end`
 }
 
 /**
- * The query `admitted`, which admits runs at their time `at` and returns their ids, after `leaseOf` and a query
- * `next (id, status, team, at)`. That has locked the runs in the order of their ids. A run that was admitted before stays so.
+ * The query `admitted`, which admits runs at their time `at` and returns their IDs. It follows `leaseOf` and a query
+ * `next (id, status, team, at)`, which has locked the runs in the order of their IDs. Runs admitted before stay
+ * admitted.
  */
 export const admitNext = (
   sql: SqlClient.SqlClient,
@@ -57,9 +62,9 @@ interface AdmissionAtAcceptance {
   readonly lease: Statement.Fragment
   /** The first runs in the lane of the team `t`, as one text. */
   readonly first: Statement.Fragment
-  /** The runs that stand before an input, for the known team `t`; null: none is admitted. */
+  /** The runs before an input in its lane, for the known team `t`; null: none is admitted. */
   readonly ahead: Statement.Fragment
-  /** When a run `c`, which has `ahead`, is admitted; null: it waits. A run that opens a window is ahead of no other. */
+  /** When a run `c`, which has `ahead`, is admitted; null: it waits. A run that opens a window is before no other. */
   readonly admittedAt: Statement.Fragment
 }
 

@@ -5,7 +5,7 @@ import { notify } from "../Changes.ts"
 import { uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 
-/** Runs cancelled by one statement. */
+/** Number of runs that one statement cancels. */
 const portion = 500
 
 /** `RunStore.cancelQueued`. */

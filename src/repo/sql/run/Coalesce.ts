@@ -13,7 +13,7 @@ const nextPlace = (sql: SqlClient.SqlClient): Statement.Fragment => sql`nextval(
 
 type Answer = Either.Either<Acceptance, AcceptanceRefused>
 
-/** A run that is to be coalesced. */
+/** A run to coalesce. */
 interface Coalescing extends NewRun {
   readonly webhook: NonNullable<NewRun["webhook"]>
   readonly coalesce: NonNullable<NewRun["coalesce"]>
@@ -24,7 +24,7 @@ export const isCoalescing = (run: NewRun): run is Coalescing => run.webhook !== 
 interface Windows {
   /** The windows that the accepted runs open. */
   readonly opened: Statement.Fragment
-  /** False for a run whose window another run has opened meanwhile. */
+  /** False if another run has opened the window in the meantime. */
   readonly hasOpened: Statement.Fragment
   /** The columns of coalesced runs. A run that opens a window gets no place; an ordinary run does. */
   readonly columns: Statement.Fragment
@@ -47,16 +47,16 @@ export const windowsOf = (sql: SqlClient.SqlClient, coalesces: boolean): Windows
       }
     : { opened: sql``, hasOpened: sql``, columns: sql``, values: sql`` }
 
-/** Windows that one statement closes, and keys that it forgets. */
+/** How many windows one statement closes, and how many keys it forgets. */
 const portion = 1000
 
 /**
- * `LaneStore.closeWindows`, which also forgets keys that are free again. A trigger that joins a run locks the window: it
- * either commits before the window is closed, or does not find it. Locks are taken in the same order as when joining and
+ * `LaneStore.closeWindows`, which also forgets expired keys. A trigger that joins a run locks the window: it either
+ * commits before the window is closed, or does not find it. Locks are taken in the same order as when joining and
  * deleting.
  *
- * After an outage there may be more than one statement can do in its time. Windows that end at the same moment are closed
- * together, so that their runs keep their order.
+ * After an outage, there may be more windows than one statement can close in its time. Windows that end at the same
+ * moment are closed together, so that their runs keep their order.
  */
 export const makeCloseWindows = Effect.map(SqlClient.SqlClient, (sql) => {
   const closeSome = (now: DateTime.Utc) => {
@@ -151,7 +151,7 @@ const toKey = ({ accepted_at, idempotency, webhook }: Keyed, ord: number) => ({
   request_hash: idempotency?.request_hash
 })
 
-/** Of the inputs `i`, those whose key is that of a trigger which became the run of an earlier one. */
+/** The inputs `i` whose key belongs to a trigger that joined an earlier run. */
 const deliveredOf = (sql: SqlClient.SqlClient, input: Statement.Fragment): Statement.Fragment => sql`
   select i.ord, d.run_id, d.request_hash = i.request_hash as same_request, true as repeated
   from ${input} join webhook_trigger.window_deliveries d using (webhook_id, idempotency_key)
@@ -167,7 +167,7 @@ interface Delivered {
 const answerOf = ({ repeated, run_id, same_request }: Delivered): Answer =>
   same_request ? Either.right({ _tag: "Coalesced", run_id, repeated }) : Either.left(new IdempotencyKeyReused())
 
-/** What became of the repeats of triggers that became the run of an earlier one, whatever their webhook coalesces now. */
+/** The results of repeats of triggers that joined an earlier run, whatever their webhook coalesces now. */
 export const makeFindDelivered = Effect.map(
   SqlClient.SqlClient,
   (sql) => (runs: ReadonlyArray<NewRun>) =>
@@ -176,7 +176,7 @@ export const makeFindDelivered = Effect.map(
     )
 )
 
-/** Runs with one idempotency key are one run: what the others are shows once the first is known. */
+/** Runs with the same idempotency key are one run: the first one's result decides the others'. */
 const firstOfEachDelivery = (runs: ReadonlyArray<Coalescing>): ReadonlyArray<Coalescing> => {
   const seen = new Set<string>()
   return runs.filter(({ idempotency, webhook }) => {
@@ -189,9 +189,9 @@ const firstOfEachDelivery = (runs: ReadonlyArray<Coalescing>): ReadonlyArray<Coa
 }
 
 /**
- * The outcome for triggers whose window is open; the others are new runs. The window's row is locked before its run is
- * changed, so closing the window either waits for the change or comes first. A run that is read after its window was closed
- * is final.
+ * The results of triggers whose window is open; the others are new runs. The window's row is locked before its run is
+ * changed, so closing the window either waits for the change or comes first. A run that is read after its window was
+ * closed is final.
  */
 export const makeCoalesce = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

@@ -1,7 +1,7 @@
 import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect } from "effect"
 import type { RunId } from "../../../domain/Id.ts"
-import { isAnswer, leaderless, outcomeFields, type Run } from "../../../domain/run/Run.ts"
+import { isAnswer, noLeaderInTime, outcomeFields, type Run } from "../../../domain/run/Run.ts"
 import { whenTraced } from "../../../telemetry/Span.ts"
 import { type Admission, type EndedRun, firstOfEach, type RunEnd } from "../../RunStore.ts"
 import { type ColumnTypes, list, recordset, runIds, uuids } from "../Columns.ts"
@@ -11,7 +11,7 @@ import { final, live, runColumns, runFromRow, sentBeforeStart, storesLateAnswer 
 import { admitNext, leaseOf } from "./Admission.ts"
 import { makeRelease } from "./Release.ts"
 
-/** What an outcome sets. */
+/** The columns that an outcome sets. */
 const outcomeTypes = {
   status: "text",
   response: "text",
@@ -49,7 +49,7 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
         r.started_at, i.started_at, r.sent_at, i.sent_at, case when i.answered then r.admitted_at end
       ),
       finished_at = i.at,
-      retry_at = case when i.status = 'error' and i.error_code <> ${leaderless.code} then
+      retry_at = case when i.status = 'error' and i.error_code <> ${noLeaderInTime.code} then
         i.at + r.retry_after_seconds * interval '1 second'
       end,
       released_at = case when i.status = 'cancelled' and r.admitted_at is null then i.at end,
@@ -58,7 +58,7 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
     where r.id = i.run_id and locked.status in ${live}
     returning ${returned}`
 
-  /** Ends those that are not finished, and returns them. */
+  /** Ends unfinished runs, and returns them. */
   const record = (ends: ReadonlyArray<RunEnd>) =>
     bounded(sql`
       with locked as materialized (
@@ -67,7 +67,7 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
         order by r.id for no key update
       ) ${recording(ends, runColumns)}`)
 
-  /** The same, and admits runs if each of the ends was recorded; a row of them too when none was. */
+  /** The same, and admits runs if each of the ends was recorded. Returns their rows, too, even if none was. */
   const recordAndAdmit = (ends: ReadonlyArray<RunEnd>, { at, run_ids, term }: Admission) => {
     const now = sql`${DateTime.toDateUtc(at)}::timestamptz`
     const areAllRecorded = sql`
@@ -112,7 +112,7 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
     return { ended: yield* settle(ends, first, recorded), admitted: admitted as ReadonlySet<RunId> }
   }, whenTraced("RunStore.endAndAdmit"))
 
-  /** What became of the ends, of which these were recorded. */
+  /** The results of the ends; these were recorded. */
   const settle = Effect.fnUntraced(function* (
     ends: ReadonlyArray<RunEnd>,
     first: ReadonlyArray<RunEnd>,
@@ -122,7 +122,7 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
     const won = new Set(first.filter((end) => recorded.has(end.run_id)))
     const late = ends.filter((end) => !won.has(end))
     if (late.length === 0) return ends.map((end): EndedRun => ({ recorded: true, run: recorded.get(end.run_id) }))
-    // Only a statement of its own sees what another has committed meanwhile.
+    // Only a separate statement sees what others have committed in the meantime.
     const answers = firstOfEach(late.filter(({ outcome }) => outcome.status === "success"))
     if (answers.length > 0) yield* storeLate(answers)
     const over = late.filter(({ outcome }) => outcome.status !== "cancelled")

@@ -1,7 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { DateTime, Effect } from "effect"
 import type { RunId } from "../../../domain/Id.ts"
-import { leaderless, type Run } from "../../../domain/run/Run.ts"
+import { noLeaderInTime, type Run } from "../../../domain/run/Run.ts"
 import { isFinal } from "../../../domain/run/RunStatus.ts"
 import type { TeamName } from "../../../domain/Team.ts"
 import type { ExpireOptions } from "../../RunStore.ts"
@@ -11,16 +11,16 @@ import { bounded } from "../database/Database.ts"
 import { answered, held, live, runColumns, runFromRow } from "../RunColumns.ts"
 import { makeRelease } from "./Release.ts"
 
-/** Runs checked by one statement. */
+/** Number of runs that one statement checks. */
 const step = 500
 
 /**
- * `RunStore.expire`. The rule for a fire-and-forget run that was sent and has not started: its prompt lies behind another,
- * and that is not its fault. While its team works on an earlier run its clock is paused, and starts again when that run's
- * own deadline would pass; when the team has answered an earlier run since it was sent, it starts again from there. Its
- * team may be at work on a cancelled run until that is released, which counts as its answer. A later run does not count: if
- * that one is at work, this one's prompt was passed over, and is lost. All this is checked only once the deadline in its
- * row is past, so the busy path writes nothing for it.
+ * `RunStore.expire`. The rule for an asynchronous run that was sent and has not started: its prompt waits behind
+ * another one. While its team works on an earlier run, its clock is paused, and starts again when that run's own
+ * deadline would pass. If the team has answered an earlier run since this one was sent, its clock starts again from
+ * there. The team may be at work on a cancelled run until that is released, which counts as its answer. A later run
+ * does not count: if the team works on that, this prompt was passed over, and is lost. All this is checked only once
+ * the deadline in the row has passed, so the busy path writes nothing for it.
  */
 export const makeExpire = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -28,8 +28,8 @@ export const makeExpire = Effect.gen(function* () {
 
   const expireSome = (now: Date, notSent: ReadonlyArray<RunId>, stopped: ReadonlyArray<TeamName>) => {
     /**
-     * Until it is admitted, the deadline of a fire-and-forget run is how long it waits for a leader, from its acceptance or
-     * from the end of its team's last pause.
+     * Before admission, the deadline of an asynchronous run limits its wait for a leader, from its acceptance or the
+     * end of its team's last pause.
      */
     const isDue = sql`deadline_at <= ${now} and case
             when mode = 'wait' then true
@@ -55,7 +55,7 @@ export const makeExpire = Effect.gen(function* () {
           and r.status in ${live} and ${isDue}
         order by r.id for no key update
       ), decided as materialized (
-        select d.id, d.mode = 'async' and d.admitted_at is null as leaderless, case when d.mode = 'async' and d.sent_at is not null and d.started_at is null then
+        select d.id, d.mode = 'async' and d.admitted_at is null as without_leader, case when d.mode = 'async' and d.sent_at is not null and d.started_at is null then
           d.timeout + coalesce(
             greatest(
               (
@@ -85,9 +85,9 @@ export const makeExpire = Effect.gen(function* () {
       ), changed as (
         update webhook_trigger.runs r set
           deadline_at = case when f.later > ${now} then f.later else r.deadline_at end,
-          status = case when f.later > ${now} then r.status when f.leaderless then 'error' else 'timeout' end,
-          error_code = case when f.leaderless then ${leaderless.code} end,
-          error_message = case when f.leaderless then ${leaderless.message} end,
+          status = case when f.later > ${now} then r.status when f.without_leader then 'error' else 'timeout' end,
+          error_code = case when f.without_leader then ${noLeaderInTime.code} end,
+          error_message = case when f.without_leader then ${noLeaderInTime.message} end,
           started_at = case when f.later > ${now} then r.started_at else coalesce(r.started_at, r.sent_at) end,
           finished_at = case when f.later > ${now} then null else ${now}::timestamptz end,
           collecting_until = null

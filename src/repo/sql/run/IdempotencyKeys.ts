@@ -8,7 +8,7 @@ import { bounded } from "../database/Database.ts"
 import { runColumns, runFromRow } from "../RunColumns.ts"
 import { toInput } from "./AcceptInput.ts"
 
-/** What an earlier run is found by. */
+/** The input by which an earlier run is found. */
 const keyTypes = {
   ord: "int",
   webhook_id: "uuid",
@@ -29,12 +29,12 @@ interface EarlierRow {
 }
 
 export const makeKeys = Effect.map(SqlClient.SqlClient, (sql) => {
-  /** A run `r` that the key of an input `i` names: of its webhook, or for a message of its team's messages. */
+  /** A run `r` that the key of an input `i` names: a run of its webhook, or a message of its team. */
   const namedByTrigger = sql`r.webhook_id = i.webhook_id and r.idempotency_key = i.idempotency_key`
   const namedByMessage = sql`
     i.webhook_id is null and r.webhook_id is null and r.team = i.team and r.idempotency_key = i.idempotency_key`
 
-  /** Whether the key of an input `i` names a run: its own, or the one that it became. */
+  /** Whether the key of an input `i` names a run: its own, or the one that it joined. */
   const isKnown = (runs: ReadonlyArray<NewRun>) => {
     const ofTriggers = [
       sql`exists (select from webhook_trigger.runs r where ${namedByTrigger})`,
@@ -48,13 +48,13 @@ export const makeKeys = Effect.map(SqlClient.SqlClient, (sql) => {
     return ways.length === 0 ? sql`false` : sql.or(ways)
   }
 
-  /** Of the runs that are inserted at once with one key, by other servers too, one is. */
+  /** Of runs that are inserted at once with one key, also by other servers, only one is. */
   const unlessKnown = (runs: ReadonlyArray<NewRun>) =>
     runs.some(isKeyedMessage)
       ? sql`on conflict do nothing`
       : sql`on conflict (webhook_id, idempotency_key) where idempotency_key is not null do nothing`
 
-  /** What their keys named before, by their places in `runs`. */
+  /** The runs that their keys named before, by their places in `runs`. */
   const findEarlier = (runs: ReadonlyArray<NewRun>) => {
     const find = (isNamed: Statement.Fragment) =>
       bounded(sql`
@@ -70,7 +70,7 @@ export const makeKeys = Effect.map(SqlClient.SqlClient, (sql) => {
     )
   }
 
-  /** An old key is free again; its run stays. */
+  /** An expired key is free again; its run stays. */
   const free = (rows: ReadonlyArray<EarlierRow>) =>
     bounded(sql`
       update webhook_trigger.runs set idempotency_key = null
@@ -80,4 +80,6 @@ export const makeKeys = Effect.map(SqlClient.SqlClient, (sql) => {
 })
 
 /** The run that a key named before. */
-export type Earlier = Effect.Effect.Success<ReturnType<Effect.Effect.Success<typeof makeKeys>["findEarlier"]>>[number]
+export type EarlierRun = Effect.Effect.Success<
+  ReturnType<Effect.Effect.Success<typeof makeKeys>["findEarlier"]>
+>[number]

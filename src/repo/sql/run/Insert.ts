@@ -10,9 +10,10 @@ import { isCoalescing, windowsOf } from "./Coalesce.ts"
 import { makeKeys } from "./IdempotencyKeys.ts"
 import { queueLength } from "./LaneStoreSql.ts"
 import { retriesOf } from "./Retries.ts"
+import { threadsOf } from "./Threads.ts"
 import { webhookLimits } from "./WebhookLimits.ts"
 
-/** What became of a run. */
+/** The result for a run. */
 export interface Inserted {
   readonly outcome: "accepted" | "admitted" | "unknown" | "edited" | "full" | "webhook full" | "rate" | "repeats"
   readonly retry_after_ms: number | null
@@ -32,7 +33,8 @@ export const makeInsert = Effect.gen(function* () {
     sql`coalesce(r.webhook_version, r.version)`
   ])
 
-  // Anyone who deletes a webhook, deletes or pauses a team, or replaces a token, either waits for this commit or is seen by it.
+  // Statements that delete a webhook, delete or pause a team, or replace a token, either wait for this commit or are
+  // seen by it.
   return (runs: ReadonlyArray<NewRun>, options: AcceptOptions) => {
     const { admission, countQueued = true, countQueuedOf, maxQueued } = options
     const isCounted = ({ id }: NewRunWebhook) => countQueuedOf === undefined || countQueuedOf.has(id)
@@ -41,6 +43,7 @@ export const makeInsert = Effect.gen(function* () {
       rates: runs.some(({ webhook }) => webhook?.rate !== undefined)
     })
     const windows = windowsOf(sql, runs.some(isCoalescing))
+    const threads = threadsOf(sql, runs)
     const { failed, mayBeRetried, retried, reported } = retriesOf(sql, runs.filter(isRetry))
     const { lease, first, ahead, admittedAt } = admissionAtAcceptance(sql, admission)
     const inputs = runs.map(toInput(admission?.run_ids, isCounted))
@@ -71,9 +74,9 @@ export const makeInsert = Effect.gen(function* () {
         select l.*, l.refusal is null
             and queue.length + count(*) filter (where l.refusal is null) over (order by l.ord) <= ${maxQueued} as fits
         from limited l, queue
-      ), ${windows.opened} inserted as (
-        insert into webhook_trigger.runs (${columns}, admitted_at${windows.columns})
-        select ${values}, admitted_at${windows.values} from placed r where fits ${windows.hasOpened} order by ord
+      ), ${windows.opened} ${threads.joined} inserted as (
+        insert into webhook_trigger.runs (${columns}, admitted_at${windows.columns}${threads.columns})
+        select ${values}, admitted_at${windows.values}${threads.values} from placed r where fits ${windows.hasOpened} order by ord
         ${unlessKnown(runs)}
         returning id, team, admitted_at
       ), ${retried} ${consumed} ${

@@ -6,12 +6,13 @@ import type { TeamName } from "../../../domain/Team.ts"
 import { whenTraced } from "../../../telemetry/Span.ts"
 import { type LaneRun, LaneStore } from "../../LaneStore.ts"
 import { LeaseLost, type Term } from "../../LeaseStore.ts"
-import type { RunMark } from "../../RunStore.ts"
+import type { RunEvent } from "../../RunStore.ts"
 import { fromRow, markTypes, recordset, runIds, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { columnsOf, held, inLane, live, waiting } from "../RunColumns.ts"
 import { admitNext, leaseOf } from "./Admission.ts"
 import { makeCloseWindows } from "./Coalesce.ts"
+import { makeThreadsOf } from "./Threads.ts"
 
 const runFields = [
   "run_id",
@@ -22,16 +23,17 @@ const runFields = [
   "prompt",
   "timeout_ms",
   "deadline_at",
-  "traceparent"
+  "traceparent",
+  "thread_key"
 ] as const satisfies ReadonlyArray<keyof RunRow & keyof LaneRun>
 
 const laneRunFromRow = (row: object): LaneRun => fromRow(row, [...runFields, "layout", "webhook"])
 
-/** How many runs wait, as it is kept; more than `most` count as `most`. */
+/** The kept number of waiting runs; more than `most` count as `most`. */
 export const queueLength = (sql: SqlClient.SqlClient, most: number): Statement.Fragment =>
   sql`select least(coalesce(sum(runs), 0), ${most})::int as length from ${waiting}`
 
-/** The same for each webhook of which runs wait. */
+/** The same for each webhook with waiting runs. */
 export const queueLengths = (sql: SqlClient.SqlClient, which: Statement.Fragment): Statement.Fragment =>
   sql`select webhook_id, sum(runs)::int as length from ${waiting} where ${which} group by webhook_id having sum(runs) > 0`
 
@@ -60,7 +62,7 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
       return { all: rows.find(({ webhook_id }) => webhook_id === null)!.length, webhooks: new Map(ofWebhooks) }
     }, bounded)
 
-    // From one team to the next through the index: a hundred thousand waiting runs of one team cost as much as one.
+    // From one team to the next through the index, so a hundred thousand waiting runs of a team cost as much as one.
     const lanes = bounded(sql<{ readonly team: TeamName }>`
       with recursive lane as (
         (select r.team from webhook_trigger.runs r where ${inLane} order by r.team limit 1)
@@ -103,19 +105,19 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
         where r.status in ${live} and r.admitted_at is not null`
     }, bounded)
 
-    const admit = Effect.fnUntraced(function* (marks: ReadonlyArray<RunMark>, term: Term, now: DateTime.Utc) {
+    const admit = Effect.fnUntraced(function* (events: ReadonlyArray<RunEvent>, term: Term, now: DateTime.Utc) {
       const rows = yield* bounded(sql<{ readonly id: RunId | null }>`
         with ${leaseOf(sql, term)}, input as materialized (
-          select * from ${recordset(sql, markTypes, marks)}
+          select * from ${recordset(sql, markTypes, events)}
         ), locked as materialized (
           select r.id, r.status, r.team from webhook_trigger.runs r
-          where r.id = any(${runIds(sql, marks)}) and exists (select from lease)
+          where r.id = any(${runIds(sql, events)}) and exists (select from lease)
           order by r.id for no key update
         ), next as (
           select locked.id, locked.status, locked.team, i.at from input i join locked on locked.id = i.run_id
         ), ${admitNext(sql, sql`${DateTime.toDateUtc(now)}::timestamptz`)}
         select admitted.id from lease left join admitted on true`)
-      // The row without an id says that the lease is held, and nothing was admitted.
+      // The row without an ID shows that the lease is held, and nothing was admitted.
       if (rows.length === 0) return yield* new LeaseLost()
       return new Set(rows.flatMap((row) => row.id ?? [])) as ReadonlySet<RunId>
     }, whenTraced("LaneStore.admit"))
@@ -128,7 +130,8 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
     }, bounded)
 
     const closeWindows = yield* makeCloseWindows
+    const threadsOf = yield* makeThreadsOf
 
-    return LaneStore.of({ queued, lanes, lane, closeWindows, inFlight, forgetSent, admit, limits })
+    return LaneStore.of({ queued, lanes, lane, closeWindows, inFlight, forgetSent, admit, threadsOf, limits })
   })
 )

@@ -6,8 +6,8 @@ import { bounded } from "../database/Database.ts"
 import { isFree, SessionLocks } from "../database/SessionLocks.ts"
 
 /**
- * A row when the term is the dispatcher's. Locks the lease against a successor until the commit: whoever acquires the lease
- * sees everything that was admitted in the term before, and nothing more is admitted in that one.
+ * A row if the term is the dispatcher's. Locks the lease against a successor until the commit. So the next holder sees
+ * everything that was admitted in the previous term, and nothing more is admitted in that one.
  */
 export const heldBy = (sql: SqlClient.SqlClient, term: Term): Statement.Fragment =>
   sql`select 1 from webhook_trigger.dispatcher_lease where term = ${term} and holder is not null for share`
@@ -22,7 +22,7 @@ export const layer: Layer.Layer<LeaseStore, never, SqlClient.SqlClient> = Layer.
       sql`${start} + ${Duration.toMillis(time)} * interval '1 millisecond'`
 
     const locks = yield* Effect.serviceOption(SessionLocks)
-    /** A server that was started since has no locks of before, and its holder may be alive. */
+    /** A database server that was restarted since then has lost its locks, and the holder may be alive. */
     const lockIsGone = sql`lock_id is not null and locked_on = pg_postmaster_start_time() and ${isFree(sql, sql`lock_id`)}`
 
     const acquireLease = Effect.fn("LeaseStore.acquireLease")(function* (

@@ -1,7 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import { whenTraced } from "../../../telemetry/Span.ts"
-import { firstOfEach, type RunMark } from "../../RunStore.ts"
+import { firstOfEach, type RunEvent } from "../../RunStore.ts"
 import { notify } from "../Changes.ts"
 import { markTypes, recordset, runIds } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
@@ -10,9 +10,9 @@ import { held } from "../RunColumns.ts"
 /** `RunStore.release`. */
 export const makeRelease = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  return Effect.fnUntraced(function* (marks: ReadonlyArray<RunMark>) {
-    if (marks.length === 0) return
-    const first = firstOfEach(marks)
+  return Effect.fnUntraced(function* (events: ReadonlyArray<RunEvent>) {
+    if (events.length === 0) return
+    const first = firstOfEach(events)
     yield* bounded(sql`
       with input as materialized (
         select * from ${recordset(sql, markTypes, first)}

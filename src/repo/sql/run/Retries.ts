@@ -1,4 +1,4 @@
-/** Failed runs that wait to be tried again: the methods of `RunStore` that read and call off retries, and a part of `accept`. */
+/** Pending retries of failed runs: the methods of `RunStore` that read and cancel them, and a part of `accept`. */
 import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect } from "effect"
 import type { RunId, WebhookId } from "../../../domain/Id.ts"
@@ -7,7 +7,7 @@ import { notify } from "../Changes.ts"
 import { uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 
-/** Retries called off by one statement. */
+/** Number of retries that one statement cancels. */
 const portion = 500
 
 /** The runs and their `retry_at`, locked in the order of ids. */
@@ -16,8 +16,8 @@ const lockedRuns = (sql: SqlClient.SqlClient, ids: Statement.Fragment): Statemen
   order by r.id for no key update`
 
 /**
- * Of an acceptance: whether an input `i` may be accepted as the next attempt of its `replay_of`, which waits no longer once
- * it is. So there is one next attempt at the most, and none of a run whose retry was called off before.
+ * For an acceptance: whether an input `i` may be accepted as the next attempt of its `replay_of`, whose retry is then
+ * no longer pending. So there is at most one next attempt, and none of a run whose retry was cancelled.
  */
 export const retriesOf = (
   sql: SqlClient.SqlClient,
@@ -69,7 +69,8 @@ export const makeRetries = Effect.gen(function* () {
     return new Set((yield* callOff(ids)).map(({ id }) => id))
   })
 
-  // Through the index of all that wait: one by webhook would be taken for `retriesDue`, which reads a few in their order.
+  // Through the index of all pending retries. An index by webhook would also be used for `retriesDue`, which reads a
+  // few in their order.
   const waitingOf = (of: QueuedRuns) => sql`
     r.retry_at is not null and r.webhook_id = ${
       "team" in of
@@ -77,7 +78,7 @@ export const makeRetries = Effect.gen(function* () {
         : of.webhook_id
     }`
 
-  // All that wait now, and not those that fail meanwhile.
+  // All retries pending now, not those of runs that fail in the meantime.
   const callOffRetriesOf = Effect.fn("RunStore.callOffRetriesOf")(function* (of: QueuedRuns) {
     const waiting = yield* bounded(
       sql<{ readonly id: RunId }>`select r.id from webhook_trigger.runs r where ${waitingOf(of)}`

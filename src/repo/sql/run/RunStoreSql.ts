@@ -11,7 +11,7 @@ import { makeRetries } from "./Retries.ts"
 import { makeMarks } from "./SentAndStarted.ts"
 
 /**
- * Every statement locks the rows that it may change in the order of their ids, so that two of them never wait for each
+ * Every statement locks the rows that it may change in the order of their IDs, so that two of them never wait for each
  * other.
  */
 export const layer: Layer.Layer<RunStore, never, SqlClient.SqlClient> = Layer.scoped(

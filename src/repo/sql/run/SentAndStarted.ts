@@ -2,7 +2,7 @@ import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import type { RunId } from "../../../domain/Id.ts"
 import { whenTraced } from "../../../telemetry/Span.ts"
-import { firstOfEach, type RunMark } from "../../RunStore.ts"
+import { firstOfEach, type RunEvent } from "../../RunStore.ts"
 import { markTypes, recordset, runIds } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import type { NotifySoon } from "../database/NotifySoon.ts"
@@ -13,22 +13,22 @@ export const makeMarks = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
   const sql = yield* SqlClient.SqlClient
 
   /**
-   * The beginning of a `with` query for marks whose loss in a crash of PostgreSQL does no harm: their commit does not wait
-   * for the disk. A run that is not known to be sent is sent again, as the same run.
+   * The beginning of a `with` query for events whose loss in a crash of PostgreSQL does no harm: their commit does not
+   * wait for the disk. A run that is not known to be sent is sent again, as the same run.
    */
-  const locked = (marks: ReadonlyArray<RunMark>) => sql`
+  const locked = (events: ReadonlyArray<RunEvent>) => sql`
     input as materialized (
-      select * from ${recordset(sql, markTypes, marks)}
+      select * from ${recordset(sql, markTypes, events)}
     ), locked as materialized (
       select r.id, r.status in ${live} and r.admitted_at is not null as counts from webhook_trigger.runs r
-      where r.id = any(${runIds(sql, marks)})
+      where r.id = any(${runIds(sql, events)})
       order by r.id for no key update
     ), relaxed as materialized (select set_config('synchronous_commit', 'off', true))`
 
-  const sent = Effect.fnUntraced(function* (marks: ReadonlyArray<RunMark>) {
-    if (marks.length === 0) return
+  const sent = Effect.fnUntraced(function* (events: ReadonlyArray<RunEvent>) {
+    if (events.length === 0) return
     yield* bounded(sql`
-      with ${locked(firstOfEach(marks))}
+      with ${locked(firstOfEach(events))}
       update webhook_trigger.runs r set
         status = 'running',
         sent_at = case when r.started_at is null then i.at
@@ -41,10 +41,10 @@ export const makeMarks = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
       where r.id = i.run_id and locked.counts`)
   }, whenTraced("RunStore.sent"))
 
-  const started = Effect.fnUntraced(function* (marks: ReadonlyArray<RunMark>) {
-    if (marks.length === 0) return
+  const started = Effect.fnUntraced(function* (events: ReadonlyArray<RunEvent>) {
+    if (events.length === 0) return
     const started = yield* bounded(sql<{ readonly run_id: RunId }>`
-      with ${locked(firstOfEach(marks))}
+      with ${locked(firstOfEach(events))}
       update webhook_trigger.runs r set
         status = 'running',
         started_at = i.at,

@@ -2,25 +2,25 @@
 import { type SqlClient, Statement } from "@effect/sql"
 import { queueLengths } from "./LaneStoreSql.ts"
 
-/** The columns of an input run that say what its webhook's limits are. */
+/** The columns of an input run with its webhook's limits. */
 export const limitTypes = { max_queued: "int", rate_runs: "int", rate_seconds: "int" } as const
 
 /**
- * `limited`: the rows of `candidate`, each with `refusal` (`webhook full`, `rate`, or null) and, of a run refused by the rate,
- * `retry_after_ms`. `consumed` takes what was accepted out of the buckets; it stands after `inserted`.
+ * `limited`: the rows of `candidate`, each with `refusal` (`webhook full`, `rate`, or null) and, for a run refused by
+ * the rate, `retry_after_ms`. `consumed` takes accepted runs out of the buckets; it follows `inserted`.
  */
 export interface WebhookLimits {
   readonly limited: Statement.Fragment
   readonly consumed: Statement.Fragment
 }
 
-/** Whether any of the runs has a limit of this kind: of its webhook's queue, or rate. */
+/** Whether any of the runs has a limit of this kind: its webhook's queue, or rate. */
 export interface LimitsShape {
   readonly countsOwn: boolean
   readonly rates: boolean
 }
 
-/** Nothing to check, as for most runs: the statement has nothing more to do. */
+/** Nothing to check, as for most runs. */
 const none: WebhookLimits = {
   limited: Statement.unsafeFragment(
     "limited as (select c.*, null::text as refusal, null::float8 as retry_after_ms from candidate c),"
@@ -29,11 +29,11 @@ const none: WebhookLimits = {
 }
 
 /**
- * A webhook's candidates stand before the limits in their order: those that are accepted come first, so the number of those
- * before a run is the number of those that were taken before it, as long as it matters.
+ * A webhook's candidates reach the limits in their order: accepted ones come first, so the number of candidates before
+ * a run is the number of those taken before it, as long as it matters.
  *
- * The buckets are locked after their webhooks, which whoever deletes them locks first, and in one order. What the statement
- * reads of a bucket is what the last commit left in it, also when it had to wait for that.
+ * The buckets are locked in one order, after their webhooks, which a deletion locks first. A statement that had to wait
+ * for a bucket reads what the last commit left in it.
  */
 export const webhookLimits = (sql: SqlClient.SqlClient, { countsOwn, rates }: LimitsShape): WebhookLimits => {
   if (!countsOwn && !rates) return none

@@ -1,6 +1,7 @@
 /** Values of a template's variables in a form. */
 import { keyOf, pathOf } from "../../../domain/prompt/Path.ts"
 import { ofKept } from "../../../domain/request/Payload.ts"
+import type { SampleRequest } from "../../../domain/request/SampleRequest.ts"
 import type { Variables } from "../../../domain/run/Run.ts"
 import type { ReceivedRequest } from "../../api/Types.ts"
 
@@ -49,6 +50,13 @@ export const jsonInput = (name: string, value: unknown): VariableInput => ({
   text: JSON.stringify(value, null, 2),
   json: true
 })
+
+/** Inputs for the parts of a sample request. */
+export const inputsOfSample = ({ body, headers, query }: SampleRequest): ReadonlyArray<VariableInput> => [
+  jsonInput("payload", body),
+  jsonInput("headers", headers),
+  jsonInput("query", query)
+]
 
 /** Inputs for the parts of a stored request. */
 export const inputsOfRequest = (request: ReceivedRequest): ReadonlyArray<VariableInput> => [

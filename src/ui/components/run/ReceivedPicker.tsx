@@ -1,5 +1,5 @@
 import { useState } from "react"
-import { keptBody } from "../../../domain/request/KeptBody.ts"
+import { storedBodyBytes } from "../../../domain/request/StoredBody.ts"
 import { api } from "../../api/Client.ts"
 import { runAction, useReceived } from "../../api/Queries.ts"
 import type { ReceivedRequest, Webhook } from "../../api/Types.ts"
@@ -57,7 +57,7 @@ export const ReceivedPicker = ({
         onChange={(request_id) => void pick(request_id)}
         options={[["", "Choose a request"], ...stored.map((each) => [each.request_id, textOf(each)] as const)]}
       />
-      {picked !== undefined && picked.size > keptBody && (
+      {picked !== undefined && picked.size > storedBodyBytes && (
         <p className="small muted">Only the first 64 KB of the body were stored. They are used as text.</p>
       )}
       {error !== undefined && <ErrorNotice error={error} />}

@@ -1,7 +1,8 @@
 import { type FormEvent, useState } from "react"
+import type { SampleRequest } from "../../../domain/request/SampleRequest.ts"
 import { api } from "../../api/Client.ts"
 import { ApiError } from "../../api/Errors.ts"
-import { queries } from "../../api/Queries.ts"
+import { queries, useSample } from "../../api/Queries.ts"
 import type { Run, Team, Webhook } from "../../api/Types.ts"
 import { locale } from "../../format/Locale.ts"
 import { Button } from "../Button.tsx"
@@ -9,7 +10,14 @@ import { useKeyedAction } from "../form/KeyedAction.ts"
 import { PromptChoice, type ReplayPrompt } from "../form/PromptChoice.tsx"
 import { submitOnCtrlEnter } from "../form/SubmitOnCtrlEnter.ts"
 import { VariableFields } from "../form/VariableFields.tsx"
-import { emptyNames, requestInputs, type VariableInput, valuesOf, variableInputs } from "../form/VariableInput.ts"
+import {
+  emptyNames,
+  inputsOfSample,
+  requestInputs,
+  type VariableInput,
+  valuesOf,
+  variableInputs
+} from "../form/VariableInput.ts"
 import { ErrorNotice, Notice } from "../Notice.tsx"
 import { showDirectionMarks } from "../UserText.tsx"
 import { FollowedRun, type SentRun } from "./FollowedRun.tsx"
@@ -19,9 +27,15 @@ import { TeamNotice } from "./TeamNotice.tsx"
 const list = new Intl.ListFormat(locale, { type: "conjunction" })
 
 /** A field for each variable or, if the webhook takes whole requests, for each part of the request. */
-const inputsFor = ({ input, variables }: Webhook, values: Run["variables"] | undefined) =>
+const inputsFor = (
+  { input, variables }: Webhook,
+  values: Run["variables"] | undefined,
+  sample: SampleRequest | undefined
+) =>
   input === "payload" && values === undefined
-    ? requestInputs()
+    ? sample === undefined
+      ? requestInputs()
+      : inputsOfSample(sample)
     : variableInputs(input === "payload" ? [] : variables, values)
 
 const sampleOf = ({ input }: Webhook, values: Run["variables"]) =>
@@ -44,13 +58,16 @@ export const SendTest = ({
   const values = replayOf?.variables
   const [prompt, setPrompt] = useState<ReplayPrompt>("template")
   const { error, pending, perform } = useKeyedAction()
-  const [edited, setEdited] = useState<ReadonlyArray<VariableInput>>(() => inputsFor(webhook, values))
+  const initial = inputsFor(webhook, values, useSample(webhook))
+  /** Absent until it is edited. */
+  const [typed, setEdited] = useState<ReadonlyArray<VariableInput>>()
+  const edited = typed ?? initial
   /** Whether the user was asked about empty values. */
   const [asked, setAsked] = useState(false)
   const [sent, setSent] = useState<SentRun>()
   const [ignored, setIgnored] = useState(false)
   // The template may change while this form is open.
-  const added = inputsFor(webhook, values).filter(({ name }) => !edited.some((input) => input.name === name))
+  const added = initial.filter(({ name }) => !edited.some((input) => input.name === name))
   const inputs = added.length === 0 ? edited : [...edited, ...added]
   const variables = valuesOf(inputs)
   const isSame = replayOf !== undefined && prompt === "same"

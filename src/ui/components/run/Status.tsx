@@ -1,4 +1,4 @@
-import { type FinalStatus, isFinal, type RunStatus } from "../../../domain/run/RunStatus.ts"
+import { type FinalStatus, isFinal, phaseOf, type RunPhase, type RunStatus } from "../../../domain/run/RunStatus.ts"
 import type { Run, Team } from "../../api/Types.ts"
 import { Icon, type IconName } from "../Icon.tsx"
 import type { Tone } from "../Tone.ts"
@@ -67,19 +67,18 @@ export const statusDisplays: { readonly [S in RunStatus]: S extends FinalStatus 
 /** The warning for an ended run, if its status has one. */
 export const warningFor = (run: Run) => (isFinal(run.status) ? statusDisplays[run.status].warning?.(run) : undefined)
 
-type Progress = Pick<Run, "status" | "collecting_until" | "started_at">
-
-/** Also tells collecting runs from queued ones, and sent runs from those in progress. */
-const displayOf = ({ status, collecting_until, started_at }: Progress): StatusDisplay => {
-  const { tone } = statusDisplays[status]
-  if (status === "queued" && collecting_until !== undefined) return { icon: "clock", label: "Collecting", tone }
-  if (status !== "running") return statusDisplays[status]
-  return started_at === undefined ? { icon: "dots", label: "Sent", tone } : { icon: "spinner", label: "Working", tone }
+const phaseDisplays: { readonly [P in RunPhase]: StatusDisplay } = {
+  ...statusDisplays,
+  collecting: { ...statusDisplays.queued, icon: "clock", label: "Collecting" },
+  sent: { ...statusDisplays.running, icon: "dots", label: "Sent" },
+  working: { ...statusDisplays.running, label: "Working" }
 }
+
+type Progress = Pick<Run, "status" | "collecting_until" | "started_at">
 
 /** A run's status, never shown by colour alone. */
 export const StatusBadge = ({ run }: { readonly run: Progress }) => {
-  const { icon, label, tone } = displayOf(run)
+  const { icon, label, tone } = phaseDisplays[phaseOf(run)]
   return (
     <span className={`badge ${tone}`}>
       <Icon name={icon} />

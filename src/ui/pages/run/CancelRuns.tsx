@@ -25,10 +25,10 @@ export const CancelRuns = ({
     const run_ids = live.map(({ run_id }) => run_id)
     // All may have ended while the dialog was open.
     const { cancelled } =
-      run_ids.length === 0 ? { cancelled: 0 } : await runAction(() => api.runs.cancelSome({ payload: { run_ids } }))
+      run_ids.length === 0 ? { cancelled: [] } : await runAction(() => api.runs.cancelSome({ payload: { run_ids } }))
     onClose()
     await queries.invalidateQueries()
-    toast(`${plural(cancelled, "run")} cancelled`)
+    toast(`${plural(cancelled.length, "run")} cancelled`)
   }
   return (
     <ConfirmDialog

@@ -4,11 +4,12 @@ import { UserText } from "../../components/UserText.tsx"
 import { formatDollars, formatNumber } from "../../format/Format.ts"
 
 /** The agent's report on its work: cost, tokens, denied permissions, links and questions. */
-export const Report = ({ run: { asks, denied, links, session_id, usage } }: { readonly run: Run }) =>
+export const Report = ({ run: { asks, denied, links, session_id, session_lost, usage } }: { readonly run: Run }) =>
   asks === undefined &&
   denied === undefined &&
   links === undefined &&
   session_id === undefined &&
+  session_lost === undefined &&
   usage === undefined ? null : (
     <section className="card stack tight" aria-label="Agent">
       <h2>Agent</h2>
@@ -30,6 +31,7 @@ export const Report = ({ run: { asks, denied, links, session_id, usage } }: { re
           The options of its leader say what it may do.
         </p>
       )}
+      {session_lost === true && <p>The agent no longer had the session of this thread, and began another one.</p>}
       {links !== undefined && links.length > 0 && (
         <ul>
           {links.map(({ title, url }) => (

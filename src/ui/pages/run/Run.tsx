@@ -16,6 +16,7 @@ import { StatusBadge } from "../../components/run/Status.tsx"
 import { showDirectionMarks, UserText } from "../../components/UserText.tsx"
 import { plural } from "../../format/Format.ts"
 import { ExactTime, formatTime } from "../../format/Time.tsx"
+import { RunDeliveries } from "../destination/RunDeliveries.tsx"
 import { CancelRun } from "./CancelRun.tsx"
 import { DownloadButton } from "./DownloadButton.tsx"
 import { ReplayOf, Replays } from "./ReplayLinks.tsx"
@@ -111,6 +112,7 @@ const Content = ({ run }: { readonly run: Run }) => (
       <Answer text={run.conversation.response} late={run.status !== "success"} />
     )}
     <Report run={run} />
+    {isFinal(run.status) && <RunDeliveries run={run} />}
     <section className="card stack tight" aria-label="Prompt">
       <h2>Rendered prompt</h2>
       <RawText text={run.conversation.prompt} title="Prompt" what="the prompt" />

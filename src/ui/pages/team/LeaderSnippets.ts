@@ -6,7 +6,7 @@ export const leaderSnippets = (team: string): ReadonlyArray<Snippet> => [
     id: "agent",
     title: "Claude Code",
     hint: "Restart the server with this option. codex, gemini and opencode work as well. The agent's program must be installed where the server runs.",
-    text: `webhook-trigger serve --agent '${team}=claude'`
+    text: `webhook-trigger serve --agent '${team}=claude --permission-mode acceptEdits'`
   },
   {
     id: "server",

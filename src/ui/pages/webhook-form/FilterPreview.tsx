@@ -1,9 +1,13 @@
-import { useEffect, useState } from "react"
+import { useMemo, useState } from "react"
+import { filter } from "../../../domain/prompt/Filter.ts"
+import { type FilterInput, faultsOfFilter } from "../../../domain/prompt/FilterFaults.ts"
+import { reasonOf } from "../../../domain/prompt/FilterReason.ts"
+import type { Webhook } from "../../api/Types.ts"
 import { TextField } from "../../components/form/TextField.tsx"
 import { Notice } from "../../components/Notice.tsx"
-
-/** The filter's result, or its error. */
-type Result = { readonly accepted: boolean } | { readonly failed: string }
+import { showDirectionMarks } from "../../components/UserText.tsx"
+import { withCode } from "../../components/WithCode.tsx"
+import { FilteredRequests } from "./FilteredRequests.tsx"
 
 const parseInput = (text: string): unknown => {
   try {
@@ -13,29 +17,22 @@ const parseInput = (text: string): unknown => {
   }
 }
 
-/** Tests the filter with the sample values or with pasted ones. */
-export const FilterPreview = ({ expression, samples }: { readonly expression: string; readonly samples: unknown }) => {
+/** Tests the filter with the sample values or with pasted ones, and with the stored requests. */
+const FilterPreview = ({
+  expression,
+  samples,
+  filterInput,
+  webhook
+}: {
+  readonly expression: string
+  readonly samples: unknown
+  readonly filterInput: FilterInput
+  /** Absent for a new webhook. */
+  readonly webhook: Webhook | undefined
+}) => {
   const [pasted, setPasted] = useState("")
-  const [result, setResult] = useState<Result>()
   const input = pasted.trim() === "" ? samples : parseInput(pasted)
-  const inputText = JSON.stringify(input)
-
-  useEffect(() => {
-    let isCurrent = true
-    const show = (next: Result | undefined) => {
-      if (isCurrent) setResult(next)
-    }
-    // JMESPath is 9 KB of compressed JavaScript, and few webhooks use it.
-    if (inputText === undefined) show(undefined)
-    else
-      void import("../../../domain/prompt/Filter.ts").then(({ filter }) =>
-        show(filter(expression, JSON.parse(inputText)))
-      )
-    return () => {
-      isCurrent = false
-    }
-  }, [expression, inputText])
-
+  const faults = faultsOfFilter(expression, filterInput)
   return (
     <div className="stack tight">
       <h3>Filter</h3>
@@ -50,11 +47,48 @@ export const FilterPreview = ({ expression, samples }: { readonly expression: st
         help="Test the filter with variables as JSON, or with payload, headers and query in one object. If empty, the sample values above are used."
         fault={pasted.trim() !== "" && input === undefined ? "This is not JSON." : undefined}
       />
-      {result === undefined ? null : "failed" in result ? (
-        <Notice tone="warning">Such a request is rejected: {result.failed}</Notice>
+      {faults.length > 0 ? (
+        <Notice tone="warning">
+          {faults.map((fault) => (
+            <p key={fault}>{withCode(fault)}</p>
+          ))}
+        </Notice>
       ) : (
-        <Notice>Such a request is {result.accepted ? "accepted" : "ignored: it starts no run"}.</Notice>
+        <>
+          {input !== undefined && <Result expression={expression} input={input} />}
+          {webhook && <FilteredRequests expression={expression} webhook={webhook} />}
+        </>
       )}
     </div>
   )
 }
+
+/** Whether the input is accepted, and why not. */
+const Result = ({ expression, input }: { readonly expression: string; readonly input: unknown }) => {
+  const text = JSON.stringify(input)
+  const { reason, result } = useMemo(() => {
+    const value: unknown = JSON.parse(text)
+    return { result: filter(expression, value), reason: reasonOf(expression, value) }
+  }, [expression, text])
+  if ("failed" in result) return <Notice tone="warning">Such a request is rejected: {result.failed}</Notice>
+  if (result.accepted) return <Notice>Such a request is accepted.</Notice>
+  return (
+    <Notice>
+      <p>Such a request is ignored: it starts no run.</p>
+      {reason && (
+        <>
+          <p>
+            <code>{reason.part}</code> does not hold.
+          </p>
+          {reason.values.map(({ json, name }) => (
+            <p key={name} className="small muted">
+              <code>{name}</code> {json === undefined ? "is missing" : <bdi>is {showDirectionMarks(json)}</bdi>}
+            </p>
+          ))}
+        </>
+      )}
+    </Notice>
+  )
+}
+
+export default FilterPreview

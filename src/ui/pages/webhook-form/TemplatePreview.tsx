@@ -1,18 +1,20 @@
+import type { FilterInput } from "../../../domain/prompt/FilterFaults.ts"
 import { placeholderAt } from "../../../domain/prompt/Placeholder.ts"
 import type { Webhook } from "../../api/Types.ts"
 import { VariableFields } from "../../components/form/VariableFields.tsx"
 import { type VariableInput, valuesOf } from "../../components/form/VariableInput.ts"
+import { loadLater } from "../../components/LoadedLater.tsx"
 import { ReceivedPicker } from "../../components/run/ReceivedPicker.tsx"
 import { showDirectionMarks } from "../../components/UserText.tsx"
 import { withCode } from "../../components/WithCode.tsx"
 import type { EditedTemplate } from "./EditedTemplate.ts"
-import { FilterPreview } from "./FilterPreview.tsx"
 import { ValueTree } from "./ValueTree.tsx"
+
+// JMESPath is 9 KB of compressed JavaScript, and few webhooks use it.
+const FilterPreview = loadLater(() => import("./FilterPreview.tsx"))
 
 /** For a webhook that takes whole requests. */
 export interface RequestSample {
-  /** Absent for a new webhook. */
-  readonly webhook: Webhook | undefined
   readonly language: "simple" | "liquid"
   readonly onInsert: (placeholder: string) => void
 }
@@ -23,7 +25,9 @@ export const TemplatePreview = ({
   template,
   filter,
   samples,
+  filterInput,
   onChange,
+  webhook,
   request
 }: {
   /** The template. */
@@ -31,8 +35,11 @@ export const TemplatePreview = ({
   readonly template: EditedTemplate
   /** Empty if there is no filter. */
   readonly filter: string
+  readonly filterInput: FilterInput
   readonly samples: ReadonlyArray<VariableInput>
   readonly onChange: (samples: ReadonlyArray<VariableInput>) => void
+  /** Absent for a new webhook. */
+  readonly webhook: Webhook | undefined
   readonly request?: RequestSample | undefined
 }) => {
   const values = valuesOf(samples)
@@ -47,7 +54,7 @@ export const TemplatePreview = ({
   return (
     <section className="card stack template-preview" aria-label="Preview">
       <h2>Preview with sample values</h2>
-      {request?.webhook && <ReceivedPicker webhook={request.webhook} onPick={onChange} />}
+      {request && webhook && <ReceivedPicker webhook={webhook} onPick={onChange} />}
       {text === "" && request === undefined ? (
         <p className="muted small">The template's variables and the rendered prompt appear here.</p>
       ) : (
@@ -94,7 +101,9 @@ export const TemplatePreview = ({
           </div>
         </>
       )}
-      {filter !== "" && <FilterPreview expression={filter} samples={values} />}
+      {filter !== "" && (
+        <FilterPreview expression={filter} filterInput={filterInput} samples={values} webhook={webhook} />
+      )}
     </section>
   )
 }

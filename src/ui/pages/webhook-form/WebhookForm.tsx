@@ -3,13 +3,13 @@ import { useLocation } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
 import { api } from "../../api/Client.ts"
 import { ApiError, faultAt } from "../../api/Errors.ts"
-import { queries, runAction, useTeams } from "../../api/Queries.ts"
+import { queries, runAction, useSample, useTeams } from "../../api/Queries.ts"
 import type { Server, Webhook } from "../../api/Types.ts"
 import { Button, LinkButton } from "../../components/Button.tsx"
 import { ConfirmDialog } from "../../components/ConfirmDialog.tsx"
 import { submitOnCtrlEnter } from "../../components/form/SubmitOnCtrlEnter.ts"
 import { TextField } from "../../components/form/TextField.tsx"
-import { renameInputs, requestInputs, type VariableInput } from "../../components/form/VariableInput.ts"
+import { inputsOfSample, renameInputs, requestInputs, type VariableInput } from "../../components/form/VariableInput.ts"
 import { ErrorNotice } from "../../components/Notice.tsx"
 import { TeamNotice } from "../../components/run/TeamNotice.tsx"
 import { toast } from "../../components/Toasts.tsx"
@@ -55,7 +55,9 @@ export const WebhookForm = ({
   const [texts, setTexts] = useState(base.texts)
   const set = (change: Partial<WebhookTexts>) => setTexts((before) => ({ ...before, ...change }))
   const [conflicts, setConflicts] = useState<ReadonlyArray<Conflict>>([])
-  const [samples, setSamples] = useState<ReadonlyArray<VariableInput>>(draft?.samples ?? [])
+  const sample = useSample(webhook)
+  const [typed, setSamples] = useState<ReadonlyArray<VariableInput> | undefined>(draft?.samples)
+  const samples = typed ?? (sample ? inputsOfSample(sample) : [])
   const [submitted, setSubmitted] = useState(false)
   const [pending, setPending] = useState(false)
   const [error, setError] = useState<unknown>()
@@ -183,12 +185,13 @@ export const WebhookForm = ({
           text={texts.prompt_template}
           template={template}
           filter={texts.accept_if.trim()}
+          filterInput={{ takes: takesPayload ? "requests" : {} }}
           samples={takesPayload ? requestInputs(samples) : renameInputs(samples, template.names)}
           onChange={setSamples}
+          webhook={webhook}
           request={
             takesPayload
               ? {
-                  webhook,
                   language: texts.template_language === "liquid" ? "liquid" : "simple",
                   onInsert: (placeholder) => insertText(templateArea.current!, placeholder)
                 }

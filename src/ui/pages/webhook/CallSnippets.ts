@@ -6,14 +6,16 @@ import {
   quotable,
   secretVariable
 } from "../../../api/run/CurlExample.ts"
-import { sampleRequest } from "../../../domain/request/SampleRequest.ts"
+import type { SampleRequest } from "../../../domain/request/SampleRequest.ts"
+import { exampleFor } from "../../../recipes/SampleFor.ts"
 import type { Snippet } from "../../components/Snippet.ts"
 
 const indent = (text: string, by: number): string => text.replaceAll("\n", `\n${" ".repeat(by)}`)
 
 /** A script for a CI job. The whole URL is a secret, because it contains the token. */
-const jobScript = (webhook: CalledWebhook): string =>
+const jobScript = (webhook: CalledWebhook, sample: SampleRequest): string =>
   curlExample(webhook, {
+    sample,
     target: (search) => `"$WEBHOOK_URL${search}"`,
     waits: false,
     pretty: true,
@@ -22,12 +24,17 @@ const jobScript = (webhook: CalledWebhook): string =>
   })
 
 /** Shell examples, which can sign each request. */
-const shellSnippets = (url: string, webhook: CalledWebhook, clientTimeout: number): ReadonlyArray<Snippet> => {
+const shellSnippets = (
+  url: string,
+  webhook: CalledWebhook,
+  sample: SampleRequest,
+  clientTimeout: number
+): ReadonlyArray<Snippet> => {
   const { verification } = webhook
   const curl = (options: Pick<CurlOptions, "flags" | "waits">) =>
-    curlExample(webhook, { target: (search) => `'${url}${search}'`, pretty: true, ...options })
+    curlExample(webhook, { sample, target: (search) => `'${url}${search}'`, pretty: true, ...options })
   const secret = verification && `Set ${secretVariable} to the webhook's secret (${verification.preset}). `
-  const job = jobScript(webhook)
+  const job = jobScript(webhook, sample)
   const [stored, names] = verification
     ? ["Store the URL and the webhook's secret", `s WEBHOOK_URL and ${secretVariable}`]
     : ["Store the URL", " WEBHOOK_URL"]
@@ -81,8 +88,12 @@ const shellSnippets = (url: string, webhook: CalledWebhook, clientTimeout: numbe
 }
 
 /** Examples without signatures in several languages. */
-const programSnippets = (url: string, webhook: CalledWebhook, clientTimeout: number): ReadonlyArray<Snippet> => {
-  const { body, headers, query } = sampleRequest(webhook.input, webhook.variables)
+const programSnippets = (
+  url: string,
+  webhook: CalledWebhook,
+  { body, headers, query }: SampleRequest,
+  clientTimeout: number
+): ReadonlyArray<Snippet> => {
   const waits = webhook.coalesce === undefined
   const address = `${url}${searchOf({ ...query, ...(waits && { wait: "true" }) })}`
   const answer = waits ? "response" : "run_id"
@@ -131,18 +142,22 @@ console.log((await response.json()).${answer})`
 }
 
 /** Ways to call a webhook. URLs contain no quotes, and `quotable` removes them from names, so all strings stay intact. */
-export const callSnippets = (url: string, webhook: CalledWebhook, timeoutSeconds: number): ReadonlyArray<Snippet> => {
+export const callSnippets = (
+  url: string,
+  webhook: CalledWebhook & Parameters<typeof exampleFor>[0],
+  timeoutSeconds: number
+): ReadonlyArray<Snippet> => {
   // The client must wait longer than the server, to receive the 408.
   const clientTimeout = timeoutSeconds + 10
-  const { body } = sampleRequest(webhook.input, webhook.variables)
+  const sample = exampleFor(webhook)
   return [
-    ...shellSnippets(url, webhook, clientTimeout),
-    ...(webhook.verification === undefined ? programSnippets(url, webhook, clientTimeout) : []),
+    ...shellSnippets(url, webhook, sample, clientTimeout),
+    ...(webhook.verification === undefined ? programSnippets(url, webhook, sample, clientTimeout) : []),
     {
       id: "body",
       title: "Request body",
       hint: "For forms, chat commands or monitoring systems with fields for a URL and a body.",
-      text: quotable(JSON.stringify(body))
+      text: quotable(JSON.stringify(sample.body))
     }
   ]
 }

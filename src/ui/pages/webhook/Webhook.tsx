@@ -14,6 +14,7 @@ import { showDirectionMarks, UserText } from "../../components/UserText.tsx"
 import { withCode } from "../../components/WithCode.tsx"
 import { ExactTime, RelativeTime } from "../../format/Time.tsx"
 import { useUrlFilters } from "../../frame/UrlFilters.ts"
+import { Destinations } from "../destination/Destinations.tsx"
 import { SettingFacts } from "../webhook-form/WebhookSettings.tsx"
 import { DuplicateWebhook } from "./DuplicateWebhook.tsx"
 import { OldToken } from "./OldToken.tsx"
@@ -59,6 +60,7 @@ const Actions = ({ webhook }: { readonly webhook: Webhook }) => {
 const tabs = [
   ["runs", "Runs"],
   ["test", "Test"],
+  ["destinations", "Destinations"],
   ["settings", "Settings"]
 ] as const
 type TabId = (typeof tabs)[number][0]
@@ -83,6 +85,7 @@ const Content = ({ webhook }: { readonly webhook: Webhook }) => {
         <SendTest webhook={webhook} team={team} />
       </section>
     ),
+    destinations: () => <Destinations webhook={webhook} />,
     settings: () => (
       <>
         <Details webhook={webhook} />

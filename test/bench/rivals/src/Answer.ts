@@ -1,4 +1,4 @@
-/** What a caller gets, whichever server sends it. */
+/** The response to a caller, for all servers. */
 export interface Answer {
   readonly status: number
   readonly body: Readonly<Record<string, string>>

@@ -1,4 +1,4 @@
-/** RabbitMQ as the programs written by hand use it: confirmed, persistent prompts, and replies found by their run's id. */
+/** RabbitMQ for the programs written by hand: confirmed, persistent prompts, and replies matched by run ID. */
 import { type ConsumeMessage, connect } from "amqplib"
 import { given } from "./Given.ts"
 
@@ -12,7 +12,7 @@ export interface Prompt {
   readonly id: string
   readonly team: string
   readonly prompt: string
-  /** Whether the leader shall reply. */
+  /** Whether the leader should reply. */
   readonly replies: boolean
 }
 

@@ -1,4 +1,4 @@
-/** What an engineer writes by hand: one statement or message after the other for each trigger. */
+/** The server that an engineer writes by hand: one statement or message after another for each trigger. */
 import { type Answer, accepted, answered, notFound } from "./Answer.ts"
 import { consumeReplies, publish } from "./Broker.ts"
 import { listenForControl } from "./Control.ts"
@@ -8,7 +8,7 @@ import { settle, waitFor } from "./Waiting.ts"
 
 export type Trigger = (token: string, variables: Variables, wait: boolean) => Promise<Answer>
 
-/** Creates the tables, consumes replies, and runs `listen` with what a trigger does. */
+/** Creates the tables, consumes replies, and calls `listen` with the trigger's function. */
 export const serveByHand = async (rows: Rows, listen: (trigger: Trigger) => Promise<unknown>): Promise<void> => {
   const trigger: Trigger = async (token, variables, wait) => {
     const webhook = await rows.findWebhook(token)

@@ -6,7 +6,7 @@ import type { Variables } from "./Render.ts"
 const text = { type: "string" }
 const answer = { type: "object", properties: { status: text, run_id: text, response: text } }
 
-/** Fastify's own way to be fast: a schema for the body, and one for the answer, which it compiles to a serializer. */
+/** Fastify's own way to be fast: a schema for the body, and one for the response, which it compiles to a serializer. */
 const schema = {
   body: { type: "object", required: ["variables"], properties: { variables: { type: "object" } } },
   querystring: { type: "object", properties: { wait: { type: "boolean" } } },

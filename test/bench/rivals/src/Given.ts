@@ -1,4 +1,4 @@
-/** What the benchmark gives each of its programs, in the environment. */
+/** The environment of the benchmark's programs. */
 
 export interface Webhook {
   readonly token: string
@@ -13,9 +13,9 @@ const env = (name: string): string => {
 }
 
 export const given = {
-  /** Where callers reach the program. */
+  /** The program's address for callers. */
   port: Number(process.env.PORT),
-  /** Where the benchmark reads what the program has done; see `Control.ts`. */
+  /** The address of the program's counts; see `Control.ts`. */
   controlPort: Number(env("CONTROL_PORT")),
   webhooks: JSON.parse(env("WEBHOOKS")) as ReadonlyArray<Webhook>,
   get databaseUrl() {

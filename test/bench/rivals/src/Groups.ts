@@ -4,7 +4,7 @@ interface Item<A, B> {
   readonly reject: (error: unknown) => void
 }
 
-/** One call of `act` at a time, with all values that have arrived since the one before. */
+/** One call of `act` at a time, with all values that have arrived since the previous one. */
 export const inGroups = <A, B>(
   act: (values: ReadonlyArray<A>) => Promise<ReadonlyArray<B>>
 ): ((value: A) => Promise<B>) => {

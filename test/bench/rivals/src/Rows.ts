@@ -55,7 +55,7 @@ export const createRuns = async (): Promise<void> => {
   await pool.query("create index on runs (webhook_id, accepted_at)")
 }
 
-/** What a program does with rows for each run. */
+/** A program's statements for each run. */
 export interface Rows {
   readonly findWebhook: (token: string) => Promise<WebhookRow | undefined>
   readonly insertRun: (run: Run) => Promise<void>

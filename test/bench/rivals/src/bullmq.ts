@@ -1,6 +1,6 @@
 /**
- * BullMQ behind Fastify: a queue for each team, whose jobs are the runs. `waitUntilFinished` waits for the answer. All is in
- * Redis, the webhooks too, as a service on BullMQ needs no other store.
+ * BullMQ behind Fastify: a queue for each team, whose jobs are the runs. `waitUntilFinished` waits for the answer.
+ * Everything is in Redis, including the webhooks, since a service on BullMQ needs no other store.
  */
 import { Queue, QueueEvents } from "bullmq"
 import { Redis } from "ioredis"

@@ -1,4 +1,4 @@
-/** The limit of one process: the same by hand, but everything that arrives meanwhile shares the next statement. */
+/** The limit of one process: the same by hand, but requests that arrive during a statement share the next one. */
 import { serveByHand } from "./ByHand.ts"
 import { inGroups } from "./Groups.ts"
 import { listenWithNode } from "./HttpServer.ts"
@@ -33,7 +33,7 @@ const insertRuns = async (runs: ReadonlyArray<Run>) => {
 }
 
 const endRuns = async (ends: ReadonlyArray<RunEnd>) => {
-  // Without a name: a plan that was made while the table was small would read the whole table ever after.
+  // Without a name: a plan made while the table was small would always read the whole table.
   await pool.query({
     text: `update runs set status = 'success', response = e.response, finished_at = now()
            from unnest($1::uuid[], $2::text[]) as e (id, response)

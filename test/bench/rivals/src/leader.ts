@@ -1,12 +1,12 @@
 /**
- * The leader of all teams, the same for everyone who uses RabbitMQ: it answers immediately, one prompt of a team at a
- * time, from the bus contract alone.
+ * The leader of all teams, for all contenders with RabbitMQ. It answers immediately, one prompt of a team at a time,
+ * using only the bus contract.
  */
 import { connect } from "amqplib"
 import { listenForControl } from "./Control.ts"
 import { given, teams } from "./Given.ts"
 
-// `isDisposed` is what a NestJS client expects in a last reply.
+// A NestJS client expects `isDisposed` in the last reply.
 const body = Buffer.from(JSON.stringify({ response: "done", isDisposed: true }))
 let prompts = 0
 
@@ -25,7 +25,7 @@ for (const team of teams) {
     const { correlationId, replyTo } = message.properties
     if (replyTo !== undefined) {
       const options = { type: "response", contentType: "application/json", correlationId, persistent: true }
-      // Ours names an exchange, as the bus contract says; the others name a queue.
+      // Our prompts name an exchange, as in the bus contract; the others name a queue.
       if (replyTo === "webhook.replies") channel.publish(replyTo, "", body, options)
       else channel.sendToQueue(replyTo, body, options)
     }

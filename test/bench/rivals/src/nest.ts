@@ -1,6 +1,6 @@
 /**
- * A NestJS gateway whose controller asks a microservice over RabbitMQ: a client for each team's queue, durable and
- * persistent, and answers by direct reply-to, which is its default.
+ * A NestJS gateway whose controller calls a microservice over RabbitMQ. It has a client for each team's durable queue,
+ * persistent messages, and direct reply-to, which is its default.
  */
 import "reflect-metadata"
 import { Body, Controller, HttpCode, Inject, Module, NotFoundException, Param, Post } from "@nestjs/common"

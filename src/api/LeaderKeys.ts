@@ -1,0 +1,63 @@
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { LeaderKey, LeaderKeyDraft } from "../domain/access/LeaderKey.ts"
+import { Admin } from "./Auth.ts"
+import {
+  BadRequest,
+  ContentTooLarge,
+  NotFound,
+  ServiceUnavailable,
+  UnprocessableContent,
+  UnsupportedMediaType
+} from "./Problem.ts"
+
+/** A key with its secret, which is shown only once. */
+export const LeaderKeyWithSecret = Schema.Struct({
+  leader_key: LeaderKey,
+  key: Schema.String.annotations({ description: "The secret key. It is shown only once." })
+}).annotations({ identifier: "LeaderKeyWithSecret", description: "A new leader key, with the secret itself." })
+export type LeaderKeyWithSecret = typeof LeaderKeyWithSecret.Type
+
+const team = Schema.String.annotations({ description: "The team's name." })
+
+export class LeaderKeys extends HttpApiGroup.make("leaderKeys")
+  .add(
+    HttpApiEndpoint.get("list", "/api/teams/:team/leader-keys")
+      .setPath(Schema.Struct({ team }))
+      .addSuccess(Schema.Array(LeaderKey).annotations({ description: "The team's keys." }))
+      .addError(NotFound)
+      .annotateContext(OpenApi.annotations({ summary: "List a team's leader keys", description: "Oldest first." }))
+  )
+  .add(
+    HttpApiEndpoint.post("create", "/api/teams/:team/leader-keys")
+      .setPath(Schema.Struct({ team }))
+      .setPayload(LeaderKeyDraft)
+      .addSuccess(LeaderKeyWithSecret, { status: 201 })
+      .addError(BadRequest)
+      .addError(NotFound)
+      .addError(ContentTooLarge)
+      .addError(UnsupportedMediaType)
+      .addError(UnprocessableContent)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Create a leader key",
+          description:
+            "The response contains the secret key, which is shown only once. No endpoint accepts leader keys yet."
+        })
+      )
+  )
+  .add(
+    HttpApiEndpoint.del("revoke", "/api/teams/:team/leader-keys/:id")
+      .setPath(Schema.Struct({ team, id: Schema.String.annotations({ description: "The leader key's id." }) }))
+      .addSuccess(HttpApiSchema.NoContent.annotations({ description: "The key was revoked." }))
+      .addError(NotFound)
+      .annotateContext(OpenApi.annotations({ summary: "Revoke a leader key", description: "The key is deleted." }))
+  )
+  .addError(ServiceUnavailable)
+  .middleware(Admin)
+  .annotateContext(
+    OpenApi.annotations({
+      title: "Leader keys",
+      description: "Keys for leaders over HTTP. No endpoint accepts them yet."
+    })
+  ) {}

@@ -1,0 +1,65 @@
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { Thread, ThreadKey } from "../domain/Thread.ts"
+import { Admin } from "./Auth.ts"
+import { Limit } from "./PageSize.ts"
+import { BadRequest, NotFound, ServiceUnavailable } from "./Problem.ts"
+
+export const ThreadPage = Schema.Struct({
+  data: Schema.Array(Thread).annotations({ description: "Those with the newest runs first." }),
+  next_cursor: Schema.NullOr(Schema.String).annotations({ description: "For the next page; null on the last page." })
+}).annotations({ identifier: "ThreadPage", description: "A page of a team's threads." })
+
+const path = Schema.Struct({ thread_id: Schema.String.annotations({ description: "The thread's id." }) })
+
+export class Threads extends HttpApiGroup.make("threads")
+  .add(
+    HttpApiEndpoint.get("list", "/api/teams/:team/threads")
+      .setPath(Schema.Struct({ team: Schema.String.annotations({ description: "The team's name." }) }))
+      .setUrlParams(
+        Schema.Struct({
+          key: Schema.optional(ThreadKey.annotations({ description: "Only threads with this key." })),
+          limit: Schema.optional(Limit),
+          cursor: Schema.optional(
+            Schema.String.annotations({ description: "`next_cursor` of the previous page, with the same key." })
+          )
+        })
+      )
+      .addSuccess(ThreadPage)
+      .addError(BadRequest)
+      .addError(NotFound)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "List a team's threads",
+          description: "The team's conversations, in pages. Several can have the same key; at most one has not ended."
+        })
+      )
+  )
+  .add(
+    HttpApiEndpoint.get("show", "/api/threads/:thread_id")
+      .setPath(path)
+      .addSuccess(Thread)
+      .addError(NotFound)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Show a thread",
+          description: "One conversation. Its runs are those of `GET /api/runs?thread_id=…`."
+        })
+      )
+  )
+  .add(
+    HttpApiEndpoint.post("reset", "/api/threads/:thread_id/reset")
+      .setPath(path)
+      .addSuccess(Thread)
+      .addError(NotFound)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Reset a thread",
+          description:
+            "Ends the conversation: the next run with its key begins another thread, without a session. Its queued and running runs continue. Resetting a thread that has ended changes nothing."
+        })
+      )
+  )
+  .addError(ServiceUnavailable)
+  .middleware(Admin)
+  .annotateContext(OpenApi.annotations({ title: "Threads", description: "Conversations with teams." })) {}

@@ -1,0 +1,75 @@
+import { Args, Command, Options } from "@effect/cli"
+import { Effect, Schema } from "effect"
+import { LeaderKeyWithSecret } from "../api/LeaderKeys.ts"
+import { LeaderKey, LeaderKeyDraft } from "../domain/access/LeaderKey.ts"
+import type { Group } from "./Commands.ts"
+import { confirm, yes } from "./Confirm.ts"
+import { adminOptions, call, done, show } from "./Connection.ts"
+import { about } from "./Help.ts"
+import { table, time } from "./Output.ts"
+import { teamArgument as team, teamNotFound } from "./TeamArgument.ts"
+import { validated } from "./Validated.ts"
+
+const list = Command.make("list", { team, ...adminOptions }, (options) =>
+  Effect.gen(function* () {
+    const keys = yield* call(
+      options,
+      (client) => client.leaderKeys.list({ path: { team: options.team } }),
+      teamNotFound(options.team)
+    )
+    yield* show(options, Schema.Array(LeaderKey), keys, () =>
+      keys.length === 0
+        ? `No leader keys yet. Create one: webhook-trigger team leader-key create ${options.team} --name laptop`
+        : table(
+            ["KEY", "NAME", "ENDS IN", "CREATED", "LAST USED"],
+            keys.map((key) => [
+              ...[key.id, key.name, key.hint, time(key.created_at)],
+              key.last_used_at === undefined ? "never" : time(key.last_used_at)
+            ])
+          )
+    )
+  })
+).pipe(Command.withDescription("List a team's leader keys"))
+
+const name = Options.text("name").pipe(
+  Options.withDescription("Where the key is used, for people"),
+  Options.mapTryCatch(...validated("--name", LeaderKeyDraft.fields.name))
+)
+
+const create = Command.make("create", { team, name, ...adminOptions }, (options) =>
+  Effect.gen(function* () {
+    const created = yield* call(
+      options,
+      (client) => client.leaderKeys.create({ path: { team: options.team }, payload: { name: options.name } }),
+      teamNotFound(options.team)
+    )
+    yield* show(options, LeaderKeyWithSecret, created, ({ key }) => key)
+  })
+).pipe(
+  Command.withDescription(
+    about("Create a key for a team's leader", {
+      details: "Prints the key, which is shown only once. No server accepts leader keys yet.",
+      examples: ["webhook-trigger team leader-key create review --name laptop > review.key"]
+    })
+  )
+)
+
+const id = Args.text({ name: "key-id" }).pipe(Args.withDescription("The key's id, as `team leader-key list` shows it"))
+
+const revoke = Command.make("revoke", { team, id, yes, ...adminOptions }, (options) =>
+  Effect.gen(function* () {
+    yield* confirm(options.yes, `Revoke this key of the team ${options.team}? Leaders that use it stop working.`)
+    yield* call(
+      options,
+      (client) => client.leaderKeys.revoke({ path: { team: options.team, id: options.id } }),
+      `The team ${options.team} has no key with the id ${JSON.stringify(options.id)}; see webhook-trigger team leader-key list`
+    )
+    yield* done(options, "The key was revoked.")
+  })
+).pipe(Command.withDescription(about("Revoke a leader key", { details: "Takes effect immediately, on every server." })))
+
+export const leaderKeys: Group = {
+  name: "leader-key",
+  about: "Keys with which leaders get their team's prompts over HTTP.",
+  commands: [list, create, revoke]
+}

@@ -1,0 +1,69 @@
+/** Runs as text. */
+import type { WebhookId } from "../../domain/Id.ts"
+import type { Run } from "../../domain/run/Run.ts"
+import { phaseOf } from "../../domain/run/RunStatus.ts"
+import type { RunSummary } from "../../domain/run/RunSummary.ts"
+import { elapsed, fields, section, table, time } from "../Output.ts"
+
+/** With the webhooks' `names`, the table also has the webhook and the team of each run. */
+export const runTable = (runs: ReadonlyArray<RunSummary>, names: ReadonlyMap<WebhookId, string> | undefined): string =>
+  table(
+    ["RUN", "STATUS", "ACCEPTED", ...(names ? ["WEBHOOK", "TEAM"] : []), "DURATION", "ERROR", "MODE"],
+    runs.map((run) => [
+      run.run_id,
+      phaseOf(run),
+      time(run.accepted_at),
+      ...(names
+        ? [run.webhook_id === undefined ? "(chat)" : (names.get(run.webhook_id) ?? run.webhook_id), run.team]
+        : []),
+      elapsed(run.duration_ms),
+      run.error?.code ?? "",
+      run.mode
+    ])
+  )
+
+const tokensText = (usage: Run["usage"]): string | undefined => {
+  const counts = [
+    ["input", usage?.input_tokens],
+    ["cached", usage?.cached_input_tokens],
+    ["output", usage?.output_tokens]
+  ] as const
+  const known = counts.flatMap(([kind, count]) => (count === undefined ? [] : [`${count} ${kind}`]))
+  return known.length === 0 ? undefined : known.join(", ")
+}
+
+export const describeRun = (run: Run, replays: ReadonlyArray<RunSummary>) =>
+  [
+    fields({
+      run: run.run_id,
+      status: phaseOf(run),
+      "collecting until": time(run.collecting_until),
+      "requests combined": run.joined,
+      source: run.source,
+      thread: run.thread?.key,
+      attempt: run.attempt && `${run.attempt} of ${run.attempts}`,
+      "replay of": run.replay_of,
+      "next attempt": run.retried_by ?? time(run.retry_at),
+      replays: replays.length === 0 ? undefined : replays.map(({ run_id }) => run_id).join(", "),
+      webhook: run.webhook_id,
+      version: run.webhook_version,
+      team: run.team,
+      mode: run.mode,
+      accepted: time(run.accepted_at),
+      sent: time(run.sent_at),
+      started: time(run.started_at),
+      finished: time(run.finished_at),
+      duration: elapsed(run.duration_ms),
+      error: run.error && `${run.error.code}: ${run.error.message}`,
+      asks: run.asks && (run.asks.join(" | ") || "a question"),
+      links: run.links?.map(({ title, url }) => `${title} ${url}`).join("\n"),
+      "denied permissions": run.denied?.join(", "),
+      model: run.usage?.model,
+      tokens: tokensText(run.usage),
+      cost: run.usage?.cost_usd === undefined ? undefined : `$${run.usage.cost_usd}`,
+      session: run.session_lost ? `${run.session_id ?? "a new one"} (the earlier one was lost)` : run.session_id
+    }),
+    ...(Object.keys(run.variables).length === 0 ? [] : [section("Variables", JSON.stringify(run.variables, null, 2))]),
+    section("Prompt", run.conversation.prompt),
+    ...(run.conversation.response === undefined ? [] : [section("Response", run.conversation.response)])
+  ].join("\n")

@@ -1,0 +1,41 @@
+import { Schema } from "effect"
+import { DeliveryId, DestinationId, RunId, WebhookId } from "../Id.ts"
+import { optional, time } from "../Time.ts"
+import { RunEventName } from "./Destination.ts"
+
+export const DeliveryStatus = Schema.Literal("pending", "delivered", "failed").annotations({
+  identifier: "DeliveryStatus",
+  description: "`pending`: attempts are due. `failed`: none is, and the last one failed."
+})
+export type DeliveryStatus = typeof DeliveryStatus.Type
+
+/** Of a destination's answer, how many bytes are stored. */
+export const storedAnswer = 4_096
+
+export const DeliveryAttempt = Schema.Struct({
+  at: time("When it began."),
+  duration_ms: Schema.Int.annotations({ description: "How long it took." }),
+  http_status: optional(Schema.Int.annotations({ description: "The status of the answer; absent: there was none." })),
+  error: optional(Schema.String.annotations({ description: "Why it failed; absent: it succeeded." })),
+  answer: optional(
+    Schema.String.annotations({ description: `The first ${storedAnswer} bytes of the answer, as text.` })
+  )
+}).annotations({ identifier: "DeliveryAttempt", description: "One request to a destination." })
+export type DeliveryAttempt = typeof DeliveryAttempt.Type
+
+export const EventDelivery = Schema.Struct({
+  id: DeliveryId,
+  destination_id: DestinationId,
+  webhook_id: WebhookId,
+  run_id: RunId,
+  event: RunEventName,
+  status: DeliveryStatus,
+  created_at: time("When the run ended."),
+  next_attempt_at: optional(time("When the next attempt is due; absent: none is.")),
+  finished_at: optional(time("When it was delivered or given up.")),
+  attempts: Schema.Array(DeliveryAttempt).annotations({ description: "The attempts, oldest first." })
+}).annotations({
+  identifier: "Delivery",
+  description: "An event that is sent to a destination, at least once and always under the same id."
+})
+export type EventDelivery = typeof EventDelivery.Type

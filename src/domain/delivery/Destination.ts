@@ -1,0 +1,148 @@
+import * as VariantSchema from "@effect/experimental/VariantSchema"
+import { Schema } from "effect"
+import { DestinationId, WebhookId } from "../Id.ts"
+import { optional, time } from "../Time.ts"
+import { allEvents } from "./DestinationEvent.ts"
+
+/** The same four records as of a webhook: what the API shows, what is stored, a draft and an edit. */
+const { Field, FieldExcept, FieldOnly, Struct, extract } = VariantSchema.make({
+  variants: ["json", "row", "draft", "edit"],
+  defaultVariant: "json"
+})
+
+const editable = <A, I>(schema: Schema.Schema<A, I>) =>
+  Field({ json: schema, row: schema, draft: schema, edit: optional(schema) })
+
+/** Absent in a draft, it has this default. */
+const withDefault = <A, I>(schema: Schema.Schema<A, I>) =>
+  Field({ json: schema, row: schema, draft: optional(schema), edit: optional(schema) })
+
+/** Absent until it is set, and again after an edit to `null`. */
+const removable = (maxLength: number, description: string) => {
+  const text = Schema.String.pipe(Schema.maxLength(maxLength), Schema.annotations({ description }))
+  const edit = Schema.NullOr(text).annotations({ description: `${description} \`null\` removes it.` })
+  return Field({ json: optional(text), row: optional(text), draft: optional(text), edit: optional(edit) })
+}
+
+const generated = FieldExcept("draft", "edit")
+
+export const maxDestinations = 20
+/** Characters of an answer in a `full` event. */
+export const maxResponse = 256 * 1024
+const maxUrl = 2_000
+const maxHeaders = 20
+const headerName = /^[!#$%&'*+.^_`|~\da-z-]{1,100}$/i
+const headerValue = /^[\t\x20-\x7e\x80-\xff]{0,2000}$/
+
+export const RunEventName = Schema.Literal(...allEvents).annotations({
+  identifier: "RunEvent",
+  description: "How a run ended."
+})
+
+export const BodyFormat = Schema.Literal("thin", "full", "template").annotations({
+  description:
+    "`thin` (the default): an event of the Standard Webhooks specification with ids and status. `full`: the same with answer, error, variables and what the agent reported. `template`: the Liquid template `template`."
+})
+export type BodyFormat = typeof BodyFormat.Type
+
+/** Headers that this server sets itself, or that would change how the request is sent. */
+const reserved = /^(host|content-length|transfer-encoding|connection|upgrade|te|trailer|expect|webhook-.*)$/i
+
+const headersDescription = "Headers to send, such as `Authorization`. They are stored encrypted and never shown again."
+
+const Headers = Schema.Record({ key: Schema.String, value: Schema.String }).pipe(
+  Schema.filter((headers) => {
+    const entries = Object.entries(headers)
+    if (entries.length > maxHeaders) return `must have at most ${maxHeaders} headers`
+    const wrong = entries.find(
+      ([name, value]) => !headerName.test(name) || reserved.test(name) || !headerValue.test(value)
+    )
+    return wrong === undefined || `cannot set the header ${wrong[0].slice(0, 100)}`
+  }),
+  Schema.annotations({
+    description: headersDescription,
+    jsonSchema: {
+      type: "object",
+      description: headersDescription,
+      additionalProperties: { type: "string" },
+      maxProperties: maxHeaders
+    },
+    arbitrary: () => (fc) => fc.constantFrom({}, { "x-key": "value" })
+  })
+)
+
+const record = Struct({
+  id: generated(DestinationId),
+  webhook_id: generated(WebhookId),
+  url: editable(
+    Schema.String.pipe(
+      Schema.minLength(1),
+      Schema.maxLength(maxUrl),
+      Schema.annotations({ description: "Where events are sent, by POST: an https URL with a public address." })
+    )
+  ),
+  description: removable(255, "What people call it."),
+  events: withDefault(
+    Schema.NonEmptyArray(RunEventName).annotations({ description: "What is sent. Default: every end of a run." })
+  ),
+  body: withDefault(BodyFormat),
+  template: removable(65_536, "The Liquid template of the body, over `event`, `run`, `webhook` and `values`."),
+  headers: FieldOnly("draft", "edit")(optional(Headers)),
+  header_names: generated(
+    Schema.Array(Schema.String).annotations({ description: "The names of the headers that are sent." })
+  ),
+  /** Encrypted, as `sealed_secret` and `old_sealed_secret`. */
+  sealed_headers: FieldOnly("row")(optional(Schema.String)),
+  sealed_secret: FieldOnly("row")(Schema.String),
+  old_sealed_secret: FieldOnly("row")(optional(Schema.String)),
+  secret_hint: generated(
+    Schema.String.annotations({ description: "The end of the signing secret, to distinguish secrets: `…x7Qa`." })
+  ),
+  old_secret_valid_until: generated(
+    optional(time("Until when deliveries are also signed with the secret before; absent: they are not."))
+  ),
+  enabled: withDefault(
+    Schema.Boolean.annotations({ description: "Switched off, it gets no events. Default: switched on." })
+  ),
+  disabled_reason: generated(
+    optional(
+      Schema.Literal("gone", "failing").annotations({
+        description:
+          "Why the server switched it off: the destination answered 410 (`gone`), or failed for five days (`failing`)."
+      })
+    )
+  ),
+  failing_since: generated(optional(time("Since when every attempt has failed; absent: the last one succeeded."))),
+  created_at: generated(time("When it was created.")),
+  updated_at: generated(time("When it was last edited."))
+})
+
+/** Where the ends of a webhook's runs are sent. */
+export const Destination = extract(record, "json").annotations({
+  identifier: "Destination",
+  description: "Where the ends of a webhook's runs are sent."
+})
+export type Destination = typeof Destination.Type
+
+export const DestinationRow = extract(record, "row")
+export type DestinationRow = typeof DestinationRow.Type
+
+export const DestinationDraft = extract(record, "draft").annotations({
+  identifier: "DestinationDraft",
+  description: "A new destination."
+})
+export type DestinationDraft = typeof DestinationDraft.Type
+
+export const DestinationEdit = extract(record, "edit").annotations({
+  identifier: "DestinationEdit",
+  description: "The fields to change. `null` removes one."
+})
+export type DestinationEdit = typeof DestinationEdit.Type
+
+const shown = Object.keys(Destination.fields) as ReadonlyArray<keyof Destination>
+
+/** Without secrets. */
+export const toDestination = (row: DestinationRow): Destination =>
+  Object.fromEntries(
+    shown.flatMap((field) => (row[field] === undefined ? [] : [[field, row[field]]]))
+  ) as unknown as Destination

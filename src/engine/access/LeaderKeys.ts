@@ -1,0 +1,134 @@
+import { hash } from "node:crypto"
+import { Clock, Context, DateTime, Duration, Effect, Layer, Option, Redacted } from "effect"
+import { type LeaderKey, LeaderKeyDraft } from "../../domain/access/LeaderKey.ts"
+import type { Invalid, NotFound, Unavailable } from "../../domain/Errors.ts"
+import { type LeaderKeyId, makeLeaderKeyId } from "../../domain/Id.ts"
+import { leaderKeyIdOf, teamNameOf } from "../../domain/ParsedId.ts"
+import { secretHintOf } from "../../domain/webhook/SecretHint.ts"
+import type { TokenHash } from "../../domain/webhook/Token.ts"
+import { ChangeFeed } from "../../repo/ChangeFeed.ts"
+import { LeaderKeyStore } from "../../repo/LeaderKeyStore.ts"
+import * as GroupCommit from "../../runtime/GroupCommit.ts"
+import { RecentMap } from "../../runtime/RecentMap.ts"
+import { validate } from "../manage/Validation.ts"
+import { isChecksum, makeSecret } from "../verify/Secret.ts"
+import * as Audit from "./Audit.ts"
+
+/** The time between two recorded uses, so that few requests need a statement for it. */
+const useInterval = Duration.minutes(5)
+
+/**
+ * How long a key is believed without being read again, in milliseconds. When one is revoked, every process is notified; this
+ * is the bound for a notification that was lost.
+ */
+const memory = 1_000
+const mostRemembered = 10_000
+
+const wellFormed = /^whl_([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/
+
+/** A new key, with the secret itself, which is not stored. */
+export interface NewLeaderKey {
+  readonly leader_key: LeaderKey
+  readonly key: Redacted.Redacted
+}
+
+/** The keys with which leaders get their team's prompts over HTTP. */
+export class LeaderKeys extends Context.Tag("webhook-trigger/LeaderKeys")<
+  LeaderKeys,
+  {
+    /** From an unchecked draft. Lists every fault. */
+    readonly create: (team: string, draft: unknown) => Effect.Effect<NewLeaderKey, Invalid | NotFound | Unavailable>
+    /** Oldest first. */
+    readonly list: (team: string) => Effect.Effect<ReadonlyArray<LeaderKey>, NotFound | Unavailable>
+    readonly revoke: (team: string, id: string) => Effect.Effect<void, NotFound | Unavailable>
+    /** The key with this secret; counts as its use. One that was revoked is found for a second at most. */
+    readonly find: (key: Redacted.Redacted) => Effect.Effect<Option.Option<LeaderKey>, Unavailable>
+  }
+>() {
+  static readonly layer: Layer.Layer<LeaderKeys, never, ChangeFeed | LeaderKeyStore> = Layer.scoped(
+    LeaderKeys,
+    Effect.gen(function* () {
+      const store = yield* LeaderKeyStore
+      const feed = yield* ChangeFeed
+      const known = new RecentMap<string, { readonly key: LeaderKey; readonly read_at: number }>(mostRemembered)
+
+      const forget = (ids: ReadonlySet<LeaderKeyId>) => {
+        for (const [secret, { key }] of known) if (ids.has(key.id)) known.delete(secret)
+      }
+      yield* feed.listen((changes) => {
+        const revoked = changes.flatMap((change) => (change._tag === "LeaderKeyRevoked" ? [change.leader_key_id] : []))
+        if (revoked.length > 0) forget(new Set(revoked))
+      })
+
+      const readTogether = yield* GroupCommit.make({ size: 500, commit: store.leaderKeysByHash })
+      const read = (key_hash: TokenHash) =>
+        Effect.gen(function* () {
+          const read_at = yield* Clock.currentTimeMillis
+          const [key] = yield* readTogether([key_hash])
+          if (key === undefined) known.delete(nameOf(key_hash))
+          else known.set(nameOf(key_hash), { key, read_at })
+          return key
+        })
+
+      const use = (key: LeaderKey, key_hash: TokenHash, now: DateTime.Utc) =>
+        Effect.gen(function* () {
+          yield* store.recordLeaderKeyUse(key.id, now)
+          const used = { ...key, last_used_at: now }
+          const remembered = known.get(nameOf(key_hash))
+          if (remembered !== undefined) known.set(nameOf(key_hash), { ...remembered, key: used })
+          return used
+        })
+
+      return LeaderKeys.of({
+        create: Effect.fn("LeaderKeys.create")(function* (given: string, draft: unknown) {
+          const team = yield* teamNameOf(given)
+          const { name } = yield* decodeDraft(draft)
+          const key = makeSecret("whl_")
+          const leader_key: LeaderKey = {
+            id: yield* makeLeaderKeyId,
+            team,
+            name,
+            hint: secretHintOf(key),
+            created_at: yield* DateTime.now
+          }
+          yield* store.createLeaderKey(
+            { ...leader_key, key_hash: hashOf(key) },
+            yield* Audit.draft("team.leader_key_created")
+          )
+          return { leader_key, key: Redacted.make(key) }
+        }),
+        list: (team) => Effect.flatMap(teamNameOf(team), store.leaderKeys),
+        revoke: Effect.fn("LeaderKeys.revoke")(function* (team: string, given: string) {
+          const id = yield* leaderKeyIdOf(given)
+          yield* store.revokeLeaderKey(yield* teamNameOf(team), id, yield* Audit.draft("team.leader_key_revoked"))
+          forget(new Set([id]))
+        }),
+        find: Effect.fn("LeaderKeys.find")(function* (given: Redacted.Redacted) {
+          const text = Redacted.value(given)
+          if (!isKeyShaped(text)) return Option.none()
+          const now = yield* DateTime.now
+          const key_hash = hashOf(text)
+          const remembered = known.get(nameOf(key_hash))
+          const isRecent = remembered !== undefined && DateTime.toEpochMillis(now) - remembered.read_at < memory
+          const key = isRecent ? remembered.key : yield* read(key_hash)
+          if (key === undefined) return Option.none()
+          const isUnrecorded =
+            key.last_used_at === undefined || DateTime.distance(key.last_used_at, now) >= Duration.toMillis(useInterval)
+          return Option.some(isUnrecorded ? yield* use(key, key_hash, now) : key)
+        })
+      })
+    })
+  )
+}
+
+const decodeDraft = validate(LeaderKeyDraft)
+
+/** Anything else needs no lookup. */
+const isKeyShaped = (text: string): boolean => {
+  const [, random, checksum] = wellFormed.exec(text) ?? []
+  return random !== undefined && checksum !== undefined && isChecksum(random, checksum)
+}
+
+const hashOf = (key: string): TokenHash => hash("sha256", key, "buffer")
+
+const nameOf = (key_hash: TokenHash): string => Buffer.from(key_hash).toString("base64")

@@ -1,0 +1,100 @@
+/**
+ * Sends what is due to destinations, at least once, under one id. Driven by the rows, so nothing is forgotten: every server
+ * takes a few due deliveries at a time, and what a crashed one had taken is due again when its claim ends.
+ */
+import { DateTime, Duration, Effect, FiberSet, Layer, Queue } from "effect"
+import * as Attempts from "../../domain/delivery/Attempts.ts"
+import type { DestinationId } from "../../domain/Id.ts"
+import { ChangeFeed } from "../../repo/ChangeFeed.ts"
+import { type AttemptResult, DeliveryStore, type DueDelivery } from "../../repo/DeliveryStore.ts"
+import { untilAvailable } from "../../runtime/Availability.ts"
+import * as GroupCommit from "../../runtime/GroupCommit.ts"
+import { Outbox } from "./Outbox.ts"
+
+/** Attempts that one server makes at the same time: in all, to one destination, and to one whose attempts fail. */
+const atOnce = 200
+const atOnceOfEach = 5
+const atOnceOfFailing = 1
+/** Longer than an attempt takes, with its record. */
+const claimedFor = Duration.seconds(60)
+/** How often the rows are read without a hint. */
+const pollInterval = Duration.seconds(5)
+
+interface Work {
+  count: number
+  limit: number
+}
+
+export const layer: Layer.Layer<never, never, ChangeFeed | DeliveryStore | Outbox> = Layer.scopedDiscard(
+  Effect.gen(function* () {
+    const store = yield* DeliveryStore
+    const feed = yield* ChangeFeed
+    const { attempt } = yield* Outbox
+    const fork = yield* FiberSet.makeRuntime<never>()
+    const wake = yield* Queue.sliding<void>(1)
+    const working = new Map<DestinationId, Work>()
+    let total = 0
+
+    const record = yield* GroupCommit.make({
+      size: 100,
+      commit: (results: ReadonlyArray<AttemptResult>) =>
+        Effect.flatMap(DateTime.now, (now) =>
+          Effect.tap(
+            store.recordAttempts(results, DateTime.subtractDuration(now, Attempts.failsFor)),
+            Effect.forEach((id) => Effect.logWarning(`The destination ${id} was switched off, as its deliveries fail`))
+          )
+        ).pipe(Effect.as(results))
+    })
+
+    const send = (due: DueDelivery) =>
+      attempt(due).pipe(
+        Effect.flatMap((result) => (result === undefined ? Effect.void : untilAvailable(record([result])))),
+        Effect.ignoreLogged,
+        Effect.ensuring(Effect.sync(() => finish(due)))
+      )
+
+    const begin = (due: DueDelivery): void => {
+      const { failing_since, id } = due.destination
+      const work = working.get(id) ?? { count: 0, limit: atOnceOfEach }
+      work.count += 1
+      work.limit = failing_since === undefined ? atOnceOfEach : atOnceOfFailing
+      working.set(id, work)
+      total += 1
+      fork(send(due))
+    }
+
+    const finish = ({ destination: { id } }: DueDelivery): void => {
+      const work = working.get(id)
+      if (work !== undefined && --work.count <= 0) working.delete(id)
+      total -= 1
+      Queue.unsafeOffer(wake, undefined)
+    }
+
+    /** Returns once nothing more is due, or can be sent now. */
+    const sendDue = Effect.gen(function* () {
+      while (total < atOnce) {
+        const now = yield* DateTime.now
+        const claimed = yield* store.claimDeliveries({
+          now,
+          until: DateTime.addDuration(now, claimedFor),
+          limit: atOnce - total,
+          limitOfEach: atOnceOfEach,
+          limitOfFailing: atOnceOfFailing,
+          except: [...working].flatMap(([id, { count, limit }]) => (count >= limit ? id : []))
+        })
+        if (claimed.length === 0) return
+        claimed.forEach(begin)
+      }
+    })
+
+    yield* feed.listen((changes) => {
+      if (changes.some(({ _tag }) => _tag === "DeliveryDue")) Queue.unsafeOffer(wake, undefined)
+    })
+    yield* sendDue.pipe(
+      Effect.ignoreLogged,
+      Effect.zipRight(Effect.timeoutOption(Queue.take(wake), pollInterval)),
+      Effect.forever,
+      Effect.forkScoped
+    )
+  })
+)

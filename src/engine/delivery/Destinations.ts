@@ -1,0 +1,282 @@
+import { randomBytes, randomUUID } from "node:crypto"
+import { Context, DateTime, Duration, Effect, Either, Layer, Redacted } from "effect"
+import type { DeliveryAttempt, EventDelivery } from "../../domain/delivery/Delivery.ts"
+import {
+  type Destination,
+  DestinationDraft,
+  DestinationEdit,
+  type DestinationRow,
+  maxDestinations,
+  toDestination
+} from "../../domain/delivery/Destination.ts"
+import { allEvents } from "../../domain/delivery/DestinationEvent.ts"
+import { type Fault, Invalid, type InvalidParameter, type NotFound, type Unavailable } from "../../domain/Errors.ts"
+import { type DestinationId, makeDestinationId, type WebhookId } from "../../domain/Id.ts"
+import { deliveryIdOf, destinationIdOf, runIdOf, webhookIdOf } from "../../domain/ParsedId.ts"
+import { secretHintOf } from "../../domain/webhook/SecretHint.ts"
+import { type DeliveryPage, type DeliveryQuery, DeliveryStore } from "../../repo/DeliveryStore.ts"
+import { DestinationStore } from "../../repo/DestinationStore.ts"
+import type { SecretKeyStore } from "../../repo/SecretKeyStore.ts"
+import { WebhookStore } from "../../repo/WebhookStore.ts"
+import * as Audit from "../access/Audit.ts"
+import { decode } from "../manage/Validation.ts"
+import * as Sealing from "../verify/Sealing.ts"
+import { AddressPolicy } from "./AddressPolicy.ts"
+import { Outbox } from "./Outbox.ts"
+
+/** The destination with its signing secret: the only time it is shown. */
+export interface WithSecret {
+  readonly destination: Destination
+  readonly secret: Redacted.Redacted
+}
+
+/** Which deliveries of a webhook are asked for; ids as a caller wrote them. */
+export interface DeliveryFilter extends Pick<DeliveryQuery, "cursor" | "limit" | "status"> {
+  readonly destination_id?: string
+  readonly run_id?: string
+}
+
+/** Managing a webhook's destinations and what is sent to them. Text that cannot be an id is `NotFound`. */
+export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
+  Destinations,
+  {
+    readonly list: (webhook_id: string) => Effect.Effect<ReadonlyArray<Destination>, NotFound | Unavailable>
+    readonly show: (webhook_id: string, id: string) => Effect.Effect<Destination, NotFound | Unavailable>
+    /** From an unchecked draft. Lists every fault. */
+    readonly create: (webhook_id: string, draft: unknown) => Effect.Effect<WithSecret, Invalid | NotFound | Unavailable>
+    readonly edit: (
+      webhook_id: string,
+      id: string,
+      edit: unknown
+    ) => Effect.Effect<Destination, Invalid | NotFound | Unavailable>
+    readonly remove: (webhook_id: string, id: string) => Effect.Effect<void, NotFound | Unavailable>
+    /** Gives it another secret. Until `overlap` has passed, deliveries are signed with both. */
+    readonly rotateSecret: (
+      webhook_id: string,
+      id: string,
+      overlap: Duration.Duration
+    ) => Effect.Effect<WithSecret, Invalid | NotFound | Unavailable>
+    /** Sends a sample event now, once. */
+    readonly test: (webhook_id: string, id: string) => Effect.Effect<DeliveryAttempt, NotFound | Unavailable>
+    readonly deliveries: (
+      webhook_id: string,
+      filter: DeliveryFilter
+    ) => Effect.Effect<DeliveryPage, InvalidParameter | NotFound | Unavailable>
+    readonly delivery: (webhook_id: string, id: string) => Effect.Effect<EventDelivery, NotFound | Unavailable>
+    /** Sends it again, whatever came of it. `Invalid`: its destination is switched off. */
+    readonly resend: (webhook_id: string, id: string) => Effect.Effect<EventDelivery, Invalid | NotFound | Unavailable>
+    /** Sends all again that failed since then; returns how many. */
+    readonly resendFailed: (
+      webhook_id: string,
+      id: string,
+      since: DateTime.Utc
+    ) => Effect.Effect<number, Invalid | NotFound | Unavailable>
+  }
+>() {
+  static readonly layer: Layer.Layer<
+    Destinations,
+    never,
+    DeliveryStore | DestinationStore | Outbox | SecretKeyStore | WebhookStore
+  > = Layer.effect(
+    Destinations,
+    Effect.gen(function* () {
+      const policy = yield* AddressPolicy
+      const outbox = yield* Outbox
+      const store = yield* DestinationStore
+      const deliveries = yield* DeliveryStore
+      const webhooks = yield* WebhookStore
+      const { seal } = yield* Sealing.make
+
+      const inWebhook = <A, E>(webhook_id: string, use: (id: WebhookId) => Effect.Effect<A, E>) =>
+        Effect.flatMap(webhookIdOf(webhook_id), (id) => Effect.zipRight(webhooks.webhook(id), use(id)))
+
+      const found = <A, E>(
+        webhook_id: string,
+        id: string,
+        use: (row: DestinationRow) => Effect.Effect<A, E>
+      ): Effect.Effect<A, E | NotFound | Unavailable> =>
+        Effect.flatMap(Effect.all([webhookIdOf(webhook_id), destinationIdOf(id)]), ([webhook_id, id]) =>
+          Effect.flatMap(store.destinationRow(webhook_id, id), use)
+        )
+
+      /** What no schema finds. */
+      const faultsOf = ({ body, template, url }: Checked) => {
+        const faults: Array<Fault> = []
+        if (url !== undefined) {
+          const detail = URL.canParse(url) ? policy.faultOf(new URL(url)) : "must be an https URL"
+          if (detail !== undefined) faults.push({ pointer: "/url", detail })
+        }
+        if (body === "template" && (template === undefined || template === "")) {
+          faults.push({ pointer: "/template", detail: "is required by `body: template`" })
+        }
+        const detail = template === undefined ? undefined : outbox.faultOfTemplate(template)
+        if (detail !== undefined) faults.push({ pointer: "/template", detail })
+        return faults
+      }
+
+      const checked = <A>(
+        decoded: Either.Either<A, ReadonlyArray<Fault>>,
+        more: (value: A) => ReadonlyArray<Fault>
+      ): Effect.Effect<A, Invalid> => {
+        const faults = Either.match(decoded, { onLeft: (faults) => faults, onRight: more })
+        return faults.length > 0 ? new Invalid({ faults }) : Effect.succeed(Either.getOrThrow(decoded))
+      }
+
+      const sealHeaders = (id: DestinationId, headers: Readonly<Record<string, string>> | undefined) => {
+        if (headers === undefined) return Effect.succeed({} as SealedHeaders)
+        const header_names = Object.keys(headers)
+        if (header_names.length === 0) return Effect.succeed<SealedHeaders>({ header_names, sealed_headers: null })
+        const sealed = seal(id, JSON.stringify(headers), "/headers")
+        return Effect.map(sealed, (sealed_headers): SealedHeaders => ({ header_names, sealed_headers }))
+      }
+
+      const create = (webhook_id: WebhookId, input: unknown) =>
+        Effect.gen(function* () {
+          const draft = yield* checked(decodeDraft(input), faultsOf)
+          if ((yield* store.destinations(webhook_id)).length >= maxDestinations) return yield* tooMany
+          const id = yield* makeDestinationId
+          const now = yield* DateTime.now
+          const secret = makeSecret()
+          const { body = "thin", description, enabled = true, events = allEvents, headers, template, url } = draft
+          const { header_names = [], sealed_headers = null } = yield* sealHeaders(id, headers)
+          const destination = yield* store.createDestination(
+            {
+              id,
+              webhook_id,
+              url,
+              ...(description !== undefined && { description }),
+              events,
+              body,
+              ...(template !== undefined && { template }),
+              header_names,
+              ...(sealed_headers !== null && { sealed_headers }),
+              sealed_secret: yield* seal(id, secret, "/url"),
+              secret_hint: secretHintOf(secret),
+              enabled,
+              created_at: now,
+              updated_at: now
+            },
+            yield* Audit.draft("destination.created")
+          )
+          return { destination, secret: Redacted.make(secret) }
+        })
+
+      const edit = (row: DestinationRow, input: unknown) =>
+        Effect.gen(function* () {
+          const after = (change: DestinationEdit) => ({
+            body: change.body ?? row.body,
+            template: change.template === null ? undefined : (change.template ?? row.template),
+            ...(change.url !== undefined && { url: change.url })
+          })
+          const { headers, ...change } = yield* checked(decodeEdit(input), (change) => faultsOf(after(change)))
+          const sealed = yield* sealHeaders(row.id, headers)
+          return yield* store.updateDestination(
+            row.webhook_id,
+            row.id,
+            { ...change, ...sealed, updated_at: yield* DateTime.now },
+            yield* Audit.draft("destination.edited")
+          )
+        })
+
+      const rotateSecret = (row: DestinationRow, overlap: Duration.Duration) =>
+        Effect.gen(function* () {
+          const secret = makeSecret()
+          const now = yield* DateTime.now
+          const keepsOld = Duration.greaterThan(overlap, Duration.zero)
+          const destination = yield* store.updateDestination(
+            row.webhook_id,
+            row.id,
+            {
+              sealed_secret: yield* seal(row.id, secret, "/secret"),
+              secret_hint: secretHintOf(secret),
+              old_sealed_secret: keepsOld ? row.sealed_secret : null,
+              old_secret_valid_until: keepsOld ? DateTime.addDuration(now, overlap) : null,
+              updated_at: now
+            },
+            yield* Audit.draft("destination.edited")
+          )
+          return { destination, secret: Redacted.make(secret) }
+        })
+
+      const test = (row: DestinationRow) =>
+        Effect.flatMap(DateTime.now, (now) => {
+          const timestamp = DateTime.formatIso(now)
+          const data = { webhook: { id: row.webhook_id }, message: "A test of this destination." }
+          return outbox.send(row, { id: randomUUID(), body: JSON.stringify({ type: "test", timestamp, data }) })
+        })
+
+      const page = (webhook_id: WebhookId, { destination_id, run_id, ...filter }: DeliveryFilter) =>
+        Effect.gen(function* () {
+          return yield* deliveries.deliveries({
+            ...filter,
+            webhook_id,
+            ...(destination_id !== undefined && { destination_id: yield* destinationIdOf(destination_id) }),
+            ...(run_id !== undefined && { run_id: yield* runIdOf(run_id) })
+          })
+        })
+
+      const resend = (webhook_id: WebhookId, text: string) =>
+        Effect.gen(function* () {
+          const id = yield* deliveryIdOf(text)
+          yield* deliveries.delivery(webhook_id, id)
+          const count = yield* deliveries.resend({ webhook_id, id }, yield* DateTime.now)
+          if (count === 0) return yield* switchedOff
+          return yield* deliveries.delivery(webhook_id, id)
+        })
+
+      return Destinations.of({
+        list: (webhook_id) => inWebhook(webhook_id, store.destinations),
+        show: (webhook_id, id) => found(webhook_id, id, (row) => Effect.succeed(toDestination(row))),
+        create: (webhook_id, draft) => inWebhook(webhook_id, (id) => create(id, draft)),
+        edit: (webhook_id, id, change) => found(webhook_id, id, (row) => edit(row, change)),
+        remove: (webhook_id, id) =>
+          found(webhook_id, id, (row) =>
+            Effect.flatMap(Audit.draft("destination.deleted"), (draft) =>
+              store.deleteDestination(row.webhook_id, row.id, draft)
+            )
+          ),
+        rotateSecret: (webhook_id, id, overlap) => found(webhook_id, id, (row) => rotateSecret(row, overlap)),
+        test: (webhook_id, id) => found(webhook_id, id, test),
+        deliveries: (webhook_id, filter) => inWebhook(webhook_id, (id) => page(id, filter)),
+        delivery: (webhook_id, id) =>
+          Effect.flatMap(Effect.all([webhookIdOf(webhook_id), deliveryIdOf(id)]), (ids) => deliveries.delivery(...ids)),
+        resend: (webhook_id, id) => Effect.flatMap(webhookIdOf(webhook_id), (webhook_id) => resend(webhook_id, id)),
+        resendFailed: (webhook_id, id, since) =>
+          found(
+            webhook_id,
+            id,
+            (row): Effect.Effect<number, Invalid | Unavailable> =>
+              row.enabled
+                ? Effect.flatMap(DateTime.now, (now) =>
+                    deliveries.resend({ webhook_id: row.webhook_id, destination_id: row.id, failedSince: since }, now)
+                  )
+                : switchedOff
+          )
+      })
+    })
+  )
+}
+
+/** The fields that are checked beyond their types. */
+interface Checked {
+  readonly body?: DestinationRow["body"]
+  readonly template?: string | undefined
+  readonly url?: string
+}
+
+interface SealedHeaders {
+  readonly header_names?: ReadonlyArray<string>
+  readonly sealed_headers?: string | null
+}
+
+const decodeDraft = decode(DestinationDraft)
+const decodeEdit = decode(DestinationEdit)
+
+/** As the Standard Webhooks specification has it. */
+const makeSecret = (): string => `whsec_${randomBytes(32).toString("base64")}`
+
+const tooMany = new Invalid({
+  faults: [{ pointer: "", detail: `a webhook has at most ${maxDestinations} destinations` }]
+})
+
+const switchedOff = new Invalid({ faults: [{ pointer: "", detail: "the destination is switched off" }] })

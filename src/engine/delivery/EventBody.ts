@@ -1,0 +1,98 @@
+/** What a destination is told of a run. */
+import { DateTime, Either } from "effect"
+import type { DestinationRow } from "../../domain/delivery/Destination.ts"
+import { maxResponse } from "../../domain/delivery/Destination.ts"
+import type { DestinationEvent } from "../../domain/delivery/DestinationEvent.ts"
+import { Unavailable } from "../../domain/Errors.ts"
+import { reportOf } from "../../domain/run/AgentReport.ts"
+import type { Run, Variables } from "../../domain/run/Run.ts"
+import type { Webhook } from "../../domain/webhook/Webhook.ts"
+import * as LiquidRenderer from "../prompt/LiquidRenderer.ts"
+
+/** A template's output in bytes. */
+const maxBody = 1024 * 1024
+
+type WebhookName = Pick<Webhook, "id" | "name">
+
+const formatTime = (time: DateTime.Utc | undefined) => time && DateTime.formatIso(time)
+
+const cut = (text: string | undefined) =>
+  text === undefined || text.length <= maxResponse
+    ? { response: text }
+    : { response: text.slice(0, maxResponse), response_truncated: true }
+
+/** Without the answer, which may be long and confidential: the receiver can fetch it. */
+const thin = (run: Run, webhook: WebhookName) => ({
+  run_id: run.run_id,
+  webhook: { id: webhook.id, name: webhook.name },
+  team: run.team,
+  status: run.status,
+  replay_of: run.replay_of,
+  attempt: run.attempt,
+  retry_at: formatTime(run.retry_at),
+  accepted_at: formatTime(run.accepted_at),
+  started_at: formatTime(run.started_at),
+  finished_at: formatTime(run.finished_at),
+  duration_ms: run.duration_ms
+})
+
+const full = (run: Run, webhook: WebhookName) => ({
+  ...thin(run, webhook),
+  variables: run.variables,
+  ...cut(run.conversation.response),
+  error: run.error,
+  ...reportOf(run)
+})
+
+/** A template that cannot be filled in for this run: its deliveries fail with this. */
+export interface Unfillable {
+  readonly reason: string
+}
+
+export const make = () => {
+  const liquid = LiquidRenderer.make(maxBody)
+
+  return {
+    /** What is wrong with a template, for the person who saves it. */
+    faultOfTemplate: (template: string): string | undefined =>
+      Either.match(liquid.names(template), {
+        onLeft: (fault) =>
+          fault instanceof Unavailable ? undefined : `line ${fault.line}, column ${fault.column}: ${fault.reason}`,
+        onRight: () => undefined
+      }),
+    /** The same at each attempt. */
+    of: (
+      { body, id, template = "" }: Pick<DestinationRow, "body" | "id" | "template">,
+      { event, run, webhook }: { readonly event: DestinationEvent; readonly run: Run; readonly webhook: WebhookName }
+    ): Either.Either<string, Unfillable> => {
+      if (body === "template") {
+        const { variables: values, ...rest } = full(run, webhook)
+        const filled = liquid.fill(template, { event, run: toJson(rest), webhook: rest.webhook, values }, id)
+        return Either.mapBoth(filled, {
+          onLeft: (failure) => ({ reason: `the template could not be filled in: ${reasonOf(failure)}` }),
+          onRight: ({ pieces }) => pieces.join("")
+        })
+      }
+      const data = body === "full" ? full(run, webhook) : thin(run, webhook)
+      return Either.right(JSON.stringify({ type: event, timestamp: formatTime(run.finished_at), data }))
+    }
+  }
+}
+
+/** Plain JSON, as Liquid's templates read it. */
+const toJson = (value: object): Variables => JSON.parse(JSON.stringify(value))
+
+type Failure = Either.Either.Left<ReturnType<ReturnType<typeof LiquidRenderer.make>["fill"]>>
+
+const reasonOf = (failure: Failure): string => {
+  switch (failure._tag) {
+    case "MissingVariables":
+      return `no value for ${failure.names.join(", ")}`
+    case "PromptTooLarge":
+      return `it would have more than ${failure.limit_bytes} bytes`
+    case "TemplateFailed":
+      return `line ${failure.line}, column ${failure.column}: ${failure.reason}`
+    case "Unavailable":
+      return failure.detail
+  }
+}

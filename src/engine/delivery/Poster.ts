@@ -1,0 +1,104 @@
+/** One POST to a destination: no redirects, a pinned address, and bounds on time and on what is read of the answer. */
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http"
+import { Agent as HttpsAgent, request as httpsRequest } from "node:https"
+import { Context, Data, Duration, Effect, Layer } from "effect"
+import { storedAnswer } from "../../domain/delivery/Delivery.ts"
+import { storable } from "../../domain/StorableText.ts"
+import { AddressPolicy } from "./AddressPolicy.ts"
+
+/** From the look-up of the host until the answer's end. */
+const timeLimit = Duration.seconds(15)
+/** Of an answer, what is read so that the connection can be used again. */
+const readAnswer = 64 * 1024
+const socketsOfHost = 8
+
+export interface Post {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+export interface Answer {
+  readonly http_status: number
+  /** The beginning of its body. */
+  readonly answer: string
+  readonly retryAfter?: Duration.Duration
+}
+
+/** There was no answer: `reason` says why, for people. */
+export class NoAnswer extends Data.TaggedError("NoAnswer")<{ readonly reason: string }> {}
+
+export class Poster extends Context.Tag("webhook-trigger/Poster")<
+  Poster,
+  { readonly post: (post: Post) => Effect.Effect<Answer, NoAnswer> }
+>() {
+  static readonly layer: Layer.Layer<Poster> = Layer.scoped(
+    Poster,
+    Effect.gen(function* () {
+      const policy = yield* AddressPolicy
+      const options = { keepAlive: true, maxSockets: socketsOfHost, timeout: Duration.toMillis(timeLimit) }
+      const agents = { "http:": new HttpAgent(options), "https:": new HttpsAgent(options) }
+      yield* Effect.addFinalizer(() => Effect.sync(() => Object.values(agents).forEach((agent) => agent.destroy())))
+
+      return Poster.of({
+        post: Effect.fn("Poster.post")(function* ({ body, headers, url: text }) {
+          const url = URL.canParse(text) ? new URL(text) : undefined
+          const fault = url === undefined ? "is not a URL" : policy.faultOf(url)
+          if (url === undefined || fault !== undefined) return yield* new NoAnswer({ reason: `the URL ${fault}` })
+          const isHttps = url.protocol === "https:"
+          return yield* Effect.async<Answer, NoAnswer>((resume, signal) => {
+            const failed = (error: Error) => resume(new NoAnswer({ reason: reasonOf(error) }))
+            const sent = (isHttps ? httpsRequest : httpRequest)(
+              url,
+              {
+                method: "POST",
+                agent: agents[isHttps ? "https:" : "http:"],
+                headers: { "user-agent": "webhook-trigger", ...headers, "content-length": Buffer.byteLength(body) },
+                lookup: policy.lookup,
+                signal
+              },
+              (response) => readBeginning(response, (answer) => resume(Effect.succeed(answer)), failed)
+            )
+            sent.once("error", failed)
+            sent.end(body)
+          }).pipe(
+            Effect.timeoutFail({
+              duration: timeLimit,
+              onTimeout: () => new NoAnswer({ reason: `no answer within ${Duration.format(timeLimit)}` })
+            })
+          )
+        })
+      })
+    })
+  )
+}
+
+const readBeginning = (response: IncomingMessage, done: (answer: Answer) => void, failed: (error: Error) => void) => {
+  const chunks: Array<Buffer> = []
+  let size = 0
+  const finish = () => {
+    const text = Buffer.concat(chunks).subarray(0, storedAnswer).toString()
+    const retryAfter = retryAfterOf(response.headers["retry-after"])
+    done({ http_status: response.statusCode ?? 0, answer: storable(text), ...(retryAfter && { retryAfter }) })
+  }
+  response.on("data", (chunk: Buffer) => {
+    if (size < storedAnswer) chunks.push(chunk)
+    size += chunk.length
+    if (size <= readAnswer) return
+    // Who answers with more is not listened to, and gets a new connection next time.
+    response.destroy()
+    finish()
+  })
+  response.once("end", finish)
+  response.once("error", failed)
+}
+
+/** Seconds, or a date (RFC 9110, 10.2.3). */
+const retryAfterOf = (header: string | undefined): Duration.Duration | undefined => {
+  if (header === undefined) return undefined
+  const millis = /^\d{1,9}$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now()
+  return Number.isFinite(millis) && millis > 0 ? Duration.millis(millis) : undefined
+}
+
+const reasonOf = (error: Error & { readonly code?: string }): string =>
+  error.message === "" ? (error.code ?? "the connection failed") : error.message

@@ -1,0 +1,35 @@
+import { Context, DateTime, Effect, Layer } from "effect"
+import type { InvalidParameter, NotFound, Unavailable } from "../../domain/Errors.ts"
+import { teamNameOf, threadIdOf } from "../../domain/ParsedId.ts"
+import type { Thread } from "../../domain/Thread.ts"
+import { type ThreadPage, type ThreadQuery, ThreadStore } from "../../repo/ThreadStore.ts"
+import * as Audit from "../access/Audit.ts"
+
+/** Conversations with teams. A text that cannot be a team's name or an id is `NotFound`. */
+export class Threads extends Context.Tag("webhook-trigger/Threads")<
+  Threads,
+  {
+    /** The team's threads, those with the newest runs first. */
+    readonly list: (
+      team: string,
+      query: Omit<ThreadQuery, "team">
+    ) => Effect.Effect<ThreadPage, InvalidParameter | NotFound | Unavailable>
+    readonly show: (id: string) => Effect.Effect<Thread, NotFound | Unavailable>
+    /** Ends the thread: the next run with its key begins another one. Runs that belong to it go on. */
+    readonly reset: (id: string) => Effect.Effect<Thread, NotFound | Unavailable>
+  }
+>() {
+  static readonly layer: Layer.Layer<Threads, never, ThreadStore> = Layer.effect(
+    Threads,
+    Effect.map(ThreadStore, (store) =>
+      Threads.of({
+        list: (team, query) => Effect.flatMap(teamNameOf(team), (team) => store.threads({ ...query, team })),
+        show: (id) => Effect.flatMap(threadIdOf(id), store.thread),
+        reset: Effect.fn("Threads.reset")(function* (given) {
+          const id = yield* threadIdOf(given)
+          return yield* store.endThread(id, yield* DateTime.now, yield* Audit.draft("thread.reset"))
+        })
+      })
+    )
+  )
+}

@@ -1,0 +1,85 @@
+import { Context, Deferred, Effect, FiberId, FiberSet, Layer } from "effect"
+import type { RunProgress } from "../../bus/Bus.ts"
+import type { RunId } from "../../domain/Id.ts"
+import { mergeProgress } from "../../domain/run/Progress.ts"
+import { type ProgressReport, ProgressStore } from "../../repo/ProgressStore.ts"
+
+/** Milliseconds between two writes, each of which stores one report of each run. */
+const interval = 250
+/** The text that waits for a write, in UTF-16 code units, and its runs. What exceeds this is dropped. */
+const mostText = 8 * 1024 * 1024
+const mostRuns = 10_000
+
+/** Stores what leaders report while they work: seldom, in groups, and without delaying anything else. */
+export class ProgressReports extends Context.Tag("webhook-trigger/ProgressReports")<
+  ProgressReports,
+  {
+    /** Takes a report and returns at once. It is stored soon, or lost. */
+    readonly add: (progress: RunProgress) => void
+    /**
+     * Takes a report and waits until it is stored, or lost. For leaders whose next report may reach another server: if they
+     * wait for this, their reports stay in order. It never fails.
+     */
+    readonly record: (progress: RunProgress) => Effect.Effect<void>
+  }
+>() {
+  static readonly layer: Layer.Layer<ProgressReports, never, ProgressStore> = Layer.scoped(
+    ProgressReports,
+    Effect.gen(function* () {
+      const store = yield* ProgressStore
+      const fork = yield* FiberSet.makeRuntime<never>()
+      let waiting = new Map<RunId, ProgressReport>()
+      let text = 0
+      let written = Deferred.unsafeMake<void>(FiberId.none)
+      let isPaced = false
+
+      const write = Effect.suspend(() => {
+        const reports = [...waiting.values()]
+        const done = written
+        waiting = new Map()
+        text = 0
+        written = Deferred.unsafeMake(FiberId.none)
+        return store.addProgress(reports).pipe(
+          Effect.catchAllCause((cause) => Effect.logDebug("Progress was not stored", cause)),
+          Effect.zipRight(Deferred.succeed(done, undefined))
+        )
+      })
+      const writeAll = Effect.zipRight(write, Effect.sleep(interval)).pipe(
+        Effect.repeat({
+          until: () => {
+            isPaced = waiting.size > 0
+            return !isPaced
+          }
+        })
+      )
+
+      const add = ({ activity, run_id, seq, ...rest }: RunProgress): void => {
+        const progress = {
+          ...(rest.text !== undefined && { text: rest.text }),
+          ...(activity !== undefined && { activity })
+        }
+        const before = waiting.get(run_id)
+        const length = progress.text?.length ?? 0
+        if (text + length > mostText || (before === undefined && waiting.size >= mostRuns)) return
+        // A smaller number: the work started over, and the text with it.
+        const isNext = before !== undefined && seq > before.seq
+        const merged = isNext ? mergeProgress(before, progress) : progress
+        waiting.set(run_id, { run_id, first_seq: isNext ? before.first_seq : seq, seq, ...merged })
+        text += (merged.text?.length ?? 0) - (before?.text?.length ?? 0)
+        if (isPaced) return
+        isPaced = true
+        // Reports that arrive together are written together.
+        fork(Effect.asVoid(Effect.zipRight(Effect.yieldNow(), writeAll)))
+      }
+
+      return ProgressReports.of({
+        add,
+        record: (progress) =>
+          Effect.suspend(() => {
+            add(progress)
+            return waiting.has(progress.run_id) ? Deferred.await(written) : Effect.void
+          })
+      })
+    })
+  )
+}

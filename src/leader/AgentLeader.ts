@@ -1,0 +1,106 @@
+/** An agent as a team's leader: a program, or an endpoint. */
+import { accessSync, constants, statSync } from "node:fs"
+import { delimiter, isAbsolute, join } from "node:path"
+import { Clock, Duration, Effect, Exit, Option, Runtime, Schema, type Scope } from "effect"
+import type { LeaderBus, Prompt } from "../bus/Bus.ts"
+import type { TeamName } from "../domain/Team.ts"
+import * as TraceContext from "../telemetry/TraceContext.ts"
+import type { Agent } from "./agents/Agent.ts"
+import * as Leader from "./Leader.ts"
+import type { Place } from "./Place.ts"
+import type { LeaderWork } from "./Work.ts"
+
+export interface AgentLeaderOptions extends Place {
+  readonly team: TeamName
+  readonly agent: Agent
+  /** Time limit for one prompt. Then the agent is stopped. Default: no limit. */
+  readonly timeout?: Duration.DurationInput
+  /** How long the agent may continue after the leader is stopped. Default: 10 seconds. */
+  readonly grace?: Duration.DurationInput
+}
+
+export class ProgramMissing extends Schema.TaggedError<ProgramMissing>()("ProgramMissing", {
+  command: Schema.String
+}) {
+  override get message() {
+    return `Cannot run "${this.command}": not found or not executable. Use a path or a name in PATH.`
+  }
+}
+
+/**
+ * Leads the team with the agent until the scope closes.
+ *
+ * Then it accepts no further prompts. A prompt in work may be finished within the grace period, and its answer is sent.
+ * Otherwise the agent is stopped, and the prompt is redelivered first.
+ */
+export const start = (options: AgentLeaderOptions): Effect.Effect<void, ProgramMissing, LeaderBus | Scope.Scope> =>
+  Effect.zipRight(checkProgram(options.agent), lead(options))
+
+/** Leads the team with the agent until interrupted, for example by SIGTERM. */
+export const run = (options: AgentLeaderOptions): Effect.Effect<never, ProgramMissing, LeaderBus> =>
+  Effect.scoped(Effect.zipRight(start(options), Effect.never))
+
+/** Fails if the agent's program cannot be run. `start` calls it first. */
+export const checkProgram = ({ program }: Pick<Agent, "program">): Effect.Effect<void, ProgramMissing> =>
+  program === undefined || canRun(program) ? Effect.void : new ProgramMissing({ command: program })
+
+const lead = (options: AgentLeaderOptions) =>
+  Leader.start({
+    team: options.team,
+    grace: options.grace ?? "10 seconds",
+    handler: (prompt, work) => logged(prompt, inTime(options, answer(options, prompt, work)))
+  })
+
+const answer = (options: AgentLeaderOptions, prompt: Prompt, work: LeaderWork) =>
+  Effect.withFiberRuntime<Leader.LeaderAnswer, Leader.LeaderError>((fiber) => {
+    const traceparent = TraceContext.ofFiber(fiber) ?? prompt.traceparent
+    return Effect.flatMap(Effect.runtime(), (runtime) =>
+      options.agent.answer({
+        prompt: { ...prompt, ...(traceparent !== undefined && { traceparent }) },
+        place: options,
+        progress: (progress) => Runtime.runSync(runtime, work.progress(progress))
+      })
+    )
+  })
+
+const inTime = <A>(
+  { agent, timeout }: AgentLeaderOptions,
+  work: Effect.Effect<A, Leader.LeaderError>
+): Effect.Effect<A, Leader.LeaderError> => {
+  if (timeout === undefined) return work
+  const limit = Duration.decode(timeout)
+  const message = `${agent.title} did not finish within ${Duration.format(limit)}`
+  return Effect.flatMap(
+    Effect.timeoutOption(work, limit),
+    Option.match({ onSome: Effect.succeed, onNone: () => new Leader.LeaderError({ message }) })
+  )
+}
+
+/** Logs one line per prompt, without the prompt or the answer, which are confidential. */
+const logged = <A, E>(prompt: Prompt, work: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.flatMap(Clock.currentTimeMillis, (startedAt) =>
+    Effect.onExit(work, (exit) =>
+      Effect.flatMap(Clock.currentTimeMillis, (endedAt) =>
+        Effect.annotateLogs(Effect.logInfo("Prompt finished"), {
+          run_id: prompt.run_id,
+          outcome: Exit.isSuccess(exit) ? "answered" : Exit.isInterrupted(exit) ? "interrupted" : "failed",
+          duration_ms: endedAt - startedAt
+        })
+      )
+    )
+  )
+
+const canRun = (command: string): boolean => {
+  const folders = command.includes("/") ? [""] : (process.env.PATH ?? "").split(delimiter)
+  return folders.some((folder) => {
+    const path = isAbsolute(command) || folder === "" ? command : join(folder, command)
+    try {
+      accessSync(path, constants.X_OK)
+      const { mode } = statSync(path)
+      // For root, access alone may allow any file.
+      return (mode & constants.S_IFMT) === constants.S_IFREG && (mode & 0o111) !== 0
+    } catch {
+      return false
+    }
+  })
+}

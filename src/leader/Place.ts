@@ -1,0 +1,35 @@
+/** Where an agent's programs run, as whom, and what they find in their environment. */
+import { DateTime } from "effect"
+import type { Prompt } from "../bus/Bus.ts"
+import type { SystemUser } from "./SystemUser.ts"
+
+export interface Place {
+  /** Default: the folder of this process. */
+  readonly folder?: string
+  /** More environment variables to hide from the program, in addition to `keys`. */
+  readonly withheld?: ReadonlyArray<string>
+  /** Runs the program as this user, without supplementary groups. Needs root. */
+  readonly user?: SystemUser
+}
+
+/** Environment variables with credentials for the broker, the database and the server. */
+export const keys = ["AMQP_URL", "DATABASE_URL", "ADMIN_API_KEY", "METRICS_TOKEN", "SECRETS_KEY", "WEBHOOK_TOKEN"]
+
+/** The environment of a program that works on the prompt. */
+export const environment = (
+  prompt: Prompt,
+  { user, withheld = [] }: Place
+): Readonly<Record<string, string | undefined>> => ({
+  ...process.env,
+  ...(user && { HOME: user.home, USER: user.name, LOGNAME: user.name }),
+  ...Object.fromEntries([...keys, ...withheld].map((name) => [name, undefined])),
+  TRACEPARENT: prompt.traceparent,
+  WEBHOOK_RUN_ID: prompt.run_id,
+  WEBHOOK_TEAM: prompt.team,
+  WEBHOOK_SOURCE: prompt.source,
+  WEBHOOK_ID: prompt.webhook?.id,
+  WEBHOOK_NAME: prompt.webhook?.name,
+  WEBHOOK_THREAD_ID: prompt.thread?.id,
+  WEBHOOK_SESSION_ID: prompt.thread?.session_id,
+  WEBHOOK_DEADLINE: prompt.deadline && DateTime.formatIso(prompt.deadline)
+})

@@ -1,0 +1,49 @@
+import { Duration, Effect, type Scope } from "effect"
+import type { Delivery } from "../bus/Bus.ts"
+import { mergeProgress, type Progress } from "../domain/run/Progress.ts"
+
+/** What a handler can do while it works on a prompt. */
+export interface LeaderWork {
+  /**
+   * Reports progress, as often as the handler likes: reports within a quarter of a second are sent as one. It never fails
+   * and never delays the answer. Progress is transient, so the answer must contain all that matters.
+   */
+  readonly progress: (progress: Progress) => Effect.Effect<void>
+}
+
+/** The shortest time between two reports that are sent. */
+const interval = Duration.millis(250)
+
+const isNothing = ({ activity, text }: Progress): boolean => activity === undefined && text === undefined
+
+/** What is still unsent when the scope closes is sent then. */
+export const make = (send: Delivery["progress"]): Effect.Effect<LeaderWork, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const scope = yield* Effect.scope
+    let pending: Progress = {}
+    let seq = 0
+    let isPaced = false
+    const flush = Effect.suspend(() => {
+      const progress = pending
+      pending = {}
+      return isNothing(progress) ? Effect.void : send({ seq: seq++, ...progress })
+    })
+    const paced = Effect.zipRight(flush, Effect.sleep(interval)).pipe(
+      Effect.repeat({
+        until: () => {
+          isPaced = !isNothing(pending)
+          return !isPaced
+        }
+      })
+    )
+    yield* Effect.addFinalizer(() => flush)
+    return {
+      progress: (progress) =>
+        Effect.suspend(() => {
+          pending = mergeProgress(pending, progress)
+          if (isPaced || isNothing(pending)) return Effect.void
+          isPaced = true
+          return Effect.asVoid(Effect.forkIn(paced, scope))
+        })
+    }
+  })

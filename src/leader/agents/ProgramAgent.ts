@@ -1,0 +1,79 @@
+/** Agents that are programs: what makes an agent of a command line and of the events that it prints. */
+import { Effect, Either } from "effect"
+import type { Prompt } from "../../bus/Bus.ts"
+import type { LeaderError } from "../Leader.ts"
+import { environment } from "../Place.ts"
+import { runProgram } from "../Program.ts"
+import type { Agent, Preset, Task } from "./Agent.ts"
+import { type Events, eventLines } from "./EventLines.ts"
+import { inSession, mapReport, SessionLost } from "./Session.ts"
+import * as SessionTotals from "./SessionTotals.ts"
+
+/** A program that answers one prompt at a time, and prints what it does as JSON, one event on a line. */
+export interface AgentProgram extends Pick<Preset, "title" | "example" | "help">, Events {
+  /** Its name in `PATH`. */
+  readonly program: string
+  /**
+   * Its arguments, given the operator's options and a session to continue. The prompt is on its standard input, never among
+   * them.
+   */
+  readonly args: (options: ReadonlyArray<string>, session?: string) => ReadonlyArray<string>
+  /** What its standard input gets. Default: the prompt's text. */
+  readonly input?: (prompt: Prompt) => string
+  /** What ends its work when it is written to its standard input. Default: only signals do. */
+  readonly interrupt?: string
+  /** Options that say what it may do. Absent if it never asks for permissions. */
+  readonly permissions?: ReadonlyArray<string>
+  readonly sessions: {
+    /** The ids that it gives its sessions. */
+    readonly format: RegExp
+    /** How it fails if it does not have the session. */
+    readonly lost: RegExp
+    /** The usage that it reports is that of the whole session. */
+    readonly reportTotals?: boolean
+  }
+}
+
+/** Agents stop at Ctrl-C, as in a terminal. Some ignore it, and nobody waits for them. */
+const stop = { signal: "SIGINT", grace: "1 second" } as const
+
+const isGiven = (options: ReadonlyArray<string>, names: ReadonlyArray<string>): boolean =>
+  options.some((option) => names.includes(option.split("=", 1)[0]!))
+
+/** The preset for the program. */
+export const programPreset = (its: AgentProgram): Preset => ({
+  title: its.title,
+  example: its.example,
+  help: its.help,
+  agent: (options) =>
+    its.permissions === undefined || isGiven(options, its.permissions)
+      ? Either.right(programAgent(its, options))
+      : Either.left(
+          `nobody can grant ${its.title} permissions while it works. Say what it may do with ${its.permissions.join(", ")}; for example: ${its.example}`
+        )
+})
+
+const programAgent = (its: AgentProgram, options: ReadonlyArray<string>): Agent => {
+  const { interrupt, program, sessions, title } = its
+  const usageOfRun = sessions.reportTotals ? SessionTotals.make() : undefined
+  const run = ({ place, progress, prompt }: Task, session?: string) => {
+    const isContinued = session !== undefined
+    const isLost = ({ message, report }: LeaderError) =>
+      isContinued && sessions.lost.test(message) && !report?.usage?.output_tokens
+    const work = runProgram(
+      {
+        ...place,
+        command: program,
+        args: its.args(options, session),
+        input: its.input?.(prompt) ?? prompt.prompt,
+        env: environment(prompt, place),
+        stop,
+        ...(interrupt !== undefined && { interrupt })
+      },
+      eventLines(its, progress)
+    )
+    const counted = usageOfRun ? mapReport(work, (report) => usageOfRun(report, isContinued)) : work
+    return Effect.mapError(counted, (error) => (isLost(error) ? new SessionLost() : error))
+  }
+  return { title, program, answer: (task) => inSession(sessions.format, task, (session) => run(task, session)) }
+}

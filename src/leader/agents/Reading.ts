@@ -1,0 +1,78 @@
+/** What a program's events, or those of an endpoint, have shown so far; and functions that read events. */
+import { Effect, Predicate } from "effect"
+import { answerTooLarge, maxAnswer } from "../../bus/Replies.ts"
+import { type AgentReport, readReport } from "../../domain/run/AgentReport.ts"
+import { type LeaderAnswer, LeaderError } from "../Leader.ts"
+
+export interface Reading {
+  /** The answer, or its beginning. */
+  readonly answer?: string
+  /** Why it failed. */
+  readonly failure?: string
+  readonly report?: AgentReport
+  /** No event that matters can follow. */
+  readonly isDone?: boolean
+}
+
+export const nothing: Reading = {}
+
+/** What the reading amounts to, once there is nothing more to read. `silence`: the failure if there is no answer. */
+export const conclude = (
+  { answer, failure, report }: Reading,
+  silence: string
+): Effect.Effect<LeaderAnswer, LeaderError> => {
+  const known = report === undefined ? {} : { report }
+  if (failure !== undefined) return new LeaderError({ message: failure, ...known })
+  if (answer === undefined) return new LeaderError({ message: silence, ...known })
+  if (Buffer.byteLength(answer) > maxAnswer) return new LeaderError({ message: answerTooLarge, ...known })
+  return Effect.succeed({ response: answer, ...known })
+}
+
+/** The value at the path in an event; `undefined` if there is none. */
+export const at = (event: unknown, ...path: ReadonlyArray<string>): unknown =>
+  path.reduce<unknown>((value, name) => (Predicate.isRecord(value) ? value[name] : undefined), event)
+
+export const textAt = (event: unknown, ...path: ReadonlyArray<string>): string | undefined => {
+  const value = at(event, ...path)
+  return typeof value === "string" ? value : undefined
+}
+
+export const listAt = (event: unknown, ...path: ReadonlyArray<string>): ReadonlyArray<unknown> => {
+  const value = at(event, ...path)
+  return Array.isArray(value) ? value : []
+}
+
+/** The sum of those values that are numbers; `undefined` if none is. */
+export const sumOf = (...values: ReadonlyArray<unknown>): number | undefined => {
+  const numbers = values.filter((value) => typeof value === "number")
+  return numbers.length === 0 ? undefined : numbers.reduce((sum, value) => sum + value, 0)
+}
+
+/** The reading with these parts of a report, as far as they are known and valid. */
+export const reporting = (reading: Reading, parts: { readonly [Part in keyof AgentReport]?: unknown }): Reading => {
+  const report = readReport(parts)
+  return report === undefined ? reading : { ...reading, report: { ...reading.report, ...report } }
+}
+
+/** The reading with one more permission that the agent did not get. */
+export const denying = (reading: Reading, permission: string): Reading =>
+  reporting(reading, { denied: [...(reading.report?.denied ?? []), permission] })
+
+/** An error message; of one that is JSON, as model endpoints send it, the message in it. */
+export const messageOf = (text: string): string => {
+  try {
+    const parsed: unknown = JSON.parse(text)
+    return textAt(parsed, "error", "message") ?? textAt(parsed, "message") ?? text
+  } catch {
+    return text
+  }
+}
+
+/** What agents call the object of a tool's use. */
+const objects = ["command", "file_path", "path", "filePath", "pattern", "query", "url"]
+
+/** The use of a tool in one line: the agent's own description, or the tool and what it is used on. */
+export const activityOf = (tool: string | undefined, input: unknown): string | undefined => {
+  const object = objects.map((name) => textAt(input, name)).find((text) => text !== undefined)
+  return textAt(input, "description") ?? (object === undefined ? tool : `${tool}: ${object}`)
+}

@@ -1,0 +1,40 @@
+/** How agents continue the sessions of threads. */
+import { Data, Effect } from "effect"
+import type { AgentReport } from "../../domain/run/AgentReport.ts"
+import { type LeaderAnswer, LeaderError } from "../Leader.ts"
+import type { Task } from "./Agent.ts"
+
+/** The agent does not have the session, and has done nothing. */
+export class SessionLost extends Data.TaggedError("SessionLost") {}
+
+/** The usual format of a session's id. */
+export const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
+
+/** Changes the report of the answer or the failure. */
+export const mapReport = (
+  work: Effect.Effect<LeaderAnswer, LeaderError>,
+  change: (report: AgentReport) => AgentReport
+): Effect.Effect<LeaderAnswer, LeaderError> =>
+  Effect.mapBoth(work, {
+    onSuccess: (answer) => {
+      const { report = {}, response } = typeof answer === "string" ? { response: answer } : answer
+      return { response, report: change(report) }
+    },
+    onFailure: ({ message, report = {} }) => new LeaderError({ message, report: change(report) })
+  })
+
+/**
+ * Works in the session of the prompt's thread, if it has one. If the agent has lost it, it begins another, and the report
+ * says so. Leaders of the team decide what the session's id is, so one without the agent's own `format` is never used.
+ */
+export const inSession = (
+  format: RegExp,
+  { prompt }: Task,
+  run: (session?: string) => Effect.Effect<LeaderAnswer, LeaderError | SessionLost>
+): Effect.Effect<LeaderAnswer, LeaderError> => {
+  const begin = Effect.catchTag(run(), "SessionLost", () => new LeaderError({ message: "The agent began no session" }))
+  const session = prompt.thread?.session_id
+  if (session === undefined) return begin
+  const beginAgain = mapReport(begin, (report) => ({ ...report, session_lost: true }))
+  return format.test(session) ? Effect.catchTag(run(session), "SessionLost", () => beginAgain) : beginAgain
+}

@@ -1,0 +1,114 @@
+import { SqlClient, type Statement } from "@effect/sql"
+import { DateTime, Effect, Layer } from "effect"
+import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
+import { Destination, type DestinationRow, toDestination } from "../../../domain/delivery/Destination.ts"
+import { NotFound } from "../../../domain/Errors.ts"
+import type { DestinationId, WebhookId } from "../../../domain/Id.ts"
+import { type DestinationChange, DestinationStore } from "../../DestinationStore.ts"
+import { fromRow, list, toColumns } from "../Columns.ts"
+import { bounded } from "../database/Database.ts"
+import { audited } from "../manage/Audit.ts"
+
+/** What events show of a destination: what the API shows, without what is not a person's. */
+const auditedFields = Object.keys(Destination.fields).filter(
+  (field) => !["id", "created_at", "updated_at", "failing_since"].includes(field)
+)
+
+const shown = (row: string): Statement.Fragment =>
+  list([
+    `(select json_object_agg(key, value) from json_each(json_build_object(${auditedFields
+      .map((field) => `'${field}', ${row}.${field}`)
+      .join(", ")})) where json_typeof(value) <> 'null')`
+  ])
+
+export const layer: Layer.Layer<DestinationStore, never, SqlClient.SqlClient> = Layer.effect(
+  DestinationStore,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const createDestination = Effect.fn("DestinationStore.createDestination")(
+      function* (row: DestinationRow, audit?: AuditDraft) {
+        const { webhook_id } = row
+        const found = yield* sql`select 1 from webhook_trigger.webhooks where id = ${webhook_id} for key share`
+        if (found.length === 0) return yield* new NotFound()
+        yield* sql`
+        with created as (
+          insert into webhook_trigger.destinations ${sql.insert(toColumns(row))} returning *
+        ), ${audited(sql, audit, sql`select id::text as object, null as before, ${shown("created")} as after from created`)}
+        select id from created`
+        return toDestination(row)
+      },
+      sql.withTransaction,
+      bounded
+    )
+
+    const destinations = Effect.fn("DestinationStore.destinations")(function* (id: WebhookId) {
+      const rows = yield* sql`
+        select * from webhook_trigger.destinations where webhook_id = ${id} order by created_at, id`
+      return rows.map((row) => toDestination(fromRow<DestinationRow>(row)))
+    }, bounded)
+
+    const destinationRows = bounded(sql`select * from webhook_trigger.destinations`).pipe(
+      Effect.map((rows) => rows.map((row) => fromRow<DestinationRow>(row))),
+      Effect.withSpan("DestinationStore.destinationRows")
+    )
+
+    const destinationRow = Effect.fn("DestinationStore.destinationRow")(function* (
+      webhook_id: WebhookId,
+      id: DestinationId
+    ) {
+      const [row] = yield* sql`
+        select * from webhook_trigger.destinations where id = ${id} and webhook_id = ${webhook_id}`
+      return row ? fromRow<DestinationRow>(row) : yield* new NotFound()
+    }, bounded)
+
+    const updateDestination = Effect.fn("DestinationStore.updateDestination")(function* (
+      webhook_id: WebhookId,
+      id: DestinationId,
+      change: DestinationChange,
+      audit?: AuditDraft
+    ) {
+      const { enabled, updated_at } = change
+      const columns = toColumns({ ...change, ...(enabled === true && { disabled_reason: null, failing_since: null }) })
+      const [row] = yield* sql`
+        with before as materialized (
+          select * from webhook_trigger.destinations where id = ${id} and webhook_id = ${webhook_id} for update
+        ), changed as (
+          update webhook_trigger.destinations d set ${sql.update(columns)} from before where d.id = before.id
+          returning d.*
+        ), failed as (
+          update webhook_trigger.deliveries set
+            status = 'failed', next_attempt_at = null, finished_at = ${DateTime.toDateUtc(updated_at)}
+          where ${enabled === false} and status = 'pending' and destination_id in (select id from before)
+        ), ${audited(
+          sql,
+          audit,
+          sql`select b.id::text as object, ${shown("b")} as before, ${shown("c")} as after from before b, changed c`
+        )}
+        select * from changed`
+      return row ? toDestination(fromRow<DestinationRow>(row)) : yield* new NotFound()
+    }, bounded)
+
+    const deleteDestination = Effect.fn("DestinationStore.deleteDestination")(function* (
+      webhook_id: WebhookId,
+      id: DestinationId,
+      audit?: AuditDraft
+    ) {
+      const rows = yield* sql`
+        with deleted as (
+          delete from webhook_trigger.destinations where id = ${id} and webhook_id = ${webhook_id} returning *
+        ), ${audited(sql, audit, sql`select id::text as object, ${shown("deleted")} as before, null as after from deleted`)}
+        select id from deleted`
+      if (rows.length === 0) return yield* new NotFound()
+    }, bounded)
+
+    return DestinationStore.of({
+      createDestination,
+      destinations,
+      destinationRows,
+      destinationRow,
+      updateDestination,
+      deleteDestination
+    })
+  })
+)

@@ -1,0 +1,82 @@
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+import { eventOfStatus } from "../../../domain/delivery/DestinationEvent.ts"
+import { channel } from "../database/Notifications.ts"
+
+const events = Object.entries(eventOfStatus)
+  .map(([status, event]) => `when '${status}' then '${event}'`)
+  .join(" ")
+
+/**
+ * Destinations, and what is sent to them. The statement that ends a run writes its deliveries, by a trigger: whichever
+ * statement it is, none can forget it. For a webhook without destinations that is one look into an index.
+ */
+export const deliveries = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  yield* sql`
+    create table webhook_trigger.destinations (
+      id uuid primary key,
+      webhook_id uuid not null references webhook_trigger.webhooks on delete cascade,
+      url text not null,
+      description text,
+      events json not null,
+      body text not null,
+      template text,
+      header_names json not null,
+      sealed_headers text,
+      sealed_secret text not null,
+      old_sealed_secret text,
+      secret_hint text not null,
+      old_secret_valid_until timestamptz(3),
+      enabled boolean not null,
+      disabled_reason text,
+      failing_since timestamptz(3),
+      created_at timestamptz(3) not null,
+      updated_at timestamptz(3) not null
+    )`
+  yield* sql`create index destinations_webhook on webhook_trigger.destinations (webhook_id)`
+
+  // `made` counts the attempts of the schedule since it began, `attempts` has the newest attempts themselves.
+  yield* sql`
+    create table webhook_trigger.deliveries (
+      id uuid primary key default gen_random_uuid(),
+      seq bigint generated always as identity,
+      destination_id uuid not null references webhook_trigger.destinations on delete cascade,
+      webhook_id uuid not null,
+      run_id uuid not null references webhook_trigger.runs on delete cascade,
+      event text not null,
+      status text not null default 'pending' check (status in ('pending', 'delivered', 'failed')),
+      created_at timestamptz(3) not null,
+      next_attempt_at timestamptz(3),
+      claimed_until timestamptz(3),
+      finished_at timestamptz(3),
+      made integer not null default 0,
+      attempts json not null default '[]',
+      check ((status = 'pending') = (next_attempt_at is not null)),
+      check ((status = 'pending') = (finished_at is null))
+    )`
+  yield* sql`
+    create index deliveries_due on webhook_trigger.deliveries (destination_id, next_attempt_at)
+      where status = 'pending'`
+  yield* sql`create index deliveries_webhook on webhook_trigger.deliveries (webhook_id, seq)`
+  yield* sql`create index deliveries_destination on webhook_trigger.deliveries (destination_id, seq)`
+  yield* sql`create index deliveries_run on webhook_trigger.deliveries (run_id)`
+
+  yield* sql.unsafe(`
+    create function webhook_trigger.deliver_ended_run() returns trigger language plpgsql as $$
+      begin
+        insert into webhook_trigger.deliveries (destination_id, webhook_id, run_id, event, created_at, next_attempt_at)
+        select d.id, d.webhook_id, new.id, wanted.event, new.finished_at, new.finished_at
+        from webhook_trigger.destinations d, json_array_elements_text(d.events) as wanted (event)
+        where d.webhook_id = new.webhook_id and d.enabled
+          and wanted.event = case new.status ${events} end;
+        if found then perform pg_notify('${channel}', 'DeliveryDue'); end if;
+        return null;
+      end
+    $$`)
+  yield* sql`
+    create trigger runs_delivered after update of finished_at on webhook_trigger.runs
+    for each row when (old.finished_at is null and new.finished_at is not null and new.webhook_id is not null)
+    execute function webhook_trigger.deliver_ended_run()`
+})

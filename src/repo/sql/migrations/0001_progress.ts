@@ -1,0 +1,32 @@
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+
+/**
+ * What leaders report while they work. Unlogged, since it is transient and written often: a crash of PostgreSQL empties
+ * these tables. No foreign keys, which would cost a lookup for each report; rows of ended runs are removed by age.
+ *
+ * `position` counts the characters of a run's progress, and more for short reports. The first is a time in microseconds, so
+ * that positions also grow after the tables were emptied.
+ */
+export const progress = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  yield* sql`
+    create unlogged table webhook_trigger.run_progress (
+      run_id uuid primary key,
+      position bigint not null,
+      kept_after bigint not null,
+      first_seq bigint not null,
+      seq bigint not null,
+      activity text,
+      activity_position bigint
+    ) with (fillfactor = 50)`
+
+  yield* sql`
+    create unlogged table webhook_trigger.run_progress_texts (
+      run_id uuid not null,
+      position bigint not null,
+      text text not null,
+      primary key (run_id, position)
+    )`
+})

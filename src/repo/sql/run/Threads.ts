@@ -1,0 +1,63 @@
+/** The conversations that accepted runs belong to: a part of accepting runs (`Insert.ts`), and what the dispatcher asks. */
+import { SqlClient, type Statement } from "@effect/sql"
+import { Effect } from "effect"
+import type { RunId, ThreadId } from "../../../domain/Id.ts"
+import type { LaneThread } from "../../LaneStore.ts"
+import type { NewRun } from "../../RunStore.ts"
+import { uuids } from "../Columns.ts"
+import { bounded } from "../database/Database.ts"
+
+interface Threads {
+  /** The query `thread`, with the threads of the accepted runs; it begins those that are not there. */
+  readonly joined: Statement.Fragment
+  /** The column of the thread's id, and its value for a run `r`. */
+  readonly columns: Statement.Fragment
+  readonly values: Statement.Fragment
+}
+
+const none = (sql: SqlClient.SqlClient): Threads => ({ joined: sql``, columns: sql``, values: sql`` })
+
+/**
+ * A new thread has the id of its first run. The conflict with an open thread locks its row: a thread that is being ended is
+ * either joined before, or replaced by a new one.
+ */
+export const threadsOf = (sql: SqlClient.SqlClient, runs: ReadonlyArray<NewRun>): Threads =>
+  runs.every(({ thread_key }) => thread_key === undefined)
+    ? none(sql)
+    : {
+        joined: sql`thread as (
+          insert into webhook_trigger.threads as t (id, team, key, created_at, last_run_at)
+          select distinct on (team, thread_key) id, team, thread_key, accepted_at, accepted_at from placed
+          where fits and thread_key is not null order by team, thread_key, ord
+          on conflict (team, key) where ended_at is null
+            do update set last_run_at = greatest(t.last_run_at, excluded.last_run_at)
+          returning t.id, t.team, t.key
+        ),`,
+        columns: sql`, thread_id`,
+        values: sql`, (select t.id from thread t where t.team = r.team and t.key = r.thread_key)`
+      }
+
+/** The session of a thread: that of its last run, in the order of the lane, which has ended and reported one. */
+export const lastSession = (sql: SqlClient.SqlClient, thread: "r.thread_id" | "t.id"): Statement.Fragment => sql`(
+  select e.report ->> 'session_id' from webhook_trigger.runs e
+  where e.thread_id = ${sql.literal(thread)} and e.finished_at is not null and e.report ->> 'session_id' is not null
+  order by e.place desc limit 1
+)`
+
+/** `LaneStore.threadsOf`. */
+export const makeThreadsOf = Effect.map(SqlClient.SqlClient, (sql) =>
+  Effect.fn("LaneStore.threadsOf")(function* (ids: ReadonlyArray<RunId>) {
+    const rows = yield* sql<{
+      readonly run_id: RunId
+      readonly thread_id: ThreadId
+      readonly session_id: string | null
+    }>`
+      select r.id as run_id, r.thread_id, ${lastSession(sql, "r.thread_id")} as session_id
+      from webhook_trigger.runs r where r.id = any(${uuids(sql, ids)}) and r.thread_id is not null`
+    const threads = rows.map(({ run_id, session_id, thread_id }): readonly [RunId, LaneThread] => [
+      run_id,
+      { id: thread_id, ...(session_id !== null && { session_id }) }
+    ])
+    return new Map(threads) as ReadonlyMap<RunId, LaneThread>
+  }, bounded)
+)

@@ -1,0 +1,179 @@
+import { useState } from "react"
+import { Link } from "wouter"
+import { pathTo } from "../../../api/Pages.ts"
+import { api } from "../../api/Client.ts"
+import { explain } from "../../api/Errors.ts"
+import { queries, runAction, useDeliveries } from "../../api/Queries.ts"
+import type { Delivery, DeliveryAttempt, DeliveryStatus, Destination, Webhook } from "../../api/Types.ts"
+import { Button } from "../../components/Button.tsx"
+import { SelectField } from "../../components/form/SelectField.tsx"
+import { Icon, type IconName } from "../../components/Icon.tsx"
+import { Loaded } from "../../components/Loaded.tsx"
+import { RawText } from "../../components/RawText.tsx"
+import { toast, toastFailure } from "../../components/Toasts.tsx"
+import type { Tone } from "../../components/Tone.ts"
+import { plural } from "../../format/Format.ts"
+import { ExactTime, RelativeTime } from "../../format/Time.tsx"
+import { eventNames } from "./EventNames.ts"
+
+const states: {
+  readonly [S in DeliveryStatus]: { readonly icon: IconName; readonly label: string; readonly tone: Tone }
+} = {
+  pending: { icon: "clock", label: "Pending", tone: "info" },
+  delivered: { icon: "check", label: "Delivered", tone: "success" },
+  failed: { icon: "cross", label: "Failed", tone: "danger" }
+}
+
+export const DeliveryBadge = ({ status }: { readonly status: DeliveryStatus }) => {
+  const { icon, label, tone } = states[status]
+  return (
+    <span className={`badge ${tone}`}>
+      <Icon name={icon} />
+      {label}
+    </span>
+  )
+}
+
+type Filter = DeliveryStatus | ""
+
+const filters: ReadonlyArray<readonly [Filter, string]> = [
+  ["", "All"],
+  ["pending", "Pending"],
+  ["failed", "Failed"],
+  ["delivered", "Delivered"]
+]
+
+/** What was sent to a webhook's destinations, newest first. */
+export const Deliveries = ({
+  webhook,
+  destinations
+}: {
+  readonly webhook: Webhook
+  readonly destinations: ReadonlyArray<Destination>
+}) => {
+  const [status, setStatus] = useState<Filter>("")
+  const [cursors, setCursors] = useState<ReadonlyArray<string>>([])
+  const cursor = cursors.at(-1)
+  const page = useDeliveries(webhook.id, {
+    ...(status !== "" && { status }),
+    ...(cursor !== undefined && { cursor })
+  })
+  return (
+    <section className="card stack" aria-label="Deliveries">
+      <div className="row between">
+        <h2>Deliveries</h2>
+        <SelectField
+          label="State"
+          hideLabel
+          value={status}
+          onChange={(value) => {
+            setStatus(value)
+            setCursors([])
+          }}
+          options={filters}
+        />
+      </div>
+      <Loaded query={page}>
+        {({ data, next_cursor }) => (
+          <>
+            {data.length === 0 ? (
+              <p className="muted">Nothing was sent yet.</p>
+            ) : (
+              <ul className="refused-list" aria-label="Deliveries, newest first">
+                {data.map((delivery) => (
+                  <Entry
+                    key={delivery.id}
+                    delivery={delivery}
+                    destination={destinations.find(({ id }) => id === delivery.destination_id)}
+                  />
+                ))}
+              </ul>
+            )}
+            <div className="row">
+              {cursors.length > 0 && (
+                <Button compact onPress={() => setCursors(cursors.slice(0, -1))}>
+                  Newer
+                </Button>
+              )}
+              {next_cursor !== null && (
+                <Button compact onPress={() => setCursors([...cursors, next_cursor])}>
+                  Older
+                </Button>
+              )}
+            </div>
+          </>
+        )}
+      </Loaded>
+    </section>
+  )
+}
+
+const Entry = ({
+  delivery,
+  destination
+}: {
+  readonly delivery: Delivery
+  readonly destination: Destination | undefined
+}) => {
+  const { attempts, event, id, next_attempt_at, run_id, status, webhook_id } = delivery
+  const resend = async () => {
+    try {
+      await runAction(() => api.destinations.resend({ path: { id: webhook_id, delivery_id: id } }))
+      await queries.invalidateQueries({ queryKey: ["deliveries", webhook_id] })
+      toast("The delivery is sent again")
+    } catch (error) {
+      toastFailure(explain(error).title)
+    }
+  }
+  return (
+    <li className="refused stack tight">
+      <div className="row between">
+        <span className="grow">
+          <Link to={pathTo("run", { run_id })}>{eventNames[event]}</Link>{" "}
+          <span className="small muted">
+            <RelativeTime at={delivery.created_at} />
+          </span>
+        </span>
+        <DeliveryBadge status={status} />
+      </div>
+      <p className="small muted">
+        {destination?.url}, {plural(attempts.length, "attempt")}
+        {next_attempt_at !== undefined && (
+          <>
+            , next <RelativeTime at={next_attempt_at} />
+          </>
+        )}
+      </p>
+      {attempts.length > 0 && (
+        <details>
+          <summary>Attempts</summary>
+          <ol className="stack tight">
+            {attempts.map((attempt) => (
+              <Attempt key={attempt.at} attempt={attempt} />
+            ))}
+          </ol>
+        </details>
+      )}
+      {status !== "pending" && (
+        <div className="row">
+          <Button compact label={`Resend ${id}`} onPress={() => void resend()}>
+            Resend
+          </Button>
+        </div>
+      )}
+    </li>
+  )
+}
+
+const Attempt = ({
+  attempt: { answer, at, duration_ms, error, http_status }
+}: {
+  readonly attempt: DeliveryAttempt
+}) => (
+  <li className="stack tight">
+    <span className="small">
+      <ExactTime at={at} />: {error ?? `status ${http_status}`}, {duration_ms} ms
+    </span>
+    {answer !== undefined && answer !== "" && <RawText text={answer} title="Answer" what="the answer" />}
+  </li>
+)

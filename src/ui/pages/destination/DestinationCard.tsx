@@ -1,0 +1,150 @@
+import { useState } from "react"
+import { api } from "../../api/Client.ts"
+import { explain } from "../../api/Errors.ts"
+import { queries, runAction } from "../../api/Queries.ts"
+import type { DeliveryAttempt, Destination, DestinationWithSecret } from "../../api/Types.ts"
+import { Button } from "../../components/Button.tsx"
+import { ConfirmDialog } from "../../components/ConfirmDialog.tsx"
+import { Icon } from "../../components/Icon.tsx"
+import { Notice } from "../../components/Notice.tsx"
+import { toast, toastFailure } from "../../components/Toasts.tsx"
+import { UserText } from "../../components/UserText.tsx"
+import { ExactTime } from "../../format/Time.tsx"
+import { eventNames } from "./EventNames.ts"
+
+/** For a day, deliveries are also signed with the secret before. */
+const overlapSeconds = 86_400
+
+const State = ({ destination }: { readonly destination: Destination }) =>
+  !destination.enabled ? (
+    <span className="badge warning">
+      <Icon name="pause" />
+      Off
+    </span>
+  ) : destination.failing_since === undefined ? (
+    <span className="badge success">
+      <Icon name="check" />
+      On
+    </span>
+  ) : (
+    <span className="badge danger">
+      <Icon name="warning" />
+      Failing
+    </span>
+  )
+
+const reasons = {
+  gone: "It was switched off because it answered 410 Gone.",
+  failing: "It was switched off because it failed for five days."
+} as const
+
+export const DestinationCard = ({
+  destination,
+  onSecret
+}: {
+  readonly destination: Destination
+  readonly onSecret: (created: DestinationWithSecret) => void
+}) => {
+  const { description, disabled_reason, enabled, events, failing_since, url } = destination
+  const path = { id: destination.webhook_id, destination_id: destination.id }
+  const [confirming, setConfirming] = useState<"delete" | "secret">()
+  const [tested, setTested] = useState<DeliveryAttempt>()
+  const [testing, setTesting] = useState(false)
+  const refresh = () => queries.invalidateQueries({ queryKey: ["destinations", destination.webhook_id] })
+  const act = async (action: () => Promise<unknown>) => {
+    try {
+      await runAction(action)
+      await refresh()
+    } catch (error) {
+      toastFailure(explain(error).title)
+    }
+  }
+  const test = () =>
+    act(async () => {
+      setTesting(true)
+      try {
+        setTested(await api.destinations.test({ path }))
+      } finally {
+        setTesting(false)
+      }
+    })
+  const replaceSecret = async () => {
+    onSecret(await runAction(() => api.destinations.rotateSecret({ path, query: { overlap_seconds: overlapSeconds } })))
+    setConfirming(undefined)
+    await refresh()
+  }
+  const remove = async () => {
+    await runAction(() => api.destinations.delete({ path }))
+    setConfirming(undefined)
+    await refresh()
+    toast("Destination deleted")
+  }
+  return (
+    <li className="refused stack tight">
+      <div className="row between">
+        <span className="mono grow">{url}</span>
+        <State destination={destination} />
+      </div>
+      {description !== undefined && (
+        <p className="small">
+          <UserText>{description}</UserText>
+        </p>
+      )}
+      <p className="small muted">
+        {events.map((event) => eventNames[event]).join(", ")}
+        {failing_since !== undefined && (
+          <>
+            . Failing since <ExactTime at={failing_since} />
+          </>
+        )}
+      </p>
+      {disabled_reason !== undefined && <Notice tone="warning">{reasons[disabled_reason]}</Notice>}
+      {tested !== undefined && (
+        <Notice tone={tested.error === undefined ? "neutral" : "danger"}>
+          {tested.error === undefined
+            ? `The test event was delivered: status ${tested.http_status}, ${tested.duration_ms} ms.`
+            : `The test event was not delivered: ${tested.error}.`}
+        </Notice>
+      )}
+      <div className="row">
+        <Button compact pending={testing} label={`Send a test to ${url}`} onPress={() => void test()}>
+          Send a test
+        </Button>
+        <Button
+          compact
+          label={`Switch ${url} ${enabled ? "off" : "on"}`}
+          onPress={() => void act(() => api.destinations.edit({ path, payload: { enabled: !enabled } }))}
+        >
+          {enabled ? "Switch off" : "Switch on"}
+        </Button>
+        <Button compact label={`Replace the secret of ${url}`} onPress={() => setConfirming("secret")}>
+          Replace secret
+        </Button>
+        <Button compact variant="danger" label={`Delete ${url}`} onPress={() => setConfirming("delete")}>
+          Delete
+        </Button>
+      </div>
+      {confirming === "secret" && (
+        <ConfirmDialog
+          title="Replace the signing secret?"
+          action="Replace"
+          harmless
+          onConfirm={replaceSecret}
+          onClose={() => setConfirming(undefined)}
+        >
+          <p>For a day, deliveries are signed with both secrets. Then only the new one is used.</p>
+        </ConfirmDialog>
+      )}
+      {confirming === "delete" && (
+        <ConfirmDialog
+          title="Delete this destination?"
+          action="Delete"
+          onConfirm={remove}
+          onClose={() => setConfirming(undefined)}
+        >
+          <p>Its deliveries are deleted, too. Pending ones are not sent.</p>
+        </ConfirmDialog>
+      )}
+    </li>
+  )
+}

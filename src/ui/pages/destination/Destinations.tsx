@@ -1,0 +1,75 @@
+import { useState } from "react"
+import { useDestinations } from "../../api/Queries.ts"
+import type { DestinationWithSecret, Webhook } from "../../api/Types.ts"
+import { Button } from "../../components/Button.tsx"
+import { CopyButton } from "../../components/CopyButton.tsx"
+import { Loaded } from "../../components/Loaded.tsx"
+import { Notice } from "../../components/Notice.tsx"
+import { Deliveries } from "./Deliveries.tsx"
+import { DestinationCard } from "./DestinationCard.tsx"
+import { NewDestination } from "./NewDestination.tsx"
+
+/** Where the ends of a webhook's runs are sent, and what was sent. */
+export const Destinations = ({ webhook }: { readonly webhook: Webhook }) => {
+  const destinations = useDestinations(webhook.id)
+  const [adding, setAdding] = useState(false)
+  const [shown, setShown] = useState<DestinationWithSecret>()
+  return (
+    <>
+      <section className="card stack" aria-label="Destinations">
+        <div className="row between">
+          <h2>Destinations</h2>
+          <Button compact icon="plus" onPress={() => setAdding(true)}>
+            Add destination
+          </Button>
+        </div>
+        <p className="muted small">
+          When a run ends, each destination gets a signed event by POST, at least once and always under the same ID.
+        </p>
+        {shown && <NewSecret created={shown} onClose={() => setShown(undefined)} />}
+        <Loaded query={destinations}>
+          {({ data }) =>
+            data.length === 0 ? (
+              <p className="muted">No destinations yet.</p>
+            ) : (
+              <ul className="refused-list" aria-label="Destinations, oldest first">
+                {data.map((destination) => (
+                  <DestinationCard key={destination.id} destination={destination} onSecret={setShown} />
+                ))}
+              </ul>
+            )
+          }
+        </Loaded>
+      </section>
+      <Deliveries webhook={webhook} destinations={destinations.data?.data ?? []} />
+      {adding && (
+        <NewDestination
+          webhook={webhook}
+          onClose={() => setAdding(false)}
+          onCreated={(created) => {
+            setShown(created)
+            setAdding(false)
+          }}
+        />
+      )}
+    </>
+  )
+}
+
+/** The signing secret, once. */
+const NewSecret = ({ created, onClose }: { readonly created: DestinationWithSecret; readonly onClose: () => void }) => (
+  <Notice tone="neutral">
+    <div className="stack tight">
+      <p>
+        The signing secret for <span className="mono">{created.destination.url}</span>. It is shown only once.
+      </p>
+      <p className="row">
+        <span className="mono">{created.secret}</span>
+        <CopyButton text={created.secret} what="the signing secret" />
+        <Button compact variant="quiet" onPress={onClose}>
+          Done
+        </Button>
+      </p>
+    </div>
+  </Notice>
+)

@@ -1,0 +1,177 @@
+/** One real agent, led by its preset: what it answers, fails with, remembers, shows and may do, and how it is cancelled. */
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { join, resolve } from "node:path"
+import { Effect, Either, Queue } from "effect"
+import { Bus, type PromptThread, type Reply } from "../../src/bus/Bus.ts"
+import * as BusMemory from "../../src/bus/BusMemory.ts"
+import type { AgentName } from "../../src/domain/AgentName.ts"
+import { makeRunId, RunId, ThreadId } from "../../src/domain/Id.ts"
+import type { Progress } from "../../src/domain/run/Progress.ts"
+import { TeamName } from "../../src/domain/Team.ts"
+import * as AgentLeader from "../../src/leader/AgentLeader.ts"
+import type { Agent } from "../../src/leader/agents/Agent.ts"
+import { presets } from "../../src/leader/agents/Presets.ts"
+import type { FakeModel } from "./FakeModel.ts"
+import { realAgents } from "./RealAgents.ts"
+
+const team = TeamName.make("agents")
+
+const expected = (isMet: boolean, what: string, got: unknown) => {
+  if (!isMet) throw new Error(`${what}: ${JSON.stringify(got)}`)
+}
+
+/** The agent, which also keeps what it shows of its work. */
+const observed = (agent: Agent) => {
+  const shown: Array<Progress> = []
+  const answer: Agent["answer"] = (task) =>
+    agent.answer({
+      ...task,
+      progress: (progress) => {
+        shown.push(progress)
+        task.progress(progress)
+      }
+    })
+  return {
+    agent: { ...agent, answer },
+    takeShown: () => {
+      const pieces = shown.splice(0)
+      return {
+        text: pieces.map(({ text = "" }) => text).join(""),
+        activities: pieces.flatMap((piece) => piece.activity ?? [])
+      }
+    }
+  }
+}
+
+/** Sends prompts to a leader of the agent. */
+const leading = (agent: Agent, folder: string) =>
+  Effect.gen(function* () {
+    const bus = yield* Bus
+    const replies = yield* Queue.unbounded<Reply>()
+    yield* bus.consume((received) => Effect.asVoid(Queue.offerAll(replies, received)), {
+      correlation: { subjectOf: (correlation_id) => ({ run_id: RunId.make(correlation_id) }) }
+    })
+    yield* AgentLeader.start({ team, agent, folder })
+    const publish = (prompt: string, thread?: PromptThread) =>
+      Effect.tap(makeRunId, (run_id) =>
+        bus.publish([{ run_id, correlation_id: run_id, source: "chat", team, prompt, ...(thread && { thread }) }])
+      )
+    const until = (tags: ReadonlyArray<Reply["_tag"]>) =>
+      Effect.repeat(Queue.take(replies), { until: ({ _tag }: Reply) => tags.includes(_tag) })
+    const end = until(["Answered", "Failed"])
+    const send = (prompt: string, thread?: PromptThread) => Effect.zipRight(publish(prompt, thread), end)
+    return { send, publish, end, started: until(["Started"]), cancel: (run: RunId) => bus.cancel(team, run) }
+  })
+
+const reportOf = (reply: Reply) => ("report" in reply ? reply.report : undefined) ?? {}
+
+/** Puts the program in a folder of its own; if `record`ed, with a copy of what it prints. */
+const findable = (folder: string, name: string, program: string, isRecorded: boolean) => {
+  const [bin, output] = [join(folder, "bin"), join(folder, "output")]
+  mkdirSync(bin, { recursive: true })
+  const script = `#!/bin/bash\nexec '${program}' "$@" > >(trap '' INT; tee '${output}')\n`
+  if (isRecorded) writeFileSync(join(bin, name), script, { mode: 0o755 })
+  else symlinkSync(program, join(bin, name))
+  return { bin, printed: () => readFileSync(output, "utf8") }
+}
+
+export interface Trial {
+  readonly name: AgentName
+  readonly model: FakeModel
+  /** The folder of the installed packages. */
+  readonly modules: string
+  /** For all of its files. */
+  readonly folder: string
+  /** Keeps what the program printed. */
+  readonly record?: (what: string, printed: string) => void
+}
+
+/** The agent may not use its shell, and says so. */
+const tryDenied = (agent: Agent, folder: string) =>
+  Effect.gen(function* () {
+    const { send } = yield* leading(agent, folder)
+    const denied = yield* send("[[tool]]")
+    expected(reportOf(denied).denied?.length === 1, "a permission that was denied", denied)
+    return reportOf(denied).denied
+  }).pipe(Effect.scoped, Effect.provide(BusMemory.layer))
+
+export const tryAgent = ({ folder, model, modules, name, record }: Trial) =>
+  Effect.gen(function* () {
+    const real = realAgents[name]
+    const [home, work] = [join(folder, "home"), join(folder, "work")]
+    for (const each of [home, work]) mkdirSync(each, { recursive: true })
+    real.prepare?.(model.url, home, work)
+    const program = resolve(modules, "node_modules", real.program)
+    const { bin, printed } = findable(folder, name, program, record !== undefined)
+    const env = { ...real.env(model.url), HOME: home, PATH: `${bin}:${process.env.PATH}` }
+    yield* environment(env)
+    const options = real.options?.(model.url) ?? []
+    const agentWith = (permissions: ReadonlyArray<string>) =>
+      Either.getOrThrow(presets[name].agent([...options, ...permissions]))
+    const { agent, takeShown } = observed(agentWith(real.allowed))
+    const led = yield* leading(agent, work)
+    // A run's own paths say nothing.
+    const keep = (what: string) => record?.(what, printed().replaceAll(folder, "FOLDER").replaceAll(model.url, "MODEL"))
+
+    const thread = { id: ThreadId.make("01890a5d-ac96-774b-bcce-b302099a8059") }
+    const answered = yield* led.send("Remember: the word is heron.", thread)
+    expected(answered._tag === "Answered" && answered.response === "I did what you asked.", "the answer", answered)
+    const { session_id, usage } = reportOf(answered)
+    expected(usage?.input_tokens === 1400 || usage?.input_tokens === 1200, "input tokens", usage)
+    expected(usage?.output_tokens === 34 && usage?.cached_input_tokens === 200, "the other tokens", usage)
+    expected(session_id !== undefined, "a session", answered)
+    expected(takeShown().text === "I did what you asked.", "the text as it grew", answered)
+    keep("answer")
+
+    const resumed = yield* led.send("[[recall]]", { ...thread, session_id: session_id! })
+    expected(resumed._tag === "Answered" && resumed.response === "The word is heron.", "the resumed session", resumed)
+    expected(reportOf(resumed).session_lost === undefined, "a session that is there", resumed)
+    expected(reportOf(resumed).usage?.output_tokens === 34, "the usage of the resumed run alone", resumed)
+
+    const unknown = session_id!.replace(/\w{4}$/, "0000")
+    const lost = yield* led.send("Do it.", { ...thread, session_id: unknown })
+    expected(lost._tag === "Answered" && reportOf(lost).session_lost === true, "a session that is lost", lost)
+    expected(reportOf(lost).session_id !== unknown, "another session", lost)
+
+    const hostile = yield* led.send("--version", { ...thread, session_id: "--version" })
+    expected(hostile._tag === "Answered" && reportOf(hostile).session_lost === true, "no option", hostile)
+
+    takeShown()
+    yield* led.send("[[tool]]")
+    const shown = takeShown()
+    expected(shown.activities.length > 0 && shown.text === "I did what you asked.", "progress", shown)
+    expected(readFileSync(join(work, "done.txt"), "utf8") === "done\n", "the use of a tool", shown)
+    keep("tool")
+
+    const failed = yield* led.send("Fail: [[refuse]]")
+    expected(failed._tag === "Failed" && failed.message.includes("the model refused"), "the failure", failed)
+    keep("failure")
+
+    const hanging = yield* led.publish("Wait: [[hang]]")
+    yield* led.started
+    yield* Effect.promise(() => model.hanging())
+    const from = performance.now()
+    yield* led.cancel(hanging)
+    const cancelled = yield* led.end
+    const cancelledAfter = Math.round(performance.now() - from)
+    expected(cancelled._tag === "Failed", "the cancellation", cancelled)
+    const denied = real.denied && (yield* tryDenied(agentWith(real.denied), work))
+    return { usage, session_id, denied, progress: shown.activities, "cancelled after": `${cancelledAfter} ms` }
+  })
+
+/** Sets variables of this process, and restores them at the end. */
+const environment = (variables: Readonly<Record<string, string>>) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const before = Object.keys(variables).map((name) => [name, process.env[name]] as const)
+      Object.assign(process.env, variables)
+      return before
+    }),
+    (before) =>
+      Effect.sync(() => {
+        for (const [name, value] of before) {
+          if (value === undefined) delete process.env[name]
+          else process.env[name] = value
+        }
+      })
+  )

@@ -1,0 +1,72 @@
+/** What commands print on a terminal, and into a pipe. */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Server from "../http/Server.ts"
+import * as Program from "./Program.ts"
+
+const start = Effect.gen(function* () {
+  const server = yield* Server.start()
+  yield* server.team("a-team-with-a-long-name")
+  const hook = yield* server.webhook("a-team-with-a-long-name", "{{text}}", {
+    name: "Review of every pull request, with all that changed"
+  })
+  const post = (text: string) => server.http("POST", `${hook.path}?wait=true`, { body: { variables: { text } } })
+  const variables = { ADMIN_API_KEY: Server.adminKey, WEBHOOK_TRIGGER_URL: server.origin }
+  return { ...server, post, variables }
+})
+
+const length = (line: string) => [...line].length
+
+describe("a table on a terminal", () => {
+  it.scopedLive("has the terminal's width: it cuts long cells, and names the columns that it leaves out", () =>
+    Effect.gen(function* () {
+      const { post, variables } = yield* start
+      const { run_id } = (yield* post("hello")).json
+      const list = (columns: number) =>
+        Effect.map(Program.onWideTerminal(columns, ["run", "list"], variables), ({ stdout }) =>
+          stdout.trimEnd().split("\r\n")
+        )
+      const narrow = yield* list(80)
+      expect(narrow[0]).toMatch(/^RUN +STATUS +ACCEPTED +WEBHOOK$/)
+      expect(narrow[1]).toMatch(new RegExp(`^${run_id} +success +\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d\\S* +Review .*…$`))
+      expect(narrow.at(-1)).toBe("Too wide for this terminal: TEAM, DURATION, ERROR, MODE")
+      const wide = yield* list(120)
+      expect(wide[0]).toMatch(/^RUN +STATUS +ACCEPTED +WEBHOOK +TEAM +DURATION +ERROR +MODE$/)
+      expect(wide[1]).toContain("…")
+      const full = yield* list(300)
+      expect(full[1]).toMatch(
+        / Review of every pull request, with all that changed +a-team-with-a-long-name +\d+ ms +wait$/
+      )
+      for (const [width, lines] of [
+        [80, narrow],
+        [120, wide]
+      ] as const) {
+        for (const line of lines) expect(length(line)).toBeLessThanOrEqual(width)
+      }
+    })
+  )
+})
+
+describe("the help on a terminal", () => {
+  it.live("has the terminal's width", () =>
+    Effect.gen(function* () {
+      const { stdout } = yield* Program.onWideTerminal(72, ["run", "list", "--help"], {})
+      expect(stdout).toContain("--status states")
+      const meanings = stdout.split("\r\n").filter((line) => !line.startsWith("  webhook-trigger "))
+      for (const line of meanings) expect(length(line), line).toBeLessThanOrEqual(72)
+    })
+  )
+})
+
+describe("an export into a pipe", () => {
+  it.scopedLive("ends quietly when the reader has read enough", () =>
+    Effect.gen(function* () {
+      const { origin, post } = yield* start
+      for (let n = 0; n < 8; n++) yield* post("x".repeat(100_000))
+      const program = `ADMIN_API_KEY=${Server.adminKey} '${process.execPath}' '${Program.program}' --url ${origin}`
+      const ended = yield* Program.shell(`{ ${program} run export; echo "exit code $?" >&2; } | head -c 100`)
+      expect(ended.stdout).toHaveLength(100)
+      expect(ended.stderr).toBe("exit code 0\n")
+    })
+  )
+})

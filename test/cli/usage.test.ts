@@ -1,0 +1,133 @@
+/** How the words of a command line are read. No command gets as far as a request. */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { runWith } from "./CommandLine.ts"
+
+const run = (...words: ReadonlyArray<string>) => runWith({ WEBHOOK_TRIGGER_URL: "http://127.0.0.1:9" }, ...words)
+
+/** The command was understood: it found no server. */
+const understood = { code: 3, stdout: "" }
+
+const create = ["webhook", "create", "--name", "x", "--team", "a"]
+
+describe("the words of a command line", () => {
+  it.effect("name a command, and a wrong name is answered with the similar one and all others", () =>
+    Effect.gen(function* () {
+      for (const [words, says] of [
+        [
+          ["frob"],
+          'webhook-trigger has no command "frob"; it has serve, leader, trigger, version, team, webhook, destination, run'
+        ],
+        [["webhook", "lst"], 'webhook-trigger webhook has no command "lst"; did you mean list? it has list, create'],
+        [["help", "run", "lst"], 'webhook-trigger run has no command "lst"; did you mean list? it has list, show'],
+        [["team", "message", "--help"], undefined]
+      ] as const) {
+        const { code, stderr } = yield* run(...words)
+        expect(code, words.join(" ")).toBe(says === undefined ? 0 : 2)
+        expect(stderr).toContain(says ?? "")
+      }
+    })
+  )
+
+  it.effect("name options, and all wrong ones are reported, each with the similar one", () =>
+    Effect.gen(function* () {
+      for (const [words, ...faults] of [
+        [["team", "list", "--jsn", "--frob"], "unknown option --jsn; did you mean --json?", "unknown option --frob"],
+        [["run", "show", "--frob"], "unknown option --frob", "missing argument <run-id>"],
+        [
+          ["webhook", "create", "--nam", "x", "--team", "a", "--temp", "x"],
+          "unknown option --nam; did you mean --name?",
+          "unknown option --temp; did you mean --template?"
+        ],
+        [["team", "list", "-x"], "unknown option -x"]
+      ] as const) {
+        const { code, stderr } = yield* run(...words)
+        expect(code).toBe(2)
+        const title = `Wrong usage; see webhook-trigger ${words.slice(0, 2).join(" ")} --help\n`
+        expect(stderr).toBe(title + faults.map((fault) => `  ${fault}\n`).join(""))
+      }
+      const before = yield* run("--adminkey", "x", "team", "list")
+      expect(before).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining("--adminkey; did you mean --admin-key?")
+      })
+    })
+  )
+
+  it.effect("are told all that is missing, superfluous or given twice, at once", () =>
+    Effect.gen(function* () {
+      for (const [words, ...faults] of [
+        [
+          ["webhook", "create"],
+          "missing option --name text",
+          "missing option --team name",
+          "missing option --template text or --template-file file"
+        ],
+        [["team", "message"], "missing argument <team>", "missing argument <text>"],
+        [["run", "cancel"], "Missing argument <run-id>"],
+        [["run", "list", "--status"], "--status requires a value (states)"],
+        [["run", "list", "--status", "--limit", "3"], "--status requires a value (states)"],
+        [["team", "list", "--json=yes"], "--json takes no value"],
+        [["team", "show", "a", "b", "c"], 'unexpected argument "b"', 'unexpected argument "c"'],
+        [["serve", "--", "x"], 'unexpected argument "x"'],
+        [
+          [...create, "--team", "b", "--template", "x", "--template-file", "y"],
+          "--team may be given only once",
+          "use either --template or --template-file, not both"
+        ]
+      ] as const) {
+        const { code, stderr, stdout } = yield* run(...words)
+        expect({ code, stdout }, words.join(" ")).toEqual({ code: 2, stdout: "" })
+        expect(stderr.split("\n").slice(1, -1), words.join(" ")).toEqual(faults.map((fault) => `  ${fault}`))
+      }
+      const asJson = JSON.parse((yield* run("run", "show", "--frob", "--json")).stderr)
+      expect(asJson.errors).toHaveLength(2)
+    })
+  )
+
+  it.effect("may have the options of the server before the command, and between its names", () =>
+    Effect.gen(function* () {
+      for (const words of [
+        ["--json", "team", "list"],
+        ["--url", "http://127.0.0.1:9", "team", "--admin-key=x", "list"],
+        ["--json", "help", "team", "list"]
+      ]) {
+        expect((yield* run(...words)).stderr, words.join(" ")).not.toContain("usage")
+      }
+      const before = yield* run("--url", "http://127.0.0.1:8", "--json", "team", "list")
+      expect(JSON.parse(before.stderr).title).toContain("http://127.0.0.1:8")
+      expect((yield* run("--admin-key", "x", "trigger", "whk_x")).stderr).toContain("unknown option --admin-key")
+    })
+  )
+
+  it.effect("are taken as they are: a value may look like anything, and an argument like a value", () =>
+    Effect.gen(function* () {
+      for (const words of [
+        ["team", "message", "a", "- a list", "--wait"],
+        ["team", "message", "--wait", "a", "yes"],
+        ["team", "message", "a", "--wait", "--", "--frob"],
+        [...create, "--template=two\nlines"],
+        [...create, "--template", "--frob", "--json", "--json"],
+        ["run", "list", "--status=error", "--limit", "3"]
+      ]) {
+        const { stderr, ...ended } = yield* run(...words)
+        expect(ended, stderr).toEqual(understood)
+      }
+    })
+  )
+
+  it.effect("for a program stand after --", () =>
+    Effect.gen(function* () {
+      expect((yield* run("leader", "--team", "a", "cat")).stderr).toContain("put the program after --")
+      expect((yield* run("leader", "--team", "a", "--", "cat", "--frob")).code).toBe(0)
+    })
+  )
+
+  it.effect("name the token of a trigger, or the environment does", () =>
+    Effect.gen(function* () {
+      const says = "a token (whk_…) is required, as an argument or in WEBHOOK_TOKEN"
+      expect((yield* run("trigger", "x")).stderr).toContain(says)
+      expect((yield* run("trigger", "--var", "a=b")).stderr).toContain(says)
+    })
+  )
+})

@@ -1,0 +1,212 @@
+import { expect, it } from "@effect/vitest"
+import { DateTime, Duration, Effect, Exit, Fiber, Layer, Option, Scope, TestClock } from "effect"
+import type { RunId } from "../../../src/domain/Id.ts"
+import { Replay, type ReplayRequest } from "../../../src/engine/accept/Replay.ts"
+import { Cancellation } from "../../../src/engine/manage/Cancellation.ts"
+import { Repo } from "../../../src/repo/Repo.ts"
+import { engine, engineInMemory, lead, makeTeam, makeWebhook, ports, sendMessage, until, waiting } from "../Scenario.ts"
+
+const runOf = (id: RunId) => Effect.flatMap(Repo, (repo) => repo.run(id))
+const keyOf = (id: RunId) => Effect.map(runOf(id), ({ thread }) => thread?.key)
+const isAdmitted = (id: RunId) =>
+  Effect.map(
+    Effect.flatMap(Repo, (repo) => repo.inFlight),
+    (runs) => runs.some(({ run_id }) => run_id === id)
+  )
+
+/** A webhook whose runs have the thread that `thread` names. */
+const threaded = (team: Parameters<typeof makeWebhook>[0], more: Parameters<typeof makeWebhook>[1] = {}) =>
+  makeWebhook(team, { thread_key: "{{text.thread}}", ...more })
+
+it.scoped("sends a thread's next run when the one before has ended, with the session that it reported", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const webhook = yield* threaded(team)
+    const [first, second] = [yield* webhook.submit({ thread: "a" }), yield* webhook.submit({ thread: "a", n: 2 })]
+    yield* sendMessage(team, "alone")
+    const { prompt } = yield* leader.next
+    const thread = { id: (yield* runOf(first)).thread!.id }
+    expect(prompt).toMatchObject({ run_id: first, thread })
+    expect(Object.keys(prompt.thread!)).toEqual(["id"])
+    // The second one is in flight. Neither it nor the message behind it is on the bus.
+    yield* until(isAdmitted(second))
+    expect(yield* waiting(team)).toBe(0)
+    yield* leader.answer("done", { session_id: "s-1" })
+    expect((yield* leader.next).prompt).toMatchObject({ run_id: second, thread: { ...thread, session_id: "s-1" } })
+    yield* until(Effect.map(waiting(team), (messages) => messages === 1))
+    yield* leader.answer("done", { session_id: "s-2" })
+    const alone = yield* leader.next
+    expect(alone.text).toBe("alone")
+    expect(Object.keys(alone.prompt)).not.toContain("thread")
+    yield* leader.answer("done")
+    const third = yield* sendMessage(team, "go on", { thread_key: "a" })
+    expect((yield* leader.next).prompt).toMatchObject({ run_id: third, thread: { ...thread, session_id: "s-2" } })
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("sends the runs of different threads ahead of the leader, like other runs", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const webhook = yield* threaded(team)
+    yield* webhook.submit({ thread: "a" })
+    yield* webhook.submit({ thread: "b" })
+    yield* leader.next
+    yield* until(Effect.map(waiting(team), (messages) => messages === 1))
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("keeps a thread's next run until a cancelled one before it is no longer in work", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const webhook = yield* threaded(team)
+    const [first, second] = [yield* webhook.submit({ thread: "a" }), yield* webhook.submit({ thread: "a" })]
+    yield* leader.next
+    yield* until(isAdmitted(second))
+    yield* Effect.flatMap(Cancellation, ({ cancel }) => cancel(first))
+    expect(yield* waiting(team)).toBe(0)
+    yield* leader.fail("stopped", { session_id: "s-1" })
+    expect((yield* leader.next).prompt.run_id).toBe(second)
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("a caller that waits in vain behind another run of its thread is not sent, and delays nobody", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const webhook = yield* threaded(team, { timeout_seconds: 300 })
+    const hasty = yield* threaded(team, { timeout_seconds: 5 })
+    yield* webhook.submit({ thread: "a" })
+    yield* leader.next
+    const asking = yield* Effect.fork(hasty.ask({ thread: "a" }))
+    const next = yield* sendMessage(team, "next")
+    yield* TestClock.adjust("5 seconds")
+    expect((yield* Fiber.join(asking)).status).toBe("timeout")
+    yield* until(Effect.map(waiting(team), (messages) => messages === 1))
+    yield* leader.answer("done")
+    expect((yield* leader.next).prompt.run_id).toBe(next)
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("a successor of the dispatcher keeps a thread's order, and finds its session", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const start = Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      return { context: yield* Layer.buildWithScope(engine(), scope), stop: Scope.close(scope, Exit.void) }
+    })
+    const before = yield* start
+    const webhook = yield* threaded(team)
+    const submit = Effect.provide(webhook.submit({ thread: "a" }), before.context)
+    const [first, second, third] = [yield* submit, yield* submit, yield* submit]
+    expect((yield* leader.next).prompt.run_id).toBe(first)
+    yield* until(isAdmitted(second))
+    yield* before.stop
+    const after = yield* start
+    // The bus of the first dispatcher is still there. Its prompt is sent again, and nothing else.
+    yield* leader.answer("done", { session_id: "s-1" })
+    const seen: Array<readonly [RunId, string | undefined]> = []
+    for (let n = 2; seen.at(-1)?.[0] !== third; n++) {
+      const { prompt } = yield* leader.next
+      seen.push([prompt.run_id, prompt.thread?.session_id])
+      yield* leader.answer("done", { session_id: prompt.run_id === first ? "s-1" : `s-${n}` })
+    }
+    const own = seen.filter(([id]) => id !== first)
+    expect(own.map(([id]) => id)).toEqual([second, third])
+    expect(own[0]![1]).toBe("s-1")
+    expect(own[1]![1]).not.toBe("s-1")
+    yield* after.stop
+  }).pipe(Effect.provide(ports))
+)
+
+it.scoped("a run stands alone if a value of the key is missing, or the key is blank", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    yield* lead(team)
+    const simple = yield* makeWebhook(team, { thread_key: "{{text.repo}}#{{text.number}}" })
+    const liquid = yield* makeWebhook(team, {
+      template_language: "liquid",
+      thread_key: "{{ text.repo | downcase }}{% if text.number %}#{{ text.number }}{% endif %}"
+    })
+    expect(yield* keyOf(yield* simple.submit({ repo: " Shop", number: 7 }))).toBe("Shop#7")
+    expect(yield* keyOf(yield* simple.submit({ repo: "Shop" }))).toBeUndefined()
+    expect(yield* keyOf(yield* liquid.submit({ repo: "Shop", number: 7 }))).toBe("shop#7")
+    expect(yield* keyOf(yield* liquid.submit({ repo: "Shop", number: false }))).toBe("shop")
+    expect(yield* keyOf(yield* liquid.submit({ repo: " ", number: false }))).toBeUndefined()
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("refuses a run whose key is too long", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    yield* lead(team)
+    const webhook = yield* threaded(team)
+    expect(yield* keyOf(yield* webhook.submit({ thread: "x".repeat(500) }))).toBe("x".repeat(500))
+    const refused = yield* Effect.flip(webhook.submit({ thread: "x".repeat(501) }))
+    expect(refused).toMatchObject({ _tag: "ThreadKeyTooLong", limit: 500 })
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("a replay belongs to the thread of the run, unless it names another one or none", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    yield* lead(team)
+    const webhook = yield* threaded(team)
+    const run = yield* webhook.submit({ thread: "a" })
+    const message = yield* sendMessage(team, "hello", { thread_key: "a" })
+    const alone = yield* webhook.submit({ other: true })
+    const replay = (id: RunId, request: Partial<ReplayRequest> = {}) =>
+      Effect.flatMap(Replay, (replays) => replays.replay(id, { prompt: "template", ...request }))
+    for (const id of [run, message]) {
+      expect(yield* keyOf(yield* replay(id))).toBe("a")
+      expect(yield* keyOf(yield* replay(id, { prompt: "same" }))).toBe("a")
+      expect(yield* keyOf(yield* replay(id, { thread: "b" }))).toBe("b")
+      expect(yield* keyOf(yield* replay(id, { thread: null }))).toBeUndefined()
+    }
+    expect(yield* keyOf(yield* replay(run, { variables: { text: { thread: "c" } } }))).toBe("a")
+    expect(yield* keyOf(yield* replay(alone))).toBeUndefined()
+    expect(yield* keyOf(yield* replay(alone, { thread: "b" }))).toBe("b")
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("a retry belongs to the thread of the failed run, and goes on with its session", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const webhook = yield* threaded(team, { retries: { attempts: 1, backoff_seconds: 1 } })
+    const first = yield* webhook.submit({ thread: "a" })
+    yield* leader.next
+    yield* leader.fail("no disk", { session_id: "s-1" })
+    yield* until(Effect.map(runOf(first), ({ retry_at }) => retry_at !== undefined))
+    yield* TestClock.adjust("3 seconds")
+    const { prompt } = yield* leader.next
+    expect(prompt.run_id).not.toBe(first)
+    expect(prompt.thread).toEqual({ id: (yield* runOf(first)).thread!.id, session_id: "s-1" })
+    expect((yield* DateTime.now).epochMillis).toBe(3_000)
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("a thread without runs for `threadIdle` ends, and its next run begins another one", () =>
+  Effect.gen(function* () {
+    const repo = yield* Repo
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const webhook = yield* threaded(team)
+    const first = yield* webhook.submit({ thread: "a" })
+    yield* leader.next
+    yield* leader.answer("done", { session_id: "s-1" })
+    yield* until(Effect.map(runOf(first), ({ status }) => status === "success"))
+    const { id } = (yield* runOf(first)).thread!
+    yield* TestClock.adjust("90 seconds")
+    expect((yield* repo.thread(id)).ended_at).toBeUndefined()
+    yield* TestClock.adjust("2 minutes")
+    expect((yield* repo.thread(id)).ended_at).toBeDefined()
+    yield* webhook.submit({ thread: "a" })
+    const { prompt } = yield* leader.next
+    expect(prompt.thread?.id).not.toBe(id)
+    expect(prompt.thread).not.toHaveProperty("session_id")
+  }).pipe(Effect.provide(engineInMemory({ threadIdle: Option.some(Duration.minutes(2)) })))
+)

@@ -1,0 +1,127 @@
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Option } from "effect"
+import { AddressPolicy, make, parseAllowed } from "../../../src/engine/delivery/AddressPolicy.ts"
+import { Poster } from "../../../src/engine/delivery/Poster.ts"
+
+/** Every way to write an address that is not public, and names that never have a public one. */
+const hostile = [
+  ...["127.0.0.1", "127.1", "127.0.1", "2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "017700000001"],
+  ...["127.0.0.1.", "127.255.255.254", "0", "0.0.0.0", "0x0", "00.0.0.0", "0.0.0.1", "localhost", "LOCALHOST"],
+  ...["localhost.", "a.localhost", "printer", "server.local", "db.internal", "router.home.arpa", "a.localdomain"],
+  ...["10.0.0.1", "10.255.255.255", "012.0.0.1", "0xa000001", "167772161", "172.16.0.1", "172.31.255.255"],
+  ...["192.168.0.1", "192.168.255.255", "3232235521", "169.254.169.254", "0xa9fea9fe", "2852039166", "169.254.0.1"],
+  ...["100.64.0.1", "100.127.255.255", "192.0.0.1", "192.0.2.1", "198.18.0.1", "198.51.100.1", "203.0.113.1"],
+  ...["224.0.0.1", "239.255.255.255", "240.0.0.1", "255.255.255.255", "[::]", "[::1]", "[0:0:0:0:0:0:0:1]"],
+  ...["[::ffff:127.0.0.1]", "[::ffff:10.0.0.1]", "[::ffff:7f00:1]", "[::ffff:a9fe:a9fe]", "[::127.0.0.1]"],
+  ...["[64:ff9b::7f00:1]", "[64:ff9b::10.0.0.1]", "[64:ff9b:1::a00:1]", "[2002:7f00:1::]", "[2002:a00:1::]"],
+  ...["[2001:0:7f00:1::]", "[fc00::1]", "[fd12:3456::1]", "[fe80::1]", "[fec0::1]", "[ff02::1]", "[2001:db8::1]"],
+  ...["[100::1]", "①②⑦.⓪.⓪.①", "127。0。0。1", "127%2e0%2e0%2e1"]
+]
+
+const publicOnly = make({ hosts: [], networks: [] })
+
+const lookedUp = (
+  addresses: ReadonlyArray<string>,
+  allowed = { hosts: [], networks: [] } as Parameters<typeof make>[0]
+) =>
+  Effect.async<unknown, Error>((resume) => {
+    const policy = make(allowed, (_, callback) => callback(null, addresses))
+    policy.lookup("hooks.example.com", { all: true }, (error, found) =>
+      resume(error ? Effect.fail(error) : Effect.succeed(found))
+    )
+  })
+
+describe("where requests may be sent", () => {
+  it.each(hostile)("not to %s, by https or http", (host) => {
+    for (const scheme of ["https", "http"]) {
+      const text = `${scheme}://${host}/hook`
+      if (URL.canParse(text))
+        expect(publicOnly.faultOf(new URL(text))).toMatch(/must (have a public address|be an https URL)/)
+      else expect(URL.canParse(text)).toBe(false)
+    }
+    expect(hostile.length).toBeGreaterThan(60)
+  })
+
+  it.each([
+    "https://hooks.example.com/a",
+    "https://1.1.1.1/",
+    "https://[2606:4700::1111]/",
+    "https://xn--bcher-kva.com"
+  ])("to %s", (url) => {
+    expect(publicOnly.faultOf(new URL(url))).toBeUndefined()
+  })
+
+  it.each([
+    ["http://hooks.example.com/", /https URL/],
+    ["ftp://hooks.example.com/", /https URL/],
+    ["file:///etc/passwd", /https URL/],
+    ["https://user:secret@hooks.example.com/", /user or a password/]
+  ])("not to %s", (url, why) => {
+    expect(publicOnly.faultOf(new URL(url))).toMatch(why)
+  })
+
+  it.effect("only to the public addresses of a name, at the moment of the connection", () =>
+    Effect.gen(function* () {
+      const found = yield* lookedUp(["10.0.0.1", "1.1.1.1", "::1"])
+      expect(found).toEqual([{ address: "1.1.1.1", family: 4 }])
+      const error = yield* Effect.flip(
+        lookedUp(["169.254.169.254", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "fe80::1%eth0"])
+      )
+      expect(error.message).toContain("public address")
+    })
+  )
+
+  it.effect("to what the operator allows: hosts whatever their address, and networks", () =>
+    Effect.gen(function* () {
+      const allowed = Option.getOrThrow(parseAllowed("hooks.example.com, *.corp.example.com, 10.0.0.0/8, fd00::/8"))
+      const policy = make(allowed)
+      for (const url of [
+        "http://hooks.example.com/",
+        "http://a.b.corp.example.com./",
+        "http://10.1.2.3/",
+        "https://[fd00::7]/",
+        "https://example.org/"
+      ]) {
+        expect(policy.faultOf(new URL(url))).toBeUndefined()
+      }
+      for (const url of ["http://corp.example.com/", "http://xcorp.example.com/", "https://192.168.0.1/"]) {
+        expect(policy.faultOf(new URL(url))).toBeDefined()
+      }
+      expect(yield* lookedUp(["192.168.0.1"], allowed)).toEqual([{ address: "192.168.0.1", family: 4 }])
+      expect(yield* lookedUp(["10.0.0.1", "192.168.0.1"], { hosts: [], networks: ["10.0.0.0/8"] })).toEqual([
+        { address: "10.0.0.1", family: 4 }
+      ])
+    })
+  )
+
+  it.each(["", "a b", "http://hooks.example.com", "*", "hooks.example.com:80", "10.0.0.0/99", "*.*.example.com"])(
+    "%j is neither a host nor a network",
+    (text) => {
+      expect(Option.isNone(parseAllowed(text))).toBe(true)
+    }
+  )
+
+  it.scopedLive("never connects to an address that a name only has at the second look", () =>
+    Effect.gen(function* () {
+      let connections = 0
+      const server = createServer((_, response) => response.end())
+      server.on("connection", () => connections++)
+      yield* Effect.acquireRelease(
+        Effect.async<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
+        () => Effect.sync(() => server.close())
+      )
+      const { port } = server.address() as AddressInfo
+      let asked = 0
+      const rebinding = AddressPolicy.layer(Option.none(), (_, callback) =>
+        callback(null, [asked++ === 0 ? "127.0.0.1" : "1.1.1.1"])
+      )
+      const error = yield* Effect.flatMap(Poster, ({ post }) =>
+        Effect.flip(post({ url: `https://rebind.example.com:${port}/`, headers: {}, body: "{}" }))
+      ).pipe(Effect.provide(Poster.layer), Effect.provide(rebinding))
+      expect(error.reason).toContain("public address")
+      expect([asked, connections]).toEqual([1, 0])
+    })
+  )
+})

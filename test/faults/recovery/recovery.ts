@@ -1,0 +1,139 @@
+/**
+ * `npm run recovery`: how long callers get no answers after a fault, measured on two servers, for each server and team.
+ * `RECOVERY_TRIES=9 npm run recovery -- -t killed` tries some of the faults nine times. Not part of `npm test`.
+ */
+import { setTimeout as sleep } from "node:timers/promises"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import type { Proxy } from "../../support/Proxy.ts"
+import { until } from "../../support/Until.ts"
+import type { Call } from "../support/Callers.ts"
+import { Cluster } from "../support/Cluster.ts"
+import { type PrivateServices, privateServices } from "../support/Services.ts"
+import type { TestServer } from "../support/TestServer.ts"
+
+const tries = Number(process.env.RECOVERY_TRIES ?? 5)
+const teams = ["a", "b", "c"]
+/** Milliseconds between two calls to a server for a team. */
+const callEvery = 100
+/** How long callers call before and after the fault, in milliseconds. */
+const lookBefore = 3_000
+const lookAfter = 10_000
+
+/** What a fault breaks: the server that sends the prompts, its way to the database, or the database itself. */
+interface Target {
+  readonly first: TestServer
+  readonly database: Proxy
+  readonly postgres: PrivateServices["postgres"]
+}
+
+interface Fault {
+  readonly name: string
+  /** Resolves when the outage is over, with how long nobody can have been answered, in milliseconds. */
+  readonly inject: (target: Target) => Promise<number>
+  /** Whether the first server can answer at all. */
+  readonly sparesFirst: boolean
+}
+
+const faults: ReadonlyArray<Fault> = [
+  {
+    name: "the dispatching server is killed",
+    sparesFirst: false,
+    inject: async ({ first }) => {
+      first.signal("SIGKILL")
+      return 0
+    }
+  },
+  {
+    name: "the dispatching server is stopped (SIGSTOP)",
+    sparesFirst: false,
+    inject: async ({ first }) => {
+      first.signal("SIGSTOP")
+      return 0
+    }
+  },
+  {
+    name: "the dispatching server's database is silent",
+    sparesFirst: false,
+    inject: async ({ database }) => {
+      database.silence("all")
+      return 0
+    }
+  },
+  {
+    name: "PostgreSQL is killed for 3 s",
+    sparesFirst: true,
+    inject: async ({ postgres }) => {
+      const from = performance.now()
+      await postgres.kill()
+      await sleep(3_000)
+      await postgres.start()
+      return performance.now() - from
+    }
+  }
+]
+
+let own: PrivateServices
+beforeAll(async () => {
+  own = await privateServices({ postgres: true, rabbitmq: true })
+}, 180_000)
+afterAll(() => own.close())
+
+describe("longest time without an answer, beyond the outage", () => {
+  for (const fault of faults) {
+    test(fault.name, { timeout: tries * 120_000 }, async () => {
+      const measured: Array<Gaps> = []
+      for (let n = 0; n < tries; n++) measured.push(await measure(fault))
+      const ordered = measured.map(({ after }) => after).sort((a, b) => a - b)
+      const all = measured.map(({ after, before }) => `${seconds(after)} (before: ${seconds(before)})`)
+      console.log(`${fault.name}: median ${seconds(ordered[tries >> 1]!)} s of ${all.join(", ")}`)
+    })
+  }
+})
+
+const seconds = (ms: number): string => (ms / 1000).toFixed(1)
+
+/** The longest times without an answer, in milliseconds. Those before the fault are the machine's. */
+interface Gaps {
+  readonly before: number
+  readonly after: number
+}
+
+const longestGap = (times: ReadonlyArray<number>): number =>
+  Math.max(0, ...times.slice(1).map((time, index) => time - times[index]!))
+
+const measure = async ({ inject, sparesFirst }: Fault): Promise<Gaps> => {
+  const cluster = await Cluster.create(own.services)
+  try {
+    const database = await cluster.storage.proxy("database")
+    const { server: first } = await cluster.single({}, { database })
+    await until("the first sends the prompts", () => first.dispatches() === 1)
+    const second = await cluster.server()
+    const webhooks = await Promise.all(teams.map((team) => cluster.webhook(first, { team })))
+    for (const team of teams) await cluster.leader(team)
+    for (const team of teams) await cluster.running(second, team)
+    const callers = (sparesFirst ? [first, second] : [second]).flatMap((server) =>
+      webhooks.map((webhook) => ({ server, webhook, calls: [] as Array<Promise<Call>> }))
+    )
+    const timers = callers.map(({ calls, server, webhook }) =>
+      setInterval(() => calls.push(cluster.callers.trigger(server, webhook, { wait: true })), callEvery)
+    )
+    await sleep(lookBefore)
+    const injectedAt = performance.now()
+    const outage = await inject({ first, database, postgres: own.postgres })
+    await sleep(lookAfter)
+    for (const timer of timers) clearInterval(timer)
+    const gaps = await Promise.all(
+      callers.map(async ({ calls }): Promise<Gaps> => {
+        const answered = (await Promise.all(calls)).filter(({ status }) => status === 200)
+        const times = answered.map(({ answeredAt }) => answeredAt!).sort((a, b) => a - b)
+        const lastBefore = times.findLastIndex((time) => time < injectedAt)
+        return { before: longestGap(times.slice(1, lastBefore + 1)), after: longestGap(times.slice(lastBefore)) }
+      })
+    )
+    const of = (gap: keyof Gaps): number => Math.max(...gaps.map((each) => each[gap]))
+    expect(of("after")).toBeLessThan(Number.POSITIVE_INFINITY)
+    return { before: of("before"), after: Math.max(0, of("after") - outage) }
+  } finally {
+    await cluster.close()
+  }
+}

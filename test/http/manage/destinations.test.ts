@@ -1,0 +1,275 @@
+import { createServer, type IncomingHttpHeaders } from "node:http"
+import type { AddressInfo } from "node:net"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { Webhook as StandardWebhook } from "standardwebhooks"
+import { failing, hello, start, unusedId } from "../Server.ts"
+
+interface Received {
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+/** A receiver on this machine that answers with these statuses, one after the other, and then with the last. */
+const receiver = (...answers: ReadonlyArray<number | { readonly status: number; readonly headers: object }>) =>
+  Effect.gen(function* () {
+    const received: Array<Received> = []
+    const server = createServer((request, response) => {
+      let body = ""
+      request.on("data", (chunk) => {
+        body += chunk
+      })
+      request.on("end", () => {
+        const answer = answers[Math.min(received.length, answers.length - 1)] ?? 200
+        received.push({ headers: request.headers, body })
+        const { headers, status } = typeof answer === "number" ? { status: answer, headers: {} } : answer
+        response.writeHead(status, { ...headers }).end(`answer ${received.length}`)
+      })
+    })
+    yield* Effect.acquireRelease(
+      Effect.async<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
+      () =>
+        Effect.sync(() => {
+          server.closeAllConnections()
+          server.close()
+        })
+    )
+    const { port } = server.address() as AddressInfo
+    return { url: `http://127.0.0.1:${port}/hook`, received }
+  })
+
+/** A server, a webhook and a destination of it. */
+const withDestination = (url: string, fields: object = {}, leader?: typeof failing) =>
+  Effect.gen(function* () {
+    const server = yield* start()
+    const hook = yield* server.webhook(yield* server.team("ops", leader))
+    const path = `/api/webhooks/${hook.id}`
+    const created = yield* server.admin("POST", `${path}/destinations`, { body: { url, ...fields } })
+    expect(created.status).toBe(201)
+    const deliveries = (query = ""): Effect.Effect<Array<any>> =>
+      Effect.map(server.admin("GET", `${path}/deliveries${query}`), ({ json }) => json.data)
+    /** The webhook's deliveries, once there are some and all fulfil the condition. */
+    const deliveriesThat = (fulfil: (delivery: any) => boolean) =>
+      Effect.repeat(deliveries(), { until: (all) => all.length > 0 && all.every(fulfil) })
+    return {
+      ...server,
+      hook,
+      path,
+      deliveries,
+      deliveriesThat,
+      destination: created.json.destination,
+      secret: created.json.secret as string,
+      destinationPath: `${path}/destinations/${created.json.destination.id}`,
+      trigger: server.http("POST", `${hook.path}?wait=true`, { body: hello })
+    }
+  })
+
+describe("destinations", () => {
+  it.scopedLive("get a signed event for each end of a run, which the receiver can verify", () =>
+    Effect.gen(function* () {
+      const { received, url } = yield* receiver(200)
+      const { deliveriesThat, destination, hook, secret, trigger } = yield* withDestination(url)
+      const { json } = yield* trigger
+      const [delivery] = yield* deliveriesThat(({ status }) => status === "delivered")
+      expect(delivery).toMatchObject({
+        destination_id: destination.id,
+        run_id: json.run_id,
+        event: "run.succeeded",
+        attempts: [{ http_status: 200, answer: "answer 1" }]
+      })
+      const [{ body, headers }] = received as [Received]
+      const event: any = new StandardWebhook(secret).verify(body, headers as Record<string, string>)
+      expect(headers["webhook-id"]).toBe(delivery.id)
+      expect(event).toMatchObject({
+        type: "run.succeeded",
+        timestamp: delivery.created_at,
+        data: { run_id: json.run_id, webhook: { id: hook.id, name: "a webhook" }, team: "ops", status: "success" }
+      })
+      expect(body).not.toContain("hello")
+      expect(JSON.stringify(destination)).not.toContain(secret)
+    })
+  )
+
+  it.scopedLive("are tried again by the schedule, under one id and with a new signature", () =>
+    Effect.gen(function* () {
+      const { received, url } = yield* receiver(500, 302, { status: 429, headers: { "retry-after": "3600" } })
+      const { deliveriesThat, secret, trigger } = yield* withDestination(url)
+      yield* trigger
+      const [delivery] = yield* deliveriesThat(({ attempts }) => attempts.length === 2)
+      expect(delivery).toMatchObject({
+        status: "pending",
+        attempts: [
+          { http_status: 500, error: "answered 500", answer: "answer 1" },
+          { http_status: 302, error: "answered 302; redirects are not followed" }
+        ]
+      })
+      const pause = Date.parse(delivery.next_attempt_at) - Date.parse(delivery.attempts[1].at)
+      expect(pause).toBeGreaterThanOrEqual(300_000)
+      expect(pause).toBeLessThan(340_000)
+      const ids = received.map(({ headers }) => headers["webhook-id"])
+      expect(ids).toEqual([delivery.id, delivery.id])
+      for (const { body, headers } of received) {
+        new StandardWebhook(secret).verify(body, headers as Record<string, string>)
+      }
+      expect(received[0]!.headers["webhook-timestamp"]).not.toBe(received[1]!.headers["webhook-timestamp"])
+    })
+  )
+
+  it.scopedLive("wait as long as they ask for with Retry-After", () =>
+    Effect.gen(function* () {
+      const { url } = yield* receiver({ status: 503, headers: { "retry-after": "3600" } })
+      const { deliveriesThat, trigger } = yield* withDestination(url)
+      yield* trigger
+      const [{ attempts, next_attempt_at }] = yield* deliveriesThat(({ attempts }) => attempts.length === 1)
+      expect(Date.parse(next_attempt_at) - Date.parse(attempts[0].at)).toBeGreaterThanOrEqual(3_600_000)
+    })
+  )
+
+  it.scopedLive("that answer 410 are switched off, say so, and get nothing more until they are switched on", () =>
+    Effect.gen(function* () {
+      const { received, url } = yield* receiver(410, 200)
+      const { admin, deliveries, deliveriesThat, destinationPath, path, trigger } = yield* withDestination(url)
+      yield* trigger
+      const [failed] = yield* deliveriesThat(({ status }) => status === "failed")
+      expect(failed.attempts).toHaveLength(1)
+      const off = (yield* admin("GET", destinationPath)).json
+      expect(off).toMatchObject({ enabled: false, disabled_reason: "gone" })
+      yield* trigger
+      expect(yield* deliveries()).toHaveLength(1)
+      const refused = yield* admin("POST", `${path}/deliveries/${failed.id}/resend`)
+      expect([refused.status, refused.json.errors[0].detail]).toEqual([422, "the destination is switched off"])
+      yield* admin("PATCH", destinationPath, { body: { enabled: true } })
+      expect((yield* admin("POST", `${path}/deliveries/${failed.id}/resend`)).status).toBe(200)
+      const [sent] = yield* deliveriesThat(({ status }) => status === "delivered")
+      expect(sent).toMatchObject({ id: failed.id, attempts: [{ http_status: 410 }, { http_status: 200 }] })
+      expect(received.map(({ headers }) => headers["webhook-id"])).toEqual([failed.id, failed.id])
+    })
+  )
+
+  it.scopedLive("choose events, headers and a body: thin, full, or a template", () =>
+    Effect.gen(function* () {
+      const { received, url } = yield* receiver(200)
+      const { admin, deliveriesThat, destinationPath, path, trigger } = yield* withDestination(
+        url,
+        { events: ["run.failed"], body: "full", headers: { Authorization: "Bearer s3cret" } },
+        failing
+      )
+      yield* admin("POST", `${path}/destinations`, { body: { url, events: ["run.succeeded"] } })
+      yield* trigger
+      yield* deliveriesThat(({ status }) => status === "delivered")
+      expect(received).toHaveLength(1)
+      expect(received[0]!.headers.authorization).toBe("Bearer s3cret")
+      expect(JSON.parse(received[0]!.body)).toMatchObject({
+        type: "run.failed",
+        data: { status: "error", variables: { text: "hello" }, error: { code: "agent_error", message: "no disk" } }
+      })
+      const shown = yield* admin("GET", destinationPath)
+      expect(shown.json.header_names).toEqual(["Authorization"])
+      expect(shown.text).not.toContain("s3cret")
+      const template =
+        '{"text": {{ run.error.message | json }}, "of": {{ webhook.name | json }}, "in": "{{ values.text }}"}'
+      yield* admin("PATCH", destinationPath, { body: { body: "template", template } })
+      yield* trigger
+      yield* deliveriesThat(({ status }) => status === "delivered")
+      yield* Effect.repeat(
+        Effect.sync(() => received.length),
+        { until: (count) => count === 2 }
+      )
+      expect(JSON.parse(received[1]!.body)).toEqual({ text: "no disk", of: "a webhook", in: "hello" })
+    })
+  )
+
+  it.scopedLive("sign with two secrets while one replaces the other", () =>
+    Effect.gen(function* () {
+      const { received, url } = yield* receiver(200)
+      const { admin, destinationPath, secret } = yield* withDestination(url)
+      const rotated = yield* admin("POST", `${destinationPath}/secret?overlap_seconds=3600`)
+      expect(rotated.json.secret).not.toBe(secret)
+      expect(rotated.json.destination.old_secret_valid_until).toBeDefined()
+      const test = yield* admin("POST", `${destinationPath}/test`)
+      expect(test.json).toMatchObject({ http_status: 200, answer: "answer 1" })
+      yield* admin("POST", `${destinationPath}/secret`)
+      yield* admin("POST", `${destinationPath}/test`)
+      const isVerified = (secret: string, { body, headers }: Received) => {
+        try {
+          return new StandardWebhook(secret).verify(body, headers as Record<string, string>) !== undefined
+        } catch {
+          return false
+        }
+      }
+      expect(received.map((one) => [isVerified(secret, one), isVerified(rotated.json.secret, one)])).toEqual([
+        [true, true],
+        [false, false]
+      ])
+    })
+  )
+
+  it.scopedLive("are refused with every fault, and where they must not be", () =>
+    Effect.gen(function* () {
+      const { admin, destinationPath, path } = yield* withDestination("http://127.0.0.1:1/")
+      const faults = (body: object) =>
+        Effect.map(admin("POST", `${path}/destinations`, { body }), ({ json, status }) => [
+          status,
+          ...(json.errors ?? []).map(({ pointer }: any) => pointer)
+        ])
+      expect(yield* faults({ url: "https://169.254.169.254/latest" })).toEqual([422, "/url"])
+      expect(yield* faults({ url: "http://hooks.example.com/" })).toEqual([422, "/url"])
+      expect(yield* faults({ url: "nonsense" })).toEqual([422, "/url"])
+      expect(yield* faults({ url: "https://a.example.org", events: [], headers: { host: "x" }, more: 1 })).toEqual([
+        422,
+        "/events/0",
+        "/headers",
+        "/more"
+      ])
+      expect(yield* faults({ url: "https://a.example.org", body: "template", template: "{{ a" })).toEqual([
+        422,
+        "/template"
+      ])
+      expect(yield* faults({ url: "https://a.example.org", body: "template" })).toEqual([422, "/template"])
+      expect((yield* admin("PATCH", destinationPath, { body: { url: "https://10.0.0.1/" } })).status).toBe(422)
+      expect((yield* admin("GET", `${path}/destinations/${unusedId}`)).status).toBe(404)
+      expect((yield* admin("GET", `/api/webhooks/${unusedId}/destinations`)).status).toBe(404)
+      expect((yield* admin("GET", `${path}/deliveries?cursor=nonsense`)).status).toBe(400)
+    })
+  )
+
+  it.scopedLive("can be sent all that failed since a time, and are in the audit log", () =>
+    Effect.gen(function* () {
+      const { url } = yield* receiver(410, 410, 200)
+      const { admin, deliveriesThat, destination, destinationPath, trigger } = yield* withDestination(url)
+      yield* trigger
+      yield* deliveriesThat(({ status }) => status === "failed")
+      yield* admin("PATCH", destinationPath, { body: { enabled: true, description: "CI" } })
+      const resent = yield* admin("POST", `${destinationPath}/resend?since=2026-01-01T00:00:00Z`)
+      expect(resent.json).toEqual({ resent: 1 })
+      yield* deliveriesThat(({ attempts, status }) => status === "failed" && attempts.length === 2)
+      yield* admin("DELETE", destinationPath)
+      const { json } = yield* admin("GET", `/api/audit?object=${destination.id}`)
+      expect(json.data.map(({ action }: any) => action)).toEqual([
+        "destination.deleted",
+        "delivery.resent",
+        "destination.edited",
+        "destination.created"
+      ])
+    })
+  )
+
+  it.scopedLive("are not asked for twice while one is slow, and a dead one delays no other", () =>
+    Effect.gen(function* () {
+      const { received, url } = yield* receiver(200)
+      const { admin, deliveriesThat, path, trigger } = yield* withDestination(url)
+      // Nothing listens there.
+      yield* admin("POST", `${path}/destinations`, { body: { url: "http://127.0.0.1:1/" } })
+      yield* Effect.all(
+        Array.from({ length: 50 }, () => trigger),
+        { concurrency: 10 }
+      )
+      yield* Effect.repeat(
+        Effect.sync(() => received.length),
+        { until: (count) => count === 50 }
+      )
+      yield* deliveriesThat(({ attempts, destination_id }) => destination_id === undefined || attempts.length > 0)
+      expect(new Set(received.map(({ headers }) => headers["webhook-id"])).size).toBe(50)
+    })
+  )
+})

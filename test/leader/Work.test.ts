@@ -1,0 +1,86 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Deferred, Effect, FiberId, TestClock } from "effect"
+import { type Delivery, LeaderBus } from "../../src/bus/Bus.ts"
+import { makePrompt, team } from "../../src/bus/contract.ts"
+import type { NumberedProgress } from "../../src/domain/run/Progress.ts"
+import { Leader, type LeaderWork } from "../../src/leader/index.ts"
+
+/** Leads with the handler, delivers one prompt, and collects what is sent; `deliver` delivers the prompt again. */
+const leading = (handler: (work: LeaderWork) => Effect.Effect<string>) =>
+  Effect.gen(function* () {
+    const prompt = yield* makePrompt()
+    const sent: Array<NumberedProgress | string> = []
+    let deliver: Effect.Effect<void> = Effect.void
+    const delivery: Delivery = {
+      prompt,
+      redelivered: false,
+      cancelled: Deferred.unsafeMake(FiberId.none),
+      reply: (reply) => Effect.sync(() => void sent.push(reply._tag)),
+      progress: (progress) => Effect.sync(() => void sent.push(progress))
+    }
+    const bus = LeaderBus.of({
+      lead: (_team, handle) =>
+        Effect.sync(() => {
+          deliver = Effect.orDie(handle(delivery))
+        })
+    })
+    yield* Leader.start({ team, handler: (_, work) => handler(work) }).pipe(Effect.provideService(LeaderBus, bus))
+    return { sent, deliver }
+  })
+
+describe("the progress of a handler", () => {
+  it.scoped("is sent at once, and then as one report every quarter of a second", () =>
+    Effect.gen(function* () {
+      const { deliver, sent } = yield* leading((work) =>
+        Effect.gen(function* () {
+          for (let i = 0; i < 100; i++) {
+            yield* work.progress({ text: `${i} ` })
+            yield* work.progress({ activity: `step ${i}` })
+            yield* Effect.sleep("10 millis")
+          }
+          return "done"
+        })
+      )
+      yield* Effect.fork(deliver)
+      yield* TestClock.adjust("1 second")
+      const reports = sent.filter((it) => typeof it !== "string")
+      expect(reports.map(({ activity, seq }) => [seq, activity])).toEqual([
+        [0, "step 0"],
+        [1, "step 25"],
+        [2, "step 50"],
+        [3, "step 75"],
+        [4, "step 99"]
+      ])
+      expect(reports.map(({ text }) => text).join("")).toBe(Array.from({ length: 100 }, (_, i) => `${i} `).join(""))
+      expect(sent.at(-1)).toBe("Answered")
+    })
+  )
+
+  it.scoped("is sent before the answer, and does not delay it", () =>
+    Effect.gen(function* () {
+      const { deliver, sent } = yield* leading((work) =>
+        Effect.as(Effect.zipRight(work.progress({ text: "a" }), work.progress({ text: "b" })), "done")
+      )
+      yield* deliver
+      expect(sent).toEqual(["Started", { seq: 0, text: "ab" }, "Answered"])
+    })
+  )
+
+  it.scoped("is bounded in memory, and is not sent if it says nothing", () =>
+    Effect.gen(function* () {
+      const { deliver, sent } = yield* leading((work) =>
+        Effect.gen(function* () {
+          yield* work.progress({})
+          yield* work.progress({ text: "" })
+          for (let i = 0; i < 100; i++) yield* work.progress({ text: "x".repeat(10_000) })
+          yield* work.progress({ text: "end" })
+          return "done"
+        })
+      )
+      yield* deliver
+      const [, report, answer] = sent
+      expect(report).toEqual({ seq: 0, text: `${"x".repeat(64 * 1024 - 3)}end` })
+      expect(answer).toBe("Answered")
+    })
+  )
+})

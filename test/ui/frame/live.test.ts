@@ -1,0 +1,102 @@
+/** What a page that is open costs while runs with long answers come and go. */
+import { Effect } from "effect"
+import type { Page } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { freshDatabase } from "../../support/fresh.ts"
+import { queryPostgres } from "../../support/Postgres.ts"
+import { eventually, reviewDraft, startTestUi, type TestUi } from "../TestUi.ts"
+
+const answerLength = 1_000_000
+
+let ui: TestUi
+let database: string
+
+beforeAll(async () => {
+  ui = await startTestUi(
+    Effect.map(freshDatabase, (DATABASE_URL) => {
+      database = DATABASE_URL
+      return { DATABASE_URL }
+    })
+  )
+})
+afterAll(() => ui?.close())
+
+/** The bytes that the page has received so far, the stream of events included. */
+const countBytes = async (page: Page): Promise<() => number> => {
+  const session = await page.context().newCDPSession(page)
+  let bytes = 0
+  session.on("Network.dataReceived", ({ dataLength, encodedDataLength }) => {
+    bytes += Math.max(dataLength, encodedDataLength)
+  })
+  await session.send("Network.enable")
+  return () => bytes
+}
+
+const trigger = async (id: string, title: string): Promise<string> =>
+  (await ui.call("POST", `/api/webhooks/${id}/runs?wait=true`, { variables: { title, author: { name: "Ada" } } }))
+    .run_id
+
+const createWebhook = async (name: string): Promise<string> =>
+  (await ui.call("POST", "/api/webhooks", { ...reviewDraft, name })).webhook.id
+
+describe("a page that is open", () => {
+  it("shows a hundred runs with long answers as they come, and reads little", async () => {
+    const id = await createWebhook("With long answers")
+    for (let n = 0; n < 25; n++) await trigger(id, `before ${n}`)
+    await queryPostgres(database, `update webhook_trigger.runs set response = repeat('x', ${answerLength})`)
+    const page = await ui.newPage({ signedIn: true })
+    const bytes = await countBytes(page)
+    await page.goto(`/webhooks/${id}`)
+    const first = page.getByRole("list", { name: "Runs, newest first" }).getByRole("listitem").first()
+    await first.getByText("before 24").waitFor()
+    await page.getByText("Live", { exact: true }).waitFor()
+    const before = bytes()
+    const begun = Date.now()
+    for (let n = 0; n < 100; n++) await trigger(id, `number ${n} `.padEnd(20_000, "long "))
+    await first.getByText("number 99").waitFor()
+    await first.getByText("Success").waitFor()
+    const seconds = (Date.now() - begun) / 1000
+    const received = bytes() - before
+    // About 100 KB a second while runs come all the time; every page read whole answers before, 20 MB each time.
+    expect(received / Math.max(seconds, 10)).toBeLessThan(150_000)
+    await page.context().close()
+  })
+
+  it("reads nothing again but charts when a run that it shows ends", async () => {
+    const id = await createWebhook("With one run")
+    const page = await ui.newPage({ signedIn: true })
+    await page.goto(`/webhooks/${id}`)
+    await page.getByText("No runs yet").waitFor()
+    await page.getByText("Live", { exact: true }).waitFor()
+    const paths: Array<string> = []
+    page.on("request", (request) => paths.push(new URL(request.url()).pathname))
+    const run_id = await trigger(id, "the only one")
+    await page.getByRole("link", { name: /Success/ }).waitFor()
+    const histories = () => paths.filter((path) => path === `/api/webhooks/${id}/runs`)
+    // Once for the new row; that it has ended is in the event.
+    expect(histories().length).toBeLessThanOrEqual(2)
+    expect(paths.filter((path) => path === "/api/webhooks" || path === `/api/runs/${run_id}`)).toEqual([])
+    await page.context().close()
+  })
+
+  it("shows a webhook that was created, renamed and deleted elsewhere, and reads that one only", async () => {
+    const page = await ui.newSignedInPage()
+    await page.getByRole("link", { name: "With one run" }).waitFor()
+    await page.getByText("Live", { exact: true }).waitFor()
+    const lists: Array<string> = []
+    page.on("request", (request) => {
+      if (new URL(request.url()).pathname === "/api/webhooks") lists.push(request.url())
+    })
+    const id = await createWebhook("A new one")
+    await page.getByRole("link", { name: "A new one" }).waitFor()
+    await ui.call("PATCH", `/api/webhooks/${id}`, { name: "Z, the last one" })
+    await page.getByRole("link", { name: "Z, the last one" }).waitFor()
+    const names = () => page.getByRole("link", { name: /^(With|A new|Z)/ }).allTextContents()
+    await eventually(names).toEqual(["With long answers", "With one run", "Z, the last one"])
+    await ui.call("DELETE", `/api/webhooks/${id}`)
+    await page.getByRole("link", { name: "Z, the last one" }).waitFor({ state: "detached" })
+    // Once at most, when the stream was opened.
+    expect(lists.length).toBeLessThanOrEqual(1)
+    await page.context().close()
+  })
+})
