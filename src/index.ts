@@ -196,10 +196,13 @@ export { CannotListen } from "./http/serve/Listener.ts"
 export * as NodeServer from "./http/serve/NodeServer.ts"
 export * as Routes from "./http/serve/Routes.ts"
 // The ports of the rows, and what a driver of them needs.
-export { AdminKeyStore } from "./repo/AdminKeyStore.ts"
-export { type AuditPage, type AuditQuery, AuditStore, decodeAuditCursor } from "./repo/AuditStore.ts"
+export { AdminKeyStore } from "./repo/access/AdminKeyStore.ts"
+export { type AuditPage, type AuditQuery, AuditStore, decodeAuditCursor } from "./repo/access/AuditStore.ts"
+export { LeaderKeyStore } from "./repo/access/LeaderKeyStore.ts"
+export { type ReplyKey, ReplyKeyStore } from "./repo/access/ReplyKeyStore.ts"
+export { SecretKeyStore } from "./repo/access/SecretKeyStore.ts"
+export { SessionStore } from "./repo/access/SessionStore.ts"
 export { type Change, ChangeFeed, type ChangeListener, makeChangeListeners } from "./repo/ChangeFeed.ts"
-export { decodeCursor, decodeIdCursor, decodeTimeCursor, encodeCursor } from "./repo/Cursor.ts"
 export {
   type AttemptResult,
   type ClaimOptions,
@@ -208,12 +211,23 @@ export {
   DeliveryStore,
   type DueDelivery,
   storedAttempts
-} from "./repo/DeliveryStore.ts"
-export { type DestinationChange, DestinationStore } from "./repo/DestinationStore.ts"
-export { HistoryStore, type ReplayableQuery, type StatesQuery, type WholeRun } from "./repo/HistoryStore.ts"
-export { type LaneRun, LaneStore, type LaneThread, type Queued } from "./repo/LaneStore.ts"
-export { LeaderKeyStore } from "./repo/LeaderKeyStore.ts"
-export { LeaseLost, LeaseStore, type ProcessLock, type Term } from "./repo/LeaseStore.ts"
+} from "./repo/delivery/DeliveryStore.ts"
+export { type DestinationChange, DestinationStore } from "./repo/delivery/DestinationStore.ts"
+export { decodeCursor, decodeIdCursor, decodeTimeCursor, encodeCursor } from "./repo/history/Cursor.ts"
+export { HistoryStore, type ReplayableQuery, type StatesQuery, type WholeRun } from "./repo/history/HistoryStore.ts"
+export { RequestStore } from "./repo/history/RequestStore.ts"
+export { fulfils, type RunFilter, type RunPage, type RunQuery, searchedId } from "./repo/history/RunQuery.ts"
+export { TeamStore } from "./repo/manage/TeamStore.ts"
+export {
+  type FirstVerified,
+  type NewWebhook,
+  type OldTokenUse,
+  type WebhookChange,
+  WebhookStore
+} from "./repo/manage/WebhookStore.ts"
+export type { Repo } from "./repo/Repo.ts"
+export { type LaneRun, LaneStore, type LaneThread, type Queued } from "./repo/run/LaneStore.ts"
+export { LeaseLost, LeaseStore, type ProcessLock, type Term } from "./repo/run/LeaseStore.ts"
 export {
   keptText,
   type ProgressMark,
@@ -223,11 +237,7 @@ export {
   type ProgressText,
   type RunNews,
   shortestReport
-} from "./repo/ProgressStore.ts"
-export { type ReplyKey, ReplyKeyStore } from "./repo/ReplyKeyStore.ts"
-export type { Repo } from "./repo/Repo.ts"
-export { RequestStore } from "./repo/RequestStore.ts"
-export { fulfils, type RunFilter, type RunPage, type RunQuery, searchedId } from "./repo/RunQuery.ts"
+} from "./repo/run/ProgressStore.ts"
 export {
   type Acceptance,
   type AcceptanceRefused,
@@ -245,17 +255,7 @@ export {
   RunStore,
   sentBefore,
   WebhookEdited
-} from "./repo/RunStore.ts"
-export { SecretKeyStore } from "./repo/SecretKeyStore.ts"
-export { SessionStore } from "./repo/SessionStore.ts"
-export { TeamStore } from "./repo/TeamStore.ts"
-export { type ThreadPage, type ThreadQuery, ThreadStore } from "./repo/ThreadStore.ts"
+} from "./repo/run/RunStore.ts"
+export { type ThreadPage, type ThreadQuery, ThreadStore } from "./repo/run/ThreadStore.ts"
 export { TimeStore } from "./repo/TimeStore.ts"
-export {
-  type FirstVerified,
-  type NewWebhook,
-  type OldTokenUse,
-  type WebhookChange,
-  WebhookStore
-} from "./repo/WebhookStore.ts"
 export type { Networks } from "./runtime/Networks.ts"

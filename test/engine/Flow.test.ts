@@ -10,11 +10,11 @@ import { Checkpoints } from "../../src/engine/Checkpoints.ts"
 import { Limiter } from "../../src/engine/dispatch/Limiter.ts"
 import { Teams } from "../../src/engine/manage/Teams.ts"
 import { Shutdown } from "../../src/engine/Shutdown.ts"
-import { LaneStore } from "../../src/repo/LaneStore.ts"
-import { LeaseStore } from "../../src/repo/LeaseStore.ts"
 import * as RepoMemory from "../../src/repo/memory/RepoMemory.ts"
 import { Repo } from "../../src/repo/Repo.ts"
-import { RunStore } from "../../src/repo/RunStore.ts"
+import { LaneStore } from "../../src/repo/run/LaneStore.ts"
+import { LeaseStore } from "../../src/repo/run/LeaseStore.ts"
+import { RunStore } from "../../src/repo/run/RunStore.ts"
 import {
   echo,
   engine,

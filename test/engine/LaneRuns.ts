@@ -3,7 +3,7 @@ import { RunId } from "../../src/domain/Id.ts"
 import { TeamName } from "../../src/domain/Team.ts"
 import type { Flight } from "../../src/engine/dispatch/Flights.ts"
 import type { Step } from "../../src/engine/dispatch/Lane.ts"
-import type { LaneRun } from "../../src/repo/LaneStore.ts"
+import type { LaneRun } from "../../src/repo/run/LaneStore.ts"
 
 export const team = TeamName.make("deploy")
 

@@ -18,8 +18,8 @@ import {
   type Target,
   team
 } from "../../src/repo/contract/fixtures.ts"
+import type { RunFilter } from "../../src/repo/history/RunQuery.ts"
 import { Repo } from "../../src/repo/Repo.ts"
-import type { RunFilter } from "../../src/repo/RunQuery.ts"
 import * as PostgresClient from "../../src/repo/sql/database/PostgresClient.ts"
 import { leastId } from "../../src/repo/sql/history/AcceptedBetween.ts"
 import * as RepoSql from "../../src/repo/sql/RepoSql.ts"

@@ -39,8 +39,8 @@ import {
   together,
   unlimited
 } from "../../src/repo/contract/fixtures.ts"
-import { LeaseLost } from "../../src/repo/LeaseStore.ts"
 import { Repo } from "../../src/repo/Repo.ts"
+import { LeaseLost } from "../../src/repo/run/LeaseStore.ts"
 import { channel } from "../../src/repo/sql/database/Notifications.ts"
 import * as PostgresClient from "../../src/repo/sql/database/PostgresClient.ts"
 import * as PostgresNotifications from "../../src/repo/sql/database/PostgresNotifications.ts"

@@ -2,7 +2,7 @@ import { describe } from "@effect/vitest"
 import { Context, Effect, Either, Layer } from "effect"
 import { repoContract, type WithRepo } from "../../src/repo/contract/RepoContract.ts"
 import * as RepoMemory from "../../src/repo/memory/RepoMemory.ts"
-import { type Acceptance, RunStore } from "../../src/repo/RunStore.ts"
+import { type Acceptance, RunStore } from "../../src/repo/run/RunStore.ts"
 
 const on =
   (layer: typeof RepoMemory.layer): WithRepo =>

@@ -4,7 +4,7 @@ import { auditEventIdAt, makeRunId } from "../../src/domain/Id.ts"
 import { TeamName } from "../../src/domain/Team.ts"
 import * as AuditRetention from "../../src/engine/upkeep/AuditRetention.ts"
 import * as Retention from "../../src/engine/upkeep/Retention.ts"
-import { HistoryStore } from "../../src/repo/HistoryStore.ts"
+import { HistoryStore } from "../../src/repo/history/HistoryStore.ts"
 import * as RepoMemory from "../../src/repo/memory/RepoMemory.ts"
 import { Repo } from "../../src/repo/Repo.ts"
 

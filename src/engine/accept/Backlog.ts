@@ -1,7 +1,7 @@
 import { Duration, Effect, type Scope } from "effect"
 import type { WebhookId } from "../../domain/Id.ts"
-import { LaneStore } from "../../repo/LaneStore.ts"
-import type { AcceptOptions, NewRun } from "../../repo/RunStore.ts"
+import { LaneStore } from "../../repo/run/LaneStore.ts"
+import type { AcceptOptions, NewRun } from "../../repo/run/RunStore.ts"
 
 /** Which limits the accepting statement must check for these runs. */
 export interface Checked {

@@ -4,7 +4,7 @@ import { InvalidParameter } from "../../domain/Errors.ts"
 import { lookUp, pathOf } from "../../domain/prompt/Path.ts"
 import type { Variables } from "../../domain/run/Run.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
-import type { NewRun } from "../../repo/RunStore.ts"
+import type { NewRun } from "../../repo/run/RunStore.ts"
 
 /** A later trigger may replace the input, so there is no answer to wait for. */
 export const waitRefused = new InvalidParameter({

@@ -16,7 +16,7 @@ import {
 } from "../../domain/Errors.ts"
 import type { Variables } from "../../domain/run/Run.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
-import type { WholeRun } from "../../repo/HistoryStore.ts"
+import type { WholeRun } from "../../repo/history/HistoryStore.ts"
 import * as Input from "../prompt/Input.ts"
 import { InputChecks } from "../prompt/InputChecks.ts"
 import * as Rendering from "../prompt/Rendering.ts"

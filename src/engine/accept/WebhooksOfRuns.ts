@@ -3,7 +3,7 @@ import type { Unavailable } from "../../domain/Errors.ts"
 import type { WebhookId } from "../../domain/Id.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
-import { WebhookStore } from "../../repo/WebhookStore.ts"
+import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 
 /** The webhooks of these runs as they are now, each read once; without those that are gone. */
 export const webhooksOf = (

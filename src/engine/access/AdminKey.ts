@@ -1,7 +1,7 @@
 import { createHash, scrypt, timingSafeEqual } from "node:crypto"
 import { Context, Effect, Layer, Option, Redacted } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
-import { AdminKeyStore } from "../../repo/AdminKeyStore.ts"
+import { AdminKeyStore } from "../../repo/access/AdminKeyStore.ts"
 import { makeSecret } from "../verify/Secret.ts"
 
 /** The secret that opens the management operations. */

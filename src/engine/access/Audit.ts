@@ -2,7 +2,7 @@
 import { Clock, Context, DateTime, Effect, Exit } from "effect"
 import type { AuditAction, AuditActor, AuditDraft, AuditEvent } from "../../domain/access/AuditEvent.ts"
 import { auditEventIdAt } from "../../domain/Id.ts"
-import { AuditStore } from "../../repo/AuditStore.ts"
+import { AuditStore } from "../../repo/access/AuditStore.ts"
 import type { Submitted } from "../accept/Trigger.ts"
 
 export interface OriginValues {

@@ -1,6 +1,6 @@
 import { Clock, Duration, Effect } from "effect"
 import type { RunId } from "../../domain/Id.ts"
-import type { AuditStore } from "../../repo/AuditStore.ts"
+import type { AuditStore } from "../../repo/access/AuditStore.ts"
 import { RecentMap } from "../../runtime/RecentMap.ts"
 import { draft, Origin, record } from "./Audit.ts"
 

@@ -1,5 +1,5 @@
 import { Context, Duration, Effect, Layer } from "effect"
-import { AuditStore } from "../../repo/AuditStore.ts"
+import { AuditStore } from "../../repo/access/AuditStore.ts"
 import { draft, Origin, record } from "./Audit.ts"
 
 /** An address's first attempt is an event of its own; its others within this time are one more. */

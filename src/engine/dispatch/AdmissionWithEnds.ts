@@ -1,6 +1,6 @@
 import { DateTime, Effect } from "effect"
 import type { RunId } from "../../domain/Id.ts"
-import type { LeaseLost } from "../../repo/LeaseStore.ts"
+import type { LeaseLost } from "../../repo/run/LeaseStore.ts"
 import { stopwatch } from "../../runtime/Stopwatch.ts"
 import { type AdmissionWithEnds, type AdmitWithEnds, Outcomes } from "../outcome/Outcomes.ts"
 import type { Flight } from "./Flights.ts"

@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, type Scope } from "effect"
 import type { RunId } from "../../domain/Id.ts"
-import type { LaneRun } from "../../repo/LaneStore.ts"
-import type { Term } from "../../repo/LeaseStore.ts"
+import type { LaneRun } from "../../repo/run/LaneStore.ts"
+import type { Term } from "../../repo/run/LeaseStore.ts"
 
 /**
  * The result of an acceptance: the run was admitted with it; the run waits in its lane; the run was not stored; or the

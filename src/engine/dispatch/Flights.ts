@@ -1,5 +1,5 @@
 import type { RunId } from "../../domain/Id.ts"
-import type { LaneRun } from "../../repo/LaneStore.ts"
+import type { LaneRun } from "../../repo/run/LaneStore.ts"
 import { LostPrompts } from "./LostPrompts.ts"
 
 /** Maximum number of a lane's runs that are published together, without waiting for each confirmation. */

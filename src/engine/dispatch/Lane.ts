@@ -5,7 +5,7 @@
 import type { RunId, WebhookId } from "../../domain/Id.ts"
 import { waitsForLeader } from "../../domain/run/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
-import type { LaneRun } from "../../repo/LaneStore.ts"
+import type { LaneRun } from "../../repo/run/LaneStore.ts"
 import { type Flight, Flights, type Publication } from "./Flights.ts"
 import { LanePace, type Work } from "./LanePace.ts"
 

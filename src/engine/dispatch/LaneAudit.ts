@@ -1,7 +1,7 @@
 import { Duration, Effect } from "effect"
 import { Bus, type Inspection } from "../../bus/Bus.ts"
 import type { RunId } from "../../domain/Id.ts"
-import { RunStore } from "../../repo/RunStore.ts"
+import { RunStore } from "../../repo/run/RunStore.ts"
 import type { Lane } from "./Lane.ts"
 import type { Offer } from "./LanePublisher.ts"
 

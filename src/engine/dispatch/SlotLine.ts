@@ -1,5 +1,5 @@
 import type { RunId } from "../../domain/Id.ts"
-import type { LaneRun } from "../../repo/LaneStore.ts"
+import type { LaneRun } from "../../repo/run/LaneStore.ts"
 import type { Lane } from "./Lane.ts"
 import type { Limiter, SlotRequest } from "./Limiter.ts"
 

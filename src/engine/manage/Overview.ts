@@ -5,9 +5,9 @@ import { teamNameOf, webhookIdOf } from "../../domain/ParsedId.ts"
 import { finalStatuses } from "../../domain/run/RunStatus.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
 import type { Activity, Counts, Statistics, StatisticsRange } from "../../domain/run/Statistics.ts"
-import { HistoryStore } from "../../repo/HistoryStore.ts"
-import { TeamStore } from "../../repo/TeamStore.ts"
-import { WebhookStore } from "../../repo/WebhookStore.ts"
+import { HistoryStore } from "../../repo/history/HistoryStore.ts"
+import { TeamStore } from "../../repo/manage/TeamStore.ts"
+import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import { Settings } from "../Settings.ts"
 
 /** Counts over time, and a team's runs, for people. IDs and names come unparsed. */

@@ -10,8 +10,8 @@ import {
 } from "../../domain/request/ReceivedRequest.ts"
 import { listedBodyBytes, storedBodyBytes } from "../../domain/request/StoredBody.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
-import { RequestStore } from "../../repo/RequestStore.ts"
-import { type FirstVerified, type OldTokenUse, WebhookStore } from "../../repo/WebhookStore.ts"
+import { RequestStore } from "../../repo/history/RequestStore.ts"
+import { type FirstVerified, type OldTokenUse, WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import { cutBody, cutDetail, partsOf, type RequestToStore, storesRefused } from "./RequestToStore.ts"
 
 /** Whether the caller used a replaced token. */

@@ -3,7 +3,7 @@ import { Bus } from "../../bus/Bus.ts"
 import { type Invalid, type NotFound, type TeamExists, type TeamInUse, type Unavailable } from "../../domain/Errors.ts"
 import { teamNameOf } from "../../domain/ParsedId.ts"
 import { type Team, TeamDraft, type TeamName, type TeamRecord } from "../../domain/Team.ts"
-import { TeamStore } from "../../repo/TeamStore.ts"
+import { TeamStore } from "../../repo/manage/TeamStore.ts"
 import * as Audit from "../access/Audit.ts"
 import { validate } from "./Validation.ts"
 

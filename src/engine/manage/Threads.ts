@@ -2,7 +2,7 @@ import { Context, DateTime, Effect, Layer } from "effect"
 import type { InvalidParameter, NotFound, Unavailable } from "../../domain/Errors.ts"
 import { teamNameOf, threadIdOf } from "../../domain/ParsedId.ts"
 import type { Thread } from "../../domain/Thread.ts"
-import { type ThreadPage, type ThreadQuery, ThreadStore } from "../../repo/ThreadStore.ts"
+import { type ThreadPage, type ThreadQuery, ThreadStore } from "../../repo/run/ThreadStore.ts"
 import * as Audit from "../access/Audit.ts"
 
 /** Conversations with teams. A text that cannot be a team's name or an id is `NotFound`. */

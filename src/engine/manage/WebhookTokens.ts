@@ -1,7 +1,7 @@
 /** Replaces a webhook's token. The old one may stay valid for a while. */
 import { DateTime, Duration, Effect } from "effect"
 import type { WebhookId } from "../../domain/Id.ts"
-import { noOldToken, WebhookStore } from "../../repo/WebhookStore.ts"
+import { noOldToken, WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import * as Audit from "../access/Audit.ts"
 import { hashToken, makeToken, type Token, tokenHint } from "../verify/Token.ts"
 

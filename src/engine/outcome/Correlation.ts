@@ -4,7 +4,7 @@ import { parse, stringify } from "uuid"
 import type { Correlation as Port } from "../../bus/Bus.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { TeamName } from "../../domain/Team.ts"
-import { ReplyKeyStore } from "../../repo/ReplyKeyStore.ts"
+import { ReplyKeyStore } from "../../repo/access/ReplyKeyStore.ts"
 import { untilAvailable } from "../../runtime/Availability.ts"
 import { RecentMap } from "../../runtime/RecentMap.ts"
 

@@ -1,6 +1,6 @@
 import { type DateTime, Duration, Effect, type Scope } from "effect"
 import type { RunId } from "../../domain/Id.ts"
-import { RunStore } from "../../repo/RunStore.ts"
+import { RunStore } from "../../repo/run/RunStore.ts"
 import { untilAvailable } from "../../runtime/Availability.ts"
 import { pause } from "../../runtime/Pause.ts"
 

@@ -2,7 +2,7 @@ import { Context, Deferred, Effect, FiberId, FiberSet, Layer } from "effect"
 import type { RunProgress } from "../../bus/Bus.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { mergeProgress } from "../../domain/run/Progress.ts"
-import { type ProgressReport, ProgressStore } from "../../repo/ProgressStore.ts"
+import { type ProgressReport, ProgressStore } from "../../repo/run/ProgressStore.ts"
 
 /** Milliseconds between two writes, each of which stores one report of each run. */
 const interval = 250

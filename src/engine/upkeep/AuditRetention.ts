@@ -1,5 +1,5 @@
 import { DateTime, Duration, Effect, Layer, Option, Schedule } from "effect"
-import { AuditStore } from "../../repo/AuditStore.ts"
+import { AuditStore } from "../../repo/access/AuditStore.ts"
 
 const pause = Duration.hours(1)
 

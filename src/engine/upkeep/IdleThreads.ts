@@ -1,5 +1,5 @@
 import { DateTime, type Duration, Effect, Layer, Option, Schedule } from "effect"
-import { ThreadStore } from "../../repo/ThreadStore.ts"
+import { ThreadStore } from "../../repo/run/ThreadStore.ts"
 import { Settings } from "../Settings.ts"
 
 const pause = Schedule.spaced("1 minute")

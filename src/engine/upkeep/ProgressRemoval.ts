@@ -1,5 +1,5 @@
 import { DateTime, Duration, Effect, Layer, Schedule } from "effect"
-import { ProgressStore } from "../../repo/ProgressStore.ts"
+import { ProgressStore } from "../../repo/run/ProgressStore.ts"
 
 /** For watchers that reconnect, and for servers with different clocks. */
 const keptAfterEnd = Duration.minutes(1)

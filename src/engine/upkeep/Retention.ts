@@ -1,5 +1,5 @@
 import { DateTime, Duration, Effect, Layer, Option, Schedule } from "effect"
-import { HistoryStore } from "../../repo/HistoryStore.ts"
+import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 
 /** Removes runs that ended longer ago than `retention`; without one, none. Every replica may do it. */
 export const layer = (retention: Option.Option<Duration.Duration>): Layer.Layer<never, never, HistoryStore> =>

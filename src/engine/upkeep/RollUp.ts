@@ -1,5 +1,5 @@
 import { DateTime, Duration, Effect, Layer, Schedule } from "effect"
-import { HistoryStore } from "../../repo/HistoryStore.ts"
+import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 
 const interval = Duration.seconds(5)
 

@@ -4,7 +4,7 @@
  * first or any other. `SecretRotation` changes the fingerprint once everything is encrypted with another key.
  */
 import { Effect, Option } from "effect"
-import { SecretKeyStore } from "../../repo/SecretKeyStore.ts"
+import { SecretKeyStore } from "../../repo/access/SecretKeyStore.ts"
 import { fingerprintOf, keyIdOf, type SecretKey, SecretKeys } from "./SecretKeys.ts"
 
 /** The explanation for the operator. */

@@ -5,7 +5,7 @@ import type { WebhookId } from "../../domain/Id.ts"
 import { describe } from "../../domain/verification/Presets.ts"
 import { secretHintOf } from "../../domain/webhook/SecretHint.ts"
 import type { WebhookEdit, WebhookRow } from "../../domain/webhook/Webhook.ts"
-import { noSecrets, type SecretChange } from "../../repo/WebhookStore.ts"
+import { noSecrets, type SecretChange } from "../../repo/manage/WebhookStore.ts"
 import * as Sealing from "./Sealing.ts"
 import { faultOf } from "./Signing.ts"
 

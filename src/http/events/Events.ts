@@ -6,7 +6,7 @@ import type { RunId, WebhookId } from "../../domain/Id.ts"
 import type { RunState } from "../../domain/run/RunState.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import { type Change, ChangeFeed } from "../../repo/ChangeFeed.ts"
-import { HistoryStore } from "../../repo/HistoryStore.ts"
+import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { RecentMap } from "../../runtime/RecentMap.ts"
 import * as EventStreams from "./EventStreams.ts"
 

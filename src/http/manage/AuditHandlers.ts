@@ -2,7 +2,7 @@ import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../../api/Api.ts"
 import { pageSize } from "../../api/PageSize.ts"
-import { AuditStore } from "../../repo/AuditStore.ts"
+import { AuditStore } from "../../repo/access/AuditStore.ts"
 import * as Problems from "../request/Problems.ts"
 
 export const layer = HttpApiBuilder.group(Api, "audit", (handlers) =>

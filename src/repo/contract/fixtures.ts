@@ -6,10 +6,10 @@ import type { Outcome } from "../../domain/run/Run.ts"
 import { TeamName } from "../../domain/Team.ts"
 import type { TokenHash } from "../../domain/webhook/Token.ts"
 import type { Webhook, WebhookRow } from "../../domain/webhook/Webhook.ts"
-import type { Term } from "../LeaseStore.ts"
+import type { NewWebhook } from "../manage/WebhookStore.ts"
 import { Repo } from "../Repo.ts"
-import type { NewRun } from "../RunStore.ts"
-import type { NewWebhook } from "../WebhookStore.ts"
+import type { Term } from "../run/LeaseStore.ts"
+import type { NewRun } from "../run/RunStore.ts"
 
 export const epoch = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 export const at = (ms: number): DateTime.Utc => DateTime.unsafeMake(epoch + ms)

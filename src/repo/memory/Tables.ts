@@ -13,10 +13,10 @@ import type { TeamName } from "../../domain/Team.ts"
 import type { TokenHash } from "../../domain/webhook/Token.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { type Change, makeChangeListeners } from "../ChangeFeed.ts"
-import type { Term } from "../LeaseStore.ts"
-import type { NewRun } from "../RunStore.ts"
-import { makeAuditMemory } from "./AuditStoreMemory.ts"
-import type { StoredDelivery } from "./DeliveryMemory.ts"
+import type { Term } from "../run/LeaseStore.ts"
+import type { NewRun } from "../run/RunStore.ts"
+import { makeAuditMemory } from "./access/AuditStoreMemory.ts"
+import type { StoredDelivery } from "./delivery/DeliveryMemory.ts"
 
 export interface StoredTeam {
   readonly created_at: DateTime.Utc

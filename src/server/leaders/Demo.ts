@@ -2,8 +2,8 @@ import { DateTime, Effect, type Layer, Option } from "effect"
 import type { LeaderBus } from "../../bus/Bus.ts"
 import { TeamName } from "../../domain/Team.ts"
 import * as Leader from "../../leader/Leader.ts"
-import { TeamStore } from "../../repo/TeamStore.ts"
-import { WebhookStore } from "../../repo/WebhookStore.ts"
+import { TeamStore } from "../../repo/manage/TeamStore.ts"
+import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import * as FirstWebhook from "./FirstWebhook.ts"
 
 /** The team of the embedded default, and the name of its webhook. */

@@ -3,7 +3,7 @@ import { makeWebhookId } from "../../domain/Id.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import { hashToken, makeToken, tokenHint } from "../../engine/verify/Token.ts"
-import { WebhookStore } from "../../repo/WebhookStore.ts"
+import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 
 /** A team's first webhook, with its token only when it was created just now: only the token's hash is stored. */
 export interface FirstWebhook {

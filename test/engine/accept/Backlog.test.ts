@@ -3,7 +3,7 @@ import { Effect, Layer, TestClock } from "effect"
 import { TeamName } from "../../../src/domain/Team.ts"
 import * as Backlog from "../../../src/engine/accept/Backlog.ts"
 import { count, newRun, type Target } from "../../../src/repo/contract/fixtures.ts"
-import { LaneStore } from "../../../src/repo/LaneStore.ts"
+import { LaneStore } from "../../../src/repo/run/LaneStore.ts"
 import { seeded, testSeed } from "../../support/Random.ts"
 
 const team = TeamName.make("ops")

@@ -4,10 +4,10 @@ import { Context, DateTime, Effect, Layer, TestClock } from "effect"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import { Limiter } from "../../../src/engine/dispatch/Limiter.ts"
-import { LaneStore } from "../../../src/repo/LaneStore.ts"
 import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
-import { RunStore } from "../../../src/repo/RunStore.ts"
+import { LaneStore } from "../../../src/repo/run/LaneStore.ts"
+import { RunStore } from "../../../src/repo/run/RunStore.ts"
 import { engine, lead, makeTeam, makeWebhook, until } from "../Scenario.ts"
 
 type Runs = typeof RunStore.Service

@@ -2,7 +2,7 @@ import { expect, it } from "@effect/vitest"
 import { type Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Option, Queue, Scope, TestClock } from "effect"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import { whileHeld } from "../../../src/engine/dispatch/Lease.ts"
-import { LeaseLost, LeaseStore, type Term } from "../../../src/repo/LeaseStore.ts"
+import { LeaseLost, LeaseStore, type Term } from "../../../src/repo/run/LeaseStore.ts"
 import { engine, lead, makeTeam, makeWebhook, ports } from "../Scenario.ts"
 
 type Store = Context.Tag.Service<typeof LeaseStore>

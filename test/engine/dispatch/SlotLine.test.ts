@@ -6,7 +6,7 @@ import { Lane } from "../../../src/engine/dispatch/Lane.ts"
 import { Limiter } from "../../../src/engine/dispatch/Limiter.ts"
 import { SlotLine } from "../../../src/engine/dispatch/SlotLine.ts"
 import { Settings } from "../../../src/engine/Settings.ts"
-import type { LaneRun } from "../../../src/repo/LaneStore.ts"
+import type { LaneRun } from "../../../src/repo/run/LaneStore.ts"
 
 const id = (n: number) => `00000000-0000-7000-8000-${String(n).padStart(12, "0")}`
 

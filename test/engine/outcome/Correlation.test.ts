@@ -4,7 +4,7 @@ import { Effect, Layer } from "effect"
 import { runIdAt } from "../../../src/domain/Id.ts"
 import { TeamName } from "../../../src/domain/Team.ts"
 import { Correlation } from "../../../src/engine/outcome/Correlation.ts"
-import { ReplyKeyStore } from "../../../src/repo/ReplyKeyStore.ts"
+import { ReplyKeyStore } from "../../../src/repo/access/ReplyKeyStore.ts"
 
 const key = new Uint8Array(32).fill(7)
 const made = (its = key) =>

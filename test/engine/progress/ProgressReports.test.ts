@@ -3,7 +3,7 @@ import { Effect, Fiber, Layer, TestClock } from "effect"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import { makeRunId } from "../../../src/domain/Id.ts"
 import { ProgressReports } from "../../../src/engine/progress/ProgressReports.ts"
-import { type ProgressReport, ProgressStore } from "../../../src/repo/ProgressStore.ts"
+import { type ProgressReport, ProgressStore } from "../../../src/repo/run/ProgressStore.ts"
 
 const make = (refuse: () => boolean = () => false) =>
   Effect.gen(function* () {

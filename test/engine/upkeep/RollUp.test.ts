@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, TestClock } from "effect"
 import * as RollUp from "../../../src/engine/upkeep/RollUp.ts"
-import { HistoryStore } from "../../../src/repo/HistoryStore.ts"
+import { HistoryStore } from "../../../src/repo/history/HistoryStore.ts"
 import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 
 describe("keeping the statistics quick", () => {

@@ -6,7 +6,7 @@ import { Ajv2020 } from "ajv/dist/2020.js"
 import { DateTime, Duration, Effect } from "effect"
 import { WebhookId } from "../../../src/domain/Id.ts"
 import { titles } from "../../../src/http/request/ProblemTitles.ts"
-import { WebhookStore } from "../../../src/repo/WebhookStore.ts"
+import { WebhookStore } from "../../../src/repo/manage/WebhookStore.ts"
 import { type Answer, type Call, sorted } from "../Client.ts"
 import { adminKey, failing, silent, start } from "../Server.ts"
 

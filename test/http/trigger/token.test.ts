@@ -1,6 +1,6 @@
 import { describe, expect } from "@effect/vitest"
 import { Context, Deferred, Effect, Fiber, Layer } from "effect"
-import { HistoryStore } from "../../../src/repo/HistoryStore.ts"
+import { HistoryStore } from "../../../src/repo/history/HistoryStore.ts"
 import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import { type Answer, refusal } from "../Client.ts"
 import { hello, silent, start, startWithWebhook, triggers, unusedId } from "../Server.ts"

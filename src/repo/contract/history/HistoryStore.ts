@@ -3,10 +3,10 @@ import { Effect } from "effect"
 import { InvalidParameter, NotFound } from "../../../domain/Errors.ts"
 import { makeRunId, makeWebhookId, type RunId } from "../../../domain/Id.ts"
 import type { RunStatus, Variables } from "../../../domain/run/Run.ts"
-import type { StatesQuery } from "../../HistoryStore.ts"
+import type { StatesQuery } from "../../history/HistoryStore.ts"
+import type { RunQuery } from "../../history/RunQuery.ts"
 import { Repo } from "../../Repo.ts"
-import type { RunQuery } from "../../RunQuery.ts"
-import type { NewRun } from "../../RunStore.ts"
+import type { NewRun } from "../../run/RunStore.ts"
 import {
   acceptOne,
   acquireTerm,

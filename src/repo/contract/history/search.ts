@@ -2,9 +2,9 @@ import { expect } from "@effect/vitest"
 import { Effect } from "effect"
 import { InvalidParameter, NotFound } from "../../../domain/Errors.ts"
 import { makeWebhookId, type RunId, runIdAt } from "../../../domain/Id.ts"
+import type { RunFilter } from "../../history/RunQuery.ts"
 import { Repo } from "../../Repo.ts"
-import type { RunFilter } from "../../RunQuery.ts"
-import type { NewRun } from "../../RunStore.ts"
+import type { NewRun } from "../../run/RunStore.ts"
 import {
   acceptOne,
   acquireTerm,

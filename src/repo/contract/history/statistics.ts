@@ -4,7 +4,7 @@ import { v7 } from "uuid"
 import { RunId } from "../../../domain/Id.ts"
 import { finalStatuses } from "../../../domain/run/RunStatus.ts"
 import { Repo } from "../../Repo.ts"
-import type { NewRun } from "../../RunStore.ts"
+import type { NewRun } from "../../run/RunStore.ts"
 import {
   acceptOne,
   acquireTerm,

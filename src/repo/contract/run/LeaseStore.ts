@@ -1,7 +1,7 @@
 import { expect } from "@effect/vitest"
 import { Duration, Effect, Option, Schedule } from "effect"
-import { LeaseLost } from "../../LeaseStore.ts"
 import { Repo } from "../../Repo.ts"
+import { LeaseLost } from "../../run/LeaseStore.ts"
 import {
   acquireTerm,
   admitAll,

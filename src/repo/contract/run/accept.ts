@@ -2,7 +2,7 @@ import { expect } from "@effect/vitest"
 import { Duration, Effect, Either } from "effect"
 import { NotFound, TooManyQueued } from "../../../domain/Errors.ts"
 import { Repo } from "../../Repo.ts"
-import { type NewRun, WebhookEdited } from "../../RunStore.ts"
+import { type NewRun, WebhookEdited } from "../../run/RunStore.ts"
 import {
   acceptOne,
   acquireTerm,

@@ -3,7 +3,7 @@ import { DateTime, Effect, Either } from "effect"
 import { IdempotencyKeyReused } from "../../../domain/Errors.ts"
 import { runIdAt } from "../../../domain/Id.ts"
 import { Repo } from "../../Repo.ts"
-import type { NewRun } from "../../RunStore.ts"
+import type { NewRun } from "../../run/RunStore.ts"
 import {
   acceptOne,
   acquireTerm,

@@ -1,8 +1,8 @@
 import { expect } from "@effect/vitest"
 import { Effect } from "effect"
 import { makeRunId, type RunId } from "../../../domain/Id.ts"
-import type { Term } from "../../LeaseStore.ts"
 import { Repo } from "../../Repo.ts"
+import type { Term } from "../../run/LeaseStore.ts"
 import { acquireTerm, at, createWebhook, endOne, ops, outcomes, queueRun, sendRun, success } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
 

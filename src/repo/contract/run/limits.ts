@@ -3,7 +3,7 @@ import { Clock, Effect, Either } from "effect"
 import { RateLimited, TooManyQueued } from "../../../domain/Errors.ts"
 import type { WebhookId } from "../../../domain/Id.ts"
 import { Repo } from "../../Repo.ts"
-import type { NewRun } from "../../RunStore.ts"
+import type { NewRun } from "../../run/RunStore.ts"
 import {
   acceptOne,
   acquireTerm,

@@ -1,8 +1,8 @@
 import { expect } from "@effect/vitest"
 import { Effect } from "effect"
 import { makeRunId, type RunId } from "../../../domain/Id.ts"
-import { keptText, type ProgressReport, shortestReport } from "../../ProgressStore.ts"
 import { Repo } from "../../Repo.ts"
+import { keptText, type ProgressReport, shortestReport } from "../../run/ProgressStore.ts"
 import {
   acquireTerm,
   admitOne,

@@ -3,7 +3,7 @@ import { DateTime, Effect } from "effect"
 import type { RunId } from "../../../domain/Id.ts"
 import type { Outcome } from "../../../domain/run/Run.ts"
 import { Repo } from "../../Repo.ts"
-import type { NewRun } from "../../RunStore.ts"
+import type { NewRun } from "../../run/RunStore.ts"
 import {
   acceptOne,
   acquireTerm,

@@ -5,7 +5,6 @@ import type { DestinationRow } from "../../../domain/delivery/Destination.ts"
 import { NotFound } from "../../../domain/Errors.ts"
 import type { DeliveryId, DestinationId, WebhookId } from "../../../domain/Id.ts"
 import { storable } from "../../../domain/StorableText.ts"
-import { decodeCursor, encodeCursor } from "../../Cursor.ts"
 import {
   type AttemptResult,
   type ClaimOptions,
@@ -13,7 +12,8 @@ import {
   DeliveryStore,
   type DueDelivery,
   storedAttempts
-} from "../../DeliveryStore.ts"
+} from "../../delivery/DeliveryStore.ts"
+import { decodeCursor, encodeCursor } from "../../history/Cursor.ts"
 import { type ColumnTypes, fromRow, recordset, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 

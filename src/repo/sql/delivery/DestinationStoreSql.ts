@@ -4,10 +4,10 @@ import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
 import { Destination, type DestinationRow, toDestination } from "../../../domain/delivery/Destination.ts"
 import { NotFound } from "../../../domain/Errors.ts"
 import type { DestinationId, WebhookId } from "../../../domain/Id.ts"
-import { type DestinationChange, DestinationStore } from "../../DestinationStore.ts"
+import { type DestinationChange, DestinationStore } from "../../delivery/DestinationStore.ts"
+import { audited } from "../access/Audit.ts"
 import { fromRow, list, toColumns } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
-import { audited } from "../manage/Audit.ts"
 
 /** What events show of a destination: what the API shows, without what is not a person's. */
 const auditedFields = Object.keys(Destination.fields).filter(

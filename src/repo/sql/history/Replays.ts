@@ -1,7 +1,7 @@
 import { SqlClient, type Statement } from "@effect/sql"
 import { Effect } from "effect"
 import type { RunId } from "../../../domain/Id.ts"
-import type { ReplayableQuery } from "../../HistoryStore.ts"
+import type { ReplayableQuery } from "../../history/HistoryStore.ts"
 import { bounded } from "../database/Database.ts"
 import { summariesOf, summaryFromRow } from "../RunColumns.ts"
 import { acceptedBetween } from "./AcceptedBetween.ts"

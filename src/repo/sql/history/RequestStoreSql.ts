@@ -3,7 +3,7 @@ import { DateTime, Effect, Layer } from "effect"
 import { NotFound } from "../../../domain/Errors.ts"
 import type { WebhookId } from "../../../domain/Id.ts"
 import { acceptedCodes, type ReceivedRequest } from "../../../domain/request/ReceivedRequest.ts"
-import { RequestStore } from "../../RequestStore.ts"
+import { RequestStore } from "../../history/RequestStore.ts"
 import { type ColumnTypes, fromRow, list, recordset, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 

@@ -3,7 +3,7 @@ import { Clock, DateTime, Effect, Option } from "effect"
 import { NotFound } from "../../../domain/Errors.ts"
 import type { RunId, ThreadId, WebhookId } from "../../../domain/Id.ts"
 import { isFinal } from "../../../domain/run/RunStatus.ts"
-import { decodeCursor, decodeIdCursor, encodeCursor } from "../../Cursor.ts"
+import { decodeCursor, decodeIdCursor, encodeCursor } from "../../history/Cursor.ts"
 import {
   foldCase,
   inJson,
@@ -12,7 +12,7 @@ import {
   type RunQuery,
   searchedId,
   searchedLength
-} from "../../RunQuery.ts"
+} from "../../history/RunQuery.ts"
 import { list } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { live, summariesOf, summaryFromRow } from "../RunColumns.ts"

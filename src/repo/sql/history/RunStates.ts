@@ -1,7 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { DateTime, Effect } from "effect"
 import { type RunState, stateFields, toRunState } from "../../../domain/run/RunState.ts"
-import type { StatesQuery } from "../../HistoryStore.ts"
+import type { StatesQuery } from "../../history/HistoryStore.ts"
 import { fromRow, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { columnsOf, live } from "../RunColumns.ts"

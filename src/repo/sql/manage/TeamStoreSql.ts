@@ -3,12 +3,12 @@ import { DateTime, Effect, Layer } from "effect"
 import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
 import { NotFound, TeamExists, TeamInUse } from "../../../domain/Errors.ts"
 import type { TeamName, TeamRecord } from "../../../domain/Team.ts"
-import { TeamStore } from "../../TeamStore.ts"
+import { TeamStore } from "../../manage/TeamStore.ts"
+import { audited } from "../access/Audit.ts"
 import { notify } from "../Changes.ts"
 import { fromRow } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { live, waiting } from "../RunColumns.ts"
-import { audited } from "./Audit.ts"
 
 export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.effect(
   TeamStore,

@@ -12,12 +12,12 @@ import {
   type OldTokenUse,
   type WebhookChange,
   WebhookStore
-} from "../../WebhookStore.ts"
+} from "../../manage/WebhookStore.ts"
+import { audited, changedWebhookFields, webhookFields } from "../access/Audit.ts"
 import { notify } from "../Changes.ts"
 import { fromRow, list, recordset, toColumns } from "../Columns.ts"
 import { bounded, isDangling } from "../database/Database.ts"
 import { final, live } from "../RunColumns.ts"
-import { audited, changedWebhookFields, webhookFields } from "./Audit.ts"
 import { keepTemplate, makeTemplates } from "./Templates.ts"
 
 /** A longer history is deleted in steps, so that no statement takes long. */

@@ -10,7 +10,7 @@ import {
   mostAhead,
   type NewRun,
   WebhookEdited
-} from "../../RunStore.ts"
+} from "../../run/RunStore.ts"
 import { unavailable } from "../database/Database.ts"
 import type { NotifySoon } from "../database/NotifySoon.ts"
 import { makeCoalesce, makeFindDelivered } from "./Coalesce.ts"

@@ -2,7 +2,7 @@
 import { Duration } from "effect"
 import type { RunId } from "../../../domain/Id.ts"
 import { parseRate } from "../../../domain/webhook/Rate.ts"
-import type { NewRun } from "../../RunStore.ts"
+import type { NewRun } from "../../run/RunStore.ts"
 import { limitTypes } from "./WebhookLimits.ts"
 
 export type NewRunWebhook = NonNullable<NewRun["webhook"]>

@@ -10,8 +10,8 @@
  */
 import type { SqlClient, Statement } from "@effect/sql"
 import { DateTime } from "effect"
-import type { Term } from "../../LeaseStore.ts"
-import { type Admission, mostAhead } from "../../RunStore.ts"
+import type { Term } from "../../run/LeaseStore.ts"
+import { type Admission, mostAhead } from "../../run/RunStore.ts"
 import { inLane } from "../RunColumns.ts"
 import { heldBy } from "./LeaseStoreSql.ts"
 

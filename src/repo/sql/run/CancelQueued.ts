@@ -1,6 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { DateTime, Effect } from "effect"
-import type { QueuedRuns } from "../../RunStore.ts"
+import type { QueuedRuns } from "../../run/RunStore.ts"
 import { notify } from "../Changes.ts"
 import { uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"

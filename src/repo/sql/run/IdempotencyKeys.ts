@@ -2,7 +2,7 @@
 import { SqlClient, type Statement } from "@effect/sql"
 import { Effect } from "effect"
 import type { RunRow } from "../../../domain/run/Run.ts"
-import type { NewRun } from "../../RunStore.ts"
+import type { NewRun } from "../../run/RunStore.ts"
 import { fromRow, recordset, runIds } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { runColumns, runFromRow } from "../RunColumns.ts"

@@ -1,6 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
-import { type AcceptOptions, isRetry, type NewRun } from "../../RunStore.ts"
+import { type AcceptOptions, isRetry, type NewRun } from "../../run/RunStore.ts"
 import { notify } from "../Changes.ts"
 import { list, recordset } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"

@@ -1,6 +1,6 @@
 import { SqlClient, type Statement } from "@effect/sql"
 import { Duration, Effect, Layer, Option } from "effect"
-import { LeaseLost, LeaseStore, type ProcessLock, type Term } from "../../LeaseStore.ts"
+import { LeaseLost, LeaseStore, type ProcessLock, type Term } from "../../run/LeaseStore.ts"
 import { notify } from "../Changes.ts"
 import { bounded } from "../database/Database.ts"
 import { isFree, SessionLocks } from "../database/SessionLocks.ts"

@@ -9,7 +9,7 @@ import {
   ProgressStore,
   type RunNews,
   shortestReport
-} from "../../ProgressStore.ts"
+} from "../../run/ProgressStore.ts"
 import { type ColumnTypes, fromRow, recordset, runIds } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { live } from "../RunColumns.ts"

@@ -2,7 +2,7 @@
 import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect } from "effect"
 import type { RunId, WebhookId } from "../../../domain/Id.ts"
-import type { QueuedRuns } from "../../RunStore.ts"
+import type { QueuedRuns } from "../../run/RunStore.ts"
 import { notify } from "../Changes.ts"
 import { uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"

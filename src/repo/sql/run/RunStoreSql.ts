@@ -1,6 +1,6 @@
 import type { SqlClient } from "@effect/sql"
 import { Effect, Layer } from "effect"
-import { RunStore } from "../../RunStore.ts"
+import { RunStore } from "../../run/RunStore.ts"
 import { makeNotifySoon } from "../database/NotifySoon.ts"
 import { makeAccept } from "./Accept.ts"
 import { makeCancelQueued } from "./CancelQueued.ts"

@@ -2,8 +2,8 @@
 import { SqlClient, type Statement } from "@effect/sql"
 import { Effect } from "effect"
 import type { RunId, ThreadId } from "../../../domain/Id.ts"
-import type { LaneThread } from "../../LaneStore.ts"
-import type { NewRun } from "../../RunStore.ts"
+import type { LaneThread } from "../../run/LaneStore.ts"
+import type { NewRun } from "../../run/RunStore.ts"
 import { uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 

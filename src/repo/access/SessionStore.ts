@@ -1,0 +1,36 @@
+import { Context, type Effect } from "effect"
+import type { AuditDraft } from "../../domain/access/AuditEvent.ts"
+import type { Session, SessionRow } from "../../domain/access/Session.ts"
+import type { Unavailable } from "../../domain/Errors.ts"
+import type { SessionId } from "../../domain/Id.ts"
+import type { TokenHash } from "../../domain/webhook/Token.ts"
+
+/**
+ * The sessions of the web UI. Expired ones are kept until they are ended. With a draft, a change writes its audit event
+ * in the same commit.
+ */
+export class SessionStore extends Context.Tag("webhook-trigger/SessionStore")<
+  SessionStore,
+  {
+    readonly createSession: (session: SessionRow, audit?: AuditDraft) => Effect.Effect<void, Unavailable>
+    /** The sessions with these tokens, in the order of the hashes; `undefined`: none. */
+    readonly sessionsByToken: (
+      hashes: ReadonlyArray<TokenHash>
+    ) => Effect.Effect<ReadonlyArray<SessionRow | undefined>, Unavailable>
+    /** All sessions, last used first. */
+    readonly sessions: Effect.Effect<ReadonlyArray<SessionRow>, Unavailable>
+    /** Has no effect on an ended session. */
+    readonly recordSessionUse: (
+      id: SessionId,
+      use: Pick<Session, "last_used_at" | "expires_at">
+    ) => Effect.Effect<void, Unavailable>
+    /**
+     * Removes sessions, and returns the IDs of those that existed. An event for several has `after: {ended}`, their
+     * number.
+     */
+    readonly endSessions: (
+      ids: ReadonlyArray<SessionId>,
+      audit?: AuditDraft
+    ) => Effect.Effect<ReadonlyArray<SessionId>, Unavailable>
+  }
+>() {}

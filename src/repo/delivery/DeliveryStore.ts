@@ -1,0 +1,91 @@
+import { Context, type DateTime, type Effect } from "effect"
+import type { DeliveryAttempt, DeliveryStatus, EventDelivery } from "../../domain/delivery/Delivery.ts"
+import type { DestinationRow } from "../../domain/delivery/Destination.ts"
+import type { DestinationEvent } from "../../domain/delivery/DestinationEvent.ts"
+import type { InvalidParameter, NotFound, Unavailable } from "../../domain/Errors.ts"
+import type { DeliveryId, DestinationId, RunId, WebhookId } from "../../domain/Id.ts"
+
+/** A delivery whose next attempt this server may make. */
+export interface DueDelivery {
+  readonly id: DeliveryId
+  readonly run_id: RunId
+  readonly event: DestinationEvent
+  /** How many attempts of the schedule were made. */
+  readonly made: number
+  readonly destination: DestinationRow
+}
+
+export interface ClaimOptions {
+  readonly now: DateTime.Utc
+  /** Until then no other server makes these attempts. */
+  readonly until: DateTime.Utc
+  readonly limit: number
+  /** The maximum for each destination, and for each whose last attempt failed. */
+  readonly limitOfEach: number
+  readonly limitOfFailing: number
+  /** These destinations get no further attempts now. */
+  readonly except: ReadonlyArray<DestinationId>
+}
+
+/** What came of an attempt. */
+export interface AttemptResult extends Pick<DueDelivery, "id"> {
+  readonly destination_id: DestinationId
+  readonly attempt: DeliveryAttempt
+  /** Delivered; or failed, with the next attempt then; or failed for good. */
+  readonly next: "delivered" | "failed" | { readonly next_attempt_at: DateTime.Utc }
+  /** The destination has answered 410. */
+  readonly isGone: boolean
+}
+
+export interface DeliveryQuery {
+  readonly webhook_id: WebhookId
+  readonly destination_id?: DestinationId
+  readonly run_id?: RunId
+  readonly status?: DeliveryStatus
+  readonly limit: number
+  readonly cursor?: string
+}
+
+export interface DeliveryPage {
+  readonly data: ReadonlyArray<EventDelivery>
+  /** `null` on the last page. */
+  readonly next_cursor: string | null
+}
+
+/** Of one delivery, the newest attempts that are stored. */
+export const storedAttempts = 20
+
+/**
+ * What is sent to destinations. The statement that ends a run also writes a delivery for each enabled destination of its
+ * webhook that wants the event, and notifies with `DeliveryDue`. So no end is forgotten.
+ */
+export class DeliveryStore extends Context.Tag("webhook-trigger/DeliveryStore")<
+  DeliveryStore,
+  {
+    /** Takes deliveries whose attempts are due, of each destination the ones that are due longest. */
+    readonly claimDeliveries: (options: ClaimOptions) => Effect.Effect<ReadonlyArray<DueDelivery>, Unavailable>
+    /**
+     * Records attempts. A destination that is gone, or that has failed since before `failingBefore`, is switched off, and its
+     * pending deliveries fail. Returns the destinations that were switched off.
+     */
+    readonly recordAttempts: (
+      results: ReadonlyArray<AttemptResult>,
+      failingBefore: DateTime.Utc
+    ) => Effect.Effect<ReadonlyArray<DestinationId>, Unavailable>
+    /** Newest first. */
+    readonly deliveries: (query: DeliveryQuery) => Effect.Effect<DeliveryPage, InvalidParameter | Unavailable>
+    readonly delivery: (webhook_id: WebhookId, id: DeliveryId) => Effect.Effect<EventDelivery, NotFound | Unavailable>
+    /** Makes attempts of these deliveries due again, by the whole schedule; returns how many. Those of disabled destinations stay. */
+    readonly resend: (
+      which:
+        | { readonly webhook_id: WebhookId; readonly id: DeliveryId }
+        /** All of a destination that failed since then. */
+        | {
+            readonly webhook_id: WebhookId
+            readonly destination_id: DestinationId
+            readonly failedSince: DateTime.Utc
+          },
+      now: DateTime.Utc
+    ) => Effect.Effect<number, Unavailable>
+  }
+>() {}

@@ -1,0 +1,46 @@
+import { Context, type DateTime, type Effect } from "effect"
+import type { AuditDraft } from "../../domain/access/AuditEvent.ts"
+import type { Destination, DestinationEdit, DestinationRow } from "../../domain/delivery/Destination.ts"
+import type { NotFound, Unavailable } from "../../domain/Errors.ts"
+import type { DestinationId, WebhookId } from "../../domain/Id.ts"
+
+/** Fields to overwrite; `null` removes an optional one. */
+export type DestinationChange = Omit<DestinationEdit, "headers"> &
+  Partial<Pick<DestinationRow, "header_names" | "sealed_secret" | "secret_hint">> & {
+    readonly [Field in "sealed_headers" | "old_sealed_secret" | "old_secret_valid_until" | "disabled_reason"]?:
+      | DestinationRow[Field]
+      | null
+  } & { readonly updated_at: DateTime.Utc }
+
+/** The destinations of a webhook's runs, as people manage them. A change writes its audit event in the same commit. */
+export class DestinationStore extends Context.Tag("webhook-trigger/DestinationStore")<
+  DestinationStore,
+  {
+    /** `NotFound`: there is no such webhook. */
+    readonly createDestination: (
+      destination: DestinationRow,
+      audit?: AuditDraft
+    ) => Effect.Effect<Destination, NotFound | Unavailable>
+    /** Those of a webhook, oldest first. */
+    readonly destinations: (id: WebhookId) => Effect.Effect<ReadonlyArray<Destination>, Unavailable>
+    /** All, of every webhook. */
+    readonly destinationRows: Effect.Effect<ReadonlyArray<DestinationRow>, Unavailable>
+    readonly destinationRow: (
+      webhook_id: WebhookId,
+      id: DestinationId
+    ) => Effect.Effect<DestinationRow, NotFound | Unavailable>
+    /** Switched off, its pending deliveries fail. Switched on, it no longer counts as failing. */
+    readonly updateDestination: (
+      webhook_id: WebhookId,
+      id: DestinationId,
+      change: DestinationChange,
+      audit?: AuditDraft
+    ) => Effect.Effect<Destination, NotFound | Unavailable>
+    /** Deletes its deliveries, too. */
+    readonly deleteDestination: (
+      webhook_id: WebhookId,
+      id: DestinationId,
+      audit?: AuditDraft
+    ) => Effect.Effect<void, NotFound | Unavailable>
+  }
+>() {}

@@ -1,0 +1,92 @@
+import { Context, type DateTime, type Duration, type Effect } from "effect"
+import type { InvalidParameter, NotFound, Unavailable } from "../../domain/Errors.ts"
+import type { RunId, WebhookId } from "../../domain/Id.ts"
+import type { Run } from "../../domain/run/Run.ts"
+import type { RunState } from "../../domain/run/RunState.ts"
+import type { FinalStatus } from "../../domain/run/RunStatus.ts"
+import type { RunSummary } from "../../domain/run/RunSummary.ts"
+import type { Counts, RunBucket } from "../../domain/run/Statistics.ts"
+import type { TeamName } from "../../domain/Team.ts"
+import type { NewRun } from "../run/RunStore.ts"
+import type { RunPage, RunQuery } from "./RunQuery.ts"
+
+/** The runs whose states are asked for. */
+export interface StatesQuery {
+  readonly run_ids: ReadonlyArray<RunId>
+  /** The newest unfinished runs of these teams, accepted at or after `since`. */
+  readonly teams: ReadonlyArray<TeamName>
+  readonly since: DateTime.Utc
+  /** Numbers of runs by team: waiting, and admitted. */
+  readonly limit: number
+}
+
+/** A run with everything needed to make another one like it. */
+export type WholeRun = Run & Pick<NewRun, "layout">
+
+/** Selects ended runs to replay. */
+export interface ReplayableQuery {
+  /** Runs of this webhook; or of all webhooks that point at this team now, and its messages. */
+  readonly of: { readonly webhook_id: WebhookId } | { readonly team: TeamName }
+  readonly statuses: ReadonlyArray<FinalStatus>
+  /** Accepted then or later. */
+  readonly from?: DateTime.Utc
+  /** Accepted earlier. */
+  readonly to?: DateTime.Utc
+  /** Ignores runs with such an idempotency key: they are not replayed, and do not count as replays. */
+  readonly keyPrefix?: string
+  readonly limit: number
+}
+
+/** Runs for people to read. The driver cuts long texts in lists, where the rows are. */
+export class HistoryStore extends Context.Tag("webhook-trigger/HistoryStore")<
+  HistoryStore,
+  {
+    readonly run: (id: RunId) => Effect.Effect<Run, NotFound | Unavailable>
+    /**
+     * Runs of one webhook or thread in the order of acceptance, or of all in the order of their IDs, which contain the
+     * time. After half a second, returns what it has found, and a cursor to continue. `NotFound`: no such webhook.
+     */
+    readonly runs: (query: RunQuery) => Effect.Effect<RunPage, NotFound | InvalidParameter | Unavailable>
+    /** Several complete runs, in any order; missing ones are left out. Each text may have megabytes. */
+    readonly runsByIds: (ids: ReadonlyArray<RunId>) => Effect.Effect<ReadonlyArray<WholeRun>, Unavailable>
+    /** The run's replays, newest first. */
+    readonly replays: (id: RunId, limit: number) => Effect.Effect<ReadonlyArray<RunSummary>, Unavailable>
+    /** Ended runs without a replay or a pending retry, in the order of acceptance. */
+    readonly replayable: (query: ReplayableQuery) => Effect.Effect<ReadonlyArray<RunId>, Unavailable>
+    /**
+     * A team's runs, newest first: those of webhooks that point at it now, and its chat messages. May leave out those
+     * behind a thousand newer runs of the same webhook for another team.
+     */
+    readonly teamRuns: (team: TeamName, limit: number) => Effect.Effect<ReadonlyArray<RunSummary>, Unavailable>
+    /** In the order of acceptance, each run once. Missing runs are left out. */
+    readonly states: (query: StatesQuery) => Effect.Effect<ReadonlyArray<RunState>, Unavailable>
+    /**
+     * How the runs accepted since then ended, by webhook and time step, without empty steps. `since` is a whole hour in
+     * UTC and `step` some hours, or midnight and some days. Hours are kept for a week, days for a month.
+     */
+    readonly activity: (
+      since: DateTime.Utc,
+      step: Duration.Duration
+    ) => Effect.Effect<ReadonlyArray<Counts & { readonly webhook_id: WebhookId; readonly bucket: number }>, Unavailable>
+    /** The same for one webhook, with durations: six binary digits, rounded down. */
+    readonly statistics: (
+      id: WebhookId,
+      since: DateTime.Utc,
+      step: Duration.Duration
+    ) => Effect.Effect<ReadonlyArray<RunBucket>, Unavailable>
+    /**
+     * Does a portion of the work that keeps `activity` and `statistics` fast. Returns true if more is left. The counts
+     * do not depend on it, except for runs from before an upgrade, which are counted here first.
+     */
+    readonly rollUp: (now: DateTime.Utc) => Effect.Effect<boolean, Unavailable>
+    /** The webhook's runs that hold a slot, and those that wait for one. */
+    readonly slots: (
+      id: WebhookId
+    ) => Effect.Effect<{ readonly slots_in_use: number; readonly queued: number }, Unavailable>
+    /**
+     * Removes a portion of the runs that ended before `before` and have no pending retry. Returns how many, 0 when
+     * there are none.
+     */
+    readonly purge: (before: DateTime.Utc) => Effect.Effect<number, Unavailable>
+  }
+>() {}

@@ -1,0 +1,39 @@
+import { type Context, DateTime, Effect } from "effect"
+import type { SessionRow } from "../../../domain/access/Session.ts"
+import type { SessionId } from "../../../domain/Id.ts"
+import { SessionStore } from "../../access/SessionStore.ts"
+import { sameBytes, storableFields, type Tables } from "../Tables.ts"
+
+export const makeSessionStore = (tables: Tables): Context.Tag.Service<SessionStore> => {
+  const { audit, notify } = tables
+  const sessions = new Map<SessionId, SessionRow>()
+
+  return SessionStore.of({
+    createSession: (session, draft) =>
+      Effect.sync(() => {
+        const { id, user_agent } = session
+        sessions.set(id, storableFields(session))
+        audit.write(draft, { object: id, after: { user_agent } })
+      }),
+    sessionsByToken: (hashes) =>
+      Effect.sync(() =>
+        hashes.map((hash) => [...sessions.values()].find(({ token_hash }) => sameBytes(token_hash, hash)))
+      ),
+    sessions: Effect.sync(() =>
+      [...sessions.values()].sort((a, b) => DateTime.distance(a.last_used_at, b.last_used_at) || (a.id < b.id ? 1 : -1))
+    ),
+    recordSessionUse: (id, use) =>
+      Effect.sync(() => {
+        const session = sessions.get(id)
+        if (session) sessions.set(id, { ...session, ...use })
+      }),
+    endSessions: (ids, draft) =>
+      Effect.sync(() => {
+        const ended = ids.filter((id) => sessions.delete(id))
+        if (ended.length === 1) audit.write(draft, { object: ended[0]! })
+        else if (ended.length > 1) audit.write(draft, { after: { ended: ended.length } })
+        for (const session_id of ended) notify({ _tag: "SessionEnded", session_id })
+        return ended
+      })
+  })
+}

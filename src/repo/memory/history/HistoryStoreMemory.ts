@@ -1,0 +1,136 @@
+import { Array, type Context, DateTime, Duration, Effect, Option } from "effect"
+import { NotFound } from "../../../domain/Errors.ts"
+import type { WebhookId } from "../../../domain/Id.ts"
+import { type RunRow, toRun } from "../../../domain/run/Run.ts"
+import { toRunState } from "../../../domain/run/RunState.ts"
+import { finalStatuses, isFinal } from "../../../domain/run/RunStatus.ts"
+import type { Counts } from "../../../domain/run/Statistics.ts"
+import { decodeCursor, decodeIdCursor, encodeCursor } from "../../history/Cursor.ts"
+import { HistoryStore } from "../../history/HistoryStore.ts"
+import { fulfils, type RunQuery, searchedId } from "../../history/RunQuery.ts"
+import { isAfter, isInFlight, isWaiting, orNotFound, type StoredRun, summaries, type Tables } from "../Tables.ts"
+
+export const makeHistoryStore = (tables: Tables): Context.Tag.Service<HistoryStore> => {
+  const { find, remove, webhooks, where } = tables
+  const buckets = (id: WebhookId, since: DateTime.Utc, step: Duration.Duration) => {
+    const recent = where((row) => row.webhook_id === id && !isAfter(since, row.accepted_at)).map(({ row }) => row)
+    const bucket = ({ accepted_at }: RunRow) => DateTime.distance(since, accepted_at) / Duration.toMillis(step)
+    const grouped = Array.groupBy(recent, (row) => String(Math.floor(bucket(row))))
+    return Object.entries(grouped).map(([bucket, rows]) => ({ bucket: Number(bucket), rows }))
+  }
+
+  const pageOf = ({ limit, cursor, ...filter }: RunQuery) =>
+    Effect.gen(function* () {
+      const { webhook_id } = filter
+      const ofWebhook = webhook_id !== undefined
+      const bySeq = ofWebhook || filter.thread_id !== undefined
+      const place = ({ row, seq }: StoredRun): number | string => (bySeq ? seq : row.run_id)
+      const decoded: Option.Option<number | string> = yield* bySeq ? decodeCursor(cursor) : decodeIdCursor(cursor)
+      const before = Option.getOrUndefined(decoded)
+      if (ofWebhook && !webhooks.has(webhook_id)) return yield* new NotFound()
+      const id = before === undefined ? searchedId(filter) : undefined
+      const named = id === undefined ? [] : where((row) => row.run_id === id && fulfils(row, filter, false))
+      if (named.length > 0) return { data: named, next_cursor: null }
+      const found = where((row) => fulfils(row, filter, true))
+        .filter((run) => before === undefined || place(run) < before)
+        .sort((a, b) => (place(a) < place(b) ? 1 : -1))
+      const page = found.slice(0, limit)
+      const last = page.at(-1)
+      return {
+        data: page,
+        next_cursor: last && found.length > limit ? encodeCursor(place(last)) : null
+      }
+    })
+
+  return HistoryStore.of({
+    run: (id) =>
+      orNotFound(
+        () => find(id),
+        ({ row }) => toRun(row)
+      ),
+    runs: (query) => Effect.map(pageOf(query), ({ data, ...page }) => ({ ...page, data: summaries(data) })),
+    runsByIds: (ids) =>
+      Effect.sync(() =>
+        where((row) => ids.includes(row.run_id)).map(({ row, layout }) => ({
+          ...toRun(row),
+          ...(layout && { layout })
+        }))
+      ),
+    replays: (id, limit) =>
+      Effect.sync(() =>
+        summaries(
+          where((row) => row.replay_of === id)
+            .toReversed()
+            .slice(0, limit)
+        )
+      ),
+    replayable: ({ of, statuses, from, to, keyPrefix, limit }) =>
+      Effect.sync(() => {
+        const counts = ({ idempotency }: StoredRun) => !(keyPrefix && idempotency?.key.startsWith(keyPrefix))
+        const repeated = new Set(tables.runs.filter(counts).map(({ row }) => row.replay_of))
+        const isOf = ({ team, webhook_id }: RunRow) =>
+          "webhook_id" in of
+            ? webhook_id === of.webhook_id
+            : (webhook_id === undefined ? team : webhooks.get(webhook_id)?.team) === of.team
+        return where((row) => isOf(row) && isFinal(row.status) && statuses.includes(row.status) && !row.retry_at)
+          .filter(counts)
+          .filter(({ row }) => !(from && isAfter(from, row.accepted_at)) && (!to || isAfter(to, row.accepted_at)))
+          .flatMap(({ row }) => (repeated.has(row.run_id) ? [] : row.run_id))
+          .slice(0, limit)
+      }),
+    teamRuns: (team, limit) =>
+      Effect.sync(() =>
+        summaries(
+          where((row) => row.team === team && (!row.webhook_id || webhooks.get(row.webhook_id)?.team === team))
+            .toReversed()
+            .slice(0, limit)
+        )
+      ),
+    states: ({ run_ids, teams, since, limit }) =>
+      Effect.sync(() => {
+        const newest = teams.flatMap((team) => {
+          const live = where((row) => row.team === team && !isFinal(row.status)).toReversed()
+          return [true, false].flatMap((waits) => live.filter(({ row }) => isWaiting(row) === waits).slice(0, limit))
+        })
+        const ids = new Set<string>(run_ids)
+        for (const { row } of newest) if (!isAfter(since, row.accepted_at)) ids.add(row.run_id)
+        return where((row) => ids.has(row.run_id)).map(({ row }) => toRunState(row))
+      }),
+    activity: (since, step) =>
+      Effect.sync(() =>
+        [...webhooks.keys()].flatMap((webhook_id) =>
+          buckets(webhook_id, since, step).map(({ bucket, rows }) => ({ webhook_id, bucket, ...counts(rows) }))
+        )
+      ),
+    statistics: (id, since, step) =>
+      Effect.sync(() =>
+        buckets(id, since, step).map(({ bucket, rows }) => ({ bucket, ...counts(rows), ...durations(rows) }))
+      ),
+    slots: (id) =>
+      Effect.sync(() => ({
+        slots_in_use: where((row) => row.webhook_id === id && isInFlight(row)).length,
+        queued: where((row) => row.webhook_id === id && isWaiting(row)).length
+      })),
+    rollUp: () => Effect.succeed(false),
+    purge: (before) =>
+      Effect.sync(() =>
+        remove(({ finished_at, retry_at }) => !!finished_at && !retry_at && isAfter(before, finished_at))
+      )
+  })
+}
+
+const counts = (rows: ReadonlyArray<RunRow>): Counts => ({
+  ...(Object.fromEntries(
+    finalStatuses.map((status) => [status, rows.filter((row) => row.status === status).length])
+  ) as Omit<Counts, "live">),
+  live: rows.filter((row) => !isFinal(row.status)).length
+})
+
+const durations = (rows: ReadonlyArray<RunRow>) => {
+  const sorted = rows
+    .flatMap((row) => (row.status === "success" ? (toRun(row).duration_ms ?? []) : []))
+    .sort((a, b) => a - b)
+  if (sorted.length === 0) return {}
+  const median_ms = (sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!) / 2
+  return { median_ms, slowest_ms: sorted.at(-1)! }
+}

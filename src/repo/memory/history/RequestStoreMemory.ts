@@ -1,0 +1,40 @@
+import { Array, type Context, Effect } from "effect"
+import { isAccepted, type ReceivedRequest } from "../../../domain/request/ReceivedRequest.ts"
+import { RequestStore } from "../../history/RequestStore.ts"
+import { by, isAfter, orNotFound, storableFields, type Tables } from "../Tables.ts"
+
+export const makeRequestStore = (tables: Tables): Context.Tag.Service<RequestStore> => {
+  const { webhooks } = tables
+  return RequestStore.of({
+    recordRequests: (more, keep) =>
+      Effect.sync(() => {
+        const all = [...tables.requests, ...more.map(storableFields)].sort(by(({ request_id }) => request_id)).reverse()
+        const kindOf = (request: ReceivedRequest) => (isAccepted(request) ? "accepted" : "refused")
+        const ofEach = Array.groupBy(all, (request) => `${request.webhook_id} ${kindOf(request)}`)
+        tables.requests = Object.values(ofEach)
+          .flatMap((newest) => newest.slice(0, keep[kindOf(newest[0])]))
+          .sort(by(({ request_id }) => request_id))
+          .reverse()
+        tables.requests = tables.requests.filter(({ webhook_id }) => webhooks.has(webhook_id))
+      }),
+    requests: (id, since, { accepted, shown }) =>
+      Effect.sync(() =>
+        tables.requests
+          .filter((request) => request.webhook_id === id && !isAfter(since, request.received_at))
+          .filter((request) => accepted || !isAccepted(request))
+          .map(({ headers: _, query: __, body, ...request }) => ({
+            ...request,
+            ...(body !== undefined && { body: body.slice(0, shown) })
+          }))
+      ),
+    request: (id, request_id) =>
+      orNotFound(
+        () => tables.requests.find((request) => request.webhook_id === id && request.request_id === request_id),
+        (request) => request
+      ),
+    forgetRequests: (before) =>
+      Effect.sync(() => {
+        tables.requests = tables.requests.filter(({ received_at }) => !isAfter(before, received_at))
+      })
+  })
+}

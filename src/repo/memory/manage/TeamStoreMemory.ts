@@ -1,0 +1,71 @@
+import { type Context, DateTime, Effect } from "effect"
+import { NotFound, TeamExists, TeamInUse } from "../../../domain/Errors.ts"
+import { isFinal } from "../../../domain/run/RunStatus.ts"
+import type { TeamName } from "../../../domain/Team.ts"
+import { TeamStore } from "../../manage/TeamStore.ts"
+import { by, isWaiting, orNotFound, type StoredTeam, type Tables } from "../Tables.ts"
+
+export const makeTeamStore = (tables: Tables): Context.Tag.Service<TeamStore> => {
+  const { audit, databaseTime, leaderKeys, notify, remove, teams, threads, webhooks, where } = tables
+  const teamRecord = (team: TeamName, { created_at, paused_at }: StoredTeam) => ({
+    team,
+    queued: where((row) => row.team === team && isWaiting(row)).length,
+    created_at,
+    ...(paused_at && { paused_at })
+  })
+
+  return TeamStore.of({
+    createTeam: (team, at, draft) =>
+      Effect.suspend(() => {
+        if (teams.has(team)) return new TeamExists({ team })
+        teams.set(team, { created_at: at })
+        audit.write(draft, { object: team })
+        return Effect.succeed(teamRecord(team, { created_at: at }))
+      }),
+    teams: Effect.sync(() => [...teams].map((team) => teamRecord(...team)).sort(by(({ team }) => team))),
+    team: (team) =>
+      orNotFound(
+        () => teams.get(team),
+        (stored) => teamRecord(team, stored)
+      ),
+    pauseTeam: (team, paused_at, draft) =>
+      orNotFound(
+        () => teams.get(team),
+        (stored) => {
+          if (stored.paused_at) return teamRecord(team, stored)
+          const paused = { ...stored, paused_at }
+          teams.set(team, paused)
+          audit.write(draft, { object: team })
+          return teamRecord(team, paused)
+        }
+      ),
+    resumeTeam: (team, resumed_at, draft) =>
+      orNotFound(
+        () => teams.get(team),
+        (stored) => {
+          const { created_at } = stored
+          if (!stored.paused_at) return teamRecord(team, stored)
+          const resumed = { created_at, resumed_at }
+          teams.set(team, resumed)
+          audit.write(draft, { object: team })
+          notify({ _tag: "RunAccepted", team })
+          return teamRecord(team, resumed)
+        }
+      ),
+    deleteTeam: (team, draft) =>
+      Effect.flatMap(databaseTime, (now): Effect.Effect<void, NotFound | TeamInUse> => {
+        if (!teams.has(team)) return new NotFound()
+        const pointing = [...webhooks.values()].filter((webhook) => webhook.team === team).length
+        const live_runs = where((row) => row.team === team && !isFinal(row.status)).length
+        if (pointing + live_runs > 0) return new TeamInUse({ team, webhooks: pointing, live_runs })
+        remove((row) => row.team === team && row.source === "chat")
+        for (const thread of threads.values()) {
+          if (thread.team === team) threads.set(thread.id, { ended_at: DateTime.unsafeMake(now), ...thread })
+        }
+        for (const key of leaderKeys.values()) if (key.team === team) leaderKeys.delete(key.id)
+        teams.delete(team)
+        audit.write(draft, { object: team })
+        return Effect.void
+      })
+  })
+}

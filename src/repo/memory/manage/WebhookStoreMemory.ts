@@ -1,0 +1,120 @@
+import { type Context, Effect } from "effect"
+import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
+import { ChangedMeanwhile, NotFound, TeamUnknown } from "../../../domain/Errors.ts"
+import type { WebhookId } from "../../../domain/Id.ts"
+import { templateOf } from "../../../domain/prompt/TemplateChanges.ts"
+import { type TemplateVersion, templatesKept } from "../../../domain/prompt/TemplateVersion.ts"
+import { isFinal } from "../../../domain/run/RunStatus.ts"
+import { Webhook, type WebhookRow } from "../../../domain/webhook/Webhook.ts"
+import { WebhookStore } from "../../manage/WebhookStore.ts"
+import { webhookChange } from "../access/AuditStoreMemory.ts"
+import { by, isOpenedBy, orNotFound, sameBytes, storableFields, type Tables } from "../Tables.ts"
+
+export const makeWebhookStore = (tables: Tables): Context.Tag.Service<WebhookStore> => {
+  const { audit, notify, remove, taken, teams, templates, webhooks, where } = tables
+  const view = (webhook: WebhookRow): Webhook => {
+    const shown = Object.entries(webhook).filter(([field]) => Object.hasOwn(Webhook.fields, field))
+    const last = where((row) => row.webhook_id === webhook.id).at(-1)
+    return {
+      ...(Object.fromEntries(shown) as unknown as Webhook),
+      ...(last && { last_triggered_at: last.row.accepted_at })
+    }
+  }
+
+  const keepTemplate = (webhook: WebhookRow, draft: AuditDraft | undefined) => {
+    const { id, updated_at: at, version } = webhook
+    const template = templateOf(webhook)
+    const kept = templates.get(id) ?? []
+    if (Object.entries(template).every(([name, value]) => kept[0]?.[name as keyof TemplateVersion] === value)) return
+    const { actor = "unknown", session_id, client_address } = draft ?? {}
+    const by = { actor, ...(session_id && { session_id }), ...(client_address && { client_address }) }
+    templates.set(id, [{ version, ...template, at, ...by }, ...kept].slice(0, templatesKept))
+  }
+
+  const write = (webhook: WebhookRow, draft: AuditDraft | undefined): Effect.Effect<Webhook, TeamUnknown> => {
+    if (!teams.has(webhook.team)) return new TeamUnknown({ team: webhook.team })
+    const fields = Object.entries(webhook).filter(([, value]) => value !== null)
+    const stored = storableFields(Object.fromEntries(fields) as unknown as WebhookRow)
+    audit.write(draft, { object: webhook.id, ...webhookChange(webhooks.get(webhook.id), stored) })
+    webhooks.set(webhook.id, stored)
+    keepTemplate(stored, draft)
+    notify({ _tag: "WebhookChanged", webhook_id: webhook.id })
+    return Effect.succeed(view(stored))
+  }
+
+  const webhookRow = (id: WebhookId) =>
+    orNotFound(
+      () => webhooks.get(id),
+      (webhook) => webhook
+    )
+
+  return WebhookStore.of({
+    createWebhook: (webhook, draft) => Effect.suspend(() => write({ ...webhook, version: 1 }, draft)),
+    webhooks: Effect.sync(() =>
+      [...webhooks.values()].map(view).sort(by(({ name, id }) => `${name.toLowerCase()}\0${id}`))
+    ),
+    webhook: (id) => Effect.map(webhookRow(id), view),
+    webhooksByToken: (hashes, now) =>
+      Effect.sync(() => {
+        const enabled = [...webhooks.values()].filter((webhook) => webhook.enabled)
+        return hashes.map((token_hash) => {
+          const found = enabled.find((webhook) => isOpenedBy(webhook, token_hash, now))
+          return found && { ...found, token_hash }
+        })
+      }),
+    templates: (id) =>
+      orNotFound(
+        () => templates.get(id),
+        (kept) => kept.map(({ prompt_template: _, ...summary }) => summary)
+      ),
+    template: (id, version) =>
+      orNotFound(
+        () =>
+          (webhooks.get(id)?.version ?? 0) < version
+            ? undefined
+            : templates.get(id)?.find((kept) => kept.version <= version),
+        (kept) => kept
+      ),
+    oldTokensUsed: (uses) =>
+      Effect.sync(() => {
+        for (const { webhook_id, old_token_hash, ...use } of uses) {
+          const webhook = webhooks.get(webhook_id)
+          if (webhook?.old_token_hash !== undefined && sameBytes(webhook.old_token_hash, old_token_hash)) {
+            webhooks.set(webhook_id, { ...webhook, ...use })
+          }
+        }
+      }),
+    verified: (first) =>
+      Effect.sync(() => {
+        for (const { webhook_id, version, verified_at } of first) {
+          const webhook = webhooks.get(webhook_id)
+          if (webhook === undefined || webhook.version !== version || webhook.verified_at !== undefined) continue
+          webhooks.set(webhook_id, { ...webhook, verified_at })
+          notify({ _tag: "WebhookChanged", webhook_id })
+        }
+      }),
+    webhookRow,
+    updateWebhook: (id, change, { versions, audit: draft } = {}) =>
+      Effect.flatMap(webhookRow(id), (webhook): Effect.Effect<Webhook, ChangedMeanwhile | TeamUnknown> => {
+        const { version } = webhook
+        return versions?.includes(version) === false
+          ? new ChangedMeanwhile({ version })
+          : write({ ...webhook, ...change, version: version + 1 } as WebhookRow, draft)
+      }),
+    deleteWebhook: (id, draft) =>
+      Effect.suspend(() => {
+        const webhook = webhooks.get(id)
+        if (webhook === undefined) return new NotFound()
+        webhooks.delete(id)
+        audit.write(draft, { object: id, ...webhookChange(webhook, undefined) })
+        taken.delete(id)
+        templates.delete(id)
+        tables.requests = tables.requests.filter(({ webhook_id }) => webhook_id !== id)
+        const unfinished = where((row) => row.webhook_id === id && !isFinal(row.status))
+        remove((row) => row.webhook_id === id)
+        notify({ _tag: "WebhookChanged", webhook_id: id })
+        for (const { row } of unfinished) notify({ _tag: "RunEnded", run_id: row.run_id })
+        return Effect.succeed(unfinished.map(({ row }) => row.run_id))
+      })
+  })
+}

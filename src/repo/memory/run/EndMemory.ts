@@ -1,0 +1,59 @@
+import type { DateTime } from "effect"
+import { isAnswer, outcomeFields, retryAt, toRun } from "../../../domain/run/Run.ts"
+import { isFinal, runStatuses } from "../../../domain/run/RunStatus.ts"
+import { storable } from "../../../domain/StorableText.ts"
+import { type EndedRun, type RunEnd, sentBefore } from "../../run/RunStore.ts"
+import { deliverEnd } from "../delivery/DeliveryMemory.ts"
+import { change, isHeld, type StoredRun, storableFields, type Tables } from "../Tables.ts"
+
+/** Ends runs, and releases slots. */
+export const makeEnd = (tables: Tables) => {
+  const { notify } = tables
+
+  const record = (run: StoredRun, { outcome, at, ...end }: Omit<RunEnd, "run_id">): void => {
+    endCollecting(run)
+    const { admitted_at } = run.row
+    const started_at = run.row.started_at ?? end.started_at
+    const sent_at = sentBefore(run.row.sent_at ?? end.sent_at, started_at)
+    const start = started_at ?? sent_at ?? (isAnswer(outcome) ? admitted_at : undefined)
+    const retry_at = retryAt(run.row, outcome, at)
+    change(run, {
+      ...storableFields(outcomeFields(outcome)),
+      ...(sent_at && { sent_at }),
+      ...(start && { started_at: start }),
+      finished_at: at,
+      ...(retry_at && { retry_at }),
+      ...(outcome.status === "cancelled" && admitted_at === undefined && { released_at: at })
+    })
+    deliverEnd(tables, run.row)
+    notify({ _tag: "RunEnded", run_id: run.row.run_id })
+  }
+
+  const release = (run: StoredRun, at: DateTime.Utc): void => {
+    if (!isHeld(run.row)) return
+    change(run, { released_at: at })
+    notify({ _tag: "RunEnded", run_id: run.row.run_id })
+  }
+
+  const end = (run: StoredRun | undefined, given: RunEnd): EndedRun => {
+    const { outcome, at, wantsRun = true } = given
+    if (run === undefined) return { recorded: false, run }
+    const { status, response } = run.row
+    const recorded = !isFinal(status)
+    if (recorded) record(run, given)
+    else if (runStatuses[status].storesLateAnswer && response === undefined && outcome.status === "success") {
+      const { report, response } = outcome
+      change(run, { response: storable(response), ...(report && { report }) })
+    }
+    if (!recorded && outcome.status !== "cancelled") release(run, at)
+    return { recorded, run: recorded || wantsRun ? toRun(run.row) : undefined }
+  }
+
+  return { end, record, release }
+}
+
+/** Its window is closed. */
+export const endCollecting = (run: StoredRun): void => {
+  const { collecting_until: _, ...row } = run.row
+  run.row = row
+}

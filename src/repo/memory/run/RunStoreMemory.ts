@@ -1,0 +1,83 @@
+import { type Context, Effect } from "effect"
+import { type RunRow, toRun } from "../../../domain/run/Run.ts"
+import { isFinal, runStatuses } from "../../../domain/run/RunStatus.ts"
+import { firstOfEach, type RunEnd, RunStore, sentBefore } from "../../run/RunStore.ts"
+import { change, clockFrom, isAfter, isInFlight, isWaiting, type Tables } from "../Tables.ts"
+import { makeAccept } from "./AcceptMemory.ts"
+import { makeAdmit } from "./AdmitMemory.ts"
+import { makeEnd } from "./EndMemory.ts"
+import { makeExpire } from "./ExpireMemory.ts"
+import { makeRetries } from "./RetriesMemory.ts"
+
+export const makeRunStore = (tables: Tables): Context.Tag.Service<RunStore> => {
+  const { databaseTime, find, holds, notify, where } = tables
+  const accept = makeAccept(tables)
+  const { end, record, release } = makeEnd(tables)
+  const admit = makeAdmit(tables)
+  const endAll = (ends: ReadonlyArray<RunEnd>) => ends.map((given) => end(find(given.run_id), given))
+
+  return RunStore.of({
+    accept: (given, options) => Effect.map(databaseTime, (now) => given.map((run) => accept(run, options, now))),
+    sent: (events) =>
+      Effect.sync(() => {
+        for (const { run_id, at } of firstOfEach(events)) {
+          const run = find(run_id)
+          if (!run || !isInFlight(run.row)) continue
+          const { started_at, sent_at } = run.row
+          if (started_at) change(run, { status: "running", sent_at: sent_at ?? sentBefore(at, started_at) })
+          else change(run, { status: "running", sent_at: at, ...clockFrom(run.row, at) })
+        }
+      }),
+    started: (events) =>
+      Effect.sync(() => {
+        for (const { run_id, at } of events) {
+          const run = find(run_id)
+          if (!run || !isInFlight(run.row) || run.row.started_at) continue
+          const sent_at = sentBefore(run.row.sent_at, at)
+          change(run, { status: "running", started_at: at, ...(sent_at && { sent_at }), ...clockFrom(run.row, at) })
+          notify({ _tag: "RunStarted", run_id })
+        }
+      }),
+    end: (ends) => Effect.sync(() => endAll(ends)),
+    endAndAdmit: (ends, { at, run_ids, term }) =>
+      Effect.sync(() => {
+        const areAllLive = ends.every(({ run_id }) => !isFinal(find(run_id)?.row.status ?? "success"))
+        const ended = endAll(ends)
+        const events = areAllLive && holds(term) ? [...run_ids].map((run_id) => ({ run_id, at })) : []
+        return { ended, admitted: admit(events, at) }
+      }),
+    answerable: (ids) =>
+      Effect.sync(() => {
+        const takesAnswer = ({ response, run_id, status }: RunRow) =>
+          ids.includes(run_id) && (!isFinal(status) || (runStatuses[status].storesLateAnswer && response === undefined))
+        return new Map(
+          where(takesAnswer).map(({ row }) => [row.run_id, isFinal(row.status) ? ("late" as const) : ("live" as const)])
+        )
+      }),
+    ended: (ids) =>
+      Effect.sync(() => ({
+        runs: where((row) => ids.includes(row.run_id) && isFinal(row.status)).map(({ row }) => toRun(row)),
+        deleted: ids.filter((id) => !find(id))
+      })),
+    release: (events) =>
+      Effect.sync(() => {
+        for (const { run_id, at } of events) {
+          const run = find(run_id)
+          if (run) release(run, at)
+        }
+      }),
+    cancelQueued: (of, at) =>
+      Effect.sync(() => {
+        const queued = where(
+          (row) =>
+            isWaiting(row) &&
+            !isAfter(row.accepted_at, at) &&
+            ("team" in of ? row.team === of.team : row.webhook_id === of.webhook_id)
+        )
+        for (const run of queued) record(run, { outcome: { status: "cancelled" }, at })
+        return queued.length
+      }),
+    ...makeRetries(tables),
+    expire: makeExpire(tables)
+  })
+}

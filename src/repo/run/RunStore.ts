@@ -1,0 +1,264 @@
+import { Context, Data, DateTime, type Duration, type Effect, type Either } from "effect"
+import type { IdempotencyKeyReused, NotFound, RateLimited, TooManyQueued, Unavailable } from "../../domain/Errors.ts"
+import type { RunId, WebhookId } from "../../domain/Id.ts"
+import type { PromptLayout } from "../../domain/prompt/PromptLayout.ts"
+import type { Outcome, Run, RunMode, RunSource, Variables } from "../../domain/run/Run.ts"
+import type { TeamName } from "../../domain/Team.ts"
+import type { TokenHash } from "../../domain/webhook/Token.ts"
+import type { Term } from "./LeaseStore.ts"
+
+/** A run at acceptance: everything that later edits of its webhook must not change. */
+export interface NewRun {
+  readonly run_id: RunId
+  readonly source: RunSource
+  /** Absent for a chat message. Accepted only while the webhook is enabled and still has this token and version. */
+  readonly webhook?: {
+    readonly id: WebhookId
+    readonly token_hash: TokenHash
+    readonly version: number
+    /** How many of its runs may wait, accepted and not admitted; absent: only the global limit counts. */
+    readonly max_queued?: number
+    /** How many of its runs are accepted per period (`domain/webhook/Rate.ts`); absent: no limit. */
+    readonly rate?: string
+  }
+  /** The version of the webhook whose template made the prompt; absent: the one above. */
+  readonly webhook_version?: number
+  readonly team: TeamName
+  readonly mode: RunMode
+  readonly prompt: string
+  /** The parts of the prompt, if it was rendered from a template. */
+  readonly layout?: PromptLayout
+  readonly variables: Variables
+  readonly timeout: Duration.Duration
+  /**
+   * The key of its conversation: it joins the team's open thread with this key, or begins one. Joining a window changes
+   * nothing in this. Absent: it stands alone.
+   */
+  readonly thread_key?: string
+  /** The run that this one replays. */
+  readonly replay_of?: RunId
+  /**
+   * The number of this attempt, and the maximum. From 2 on, `replay_of` is the previous one. It is accepted only while
+   * that one waits for its retry, which it then no longer does (`retried_by`).
+   */
+  readonly attempt?: number
+  readonly attempts?: number
+  /** The delay of a retry after an `error` (`retryAt`); absent: no retry. */
+  readonly retry_after_seconds?: number
+  /**
+   * In wait mode, counted from the request's arrival. For an asynchronous run that is only sent to a leader, the end of
+   * its wait for one.
+   */
+  readonly deadline_at?: DateTime.Utc
+  readonly accepted_at: DateTime.Utc
+  /** The trace that its prompt is sent in, as in W3C trace context; absent: a new one. */
+  readonly traceparent?: string
+  /** It joins the run of an earlier trigger with this key, webhook and team, if that run's window is open. */
+  readonly coalesce?: {
+    readonly key: string
+    /** For a new run: until when others can join it. It gets a place in the lane when its window closes. */
+    readonly until: DateTime.Utc
+  }
+  /** Identifies one run of its webhook, or one message to its team. */
+  readonly idempotency?: {
+    readonly key: string
+    readonly request_hash: Uint8Array
+    /** When the key is free again. */
+    readonly expires_at: DateTime.Utc
+  }
+}
+
+/** The next attempt of a failed run. */
+export const isRetry = (run: NewRun): run is NewRun & { readonly replay_of: RunId } =>
+  run.attempt !== undefined && run.attempt > 1
+
+/**
+ * `admitted`: it was admitted in the same commit, and may be published. `ahead`: for the dispatcher, the runs that wait
+ * before it in the lane, perhaps without those of this call; absent: more than `mostAhead`, or unknown. `Repeated`: the
+ * idempotency key named an earlier run, which is returned instead of a new one. `Coalesced`: the trigger joined an
+ * earlier run, which has its prompt and variables now; or had joined it before (`repeated`).
+ */
+export type Acceptance =
+  | { readonly _tag: "Accepted"; readonly admitted: boolean; readonly ahead?: ReadonlyArray<RunId> }
+  | { readonly _tag: "Repeated"; readonly run: Run; readonly deadline_at?: DateTime.Utc }
+  | { readonly _tag: "Coalesced"; readonly run_id: RunId; readonly repeated: boolean }
+
+/** The maximum number of runs in `ahead`. */
+export const mostAhead = 4
+
+/** The webhook was edited after the run's prompt was rendered. */
+export class WebhookEdited extends Data.TaggedError("WebhookEdited") {}
+
+/**
+ * Why a run was not accepted. `NotFound`: the webhook is gone, disabled, or has another token; the team is gone; or the
+ * failed run no longer waits for this retry.
+ */
+export type AcceptanceRefused = NotFound | WebhookEdited | RateLimited | TooManyQueued | IdempotencyKeyReused
+
+/**
+ * Runs to admit in the same commit, as by `LaneStore.admit`, at this time, in this term. None if the term is no longer
+ * the dispatcher's.
+ */
+export interface Admission {
+  readonly term: Term
+  readonly run_ids: ReadonlySet<RunId>
+  readonly at: DateTime.Utc
+}
+
+/** What is asked for with an acceptance. */
+export interface AcceptOptions {
+  /** Maximum number of waiting runs, accepted and not admitted, over all teams. */
+  readonly maxQueued: number
+  /**
+   * False: the caller knows that far fewer wait, so they need not be counted. A driver may count them anyway. Default:
+   * true.
+   */
+  readonly countQueued?: boolean
+  /**
+   * The webhooks whose own limits are checked; the caller knows that the others are far below theirs. A driver may
+   * check all. Default: all.
+   */
+  readonly countQueuedOf?: ReadonlySet<WebhookId>
+  /**
+   * Given by the dispatcher, which then needs no notification of these runs: those to admit as well, unless an earlier
+   * run of their team waits.
+   */
+  readonly admission?: Admission
+}
+
+export interface ExpireOptions {
+  /**
+   * Asynchronous runs that do not expire: an admitted run has a deadline, whether or not anyone can record that it was
+   * sent.
+   */
+  readonly notSent?: ReadonlyArray<RunId>
+  /** Teams without a leader. */
+  readonly stopped?: ReadonlyArray<TeamName>
+}
+
+/** An event of a run, and its time. */
+export interface RunEvent {
+  readonly run_id: RunId
+  readonly at: DateTime.Utc
+}
+
+/**
+ * When a run was sent whose leader has reported its start: before that, even if the broker's confirmation took longer.
+ * A run without such a report gets one time for both, when it ends.
+ */
+export const sentBefore = <Sent extends DateTime.Utc | undefined>(
+  sent_at: Sent,
+  started_at: DateTime.Utc | undefined
+): Sent | DateTime.Utc =>
+  sent_at && started_at ? DateTime.min(sent_at, DateTime.subtract(started_at, { millis: 1 })) : sent_at
+
+/** The end of a run, recorded unless another one came first. */
+export interface RunEnd extends RunEvent {
+  readonly outcome: Outcome
+  /** False: the run need not be read if another end came first. Default: true. */
+  readonly wantsRun?: boolean
+  /** When it was sent and started, if that is not recorded yet. */
+  readonly sent_at?: DateTime.Utc
+  readonly started_at?: DateTime.Utc
+}
+
+/** The waiting runs of a webhook or a team. */
+export type QueuedRuns = { readonly team: TeamName } | { readonly webhook_id: WebhookId }
+
+/** The result of a `RunEnd`. */
+export interface EndedRun {
+  /** This call ended the run; otherwise `run` shows the first end. */
+  readonly recorded: boolean
+  /** The current run; `undefined`: unknown, deleted, or not requested. */
+  readonly run: Run | undefined
+}
+
+/**
+ * The life of runs. Every method takes a group, and commits it once. Results are in the order of the items. If a run is
+ * named more than once, the first item counts.
+ */
+export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
+  RunStore,
+  {
+    /**
+     * Accepts runs. From then on, an `Accepted` run is never lost. A run accepted before this call began is before
+     * these in the lane, and these are in the given order. A run that opens a window (`coalesce`) has no place in the
+     * lane until `LaneStore.closeWindows`, but counts as waiting.
+     *
+     * A webhook's `rate` is a token bucket, by the clock that all replicas share. It holds as many runs as the rate
+     * names, and fills evenly. Only accepted runs take from it.
+     */
+    readonly accept: (
+      runs: ReadonlyArray<NewRun>,
+      options: AcceptOptions
+    ) => Effect.Effect<ReadonlyArray<Either.Either<Acceptance, AcceptanceRefused>>, Unavailable>
+    /**
+     * The broker has confirmed them: `running`, and the clock of an asynchronous run starts, or starts again. Ended
+     * runs do not change. A crash of the database may lose this.
+     */
+    readonly sent: (events: ReadonlyArray<RunEvent>) => Effect.Effect<void, Unavailable>
+    /** The leader has reported the start: the clock of an asynchronous run starts again. A crash may lose this. */
+    readonly started: (events: ReadonlyArray<RunEvent>) => Effect.Effect<void, Unavailable>
+    /**
+     * The first end wins. An answer to a run that has timed out or was cancelled is stored in its conversation. A run
+     * that is cancelled after its admission holds its slots until a later end, or `release`. A failed run may then wait
+     * for a retry (`retryAt`).
+     */
+    readonly end: (ends: ReadonlyArray<RunEnd>) => Effect.Effect<ReadonlyArray<EndedRun>, Unavailable>
+    /**
+     * `end`, and in the same commit the admission of runs in the freed slots. Returns those that may be sent. Admits
+     * none unless this call recorded each of the ends. Optional: it saves a commit (`EndAndAdmit.ts`).
+     */
+    readonly endAndAdmit?: (
+      ends: ReadonlyArray<RunEnd>,
+      admission: Admission
+    ) => Effect.Effect<{ readonly ended: ReadonlyArray<EndedRun>; readonly admitted: ReadonlySet<RunId> }, Unavailable>
+    /** The runs for which `end` would store an answer: `live` are not finished, `late` have ended without an answer. */
+    readonly answerable: (ids: ReadonlyArray<RunId>) => Effect.Effect<ReadonlyMap<RunId, "live" | "late">, Unavailable>
+    /**
+     * Ends as `cancelled` the runs that were accepted no later than `at` and are not admitted. Returns their number.
+     */
+    readonly cancelQueued: (of: QueuedRuns, at: DateTime.Utc) => Effect.Effect<number, Unavailable>
+    /**
+     * Releases cancelled runs whose team has, or will have, no prompt of theirs: their slots are free. Notified like an
+     * end.
+     */
+    readonly release: (events: ReadonlyArray<RunEvent>) => Effect.Effect<void, Unavailable>
+    /**
+     * Runs whose retry is due, the longest-waiting first, without those of `except`. They stay until their next attempt
+     * is accepted.
+     */
+    readonly retriesDue: (
+      now: DateTime.Utc,
+      options: { readonly limit: number; readonly except: ReadonlyArray<WebhookId> }
+    ) => Effect.Effect<ReadonlyArray<RunId>, Unavailable>
+    /** Cancels their retries. Returns the runs that had one. Notified like an end. */
+    readonly callOffRetries: (ids: ReadonlyArray<RunId>) => Effect.Effect<ReadonlySet<RunId>, Unavailable>
+    /**
+     * The same for all failed runs of this webhook, or of all webhooks that point at this team now. Returns their
+     * number.
+     */
+    readonly callOffRetriesOf: (of: QueuedRuns) => Effect.Effect<number, Unavailable>
+    /** The number of pending retries. */
+    readonly countRetries: (of: QueuedRuns) => Effect.Effect<number, Unavailable>
+    /** Which of these runs have ended, and the IDs of those that no longer exist. */
+    readonly ended: (
+      ids: ReadonlyArray<RunId>
+    ) => Effect.Effect<{ readonly runs: ReadonlyArray<Run>; readonly deleted: ReadonlyArray<RunId> }, Unavailable>
+    /**
+     * Ends runs whose deadline has passed as `timeout`, and returns them. The clock of an asynchronous run that was
+     * sent and has not started is paused while its team works on an earlier one, and starts again when that one is
+     * answered. Before admission, its deadline limits the wait for a leader: it ends as `noLeaderInTime`, but only if
+     * there is no leader. That clock stops while its team is paused, and starts again afterwards. Also releases
+     * cancelled runs whose deadline has passed.
+     */
+    readonly expire: (now: DateTime.Utc, options?: ExpireOptions) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
+  }
+>() {}
+
+/** The first of several items for a run, in the order of the runs' first items. */
+export const firstOfEach = <A extends { readonly run_id: string }>(items: Iterable<A>): ReadonlyArray<A> => {
+  const first = new Map<string, A>()
+  for (const item of items) if (!first.has(item.run_id)) first.set(item.run_id, item)
+  return [...first.values()]
+}

@@ -1,0 +1,70 @@
+import { SqlClient } from "@effect/sql"
+import { Effect, Layer } from "effect"
+import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
+import type { Session, SessionRow } from "../../../domain/access/Session.ts"
+import type { SessionId } from "../../../domain/Id.ts"
+import type { TokenHash } from "../../../domain/webhook/Token.ts"
+import { SessionStore } from "../../access/SessionStore.ts"
+import { notify } from "../Changes.ts"
+import { fromRow, toColumns, uuids } from "../Columns.ts"
+import { bounded } from "../database/Database.ts"
+import { audited } from "./Audit.ts"
+
+const hex = (hash: TokenHash): string => Buffer.from(hash).toString("hex")
+
+export const layer: Layer.Layer<SessionStore, never, SqlClient.SqlClient> = Layer.effect(
+  SessionStore,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const createSession = Effect.fn("SessionStore.createSession")(function* (session: SessionRow, audit?: AuditDraft) {
+      const event = sql`
+        select id::text as object, null as before, json_build_object('user_agent', user_agent) as after from created`
+      yield* sql`
+        with created as (
+          insert into webhook_trigger.sessions ${sql.insert(toColumns(session))} returning *
+        ), ${audited(sql, audit, event)}
+        select id from created`
+    }, bounded)
+
+    const sessionsByToken = Effect.fn("SessionStore.sessionsByToken")(function* (hashes: ReadonlyArray<TokenHash>) {
+      const keys = hashes.map(hex)
+      const rows = yield* sql`
+        select * from webhook_trigger.sessions where token_hash in (
+          select decode(value, 'hex') from json_array_elements_text(${JSON.stringify(keys)}::json)
+        )`
+      const found = new Map(rows.map((row) => fromRow<SessionRow>(row)).map((row) => [hex(row.token_hash), row]))
+      return keys.map((key) => found.get(key))
+    }, bounded)
+
+    const sessions = bounded(sql`select * from webhook_trigger.sessions order by last_used_at desc, id desc`).pipe(
+      Effect.map((rows) => rows.map((row) => fromRow<SessionRow>(row))),
+      Effect.withSpan("SessionStore.sessions")
+    )
+
+    const recordSessionUse = Effect.fn("SessionStore.recordSessionUse")(function* (
+      id: SessionId,
+      use: Pick<Session, "last_used_at" | "expires_at">
+    ) {
+      yield* sql`update webhook_trigger.sessions set ${sql.update(toColumns(use))} where id = ${id}`
+    }, bounded)
+
+    const endSessions = Effect.fn("SessionStore.endSessions")(function* (
+      ids: ReadonlyArray<SessionId>,
+      audit?: AuditDraft
+    ) {
+      const event = sql`
+        select case when count(*) = 1 then min(id::text) end as object, null as before,
+          case when count(*) > 1 then json_build_object('ended', count(*)) end as after
+        from ended having count(*) > 0`
+      const rows = yield* sql<{ readonly id: SessionId }>`
+        with ended as (
+          delete from webhook_trigger.sessions where id = any(${uuids(sql, ids)}) returning id
+        ), ${audited(sql, audit, event)}, ${notify(sql, "SessionEnded", sql`select id::text as name from ended`)}
+        select id, (select count(*) from notified) from ended`
+      return rows.map(({ id }) => id)
+    }, bounded)
+
+    return SessionStore.of({ createSession, sessionsByToken, sessions, recordSessionUse, endSessions })
+  })
+)

@@ -1,0 +1,93 @@
+import { SqlClient, type Statement } from "@effect/sql"
+import { DateTime, Effect, Layer, Option } from "effect"
+import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
+import { NotFound } from "../../../domain/Errors.ts"
+import type { ThreadId } from "../../../domain/Id.ts"
+import type { Thread } from "../../../domain/Thread.ts"
+import { decodeTimeCursor, encodeCursor } from "../../history/Cursor.ts"
+import { type ThreadPage, type ThreadQuery, ThreadStore } from "../../run/ThreadStore.ts"
+import { audited } from "../access/Audit.ts"
+import { fromRow } from "../Columns.ts"
+import { bounded } from "../database/Database.ts"
+import { live } from "../RunColumns.ts"
+import { lastSession } from "./Threads.ts"
+
+/** Ended by one statement at most. */
+const portion = 500
+
+export const layer: Layer.Layer<ThreadStore, never, SqlClient.SqlClient> = Layer.effect(
+  ThreadStore,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const select = (which: Statement.Fragment) => sql`
+      select t.id, t.team, t.key, t.created_at, t.last_run_at, t.ended_at, ${lastSession(sql, "t.id")} as session_id
+      from webhook_trigger.threads t where ${which}`
+
+    const found = Effect.fnUntraced(function* (id: ThreadId) {
+      const [row] = yield* select(sql`t.id = ${id}`)
+      return row ? fromRow<Thread>(row) : yield* new NotFound()
+    })
+    const thread = Effect.fn("ThreadStore.thread")(found, bounded)
+
+    const threads = Effect.fn("ThreadStore.threads")(function* ({ cursor, key, limit, team }: ThreadQuery) {
+      const before = yield* decodeTimeCursor(cursor)
+      const conditions = [
+        sql`t.team = ${team}`,
+        ...(key === undefined ? [] : [sql`t.key = ${key}`]),
+        ...(Option.isNone(before) ? [] : [isBefore(sql, before.value)])
+      ]
+      const rows = yield* sql`
+        ${select(sql.and(conditions))} order by t.last_run_at desc, t.id desc limit ${limit + 1}::int`
+      if (rows.length === 0) {
+        const known = yield* sql`select 1 from webhook_trigger.teams where team = ${team}`
+        if (known.length === 0) return yield* new NotFound()
+      }
+      const data = rows.slice(0, limit).map((row) => fromRow<Thread>(row))
+      return { data, next_cursor: rows.length > limit ? cursorAfter(data.at(-1)!) : null } satisfies ThreadPage
+    }, bounded)
+
+    const endThread = Effect.fn("ThreadStore.endThread")(function* (
+      id: ThreadId,
+      at: DateTime.Utc,
+      audit?: AuditDraft
+    ) {
+      yield* sql`
+        with ended as (
+          update webhook_trigger.threads t set ended_at = ${DateTime.toDateUtc(at)}
+          where t.id = ${id} and t.ended_at is null
+          returning t.id, t.team, t.key
+        ), ${audited(
+          sql,
+          audit,
+          sql`select id::text as object, null as before, json_build_object('team', team, 'key', key) as after from ended`
+        )}
+        select id from ended`
+      return yield* found(id)
+    }, bounded)
+
+    // Rows that an acceptance has locked are left out: these threads are not idle.
+    const endIdleThreads = Effect.fn("ThreadStore.endIdleThreads")(function* (before: DateTime.Utc, at: DateTime.Utc) {
+      const ended = yield* sql`
+        with idle as materialized (
+          select t.id from webhook_trigger.threads t
+          where t.ended_at is null and t.last_run_at < ${DateTime.toDateUtc(before)} and not exists (
+            select from webhook_trigger.runs r where r.thread_id = t.id and r.status in ${live}
+          )
+          order by t.last_run_at limit ${portion} for no key update skip locked
+        )
+        update webhook_trigger.threads t set ended_at = ${DateTime.toDateUtc(at)} from idle where t.id = idle.id
+        returning t.id`
+      return ended.length
+    }, bounded)
+
+    return ThreadStore.of({ threads, thread, endThread, endIdleThreads })
+  })
+)
+
+const cursorAfter = ({ id, last_run_at }: Thread): string => encodeCursor(`${last_run_at.epochMillis} ${id}`)
+
+const isBefore = (sql: SqlClient.SqlClient, place: string): Statement.Fragment => {
+  const [time, id] = place.split(" ")
+  return sql`(t.last_run_at, t.id) < (${new Date(Number(time))}::timestamptz, ${id}::uuid)`
+}
