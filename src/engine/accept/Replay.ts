@@ -19,7 +19,7 @@ import { keyOf, type ReplayRefused, type ReplayRequest } from "./ReplayCandidate
 import * as Submit from "./Submit.ts"
 import { webhooksOf } from "./WebhooksOfRuns.ts"
 
-export type { ReplayRefused, ReplayRequest } from "./ReplayCandidates.ts"
+export { onceKey, type ReplayRefused, type ReplayRequest } from "./ReplayCandidates.ts"
 
 /** A run, and the one that repeats it, or why there is none. */
 export interface Replayed {
@@ -28,7 +28,7 @@ export interface Replayed {
 }
 
 /** Which ended runs are repeated: those of `HistoryStore.replayable`. */
-export type ReplayFilter = Omit<ReplayableQuery, "limit" | "keyPrefix">
+export type ReplayFilter = Omit<ReplayableQuery, "limit" | "except">
 
 /** Runs in one step. Each may have more than a megabyte of text. */
 const portion = 50
@@ -61,12 +61,12 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
       request: Omit<ReplayRequest, "message" | "variables">
     ) => Effect.Effect<ReadonlyArray<Replayed>, Unavailable>
     /**
-     * Ended runs that no other run repeats, oldest first; `more`: there are others. What was repeated under this key does not
+     * Ended runs that no other run repeats, oldest first; `more`: there are others. What this request has repeated does not
      * count: so the same request finds the same runs again.
      */
     readonly matching: (
       filter: ReplayFilter,
-      options: { readonly limit: number; readonly key?: string }
+      options: { readonly limit: number; readonly idempotency?: ReplayRequest["idempotency"] }
     ) => Effect.Effect<{ readonly ids: ReadonlyArray<RunId>; readonly more: boolean }, NotFound | Unavailable>
     /** The runs that repeat this one, newest first; up to a hundred. */
     readonly replaysOf: (id: RunId) => Effect.Effect<ReadonlyArray<RunSummary>, NotFound | Unavailable>
@@ -182,10 +182,12 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
 
       const matching = Effect.fn("Replay.matching")(function* (
         filter: ReplayFilter,
-        { key, limit }: { readonly limit: number; readonly key?: string }
+        { idempotency, limit }: { readonly limit: number; readonly idempotency?: ReplayRequest["idempotency"] }
       ) {
-        const keyPrefix = key === undefined ? {} : { keyPrefix: keyOf(key) }
-        const ids = yield* history.replayable({ ...filter, ...keyPrefix, limit: limit + 1 })
+        const except = idempotency && {
+          except: { keyPrefix: keyOf(idempotency.key), request_hash: idempotency.request_hash }
+        }
+        const ids = yield* history.replayable({ ...filter, ...except, limit: limit + 1 })
         const { of } = filter
         if (ids.length === 0) yield* "team" in of ? teams.team(of.team) : webhooks.webhookRow(of.webhook_id)
         return { ids: ids.slice(0, limit), more: ids.length > limit }

@@ -108,5 +108,11 @@ export const make = Effect.gen(function* () {
 
 const mismatch = (pointer: string, detail: string) => new Invalid({ faults: [{ pointer, detail }] })
 
+/**
+ * The key of requests that replay all runs that match: each run is replayed once, however many of them come at the same
+ * time. Their hashes tell the requests apart.
+ */
+export const onceKey = "\nonce"
+
 /** Contains line breaks, so that it cannot equal a caller's key. */
 export const keyOf = (action: string): string => `replay\n${action}\n`

@@ -1,11 +1,12 @@
 /** Converts requests for replays to the engine's input, and its results to responses. */
+import { createHash, randomBytes } from "node:crypto"
 import type { HttpServerRequest } from "@effect/platform"
 import { Effect, Either } from "effect"
 import type { ReplayBody, Replayed as ReplayedBody, ReplayManyBody } from "../../api/run/Replays.ts"
 import { type Fault, Invalid } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { threadKeyOf } from "../../domain/Thread.ts"
-import type { Replayed, ReplayFilter, ReplayRequest } from "../../engine/accept/Replay.ts"
+import { onceKey, type Replayed, type ReplayFilter, type ReplayRequest } from "../../engine/accept/Replay.ts"
 import * as Input from "../../engine/prompt/Input.ts"
 import * as Problems from "../request/Problems.ts"
 import * as Idempotency from "../trigger/Idempotency.ts"
@@ -73,12 +74,31 @@ const whichOf = (body: typeof ReplayManyBody.Type): Effect.Effect<Which, Invalid
   })
 }
 
+/** A request with a caller's key is the same as an earlier one with that key; one without is like no other. */
+const onceForEachRun = ({ idempotency, ...how }: ReplayRequest): ReplayRequest => ({
+  ...how,
+  idempotency: {
+    key: onceKey,
+    request_hash:
+      idempotency === undefined
+        ? randomBytes(32)
+        : createHash("sha256").update(idempotency.request_hash).update(idempotency.key).digest()
+  }
+})
+
 export const many = (request: HttpServerRequest.HttpServerRequest, body: typeof ReplayManyBody.Type) =>
   Effect.flatMap(whichOf(body), (which) =>
-    Effect.map(requestOf(request, body.prompt), (how) => ({ which, how, isDry: body.dry_run === true }))
+    Effect.map(requestOf(request, body.prompt), (how) => ({
+      which,
+      how: which._tag === "Matching" ? onceForEachRun(how) : how,
+      isDry: body.dry_run === true
+    }))
   )
 
+const alreadyReplayed = { code: "already_replayed", detail: "Another request replayed this run at the same time." }
+
 export const answer = (
+  which: Which,
   ids: ReadonlyArray<RunId>,
   more: boolean,
   results: ReadonlyArray<Replayed>
@@ -90,7 +110,10 @@ export const answer = (
   ),
   refused: results.flatMap(({ run_id, result }) => {
     if (Either.isRight(result)) return []
-    const { code, detail } = Problems.of(result.left)
+    const { code, detail } =
+      which._tag === "Matching" && result.left._tag === "IdempotencyKeyReused"
+        ? alreadyReplayed
+        : Problems.of(result.left)
     return [{ replay_of: run_id, code, detail }]
   })
 })

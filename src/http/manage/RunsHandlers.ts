@@ -134,13 +134,10 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
           const { ids, more } =
             which._tag === "These"
               ? { ids: which.ids, more: false }
-              : yield* replays.matching(which.filter, {
-                  limit: mostReplayed,
-                  ...(how.idempotency && { key: how.idempotency.key })
-                })
-          if (isDry || ids.length === 0) return ReplayRequests.answer(ids, more, [])
+              : yield* replays.matching(which.filter, { limit: mostReplayed, idempotency: how.idempotency })
+          if (isDry || ids.length === 0) return ReplayRequests.answer(which, ids, more, [])
           return yield* replays.replayRuns(ids, how).pipe(
-            Effect.map((results) => ReplayRequests.answer(ids, more, results)),
+            Effect.map((results) => ReplayRequests.answer(which, ids, more, results)),
             Audit.recordDone("runs.replayed", body.webhook_id ?? body.team, ({ refused, replayed }) => ({
               replayed: replayed.length,
               refused: refused.length

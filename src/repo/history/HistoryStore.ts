@@ -32,8 +32,8 @@ export interface ReplayableQuery {
   readonly from?: DateTime.Utc
   /** Accepted earlier. */
   readonly to?: DateTime.Utc
-  /** Ignores runs with such an idempotency key: they are not replayed, and do not count as replays. */
-  readonly keyPrefix?: string
+  /** Ignores the runs that an earlier request made: they are not replayed, and do not count as replays. */
+  readonly except?: { readonly keyPrefix: string; readonly request_hash: Uint8Array }
   readonly limit: number
 }
 

@@ -134,7 +134,7 @@ it.scoped("repeats what failed, in its order, once; and what failed again, the n
     const filter = { of: { webhook_id: webhook.id }, statuses: ["error"] } as const
     const all = (name: string) =>
       Effect.gen(function* () {
-        const { ids } = yield* replays.matching(filter, { limit: 1_000, key: name })
+        const { ids } = yield* replays.matching(filter, { limit: 1_000, ...key(name) })
         const results = yield* replays.replayRuns(ids, { ...fromTemplate, ...key(name) })
         return results.map(({ result }) => Either.getOrThrow(result))
       })
@@ -275,7 +275,7 @@ it.scoped("repeats a team's failed messages among its webhooks' failed runs, in 
     const replays = yield* Replay
     const { ids: found } = yield* replays.matching(
       { of: { team }, statuses: ["error"] },
-      { limit: 1_000, key: "click" }
+      { limit: 1_000, ...key("click") }
     )
     expect(found).toEqual(ids)
     const results = yield* replays.replayRuns(found, { ...fromTemplate, ...key("click") })

@@ -176,6 +176,29 @@ describe("POST /api/runs/replay", () => {
     })
   )
 
+  it.scopedLive("repeats each matching run once when several requests come at the same time, with any keys", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      const { admin, http, team, webhook } = server
+      yield* team("ops", failing)
+      const { id: webhook_id, path } = yield* webhook("ops")
+      const runs = yield* Effect.forEach(new Array(20).fill(0), () => http("POST", path, { body: hello }))
+      for (const { json } of runs) yield* ended(server, json.run_id)
+      const keys = [{}, {}, { "idempotency-key": "one" }, { "idempotency-key": "another" }]
+      const answers = yield* Effect.forEach(
+        keys,
+        (headers) => admin("POST", "/api/runs/replay", { body: { webhook_id, prompt: "same" }, headers }),
+        { concurrency: "unbounded" }
+      )
+      const replayed = answers.flatMap(({ json }) => json.replayed.map((run: any) => run.replay_of))
+      expect(replayed.toSorted()).toEqual(runs.map(({ json }) => json.run_id).toSorted())
+      for (const { json } of answers) {
+        expect(json.replayed.length + json.refused.length).toBe(json.matched)
+        expect(json.refused.filter(({ code }: any) => code !== "already_replayed")).toEqual([])
+      }
+    })
+  )
+
   it.scopedLive("takes either runs, or a webhook, or a team", () =>
     Effect.gen(function* () {
       const { admin } = yield* start()

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { makeWebhookId, runIdAt } from "../../../domain/Id.ts"
 import type { Outcome } from "../../../domain/run/Run.ts"
 import type { FinalStatus } from "../../../domain/run/RunStatus.ts"
+import type { ReplayableQuery } from "../../history/HistoryStore.ts"
 import { Repo } from "../../Repo.ts"
 import {
   acceptOne,
@@ -20,9 +21,13 @@ import type { Test } from "../RepoContract.ts"
 
 const failed: ReadonlyArray<FinalStatus> = ["error", "timeout"]
 
-const key = (text: string) => ({
-  idempotency: { key: text, request_hash: new Uint8Array(32), expires_at: at(100_000) }
-})
+/** A request for replays, and the idempotency key of a run that it made. */
+const requestOf = (text: string) => ({ keyPrefix: "replay\n", request_hash: Buffer.from(text.padEnd(32)) })
+
+const keyOf = (text: string) => {
+  const { keyPrefix, request_hash } = requestOf(text)
+  return { idempotency: { key: `${keyPrefix}1`, request_hash, expires_at: at(100_000) } }
+}
 
 export const replays = (test: Test): void => {
   test(
@@ -109,9 +114,9 @@ export const replays = (test: Test): void => {
       expect(yield* inTeam("ops", { from: at(1_000) })).toEqual([late])
       yield* repo.updateWebhook(webhooks[0]!.id, { team: team("other"), updated_at: at(1) })
       expect(yield* inTeam("ops")).toEqual([message, ids[1], ids[4], late])
-      const again = yield* write({ replay_of: message, ...key("one\n1") })
+      const again = yield* write({ replay_of: message, ...keyOf("one") })
       expect(yield* inTeam("ops")).toEqual([ids[1], ids[4], late, again])
-      expect(yield* inTeam("ops", { keyPrefix: "one\n" })).toEqual([message, ids[1], ids[4], late])
+      expect(yield* inTeam("ops", { except: requestOf("one") })).toEqual([message, ids[1], ids[4], late])
       expect(yield* inTeam("other")).toEqual([ids[0], ids[2], ids[3], ids[5], other])
     })
   )
@@ -124,20 +129,21 @@ export const replays = (test: Test): void => {
       const [first, second] = yield* Effect.forEach(count(2), () =>
         Effect.tap(queueRun(webhook), (id) => endOne(id, outcomes.error, 1))
       )
-      const again = yield* queueRun(webhook, { replay_of: first!, ...key("one\n1") })
-      const find = (keyPrefix?: string) =>
+      const again = yield* queueRun(webhook, { replay_of: first!, ...keyOf("one") })
+      const find = (except?: ReplayableQuery["except"]) =>
         repo.replayable({
           of: { webhook_id: webhook.id },
           statuses: failed,
           limit: 9,
-          ...(keyPrefix !== undefined && { keyPrefix })
+          ...(except !== undefined && { except })
         })
       expect(yield* find()).toEqual([second])
-      expect(yield* find("one\n")).toEqual([first, second])
-      expect(yield* find("other\n")).toEqual([second])
+      expect(yield* find(requestOf("one"))).toEqual([first, second])
+      expect(yield* find(requestOf("another"))).toEqual([second])
+      expect(yield* find({ ...requestOf("one"), keyPrefix: "other\n" })).toEqual([second])
       yield* endOne(again, outcomes.timeout, 2)
       expect(yield* find()).toEqual([second, again])
-      expect(yield* find("one\n")).toEqual([first, second])
+      expect(yield* find(requestOf("one"))).toEqual([first, second])
     })
   )
 }

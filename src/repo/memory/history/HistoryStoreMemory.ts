@@ -8,7 +8,16 @@ import type { Counts } from "../../../domain/run/Statistics.ts"
 import { decodeCursor, decodeIdCursor, encodeCursor } from "../../history/Cursor.ts"
 import { HistoryStore } from "../../history/HistoryStore.ts"
 import { fulfils, type RunQuery, searchedId } from "../../history/RunQuery.ts"
-import { isAfter, isInFlight, isWaiting, orNotFound, type StoredRun, summaries, type Tables } from "../Tables.ts"
+import {
+  isAfter,
+  isInFlight,
+  isWaiting,
+  orNotFound,
+  type StoredRun,
+  sameBytes,
+  summaries,
+  type Tables
+} from "../Tables.ts"
 
 export const makeHistoryStore = (tables: Tables): Context.Tag.Service<HistoryStore> => {
   const { find, remove, webhooks, where } = tables
@@ -64,9 +73,10 @@ export const makeHistoryStore = (tables: Tables): Context.Tag.Service<HistorySto
             .slice(0, limit)
         )
       ),
-    replayable: ({ of, statuses, from, to, keyPrefix, limit }) =>
+    replayable: ({ of, statuses, from, to, except, limit }) =>
       Effect.sync(() => {
-        const counts = ({ idempotency }: StoredRun) => !(keyPrefix && idempotency?.key.startsWith(keyPrefix))
+        const counts = ({ idempotency: given }: StoredRun) =>
+          !(except && given?.key.startsWith(except.keyPrefix) && sameBytes(given.request_hash, except.request_hash))
         const repeated = new Set(tables.runs.filter(counts).map(({ row }) => row.replay_of))
         const isOf = ({ team, webhook_id }: RunRow) =>
           "webhook_id" in of

@@ -18,10 +18,12 @@ export const makeReplays = Effect.gen(function* () {
 
   // The first ones of each webhook and status, through the history's index by status, and those of a team's messages.
   const replayable = Effect.fn("HistoryStore.replayable")(function* (query: ReplayableQuery) {
-    const { of, statuses, keyPrefix = null, limit, ...time } = query
+    const { of, statuses, except, limit, ...time } = query
     const counts = (run: "p" | "r") =>
-      sql`(${keyPrefix}::text is null or ${sql.literal(run)}.idempotency_key is null
-        or not starts_with(${sql.literal(run)}.idempotency_key, ${keyPrefix}))`
+      except === undefined
+        ? sql`true`
+        : sql`(${sql.literal(run)}.idempotency_key is null or ${sql.literal(run)}.request_hash <> ${except.request_hash}
+            or not starts_with(${sql.literal(run)}.idempotency_key, ${except.keyPrefix}))`
     const firstOf = (whose: Statement.Fragment) => sql`(
       select r.id, r.seq from webhook_trigger.runs r
       where ${sql.and([
