@@ -264,17 +264,20 @@ describe("replicas on one database", () => {
       const term = Option.getOrThrow(yield* a.acquireLease("a", minute))
       const lock = yield* a.lockForProcess(term)
       yield* a.renewLease(term, minute, lock)
-      const cut = Effect.promise(() =>
-        queryPostgres(
-          url,
-          `select pg_terminate_backend(pid, 10000) from pg_locks where locktype = 'advisory' and granted
-           and database = (select oid from pg_database where datname = current_database())`
+      const ofLock = (what: string) =>
+        Effect.promise(() =>
+          queryPostgres(
+            url,
+            `select ${what} from pg_locks where locktype = 'advisory' and granted
+             and database = (select oid from pg_database where datname = current_database())`
+          )
         )
-      )
+      const cut = ofLock("pg_terminate_backend(pid, 10000)")
       yield* cut
-      yield* Effect.repeat(Effect.sync(lock.isHeld), { until: (isHeld) => !isHeld, schedule: Schedule.spaced(5) })
       yield* a.renewLease(term, minute, { ...lock, isHeld: () => false })
       expect(yield* b.acquireLease("b", minute)).toEqual(Option.none())
+      // The next session has the lock, and the process knows.
+      yield* Effect.repeat(ofLock("pid"), { until: (rows) => rows.length === 1 })
       yield* Effect.repeat(Effect.sync(lock.isHeld), { until: (isHeld) => isHeld, schedule: Schedule.spaced(5) })
       yield* a.renewLease(term, minute, lock)
       expect(yield* b.acquireLease("b", minute)).toEqual(Option.none())

@@ -37,7 +37,8 @@ export const makeNotifySoon: Effect.Effect<NotifySoon, never, Scope.Scope | SqlC
       ;[notifiedAt, dueAt] = [performance.now(), Number.POSITIVE_INFINITY]
       return changes.length === 0 ? Effect.void : Effect.ignore(publish(changes))
     })
-    yield* Effect.addFinalizer(() => Effect.raceFirst(flush, pause(grace)))
+    // Finalizers are not interruptible, so the race would wait for its loser.
+    yield* Effect.addFinalizer(() => Effect.raceFirst(Effect.interruptible(flush), Effect.interruptible(pause(grace))))
 
     return (changes) => {
       if (changes.length === 0) return
