@@ -2,7 +2,15 @@ import { Context, Data, DateTime, type Duration, type Effect, type Either } from
 import type { IdempotencyKeyReused, NotFound, RateLimited, TooManyQueued, Unavailable } from "../../domain/Errors.ts"
 import type { RunId, WebhookId } from "../../domain/Id.ts"
 import type { PromptLayout } from "../../domain/prompt/PromptLayout.ts"
-import type { Outcome, Run, RunMode, RunSource, Variables } from "../../domain/run/Run.ts"
+import {
+  isAnswer,
+  type Outcome,
+  type Run,
+  type RunMode,
+  type RunRow,
+  type RunSource,
+  type Variables
+} from "../../domain/run/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { TokenHash } from "../../domain/webhook/Token.ts"
 import type { Term } from "./LeaseStore.ts"
@@ -151,6 +159,24 @@ export const sentBefore = <Sent extends DateTime.Utc | undefined>(
   started_at: DateTime.Utc | undefined
 ): Sent | DateTime.Utc =>
   sent_at && started_at ? DateTime.min(sent_at, DateTime.subtract(started_at, { millis: 1 })) : sent_at
+
+/**
+ * When an ending run was sent and started. An answer can arrive before the broker's confirmation: then it was sent between
+ * its admission and the answer, and the admission is the closest time that is known.
+ */
+export const timesOfEnd = (
+  { admitted_at, ...recorded }: Pick<RunRow, "admitted_at" | "sent_at" | "started_at">,
+  end: Pick<RunEnd, "at" | "outcome" | "sent_at" | "started_at">
+): Pick<RunRow, "sent_at" | "started_at"> => {
+  const noLater = (time: DateTime.Utc | undefined) => time && DateTime.min(time, end.at)
+  const reported = noLater(recorded.started_at ?? end.started_at)
+  const confirmed = recorded.sent_at ?? end.sent_at
+  const isKnown = confirmed !== undefined && DateTime.lessThanOrEqualTo(confirmed, end.at)
+  const wasSent = confirmed !== undefined || isAnswer(end.outcome)
+  const sent_at = sentBefore(isKnown ? confirmed : wasSent ? noLater(admitted_at) : undefined, reported)
+  const started_at = reported ?? sent_at
+  return { ...(sent_at && { sent_at }), ...(started_at && { started_at }) }
+}
 
 /** The end of a run, recorded unless another one came first. */
 export interface RunEnd extends RunEvent {

@@ -69,6 +69,7 @@ const statusOf: Readonly<Record<number, RunStatus>> = { 200: "success", 408: "ti
 /** Every broken promise, in words; empty: all were kept. */
 export const check = (evidence: Evidence): ReadonlyArray<string> => [
   ...everyRunHasOneEnd(evidence),
+  ...timesAreInOrder(evidence),
   ...callersAndHistoryAgree(evidence),
   ...answersAreTheirOwn(evidence),
   ...orderHolds(evidence),
@@ -86,6 +87,14 @@ function* everyRunHasOneEnd({ rows }: Evidence): Generator<string> {
     else if (row.finished_at === null) yield `run ${row.id} ended as ${row.status} and has no end time`
     if (row.status === "success" && row.response === null) yield `run ${row.id} succeeded without an answer`
     if (row.status === "error" && row.error_code === null) yield `run ${row.id} failed without a code`
+  }
+}
+
+function* timesAreInOrder({ rows }: Evidence): Generator<string> {
+  for (const { finished_at, id, sent_at, started_at, status } of rows) {
+    if (status === "success" && (sent_at === null || started_at === null)) yield `run ${id} succeeded without a start`
+    if (sent_at && started_at && sent_at > started_at) yield `run ${id} started before it was sent`
+    if (started_at && finished_at && started_at > finished_at) yield `run ${id} ended before it started`
   }
 }
 

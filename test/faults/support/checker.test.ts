@@ -90,6 +90,9 @@ describe("the checker", () => {
       "a run that never ended",
       { rows: [row("a", 1, 6, { status: "running", finished_at: null, response: null }), row("b", 11, 16)] }
     ],
+    ["a success without a start", { rows: [row("a", 1, 6, { started_at: null }), row("b", 11, 16)] }],
+    ["a start before the sending", { rows: [row("a", 1, 6, { sent_at: new Date(2) }), row("b", 11, 16)] }],
+    ["an end before the start", { rows: [row("a", 1, 6, { started_at: new Date(7) }), row("b", 11, 16)] }],
     ["a 202 without a run", { rows: [row("b", 11, 16)] }],
     [
       "a 408 whose run succeeded",

@@ -5,6 +5,7 @@ import {
   acquireTerm,
   admitOne,
   at,
+  count,
   createWebhook,
   endOne,
   queueRun,
@@ -78,6 +79,35 @@ export const endsWithTimes = (test: Test): void => {
       expect(yield* repo.run(answered)).toMatchObject({ started_at: at(0), duration_ms: 60 })
       yield* endOne(undelivered, { status: "error", error: { code: "undeliverable", message: "returned" } }, 60)
       expect(Object.keys(yield* repo.run(undelivered))).not.toContain("started_at")
+    })
+  )
+
+  test(
+    "are in order: a run that was answered before the broker's confirmation was sent when it was admitted",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const term = yield* acquireTerm
+      const outcome = success("quick")
+      const [unconfirmed, late, reported, both, recorded] = yield* Effect.forEach(count(5), () => queueRun(webhook))
+      const ids = [unconfirmed!, late!, reported!, both!, recorded!] as const
+      yield* Effect.forEach(ids, (id) => admitOne(id, term))
+      yield* sentOne(recorded!, 70)
+      yield* repo.end([
+        { run_id: unconfirmed!, outcome, at: at(60) },
+        { run_id: late!, outcome, sent_at: at(70), at: at(60) },
+        { run_id: reported!, outcome, sent_at: at(70), started_at: at(50), at: at(60) },
+        { run_id: both!, outcome, sent_at: at(70), started_at: at(80), at: at(60) },
+        { run_id: recorded!, outcome, started_at: at(40), at: at(60) }
+      ])
+      const times = yield* Effect.forEach(ids, (id) => repo.run(id))
+      expect(times.map(({ sent_at, started_at }) => [sent_at, started_at])).toEqual([
+        [at(0), at(0)],
+        [at(0), at(0)],
+        [at(0), at(50)],
+        [at(0), at(60)],
+        [at(0), at(40)]
+      ])
     })
   )
 

@@ -1,8 +1,8 @@
 import type { DateTime } from "effect"
-import { isAnswer, outcomeFields, retryAt, toRun } from "../../../domain/run/Run.ts"
+import { outcomeFields, retryAt, toRun } from "../../../domain/run/Run.ts"
 import { isFinal, runStatuses } from "../../../domain/run/RunStatus.ts"
 import { storable } from "../../../domain/StorableText.ts"
-import { type EndedRun, type RunEnd, sentBefore } from "../../run/RunStore.ts"
+import { type EndedRun, type RunEnd, timesOfEnd } from "../../run/RunStore.ts"
 import { deliverEnd } from "../delivery/DeliveryMemory.ts"
 import { change, isHeld, type StoredRun, storableFields, type Tables } from "../Tables.ts"
 
@@ -10,17 +10,14 @@ import { change, isHeld, type StoredRun, storableFields, type Tables } from "../
 export const makeEnd = (tables: Tables) => {
   const { notify } = tables
 
-  const record = (run: StoredRun, { outcome, at, ...end }: Omit<RunEnd, "run_id">): void => {
+  const record = (run: StoredRun, end: Omit<RunEnd, "run_id">): void => {
     endCollecting(run)
+    const { at, outcome } = end
     const { admitted_at } = run.row
-    const started_at = run.row.started_at ?? end.started_at
-    const sent_at = sentBefore(run.row.sent_at ?? end.sent_at, started_at)
-    const start = started_at ?? sent_at ?? (isAnswer(outcome) ? admitted_at : undefined)
     const retry_at = retryAt(run.row, outcome, at)
     change(run, {
       ...storableFields(outcomeFields(outcome)),
-      ...(sent_at && { sent_at }),
-      ...(start && { started_at: start }),
+      ...timesOfEnd(run.row, end),
       finished_at: at,
       ...(retry_at && { retry_at }),
       ...(outcome.status === "cancelled" && admitted_at === undefined && { released_at: at })

@@ -41,13 +41,24 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
     Object.entries(outcomeTypes).map(([name, type]) => `${name} = i.${name}${type === "json" ? "::json" : ""}`)
   )
 
+  // As in `timesOfEnd`.
+  const noLater = (time: Statement.Fragment) => sql`case when ${time} > i.at then i.at else ${time} end`
+  const reported = noLater(sql`coalesce(r.started_at, i.started_at)`)
+  const confirmed = sql`coalesce(r.sent_at, i.sent_at)`
+  const sent = sentBeforeStart(
+    sql,
+    sql`case
+      when ${confirmed} <= i.at then ${confirmed}
+      when ${confirmed} is not null or i.answered then ${noLater(sql`r.admitted_at`)}
+    end`,
+    reported
+  )
+
   const recording = (ends: ReadonlyArray<RunEnd>, returned: Statement.Fragment) => sql`
     update webhook_trigger.runs r set
       ${outcomeSet},
-      sent_at = ${sentBeforeStart(sql, sql`coalesce(r.sent_at, i.sent_at)`, sql`coalesce(r.started_at, i.started_at)`)},
-      started_at = coalesce(
-        r.started_at, i.started_at, r.sent_at, i.sent_at, case when i.answered then r.admitted_at end
-      ),
+      sent_at = ${sent},
+      started_at = coalesce(${reported}, ${sent}),
       finished_at = i.at,
       retry_at = case when i.status = 'error' and i.error_code <> ${noLeaderInTime.code} then
         i.at + r.retry_after_seconds * interval '1 second'
