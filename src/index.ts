@@ -254,6 +254,7 @@ export {
   type RunEvent,
   RunStore,
   sentBefore,
+  timesOfEnd,
   WebhookEdited
 } from "./repo/run/RunStore.ts"
 export { type ThreadPage, type ThreadQuery, ThreadStore } from "./repo/run/ThreadStore.ts"

@@ -1,7 +1,7 @@
 /** Another project, with this package installed from its tarball, and the guide's examples as its files. */
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { basename, join } from "node:path"
+import { basename, dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { cleanUpAtExit, type Daemon, exec, startDaemon } from "../support/Process.ts"
 
@@ -68,7 +68,7 @@ const tsconfig = {
     declaration: true,
     skipLibCheck: false
   },
-  include: ["*.ts"]
+  include: ["**/*.ts"]
 }
 
 /** Packs and installs the package with the guide's commands. `files` are added to the guide's own. */
@@ -100,7 +100,10 @@ export const makeProject = async (files: Readonly<Record<string, string>>): Prom
         writeFileSync(join(dir, name), block)
       }
     }
-    for (const [name, text] of Object.entries(files)) writeFileSync(join(dir, name), text)
+    for (const [name, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(dir, name)), { recursive: true })
+      writeFileSync(join(dir, name), text)
+    }
     cpSync(join(root, "test/package/declarations.mjs"), join(dir, "declarations.mjs"))
     writeFileSync(join(dir, "everything.ts"), await run(process.execPath, "declarations.mjs"))
     writeFileSync(join(dir, "tsconfig.json"), JSON.stringify(tsconfig))

@@ -1,6 +1,6 @@
 /** The package as its users get it: packed, installed as in the guide, with the guide's examples compiled and run. */
 import { existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { dirname, join, relative } from "node:path"
 import { Effect, Exit, Scope } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { freshDatabase, freshVhost } from "../support/fresh.ts"
@@ -28,12 +28,13 @@ NodeRuntime.runMain(Layer.launch(host))
 const ownRepo = (): Record<string, string> => {
   const folder = join(root, "src/repo/memory")
   const asHosts = (file: string): string =>
-    readFileSync(join(folder, file), "utf8")
-      .replaceAll(/from "\.\/(\w+)\.ts"/g, 'from "./$1.js"')
-      .replaceAll(/from "(?:\.\.\/)+.*\.ts"/g, 'from "webhook-trigger"')
-  return Object.fromEntries(
-    readdirSync(folder).map((file) => [file === "RepoMemory.ts" ? "own-repo.ts" : file, asHosts(file)])
-  )
+    readFileSync(join(folder, file), "utf8").replaceAll(/from "(\.{1,2}\/.*)\.ts"/g, (_, path: string) =>
+      relative(folder, join(folder, dirname(file), path)).startsWith("..")
+        ? 'from "webhook-trigger"'
+        : `from "${path}.js"`
+    )
+  const names = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"))
+  return Object.fromEntries(names.map((name) => [name === "RepoMemory.ts" ? "own-repo.ts" : name, asHosts(name)]))
 }
 
 const files = {

@@ -27,7 +27,7 @@ const packageOf = (url: string): string | undefined => /.*\/node_modules\/((?:@[
 
 /** `engine`, `repo/sql`, or a file such as `index.js`. */
 const roomOf = (path: string): string | undefined =>
-  /^(?:bus|repo)\/[^/]+(?=\/)/.exec(path)?.[0] ?? /^[^/]+/.exec(path)?.[0]
+  /^(?:bus|repo)\/(?:amqp|contract|http|memory|sql)(?=\/)/.exec(path)?.[0] ?? /^[^/]+/.exec(path)?.[0]
 
 const sorted = (names: Iterable<string | undefined>): ReadonlyArray<string> =>
   [...new Set(names)].filter((name) => name !== undefined).sort()
