@@ -43,7 +43,7 @@ export {
 } from "./domain/delivery/Destination.ts"
 export { type DestinationEvent, eventOfStatus } from "./domain/delivery/DestinationEvent.ts"
 export {
-  ChangedMeanwhile,
+  EditConflict,
   Fault,
   FilterFailed,
   IdempotencyKeyReused,
@@ -162,7 +162,7 @@ export type { RequestToStore } from "./engine/manage/RequestToStore.ts"
 export { StoredRequests } from "./engine/manage/StoredRequests.ts"
 export { Teams } from "./engine/manage/Teams.ts"
 export { Threads } from "./engine/manage/Threads.ts"
-export { type Preview, Webhooks, type WithToken } from "./engine/manage/Webhooks.ts"
+export { Webhooks, type WithToken } from "./engine/manage/Webhooks.ts"
 export { type AdmissionWithEnds, type AdmitWithEnds, type OnEnd, Outcomes } from "./engine/outcome/Outcomes.ts"
 export type { Progress } from "./engine/outcome/SentAndStarted.ts"
 export type { Waiting } from "./engine/outcome/Waiting.ts"
@@ -178,6 +178,7 @@ export {
   type RenderOptions,
   type RenderRefused
 } from "./engine/prompt/Renderer.ts"
+export type { Preview, PreviewRefused } from "./engine/prompt/WebhookPreview.ts"
 export { Settings, type SettingsValues } from "./engine/Settings.ts"
 export { Shutdown } from "./engine/Shutdown.ts"
 export * as AuditRetention from "./engine/upkeep/AuditRetention.ts"

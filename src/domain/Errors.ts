@@ -88,7 +88,7 @@ export class ThreadKeyTooLong extends Schema.TaggedError<ThreadKeyTooLong>()("Th
 }) {}
 
 /** Edit conflict: the webhook was changed after the version that the request is meant for. */
-export class ChangedMeanwhile extends Schema.TaggedError<ChangedMeanwhile>()("ChangedMeanwhile", {
+export class EditConflict extends Schema.TaggedError<EditConflict>()("EditConflict", {
   version: Schema.Int
 }) {}
 

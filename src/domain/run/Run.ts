@@ -81,7 +81,9 @@ const record = Struct({
       description: "How many later triggers have joined the run, if its webhook has `coalesce`."
     })
   ),
-  sent_at: optional(time("When the broker confirmed the prompt; of a run that was answered before that, when it was admitted.")),
+  sent_at: optional(
+    time("When the broker confirmed the prompt; of a run that was answered before that, when it was admitted.")
+  ),
   started_at: optional(
     time("When the leader reported that it started; of an ended run whose leader reported nothing, when it was sent.")
   ),

@@ -35,8 +35,8 @@ export const make = Effect.gen(function* () {
     const token = yield* makeToken
     const webhook = yield* replaceToken(id, token, overlap).pipe(
       // After an edit conflict, the old token may be another one.
-      Effect.retry({ while: (error) => error._tag === "ChangedMeanwhile" }),
-      Effect.catchTags({ ChangedMeanwhile: Effect.die, TeamUnknown: Effect.die })
+      Effect.retry({ while: (error) => error._tag === "EditConflict" }),
+      Effect.catchTags({ EditConflict: Effect.die, TeamUnknown: Effect.die })
     )
     return { webhook, token }
   })
@@ -48,7 +48,7 @@ export const make = Effect.gen(function* () {
         { ...noOldToken, updated_at: yield* DateTime.now },
         { audit: yield* Audit.draft("webhook.edited") }
       )
-      .pipe(Effect.catchTags({ ChangedMeanwhile: Effect.die, TeamUnknown: Effect.die }))
+      .pipe(Effect.catchTags({ EditConflict: Effect.die, TeamUnknown: Effect.die }))
   })
 
   return { regenerate, endOldToken }

@@ -1,21 +1,13 @@
 import { Context, DateTime, type Duration, Effect, Layer } from "effect"
 import {
-  ChangedMeanwhile,
-  type FilterFailed,
+  EditConflict,
   type Invalid,
   type InvalidParameter,
-  type InvalidVariables,
-  NotFound,
-  type PromptTooLarge,
-  type SchemaMismatch,
-  type TemplateFailed,
-  type ThreadKeyTooLong,
+  type NotFound,
   type Unavailable
 } from "../../domain/Errors.ts"
 import { makeWebhookId, type WebhookId } from "../../domain/Id.ts"
 import { webhookIdOf } from "../../domain/ParsedId.ts"
-import { textOfReason } from "../../domain/prompt/FilterReason.ts"
-import { templateOf } from "../../domain/prompt/TemplateChanges.ts"
 import type { TemplateVersion, TemplateVersionSummary } from "../../domain/prompt/TemplateVersion.ts"
 import { warningsOf } from "../../domain/webhook/Warnings.ts"
 import { type Webhook, WebhookDraft } from "../../domain/webhook/Webhook.ts"
@@ -27,33 +19,22 @@ import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import * as Audit from "../access/Audit.ts"
 import { Outcomes } from "../outcome/Outcomes.ts"
 import * as DraftPreview from "../prompt/DraftPreview.ts"
-import * as Input from "../prompt/Input.ts"
-import { InputChecks } from "../prompt/InputChecks.ts"
+import type * as Input from "../prompt/Input.ts"
+import type { InputChecks } from "../prompt/InputChecks.ts"
 import type { Renderer } from "../prompt/Renderer.ts"
-import * as Rendering from "../prompt/Rendering.ts"
-import * as ThreadKeys from "../prompt/ThreadKeys.ts"
+import type { Preview, PreviewRefused } from "../prompt/WebhookPreview.ts"
+import * as WebhookPreview from "../prompt/WebhookPreview.ts"
 import type { Settings } from "../Settings.ts"
 import { hashToken, makeToken, type Token, tokenHint } from "../verify/Token.ts"
 import * as WebhookSecrets from "../verify/WebhookSecrets.ts"
 import * as WebhookChecks from "./WebhookChecks.ts"
+import * as WebhookTemplates from "./WebhookTemplates.ts"
 import * as WebhookTokens from "./WebhookTokens.ts"
 
 /** The webhook with its token, which is shown only this once. */
 export interface WithToken {
   readonly webhook: Webhook
   readonly token: Token
-}
-
-export interface Preview {
-  /** Whether `accept_if` holds; absent for a webhook without one. */
-  readonly accepted?: boolean
-  /** Why it does not. */
-  readonly ignored_because?: string
-  /** Absent while values are missing. */
-  readonly prompt?: string
-  readonly missing: ReadonlyArray<string>
-  /** Absent: the run would stand alone. */
-  readonly thread_key?: string
 }
 
 /** What rendering needs. */
@@ -77,7 +58,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
       id: string,
       edit: unknown,
       versions?: ReadonlyArray<number>
-    ) => Effect.Effect<Webhook, ChangedMeanwhile | NotFound | Invalid | Unavailable>
+    ) => Effect.Effect<Webhook, EditConflict | NotFound | Invalid | Unavailable>
     /** Its templates' versions, with author and time, newest first. */
     readonly templates: (id: string) => Effect.Effect<ReadonlyArray<TemplateVersionSummary>, NotFound | Unavailable>
     /** The template of one version. */
@@ -87,7 +68,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
       id: string,
       version: string,
       versions?: ReadonlyArray<number>
-    ) => Effect.Effect<Webhook, ChangedMeanwhile | NotFound | Invalid | Unavailable>
+    ) => Effect.Effect<Webhook, EditConflict | NotFound | Invalid | Unavailable>
     /** The old token becomes invalid immediately, or after `overlap`. Older tokens become invalid immediately. */
     readonly regenerate: (
       id: string,
@@ -101,18 +82,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
     readonly preview: (
       id: string,
       sample: Input.Sample
-    ) => Effect.Effect<
-      Preview,
-      | FilterFailed
-      | Invalid
-      | InvalidVariables
-      | NotFound
-      | SchemaMismatch
-      | PromptTooLarge
-      | TemplateFailed
-      | ThreadKeyTooLong
-      | Unavailable
-    >
+    ) => Effect.Effect<Preview, PreviewRefused | NotFound | Unavailable>
     /** Checks and renders a template that is not saved. */
     readonly previewDraft: DraftPreview.PreviewDraft
     readonly runs: (
@@ -126,15 +96,14 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
       Webhooks,
       Effect.gen(function* () {
         const outcomes = yield* Outcomes
-        const render = yield* Rendering.make
-        const threadKeyOf = yield* ThreadKeys.make
+        const preview = yield* WebhookPreview.make
         const previewDraft = yield* DraftPreview.make
         const history = yield* HistoryStore
         const store = yield* WebhookStore
         const secrets = yield* WebhookSecrets.make
         const checks = yield* WebhookChecks.make
         const tokens = yield* WebhookTokens.make
-        const inputChecks = yield* InputChecks
+        const templates = yield* WebhookTemplates.make
 
         const found = <A, E>(id: string, use: (id: WebhookId) => Effect.Effect<A, E>): Effect.Effect<A, E | NotFound> =>
           Effect.flatMap(webhookIdOf(id), use)
@@ -175,9 +144,6 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
           return yield* create(Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)))
         })
 
-        const template = (id: string, version: string) =>
-          found(id, (id) => Effect.flatMap(versionOf(version), (version) => store.template(id, version)))
-
         const editOnce = Effect.fnUntraced(function* (
           id: WebhookId,
           input: unknown,
@@ -186,17 +152,17 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
           // An unknown id and an edit conflict are reported before faults.
           const before = yield* store.webhook(id)
           const { version } = before
-          if (versions?.includes(version) === false) return yield* new ChangedMeanwhile({ version })
-          const wish = yield* checks.edit(input, before)
-          const { secret: _, keep_old_secret: __, ...change } = wish
+          if (versions?.includes(version) === false) return yield* new EditConflict({ version })
+          const requested = yield* checks.edit(input, before)
+          const { secret: _, keep_old_secret: __, ...change } = requested
           const updated_at = yield* DateTime.now
-          const stored = WebhookSecrets.isAbout(wish) ? yield* store.webhookRow(id) : undefined
+          const stored = WebhookSecrets.isAbout(requested) ? yield* store.webhookRow(id) : undefined
           return yield* store
             .updateWebhook(
               id,
               {
                 ...change,
-                ...(stored && (yield* secrets.change(id, wish, stored, updated_at))),
+                ...(stored && (yield* secrets.change(id, requested, stored, updated_at))),
                 ...(yield* checks.variablesOf(change, before)),
                 updated_at
               },
@@ -214,45 +180,12 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
         const edit = Effect.fn("Webhooks.edit")(
           (id: WebhookId, input: unknown, versions: ReadonlyArray<number> | undefined) =>
             Effect.retry(editOnce(id, input, versions), {
-              while: (error) => versions === undefined && error._tag === "ChangedMeanwhile"
+              while: (error) => versions === undefined && error._tag === "EditConflict"
             })
         )
 
-        const restoreTemplate = (id: string, version: string, versions: ReadonlyArray<number> | undefined) =>
-          Effect.gen(function* () {
-            const { prompt_template, ...kept } = yield* template(id, version)
-            const now = templateOf(yield* found(id, store.webhook))
-            // Fields that equal their default need not be set.
-            const { template_language = now.template_language, input = now.input } = kept
-            const change = {
-              prompt_template,
-              ...(template_language !== now.template_language && { template_language }),
-              ...(input !== now.input && { input })
-            }
-            return yield* found(id, (id) => edit(id, change, versions))
-          })
-
         const remove = Effect.fn("Webhooks.remove")(function* (id: WebhookId) {
           outcomes.deleted(yield* store.deleteWebhook(id, yield* Audit.draft("webhook.deleted")))
-        })
-
-        const preview = Effect.fn("Webhooks.preview")(function* (id: WebhookId, sample: Input.Sample) {
-          const webhook = yield* store.webhook(id)
-          const input = yield* Input.ofSample(webhook, sample)
-          const variables = yield* Input.used(webhook, input)
-          const refusal = inputChecks.refusalOf(webhook, input)
-          if (refusal !== undefined && refusal._tag !== "Ignored") return yield* refusal
-          const thread_key = yield* threadKeyOf(webhook, input)
-          const reason = refusal && inputChecks.ignoredBecause(webhook, input)
-          const others = {
-            ...(webhook.accept_if !== undefined && { accepted: refusal === undefined }),
-            ...(reason && { ignored_because: textOfReason(reason, { withValues: true }) }),
-            ...(thread_key !== undefined && { thread_key })
-          }
-          return yield* render(webhook, variables).pipe(
-            Effect.map(({ prompt }): Preview => ({ ...others, prompt, missing: [] })),
-            Effect.catchTag("MissingVariables", ({ names }) => Effect.succeed<Preview>({ ...others, missing: names }))
-          )
         })
 
         return Webhooks.of({
@@ -265,8 +198,12 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
               createdWithWarnings
             ),
           templates: (id) => found(id, store.templates),
-          template,
-          restoreTemplate: (...args) => Effect.map(restoreTemplate(...args), withWarnings),
+          template: (id, version) => found(id, (id) => templates.version(id, version)),
+          restoreTemplate: (id, version, versions) =>
+            Effect.map(
+              found(id, (id) => templates.restore(id, version, (change) => edit(id, change, versions))),
+              withWarnings
+            ),
           edit: (id, input, versions) =>
             Effect.map(
               found(id, (id) => edit(id, input, versions)),
@@ -280,15 +217,13 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
           endOldToken: (id) => found(id, tokens.endOldToken),
           remove: (id) => found(id, remove),
           previewDraft,
-          preview: (id, sample) => found(id, (id) => preview(id, sample)),
+          preview: (id, sample) =>
+            found(id, (id) => Effect.flatMap(store.webhook(id), (webhook) => preview(webhook, sample))),
           runs: (id, query) => found(id, (webhook_id) => history.runs({ ...query, webhook_id }))
         })
       })
     )
 }
-
-const versionOf = (text: string): Effect.Effect<number, NotFound> =>
-  /^\d{1,9}$/.test(text) ? Effect.succeed(Number(text)) : Effect.fail(new NotFound())
 
 const withWarnings = (webhook: Webhook): Webhook => {
   const warnings = warningsOf(webhook)

@@ -52,7 +52,7 @@ export const layer: Layer.Layer<never, never, DestinationStore | SecretKeyStore 
           ? Effect.succeed(0)
           : Effect.as(store.updateWebhook(id, change, { versions: [row.version] }), 1)
       }).pipe(
-        Effect.retry({ while: (error) => error._tag === "ChangedMeanwhile" }),
+        Effect.retry({ while: (error) => error._tag === "EditConflict" }),
         untilAvailable,
         Effect.catchAll(() => Effect.succeed(0))
       )

@@ -29,7 +29,7 @@ export type Refusal =
   | Errors.PromptTooLarge
   | Errors.TemplateFailed
   | Errors.ThreadKeyTooLong
-  | Errors.ChangedMeanwhile
+  | Errors.EditConflict
   | Errors.TeamNotRunning
   | Errors.TeamExists
   | Errors.TeamInUse
@@ -111,7 +111,7 @@ const table = {
     409,
     () => ({ code: "webhook_disabled", detail: "The webhook is disabled and starts no runs. Enable it first." })
   ],
-  ChangedMeanwhile: [
+  EditConflict: [
     412,
     ({ version }) => ({
       code: "changed_meanwhile",

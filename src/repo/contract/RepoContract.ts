@@ -16,6 +16,7 @@ import { secretKeyStore } from "./access/SecretKeyStore.ts"
 import { sessionStore } from "./access/SessionStore.ts"
 import { tokens } from "./access/tokens.ts"
 import { changeFeed } from "./ChangeFeed.ts"
+import { deliveryAttempts } from "./delivery/attempts.ts"
 import { deliveryStore } from "./delivery/DeliveryStore.ts"
 import { historyStore } from "./history/HistoryStore.ts"
 import { requestStore } from "./history/RequestStore.ts"
@@ -94,7 +95,10 @@ export const repoContract = (withRepo: WithRepo, { optional = false }: RepoContr
     rollUp(test)
   })
   describe("RequestStore", () => requestStore(test))
-  describe("DestinationStore and DeliveryStore", () => deliveryStore(test))
+  describe("DestinationStore and DeliveryStore", () => {
+    deliveryStore(test)
+    deliveryAttempts(test)
+  })
   describe("AdminKeyStore", () => adminKeyStore(test))
   describe("ReplyKeyStore", () => replyKeyStore(test))
   describe("SecretKeyStore", () => secretKeyStore(test))

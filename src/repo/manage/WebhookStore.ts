@@ -1,6 +1,6 @@
 import { Context, type DateTime, type Effect } from "effect"
 import type { AuditDraft } from "../../domain/access/AuditEvent.ts"
-import type { ChangedMeanwhile, NotFound, TeamUnknown, Unavailable } from "../../domain/Errors.ts"
+import type { EditConflict, NotFound, TeamUnknown, Unavailable } from "../../domain/Errors.ts"
 import type { RunId, WebhookId } from "../../domain/Id.ts"
 import type { TemplateVersion, TemplateVersionSummary } from "../../domain/prompt/TemplateVersion.ts"
 import type { TokenHash } from "../../domain/webhook/Token.ts"
@@ -93,7 +93,7 @@ export class WebhookStore extends Context.Tag("webhook-trigger/WebhookStore")<
       id: WebhookId,
       change: WebhookChange,
       options?: { readonly versions?: ReadonlyArray<number> | undefined; readonly audit?: AuditDraft }
-    ) => Effect.Effect<Webhook, ChangedMeanwhile | NotFound | TeamUnknown | Unavailable>
+    ) => Effect.Effect<Webhook, EditConflict | NotFound | TeamUnknown | Unavailable>
     /** Its newest `templatesKept` templates, the current one first. */
     readonly templates: (id: WebhookId) => Effect.Effect<ReadonlyArray<TemplateVersionSummary>, NotFound | Unavailable>
     /** Its template in that version, if stored. */

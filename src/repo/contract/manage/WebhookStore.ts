@@ -1,6 +1,6 @@
 import { expect } from "@effect/vitest"
 import { Arbitrary, DateTime, Effect, FastCheck, Option, Schema } from "effect"
-import { ChangedMeanwhile, NotFound, TeamUnknown } from "../../../domain/Errors.ts"
+import { EditConflict, NotFound, TeamUnknown } from "../../../domain/Errors.ts"
 import { makeWebhookId } from "../../../domain/Id.ts"
 import { Webhook, WebhookRow } from "../../../domain/webhook/Webhook.ts"
 import { Repo } from "../../Repo.ts"
@@ -155,8 +155,8 @@ export const webhookStore = (test: Test): void => {
       const rename = (name: string, versions: ReadonlyArray<number>) =>
         repo.updateWebhook(id, { name, updated_at: at(1) }, { versions })
       const { version: second } = yield* rename("second", [first])
-      expect(yield* Effect.flip(rename("late", [first]))).toEqual(new ChangedMeanwhile({ version: second }))
-      expect(yield* Effect.flip(rename("none", []))).toEqual(new ChangedMeanwhile({ version: second }))
+      expect(yield* Effect.flip(rename("late", [first]))).toEqual(new EditConflict({ version: second }))
+      expect(yield* Effect.flip(rename("none", []))).toEqual(new EditConflict({ version: second }))
       expect((yield* repo.webhook(id)).name).toBe("second")
       const third = yield* rename("third", [first, second])
       expect(third.name).toBe("third")

@@ -1,6 +1,6 @@
 import { type Context, Effect } from "effect"
 import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
-import { ChangedMeanwhile, NotFound, TeamUnknown } from "../../../domain/Errors.ts"
+import { EditConflict, NotFound, TeamUnknown } from "../../../domain/Errors.ts"
 import type { WebhookId } from "../../../domain/Id.ts"
 import { templateOf } from "../../../domain/prompt/TemplateChanges.ts"
 import { type TemplateVersion, templatesKept } from "../../../domain/prompt/TemplateVersion.ts"
@@ -95,10 +95,10 @@ export const makeWebhookStore = (tables: Tables): Context.Tag.Service<WebhookSto
       }),
     webhookRow,
     updateWebhook: (id, change, { versions, audit: draft } = {}) =>
-      Effect.flatMap(webhookRow(id), (webhook): Effect.Effect<Webhook, ChangedMeanwhile | TeamUnknown> => {
+      Effect.flatMap(webhookRow(id), (webhook): Effect.Effect<Webhook, EditConflict | TeamUnknown> => {
         const { version } = webhook
         return versions?.includes(version) === false
-          ? new ChangedMeanwhile({ version })
+          ? new EditConflict({ version })
           : write({ ...webhook, ...change, version: version + 1 } as WebhookRow, draft)
       }),
     deleteWebhook: (id, draft) =>

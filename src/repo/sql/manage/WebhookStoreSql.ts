@@ -1,7 +1,7 @@
 import { SqlClient, type SqlError, type Statement } from "@effect/sql"
 import { DateTime, Effect, Layer } from "effect"
 import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
-import { ChangedMeanwhile, NotFound, TeamUnknown } from "../../../domain/Errors.ts"
+import { EditConflict, NotFound, TeamUnknown } from "../../../domain/Errors.ts"
 import type { RunId, WebhookId } from "../../../domain/Id.ts"
 import type { TeamName } from "../../../domain/Team.ts"
 import type { TokenHash } from "../../../domain/webhook/Token.ts"
@@ -110,7 +110,7 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
       )
       if (row) return webhookFromRow(row)
       const { version } = yield* webhookRow(id)
-      return yield* new ChangedMeanwhile({ version })
+      return yield* new EditConflict({ version })
     }, bounded)
 
     const webhook = Effect.fn("WebhookStore.webhook")(function* (id: WebhookId) {

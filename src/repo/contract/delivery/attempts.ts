@@ -1,0 +1,158 @@
+import { expect } from "@effect/vitest"
+import { Effect } from "effect"
+import type { DestinationRow } from "../../../domain/delivery/Destination.ts"
+import { Repo } from "../../Repo.ts"
+import { at, count, createWebhook, together } from "../fixtures.ts"
+import type { Test } from "../RepoContract.ts"
+import { attemptAt, claim, deliveriesOf, endRun, failedAt, newDestination, recorded } from "./fixtures.ts"
+
+/** Claims of due deliveries, and what their attempts lead to. */
+export const deliveryAttempts = (test: Test): void => {
+  test(
+    "gives each due delivery to one claim at a time, and again when the claim has ended",
+    Effect.gen(function* () {
+      const webhook = yield* createWebhook()
+      const destination = yield* newDestination(webhook.id, { description: "CI" })
+      const ids = yield* Effect.forEach(count(20), (n) => endRun(webhook, 100 + n))
+      expect(yield* claim(99)).toEqual([])
+      const claims = yield* Effect.all(
+        count(4).map(() => claim(1_000, { limit: 5 })),
+        together
+      )
+      const claimed = claims.flat()
+      expect(new Set(claimed.map(({ id }) => id)).size).toBe(claimed.length)
+      const rest = yield* claim(1_000, { limitOfEach: 100 })
+      expect(new Set([...claimed, ...rest].map(({ run_id }) => run_id))).toEqual(new Set(ids))
+      expect(rest.concat(claimed)[0]).toMatchObject({ event: "run.succeeded", made: 0, destination })
+      expect(yield* claim(60_999, { limitOfEach: 100 })).toEqual([])
+      expect(yield* claim(61_000, { limitOfEach: 100 })).toHaveLength(20)
+    })
+  )
+
+  test(
+    "gives the oldest of each destination, fewer of one that fails, and none of those that are left out",
+    Effect.gen(function* () {
+      const webhook = yield* createWebhook()
+      const [one, two] = [yield* newDestination(webhook.id), yield* newDestination(webhook.id)]
+      const ids = yield* Effect.forEach(count(5), (n) => endRun(webhook, 100 + n))
+      const first = yield* claim(1_000, { limitOfEach: 1 })
+      expect(first.map(({ destination, run_id }) => [destination.id, run_id]).sort()).toEqual(
+        [
+          [one.id, ids[0]],
+          [two.id, ids[0]]
+        ].sort()
+      )
+      const ofOne = first.find(({ destination }) => destination.id === one.id)!
+      yield* recorded(ofOne, failedAt(1_000), { next_attempt_at: at(6_000) })
+      const more = yield* claim(1_000, { limitOfEach: 3 })
+      expect(more.map(({ destination }) => destination.id).sort()).toEqual([one.id, two.id, two.id, two.id].sort())
+      expect(yield* claim(1_000, { except: [one.id, two.id] })).toEqual([])
+    })
+  )
+
+  test(
+    "records attempts, and when the next one is due",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const destination = yield* newDestination(webhook.id)
+      yield* endRun(webhook, 100)
+      const [due] = yield* claim(200)
+      yield* recorded(due!, failedAt(200), { next_attempt_at: at(5_000) })
+      expect(yield* repo.delivery(webhook.id, due!.id)).toMatchObject({
+        status: "pending",
+        next_attempt_at: at(5_000),
+        attempts: [failedAt(200)]
+      })
+      expect(yield* repo.destinationRow(webhook.id, destination.id)).toMatchObject({ failing_since: at(200) })
+      expect(yield* claim(4_999)).toEqual([])
+      const [again] = yield* claim(5_000)
+      expect(again).toMatchObject({ id: due!.id, made: 1 })
+      yield* recorded(again!, attemptAt(5_000), "delivered")
+      const delivered = yield* repo.delivery(webhook.id, due!.id)
+      expect(delivered).toMatchObject({ status: "delivered", finished_at: at(5_000) })
+      expect(delivered.attempts).toEqual([failedAt(200), attemptAt(5_000)])
+      expect(Object.keys(delivered)).not.toContain("next_attempt_at")
+      expect(Object.keys(yield* repo.destinationRow(webhook.id, destination.id))).not.toContain("failing_since")
+      // A server whose claim had ended reports late.
+      yield* recorded(again!, failedAt(9_000), "failed")
+      expect(yield* repo.delivery(webhook.id, due!.id)).toEqual(delivered)
+    })
+  )
+
+  test(
+    "switches a destination off that is gone, or has failed for too long, and gives up what is pending",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const [gone, failing, working] = [
+        yield* newDestination(webhook.id),
+        yield* newDestination(webhook.id),
+        yield* newDestination(webhook.id)
+      ]
+      yield* endRun(webhook, 100)
+      yield* endRun(webhook, 101)
+      const claimed = yield* claim(200, { limitOfEach: 1 })
+      const of = ({ id }: DestinationRow) => claimed.find(({ destination }) => destination.id === id)!
+      const day = (n: number) => n * 86_400_000
+      expect(yield* recorded(of(gone), failedAt(200), "failed", true)).toEqual([gone.id])
+      yield* recorded(of(failing), failedAt(200), { next_attempt_at: at(day(6)) })
+      yield* recorded(of(working), attemptAt(200), "delivered")
+      const [late] = yield* claim(day(6), { except: [working.id] })
+      const result = {
+        id: late!.id,
+        destination_id: failing.id,
+        attempt: failedAt(day(6)),
+        next: { next_attempt_at: at(day(7)) },
+        isGone: false
+      }
+      expect(yield* repo.recordAttempts([result], at(day(1)))).toEqual([failing.id])
+      const found = yield* repo.destinations(webhook.id)
+      expect(found.map(({ disabled_reason, enabled }) => [enabled, disabled_reason])).toEqual([
+        [false, "gone"],
+        [false, "failing"],
+        [true, undefined]
+      ])
+      const states = (yield* deliveriesOf(webhook.id)).map(({ destination_id, status }) => [destination_id, status])
+      expect(states.filter(([id]) => id !== working.id).map(([, status]) => status)).toEqual(Array(4).fill("failed"))
+      yield* endRun(webhook, 300)
+      expect(yield* deliveriesOf(webhook.id)).toHaveLength(7)
+      yield* repo.updateDestination(webhook.id, failing.id, { enabled: true, updated_at: at(400) })
+      const back = yield* repo.destinationRow(webhook.id, failing.id)
+      expect(Object.keys(back)).not.toContain("disabled_reason")
+      expect(Object.keys(back)).not.toContain("failing_since")
+    })
+  )
+
+  test(
+    "sends again what it is asked for, from the beginning of the schedule",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const destination = yield* newDestination(webhook.id)
+      for (const ms of [100, 200, 300]) yield* endRun(webhook, ms)
+      const claimed = yield* claim(1_000)
+      const ends = [1_000, 2_000, 3_000]
+      for (const [n, due] of claimed.entries()) yield* recorded(due, failedAt(ends[n]!), "failed")
+      const failedSince = { webhook_id: webhook.id, destination_id: destination.id, failedSince: at(2_000) }
+      expect(yield* repo.resend(failedSince, at(5_000))).toBe(2)
+      const again = yield* claim(5_000, { limitOfFailing: 10 })
+      expect(again.map(({ id, made }) => [id, made])).toEqual(
+        expect.arrayContaining([
+          [claimed[1]!.id, 0],
+          [claimed[2]!.id, 0]
+        ])
+      )
+      expect(again).toHaveLength(2)
+      expect(yield* repo.resend({ webhook_id: webhook.id, id: claimed[0]!.id }, at(6_000))).toBe(1)
+      expect(yield* repo.delivery(webhook.id, claimed[0]!.id)).toMatchObject({
+        status: "pending",
+        next_attempt_at: at(6_000),
+        attempts: [failedAt(1_000)]
+      })
+      yield* repo.updateDestination(webhook.id, destination.id, { enabled: false, updated_at: at(7_000) })
+      expect(yield* repo.resend({ webhook_id: webhook.id, id: claimed[0]!.id }, at(8_000))).toBe(0)
+      expect((yield* repo.delivery(webhook.id, claimed[0]!.id)).status).toBe("failed")
+    })
+  )
+}

@@ -1,0 +1,79 @@
+import { Effect } from "effect"
+import type { DeliveryAttempt } from "../../../domain/delivery/Delivery.ts"
+import type { DestinationRow } from "../../../domain/delivery/Destination.ts"
+import { allEvents } from "../../../domain/delivery/DestinationEvent.ts"
+import { makeDestinationId, type WebhookId } from "../../../domain/Id.ts"
+import { type Outcome } from "../../../domain/run/Run.ts"
+import type { AttemptResult, ClaimOptions, DueDelivery } from "../../delivery/DeliveryStore.ts"
+import { Repo } from "../../Repo.ts"
+import { at, endOne, queueRun, success } from "../fixtures.ts"
+
+export const newDestination = (webhook_id: WebhookId, fields: Partial<DestinationRow> = {}) =>
+  Effect.gen(function* () {
+    const row: DestinationRow = {
+      id: yield* makeDestinationId,
+      webhook_id,
+      url: "https://hooks.example.com/runs",
+      events: allEvents,
+      body: "thin",
+      header_names: [],
+      sealed_secret: "sealed",
+      secret_hint: "…x7Qa",
+      enabled: true,
+      created_at: at(0),
+      updated_at: at(0),
+      ...fields
+    }
+    yield* (yield* Repo).createDestination(row)
+    return row
+  })
+
+/** A run of the webhook that ends at `ms`. */
+export const endRun = Effect.fnUntraced(function* (
+  webhook: Parameters<typeof queueRun>[0],
+  ms: number,
+  outcome: Outcome = success("Done")
+) {
+  const id = yield* queueRun(webhook)
+  yield* endOne(id, outcome, ms)
+  return id
+})
+
+export const claim = (ms: number, options: Partial<ClaimOptions> = {}) =>
+  Effect.flatMap(Repo, (repo) =>
+    repo.claimDeliveries({
+      now: at(ms),
+      until: at(ms + 60_000),
+      limit: 100,
+      limitOfEach: 10,
+      limitOfFailing: 1,
+      except: [],
+      ...options
+    })
+  )
+
+export const attemptAt = (ms: number, fields: Partial<DeliveryAttempt> = {}): DeliveryAttempt => ({
+  at: at(ms),
+  duration_ms: 12,
+  http_status: 200,
+  answer: "ok",
+  ...fields
+})
+
+export const failedAt = (ms: number) => attemptAt(ms, { http_status: 500, error: "answered 500" })
+
+export const recorded = (
+  { destination, id }: DueDelivery,
+  attempt: DeliveryAttempt,
+  next: AttemptResult["next"],
+  isGone = false
+) =>
+  Effect.flatMap(Repo, (repo) =>
+    repo.recordAttempts([{ id, destination_id: destination.id, attempt, next, isGone }], at(0))
+  )
+
+export const deliveriesOf = (webhook_id: WebhookId) =>
+  Effect.map(
+    Effect.flatMap(Repo, (repo) => repo.deliveries({ webhook_id, limit: 100 })),
+    ({ data }) => data
+  )

@@ -1,0 +1,133 @@
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+
+/**
+ * Runs. `seq` orders them by acceptance: it is drawn as the row is written, so a run whose acceptance began after
+ * another's was committed has the higher one. `seq` has no index of its own, on purpose: for the newest run of one
+ * webhook, PostgreSQL would walk it through the runs of all others. `place` orders a lane. It comes from the same
+ * sequence, and is null while further triggers can join the run. `team` has no foreign key, so history outlives its
+ * team. Neither has `replay_of`, because either run may be deleted first, nor `thread_id`, because a thread is deleted
+ * with its last run. `variables` are `json`, not `jsonb`, to keep the order of names.
+ */
+export const runs = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  yield* sql`
+    create table webhook_trigger.runs (
+      id uuid primary key,
+      seq bigint generated always as identity,
+      source text not null check (source in ('webhook', 'chat')),
+      webhook_id uuid references webhook_trigger.webhooks on delete cascade,
+      webhook_version integer,
+      team text collate "C" not null,
+      mode text not null check (mode in ('async', 'wait')),
+
+      status text not null default 'queued' check (
+        status in ('queued', 'running', 'success', 'error', 'timeout', 'cancelled')
+      ),
+      accepted_at timestamptz(3) not null,
+      admitted_at timestamptz(3),
+      sent_at timestamptz(3),
+      started_at timestamptz(3),
+      finished_at timestamptz(3),
+      released_at timestamptz(3),
+      timeout_ms bigint not null,
+      deadline_at timestamptz(3),
+
+      place bigint,
+      collecting_until timestamptz(3),
+      joined integer,
+
+      thread_id uuid,
+      thread_key text collate "C",
+
+      prompt text not null,
+      variables json not null,
+      layout json,
+      traceparent text,
+      response text,
+      error_code text,
+      error_message text,
+      report json,
+
+      idempotency_key text,
+      idempotency_expires_at timestamptz(3),
+      request_hash bytea,
+
+      replay_of uuid,
+      attempt integer,
+      attempts integer,
+      retry_after_seconds integer,
+      retry_at timestamptz(3),
+      retried_by uuid,
+
+      check ((source = 'webhook') = (webhook_id is not null)),
+      check ((status in ('success', 'error', 'timeout', 'cancelled')) = (finished_at is not null))
+    )`
+  yield* sql`
+    alter table webhook_trigger.runs alter column place set default nextval('webhook_trigger.runs_seq_seq')`
+  // Each run's row is written about five times. Frequent vacuuming keeps entries of sent runs out of the lane's index.
+  yield* sql`
+    alter table webhook_trigger.runs set (
+      autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02, fillfactor = 80
+    )`
+
+  // History: of a webhook, of a team's chat messages, and of a run's replays.
+  yield* sql`create index runs_history on webhook_trigger.runs (webhook_id, seq)`
+  yield* sql`create index runs_history_by_status on webhook_trigger.runs (webhook_id, status, seq)`
+  yield* sql`create index runs_messages on webhook_trigger.runs (team, status, seq) where webhook_id is null`
+  yield* sql`create index runs_replay_of on webhook_trigger.runs (replay_of) where replay_of is not null`
+
+  // Of a thread: its history, and its runs in the order of the lane, for the session of the last one.
+  yield* sql`create index runs_thread on webhook_trigger.runs (thread_id, seq) where thread_id is not null`
+  yield* sql`create index runs_thread_place on webhook_trigger.runs (thread_id, place) where thread_id is not null`
+
+  // Lanes, and runs that hold slots: runs in flight, and cancelled ones whose leader has not confirmed it.
+  yield* sql`
+    create index runs_lane on webhook_trigger.runs (team, place) where status = 'queued' and admitted_at is null`
+  yield* sql`
+    create index runs_in_flight on webhook_trigger.runs (team, seq)
+      where status in ('queued', 'running') and admitted_at is not null`
+  yield* sql`
+    create index runs_joined on webhook_trigger.runs (team, seq)
+      where status in ('queued', 'running') and joined is not null`
+  yield* sql`
+    create index runs_held on webhook_trigger.runs (team, seq) where status = 'cancelled' and released_at is null`
+  yield* sql`create index runs_released on webhook_trigger.runs (team, released_at) where released_at is not null`
+
+  // Deadlines, retries that are due, a team's last answer, and retention.
+  yield* sql`
+    create index runs_deadline on webhook_trigger.runs (deadline_at)
+      where status in ('queued', 'running') and deadline_at is not null`
+  yield* sql`create index runs_retry_at on webhook_trigger.runs (retry_at) where retry_at is not null`
+  yield* sql`create index runs_finished on webhook_trigger.runs (team, finished_at) where finished_at is not null`
+  yield* sql`create index runs_age on webhook_trigger.runs (finished_at) where finished_at is not null`
+
+  yield* sql`
+    create unique index runs_idempotency on webhook_trigger.runs (webhook_id, idempotency_key)
+      where idempotency_key is not null`
+  yield* sql`
+    create unique index runs_message_idempotency on webhook_trigger.runs (team, idempotency_key)
+      where webhook_id is null and idempotency_key is not null`
+
+  // Open windows of `coalesce`, and the idempotency keys of triggers that joined an earlier trigger's run.
+  yield* sql`
+    create table webhook_trigger.windows (
+      webhook_id uuid not null references webhook_trigger.webhooks on delete cascade,
+      team text not null,
+      key text not null,
+      run_id uuid not null,
+      until timestamptz(3) not null,
+      primary key (webhook_id, team, key)
+    )`
+  yield* sql`
+    create table webhook_trigger.window_deliveries (
+      webhook_id uuid not null references webhook_trigger.webhooks on delete cascade,
+      idempotency_key text not null,
+      run_id uuid not null,
+      request_hash bytea not null,
+      expires_at timestamptz(3) not null,
+      primary key (webhook_id, idempotency_key)
+    )`
+  yield* sql`create index window_deliveries_expires_at on webhook_trigger.window_deliveries (expires_at)`
+})

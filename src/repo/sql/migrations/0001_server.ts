@@ -1,0 +1,60 @@
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+
+/** The dispatcher's lease, keys and secrets, sessions of the web UI, and audit events. */
+export const server = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  // One row: who sends prompts. Each new holder has a higher term. The lease ends with the holder's lock, too.
+  yield* sql`
+    create table webhook_trigger.dispatcher_lease (
+      one boolean primary key default true check (one),
+      term bigint not null,
+      holder text,
+      expires_at timestamptz,
+      lock_id integer,
+      locked_on timestamptz
+    )`
+  yield* sql`insert into webhook_trigger.dispatcher_lease (term) values (0)`
+
+  // One row: the key that signs prompts, created here so that all replicas share it. A UUID has 122 random bits.
+  yield* sql`
+    create table webhook_trigger.reply_key (
+      one boolean primary key default true check (one),
+      key bytea not null check (length(key) = 32)
+    )`
+  yield* sql`
+    insert into webhook_trigger.reply_key (key)
+    values (sha256(convert_to(gen_random_uuid()::text || gen_random_uuid()::text, 'UTF8')))`
+
+  yield* sql`create table webhook_trigger.secrets (name text primary key, hash bytea not null)`
+
+  yield* sql`
+    create table webhook_trigger.sessions (
+      id uuid primary key,
+      token_hash bytea not null unique,
+      key_fingerprint bytea not null,
+      created_at timestamptz(3) not null,
+      last_used_at timestamptz(3) not null,
+      expires_at timestamptz(3) not null,
+      client_address text not null,
+      user_agent text not null
+    )`
+
+  // Nothing here refers to other tables, so an event outlives its object. Ids contain the time, so they order events.
+  yield* sql`
+    create table webhook_trigger.audit_events (
+      id uuid primary key,
+      at timestamptz(3) not null,
+      action text not null,
+      actor text not null,
+      session_id text,
+      client_address text,
+      object text,
+      before json,
+      after json,
+      attempts integer
+    )`
+  yield* sql`create index audit_events_object on webhook_trigger.audit_events (object, id)`
+  yield* sql`create index audit_events_action on webhook_trigger.audit_events (action, id)`
+})

@@ -1,0 +1,121 @@
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+
+/** Teams with their leaders' keys, webhooks, and the rows that each webhook has. */
+export const webhooks = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  yield* sql`
+    create table webhook_trigger.teams (
+      team text collate "C" primary key,
+      created_at timestamptz(3) not null,
+      paused_at timestamptz(3),
+      resumed_at timestamptz(3)
+    )`
+
+  yield* sql`
+    create table webhook_trigger.leader_keys (
+      id uuid primary key,
+      team text collate "C" not null references webhook_trigger.teams on delete cascade,
+      name text not null,
+      hint text not null,
+      key_hash bytea not null unique,
+      created_at timestamptz(3) not null,
+      last_used_at timestamptz(3)
+    )`
+  yield* sql`create index leader_keys_team on webhook_trigger.leader_keys (team, id)`
+
+  // Each change gives a webhook another version. An acceptance is refused if its prompt was rendered from an earlier one.
+  yield* sql`
+    create table webhook_trigger.webhooks (
+      id uuid primary key,
+      name text not null,
+      team text collate "C" not null references webhook_trigger.teams,
+      enabled boolean not null,
+      version integer not null default 1,
+      created_at timestamptz(3) not null,
+      updated_at timestamptz(3) not null,
+
+      prompt_template text not null,
+      template_language text,
+      input text,
+      variables json not null,
+      schema json,
+      fence boolean,
+      thread_key text,
+      accept_if text,
+
+      timeout_seconds integer,
+      max_concurrent integer,
+      max_queued integer,
+      rate text,
+      allow_from json,
+      when_team_stopped text,
+      queue_for_seconds integer,
+      coalesce json,
+      retries json,
+      keep_bodies text,
+
+      token_hash bytea not null unique,
+      token_hint text not null,
+      old_token_hash bytea,
+      old_token_hint text,
+      old_token_valid_until timestamptz,
+      old_token_used_at timestamptz,
+      old_token_used_from text,
+
+      verification json,
+      sealed_secret text,
+      secret_hint text,
+      secret_set_at timestamptz,
+      old_sealed_secret text,
+      old_secret_hint text,
+      verified_at timestamptz
+    )`
+  yield* sql`create index webhooks_team on webhook_trigger.webhooks (team)`
+  yield* sql`
+    create index webhooks_old_token on webhook_trigger.webhooks (old_token_hash) where old_token_hash is not null`
+
+  // Every template that a webhook has had, with the version that set it.
+  yield* sql`
+    create table webhook_trigger.webhook_templates (
+      webhook_id uuid not null references webhook_trigger.webhooks on delete cascade,
+      version integer not null,
+      prompt_template text not null,
+      template_language text,
+      input text,
+      at timestamptz(3) not null,
+      actor text not null,
+      session_id text,
+      client_address text,
+      primary key (webhook_id, version)
+    )`
+
+  // The token bucket of a webhook's `rate`. It is written with each run, so it is not part of the long webhook row.
+  yield* sql`
+    create table webhook_trigger.webhook_rates (
+      webhook_id uuid primary key references webhook_trigger.webhooks on delete cascade,
+      used float8 not null default 0,
+      at timestamptz not null default now()
+    ) with (fillfactor = 50)`
+
+  // The newest requests of each webhook: refused ones, and those it stores.
+  yield* sql`
+    create table webhook_trigger.requests (
+      request_id uuid primary key,
+      webhook_id uuid not null references webhook_trigger.webhooks on delete cascade,
+      run_id uuid,
+      received_at timestamptz not null,
+      status integer not null,
+      code text not null,
+      detail text not null,
+      client_address text not null,
+      headers json,
+      query json,
+      size bigint not null,
+      body text,
+      repeats integer not null
+    )`
+  yield* sql`create index requests_webhook on webhook_trigger.requests (webhook_id, request_id)`
+  yield* sql`create index requests_received_at on webhook_trigger.requests (received_at)`
+})
