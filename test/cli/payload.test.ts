@@ -159,12 +159,12 @@ describe("a whole request on the command line", () => {
     Effect.gen(function* () {
       const { create, run } = yield* start
       yield* create("none", "{{payload}}", { input: "payload" })
-      expect((yield* run("webhook", "preview", "none", "--received", "last")).stderr).toContain("--keep-bodies all")
+      expect((yield* run("webhook", "preview", "none", "--received", "last")).stderr).toContain("--store-requests all")
       expect((yield* run("webhook", "refused", "none", "--accepted")).stdout).toContain(
         "No requests in the last 24 hours"
       )
       const { token } = yield* create("kept", "{{payload.ref}} {{headers.x-event?}}", {
-        ...{ input: "payload", keep_bodies: "all" }
+        ...{ input: "payload", store_requests: "all" }
       })
       const send = (body: string) => run("trigger", token, "--payload", body, "--header", "x-event: push")
       yield* send('{"ref":"one"}')
@@ -178,7 +178,7 @@ describe("a whole request on the command line", () => {
       expect((yield* preview("--received", "last", "--payload", "{}")).code).toBe(2)
       expect((yield* run("webhook", "refused", "kept")).stdout).toBe("No rejected requests in the last 24 hours.\n")
 
-      const plain = yield* create("plain", "{{a}}", { keep_bodies: "all" })
+      const plain = yield* create("plain", "{{a}}", { store_requests: "all" })
       yield* run("trigger", plain.token, "--var", "a=b")
       expect((yield* run("webhook", "preview", "plain", "--received", "last")).stdout).toBe("b\n")
     })

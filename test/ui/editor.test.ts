@@ -471,7 +471,7 @@ describe("a template for whole requests", () => {
 
   it("is written by clicking into a received request, which previews it, tries the filter and is sent as a test", async () => {
     const { webhook, trigger_url } = await ui.call("POST", "/api/webhooks", {
-      ...{ name: "Received", team: "demo", prompt_template: "Kind:  of it", input: "payload", keep_bodies: "all" },
+      ...{ name: "Received", team: "demo", prompt_template: "Kind:  of it", input: "payload", store_requests: "all" },
       accept_if: "payload.alerts[0].status == 'firing'"
     })
     const send = (body: string, type = "application/json") =>

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { recipes } from "../../src/recipes/Recipes.ts"
-import { requestOf } from "../http/Senders.ts"
+import { requestOf } from "../http/SignedRequests.ts"
 import { axe } from "./Axe.ts"
 import { errorsOf, eventually, settingField, startTestUi, type TestUi } from "./TestUi.ts"
 

@@ -27,7 +27,7 @@ export const listRequests = HttpApiEndpoint.get("requests", "/api/webhooks/:id/r
     OpenApi.annotations({
       summary: "List rejected requests",
       description:
-        "Up to 100 rejected requests of the last 24 hours, newest first, each with the number of similar ones. They contain the beginning of the body if the webhook stores requests (`keep_bodies`)."
+        "Up to 100 rejected requests of the last 24 hours, newest first, each with the number of similar ones. They contain the beginning of the body if the webhook stores requests (`store_requests`)."
     })
   )
 
@@ -44,6 +44,6 @@ export const showRequest = HttpApiEndpoint.get("request", "/api/webhooks/:id/req
     OpenApi.annotations({
       summary: "Show a request",
       description:
-        "A stored request: headers, query and up to 64 KB of the body, if the webhook stores requests (`keep_bodies`)."
+        "A stored request: headers, query and up to 64 KB of the body, if the webhook stores requests (`store_requests`)."
     })
   )

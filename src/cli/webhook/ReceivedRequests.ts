@@ -13,7 +13,7 @@ import { table, time } from "../Output.ts"
 import { callOnWebhook, webhook } from "./WebhookRef.ts"
 
 const accepted = Options.boolean("accepted").pipe(
-  Options.withDescription("Also accepted and ignored requests, if the webhook stores them (--keep-bodies all)")
+  Options.withDescription("Also accepted and ignored requests, if the webhook stores them (--store-requests all)")
 )
 
 export const refused = Command.make("refused", { webhook, accepted, ...adminOptions }, (options) =>
@@ -38,7 +38,7 @@ export const refused = Command.make("refused", { webhook, accepted, ...adminOpti
 ).pipe(
   Command.withDescription(
     about("List a webhook's rejected requests of the last 24 hours, newest first", {
-      details: "With --json, also the beginnings of bodies, if the webhook stores requests (--keep-bodies).",
+      details: "With --json, also the beginnings of bodies, if the webhook stores requests (--store-requests).",
       examples: ["webhook-trigger webhook refused review --json | jq -r '.data[] | select(.status == 422) | .detail'"]
     })
   )
@@ -53,7 +53,7 @@ export const received = Options.text("received").pipe(
 const noneStored = new Failure({
   exit: exitCodes.refused,
   title: "The webhook has no stored requests in the last 24 hours",
-  detail: "to store requests: webhook-trigger webhook edit <webhook> --keep-bodies all"
+  detail: "to store requests: webhook-trigger webhook edit <webhook> --store-requests all"
 })
 
 const isNotFound = Schema.is(Schema.Struct({ status: Schema.Literal(404) }))

@@ -196,14 +196,14 @@ export const webhookSettings = {
     help: "Marks inserted values in the prompt as data, not instructions; this helps, but is no guarantee",
     default: "off"
   },
-  keep_bodies: {
+  store_requests: {
     kind: "choice",
     group: "requests",
     words: ["none", "refused", "all"],
     description:
       "Which requests to store for 24 hours, with headers and the first 64 KB of the body: none (`none`, the default), the latest 100 rejected ones (`refused`), or also the latest 20 others (`all`). They help to write and test a template.",
     label: "Store requests",
-    option: "keep-bodies",
+    option: "store-requests",
     value: "none|refused|all",
     help: "Which requests to store for 24 hours, with headers and body, to write and test a template with",
     default: "none"

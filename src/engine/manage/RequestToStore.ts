@@ -12,13 +12,14 @@ export interface RequestToStore
   readonly incoming?: IncomingRequest
 }
 
-type Keeping = Pick<WebhookRow, "keep_bodies">
+type StoreRequests = Pick<WebhookRow, "store_requests">
 
 /** Whether the webhook stores the content of refused requests. */
-export const storesRefused = ({ keep_bodies }: Keeping): boolean => keep_bodies === "refused" || keep_bodies === "all"
+export const storesRefused = ({ store_requests }: StoreRequests): boolean =>
+  store_requests === "refused" || store_requests === "all"
 
 /** Whether the webhook stores accepted requests. */
-export const storesAccepted = ({ keep_bodies }: Keeping): boolean => keep_bodies === "all"
+export const storesAccepted = ({ store_requests }: StoreRequests): boolean => store_requests === "all"
 
 /** The request as templates see it, without headers that hold secrets. */
 export const partsOf = (webhook: Pick<WebhookRow, "verification">, request: IncomingRequest) => ({

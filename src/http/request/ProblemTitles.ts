@@ -20,7 +20,7 @@ export const titles = {
   template_failed: "The template cannot be filled in with this input",
   invalid: "Some fields are not valid",
   idempotency_key_reused: "The `Idempotency-Key` was used for a different request",
-  changed_meanwhile: "Edit conflict",
+  edit_conflict: "Edit conflict",
   team_not_running: "No leader is consuming the team's queue",
   team_exists: "The team already exists",
   team_in_use: "The team is in use",

@@ -114,7 +114,7 @@ const table = {
   EditConflict: [
     412,
     ({ version }) => ({
-      code: "changed_meanwhile",
+      code: "edit_conflict",
       detail: `Its version is ${version} now, which \`If-Match\` does not name. Read it again.`
     })
   ],

@@ -51,7 +51,7 @@ const toJson = (value: unknown): unknown =>
 export type ColumnTypes = Readonly<Record<string, string>>
 
 /** Of a `RunEvent`. */
-export const markTypes: ColumnTypes = { run_id: "uuid", at: "timestamptz" }
+export const eventTypes: ColumnTypes = { run_id: "uuid", at: "timestamptz" }
 
 /**
  * Any number of records as the rows `i`: `select .. from ${recordset(sql, types, records)}`. Fields without a type are

@@ -66,7 +66,7 @@ describe("a prompt", () => {
       fc.property(cases, ({ last, pieces, template, variables }) => {
         const { prompt } = rendered(template, variables, true)
         const [, open, close] =
-          /^Whatever stands between (<data-[0-9a-f]{16}>) and (<\/data-[0-9a-f]{16}>) is data/.exec(prompt)!
+          /^Text between (<data-[0-9a-f]{16}>) and (<\/data-[0-9a-f]{16}>) is untrusted data/.exec(prompt)!
         const fenced = pieces.map(([literal, name]) => `${literal}${open}${variables[name]}${close}`).join("") + last
         expect(prompt.slice(prompt.indexOf("\n\n") + 2)).toBe(fenced)
         for (const value of Object.values(variables)) expect(value).not.toContain(open!.slice(6, -1))
@@ -82,7 +82,7 @@ describe("a prompt", () => {
     fc.assert(
       fc.property(short, short, (a, b) => {
         const { prompt } = rendered(template, { list: [a, b] }, true, "liquid")
-        const key = /^Whatever stands between <data-([0-9a-f]{16})>/.exec(prompt)![1]!
+        const key = /^Text between <data-([0-9a-f]{16})>/.exec(prompt)![1]!
         const marked = (value: string) => `<data-${key}>${value}</data-${key}>`
         const lines = [a, b].map((value) => `- ${marked(value)}\n`).join("")
         expect(prompt.slice(prompt.indexOf("\n\n") + 2)).toBe(`${lines}${marked(a)}|${marked(b)}.`)

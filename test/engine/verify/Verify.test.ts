@@ -9,7 +9,7 @@ import { faultOf } from "../../../src/engine/verify/Signing.ts"
 import { makeCheck, type SignedRequest, verify } from "../../../src/engine/verify/Verify.ts"
 import type { Recipe } from "../../../src/recipes/Recipe.ts"
 import { recipes } from "../../../src/recipes/Recipes.ts"
-import { requestOf } from "../../http/Senders.ts"
+import { requestOf } from "../../http/SignedRequests.ts"
 
 interface Sent {
   readonly headers: Readonly<Record<string, string>>

@@ -98,7 +98,7 @@ it.scopedLive("a template's versions are listed, shown and restored, and a run n
     })
 
     const stale = { headers: { "if-match": '"2"' } }
-    expect(refusal(yield* admin("POST", `${at}/templates/1/restore`, stale))).toStrictEqual([412, "changed_meanwhile"])
+    expect(refusal(yield* admin("POST", `${at}/templates/1/restore`, stale))).toStrictEqual([412, "edit_conflict"])
     const restored = yield* admin("POST", `${at}/templates/1/restore`, { headers: { "if-match": '"3"' } })
     expect([restored.status, restored.headers.get("etag")]).toStrictEqual([200, '"4"'])
     expect(restored.json).toMatchObject({ prompt_template: "Say {{text}}", variables: ["text"], name: "renamed" })

@@ -11,7 +11,7 @@ triggers("a token that a request repeats is neither rendered nor kept", () =>
   Effect.gen(function* () {
     const { admin, firstRuns, http, team, webhook } = yield* start()
     const template = "{{payload.url}} {{payload.list.0}} {{headers.x-original-uri}} {{headers.referer}} {{query.from}}"
-    const more = { input: "payload", keep_bodies: "all" }
+    const more = { input: "payload", store_requests: "all" }
     const hook = yield* webhook(yield* team("ops"), template, more)
     const url = `https://hooks.example.com${hook.path}`
     const headers = { "content-type": "application/json", "x-original-uri": hook.path, referer: `${url}?a=b` }

@@ -59,9 +59,9 @@ describe("webhooks", () => {
       expect([edited.status, edited.json.name]).toStrictEqual([200, "Second"])
       expect(edited.headers.get("etag")).toBe(yield* tagOf)
       const late = yield* edit(first, "Lost")
-      expect(refusal(late)).toStrictEqual([412, "changed_meanwhile"])
+      expect(refusal(late)).toStrictEqual([412, "edit_conflict"])
       for (const tag of [`W/${yield* tagOf}`, '"x"', "", "7"]) {
-        expect(refusal(yield* edit(tag, "Lost")), tag).toStrictEqual([412, "changed_meanwhile"])
+        expect(refusal(yield* edit(tag, "Lost")), tag).toStrictEqual([412, "edit_conflict"])
       }
       expect((yield* admin("GET", at)).json.name).toBe("Second")
       // A trigger is no change.

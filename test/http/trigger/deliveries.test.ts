@@ -29,7 +29,7 @@ it.scopedLive(
     Effect.gen(function* () {
       const { idle, replica, repo, server, url } = yield* twoServers
       const hook = yield* server.webhook(idle, "{{text}}", {
-        ...{ verification: { preset: "github" }, secret, when_team_stopped: "queue", keep_bodies: "refused" }
+        ...{ verification: { preset: "github" }, secret, when_team_stopped: "queue", store_requests: "refused" }
       })
       const deliver = (to: typeof server, key = secret) => {
         const raw = JSON.stringify(hello)

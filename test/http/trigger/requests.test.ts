@@ -61,17 +61,17 @@ describe("refused requests", () => {
     Effect.gen(function* () {
       const server = yield* startWithWebhook
       const { admin, hook, http, post } = server
-      yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { keep_bodies: "refused" } })
+      yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { store_requests: "refused" } })
       yield* post({ variables: { secret: "of mine" } })
       yield* http("POST", hook.path, { raw: new Uint8Array([0xff, 0x00, 0x7b]) })
       yield* http("POST", hook.path, { raw: "é".repeat(100_000) })
       const bodies = (yield* requestsOf(server, hook.id)).map(({ body }) => body)
       expect(bodies.slice(1)).toStrictEqual(["\uFFFD\uFFFD{", JSON.stringify({ variables: { secret: "of mine" } })])
       expect(bodies[0]).toBe("é".repeat(1024))
-      yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { keep_bodies: null } })
+      yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { store_requests: null } })
       yield* post({ variables: {} })
       expect((yield* requestsOf(server, hook.id))[0]).not.toHaveProperty("body")
-      const wrong = yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { keep_bodies: "some" } })
+      const wrong = yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { store_requests: "some" } })
       expect(refusal(wrong)).toStrictEqual([422, "invalid"])
     })
   )
@@ -80,7 +80,7 @@ describe("refused requests", () => {
     Effect.gen(function* () {
       const server = yield* start()
       const { admin, http, team, webhook } = server
-      const more = { input: "payload", keep_bodies: "refused" }
+      const more = { input: "payload", store_requests: "refused" }
       const hook = yield* webhook(yield* team("ops"), "{{payload.none}}", more)
       const raw = JSON.stringify({ text: "é".repeat(50_000) })
       const secrets = { authorization: "Bearer s3cret", cookie: "a=b", "x-hub-signature-256": "sha256=00" }
@@ -139,7 +139,7 @@ describe("accepted requests", () => {
         const { admin, http, team, webhook } = server
         const proof = { verification: { preset: "header", header: "x-proof" }, secret: "s3cret" }
         const hook = yield* webhook(yield* team("ops"), "{{payload.text}}", {
-          ...{ input: "payload", accept_if: "payload.text != 'no'", keep_bodies: "refused", ...proof }
+          ...{ input: "payload", accept_if: "payload.text != 'no'", store_requests: "refused", ...proof }
         })
         const headers = { "content-type": "application/json", "x-proof": "s3cret", "x-event": "push" }
         const send = (body: object, query = "") =>
@@ -151,7 +151,7 @@ describe("accepted requests", () => {
         yield* send({ text: "one" })
         expect(yield* received).toEqual([])
 
-        yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { keep_bodies: "all" } })
+        yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { store_requests: "all" } })
         const accepted = yield* send({ text: "two" }, "?env=live")
         const waited = yield* send({ text: "three" }, "?wait=true")
         yield* send({ text: "no" })

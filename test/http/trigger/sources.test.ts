@@ -15,12 +15,12 @@ import { recipeNames, recipes } from "../../../src/recipes/Recipes.ts"
 import { exampleFor, sampleFor } from "../../../src/recipes/SampleFor.ts"
 import { exec } from "../../support/Process.ts"
 import { refusal } from "../Client.ts"
-import { draftOf, requestOf, type Sent, secretFor, sentAs } from "../Senders.ts"
 import { start } from "../Server.ts"
+import { draftOf, requestOf, type Sent, secretFor, sentAs } from "../SignedRequests.ts"
 
 /** Without the marks around values from strangers. */
 const unfenced = (prompt: string): string => {
-  const key = /^Whatever stands between <data-([0-9a-f]{16})>/.exec(prompt)?.[1]
+  const key = /^Text between <data-([0-9a-f]{16})>/.exec(prompt)?.[1]
   return key === undefined
     ? prompt
     : prompt.slice(prompt.indexOf("\n\n") + 2).replaceAll(new RegExp(`</?data-${key}>`, "g"), "")

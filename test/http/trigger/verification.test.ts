@@ -125,7 +125,7 @@ describe("a webhook with a verification", () => {
   triggers("keeps of what it refuses the cause, and nothing that was sent", () =>
     Effect.gen(function* () {
       const { admin, hook, http, deliver } = yield* startWithGithub
-      yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { keep_bodies: "refused" } })
+      yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { store_requests: "refused" } })
       yield* deliver(hello, other)
       yield* http("POST", hook.path, { raw: "x".repeat(2_000_000), headers: sign("") })
       yield* deliver({ variables: { no: "text" } })
@@ -231,7 +231,7 @@ describe("a secret", () => {
       const { admin, history, http, team, webhook } = yield* start()
       const hook = yield* webhook(yield* team("ops"), "{{headers}}", {
         ...{ verification: { preset: "header", header: "X-Proof", prefix: "is " }, secret, input: "payload" },
-        ...{ keep_bodies: "all", accept_if: "!contains(keys(headers), 'x-proof') && payload" }
+        ...{ store_requests: "all", accept_if: "!contains(keys(headers), 'x-proof') && payload" }
       })
       const headers = { "content-type": "application/json", "x-proof": `is ${secret}`, "x-event": "push" }
       const trigger = http("POST", `${hook.path}?wait=true`, { raw: '{"a":1}', headers })

@@ -54,7 +54,7 @@ export const webhooks = Effect.gen(function* () {
       queue_for_seconds integer,
       coalesce json,
       retries json,
-      keep_bodies text,
+      store_requests text,
 
       token_hash bytea not null unique,
       token_hint text not null,

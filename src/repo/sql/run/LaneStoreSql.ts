@@ -7,7 +7,7 @@ import { whenTraced } from "../../../telemetry/Span.ts"
 import { type LaneRun, LaneStore } from "../../run/LaneStore.ts"
 import { LeaseLost, type Term } from "../../run/LeaseStore.ts"
 import type { RunEvent } from "../../run/RunStore.ts"
-import { fromRow, markTypes, recordset, runIds, uuids } from "../Columns.ts"
+import { eventTypes, fromRow, recordset, runIds, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { columnsOf, held, inLane, live, waiting } from "../RunColumns.ts"
 import { admitNext, leaseOf } from "./Admission.ts"
@@ -108,7 +108,7 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
     const admit = Effect.fnUntraced(function* (events: ReadonlyArray<RunEvent>, term: Term, now: DateTime.Utc) {
       const rows = yield* bounded(sql<{ readonly id: RunId | null }>`
         with ${leaseOf(sql, term)}, input as materialized (
-          select * from ${recordset(sql, markTypes, events)}
+          select * from ${recordset(sql, eventTypes, events)}
         ), locked as materialized (
           select r.id, r.status, r.team from webhook_trigger.runs r
           where r.id = any(${runIds(sql, events)}) and exists (select from lease)

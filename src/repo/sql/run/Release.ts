@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { whenTraced } from "../../../telemetry/Span.ts"
 import { firstOfEach, type RunEvent } from "../../run/RunStore.ts"
 import { notify } from "../Changes.ts"
-import { markTypes, recordset, runIds } from "../Columns.ts"
+import { eventTypes, recordset, runIds } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { held } from "../RunColumns.ts"
 
@@ -15,7 +15,7 @@ export const makeRelease = Effect.gen(function* () {
     const first = firstOfEach(events)
     yield* bounded(sql`
       with input as materialized (
-        select * from ${recordset(sql, markTypes, first)}
+        select * from ${recordset(sql, eventTypes, first)}
       ), locked as materialized (
         select r.id from webhook_trigger.runs r where r.id = any(${runIds(sql, first)}) order by r.id for no key update
       ), released as (

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { RunId } from "../../../domain/Id.ts"
 import { whenTraced } from "../../../telemetry/Span.ts"
 import { firstOfEach, type RunEvent } from "../../run/RunStore.ts"
-import { markTypes, recordset, runIds } from "../Columns.ts"
+import { eventTypes, recordset, runIds } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import type { NotifySoon } from "../database/NotifySoon.ts"
 import { live, sentBeforeStart } from "../RunColumns.ts"
@@ -18,7 +18,7 @@ export const makeMarks = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
    */
   const locked = (events: ReadonlyArray<RunEvent>) => sql`
     input as materialized (
-      select * from ${recordset(sql, markTypes, events)}
+      select * from ${recordset(sql, eventTypes, events)}
     ), locked as materialized (
       select r.id, r.status in ${live} and r.admitted_at is not null as counts from webhook_trigger.runs r
       where r.id = any(${runIds(sql, events)})

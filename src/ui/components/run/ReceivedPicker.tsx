@@ -39,7 +39,7 @@ export const ReceivedPicker = ({
       setError(cause)
     }
   }
-  const storesAll = webhook.keep_bodies === "all"
+  const storesAll = webhook.store_requests === "all"
   if (received.data !== undefined && stored.length === 0) {
     return (
       <p className="small muted">

@@ -47,7 +47,7 @@ export const RefusedRequests = ({ webhook }: { readonly webhook: Webhook }) => {
                   <Request key={request.request_id} request={request} />
                 ))}
               </ul>
-              {(webhook.keep_bodies ?? "none") === "none" && (
+              {(webhook.store_requests ?? "none") === "none" && (
                 <p className="small muted">To see their content, set “Store requests” under Edit.</p>
               )}
             </>
