@@ -1,8 +1,9 @@
 import { randomBytes, randomUUID } from "node:crypto"
 import { Context, DateTime, Duration, Effect, Either, Layer, Redacted } from "effect"
+import { identity } from "effect/Function"
 import type { DeliveryAttempt, EventDelivery } from "../../domain/delivery/Delivery.ts"
 import {
-  type Destination,
+  Destination,
   DestinationDraft,
   DestinationEdit,
   type DestinationRow,
@@ -19,7 +20,7 @@ import { type DeliveryPage, type DeliveryQuery, DeliveryStore } from "../../repo
 import { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import * as Audit from "../access/Audit.ts"
-import { decode } from "../manage/Validation.ts"
+import { decode, tokenFaults } from "../manage/Validation.ts"
 import * as Sealing from "../verify/Sealing.ts"
 import { AddressPolicy } from "./AddressPolicy.ts"
 import { Outbox } from "./Outbox.ts"
@@ -114,11 +115,14 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
         return faults
       }
 
-      const checked = <A>(
+      const checked = <A extends object>(
         decoded: Either.Either<A, ReadonlyArray<Fault>>,
         more: (value: A) => ReadonlyArray<Fault>
       ): Effect.Effect<A, Invalid> => {
-        const faults = Either.match(decoded, { onLeft: (faults) => faults, onRight: more })
+        const faults = Either.match(decoded, {
+          onLeft: identity,
+          onRight: (value) => [...shownTokens(value), ...more(value)]
+        })
         return faults.length > 0 ? new Invalid({ faults }) : Effect.succeed(Either.getOrThrow(decoded))
       }
 
@@ -274,6 +278,12 @@ const decodeEdit = decode(DestinationEdit)
 
 /** As the Standard Webhooks specification has it. */
 const makeSecret = (): string => `whsec_${randomBytes(32).toString("base64")}`
+
+/** The API and audit events show all but the values of headers. */
+const shownTokens = tokenFaults(
+  Destination.fields,
+  "to start another webhook's run, send to `/webhook/trigger`, with the header `Authorization: Bearer <token>`"
+)
 
 const tooMany = new Invalid({
   faults: [{ pointer: "", detail: `a webhook has at most ${maxDestinations} destinations` }]

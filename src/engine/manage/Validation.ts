@@ -1,6 +1,7 @@
 import { Effect, Either, ParseResult, Schema } from "effect"
 import { type Fault, Invalid, maxFaults } from "../../domain/Errors.ts"
 import { step } from "../../domain/prompt/Variables.ts"
+import { containsToken } from "../../domain/request/WithoutToken.ts"
 
 const pointer = (path: ReadonlyArray<PropertyKey>): string => path.map((name) => step(String(name))).join("")
 
@@ -40,6 +41,17 @@ export const decode = <A, I>(schema: Fields<A, I>) => {
     return unknown.length > 0 ? Either.left(unknown) : decoded
   }
 }
+
+/** A webhook's token must not be saved where it is shown again: in one of these fields. `instead` says what to do. */
+export const tokenFaults = (shown: object, instead: string) => (saved: object) =>
+  Object.entries(saved)
+    .filter(([field, value]) => Object.hasOwn(shown, field) && containsToken(JSON.stringify(value)))
+    .map(
+      ([field]): Fault => ({
+        pointer: `/${field}`,
+        detail: `must not contain a token, such as in a trigger URL; ${instead}`
+      })
+    )
 
 /** Like `decode`, as an effect. */
 export const validate = <A, I>(schema: Fields<A, I>) => {

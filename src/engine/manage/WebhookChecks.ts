@@ -5,7 +5,6 @@ import { type Fault, Invalid, maxFaults, type TeamUnknown } from "../../domain/E
 import { faultsOfFilter } from "../../domain/prompt/FilterFaults.ts"
 import { keyOf, pathOf } from "../../domain/prompt/Path.ts"
 import * as Template from "../../domain/prompt/Template.ts"
-import { containsToken } from "../../domain/request/WithoutToken.ts"
 import { isStorable, unstorableDetail } from "../../domain/StorableText.ts"
 import { TeamName } from "../../domain/Team.ts"
 import { Verification } from "../../domain/verification/Verification.ts"
@@ -16,7 +15,7 @@ import { TeamStore } from "../../repo/manage/TeamStore.ts"
 import * as Input from "../prompt/Input.ts"
 import { faultsOfSchema } from "../prompt/InputSchema.ts"
 import { type LanguageOptions, Renderer } from "../prompt/Renderer.ts"
-import { decode } from "./Validation.ts"
+import { decode, tokenFaults } from "./Validation.ts"
 
 export const make = Effect.gen(function* () {
   const renderer = yield* Renderer
@@ -108,7 +107,7 @@ export const make = Effect.gen(function* () {
   ) =>
     Effect.gen(function* () {
       const more = yield* faultsBeyondSchema(input as Fields, before)
-      const faults = [...Either.match(decoded, { onLeft: identity, onRight: tokenFaults }), ...more]
+      const faults = [...Either.match(decoded, { onLeft: identity, onRight: shownTokens }), ...more]
       if (faults.length > 0) return yield* new Invalid({ faults: faults.slice(0, maxFaults) })
       return Either.getOrThrow(decoded)
     })
@@ -150,17 +149,8 @@ const languageOf = (language: unknown): LanguageOptions =>
 /** All fields that may contain text. A team's name has stricter rules. */
 const textFields = (Object.keys(WebhookDraft.fields) as ReadonlyArray<keyof Fields>).filter((field) => field !== "team")
 
-/** The fields that the API and audit events show. */
-const shownFields = new Set(Object.keys(Webhook.fields))
-
-/** A token must not be shown again. A signature over the URL uses the placeholder `{url}`. */
-const tokenFaults = (saved: object): ReadonlyArray<Fault> =>
-  Object.entries(saved)
-    .filter(([field, value]) => shownFields.has(field) && containsToken(JSON.stringify(value)))
-    .map(([field]) => ({
-      pointer: `/${field}`,
-      detail: "must not contain a token, such as in a trigger URL; in `signed`, write `{url}` instead of the URL"
-    }))
+/** The API and audit events show these fields. A signature over the URL uses the placeholder `{url}`. */
+const shownTokens = tokenFaults(Webhook.fields, "in `signed`, write `{url}` instead of the URL")
 
 /** A fault inside the schema becomes one of the field, so that a form can show it there. */
 const inSchema = ({ pointer, detail }: Fault): Fault => ({

@@ -206,7 +206,7 @@ describe("destinations", () => {
 
   it.scopedLive("are refused with every fault, and where they must not be", () =>
     Effect.gen(function* () {
-      const { admin, destinationPath, path } = yield* withDestination("http://127.0.0.1:1/")
+      const { admin, destinationPath, hook, path } = yield* withDestination("http://127.0.0.1:1/")
       const faults = (body: object) =>
         Effect.map(admin("POST", `${path}/destinations`, { body }), ({ json, status }) => [
           status,
@@ -227,6 +227,15 @@ describe("destinations", () => {
       ])
       expect(yield* faults({ url: "https://a.example.org", body: "template" })).toEqual([422, "/template"])
       expect((yield* admin("PATCH", destinationPath, { body: { url: "https://10.0.0.1/" } })).status).toBe(422)
+      const triggerUrl = `https://hooks.example.com${hook.path}`
+      for (const [field, value] of Object.entries({ url: triggerUrl, description: triggerUrl, template: triggerUrl })) {
+        const refused = yield* admin("PATCH", destinationPath, { body: { [field]: value } })
+        expect(refused.json.errors, field).toMatchObject([
+          { pointer: `/${field}`, detail: expect.stringContaining("must not contain a token") }
+        ])
+        expect(refused.text).not.toContain(hook.token)
+        expect(yield* faults({ url: "https://a.example.org", [field]: value })).toEqual([422, `/${field}`])
+      }
       expect((yield* admin("GET", `${path}/destinations/${unusedId}`)).status).toBe(404)
       expect((yield* admin("GET", `/api/webhooks/${unusedId}/destinations`)).status).toBe(404)
       expect((yield* admin("GET", `${path}/deliveries?cursor=nonsense`)).status).toBe(400)
