@@ -3,7 +3,7 @@ import { DateTime, Either } from "effect"
 import type { DestinationRow } from "../../domain/delivery/Destination.ts"
 import { maxResponse } from "../../domain/delivery/Destination.ts"
 import type { DestinationEvent } from "../../domain/delivery/DestinationEvent.ts"
-import { Unavailable } from "../../domain/Errors.ts"
+import { PromptTooLarge, Unavailable } from "../../domain/Errors.ts"
 import { reportOf } from "../../domain/run/AgentReport.ts"
 import type { Run, Variables } from "../../domain/run/Run.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
@@ -44,9 +44,11 @@ const full = (run: Run, webhook: WebhookName) => ({
   ...reportOf(run)
 })
 
-/** A template that cannot be filled in for this run: its deliveries fail with this. */
+/** A template that cannot be filled in for this run. */
 export interface Unfillable {
   readonly reason: string
+  /** It may be filled in later: only the server was too busy. */
+  readonly isPassing: boolean
 }
 
 export const make = () => {
@@ -68,16 +70,22 @@ export const make = () => {
       if (body === "template") {
         const { variables: values, ...rest } = full(run, webhook)
         const filled = liquid.fill(template, { event, run: toJson(rest), webhook: rest.webhook, values }, id)
-        return Either.mapBoth(filled, {
-          onLeft: (failure) => ({ reason: `the template could not be filled in: ${reasonOf(failure)}` }),
-          onRight: ({ pieces }) => pieces.join("")
-        })
+        return Either.mapLeft(
+          Either.flatMap(filled, ({ pieces }) => withinLimit(pieces.join(""))),
+          (failure) => ({
+            reason: `the template could not be filled in: ${reasonOf(failure)}`,
+            isPassing: failure._tag === "Unavailable"
+          })
+        )
       }
       const data = body === "full" ? full(run, webhook) : thin(run, webhook)
       return Either.right(JSON.stringify({ type: event, timestamp: formatTime(run.finished_at), data }))
     }
   }
 }
+
+const withinLimit = (text: string): Either.Either<string, PromptTooLarge> =>
+  Buffer.byteLength(text) > maxBody ? Either.left(new PromptTooLarge({ limit_bytes: maxBody })) : Either.right(text)
 
 /** Plain JSON, as Liquid's templates read it. */
 const toJson = (value: object): Variables => JSON.parse(JSON.stringify(value))

@@ -93,10 +93,13 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
           const body = bodies.of(destination, { event, ...found.right })
           if (Either.isLeft(body)) {
             const at = yield* DateTime.now
+            const pause = body.left.isPassing
+              ? Attempts.pauseAfter(made + 1, { random: yield* Random.next })
+              : undefined
             const result: AttemptResult = {
               ...common,
               attempt: { at, duration_ms: 0, error: body.left.reason },
-              next: "failed"
+              next: pause === undefined ? "failed" : { next_attempt_at: DateTime.addDuration(at, pause) }
             }
             return counted(result)
           }

@@ -179,6 +179,40 @@ describe("destinations", () => {
     })
   )
 
+  it.scopedLive("get what their template makes within its limits, and are tried again while it has to rest", () =>
+    Effect.gen(function* () {
+      const { received, url } = yield* receiver(200)
+      const template = "{% for a in values.list %}{% for b in values.list %}{{ values.text }}{% endfor %}{% endfor %}"
+      const { admin, hook, http, path } = yield* withDestination(url, { body: "template", template })
+      const deliveryOf = (variables: object) =>
+        Effect.gen(function* () {
+          const { json } = yield* http("POST", `${hook.path}?wait=true`, { body: { variables } })
+          const deliveries = admin("GET", `${path}/deliveries?run_id=${json.run_id}`)
+          const attempted = yield* Effect.repeat(deliveries, {
+            until: ({ json }) => json.data[0]?.attempts.length > 0
+          })
+          return attempted.json.data[0]
+        })
+      const items = (length: number) => Array.from({ length }, () => 0)
+      const failed = (text: string) => ({
+        status: "failed",
+        attempts: [{ error: expect.stringContaining(`the template could not be filled in: ${text}`) }]
+      })
+      expect(yield* deliveryOf({ list: items(3), text: "ü".repeat(100_000) })).toMatchObject(
+        failed("it would have more than 1048576 bytes")
+      )
+      expect(yield* deliveryOf({ list: items(3_000), text: "" })).toMatchObject(failed("line 1, column"))
+      const busy = yield* deliveryOf({ list: items(400), text: "" })
+      expect(busy).toMatchObject({
+        status: "pending",
+        attempts: [{ error: expect.stringContaining("Try again in a moment") }]
+      })
+      expect(Date.parse(busy.next_attempt_at) - Date.parse(busy.attempts[0].at)).toBeGreaterThanOrEqual(5_000)
+      expect(yield* deliveryOf({ list: items(1), text: "small" })).toMatchObject({ status: "delivered" })
+      expect(received.map(({ body }) => body)).toEqual(["small"])
+    })
+  )
+
   it.scopedLive("sign with two secrets while one replaces the other", () =>
     Effect.gen(function* () {
       const { received, url } = yield* receiver(200)
