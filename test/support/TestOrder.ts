@@ -10,13 +10,20 @@ const longestFaults = [
 const longerThanTheyLook = [
   ...[
     "package/embedding",
-    "repo/RepoPglite",
+    "repo/sql/RepoSql.pglite",
     "ui/frame/accessibility",
     "server/telemetry",
-    "bus/BusAmqp",
-    "server/workers"
+    "bus/amqp/BusAmqp",
+    "workers/workers"
   ],
-  ...["flow/MainJob", "repo/RepoPostgres", "server/listener", "ui/refused", "flow/embedded", "ui/frame/lifecycle"]
+  ...[
+    "flow/main-job",
+    "repo/sql/RepoSql.postgres",
+    "server/listener",
+    "webhook/refused",
+    "flow/embedded",
+    "ui/frame/lifecycle"
+  ]
 ]
 
 const isFault = ({ moduleId }: TestSpecification): boolean => moduleId.includes("/test/faults/")

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { DateTime } from "effect"
 import { Lane, readAhead } from "../../../src/engine/dispatch/Lane.ts"
 import type { LaneRun } from "../../../src/repo/run/LaneStore.ts"
-import { flightsOf, run, team } from "../LaneRuns.ts"
+import { flightsOf, run, team } from "./LaneRuns.ts"
 
 const runs = (from: number, count: number) => Array.from({ length: count }, (_, n) => run(from + n))
 

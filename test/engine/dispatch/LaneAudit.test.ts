@@ -5,7 +5,7 @@ import type { RunId } from "../../../src/domain/Id.ts"
 import { Lane } from "../../../src/engine/dispatch/Lane.ts"
 import * as LaneAudit from "../../../src/engine/dispatch/LaneAudit.ts"
 import { RunStore } from "../../../src/repo/run/RunStore.ts"
-import { flightsOf, run, team } from "../LaneRuns.ts"
+import { flightsOf, run, team } from "./LaneRuns.ts"
 
 /** The first ones of these runs, as many as a lane has in flight, are with the broker; the others wait. */
 const laneWith = (...numbers: ReadonlyArray<number>) => {

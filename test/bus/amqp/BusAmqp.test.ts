@@ -1,0 +1,19 @@
+import { describe } from "@effect/vitest"
+import { Effect, Layer, Redacted } from "effect"
+import * as BusAmqp from "../../../src/bus/amqp/BusAmqp.ts"
+import * as LeaderAmqp from "../../../src/bus/amqp/LeaderAmqp.ts"
+import type { QueueType } from "../../../src/bus/amqp/Topology.ts"
+import { contract } from "../../../src/bus/contract.ts"
+import { freshVhost } from "../../support/fresh.ts"
+
+const onRabbitMq = (queueType: QueueType) =>
+  Layer.unwrapScoped(
+    Effect.map(freshVhost, (address) => {
+      const options = { url: Redacted.make(address), queueType }
+      return Layer.merge(BusAmqp.layer(options), LeaderAmqp.layer(options))
+    })
+  )
+
+describe("the bus on RabbitMQ, classic queues", () => contract(onRabbitMq("classic")))
+
+describe("the bus on RabbitMQ, quorum queues", () => contract(onRabbitMq("quorum"), { countsStandbys: false }))

@@ -1,0 +1,101 @@
+import { type AddressInfo, createServer } from "node:net"
+import { expect, it } from "@effect/vitest"
+import { Chunk, Clock, Deferred, Duration, Effect, Exit, Fiber, Queue, Redacted, Scope, TestClock } from "effect"
+import * as Broker from "../../../src/bus/amqp/Broker.ts"
+import * as Link from "../../../src/bus/amqp/Link.ts"
+import { freshVhost } from "../../support/fresh.ts"
+import { Proxy } from "../../support/Proxy.ts"
+import { untilEffect } from "../../support/Until.ts"
+
+it.scopedLive("is given up also while what was on a lost connection is being closed", () =>
+  Effect.gen(function* () {
+    const url = Redacted.make(yield* freshVhost)
+    const scope = yield* Scope.make()
+    const isClosing = yield* Deferred.make<void>()
+    const mayClose = yield* Deferred.make<void>()
+    let connections = 0
+    const link = yield* Scope.extend(
+      Link.make({
+        broker: Broker.make(url),
+        name: "test",
+        use: () =>
+          Effect.gen(function* () {
+            connections++
+            yield* Effect.addFinalizer(() =>
+              Effect.zipRight(Deferred.succeed(isClosing, undefined), Deferred.await(mayClose))
+            )
+            yield* Effect.addFinalizer(() => Effect.void)
+          })
+      }),
+      scope
+    )
+    const { connection } = yield* link.get
+    connection.markLost("for the test")
+    yield* Deferred.await(isClosing)
+    const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
+    // The interruption is with the link's fiber once this one has had its turn.
+    yield* Effect.sleep(0)
+    yield* Deferred.succeed(mayClose, undefined)
+    yield* Fiber.join(closing).pipe(Effect.timeout(Duration.seconds(20)))
+    expect(connections).toBe(1)
+  })
+)
+
+/** A link, and when it is connected. */
+const linkTo = (broker: Broker.Broker, name: string) =>
+  Effect.gen(function* () {
+    const connected = yield* Deferred.make<void>()
+    const link = yield* Link.make({ broker, name, use: () => Deferred.succeed(connected, undefined) })
+    return { link, connected: Deferred.await(connected) }
+  })
+
+/** The test's clock stands still: no pause ends by itself. */
+it.scoped("tries again as soon as another link to the same broker has connected", () =>
+  Effect.gen(function* () {
+    const url = yield* freshVhost
+    const proxy = yield* Effect.acquireRelease(
+      Effect.promise(() => Proxy.of(url)),
+      (proxy) => Effect.promise(() => proxy.close())
+    )
+    proxy.reset({ refuse: true })
+    const broker = Broker.make(Redacted.make(proxy.through(url)))
+    const waiting = yield* Effect.forEach(["a", "b"], (name) => linkTo(broker, name))
+    for (const { link } of waiting) yield* Effect.flip(link.get)
+    proxy.pass()
+    const { connected } = yield* linkTo(broker, "c")
+    yield* connected
+    for (const { connected } of waiting) yield* connected
+  })
+)
+
+/** Waits until something sleeps that a second wakes. */
+const untilPausing = untilEffect(
+  "something sleeps for a second at the most",
+  Effect.zipWith(TestClock.sleeps(), Clock.currentTimeMillis, (sleeps, now) =>
+    Chunk.some(sleeps, (until) => until <= now + 1_000)
+  )
+)
+
+it.scoped("pauses for a second at the most, however often it has failed", () =>
+  Effect.gen(function* () {
+    const attempts = yield* Queue.unbounded<void>()
+    const server = createServer((client) => {
+      client.resetAndDestroy()
+      attempts.unsafeOffer(undefined)
+    })
+    yield* Effect.acquireRelease(
+      Effect.async<void>((resume) => {
+        server.listen(0, "127.0.0.1", () => resume(Effect.void))
+      }),
+      () => Effect.sync(() => server.close())
+    )
+    const { port } = server.address() as AddressInfo
+    yield* linkTo(Broker.make(Redacted.make(`amqp://127.0.0.1:${port}`)), "refused")
+    for (let i = 0; i < 8; i++) {
+      yield* Queue.take(attempts)
+      yield* untilPausing
+      yield* TestClock.adjust("1 second")
+    }
+    yield* Queue.take(attempts)
+  })
+)

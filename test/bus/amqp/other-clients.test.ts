@@ -1,0 +1,356 @@
+/** The AMQP contract of `docs/amqp.md`, from the other side: what is on the wire, and what a leader may send. */
+import { describe, expect, it } from "@effect/vitest"
+import { DateTime, Effect, Layer, Logger, LogLevel, Metric, Option, Queue, Redacted, type Scope } from "effect"
+import * as BusAmqp from "../../../src/bus/amqp/BusAmqp.ts"
+import * as LeaderAmqp from "../../../src/bus/amqp/LeaderAmqp.ts"
+import { received } from "../../../src/bus/amqp/Metrics.ts"
+import type { QueueType } from "../../../src/bus/amqp/Topology.ts"
+import { Bus } from "../../../src/bus/Bus.ts"
+import { collectReplies, makePrompt, team, untilQueue, untilUp } from "../../../src/bus/contract.ts"
+import { rightsOf } from "../../../src/cli/BrokerRights.ts"
+import { WebhookId } from "../../../src/domain/Id.ts"
+import { Leader } from "../../../src/leader/index.ts"
+import { freshVhost, managementUrl } from "../../support/fresh.ts"
+import { manage } from "../../support/RabbitMq.ts"
+import { declareTeam, nextMessage, rawChannel, reply } from "./RawChannel.ts"
+
+const behaviour = (
+  name: string,
+  test: (url: string) => Effect.Effect<unknown, unknown, Bus | Scope.Scope>,
+  queueType: QueueType = "classic"
+) =>
+  it.live(name, () =>
+    Effect.gen(function* () {
+      const url = yield* freshVhost
+      const layer = BusAmqp.layer({ url: Redacted.make(url), queueType })
+      yield* Effect.provide(Effect.scoped(Effect.zipRight(untilUp, test(url))), layer)
+    }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
+  )
+
+const counted = (kind: string) => Effect.map(Metric.value(Metric.tagged(received, "kind", kind)), ({ count }) => count)
+
+describe("a prompt on the wire", () => {
+  behaviour("is not sent to a queue that was deleted, which is known to be gone from then on", (url) =>
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const channel = yield* rawChannel(url)
+      yield* declareTeam(channel, team)
+      yield* Effect.promise(() => channel.consume("team.deploy", () => {}))
+      yield* bus.publish([yield* makePrompt()])
+      yield* untilQueue(({ consumers }) => consumers === 1)
+      yield* Effect.promise(() => channel.deleteQueue("team.deploy"))
+      expect((yield* Effect.flip(bus.publish([yield* makePrompt()])))._tag).toBe("QueueGone")
+      // What said a moment ago that there is a leader is not believed any more: it would be published to again, in vain.
+      expect(yield* bus.queue(team)).toEqual({ exists: false, consumers: 0, messages: 0 })
+    })
+  )
+
+  behaviour("has the properties and the body that leaders rely on", (url) =>
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const channel = yield* rawChannel(url)
+      yield* declareTeam(channel, team)
+      const webhook = { id: WebhookId.make("01890a5d-ac96-774b-bcce-b302099a8057"), name: "nightly" }
+      const prompt = yield* makePrompt({
+        correlation_id: "opaque",
+        source: "webhook",
+        webhook,
+        deadline: DateTime.unsafeMake(Date.now() + 60_000)
+      })
+      yield* bus.publish([prompt])
+      const message = yield* nextMessage(channel, "team.deploy")
+      expect(message.properties).toMatchObject({
+        messageId: prompt.run_id,
+        correlationId: "opaque",
+        replyTo: "webhook.replies",
+        type: "prompt",
+        contentType: "application/json",
+        deliveryMode: 2
+      })
+      expect(Number(message.properties.expiration)).toBeGreaterThan(50_000)
+      expect(Number(message.properties.expiration)).toBeLessThanOrEqual(60_000)
+      expect(message.properties.headers?.traceparent).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/)
+      expect(JSON.parse(message.content.toString())).toEqual({
+        run_id: prompt.run_id,
+        source: "webhook",
+        webhook,
+        prompt: "hello",
+        deadline: prompt.deadline && DateTime.formatIso(prompt.deadline)
+      })
+    })
+  )
+
+  behaviour("does not expire when no caller waits for the answer", (url) =>
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const channel = yield* rawChannel(url)
+      yield* declareTeam(channel, team)
+      const prompt = yield* makePrompt()
+      yield* bus.publish([prompt])
+      const message = yield* nextMessage(channel, "team.deploy")
+      expect(message.properties.expiration).toBeUndefined()
+      expect(JSON.parse(message.content.toString())).toEqual({ run_id: prompt.run_id, source: "chat", prompt: "hello" })
+    })
+  )
+
+  behaviour("carries the trace in which it is sent", (url) =>
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const channel = yield* rawChannel(url)
+      yield* declareTeam(channel, team)
+      const prompt = yield* makePrompt()
+      const trace = yield* Effect.gen(function* () {
+        yield* bus.publish([prompt])
+        return (yield* Effect.currentSpan).traceId
+      }).pipe(Effect.withSpan("test"))
+      const message = yield* nextMessage(channel, "team.deploy")
+      expect(message.properties.headers?.traceparent).toContain(trace)
+    })
+  )
+
+  behaviour("has a trace of its own, not sampled, when tracing is off", (url) =>
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const channel = yield* rawChannel(url)
+      yield* declareTeam(channel, team)
+      yield* Effect.withTracerEnabled(bus.publish([yield* makePrompt()]), false)
+      const message = yield* nextMessage(channel, "team.deploy")
+      expect(message.properties.headers?.traceparent).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/)
+    })
+  )
+})
+
+describe("the exchange for cancellations", () => {
+  behaviour("is there before the prompt, also of a team whose queue an earlier server has bound", (url) =>
+    Effect.gen(function* () {
+      const channel = yield* rawChannel(url)
+      yield* declareTeam(channel, team)
+      yield* Effect.flatMap(Bus, (earlier) => Effect.flatMap(makePrompt(), (prompt) => earlier.publish([prompt])))
+      yield* nextMessage(channel, "team.deploy")
+      yield* Effect.promise(() => channel.deleteExchange("webhook.cancel.deploy"))
+      const prompt = yield* makePrompt()
+      yield* Effect.zipRight(
+        untilUp,
+        Effect.flatMap(Bus, (bus) => bus.publish([prompt]))
+      ).pipe(Effect.provide(Layer.fresh(BusAmqp.layer({ url: Redacted.make(url), queueType: "classic" }))))
+      yield* Effect.promise(() => channel.checkExchange("webhook.cancel.deploy"))
+    })
+  )
+})
+
+describe("replies of leaders in other languages", () => {
+  behaviour("an answer may be JSON or plain text, and an error too", (url) =>
+    Effect.gen(function* () {
+      const collected = yield* collectReplies
+      const channel = yield* rawChannel(url)
+      const { run_id } = yield* makePrompt()
+      const answered = (response: string) => ({ _tag: "Answered", run_id, response })
+      const failed = (message: string) => ({ _tag: "Failed", run_id, message })
+      const text = { contentType: "text/plain", correlationId: run_id }
+      const json = { contentType: "application/json", correlationId: run_id }
+      const bare = { correlationId: run_id }
+      const cases = [
+        ['{"response":"fine"}', { ...json, type: "response" }, answered("fine")],
+        ['{"response":"fine"}', json, answered("fine")],
+        ['{"response":"fine","tokens":12}', { ...bare, type: "response" }, answered("fine")],
+        ["just text", { ...text, type: "response" }, answered("just text")],
+        ["no type", text, answered("no type")],
+        ['{"response":"x"}', { ...text, contentType: "text/plain; charset=utf-8" }, answered('{"response":"x"}')],
+        ["", text, answered("")],
+        [Buffer.from([0x61, 0xff, 0x62]), text, answered("a\uFFFDb")],
+        ["nul \0 here", text, answered("nul \uFFFD here")],
+        ['{"response":"nul \\u0000, half \\ud800"}', json, answered("nul \uFFFD, half \uFFFD")],
+        ['{"message":"broken"}', { ...json, type: "error" }, failed("broken")],
+        ["broken", { ...text, type: "error" }, failed("broken")],
+        ["", { ...bare, type: "started" }, { _tag: "Started", run_id }],
+        ["anything", { ...json, type: "started" }, { _tag: "Started", run_id }]
+      ] as const
+      for (const [body, options, expected] of cases) {
+        yield* reply(channel, body, options)
+        expect(yield* Queue.take(collected)).toEqual(expected)
+      }
+    })
+  )
+
+  behaviour("what cannot be read is counted and dropped, and holds up nothing", (url) =>
+    Effect.gen(function* () {
+      const collected = yield* collectReplies
+      const channel = yield* rawChannel(url)
+      const kinds = Effect.all([counted("refused"), counted("malformed"), counted("unknown")])
+      const [refused, malformed, unknown] = yield* kinds
+      const { run_id } = yield* makePrompt()
+      const good = { correlationId: run_id, contentType: "application/json" }
+      const foreign = [{}, { correlationId: "not-a-uuid" }, { correlationId: "'; drop table runs; --" }]
+      for (const options of foreign) yield* reply(channel, '{"response":"x"}', options)
+      const bad = [
+        ["{", good],
+        ["null", good],
+        ['{"answer":"x"}', good],
+        ['{"response":12}', good],
+        [Buffer.from([0xff, 0xfe]), good],
+        ["text", { ...good, type: "error" }],
+        ['{"response":"x"}', { ...good, type: "error" }]
+      ] as const
+      for (const [body, options] of bad) yield* reply(channel, body, options)
+      yield* reply(channel, '{"progress":0.5}', { ...good, type: "metrics" })
+      yield* reply(channel, '{"response":"the good one"}', good)
+      expect(yield* Queue.take(collected)).toEqual({ _tag: "Answered", run_id, response: "the good one" })
+      expect(yield* kinds).toEqual([refused + foreign.length, malformed + bad.length, unknown + 1])
+    })
+  )
+
+  it.live("what cannot be read is acknowledged: nothing of it is left", () =>
+    Effect.gen(function* () {
+      const url = yield* freshVhost
+      const channel = yield* rawChannel(url)
+      yield* Effect.gen(function* () {
+        yield* untilUp
+        const collected = yield* collectReplies
+        const { run_id } = yield* makePrompt()
+        yield* reply(channel, "{", { correlationId: run_id })
+        yield* reply(channel, "good", { correlationId: run_id, contentType: "text/plain" })
+        yield* Queue.take(collected)
+      }).pipe(Effect.scoped, Effect.provide(BusAmqp.layer({ url: Redacted.make(url), queueType: "classic" })))
+      const { messageCount } = yield* Effect.promise(() => channel.checkQueue("webhook.replies.inbox"))
+      expect(messageCount).toBe(0)
+    }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
+  )
+
+  behaviour("an answer of 12 MB fails its run and is not read", (url) =>
+    Effect.gen(function* () {
+      const collected = yield* collectReplies
+      const channel = yield* rawChannel(url)
+      const { run_id } = yield* makePrompt()
+      yield* reply(channel, Buffer.alloc(12_000_000, "x"), { correlationId: run_id, contentType: "text/plain" })
+      expect(yield* Queue.take(collected)).toEqual({ _tag: "Failed", run_id, message: "answer larger than 8 MiB" })
+    })
+  )
+
+  behaviour("an answer of 20 MB, which RabbitMQ 4 does not even take, holds up nothing", (url) =>
+    Effect.gen(function* () {
+      const collected = yield* collectReplies
+      const [huge, good] = [yield* makePrompt(), yield* makePrompt()]
+      const text = { contentType: "text/plain" }
+      const channel = yield* rawChannel(url)
+      yield* reply(channel, Buffer.alloc(20_000_000, "x"), { ...text, correlationId: huge.run_id })
+      yield* reply(yield* rawChannel(url), "good", { ...text, correlationId: good.run_id })
+      const got = yield* Effect.repeat(Queue.take(collected), { until: ({ run_id }) => run_id === good.run_id })
+      expect(got).toEqual({ _tag: "Answered", run_id: good.run_id, response: "good" })
+    })
+  )
+})
+
+describe("dead letters", () => {
+  behaviour("a prompt that a leader rejects is reported as dead-lettered", (url) =>
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const collected = yield* collectReplies
+      const channel = yield* rawChannel(url)
+      yield* declareTeam(channel, team)
+      const prompt = yield* makePrompt()
+      yield* bus.publish([prompt])
+      channel.reject(yield* nextMessage(channel, "team.deploy"), false)
+      expect(yield* Queue.take(collected)).toEqual({ _tag: "DeadLettered", run_id: prompt.run_id, reason: "rejected" })
+    })
+  )
+
+  behaviour(
+    "a prompt on a quorum queue that crashes its leader again and again is given up",
+    (url) =>
+      Effect.gen(function* () {
+        const bus = yield* Bus
+        const collected = yield* collectReplies
+        const channel = yield* rawChannel(url)
+        yield* declareTeam(channel, team, { "x-queue-type": "quorum", "x-delivery-limit": 20 })
+        const prompt = yield* makePrompt()
+        yield* bus.publish([prompt])
+        let deliveries = 0
+        yield* Effect.promise(() =>
+          channel.consume("team.deploy", (message) => {
+            if (message === null) return
+            deliveries++
+            channel.nack(message)
+          })
+        )
+        expect(yield* Queue.take(collected)).toEqual({
+          _tag: "DeadLettered",
+          run_id: prompt.run_id,
+          reason: "delivery_limit"
+        })
+        expect(deliveries).toBeGreaterThanOrEqual(20)
+      }),
+    "quorum"
+  )
+
+  behaviour("junk on the dead-letter queue holds up nothing", (url) =>
+    Effect.gen(function* () {
+      const collected = yield* collectReplies
+      const channel = yield* rawChannel(url)
+      channel.publish("webhook.dlx", "", Buffer.from("junk"), {})
+      const { run_id } = yield* makePrompt()
+      channel.publish("webhook.dlx", "", Buffer.from("junk"), { correlationId: run_id })
+      expect(yield* Queue.take(collected)).toEqual({ _tag: "DeadLettered", run_id, reason: "rejected" })
+    })
+  )
+})
+
+describe("a leader's rights", () => {
+  const cases = [
+    { name: "those of its team", rights: rightsOf(team, { vhost: "", user: Option.none() }) },
+    {
+      name: "no right to hear of cancellations",
+      rights: { configure: "^team\\.deploy$", read: "^team\\.deploy$", write: "^webhook\\.(replies|dlx)$" }
+    }
+  ]
+  it.live.each(cases)("can lead with $name", ({ rights: { configure, read, write } }) =>
+    Effect.gen(function* () {
+      const url = new URL(yield* freshVhost)
+      const name = `leader-${url.pathname.slice(1)}`
+      const base = managementUrl()
+      yield* Effect.acquireRelease(
+        Effect.promise(async () => {
+          await manage(base, "PUT", `/api/users/${name}`, { password: "secret", tags: "" })
+          await manage(base, "PUT", `/api/permissions${url.pathname}/${name}`, { configure, read, write })
+        }),
+        () => Effect.promise(() => manage(base, "DELETE", `/api/users/${name}`))
+      )
+      const leaderUrl = new URL(url)
+      leaderUrl.username = name
+      leaderUrl.password = "secret"
+      yield* Effect.gen(function* () {
+        yield* untilUp
+        const collected = yield* collectReplies
+        yield* Leader.start({ team, handler: ({ prompt }) => Effect.succeed(prompt) })
+        yield* untilQueue(({ consumers }) => consumers === 1)
+        const prompt = yield* makePrompt()
+        yield* Effect.flatMap(Bus, (bus) => bus.publish([prompt]))
+        expect((yield* Queue.take(collected))._tag).toBe("Started")
+        expect(yield* Queue.take(collected)).toEqual({ _tag: "Answered", run_id: prompt.run_id, response: "hello" })
+      }).pipe(
+        Effect.scoped,
+        Effect.provide(BusAmqp.layer({ url: Redacted.make(url.href), queueType: "classic" })),
+        Effect.provide(LeaderAmqp.layer({ url: Redacted.make(leaderUrl.href), queueType: "classic" }))
+      )
+    }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
+  )
+})
+
+describe("queues declared by others", () => {
+  behaviour("a leader in another language counts as running", (url) =>
+    Effect.gen(function* () {
+      const channel = yield* rawChannel(url)
+      yield* declareTeam(channel, team)
+      yield* Effect.promise(() => channel.consume("team.deploy", () => {}))
+      expect(yield* untilQueue(({ consumers }) => consumers === 1)).toEqual({ exists: true, consumers: 1, messages: 0 })
+    })
+  )
+
+  behaviour("a thousand simultaneous requests about many teams are all answered", () =>
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const teams = Array.from({ length: 1000 }, (_, i) => `team-${i % 200}` as typeof team)
+      const queues = yield* Effect.forEach(teams, bus.queue, { concurrency: "unbounded" })
+      expect(new Set(queues.map(({ exists }) => exists))).toEqual(new Set([false]))
+    })
+  )
+})

@@ -1,0 +1,54 @@
+import { writeFileSync } from "node:fs"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Server from "../../http/Server.ts"
+import { temporaryFolder } from "../../support/private.ts"
+import { runWith } from "../CommandLine.ts"
+import * as Program from "../Program.ts"
+
+const start = Effect.gen(function* () {
+  const server = yield* Server.start()
+  yield* server.team("ops")
+  yield* server.webhook("ops", "{{text}} {{list.0?}}", { name: "hello" })
+  const variables = { ADMIN_API_KEY: Server.adminKey, WEBHOOK_TRIGGER_URL: server.origin }
+  return {
+    ...server,
+    preview: (...words: ReadonlyArray<string>) => runWith(variables, "webhook", "preview", "hello", ...words)
+  }
+})
+
+describe("a variable on the command line", () => {
+  it.scopedLive("is a text, or with @ the text of a file", () =>
+    Effect.gen(function* () {
+      const { preview } = yield* start
+      const folder = yield* temporaryFolder
+      writeFileSync(`${folder}/text`, "\ufefftwo\nlines ü\n")
+      writeFileSync(`${folder}/json`, '["from a file"]')
+      writeFileSync(`${folder}/latin1`, Buffer.from([0xfc]))
+      expect((yield* preview("--var", `text=@${folder}/text`)).stdout).toBe("two\nlines ü\n \n")
+      expect((yield* preview("--var", "text=a", "--json-var", `list=@${folder}/json`)).stdout).toBe("a from a file\n")
+      expect((yield* preview("--var", "text=@@me and @you")).stdout).toBe("@me and @you \n")
+      for (const [value, says] of [
+        [
+          "--var=text=@/none/such",
+          '--var text: cannot read the file "/none/such"; for a text that begins with @, write @@'
+        ],
+        [`--var=text=@${folder}/latin1`, "is not UTF-8"],
+        [`--json-var=text=@${folder}/text`, `--json-var text is not JSON: "@${folder}/text"`]
+      ] as const) {
+        const { code, stderr, stdout } = yield* preview(value)
+        expect({ code, stdout }, value).toEqual({ code: 2, stdout: "" })
+        expect(stderr).toContain(says)
+      }
+    })
+  )
+
+  it.scopedLive("is read from standard input with @-", () =>
+    Effect.gen(function* () {
+      const { origin } = yield* start
+      const program = `ADMIN_API_KEY=${Server.adminKey} '${process.execPath}' '${Program.program}'`
+      const line = `printf 'piped' | ${program} --url ${origin} webhook preview hello --var text=@-`
+      expect(yield* Program.shell(line)).toEqual({ code: 0, stdout: "piped \n", stderr: "" })
+    })
+  )
+})

@@ -1,0 +1,96 @@
+import { describe, expect, it } from "@effect/vitest"
+import { DateTime, Duration, Effect, Layer, Option, TestClock } from "effect"
+import { auditEventIdAt, makeRunId } from "../../../src/domain/Id.ts"
+import { TeamName } from "../../../src/domain/Team.ts"
+import * as AuditRetention from "../../../src/engine/upkeep/AuditRetention.ts"
+import * as Retention from "../../../src/engine/upkeep/Retention.ts"
+import { HistoryStore } from "../../../src/repo/history/HistoryStore.ts"
+import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
+import { Repo } from "../../../src/repo/Repo.ts"
+
+const team = TeamName.make("ops")
+
+const accept = Effect.gen(function* () {
+  const run_id = yield* makeRunId
+  const run = { run_id, source: "chat", team, mode: "async", prompt: "hello", variables: {} } as const
+  const accepted_at = yield* DateTime.now
+  yield* (yield* Repo).accept([{ ...run, timeout: Duration.seconds(1), accepted_at }], { maxQueued: 10 })
+  return run_id
+})
+
+const world = (retention: Option.Option<Duration.Duration>) =>
+  Retention.layer(retention).pipe(Layer.provideMerge(RepoMemory.layer))
+
+describe("audit events past their retention", () => {
+  const story = Effect.gen(function* () {
+    const repo = yield* Repo
+    const now = yield* DateTime.now
+    const id = auditEventIdAt(now.epochMillis)
+    yield* repo.recordAudit({ id, at: now, action: "session.ended", actor: "session" })
+    const left = Effect.map(repo.auditEvents({ limit: 9 }), ({ data }) => data.length)
+    yield* TestClock.adjust("9 hours")
+    const before = yield* left
+    yield* TestClock.adjust("3 hours")
+    return [before, yield* left]
+  })
+  const world = (retention: Option.Option<Duration.Duration>) =>
+    AuditRetention.layer(retention).pipe(Layer.provideMerge(RepoMemory.layer))
+
+  it.effect("are removed once they are too old", () =>
+    Effect.gen(function* () {
+      expect(yield* story).toEqual([1, 0])
+    }).pipe(Effect.provide(world(Option.some(Duration.hours(10)))))
+  )
+
+  it.effect("stay when there is no retention", () =>
+    Effect.gen(function* () {
+      expect(yield* story).toEqual([1, 1])
+    }).pipe(Effect.provide(world(Option.none())))
+  )
+})
+
+describe("runs past their retention", () => {
+  const story = Effect.gen(function* () {
+    const repo = yield* Repo
+    yield* repo.createTeam(team, yield* DateTime.now)
+    const unfinished = yield* accept
+    const ended = yield* accept
+    yield* repo.end([{ run_id: ended, at: yield* DateTime.now, outcome: { status: "success", response: "hi" } }])
+    const left = Effect.filter([unfinished, ended], (id) => Effect.map(Effect.option(repo.run(id)), Option.isSome))
+    yield* TestClock.adjust("9 minutes")
+    const before = yield* left
+    yield* TestClock.adjust("3 minutes")
+    return { unfinished, ended, before, after: yield* left }
+  })
+
+  it.effect("are removed once they are too old, and unfinished runs never", () =>
+    Effect.gen(function* () {
+      const { after, before, ended, unfinished } = yield* story
+      expect(before).toEqual([unfinished, ended])
+      expect(after).toEqual([unfinished])
+    }).pipe(Effect.provide(world(Option.some(Duration.minutes(10)))))
+  )
+
+  it.effect("stay when there is no retention", () =>
+    Effect.gen(function* () {
+      const { after, ended, unfinished } = yield* story
+      expect(after).toEqual([unfinished, ended])
+    }).pipe(Effect.provide(world(Option.none())))
+  )
+
+  it.effect("are removed a portion at a time, with a rest after each", () => {
+    let portions = 0
+    const store = Layer.effect(
+      HistoryStore,
+      Effect.map(HistoryStore, (store) =>
+        HistoryStore.of({ ...store, purge: () => Effect.sync(() => (++portions < 3 ? 1_000 : 0)) })
+      )
+    ).pipe(Layer.provide(RepoMemory.layer))
+    return Effect.gen(function* () {
+      yield* Effect.yieldNow()
+      expect(portions).toBe(1)
+      yield* TestClock.adjust("1 second")
+      expect(portions).toBe(3)
+    }).pipe(Effect.provide(Retention.layer(Option.some(Duration.days(1))).pipe(Layer.provide(store))))
+  })
+})

@@ -1,0 +1,373 @@
+/** The presets on what the real programs printed: `npm run test:agents -- --write` records it. */
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Either, Logger, LogLevel, Option, Queue, Schedule, type Scope } from "effect"
+import { Bus, type LeaderBus, type Prompt, type Reply } from "../../../src/bus/Bus.ts"
+import * as BusMemory from "../../../src/bus/BusMemory.ts"
+import { collectReplies, makePrompt, team, untilQueue } from "../../../src/bus/contract.ts"
+import type { AgentName } from "../../../src/domain/AgentName.ts"
+import { RunId, ThreadId } from "../../../src/domain/Id.ts"
+import { type Agent, AgentLeader, Command, type Progress, presets } from "../../../src/leader/index.ts"
+
+const behaviour = (name: string, test: Effect.Effect<unknown, unknown, Bus | LeaderBus | Scope.Scope>) =>
+  it.live(name, () =>
+    Effect.scoped(test).pipe(Effect.provide(BusMemory.layer), Logger.withMinimumLogLevel(LogLevel.None))
+  )
+
+/** A folder that is the first in `PATH`. */
+const folderInPath = Effect.acquireRelease(
+  Effect.sync(() => {
+    const before = process.env.PATH
+    const folder = mkdtempSync(join(tmpdir(), "agents-"))
+    process.env.PATH = `${folder}:${before}`
+    return { folder, before }
+  }),
+  ({ before, folder }) =>
+    Effect.sync(() => {
+      process.env.PATH = before
+      rmSync(folder, { recursive: true })
+    })
+).pipe(Effect.map(({ folder }) => folder))
+
+const recorded = (name: AgentName, what: string) =>
+  fileURLToPath(new URL(`../../agents/recorded/${name}/${what}.jsonl`, import.meta.url))
+
+/** Leads with the agent; the function that is returned sends it a prompt and gives its reply. */
+const leading = (agent: Agent) =>
+  Effect.gen(function* () {
+    const bus = yield* Bus
+    const replies = yield* collectReplies
+    const shown: Array<Progress> = []
+    const answer: Agent["answer"] = (task) =>
+      agent.answer({ ...task, progress: (progress) => shown.push(progress) && task.progress(progress) })
+    yield* AgentLeader.start({ team, agent: { ...agent, answer } })
+    yield* untilQueue(({ consumers }) => consumers === 1)
+    const publish = (fields: Partial<Prompt>) => Effect.tap(makePrompt(fields), (prompt) => bus.publish([prompt]))
+    const end = Effect.repeat(Queue.take(replies), {
+      until: ({ _tag }: Reply) => _tag === "Answered" || _tag === "Failed"
+    })
+    const send = (prompt: string, fields: Partial<Prompt> = {}) => Effect.zipRight(publish({ prompt, ...fields }), end)
+    return { bus, send, publish, end, shown }
+  })
+
+/** A shell script in place of the preset's program. It finds its arguments in `args`, and its input in `input`. */
+const preset = (name: AgentName, script: string, options = presets[name].example.split(" ").slice(1)) =>
+  Effect.gen(function* () {
+    const folder = yield* folderInPath
+    const command = join(folder, presets[name].title === "Claude Code" ? "claude" : name)
+    writeFileSync(command, `#!/bin/sh\ncd '${folder}'\nprintf '%s\\n' "$@" >> args\n${script}\n`)
+    chmodSync(command, 0o755)
+    const led = yield* leading(Either.getOrThrow(presets[name].agent(options)))
+    return { ...led, read: (file: string) => readFileSync(join(folder, file), "utf8") }
+  })
+
+/** Claude Code's input stays open, so that one line is a prompt. */
+const print = (name: ProgramName, what: string) =>
+  `${name === "claude" ? "head -n 1" : "cat"} > input; cat '${recorded(name, what)}'`
+
+const programNames = ["claude", "codex", "gemini", "opencode"] as const
+type ProgramName = (typeof programNames)[number]
+
+const usages: { readonly [Name in ProgramName]: object } = {
+  claude: { input_tokens: 1400, cost_usd: 0.0139, model: "claude-opus-4-8[1m]" },
+  codex: { input_tokens: 1200 },
+  gemini: { input_tokens: 1200, model: "gemini-3.1-pro-preview" },
+  opencode: { input_tokens: 1200, cost_usd: 0.00351 }
+}
+
+/** A session of each, and what the program prints to its standard error if it does not have one. */
+const sessions: { readonly [Name in ProgramName]: readonly [id: string, lost: string] } = {
+  claude: ["3c85dd9c-1122-4ad1-b28d-77848b698410", "No conversation found with session ID: 3c85dd9c"],
+  codex: ["01a20bdb-7c51-7c72-b461-7a542e6b6b64", "Error: thread/resume: no rollout found for thread id 01a20bdb"],
+  gemini: ["1216e440-27e1-4749-b29a-cf2293c92b05", "Error resuming session: Invalid session identifier"],
+  opencode: ["ses_df4240244ffefy4vxGok6Zk2D4", "\u001b[91mError: \u001b[0mSession not found"]
+}
+
+const threadId = ThreadId.make("01890a5d-ac96-774b-bcce-b302099a8059")
+
+describe.each(programNames)("the preset %s", (name) => {
+  behaviour(
+    "takes the last message as the answer, with tokens, cost and session, and keeps the prompt out of the arguments",
+    Effect.gen(function* () {
+      const { read, send } = yield* preset(name, print(name, "answer"))
+      const reply = yield* send("--dangerous $(prompt)")
+      expect(reply).toMatchObject({
+        _tag: "Answered",
+        response: "I did what you asked.",
+        report: { usage: { output_tokens: 34, cached_input_tokens: 200, ...usages[name] } }
+      })
+      expect(reply).toHaveProperty("report.session_id", expect.stringMatching(/^[\w-]{20,}$/))
+      expect(read("input")).toContain("--dangerous $(prompt)")
+      expect(read("args").split("\n")).toEqual(expect.arrayContaining(presets[name].example.split(" ").slice(1)))
+      expect(read("args")).not.toContain("(prompt)")
+    })
+  )
+
+  behaviour(
+    "shows the text and the use of a tool",
+    Effect.gen(function* () {
+      const { send, shown } = yield* preset(name, print(name, "tool"))
+      yield* send("Do it.")
+      expect(shown.map(({ text = "" }) => text).join("")).toBe("I did what you asked.")
+      const activity = name === "codex" ? "echo done > done.txt" : "Writing the file"
+      expect(shown.flatMap((progress) => progress.activity ?? [])).toEqual([activity])
+    })
+  )
+
+  behaviour(
+    "fails with the program's own message, whatever its exit code",
+    Effect.gen(function* () {
+      const { send } = yield* preset(name, print(name, "failure"))
+      const reply = yield* send("Do it.")
+      expect(reply).toMatchObject({ _tag: "Failed", message: expect.stringContaining("the model refused") })
+      expect(reply).toHaveProperty("report.session_id")
+    })
+  )
+
+  behaviour(
+    "fails with the end of the standard error when the program prints no event",
+    Effect.gen(function* () {
+      const { send } = yield* preset(name, "echo 'not signed in' >&2; exit 1")
+      expect(yield* send("Do it.")).toMatchObject({ _tag: "Failed", message: "exit code 1: not signed in" })
+    })
+  )
+
+  behaviour(
+    "continues the thread's session",
+    Effect.gen(function* () {
+      const { read, send } = yield* preset(name, print(name, "answer"))
+      const [session_id] = sessions[name]
+      expect(yield* send("Go on.", { thread: { id: threadId, session_id } })).not.toHaveProperty("report.session_lost")
+      expect(read("args").split("\n")).toContain(session_id)
+    })
+  )
+
+  behaviour(
+    "begins another session when the program has lost the thread's, and says so",
+    Effect.gen(function* () {
+      const [session_id, lost] = sessions[name]
+      const script = `case "$*" in *${session_id}*) printf '%s' '${lost}' >&2; exit 1;; esac\n${print(name, "answer")}`
+      const { send } = yield* preset(name, script)
+      const reply = yield* send("Go on.", { thread: { id: threadId, session_id } })
+      expect(reply).toMatchObject({ _tag: "Answered", report: { session_lost: true, usage: usages[name] } })
+    })
+  )
+
+  behaviour(
+    "does not give the program a session id that it could take for something else",
+    Effect.gen(function* () {
+      const { read, send } = yield* preset(name, print(name, "answer"))
+      for (const session_id of ["--dangerously-skip-permissions", "latest", "$(id)", "a b", ""]) {
+        const reply = yield* send("Go on.", { thread: { id: threadId, session_id } })
+        expect(reply).toMatchObject({ _tag: "Answered", report: { session_lost: true } })
+        if (session_id !== "") expect(read("args").split("\n")).not.toContain(session_id)
+      }
+    })
+  )
+})
+
+describe("Claude Code", () => {
+  behaviour(
+    "is interrupted through its input when the run is cancelled",
+    Effect.gen(function* () {
+      const script = `read -r prompt; echo started > started; read -r line; echo "$line" > input; cat '${recorded("claude", "answer")}'`
+      const { bus, end, publish, read } = yield* preset("claude", script)
+      const { run_id } = yield* publish({ prompt: "Do it." })
+      yield* Effect.retry(
+        Effect.try(() => read("started")),
+        Schedule.spaced("10 millis")
+      )
+      yield* bus.cancel(team, run_id)
+      expect(yield* end).toMatchObject({ _tag: "Failed", message: "The run was cancelled." })
+      expect(JSON.parse(read("input"))).toMatchObject({ type: "control_request", request: { subtype: "interrupt" } })
+    })
+  )
+
+  behaviour(
+    "takes a command such as /clear from a template, and as text from a caller",
+    Effect.gen(function* () {
+      const { read, send } = yield* preset("claude", print("claude", "answer"))
+      const sent = () => JSON.parse(read("input")).message.content[0].text
+      yield* send("/clear", { source: "webhook", template: "{{task}}" })
+      expect(sent()).toBe(" /clear")
+      yield* send("/review 7", { source: "webhook", template: "/review {{number}}" })
+      expect(sent()).toBe("/review 7")
+    })
+  )
+
+  behaviour(
+    "reports the permissions that it did not get",
+    Effect.gen(function* () {
+      const denials = [{ tool_name: "Bash", tool_use_id: "1", tool_input: {} }]
+      const event = { type: "result", is_error: false, result: "I could not.", permission_denials: denials }
+      const { send } = yield* preset("claude", `echo '${JSON.stringify(event)}'`)
+      expect(yield* send("Do it.")).toMatchObject({ response: "I could not.", report: { denied: ["Bash"] } })
+    })
+  )
+
+  behaviour(
+    "that hangs after its result is ended, and its answer counts",
+    Effect.gen(function* () {
+      const { send } = yield* preset("claude", `${print("claude", "answer")}; sleep 600`)
+      expect(yield* send("Do it.")).toMatchObject({ _tag: "Answered", response: "I did what you asked." })
+    })
+  )
+
+  behaviour(
+    "shows the work between texts as paragraphs, and not the texts of subagents",
+    Effect.gen(function* () {
+      const delta = (text: string, parent_tool_use_id: string | null = null) => ({
+        type: "stream_event",
+        parent_tool_use_id,
+        event: { type: "content_block_delta", delta: { type: "text_delta", text } }
+      })
+      const tool = { type: "tool_use", name: "Read", input: { file_path: "a.ts" } }
+      const events = [
+        ...[delta("I will "), delta("look."), { type: "assistant", message: { content: [tool] } }],
+        ...[delta("hidden", "toolu_1"), delta("It is "), delta("fine."), { type: "result", result: "It is fine." }]
+      ]
+      const lines = events.map((event) => JSON.stringify(event)).join("\n")
+      const { send, shown } = yield* preset("claude", `cat <<'END'\n${lines}\nEND`)
+      yield* send("Do it.")
+      expect(shown.map(({ text = "" }) => text).join("")).toBe("I will look.\n\nIt is fine.")
+      expect(shown.flatMap(({ activity = [] }) => activity)).toEqual(["Read: a.ts"])
+    })
+  )
+})
+
+describe("Codex", () => {
+  behaviour(
+    "reports what each run of a session used, although the program counts the whole session",
+    Effect.gen(function* () {
+      const [session_id] = sessions.codex
+      const used = (tokens: number) =>
+        [
+          { type: "thread.started", thread_id: session_id },
+          { type: "item.completed", item: { type: "agent_message", text: "yes" } },
+          { type: "turn.completed", usage: { input_tokens: tokens, output_tokens: tokens } }
+        ]
+          .map((event) => JSON.stringify(event))
+          .join("\n")
+      const script = `n=$(cat count || echo 0); echo $((n + 1)) > count; case $n in 0) cat <<'END'\n${used(100)}\nEND\n;; *) cat <<'END'\n${used(130)}\nEND\n;; esac`
+      const { send } = yield* preset("codex", script)
+      const thread = { id: threadId, session_id }
+      expect(yield* send("Begin.")).toHaveProperty("report.usage", { input_tokens: 100, output_tokens: 100 })
+      expect(yield* send("Go on.", { thread })).toHaveProperty("report.usage", { input_tokens: 30, output_tokens: 30 })
+    })
+  )
+
+  behaviour(
+    "does not know what a run used in a session from before the leader's start",
+    Effect.gen(function* () {
+      const { send } = yield* preset("codex", print("codex", "answer"))
+      const reply = yield* send("Go on.", { thread: { id: threadId, session_id: sessions.codex[0] } })
+      expect(reply).toMatchObject({ _tag: "Answered" })
+      expect(reply).not.toHaveProperty("report.usage")
+    })
+  )
+})
+
+describe("Gemini CLI", () => {
+  behaviour(
+    "that uses a tool is answered for by what it says last, and reports what its policy denied",
+    Effect.gen(function* () {
+      const events = [
+        { type: "message", role: "assistant", content: "I will look. ", delta: true },
+        { type: "tool_use", tool_name: "run_shell_command" },
+        {
+          type: "tool_result",
+          tool_id: "run_shell_command__run_shell_command_1_0",
+          error: { type: "policy_violation" }
+        },
+        { type: "message", role: "assistant", content: "It is ", delta: true },
+        { type: "message", role: "assistant", content: "fine.", delta: true },
+        { type: "result", status: "success", stats: {} }
+      ]
+      const lines = events.map((event) => JSON.stringify(event)).join("\n")
+      const { send } = yield* preset("gemini", `cat <<'END'\n${lines}\nEND`)
+      const reply = yield* send("Do it.")
+      expect(reply).toMatchObject({ response: "It is fine.", report: { denied: ["run_shell_command"] } })
+    })
+  )
+})
+
+describe("options", () => {
+  it.each(["claude", "gemini"] as const)("of %s must say what it may do", (name) => {
+    const fault = Option.getOrThrow(Either.getLeft(presets[name].agent(["--model", "m"])))
+    expect(fault).toContain("nobody can grant")
+    expect(fault).toContain(presets[name].example)
+  })
+})
+
+describe("a program that prints JSON lines", () => {
+  const jsonLines = (script: string) =>
+    leading(Command.agent({ command: "sh", args: ["-c", script], output: "json-lines" }))
+
+  behaviour(
+    "answers or fails with a report, and its other lines are not part of it",
+    Effect.gen(function* () {
+      const { send } = yield* jsonLines(
+        `input=$(cat)
+         echo 'a warning'
+         echo '{"session_id":"s-1"}'
+         [ "$input" = fail ] && echo '{"type":"error","message":"no","usage":{"cost_usd":0.5}}' && exit 3
+         printf '%s' '{"response":"yes","links":[{"title":"PR","url":"https://git.example.com/7"}]}'`
+      )
+      expect(yield* send("Do it.")).toMatchObject({
+        _tag: "Answered",
+        response: "yes",
+        report: { session_id: "s-1", links: [{ title: "PR", url: "https://git.example.com/7" }] }
+      })
+      expect(yield* send("fail")).toMatchObject({
+        _tag: "Failed",
+        message: "no",
+        report: { session_id: "s-1", usage: { cost_usd: 0.5 } }
+      })
+    })
+  )
+
+  behaviour(
+    "shows its progress",
+    Effect.gen(function* () {
+      const { send, shown } = yield* jsonLines(
+        `echo '{"type":"progress","activity":"Running the tests"}'
+         echo '{"type":"progress","text":"All "}'
+         echo '{"type":"progress","text":"green."}'
+         echo '{"response":"All green."}'`
+      )
+      expect(yield* send("Do it.")).toMatchObject({ response: "All green." })
+      expect(shown).toEqual([{ activity: "Running the tests" }, { text: "All " }, { text: "green." }])
+    })
+  )
+
+  behaviour(
+    "shows its progress to the server",
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const observed = yield* Queue.unbounded<Progress>()
+      yield* bus.consume(() => Effect.void, {
+        correlation: { subjectOf: (id) => ({ run_id: RunId.make(id) }) },
+        progress: ({ activity, text }) => Queue.unsafeOffer(observed, { activity, text } as Progress)
+      })
+      const agent = Command.agent({
+        command: "sh",
+        args: ["-c", `echo '{"type":"progress","activity":"Reading","text":"I see."}'; echo '{"response":"yes"}'`],
+        output: "json-lines"
+      })
+      yield* AgentLeader.start({ team, agent })
+      yield* bus.publish([yield* makePrompt({})])
+      expect(Array.from(yield* Queue.takeN(observed, 2))).toEqual([{ activity: "Reading" }, { text: "I see." }])
+    })
+  )
+
+  behaviour(
+    "fails when it prints no reply",
+    Effect.gen(function* () {
+      const { send } = yield* jsonLines("echo done")
+      expect(yield* send("Do it.")).toMatchObject({ _tag: "Failed", message: "no answer in its output" })
+    })
+  )
+})

@@ -1,0 +1,81 @@
+/** Statements are planned once for each connection, also those of a server whose tables are empty when it starts. */
+import { SqlClient } from "@effect/sql"
+import { expect, it } from "@effect/vitest"
+import { DateTime, Effect, Layer, Redacted } from "effect"
+import type { RunId } from "../../../../src/domain/Id.ts"
+import {
+  acceptOne,
+  acquireTerm,
+  at,
+  createWebhook,
+  newRun,
+  ops,
+  success,
+  type Target
+} from "../../../../src/repo/contract/fixtures.ts"
+import { Repo } from "../../../../src/repo/Repo.ts"
+import * as PgliteClient from "../../../../src/repo/sql/database/PgliteClient.ts"
+import * as PostgresClient from "../../../../src/repo/sql/database/PostgresClient.ts"
+import * as RepoSql from "../../../../src/repo/sql/RepoSql.ts"
+import { freshDatabase } from "../../../support/fresh.ts"
+
+const backlog = 5_000
+
+/** The way of two runs from their acceptance to the end of the first one, past the backlog of their lane. */
+const pass = (webhook: Target, term: number) =>
+  Effect.gen(function* () {
+    const { admit, endAndAdmit, lane, sent } = yield* Repo
+    yield* acceptOne(yield* newRun(webhook))
+    yield* acceptOne(yield* newRun(webhook))
+    const [id, next] = (yield* lane(ops, 2)).map(({ run_id }) => run_id) as [RunId, RunId]
+    yield* admit([{ run_id: id, at: at(0) }], term, at(0))
+    yield* sent([{ run_id: id, at: at(1) }])
+    yield* endAndAdmit([{ run_id: id, outcome: success("done"), at: at(2) }], {
+      term,
+      run_ids: new Set([next]),
+      at: at(2)
+    })
+  })
+
+/** Rows of `runs` that were read so far, and entries of its indexes. */
+const reads = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`select pg_stat_force_next_flush()`
+  const [row] = yield* sql<{ readonly count: number }>`
+    select (
+      (select seq_tup_read from pg_stat_user_tables where relname = 'runs')
+      + (select sum(idx_tup_read) from pg_stat_user_indexes where relname = 'runs')
+    )::int as count`
+  return row!.count
+})
+
+const test = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const webhook = yield* createWebhook()
+  const term = yield* acquireTerm
+  for (let n = 0; n < 12; n++) yield* pass(webhook, term)
+  yield* sql`
+    insert into webhook_trigger.runs (id, source, webhook_id, team, mode, status, prompt, variables, timeout_ms, accepted_at)
+    select gen_random_uuid(), 'webhook', ${webhook.id}, ${ops}, 'async', 'queued', 'x', '{}', 60000,
+      ${DateTime.toDateUtc(at(3))}::timestamptz
+    from generate_series(1, ${backlog}::int)`
+  const before = yield* reads
+  yield* pass(webhook, term)
+  expect((yield* reads) - before).toBeLessThan(200)
+  const [settings] = yield* sql<{ readonly prepared: number; readonly texts: number }>`
+    select count(*)::int as prepared, count(distinct statement)::int as texts from pg_prepared_statements`
+  expect(settings!.prepared).toBeGreaterThan(5)
+  expect(settings!.prepared).toBe(settings!.texts)
+})
+
+const onPostgres = Layer.unwrapScoped(
+  Effect.map(freshDatabase, (url) => PostgresClient.layer({ url: Redacted.make(url), maxConnections: 1 }))
+)
+
+const cases = { PostgreSQL: Layer.orDie(onPostgres), PGlite: Layer.orDie(PgliteClient.layer()) }
+
+for (const [name, client] of Object.entries(cases)) {
+  it.scopedLive(`reads a few rows of a table that has grown since its statements were planned, on ${name}`, () =>
+    test.pipe(Effect.provide(RepoSql.layer.pipe(Layer.provideMerge(client))))
+  )
+}

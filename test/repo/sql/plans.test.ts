@@ -1,0 +1,313 @@
+import { SqlClient } from "@effect/sql"
+import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import { DateTime, Duration, Effect, Layer, ManagedRuntime, Redacted } from "effect"
+import type { RunId } from "../../../src/domain/Id.ts"
+import {
+  acceptOne,
+  acquireTerm,
+  at,
+  createWebhook,
+  endOne,
+  newMessage,
+  newRun,
+  ops,
+  sendRun,
+  sentOne,
+  startedOne,
+  success,
+  type Target,
+  team
+} from "../../../src/repo/contract/fixtures.ts"
+import type { RunFilter } from "../../../src/repo/history/RunQuery.ts"
+import { Repo } from "../../../src/repo/Repo.ts"
+import * as PostgresClient from "../../../src/repo/sql/database/PostgresClient.ts"
+import { leastId } from "../../../src/repo/sql/history/AcceptedBetween.ts"
+import * as RepoSql from "../../../src/repo/sql/RepoSql.ts"
+import { freshDatabase } from "../../support/fresh.ts"
+import { readsOf, recording } from "./Explain.ts"
+
+const many = 100_000
+const portion = 10_000
+const idle = team("idle")
+const recorder = recording()
+
+const client = Layer.unwrapScoped(
+  Effect.map(freshDatabase, (url) => PostgresClient.layer({ url: Redacted.make(url), maxConnections: 5 }))
+)
+const runtime = ManagedRuntime.make(RepoSql.layer.pipe(Layer.provideMerge(client), Layer.provideMerge(recorder.layer)))
+
+/**
+ * A hundred thousand queued runs of one webhook, as many that have ended of another one of the same team, and some of a
+ * third one, which points at another team by now. One was accepted every tenth of a second. And messages to other teams.
+ */
+const fill = (queued: Target, ended: Target, moved: Target) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const id = sql.literal(
+      `(lpad(to_hex((extract(epoch from accepted_at) * 1000)::bigint), 12, '0') || '7' || substr(md5(random()::text), 14))::uuid`
+    )
+    /** In portions, which take no longer than a statement may on a busy machine. */
+    const insert = (webhook: Target, runs: number, status: string, finished: Date | null) =>
+      Effect.forEach(
+        Array.from({ length: Math.ceil(runs / portion) }, (_, i) => i * portion),
+        (from) => sql`
+          insert into webhook_trigger.runs
+            (id, source, webhook_id, team, mode, status, prompt, variables, timeout_ms, accepted_at, finished_at)
+          select ${id},
+            'webhook', ${webhook.id}, 'ops', 'async', ${status}, 'x', '{}', 60000, accepted_at,
+            ${finished}::timestamptz + n * interval '1 millisecond'
+          from generate_series(${from + 1}::int, ${Math.min(runs, from + portion)}::int) as n,
+            lateral (select ${DateTime.toDateUtc(at(0))}::timestamptz + n * interval '100 milliseconds' as accepted_at) as t`
+      )
+    yield* sql`
+      insert into webhook_trigger.runs
+        (id, source, team, mode, status, prompt, variables, timeout_ms, accepted_at, finished_at, idempotency_key)
+      select ${id}, 'chat', 'team-' || n % 10, 'async', 'success', 'x', '{}', 60000, accepted_at, accepted_at, 'key-' || n
+      from generate_series(1, ${portion}::int) as n,
+        lateral (select ${DateTime.toDateUtc(at(-100_000_000))}::timestamptz as accepted_at) as t`
+    yield* insert(queued, many, "queued", null)
+    yield* insert(ended, many, "success", DateTime.toDateUtc(at(1)))
+    yield* insert(moved, 5_000, "success", DateTime.toDateUtc(at(1)))
+  })
+
+describe("with a hundred thousand queued runs, and as many that have ended", () => {
+  let queued: Target
+  let ended: Target
+  let term: number
+  let behind: RunId
+  beforeAll(
+    () =>
+      runtime.runPromise(
+        Effect.gen(function* () {
+          queued = yield* createWebhook({ name: "queued" })
+          ended = yield* createWebhook({ name: "ended" })
+          term = yield* acquireTerm
+          yield* fill(queued, ended, yield* createWebhook({ team: idle }))
+          behind = yield* sendRun(ended, term, 0, { timeout: Duration.millis(1) })
+        })
+      ),
+    60_000
+  )
+  afterAll(() => runtime.dispose())
+
+  /** Reads at most so many rows of `runs`, by index only. */
+  const reads = <E>(name: string, most: number, effect: () => Effect.Effect<unknown, E, Repo | SqlClient.SqlClient>) =>
+    it.live(`${name} reads few rows, by index`, () =>
+      Effect.gen(function* () {
+        const statements = yield* recorder.of(effect())
+        expect(statements.length).toBeGreaterThan(0)
+        for (const statement of statements) {
+          const { scans, rows } = yield* readsOf(statement)
+          expect(scans).not.toContain("Seq Scan")
+          expect(rows).toBeLessThanOrEqual(most)
+        }
+      }).pipe(Effect.provide(runtime))
+    )
+  const repo = Repo
+
+  const lanes = () => Effect.flatMap(repo, ({ lanes }) => lanes)
+  reads("lanes, without statistics,", 10, lanes)
+  it.live("autovacuum collects statistics", () =>
+    Effect.flatMap(SqlClient.SqlClient, (sql) => sql`analyze webhook_trigger.runs`).pipe(Effect.provide(runtime))
+  )
+  reads("lanes", 10, lanes)
+  reads("lane", 20, () => Effect.flatMap(repo, ({ lane }) => lane(ops, 10)))
+  reads("history", 42, () => Effect.flatMap(repo, ({ runs }) => runs({ webhook_id: ended.id, limit: 20 })))
+  reads("history from a cursor in the middle", 42, () =>
+    Effect.flatMap(repo, ({ runs }) =>
+      runs({ webhook_id: ended.id, limit: 20, cursor: Buffer.from("150000").toString("base64url") })
+    )
+  )
+  reads("history by a status that no run has", 10, () =>
+    Effect.flatMap(repo, ({ runs }) => runs({ webhook_id: ended.id, limit: 20, statuses: ["error"] }))
+  )
+  const [day, hour] = [Duration.days(1), Duration.hours(1)]
+  const between = (from: DateTime.Utc, to: DateTime.Utc) => () =>
+    Effect.flatMap(repo, ({ runs }) => runs({ webhook_id: ended.id, limit: 20, from, to }))
+  reads("history of a stretch of time", 1_200, between(at(5_000_000), at(6_000_000)))
+  reads("history of a stretch without runs", 450, between(at(-2_000_000), at(-1_000_000)))
+  const find = (filter: RunFilter) => () => Effect.flatMap(repo, ({ runs }) => runs({ limit: 20, ...filter }))
+  reads("all runs", 42, find({}))
+  reads("all runs from a cursor in the middle", 42, () =>
+    Effect.flatMap(repo, ({ runs }) =>
+      runs({ limit: 20, cursor: Buffer.from(leastId(at(5_000_000).epochMillis)).toString("base64url") })
+    )
+  )
+  reads("all runs of a stretch of time", 1_300, find({ from: at(5_000_000), to: at(6_000_000) }))
+  reads("all runs of a stretch without runs", 10, find({ from: at(-2_000_000), to: at(-1_000_000) }))
+  // Each of its statements looks at one portion, or finds where that ends. Workers that share a scan read ahead: three times.
+  const onePortion = { conditions: 48_150, texts: 6_150 }
+  reads("all runs of a team", onePortion.conditions, find({ team: ops }))
+  reads("all runs by states that no run has", onePortion.conditions, find({ statuses: ["error", "timeout"] }))
+  reads("all runs that have not ended", onePortion.conditions, find({ statuses: ["running"] }))
+  reads("all runs that took long", onePortion.conditions, find({ min_duration_ms: 1_000_000 }))
+  reads("a text in all runs", onePortion.texts, find({ search: "nowhere" }))
+  reads("a text in a webhook's history", onePortion.texts, () =>
+    Effect.suspend(find({ search: "nowhere", webhook_id: ended.id }))
+  )
+  reads("a webhook's history by several states", onePortion.conditions, () =>
+    Effect.suspend(find({ statuses: ["error", "timeout"], webhook_id: ended.id }))
+  )
+  reads("the id of a run", 10, () => Effect.suspend(find({ search: behind })))
+  reads("a team's runs", 200, () => Effect.flatMap(repo, ({ teamRuns }) => teamRuns(ops, 20)))
+  reads("a team's runs, none of them among many of another team", 3_000, () =>
+    Effect.flatMap(repo, ({ teamRuns }) => teamRuns(idle, 20))
+  )
+  reads("a run's replays", 60, () => Effect.flatMap(repo, ({ replays }) => replays(behind, 20)))
+  reads("runs by ids", 10, () => Effect.flatMap(repo, ({ runsByIds }) => runsByIds([behind])))
+  reads("runs to be replayed", 200, () =>
+    Effect.flatMap(repo, ({ replayable }) =>
+      replayable({ of: { webhook_id: ended.id }, statuses: ["error", "success"], limit: 20 })
+    )
+  )
+  reads("a team's runs to be replayed", 300, () =>
+    Effect.flatMap(repo, ({ replayable }) => replayable({ of: { team: ops }, statuses: ["success"], limit: 20 }))
+  )
+  reads("the messages to a team that are to be replayed", 100, () =>
+    Effect.flatMap(repo, ({ replayable }) =>
+      replayable({ of: { team: team("team-3") }, statuses: ["error", "success"], limit: 20 })
+    )
+  )
+  reads("the messages to a team", 130, () => Effect.flatMap(repo, ({ teamRuns }) => teamRuns(team("team-3"), 20)))
+  reads("states of runs", 60, () =>
+    Effect.flatMap(repo, ({ states }) => states({ run_ids: [behind], teams: [ops, idle], since: at(0), limit: 10 }))
+  )
+  reads("teams", 0, () => Effect.flatMap(repo, ({ teams }) => teams))
+  reads("team", 0, () => Effect.flatMap(repo, ({ team }) => team(ops)))
+  reads("queued", 0, () => Effect.flatMap(repo, ({ queued }) => queued(many)))
+  reads("slots", 10, () => Effect.flatMap(repo, ({ slots }) => slots(queued.id)))
+  reads("activity", 10, () => Effect.flatMap(repo, ({ activity }) => activity(DateTime.startOf(at(0), "hour"), hour)))
+  reads("statistics by hours", 10, () =>
+    Effect.flatMap(repo, ({ statistics }) => statistics(ended.id, DateTime.startOf(at(0), "hour"), hour))
+  )
+  reads("statistics by days", 10, () =>
+    Effect.flatMap(repo, ({ statistics }) => statistics(queued.id, DateTime.startOf(at(0), "day"), day))
+  )
+  reads("roll-up", 0, () => Effect.flatMap(repo, ({ rollUp }) => rollUp(at(0))))
+  reads("a portion of a purge", 2_000, () => Effect.flatMap(repo, ({ purge }) => purge(at(many))))
+  reads("webhooks", 10, () => Effect.flatMap(repo, ({ webhooks }) => webhooks))
+  reads("webhooksByToken", 10, () =>
+    Effect.flatMap(repo, ({ webhooksByToken }) =>
+      webhooksByToken([queued.token_hash, ended.token_hash], DateTime.unsafeMake(0))
+    )
+  )
+  reads("inFlight", 1_000, () => Effect.flatMap(repo, ({ inFlight }) => inFlight))
+  reads("expire", 1_000, () => Effect.flatMap(repo, ({ expire }) => expire(at(0))))
+  reads("failed runs to be tried again, when there are none", 0, () =>
+    Effect.flatMap(repo, ({ retriesDue }) => retriesDue(at(many), { limit: 50, except: [] }))
+  )
+  it.live("many wait to be tried again", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`
+        update webhook_trigger.runs set retry_at = finished_at
+        where webhook_id = ${ended.id} and accepted_at < ${DateTime.toDateUtc(at(2_000_000))} and id <> ${behind}`
+      yield* sql`analyze webhook_trigger.runs`
+    }).pipe(Effect.provide(runtime))
+  )
+  reads("failed runs to be tried again", 60, () =>
+    Effect.flatMap(repo, ({ retriesDue }) => retriesDue(at(many), { limit: 50, except: [queued.id] }))
+  )
+  reads("calling off a retry", 10, () => Effect.flatMap(repo, ({ callOffRetries }) => callOffRetries([behind])))
+  // Of all webhooks those that wait, and no others.
+  reads("calling off the retries of a webhook that has none", 20_000, () =>
+    Effect.flatMap(repo, ({ callOffRetriesOf }) => callOffRetriesOf({ webhook_id: queued.id }))
+  )
+  reads("counting the retries of a team that has none", 20_000, () =>
+    Effect.flatMap(repo, ({ countRetries }) => countRetries({ team: idle }))
+  )
+  reads("an accept of the next attempt of a run", 20, () =>
+    Effect.gen(function* () {
+      const run = yield* newRun(ended, { attempt: 2, replay_of: behind })
+      expect((yield* Effect.flip(acceptOne(run, { maxQueued: 0 })))._tag).toBe("NotFound")
+    })
+  )
+  reads("a refused accept", 1_010, () =>
+    Effect.gen(function* () {
+      const run = yield* newRun(ended)
+      expect((yield* Effect.flip(acceptOne(run, { maxQueued: 1_000 })))._tag).toBe("TooManyQueued")
+    })
+  )
+  reads("an accept that the webhook's own limits refuse", 10, () =>
+    Effect.gen(function* () {
+      const run = yield* newRun({ ...queued, max_queued: 1_000, rate: "1/day" })
+      expect(yield* Effect.flip(acceptOne(run))).toMatchObject({ _tag: "TooManyQueued", of: "webhook" })
+    })
+  )
+  reads("an accept with a key", 10, () =>
+    Effect.gen(function* () {
+      const run = yield* newRun(ended, {
+        idempotency: { key: "k", request_hash: new Uint8Array(32), expires_at: at(1_000) }
+      })
+      yield* Effect.flip(acceptOne(run, { maxQueued: 0 }))
+    })
+  )
+  reads("an accept of a message with a key", 10, () =>
+    Effect.gen(function* () {
+      const idempotency = { key: "key-3", request_hash: new Uint8Array(32), expires_at: at(1_000) }
+      yield* Effect.ignore((yield* repo).createTeam(team("team-3"), at(0)))
+      yield* Effect.flip(acceptOne(yield* newMessage({ team: team("team-3"), idempotency }), { maxQueued: 0 }))
+    })
+  )
+  reads("admit, sent, started and end", 20, () =>
+    Effect.gen(function* () {
+      const { admit, endAndAdmit, lane } = yield* repo
+      const [id, next] = (yield* lane(ops, 2)).map(({ run_id }) => run_id) as [RunId, RunId]
+      yield* admit([{ run_id: id, at: at(0) }], term, at(0))
+      yield* sentOne(id, 1)
+      yield* startedOne(id, 2)
+      const { admitted } = yield* endAndAdmit([{ run_id: id, outcome: success("done"), at: at(3) }], {
+        term,
+        run_ids: new Set([next]),
+        at: at(3)
+      })
+      expect(admitted).toEqual(new Set([next]))
+      yield* endOne(next, success("done"), 4)
+      yield* endOne(next, success("again"), 5)
+    })
+  )
+  reads("the lane of a paused team", 0, () =>
+    Effect.gen(function* () {
+      const { lane, pauseTeam } = yield* repo
+      yield* pauseTeam(ops, at(0))
+      expect(yield* lane(ops, 10)).toEqual([])
+    })
+  )
+  it.live("resuming the team gives all of it again", () =>
+    Effect.gen(function* () {
+      const { lane, resumeTeam } = yield* repo
+      yield* resumeTeam(ops, at(0))
+      expect(yield* lane(ops, 10)).toHaveLength(10)
+    }).pipe(Effect.provide(runtime))
+  )
+  reads("ended", 10, () =>
+    Effect.gen(function* () {
+      const { lane, ended } = yield* repo
+      yield* ended((yield* lane(ops, 5)).map((run) => run.run_id))
+    })
+  )
+  reads("expire of a prompt that lies behind others", 1_000, () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const expired = yield* (yield* repo).expire(at(many + 90_000))
+      expect(expired.map((run) => run.run_id)).toEqual([behind])
+      yield* sql`update webhook_trigger.runs set status = 'running', finished_at = null where id = ${behind}`
+    })
+  )
+
+  it.live("deleting the webhook takes its history with it, however long", () =>
+    Effect.gen(function* () {
+      const { deleteWebhook, runs } = yield* repo
+      expect(yield* deleteWebhook(ended.id)).toEqual([behind])
+      expect((yield* Effect.flip(runs({ webhook_id: ended.id, limit: 1 })))._tag).toBe("NotFound")
+    }).pipe(Effect.provide(runtime))
+  )
+
+  it.live("deleting a webhook with all of them in its lane ends them all", () =>
+    Effect.gen(function* () {
+      const { deleteWebhook, lanes } = yield* repo
+      expect((yield* deleteWebhook(queued.id)).length).toBeGreaterThan(many - 10)
+      expect(yield* lanes).toEqual([])
+    }).pipe(Effect.provide(runtime))
+  )
+})

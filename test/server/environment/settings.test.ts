@@ -1,0 +1,318 @@
+import { readFileSync } from "node:fs"
+import { availableParallelism } from "node:os"
+import { describe, expect, it } from "@effect/vitest"
+import { ConfigProvider, Duration, Effect, Either, LogLevel, Option, Redacted, Schema } from "effect"
+import * as SettingsConfig from "../../../src/engine/SettingsConfig.ts"
+import * as Environment from "../../../src/server/environment/Environment.ts"
+import { DurationFromText, SizeFromText } from "../../../src/settings/Quantity.ts"
+
+const docs = readFileSync(new URL("../../../docs/settings.md", import.meta.url), "utf8")
+
+const load = (variables: Readonly<Record<string, string>>) =>
+  Environment.load.pipe(
+    Effect.withConfigProvider(ConfigProvider.fromMap(new Map(Object.entries(variables)))),
+    Effect.either
+  )
+
+const loaded = (variables: Readonly<Record<string, string>>) => Effect.map(load(variables), Either.getOrThrow)
+const faults = (variables: Readonly<Record<string, string>>) =>
+  Effect.map(load(variables), (result) => (Either.isLeft(result) ? result.left.faults : []))
+
+describe("settings", () => {
+  it.effect("have the documented defaults when no variable is set", () =>
+    Effect.gen(function* () {
+      const settings = yield* loaded({})
+      expect(settings).toMatchObject({ host: "127.0.0.1", port: 8080, workers: 1, dataDir: "data" })
+      expect(settings.amqpQueueType).toBe("classic")
+      expect(settings.engine).toMatchObject({
+        maxConcurrent: 20,
+        maxQueued: 10_000,
+        maxBody: 1024 * 1024,
+        resendRunning: false
+      })
+      expect(Duration.toSeconds(settings.engine.timeout)).toBe(300)
+      expect(Duration.toSeconds(settings.shutdownGrace)).toBe(30)
+      expect(settings.logLevel).toBe(LogLevel.Info)
+      for (const absent of [
+        "publicUrl",
+        "databaseUrl",
+        "amqpUrl",
+        "adminKey",
+        "adminListen",
+        "adminAllowFrom",
+        "runRetention",
+        "otlpEndpoint",
+        "otlpHeaders"
+      ] as const) {
+        expect(settings[absent]._tag, absent).toBe("None")
+      }
+    })
+  )
+
+  it.effect("are all read from their variables", () =>
+    Effect.gen(function* () {
+      const settings = yield* loaded({
+        HOST: "0.0.0.0",
+        PORT: "0",
+        WORKERS: "4",
+        PUBLIC_URL: "https://hooks.example.com/base/",
+        TRUSTED_PROXIES: "10.0.0.0/8, ::1",
+        MAX_CONNECTIONS: "1000",
+        MAX_CONNECTIONS_PER_ADDRESS: "50",
+        DATABASE_URL: "postgres://u:p@db/hooks",
+        AMQP_URL: "amqps://u:p@mq/vhost",
+        AMQP_QUEUE_TYPE: "quorum",
+        DATA_DIR: "/var/lib/hooks",
+        ADMIN_API_KEY: "a-key-of-enough-length",
+        WEBHOOK_MAX_CONCURRENT: "7",
+        WEBHOOK_TIMEOUT: "90",
+        WEBHOOK_MAX_QUEUED: "5",
+        WEBHOOK_MAX_BODY: "64 KiB",
+        WEBHOOK_MAX_BODIES: "1 GiB",
+        RESEND_RUNNING: "true",
+        THREAD_IDLE: "2 days",
+        RUN_RETENTION: "30 days",
+        AUDIT_RETENTION: "30 days",
+        ADMIN_LISTEN: "10.0.0.5:9090",
+        ADMIN_ALLOW_FROM: "192.0.2.7, fd00::/8",
+        METRICS_TOKEN: "a-token-of-enough-length",
+        API_DOCS: "false",
+        SHUTDOWN_GRACE: "0",
+        LOG_LEVEL: "Warn",
+        LOG_FORMAT: "json",
+        OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318",
+        OTEL_EXPORTER_OTLP_HEADERS: "Authorization=Bearer%20key, x-tenant=a=b",
+        OTEL_SERVICE_NAME: "hooks"
+      })
+      expect(settings).toMatchObject({
+        host: "0.0.0.0",
+        port: 0,
+        workers: 4,
+        publicUrl: Option.some("https://hooks.example.com/base"),
+        trustedProxies: ["10.0.0.0/8", "::1"],
+        amqpQueueType: "quorum",
+        dataDir: "/var/lib/hooks",
+        engine: { maxConcurrent: 7, maxQueued: 5, maxBody: 65_536, maxBodies: 1024 ** 3 },
+        maxConnections: Option.some(1000),
+        maxConnectionsPerAddress: Option.some(50),
+        adminListen: Option.some({ host: "10.0.0.5", port: 9090 }),
+        adminAllowFrom: Option.some(["192.0.2.7", "fd00::/8"]),
+        apiDocs: false,
+        logLevel: LogLevel.Warning,
+        logFormat: "json",
+        otlpEndpoint: Option.some("http://collector:4318"),
+        otlpServiceName: "hooks"
+      })
+      expect(Option.map(settings.otlpHeaders, Redacted.value)).toEqual(
+        Option.some({ authorization: "Bearer key", "x-tenant": "a=b" })
+      )
+      expect(Option.map(settings.databaseUrl, Redacted.value)).toEqual(Option.some("postgres://u:p@db/hooks"))
+      expect(Option.map(settings.amqpUrl, Redacted.value)).toEqual(Option.some("amqps://u:p@mq/vhost"))
+      expect(Option.map(settings.adminKey, Redacted.value)).toEqual(Option.some("a-key-of-enough-length"))
+      expect(Duration.toSeconds(settings.engine.timeout)).toBe(90)
+      expect(Option.map(settings.engine.threadIdle, Duration.toHours)).toEqual(Option.some(48))
+      expect(Option.map(settings.runRetention, Duration.toHours)).toEqual(Option.some(720))
+      expect(Option.map(settings.auditRetention, Duration.toDays)).toEqual(Option.some(30))
+      expect(Duration.toMillis(settings.shutdownGrace)).toBe(0)
+    })
+  )
+
+  it.effect("are all explained in docs/settings.md", () =>
+    Effect.gen(function* () {
+      const read = new Set<string>()
+      const none = ConfigProvider.fromMap(new Map())
+      const recording = ConfigProvider.mapInputPath(none, (name) => {
+        read.add(name)
+        return name
+      })
+      yield* Effect.withConfigProvider(Environment.load, recording)
+      expect(read.size).toBeGreaterThan(10)
+      for (const name of read) expect(docs, name).toContain(`\n| \`${name}\` | `)
+    })
+  )
+
+  it.effect("that are invalid are all reported together, each by name with what it accepts and what was given", () =>
+    Effect.gen(function* () {
+      const found = yield* faults({
+        PORT: "80a",
+        PUBLIC_URL: "hooks.example.com",
+        TRUSTED_PROXIES: "10.0.0.0/8, proxy.local",
+        AMQP_QUEUE_TYPE: "fast",
+        ADMIN_LISTEN: "localhost",
+        ADMIN_ALLOW_FROM: "office",
+        WEBHOOK_MAX_CONCURRENT: "0",
+        WEBHOOK_TIMEOUT: "5 fortnights",
+        WEBHOOK_MAX_QUEUED: "-1",
+        WEBHOOK_MAX_BODY: "much",
+        THREAD_IDLE: "1 second",
+        RUN_RETENTION: "never",
+        AUDIT_RETENTION: "1 hour",
+        SHUTDOWN_GRACE: "2 days",
+        WORKERS: "0",
+        LOG_LEVEL: "loud",
+        LOG_FORMAT: "xml",
+        OTEL_EXPORTER_OTLP_ENDPOINT: "collector"
+      })
+      expect(found.map(({ given, name }) => [name, given])).toEqual([
+        ["PORT", "80a"],
+        ["PUBLIC_URL", "hooks.example.com"],
+        ["TRUSTED_PROXIES", "10.0.0.0/8, proxy.local"],
+        ["ADMIN_LISTEN", "localhost"],
+        ["ADMIN_ALLOW_FROM", "office"],
+        ["WEBHOOK_MAX_CONCURRENT", "0"],
+        ["WEBHOOK_TIMEOUT", "5 fortnights"],
+        ["WEBHOOK_MAX_QUEUED", "-1"],
+        ["WEBHOOK_MAX_BODY", "much"],
+        ["THREAD_IDLE", "1 second"],
+        ["RUN_RETENTION", "never"],
+        ["AUDIT_RETENTION", "1 hour"],
+        ["SHUTDOWN_GRACE", "2 days"],
+        ["AMQP_QUEUE_TYPE", "fast"],
+        ["LOG_LEVEL", "loud"],
+        ["LOG_FORMAT", "xml"],
+        ["OTEL_EXPORTER_OTLP_ENDPOINT", "collector"],
+        ["WORKERS", "0"]
+      ])
+      for (const { accepts, name } of found) expect(accepts, name).toMatch(/^takes .+/)
+    })
+  )
+
+  it.effect("never show a secret, not even an invalid one", () =>
+    Effect.gen(function* () {
+      const found = yield* faults({
+        DATABASE_URL: "mysql://root:hunter2@db/x",
+        AMQP_URL: "http://root:hunter2@mq",
+        ADMIN_API_KEY: "hunter2",
+        SECRETS_KEY: "hunter2",
+        OTEL_EXPORTER_OTLP_HEADERS: "hunter2"
+      })
+      expect(found.map(({ name }) => name)).toEqual([
+        "DATABASE_URL",
+        "ADMIN_API_KEY",
+        "SECRETS_KEY",
+        "AMQP_URL",
+        "OTEL_EXPORTER_OTLP_HEADERS"
+      ])
+      expect(JSON.stringify(found)).not.toContain("hunter2")
+      for (const ADMIN_API_KEY of ["a-long-key-for-the-schlüssel", "a long key with blanks in it"]) {
+        const [fault] = yield* faults({ ADMIN_API_KEY })
+        expect(fault).toMatchObject({
+          name: "ADMIN_API_KEY",
+          accepts: expect.stringContaining("at least 16 characters: ASCII")
+        })
+        expect(fault).not.toHaveProperty("given")
+      }
+      const settings = yield* loaded({
+        DATABASE_URL: "postgres://root:hunter2@db/x",
+        ADMIN_API_KEY: "hunter2hunter2hunter2",
+        SECRETS_KEY: `${"68756e74657232".padEnd(64, "0")}, ${Buffer.from("hunter2".padEnd(32)).toString("base64")}`
+      })
+      const secretKeys = Option.getOrThrow(settings.secretKeys)
+      expect(Redacted.value(secretKeys)).toHaveLength(2)
+      expect(`${JSON.stringify(settings)} ${String(settings.databaseUrl)}`).not.toContain("hunter2")
+    })
+  )
+
+  it.effect("that are blank count as absent", () =>
+    Effect.gen(function* () {
+      const settings = yield* loaded({ PORT: "", DATABASE_URL: "  ", RUN_RETENTION: "off" })
+      expect(settings.port).toBe(8080)
+      expect(Option.isNone(settings.databaseUrl)).toBe(true)
+      expect(Option.isNone(settings.runRetention)).toBe(true)
+    })
+  )
+
+  it.effect("accept `auto` for a worker on each CPU core", () =>
+    Effect.gen(function* () {
+      expect((yield* loaded({ WORKERS: "auto" })).workers).toBe(availableParallelism())
+    })
+  )
+
+  it.effect("accept a port, or an address and a port, to listen on", () =>
+    Effect.gen(function* () {
+      for (const [text, host, port] of [
+        ["9090", "127.0.0.1", 9090],
+        ["0", "127.0.0.1", 0],
+        ["0.0.0.0:9090", "0.0.0.0", 9090],
+        ["admin.internal:9090", "admin.internal", 9090],
+        ["[::1]:9090", "::1", 9090]
+      ] as const) {
+        expect((yield* loaded({ ADMIN_LISTEN: text })).adminListen, text).toEqual(Option.some({ host, port }))
+      }
+      for (const given of [
+        "65536",
+        ":9090",
+        "::1:9090",
+        "[10.0.0.5]:9090",
+        "10.0.0.256:9090",
+        "http://x:9090",
+        "x:y"
+      ]) {
+        expect(yield* faults({ ADMIN_LISTEN: given }), given).toMatchObject([{ name: "ADMIN_LISTEN", given }])
+      }
+    })
+  )
+
+  it.effect("refuse the same address for the management alone and for all", () =>
+    Effect.gen(function* () {
+      expect(yield* faults({ ADMIN_LISTEN: "8080" })).toEqual([
+        { name: "ADMIN_LISTEN", accepts: expect.stringMatching(/other.* HOST and PORT/), given: "127.0.0.1:8080" }
+      ])
+      expect(yield* faults({ HOST: "10.0.0.5", PORT: "80", ADMIN_LISTEN: "10.0.0.5:80" })).toHaveLength(1)
+      expect(yield* faults({ HOST: "10.0.0.5", ADMIN_LISTEN: "8080" })).toEqual([])
+      expect(yield* faults({ PORT: "0", ADMIN_LISTEN: "0" })).toEqual([])
+    })
+  )
+
+  it.effect("accept durations in seconds or with a unit, and sizes in bytes or with a unit", () =>
+    Effect.gen(function* () {
+      for (const [text, seconds] of [
+        ["90", 90],
+        ["90 s", 90],
+        ["5 minutes", 300],
+        ["1.5h", 5400],
+        ["1 day", 86_400]
+      ] as const) {
+        expect(Duration.toSeconds((yield* loaded({ WEBHOOK_TIMEOUT: text })).engine.timeout), text).toBe(seconds)
+      }
+      for (const [text, bytes] of [
+        ["2048", 2048],
+        ["500 kB", 500_000],
+        ["1 MiB", 1_048_576],
+        ["1.5MiB", 1_572_864]
+      ] as const) {
+        expect((yield* loaded({ WEBHOOK_MAX_BODY: text })).engine.maxBody, text).toBe(bytes)
+      }
+    })
+  )
+
+  it.effect("of the engine can be read on their own, by a host that has no other settings of the server", () =>
+    Effect.gen(function* () {
+      const read = (variables: Readonly<Record<string, string>>) =>
+        Effect.withConfigProvider(SettingsConfig.config, ConfigProvider.fromMap(new Map(Object.entries(variables))))
+      expect(yield* read({})).toEqual(SettingsConfig.defaults)
+      expect(yield* read({ WEBHOOK_MAX_CONCURRENT: " 7 ", WEBHOOK_TIMEOUT: "", AMQP_QUEUE_TYPE: "fast" })).toEqual({
+        ...SettingsConfig.defaults,
+        maxConcurrent: 7
+      })
+      const error = yield* Effect.flip(read({ WEBHOOK_MAX_CONCURRENT: "0", WEBHOOK_TIMEOUT: "soon" }))
+      expect(String(error)).toContain('WEBHOOK_MAX_CONCURRENT: "takes a whole number from 1 to 10000"')
+      expect(String(error)).toContain('WEBHOOK_TIMEOUT: "takes seconds, or a number with a unit')
+    })
+  )
+
+  it.effect("are written back as text that reads as the same value", () =>
+    Effect.gen(function* () {
+      for (const text of ["90", "1.5h", "250 ms"]) {
+        const duration = yield* Schema.decode(DurationFromText)(text)
+        expect(yield* Schema.decode(DurationFromText)(yield* Schema.encode(DurationFromText)(duration))).toEqual(
+          duration
+        )
+      }
+      for (const text of ["2048", "1.5 MiB"]) {
+        const size = yield* Schema.decode(SizeFromText)(text)
+        expect(yield* Schema.decode(SizeFromText)(yield* Schema.encode(SizeFromText)(size))).toBe(size)
+      }
+    })
+  )
+})

@@ -1,0 +1,113 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { newFolder, run, type Server, serve, shell } from "../../cli/Program.ts"
+import { freshDatabase, freshVhost } from "../../support/fresh.ts"
+
+const ADMIN_API_KEY = "a-key-for-these-tests"
+
+/** The line that triggers the team's webhook, as the start prints it. */
+const curlOf = (server: Server, team: string): string =>
+  new RegExp(`The team ${team} is led by[^]*?(curl .*)`).exec(server.welcome())![1]!
+
+const api = (server: Server, ...words: ReadonlyArray<string>) =>
+  Effect.map(run([...words, "--json", "--url", server.url], { ADMIN_API_KEY }), ({ stdout }) => JSON.parse(stdout))
+
+// Creating a database takes PGlite seconds of computing, many on a busy machine.
+describe("a server that leads teams itself", { timeout: 180_000 }, () => {
+  it.scopedLive(
+    "creates each team with a webhook in the embedded database, and prints a line that gets an answer",
+    () =>
+      Effect.gen(function* () {
+        const DATA_DIR = yield* newFolder
+        const leaders = [
+          "--leader",
+          "first=sed 's/^/first: /'",
+          "--leader",
+          "second=sh -c 'cat; echo \" $WEBHOOK_TEAM\"'"
+        ]
+        const server = yield* serve({ DATA_DIR, ADMIN_API_KEY }, leaders)
+        const [first, second] = yield* Effect.forEach(["first", "second"], (team) =>
+          Effect.map(shell(`${curlOf(server, team)} --silent`), ({ stdout }) => JSON.parse(stdout))
+        )
+        expect(first).toMatchObject({ status: "success", response: "first: Say hello." })
+        expect(second).toMatchObject({ status: "success", response: "Say hello. second" })
+        expect((yield* server.end("SIGTERM")).code).toBe(0)
+
+        const again = yield* serve({ DATA_DIR, ADMIN_API_KEY, LEADERS: "first=cat" })
+        expect(again.welcome()).toContain("The team first is led by cat, in this process.")
+        expect(again.welcome()).not.toContain("curl")
+        expect(yield* api(again, "team", "list")).toMatchObject([
+          { team: "demo" },
+          { team: "first" },
+          { team: "second" }
+        ])
+        expect((yield* api(again, "webhook", "list")).length).toBe(3)
+      })
+  )
+
+  it.scopedLive("leads on PostgreSQL and RabbitMQ too, and its programs get none of its secrets", () =>
+    Effect.gen(function* () {
+      const [DATABASE_URL, AMQP_URL] = [yield* freshDatabase, yield* freshVhost]
+      const secrets = { DATABASE_URL, AMQP_URL, ADMIN_API_KEY, METRICS_TOKEN: "a-token-for-these-tests" }
+      const spy = 'sh -c \'cat; env; tr "\\0" "\\n" < /proc/$PPID/environ; cat /proc/$PPID/cmdline\''
+      const server = yield* serve({ ...secrets, CONTROL: "visible", LEADERS: `review=${spy}` })
+      expect(server.welcome()).not.toContain("curl")
+      expect(yield* api(server, "team", "list")).toMatchObject([{ team: "review" }])
+      expect(yield* api(server, "webhook", "list")).toEqual([])
+      const { stdout } = yield* run(["team", "message", "review", "Hello.", "--wait", "--url", server.url], {
+        ADMIN_API_KEY
+      })
+      expect(stdout).toContain("Hello.")
+      expect(stdout.match(/CONTROL=visible/g)).toHaveLength(2)
+      for (const secret of Object.values(secrets)) expect(stdout).not.toContain(secret)
+      expect((yield* server.end("SIGTERM")).code).toBe(0)
+    })
+  )
+
+  it.scopedLive("leads with an agent by its name, in a working folder of its team", () =>
+    Effect.gen(function* () {
+      const [DATA_DIR, folder] = [yield* newFolder, yield* newFolder]
+      const answer = { type: "result", is_error: false, result: "done", session_id: "s-1", total_cost_usd: 0.5 }
+      const script = `#!/bin/sh\npwd > "$0.folder"\necho "$@" > "$0.options"\necho '${JSON.stringify(answer)}'\n`
+      mkdirSync(folder, { recursive: true })
+      writeFileSync(join(folder, "claude"), script, { mode: 0o755 })
+      const AGENTS_DIR = join(folder, "agents")
+      const PATH = `${folder}:${process.env.PATH}`
+      const server = yield* serve({ DATA_DIR, ADMIN_API_KEY, AGENTS_DIR, PATH }, [
+        "--agent",
+        "review=claude --allowedTools 'a b'"
+      ])
+      const { stdout } = yield* shell(`${curlOf(server, "review")} --silent`)
+      expect(JSON.parse(stdout)).toMatchObject({
+        status: "success",
+        response: "done",
+        session_id: "s-1",
+        usage: { cost_usd: 0.5 }
+      })
+      expect(readFileSync(join(folder, "claude.folder"), "utf8").trim()).toBe(join(AGENTS_DIR, "review"))
+      expect(readFileSync(join(folder, "claude.options"), "utf8").trim()).toMatch(/^-p .* --allowedTools a b$/)
+    })
+  )
+
+  it.scopedLive("does not start with a line that names no team, a team twice, or a program that does not exist", () =>
+    Effect.gen(function* () {
+      const DATA_DIR = yield* newFolder
+      const start = (...options: ReadonlyArray<string>) => run(["serve", ...options], { DATA_DIR, PORT: "0" })
+      for (const [ended, says] of [
+        [yield* start("--leader", "my-agent --print"), "LEADERS"],
+        [yield* start("--leader", "Review=cat"), "LEADERS"],
+        [yield* start("--leader", "a=cat", "--leader", "a=sed"), "each team once"],
+        [yield* start("--leader", "a=no-such-program"), "no-such-program"],
+        [yield* start("--agent", "a=cat"), "AGENTS"],
+        [yield* start("--agent", "a=codex", "--leader", "a=cat"), "LEADERS"],
+        [yield* start("--agent", "a=claude --model m"), "--permission-mode"],
+        [yield* start("--leader", "a=cat", "--leader-user", "no-such-user"), "no-such-user"]
+      ] as const) {
+        expect(ended, says).toMatchObject({ code: 2, stdout: "" })
+        expect(ended.stderr).toContain(says)
+      }
+    })
+  )
+})

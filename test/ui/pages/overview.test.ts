@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { createReview, eventually, runReview, startTestUi, type TestUi } from "../TestUi.ts"
+
+let ui: TestUi
+let webhook: { readonly id: string }
+
+beforeAll(async () => {
+  ui = await startTestUi()
+  webhook = await createReview(ui)
+  await runReview(ui, webhook.id)
+  await ui.call("POST", "/api/teams", { team: "idle" })
+})
+afterAll(() => ui?.close())
+
+describe("the overview", () => {
+  it("shows what fails, what waits and which teams are away, after signing in", async () => {
+    const page = await ui.newPage({ signedIn: true })
+    await page.route("**/api/activity", async (route) => {
+      const all = await (await route.fetch()).json()
+      const failed = (hour: object, i: number) => (i === 20 ? { ...hour, error: 2, timeout: 1 } : hour)
+      await route.fulfill({ json: all.map((each: any) => ({ ...each, hours: each.hours.map(failed) })) })
+    })
+    await page.route("**/api/teams", async (route) => {
+      const all = await (await route.fetch()).json()
+      await route.fulfill({ json: all.map((each: any) => (each.team === "demo" ? { ...each, queued: 7 } : each)) })
+    })
+    await page.goto("/")
+    const part = (name: string) => page.getByRole("region", { name }).getByRole("listitem")
+    await part("Failing in the last 24 hours").getByText("3 of 4 runs").waitFor()
+    await eventually(() => part("Queued").allTextContents()).toEqual(["demo7 queued"])
+    await eventually(() => part("Stopped or paused teams").allTextContents()).toEqual(["idle0 webhooksStopped"])
+    await page.getByRole("link", { name: "Review" }).click()
+    await page.getByRole("heading", { level: 1, name: "Review" }).waitFor()
+    await page.unrouteAll({ behavior: "ignoreErrors" })
+    await page.context().close()
+  })
+
+  it("links to the API's documentation, and says which version it is", async () => {
+    const page = await ui.newSignedInPage()
+    const { version } = await ui.call("GET", "/api/server")
+    await page.getByText(`Webhook Trigger ${version}`).waitFor()
+    await page.getByRole("link", { name: "API documentation" }).click()
+    await page.waitForURL("**/docs")
+    await page.context().close()
+  })
+})
+
+describe("the runs of a webhook", () => {
+  it("stay where they are under the pointer, and say how many are new", async () => {
+    const page = await ui.newPage({ signedIn: true })
+    await page.goto(`/webhooks/${webhook.id}`)
+    const rows = page.getByRole("list", { name: "Runs, newest first" }).getByRole("link")
+    await rows.first().hover()
+    const before = await rows.count()
+    const first = await rows.first().getAttribute("href")
+    await runReview(ui, webhook.id)
+    await runReview(ui, webhook.id)
+    const button = page.getByRole("button", { name: "2 new runs" })
+    await button.waitFor()
+    expect(await rows.count()).toBe(before)
+    expect(await rows.first().getAttribute("href")).toBe(first)
+    await button.click()
+    await eventually(() => rows.count()).toBe(before + 2)
+    await page.context().close()
+  })
+
+  it("are those of a bar of the chart once it is clicked, or chosen with the keyboard", async () => {
+    const page = await ui.newPage({ signedIn: true })
+    // Another bar, of hours ago, whose runs are gone.
+    await page.route("**/statistics?*", async (route) => {
+      const { buckets, ...others } = await (await route.fetch()).json()
+      const earlier = { ...buckets[5], success: 1 }
+      await route.fulfill({ json: { ...others, buckets: buckets.with(5, earlier) } })
+    })
+    await page.goto(`/webhooks/${webhook.id}`)
+    const rows = page.getByRole("list", { name: "Runs, newest first" }).getByRole("link")
+    await rows.first().waitFor()
+    const { data } = await ui.call("GET", `/api/webhooks/${webhook.id}/runs`)
+    const bars = page.getByRole("button", { name: /Show these runs$/ })
+    const shown: Array<number> = []
+    for (const choose of [() => bars.first().click(), () => bars.last().press("Enter")]) {
+      await choose()
+      await page.getByText(/^Accepted from /).waitFor()
+      const { searchParams } = new URL(page.url())
+      const [from, to] = [searchParams.get("from")!, searchParams.get("to") ?? "later"]
+      const ofBar = data.filter(({ accepted_at }: any) => from <= accepted_at && accepted_at < to)
+      await eventually(() => rows.count()).toBe(ofBar.length)
+      shown.push(ofBar.length)
+      await page.getByRole("button", { name: "Show all" }).click()
+      await page.getByText(/^Accepted from /).waitFor({ state: "detached" })
+      await eventually(() => rows.count()).toBe(data.length)
+    }
+    expect(shown).toEqual([0, expect.toSatisfy((count: number) => count > 0)])
+    await page.unrouteAll({ behavior: "ignoreErrors" })
+    await page.context().close()
+  })
+})
+
+describe("a preview", () => {
+  it("shows the names of values that are missing", async () => {
+    const page = await ui.newPage({ signedIn: true })
+    await page.goto(`/webhooks/${webhook.id}/edit`)
+    await eventually(() => page.locator("output").textContent()).toBe("Review {{title}} by {{author.name}}")
+    await page.getByRole("textbox", { name: "title" }).fill("it")
+    await eventually(() => page.locator("output").textContent()).toBe("Review it by {{author.name}}")
+    await page.context().close()
+  })
+})
