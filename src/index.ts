@@ -75,6 +75,7 @@ export {
   AuditEventId,
   DeliveryId,
   DestinationId,
+  LeaderId,
   LeaderKeyId,
   makeLeaderKeyId,
   makeRunId,
@@ -227,6 +228,18 @@ export {
   WebhookStore
 } from "./repo/manage/WebhookStore.ts"
 export type { Repo } from "./repo/Repo.ts"
+export {
+  type AskingLeader,
+  absentAfter,
+  type HttpLeader,
+  HttpLeaderStore,
+  type OfferedPrompt,
+  type PromptState,
+  renewedAfter,
+  replacedAfter,
+  replacedAfterClose,
+  type TakenPrompt
+} from "./repo/run/HttpLeaderStore.ts"
 export { type LaneRun, LaneStore, type LaneThread, type Queued } from "./repo/run/LaneStore.ts"
 export { LeaseLost, LeaseStore, type ProcessLock, type Term } from "./repo/run/LeaseStore.ts"
 export {

@@ -27,6 +27,11 @@ export const LeaderKeyId = Uuid.pipe(Schema.brand("LeaderKeyId")).annotations({
 })
 export type LeaderKeyId = typeof LeaderKeyId.Type
 
+export const LeaderId = Uuid.pipe(Schema.brand("LeaderId")).annotations({
+  description: "A UUID that the leader chooses when it starts. It is the same in all its requests."
+})
+export type LeaderId = typeof LeaderId.Type
+
 export const AuditEventId = Uuid.pipe(Schema.brand("AuditEventId")).annotations({
   description: "The event's id, a UUIDv7."
 })

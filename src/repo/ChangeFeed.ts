@@ -18,6 +18,8 @@ export type Change =
   | { readonly _tag: "KeyTried"; readonly attempt: string }
   | { readonly _tag: "SessionEnded"; readonly session_id: SessionId }
   | { readonly _tag: "LeaderKeyRevoked"; readonly leader_key_id: LeaderKeyId }
+  /** Another leader over HTTP leads the team, or the state of its prompt changed. */
+  | { readonly _tag: "LeaderChanged"; readonly team: TeamName }
   | { readonly _tag: "LeaseReleased" }
   /** Attempts of deliveries are due. */
   | { readonly _tag: "DeliveryDue" }

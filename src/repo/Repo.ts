@@ -21,6 +21,7 @@ import { RequestStore } from "./history/RequestStore.ts"
 import { TeamStore } from "./manage/TeamStore.ts"
 import { WebhookStore } from "./manage/WebhookStore.ts"
 import { endAndAdmitOf } from "./run/EndAndAdmit.ts"
+import { HttpLeaderStore } from "./run/HttpLeaderStore.ts"
 import { LaneStore } from "./run/LaneStore.ts"
 import { LeaseStore } from "./run/LeaseStore.ts"
 import { ProgressStore } from "./run/ProgressStore.ts"
@@ -46,6 +47,7 @@ export type Repo =
   | SecretKeyStore
   | SessionStore
   | LeaderKeyStore
+  | HttpLeaderStore
   | AuditStore
   | TimeStore
   | ChangeFeed
@@ -69,6 +71,7 @@ export const Repo = Effect.map(
     SecretKeyStore,
     SessionStore,
     LeaderKeyStore,
+    HttpLeaderStore,
     AuditStore,
     TimeStore,
     ChangeFeed
@@ -90,6 +93,7 @@ export const Repo = Effect.map(
     secretKey,
     sessions,
     leaderKeys,
+    httpLeaders,
     audit,
     time,
     changes
@@ -111,6 +115,7 @@ export const Repo = Effect.map(
     ...secretKey,
     ...sessions,
     ...leaderKeys,
+    ...httpLeaders,
     ...audit,
     ...time,
     ...changes

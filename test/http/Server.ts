@@ -38,6 +38,7 @@ import { TeamStore } from "../../src/repo/manage/TeamStore.ts"
 import { WebhookStore } from "../../src/repo/manage/WebhookStore.ts"
 import * as RepoMemory from "../../src/repo/memory/RepoMemory.ts"
 import type { Repo } from "../../src/repo/Repo.ts"
+import { HttpLeaderStore } from "../../src/repo/run/HttpLeaderStore.ts"
 import { LaneStore } from "../../src/repo/run/LaneStore.ts"
 import { LeaseStore } from "../../src/repo/run/LeaseStore.ts"
 import { RunStore } from "../../src/repo/run/RunStore.ts"
@@ -98,6 +99,7 @@ const breakablePorts = Layer.mergeAll(
   breakable(SecretKeyStore, "database"),
   breakable(SessionStore, "database"),
   breakable(LeaderKeyStore, "database"),
+  breakable(HttpLeaderStore, "database"),
   breakable(AuditStore, "database"),
   breakable(TimeStore, "database"),
   breakable(ChangeFeed, "database")

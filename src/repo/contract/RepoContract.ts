@@ -34,6 +34,7 @@ import { end } from "./run/end.ts"
 import { endsThatAdmit } from "./run/endAndAdmit.ts"
 import { endsWithTimes } from "./run/endTimes.ts"
 import { expire } from "./run/expire.ts"
+import { httpLeaderStore } from "./run/HttpLeaderStore.ts"
 import { idempotency } from "./run/idempotency.ts"
 import { laneStore } from "./run/LaneStore.ts"
 import { leaseStore } from "./run/LeaseStore.ts"
@@ -105,6 +106,7 @@ export const repoContract = (withRepo: WithRepo, { optional = false }: RepoContr
   describe("TimeStore", () => timeStore(test))
   describe("SessionStore", () => sessionStore(test))
   describe("LeaderKeyStore", () => leaderKeyStore(test))
+  describe("HttpLeaderStore", () => httpLeaderStore(test))
   describe("AuditStore", () => auditStore(test))
   describe("ChangeFeed", () => changeFeed(test))
 }

@@ -18,6 +18,7 @@ import { RequestStore } from "../history/RequestStore.ts"
 import { TeamStore } from "../manage/TeamStore.ts"
 import { WebhookStore } from "../manage/WebhookStore.ts"
 import type { Repo } from "../Repo.ts"
+import { HttpLeaderStore } from "../run/HttpLeaderStore.ts"
 import { LaneStore } from "../run/LaneStore.ts"
 import { LeaseStore } from "../run/LeaseStore.ts"
 import { ProgressStore } from "../run/ProgressStore.ts"
@@ -33,6 +34,7 @@ import { makeHistoryStore } from "./history/HistoryStoreMemory.ts"
 import { makeRequestStore } from "./history/RequestStoreMemory.ts"
 import { makeTeamStore } from "./manage/TeamStoreMemory.ts"
 import { makeWebhookStore } from "./manage/WebhookStoreMemory.ts"
+import { makeHttpLeaderStore } from "./run/HttpLeaderStoreMemory.ts"
 import { makeLaneStore } from "./run/LaneStoreMemory.ts"
 import { makeLeaseStore } from "./run/LeaseStoreMemory.ts"
 import { makeProgressStore } from "./run/ProgressStoreMemory.ts"
@@ -59,6 +61,7 @@ export const layer: Layer.Layer<Repo> = Layer.effectContext(
       Context.add(SecretKeyStore, makeSecretKeyStore()),
       Context.add(SessionStore, makeSessionStore(tables)),
       Context.add(LeaderKeyStore, makeLeaderKeyStore(tables)),
+      Context.add(HttpLeaderStore, makeHttpLeaderStore(tables)),
       Context.add(AuditStore, tables.audit.store),
       Context.add(TimeStore, { databaseTime: tables.databaseTime }),
       Context.add(ChangeFeed, {

@@ -17,6 +17,7 @@ import type { Term } from "../run/LeaseStore.ts"
 import type { NewRun } from "../run/RunStore.ts"
 import { makeAuditMemory } from "./access/AuditStoreMemory.ts"
 import type { StoredDelivery } from "./delivery/DeliveryMemory.ts"
+import type { StoredHttpLeader } from "./run/HttpLeaderStoreMemory.ts"
 
 export interface StoredTeam {
   readonly created_at: DateTime.Utc
@@ -63,6 +64,7 @@ export const makeTables = Effect.map(Effect.clock, (clock) => {
     teams,
     /** In the order of their creation. */
     leaderKeys: new Map<LeaderKeyId, LeaderKeyRow>(),
+    httpLeaders: new Map<TeamName, StoredHttpLeader>(),
     webhooks: new Map<WebhookId, WebhookRow>(),
     /** Newest first. */
     templates: new Map<WebhookId, ReadonlyArray<TemplateVersion>>(),

@@ -18,6 +18,7 @@ const fields: { readonly [T in Tag]: FieldOf<Extract<Change, { readonly _tag: T 
   WebhookChanged: "webhook_id",
   SessionEnded: "session_id",
   LeaderKeyRevoked: "leader_key_id",
+  LeaderChanged: "team",
   KeyTried: "attempt",
   LeaseReleased: null,
   DeliveryDue: null

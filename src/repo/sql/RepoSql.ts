@@ -15,6 +15,7 @@ import * as HistoryStoreSql from "./history/HistoryStoreSql.ts"
 import * as RequestStoreSql from "./history/RequestStoreSql.ts"
 import * as TeamStoreSql from "./manage/TeamStoreSql.ts"
 import * as WebhookStoreSql from "./manage/WebhookStoreSql.ts"
+import * as HttpLeaderStoreSql from "./run/HttpLeaderStoreSql.ts"
 import * as LaneStoreSql from "./run/LaneStoreSql.ts"
 import * as LeaseStoreSql from "./run/LeaseStoreSql.ts"
 import * as ProgressStoreSql from "./run/ProgressStoreSql.ts"
@@ -68,6 +69,7 @@ export const layer: Layer.Layer<Repo, never, SqlClient.SqlClient | Notifications
   SecretKeyStoreSql.layer,
   SessionStoreSql.layer,
   LeaderKeyStoreSql.layer,
+  HttpLeaderStoreSql.layer,
   AuditStoreSql.layer,
   TimeStoreSql.layer,
   ChangeFeedSql.layer

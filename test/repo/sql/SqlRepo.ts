@@ -9,7 +9,7 @@ import * as RepoSql from "../../../src/repo/sql/RepoSql.ts"
 const tables = [
   ...["teams", "webhooks", "runs", "secrets", "run_counts", "run_durations", "run_count_changes", "lane_counts"],
   ...["webhook_rates", "sessions", "audit_events", "requests", "windows", "window_deliveries", "webhook_templates"],
-  ...["leader_keys", "threads", "destinations", "deliveries"]
+  ...["leader_keys", "http_leaders", "threads", "destinations", "deliveries"]
 ]
 
 /** Deletes, without triggers and in any order: `truncate` gives every table and index new files, for 50 times as long. */

@@ -63,6 +63,7 @@ export const makeTeamStore = (tables: Tables): Context.Tag.Service<TeamStore> =>
           if (thread.team === team) threads.set(thread.id, { ended_at: DateTime.unsafeMake(now), ...thread })
         }
         for (const key of leaderKeys.values()) if (key.team === team) leaderKeys.delete(key.id)
+        tables.httpLeaders.delete(team)
         teams.delete(team)
         audit.write(draft, { object: team })
         return Effect.void

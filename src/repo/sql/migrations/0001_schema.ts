@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { counts } from "./0001_counts.ts"
 import { deliveries } from "./0001_deliveries.ts"
+import { leaders } from "./0001_leaders.ts"
 import { progress } from "./0001_progress.ts"
 import { runs } from "./0001_runs.ts"
 import { server } from "./0001_server.ts"
@@ -8,4 +9,4 @@ import { threads } from "./0001_threads.ts"
 import { webhooks } from "./0001_webhooks.ts"
 
 /** All tables, in their own schema, so they can be in a host's database beside its tables. */
-export default Effect.all([webhooks, runs, counts, threads, deliveries, progress, server], { discard: true })
+export default Effect.all([webhooks, runs, counts, threads, deliveries, progress, server, leaders], { discard: true })

@@ -1,0 +1,25 @@
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+
+/**
+ * The leader over HTTP of each team that had one, and the last prompt that the bus delivered for it. `taken`: the leader has
+ * got it. `done`: nobody needs to work on it any longer. There is no foreign key of `key_id`, since a leader whose key was
+ * revoked may have a prompt that the next one gets.
+ */
+export const leaders = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  yield* sql`
+    create table webhook_trigger.http_leaders (
+      team text collate "C" primary key references webhook_trigger.teams on delete cascade,
+      leader uuid,
+      key_id uuid,
+      seen_at timestamptz(3) not null,
+      run_id uuid,
+      prompt text,
+      redelivered boolean not null default false,
+      taken boolean not null default false,
+      cancelled boolean not null default false,
+      done boolean not null default true
+    ) with (fillfactor = 50)`
+})
