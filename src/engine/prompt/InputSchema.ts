@@ -17,20 +17,40 @@ export const checkTime = 1_000
 const maxText = 300
 const cut = (text: string): string => (text.length > maxText ? `${text.slice(0, maxText)}…` : text)
 
-/** A schema, and its parts by address. */
+/**
+ * All faults of a value are listed if its items, times the characters of the schema, are no more than this; of a larger
+ * one, only the first. Each item can have as many faults as the schema has keywords, and faults quote the schema: 10 KB of
+ * items and an `enum` of 65 KB would take gigabytes.
+ */
+const listingLimit = 4_000_000
+
+/** A schema, its parts by address, and its length in characters. */
 interface Prepared {
   readonly schema: Schema
   readonly parts: Record<string, Schema | boolean>
+  readonly length: number
 }
 
 /** The library writes into its schema. */
 const prepare = (given: object): Prepared => {
   const schema = structuredClone(given) as Schema
-  return { schema, parts: dereference(schema) }
+  return { schema, parts: dereference(schema), length: JSON.stringify(given).length }
 }
 
-const errorsOf = ({ schema, parts }: Prepared, value: unknown): ReadonlyArray<OutputUnit> =>
-  validate(value, schema, "2020-12", parts, false).errors
+/** Whether the value has more items, at any depth, than this. */
+const hasMoreThan = (limit: number, value: unknown): boolean => {
+  let left = limit
+  const isOver = (part: unknown): boolean => {
+    if (--left < 0) return true
+    return typeof part === "object" && part !== null && Object.values(part).some(isOver)
+  }
+  return isOver(value)
+}
+
+const errorsOf = ({ schema, parts, length }: Prepared, value: unknown): ReadonlyArray<OutputUnit> => {
+  const stopsAtFirst = hasMoreThan(listingLimit / length, value)
+  return validate(value, schema, "2020-12", parts, stopsAtFirst).errors
+}
 
 const preparedMetaSchema = prepare(metaSchema)
 const prepared = new WeakMap<JsonObject, Prepared>()

@@ -8,18 +8,7 @@ import { costs } from "../../../src/domain/evaluation/JmespathFunctions.ts"
 import { boundedFilters } from "../../../src/domain/evaluation/LiquidFilters.ts"
 import { filter } from "../../../src/domain/prompt/Filter.ts"
 import * as Liquid from "../../../src/domain/prompt/Liquid.ts"
-import { cpuTimeOf } from "../../support/CpuTime.ts"
-
-/** In MB. The budget is ten million characters, some of which take four bytes for a moment. */
-const mostMemory = 400
-/** In milliseconds of a processor. Without a bound these would be minutes, and the end of the process. */
-const mostTime = 3_000
-
-const inBounds = (what: string, work: () => void): void => {
-  const memory = process.resourceUsage().maxRSS
-  expect(cpuTimeOf(work), what).toBeLessThan(mostTime)
-  expect((process.resourceUsage().maxRSS - memory) / 1000, what).toBeLessThan(mostMemory)
-}
+import { inBounds } from "../../support/Bounds.ts"
 
 /** The test runner has to be answered meanwhile. */
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))

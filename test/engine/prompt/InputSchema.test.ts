@@ -5,6 +5,7 @@ import fc from "fast-check"
 import type { JsonObject } from "../../../src/domain/webhook/WebhookSettingKinds.ts"
 import { checkTime, faultsIn, faultsOfSchema as tryFaultsOfSchema } from "../../../src/engine/prompt/InputSchema.ts"
 import { TooSlow, withinTime } from "../../../src/engine/prompt/TimeLimit.ts"
+import { inBounds } from "../../support/Bounds.ts"
 
 const faults = (schema: object, value: unknown) => faultsIn(schema as JsonObject, value)
 const faultsOfSchema = (schema: object) => Either.getOrThrow(tryFaultsOfSchema(schema as JsonObject))
@@ -56,6 +57,23 @@ describe("a JSON Schema", () => {
     expect(list).toHaveLength(20)
     const long = faults({ additionalProperties: false, properties: {} }, { ["x".repeat(100_000)]: 1 })
     expect(JSON.stringify(long).length).toBeLessThan(1_000)
+  })
+
+  const words = Array.from({ length: 6_000 }, (_, n) => `word${n}`)
+
+  it.each([
+    ["a long list of values", { enum: words }, 0],
+    ["a long value", { const: "x".repeat(65_000) }, 0],
+    ["many required names", { required: words }, {}],
+    ["many alternatives", { anyOf: words.map(() => ({ type: "string" })) }, 0]
+  ])("takes bounded memory, however many parts of the value are wrong: %s", (what, items, item) => {
+    const schema = { items }
+    const list = Array.from({ length: 300_000 }, () => item)
+    inBounds(what, () => {
+      const limited = withinTime(checkTime, () => faults(schema, list))
+      const [first] = Either.getOrThrow(limited)
+      expect(first).toMatchObject({ pointer: "/0", detail: expect.stringMatching(/^instance does not/) })
+    })
   })
 
   it("looks at own properties only, also those with names of Object's", () => {
