@@ -3,7 +3,19 @@ import { Schema } from "effect"
 import { Thread, ThreadKey } from "../domain/Thread.ts"
 import { Admin } from "./Auth.ts"
 import { Limit } from "./PageSize.ts"
-import { BadRequest, NotFound, ServiceUnavailable } from "./Problem.ts"
+import {
+  BadGateway,
+  BadRequest,
+  Conflict,
+  ContentTooLarge,
+  NotFound,
+  ServiceUnavailable,
+  TooManyRequests,
+  UnprocessableContent,
+  UnsupportedMediaType
+} from "./Problem.ts"
+import { MessageAccepted, MessageAnswered, Reply } from "./run/Messages.ts"
+import { IdempotencyKey, TimedOut, TimedOutInPage, Wait } from "./run/Trigger.ts"
 
 export const ThreadPage = Schema.Struct({
   data: Schema.Array(Thread).annotations({ description: "Those with the newest runs first." }),
@@ -57,6 +69,32 @@ export class Threads extends HttpApiGroup.make("threads")
           summary: "Reset a thread",
           description:
             "Ends the conversation: the next run with its key begins another thread, without a session. Its queued and running runs continue. Resetting a thread that has ended changes nothing."
+        })
+      )
+  )
+  .add(
+    HttpApiEndpoint.post("reply", "/api/runs/:run_id/reply")
+      .setPath(Schema.Struct({ run_id: Schema.String.annotations({ description: "The run's id." }) }))
+      .setUrlParams(Wait)
+      .setHeaders(IdempotencyKey)
+      .setPayload(Reply)
+      .addSuccess(MessageAccepted)
+      .addSuccess(MessageAnswered)
+      .addError(TimedOut)
+      .addError(TimedOutInPage)
+      .addError(BadRequest)
+      .addError(NotFound)
+      .addError(Conflict)
+      .addError(ContentTooLarge)
+      .addError(UnsupportedMediaType)
+      .addError(UnprocessableContent)
+      .addError(TooManyRequests)
+      .addError(BadGateway)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Reply to a run",
+          description:
+            "Sends a chat message to the run's team, in the run's thread, so that the agent continues its session. An ended run without a thread begins one, with its id as the key. If the thread has ended, the reply is refused. In everything else it is like a chat message to the team."
         })
       )
   )

@@ -147,6 +147,12 @@ export class RunEnded extends Schema.TaggedError<RunEnded>()("RunEnded", {
   status: Schema.Literal(...allStatuses)
 }) {}
 
+/** The run has not ended, so there is nothing to reply to. */
+export class RunUnfinished extends Schema.TaggedError<RunUnfinished>()("RunUnfinished", { run_id: RunId }) {}
+
+/** The run's thread has ended, so its agent would not know what a reply is about. */
+export class ThreadEnded extends Schema.TaggedError<ThreadEnded>()("ThreadEnded", { run_id: RunId }) {}
+
 /** The webhook is disabled and starts no runs. */
 export class WebhookDisabled extends Schema.TaggedError<WebhookDisabled>()("WebhookDisabled", {}) {}
 

@@ -21,6 +21,8 @@ export const Message = Schema.Struct({
   )
 })
 
+export const Reply = Schema.Struct({ message: MessageText })
+
 const message_id = RunId.annotations({ description: "The message's id; it is stored like a run." })
 
 export const MessageAccepted = Schema.Struct({

@@ -17,6 +17,7 @@ import { validated, wholeNumber } from "../Validated.ts"
 import { callOnWebhook, webhook as webhookArgument } from "../webhook/WebhookRef.ts"
 import { failUnlessSuccess } from "./Outcome.ts"
 import { replayOne } from "./Replays.ts"
+import { reply } from "./Reply.ts"
 import { filterOptions, parametersOf } from "./RunFilter.ts"
 import { describeRun, runTable } from "./RunText.ts"
 
@@ -215,5 +216,5 @@ const exportAll = Command.make("export", { webhook, ...filterOptions, format, ou
 export const runs: Group = {
   name: "run",
   about: "Runs and their outcomes.",
-  commands: [list, showOne, cancel, replayOne, exportAll]
+  commands: [list, showOne, cancel, replayOne, reply, exportAll]
 }

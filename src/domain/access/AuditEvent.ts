@@ -26,6 +26,7 @@ export const AuditAction = Schema.Literal(
   "run.read",
   "run.cancelled",
   "run.replayed",
+  "run.replied",
   "runs.replayed",
   "runs.exported",
   "session.started",

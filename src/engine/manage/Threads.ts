@@ -1,5 +1,6 @@
 import { Context, DateTime, Effect, Layer } from "effect"
-import type { InvalidParameter, NotFound, Unavailable } from "../../domain/Errors.ts"
+import type { InvalidParameter, NotFound, RunUnfinished, ThreadEnded, Unavailable } from "../../domain/Errors.ts"
+import type { RunId } from "../../domain/Id.ts"
 import { teamNameOf, threadIdOf } from "../../domain/ParsedId.ts"
 import type { Thread } from "../../domain/Thread.ts"
 import { type ThreadPage, type ThreadQuery, ThreadStore } from "../../repo/run/ThreadStore.ts"
@@ -15,6 +16,8 @@ export class Threads extends Context.Tag("webhook-trigger/Threads")<
       query: Omit<ThreadQuery, "team">
     ) => Effect.Effect<ThreadPage, InvalidParameter | NotFound | Unavailable>
     readonly show: (id: string) => Effect.Effect<Thread, NotFound | Unavailable>
+    /** The thread that a reply to this run continues: the run's own, or one that it begins. */
+    readonly ofReply: (run_id: RunId) => Effect.Effect<Thread, NotFound | RunUnfinished | ThreadEnded | Unavailable>
     /** Ends the thread: the next run with its key begins another one. Runs that belong to it go on. */
     readonly reset: (id: string) => Effect.Effect<Thread, NotFound | Unavailable>
   }
@@ -25,6 +28,7 @@ export class Threads extends Context.Tag("webhook-trigger/Threads")<
       Threads.of({
         list: (team, query) => Effect.flatMap(teamNameOf(team), (team) => store.threads({ ...query, team })),
         show: (id) => Effect.flatMap(threadIdOf(id), store.thread),
+        ofReply: (run_id) => Effect.flatMap(DateTime.now, (now) => store.continueThread(run_id, now)),
         reset: Effect.fn("Threads.reset")(function* (given) {
           const id = yield* threadIdOf(given)
           return yield* store.endThread(id, yield* DateTime.now, yield* Audit.draft("thread.reset"))

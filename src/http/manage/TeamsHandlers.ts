@@ -1,10 +1,9 @@
 import { HttpApiBuilder } from "@effect/platform"
-import { DateTime, Effect, Either } from "effect"
+import { DateTime, Effect } from "effect"
 import { Api } from "../../api/Api.ts"
 import { Message } from "../../api/run/Messages.ts"
 import { teamNameOf } from "../../domain/ParsedId.ts"
 import { threadKeyOf } from "../../domain/Thread.ts"
-import { Trigger } from "../../engine/accept/Trigger.ts"
 import * as Audit from "../../engine/access/Audit.ts"
 import { Cancellation, type CancelledCounts } from "../../engine/manage/Cancellation.ts"
 import { Teams } from "../../engine/manage/Teams.ts"
@@ -12,15 +11,14 @@ import { validate } from "../../engine/manage/Validation.ts"
 import { Settings } from "../../engine/Settings.ts"
 import * as Body from "../request/Body.ts"
 import * as Problems from "../request/Problems.ts"
-import * as Idempotency from "../trigger/Idempotency.ts"
-import * as RunAnswer from "../trigger/RunAnswer.ts"
+import * as SendMessage from "./SendMessage.ts"
 
 const decodeMessage = validate(Message)
 
 export const layer = HttpApiBuilder.group(Api, "teams", (handlers) =>
   Effect.gen(function* () {
     const teams = yield* Teams
-    const trigger = yield* Trigger
+    const sendMessage = yield* SendMessage.make
     const { cancelQueuedOfTeam } = yield* Cancellation
     const { maxBody } = yield* Settings
 
@@ -48,15 +46,9 @@ export const layer = HttpApiBuilder.group(Api, "teams", (handlers) =>
           const received_at = yield* DateTime.now
           const team = yield* teamNameOf(path.team)
           const { message, thread = "" } = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeMessage)
-          const key = threadKeyOf(thread)
-          const in_thread = key === undefined ? {} : { thread_key: key }
-          const wait = urlParams.wait === "true"
-          const idempotency = yield* Idempotency.readWith(request, () => Either.right({ message, ...in_thread }))
-          const sent = yield* Audit.recordStart(
-            "team.message_sent",
-            team
-          )(trigger.message(team, message, { received_at, wait, ...in_thread, ...idempotency }))
-          return RunAnswer.ofMessage(request, sent)
+          const thread_key = threadKeyOf(thread)
+          const audited = ["team.message_sent", team] as const
+          return yield* sendMessage(request, { team, message, thread_key, received_at, wait: urlParams.wait, audited })
         }).pipe(Effect.mapError(Problems.of))
       )
   })

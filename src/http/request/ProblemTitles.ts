@@ -31,6 +31,8 @@ export const titles = {
   too_many_exports: "Too many exports are running",
   too_many_attempts: "Too many wrong keys",
   run_ended: "The run has already ended",
+  run_unfinished: "The run has not ended",
+  thread_ended: "The run's thread has ended",
   webhook_disabled: "The webhook is disabled",
   cancelled: "The run was cancelled",
   agent_failed: "The run ended as an error",

@@ -40,6 +40,8 @@ export type Refusal =
   | Errors.TooManyAttempts
   | Errors.IdempotencyKeyReused
   | Errors.RunEnded
+  | Errors.RunUnfinished
+  | Errors.ThreadEnded
   | Errors.WebhookDisabled
   | Errors.Unauthorized
   | Errors.Unavailable
@@ -104,6 +106,15 @@ const table = {
     ({ run_id, status }) => ({
       code: "run_ended",
       detail: `The run ended as \`${status}\` before it could be cancelled.`,
+      run_id
+    })
+  ],
+  RunUnfinished: [409, ({ run_id }) => ({ code: "run_unfinished", detail: "Reply when the run has ended.", run_id })],
+  ThreadEnded: [
+    409,
+    ({ run_id }) => ({
+      code: "thread_ended",
+      detail: "Its agent would begin another session. Send a message to the team instead.",
       run_id
     })
   ],

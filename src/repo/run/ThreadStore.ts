@@ -1,7 +1,7 @@
 import { Context, type DateTime, type Effect } from "effect"
 import type { AuditDraft } from "../../domain/access/AuditEvent.ts"
-import type { InvalidParameter, NotFound, Unavailable } from "../../domain/Errors.ts"
-import type { ThreadId } from "../../domain/Id.ts"
+import type { InvalidParameter, NotFound, RunUnfinished, ThreadEnded, Unavailable } from "../../domain/Errors.ts"
+import type { RunId, ThreadId } from "../../domain/Id.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { Thread } from "../../domain/Thread.ts"
 
@@ -27,6 +27,14 @@ export class ThreadStore extends Context.Tag("webhook-trigger/ThreadStore")<
     /** `NotFound`: there is no such team. */
     readonly threads: (query: ThreadQuery) => Effect.Effect<ThreadPage, InvalidParameter | NotFound | Unavailable>
     readonly thread: (id: ThreadId) => Effect.Effect<Thread, NotFound | Unavailable>
+    /**
+     * The run's thread, to be continued. A run without one begins it, if the run has ended: it is the thread's first run,
+     * and its ID the key. `NotFound`: no such run, or its team was deleted.
+     */
+    readonly continueThread: (
+      run_id: RunId,
+      at: DateTime.Utc
+    ) => Effect.Effect<Thread, NotFound | RunUnfinished | ThreadEnded | Unavailable>
     /** Ends the thread, unless it has ended. With a draft, this writes its audit event in the same commit. */
     readonly endThread: (
       id: ThreadId,

@@ -34,6 +34,7 @@ const actions: Record<AuditAction, string> = {
   "run.read": "Run read",
   "run.cancelled": "Run cancelled",
   "run.replayed": "Run replayed",
+  "run.replied": "Reply sent",
   "runs.replayed": "Runs replayed",
   "runs.exported": "Runs exported",
   "session.started": "Signed in",

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { pointers, refusal } from "../Client.ts"
-import { silent, start } from "../Server.ts"
+import { hello, silent, start } from "../Server.ts"
 
 describe("threads", () => {
   it.scopedLive("are named by a webhook's `thread_key`, and shown with the run and in a preview", () =>
@@ -128,6 +128,65 @@ describe("threads", () => {
       expect(refusal(yield* admin("GET", "/api/teams/ops/threads?cursor=x"))).toStrictEqual([400, "invalid_parameter"])
       expect(refusal(yield* admin("GET", "/api/threads/none"))).toStrictEqual([404, "not_found"])
       expect(refusal(yield* admin("POST", "/api/threads/none/reset"))).toStrictEqual([404, "not_found"])
+    })
+  )
+
+  it.scopedLive("are continued, or begun, by the reply to a run, and their agent by its session", () =>
+    Effect.gen(function* () {
+      const { admin, team, webhook, http } = yield* start()
+      yield* team("ops", ({ prompt: { prompt, thread }, reply }) =>
+        prompt === "fail"
+          ? reply({ _tag: "Failed", message: "no" })
+          : reply({
+              _tag: "Answered",
+              response: `${prompt}, in ${thread?.session_id ?? "no session"}`,
+              report: { session_id: `session of ${prompt}`, asks: ["Yes", "No"] }
+            })
+      )
+      const hook = yield* webhook("ops", "Release {{text}}")
+      const asking = (yield* http("POST", `${hook.path}?wait=true`, { body: hello })).json
+      expect(asking).toMatchObject({ response: "Release hello, in no session", asks: ["Yes", "No"] })
+      const reply = (id: string, message: unknown, headers = {}, query = "?wait=true") =>
+        admin("POST", `/api/runs/${id}/reply${query}`, { body: { message }, headers })
+      const click = { "idempotency-key": "click" }
+      const first = yield* reply(asking.run_id, "Yes", click)
+      expect(first.json).toMatchObject({ status: "success", response: "Yes, in session of Release hello" })
+      expect((yield* reply(asking.run_id, "Yes", click)).json.message_id).toBe(first.json.message_id)
+      expect(refusal(yield* reply(asking.run_id, "No", click))).toStrictEqual([422, "idempotency_key_reused"])
+      const second = yield* reply(first.json.message_id, "fail")
+      expect([second.status, second.json.code]).toEqual([502, "agent_failed"])
+      const third = yield* reply(second.json.run_id, "Again")
+      expect(third.json.response).toBe("Again, in session of Yes")
+
+      const { json: thread } = yield* admin("GET", `/api/threads/${asking.run_id}`)
+      expect(thread).toMatchObject({ team: "ops", key: asking.run_id, session_id: "session of Again" })
+      const { json: runs } = yield* admin("GET", `/api/runs?thread_id=${thread.id}`)
+      expect(runs.data.map(({ run_id }: any) => run_id).reverse()).toEqual([
+        asking.run_id,
+        first.json.message_id,
+        second.json.run_id,
+        third.json.message_id
+      ])
+      const { json: audit } = yield* admin("GET", `/api/audit?object=${asking.run_id}&action=run.replied`)
+      expect(audit.data.map(({ after }: any) => after)).toContainEqual({ run_id: first.json.message_id })
+
+      yield* admin("POST", `/api/threads/${thread.id}/reset`)
+      expect(refusal(yield* reply(asking.run_id, "Yes"))).toStrictEqual([409, "thread_ended"])
+      for (const message of ["", "\0", 1]) {
+        const refused = yield* reply(asking.run_id, message)
+        expect([refusal(refused), pointers(refused)]).toStrictEqual([[422, "invalid"], ["/message"]])
+      }
+      expect(refusal(yield* reply("none", "Yes"))).toStrictEqual([404, "not_found"])
+    })
+  )
+
+  it.scopedLive("are not begun by the reply to a run that has not ended", () =>
+    Effect.gen(function* () {
+      const { admin, team } = yield* start()
+      yield* team("ops", silent)
+      const sent = yield* admin("POST", "/api/teams/ops/messages", { body: { message: "hello" } })
+      const reply = yield* admin("POST", `/api/runs/${sent.json.message_id}/reply`, { body: { message: "Yes" } })
+      expect(refusal(reply)).toStrictEqual([409, "run_unfinished"])
     })
   )
 })

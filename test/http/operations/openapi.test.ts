@@ -281,6 +281,19 @@ describe("/openapi.json", () => {
       yield* admin(404, "GET", `/api/threads${none}`)
       yield* admin(200, "POST", `${threadAt}/reset`)
       yield* admin(404, "POST", `/api/threads${none}/reset`)
+      const messageOf = (team: string) => open.admin("POST", `/api/teams/${team}/messages?wait=true`, message)
+      const replyTo = (id: string, query = "") => `/api/runs/${id}/reply${query}`
+      const replyAt = replyTo((yield* messageOf("ops")).json.message_id)
+      yield* admin(202, "POST", replyAt, message)
+      yield* admin(200, "POST", `${replyAt}?wait=true`, message)
+      yield* admin(400, "POST", `${replyAt}?wait=x`, message)
+      yield* admin(404, "POST", `/api/runs${none}/reply`, message)
+      yield* admin(422, "POST", replyAt, { body: {} })
+      yield* admin(502, "POST", replyTo((yield* messageOf("failing")).json.run_id, "?wait=true"), message)
+      yield* slowAdmin(408, "POST", replyTo(second, "?wait=true"), message)
+      yield* slowAdmin(504, "POST", replyTo(second, "?wait=true"), { ...message, ...inPage })
+      yield* open.admin("POST", `/api/threads/${replyAt.split("/")[3]}/reset`)
+      yield* admin(409, "POST", replyAt, message)
       yield* admin(404, "POST", "/api/teams/none/messages", message)
       yield* slowAdmin(408, "POST", "/api/teams/silent/messages?wait=true", message)
       yield* slowAdmin(504, "POST", "/api/teams/silent/messages?wait=true", { ...message, ...inPage })
@@ -450,6 +463,7 @@ describe("/openapi.json", () => {
           ["POST", "/api/webhooks"]
         ],
         ...[
+          ["POST", replyAt],
           ["POST", replayAt],
           ["POST", "/api/runs/replay"]
         ],
@@ -471,6 +485,7 @@ describe("/openapi.json", () => {
       yield* Effect.replicateEffect(narrow.http("POST", waiting.path, variables), 5)
       yield* slowCaller(429, "POST", waiting.path, variables)
       yield* slowAdmin(429, "POST", "/api/teams/silent/messages", message)
+      yield* slowAdmin(429, "POST", replyTo(second), message)
 
       // Without the key, and without the database.
       const everything = [
@@ -519,6 +534,7 @@ describe("/openapi.json", () => {
           ["POST", `/api/runs/${run_id}/cancel`]
         ],
         ...[
+          ["POST", replyAt],
           ["POST", replayAt],
           ["GET", `${replayAt}s`],
           ["POST", "/api/runs/replay"]
@@ -549,6 +565,7 @@ describe("/openapi.json", () => {
         [`PATCH ${destinationAt}`]: { body: {} },
         [`POST ${hookAt}/duplicate`]: { body: {} },
         [`POST ${hookAt}/preview`]: variables,
+        [`POST ${replyAt}`]: message,
         [`POST ${replayAt}`]: { body: {} },
         "POST /api/runs/replay": { body: of }
       }

@@ -1,6 +1,6 @@
 import { expect } from "@effect/vitest"
 import { Effect } from "effect"
-import { NotFound } from "../../../domain/Errors.ts"
+import { NotFound, RunUnfinished, ThreadEnded } from "../../../domain/Errors.ts"
 import { auditEventIdAt, type ThreadId } from "../../../domain/Id.ts"
 import { Repo } from "../../Repo.ts"
 import {
@@ -104,6 +104,57 @@ export const threadStore = (test: Test): void => {
       expect(yield* Effect.flip(repo.endThread(run.replace(/^./, "f") as string as ThreadId, at(8)))).toBeInstanceOf(
         NotFound
       )
+    })
+  )
+
+  test(
+    "continues the thread of a run; an ended run without one begins it, once, and the next run has its session",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const first = yield* queueRun(webhook)
+      expect(yield* Effect.flip(repo.continueThread(first, at(1)))).toBeInstanceOf(RunUnfinished)
+      yield* endOne(first, { status: "success", response: "Merge it?", report: { session_id: "s-1", asks: [] } }, 1)
+      const begun = yield* Effect.all([repo.continueThread(first, at(5)), repo.continueThread(first, at(5))], {
+        concurrency: 2
+      })
+      const expected = { id: first, team: ops, key: first, last_run_at: at(5), session_id: "s-1" }
+      for (const thread of begun) expect(thread).toMatchObject(expected)
+      expect(begun[0]!.created_at).toEqual((yield* repo.run(first)).accepted_at)
+      expect(yield* repo.endIdleThreads(at(4), at(6))).toBe(0)
+      const reply = yield* message(first, 6)
+      expect(yield* threadIdOf(reply)).toBe(begun[0]!.id)
+      expect(yield* repo.threadsOf([reply])).toEqual(new Map([[reply, { id: begun[0]!.id, session_id: "s-1" }]]))
+      const { data } = yield* repo.runs({ thread_id: begun[0]!.id, limit: 9 })
+      expect(data.map(({ run_id, thread }) => [run_id, thread!.key])).toEqual([
+        [reply, first],
+        [first, first]
+      ])
+      expect(yield* repo.continueThread(reply, at(7))).toMatchObject({ id: first, last_run_at: at(6) })
+
+      yield* repo.endThread(begun[0]!.id, at(8))
+      expect(yield* Effect.flip(repo.continueThread(reply, at(9)))).toBeInstanceOf(ThreadEnded)
+      const unused = reply.replace(/^./, "f") as typeof reply
+      expect(yield* Effect.flip(repo.continueThread(unused, at(9)))).toBeInstanceOf(NotFound)
+    })
+  )
+
+  test(
+    "begins no thread with a run of a deleted team, and joins an open thread that has the run's ID as its key",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const [kept, taken] = [yield* queueRun(webhook), yield* queueRun(webhook)]
+      for (const id of [kept, taken]) yield* endOne(id, success("hi"), 1)
+      const other = yield* threadIdOf(yield* message(taken, 2))
+      expect(yield* repo.continueThread(taken, at(3))).toMatchObject({ id: other, last_run_at: at(3) })
+
+      yield* repo.cancelQueued({ team: ops }, at(4))
+      yield* repo.createTeam(team("other"), at(0))
+      yield* repo.updateWebhook(webhook.id, { team: team("other"), updated_at: at(4) })
+      yield* repo.deleteTeam(ops)
+      expect(yield* Effect.flip(repo.continueThread(kept, at(5)))).toBeInstanceOf(NotFound)
+      expect(yield* repo.run(kept)).not.toHaveProperty("thread")
     })
   )
 

@@ -1,11 +1,12 @@
 import { type Context, Effect, Option } from "effect"
-import { NotFound } from "../../../domain/Errors.ts"
+import { NotFound, RunUnfinished, ThreadEnded } from "../../../domain/Errors.ts"
+import type { ThreadId } from "../../../domain/Id.ts"
 import { isFinal } from "../../../domain/run/RunStatus.ts"
 import type { Thread } from "../../../domain/Thread.ts"
 import { decodeTimeCursor, encodeCursor } from "../../history/Cursor.ts"
 import { ThreadStore } from "../../run/ThreadStore.ts"
-import { isAfter, orNotFound, type StoredThread, type Tables } from "../Tables.ts"
-import { makeSessionOf } from "./ThreadsMemory.ts"
+import { change, isAfter, orNotFound, type StoredThread, type Tables } from "../Tables.ts"
+import { makeOpenThread, makeSessionOf } from "./ThreadsMemory.ts"
 
 const placeOf = ({ id, last_run_at }: StoredThread): string => `${last_run_at.epochMillis} ${id}`
 
@@ -14,6 +15,7 @@ const byPlace = (a: StoredThread, b: StoredThread): number => (placeOf(a) < plac
 
 export const makeThreadStore = (tables: Tables): Context.Tag.Service<ThreadStore> => {
   const { audit, teams, threads, where } = tables
+  const openThread = makeOpenThread(tables)
   const sessionOf = makeSessionOf(tables)
   const shown = (thread: StoredThread): Thread => ({ ...thread, ...sessionOf(thread.id) })
   const isIdle = ({ id }: StoredThread) => where((row) => row.thread_id === id && !isFinal(row.status)).length === 0
@@ -34,6 +36,21 @@ export const makeThreadStore = (tables: Tables): Context.Tag.Service<ThreadStore
         }
       }),
     thread: (id) => orNotFound(() => threads.get(id), shown),
+    continueThread: (run_id, at) =>
+      Effect.gen(function* () {
+        const run = tables.find(run_id)
+        if (run === undefined) return yield* new NotFound()
+        const { accepted_at, status, team, thread_id } = run.row
+        if (thread_id === undefined) {
+          if (!isFinal(status)) return yield* new RunUnfinished({ run_id })
+          if (!teams.has(team)) return yield* new NotFound()
+          const id = openThread(team, run_id)?.id ?? (run_id as string as ThreadId)
+          threads.set(id, { id, team, key: run_id, created_at: accepted_at, ...threads.get(id), last_run_at: at })
+          change(run, { thread_id: id, thread_key: run_id })
+        }
+        const thread = threads.get(run.row.thread_id!)!
+        return thread.ended_at === undefined ? shown(thread) : yield* new ThreadEnded({ run_id })
+      }),
     endThread: (id, at, draft) =>
       orNotFound(
         () => threads.get(id),

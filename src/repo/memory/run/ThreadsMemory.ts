@@ -5,10 +5,15 @@ import type { LaneThread } from "../../run/LaneStore.ts"
 import type { NewRun } from "../../run/RunStore.ts"
 import { byPlace, type StoredThread, type Tables } from "../Tables.ts"
 
-/** How an accepted run joins its thread. */
-export const makeJoinThread = ({ threads }: Tables) => {
-  const openThread = (team: string, key: string): StoredThread | undefined =>
+export const makeOpenThread =
+  ({ threads }: Tables) =>
+  (team: string, key: string): StoredThread | undefined =>
     [...threads.values()].find((thread) => thread.team === team && thread.key === key && thread.ended_at === undefined)
+
+/** How an accepted run joins its thread. */
+export const makeJoinThread = (tables: Tables) => {
+  const { threads } = tables
+  const openThread = makeOpenThread(tables)
 
   return ({ accepted_at, run_id, team, thread_key }: NewRun) => {
     if (thread_key === undefined) return {}

@@ -1,15 +1,16 @@
 import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect, Layer, Option } from "effect"
 import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
-import { NotFound } from "../../../domain/Errors.ts"
-import type { ThreadId } from "../../../domain/Id.ts"
+import { NotFound, RunUnfinished, ThreadEnded } from "../../../domain/Errors.ts"
+import type { RunId, ThreadId } from "../../../domain/Id.ts"
+import { isFinal, type RunStatus } from "../../../domain/run/RunStatus.ts"
 import type { Thread } from "../../../domain/Thread.ts"
 import { decodeTimeCursor, encodeCursor } from "../../history/Cursor.ts"
 import { type ThreadPage, type ThreadQuery, ThreadStore } from "../../run/ThreadStore.ts"
 import { audited } from "../access/Audit.ts"
 import { fromRow } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
-import { live } from "../RunColumns.ts"
+import { final, live } from "../RunColumns.ts"
 import { lastSession } from "./Threads.ts"
 
 /** Ended by one statement at most. */
@@ -47,6 +48,35 @@ export const layer: Layer.Layer<ThreadStore, never, SqlClient.SqlClient> = Layer
       return { data, next_cursor: rows.length > limit ? cursorAfter(data.at(-1)!) : null } satisfies ThreadPage
     }, bounded)
 
+    /** The lock keeps a second reply at the same time from beginning another thread. `at` keeps the thread from being idle. */
+    const beginWith = (id: RunId, at: DateTime.Utc) => sql`
+      with first as materialized (
+        select r.id, r.team, r.id::text as key, r.accepted_at from webhook_trigger.runs r
+        where r.id = ${id} and r.thread_id is null and r.status in ${final}
+          and exists (select from webhook_trigger.teams t where t.team = r.team)
+        for no key update of r
+      ), thread as (
+        insert into webhook_trigger.threads as t (id, team, key, created_at, last_run_at)
+        select id, team, key, accepted_at, ${DateTime.toDateUtc(at)} from first
+        on conflict (team, key) where ended_at is null do update set last_run_at = excluded.last_run_at
+        returning t.id, t.key
+      )
+      update webhook_trigger.runs r set thread_id = thread.id, thread_key = thread.key from first, thread
+      where r.id = first.id`
+
+    const continueThread = Effect.fn("ThreadStore.continueThread")(function* (run_id: RunId, at: DateTime.Utc) {
+      const read = sql<{ readonly status: RunStatus; readonly thread_id: ThreadId | null }>`
+        select status, thread_id from webhook_trigger.runs where id = ${run_id}`
+      const [run] = yield* read
+      if (run === undefined) return yield* new NotFound()
+      if (run.thread_id === null && !isFinal(run.status)) return yield* new RunUnfinished({ run_id })
+      if (run.thread_id === null) yield* beginWith(run_id, at)
+      const thread_id = run.thread_id ?? (yield* read)[0]?.thread_id
+      if (!thread_id) return yield* new NotFound()
+      const thread = yield* found(thread_id)
+      return thread.ended_at === undefined ? thread : yield* new ThreadEnded({ run_id })
+    }, bounded)
+
     const endThread = Effect.fn("ThreadStore.endThread")(function* (
       id: ThreadId,
       at: DateTime.Utc,
@@ -81,7 +111,7 @@ export const layer: Layer.Layer<ThreadStore, never, SqlClient.SqlClient> = Layer
       return ended.length
     }, bounded)
 
-    return ThreadStore.of({ threads, thread, endThread, endIdleThreads })
+    return ThreadStore.of({ threads, thread, continueThread, endThread, endIdleThreads })
   })
 )
 

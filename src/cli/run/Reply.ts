@@ -1,0 +1,42 @@
+import { Args, Command } from "@effect/cli"
+import { Effect, Schema } from "effect"
+import { MessageAccepted, MessageAnswered, Reply } from "../../api/run/Messages.ts"
+import { adminOptions, call, show } from "../Connection.ts"
+import { about } from "../Help.ts"
+import { acceptedText, answerText } from "../Output.ts"
+import { validated } from "../Validated.ts"
+import { failUnsuccessful, wait } from "./Outcome.ts"
+
+const id = Args.text({ name: "run-id" }).pipe(Args.withDescription("The run to reply to"))
+const text = Args.text({ name: "text" }).pipe(
+  Args.withDescription("The message to the run's agent"),
+  Args.mapTryCatch(...validated("<text>", Reply.fields.message))
+)
+
+export const reply = Command.make("reply", { id, text, wait, ...adminOptions }, (options) =>
+  Effect.gen(function* () {
+    const sent = yield* call(
+      options,
+      (client) =>
+        client.threads
+          .reply({
+            path: { run_id: options.id },
+            urlParams: options.wait ? { wait: "true" } : {},
+            headers: {},
+            payload: { message: options.text }
+          })
+          .pipe(Effect.catchAll(failUnsuccessful)),
+      `No run has the id ${JSON.stringify(options.id)}, or its team was deleted; see webhook-trigger run list`
+    )
+    yield* show(options, Schema.Union(MessageAccepted, MessageAnswered), sent, (sent) =>
+      sent.status === "accepted" ? acceptedText(sent.message_id) : answerText(sent.response)
+    )
+  })
+).pipe(
+  Command.withDescription(
+    about("Reply to an ended run, such as to a question: the agent continues its session", {
+      details: "The reply belongs to the run's thread. A run without a thread begins one.",
+      examples: ["webhook-trigger run reply 01890a5d-ac96-774b-bcce-b302099a8057 'Yes, merge it' --wait"]
+    })
+  )
+)
