@@ -2,7 +2,7 @@
 import { DateTime, Effect, Layer, Queue } from "effect"
 import { Bus, type Delivery, LeaderBus, type LeaderReply } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
-import { makeWebhookId } from "../../src/domain/Id.ts"
+import { makeWebhookId, type RunId } from "../../src/domain/Id.ts"
 import type { AgentReport } from "../../src/domain/run/AgentReport.ts"
 import { TeamName } from "../../src/domain/Team.ts"
 import type { WebhookDraft } from "../../src/domain/webhook/Webhook.ts"
@@ -144,6 +144,11 @@ export const echo = (team: TeamName) =>
 /** How many prompts the bus holds for the team, not counting the one that its leader works on. */
 export const waiting = (team: TeamName) =>
   Effect.flatMap(Bus, (bus) => Effect.map(bus.queue(team), ({ messages }) => messages))
+
+export const statusOf = (id: RunId) => Effect.flatMap(Repo, (repo) => Effect.map(repo.run(id), ({ status }) => status))
+
+/** How many slots are taken. */
+export const inFlight = Effect.flatMap(Limiter, (limiter) => Effect.map(limiter.usage, ({ total }) => total))
 
 /** Waits, without the test's clock moving, until the condition holds. */
 export const until = <E, R>(condition: Effect.Effect<boolean, E, R>) =>

@@ -28,3 +28,27 @@ it.scoped("checks a request again when its webhook was edited, and refuses it on
     expect((yield* repo.runs({ webhook_id: id, limit: 9 })).data).toHaveLength(1)
   }).pipe(Effect.provide(engineInMemory()))
 )
+
+it.scoped("triggers a webhook as it is now, also when it was read before its last change", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const seen = yield* echo(team)
+    const webhook = yield* makeWebhook(team)
+    const repo = yield* Repo
+    const before = yield* repo.webhookRow(webhook.id)
+    const trigger = yield* Trigger
+    const submit = (name: string) =>
+      Effect.flatMap(DateTime.now, (received_at) =>
+        trigger.trigger(before, { variables: { [name]: "hello" }, received_at, wait: true })
+      )
+
+    yield* repo.updateWebhook(webhook.id, { prompt_template: "New: {{text}}", updated_at: yield* DateTime.now })
+    yield* submit("text")
+    yield* repo.updateWebhook(webhook.id, { prompt_template: "Other: {{other}}", updated_at: yield* DateTime.now })
+    yield* submit("other")
+    expect(seen).toEqual(["New: hello", "Other: hello"])
+    yield* repo.updateWebhook(webhook.id, { enabled: false, updated_at: yield* DateTime.now })
+    expect((yield* Effect.flip(submit("other")))._tag).toBe("NotFound")
+    expect((yield* Effect.flip(submit("missing")))._tag).toBe("NotFound")
+  }).pipe(Effect.provide(engineInMemory()))
+)

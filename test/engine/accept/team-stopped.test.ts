@@ -5,13 +5,22 @@ import { Bus, LeaderBus } from "../../../src/bus/Bus.ts"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import type { Trigger, TriggerRefused } from "../../../src/engine/accept/Trigger.ts"
-import { Limiter } from "../../../src/engine/dispatch/Limiter.ts"
 import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
-import { echo, engine, engineInMemory, lead, makeTeam, makeWebhook, sendMessage, until, waiting } from "../Scenario.ts"
+import {
+  echo,
+  engine,
+  engineInMemory,
+  inFlight,
+  lead,
+  makeTeam,
+  makeWebhook,
+  sendMessage,
+  until,
+  waiting
+} from "../Scenario.ts"
 
 const queues = { when_team_stopped: "queue" } as const
-const inFlight = Effect.flatMap(Limiter, (limiter) => Effect.map(limiter.usage, ({ total }) => total))
 const queued = Effect.flatMap(Repo, (repo) => Effect.map(repo.queued(1_000), ({ all }) => all))
 
 /** The dispatcher has looked for leaders again. */

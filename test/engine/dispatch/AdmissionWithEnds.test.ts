@@ -3,16 +3,13 @@ import { expect, it } from "@effect/vitest"
 import { Context, DateTime, Effect, Layer, TestClock } from "effect"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
 import { Unavailable } from "../../../src/domain/Errors.ts"
-import { Limiter } from "../../../src/engine/dispatch/Limiter.ts"
 import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { LaneStore } from "../../../src/repo/run/LaneStore.ts"
 import { RunStore } from "../../../src/repo/run/RunStore.ts"
-import { engine, lead, makeTeam, makeWebhook, until } from "../Scenario.ts"
+import { engine, inFlight, lead, makeTeam, makeWebhook, until } from "../Scenario.ts"
 
 type Runs = typeof RunStore.Service
-
-const slotsInUse = Effect.flatMap(Limiter, (limiter) => Effect.map(limiter.usage, ({ total }) => total))
 
 /** The engine on rows in memory, of which `calls` are noted, and whose commits are changed as `change` says. */
 const noting = (calls: Array<string>, change: (runs: Runs) => Partial<Runs> = () => ({})) => {
@@ -49,7 +46,7 @@ it.scoped("one commit ends a run and admits the next, until none is left", () =>
       expect((yield* leader.next).text).toBe(text)
       yield* leader.answer("done")
     }
-    yield* until(Effect.map(slotsInUse, (total) => total === 0))
+    yield* until(Effect.map(inFlight, (total) => total === 0))
     expect(calls).toEqual(["endAndAdmit", "endAndAdmit", "end", "end"])
   }).pipe(Effect.provide(noting(calls)))
 })
@@ -96,7 +93,7 @@ for (const commits of [true, false]) {
           yield* leader.answer("done")
           yield* TestClock.adjust("2 seconds")
         }
-        yield* until(Effect.map(slotsInUse, (total) => total === 0))
+        yield* until(Effect.map(inFlight, (total) => total === 0))
         expect([yield* leader.idle, (yield* (yield* Repo).inFlight).length]).toEqual([true, 0])
         // When the end that it waited for was recorded, and not when that failed.
         expect(calls.filter((call) => call.startsWith("admit"))).toEqual([commits ? "admit at 0" : "admit at 50"])

@@ -1,9 +1,7 @@
 /** Paused teams: what is accepted waits, and nothing is sent. */
 import { expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer, Scope, TestClock } from "effect"
-import type { RunId } from "../../../src/domain/Id.ts"
 import type { TeamName } from "../../../src/domain/Team.ts"
-import { Limiter } from "../../../src/engine/dispatch/Limiter.ts"
 import { Cancellation } from "../../../src/engine/manage/Cancellation.ts"
 import { Teams } from "../../../src/engine/manage/Teams.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
@@ -11,19 +9,19 @@ import {
   echo,
   engine,
   engineInMemory,
+  inFlight,
   lead,
   makeTeam,
   makeWebhook,
   ports,
   sendMessage,
+  statusOf,
   until,
   waiting
 } from "../Scenario.ts"
 
 const pause = (team: TeamName) => Effect.flatMap(Teams, (teams) => teams.pause(team))
 const resume = (team: TeamName) => Effect.flatMap(Teams, (teams) => teams.resume(team))
-const statusOf = (id: RunId) => Effect.flatMap(Repo, (repo) => Effect.map(repo.run(id), ({ status }) => status))
-const inFlight = Effect.flatMap(Limiter, (limiter) => Effect.map(limiter.usage, ({ total }) => total))
 
 /** The dispatcher has looked at the rows again. */
 const anotherSecond = TestClock.adjust("1 second")

@@ -3,15 +3,24 @@ import { Deferred, Effect, Fiber, Layer, TestClock } from "effect"
 import { Bus } from "../../../src/bus/Bus.ts"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import type { RunId } from "../../../src/domain/Id.ts"
-import { Limiter } from "../../../src/engine/dispatch/Limiter.ts"
 import { Cancellation } from "../../../src/engine/manage/Cancellation.ts"
 import * as Leader from "../../../src/leader/Leader.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
-import { echo, engine, engineInMemory, lead, makeTeam, makeWebhook, ports, sendMessage, until } from "../Scenario.ts"
+import {
+  echo,
+  engine,
+  engineInMemory,
+  inFlight,
+  lead,
+  makeTeam,
+  makeWebhook,
+  ports,
+  sendMessage,
+  until
+} from "../Scenario.ts"
 
 const cancel = (id: RunId) => Effect.flatMap(Cancellation, ({ cancel }) => cancel(id))
 const runOf = (id: RunId) => Effect.flatMap(Repo, (repo) => repo.run(id))
-const inFlight = Effect.flatMap(Limiter, (limiter) => Effect.map(limiter.usage, ({ total }) => total))
 
 it.scoped("a queued run is never sent, and its waiting caller hears of it", () =>
   Effect.gen(function* () {

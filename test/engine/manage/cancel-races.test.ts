@@ -10,14 +10,13 @@ import { Bus, LeaderBus } from "../../../src/bus/Bus.ts"
 import type { RunId } from "../../../src/domain/Id.ts"
 import type { TeamName } from "../../../src/domain/Team.ts"
 import { Trigger } from "../../../src/engine/accept/Trigger.ts"
-import { Limiter } from "../../../src/engine/dispatch/Limiter.ts"
 import { Cancellation } from "../../../src/engine/manage/Cancellation.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import * as PostgresClient from "../../../src/repo/sql/database/PostgresClient.ts"
 import * as RepoSql from "../../../src/repo/sql/RepoSql.ts"
 import { freshDatabase, freshVhost } from "../../support/fresh.ts"
 import { randomFor } from "../../support/Random.ts"
-import { engine, engineInMemory, makeTeam, makeWebhook, until } from "../Scenario.ts"
+import { engine, engineInMemory, inFlight, makeTeam, makeWebhook, until } from "../Scenario.ts"
 
 const onRealServices = engine().pipe(
   Layer.provideMerge(
@@ -30,8 +29,6 @@ const onRealServices = engine().pipe(
     )
   )
 )
-
-const inFlight = Effect.flatMap(Limiter, (limiter) => Effect.map(limiter.usage, ({ total }) => total))
 
 /** How long they take, at random. */
 interface Pauses {

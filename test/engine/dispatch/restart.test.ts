@@ -1,0 +1,205 @@
+import { expect, it } from "@effect/vitest"
+import { Context, Effect, Exit, Layer, Scope, TestClock } from "effect"
+import { Bus } from "../../../src/bus/Bus.ts"
+import * as BusMemory from "../../../src/bus/BusMemory.ts"
+import { isFinal } from "../../../src/domain/run/RunStatus.ts"
+import { Checkpoints } from "../../../src/engine/Checkpoints.ts"
+import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
+import { Repo } from "../../../src/repo/Repo.ts"
+import { LaneStore } from "../../../src/repo/run/LaneStore.ts"
+import { echo, engine, lead, makeTeam, makeWebhook, ports, statusOf, until, waiting } from "../Scenario.ts"
+
+it.scoped("resumes after a restart what was queued and in flight, in order, as the same runs", () =>
+  Effect.gen(function* () {
+    const kept = yield* Layer.build(ports)
+    const start = (scope: Scope.Scope) =>
+      Layer.buildWithScope(Layer.provide(engine({ maxConcurrent: 5 }), Layer.succeedContext(kept)), scope)
+
+    const first = yield* Scope.make()
+    const running = yield* start(first)
+    const { leader, ids, team } = yield* Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const webhook = yield* makeWebhook(team)
+      const leader = yield* lead(team)
+      const ids = yield* Effect.forEach(Array.from({ length: 55 }), (_, n) => webhook.submit(`prompt ${n}`))
+      yield* leader.next
+      yield* until(Effect.map(waiting(team), (messages) => messages === 1))
+      return { leader, ids, team }
+    }).pipe(Effect.provide(running), Effect.provide(kept))
+    yield* Scope.close(first, Exit.void)
+
+    const again = yield* start(yield* Effect.scope)
+    yield* Effect.gen(function* () {
+      const repo = yield* Repo
+      const order: Array<string> = []
+      yield* leader.answer("0")
+      for (let given = 1; !order.includes(ids.at(-1)!); given++) {
+        const { prompt } = yield* leader.next
+        order.push(prompt.run_id)
+        yield* leader.answer(String(given))
+      }
+      // The bus in memory still had the second prompt, and what was in flight is sent once more.
+      expect(order).toEqual([ids[1], ...ids])
+      yield* until(
+        Effect.map(
+          Effect.forEach(ids, (id) => repo.run(id)),
+          (runs) => runs.every((run) => run.status === "success")
+        )
+      )
+      expect(yield* waiting(team)).toBe(0)
+    }).pipe(Effect.provide(again), Effect.provide(kept))
+  })
+)
+
+it.scoped("sends a prompt in its caller's trace, also when another process sends it", () =>
+  Effect.gen(function* () {
+    const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    const kept = yield* Layer.build(ports)
+    const start = (scope: Scope.Scope) =>
+      Layer.buildWithScope(Layer.provide(engine({ maxConcurrent: 1 }), Layer.succeedContext(kept)), scope)
+    const first = yield* Scope.make()
+    const leader = yield* Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const leader = yield* lead(team)
+      const webhook = yield* makeWebhook(team)
+      // A span of ours would take its place.
+      const submit = (text: string) => Effect.withTracerEnabled(webhook.submit(text, { traceparent }), false)
+      yield* submit("first")
+      expect((yield* leader.next).prompt).toMatchObject({ prompt: "first", traceparent })
+      yield* submit("second")
+      return leader
+    }).pipe(Effect.provide(yield* start(first)), Effect.provide(kept))
+    yield* Scope.close(first, Exit.void)
+    yield* start(yield* Effect.scope)
+    yield* leader.answer("done")
+    for (const prompt of ["first", "second"]) {
+      expect((yield* leader.next).prompt).toMatchObject({ prompt, traceparent })
+      yield* leader.answer("done")
+    }
+  })
+)
+
+it.scoped("gives out no slot while it stops", () =>
+  Effect.gen(function* () {
+    const kept = yield* Layer.build(ports)
+    const first = yield* Scope.make()
+    const running = yield* Layer.buildWithScope(
+      Layer.provide(engine({ maxConcurrent: 2 }), Layer.succeedContext(kept)),
+      first
+    )
+    yield* Effect.gen(function* () {
+      const busy = yield* makeTeam("busy")
+      const leader = yield* lead(busy)
+      const webhook = yield* makeWebhook(busy)
+      yield* Effect.replicateEffect(webhook.submit("work"), 10)
+      yield* leader.next
+      yield* until(Effect.map(waiting(busy), (messages) => messages === 1))
+      yield* Scope.close(first, Exit.void)
+      expect((yield* (yield* Repo).inFlight).length).toBe(2)
+      expect(yield* waiting(busy)).toBe(1)
+    }).pipe(Effect.provide(running), Effect.provide(kept))
+  })
+)
+
+it.scoped("starts again after a failure of its own, and sends what it had accepted", () => {
+  let broken = true
+  const failing = Layer.map(RepoMemory.layer, (context) => {
+    const store = Context.get(context, LaneStore)
+    const inFlight = Effect.suspend(() => (broken ? Effect.dieMessage("broken") : store.inFlight))
+    return Context.add(context, LaneStore, { ...store, inFlight })
+  })
+  return Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    yield* echo(team)
+    const id = yield* (yield* makeWebhook(team)).submit("work")
+    yield* TestClock.adjust("10 seconds")
+    expect(yield* statusOf(id)).toBe("queued")
+    broken = false
+    yield* TestClock.adjust("10 seconds")
+    yield* until(Effect.map(statusOf(id), (status) => status === "success"))
+  }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(Layer.merge(failing, BusMemory.layer)))))
+})
+
+/** The ports of servers that come and go: a broker that outlives them, whose replies reach each 2 seconds after its start. */
+const portsThatOutlive = Layer.build(
+  Layer.merge(
+    RepoMemory.layer,
+    Layer.map(BusMemory.layer, (context) => {
+      const bus = Context.get(context, Bus)
+      const consume: typeof bus.consume = (...given) =>
+        Effect.forkScoped(Effect.delay(bus.consume(...given), "2 seconds"))
+      return Context.add(context, Bus, { ...bus, durable: true, consume })
+    })
+  )
+)
+
+it.scoped("records answers that came while no server ran before the clock counts", () =>
+  Effect.gen(function* () {
+    const kept = yield* portsThatOutlive
+    const start = (scope: Scope.Scope) =>
+      Layer.buildWithScope(Layer.provide(engine(), Layer.succeedContext(kept)), scope)
+    const first = yield* Scope.make()
+    const running = yield* start(first)
+    const { id, leader } = yield* Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const leader = yield* lead(team)
+      const id = yield* (yield* makeWebhook(team, { timeout_seconds: 10 })).submit("work")
+      yield* leader.next
+      yield* until(Effect.map(statusOf(id), (status) => status === "running"))
+      return { id, leader }
+    }).pipe(Effect.provide(running), Effect.provide(kept))
+    yield* Scope.close(first, Exit.void)
+    yield* leader.answer("in time")
+    yield* TestClock.adjust("1 minute")
+    yield* start(yield* Effect.scope)
+    yield* TestClock.adjust("5 seconds")
+    expect(yield* Effect.provide(statusOf(id), kept)).toBe("success")
+  })
+)
+
+/** A server ends after the broker has confirmed a waited run, before the row says so; the next starts after the deadline. */
+const restartAfterDeadline = Effect.gen(function* () {
+  const kept = yield* portsThatOutlive
+  const start = (scope: Scope.Scope, reach: typeof Checkpoints.Service) =>
+    Layer.buildWithScope(Layer.provide(engine(), Layer.succeedContext(kept)), scope).pipe(
+      Effect.provideService(Checkpoints, reach)
+    )
+  const first = yield* Scope.make()
+  const running = yield* start(first, (point) =>
+    point === "published" ? Effect.interruptible(Effect.never) : Effect.void
+  )
+  const { id, leader } = yield* Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    yield* Effect.fork((yield* makeWebhook(team, { timeout_seconds: 10 })).ask("work"))
+    const { prompt } = yield* leader.next
+    return { id: prompt.run_id, leader }
+  }).pipe(Effect.provide(running), Effect.provide(kept))
+  yield* Scope.close(first, Exit.void)
+  yield* TestClock.adjust("1 minute")
+  const status = Effect.provide(statusOf(id), kept)
+  expect(yield* status).toBe("queued")
+  yield* start(yield* Effect.scope, () => Effect.void)
+  return { leader, status, end: Effect.zipRight(until(Effect.map(status, isFinal)), status) }
+})
+
+it.scoped("records the answer to a waited run that was not known to be sent before its deadline counts", () =>
+  Effect.gen(function* () {
+    const { leader, end } = yield* restartAfterDeadline
+    yield* leader.answer("in time")
+    yield* TestClock.adjust("5 seconds")
+    expect(yield* end).toBe("success")
+    expect(yield* leader.idle).toBe(true)
+  })
+)
+
+it.scoped("times a waited run out that was not known to be sent, once its answer has had time to come", () =>
+  Effect.gen(function* () {
+    const { leader, status, end } = yield* restartAfterDeadline
+    for (let seconds = 0; seconds < 9; seconds++) yield* TestClock.adjust("1 second")
+    expect(yield* status).toBe("queued")
+    for (let seconds = 0; seconds < 2; seconds++) yield* TestClock.adjust("1 second")
+    expect(yield* end).toBe("timeout")
+    expect(yield* leader.idle).toBe(true)
+  })
+)

@@ -1,0 +1,129 @@
+import { expect, it } from "@effect/vitest"
+import { DateTime, Effect, Fiber, TestClock } from "effect"
+import { Checkpoints } from "../../src/engine/Checkpoints.ts"
+import { Shutdown } from "../../src/engine/Shutdown.ts"
+import { Repo } from "../../src/repo/Repo.ts"
+import {
+  echo,
+  engineInMemory,
+  inFlight,
+  lead,
+  makeTeam,
+  makeWebhook,
+  sendMessage,
+  statusOf,
+  until,
+  waiting
+} from "./Scenario.ts"
+
+it.scoped("gives a waiting caller its answer", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    yield* echo(team)
+    const webhook = yield* makeWebhook(team)
+    const run = yield* webhook.ask("hello")
+    expect(run).toMatchObject({ status: "success", conversation: { prompt: "hello", response: "echo: hello" } })
+    yield* until(Effect.map(inFlight, (total) => total === 0))
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("keeps a start that was reported at the time of the sending apart from none", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const webhook = yield* makeWebhook(team)
+    const work = Effect.fnUntraced(function* (isReported: boolean) {
+      const asking = yield* Effect.fork(webhook.ask("hello"))
+      const { reply } = yield* leader.next
+      if (isReported) yield* reply({ _tag: "Started" })
+      yield* leader.answer("done")
+      const { sent_at, started_at } = yield* Fiber.join(asking)
+      return DateTime.distance(sent_at!, started_at!)
+    })
+    expect(yield* work(true)).toBe(1)
+    expect(yield* work(false)).toBe(0)
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("waits for a run whose acceptance takes long", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    yield* echo(team)
+    const webhook = yield* makeWebhook(team)
+    const asking = yield* Effect.fork(webhook.ask("hello"))
+    yield* TestClock.adjust("5 seconds")
+    expect((yield* Fiber.join(asking)).status).toBe("success")
+  }).pipe(
+    Effect.provide(engineInMemory()),
+    Effect.provideService(Checkpoints, (point) => (point === "accept" ? Effect.sleep("5 seconds") : Effect.void))
+  )
+)
+
+it.scoped("refuses a trigger whose team has no leader, and leaves no run behind", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const webhook = yield* makeWebhook(team)
+    const error = yield* Effect.flip(webhook.submit("hello"))
+    expect(error._tag).toBe("TeamNotRunning")
+    const repo = yield* Repo
+    expect((yield* repo.runs({ webhook_id: webhook.id, limit: 10 })).data).toEqual([])
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("sends a team its prompts in the order of acceptance, across webhooks and chat messages", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const seen = yield* echo(team)
+    const one = yield* makeWebhook(team, { max_concurrent: 1 })
+    const two = yield* makeWebhook(team, { max_concurrent: 3 })
+    const texts = Array.from({ length: 60 }, (_, n) => `prompt ${n}`)
+    for (const [n, text] of texts.entries()) {
+      yield* n % 3 === 0 ? one.submit(text) : n % 3 === 1 ? two.submit(text) : sendMessage(team, text)
+    }
+    yield* until(Effect.sync(() => seen.length >= texts.length))
+    expect(seen).toEqual(texts)
+  }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 2 })))
+)
+
+it.scoped("finishes accepted runs of a disabled webhook, and drops those of a deleted one with their slots", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const disabled = yield* makeWebhook(team)
+    const deleted = yield* makeWebhook(team)
+    const kept = yield* disabled.submit("kept")
+    yield* leader.next
+    const asking = yield* Effect.fork(Effect.flip(deleted.ask("dropped")))
+    yield* until(Effect.map(waiting(team), (messages) => messages === 1))
+    const repo = yield* Repo
+    yield* repo.updateWebhook(disabled.id, { enabled: false, updated_at: yield* DateTime.now })
+    yield* repo.deleteWebhook(deleted.id)
+    yield* TestClock.adjust("1 second")
+    expect((yield* Fiber.join(asking))._tag).toBe("NotFound")
+    expect((yield* Effect.flip(disabled.submit("refused")))._tag).toBe("NotFound")
+    expect(yield* inFlight).toBe(1)
+    yield* leader.answer("done")
+    yield* until(Effect.map(statusOf(kept), (status) => status === "success"))
+    // The prompt was with the broker already; its answer belongs to no run and is dropped.
+    yield* leader.next
+    yield* leader.answer("to no run")
+    yield* until(Effect.map(inFlight, (total) => total === 0))
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("sends a caller that waits at the end of a shutdown away, and finishes the run", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const webhook = yield* makeWebhook(team)
+    const asking = yield* Effect.fork(Effect.flip(webhook.ask("work")))
+    const { prompt } = yield* leader.next
+    const shutdown = yield* Shutdown
+    yield* shutdown.begin
+    expect(yield* Effect.flip(webhook.submit("refused"))).toMatchObject({ _tag: "Unavailable", what: "server" })
+    yield* shutdown.stopWaiting
+    expect(yield* Fiber.join(asking)).toMatchObject({ _tag: "Unavailable", run_id: prompt.run_id })
+    yield* leader.answer("done")
+    yield* until(Effect.map(statusOf(prompt.run_id), (status) => status === "success"))
+  }).pipe(Effect.provide(engineInMemory()))
+)

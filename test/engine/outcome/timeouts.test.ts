@@ -1,0 +1,103 @@
+import { expect, it } from "@effect/vitest"
+import { Context, Duration, Effect, Fiber, Layer, TestClock } from "effect"
+import { Bus } from "../../../src/bus/Bus.ts"
+import * as BusMemory from "../../../src/bus/BusMemory.ts"
+import { Unavailable } from "../../../src/domain/Errors.ts"
+import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
+import { Repo } from "../../../src/repo/Repo.ts"
+import { engine, engineInMemory, inFlight, lead, makeTeam, makeWebhook, statusOf, until, waiting } from "../Scenario.ts"
+
+it.scoped("answers timeout at the deadline, frees the slot, and keeps the late answer", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const webhook = yield* makeWebhook(team, { timeout_seconds: 30 })
+    const asking = yield* Effect.fork(webhook.ask("slow"))
+    const delivery = yield* leader.next
+    yield* TestClock.adjust(Duration.millis(29_999))
+    expect(yield* statusOf(delivery.prompt.run_id)).toBe("running")
+    yield* TestClock.adjust(Duration.millis(1))
+    const run = yield* Fiber.join(asking)
+    expect(run).toMatchObject({ run_id: delivery.prompt.run_id, status: "timeout" })
+    yield* until(Effect.map(inFlight, (total) => total === 0))
+
+    yield* leader.answer("too late")
+    const repo = yield* Repo
+    yield* until(Effect.map(repo.run(run.run_id), ({ conversation }) => conversation.response === "too late"))
+    expect(yield* statusOf(run.run_id)).toBe("timeout")
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("never sends a run whose deadline passed while it waited for a slot", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const long = yield* makeWebhook(team, { timeout_seconds: 1000 })
+    const short = yield* makeWebhook(team, { timeout_seconds: 10 })
+    yield* long.submit("first")
+    yield* leader.next
+    const asking = yield* Effect.fork(short.ask("never sent"))
+    const repo = yield* Repo
+    yield* until(Effect.map(repo.lanes, (lanes) => lanes.length === 1))
+    yield* TestClock.adjust("10 seconds")
+    expect((yield* Fiber.join(asking)).status).toBe("timeout")
+    const third = yield* long.submit("third")
+    yield* leader.answer("done")
+    const delivery = yield* leader.next
+    expect(delivery).toMatchObject({ text: "third", prompt: { run_id: third } })
+  }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
+)
+
+it.scoped("counts a fire-and-forget run's timeout from the leader's start", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const webhook = yield* makeWebhook(team, { timeout_seconds: 10 })
+    const id = yield* webhook.submit("work")
+    const delivery = yield* leader.next
+    yield* TestClock.adjust("6 seconds")
+    yield* delivery.reply({ _tag: "Started" })
+    const repo = yield* Repo
+    yield* until(Effect.map(repo.run(id), (run) => run.started_at !== undefined))
+    yield* TestClock.adjust("9 seconds")
+    expect(yield* statusOf(id)).toBe("running")
+    yield* TestClock.adjust("2 seconds")
+    expect(yield* statusOf(id)).toBe("timeout")
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("lets nothing expire while the broker takes no messages, and leaders cannot send their answers", () => {
+  let isFull = true
+  const bus = Layer.map(BusMemory.layer, (context) => {
+    const open = Context.get(context, Bus)
+    const blocked = new Unavailable({ what: "broker", detail: "no memory left" })
+    return Context.add(context, Bus, { ...open, ping: Effect.suspend(() => (isFull ? blocked : open.ping)) })
+  })
+  return Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const id = yield* (yield* makeWebhook(team, { timeout_seconds: 3 })).submit("work")
+    yield* leader.next
+    yield* TestClock.adjust("5 seconds")
+    expect(yield* statusOf(id)).toBe("running")
+    isFull = false
+    yield* TestClock.adjust("5 seconds")
+    expect(yield* statusOf(id)).toBe("running")
+    yield* TestClock.adjust("7 seconds")
+    expect(yield* statusOf(id)).toBe("timeout")
+  }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(Layer.merge(RepoMemory.layer, bus)))))
+})
+
+it.scoped("frees the slots of a team that never answers, when their timeout has passed", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("dead")
+    const leader = yield* lead(team)
+    const webhook = yield* makeWebhook(team, { timeout_seconds: 10 })
+    const ids = yield* Effect.replicateEffect(webhook.submit("work"), 5)
+    yield* leader.next
+    yield* until(Effect.map(waiting(team), (messages) => messages === 1))
+    for (let seconds = 0; seconds < 45; seconds++) yield* TestClock.adjust("1 second")
+    expect(yield* Effect.forEach(ids, statusOf)).toEqual(ids.map(() => "timeout"))
+    expect(yield* inFlight).toBe(0)
+  }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 3 })))
+)

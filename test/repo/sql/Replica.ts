@@ -1,0 +1,43 @@
+/** Processes that share a PostgreSQL database, each with a repo of its own. */
+import { expect } from "@effect/vitest"
+import { Context, Effect, Layer, Option, Redacted, Schedule, Scope } from "effect"
+import { minute } from "../../../src/repo/contract/fixtures.ts"
+import { Repo } from "../../../src/repo/Repo.ts"
+import * as PostgresClient from "../../../src/repo/sql/database/PostgresClient.ts"
+import * as RepoSql from "../../../src/repo/sql/RepoSql.ts"
+
+/** The error of an effect that must fail, and in time. */
+export const refusal = (effect: Effect.Effect<unknown, unknown>) => Effect.timeout(Effect.flip(effect), "15 seconds")
+
+export const layerOf = (url: string) =>
+  RepoSql.layer.pipe(Layer.provideMerge(PostgresClient.layer({ url: Redacted.make(url), maxConnections: 5 })))
+
+export type Replica = Effect.Effect.Success<typeof Repo> & {
+  /** What a helper does with this process's repo. */
+  readonly use: <A, E>(effect: Effect.Effect<A, E, Repo>) => Effect.Effect<A, E>
+}
+
+/** A process's own repo, for as long as the scope is open. */
+export const replicaWith = <E>(layer: Layer.Layer<Repo, E>): Effect.Effect<Replica, E, Scope.Scope> =>
+  Effect.flatMap(Layer.build(layer), (context: Context.Context<Repo>) =>
+    Effect.provide(
+      Effect.map(Repo, (repo) => ({ ...repo, use: Effect.provide(context) })),
+      context
+    )
+  )
+
+export const replicaOf = (url: string) => replicaWith(layerOf(url))
+
+/** A lease for a minute, or until the process has ended; `scope` is the process. */
+export const leaseWithLock = (replica: Replica, scope: Scope.Scope) =>
+  Effect.gen(function* () {
+    const term = Option.getOrThrow(yield* replica.acquireLease("a", minute))
+    const lock = yield* Scope.extend(replica.lockForProcess(term), scope)
+    expect(lock.isHeld()).toBe(true)
+    yield* replica.renewLease(term, minute, lock)
+    return term
+  })
+
+/** Waits until it succeeds, as long as the test may take. */
+export const eventually = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.retry(effect, Schedule.spaced("50 millis"))

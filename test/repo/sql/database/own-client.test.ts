@@ -1,0 +1,66 @@
+import { PgClient } from "@effect/sql-pg"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Layer, Redacted, String } from "effect"
+import { subscribe } from "../../../../src/repo/ChangeFeed.ts"
+import {
+  acquireTerm,
+  admitOne,
+  createWebhook,
+  endOne,
+  ops,
+  queueRun,
+  success
+} from "../../../../src/repo/contract/fixtures.ts"
+import * as PostgresNotifications from "../../../../src/repo/sql/database/PostgresNotifications.ts"
+import * as RepoSql from "../../../../src/repo/sql/RepoSql.ts"
+import { freshDatabase } from "../../../support/fresh.ts"
+import { replicaOf, replicaWith } from "../Replica.ts"
+
+/** What a host has that reads its own tables in camel case. */
+const hostClient = (url: string) =>
+  PgClient.layer({
+    url: Redacted.make(url),
+    transformQueryNames: String.camelToSnake,
+    transformResultNames: String.snakeToCamel
+  })
+
+const hosted = <E>(url: string, notifications: Layer.Layer<RepoSql.Notifications, E>) =>
+  RepoSql.layer.pipe(
+    Layer.provide(notifications),
+    Layer.provide(Layer.effectDiscard(RepoSql.migrate)),
+    Layer.provide(hostClient(url))
+  )
+
+describe("a host's own SqlClient", () => {
+  it.scopedLive("serves the repo, whatever names it transforms", () =>
+    Effect.gen(function* () {
+      const repo = yield* replicaWith(hosted(yield* freshDatabase, RepoSql.Notifications.layerPolling))
+      yield* Effect.gen(function* () {
+        const webhook = yield* createWebhook({ max_concurrent: 3 })
+        const { token_hash: _, ...shown } = webhook
+        expect(yield* repo.webhook(webhook.id)).toEqual(shown)
+        const id = yield* queueRun(webhook)
+        expect(yield* admitOne(id, yield* acquireTerm)).toBe(true)
+        expect(yield* repo.inFlight).toMatchObject([{ run_id: id, webhook: { id: webhook.id, max_concurrent: 3 } }])
+        const ended = yield* endOne(id, success("done"), 5)
+        expect(ended).toEqual({ recorded: true, run: yield* repo.run(id) })
+        expect(yield* repo.deleteWebhook(webhook.id)).toEqual([])
+        yield* repo.deleteTeam(ops)
+      }).pipe(repo.use)
+    })
+  )
+
+  it.scopedLive("is notified of changes over a connection beside it", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const notifications = PostgresNotifications.layer({ url: Redacted.make(url) })
+      const [a, b] = [yield* replicaWith(hosted(url, notifications)), yield* replicaOf(url)]
+      const changes = yield* subscribe(a)
+      const webhook = yield* b.use(createWebhook())
+      expect(yield* Effect.timeout(changes.take, "10 seconds")).toEqual({
+        _tag: "WebhookChanged",
+        webhook_id: webhook.id
+      })
+    })
+  )
+})

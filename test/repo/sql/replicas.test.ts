@@ -1,0 +1,192 @@
+import { SqlClient } from "@effect/sql"
+import { describe, expect, it } from "@effect/vitest"
+import { DateTime, Deferred, Duration, Effect, Layer, Redacted, Stream } from "effect"
+import { Unavailable } from "../../../src/domain/Errors.ts"
+import { subscribe } from "../../../src/repo/ChangeFeed.ts"
+import {
+  acceptOne,
+  at,
+  count,
+  createWebhook,
+  newRun,
+  ops,
+  queueRun,
+  success,
+  together,
+  unlimited
+} from "../../../src/repo/contract/fixtures.ts"
+import * as PostgresClient from "../../../src/repo/sql/database/PostgresClient.ts"
+import { freshDatabase } from "../../support/fresh.ts"
+import { queryPostgres } from "../../support/Postgres.ts"
+import { type Replica, refusal, replicaOf } from "./Replica.ts"
+
+describe("replicas on one database", () => {
+  it.scopedLive("count every run once while several of them accept, end, purge and roll up", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const repos = yield* Effect.forEach(count(3), () => replicaOf(url), together)
+      const webhooks = yield* Effect.forEach(count(5), () => repos[0]!.use(createWebhook()))
+      const begin = DateTime.startOf(at(0), "hour")
+      const hour = Duration.hours(1)
+      const story = (repo: Replica, replica: number) =>
+        Effect.gen(function* () {
+          for (const round of count(10)) {
+            // Each replica names the webhooks in another order.
+            const order = webhooks.map((_, n) => webhooks[(n * (replica + 1) + round) % webhooks.length]!)
+            const runs = yield* Effect.forEach(order, (webhook) => newRun(webhook))
+            yield* repo.accept(runs, unlimited)
+            yield* repo.end(runs.map(({ run_id }) => ({ run_id, outcome: success("ok"), at: at(round) })))
+            if (round === 5) yield* repo.purge(at(1))
+            yield* repo.rollUp(at(0))
+          }
+        })
+      yield* Effect.forEach(repos, story, together)
+      yield* repos[0]!.purge(at(1))
+      for (const _ of count(2)) {
+        const activity = yield* repos[1]!.activity(begin, hour)
+        expect(activity.map(({ bucket, success, live }) => [bucket, success, live])).toEqual(
+          webhooks.map(() => [0, 27, 0])
+        )
+        yield* repos[2]!.rollUp(at(0))
+      }
+    })
+  )
+
+  it.scopedLive("create the tables of an empty database, all starting at once", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const repos = yield* Effect.forEach(count(4), () => replicaOf(url), together)
+      yield* repos[0]!.createTeam(ops, at(0))
+      for (const repo of repos) expect((yield* repo.teams).map((record) => record.team)).toEqual(["ops"])
+      const migrations = yield* Effect.promise(() => queryPostgres(url, "select * from webhook_trigger.migrations"))
+      expect(migrations.map((row) => row.migration_id)).toEqual([...new Set(migrations.map((row) => row.migration_id))])
+      expect(migrations.length).toBeGreaterThan(0)
+    })
+  )
+
+  it.scopedLive("keep one order, and one run for each key", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const [a, b] = [yield* replicaOf(url), yield* replicaOf(url)]
+      const webhook = yield* a.use(createWebhook())
+      const runs = yield* Effect.forEach(count(20), () => newRun(webhook))
+      for (const [i, run] of runs.entries()) yield* (i % 2 === 0 ? a : b).use(acceptOne(run))
+      expect((yield* a.lane(ops, 99)).map((run) => run.run_id)).toEqual(runs.map((run) => run.run_id))
+
+      // In opposite directions, so that each waits for the other's keys.
+      const keys = count(50).map((i) => `key ${i}`)
+      const send = (replica: Replica, keys: ReadonlyArray<string>) =>
+        Effect.forEach(
+          keys,
+          (key) =>
+            Effect.gen(function* () {
+              const idempotency = { key, request_hash: new Uint8Array(1), expires_at: at(60_000) }
+              const run = yield* newRun(webhook, { idempotency })
+              const acceptance = yield* replica.use(acceptOne(run))
+              return acceptance._tag === "Repeated" ? acceptance.run.run_id : run.run_id
+            }),
+          together
+        )
+      const [ofA, ofB] = yield* Effect.all([send(a, keys), send(b, keys.toReversed())], together)
+      expect(ofB.toReversed()).toEqual(ofA)
+      expect(yield* a.lane(ops, 999)).toHaveLength(20 + 50)
+    })
+  )
+
+  it.scopedLive("hold a webhook's rate together", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const repos = yield* Effect.forEach(count(3), () => replicaOf(url), together)
+      const webhooks = yield* Effect.forEach(["30/day", "7/hour", undefined], (rate) =>
+        repos[0]!.use(createWebhook(rate === undefined ? {} : { rate }))
+      )
+      const accept = (repo: Replica, replica: number) =>
+        Effect.forEach(
+          count(20),
+          (round) =>
+            Effect.gen(function* () {
+              // Each replica names the webhooks in another order.
+              const order = count(6).map((n) => webhooks[(n * (replica + 1) + round) % webhooks.length]!)
+              yield* repo.accept(yield* Effect.forEach(order, (webhook) => newRun(webhook)), unlimited)
+            }),
+          together
+        )
+      yield* Effect.forEach(repos, accept, together)
+      const accepted = yield* Effect.forEach(webhooks, ({ id }) => repos[1]!.slots(id))
+      expect(accepted.slice(0, 2).map(({ queued }) => queued)).toEqual([30, 7])
+    })
+  )
+
+  it.scopedLive("are notified of each other's changes", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const [a, b] = [yield* replicaOf(url), yield* replicaOf(url)]
+      const webhook = yield* a.use(createWebhook())
+      const heard = yield* Deferred.make<void>()
+      yield* Stream.fromQueue(yield* subscribe(b)).pipe(
+        Stream.filter((change) => change._tag === "RunAccepted" && change.team === ops),
+        Stream.runForEach(() => Deferred.succeed(heard, undefined)),
+        Effect.forkScoped
+      )
+      yield* a.use(queueRun(webhook))
+      yield* Deferred.await(heard)
+    })
+  )
+
+  it.scopedLive("close many windows in portions, in the order of their ends", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const repo = yield* replicaOf(url)
+      const webhook = yield* repo.use(createWebhook())
+      // Each ends before those that were opened earlier, but for the two that end with it.
+      const runs = yield* Effect.forEach(count(2_500), (n) =>
+        newRun(webhook, { coalesce: { key: `key ${n}`, until: at(60_000 - Math.floor(n / 3)) } })
+      )
+      yield* repo.accept(runs, unlimited)
+      yield* repo.closeWindows(at(60_000))
+      const byEnd = runs.toSorted((a, b) => DateTime.Order(a.coalesce!.until, b.coalesce!.until))
+      expect((yield* repo.lane(ops, 9_999)).map(({ run_id }) => run_id)).toEqual(byEnd.map(({ run_id }) => run_id))
+      const [portions] = yield* Effect.promise(() =>
+        queryPostgres(
+          url,
+          `select count(*)::int as all, max(runs)::int as largest
+           from (select count(*) as runs from webhook_trigger.runs group by xmin) as portions`
+        )
+      )
+      expect(portions).toEqual({ all: 3, largest: 1_002 })
+    })
+  )
+
+  it.scopedLive("block each other for a bounded time only", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const repo = yield* replicaOf(url)
+      const webhook = yield* repo.use(createWebhook())
+      const context = yield* Layer.build(PostgresClient.layer({ url: Redacted.make(url) }))
+      yield* Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const locked = yield* Deferred.make<void>()
+        const release = yield* Deferred.make<void>()
+        const locker = yield* Effect.gen(function* () {
+          yield* sql`set local idle_in_transaction_session_timeout = 0`
+          yield* sql`lock table webhook_trigger.runs in access exclusive mode`
+          yield* Deferred.succeed(locked, undefined)
+          yield* Deferred.await(release)
+        }).pipe(sql.withTransaction, Effect.fork)
+        yield* Deferred.await(locked)
+        const runs = yield* Effect.forEach(count(50), () => newRun(webhook))
+        const [refused, ...others] = yield* Effect.forEach(
+          [repo.accept(runs, unlimited), ...runs.map((run) => repo.run(run.run_id)), repo.lanes],
+          refusal,
+          together
+        )
+        for (const error of [refused, ...others]) expect(error).toBeInstanceOf(Unavailable)
+        // The connections are not all taken by those that wait: what needs no locked table is served.
+        yield* repo.ping
+        yield* Deferred.succeed(release, undefined)
+        yield* locker.await
+        yield* repo.use(queueRun(webhook))
+      }).pipe(Effect.provide(context))
+    })
+  )
+})
