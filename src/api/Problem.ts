@@ -2,14 +2,20 @@ import { HttpApiSchema } from "@effect/platform"
 import { Schema } from "effect"
 import { Fault } from "../domain/Errors.ts"
 import { RunId } from "../domain/Id.ts"
+import { AgentReport } from "../domain/run/AgentReport.ts"
 import { optional } from "../domain/Time.ts"
 
 /** The media type of errors (RFC 9457). */
 export const mediaType = "application/problem+json"
 
-/** An error as in RFC 9457. */
-export const problem = <const Status extends number>(status: Status, description: string) =>
+/** An error as in RFC 9457, with members of its own. */
+const problemWith = <const Status extends number, Members extends Schema.Struct.Fields>(
+  status: Status,
+  description: string,
+  members: Members
+) =>
   Schema.Struct({
+    ...members,
     type: Schema.String.annotations({ description: "The documentation of the code: `/docs#<code>`." }),
     title: Schema.String.annotations({ description: "The meaning of the code." }),
     status: Schema.Literal(status).annotations({ description: "The status of the response." }),
@@ -21,6 +27,9 @@ export const problem = <const Status extends number>(status: Status, description
     .pipe(HttpApiSchema.withEncoding({ kind: "Json", contentType: mediaType }))
     // The identifier comes last, because a later annotation removes it.
     .annotations({ ...HttpApiSchema.annotations({ status }), description, identifier: `Problem${status}` })
+
+export const problem = <const Status extends number>(status: Status, description: string) =>
+  problemWith(status, description, {})
 
 export const BadRequest = problem(400, "The request is malformed.")
 export const Unauthorized = problem(
@@ -36,7 +45,7 @@ export const UnsupportedMediaType = problem(415, "The body is not plain JSON.")
 export const UnprocessableContent = problem(422, "The request is well formed but not valid; see `errors`.")
 export const TooManyRequests = problem(429, "A limit has been reached; see `Retry-After`.")
 export const InternalError = problem(500, "An unexpected error in the server.")
-export const BadGateway = problem(502, "The run ended as an error.")
+export const BadGateway = problemWith(502, "The run ended as an error.", AgentReport.fields)
 export const ServiceUnavailable = problem(
   503,
   "The database or the broker is unreachable, or the server is stopping or too busy; see `Retry-After`."

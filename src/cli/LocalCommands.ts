@@ -62,7 +62,7 @@ export const serve = (local: LocalCommands) =>
         "leader",
         "team=command",
         "LEADERS",
-        "Lead this team in the server's process: the command runs for each prompt; may be repeated"
+        "Lead this team in the server's process: the command runs for each prompt; with `--output json-lines` before it, it prints replies; may be repeated"
       ),
       agent: repeated(
         "agent",

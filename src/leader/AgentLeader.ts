@@ -58,7 +58,8 @@ const answer = (options: AgentLeaderOptions, prompt: Prompt, work: LeaderWork) =
       options.agent.answer({
         prompt: { ...prompt, ...(traceparent !== undefined && { traceparent }) },
         place: options,
-        progress: (progress) => Runtime.runSync(runtime, work.progress(progress))
+        progress: (progress) => Runtime.runSync(runtime, work.progress(progress)),
+        report: (report) => Runtime.runSync(runtime, work.report(report))
       })
     )
   })

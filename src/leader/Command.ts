@@ -25,9 +25,10 @@ export type CommandOptions = Omit<AgentLeader.AgentLeaderOptions, "agent"> & Pro
 export const agent = ({ args, command, output = "text" }: ProgramOptions): Agent => ({
   title: command,
   program: command,
-  answer: ({ place, progress, prompt }) => {
+  answer: (task) => {
+    const { place, prompt } = task
     const program = { ...place, command, args, input: prompt.prompt, env: environment(prompt, place) }
-    return output === "text" ? runProgram(program, wholeText()) : runProgram(program, eventLines(jsonLines, progress))
+    return output === "text" ? runProgram(program, wholeText()) : runProgram(program, eventLines(jsonLines, task))
   }
 })
 

@@ -12,7 +12,8 @@ import {
   Predicate,
   Schedule,
   Schema,
-  type Scope
+  type Scope,
+  Struct
 } from "effect"
 import { type Delivery, LeaderBus, type Prompt } from "../bus/Bus.ts"
 import { AgentReport } from "../domain/run/AgentReport.ts"
@@ -35,7 +36,8 @@ export interface LeaderOptions<E, R> {
   readonly team: TeamName
   /**
    * Answers one prompt at a time. A failure or a defect ends the run as `error`. It is interrupted if the run is
-   * cancelled, or if the leader stops or loses its connection. In the latter case the prompt is redelivered.
+   * cancelled: then what it has reported is kept, and its slot is free when it has ended. It is also interrupted if the
+   * leader stops or loses its connection, and then the prompt is redelivered.
    */
   readonly handler: (prompt: Prompt, work: LeaderWork) => Effect.Effect<LeaderAnswer, E, R>
   /** How long a handler may continue after the leader is stopped. Default: it is interrupted at once. */
@@ -59,8 +61,8 @@ export const start = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<void, n
     const context = yield* Effect.context<R>()
     const answers = Answers.make()
 
-    const work = ({ progress, prompt }: Delivery): Effect.Effect<Answers.Answer> =>
-      Effect.flatMap(Work.make(progress), (work) => Effect.provide(options.handler(prompt, work), context)).pipe(
+    const work = ({ progress, prompt }: Delivery, keep: (report: AgentReport) => void): Effect.Effect<Answers.Answer> =>
+      Effect.flatMap(Work.make(progress, keep), (work) => Effect.provide(options.handler(prompt, work), context)).pipe(
         Effect.scoped,
         Effect.exit,
         Effect.flatMap((exit) => {
@@ -92,12 +94,18 @@ export const start = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<void, n
         if (yield* isTooLate(prompt)) {
           return yield* Effect.logInfo(`run ${prompt.run_id} arrived after its deadline and is discarded`)
         }
-        const now = (yield* Deferred.isDone(cancelled))
+        let known: AgentReport = {}
+        const keep = (report: AgentReport) => {
+          known = { ...known, ...report }
+        }
+        const end = (yield* Deferred.isDone(cancelled))
           ? stopped
           : yield* Effect.zipRight(
               reply({ _tag: "Started" }),
-              Effect.raceFirst(work(delivery), Effect.as(Deferred.await(cancelled), stopped))
+              // The work that is interrupted may still report what it used.
+              Effect.raceFirst(work(delivery, keep), Effect.as(Deferred.await(cancelled), stopped))
             )
+        const now = withReport(end, known)
         // Before it is sent: if this fails, the prompt is redelivered.
         answers.put(prompt.run_id, now)
         yield* Effect.retry(reply(now), untilSent)
@@ -122,6 +130,12 @@ export const layer = <E, R>(options: LeaderOptions<E, R>): Layer.Layer<never, ne
 
 /** The reply to a prompt whose run was cancelled. */
 const stopped: Answers.Answer = { _tag: "Failed", message: "The run was cancelled." }
+
+/** The answer with what else is known of the work; what it says itself counts more. */
+const withReport = (answer: Answers.Answer, known: AgentReport): Answers.Answer => {
+  const report = { ...known, ...answer.report }
+  return Struct.keys(report).length === 0 ? answer : { ...answer, report }
+}
 
 const reportOf = (cause: Cause.Cause<unknown>): AgentReport | undefined => {
   const failure = Option.getOrUndefined(Cause.failureOption(cause))

@@ -1,5 +1,5 @@
 /** Runs a program for one prompt: its input, its output, and its end. */
-import { Effect, Exit } from "effect"
+import { Deferred, Duration, Effect, Exit, FiberId } from "effect"
 import { answerTooLarge, maxAnswer } from "../bus/Replies.ts"
 import { LeaderError } from "./Leader.ts"
 import * as ProcessGroup from "./ProcessGroup.ts"
@@ -27,7 +27,7 @@ export interface Ending {
 export interface Output<A> {
   /** Returns false when it can take no more; then the program is killed. */
   readonly write: (chunk: Buffer) => boolean
-  /** Nothing more is needed, so the program has a moment left to end. */
+  /** Nothing more is needed, so the program has a moment left to end, unless it goes on. */
   readonly isDone: () => boolean
   readonly result: (ending: Ending) => Effect.Effect<A, LeaderError>
 }
@@ -35,8 +35,8 @@ export interface Output<A> {
 const defaultStop: ProcessGroup.Stop = { signal: "SIGTERM", grace: "5 seconds" }
 /** How long a remaining child process may keep the output open. */
 const drainTimeout = "1 second"
-/** How long a program may take to end once its output is complete. */
-const endTimeout = "5 seconds"
+/** How long a program may take to end, or to print more, once its output is complete. */
+const endTimeout = Duration.seconds(5)
 
 /** The whole output, without one trailing newline. An exit code other than 0 is a failure with the end of the standard error. */
 export const wholeText = (): Output<string> => {
@@ -71,8 +71,7 @@ export const runProgram = <A>(options: ProgramOptions, output: Output<A>): Effec
     start(options, output),
     (running) =>
       Effect.gen(function* () {
-        const overdue = Effect.as(Effect.delay(running.done, endTimeout), "terminated")
-        const status = yield* Effect.raceFirst(running.ended, overdue)
+        const status = yield* Effect.raceFirst(running.ended, Effect.as(running.overdue, "terminated"))
         if (status !== "terminated") yield* Effect.timeoutOption(running.drained, drainTimeout)
         return yield* output.result({ status, errors: running.errors() })
       }),
@@ -91,21 +90,27 @@ export const runProgram = <A>(options: ProgramOptions, output: Output<A>): Effec
 interface Running extends ProcessGroup.Running {
   /** Completes when its output is complete. */
   readonly done: Effect.Effect<void>
+  /** Completes when it is complete, and nothing more has come for a while. */
+  readonly overdue: Effect.Effect<void>
 }
 
 /** Starts the program, with its input and its output connected. */
 const start = (options: ProgramOptions, output: Output<unknown>): Effect.Effect<Running, LeaderError> =>
   Effect.map(ProcessGroup.start(options), (running) => {
-    const { stdin, stdout } = running.child
-    const done = new Promise<void>((resolve) => {
-      stdout.on("data", (chunk: Buffer) => {
-        if (!output.write(chunk)) ProcessGroup.signal(running, "SIGKILL")
-        if (!output.isDone()) return
-        stdin.end()
-        resolve()
-      })
+    const { child } = running
+    const done = Deferred.unsafeMake<void>(FiberId.none)
+    const overdue = Deferred.unsafeMake<void>(FiberId.none)
+    let timer: NodeJS.Timeout | undefined
+    child.once("close", () => clearTimeout(timer))
+    child.stdout.on("data", (chunk: Buffer) => {
+      if (!output.write(chunk)) ProcessGroup.signal(running, "SIGKILL")
+      clearTimeout(timer)
+      if (!output.isDone()) return
+      child.stdin.end()
+      Deferred.unsafeDone(done, Effect.void)
+      timer = setTimeout(() => Deferred.unsafeDone(overdue, Effect.void), Duration.toMillis(endTimeout))
     })
-    if (options.interrupt === undefined) stdin.end(options.input)
-    else stdin.write(options.input)
-    return { ...running, done: Effect.promise(() => done) }
+    if (options.interrupt === undefined) child.stdin.end(options.input)
+    else child.stdin.write(options.input)
+    return { ...running, done: Deferred.await(done), overdue: Deferred.await(overdue) }
   })

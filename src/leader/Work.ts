@@ -1,5 +1,6 @@
 import { Duration, Effect, type Scope } from "effect"
 import type { Delivery } from "../bus/Bus.ts"
+import type { AgentReport } from "../domain/run/AgentReport.ts"
 import { mergeProgress, type Progress } from "../domain/run/Progress.ts"
 
 /** What a handler can do while it works on a prompt. */
@@ -9,6 +10,11 @@ export interface LeaderWork {
    * and never delays the answer. Progress is transient, so the answer must contain all that matters.
    */
   readonly progress: (progress: Progress) => Effect.Effect<void>
+  /**
+   * Keeps what is known of the work so far, such as its usage. It is sent with the answer or the error, also when the run is
+   * cancelled or the handler takes too long. Later reports replace the same parts of earlier ones.
+   */
+  readonly report: (report: AgentReport) => Effect.Effect<void>
 }
 
 /** The shortest time between two reports that are sent. */
@@ -17,7 +23,10 @@ const interval = Duration.millis(250)
 const isNothing = ({ activity, text }: Progress): boolean => activity === undefined && text === undefined
 
 /** What is still unsent when the scope closes is sent then. */
-export const make = (send: Delivery["progress"]): Effect.Effect<LeaderWork, never, Scope.Scope> =>
+export const make = (
+  send: Delivery["progress"],
+  keep: (report: AgentReport) => void
+): Effect.Effect<LeaderWork, never, Scope.Scope> =>
   Effect.gen(function* () {
     const scope = yield* Effect.scope
     let pending: Progress = {}
@@ -38,6 +47,7 @@ export const make = (send: Delivery["progress"]): Effect.Effect<LeaderWork, neve
     )
     yield* Effect.addFinalizer(() => flush)
     return {
+      report: (report) => Effect.sync(() => keep(report)),
       progress: (progress) =>
         Effect.suspend(() => {
           pending = mergeProgress(pending, progress)

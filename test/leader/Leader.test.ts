@@ -105,6 +105,40 @@ describe("Leader", () => {
     })
   )
 
+  behaviour(
+    "what a handler reports is kept with every end of its run, also when the run is cancelled",
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const replies = yield* collectReplies
+      const begun = yield* Deferred.make<void>()
+      yield* Leader.start({
+        team,
+        handler: ({ prompt }, work) =>
+          Effect.gen(function* () {
+            yield* work.report({ session_id: "s-1", usage: { output_tokens: 1 } })
+            yield* work.report({ usage: { output_tokens: 2 } })
+            if (prompt === "answer") return { response: "yes", report: { session_id: "s-2" } }
+            if (prompt === "fail") return yield* new LeaderError({ message: "no" })
+            yield* Deferred.succeed(begun, undefined)
+            return yield* Effect.never
+          }).pipe(Effect.onInterrupt(() => work.report({ usage: { output_tokens: 3 } })))
+      })
+      const ends: Array<unknown> = []
+      for (const text of ["answer", "fail", "cancel"]) {
+        const prompt = yield* makePrompt({ prompt: text })
+        yield* bus.publish([prompt])
+        if (text === "cancel") yield* Effect.zipRight(Deferred.await(begun), bus.cancel(team, prompt.run_id))
+        const [, end] = yield* Queue.takeN(replies, 2)
+        ends.push(end)
+      }
+      expect(ends).toMatchObject([
+        { response: "yes", report: { session_id: "s-2", usage: { output_tokens: 2 } } },
+        { message: "no", report: { session_id: "s-1", usage: { output_tokens: 2 } } },
+        { message: "The run was cancelled.", report: { session_id: "s-1", usage: { output_tokens: 3 } } }
+      ])
+    })
+  )
+
   it.live("a prompt whose deadline has passed is not worked on", () =>
     Effect.gen(function* () {
       const late = yield* makePrompt({ deadline: DateTime.unsafeMake(Date.now() - 1) })

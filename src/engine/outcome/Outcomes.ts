@@ -104,7 +104,8 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
                   return ended
                 })
           const ended = Effect.map(committed, (all) => {
-            for (const { run, recorded: byUs } of all) {
+            for (const { late, run, recorded: byUs } of all) {
+              if (late !== undefined) RunMetrics.recordReport(late.report, late.team)
               if (run === undefined) continue
               if (byUs) recorded(run)
               else notify(run.run_id, run)

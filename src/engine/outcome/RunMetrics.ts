@@ -1,6 +1,6 @@
 /** How runs ended and how long they took. The server that records an end counts it. */
 import { DateTime, Metric, MetricBoundaries } from "effect"
-import type { AgentUsage } from "../../domain/run/AgentReport.ts"
+import type { AgentReport } from "../../domain/run/AgentReport.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import * as Metrics from "../../telemetry/Metrics.ts"
@@ -30,10 +30,10 @@ const cost = Metric.counter("webhook_run_cost_usd_total", {
   incremental: true
 })
 
-const recordUsage = (
-  { cached_input_tokens, cost_usd, input_tokens, output_tokens }: AgentUsage,
-  team: TeamName
-): void => {
+/** Counts what an agent reported of a run, once: with its end, or when the report came later. */
+export const recordReport = ({ usage }: Pick<AgentReport, "usage">, team: TeamName): void => {
+  if (usage === undefined) return
+  const { cached_input_tokens, cost_usd, input_tokens, output_tokens } = usage
   const kinds = { input: input_tokens, output: output_tokens, cached_input: cached_input_tokens }
   for (const [kind, count] of Object.entries(kinds)) {
     if (count !== undefined) Metrics.record(tokens, count, { team, kind })
@@ -44,9 +44,10 @@ const recordUsage = (
 const between = (from: DateTime.Utc, to: DateTime.Utc): number => Math.max(0, DateTime.distance(from, to)) / 1000
 
 /** Counts a run that has ended. */
-export const record = ({ accepted_at, finished_at, started_at, status, team, usage }: Run): void => {
+export const record = (run: Run): void => {
+  const { accepted_at, finished_at, started_at, status, team } = run
   Metrics.record(ended, 1, { status })
-  if (usage !== undefined) recordUsage(usage, team)
+  recordReport(run, team)
   if (finished_at === undefined) return
   const labels = { status, team }
   Metrics.record(queued, between(accepted_at, started_at ?? finished_at), labels)

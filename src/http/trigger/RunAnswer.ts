@@ -33,8 +33,11 @@ const message: Format = {
   accepted: (message_id) => json<typeof MessageAccepted.Type>(202, { status: "accepted", message_id }),
   success: (message_id, response, report) =>
     json<typeof MessageAnswered.Type>(200, { status: "success", response, message_id, ...report }),
-  error: (run_id, error) =>
-    Problems.toResponse(Problems.problem(502, { code: "agent_failed", detail: error.message, run_id }))
+  error: (run_id, error, report) =>
+    Problems.toResponse({
+      ...Problems.problem(502, { code: "agent_failed", detail: error.message, run_id }),
+      ...report
+    })
 }
 
 /**

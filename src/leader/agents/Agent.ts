@@ -1,6 +1,7 @@
 /** What the service knows of agents: how one answers a prompt, and how a preset makes one of the operator's options. */
 import type { Effect, Either } from "effect"
 import type { Prompt } from "../../bus/Bus.ts"
+import type { AgentReport } from "../../domain/run/AgentReport.ts"
 import type { Progress } from "../../domain/run/Progress.ts"
 import type { LeaderAnswer, LeaderError } from "../Leader.ts"
 import type { Place } from "../Place.ts"
@@ -11,6 +12,8 @@ export interface Task {
   readonly place: Place
   /** Shows what it does meanwhile. May be called often. */
   readonly progress: (progress: Progress) => void
+  /** Keeps what is known of the work so far, which is sent even if the run is cancelled. May be called often. */
+  readonly report: (report: AgentReport) => void
 }
 
 /** What answers a team's prompts: a program, or an endpoint. */

@@ -1,9 +1,9 @@
 /** Reads a program's output of JSON lines into the work that they describe, in bounded memory. */
 import { StringDecoder } from "node:string_decoder"
 import { maxAnswer } from "../../bus/Replies.ts"
-import type { Progress } from "../../domain/run/Progress.ts"
 import type { LeaderAnswer } from "../Leader.ts"
 import type { Output } from "../Program.ts"
+import type { Task } from "./Agent.ts"
 import { inParagraphs, type Piece } from "./Paragraphs.ts"
 import { conclude, nothing, type Reading } from "./Reading.ts"
 
@@ -27,7 +27,10 @@ const parse = (line: string): unknown => {
   }
 }
 
-export const eventLines = (events: Events, progress: (progress: Progress) => void): Output<LeaderAnswer> => {
+export const eventLines = (
+  events: Events,
+  { progress, report }: Pick<Task, "progress" | "report">
+): Output<LeaderAnswer> => {
   const decoder = new StringDecoder("utf8")
   const show = inParagraphs(progress)
   let reading = nothing
@@ -36,7 +39,9 @@ export const eventLines = (events: Events, progress: (progress: Progress) => voi
   const endLine = () => {
     const event = isSkipped ? undefined : parse(line)
     if (event !== undefined) {
+      const before = reading.report
       reading = events.read(reading, event)
+      if (reading.report !== undefined && reading.report !== before) report(reading.report)
       show(events.progress(event) ?? {})
     }
     line = ""

@@ -53,10 +53,17 @@ export const programPreset = (its: AgentProgram): Preset => ({
         )
 })
 
+/** The usage of the whole session says nothing about the run. */
+const withoutUsage =
+  (report: Task["report"]): Task["report"] =>
+  ({ usage: _, ...others }) =>
+    report(others)
+
 const programAgent = (its: AgentProgram, options: ReadonlyArray<string>): Agent => {
   const { interrupt, program, sessions, title } = its
   const usageOfRun = sessions.reportTotals ? SessionTotals.make() : undefined
-  const run = ({ place, progress, prompt }: Task, session?: string) => {
+  const run = (task: Task, session?: string) => {
+    const { place, progress, prompt } = task
     const isContinued = session !== undefined
     const isLost = ({ message, report }: LeaderError) =>
       isContinued && sessions.lost.test(message) && !report?.usage?.output_tokens
@@ -70,7 +77,7 @@ const programAgent = (its: AgentProgram, options: ReadonlyArray<string>): Agent 
         stop,
         ...(interrupt !== undefined && { interrupt })
       },
-      eventLines(its, progress)
+      eventLines(its, { progress, report: usageOfRun ? withoutUsage(task.report) : task.report })
     )
     const counted = usageOfRun ? mapReport(work, (report) => usageOfRun(report, isContinued)) : work
     return Effect.mapError(counted, (error) => (isLost(error) ? new SessionLost() : error))

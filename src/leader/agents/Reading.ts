@@ -10,7 +10,7 @@ export interface Reading {
   /** Why it failed. */
   readonly failure?: string
   readonly report?: AgentReport
-  /** No event that matters can follow. */
+  /** No event that matters follows, unless the agent goes on. */
   readonly isDone?: boolean
 }
 

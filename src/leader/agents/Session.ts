@@ -29,12 +29,15 @@ export const mapReport = (
  */
 export const inSession = (
   format: RegExp,
-  { prompt }: Task,
+  { prompt, report }: Pick<Task, "prompt" | "report">,
   run: (session?: string) => Effect.Effect<LeaderAnswer, LeaderError | SessionLost>
 ): Effect.Effect<LeaderAnswer, LeaderError> => {
   const begin = Effect.catchTag(run(), "SessionLost", () => new LeaderError({ message: "The agent began no session" }))
   const session = prompt.thread?.session_id
   if (session === undefined) return begin
-  const beginAgain = mapReport(begin, (report) => ({ ...report, session_lost: true }))
+  const beginAgain = Effect.suspend(() => {
+    report({ session_lost: true })
+    return begin
+  })
   return format.test(session) ? Effect.catchTag(run(session), "SessionLost", () => beginAgain) : beginAgain
 }

@@ -17,6 +17,9 @@ const addStep = (reading: Reading, part: unknown): Reading => {
   })
 }
 
+/** The reasons for the end of a step after which there is another one. */
+const goesOn = ["tool-calls", "unknown"]
+
 /** https://opencode.ai/docs/cli/#run; measured with 1.18.33. Without `--auto`, it rejects what its settings say to ask. */
 export const opencode = programPreset({
   title: "OpenCode",
@@ -33,6 +36,8 @@ export const opencode = programPreset({
     const reading = reporting(before, { session_id: at(event, "sessionID") })
     const part = at(event, "part")
     switch (at(event, "type")) {
+      case "step_start":
+        return { ...reading, isDone: false }
       case "text":
         // The last text is the answer; those before it accompany the work.
         return { ...reading, answer: textAt(part, "text") ?? reading.answer ?? "" }
@@ -41,10 +46,11 @@ export const opencode = programPreset({
         return isDenied ? denying(reading, textAt(part, "tool") ?? "a tool") : reading
       }
       case "step_finish":
-        return addStep(reading, part)
+        return { ...addStep(reading, part), isDone: !goesOn.includes(textAt(part, "reason") ?? "") }
       case "error":
         return {
           ...reading,
+          isDone: true,
           failure: textAt(event, "error", "data", "message") ?? textAt(event, "error", "name") ?? "It failed"
         }
       default:

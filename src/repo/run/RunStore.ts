@@ -197,7 +197,12 @@ export interface EndedRun {
   readonly recorded: boolean
   /** The current run; `undefined`: unknown, deleted, or not requested. */
   readonly run: Run | undefined
+  /** The run had ended without a report of its agent's work, and this call stored one. */
+  readonly late?: LateReport
 }
+
+/** A report that came after the end of its run. */
+export type LateReport = Required<Pick<RunRow, "team" | "report">>
 
 /**
  * The life of runs. Every method takes a group, and commits it once. Results are in the order of the items. If a run is
@@ -226,9 +231,9 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
     /** The leader has reported the start: the clock of an asynchronous run starts again. A crash may lose this. */
     readonly started: (events: ReadonlyArray<RunEvent>) => Effect.Effect<void, Unavailable>
     /**
-     * The first end wins. An answer to a run that has timed out or was cancelled is stored in its conversation. A run
-     * that is cancelled after its admission holds its slots until a later end, or `release`. A failed run may then wait
-     * for a retry (`retryAt`).
+     * The first end wins. An answer to a run that has timed out or was cancelled is stored in its conversation, and the
+     * first report that comes with a later answer or error is stored with the run. A run that is cancelled after its
+     * admission holds its slots until a later end, or `release`. A failed run may then wait for a retry (`retryAt`).
      */
     readonly end: (ends: ReadonlyArray<RunEnd>) => Effect.Effect<ReadonlyArray<EndedRun>, Unavailable>
     /**
@@ -281,6 +286,10 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
     readonly expire: (now: DateTime.Utc, options?: ExpireOptions) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
   }
 >() {}
+
+/** Whether it says anything that is stored with a run that has ended: an answer, or a report of the work. */
+export const addsLate = ({ outcome }: RunEnd): boolean =>
+  outcome.status === "success" || (outcome.status === "error" && outcome.report !== undefined)
 
 /** The first of several items for a run, in the order of the runs' first items. */
 export const firstOfEach = <A extends { readonly run_id: string }>(items: Iterable<A>): ReadonlyArray<A> => {

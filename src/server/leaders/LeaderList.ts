@@ -53,11 +53,20 @@ const listOf = (
   )
 })
 
-/** Any program; all of its output is the answer. */
-export const commands = listOf("`TEAM=COMMAND …`, such as `review=my-agent --print`,", ({ team, words }) => {
-  const [command, ...args] = words
-  return Option.some({ team, title: command, agent: Either.right(Command.agent({ command, args })) })
-})
+/** How programs print their answers; without it, as text. */
+const outputOption = ["--output", "json-lines"]
+
+/** Any program, after the option that says how it prints its answer. */
+export const commands = listOf(
+  "`TEAM=COMMAND …`, such as `review=my-agent --print` or `review=--output json-lines my-agent`,",
+  ({ team, words }) => {
+    const isJson = outputOption.every((word, index) => words[index] === word)
+    const [command, ...args] = isJson ? words.slice(outputOption.length) : words
+    if (command === undefined || command.startsWith("-")) return Option.none()
+    const agent = Command.agent({ command, args, output: isJson ? "json-lines" : "text" })
+    return Option.some({ team, title: command, agent: Either.right(agent) })
+  }
+)
 
 /** An agent by the name of its preset, with options of its own. */
 export const agentLines = listOf(

@@ -1,5 +1,5 @@
 import { describe, expect } from "@effect/vitest"
-import { Effect } from "effect"
+import { Deferred, Effect } from "effect"
 import { hello, start, triggers } from "../Server.ts"
 
 const report = {
@@ -39,6 +39,39 @@ describe("what an agent reports of its work", () => {
       expect(csv.text).toContain(",1200,200,34,0.0125,m-1,s-1,")
       const { text: metrics } = yield* http("GET", "/metrics")
       expect(metrics).toContain(`\nwebhook_run_tokens_total{team="${name}",kind="input"} 2400\n`)
+      expect(metrics).toContain(`\nwebhook_run_cost_usd_total{team="${name}"} 0.025\n`)
+      const message = yield* admin("POST", `/api/teams/${name}/messages?wait=true`, { body: { message: "fail" } })
+      expect(message.json).toMatchObject({ status: 502, code: "agent_failed", detail: "no", ...report })
+    })
+  )
+
+  triggers("is kept when the run was cancelled or has timed out before, and counts once", () =>
+    Effect.gen(function* () {
+      const { team, webhook, http, admin } = yield* start()
+      const name = `review-${++servers}`
+      const timedOut = yield* Deferred.make<void>()
+      const review = yield* team(name, ({ cancelled, prompt: { prompt }, reply }) =>
+        Effect.gen(function* () {
+          yield* Deferred.await(prompt === "slow" ? timedOut : cancelled)
+          yield* reply({ _tag: "Failed", message: "stopped", report })
+          yield* reply({ _tag: "Failed", message: "stopped", report })
+        })
+      )
+      const hook = yield* webhook(review, "{{text}}", { timeout_seconds: 1 })
+      const slow = yield* http("POST", `${hook.path}?wait=true`, { body: { variables: { text: "slow" } } })
+      expect(slow.status).toBe(408)
+      yield* Deferred.succeed(timedOut, undefined)
+      const run = yield* http("POST", hook.path, { body: hello })
+      yield* http("POST", `${hook.path}/runs/${run.json.run_id}/cancel`)
+      for (const [status, run_id] of Object.entries({ timeout: slow.json.run_id, cancelled: run.json.run_id })) {
+        const shown = yield* admin("GET", `/api/runs/${run_id}`).pipe(
+          Effect.repeat({ until: ({ json }) => json.usage !== undefined })
+        )
+        expect(shown.json).toMatchObject({ status, ...report })
+        expect(shown.json).not.toHaveProperty("error")
+      }
+      const { text: metrics } = yield* http("GET", "/metrics")
+      expect(metrics).toContain(`\nwebhook_run_tokens_total{team="${name}",kind="output"} 68\n`)
       expect(metrics).toContain(`\nwebhook_run_cost_usd_total{team="${name}"} 0.025\n`)
     })
   )

@@ -128,6 +128,14 @@ describe.each(programNames)("the preset %s", (name) => {
   )
 
   behaviour(
+    "is ended if it hangs after its result, and its answer counts",
+    Effect.gen(function* () {
+      const { send } = yield* preset(name, `${print(name, "answer")}; sleep 600`)
+      expect(yield* send("Do it.")).toMatchObject({ _tag: "Answered", response: "I did what you asked." })
+    })
+  )
+
+  behaviour(
     "fails with the end of the standard error when the program prints no event",
     Effect.gen(function* () {
       const { send } = yield* preset(name, "echo 'not signed in' >&2; exit 1")
@@ -171,17 +179,18 @@ describe.each(programNames)("the preset %s", (name) => {
 
 describe("Claude Code", () => {
   behaviour(
-    "is interrupted through its input when the run is cancelled",
+    "is interrupted through its input when the run is cancelled, and what it used is kept",
     Effect.gen(function* () {
       const script = `read -r prompt; echo started > started; read -r line; echo "$line" > input; cat '${recorded("claude", "answer")}'`
       const { bus, end, publish, read } = yield* preset("claude", script)
       const { run_id } = yield* publish({ prompt: "Do it." })
-      yield* Effect.retry(
-        Effect.try(() => read("started")),
-        Schedule.spaced("10 millis")
-      )
+      yield* written(read, "started")
       yield* bus.cancel(team, run_id)
-      expect(yield* end).toMatchObject({ _tag: "Failed", message: "The run was cancelled." })
+      expect(yield* end).toMatchObject({
+        _tag: "Failed",
+        message: "The run was cancelled.",
+        report: { usage: { output_tokens: 34, ...usages.claude }, session_id: expect.stringMatching(/^[\w-]{20,}$/) }
+      })
       expect(JSON.parse(read("input"))).toMatchObject({ type: "control_request", request: { subtype: "interrupt" } })
     })
   )
@@ -209,14 +218,6 @@ describe("Claude Code", () => {
   )
 
   behaviour(
-    "that hangs after its result is ended, and its answer counts",
-    Effect.gen(function* () {
-      const { send } = yield* preset("claude", `${print("claude", "answer")}; sleep 600`)
-      expect(yield* send("Do it.")).toMatchObject({ _tag: "Answered", response: "I did what you asked." })
-    })
-  )
-
-  behaviour(
     "shows the work between texts as paragraphs, and not the texts of subagents",
     Effect.gen(function* () {
       const delta = (text: string, parent_tool_use_id: string | null = null) => ({
@@ -238,7 +239,38 @@ describe("Claude Code", () => {
   )
 })
 
+/** A file that a script has written. */
+const written = (read: (file: string) => string, file: string) =>
+  Effect.retry(
+    Effect.try(() => read(file)),
+    Schedule.spaced("10 millis")
+  )
+
+const isRunning = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
 describe("Codex", () => {
+  behaviour(
+    "gets SIGINT when the run is cancelled, and SIGKILL if it goes on",
+    Effect.gen(function* () {
+      const script = `trap 'echo INT > signal' INT; echo $$ > pid; echo '{"type":"thread.started","thread_id":"${sessions.codex[0]}"}'
+        echo started > started; while :; do sleep 0.05; done`
+      const { bus, end, publish, read } = yield* preset("codex", script)
+      const { run_id } = yield* publish({ prompt: "Do it." })
+      yield* written(read, "started")
+      yield* bus.cancel(team, run_id)
+      expect(yield* end).toMatchObject({ _tag: "Failed", report: { session_id: sessions.codex[0] } })
+      expect(read("signal")).toBe("INT\n")
+      const isAlive = Effect.sync(() => isRunning(Number(read("pid"))))
+      yield* Effect.repeat(isAlive, { schedule: Schedule.spaced("10 millis"), while: (alive) => alive })
+    })
+  )
+
   behaviour(
     "reports what each run of a session used, although the program counts the whole session",
     Effect.gen(function* () {
@@ -266,6 +298,21 @@ describe("Codex", () => {
       const reply = yield* send("Go on.", { thread: { id: threadId, session_id: sessions.codex[0] } })
       expect(reply).toMatchObject({ _tag: "Answered" })
       expect(reply).not.toHaveProperty("report.usage")
+    })
+  )
+})
+
+describe("OpenCode", () => {
+  behaviour(
+    "that goes on after a step that looked like the last one is not ended",
+    Effect.gen(function* () {
+      const text = (text: string) => JSON.stringify({ type: "text", part: { text } })
+      const stop = JSON.stringify({ type: "step_finish", part: { reason: "stop" } })
+      const { send } = yield* preset(
+        "opencode",
+        `echo '${text("first")}'; echo '${stop}'; echo '{"type":"step_start"}'; sleep 5.5; echo '${text("last")}'; echo '${stop}'`
+      )
+      expect(yield* send("Do it.")).toMatchObject({ _tag: "Answered", response: "last" })
     })
   )
 })

@@ -25,14 +25,17 @@ describe("a server that leads teams itself", { timeout: 180_000 }, () => {
           "--leader",
           "first=sed 's/^/first: /'",
           "--leader",
-          "second=sh -c 'cat; echo \" $WEBHOOK_TEAM\"'"
+          "second=sh -c 'cat; echo \" $WEBHOOK_TEAM\"'",
+          "--leader",
+          `third=--output json-lines echo '{"response":"third","session_id":"s-3"}'`
         ]
         const server = yield* serve({ DATA_DIR, ADMIN_API_KEY }, leaders)
-        const [first, second] = yield* Effect.forEach(["first", "second"], (team) =>
+        const [first, second, third] = yield* Effect.forEach(["first", "second", "third"], (team) =>
           Effect.map(shell(`${curlOf(server, team)} --silent`), ({ stdout }) => JSON.parse(stdout))
         )
         expect(first).toMatchObject({ status: "success", response: "first: Say hello." })
         expect(second).toMatchObject({ status: "success", response: "Say hello. second" })
+        expect(third).toMatchObject({ status: "success", response: "third", session_id: "s-3" })
         expect((yield* server.end("SIGTERM")).code).toBe(0)
 
         const again = yield* serve({ DATA_DIR, ADMIN_API_KEY, LEADERS: "first=cat" })
@@ -41,9 +44,10 @@ describe("a server that leads teams itself", { timeout: 180_000 }, () => {
         expect(yield* api(again, "team", "list")).toMatchObject([
           { team: "demo" },
           { team: "first" },
-          { team: "second" }
+          { team: "second" },
+          { team: "third" }
         ])
-        expect((yield* api(again, "webhook", "list")).length).toBe(3)
+        expect((yield* api(again, "webhook", "list")).length).toBe(4)
       })
   )
 
@@ -99,6 +103,8 @@ describe("a server that leads teams itself", { timeout: 180_000 }, () => {
         [yield* start("--leader", "my-agent --print"), "LEADERS"],
         [yield* start("--leader", "Review=cat"), "LEADERS"],
         [yield* start("--leader", "a=cat", "--leader", "a=sed"), "each team once"],
+        [yield* start("--leader", "a=--output json-lines"), "LEADERS"],
+        [yield* start("--leader", "a=--output yaml cat"), "json-lines"],
         [yield* start("--leader", "a=no-such-program"), "no-such-program"],
         [yield* start("--agent", "a=cat"), "AGENTS"],
         [yield* start("--agent", "a=codex", "--leader", "a=cat"), "LEADERS"],

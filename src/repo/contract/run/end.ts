@@ -85,6 +85,31 @@ export const end = (test: Test): void => {
   )
 
   test(
+    "store the first report of a run that was cancelled or timed out, and say so once",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const report = { usage: { output_tokens: 34, cost_usd: 0.5 }, session_id: "s-1" }
+      const reported = (message: string): Outcome => ({ ...failure(message), report }) as Outcome
+      for (const outcome of Object.values(outcomes)) {
+        const id = yield* queueRun(webhook)
+        const { run: before } = yield* endOne(id, outcome, 300)
+        const keeps = runStatuses[outcome.status].storesLateAnswer
+        const ended = yield* endOne(id, reported("stopped"), 400)
+        expect(ended.late).toEqual(keeps ? { team: webhook.team, report } : undefined)
+        expect(ended.run).toEqual({ ...before, ...(keeps && report) })
+        const other = { usage: { output_tokens: 1 } }
+        const repeated = yield* repo.end([
+          { run_id: id, outcome: { ...failure("again"), report: other } as Outcome, at: at(500) },
+          { run_id: id, outcome: { ...success("late"), report: other } as Outcome, at: at(500) }
+        ])
+        expect(repeated.map(({ late }) => late)).toEqual([undefined, undefined])
+        expect(yield* repo.run(id)).toMatchObject({ ...ended.run, conversation: {} })
+      }
+    })
+  )
+
+  test(
     "record every way in which a run may end, and count it",
     Effect.gen(function* () {
       const repo = yield* Repo

@@ -1,8 +1,8 @@
 import type { DateTime } from "effect"
-import { outcomeFields, retryAt, toRun } from "../../../domain/run/Run.ts"
+import { outcomeFields, type RunRow, retryAt, toRun } from "../../../domain/run/Run.ts"
 import { isFinal, runStatuses } from "../../../domain/run/RunStatus.ts"
 import { storable } from "../../../domain/StorableText.ts"
-import { type EndedRun, type RunEnd, timesOfEnd } from "../../run/RunStore.ts"
+import { addsLate, type EndedRun, type LateReport, type RunEnd, timesOfEnd } from "../../run/RunStore.ts"
 import { deliverEnd } from "../delivery/DeliveryMemory.ts"
 import { change, isHeld, type StoredRun, storableFields, type Tables } from "../Tables.ts"
 
@@ -32,22 +32,32 @@ export const makeEnd = (tables: Tables) => {
     notify({ _tag: "RunEnded", run_id: run.row.run_id })
   }
 
+  /** Stores an answer to a run that has ended without one, and its first report. Returns the report that it stored. */
+  const storeLate = (run: StoredRun, end: RunEnd): LateReport | undefined => {
+    const { team } = run.row
+    if (!addsLate(end) || !takesLateAnswer(run.row)) return undefined
+    const { report, response } = outcomeFields(end.outcome)
+    const isFirst = report !== undefined && run.row.report === undefined
+    change(run, { ...(response !== undefined && { response: storable(response) }), ...(isFirst && { report }) })
+    return isFirst ? { team, report } : undefined
+  }
+
   const end = (run: StoredRun | undefined, given: RunEnd): EndedRun => {
     const { outcome, at, wantsRun = true } = given
     if (run === undefined) return { recorded: false, run }
-    const { status, response } = run.row
-    const recorded = !isFinal(status)
+    const recorded = !isFinal(run.row.status)
     if (recorded) record(run, given)
-    else if (runStatuses[status].storesLateAnswer && response === undefined && outcome.status === "success") {
-      const { report, response } = outcome
-      change(run, { response: storable(response), ...(report && { report }) })
-    }
+    const late = recorded ? undefined : storeLate(run, given)
     if (!recorded && outcome.status !== "cancelled") release(run, at)
-    return { recorded, run: recorded || wantsRun ? toRun(run.row) : undefined }
+    return { recorded, run: recorded || wantsRun ? toRun(run.row) : undefined, ...(late && { late }) }
   }
 
   return { end, record, release }
 }
+
+/** It has ended, and a late answer would be stored. */
+export const takesLateAnswer = ({ response, status }: RunRow): boolean =>
+  isFinal(status) && runStatuses[status].storesLateAnswer && response === undefined
 
 /** Its window is closed. */
 export const endCollecting = (run: StoredRun): void => {

@@ -1,11 +1,11 @@
 import { type Context, Effect } from "effect"
 import { type RunRow, toRun } from "../../../domain/run/Run.ts"
-import { isFinal, runStatuses } from "../../../domain/run/RunStatus.ts"
+import { isFinal } from "../../../domain/run/RunStatus.ts"
 import { firstOfEach, type RunEnd, RunStore, sentBefore } from "../../run/RunStore.ts"
 import { change, clockFrom, isAfter, isInFlight, isWaiting, type Tables } from "../Tables.ts"
 import { makeAccept } from "./AcceptMemory.ts"
 import { makeAdmit } from "./AdmitMemory.ts"
-import { makeEnd } from "./EndMemory.ts"
+import { makeEnd, takesLateAnswer } from "./EndMemory.ts"
 import { makeExpire } from "./ExpireMemory.ts"
 import { makeRetries } from "./RetriesMemory.ts"
 
@@ -48,8 +48,7 @@ export const makeRunStore = (tables: Tables): Context.Tag.Service<RunStore> => {
       }),
     answerable: (ids) =>
       Effect.sync(() => {
-        const takesAnswer = ({ response, run_id, status }: RunRow) =>
-          ids.includes(run_id) && (!isFinal(status) || (runStatuses[status].storesLateAnswer && response === undefined))
+        const takesAnswer = (row: RunRow) => ids.includes(row.run_id) && (!isFinal(row.status) || takesLateAnswer(row))
         return new Map(
           where(takesAnswer).map(({ row }) => [row.run_id, isFinal(row.status) ? ("late" as const) : ("live" as const)])
         )

@@ -3,7 +3,14 @@ import { DateTime, Effect } from "effect"
 import type { RunId } from "../../../domain/Id.ts"
 import { isAnswer, noLeaderInTime, outcomeFields, type Run } from "../../../domain/run/Run.ts"
 import { whenTraced } from "../../../telemetry/Span.ts"
-import { type Admission, type EndedRun, firstOfEach, type RunEnd } from "../../run/RunStore.ts"
+import {
+  type Admission,
+  addsLate,
+  type EndedRun,
+  firstOfEach,
+  type LateReport,
+  type RunEnd
+} from "../../run/RunStore.ts"
 import { type ColumnTypes, list, recordset, runIds, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import type { NotifySoon } from "../database/NotifySoon.ts"
@@ -95,12 +102,21 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
       from (select) as always left join ended r on true`)
   }
 
-  /** Stores answers to runs that have ended without one. */
+  /** Stores answers to runs that have ended without one, and the first report of each. Returns the reports' runs. */
   const storeLate = (ends: ReadonlyArray<RunEnd>) =>
-    bounded(sql`
-      update webhook_trigger.runs r set response = i.response, report = i.report::json
-      from ${recordset(sql, inputTypes, ends.map(toInput))}
-      where r.id = i.run_id and r.status in ${storesLateAnswer} and r.response is null and i.response is not null`)
+    bounded(sql<LateReport & { readonly run_id: RunId }>`
+      with unanswered as materialized (
+        select r.id, r.report is null as is_unreported from webhook_trigger.runs r
+        where r.id = any(${runIds(sql, ends)}) and r.status in ${storesLateAnswer} and r.response is null
+        order by r.id for no key update
+      ), stored as (
+        update webhook_trigger.runs r
+        set response = i.response, report = coalesce(r.report, i.report::json)
+        from ${recordset(sql, inputTypes, ends.map(toInput))} join unanswered on unanswered.id = i.run_id
+        where r.id = i.run_id
+        returning r.id, r.team, r.report, is_unreported
+      )
+      select id as run_id, team, report from stored where is_unreported and report is not null`)
 
   const current = (ends: ReadonlyArray<RunEnd>) =>
     bounded(sql`
@@ -134,18 +150,18 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
     const late = ends.filter((end) => !won.has(end))
     if (late.length === 0) return ends.map((end): EndedRun => ({ recorded: true, run: recorded.get(end.run_id) }))
     // Only a separate statement sees what others have committed in the meantime.
-    const answers = firstOfEach(late.filter(({ outcome }) => outcome.status === "success"))
-    if (answers.length > 0) yield* storeLate(answers)
+    const stored = firstOfEach(late.filter(addsLate))
+    const reports = stored.length === 0 ? [] : yield* storeLate(stored)
+    const reportOf = new Map(reports.map(({ report, run_id, team }) => [run_id, { report, team }]))
     const over = late.filter(({ outcome }) => outcome.status !== "cancelled")
     if (over.length > 0) yield* release(over)
     const wanted = late.filter(({ wantsRun }) => wantsRun !== false)
     const runs = wanted.length === 0 ? new Map<RunId, Run>() : byId(yield* current(wanted))
-    return ends.map(
-      (end): EndedRun =>
-        won.has(end)
-          ? { recorded: true, run: recorded.get(end.run_id) }
-          : { recorded: false, run: runs.get(end.run_id) }
-    )
+    return ends.map((end): EndedRun => {
+      if (won.has(end)) return { recorded: true, run: recorded.get(end.run_id) }
+      const late = stored.includes(end) ? reportOf.get(end.run_id) : undefined
+      return { recorded: false, run: runs.get(end.run_id), ...(late && { late }) }
+    })
   })
 
   const ended = Effect.fnUntraced(
