@@ -17,10 +17,11 @@ export const alertmanager: Recipe = {
   verification: { preset: "alertmanager" },
   secret: "made here",
   settings: { ...wholeRequest, template_language: "liquid", accept_if: "payload.status == 'firing'" },
-  prompt_template: `{{ payload.alerts | size }} alerts ({{ payload.receiver }}):
-{% for alert in payload.alerts limit: 200 -%}
-- {{ alert.status | upcase }} {{ alert.labels.alertname | default: "an alert" }}{% if alert.labels.instance %} on {{ alert.labels.instance }}{% endif %} since {{ alert.startsAt }}{% if alert.annotations.summary %}: {{ alert.annotations.summary }}{% endif %}
-{% endfor %}{% if payload.alerts.size > 200 %}(The first 200 of them.)
+  prompt_template: `{% assign total = payload.truncatedAlerts | default: 0 | plus: payload.alerts.size -%}
+{{ total }} alerts ({{ payload.receiver | truncate: 100 }}):
+{% for alert in payload.alerts limit: 100 -%}
+- {{ alert.status | upcase }} {{ alert.labels.alertname | default: "an alert" | truncate: 100 }}{% if alert.labels.instance %} on {{ alert.labels.instance | truncate: 150 }}{% endif %} since {{ alert.startsAt }}{% if alert.annotations.summary %}: {{ alert.annotations.summary | truncate: 500 }}{% endif %}
+{% endfor %}{% if total > 100 %}(The first 100 of them.)
 {% endif %}
 Find the likely cause, and say what to do first.`,
   steps: [
@@ -34,7 +35,7 @@ Find the likely cause, and say what to do first.`,
     webhook_configs:
       - url: TRIGGER_URL
         send_resolved: false
-        max_alerts: 1000
+        max_alerts: 100
         http_config:
           authorization:
             type: Bearer
@@ -43,7 +44,7 @@ Find the likely cause, and say what to do first.`,
   },
   notes: [
     "Alertmanager retries only after a 5xx, so runs are queued while the team has no leader.",
-    "`max_alerts` keeps requests below 1 MiB, about 2,500 alerts.",
+    "`max_alerts` keeps requests below 1 MiB. The prompt names 100 alerts at most, with shortened texts, so that it is never too large.",
     "Alertmanager sends no signature or ID, so a group repeated after `repeat_interval` is another run.",
     "For Basic authentication, set `username` in the verification, and replace `authorization` in the receiver by `basic_auth` with `username` and `password`."
   ],

@@ -275,8 +275,28 @@ describe("a storm of alerts, as many as a request may have, starts a run", () =>
         const answer = yield* deliver(requestOf(recipe, secret, { ...payload, alerts }))
         expect(answer.status, answer.text).toBe(202)
         const prompt = yield* next
-        expect(prompt).toContain("he first 200 of")
-        expect(prompt.match(/^- /gm)).toHaveLength(200)
+        expect(prompt).toContain("he first 100 of")
+        expect(prompt.match(/^- /gm)).toHaveLength(100)
+      })
+    )
+
+    it.live(`${recipe.label}, with long texts, and the number of those that are left out`, () =>
+      Effect.gen(function* () {
+        const { deliver, next, secret } = yield* setUp(recipe)
+        const payload: any = structuredClone(recipe.sample.payload)
+        const [alert] = payload.alerts
+        alert.labels = { alertname: "警".repeat(300), instance: "機".repeat(300) }
+        alert.annotations = { summary: "報".repeat(2_000) }
+        alert.values &&= { 値: "値".repeat(300) }
+        alert.generatorURL = `https://alerts.example.com/${"a".repeat(300)}`
+        payload.alerts = Array.from({ length: 105 }, () => alert)
+        payload.truncatedAlerts = 100_000
+        const answer = yield* deliver(requestOf(recipe, secret, payload))
+        expect(answer.status, answer.text).toBe(202)
+        const prompt = yield* next
+        expect(prompt).toContain("100105 alerts")
+        expect(prompt.match(/^- /gm)).toHaveLength(100)
+        expect(prompt).toContain("報".repeat(390))
       })
     )
   }
