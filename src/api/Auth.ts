@@ -1,7 +1,7 @@
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "@effect/platform"
 import { Context, Schema } from "effect"
 import type { SessionId } from "../domain/Id.ts"
-import { ServiceUnavailable, TooManyRequests, Unauthorized } from "./Problem.ts"
+import { ServiceUnavailable, TooManyRequests, Unauthorized, UnprocessableContent } from "./Problem.ts"
 import { cookieName, secureCookieName } from "./Session.ts"
 
 /** The sender of a management request. */
@@ -12,7 +12,7 @@ export class Actor extends Context.Tag("webhook-trigger/Actor")<
 
 /** Management requests need `Authorization: Bearer <admin key>` or the web UI's session cookie. */
 export class Admin extends HttpApiMiddleware.Tag<Admin>()("webhook-trigger/Admin", {
-  failure: Schema.Union(Unauthorized, TooManyRequests, ServiceUnavailable),
+  failure: Schema.Union(Unauthorized, UnprocessableContent, TooManyRequests, ServiceUnavailable),
   provides: Actor,
   security: {
     key: HttpApiSecurity.bearer,

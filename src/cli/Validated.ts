@@ -1,13 +1,14 @@
 import { HelpDoc } from "@effect/cli"
-import { ParseResult, Schema } from "effect"
+import { type ParseResult, Schema } from "effect"
+import { faultsOf } from "../domain/Accepted.ts"
 
 /** For `mapTryCatch`: reports an invalid value with the option's name before any request is sent. */
 export const validated = <A>(name: string, schema: Schema.Schema<A, any>) =>
   [
     Schema.decodeUnknownSync(schema) as (text: string) => A,
     (error: unknown) => {
-      const [issue] = ParseResult.ArrayFormatter.formatErrorSync(error as ParseResult.ParseError)
-      return HelpDoc.p(`${name} ${issue!.message}`)
+      const [fault] = faultsOf((error as ParseResult.ParseError).issue)
+      return HelpDoc.p(`${name} ${fault!.detail}`)
     }
   ] as const
 

@@ -17,7 +17,7 @@ const Time = Schema.transformOrFail(Schema.String, Schema.DateTimeUtcFromSelf, {
   strict: true,
   decode: (text, _, ast) =>
     Option.match(parse(text), {
-      onNone: () => ParseResult.fail(new ParseResult.Type(ast, text, "not a time like 2026-01-02T03:04:05.678Z")),
+      onNone: () => ParseResult.fail(new ParseResult.Type(ast, text, "must be a time like 2026-01-02T03:04:05.678Z")),
       onSome: ParseResult.succeed
     }),
   encode: (time) => ParseResult.succeed(DateTime.formatIso(time))

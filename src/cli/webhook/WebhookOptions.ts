@@ -1,5 +1,6 @@
 import { Options } from "@effect/cli"
-import { Effect, Option, ParseResult, Record, Schema } from "effect"
+import { Effect, Option, Record, Schema } from "effect"
+import { faultsOf } from "../../domain/Accepted.ts"
 import { teamNameAccepts } from "../../domain/TeamName.ts"
 import { WebhookDraft, WebhookEdit } from "../../domain/webhook/Webhook.ts"
 import { accepts, valueOf, type WebhookSetting } from "../../domain/webhook/WebhookSettingKinds.ts"
@@ -72,13 +73,11 @@ const messages: Readonly<Record<string, string>> = {
 const decode = <A, I>(schema: Schema.Schema<A, I>, values: unknown) =>
   Schema.decodeUnknown(schema, { errors: "all" })(values).pipe(
     Effect.mapError((error) => {
-      const details = ParseResult.ArrayFormatter.formatErrorSync(error)
-        .filter(({ message }) => !message.startsWith("Expected null"))
-        .map(({ path: [field, option], message }) =>
-          field === "verification"
-            ? `--verification${option === undefined || option === "preset" ? "" : `-option ${String(option)}`} ${message}`
-            : (messages[String(field)] ?? String(field))
-        )
+      const details = faultsOf(error.issue).map(({ path: [field, option], detail }) =>
+        field === "verification"
+          ? `--verification${option === undefined || option === "preset" ? "" : `-option ${String(option)}`} ${detail}`
+          : (messages[String(field)] ?? `${String(field)} ${detail}`)
+      )
       return usage(
         "the webhook is invalid",
         [...new Set(details)].map((detail) => ({ pointer: "", detail }))

@@ -1,17 +1,10 @@
-import { Effect, Either, ParseResult, Schema } from "effect"
+import { Effect, Either, Schema } from "effect"
+import { faultsOf } from "../../domain/Accepted.ts"
 import { type Fault, Invalid, maxFaults } from "../../domain/Errors.ts"
 import { step } from "../../domain/prompt/Variables.ts"
 import { containsToken } from "../../domain/request/WithoutToken.ts"
 
 const pointer = (path: ReadonlyArray<PropertyKey>): string => path.map((name) => step(String(name))).join("")
-
-/** Maximum length of a message, which may contain the value, in characters. */
-const maxDetail = 300
-
-const detail = ({ _tag, message }: ParseResult.ArrayFormatterIssue): string => {
-  if (_tag === "Missing") return "is required"
-  return message.length > maxDetail ? `${message.slice(0, maxDetail)}…` : message
-}
 
 const notAField = "is not a field that can be set"
 
@@ -31,11 +24,8 @@ export const decode = <A, I>(schema: Fields<A, I>) => {
       : []
   return (input: unknown): Either.Either<A, ReadonlyArray<Fault>> => {
     const unknown = unknownFields(input)
-    const decoded = Either.mapLeft(decodeKnown(input), (error) =>
-      ParseResult.ArrayFormatter.formatErrorSync(error)
-        // Does not mention null as an alternative, for a caller who wrote something else.
-        .filter((issue) => !issue.message.startsWith("Expected null"))
-        .map((issue) => ({ pointer: pointer(issue.path), detail: detail(issue) }))
+    const decoded = Either.mapLeft(decodeKnown(input), ({ issue }) =>
+      faultsOf(issue).map(({ detail, path }) => ({ pointer: pointer(path), detail }))
     )
     if (Either.isLeft(decoded)) return Either.left([...decoded.left, ...unknown].slice(0, maxFaults))
     return unknown.length > 0 ? Either.left(unknown) : decoded

@@ -8,6 +8,7 @@ import { Actor, Admin } from "../../api/Auth.ts"
 import { Unauthorized } from "../../domain/Errors.ts"
 import { Sessions } from "../../engine/access/Sessions.ts"
 import * as Problems from "../request/Problems.ts"
+import * as QueryCheck from "../request/QueryCheck.ts"
 import * as RequestFacts from "../request/RequestFacts.ts"
 import { AdminKeyCheck } from "./AdminKeyCheck.ts"
 import { bearerOf } from "./Bearer.ts"
@@ -44,7 +45,19 @@ export const layer: Layer.Layer<Admin, never, AdminKeyCheck | Sessions> = Layer.
       return Actor.of({ _tag: "AdminKey" })
     })
 
+    /** Only for those who may know: what is wrong with the query. */
+    const checked = Effect.tap(authenticate, () =>
+      QueryCheck.check.pipe(
+        Effect.mapError(Problems.of),
+        // Endpoints without parameters do not declare a 400.
+        Effect.catchIf(
+          (problem) => problem.status === 400,
+          (problem) => Effect.die(Problems.toResponse(problem))
+        )
+      )
+    )
+
     // The second is tried if the first has refused, and its refusal is the response, so it checks both.
-    return Admin.of({ key: () => refused, session: () => authenticate })
+    return Admin.of({ key: () => refused, session: () => checked })
   })
 )

@@ -3,7 +3,7 @@ import { RecentMap } from "../../runtime/RecentMap.ts"
 
 /** Wrong keys allowed at once; then one per `refillInterval`, in milliseconds. */
 export const burst = 10
-const refillInterval = 10_000
+export const refillInterval = 10_000
 
 /** Maximum number of networks in memory. */
 const maxNetworks = 20_000

@@ -9,6 +9,7 @@ import { threadKeyOf } from "../../domain/Thread.ts"
 import { onceKey, type Replayed, type ReplayFilter, type ReplayRequest } from "../../engine/accept/Replay.ts"
 import * as Input from "../../engine/prompt/Input.ts"
 import * as Problems from "../request/Problems.ts"
+import { periodFault } from "../request/QueryCheck.ts"
 import * as Idempotency from "../trigger/Idempotency.ts"
 
 const invalid = (pointer: string, detail: string) => {
@@ -63,6 +64,8 @@ const whichOf = (body: typeof ReplayManyBody.Type): Effect.Effect<Which, Invalid
       ? Effect.succeed({ _tag: "These", ids: run_ids.map((id) => id.toLowerCase() as RunId) })
       : invalid("/run_ids", "must not be given with `status`, `from` or `to`")
   }
+  const fault = periodFault({ from, to }, "/to")
+  if (fault !== undefined) return new Invalid({ faults: [fault] })
   return Effect.succeed({
     _tag: "Matching",
     filter: {

@@ -24,9 +24,9 @@ const internalError = Problems.toResponse(
 export const isRouteNotFound = (error: unknown): boolean =>
   HttpServerError.isServerError(error) && error._tag === "RouteNotFound"
 
-/** Effect decodes no bodies here, so this is an invalid query parameter. */
+/** Effect decodes no bodies here, and `QueryCheck` has checked the query: this is a header of the API's definition. */
 const invalidParameter = ({ issues: [issue] }: HttpApiError.HttpApiDecodeError): InvalidParameter =>
-  new InvalidParameter({ name: issue?.path.map(String).join(".") ?? "", detail: `is not valid: ${issue?.message}` })
+  new InvalidParameter({ name: issue?.path.map(String).join(".") ?? "", detail: "is not valid" })
 
 /** The cause of a defect only goes to the log. */
 export const ofCause = (cause: Cause.Cause<unknown>): Effect.Effect<Response> => {

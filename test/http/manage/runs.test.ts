@@ -66,6 +66,32 @@ describe("GET /api/runs", () => {
         expect(refusal(yield* admin("GET", `/api/runs?${query}`)), query).toStrictEqual([400, "invalid_parameter"])
       }
       expect(refusal(yield* admin("GET", `/api/runs?webhook_id=${unusedId}`))).toStrictEqual([404, "not_found"])
+      const { json } = yield* admin("GET", "/api/runs?status=lost")
+      expect(json.detail).toBe("`status` must be `queued`, `running`, `success`, `error`, `timeout` or `cancelled`.")
+    })
+  )
+
+  it.scopedLive("refuses unknown parameters, and a period that ends before it begins", () =>
+    Effect.gen(function* () {
+      const { admin, http } = yield* start()
+      const unknown = yield* admin("GET", "/api/runs?state=error&limit=1")
+      expect(refusal(unknown)).toStrictEqual([422, "invalid"])
+      expect(unknown.json.errors[0]).toMatchObject({ pointer: "state", detail: expect.stringContaining("status, ") })
+      const none = yield* admin("GET", "/api/teams?limit=1")
+      expect(none.json.errors).toStrictEqual([
+        { pointer: "limit", detail: "is not a parameter: this endpoint takes none" }
+      ])
+      const reversed = { from: "2026-02-01T00:00:00Z", to: "2026-01-01T00:00:00Z" }
+      const period = new URLSearchParams(reversed)
+      for (const path of ["/api/runs", "/api/runs/export.csv"]) {
+        expect((yield* admin("GET", `${path}?${period}`)).json.errors).toStrictEqual([
+          { pointer: "to", detail: "must be after `from`" }
+        ])
+      }
+      const replay = yield* admin("POST", "/api/runs/replay", { body: { team: "ops", ...reversed } })
+      expect(replay.json.errors).toStrictEqual([{ pointer: "/to", detail: "must be after `from`" }])
+      // Without the key, nothing is said about the query.
+      expect(refusal(yield* http("GET", "/api/runs?state=error"))).toStrictEqual([401, "unauthorized"])
     })
   )
 })

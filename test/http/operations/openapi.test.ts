@@ -571,6 +571,7 @@ describe("/openapi.json", () => {
       }
       for (const [method, path] of everything) {
         yield* caller(401, method, path)
+        yield* admin(422, method, `${path}${path.includes("?") ? "&" : "?"}none=1`)
         yield* admin(405, "PUT", path, {}, method)
       }
       open.faults.add("bug")

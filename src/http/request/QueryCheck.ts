@@ -1,0 +1,91 @@
+/** Checks the query of a management request against its endpoint's parameters. */
+import { HttpApi, HttpRouter, HttpServerRequest } from "@effect/platform"
+import { type DateTime, Effect, Either, Option, Schema, SchemaAST } from "effect"
+import { Api } from "../../api/Api.ts"
+import { faultsOf } from "../../domain/Accepted.ts"
+import { type Fault, Invalid, InvalidParameter, maxFaults } from "../../domain/Errors.ts"
+import { search } from "./Parameters.ts"
+
+interface Endpoint {
+  readonly names: ReadonlySet<string>
+  readonly decode: (query: Record<string, unknown>) => Either.Either<object, InvalidParameter>
+}
+
+const none: Endpoint = { names: new Set(), decode: () => Either.right({}) }
+
+const endpointOf = (schema: Schema.Schema<object, unknown>): Endpoint => {
+  const decode = Schema.decodeUnknownEither(schema)
+  return {
+    names: new Set(SchemaAST.getPropertySignatures(schema.ast).map(({ name }) => String(name))),
+    decode: (query) =>
+      Either.mapLeft(decode(query), ({ issue }) => {
+        const [fault] = faultsOf(issue)
+        return new InvalidParameter({ name: String(fault?.path[0] ?? ""), detail: fault?.detail ?? "is not valid" })
+      })
+  }
+}
+
+const keyOf = (method: string, path: string): string => `${method} ${path}`
+
+/** By method and path. Parameters of endpoints without a schema are those of none. */
+const endpoints = new Map<string, Endpoint>()
+HttpApi.reflect(Api, {
+  predicate: ({ group }) => group.identifier !== "trigger",
+  onGroup: () => {},
+  onEndpoint: ({ endpoint: { method, path, urlParamsSchema } }) =>
+    endpoints.set(
+      keyOf(method, path),
+      Option.match(urlParamsSchema, { onNone: () => none, onSome: (schema) => endpointOf(schema as never) })
+    )
+})
+
+/** The query's values by name; several values of one name as an array, which no parameter accepts. */
+const valuesOf = (query: string): Record<string, string | Array<string>> => {
+  const parameters = new URLSearchParams(query)
+  return Object.fromEntries(
+    Array.from(new Set(parameters.keys()), (name) => {
+      const values = parameters.getAll(name)
+      return [name, values.length === 1 ? values[0]! : values]
+    })
+  )
+}
+
+const unknownIn = (values: object, { names }: Endpoint): ReadonlyArray<Fault> => {
+  const detail =
+    names.size === 0 ? "is not a parameter: this endpoint takes none" : `is not one of ${[...names].join(", ")}`
+  return Object.keys(values)
+    .filter((name) => !names.has(name))
+    .slice(0, maxFaults)
+    .map((name) => ({ pointer: name, detail }))
+}
+
+/** What a period that ends before it begins is answered with; `undefined`: it has both times, and they are in order. */
+export const periodFault = (
+  { from, to }: { readonly from?: DateTime.Utc | undefined; readonly to?: DateTime.Utc | undefined },
+  pointer = "to"
+): Fault | undefined =>
+  from !== undefined && to !== undefined && to.epochMillis <= from.epochMillis
+    ? { pointer, detail: "must be after `from`" }
+    : undefined
+
+/** Refuses unknown parameters, invalid values, and a `to` that is not after `from`. */
+export const check: Effect.Effect<
+  void,
+  Invalid | InvalidParameter,
+  HttpServerRequest.HttpServerRequest | HttpRouter.RouteContext
+> = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+  const query = search(request)
+  if (query === "") return Effect.void
+  return Effect.flatMap(HttpRouter.RouteContext, ({ route }) => {
+    // Below a host's prefix, which is in the route's path.
+    const path = route.path.slice(Option.getOrElse(route.prefix, () => "").length)
+    const endpoint = endpoints.get(keyOf(route.method, path)) ?? none
+    const values = valuesOf(query)
+    const unknown = unknownIn(values, endpoint)
+    if (unknown.length > 0) return new Invalid({ faults: unknown })
+    return Effect.flatMap(endpoint.decode(values), (decoded) => {
+      const fault = periodFault(decoded)
+      return fault === undefined ? Effect.void : new Invalid({ faults: [fault] })
+    })
+  })
+})

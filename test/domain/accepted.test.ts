@@ -1,0 +1,85 @@
+import { HttpApi } from "@effect/platform"
+import { describe, expect, it } from "@effect/vitest"
+import { Either, Option, Schema, SchemaAST } from "effect"
+import { Api } from "../../src/api/Api.ts"
+import { faultsOf } from "../../src/domain/Accepted.ts"
+import { time } from "../../src/domain/Time.ts"
+
+const faults = (schema: Schema.Schema<any, any>, value: unknown) => {
+  const decoded = Schema.decodeUnknownEither(schema, { errors: "all" })(value)
+  return Either.isLeft(decoded)
+    ? faultsOf(decoded.left.issue).map(({ detail, path }) => [path.map(String).join("/"), detail])
+    : []
+}
+
+const Example = Schema.Struct({
+  name: Schema.String.pipe(Schema.minLength(1), Schema.maxLength(255)),
+  note: Schema.optionalWith(Schema.NullOr(Schema.String.pipe(Schema.maxLength(9))), { exact: true }),
+  id: Schema.UUID.pipe(Schema.brand("Id")),
+  count: Schema.optional(Schema.Int.pipe(Schema.between(1, 9))),
+  least: Schema.optional(Schema.Int.pipe(Schema.greaterThanOrEqualTo(0))),
+  states: Schema.Array(Schema.Literal("on", "off")).pipe(Schema.minItems(1)),
+  enabled: Schema.Boolean,
+  at: time("When."),
+  own: Schema.optional(Schema.String.annotations({ message: () => ({ message: "must rhyme", override: true }) })),
+  odd: Schema.optional(Schema.Number.pipe(Schema.filter((n) => n % 2 === 1, { message: () => "must be odd" }))),
+  inner: Schema.optional(Schema.Union(Schema.Struct({ a: Schema.String }), Schema.Null))
+})
+
+describe("what is wrong with a value", () => {
+  it("is said with what is accepted instead: the kind, the limits, and all values of a choice", () => {
+    expect(
+      faults(Example, {
+        ...{ name: "", note: 5, id: "x", count: 10, least: -1, states: ["on", "none"], enabled: "yes" },
+        ...{ at: "today", own: 5, odd: 2, inner: { a: 1 } }
+      })
+    ).toStrictEqual([
+      ["name", "must be a string of 1 to 255 characters"],
+      ["note", "must be a string of at most 9 characters"],
+      ["id", "must be a UUID"],
+      ["count", "must be a whole number from 1 to 9"],
+      ["least", "must be a whole number of at least 0"],
+      ["states/1", "must be `on` or `off`"],
+      ["enabled", "must be `true` or `false`"],
+      ["at", "must be a time like 2026-01-02T03:04:05.678Z"],
+      ["own", "must rhyme"],
+      ["odd", "must be odd"],
+      ["inner/a", "must be a string"]
+    ])
+  })
+
+  it("is said of the whole value and of what is missing", () => {
+    expect(faults(Example, [])).toStrictEqual([["", "must be an object"]])
+    expect(faults(Example, { states: [] })).toStrictEqual([
+      ["name", "is required"],
+      ["id", "is required"],
+      ["states", "must be an array of at least 1 entry"],
+      ["enabled", "is required"],
+      ["at", "is required"]
+    ])
+  })
+
+  it("is plain English for every parameter and every field of a body of the API", () => {
+    const schemas: Array<readonly [string, Schema.Schema<any, any>]> = []
+    HttpApi.reflect(Api, {
+      onGroup: () => {},
+      onEndpoint: ({ endpoint, payloads }) => {
+        for (const { ast } of payloads.values()) schemas.push([endpoint.name, Schema.make(ast)])
+        Option.map(endpoint.urlParamsSchema, (schema) => schemas.push([endpoint.name, schema as never]))
+      }
+    })
+    expect(schemas.length).toBeGreaterThan(30)
+    const wrong = [5, -1, 1.5, "", "x", "x".repeat(100_000), "\0", null, true, {}, [], [5], { a: 5 }]
+    for (const [name, schema] of schemas) {
+      const fields = SchemaAST.getPropertySignatures(schema.ast).map((field) => String(field.name))
+      for (const value of wrong) {
+        const whole = Object.fromEntries(fields.map((field) => [field, value]))
+        for (const [path, detail] of [...faults(schema, whole), ...faults(schema, value)]) {
+          const at = `${name} ${path}: ${detail}`
+          expect(detail, at).toMatch(/^(must|is|takes|has|contains|may) /)
+          expect(detail, at).not.toMatch(/Expected|actual|valid value|undefined|\[object/)
+        }
+      }
+    }
+  })
+})
