@@ -147,7 +147,7 @@ export { LeaderKeys, type NewLeaderKey } from "./engine/access/LeaderKeys.ts"
 export { type NewSession, Sessions } from "./engine/access/Sessions.ts"
 export { AddressPolicy, type AddressPolicyService, type Allowed } from "./engine/delivery/AddressPolicy.ts"
 export { type DeliveryFilter, Destinations, type WithSecret } from "./engine/delivery/Destinations.ts"
-export { type Message, Outbox } from "./engine/delivery/Outbox.ts"
+export { Outbox, type TestedRun } from "./engine/delivery/Outbox.ts"
 export { type Answer, NoAnswer, type Post, Poster } from "./engine/delivery/Poster.ts"
 export {
   type AcceptResult,

@@ -10,6 +10,7 @@ import { Unavailable } from "../../src/domain/Errors.ts"
 import { TeamName } from "../../src/domain/Team.ts"
 import { AdminKey } from "../../src/engine/access/AdminKey.ts"
 import { AddressPolicy, type Allowed } from "../../src/engine/delivery/AddressPolicy.ts"
+import type { Resolve } from "../../src/engine/delivery/Resolver.ts"
 import { Limiter } from "../../src/engine/dispatch/Limiter.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { Renderer } from "../../src/engine/prompt/Renderer.ts"
@@ -122,6 +123,8 @@ export interface Options {
   readonly allowFrom?: ReadonlyArray<string>
   /** Where destinations may be, besides public addresses. Default: on this machine. */
   readonly allowed?: Allowed
+  /** Finds the addresses of their names. */
+  readonly resolve?: Resolve
   /** Of another server, whose replica this one is; else it has one of its own. */
   readonly repo?: Layer.Layer<Repo>
 }
@@ -137,7 +140,8 @@ export const services = ({
   secretKeys = [testSecretKey],
   access = { metricsToken: Option.none(), apiDocs: true },
   allowFrom,
-  allowed = { hosts: [], networks: ["127.0.0.1"] }
+  allowed = { hosts: [], networks: ["127.0.0.1"] },
+  resolve
 }: Options = {}) =>
   Engine.layer.pipe(
     Layer.provideMerge(
@@ -150,7 +154,7 @@ export const services = ({
         OperationsAccess.layer(access),
         ManagementAccess.layer(Option.fromNullable(allowFrom)),
         SecretKeys.layer(secretKeys),
-        AddressPolicy.layer(Option.some(allowed))
+        AddressPolicy.layer(Option.some(allowed), resolve)
       )
     ),
     Layer.provideMerge(Settings.layer(settings)),

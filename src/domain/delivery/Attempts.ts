@@ -1,5 +1,5 @@
 /** When a delivery is attempted: the schedule that the Standard Webhooks specification recommends. */
-import { Duration } from "effect"
+import { DateTime, Duration } from "effect"
 
 /** The delay before each attempt, counted from the attempt before. */
 export const delays: ReadonlyArray<Duration.Duration> = [
@@ -35,4 +35,24 @@ export const pauseAfter = (
   if (delay === undefined) return undefined
   const jittered = Duration.times(delay, 1 + random / 10)
   return retryAfter === undefined ? jittered : Duration.max(jittered, Duration.min(retryAfter, maxRetryAfter))
+}
+
+/** The pauses of a destination that fails. */
+const shortestPause = Duration.seconds(5)
+const longestPause = Duration.minutes(5)
+
+/**
+ * Until when a destination whose attempts fail gets none: for as long again as it has been failing, so that each pause
+ * is twice the one before.
+ *
+ * @param now when the last attempt ended
+ */
+export const pausedUntil = (
+  failingSince: DateTime.Utc,
+  now: DateTime.Utc,
+  retryAfter: Duration.Duration = Duration.zero
+): DateTime.Utc => {
+  const failing = Duration.millis(Math.max(0, DateTime.distance(failingSince, now)))
+  const pause = Duration.clamp(failing, { minimum: shortestPause, maximum: longestPause })
+  return DateTime.addDuration(now, Duration.max(pause, Duration.min(retryAfter, maxRetryAfter)))
 }

@@ -39,6 +39,13 @@ export const RunEventName = Schema.Literal(...allEvents).annotations({
   description: "How a run ended."
 })
 
+const eventsDescription = "What is sent. Default: every end of a run."
+
+const Events = Schema.NonEmptyArray(RunEventName).pipe(
+  Schema.filter((events) => new Set(events).size === events.length || "must not repeat an event"),
+  Schema.annotations({ description: eventsDescription, jsonSchema: { uniqueItems: true } })
+)
+
 export const BodyFormat = Schema.Literal("thin", "full", "template").annotations({
   description:
     "`thin` (the default): an event of the Standard Webhooks specification with ids and status. `full`: the same with answer, error, variables and what the agent reported. `template`: the Liquid template `template`."
@@ -82,9 +89,7 @@ const record = Struct({
     )
   ),
   description: removable(255, "What people call it."),
-  events: withDefault(
-    Schema.NonEmptyArray(RunEventName).annotations({ description: "What is sent. Default: every end of a run." })
-  ),
+  events: withDefault(Events),
   body: withDefault(BodyFormat),
   template: removable(65_536, "The Liquid template of the body, over `event`, `run`, `webhook` and `values`."),
   headers: FieldOnly("draft", "edit")(optional(Headers)),
@@ -113,6 +118,7 @@ const record = Struct({
     )
   ),
   failing_since: generated(optional(time("Since when every attempt has failed; absent: the last one succeeded."))),
+  paused_until: generated(optional(time("Of a failing destination: until when it gets no attempts."))),
   created_at: generated(time("When it was created.")),
   updated_at: generated(time("When it was last edited."))
 })

@@ -1,10 +1,10 @@
 /** Where this server may send requests: to public addresses only, unless the operator allows more (`CALLBACK_ALLOW`). */
-import { lookup as systemLookup } from "node:dns"
 import { isIP, type LookupFunction } from "node:net"
-import { Context, Layer, Option } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import ipaddr from "ipaddr.js"
 import { isNetwork } from "../../domain/webhook/Network.ts"
 import { type Networks, noNetworks, toNetworks } from "../../runtime/Networks.ts"
+import { byNameServers, bySystem, type Resolve } from "./Resolver.ts"
 
 /** What the operator allows besides public addresses. */
 export interface Allowed {
@@ -34,22 +34,20 @@ const isPublic = (address: string): boolean => {
   return parsed.range() === "unicast" && (parsed.kind() === "ipv4" || global.contains(address))
 }
 
+/** A host as people write it in lists. */
+const nameOf = (hostname: string): string => hostname.toLowerCase().replace(/\.$/, "")
+
 /** As `new URL` gives it: in lower case, IPv4 in four decimal parts, IPv6 in brackets. */
 const literalOf = (hostname: string): string | undefined => {
   const address = hostname.replace(/^\[(.*)\]$/, "$1")
   return isIP(address) === 0 ? undefined : address
 }
 
-type Resolve = (hostname: string, callback: (error: Error | null, addresses: ReadonlyArray<string>) => void) => void
-
-const resolveBySystem: Resolve = (hostname, callback) =>
-  systemLookup(hostname, { all: true }, (error, found) =>
-    callback(error, error === null ? found.map(({ address }) => address) : [])
-  )
-
 export interface AddressPolicyService {
   /** Why no request may be sent to the URL; `undefined`: that depends on the addresses that its host has. */
   readonly faultOf: (url: URL) => string | undefined
+  /** The same, with the addresses that the host has now. Without an answer from the name servers, the connection decides. */
+  readonly check: (url: URL) => Effect.Effect<string | undefined>
   /** For `http.request`: finds only addresses that a request may be sent to, and so decides as the connection is made. */
   readonly lookup: LookupFunction
 }
@@ -67,17 +65,17 @@ export class AddressPolicy extends Context.Reference<AddressPolicy>()("webhook-t
     )
 }
 
-/** @param resolve finds the addresses of a name; for tests */
-export const make = ({ hosts, networks }: Allowed, resolve: Resolve = resolveBySystem): AddressPolicyService => {
+/** @param resolve finds the addresses of every name; for tests */
+export const make = ({ hosts, networks }: Allowed, resolve?: Resolve): AddressPolicyService => {
   const allowed: Networks = networks.length === 0 ? noNetworks : toNetworks(networks)
+  const asked = { bySystem: resolve ?? bySystem(), byNameServers: resolve ?? byNameServers() }
   const isNamed = (hostname: string) =>
     hosts.some((host) => (host.startsWith("*.") ? hostname.endsWith(host.slice(1)) : hostname === host))
   const isAllowed = (address: string) => isPublic(address) || allowed.contains(address)
-  const mayUse = (hostname: string, address: string) => isNamed(hostname) || isAllowed(address)
 
   const faultOf = ({ hostname, password, protocol, username }: URL): string | undefined => {
     const literal = literalOf(hostname)
-    const name = hostname.replace(/\.$/, "")
+    const name = nameOf(hostname)
     if (protocol !== "https:" && protocol !== "http:") return "must be an https URL"
     if (username !== "" || password !== "") return "must not contain a user or a password; use `headers`"
     if (literal !== undefined && !isAllowed(literal)) return notPublic
@@ -87,21 +85,37 @@ export const make = ({ hosts, networks }: Allowed, resolve: Resolve = resolveByS
     return undefined
   }
 
+  /** What the name has, and what of it may be used. Only names that the operator knows are looked up by the system. */
+  const addressesOf = async (hostname: string) => {
+    const name = nameOf(hostname)
+    const found = await (isNamed(name) ? asked.bySystem : asked.byNameServers)(hostname)
+    return { found, usable: isNamed(name) ? found : found.filter(isAllowed) }
+  }
+
+  const check = (url: URL) =>
+    Effect.gen(function* () {
+      const fault = faultOf(url)
+      if (fault !== undefined || literalOf(url.hostname) !== undefined) return fault
+      const none = { found: [], usable: [] }
+      const { found, usable } = yield* Effect.promise(() => addressesOf(url.hostname).catch(() => none))
+      return found.length > 0 && usable.length === 0 ? `${notPublic}; ${url.hostname} has ${found[0]}` : undefined
+    })
+
   const lookup: LookupFunction = (hostname, options, callback) => {
-    const name = hostname.toLowerCase().replace(/\.$/, "")
-    resolve(hostname, (error, found) => {
-      if (error !== null) return callback(error, "", 0)
-      const usable = found
-        .filter((address) => mayUse(name, address))
-        .map((address) => ({ address, family: isIP(address) }))
+    const answer = (addresses: ReadonlyArray<string>) => {
+      const usable = addresses.map((address) => ({ address, family: isIP(address) }))
       const [first] = usable
       if (first === undefined) return callback(new Error(`${hostname} ${notPublic}`), "", 0)
       if (options.all === true) return callback(null, usable)
       callback(null, first.address, first.family)
-    })
+    }
+    addressesOf(hostname).then(
+      ({ usable }) => answer(usable),
+      (error) => callback(error, "", 0)
+    )
   }
 
-  return { faultOf, lookup }
+  return { faultOf, check, lookup }
 }
 
 const notPublic = "must have a public address, or one that CALLBACK_ALLOW allows"

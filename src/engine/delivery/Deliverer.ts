@@ -4,7 +4,7 @@
  */
 import { DateTime, Duration, Effect, FiberSet, Layer, Queue } from "effect"
 import * as Attempts from "../../domain/delivery/Attempts.ts"
-import type { DestinationId } from "../../domain/Id.ts"
+import type { DeliveryId, DestinationId } from "../../domain/Id.ts"
 import { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import { type AttemptResult, DeliveryStore, type DueDelivery } from "../../repo/delivery/DeliveryStore.ts"
 import { untilAvailable } from "../../runtime/Availability.ts"
@@ -17,23 +17,21 @@ const atOnceOfEach = 5
 const atOnceOfFailing = 1
 /** Longer than an attempt takes, with its record. */
 const claimedFor = Duration.seconds(60)
+/** At a stop, how long attempts in progress may still take, and then the release of their claims. */
+const grace = Duration.seconds(2)
 /** How often the rows are read without a hint. */
 const pollInterval = Duration.seconds(5)
-
-interface Work {
-  count: number
-  limit: number
-}
 
 export const layer: Layer.Layer<never, never, ChangeFeed | DeliveryStore | Outbox> = Layer.scopedDiscard(
   Effect.gen(function* () {
     const store = yield* DeliveryStore
     const feed = yield* ChangeFeed
     const { attempt } = yield* Outbox
-    const fork = yield* FiberSet.makeRuntime<never>()
+    const sending = yield* FiberSet.make<void>()
+    const fork = yield* FiberSet.runtime(sending)<never>()
     const wake = yield* Queue.sliding<void>(1)
-    const working = new Map<DestinationId, Work>()
-    let total = 0
+    const working = new Map<DestinationId, number>()
+    const inProgress = new Set<DeliveryId>()
 
     const record = yield* GroupCommit.make({
       size: 100,
@@ -48,45 +46,53 @@ export const layer: Layer.Layer<never, never, ChangeFeed | DeliveryStore | Outbo
 
     const send = (due: DueDelivery) =>
       attempt(due).pipe(
-        Effect.flatMap((result) => (result === undefined ? Effect.void : untilAvailable(record([result])))),
+        Effect.flatMap((result) => untilAvailable(record([result]))),
         Effect.ignoreLogged,
         Effect.ensuring(Effect.sync(() => finish(due)))
       )
 
     const begin = (due: DueDelivery): void => {
-      const { failing_since, id } = due.destination
-      const work = working.get(id) ?? { count: 0, limit: atOnceOfEach }
-      work.count += 1
-      work.limit = failing_since === undefined ? atOnceOfEach : atOnceOfFailing
-      working.set(id, work)
-      total += 1
+      const { id } = due.destination
+      working.set(id, (working.get(id) ?? 0) + 1)
+      inProgress.add(due.id)
       fork(send(due))
     }
 
-    const finish = ({ destination: { id } }: DueDelivery): void => {
-      const work = working.get(id)
-      if (work !== undefined && --work.count <= 0) working.delete(id)
-      total -= 1
+    const finish = ({ destination, id }: DueDelivery): void => {
+      const left = (working.get(destination.id) ?? 0) - 1
+      if (left > 0) working.set(destination.id, left)
+      else working.delete(destination.id)
+      inProgress.delete(id)
       Queue.unsafeOffer(wake, undefined)
     }
 
     /** Returns once nothing more is due, or can be sent now. */
     const sendDue = Effect.gen(function* () {
-      while (total < atOnce) {
+      while (inProgress.size < atOnce) {
         const now = yield* DateTime.now
         const claimed = yield* store.claimDeliveries({
           now,
           until: DateTime.addDuration(now, claimedFor),
-          limit: atOnce - total,
+          limit: atOnce - inProgress.size,
           limitOfEach: atOnceOfEach,
           limitOfFailing: atOnceOfFailing,
-          except: [...working].flatMap(([id, { count, limit }]) => (count >= limit ? id : []))
+          inProgress: working
         })
         if (claimed.length === 0) return
         claimed.forEach(begin)
       }
     })
 
+    // What does not end in time is made by another server, at once.
+    yield* Effect.addFinalizer(() =>
+      Effect.gen(function* () {
+        yield* Effect.timeoutOption(Effect.interruptible(FiberSet.awaitEmpty(sending)), grace)
+        const interrupted = [...inProgress]
+        if (interrupted.length === 0) return
+        yield* FiberSet.clear(sending)
+        yield* Effect.ignore(Effect.timeoutOption(Effect.interruptible(store.releaseClaims(interrupted)), grace))
+      })
+    )
     yield* feed.listen((changes) => {
       if (changes.some(({ _tag }) => _tag === "DeliveryDue")) Queue.unsafeOffer(wake, undefined)
     })

@@ -1,29 +1,27 @@
-import { randomBytes, randomUUID } from "node:crypto"
-import { Context, DateTime, Duration, Effect, Either, Layer, Redacted } from "effect"
-import { identity } from "effect/Function"
+import { randomBytes } from "node:crypto"
+import { Context, DateTime, Duration, Effect, Layer, Redacted } from "effect"
 import type { DeliveryAttempt, EventDelivery } from "../../domain/delivery/Delivery.ts"
 import {
-  Destination,
-  DestinationDraft,
-  DestinationEdit,
+  type Destination,
   type DestinationRow,
   maxDestinations,
   toDestination
 } from "../../domain/delivery/Destination.ts"
 import { allEvents } from "../../domain/delivery/DestinationEvent.ts"
-import { type Fault, Invalid, type InvalidParameter, type NotFound, type Unavailable } from "../../domain/Errors.ts"
+import { Invalid, type InvalidParameter, type NotFound, type Unavailable } from "../../domain/Errors.ts"
 import { type DestinationId, makeDestinationId, type WebhookId } from "../../domain/Id.ts"
 import { deliveryIdOf, destinationIdOf, runIdOf, webhookIdOf } from "../../domain/ParsedId.ts"
 import { secretHintOf } from "../../domain/webhook/SecretHint.ts"
 import type { SecretKeyStore } from "../../repo/access/SecretKeyStore.ts"
 import { type DeliveryPage, type DeliveryQuery, DeliveryStore } from "../../repo/delivery/DeliveryStore.ts"
 import { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
+import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import * as Audit from "../access/Audit.ts"
-import { decode, tokenFaults } from "../manage/Validation.ts"
 import * as Sealing from "../verify/Sealing.ts"
-import { AddressPolicy } from "./AddressPolicy.ts"
+import * as DestinationChecks from "./DestinationChecks.ts"
 import { Outbox } from "./Outbox.ts"
+import * as SampleEvent from "./SampleEvent.ts"
 
 /** The destination with its signing secret: the only time it is shown. */
 export interface WithSecret {
@@ -57,7 +55,7 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
       id: string,
       overlap: Duration.Duration
     ) => Effect.Effect<WithSecret, Invalid | NotFound | Unavailable>
-    /** Sends a sample event now, once. */
+    /** Sends the event of the webhook's last run again, as a test, once and now. */
     readonly test: (webhook_id: string, id: string) => Effect.Effect<DeliveryAttempt, NotFound | Unavailable>
     readonly deliveries: (
       webhook_id: string,
@@ -77,11 +75,12 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
   static readonly layer: Layer.Layer<
     Destinations,
     never,
-    DeliveryStore | DestinationStore | Outbox | SecretKeyStore | WebhookStore
+    DeliveryStore | DestinationStore | HistoryStore | Outbox | SecretKeyStore | WebhookStore
   > = Layer.effect(
     Destinations,
     Effect.gen(function* () {
-      const policy = yield* AddressPolicy
+      const checks = yield* DestinationChecks.make
+      const sampleRun = yield* SampleEvent.make
       const outbox = yield* Outbox
       const store = yield* DestinationStore
       const deliveries = yield* DeliveryStore
@@ -100,32 +99,6 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
           Effect.flatMap(store.destinationRow(webhook_id, id), use)
         )
 
-      /** What no schema finds. */
-      const faultsOf = ({ body, template, url }: Checked) => {
-        const faults: Array<Fault> = []
-        if (url !== undefined) {
-          const detail = URL.canParse(url) ? policy.faultOf(new URL(url)) : "must be an https URL"
-          if (detail !== undefined) faults.push({ pointer: "/url", detail })
-        }
-        if (body === "template" && (template === undefined || template === "")) {
-          faults.push({ pointer: "/template", detail: "is required by `body: template`" })
-        }
-        const detail = template === undefined ? undefined : outbox.faultOfTemplate(template)
-        if (detail !== undefined) faults.push({ pointer: "/template", detail })
-        return faults
-      }
-
-      const checked = <A extends object>(
-        decoded: Either.Either<A, ReadonlyArray<Fault>>,
-        more: (value: A) => ReadonlyArray<Fault>
-      ): Effect.Effect<A, Invalid> => {
-        const faults = Either.match(decoded, {
-          onLeft: identity,
-          onRight: (value) => [...shownTokens(value), ...more(value)]
-        })
-        return faults.length > 0 ? new Invalid({ faults }) : Effect.succeed(Either.getOrThrow(decoded))
-      }
-
       const sealHeaders = (id: DestinationId, headers: Readonly<Record<string, string>> | undefined) => {
         if (headers === undefined) return Effect.succeed({} as SealedHeaders)
         const header_names = Object.keys(headers)
@@ -136,7 +109,7 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
 
       const create = (webhook_id: WebhookId, input: unknown) =>
         Effect.gen(function* () {
-          const draft = yield* checked(decodeDraft(input), faultsOf)
+          const draft = yield* checks.draft(input)
           if ((yield* store.destinations(webhook_id)).length >= maxDestinations) return yield* tooMany
           const id = yield* makeDestinationId
           const now = yield* DateTime.now
@@ -167,12 +140,7 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
 
       const edit = (row: DestinationRow, input: unknown) =>
         Effect.gen(function* () {
-          const after = (change: DestinationEdit) => ({
-            body: change.body ?? row.body,
-            template: change.template === null ? undefined : (change.template ?? row.template),
-            ...(change.url !== undefined && { url: change.url })
-          })
-          const { headers, ...change } = yield* checked(decodeEdit(input), (change) => faultsOf(after(change)))
+          const { headers, ...change } = yield* checks.edit(row, input)
           const sealed = yield* sealHeaders(row.id, headers)
           return yield* store.updateDestination(
             row.webhook_id,
@@ -203,10 +171,9 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
         })
 
       const test = (row: DestinationRow) =>
-        Effect.flatMap(DateTime.now, (now) => {
-          const timestamp = DateTime.formatIso(now)
-          const data = { webhook: { id: row.webhook_id }, message: "A test of this destination." }
-          return outbox.send(row, { id: randomUUID(), body: JSON.stringify({ type: "test", timestamp, data }) })
+        Effect.gen(function* () {
+          const webhook = yield* webhooks.webhook(row.webhook_id)
+          return yield* outbox.test(row, { run: yield* sampleRun(webhook), webhook })
         })
 
       const page = (webhook_id: WebhookId, { destination_id, run_id, ...filter }: DeliveryFilter) =>
@@ -261,29 +228,13 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
   )
 }
 
-/** The fields that are checked beyond their types. */
-interface Checked {
-  readonly body?: DestinationRow["body"]
-  readonly template?: string | undefined
-  readonly url?: string
-}
-
 interface SealedHeaders {
   readonly header_names?: ReadonlyArray<string>
   readonly sealed_headers?: string | null
 }
 
-const decodeDraft = decode(DestinationDraft)
-const decodeEdit = decode(DestinationEdit)
-
 /** As the Standard Webhooks specification has it. */
 const makeSecret = (): string => `whsec_${randomBytes(32).toString("base64")}`
-
-/** The API and audit events show all but the values of headers. */
-const shownTokens = tokenFaults(
-  Destination.fields,
-  "to start another webhook's run, send to `/webhook/trigger`, with the header `Authorization: Bearer <token>`"
-)
 
 const tooMany = new Invalid({
   faults: [{ pointer: "", detail: `a webhook has at most ${maxDestinations} destinations` }]

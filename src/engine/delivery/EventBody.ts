@@ -44,6 +44,14 @@ const full = (run: Run, webhook: WebhookName) => ({
   ...reportOf(run)
 })
 
+/** What an event is about. */
+export interface Subject {
+  readonly event: DestinationEvent
+  readonly run: Run
+  readonly webhook: WebhookName
+  readonly isTest?: boolean
+}
+
 /** A template that cannot be filled in for this run. */
 export interface Unfillable {
   readonly reason: string
@@ -62,10 +70,10 @@ export const make = () => {
           fault instanceof Unavailable ? undefined : `line ${fault.line}, column ${fault.column}: ${fault.reason}`,
         onRight: () => undefined
       }),
-    /** The same at each attempt. */
+    /** The same at each attempt. A test has the type `test`; a template gets the event that it is a test of. */
     of: (
       { body, id, template = "" }: Pick<DestinationRow, "body" | "id" | "template">,
-      { event, run, webhook }: { readonly event: DestinationEvent; readonly run: Run; readonly webhook: WebhookName }
+      { event, isTest = false, run, webhook }: Subject
     ): Either.Either<string, Unfillable> => {
       if (body === "template") {
         const { variables: values, ...rest } = full(run, webhook)
@@ -79,7 +87,9 @@ export const make = () => {
         )
       }
       const data = body === "full" ? full(run, webhook) : thin(run, webhook)
-      return Either.right(JSON.stringify({ type: event, timestamp: formatTime(run.finished_at), data }))
+      return Either.right(
+        JSON.stringify({ type: isTest ? "test" : event, timestamp: formatTime(run.finished_at), data })
+      )
     }
   }
 }

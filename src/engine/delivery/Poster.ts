@@ -10,7 +10,6 @@ import { AddressPolicy } from "./AddressPolicy.ts"
 const timeLimit = Duration.seconds(15)
 /** Of an answer, what is read so that the connection can be used again. */
 const readAnswer = 64 * 1024
-const socketsOfHost = 8
 
 export interface Post {
   readonly url: string
@@ -36,7 +35,8 @@ export class Poster extends Context.Tag("webhook-trigger/Poster")<
     Poster,
     Effect.gen(function* () {
       const policy = yield* AddressPolicy
-      const options = { keepAlive: true, maxSockets: socketsOfHost, timeout: Duration.toMillis(timeLimit) }
+      // Without a limit for each host: destinations that share one must not wait for each other.
+      const options = { keepAlive: true, timeout: Duration.toMillis(timeLimit) }
       const agents = { "http:": new HttpAgent(options), "https:": new HttpsAgent(options) }
       yield* Effect.addFinalizer(() => Effect.sync(() => Object.values(agents).forEach((agent) => agent.destroy())))
 
@@ -48,19 +48,23 @@ export class Poster extends Context.Tag("webhook-trigger/Poster")<
           const isHttps = url.protocol === "https:"
           return yield* Effect.async<Answer, NoAnswer>((resume, signal) => {
             const failed = (error: Error) => resume(new NoAnswer({ reason: reasonOf(error) }))
-            const sent = (isHttps ? httpsRequest : httpRequest)(
-              url,
-              {
-                method: "POST",
-                agent: agents[isHttps ? "https:" : "http:"],
-                headers: { "user-agent": "webhook-trigger", ...headers, "content-length": Buffer.byteLength(body) },
-                lookup: policy.lookup,
-                signal
-              },
-              (response) => readBeginning(response, (answer) => resume(Effect.succeed(answer)), failed)
-            )
-            sent.once("error", failed)
-            sent.end(body)
+            const begin = (): void => {
+              const sent = (isHttps ? httpsRequest : httpRequest)(
+                url,
+                {
+                  method: "POST",
+                  agent: agents[isHttps ? "https:" : "http:"],
+                  headers: { "user-agent": "webhook-trigger", ...headers, "content-length": Buffer.byteLength(body) },
+                  lookup: policy.lookup,
+                  signal
+                },
+                (response) => readBeginning(response, (answer) => resume(Effect.succeed(answer)), failed)
+              )
+              // The receiver has closed a connection that was idle: no failure of its own.
+              sent.on("error", (error) => (sent.reusedSocket && isReset(error) ? begin() : failed(error)))
+              sent.end(body)
+            }
+            begin()
           }).pipe(
             Effect.timeoutFail({
               duration: timeLimit,
@@ -90,7 +94,7 @@ const readBeginning = (response: IncomingMessage, done: (answer: Answer) => void
     finish()
   })
   response.once("end", finish)
-  response.once("error", failed)
+  response.on("error", failed)
 }
 
 /** Seconds, or a date (RFC 9110, 10.2.3). */
@@ -99,6 +103,8 @@ const retryAfterOf = (header: string | undefined): Duration.Duration | undefined
   const millis = /^\d{1,9}$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now()
   return Number.isFinite(millis) && millis > 0 ? Duration.millis(millis) : undefined
 }
+
+const isReset = (error: Error & { readonly code?: string }): boolean => error.code === "ECONNRESET"
 
 const reasonOf = (error: Error & { readonly code?: string }): string =>
   error.message === "" ? (error.code ?? "the connection failed") : error.message

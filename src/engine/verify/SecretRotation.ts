@@ -9,6 +9,8 @@ import { untilAvailable } from "../../runtime/Availability.ts"
 import * as SecretKeyAgreement from "./SecretKeyAgreement.ts"
 import * as SecretKeys from "./SecretKeys.ts"
 
+const sealedFields = ["sealed_secret", "old_sealed_secret", "sealed_headers"] as const
+
 /**
  * Runs once at the start, in the background. If this server lacks the key of the secrets in the database, it logs that.
  * Otherwise it encrypts every secret again that another of its keys has encrypted. Then its first key is the
@@ -57,19 +59,20 @@ export const layer: Layer.Layer<never, never, DestinationStore | SecretKeyStore 
         Effect.catchAll(() => Effect.succeed(0))
       )
 
-    /** An edit in between has encrypted with the first key. */
-    const rotateDestination = (first: SecretKeys.SecretKey, row: DestinationRow) => {
-      const sealed = (["sealed_secret", "old_sealed_secret", "sealed_headers"] as const).flatMap((field) =>
-        Option.match(sealedAgain(first, row[field], row.id), { onNone: () => [], onSome: (text) => [[field, text]] })
+    /** The same. A server with the older key may have edited in between. */
+    const rotateDestination = (first: SecretKeys.SecretKey, { id, webhook_id }: DestinationRow) =>
+      Effect.flatMap(destinations.destinationRow(webhook_id, id), (row) => {
+        const sealed = sealedFields.flatMap((field) =>
+          Option.match(sealedAgain(first, row[field], id), { onNone: () => [], onSome: (text) => [[field, text]] })
+        )
+        const isDone = destinations.sealAgain(row, Object.fromEntries(sealed))
+        return sealed.length === 0 ? Effect.succeed(0) : Effect.map(isDone, (done) => (done ? 1 : undefined))
+      }).pipe(
+        Effect.repeat({ until: (count) => count !== undefined }),
+        Effect.map((count) => count ?? 0),
+        untilAvailable,
+        Effect.catchTag("NotFound", () => Effect.succeed(0))
       )
-      const change = { ...Object.fromEntries(sealed), updated_at: row.updated_at }
-      return sealed.length === 0
-        ? Effect.succeed(0)
-        : untilAvailable(destinations.updateDestination(row.webhook_id, row.id, change)).pipe(
-            Effect.as(1),
-            Effect.catchTag("NotFound", () => Effect.succeed(0))
-          )
-    }
 
     const withSecrets = Effect.map(untilAvailable(store.webhooks), (webhooks) =>
       webhooks.filter(({ secret_set_at }) => secret_set_at !== undefined)

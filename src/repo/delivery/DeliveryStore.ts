@@ -4,15 +4,17 @@ import type { DestinationRow } from "../../domain/delivery/Destination.ts"
 import type { DestinationEvent } from "../../domain/delivery/DestinationEvent.ts"
 import type { InvalidParameter, NotFound, Unavailable } from "../../domain/Errors.ts"
 import type { DeliveryId, DestinationId, RunId, WebhookId } from "../../domain/Id.ts"
+import type { Run } from "../../domain/run/Run.ts"
 
 /** A delivery whose next attempt this server may make. */
 export interface DueDelivery {
   readonly id: DeliveryId
-  readonly run_id: RunId
   readonly event: DestinationEvent
   /** How many attempts of the schedule were made. */
   readonly made: number
   readonly destination: DestinationRow
+  readonly webhook: { readonly id: WebhookId; readonly name: string }
+  readonly run: Run
 }
 
 export interface ClaimOptions {
@@ -20,11 +22,11 @@ export interface ClaimOptions {
   /** Until then no other server makes these attempts. */
   readonly until: DateTime.Utc
   readonly limit: number
-  /** The maximum for each destination, and for each whose last attempt failed. */
+  /** The maximum for each destination, and for each whose last attempt failed: with those in progress. */
   readonly limitOfEach: number
   readonly limitOfFailing: number
-  /** These destinations get no further attempts now. */
-  readonly except: ReadonlyArray<DestinationId>
+  /** How many attempts this server is making, by destination. */
+  readonly inProgress: ReadonlyMap<DestinationId, number>
 }
 
 /** What came of an attempt. */
@@ -33,6 +35,8 @@ export interface AttemptResult extends Pick<DueDelivery, "id"> {
   readonly attempt: DeliveryAttempt
   /** Delivered; or failed, with the next attempt then; or failed for good. */
   readonly next: "delivered" | "failed" | { readonly next_attempt_at: DateTime.Utc }
+  /** Of a failed attempt: until when its destination gets none. */
+  readonly pausedUntil?: DateTime.Utc
   /** The destination has answered 410. */
   readonly isGone: boolean
 }
@@ -62,7 +66,10 @@ export const storedAttempts = 20
 export class DeliveryStore extends Context.Tag("webhook-trigger/DeliveryStore")<
   DeliveryStore,
   {
-    /** Takes deliveries whose attempts are due, of each destination the ones that are due longest. */
+    /**
+     * Takes deliveries whose attempts are due, of each destination the ones that are due longest. Those of a destination that
+     * was switched off as their run ended fail.
+     */
     readonly claimDeliveries: (options: ClaimOptions) => Effect.Effect<ReadonlyArray<DueDelivery>, Unavailable>
     /**
      * Records attempts. A destination that is gone, or that has failed since before `failingBefore`, is switched off, and its
@@ -72,10 +79,15 @@ export class DeliveryStore extends Context.Tag("webhook-trigger/DeliveryStore")<
       results: ReadonlyArray<AttemptResult>,
       failingBefore: DateTime.Utc
     ) => Effect.Effect<ReadonlyArray<DestinationId>, Unavailable>
+    /** These are no longer claimed: no attempt was made, or it was interrupted. */
+    readonly releaseClaims: (ids: ReadonlyArray<DeliveryId>) => Effect.Effect<void, Unavailable>
     /** Newest first. */
     readonly deliveries: (query: DeliveryQuery) => Effect.Effect<DeliveryPage, InvalidParameter | Unavailable>
     readonly delivery: (webhook_id: WebhookId, id: DeliveryId) => Effect.Effect<EventDelivery, NotFound | Unavailable>
-    /** Makes attempts of these deliveries due again, by the whole schedule; returns how many. Those of disabled destinations stay. */
+    /**
+     * Makes attempts of these deliveries due again, by the whole schedule, and notifies; returns how many. Those of disabled
+     * destinations stay. A failing destination gets the first one immediately.
+     */
     readonly resend: (
       which:
         | { readonly webhook_id: WebhookId; readonly id: DeliveryId }

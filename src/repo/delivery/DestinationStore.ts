@@ -12,6 +12,9 @@ export type DestinationChange = Omit<DestinationEdit, "headers"> &
       | null
   } & { readonly updated_at: DateTime.Utc }
 
+/** What is encrypted. */
+export type SealedFields = Pick<DestinationRow, "sealed_headers" | "sealed_secret" | "old_sealed_secret">
+
 /** The destinations of a webhook's runs, as people manage them. A change writes its audit event in the same commit. */
 export class DestinationStore extends Context.Tag("webhook-trigger/DestinationStore")<
   DestinationStore,
@@ -36,6 +39,8 @@ export class DestinationStore extends Context.Tag("webhook-trigger/DestinationSt
       change: DestinationChange,
       audit?: AuditDraft
     ) => Effect.Effect<Destination, NotFound | Unavailable>
+    /** Replaces what is encrypted, unless it has changed since `before` was read; returns whether it did. */
+    readonly sealAgain: (before: DestinationRow, sealed: Partial<SealedFields>) => Effect.Effect<boolean, Unavailable>
     /** Deletes its deliveries, too. */
     readonly deleteDestination: (
       webhook_id: WebhookId,

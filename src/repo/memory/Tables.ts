@@ -16,7 +16,7 @@ import { type Change, makeChangeListeners } from "../ChangeFeed.ts"
 import type { Term } from "../run/LeaseStore.ts"
 import type { NewRun } from "../run/RunStore.ts"
 import { makeAuditMemory } from "./access/AuditStoreMemory.ts"
-import type { StoredDelivery } from "./delivery/DeliveryMemory.ts"
+import type { StoredDelivery } from "./delivery/DeliveryStoreMemory.ts"
 import type { StoredHttpLeader } from "./run/HttpLeaderStoreMemory.ts"
 
 export interface StoredTeam {

@@ -27,7 +27,7 @@ const lookedUp = (
   allowed = { hosts: [], networks: [] } as Parameters<typeof make>[0]
 ) =>
   Effect.async<unknown, Error>((resume) => {
-    const policy = make(allowed, (_, callback) => callback(null, addresses))
+    const policy = make(allowed, () => Promise.resolve(addresses))
     policy.lookup("hooks.example.com", { all: true }, (error, found) =>
       resume(error ? Effect.fail(error) : Effect.succeed(found))
     )
@@ -114,8 +114,8 @@ describe("where requests may be sent", () => {
       )
       const { port } = server.address() as AddressInfo
       let asked = 0
-      const rebinding = AddressPolicy.layer(Option.none(), (_, callback) =>
-        callback(null, [asked++ === 0 ? "127.0.0.1" : "1.1.1.1"])
+      const rebinding = AddressPolicy.layer(Option.none(), () =>
+        Promise.resolve([asked++ === 0 ? "127.0.0.1" : "1.1.1.1"])
       )
       const error = yield* Effect.flatMap(Poster, ({ post }) =>
         Effect.flip(post({ url: `https://rebind.example.com:${port}/`, headers: {}, body: "{}" }))

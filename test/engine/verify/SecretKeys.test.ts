@@ -16,6 +16,7 @@ import {
 } from "../../../src/engine/verify/SecretKeys.ts"
 import * as SecretRotation from "../../../src/engine/verify/SecretRotation.ts"
 import * as WebhookSecrets from "../../../src/engine/verify/WebhookSecrets.ts"
+import { newDestination } from "../../../src/repo/contract/delivery/fixtures.ts"
 import { createWebhook } from "../../../src/repo/contract/fixtures.ts"
 import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
@@ -78,6 +79,12 @@ it.scopedLive(
       const fields = { sealed_secret: seal(old, secret, id), old_sealed_secret: seal(old, Redacted.make("before"), id) }
       yield* repo.updateWebhook(id, { ...fields, updated_at: yield* DateTime.now })
       const { version } = yield* repo.webhookRow(id)
+      const destination = yield* newDestination(id)
+      const sealedFor = (text: string) => seal(old, Redacted.make(text), destination.id)
+      yield* repo.updateDestination(id, destination.id, {
+        ...{ sealed_secret: sealedFor("signing"), sealed_headers: sealedFor("headers") },
+        updated_at: yield* DateTime.now
+      })
 
       // One that is started with another key first takes nothing from the others.
       yield* started([fresh])
@@ -100,6 +107,9 @@ it.scopedLive(
       expect(Redacted.value(open([fresh], row.sealed_secret!, id)!)).toBe(Redacted.value(secret))
       expect(Redacted.value(open([fresh], row.old_sealed_secret!, id)!)).toBe("before")
       expect((yield* repo.webhookRow(plain.id)).version).toBe(1)
+      const sealed = yield* repo.destinationRow(id, destination.id)
+      expect(Redacted.value(open([fresh], sealed.sealed_secret, destination.id)!)).toBe("signing")
+      expect(Redacted.value(open([fresh], sealed.sealed_headers!, destination.id)!)).toBe("headers")
       expect(yield* isReadyWith(old, fresh)).toBe(true)
       expect(yield* isReadyWith(old)).toBe(false)
     }).pipe(Effect.provide(RepoMemory.layer))

@@ -33,8 +33,8 @@ export const recording = () => {
 
 const nodes = (plan: Plan): ReadonlyArray<Plan> => [plan, ...(plan.Plans ?? []).flatMap(nodes)]
 
-/** Runs a statement again, undoes it, and returns how it read the table `runs`, and how many of its rows. */
-export const readsOf = ([text, params]: Recorded) =>
+/** Runs a statement again, undoes it, and returns how it read the tables, and how many of their rows. */
+export const readsOf = ([text, params]: Recorded, tables: ReadonlyArray<string> = ["runs"]) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const rows = yield* sql
@@ -46,7 +46,7 @@ export const readsOf = ([text, params]: Recorded) =>
       .pipe(Effect.flatMap(Effect.fail), sql.withTransaction, Effect.flip)
     if (!Array.isArray(rows)) return yield* Effect.die(rows)
     const scans = nodes(rows[0]!["QUERY PLAN"][0]!.Plan).filter(
-      (node) => node["Relation Name"] === "runs" && node["Node Type"].includes("Scan")
+      (node) => tables.includes(node["Relation Name"] ?? "") && node["Node Type"].includes("Scan")
     )
     return {
       scans: scans.map((node) => node["Node Type"]),

@@ -1,9 +1,9 @@
 import { expect } from "@effect/vitest"
 import { DateTime, Duration, Effect, Stream } from "effect"
-import { makeDestinationId } from "../../../domain/Id.ts"
+import { makeDestinationId, type RunId } from "../../../domain/Id.ts"
 import { subscribe } from "../../ChangeFeed.ts"
 import { Repo } from "../../Repo.ts"
-import { at, count, createWebhook, outcomes } from "../fixtures.ts"
+import { acquireTerm, at, count, createWebhook, outcomes, queueRun, sendRun, success } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
 import { attemptAt, claim, deliveriesOf, endRun, failedAt, newDestination, recorded } from "./fixtures.ts"
 
@@ -41,6 +41,30 @@ export const deliveryStore = (test: Test): void => {
   )
 
   test(
+    "writes a delivery whatever ends the run, and one for each destination",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      yield* newDestination(webhook.id, {
+        events: ["run.cancelled", "run.succeeded", "run.timed_out", "run.cancelled"]
+      })
+      const eventsOf = (id: RunId) =>
+        Effect.map(deliveriesOf(webhook.id), (all) => all.flatMap(({ event, run_id }) => (run_id === id ? event : [])))
+      const late = yield* queueRun(webhook, { mode: "wait", deadline_at: at(100) })
+      yield* repo.expire(at(100))
+      const term = yield* acquireTerm
+      const answered = yield* sendRun(webhook, term, 1)
+      const ends = [{ run_id: answered, outcome: success("Done"), at: at(200) }]
+      yield* repo.endAndAdmit(ends, { term, run_ids: new Set([yield* queueRun(webhook)]), at: at(200) })
+      const waiting = yield* queueRun(webhook)
+      yield* repo.cancelQueued({ webhook_id: webhook.id }, at(300))
+      expect(yield* eventsOf(late)).toEqual(["run.timed_out"])
+      expect(yield* eventsOf(answered)).toEqual(["run.succeeded"])
+      expect(yield* eventsOf(waiting)).toEqual(["run.cancelled"])
+    })
+  )
+
+  test(
     "lists deliveries newest first, in pages, by destination, run and status",
     Effect.gen(function* () {
       const repo = yield* Repo
@@ -66,24 +90,46 @@ export const deliveryStore = (test: Test): void => {
   )
 
   test(
-    "stores the newest attempts, and deletes deliveries with their run or destination",
+    "stores the newest attempts, keeps runs until their deliveries are over, and deletes these with run or destination",
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
       const destination = yield* newDestination(webhook.id)
-      yield* endRun(webhook, 100)
+      const run_id = yield* endRun(webhook, 100)
       for (const n of count(25)) {
         const [due] = yield* claim(100_000 * (n + 1))
         yield* recorded(due!, failedAt(n), { next_attempt_at: at(0) })
       }
       const [kept] = yield* deliveriesOf(webhook.id)
       expect(kept!.attempts.map(({ at }) => at)).toEqual(count(20).map((n) => at(n + 5)))
-      yield* repo.purge(DateTime.addDuration(at(100), Duration.days(1)))
+      const later = DateTime.addDuration(at(100), Duration.days(1))
+      expect(yield* repo.purge(later)).toBe(0)
+      expect((yield* repo.run(run_id)).status).toBe("success")
+      const [due] = yield* claim(9_000_000)
+      yield* recorded(due!, attemptAt(9_000_000), "delivered")
+      expect(yield* repo.purge(later)).toBe(1)
       expect(yield* deliveriesOf(webhook.id)).toEqual([])
       yield* endRun(webhook, 200)
       yield* repo.deleteDestination(webhook.id, destination.id)
       expect(yield* deliveriesOf(webhook.id)).toEqual([])
       expect((yield* Effect.either(repo.destinationRow(webhook.id, destination.id)))._tag).toBe("Left")
+    })
+  )
+
+  test(
+    "replaces what is encrypted, unless it was edited in the meantime",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const { id } = yield* newDestination(webhook.id, { header_names: ["x-key"], sealed_headers: "headers" })
+      const before = yield* repo.destinationRow(webhook.id, id)
+      expect(yield* repo.sealAgain(before, { sealed_headers: "headers again", sealed_secret: "again" })).toBe(true)
+      const after = yield* repo.destinationRow(webhook.id, id)
+      expect(after).toEqual({ ...before, sealed_headers: "headers again", sealed_secret: "again" })
+      expect(yield* repo.sealAgain(before, { sealed_secret: "too late" })).toBe(false)
+      yield* repo.updateDestination(webhook.id, id, { sealed_headers: null, updated_at: at(1) })
+      expect(yield* repo.sealAgain(after, { sealed_secret: "too late" })).toBe(false)
+      expect((yield* repo.destinationRow(webhook.id, id)).sealed_secret).toBe("again")
     })
   )
 }

@@ -1,6 +1,7 @@
 import { expect } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
 import type { DestinationRow } from "../../../domain/delivery/Destination.ts"
+import { subscribe } from "../../ChangeFeed.ts"
 import { Repo } from "../../Repo.ts"
 import { at, count, createWebhook, together } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
@@ -22,21 +23,24 @@ export const deliveryAttempts = (test: Test): void => {
       const claimed = claims.flat()
       expect(new Set(claimed.map(({ id }) => id)).size).toBe(claimed.length)
       const rest = yield* claim(1_000, { limitOfEach: 100 })
-      expect(new Set([...claimed, ...rest].map(({ run_id }) => run_id))).toEqual(new Set(ids))
-      expect(rest.concat(claimed)[0]).toMatchObject({ event: "run.succeeded", made: 0, destination })
+      expect(new Set([...claimed, ...rest].map(({ run }) => run.run_id))).toEqual(new Set(ids))
+      const [one] = rest.concat(claimed)
+      const { id, name } = webhook
+      expect(one).toMatchObject({ event: "run.succeeded", made: 0, destination, webhook: { id, name } })
+      expect(one!.run).toEqual(yield* (yield* Repo).run(one!.run.run_id))
       expect(yield* claim(60_999, { limitOfEach: 100 })).toEqual([])
       expect(yield* claim(61_000, { limitOfEach: 100 })).toHaveLength(20)
     })
   )
 
   test(
-    "gives the oldest of each destination, fewer of one that fails, and none of those that are left out",
+    "gives the oldest of each destination, fewer of one that fails, and no more than are left",
     Effect.gen(function* () {
       const webhook = yield* createWebhook()
       const [one, two] = [yield* newDestination(webhook.id), yield* newDestination(webhook.id)]
       const ids = yield* Effect.forEach(count(5), (n) => endRun(webhook, 100 + n))
       const first = yield* claim(1_000, { limitOfEach: 1 })
-      expect(first.map(({ destination, run_id }) => [destination.id, run_id]).sort()).toEqual(
+      expect(first.map(({ destination, run }) => [destination.id, run.run_id]).sort()).toEqual(
         [
           [one.id, ids[0]],
           [two.id, ids[0]]
@@ -46,7 +50,48 @@ export const deliveryAttempts = (test: Test): void => {
       yield* recorded(ofOne, failedAt(1_000), { next_attempt_at: at(6_000) })
       const more = yield* claim(1_000, { limitOfEach: 3 })
       expect(more.map(({ destination }) => destination.id).sort()).toEqual([one.id, two.id, two.id, two.id].sort())
-      expect(yield* claim(1_000, { except: [one.id, two.id] })).toEqual([])
+      const inProgress = new Map([[one.id, 1]])
+      expect(yield* claim(1_000, { limitOfEach: 3, inProgress: inProgress.set(two.id, 4) })).toEqual([])
+      const last = yield* claim(1_000, { limitOfEach: 3, inProgress: inProgress.set(two.id, 2) })
+      expect(last.map(({ destination }) => destination.id)).toEqual([two.id])
+    })
+  )
+
+  test(
+    "gives none of a destination that is paused, until the pause is over, an attempt succeeds, or people ask for one",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const destination = yield* newDestination(webhook.id)
+      for (const ms of [100, 101, 102]) yield* endRun(webhook, ms)
+      const [first, second] = yield* claim(1_000)
+      const next = { next_attempt_at: at(1_000) }
+      yield* recorded(first!, failedAt(1_000), next, { pausedUntil: at(9_000) })
+      yield* recorded(second!, failedAt(1_000), next, { pausedUntil: at(7_000) })
+      const paused = () => Effect.map(repo.destinationRow(webhook.id, destination.id), (row) => row.paused_until)
+      expect(yield* paused()).toEqual(at(7_000))
+      expect(yield* claim(6_999)).toEqual([])
+      const [due] = yield* claim(7_000)
+      yield* recorded(due!, failedAt(7_000), { next_attempt_at: at(7_000) }, { pausedUntil: at(19_000) })
+      expect(yield* claim(18_999)).toEqual([])
+      expect(yield* repo.resend({ webhook_id: webhook.id, id: second!.id }, at(8_000))).toBe(1)
+      const [again] = yield* claim(8_000)
+      yield* recorded(again!, attemptAt(8_000), "delivered")
+      expect(yield* paused()).toBeUndefined()
+      expect(yield* claim(70_000)).toHaveLength(2)
+    })
+  )
+
+  test(
+    "gives a delivery again whose claim was released",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      yield* newDestination(webhook.id)
+      for (const ms of [100, 101]) yield* endRun(webhook, ms)
+      const [first] = yield* claim(1_000)
+      yield* repo.releaseClaims([first!.id])
+      expect((yield* claim(1_001)).map(({ id }) => id)).toEqual([first!.id])
     })
   )
 
@@ -95,10 +140,10 @@ export const deliveryAttempts = (test: Test): void => {
       const claimed = yield* claim(200, { limitOfEach: 1 })
       const of = ({ id }: DestinationRow) => claimed.find(({ destination }) => destination.id === id)!
       const day = (n: number) => n * 86_400_000
-      expect(yield* recorded(of(gone), failedAt(200), "failed", true)).toEqual([gone.id])
+      expect(yield* recorded(of(gone), failedAt(200), "failed", { isGone: true })).toEqual([gone.id])
       yield* recorded(of(failing), failedAt(200), { next_attempt_at: at(day(6)) })
       yield* recorded(of(working), attemptAt(200), "delivered")
-      const [late] = yield* claim(day(6), { except: [working.id] })
+      const [late] = yield* claim(day(6), { limitOfEach: 0 })
       const result = {
         id: late!.id,
         destination_id: failing.id,
@@ -135,7 +180,12 @@ export const deliveryAttempts = (test: Test): void => {
       const ends = [1_000, 2_000, 3_000]
       for (const [n, due] of claimed.entries()) yield* recorded(due, failedAt(ends[n]!), "failed")
       const failedSince = { webhook_id: webhook.id, destination_id: destination.id, failedSince: at(2_000) }
+      const changes = yield* subscribe(repo)
       expect(yield* repo.resend(failedSince, at(5_000))).toBe(2)
+      yield* Stream.fromQueue(changes).pipe(
+        Stream.filter(({ _tag }) => _tag === "DeliveryDue"),
+        Stream.runHead
+      )
       const again = yield* claim(5_000, { limitOfFailing: 10 })
       expect(again.map(({ id, made }) => [id, made])).toEqual(
         expect.arrayContaining([

@@ -47,7 +47,7 @@ export const claim = (ms: number, options: Partial<ClaimOptions> = {}) =>
       limit: 100,
       limitOfEach: 10,
       limitOfFailing: 1,
-      except: [],
+      inProgress: new Map(),
       ...options
     })
   )
@@ -66,10 +66,10 @@ export const recorded = (
   { destination, id }: DueDelivery,
   attempt: DeliveryAttempt,
   next: AttemptResult["next"],
-  isGone = false
+  more: Partial<AttemptResult> = {}
 ) =>
   Effect.flatMap(Repo, (repo) =>
-    repo.recordAttempts([{ id, destination_id: destination.id, attempt, next, isGone }], at(0))
+    repo.recordAttempts([{ id, destination_id: destination.id, attempt, next, isGone: false, ...more }], at(0))
   )
 
 export const deliveriesOf = (webhook_id: WebhookId) =>

@@ -123,9 +123,14 @@ export const makeHistoryStore = (tables: Tables): Context.Tag.Service<HistorySto
       })),
     rollUp: () => Effect.succeed(false),
     purge: (before) =>
-      Effect.sync(() =>
-        remove(({ finished_at, retry_at }) => !!finished_at && !retry_at && isAfter(before, finished_at))
-      )
+      Effect.sync(() => {
+        const pending = tables.deliveries.filter(({ row }) => row.status === "pending")
+        const wanted = new Set(pending.map(({ row }) => row.run_id))
+        return remove(
+          ({ finished_at, retry_at, run_id }) =>
+            !!finished_at && !retry_at && !wanted.has(run_id) && isAfter(before, finished_at)
+        )
+      })
   })
 }
 

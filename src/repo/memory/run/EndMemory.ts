@@ -3,7 +3,7 @@ import { outcomeFields, type RunRow, retryAt, toRun } from "../../../domain/run/
 import { isFinal, runStatuses } from "../../../domain/run/RunStatus.ts"
 import { storable } from "../../../domain/StorableText.ts"
 import { addsLate, type EndedRun, type LateReport, type RunEnd, timesOfEnd } from "../../run/RunStore.ts"
-import { deliverEnd } from "../delivery/DeliveryMemory.ts"
+import { deliverEnd } from "../delivery/DeliveryStoreMemory.ts"
 import { change, isHeld, type StoredRun, storableFields, type Tables } from "../Tables.ts"
 
 /** Ends runs, and releases slots. */

@@ -4,15 +4,18 @@ import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
 import { Destination, type DestinationRow, toDestination } from "../../../domain/delivery/Destination.ts"
 import { NotFound } from "../../../domain/Errors.ts"
 import type { DestinationId, WebhookId } from "../../../domain/Id.ts"
-import { type DestinationChange, DestinationStore } from "../../delivery/DestinationStore.ts"
+import { type DestinationChange, DestinationStore, type SealedFields } from "../../delivery/DestinationStore.ts"
 import { audited } from "../access/Audit.ts"
 import { fromRow, list, toColumns } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 
 /** What events show of a destination: what the API shows, without what is not a person's. */
 const auditedFields = Object.keys(Destination.fields).filter(
-  (field) => !["id", "created_at", "updated_at", "failing_since"].includes(field)
+  (field) => !["id", "created_at", "updated_at", "failing_since", "paused_until"].includes(field)
 )
+
+/** What is no longer so once people switch it on. */
+const switchedOn = { disabled_reason: null, failing_since: null, paused_until: null }
 
 const shown = (row: string): Statement.Fragment =>
   list([
@@ -69,7 +72,7 @@ export const layer: Layer.Layer<DestinationStore, never, SqlClient.SqlClient> = 
       audit?: AuditDraft
     ) {
       const { enabled, updated_at } = change
-      const columns = toColumns({ ...change, ...(enabled === true && { disabled_reason: null, failing_since: null }) })
+      const columns = toColumns({ ...change, ...(enabled === true && switchedOn) })
       const [row] = yield* sql`
         with before as materialized (
           select * from webhook_trigger.destinations where id = ${id} and webhook_id = ${webhook_id} for update
@@ -87,6 +90,18 @@ export const layer: Layer.Layer<DestinationStore, never, SqlClient.SqlClient> = 
         )}
         select * from changed`
       return row ? toDestination(fromRow<DestinationRow>(row)) : yield* new NotFound()
+    }, bounded)
+
+    const sealAgain = Effect.fn("DestinationStore.sealAgain")(function* (
+      { id, sealed_headers, sealed_secret }: DestinationRow,
+      sealed: Partial<SealedFields>
+    ) {
+      const rows = yield* sql`
+        update webhook_trigger.destinations set ${sql.update(toColumns(sealed))}
+        where id = ${id} and sealed_secret = ${sealed_secret}
+          and sealed_headers is not distinct from ${sealed_headers ?? null}::text
+        returning id`
+      return rows.length > 0
     }, bounded)
 
     const deleteDestination = Effect.fn("DestinationStore.deleteDestination")(function* (
@@ -108,6 +123,7 @@ export const layer: Layer.Layer<DestinationStore, never, SqlClient.SqlClient> = 
       destinationRows,
       destinationRow,
       updateDestination,
+      sealAgain,
       deleteDestination
     })
   })

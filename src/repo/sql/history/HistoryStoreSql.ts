@@ -70,6 +70,9 @@ export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Laye
             select id from webhook_trigger.runs
             where finished_at < ${DateTime.toDateUtc(before)} and finished_at >= ${purgedTo ?? new Date(0)}
               and retry_at is null
+              and not exists (
+                select from webhook_trigger.deliveries d where d.run_id = runs.id and d.status = 'pending'
+              )
             order by finished_at limit ${purgedInOneStep}
           )) returning finished_at
         )

@@ -32,6 +32,7 @@ export const deliveries = Effect.gen(function* () {
       enabled boolean not null,
       disabled_reason text,
       failing_since timestamptz(3),
+      paused_until timestamptz(3),
       created_at timestamptz(3) not null,
       updated_at timestamptz(3) not null
     )`
@@ -67,10 +68,10 @@ export const deliveries = Effect.gen(function* () {
     create function webhook_trigger.deliver_ended_run() returns trigger language plpgsql as $$
       begin
         insert into webhook_trigger.deliveries (destination_id, webhook_id, run_id, event, created_at, next_attempt_at)
-        select d.id, d.webhook_id, new.id, wanted.event, new.finished_at, new.finished_at
-        from webhook_trigger.destinations d, json_array_elements_text(d.events) as wanted (event)
+        select d.id, d.webhook_id, new.id, ended.event, new.finished_at, new.finished_at
+        from webhook_trigger.destinations d, (select case new.status ${events} end) as ended (event)
         where d.webhook_id = new.webhook_id and d.enabled
-          and wanted.event = case new.status ${events} end;
+          and ended.event in (select json_array_elements_text(d.events));
         if found then perform pg_notify('${channel}', 'DeliveryDue'); end if;
         return null;
       end

@@ -1,13 +1,12 @@
 import { randomUUID } from "node:crypto"
 import { type Context, DateTime, Effect, Option } from "effect"
 import type { EventDelivery } from "../../../domain/delivery/Delivery.ts"
-import { type Destination, type DestinationRow, toDestination } from "../../../domain/delivery/Destination.ts"
+import type { DestinationRow } from "../../../domain/delivery/Destination.ts"
 import { eventOfStatus } from "../../../domain/delivery/DestinationEvent.ts"
-import type { DeliveryId, DestinationId, WebhookId } from "../../../domain/Id.ts"
-import type { RunRow } from "../../../domain/run/Run.ts"
+import type { DeliveryId, DestinationId } from "../../../domain/Id.ts"
+import { type RunRow, toRun } from "../../../domain/run/Run.ts"
 import { isFinal } from "../../../domain/run/RunStatus.ts"
 import { type AttemptResult, DeliveryStore, storedAttempts } from "../../delivery/DeliveryStore.ts"
-import { DestinationStore } from "../../delivery/DestinationStore.ts"
 import { decodeCursor, encodeCursor } from "../../history/Cursor.ts"
 import { isAfter, orNotFound, storableFields, type Tables } from "../Tables.ts"
 
@@ -54,60 +53,14 @@ const fail = (delivery: StoredDelivery, finished_at: DateTime.Utc): void => {
   delivery.row = { ...row, status: "failed", finished_at }
 }
 
-const failPending = (tables: Tables, id: DestinationId, at: DateTime.Utc): void => {
+export const failPending = (tables: Tables, id: DestinationId, at: DateTime.Utc): void => {
   for (const delivery of tables.deliveries) {
     if (delivery.row.destination_id === id && delivery.row.status === "pending") fail(delivery, at)
   }
 }
 
-/** Without the fields that are `null`. */
-const withoutNulls = <A extends object>(fields: A): A =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined)) as A
-
-export const makeDestinationStore = (tables: Tables): Context.Tag.Service<DestinationStore> => {
-  const { audit, destinations } = tables
-  const find = (webhook_id: WebhookId, id: DestinationId) => () => {
-    const row = destinations.get(id)
-    return row?.webhook_id === webhook_id ? row : undefined
-  }
-  const shown = (row: DestinationRow): Partial<Destination> => {
-    const { created_at: _, failing_since: __, id: ___, updated_at: ____, ...fields } = toDestination(row)
-    return fields
-  }
-
-  return DestinationStore.of({
-    createDestination: (row, draft) =>
-      orNotFound(
-        () => tables.webhooks.get(row.webhook_id),
-        () => {
-          destinations.set(row.id, storableFields(row))
-          audit.write(draft, { object: row.id, after: shown(row) })
-          return toDestination(row)
-        }
-      ),
-    destinations: (webhook_id) =>
-      Effect.sync(() =>
-        [...destinations.values()].filter((row) => row.webhook_id === webhook_id).map((row) => toDestination(row))
-      ),
-    destinationRows: Effect.sync(() => [...destinations.values()]),
-    destinationRow: (webhook_id, id) => orNotFound(find(webhook_id, id), (row) => row),
-    updateDestination: (webhook_id, id, change, draft) =>
-      orNotFound(find(webhook_id, id), (before) => {
-        const switchedOn = change.enabled === true ? { disabled_reason: null, failing_since: null } : {}
-        const after = withoutNulls({ ...before, ...change, ...switchedOn }) as DestinationRow
-        destinations.set(id, storableFields(after))
-        if (change.enabled === false) failPending(tables, id, change.updated_at)
-        audit.write(draft, { object: id, before: shown(before), after: shown(after) })
-        return toDestination(after)
-      }),
-    deleteDestination: (webhook_id, id, draft) =>
-      orNotFound(find(webhook_id, id), (before) => {
-        destinations.delete(id)
-        tables.deliveries = tables.deliveries.filter(({ row }) => row.destination_id !== id)
-        audit.write(draft, { object: id, before: shown(before) })
-      })
-  })
-}
+const isPaused = ({ enabled, paused_until }: DestinationRow, now: DateTime.Utc): boolean =>
+  !enabled || (paused_until !== undefined && isAfter(paused_until, now))
 
 export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryStore> => {
   /** Those of runs and webhooks that were deleted go with them. */
@@ -136,15 +89,18 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
   const judge = (id: DestinationId, results: ReadonlyArray<AttemptResult>, failingBefore: DateTime.Utc): boolean => {
     const before = tables.destinations.get(id)
     if (before === undefined) return false
-    const { failing_since, ...rest } = before
+    const { failing_since, paused_until: _, ...rest } = before
     const isGone = results.some((result) => result.isGone)
     const delivers = results.some(({ next }) => next === "delivered")
     const isFailing = !delivers && failing_since !== undefined && isAfter(failingBefore, failing_since)
     const since = failing_since ?? results[0]!.attempt.at
+    const pauses = results.flatMap(({ pausedUntil }) => pausedUntil ?? [])
+    const [first, ...more] = pauses
+    const paused_until = first && more.reduce(DateTime.max, first)
     const off = isGone || isFailing
     tables.destinations.set(id, {
       ...rest,
-      ...(!delivers && { failing_since: since }),
+      ...(!delivers && { failing_since: since, ...(paused_until && { paused_until }) }),
       ...(off && { enabled: false, disabled_reason: isGone ? ("gone" as const) : ("failing" as const) })
     })
     if (off) failPending(tables, id, results.at(-1)!.attempt.at)
@@ -152,15 +108,15 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
   }
 
   return DeliveryStore.of({
-    claimDeliveries: ({ except, limit, limitOfEach, limitOfFailing, now, until }) =>
+    claimDeliveries: ({ inProgress, limit, limitOfEach, limitOfFailing, now, until }) =>
       Effect.sync(() => {
-        const taken = new Map<DestinationId, number>()
+        const taken = new Map(inProgress)
         const isDue = ({ claimedUntil, row }: StoredDelivery) =>
           row.next_attempt_at !== undefined &&
           !isAfter(row.next_attempt_at, now) &&
           (claimedUntil === undefined || !isAfter(claimedUntil, now)) &&
-          tables.destinations.get(row.destination_id)?.enabled === true &&
-          !except.includes(row.destination_id)
+          !isPaused(tables.destinations.get(row.destination_id)!, now)
+        for (const { enabled, id } of tables.destinations.values()) if (!enabled) failPending(tables, id, now)
         const due = kept()
           .filter(isDue)
           .sort((a, b) => DateTime.distance(b.row.next_attempt_at!, a.row.next_attempt_at!))
@@ -173,8 +129,12 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
           .slice(0, limit)
         return due.map((delivery) => {
           delivery.claimedUntil = until
-          const { destination_id, event, id, run_id } = delivery.row
-          return { id, run_id, event, made: delivery.made, destination: tables.destinations.get(destination_id)! }
+          const { destination_id, event, id, run_id, webhook_id } = delivery.row
+          const { name } = tables.webhooks.get(webhook_id)!
+          return {
+            ...{ id, event, made: delivery.made, destination: tables.destinations.get(destination_id)! },
+            ...{ webhook: { id: webhook_id, name }, run: toRun(tables.find(run_id)!.row) }
+          }
         })
       }),
     recordAttempts: (results, failingBefore) =>
@@ -188,6 +148,10 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
             failingBefore
           )
         )
+      }),
+    releaseClaims: (ids) =>
+      Effect.sync(() => {
+        for (const delivery of kept()) if (ids.includes(delivery.row.id)) delivery.claimedUntil = undefined
       }),
     deliveries: ({ cursor, destination_id, limit, run_id, status, webhook_id }) =>
       Effect.map(decodeCursor(cursor), (before) => {
@@ -228,6 +192,8 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
           const { finished_at: _, ...row } = delivery.row
           delivery.row = { ...row, status: "pending", next_attempt_at: now }
           delivery.made = 0
+          const { paused_until: __, ...destination } = tables.destinations.get(row.destination_id)!
+          tables.destinations.set(destination.id, destination)
         }
         if (again.length > 0) tables.notify({ _tag: "DeliveryDue" })
         return again.length

@@ -1,0 +1,182 @@
+import { SqlClient } from "@effect/sql"
+import { DateTime, Effect } from "effect"
+import type { DeliveryAttempt } from "../../../domain/delivery/Delivery.ts"
+import type { DestinationRow } from "../../../domain/delivery/Destination.ts"
+import type { DeliveryId, DestinationId, RunId } from "../../../domain/Id.ts"
+import { storable } from "../../../domain/StorableText.ts"
+import {
+  type AttemptResult,
+  type ClaimOptions,
+  type DueDelivery,
+  storedAttempts
+} from "../../delivery/DeliveryStore.ts"
+import { type ColumnTypes, fromRow, recordset, uuids } from "../Columns.ts"
+import { bounded } from "../database/Database.ts"
+import { runColumns, runFromRow } from "../RunColumns.ts"
+
+/** An attempt as `attempts` has it: with its time as text. */
+const toStored = ({ at, ...rest }: DeliveryAttempt) => ({
+  at: DateTime.formatIso(at),
+  ...Object.fromEntries(
+    Object.entries(rest).map(([name, value]) => [name, typeof value === "string" ? storable(value) : value])
+  )
+})
+
+const workingTypes: ColumnTypes = { destination_id: "uuid", attempts: "int" }
+
+const resultTypes: ColumnTypes = {
+  id: "uuid",
+  destination_id: "uuid",
+  at: "timestamptz",
+  attempt: "json",
+  delivered: "boolean",
+  gone: "boolean",
+  next_attempt_at: "timestamptz",
+  paused_until: "timestamptz"
+}
+
+/** `DeliveryStore.claimDeliveries`, `DeliveryStore.recordAttempts` and `DeliveryStore.releaseClaims`. */
+export const makeAttempts = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  /** Jumps from destination to destination, so that many deliveries of one do not hide those of others. */
+  const withPending = sql`pending(destination_id) as (
+    (
+      select destination_id from webhook_trigger.deliveries where status = 'pending' order by destination_id limit 1
+    ) union all (
+      select (
+        select d.destination_id from webhook_trigger.deliveries d
+        where d.status = 'pending' and d.destination_id > p.destination_id order by d.destination_id limit 1
+      ) from pending p where p.destination_id is not null
+    )
+  )`
+
+  const claimDeliveries = Effect.fn("DeliveryStore.claimDeliveries")(function* (options: ClaimOptions) {
+    const { inProgress, limit, limitOfEach, limitOfFailing, now, until } = options
+    const at = DateTime.toDateUtc(now)
+    const working = Array.from(inProgress, ([destination_id, attempts]) => ({ destination_id, attempts }))
+    const free = sql`greatest(0, coalesce(-(select attempts from working where destination_id = t.id), 0)
+      + case when t.failing_since is null then ${limitOfEach}::int else ${limitOfFailing}::int end)`
+    const claimed = yield* sql<Record<string, unknown> & { readonly run_id: RunId }>`
+      with recursive ${withPending}, working as materialized (
+        select i.* from ${recordset(sql, workingTypes, working)}
+      ), due as materialized (
+        select oldest.id from pending p join webhook_trigger.destinations t on t.id = p.destination_id
+        cross join lateral (
+          select d.id, d.next_attempt_at from webhook_trigger.deliveries d
+          where d.destination_id = t.id and d.status = 'pending' and d.next_attempt_at <= ${at}
+            and (d.claimed_until is null or d.claimed_until <= ${at})
+          order by d.next_attempt_at limit (${free}) for update skip locked
+        ) as oldest
+        where t.enabled and (t.paused_until is null or t.paused_until <= ${at})
+        order by oldest.next_attempt_at limit ${limit}
+      ), claimed as (
+        update webhook_trigger.deliveries d set claimed_until = ${DateTime.toDateUtc(until)}
+        from due where d.id = due.id
+        returning d.id, d.run_id, d.event, d.made, d.destination_id
+      ), given_up as (
+        update webhook_trigger.deliveries d set status = 'failed', next_attempt_at = null, finished_at = ${at}
+        where d.status = 'pending' and d.destination_id = any (array(
+          select t.id from pending p join webhook_trigger.destinations t on t.id = p.destination_id where not t.enabled
+        ))
+      )
+      select c.id as delivery_id, c.run_id, c.event, c.made, w.name as webhook_name, t.*
+      from webhook_trigger.destinations t join claimed c on c.destination_id = t.id
+      join webhook_trigger.webhooks w on w.id = t.webhook_id
+      where t.id = any (array(select destination_id from claimed))`
+    if (claimed.length === 0) return []
+    const ids = new Set(claimed.map(({ run_id }) => run_id))
+    const rows = yield* sql`
+      select ${runColumns} from webhook_trigger.runs r where r.id = any(${uuids(sql, ids)})`
+    const runs = new Map(rows.map((row) => runFromRow(row)).map((run) => [run.run_id, run]))
+    return claimed.flatMap(({ delivery_id, event, made, run_id, webhook_name, ...columns }): DueDelivery | [] => {
+      const run = runs.get(run_id)
+      // Deleted in the meantime, with its deliveries.
+      if (run === undefined) return []
+      const destination = fromRow<DestinationRow>(columns)
+      const webhook = { id: destination.webhook_id, name: webhook_name }
+      return { id: delivery_id, event, made, destination, webhook, run } as DueDelivery
+    })
+  }, bounded)
+
+  const releaseClaims = Effect.fn("DeliveryStore.releaseClaims")(function* (ids: ReadonlyArray<DeliveryId>) {
+    yield* sql`update webhook_trigger.deliveries set claimed_until = null where id = any(${uuids(sql, ids)})`
+  }, bounded)
+
+  const recordAttempts = Effect.fn("DeliveryStore.recordAttempts")(function* (
+    results: ReadonlyArray<AttemptResult>,
+    failingBefore: DateTime.Utc
+  ) {
+    const input = results.map(({ attempt, destination_id, id, isGone, next, pausedUntil }) => ({
+      id,
+      destination_id,
+      at: attempt.at,
+      attempt: toStored(attempt),
+      delivered: next === "delivered",
+      gone: isGone,
+      next_attempt_at: typeof next === "object" ? next.next_attempt_at : undefined,
+      paused_until: pausedUntil
+    }))
+    const rows = yield* sql<{ readonly id: DestinationId }>`
+      with results as materialized (
+        select i.* from ${recordset(sql, resultTypes, input)}
+      ), states as (
+        select destination_id, bool_or(delivered) as delivers, bool_or(gone) as gone, min(at) as at, max(at) as last,
+          max(paused_until) as paused_until
+        from results group by destination_id
+      ), locked as materialized (
+        select t.id from webhook_trigger.destinations t where t.id in (select destination_id from states)
+        order by t.id for no key update
+      ), destinations as (
+        update webhook_trigger.destinations t set
+          failing_since = case when s.delivers then null else coalesce(t.failing_since, s.at) end,
+          paused_until = case when not s.delivers then s.paused_until end,
+          enabled = t.enabled and not s.gone
+            and (s.delivers or coalesce(t.failing_since >= ${DateTime.toDateUtc(failingBefore)}, true)),
+          disabled_reason = case
+            when s.gone then 'gone'
+            when not s.delivers and t.failing_since < ${DateTime.toDateUtc(failingBefore)} then 'failing'
+            else t.disabled_reason
+          end
+        from states s join locked on locked.id = s.destination_id
+        where t.id = s.destination_id and (not s.delivers or t.failing_since is not null)
+        returning t.id, t.enabled, s.last
+      ), recorded as (
+        update webhook_trigger.deliveries d set
+          made = d.made + 1,
+          attempts = (
+            select json_agg(each.value order by each.nth) from (
+              select value, nth from json_array_elements(d.attempts) with ordinality as old (value, nth)
+              union all select r.attempt::json, 1000000
+              order by nth desc limit ${storedAttempts}
+            ) as each
+          ),
+          claimed_until = null,
+          status = case
+            when r.delivered then 'delivered'
+            when r.next_attempt_at is null or not coalesce(t.enabled, true) then 'failed'
+            else 'pending'
+          end,
+          next_attempt_at = case
+            when not r.delivered and coalesce(t.enabled, true) then r.next_attempt_at
+          end,
+          finished_at = case
+            when r.delivered or r.next_attempt_at is null or not coalesce(t.enabled, true) then r.at
+          end
+        from results r left join destinations t on t.id = r.destination_id
+        where d.id = r.id and d.status = 'pending'
+      ), given_up as (
+        update webhook_trigger.deliveries d set status = 'failed', next_attempt_at = null, finished_at = t.last
+        from destinations t
+        where not t.enabled and d.destination_id = t.id and d.status = 'pending'
+          and d.id <> all(${uuids(
+            sql,
+            results.map(({ id }) => id)
+          )})
+      )
+      select id from destinations where not enabled`
+    return rows.map(({ id }) => id)
+  }, bounded)
+
+  return { claimDeliveries, recordAttempts, releaseClaims }
+})

@@ -1,0 +1,119 @@
+import type { ServerResponse } from "node:http"
+import { expect, it } from "@effect/vitest"
+import { Duration, Effect, Fiber, Layer, Option, type Scope, TestClock } from "effect"
+import { AddressPolicy } from "../../../src/engine/delivery/AddressPolicy.ts"
+import { Poster } from "../../../src/engine/delivery/Poster.ts"
+import { cut, hang, receiver } from "../../support/Receiver.ts"
+import { untilEffect } from "../../support/Until.ts"
+
+const onThisMachine = Layer.provide(
+  Poster.layer,
+  AddressPolicy.layer(Option.some({ hosts: [], networks: ["127.0.0.1"] }))
+)
+
+const send = (url: string, body = "{}") =>
+  Effect.flatMap(Poster, ({ post }) => post({ url, headers: { "content-type": "application/json" }, body }))
+
+const test = (name: string, body: Effect.Effect<unknown, unknown, Poster | Scope.Scope>) =>
+  it.scoped(name, () => Effect.provide(body, onThisMachine))
+
+test(
+  "keeps the beginning of an answer, and reads no more than it needs",
+  Effect.gen(function* () {
+    const { url } = yield* receiver({ status: 200, body: "x".repeat(1_000_000) })
+    const answer = yield* send(url)
+    expect(answer).toEqual({ http_status: 200, answer: "x".repeat(4_096) })
+  })
+)
+
+test(
+  "gives up after 15 seconds, whether nothing is answered or a little at a time",
+  Effect.gen(function* () {
+    const drip = (response: ServerResponse) => void response.writeHead(200).write("x")
+    const { port, received } = yield* receiver({ "/hang": hang, "/drip": drip })
+    for (const [n, path] of ["/hang", "/drip"].entries()) {
+      const sent = yield* Effect.fork(Effect.flip(send(`http://127.0.0.1:${port}${path}`)))
+      yield* untilEffect(
+        "the request has arrived",
+        Effect.sync(() => received.length > n)
+      )
+      yield* TestClock.adjust("14999 millis")
+      expect(sent.unsafePoll()).toBeNull()
+      yield* TestClock.adjust("1 millis")
+      expect((yield* Fiber.join(sent)).reason).toBe("no answer within 15s")
+    }
+  })
+)
+
+test(
+  "fails when the connection is cut, before the answer or in it",
+  Effect.gen(function* () {
+    const half = (response: ServerResponse) => {
+      response.writeHead(200, { "content-length": "10" }).write("half", () => response.destroy())
+    }
+    const { url } = yield* receiver(cut, half)
+    for (const reason of [/hang up|ECONNRESET/, /aborted/]) {
+      expect((yield* Effect.flip(send(url))).reason).toMatch(reason)
+    }
+  })
+)
+
+test(
+  "does not fail because the receiver has closed a connection that was idle",
+  Effect.gen(function* () {
+    // Answers the first request of a connection, and resets it at the second.
+    const once = (response: ServerResponse) => {
+      const { socket } = response
+      response.end("ok")
+      socket?.once("data", () => socket.resetAndDestroy())
+    }
+    const { connections, url } = yield* receiver(once)
+    expect((yield* send(url)).answer).toBe("ok")
+    expect((yield* send(url)).answer).toBe("ok")
+    expect(connections()).toBe(2)
+  })
+)
+
+test(
+  "follows no redirect, not even to where it may send",
+  Effect.gen(function* () {
+    const inside = yield* receiver(200)
+    const { url } = yield* receiver({ status: 307, headers: { location: inside.url } })
+    expect((yield* send(url)).http_status).toBe(307)
+    expect(inside.connections()).toBe(0)
+  })
+)
+
+test(
+  "answers of one destination wait for no other at the same host",
+  Effect.gen(function* () {
+    const { port, received } = yield* receiver({ "/slow": hang, "/fast": 200 })
+    const slow = yield* Effect.fork(
+      Effect.all(
+        Array.from({ length: 20 }, () => send(`http://127.0.0.1:${port}/slow`)),
+        { concurrency: "unbounded" }
+      )
+    )
+    yield* untilEffect(
+      "all slow requests have arrived",
+      Effect.sync(() => received.length === 20)
+    )
+    expect((yield* send(`http://127.0.0.1:${port}/fast`)).http_status).toBe(200)
+    yield* Fiber.interrupt(slow)
+  })
+)
+
+test(
+  "reads Retry-After as seconds or as a date",
+  Effect.gen(function* () {
+    const after = (value: string) => ({ status: 503, headers: { "retry-after": value } })
+    const past = new Date(0).toUTCString()
+    const { url } = yield* receiver(after("120"), after(new Date(Date.now() + 3_600_000).toUTCString()), after(past))
+    const millis = Effect.map(send(url), ({ retryAfter }) => retryAfter && Duration.toMillis(retryAfter))
+    expect(yield* millis).toBe(120_000)
+    const untilDate = yield* millis
+    expect(untilDate).toBeGreaterThan(3_500_000)
+    expect(untilDate).toBeLessThanOrEqual(3_600_000)
+    expect(yield* millis).toBeUndefined()
+  })
+)

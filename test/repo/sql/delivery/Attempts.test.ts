@@ -1,0 +1,65 @@
+/** What only PostgreSQL shows of deliveries: how many rows a claim reads, and what another transaction cannot see. */
+import { SqlClient } from "@effect/sql"
+import { afterAll, describe, expect, it } from "@effect/vitest"
+import { Effect, Layer, ManagedRuntime, Redacted } from "effect"
+import { claim, deliveriesOf, endRun, newDestination } from "../../../../src/repo/contract/delivery/fixtures.ts"
+import { createWebhook } from "../../../../src/repo/contract/fixtures.ts"
+import * as PostgresClient from "../../../../src/repo/sql/database/PostgresClient.ts"
+import * as RepoSql from "../../../../src/repo/sql/RepoSql.ts"
+import { freshDatabase } from "../../../support/fresh.ts"
+import { readsOf, recording } from "../Explain.ts"
+
+const recorder = recording()
+const client = Layer.unwrapScoped(
+  Effect.map(freshDatabase, (url) => PostgresClient.layer({ url: Redacted.make(url), maxConnections: 2 }))
+)
+const runtime = ManagedRuntime.make(RepoSql.layer.pipe(Layer.provideMerge(client), Layer.provideMerge(recorder.layer)))
+
+/** This many copies of one row, each with its own ID. */
+const copies = (table: string, count: number) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    sql.unsafe(
+      `insert into webhook_trigger.${table} overriding user value
+       select copy.* from (select * from webhook_trigger.${table} limit 1) as t, generate_series(1, ${count}) as n,
+         json_populate_record(
+           null::webhook_trigger.${table}, (to_jsonb(t) || jsonb_build_object('id', md5(t.id::text || n)))::json
+         ) as copy`
+    )
+  )
+
+describe("deliveries on PostgreSQL", () => {
+  afterAll(() => runtime.dispose())
+
+  it.live("are claimed without a look at destinations that wait for nothing, or at all that wait for one", () =>
+    Effect.gen(function* () {
+      const webhook = yield* createWebhook()
+      const busy = yield* newDestination(webhook.id)
+      yield* endRun(webhook, 100)
+      yield* copies("deliveries", 5_000)
+      yield* newDestination(webhook.id)
+      yield* endRun(webhook, 200)
+      yield* copies("destinations", 5_000)
+      yield* (yield* SqlClient.SqlClient)`analyze webhook_trigger.destinations, webhook_trigger.deliveries`
+      const statements = yield* recorder.of(claim(1_000))
+      const [claiming] = statements
+      const { rows, scans } = yield* readsOf(claiming!, ["destinations", "deliveries"])
+      expect(scans).not.toContain("Seq Scan")
+      expect(rows).toBeLessThan(100)
+      const next = yield* claim(1_000)
+      expect(next.map(({ destination }) => destination.id)).toEqual(Array(10).fill(busy.id))
+    }).pipe(Effect.provide(runtime))
+  )
+
+  it.live("of a destination that was switched off as their run ended fail with the next claim", () =>
+    Effect.gen(function* () {
+      const webhook = yield* createWebhook()
+      yield* newDestination(webhook.id)
+      yield* endRun(webhook, 100)
+      const sql = yield* SqlClient.SqlClient
+      // As an edit that does not see the delivery yet.
+      yield* sql`update webhook_trigger.destinations set enabled = false where webhook_id = ${webhook.id}`
+      yield* claim(1_000)
+      expect((yield* deliveriesOf(webhook.id)).map(({ status }) => status)).toEqual(["failed"])
+    }).pipe(Effect.provide(runtime))
+  )
+})
